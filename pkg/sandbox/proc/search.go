@@ -18,38 +18,39 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// How much of a root is looked at for what a command must not read or write.
+// Bounds of the search of a root for files that a command must not read or
+// write.
 const (
 	searchEntries = 50_000
-	keyFiles      = 2000     // that may hold a private key by their names
-	keyFileBytes  = 64 << 10 // none is larger
+	keyFiles      = 2000     // files whose names suggest a private key
+	keyFileBytes  = 64 << 10 // larger files are not read
 	keyHead       = 1024
 )
 
-// search is what a root holds that a command must not read or write. It is
-// brought up to date before each command: a directory is read again when its
-// time of change says so.
+// search caches the files in a root that a command must not read or write. It
+// is updated before each command: a directory is read again if its time of
+// change differs.
 type search struct {
 	mu      sync.Mutex
 	root    string
 	folders map[string]*folder
 	keys    map[string]keyFile
-	hidden  map[fileID]*known // found and hidden the last time, or by an earlier server
-	loaded  bool              // hidden has what Config.RecordDir holds
-	saved   string            // what it holds
+	hidden  map[fileID]*known // hidden by the last command or an earlier server
+	loaded  bool              // the file in Config.RecordDir was read
+	saved   string            // its text
 }
 
-// folder is what one directory holds.
+// folder is the cached content of one directory.
 type folder struct {
 	changed, read time.Time
 	entries       int
-	closed        bool // its owner may not list or enter it
+	closed        bool // its permissions keep its owner from listing or entering it
 	hidden        []string
 	guarded       []string
-	links         []string    // whose names are secret, to be resolved
+	links         []string    // links with a secret's name, to be resolved
 	keys          []string    // files whose names suggest a private key
-	below         []string    // directories to look into
-	multiple      []otherName // files with several names; nil: not looked for yet
+	below         []string    // subdirectories to search
+	multiple      []otherName // files with several links; nil: not searched yet
 }
 
 type keyFile struct {
@@ -64,30 +65,30 @@ func keyFileOf(info os.FileInfo) keyFile {
 	return keyFile{id: id, changed: changeTime(info), size: info.Size()}
 }
 
-// current reports whether what is known of a directory is what it still holds,
-// by its time of change.
+// current reports whether the cached content is still that of the directory,
+// whose time of change is now changed.
 func (f *folder) current(changed time.Time) bool {
 	return changed.Equal(f.changed) && f.read.Sub(changed) >= supervise.SettledAfter
 }
 
 // found is the result of a search.
 type found struct {
-	paths    map[string]os.FileInfo // not to be read, by path
-	held     map[fileID]*os.File    // of paths: those of which the search holds no descriptor yet
-	links    []string               // to files that are not to be read
+	paths    map[string]os.FileInfo // files that must not be read, by path
+	held     map[fileID]*os.File    // descriptors of files in paths that the search does not hold yet
+	links    []string               // links to files that must not be read
 	guard    []string
-	whole    bool   // nothing was left out
-	unstable string // a directory whose entries moved whenever they were looked at
+	whole    bool   // the bounds were not reached
+	unstable string // a directory whose entries moved during every attempt to read it
 }
 
-// limits says what a search looks for.
+// limits holds the rules of a search.
 type limits struct {
 	hide      func(path string) bool
-	lifted    func(path string) bool // is shown whatever it holds
+	lifted    func(path string) bool // shown whatever its content
 	protected func(path string) string
 }
 
-// search returns what the runner knows of a root.
+// search returns the runner's cached search of a root.
 func (r *Runner) search(root string) *search {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -99,22 +100,22 @@ func (r *Runner) search(root string) *search {
 	return s
 }
 
-// Bounds of how often the search looks again for files that move during it.
+// Bounds of the repetitions that find files which move during a search.
 const (
 	mostRelists = 500 // directories read again because an entry vanished from them
 	fewRounds   = 3   // of reading directories that changed within hotFor
 	mostRounds  = 20  // the same, while they keep changing
 	mostHot     = 400 // directories read in all of these
 	hotFor      = time.Second
-	// settled is the age from which a change is not one of a series. Times of
-	// change have a resolution of up to 10 ms.
+	// A change older than settled is not part of a series. Times of change
+	// have a resolution of up to 10 ms.
 	settled = 20 * time.Millisecond
 )
 
-// update looks through the root, breadth first, within a bound. It follows no
-// link: links returns those that are to be resolved. A directory or a secret that
-// vanishes between its listing and its use was perhaps renamed, so its parent is
-// read again.
+// update searches the root breadth first, within the bounds. It follows no
+// link: the caller resolves those in links. If a directory or a secret
+// vanishes between its listing and its use, it was perhaps renamed, so its
+// parent is read again.
 func (s *search) update(l limits) found {
 	w := &scan{search: s, limits: l, before: s.folders, stale: map[string]bool{}, left: searchEntries, all: found{whole: true, paths: map[string]os.FileInfo{}, held: map[fileID]*os.File{}}}
 	s.folders = make(map[string]*folder, len(w.before))
@@ -125,7 +126,7 @@ func (s *search) update(l limits) found {
 		if w.all.unstable != "" || !w.all.whole {
 			break
 		}
-		if again { // reads the directories that files vanished from
+		if again { // read the directories that files vanished from
 			continue
 		}
 		if rounds++; rounds > mostRounds || !w.readHot(rounds <= fewRounds) {
@@ -141,21 +142,21 @@ func (s *search) update(l limits) found {
 	return w.all
 }
 
-// scan is one update of a search.
+// scan is the state of one update of a search.
 type scan struct {
 	*search
 	limits
-	before  map[string]*folder // others read it at the same time, see spec.folders
-	stale   map[string]bool    // of before, is not used
+	before  map[string]*folder // also read concurrently, see spec.folders
+	stale   map[string]bool    // entries of before that must not be used
 	queue   []string
-	left    int // entries
+	left    int // remaining entries
 	relists int
-	hot     []string // directories that changed just now
+	hot     []string // directories that changed within hotFor
 	rereads int
 	all     found
 }
 
-// drain reads the directories of the queue, and what is below them.
+// drain reads the directories of the queue and everything below them.
 func (w *scan) drain() {
 	for ; len(w.queue) > 0 && w.all.whole; w.queue = w.queue[1:] {
 		if dir := w.queue[0]; w.folders[dir] == nil && !w.visit(dir) && dir != w.root {
@@ -164,7 +165,8 @@ func (w *scan) drain() {
 	}
 }
 
-// visit reports whether dir is a directory. It is read unless it is known.
+// visit returns false if dir is gone or not a directory. It reads the directory
+// unless the cache is current.
 func (w *scan) visit(dir string) bool {
 	info, err := os.Lstat(dir)
 	if err != nil || !info.IsDir() {
@@ -189,10 +191,10 @@ func (w *scan) visit(dir string) bool {
 	return true
 }
 
-// gone reports whether a file is not at its path any more.
+// gone reports whether err means that no file is at the path.
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
 
-// relist reads a directory again, or the nearest one above that still exists.
+// relist reads a directory again, or its nearest existing parent.
 func (w *scan) relist(dir string) {
 	if w.relists++; w.relists > mostRelists {
 		w.all.unstable = dir
@@ -205,7 +207,7 @@ func (w *scan) relist(dir string) {
 	}
 }
 
-// forget makes visit read a directory.
+// forget removes a directory from the cache, so that visit reads it.
 func (w *scan) forget(dir string) {
 	if f := w.folders[dir]; f != nil {
 		w.left += f.entries
@@ -214,8 +216,8 @@ func (w *scan) forget(dir string) {
 	w.stale[dir] = true
 }
 
-// identify looks up the files that must not be read. It reports whether one was not
-// there, so that the search has to go on.
+// identify looks up the files that must not be read. It returns true if one
+// has vanished, so that the search must continue.
 func (w *scan) identify() (again bool) {
 	earlier := w.all.paths
 	w.all.paths = map[string]os.FileInfo{}
@@ -252,11 +254,11 @@ func (w *scan) identify() (again bool) {
 	return len(lost) > 0 && w.all.unstable == ""
 }
 
-// readHot queues the directories that changed within hotFor, to be read again: perhaps
-// a file is being moved from a directory that was not read yet into another that was.
-// Unless always is true, it queues them only if one changed since it was read, or so
-// shortly before that its time of change would not show the next change. It reports
-// whether it queued any.
+// readHot queues the directories that changed within hotFor, to read them
+// again: a file may have moved from a directory not read yet into one already
+// read. Unless always is true, it queues them only if one has changed since it
+// was read, or so shortly before that its time of change would not show the
+// next change. It reports whether it queued any.
 func (w *scan) readHot(always bool) (again bool) {
 	if len(w.hot) == 0 {
 		return false
@@ -268,14 +270,14 @@ func (w *scan) readHot(always bool) (again bool) {
 			continue
 		}
 		always = true
-		if !slices.Contains(w.hot, dir) { // it was read before it changed
+		if !slices.Contains(w.hot, dir) { // it has changed since it was read
 			w.hot = append(w.hot, dir)
 		}
 	}
 	if !always {
 		return false
 	}
-	// In another order each time, so that no other program keeps in step.
+	// A random order keeps other programs from staying one step ahead.
 	rand.Shuffle(len(w.hot), func(i, j int) { w.hot[i], w.hot[j] = w.hot[j], w.hot[i] })
 	for _, dir := range w.hot[:min(len(w.hot), max(0, mostHot-w.rereads))] {
 		w.rereads++
@@ -287,8 +289,8 @@ func (w *scan) readHot(always bool) (again bool) {
 	return again
 }
 
-// isRepository reports whether a directory with these entries is one of git's, as a
-// bare one is under any name.
+// isRepository reports whether a directory with these entries is a git
+// directory. A bare repository may have any name.
 func isRepository(entries []os.DirEntry) bool {
 	has := 0
 	for _, entry := range entries {
@@ -300,8 +302,8 @@ func isRepository(entries []os.DirEntry) bool {
 	return has == 3
 }
 
-// readFolder sorts out the entries of a directory, unless they are more than
-// left.
+// readFolder classifies the entries of a directory. It reads at most left+1
+// entries.
 func readFolder(dir string, left int, l limits) (*folder, error) {
 	f := &folder{read: time.Now()}
 	d, err := os.Open(dir)
@@ -323,7 +325,7 @@ func readFolder(dir string, left int, l limits) (*folder, error) {
 			f.hidden = append(f.hidden, path)
 		case name == ".git" && entry.IsDir():
 			f.below = append(f.below, path)
-		case inGit && name == "config" && entry.Type().IsRegular(): // its repository is looked at as a whole, see tripwire
+		case inGit && name == "config" && entry.Type().IsRegular(): // its repository is judged as a whole, see tripwire
 		case l.protected(path) != "":
 			f.guarded = append(f.guarded, path)
 		case entry.IsDir():
@@ -337,14 +339,14 @@ func readFolder(dir string, left int, l limits) (*folder, error) {
 	return f, nil
 }
 
-// pseudo reports whether a directory is one whose files the kernel makes up,
-// or one that commands have for themselves.
+// pseudo reports whether path is a directory whose files the kernel generates,
+// or one that each command has privately.
 func pseudo(path string) bool {
 	return path == "/proc" || path == "/sys" || path == "/dev" || path == "/run"
 }
 
-// namedLikeKey reports whether a file may hold a private key, by its name. To
-// read the beginnings of all files would take too long.
+// namedLikeKey reports whether a file's name suggests a private key. To read
+// the beginning of every file would take too long.
 func namedLikeKey(name string) bool {
 	lower := strings.ToLower(name)
 	for _, end := range []string{".pem", ".key", ".p8", ".pk8", ".asc", ".gpg", ".ppk", ".crt", ".cer", ".cert"} {
@@ -363,8 +365,9 @@ func namedLikeKey(name string) bool {
 	return false
 }
 
-// holdsKey reports whether the file at path begins as a private key, and which file
-// that is. What is known of it goes to known.
+// holdsKey reports whether the file at path begins as a private key, and
+// returns that file's info. It stores the result in known. An error means that
+// the file is gone.
 func (s *search) holdsKey(path string, known map[string]keyFile) (info os.FileInfo, secret bool, err error) {
 	info, err = os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > keyFileBytes {
@@ -383,9 +386,10 @@ func (s *search) holdsKey(path string, known map[string]keyFile) (info os.FileIn
 	return info, now.secret, nil
 }
 
-// beginsAsKey reports whether the file at path begins as a private key, and which
-// file that is. The error is about a file that is not there. One that cannot be opened
-// is taken for a key: a command might open it, after a chmod for example.
+// beginsAsKey reports whether the file at path begins as a private key, and
+// returns that file's info. An error means that the file is gone. A file that
+// cannot be opened counts as a key: a command might be able to open it, after
+// a chmod for example.
 func beginsAsKey(path string) (info os.FileInfo, secret bool, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -405,7 +409,7 @@ func beginsAsKey(path string) (info os.FileInfo, secret bool, err error) {
 	return info, sandbox.IsPrivateKey(head[:n]), nil
 }
 
-// unsearched is the gap that a root too large to look through leaves.
+// unsearched describes the gap for a root that is too large to search.
 func unsearched(root string) string {
 	return fmt.Sprintf("secrets and protected files deep inside %s, which has more than %d entries", sandbox.EscapeName(root), searchEntries)
 }

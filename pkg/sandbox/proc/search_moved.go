@@ -6,8 +6,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// hold opens a file that was found, unless the search holds it already: its descriptor
-// tells later whether the file was moved or deleted.
+// hold opens a file that was found, unless the search already has a descriptor
+// of it. The descriptor shows later whether the file was moved or deleted.
 func (w *scan) hold(path string, info os.FileInfo) {
 	id, ok := idOf(info)
 	if !ok || w.descriptor(id) != nil || len(w.all.held) >= mostHeld {
@@ -18,7 +18,7 @@ func (w *scan) hold(path string, info os.FileInfo) {
 	}
 }
 
-// descriptor returns the one that is held of a file; nil: none.
+// descriptor returns the descriptor held of a file, or nil.
 func (w *scan) descriptor(id fileID) *os.File {
 	if k := w.hidden[id]; k != nil && k.file != nil {
 		return k.file
@@ -26,10 +26,11 @@ func (w *scan) descriptor(id fileID) *os.File {
 	return w.all.held[id]
 }
 
-// retain adds the files that were found earlier in this search and are not where they
-// were: a file may be moved from a directory that is not read yet into one that was,
-// in each round but one. Those that were deleted or moved out of the root are left out,
-// if a descriptor of them is held: to mask what is gone would fail.
+// retain adds the files that were found earlier in this search and have
+// vanished from their paths: in each round, a file may be moved from a
+// directory not read yet into one already read. If a descriptor shows that the
+// file was deleted or moved out of the root, it is left out, since to mask a
+// missing file would fail.
 func (w *scan) retain(earlier map[string]os.FileInfo) {
 	var found map[fileID]bool
 	for path, info := range earlier {
@@ -56,7 +57,7 @@ func (w *scan) retain(earlier map[string]os.FileInfo) {
 	}
 }
 
-// release closes the descriptors that nobody took.
+// release closes the descriptors that are still held.
 func (f *found) release() {
 	for _, file := range f.held {
 		file.Close()

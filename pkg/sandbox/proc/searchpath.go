@@ -11,28 +11,28 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// searchPaths reduces search paths. It remembers the last result and what that was
-// found by: to resolve a dozen directories takes longer than to ask whether all that
-// is on the way to them is what it was. It is safe for concurrent use.
+// searchPaths removes unsafe entries from search paths. It caches the last
+// result with the files it depends on: to check that these are unchanged is
+// faster than to resolve a dozen directories. It is safe for concurrent use.
 type searchPaths struct {
 	mu   sync.Mutex
 	last *reduced
 }
 
-// reduced is a search path without what must not be in it.
+// reduced is a search path and its safe part.
 type reduced struct {
 	path     string
 	writable []string
 	kept     string
 	steps    []step
-	loose    bool // not all that it goes by was noted
+	loose    bool // the result depends on more than steps
 }
 
-// step is a file on the way to a directory.
+// step is a file on the path to a directory.
 type step struct {
 	path string
-	mode fs.FileMode // its type; ModeIrregular where there is none
-	link string      // where it leads, if it is a link
+	mode fs.FileMode // its type; ModeIrregular if there is no file
+	link string      // the target, if it is a link
 }
 
 func stepAt(path string) step {
@@ -46,8 +46,8 @@ func stepAt(path string) step {
 	return s
 }
 
-// reduce leaves out entries that are relative or in a directory that commands may
-// write into: what one command puts there another would run.
+// reduce removes entries that are relative or in a directory that commands may
+// write into: another command would run programs that one put there.
 func (p *searchPaths) reduce(path string, writable []string) string {
 	if p == nil {
 		return reduce(path, writable).kept
@@ -76,11 +76,12 @@ func reduce(path string, writable []string) *reduced {
 	return r
 }
 
-// maxLinks is how many links may be on the way to a directory.
+// maxLinks bounds the links on the path to a directory.
 const maxLinks = 255
 
-// resolve is filepath.EvalSymlinks, and notes all that it goes by. What .. means
-// where links are about is left to that.
+// resolve is filepath.EvalSymlinks, and records the files it depends on. It
+// leaves paths with ".." to filepath.EvalSymlinks, because of the links before
+// the "..".
 func (r *reduced) resolve(dir string) (real string, ok bool) {
 	rest := dir
 	for links := 0; rest != "" && links <= maxLinks; links++ {
@@ -96,8 +97,9 @@ func (r *reduced) resolve(dir string) (real string, ok bool) {
 	return "", false
 }
 
-// follow goes along a path to its end, which it then returns, or to the first link
-// on it, and returns the path with what the link names in its place.
+// follow walks along a path. At the end it returns the path as real. At the
+// first link it returns the path with the link replaced by its target. If the
+// path leads nowhere, both are "".
 func (r *reduced) follow(path string) (real, link string) {
 	for end := 1; end <= len(path); end++ {
 		if end < len(path) && path[end] != filepath.Separator {
@@ -116,7 +118,7 @@ func (r *reduced) follow(path string) (real, link string) {
 	return path, ""
 }
 
-// step notes a file, once.
+// step records a file once, and returns its state.
 func (r *reduced) step(path string) step {
 	for _, s := range r.steps {
 		if s.path == path {
@@ -128,7 +130,7 @@ func (r *reduced) step(path string) step {
 	return s
 }
 
-// current reports whether everything leads where it led.
+// current reports whether all recorded files are unchanged.
 func (r *reduced) current() bool {
 	return !r.loose && !slices.ContainsFunc(r.steps, func(s step) bool { return stepAt(s.path) != s })
 }

@@ -12,19 +12,21 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// How much of a credential store is looked through for links that lead out of it.
+// Bounds of the search of a credential store for links that lead out of it.
 const (
 	storeDepth = 32
 	storeDirs  = 128
 )
 
-// notOurs are directories of the system. A link from a credential store into one, as
-// .bash_history -> /dev/null, is not followed: nothing in them is the user's secret.
+// notOurs lists directories of the system. A link from a credential store into
+// one, such as .bash_history -> /dev/null, is not followed: the user has no
+// secrets there.
 var notOurs = [...]string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/gnu", "/proc", "/sys", "/dev", "/run"}
 
-// leads returns the files that hidden names lead to: a hidden link's target, with the
-// targets of the links in a hidden directory. A mask on a link would hide nothing, and
-// a mask on a directory does not cover what its links lead to. Paths are without links.
+// leads returns the files that hidden names lead to: the target of a hidden
+// link, and the targets of the links in a hidden directory. A mask on a link
+// would hide nothing, and a mask on a directory does not cover the targets of
+// its links. The returned paths contain no links.
 func (r *Runner) leads(s *spec, hidden []string, rules Rules) (targets []string) {
 	queue := hidden
 	seen := map[string]bool{}
@@ -63,8 +65,8 @@ func (r *Runner) leads(s *spec, hidden []string, rules Rules) (targets []string)
 	return targets
 }
 
-// linksIn lists the links and directories in a directory of a store, which is read
-// again when its time of change says so.
+// linksIn lists the links and directories in a directory of a store. It reads
+// the directory again only if its time of change differs.
 func (r *Runner) linksIn(dir string, changed time.Time) []string {
 	r.mu.Lock()
 	known := r.stores[dir]
@@ -85,8 +87,9 @@ func (r *Runner) linksIn(dir string, changed time.Time) []string {
 	return now.below
 }
 
-// unmaskable says why a target is not masked: "system" for what is not the user's, or
-// what it holds that a command needs. "" means that it is masked.
+// unmaskable returns the reason why a target is not masked: "system" for
+// directories of the system, or a description of something in it that a
+// command needs. "" means that it is masked.
 func (s *spec) unmaskable(real string) string {
 	if slices.ContainsFunc(notOurs[:], func(dir string) bool { return supervise.Beneath(dir, real) }) {
 		return "system"
@@ -114,8 +117,8 @@ func (s *spec) unmaskable(real string) string {
 	return ""
 }
 
-// realHomes resolves the homes of this user, and returns the environment's own, "" if
-// it names none, apart.
+// realHomes returns the homes of this user with links resolved, and separately
+// the home of the environment, "" if it names none.
 func (r *Runner) realHomes() (env string, all []string) {
 	for _, pair := range r.config.Environ {
 		if home, ok := strings.CutPrefix(pair, "HOME="); ok && filepath.IsAbs(home) {
@@ -135,7 +138,8 @@ func (r *Runner) realHomes() (env string, all []string) {
 	return env, all
 }
 
-// getenv reads the environment that commands start from.
+// getenv returns the value of a variable in Config.Environ, "" if it is not
+// set.
 func (c *Config) getenv(name string) (value string) {
 	for _, pair := range c.Environ {
 		if rest, ok := strings.CutPrefix(pair, name+"="); ok {

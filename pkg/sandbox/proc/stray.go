@@ -10,36 +10,38 @@ import (
 )
 
 const (
-	// seekEntries bounds the search for secrets that were moved.
+	// seekEntries bounds the directory entries searched for moved secrets.
 	seekEntries = 1_000_000
 	// mostHeld bounds the descriptors of hidden files in one root.
 	mostHeld = 64
-	// forgetDays is how long a hidden file that is not found is remembered.
+	// forgetDays is the number of days after which a missing hidden file is
+	// forgotten.
 	forgetDays = 30
 )
 
-// fileID identifies a file while it exists.
+// fileID identifies an existing file. A later file may have the same one.
 type fileID struct{ dev, ino int64 }
 
-// known is a file that is hidden from commands.
+// known is a file hidden from commands.
 type known struct {
 	path   string
-	linked bool     // because a hidden link led to it, not by its own name or content
-	file   *os.File // keeps it findable wherever it is moved; nil: it is not held
-	seen   int64    // days since 1970, when it was last found
-	absent bool     // it was looked for everywhere, and not found
+	linked bool     // hidden because a hidden link led to it, not by its own name or content
+	file   *os.File // finds the file after it was moved; nil: not held
+	seen   int64    // day when it was last found, since 1970
+	absent bool     // a search of the whole root did not find it
 }
 
-// object is what the supervisor masks.
+// object returns the file as the supervisor masks it.
 func (k *known) object(id fileID) supervise.Pinned {
 	return supervise.Pinned{Path: k.path, Dev: id.dev, Ino: id.ino}
 }
 
-// keep returns the hidden files of the root: those found, those that hidden links
-// lead to, and those that were hidden before and were not found again. Such a file is
-// where it was, behind more entries than are looked at, or a command has moved a
-// directory above it to where none are looked for. It cannot have got another name of
-// its own, since what is hidden is a mount point for commands.
+// keep returns the hidden files of the root: those found, the targets of
+// hidden links, and those that were hidden before and are missing now. A
+// missing file may still be at its path, beyond the bounds of the search. Or a
+// command has moved a directory above it to a place that is not searched. It
+// cannot have been renamed itself, since a hidden file is a mount point for
+// commands.
 func (s *search) keep(all *found, targets []string, l limits) (objects []supervise.Pinned) {
 	now := map[fileID]*known{}
 	add := func(path string, info os.FileInfo, linked bool) {
@@ -54,7 +56,7 @@ func (s *search) keep(all *found, targets []string, l limits) (objects []supervi
 		k.path, k.linked, k.seen, k.absent = path, linked, today(), false
 		now[id] = k
 	}
-	for _, path := range targets { // first: by their names they may be no secrets later
+	for _, path := range targets { // first: later their names alone may not make them secrets
 		if info, err := os.Lstat(path); err == nil {
 			add(path, info, true)
 		}
@@ -73,7 +75,7 @@ func (s *search) keep(all *found, targets []string, l limits) (objects []supervi
 		case where == here && supervise.Beneath(s.root, path) && (k.linked || l.secret(path, k.file)):
 			k.path, k.seen, k.absent = path, today(), false
 			now[id] = k
-		default: // deleted, moved out, or not secret any more
+		default: // deleted, moved out of the root, or no longer secret
 			k.release()
 		}
 	}
@@ -101,15 +103,15 @@ func (s *search) keep(all *found, targets []string, l limits) (objects []supervi
 	return objects
 }
 
-// Where a file is.
+// Results of known.find.
 const (
 	here = iota
 	elsewhere
 	nowhere
 )
 
-// find returns the path of a file: by its descriptor if it is held, else only whether
-// it is where it was.
+// find returns the path of a file and where it is. With a descriptor it finds
+// the file anywhere; without one it only checks the old path.
 func (k *known) find(id fileID) (path string, where int) {
 	if k.file != nil {
 		if path, ok := pathOf(k.file); ok {
@@ -130,7 +132,7 @@ func (k *known) release() {
 	k.file = nil
 }
 
-// releaseHidden closes the descriptors of hidden files.
+// releaseHidden closes the descriptors of all hidden files.
 func (r *Runner) releaseHidden() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -143,8 +145,9 @@ func (r *Runner) releaseHidden() {
 	}
 }
 
-// secret reports whether a file is to be hidden, by its name or its content. The
-// descriptor, unless it is nil, leads to the file although it is being moved.
+// secret reports whether a file must be hidden, by its name or its content.
+// held is a descriptor of the file, which works even while the file is being
+// moved; it may be nil.
 func (l limits) secret(path string, held *os.File) bool {
 	if l.hide(path) {
 		return true
@@ -157,8 +160,9 @@ func (l limits) secret(path string, held *os.File) bool {
 	return key && !l.lifted(path)
 }
 
-// seek looks for files by name and identity everywhere in the root, once each. Those
-// that it does not find stay in now for a month, for later servers.
+// seek searches the whole root for lost files by name and identity. It
+// searches once for each file. Files that it does not find stay in now until
+// forgetDays have passed, for later servers.
 func (s *search) seek(lost map[string][]fileID, now map[fileID]*known, all *found, l limits) {
 	walk := false
 	for _, ids := range lost {

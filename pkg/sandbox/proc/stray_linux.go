@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// idOf returns the identity of a file.
+// idOf returns the identity of a file. It returns false if info holds no
+// device and inode.
 func idOf(info os.FileInfo) (fileID, bool) {
 	sys, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -17,7 +18,7 @@ func idOf(info os.FileInfo) (fileID, bool) {
 	return fileID{int64(sys.Dev), int64(sys.Ino)}, true
 }
 
-// links returns how many names a file has.
+// links returns the number of hard links of a file.
 func links(info os.FileInfo) uint64 {
 	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(sys.Nlink)
@@ -25,8 +26,8 @@ func links(info os.FileInfo) uint64 {
 	return 1
 }
 
-// holdFile returns a descriptor of the file at path if that is the one with this
-// identity, else nil. It cannot be read.
+// holdFile opens the file at path without read access. It returns nil if the
+// file does not have this identity.
 func holdFile(path string, id fileID) *os.File {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -40,7 +41,8 @@ func holdFile(path string, id fileID) *os.File {
 	return os.NewFile(uintptr(fd), path)
 }
 
-// pathOf returns where the file of a descriptor is now; false if it was deleted.
+// pathOf returns the current path of an open file. It returns false if the
+// file was deleted.
 func pathOf(f *os.File) (string, bool) {
 	var now unix.Stat_t
 	if unix.Fstat(int(f.Fd()), &now) != nil || now.Nlink == 0 {
