@@ -9,41 +9,41 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// State is what became of a promise.
+// State is the result of a check.
 type State string
 
 // The states.
 const (
 	Enforced     State = "enforced"
 	NotEnforced  State = "not enforced"
-	NotAvailable State = "not available" // there is nothing here to try it on
+	NotAvailable State = "not available" // this machine has nothing to try it on
 )
 
-// Check is one promise, and whether this machine keeps it.
+// Check is the result of testing one promise on this machine.
 type Check struct {
 	Name  string
 	State State
-	Why   string // what was tried and what came of it
-	// Needed is whether the level promises it; a check that is not needed
-	// and not enforced is a gap of the level.
+	Why   string // the attempt and its result
+	// Needed reports whether the level promises this. A check that is neither
+	// needed nor enforced is a gap of the level.
 	Needed bool
 }
 
-// Report is what a self-test found by trying each promise in a command that
-// was confined like any other.
+// Report is the result of a self-test, which tries each promise in a command
+// confined like any other.
 type Report struct {
-	// Level is the level that was tried, or chosen.
+	// Level is the level that was tested or chosen.
 	Level Level
-	// Checks are in the order of their trying; empty where the level could
-	// not be set up at all, and Failure says why.
+	// Checks are in the order of the tests. They are empty if the level could
+	// not be set up; then Failure gives the reason.
 	Checks  []Check
 	Failure string
-	// Landlock is the version that the kernel has, 0 for none.
+	// Landlock is the kernel's Landlock version, 0 without Landlock.
 	Landlock int
-	// NoUnix is L2 without unix sockets, where the supervisor cannot make
-	// connections for commands.
+	// NoUnix means L2 without unix sockets, because the supervisor cannot make
+	// connections for commands here.
 	NoUnix bool
-	// Higher are the reports of the levels above that were tried in vain.
+	// Higher are the reports of the higher levels that failed.
 	Higher []Report
 }
 
@@ -60,7 +60,8 @@ func (r Report) Passed() bool {
 	return len(r.Checks) > 0 || r.Level == Off
 }
 
-// Gaps are what the level leaves open, in short.
+// Gaps returns short descriptions of the accesses that the level does not
+// restrict.
 func (r Report) Gaps() []string {
 	if r.Level == Off {
 		return []string{"nothing is confined"}
@@ -85,7 +86,7 @@ func (r Report) Gaps() []string {
 	return gaps
 }
 
-// failures are the promises that were not kept, for an error.
+// failures describes the needed checks that failed, for an error.
 func (r Report) failures() string {
 	if r.Failure != "" {
 		return fmt.Sprintf("%s: %s", r.Level, r.Failure)
@@ -99,10 +100,10 @@ func (r Report) failures() string {
 	return fmt.Sprintf("%s does not keep: %s", r.Level, strings.Join(names, ", "))
 }
 
-// SelfTest tries the configured level, or with Highest each from L2 down until
-// one passes. It is done once; later calls return the same report, and each
-// start of a command does it before. The report is there also with an error,
-// which is SANDBOX_UNAVAILABLE.
+// SelfTest tests the configured level. With Highest it tests each level from
+// L2 down until one passes. The result is cached, except if ctx ended. Each
+// start of a command calls it. If the level does not pass, it returns a
+// SANDBOX_UNAVAILABLE error and the report.
 func (r *Runner) SelfTest(ctx context.Context) (Report, error) {
 	r.probe.Lock()
 	defer r.probe.Unlock()
@@ -141,7 +142,7 @@ func (r *Runner) choose(ctx context.Context) Report {
 	return r.tried(ctx, r.config.Level)
 }
 
-// triedL2 tries L2, and where that fails L2 without unix sockets: a container
+// triedL2 tests L2 and, if that fails, L2 without unix sockets: a container
 // may not let the supervisor make a command's connections.
 func (r *Runner) triedL2(ctx context.Context) Report {
 	first := r.tried(ctx, L2)
@@ -158,8 +159,8 @@ func (r *Runner) triedL2(ctx context.Context) Report {
 	return first
 }
 
-// mayBeSockets reports whether nothing but what the supervisor does for
-// commands keeps a level from passing.
+// mayBeSockets reports whether the failed checks all depend on system calls
+// made by the supervisor for commands.
 func (r Report) mayBeSockets() bool {
 	if r.Failure != "" {
 		return strings.Contains(r.Failure, seccompFailure)
@@ -172,10 +173,11 @@ func (r Report) mayBeSockets() bool {
 	return true
 }
 
-// seccompFailure is in the error of a filter that was not accepted.
+// seccompFailure begins the error for a seccomp filter that the kernel
+// refused.
 const seccompFailure = "seccomp: "
 
-// supervised are the checks that need calls made by the supervisor.
+// supervised lists the checks that need system calls made by the supervisor.
 var supervised = [...]string{useLoopback, useNamedSockets}
 
 const (
@@ -197,9 +199,9 @@ func (r *Runner) tried(ctx context.Context, level Level) Report {
 	return report
 }
 
-// level is the one that commands run at.
+// level returns the level of the commands.
 func (r *Runner) level(ctx context.Context) (Level, error) {
-	if err := ctx.Err(); err != nil { // a start would notice at some time only
+	if err := ctx.Err(); err != nil { // a start would only notice later
 		return "", toolerr.New(toolerr.Cancelled, "the command was cancelled before it was started: %w", err)
 	}
 	report, err := r.SelfTest(ctx)

@@ -17,26 +17,26 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// bait is what the self-test lays out for the probe to reach for.
+// bait holds the objects that the probe tries to access.
 type bait struct {
 	Level    Level
 	Network  bool
-	Root     string // may be written
-	ReadOnly string // a root, too
-	Outside  string // a directory that must not be
-	Owned    string // lies outside and belongs to the user; "" if nothing does
-	Secret   string // must not be read
-	Server   int    // the process that all must be kept from
-	TCP      string // listeners of that process
+	Root     string // writable root
+	ReadOnly string // read-only root
+	Outside  string // a directory outside the roots
+	Owned    string // belongs to the user and is outside the roots; "" if nothing does
+	Secret   string // must not be readable
+	Server   int    // process id of the server, which must be inaccessible
+	TCP      string // listeners of the server
 	UDP      string
-	Unix     string // in Root, so that nothing but its mask hides it; "" if its name were too long
+	Unix     string // in Root, so that only its mask hides it; "" if its name were too long
 	Renamed  string // a socket in ReadOnly that no mask hides; "" if its name were too long
-	NoUnix   bool   // the level is tried without unix sockets
-	Name     string // of an abstract socket
-	Token    string // marks what the probe leaves running
+	NoUnix   bool   // the level is tested without unix sockets
+	Name     string // abstract socket
+	Token    string // marks the process that the probe leaves running
 }
 
-// baitRules are the rules of the self-test's own root.
+// baitRules are the rules for the self-test's own roots.
 type baitRules struct{ root, readOnly, secret string }
 
 func (b baitRules) Roots() []sandbox.Root {
@@ -47,7 +47,7 @@ func (b baitRules) Masked(string) bool            { return false }
 func (b baitRules) ExplicitlyAllowed(string) bool { return false }
 func (b baitRules) Protected(string) string       { return "" }
 
-// try runs the probe at a level.
+// try runs the probe at a level and returns its report.
 func (r *Runner) try(ctx context.Context, level Level) (report Report) {
 	report = Report{Level: level, Landlock: supervise.LandlockABI()}
 	temp, err := r.makeTemp()
@@ -95,18 +95,20 @@ func (r *Runner) try(ctx context.Context, level Level) (report Report) {
 	return report
 }
 
-// longestSocket is how long the name of a unix socket may be (unix(7)).
+// longestSocket bounds the length of a unix socket's name in bytes (unix(7)).
 const longestSocket = 107
 
-// layBait makes what the probe will reach for.
+// layBait makes the objects that the probe tries to access. The caller must
+// call the returned function to remove them, even with an error.
 func layBait(dir string, level Level, network bool) (bait, func(), error) {
 	b := bait{
 		Level: level, Network: network, Root: filepath.Join(dir, "root"), ReadOnly: filepath.Join(dir, "ro"), Outside: filepath.Join(dir, "outside"),
 		Server: os.Getpid(), Token: "toolroom-selftest-" + rand.Text(),
 	}
 	if level == L2 && dirWouldBeHidden(dir) {
-		// What lies in /tmp is not there at all at L2, which would prove
-		// nothing about what is: use a directory that is read-only there.
+		// L2 hides the files of /tmp completely, which would not test the
+		// protection of visible files: use a directory that is read-only at
+		// L2.
 		b.Outside = "/"
 	}
 	b.Owned = ownedOutside(level, dir)
@@ -118,7 +120,7 @@ func layBait(dir string, level Level, network bool) (bait, func(), error) {
 	}
 	b.Secret = filepath.Join(dir, "home", ".ssh")
 	err := errors.Join(os.Mkdir(b.Root, 0o700), os.Mkdir(b.ReadOnly, 0o700), os.Mkdir(filepath.Join(dir, "own"), 0o700), os.MkdirAll(b.Secret, 0o700), os.MkdirAll(filepath.Join(dir, "outside"), 0o700))
-	if level == L2 { // in the root, since home may not be visible in /tmp
+	if level == L2 { // in the root, since the directory "home" in /tmp may be hidden
 		b.Secret = filepath.Join(b.Root, "secret")
 		err = errors.Join(err, os.Mkdir(b.Secret, 0o700))
 	}
@@ -153,7 +155,8 @@ func layBait(dir string, level Level, network bool) (bait, func(), error) {
 	return b, closeAll, err
 }
 
-// ownedOutside finds what chmod could be tried on.
+// ownedOutside returns a file of this user outside the roots for the chmod
+// test, "" if it finds none.
 func ownedOutside(level Level, dir string) string {
 	if level != L2 {
 		return filepath.Join(dir, "outside")
@@ -161,7 +164,7 @@ func ownedOutside(level Level, dir string) string {
 	home, _ := filepath.EvalSymlinks(os.Getenv("HOME"))
 	for _, name := range []string{home, "/", "/usr"} {
 		info, err := os.Stat(name)
-		if err != nil || !filepath.IsAbs(name) || dirWouldBeHidden(name) { // "" has become ".", the probe's own directory
+		if err != nil || !filepath.IsAbs(name) || dirWouldBeHidden(name) { // the probe's own directory: EvalSymlinks("") returned "."
 			continue
 		}
 		if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) == os.Geteuid() {
@@ -175,7 +178,8 @@ func dirWouldBeHidden(dir string) bool {
 	return supervise.Beneath("/tmp", dir) || supervise.Beneath("/var/tmp", dir) || supervise.Beneath("/run", dir)
 }
 
-// lookAround looks for what the probe should not have left.
+// lookAround kills the process that the probe left running, and returns a
+// failed check if there was one.
 func (r *Runner) lookAround(b bait) []Check {
 	check := Check{Name: "daemons", State: Enforced, Needed: true, Why: "a process in its own session was killed"}
 	if left := supervise.KillMarked(b.Token); left > 0 {

@@ -6,8 +6,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// sockets resolves Config.Sockets, which links may lead to. It is done for
-// each command: services make theirs again when they restart.
+// sockets resolves links in Config.Sockets. It runs for each command, since
+// services make their sockets again when they restart.
 func (r *Runner) sockets(level Level) (paths []string) {
 	if level != L2 {
 		return nil
@@ -20,7 +20,8 @@ func (r *Runner) sockets(level Level) (paths []string) {
 	return paths
 }
 
-// checkSockets refuses to run where Config.Sockets cannot be opened.
+// checkSockets returns an error if commands at this level cannot connect to
+// Config.Sockets.
 func (r *Runner) checkSockets(level Level) error {
 	if len(r.config.Sockets) > 0 && (level == L1 || level == L2 && r.noUnix) {
 		return toolerr.New(toolerr.SandboxUnavailable, "--allow-socket needs level L2 with unix sockets, which this machine does not enforce: leave it out")

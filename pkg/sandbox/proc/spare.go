@@ -11,8 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// engage has a supervisor start the command: the one that waits, else a new
-// one.
+// engage makes a supervisor start the command: a waiting one, else a new one.
 func (r *Runner) engage(ctx context.Context, s *spec, files []*os.File) (*supervisor, *bufio.Reader, error) {
 	for spare := r.takeSpare(s.Level); spare != nil; spare = r.takeSpare(s.Level) {
 		reports := bufio.NewReader(spare.control)
@@ -37,7 +36,8 @@ func (r *Runner) engage(ctx context.Context, s *spec, files []*os.File) (*superv
 	return super, reports, nil
 }
 
-// takeSpare returns a supervisor that waits and fits, nil if there is none.
+// takeSpare removes and returns a waiting supervisor for the level, or nil. It
+// abandons unsuitable ones.
 func (r *Runner) takeSpare(level Level) *supervisor {
 	for {
 		r.mu.Lock()
@@ -55,16 +55,17 @@ func (r *Runner) takeSpare(level Level) *supervisor {
 	}
 }
 
-// mostSpares is how many supervisors wait. With a second one, commands that
-// follow each other at once need not wait for the next to be started.
+// mostSpares bounds the waiting supervisors. With two, commands in quick
+// succession need not wait for a new one.
 const mostSpares = 2
 
-// breather is how long after a command other work waits: the answer comes first.
+// breather is the delay of other work after a command, so that the answer is
+// sent first.
 const breather = 500 * time.Microsecond
 
-// prepare starts supervisors ahead, in the background, since starting the
-// program again is most of what a short command costs. They are processes that
-// sleep. r.mu is held.
+// prepare starts supervisors in advance, in the background: starting the
+// program again takes most of the time of a short command. The supervisors are
+// sleeping processes. The caller holds r.mu.
 func (r *Runner) prepare(level Level) {
 	for ; !r.closed && len(r.spares)+r.preparing < mostSpares; r.preparing++ {
 		expected := r.last
@@ -76,7 +77,7 @@ func (r *Runner) prepare(level Level) {
 			defer r.mu.Unlock()
 			r.preparing--
 			switch {
-			case err != nil: // the next command will say so
+			case err != nil: // the next command reports it
 			case r.closed:
 				super.abandon()
 			default:

@@ -13,8 +13,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// spawn starts a supervisor, which waits for its spec. It gets ready for one
-// like expected, where that is known.
+// spawn starts a supervisor, which waits for its spec. If expected is not nil,
+// the supervisor prepares for a similar spec.
 func spawn(level Level, network bool, expected *supervise.Spec) (*supervisor, error) {
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -46,8 +46,8 @@ func spawn(level Level, network bool, expected *supervise.Spec) (*supervisor, er
 	return &supervisor{process: process, control: control, level: level, expected: expected, mounts: mountTable(level)}, nil
 }
 
-// expectation is a file with a spec, nil where there is none: it only makes the
-// next command faster.
+// expectation returns a file with the spec. It returns nil if s is nil or on
+// an error, since the preparation only makes the next command faster.
 func expectation(s *supervise.Spec) *os.File {
 	if s == nil {
 		return nil
@@ -66,7 +66,7 @@ func expectation(s *supervise.Spec) *os.File {
 	return nil
 }
 
-// sealedFile returns a file in memory that has text and that nobody can change.
+// sealedFile returns a memfd with text that nobody can change.
 func sealedFile(text string) (*os.File, error) {
 	fd, err := unix.MemfdCreate("prologue", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -83,9 +83,9 @@ func sealedFile(text string) (*os.File, error) {
 	return f, nil
 }
 
-// supervisorAttr clones the supervisor straight into the name spaces of its
-// level. It leads a session of its own, so that a terminal's signals to the
-// server do not reach it.
+// supervisorAttr makes the clone start the supervisor directly in the
+// namespaces of its level. The supervisor leads a new session, so that a
+// terminal's signals to the server do not reach it.
 func supervisorAttr(level Level, network bool) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setsid: true}
 	if level == L2 {
@@ -94,8 +94,8 @@ func supervisorAttr(level Level, network bool) *syscall.SysProcAttr {
 	return attr
 }
 
-// mountTable is what is mounted. A supervisor that waits at L2 has the mounts of
-// the time it was started.
+// mountTable returns the current mounts at L2, else "". A waiting supervisor
+// at L2 has the mounts of the time when it was started.
 func mountTable(level Level) string {
 	if level != L2 {
 		return ""
@@ -104,22 +104,22 @@ func mountTable(level Level) string {
 	return string(text)
 }
 
-// outputPipe is what a command writes into.
+// outputPipe returns a pipe for the output of a command.
 func outputPipe() (read, write *os.File, err error) {
 	read, write, err = os.Pipe()
 	if err == nil {
-		if raw, err := read.SyscallConn(); err == nil { // only makes it faster
+		if raw, err := read.SyscallConn(); err == nil { // a larger pipe is only faster
 			raw.Control(func(fd uintptr) { unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeSize) })
 		}
 	}
 	return read, write, err
 }
 
-// pipeSize is how much a command may write ahead of the server.
+// pipeSize is the capacity of the output pipe in bytes.
 const pipeSize = 1 << 20
 
-// drain takes what is in a pipe and does not wait for more. It takes no more
-// than the pipe holds, since somebody may still be writing.
+// drain reads the content of a pipe without waiting for more. It reads at most
+// pipeSize bytes, since somebody may still be writing.
 func drain(pipe *os.File, buf []byte, take func([]byte)) {
 	raw, err := pipe.SyscallConn()
 	if err != nil || pipe.SetReadDeadline(time.Time{}) != nil {
@@ -141,12 +141,12 @@ func drain(pipe *os.File, buf []byte, take func([]byte)) {
 	})
 }
 
-// pass sends text to the supervisor, and with it the files, which stay the
-// caller's to close.
+// pass sends text and the files to the supervisor. The caller still has to
+// close the files.
 func (s *supervisor) pass(text []byte, files []*os.File) error {
 	fds := make([]int, len(files))
 	for i, f := range files {
-		fds[i] = int(f.Fd()) // blocking from now on, as programs expect it
+		fds[i] = int(f.Fd()) // Fd makes the file blocking, as programs expect it
 	}
 	raw, err := s.control.SyscallConn()
 	if err != nil {
@@ -165,7 +165,8 @@ func (s *supervisor) pass(text []byte, files []*os.File) error {
 	return err
 }
 
-// changeTime is when a file was last changed, which nobody can set.
+// changeTime returns a file's time of change (ctime), which programs cannot
+// set.
 func changeTime(info os.FileInfo) time.Time {
 	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
 		return time.Unix(sys.Ctim.Unix())
@@ -173,8 +174,8 @@ func changeTime(info os.FileInfo) time.Time {
 	return info.ModTime()
 }
 
-// readable reports whether the server may read a file. It is asked before each
-// command.
+// readable reports whether the server can read a file. It is called before
+// each command.
 func readable(path string) bool {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -199,8 +200,8 @@ func (p *Process) exited(wait int) {
 	}
 }
 
-// keepsTimes reports whether the file system of a directory notes the time of
-// each change, also of one through a mapping, which tmpfs does not.
+// keepsTimes reports whether the file system of a directory updates the times
+// at each change, including writes through a mapping. tmpfs does not.
 func keepsTimes(dir string) bool {
 	var fs unix.Statfs_t
 	if unix.Statfs(dir, &fs) != nil {
@@ -213,9 +214,9 @@ func keepsTimes(dir string) bool {
 	return false
 }
 
-// directoryChanged returns when a directory was changed, in nanoseconds since
-// 1970, and whether its owner may not list or enter it; ok is false for
-// anything else.
+// directoryChanged returns the time of change of a directory in nanoseconds
+// since 1970. closed means that its permissions keep its owner from listing or
+// entering it. ok is false if path is not a directory.
 func directoryChanged(path string) (changed int64, closed, ok bool) {
 	var st unix.Stat_t
 	if unix.Lstat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {

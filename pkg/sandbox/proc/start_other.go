@@ -10,8 +10,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// Elsewhere nothing is started: a command that might outlive its server, or
-// that nothing confines, is not what this package promises.
+// On other systems nothing is started: a command could outlive its server or
+// run unconfined, which this package promises to prevent.
 
 var errUnsupported = errors.New("this system has no supervisor for commands yet")
 
@@ -57,7 +57,7 @@ func directoryChanged(path string) (changed int64, closed, ok bool) {
 	return info.ModTime().UnixNano(), false, true
 }
 
-// lifted is a file whose mode is changed for a moment.
+// lifted is a file whose mode is changed temporarily.
 type lifted struct{}
 
 func lift(string, string, os.FileMode) (*lifted, error) { return nil, errUnsupported }

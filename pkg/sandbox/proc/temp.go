@@ -15,42 +15,43 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// The private temporary directories of a runner's commands are together in one
-// directory of Config.TempDir, which has this prefix and holds a file that the
-// runner keeps locked. The lock goes with the process, however that ends, so
-// that a later runner knows which of them nobody needs any more.
+// The private temporary directories of a runner's commands are in one
+// directory of Config.TempDir. That directory has runPrefix and contains a
+// file that the runner keeps locked. The kernel releases the lock when the
+// process ends, so later runners know which directories are unused.
 const (
 	runPrefix = "toolroom-run-"
 	lockName  = "lock"
 )
 
-// unlockedFor is how long a directory may be without a locked file before it
-// counts as left behind: it may just be being made.
+// unlockedFor is the age at which a directory without a locked file counts as
+// left behind. A younger one may be in the making.
 const unlockedFor = time.Minute
 
-// mostStale bounds how many names are looked at for what was left behind.
+// mostStale bounds the names checked for directories left behind.
 const mostStale = 10_000
 
-// runDir is a runner's own directory. A root of the commands may hold it, so that
-// they can put links into the way to what is in it: it is used by its descriptor, and
-// its path only where no link is followed.
+// runDir is a runner's directory. A command's root may contain it, so commands
+// can replace directories on the way to its files by links. Therefore it is
+// used by its descriptor, and its path is used only where links are not
+// followed.
 type runDir struct {
 	base *os.Root // Config.TempDir
 	root *os.Root
-	path string // nothing in it was a link
+	path string // contained no link when it was made
 	lock *os.File
 	next int
 }
 
 // privateTemp is the private temporary directory of a command.
 type privateTemp struct {
-	root *os.Root // of the runner
-	name string   // in it
+	root *os.Root // the runner's directory
+	name string   // the name in root
 	path string
 }
 
-// inside is where a command of a level sees the directory. covered says that it
-// sees all of /tmp.
+// inside returns the path at which a command sees the directory. covered means
+// that the command sees all of /tmp.
 func (t privateTemp) inside(covered bool, level Level) string {
 	if level == L2 && !covered {
 		return "/tmp"
@@ -58,8 +59,7 @@ func (t privateTemp) inside(covered bool, level Level) string {
 	return t.path
 }
 
-// makeTemp returns a private temporary directory: one that was made ahead, or a
-// new one.
+// makeTemp returns a private temporary directory, a prepared one if possible.
 func (r *Runner) makeTemp() (privateTemp, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,37 +69,39 @@ func (r *Runner) makeTemp() (privateTemp, error) {
 	for len(r.temps) > 0 {
 		temp := r.temps[0]
 		r.temps = slices.Delete(r.temps, 0, 1)
-		if info, err := temp.root.Lstat(temp.name); err == nil && info.IsDir() && temp.root == r.run.root && r.run.there() { // else somebody cleared it away
+		if info, err := temp.root.Lstat(temp.name); err == nil && info.IsDir() && temp.root == r.run.root && r.run.there() { // otherwise somebody has removed it
 			return temp, nil
 		}
 	}
 	return r.newTemp()
 }
 
-// addTemps makes as many ahead as supervisors wait. In each is the file for a
-// report, since to make a file takes longer than to write it.
+// addTemps prepares as many directories as there are waiting supervisors. If
+// the last command had a prologue, it also makes the report file, since that
+// takes longer than to write it.
 func (r *Runner) addTemps() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for !r.closed && len(r.temps) < mostSpares {
 		temp, err := r.newTemp()
-		if err != nil { // the next command will say so
+		if err != nil { // the next command reports it
 			return
 		}
 		if r.reports {
-			temp.write(reportName, "") //nolint:errcheck // the prologue makes it then
+			temp.write(reportName, "") //nolint:errcheck // otherwise the prologue makes it
 		}
 		r.temps = append(r.temps, temp)
 	}
 }
 
-// write makes a file in it, in place of whatever a command may have put there.
+// write makes a file in the directory. It replaces a file that a command may
+// have made.
 func (t privateTemp) write(name, text string) error {
 	name = filepath.Join(t.name, name)
 	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	f, err := t.root.OpenFile(name, flags, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		t.root.RemoveAll(name) //nolint:errcheck // it is still there then
+		t.root.RemoveAll(name) //nolint:errcheck // on failure the next open fails too
 		f, err = t.root.OpenFile(name, flags, 0o600)
 	}
 	if err != nil {
@@ -109,11 +111,12 @@ func (t privateTemp) write(name, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// remove removes it with all that is in it.
+// remove removes the directory with its content.
 func (t privateTemp) remove() { removeTree(t.root, t.name) }
 
-// newTemp makes a private temporary directory. The first also has what ended
-// servers left behind removed, in the background. r.mu is held.
+// newTemp makes a private temporary directory. The first call also starts to
+// remove directories left behind by ended servers, in the background. The
+// caller holds r.mu.
 func (r *Runner) newTemp() (privateTemp, error) {
 	for first := r.run.root == nil; ; first = true {
 		if first {
@@ -128,13 +131,13 @@ func (r *Runner) newTemp() (privateTemp, error) {
 		r.run.next++
 		name := strconv.Itoa(r.run.next)
 		err := r.run.root.Mkdir(name, 0o700)
-		if first || err == nil && r.run.there() || err != nil && !errors.Is(err, fs.ErrNotExist) { // else somebody cleared it away
+		if first || err == nil && r.run.there() || err != nil && !errors.Is(err, fs.ErrNotExist) { // otherwise somebody has removed it
 			return privateTemp{root: r.run.root, name: name, path: filepath.Join(r.run.path, name)}, err
 		}
 	}
 }
 
-// there reports whether its path leads to it.
+// there reports whether the path still leads to the directory.
 func (d *runDir) there() bool {
 	now, err := os.Lstat(d.path)
 	return err == nil && isDir(d.root, now)
@@ -145,7 +148,9 @@ func isDir(root *os.Root, info os.FileInfo) bool {
 	return err == nil && os.SameFile(own, info)
 }
 
-// claimRun makes a runner's directory and locks it. was is where base led before.
+// claimRun makes a runner's directory and locks it. was is the earlier target
+// of base, or "." for the first directory. It returns an error if the target
+// has changed.
 func claimRun(base, was string) (run runDir, err error) {
 	real, err := filepath.EvalSymlinks(base)
 	if err == nil && was != "." && was != real {
@@ -171,7 +176,7 @@ func claimRun(base, was string) (run runDir, err error) {
 		}
 		if run.lock, err = run.root.OpenFile(lockName, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600); err != nil {
 			run.root.Close()
-			continue // taken for one that was left behind
+			continue // another runner removed it as left behind
 		}
 		locked, noLocks := sandbox.TryLock(run.lock)
 		now, err := run.base.Lstat(filepath.Join(name, lockName))
@@ -187,8 +192,8 @@ func claimRun(base, was string) (run runDir, err error) {
 	return runDir{}, errors.Join(errors.New("the directory is removed as soon as it is made"), err)
 }
 
-// clearStale removes the directories of runners that are no more. Only those
-// of this user are looked at.
+// clearStale removes the directories of ended runners. It only considers those
+// of this user.
 func clearStale(base *os.Root) {
 	dir, err := base.Open(".")
 	if err != nil {
@@ -218,7 +223,7 @@ func clearStale(base *os.Root) {
 	}
 }
 
-// endRun removes the runner's own directory.
+// endRun removes the runner's directory.
 func (r *Runner) endRun() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -231,20 +236,20 @@ func (r *Runner) endRun() {
 	}
 }
 
-// removeTree removes a directory of ours with all that commands left in it,
-// also what they made so that nobody may remove it. It follows no link out of root.
+// removeTree removes a directory and its content, including directories whose
+// permissions commands removed. It follows no link out of root.
 func removeTree(root *os.Root, name string) {
 	if root.RemoveAll(name) == nil {
 		return
 	}
-	root.Chmod(name, 0o700) //nolint:errcheck // the removal fails then
+	root.Chmod(name, 0o700) //nolint:errcheck // on failure the removal fails
 	dir, err := root.OpenRoot(name)
 	if err != nil {
 		return
 	}
 	fs.WalkDir(dir.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() {
-			dir.Chmod(name, 0o700) // before it is read
+			dir.Chmod(name, 0o700) // before WalkDir reads it
 		}
 		return nil
 	})
