@@ -12,30 +12,31 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// lookEvery is how often a root is looked through while a command runs.
+// lookEvery is the interval between checks of a root while a command runs.
 const lookEvery = time.Second
 
-// confinement is what a watch has to know of a command.
+// confinement holds the properties of a command that a watch needs.
 type confinement struct {
 	level     Level
-	open      func(path string) bool // may be written, or was kept by the kernel
-	elsewhere func(path string) bool // is watched in another root
-	guard     []string               // further files, or directories, that are protected
+	open      func(path string) bool // the user allows commands to write it, or the kernel protected it
+	elsewhere func(path string) bool // is in another watched root
+	guard     []string               // further protected files or directories
 	folders   map[string]map[string]*folder
 	git       userGit
 }
 
-// tripwire compares the roots of a command with their baselines.
+// tripwire compares the roots of a command with their baselines, and reverts
+// changes that commands must not make.
 type tripwire struct {
 	confinement
-	watches []*watch // that know of the command
+	watches []*watch // watches that count the command as running
 	taken   []string
 	gaps    []string
 }
 
-// stretch takes the roots as they are before the command starts, and adds to
-// the spec what the kernel is to keep from it. rules say what the user lets be
-// written.
+// stretch records the state of the roots before the command starts, and adds
+// the paths to spec.Guard that the kernel must protect from writes. rules say
+// which files the user allows commands to write.
 func (r *Runner) stretch(s *spec, rules Rules) *tripwire {
 	w := &tripwire{}
 	w.level = s.Level
@@ -80,12 +81,12 @@ func (r *Runner) stretch(s *spec, rules Rules) *tripwire {
 	return w
 }
 
-// Watched runs do, which puts what commands have made into the roots, and takes
-// back from it what a command's would be taken back. It returns what
-// Result.TakenBack and Result.Aside are for a command, and which roots could not
-// be looked at.
+// Watched calls do, which writes files made by commands into the roots, and
+// then reverts what would be reverted after a command. taken and aside are as
+// in Result.TakenBack and Result.Aside. gaps describes the roots that could
+// not be watched.
 func (r *Runner) Watched(rules Rules, do func()) (taken, aside, gaps []string) {
-	s := &spec{Spec: supervise.Spec{Level: L1}} // no mount keeps anything from being written
+	s := &spec{Spec: supervise.Spec{Level: L1}} // no mount protects files from writes
 	for _, root := range rules.Roots() {
 		s.Roots = append(s.Roots, supervise.Root(root))
 	}
@@ -95,12 +96,12 @@ func (r *Runner) Watched(rules Rules, do func()) (taken, aside, gaps []string) {
 	return taken, aside, wire.gaps
 }
 
-// miss says that a root is not watched.
+// miss records that a root is not watched.
 func (w *tripwire) miss(root string, err error) {
 	w.gaps = append(w.gaps, fmt.Sprintf("what commands leave in %s for other programs to run: %v", sandbox.EscapeName(root), err))
 }
 
-// guard adds files that exist to those that are kept from being written.
+// guard adds existing files to those that the kernel protects from writes.
 func (s *spec) guard(paths []string, lifted func(string) bool) {
 	for _, path := range paths {
 		if lifted(path) || slices.ContainsFunc(s.Guard, func(dir string) bool { return supervise.Beneath(dir, path) }) {
@@ -120,8 +121,8 @@ func (s *spec) protected() []string {
 	return s.Guard
 }
 
-// openWorktrees leaves the projects writable that Claude Code has checked out
-// among its settings.
+// openWorktrees keeps Claude Code's work trees writable, which are below its
+// protected settings.
 func (s *spec) openWorktrees(root string) {
 	dir := filepath.Join(root, ".claude", "worktrees")
 	info, err := os.Lstat(dir)
@@ -130,10 +131,11 @@ func (s *spec) openWorktrees(root string) {
 	}
 }
 
-// guarded returns what reports whether the kernel keeps a path: it is one of
-// the baseline's that is mounted read-only, or beneath one. A mount goes with its
-// file when that is removed or replaced from outside, links are not mounted
-// over, and a file with a second name can be written by that.
+// guarded returns a function that reports whether the kernel protects a path:
+// it is or is below a path of the baseline that is mounted read-only. Three
+// cases are not protected: a mount disappears when its file is removed or
+// replaced from outside, links have no mounts, and a file with a second hard
+// link can be written through that.
 func (w *tripwire) guarded(paths []string) func(path string) bool {
 	kept := map[string]os.FileInfo{}
 	for _, path := range paths {
@@ -162,7 +164,8 @@ func (w *tripwire) guarded(paths []string) func(path string) bool {
 	}
 }
 
-// inRoot reports whether a path is in a root and f holds for its name there.
+// inRoot reports whether a path is in a root and f returns true for its name
+// there.
 func (s *spec) inRoot(path string, f func(rel string) bool) bool {
 	return slices.ContainsFunc(s.Roots, func(root supervise.Root) bool {
 		rel, err := filepath.Rel(root.Path, path)
@@ -170,23 +173,24 @@ func (s *spec) inRoot(path string, f func(rel string) bool) bool {
 	})
 }
 
-// watchedElsewhere reports whether a path is in one of the roots, and not where
-// only git's own files are.
+// watchedElsewhere reports whether a path is in a root, except in directories
+// where git only stores objects, refs and logs.
 func (s *spec) watchedElsewhere(path string) bool {
 	return s.inRoot(path, func(rel string) bool {
 		return !slices.ContainsFunc([]string{"objects", "refs", "logs"}, func(name string) bool { return beneathName(rel, name) })
 	})
 }
 
-// stepsOfGit reports whether a name in a root is git's index, or where it notes
-// what is left to do of a rebase or the like, which one command begins and
-// another goes on with.
+// stepsOfGit reports whether a name in a root is git's index, or the state of
+// an unfinished rebase or similar operation, which one command begins and
+// another continues.
 func stepsOfGit(rel string) bool {
 	last := strings.ToLower(filepath.Base(rel))
 	return beneathName(rel, ".git") && (last == "index" || strings.HasPrefix(last, "sharedindex.") || beneathName(rel, "rebase-merge") || beneathName(rel, "rebase-apply") || beneathName(rel, "sequencer"))
 }
 
-// beneathName reports whether a component of a relative path has a name.
+// beneathName reports whether a component of a relative path has this name,
+// ignoring case.
 func beneathName(rel, name string) bool {
 	return slices.ContainsFunc(strings.Split(rel, string(filepath.Separator)), func(part string) bool { return strings.EqualFold(part, name) })
 }
@@ -217,12 +221,12 @@ func (r *Runner) watch(root string) (*watch, error) {
 	return w, err
 }
 
-// attendAfter is how long a command runs before its roots are looked at while it
-// does: a short one is looked at when it ends.
+// attendAfter is the run time after which checks begin. A shorter command is
+// checked only when it ends.
 const attendAfter = 100 * time.Millisecond
 
-// attend takes back what must not have changed, while the command runs: each
-// second, and at once where something came that is usually planted.
+// attend reverts forbidden changes while the command runs: every second, and
+// at once when a file appears whose name other programs trust.
 func (w *tripwire) attend(ended <-chan struct{}) {
 	if len(w.watches) == 0 {
 		return
@@ -248,8 +252,8 @@ func (w *tripwire) attend(ended <-chan struct{}) {
 		for _, one := range w.watches {
 			w.taken = append(w.taken, one.look(&w.confinement, pause)...)
 		}
-		// A command that changes things all the time does not take all of the
-		// processor with that.
+		// A command that changes files all the time must not make these checks
+		// use all of the processor.
 		pause = min(10*time.Since(began), lookEvery)
 		select {
 		case <-ended:
@@ -265,10 +269,10 @@ func (w *tripwire) attend(ended <-chan struct{}) {
 	}
 }
 
-// mostBusyDirs bounds how many directories of a root the kernel tells of.
+// mostBusyDirs bounds the directories of a root that inotify watches.
 const mostBusyDirs = 200
 
-// busyDirs lists the directories that new settings usually come into.
+// busyDirs lists the directories in which new settings usually appear.
 func (w *watch) busyDirs() (dirs []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -283,13 +287,14 @@ func (w *watch) busyDirs() (dirs []string) {
 	return dirs
 }
 
-// isPlanted reports whether a file of this name in one of the busyDirs may be
-// one that makes other programs run something.
+// isPlanted reports whether a file of this name in a directory of busyDirs may
+// make other programs run something.
 func isPlanted(name string) bool {
 	return isProjectName(name) || isDotGit(name) || slices.Contains([]string{"config", "config.worktree", "commondir", "hooks", ".gitmodules"}, name)
 }
 
-// end takes back what must not have changed, and returns all that was.
+// end reverts forbidden changes after the command has ended, and returns all
+// reverted files and the directories of their copies.
 func (w *tripwire) end() (taken, aside []string) {
 	for _, one := range w.watches {
 		taken, err := one.end(&w.confinement)
@@ -308,7 +313,7 @@ func (w *tripwire) end() (taken, aside []string) {
 	return slices.Compact(w.taken), aside
 }
 
-// endWatches closes the roots.
+// endWatches closes the watches of all roots.
 func (r *Runner) endWatches() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

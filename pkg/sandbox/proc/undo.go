@@ -9,8 +9,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// planUndo has a command's changes recorded, see Config.UndoDir. A command whose
-// record cannot be kept runs without one.
+// planUndo prepares the record of a command's changes, see Config.UndoDir. A
+// command whose record cannot be written runs without one.
 func (r *Runner) planUndo(s *spec, c Command) {
 	if r.config.UndoDir == "" || s.Level == Off || len(c.Layers) > 0 {
 		return
@@ -38,7 +38,7 @@ func (r *Runner) planUndo(s *spec, c Command) {
 	s.Undo, s.UndoFiles = "u"+strings.ToLower(rand.Text()[:8]), len(s.undo)
 }
 
-// recorded returns the id of the undo record of an ended command, "" if it
+// recorded returns the id of an ended command's undo record, "" if the command
 // changed nothing in the roots.
 func (r *Runner) recorded(id string) string {
 	if id == "" {

@@ -12,25 +12,25 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// watch compares a root with its baseline. There is one for each root of a
-// runner; those of other servers with the same state directory share the
-// baseline by files:
+// watch compares a root with its baseline. A runner has one for each root.
+// Servers with the same state directory share the baseline through these
+// files:
 //
 //	baseline  the root as the user left it
 //	lock      held while the baseline is compared or replaced
-//	use       held, shared, while a command runs; begins with the highest
+//	use       locked, shared, while a command runs; contains the highest
 //	          of the marks below since no command ran
-//	aside/    what was taken back
+//	aside/    copies of reverted files
 //	root      the root's path
 //
-// What changes while no command runs is the user's, and becomes the baseline.
-// What changed when the mark says that a command ran, and nobody holds the
-// lock, is a command's whose server was killed: it is judged first.
+// Changes while no command runs are the user's, and become the baseline. If
+// the mark shows that a command ran and nobody holds the lock of use, a
+// command made the changes and its server was killed: they are judged first.
 //
-// Commands run in this root also by servers whose roots overlap with it, see
-// neighbour, or whose state directory is another one, see presence.
+// Commands of other servers may also run in this root: see neighbour for
+// overlapping roots, and presence for other state directories.
 type watch struct {
-	root, dir  string // dir "": shared by this runner's commands alone
+	root, dir  string // dir "": shared only by this runner's commands
 	handle     *os.Root
 	trustTimes bool
 
@@ -39,7 +39,7 @@ type watch struct {
 	base      baseline
 	git       userGit
 	loaded    os.FileInfo // the file that base was read from or written to
-	fresh     bool        // base is a root's, and not empty because none is known
+	fresh     bool        // base is the root's baseline; false: it is empty because there is none
 	use, lock *os.File
 	running   int
 	looked    map[Level]time.Time
@@ -50,13 +50,13 @@ type watch struct {
 	unseen       bool  // see Runner
 	presence     *presence
 	near         []*neighbour
-	listed, read time.Time // the state directory's time of change, and when near was read
+	listed, read time.Time // state directory's time of change, and time when near was read
 }
 
 // The marks of a root.
 const (
 	markIdle = ' '
-	markL2   = '2' // commands ran at L2 only
+	markL2   = '2' // commands ran only at L2
 	markL1   = '1'
 )
 
@@ -67,12 +67,12 @@ func markOf(level Level) byte {
 	return markL2
 }
 
-// lockWait bounds the wait for another server that looks through a root.
+// lockWait bounds the wait for another server that searches a root.
 const lockWait = 20 * time.Second
 
 var errBusy = errors.New("another server has been looking through the root for too long")
 
-// enter takes the lock of the baseline.
+// enter takes the lock of the baseline. It returns errBusy after lockWait.
 func (w *watch) enter() error {
 	w.mu.Lock()
 	for began := time.Now(); w.lock != nil && !flock(w.lock, lockExclusive); time.Sleep(time.Millisecond) {
@@ -81,7 +81,7 @@ func (w *watch) enter() error {
 			return errBusy
 		}
 	}
-	if now, err := os.Lstat(w.root); err == nil && !isDir(w.handle, now) { // another has its name
+	if now, err := os.Lstat(w.root); err == nil && !isDir(w.handle, now) { // another directory has its name
 		if handle, err := os.OpenRoot(w.root); err == nil {
 			w.handle.Close()
 			w.handle = handle
@@ -97,12 +97,13 @@ func (w *watch) leave() {
 	w.mu.Unlock()
 }
 
-// alone takes the root for itself, if no command of any server runs in it.
+// alone takes the root exclusively. It returns false if a command of another
+// server or of this one is running in it.
 func (w *watch) alone() bool {
 	return w.running == 0 && (w.use == nil || flock(w.use, lockExclusive))
 }
 
-// share says that a command runs, from now on and until rest.
+// share shows other servers that a command runs, until rest.
 func (w *watch) share() {
 	if w.use != nil && w.running == 0 {
 		flock(w.use, lockShared)
@@ -146,15 +147,15 @@ func (w *watch) refresh() {
 
 func (w *watch) file() string { return filepath.Join(w.dir, "baseline") }
 
-// mostIncludes bounds how deep files with settings include each other (as git).
+// mostIncludes bounds the depth of includes in settings files, as git does.
 const mostIncludes = 10
 
-// adoptTries bounds how often a root is read again because a command of another
-// server began or ended meanwhile.
+// adoptTries bounds the attempts to read a root while commands of other
+// servers begin or end.
 const adoptTries = 3
 
-// adopt takes the root as it is for the user's own, except for what changed
-// since a command of another server or in an overlapping root began to run.
+// adopt makes the root's current state the baseline, except for changes since
+// a command of another server or in an overlapping root began.
 func (w *watch) adopt(guard []string) error {
 	defer w.inventory.shut()
 	before, known, began := w.base, w.fresh, fileClock()
@@ -168,8 +169,8 @@ func (w *watch) adopt(guard []string) error {
 		if changed = w.adoptOnce(guard, d); !changed || try == adoptTries {
 			break
 		}
-		// A command that ran meanwhile is still there, or was judged, which
-		// puts its files back.
+		// A command that ran meanwhile either still runs, or was judged, which
+		// restores the files.
 		if again := w.doubts(known); d.equal(again) && !w.base.movedSince(w.root, &before) {
 			break
 		}
@@ -210,8 +211,8 @@ func (w *watch) adoptOnce(guard []string, d *doubts) (changed bool) {
 	return changed
 }
 
-// begin says that a command starts, and returns what was taken back of what
-// the command of a killed server had left, and where that is kept.
+// begin registers the start of a command. It returns the files that it
+// reverted because the command of a killed server had changed them.
 func (w *watch) begin(c *confinement) (taken []string, err error) {
 	taken, err = w.enterAmong(c)
 	if err != nil {
@@ -229,7 +230,7 @@ func (w *watch) begin(c *confinement) (taken []string, err error) {
 	alone := w.alone()
 	defer w.share()
 	if !alone && w.fresh {
-		if markOf(c.level) < mark { // 1 is before 2
+		if markOf(c.level) < mark { // '1' < '2'
 			err = w.writeMark(markOf(c.level))
 		}
 		return taken, err
@@ -251,13 +252,14 @@ func (w *watch) begin(c *confinement) (taken []string, err error) {
 	return taken, err
 }
 
-// judgeKilled takes back what the commands of a killed server have left.
+// judgeKilled reverts the changes that the commands of a killed server left
+// behind.
 func (w *watch) judgeKilled(c *confinement, mark byte) *judge {
 	return w.judge(c, func(path string) bool { return c.open(path) || mark == markL2 && w.guardedAtL2(path) })
 }
 
-// guardedAtL2 reports whether no command at L2 could change a file of the
-// baseline, so that a change is the user's.
+// guardedAtL2 reports whether the kernel protected a file of the baseline from
+// all commands at L2, so that its change is the user's.
 func (w *watch) guardedAtL2(path string) bool {
 	rel, err := filepath.Rel(w.root, path)
 	if err != nil {
@@ -276,9 +278,10 @@ func (w *watch) guardedAtL2(path string) bool {
 	return false
 }
 
-// holderOf returns the node that a mount over a path goes with: a directory's
-// own, of anything else that of the directory above. A command cannot replace
-// what is mounted over, but what holds it. Links are not mounted over.
+// holderOf returns the node that a mount over a path depends on: a directory's
+// own node, else that of the directory above. A command cannot replace a mount
+// point, but it can replace its parent. ok is false for links, which are not
+// mounted over.
 func holderOf(path string) (node [2]uint64, ok bool) {
 	info, err := os.Lstat(path)
 	if err == nil && info.Mode()&os.ModeSymlink != 0 {
@@ -292,7 +295,7 @@ func holderOf(path string) (node [2]uint64, ok bool) {
 	return nodeOf(info), true
 }
 
-// addLinked adds the paths of files that have a second name.
+// addLinked adds the paths of files that have several hard links.
 func (w *watch) addLinked(paths map[string]bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -303,7 +306,7 @@ func (w *watch) addLinked(paths map[string]bool) {
 	}
 }
 
-// judge compares the root with the baseline and takes back what is not to be.
+// judge compares the root with the baseline and reverts forbidden changes.
 func (w *watch) judge(c *confinement, open func(string) bool) *judge {
 	defer w.inventory.shut()
 	j := &judge{
@@ -314,8 +317,8 @@ func (w *watch) judge(c *confinement, open func(string) bool) *judge {
 	return j
 }
 
-// look judges while commands run, unless another command of the level has had
-// that done within a time.
+// look judges while commands run. It does nothing if another command of the
+// level did so within this time.
 func (w *watch) look(c *confinement, within time.Duration) (taken []string) {
 	if w.enter() != nil {
 		return nil
@@ -330,7 +333,7 @@ func (w *watch) look(c *confinement, within time.Duration) (taken []string) {
 	return taken
 }
 
-// end judges what a command has left, and says that it has ended.
+// end judges the changes of an ended command, and registers its end.
 func (w *watch) end(c *confinement) (taken []string, err error) {
 	if err := w.enter(); err != nil {
 		return nil, err
@@ -357,7 +360,7 @@ func (w *watch) end(c *confinement) (taken []string, err error) {
 	return j.taken, err
 }
 
-// knows reports whether a path, or something beneath, is of the baseline.
+// knows reports whether the baseline contains a path or a file below it.
 func (w *watch) knows(path string) bool {
 	name, err := filepath.Rel(w.root, path)
 	if err != nil || !filepath.IsLocal(name) {
@@ -376,8 +379,9 @@ func (w *watch) knows(path string) bool {
 	return false
 }
 
-// guards lists what of the root commands at L2 must not write: what git and
-// other programs run, except for git's settings, which git itself replaces.
+// guards lists the paths of the root that commands at L2 must not write: files
+// that make git and other programs run something, except for git's settings,
+// which git itself replaces.
 func (w *watch) guards() (paths []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -18,7 +18,7 @@ func nodeOf(info os.FileInfo) (node [2]uint64) {
 	return node
 }
 
-// linksOf returns how many names a file has.
+// linksOf returns the number of hard links of a file.
 func linksOf(info os.FileInfo) uint64 {
 	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(sys.Nlink)
@@ -27,7 +27,7 @@ func linksOf(info os.FileInfo) uint64 {
 }
 
 // flock takes (LOCK_EX, LOCK_SH) or releases (LOCK_UN) the lock of an open
-// file, without waiting. It reports false where another holds it.
+// file without waiting. It returns false if another process holds it.
 func flock(f *os.File, how int) bool {
 	for {
 		err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)

@@ -10,7 +10,7 @@ func nodeOf(os.FileInfo) [2]uint64 { return [2]uint64{} }
 
 func linksOf(os.FileInfo) uint64 { return 1 }
 
-// flock is not needed: no level confines commands on this system.
+// flock always succeeds: no level confines commands on this system.
 func flock(*os.File, int) bool { return true }
 
 const (

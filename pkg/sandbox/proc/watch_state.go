@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// openWatch opens a root, with the files of its baseline in a directory of
-// state, unless that is "".
+// openWatch opens a root, with the files of its baseline in the directory
+// state, in memory if state is "".
 func openWatch(root, state string) (*watch, error) {
 	w := &watch{root: root, inventory: inventory{root: root, checked: map[string]item{}}, trustTimes: keepsTimes(root), looked: map[Level]time.Time{}, mark: markIdle}
 	var err error
@@ -41,15 +41,16 @@ func (w *watch) openState() error {
 		w.lock, err = os.OpenFile(filepath.Join(w.dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	}
 	path := filepath.Join(w.dir, "root")
-	if text, err2 := os.ReadFile(path); err == nil && (err2 != nil || string(text) != w.root) { // others read it at any time
+	if text, err2 := os.ReadFile(path); err == nil && (err2 != nil || string(text) != w.root) { // others may read it at any time
 		err = os.WriteFile(path, []byte(w.root), 0o600)
 	}
 	return err
 }
 
 // reopenState opens the files again if the state directory was removed. While
-// commands run, their servers hold the locks of the removed files. Without
-// files, the baseline is kept in memory.
+// commands run, it does nothing, since their servers hold the locks of the
+// removed files. If the files cannot be opened, the baseline is kept in
+// memory.
 func (w *watch) reopenState() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -6,20 +6,21 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// spec is what the supervisor is to do, and what the server keeps to itself.
+// spec holds the supervisor's instructions and data that only the server
+// needs.
 type spec struct {
 	supervise.Spec
 
 	refused  []string // for the result
 	link     *egressLink
 	gaps     []string // for the result
-	homes    []string // of this user, links resolved
-	deep     []string // directories in them that were looked through
+	homes    []string // homes of this user, links resolved
+	deep     []string // searched directories in homes
 	followed map[fileID]*os.File
-	prologue *os.File // nil without one
+	prologue *os.File // nil without a prologue
 	spillDir string
-	folders  map[string]map[string]*folder // just found, by roots
-	undo     []*os.File                    // what Spec.UndoFiles counts
+	folders  map[string]map[string]*folder // just read, by root
+	undo     []*os.File                    // the files counted by Spec.UndoFiles
 }
 
 type (
