@@ -4,6 +4,6 @@ package mcpkit
 
 import "io"
 
-// Awaited returns in: on this system, no way of waiting leaves other processes
+// PollableReader returns in: on this system, no way of waiting leaves other processes
 // that share the file unaffected.
-func Awaited(in io.Reader) io.Reader { return in }
+func PollableReader(in io.Reader) io.Reader { return in }
