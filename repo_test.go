@@ -109,8 +109,9 @@ var foundation = map[string][]string{
 
 	"pkg/sandbox/sandboxtest": {"pkg/toolerr", "pkg/sandbox", "pkg/mcpkit/mcpkittest"},
 
-	"internal/netguard": {},
-	"internal/redact":   {"pkg/mcpkit/jsonrpc", "internal/textfmt"},
+	"internal/editdistance": {},
+	"internal/netguard":     {},
+	"internal/redact":       {"pkg/mcpkit/jsonrpc", "internal/textfmt"},
 }
 
 // mayImport reports whether a file of package dir may import the package own,

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toolroom-mcp/toolroom/internal/editdistance"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -56,7 +57,7 @@ func nearDirs(missing, shown string) []string {
 	limit := min(3, max(1, utf8.RuneCountInString(wanted)/3))
 	var all []near
 	for _, name := range readNames(parent, maxSuggestScan) {
-		d := distance(wanted, canonical(name), limit)
+		d := editdistance.Between(wanted, canonical(name), limit)
 		if d > limit {
 			continue
 		}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/toolroom-mcp/toolroom/internal/editdistance"
 )
 
 // Finder visits what is below root, an absolute path, in a fixed order and
@@ -44,7 +46,7 @@ func (f *FS) elsewhere(m *missing) []likely {
 	var all []likely
 	for _, r := range f.roots[:f.listed] {
 		f.finder(f, r.Path, func(path, name string) bool {
-			d := distance(last, canonical(name), limit)
+			d := editdistance.Between(last, canonical(name), limit)
 			if d > limit {
 				return true
 			}

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/toolroom-mcp/toolroom/internal/editdistance"
 )
 
 const (
@@ -35,7 +37,7 @@ func (f *FS) suggest(m *missing) (same, beside []string) {
 	wanted := canonical(m.name)
 	limit := min(3, max(1, utf8.RuneCountInString(wanted)/3))
 	for _, name := range dir.names(maxSuggestScan) {
-		d := distance(wanted, canonical(name), limit)
+		d := editdistance.Between(wanted, canonical(name), limit)
 		if d > limit || f.Denied(joinPath(m.root.Path, append(slices.Clip(m.dir), name))) {
 			continue
 		}
@@ -115,63 +117,6 @@ func ascii(s string) bool {
 	}
 	return true
 }
-
-// distance is the number of letters to insert, delete, change or swap with
-// the next one to make a into b, or limit+1 when that is more than limit. Only
-// a band of the table, limit cells to each side, is computed, so a directory
-// full of long names costs no more than one of short ones.
-func distance(a, b string, limit int) int {
-	if a == b {
-		return 0
-	}
-	x, y := apart([]rune(a), []rune(b))
-	if abs(len(x)-len(y)) > limit {
-		return limit + 1
-	}
-	far := limit + 1
-	before, last, row := make([]int, len(y)+2), make([]int, len(y)+2), make([]int, len(y)+2)
-	for j := range last {
-		last[j] = min(j, far)
-	}
-	for i := 1; i <= len(x); i++ {
-		from, to := max(1, i-limit), min(len(y), i+limit)
-		row[from-1] = far
-		if from == 1 {
-			row[0] = min(i, far)
-		}
-		least := row[from-1]
-		for j := from; j <= to; j++ {
-			cost := 1
-			if x[i-1] == y[j-1] {
-				cost = 0
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost, far)
-			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-			least = min(least, row[j])
-		}
-		row[to+1] = far
-		if least > limit {
-			return far
-		}
-		before, last, row = last, row, before
-	}
-	return last[len(y)]
-}
-
-// apart drops what two names begin and end with alike.
-func apart(x, y []rune) ([]rune, []rune) {
-	for len(x) > 0 && len(y) > 0 && x[0] == y[0] {
-		x, y = x[1:], y[1:]
-	}
-	for len(x) > 0 && len(y) > 0 && x[len(x)-1] == y[len(y)-1] {
-		x, y = x[:len(x)-1], y[:len(y)-1]
-	}
-	return x, y
-}
-
-func abs(n int) int { return max(n, -n) }
 
 // readNames returns up to limit names from an open directory and closes it.
 func readNames(f *os.File, limit int) []string {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/toolroom-mcp/toolroom/internal/editdistance"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -145,11 +146,12 @@ func nearNames(symbols []symbol, asked string) []string {
 	seen := map[string]bool{}
 	for _, s := range symbols[:min(len(symbols), 2000)] {
 		a, b := strings.ToLower(clip(lastPart(s.Name), 60)), strings.ToLower(clip(lastPart(asked), 60))
-		d := editDistance(a, b)
+		most := max(1, len(b)/3)
+		d := editdistance.Between(a, b, most)
 		if strings.Contains(a, b) {
 			d = 1
 		}
-		if !seen[s.Name] && d <= max(1, len(b)/3) {
+		if !seen[s.Name] && d <= most {
 			seen[s.Name] = true
 			all = append(all, near{fmt.Sprintf("%q", clip(s.Name, 60)), d})
 		}
@@ -160,24 +162,4 @@ func nearNames(symbols []symbol, asked string) []string {
 		names = append(names, n.name)
 	}
 	return names
-}
-
-// editDistance returns the Levenshtein distance of two texts, in bytes.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
 }

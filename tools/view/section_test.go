@@ -65,12 +65,3 @@ func TestMissingSection(t *testing.T) {
 	_, err = findSection("a.md", []byte(guide), " ## ")
 	require.Equal(t, toolerr.InvalidParams, toolerr.CodeOf(err))
 }
-
-func TestEditDistance(t *testing.T) {
-	for _, test := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"a", "", 1}, {"", "ab", 2}, {"kitten", "sitting", 3}, {"abc", "abc", 0}} {
-		require.Equal(t, test.want, editDistance(test.a, test.b))
-	}
-}

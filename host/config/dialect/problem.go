@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/toolroom-mcp/toolroom/internal/editdistance"
 )
 
 // Problem is one thing that is wrong, and where. Its text holds names of the
@@ -91,7 +93,7 @@ func nearest(name string, candidates []string) string {
 		least = 2
 	}
 	for _, c := range candidates {
-		if d := distance(plain(name), plain(c)); d < least {
+		if d := editdistance.Between(plain(name), plain(c), least); d < least {
 			best, least = c, d
 		}
 	}
@@ -103,34 +105,4 @@ func didYouMean(name string, candidates []string) string {
 		return fmt.Sprintf("; did you mean %s?", near)
 	}
 	return ""
-}
-
-// distance is the number of letters to insert, delete, replace or swap with
-// their neighbour (optimal string alignment).
-func distance(a, b string) int {
-	const most = 40 // longer names are no typing errors of ours
-	if len(a) > most || len(b) > most {
-		return most
-	}
-	d := make([][]int, len(a)+1)
-	for i := range d {
-		d[i] = make([]int, len(b)+1)
-		d[i][0] = i
-	}
-	for j := range d[0] {
-		d[0][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			d[i][j] = min(d[i-1][j]+1, d[i][j-1]+1, d[i-1][j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				d[i][j] = min(d[i][j], d[i-2][j-2]+1)
-			}
-		}
-	}
-	return d[len(a)][len(b)]
 }
