@@ -104,7 +104,7 @@ func Notify(ctx context.Context, method string, params json.RawMessage) bool {
 	if req.sendingEnded() {
 		return false
 	}
-	return req.conn.offer(jsonrpc.AppendNotification(nil, method, params))
+	return req.conn.trySend(jsonrpc.AppendNotification(nil, method, params))
 }
 
 // SetRawResult makes result, a JSON object without newlines, the result of

@@ -20,7 +20,7 @@ func (c *conn) acceptRequest(m jsonrpc.Message, line []byte) *request {
 		return nil
 	}
 	if fault := checkParams(m); fault != "" {
-		c.post(jsonrpc.AppendError(nil, m.ID, jsonrpc.CodeInvalidParams, "invalid params: "+fault))
+		c.sendWithoutWaiting(jsonrpc.AppendError(nil, m.ID, jsonrpc.CodeInvalidParams, "invalid params: "+fault))
 		return nil
 	}
 	req := &request{conn: c, id: m.ID, key: key, method: m.Method, line: line, params: m.Params}
@@ -34,7 +34,7 @@ func (c *conn) acceptRequest(m jsonrpc.Message, line []byte) *request {
 		cancel(nil)
 		// Answer without the id: the client would take it for the first
 		// request's answer.
-		c.post(jsonrpc.AppendError(nil, nil, jsonrpc.CodeInvalidRequest,
+		c.sendWithoutWaiting(jsonrpc.AppendError(nil, nil, jsonrpc.CodeInvalidRequest,
 			"invalid request: id "+string(m.ID)+" is in use by an unanswered request"))
 		return nil
 	}
@@ -133,7 +133,7 @@ func (c *conn) serve(req *request) {
 	// on.
 	c.forget(req)
 	if req.method == string(mcp.MethodInitialize) {
-		c.post(slices.Concat(message...))
+		c.sendWithoutWaiting(slices.Concat(message...))
 		return
 	}
 	c.send(message...)

@@ -40,7 +40,7 @@ func TestAFloodThatNobodyReadsIsHeldBack(t *testing.T) {
 	out := stuckWriter{make(chan struct{})}
 	in := &countingReader{Reader: strings.NewReader(strings.Repeat("x\n", lines))}
 	c := newConn(t.Context(), nil, out, ServeOptions{})
-	c.out.hold = hold
+	c.out.readLimit = hold
 	c.lines = jsonrpc.NewReader(in, 0)
 	go c.calls.work(task{read: c.read})
 
@@ -83,11 +83,11 @@ func TestALargeResultIsNotCopied(t *testing.T) {
 	lw := newLineWriter(&out, func(error) {})
 	lw.mu.Lock()
 	lw.writing = true // so that all of it waits
-	lw.push([]byte(`{"head":`), result, []byte("}"))
-	lw.push([]byte("a"))
-	lw.push([]byte("b"))
+	lw.enqueue([]byte(`{"head":`), result, []byte("}"))
+	lw.enqueue([]byte("a"))
+	lw.enqueue([]byte("b"))
 	lw.write()
-	require.Zero(t, lw.waiting)
+	require.Zero(t, lw.waitingBytes)
 	lw.mu.Unlock()
 	require.Equal(t, bytes.Repeat([]byte("x"), len(memory)), memory)
 	require.Equal(t, `{"head":`+string(result)+"}\na\nb\n", string(bytes.Join(out, nil)))

@@ -177,20 +177,20 @@ func (c *conn) send(parts ...[]byte) {
 	c.out.send(parts...)
 }
 
-// offer writes a message that may be lost. It reports false if the client has
+// trySend writes a message that may be lost. It reports false if the client has
 // stopped reading.
-func (c *conn) offer(msg []byte) bool {
+func (c *conn) trySend(msg []byte) bool {
 	if c.opts.Trace != nil {
 		c.opts.Trace(true, msg)
 	}
-	return c.out.offer(msg)
+	return c.out.trySend(msg)
 }
 
-func (c *conn) post(msg []byte) {
+func (c *conn) sendWithoutWaiting(msg []byte) {
 	if c.opts.Trace != nil {
 		c.opts.Trace(true, msg)
 	}
-	c.out.post(msg)
+	c.out.sendWithoutWaiting(msg)
 }
 
 // wait waits for wg. Without a limit it stops waiting when the connection is
@@ -250,7 +250,7 @@ func (c *conn) readLines() (*request, error) {
 		line, err := c.lines.ReadLine()
 		switch {
 		case errors.Is(err, jsonrpc.ErrTooLong):
-			c.post(jsonrpc.AppendError(nil, nil, jsonrpc.CodeInvalidRequest, "invalid request: "+err.Error()))
+			c.sendWithoutWaiting(jsonrpc.AppendError(nil, nil, jsonrpc.CodeInvalidRequest, "invalid request: "+err.Error()))
 			continue
 		case errors.Is(err, io.EOF):
 			return nil, nil
@@ -279,7 +279,7 @@ func (c *conn) message(line []byte) *request {
 		if !errors.As(err, &fault) {
 			fault = &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "internal error"}
 		}
-		c.post(jsonrpc.AppendError(nil, fault.ID, fault.Code, fault.Message))
+		c.sendWithoutWaiting(jsonrpc.AppendError(nil, fault.ID, fault.Code, fault.Message))
 		return nil
 	}
 	switch m.Kind {

@@ -29,24 +29,24 @@ const (
 // finds no other writing becomes the writer, until the queue is empty: a single
 // message needs no hand-over, and under load many messages share one write.
 type lineWriter struct {
-	w    io.Writer
-	fail func(error) // called once, with the first write error
-	hold int         // readBacklog; smaller in tests
-	wide bool        // a large message was written; used by the writer only
+	w            io.Writer
+	fail         func(error) // called once, with the first write error
+	readLimit    int         // readBacklog; smaller in tests
+	pipeEnlarged bool        // a large message was written; used by the writer only
 
-	moves atomic.Uint64 // number of lines written
+	linesWritten atomic.Uint64 // number of lines written
 
-	mu      sync.Mutex
-	changed sync.Cond // writing ended, or waiting shrank
-	queue   [][]byte  // lines; small ones share an element, large ones may have several
-	waiting int       // bytes in queue and in the current write
-	writing bool
-	stalled uint64 // moves+1 at the time when the client had read nothing for stallTime
-	err     error
+	mu           sync.Mutex
+	changed      sync.Cond // writing ended, or waiting shrank
+	queue        [][]byte  // lines; small ones share an element, large ones may have several
+	waitingBytes int       // bytes in queue and in the current write
+	writing      bool
+	stalled      uint64 // moves+1 at the time when the client had read nothing for stallTime
+	err          error
 }
 
 func newLineWriter(w io.Writer, fail func(error)) *lineWriter {
-	lw := &lineWriter{w: w, fail: fail, hold: readBacklog}
+	lw := &lineWriter{w: w, fail: fail, readLimit: readBacklog}
 	lw.changed.L = &lw.mu
 	return lw
 }
@@ -55,29 +55,29 @@ func newLineWriter(w io.Writer, fail func(error)) *lineWriter {
 // ownership of them. It waits while the backlog is full.
 func (lw *lineWriter) send(parts ...[]byte) {
 	lw.mu.Lock()
-	for lw.waiting > writeBacklog && lw.err == nil {
+	for lw.waitingBytes > writeBacklog && lw.err == nil {
 		lw.changed.Wait()
 	}
-	if lw.push(parts...) {
+	if lw.enqueue(parts...) {
 		lw.write()
 	}
 	lw.mu.Unlock()
 }
 
-// offer is send for a message that may be lost. It waits for a slow client, but
+// trySend is send for a message that may be lost. It waits for a slow client, but
 // not for one that no longer reads, and reports whether it queued the message.
-func (lw *lineWriter) offer(msg []byte) bool {
+func (lw *lineWriter) trySend(msg []byte) bool {
 	lw.mu.Lock()
 	defer lw.mu.Unlock()
-	for lw.waiting > writeBacklog && lw.err == nil {
-		at := lw.moves.Load()
+	for lw.waitingBytes > writeBacklog && lw.err == nil {
+		at := lw.linesWritten.Load()
 		if at+1 == lw.stalled {
 			return false
 		}
 		late := time.AfterFunc(stallTime, func() {
 			lw.mu.Lock()
 			defer lw.mu.Unlock()
-			if at == lw.moves.Load() {
+			if at == lw.linesWritten.Load() {
 				lw.stalled = at + 1
 			}
 			lw.changed.Broadcast()
@@ -85,23 +85,23 @@ func (lw *lineWriter) offer(msg []byte) bool {
 		lw.changed.Wait()
 		late.Stop()
 	}
-	if lw.push(msg) {
-		lw.writeAside()
+	if lw.enqueue(msg) {
+		lw.writeInBackground()
 	}
 	return true
 }
 
-// post is send for the goroutine that reads: it does not wait.
-func (lw *lineWriter) post(msg []byte) {
+// sendWithoutWaiting is send for the goroutine that reads: it does not wait.
+func (lw *lineWriter) sendWithoutWaiting(msg []byte) {
 	lw.mu.Lock()
-	if lw.push(msg) {
-		lw.writeAside()
+	if lw.enqueue(msg) {
+		lw.writeInBackground()
 	}
 	lw.mu.Unlock()
 }
 
-// writeAside writes in another goroutine, since writing may block.
-func (lw *lineWriter) writeAside() {
+// writeInBackground writes in another goroutine, since writing may block.
+func (lw *lineWriter) writeInBackground() {
 	go func() {
 		lw.mu.Lock()
 		lw.write()
@@ -113,23 +113,23 @@ func (lw *lineWriter) writeAside() {
 func (lw *lineWriter) waitRead() {
 	lw.mu.Lock()
 	defer lw.mu.Unlock()
-	for lw.waiting > lw.hold && lw.err == nil {
+	for lw.waitingBytes > lw.readLimit && lw.err == nil {
 		lw.changed.Wait()
 	}
 }
 
-// push queues a message. If it returns true, the caller must have write called.
+// enqueue queues a message. If it returns true, the caller must have write called.
 // It appends to the last part only, which must be small if there are several.
-func (lw *lineWriter) push(parts ...[]byte) bool {
+func (lw *lineWriter) enqueue(parts ...[]byte) bool {
 	if lw.err != nil {
 		return false
 	}
 	before, msg := parts[:len(parts)-1], parts[len(parts)-1]
 	for _, part := range before {
-		lw.waiting += len(part)
+		lw.waitingBytes += len(part)
 		lw.queue = append(lw.queue, part)
 	}
-	lw.waiting += len(msg) + 1
+	lw.waitingBytes += len(msg) + 1
 	last := len(lw.queue) - 1
 	if len(before) == 0 && last >= 0 && len(lw.queue[last])+len(msg) < smallMessage {
 		lw.queue[last] = append(append(lw.queue[last], msg...), '\n')
@@ -153,17 +153,17 @@ func (lw *lineWriter) write() {
 		n := 0
 		for _, line := range batch {
 			n += len(line)
-			if len(line) > jsonrpc.UsualPipe && !lw.wide {
-				lw.wide = true
+			if len(line) > jsonrpc.UsualPipe && !lw.pipeEnlarged {
+				lw.pipeEnlarged = true
 				jsonrpc.Widen(lw.w)
 			}
 			if err == nil {
 				_, err = lw.w.Write(line)
-				lw.moves.Add(1)
+				lw.linesWritten.Add(1)
 			}
 		}
 		lw.mu.Lock()
-		lw.waiting -= n
+		lw.waitingBytes -= n
 		if err != nil {
 			lw.err = err
 			lw.queue = nil
