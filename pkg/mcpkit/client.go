@@ -128,11 +128,11 @@ const rootsWait = 5 * time.Second
 
 // roots caches the client's roots.
 type roots struct {
-	mu      sync.Mutex
-	changes int           // list_changed notifications so far
-	known   bool          // paths are current
-	paths   []string      // nil: the client offers no roots
-	asking  chan struct{} // closed when the pending roots/list request has ended
+	mu           sync.Mutex
+	changes      int           // list_changed notifications so far
+	known        bool          // paths are current
+	paths        []string      // nil: the client offers no roots
+	pendingFetch chan struct{} // closed when the pending roots/list request has ended
 }
 
 // ClientRoots returns the directories that the caller's client offers as roots,
@@ -151,9 +151,9 @@ func ClientRoots(ctx context.Context) ([]string, error) {
 
 // offersRoots reports whether the handshake is complete and named roots.
 func (c *conn) offersRoots() bool {
-	c.hs.mu.Lock()
-	defer c.hs.mu.Unlock()
-	return c.hs.ready && c.hs.caps.Roots != nil
+	c.handshake.mu.Lock()
+	defer c.handshake.mu.Unlock()
+	return c.handshake.ready && c.handshake.caps.Roots != nil
 }
 
 func (c *conn) clientRoots(ctx context.Context) ([]string, error) {
@@ -167,12 +167,12 @@ func (c *conn) clientRoots(ctx context.Context) ([]string, error) {
 			r.mu.Unlock()
 			return paths, nil
 		}
-		if r.asking == nil {
-			r.asking = make(chan struct{})
-			changes, waiting := r.changes, r.asking
-			c.asides.Go(func() { c.fetchRoots(changes, waiting) })
+		if r.pendingFetch == nil {
+			r.pendingFetch = make(chan struct{})
+			changes, waiting := r.changes, r.pendingFetch
+			c.background.Go(func() { c.fetchRoots(changes, waiting) })
 		}
-		asking := r.asking
+		asking := r.pendingFetch
 		r.mu.Unlock()
 		select {
 		case <-asking:
@@ -189,13 +189,13 @@ func (c *conn) fetchRoots(changes int, asking chan struct{}) {
 	learn := func(paths []string, answered bool) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		waited := r.asking == asking
+		waited := r.pendingFetch == asking
 		if r.changes == changes && (answered || waited) {
 			r.known, r.paths = true, paths
 		}
 		if waited {
 			close(asking)
-			r.asking = nil
+			r.pendingFetch = nil
 		}
 	}
 	patience := time.AfterFunc(rootsWait, func() {

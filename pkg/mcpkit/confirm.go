@@ -15,9 +15,9 @@ func Confirm(ctx context.Context, message string) (agreed, asked bool, err error
 	if req == nil || req.isModern() {
 		return false, false, nil
 	}
-	req.conn.hs.mu.Lock()
-	able := req.conn.hs.ready && req.conn.hs.caps.Elicitation != nil
-	req.conn.hs.mu.Unlock()
+	req.conn.handshake.mu.Lock()
+	able := req.conn.handshake.ready && req.conn.handshake.caps.Elicitation != nil
+	req.conn.handshake.mu.Unlock()
 	if !able {
 		return false, false, nil
 	}

@@ -59,11 +59,11 @@ func (c *conn) start(req *request) *request {
 	case mcp.MethodToolsCall, mcp.MethodResourcesRead, mcp.MethodPromptsGet, mcp.MethodCompletionComplete:
 		req.queue = c.calls
 	default:
-		req.queue = c.control
+		req.queue = c.otherRequests
 	}
 	// No more input and no other request: running it here, without waking
 	// another goroutine, saves a tenth of a millisecond.
-	if !c.lines.Buffered() && req.queue.relieve(c.read) {
+	if !c.lines.Buffered() && req.queue.handOffReading(c.read) {
 		return req
 	}
 	req.queue.add(req)

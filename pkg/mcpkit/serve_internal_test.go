@@ -42,7 +42,7 @@ func TestAFloodThatNobodyReadsIsHeldBack(t *testing.T) {
 	c := newConn(t.Context(), nil, out, ServeOptions{})
 	c.out.readLimit = hold
 	c.lines = jsonrpc.NewReader(in, 0)
-	go c.calls.work(task{read: c.read})
+	go c.calls.runWorker(task{read: c.read})
 
 	before, same := int64(0), 0
 	require.Eventually(t, func() bool {

@@ -25,19 +25,19 @@ type queue struct {
 	limit int
 	run   func(*request)
 
-	mu      sync.Mutex
-	room    sync.Cond
-	waiting []*request // [head:] wait
-	head    int
-	bytes   int         // of the waiting requests
-	workers int         // including idle ones
-	idle    []chan task // of the idle workers; the last one was busy most recently
-	closed  bool
+	mu       sync.Mutex
+	hasSpace sync.Cond
+	waiting  []*request // [head:] wait
+	head     int
+	bytes    int         // of the waiting requests
+	workers  int         // including idle ones
+	idle     []chan task // of the idle workers; the last one was busy most recently
+	closed   bool
 }
 
 func newQueue(limit int, run func(*request)) *queue {
 	q := &queue{limit: limit, run: run}
-	q.room.L = &q.mu
+	q.hasSpace.L = &q.mu
 	return q
 }
 
@@ -54,20 +54,20 @@ func (q *queue) add(req *request) {
 	}
 	if q.workers < q.limit {
 		q.workers++
-		go q.work(task{run: req})
+		go q.runWorker(task{run: req})
 		return
 	}
 	for q.bytes > queueBytes {
-		q.room.Wait()
+		q.hasSpace.Wait()
 	}
 	q.waiting = append(q.waiting, req)
 	q.bytes += len(req.line) + requestCost
 }
 
-// relieve hands the caller's read loop to an idle worker, so that the caller
+// handOffReading hands the caller's read loop to an idle worker, so that the caller
 // can run a request itself and becomes a worker. It does so only if every
 // worker is idle and there is at least one; ok reports whether it did.
-func (q *queue) relieve(read func() *request) (ok bool) {
+func (q *queue) handOffReading(read func() *request) (ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	last := len(q.idle) - 1
@@ -80,10 +80,10 @@ func (q *queue) relieve(read func() *request) (ok bool) {
 	return true
 }
 
-// work does t and then later tasks, until the queue is closed or the input has
+// runWorker does t and then later tasks, until the queue is closed or the input has
 // ended. A goroutine that reads becomes a worker of the queue of the request
 // that it takes.
-func (q *queue) work(t task) {
+func (q *queue) runWorker(t task) {
 	hand := make(chan task, 1)
 	for {
 		req := t.run
@@ -120,7 +120,7 @@ func (q *queue) next(hand chan task) *request {
 	q.waiting[q.head] = nil
 	q.head++
 	q.bytes -= len(req.line) + requestCost
-	q.room.Signal()
+	q.hasSpace.Signal()
 	if q.head > 1024 && q.head*2 > len(q.waiting) {
 		q.waiting = append([]*request(nil), q.waiting[q.head:]...)
 		q.head = 0

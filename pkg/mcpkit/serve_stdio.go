@@ -76,18 +76,18 @@ type conn struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
-	lines   *jsonrpc.Reader
-	ended   chan error // gets the error that ended reading
-	calls   *queue
-	control *queue
-	session *request // the connection's own session, for broadcasts to legacy clients
-	hs      handshake
+	lines         *jsonrpc.Reader
+	ended         chan error // gets the error that ended reading
+	calls         *queue
+	otherRequests *queue
+	session       *request // the connection's own session, for broadcasts to legacy clients
+	handshake     handshake
 
-	mu       sync.Mutex
-	inflight map[string]*request // by id
-	requests sync.WaitGroup      // requests that an end of input waits for
-	listens  sync.WaitGroup      // listen streams, which it does not wait for
-	asides   sync.WaitGroup      // goroutines that serve no request
+	mu         sync.Mutex
+	inflight   map[string]*request // by id
+	requests   sync.WaitGroup      // requests that an end of input waits for
+	listens    sync.WaitGroup      // listen streams, which it does not wait for
+	background sync.WaitGroup      // goroutines that serve no request
 
 	outgoing outgoingRequests
 	roots    roots
@@ -115,19 +115,19 @@ func ServeStdio(ctx context.Context, h *server.MCPServer, in io.Reader, out io.W
 	defer h.UnregisterSession(context.WithoutCancel(ctx), c.session.SessionID())
 
 	c.lines = jsonrpc.NewReader(in, opts.MaxLine)
-	go c.calls.work(task{read: c.read})
+	go c.calls.runWorker(task{read: c.read})
 	var readErr error
 	select {
 	case readErr = <-c.ended:
 		c.outgoing.close()
-		c.wait(&c.requests, nil)
+		c.waitFor(&c.requests, nil)
 		c.endListens()
 	case <-c.ctx.Done():
 	}
 	if c.ctx.Err() != nil {
 		c.outgoing.close()
-		c.wait(&c.requests, time.After(c.opts.Grace))
-		c.asides.Go(c.session.endSending)
+		c.waitFor(&c.requests, time.After(c.opts.Grace))
+		c.background.Go(c.session.endSending)
 		return context.Cause(c.ctx)
 	}
 	c.session.endSending()
@@ -154,7 +154,7 @@ func newConn(ctx context.Context, h *server.MCPServer, out io.Writer, opts Serve
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
 	c.out = newLineWriter(out, func(err error) { c.cancel(fmt.Errorf("writing: %w", err)) })
 	c.calls = newQueue(opts.MaxConcurrent, c.run)
-	c.control = newQueue(maxControl, c.run)
+	c.otherRequests = newQueue(maxControl, c.run)
 	c.session = &request{conn: c, ctx: c.ctx}
 	return c
 }
@@ -193,9 +193,9 @@ func (c *conn) sendWithoutWaiting(msg []byte) {
 	c.out.sendWithoutWaiting(msg)
 }
 
-// wait waits for wg. Without a limit it stops waiting when the connection is
+// waitFor waits for wg. Without a limit it stops waiting when the connection is
 // cancelled; with one, only after the limit.
-func (c *conn) wait(wg *sync.WaitGroup, limit <-chan time.Time) {
+func (c *conn) waitFor(wg *sync.WaitGroup, limit <-chan time.Time) {
 	done := make(chan struct{})
 	go func() { wg.Wait(); close(done) }()
 	if limit != nil {
@@ -217,8 +217,8 @@ func (c *conn) finish() {
 	c.cancel(ErrStopped)
 	var all sync.WaitGroup
 	all.Go(c.listens.Wait)
-	all.Go(c.asides.Wait)
-	c.wait(&all, time.After(c.opts.Grace))
+	all.Go(c.background.Wait)
+	c.waitFor(&all, time.After(c.opts.Grace))
 }
 
 // endListens closes the listen streams and waits for their final answers.
@@ -228,7 +228,7 @@ func (c *conn) endListens() {
 		req.cancel(errInputEnded)
 	}
 	c.mu.Unlock()
-	c.wait(&c.listens, time.After(c.opts.Grace))
+	c.waitFor(&c.listens, time.After(c.opts.Grace))
 }
 
 // read reads messages and starts their work until the input ends and it returns
@@ -238,7 +238,7 @@ func (c *conn) read() *request {
 	req, err := c.readLines()
 	if req == nil {
 		c.calls.close()
-		c.control.close()
+		c.otherRequests.close()
 		c.ended <- err
 	}
 	return req
@@ -257,16 +257,16 @@ func (c *conn) readLines() (*request, error) {
 		case err != nil:
 			return nil, fmt.Errorf("reading: %w", err)
 		}
-		if req := c.message(line); req != nil {
+		if req := c.handleLine(line); req != nil {
 			return req, nil
 		}
 	}
 	return nil, nil
 }
 
-// message handles one line. It returns the request, if any, that the reading
+// handleLine handles one line. It returns the request, if any, that the reading
 // goroutine is to run itself.
-func (c *conn) message(line []byte) *request {
+func (c *conn) handleLine(line []byte) *request {
 	if isBlank(line) {
 		return nil
 	}
@@ -286,7 +286,7 @@ func (c *conn) message(line []byte) *request {
 	case jsonrpc.Response:
 		c.deliverResponse(m)
 	case jsonrpc.Notification:
-		c.notification(m, line)
+		c.handleNotification(m, line)
 	case jsonrpc.Request:
 		return c.acceptRequest(m, line)
 	}
@@ -302,17 +302,17 @@ func isBlank(line []byte) bool {
 	return true
 }
 
-// notification handles a notification of the client's. Handlers that a server
+// handleNotification handles a handleNotification of the client's. Handlers that a server
 // registers for other notifications run here, in order; they must not block.
-func (c *conn) notification(m jsonrpc.Message, line []byte) {
+func (c *conn) handleNotification(m jsonrpc.Message, line []byte) {
 	switch m.Method {
 	case string(mcp.MethodNotificationCancelled):
 		c.cancelRequest(jsonrpc.MemberOf(m.Params, "requestId"))
 		return
 	case "notifications/initialized":
-		c.hs.mu.Lock()
-		c.hs.ready = c.hs.begun
-		c.hs.mu.Unlock()
+		c.handshake.mu.Lock()
+		c.handshake.ready = c.handshake.begun
+		c.handshake.mu.Unlock()
 	case string(mcp.MethodNotificationRootsListChanged):
 		c.forgetRoots()
 	}

@@ -91,7 +91,7 @@ func (req *request) SessionID() string {
 // Initialize is called for initialize and for every modern request.
 func (req *request) Initialize() {
 	if req.method == string(mcp.MethodInitialize) {
-		hs := &req.conn.hs
+		hs := &req.conn.handshake
 		hs.mu.Lock()
 		hs.begun, hs.level = true, mcp.LoggingLevelError
 		hs.mu.Unlock()
@@ -107,7 +107,7 @@ func (req *request) Initialized() bool {
 	if req.isModern() {
 		return true
 	}
-	hs := &req.conn.hs
+	hs := &req.conn.handshake
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
 	return hs.begun
@@ -122,9 +122,9 @@ func (req *request) isModern() bool {
 // SetClientInfo is called for initialize and for every modern request.
 func (req *request) SetClientInfo(info mcp.Implementation) {
 	if req.method == string(mcp.MethodInitialize) {
-		req.conn.hs.mu.Lock()
-		req.conn.hs.info = info
-		req.conn.hs.mu.Unlock()
+		req.conn.handshake.mu.Lock()
+		req.conn.handshake.info = info
+		req.conn.handshake.mu.Unlock()
 		return
 	}
 	req.mu.Lock()
@@ -139,17 +139,17 @@ func (req *request) GetClientInfo() mcp.Implementation {
 		defer req.mu.Unlock()
 		return req.info
 	}
-	req.conn.hs.mu.Lock()
-	defer req.conn.hs.mu.Unlock()
-	return req.conn.hs.info
+	req.conn.handshake.mu.Lock()
+	defer req.conn.handshake.mu.Unlock()
+	return req.conn.handshake.info
 }
 
 // SetClientCapabilities is called for initialize and for every modern request.
 func (req *request) SetClientCapabilities(caps mcp.ClientCapabilities) {
 	if req.method == string(mcp.MethodInitialize) {
-		req.conn.hs.mu.Lock()
-		req.conn.hs.caps = caps
-		req.conn.hs.mu.Unlock()
+		req.conn.handshake.mu.Lock()
+		req.conn.handshake.caps = caps
+		req.conn.handshake.mu.Unlock()
 		return
 	}
 	req.mu.Lock()
@@ -164,40 +164,40 @@ func (req *request) GetClientCapabilities() mcp.ClientCapabilities {
 		defer req.mu.Unlock()
 		return req.caps
 	}
-	req.conn.hs.mu.Lock()
-	defer req.conn.hs.mu.Unlock()
-	return req.conn.hs.caps
+	req.conn.handshake.mu.Lock()
+	defer req.conn.handshake.mu.Unlock()
+	return req.conn.handshake.caps
 }
 
 // SetProtocolVersion is called for initialize.
 func (req *request) SetProtocolVersion(version string) {
-	req.conn.hs.mu.Lock()
-	req.conn.hs.version = version
-	req.conn.hs.mu.Unlock()
+	req.conn.handshake.mu.Lock()
+	req.conn.handshake.version = version
+	req.conn.handshake.mu.Unlock()
 }
 
 // ProtocolVersion returns the version that initialize agreed on.
 func (req *request) ProtocolVersion() string {
-	req.conn.hs.mu.Lock()
-	defer req.conn.hs.mu.Unlock()
-	return req.conn.hs.version
+	req.conn.handshake.mu.Lock()
+	defer req.conn.handshake.mu.Unlock()
+	return req.conn.handshake.version
 }
 
 // SetLogLevel is called for logging/setLevel, a legacy request.
 func (req *request) SetLogLevel(level mcp.LoggingLevel) {
-	req.conn.hs.mu.Lock()
-	req.conn.hs.level = level
-	req.conn.hs.mu.Unlock()
+	req.conn.handshake.mu.Lock()
+	req.conn.handshake.level = level
+	req.conn.handshake.mu.Unlock()
 }
 
 // GetLogLevel returns the level set by logging/setLevel; error by default.
 func (req *request) GetLogLevel() mcp.LoggingLevel {
-	req.conn.hs.mu.Lock()
-	defer req.conn.hs.mu.Unlock()
-	if req.conn.hs.level == "" {
+	req.conn.handshake.mu.Lock()
+	defer req.conn.handshake.mu.Unlock()
+	if req.conn.handshake.level == "" {
 		return mcp.LoggingLevelError
 	}
-	return req.conn.hs.level
+	return req.conn.handshake.level
 }
 
 // SetSubscriptionFilter is called when a listen stream begins and ends.

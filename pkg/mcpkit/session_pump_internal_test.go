@@ -59,7 +59,7 @@ func TestAClientThatDoesNotReadHoldsUpNobodyElse(t *testing.T) {
 	h := server.NewMCPServer("x", "1", server.WithToolCapabilities(true))
 	out := &lateReader{release: make(chan struct{})}
 	c := newConn(t.Context(), h, out, ServeOptions{})
-	c.hs.begun = true
+	c.handshake.begun = true
 	require.NoError(t, h.RegisterSession(c.ctx, c.session))
 	stream := &request{conn: c, ctx: c.ctx, id: json.RawMessage(`7`), key: "7", listen: true}
 	pad := strings.Repeat("x", 1<<10)
