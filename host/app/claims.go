@@ -15,7 +15,7 @@ const ownMeta = "toolroom/"
 // unclaimed is a server's result without what only a host says: a server could pretend
 // that its call waits for a person's decision on another.
 func unclaimed(res *call.Result) (*call.Result, error) {
-	if !res.Names.MayOwn() {
+	if !res.Names.MayHaveHostMeta() {
 		return res, nil
 	}
 	raw, err := without(res.Raw, func(m jsonrpc.Member) ([]byte, bool) {

@@ -180,7 +180,7 @@ type Result struct {
 // AsksForInput reports whether the result is a question that the caller is to
 // answer in another round (resultType input_required, protocol 2026-07-28).
 func (r *Result) AsksForInput() bool {
-	if !r.Names.MayAsk() || !bytes.Contains(r.Raw, []byte(`"input_required"`)) {
+	if !r.Names.MayBeIncomplete() || !bytes.Contains(r.Raw, []byte(`"input_required"`)) {
 		return false
 	}
 	members, err := jsonrpc.Members(r.Raw)
@@ -191,7 +191,7 @@ func (r *Result) AsksForInput() bool {
 
 // IsError reports whether the tool says that it failed.
 func (r *Result) IsError() bool {
-	if !r.Names.May("isError") || !bytes.Contains(r.Raw, []byte(`"isError"`)) {
+	if !r.Names.MayHave("isError") || !bytes.Contains(r.Raw, []byte(`"isError"`)) {
 		return false
 	}
 	members, err := jsonrpc.Members(r.Raw)

@@ -42,7 +42,7 @@ func KnownCode(raw json.RawMessage) (toolerr.Code, bool) {
 
 // meta returns the member of _meta with that name, or nil.
 func (r *Result) meta(name string) json.RawMessage {
-	if !r.Names.May("_meta") || !bytes.Contains(r.Raw, []byte(name)) {
+	if !r.Names.MayHave("_meta") || !bytes.Contains(r.Raw, []byte(name)) {
 		return nil
 	}
 	meta, ok := member(r.Raw, "_meta")

@@ -59,7 +59,7 @@ func (g *Gateway) callTool(ctx context.Context, x exchange) {
 	case !modern && (&call.Result{Raw: result, Names: names}).AsksForInput():
 		x.answer(ErrorResult(toolerr.New(toolerr.ProtocolError,
 			"%s requests input in a way that this client's protocol version does not support; use a client with version 2026-07-28", f.name)))
-	case !modern && !tool.Validates && names.May("structuredContent") && names.May("resultType"):
+	case !modern && !tool.Validates && names.MayHave("structuredContent") && names.MayHave("resultType"):
 		x.answer(structuredLegacy(result))
 	default:
 		x.answer(finish(result, modern, false))

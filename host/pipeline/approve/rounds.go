@@ -13,7 +13,7 @@ import (
 // asksForInput reports whether a result is a modern server's question, and
 // returns the state that the next round has to bring; nil: none.
 func asksForInput(res *call.Result) (state json.RawMessage, asks bool) {
-	if !res.Names.May("resultType") || !bytes.Contains(res.Raw, []byte(`"input_required"`)) {
+	if !res.Names.MayHave("resultType") || !bytes.Contains(res.Raw, []byte(`"input_required"`)) {
 		return nil, false
 	}
 	members, err := jsonrpc.Members(res.Raw)

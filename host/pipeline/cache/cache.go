@@ -171,7 +171,7 @@ func keepable(res *call.Result) bool {
 	if res.IsError() {
 		return false
 	}
-	if !res.Names.MayAsk() {
+	if !res.Names.MayBeIncomplete() {
 		return true
 	}
 	members, err := jsonrpc.Members(res.Raw)

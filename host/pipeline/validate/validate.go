@@ -124,7 +124,7 @@ func (v *Validator) Results(next call.Handler) call.Handler {
 // structured returns the structuredContent of a result that is complete and
 // none of failure, or nil.
 func structured(res *call.Result) json.RawMessage {
-	if !res.Names.May("structuredContent") || !bytes.Contains(res.Raw, []byte(`"structuredContent"`)) {
+	if !res.Names.MayHave("structuredContent") || !bytes.Contains(res.Raw, []byte(`"structuredContent"`)) {
 		return nil
 	}
 	members, err := jsonrpc.Members(res.Raw)

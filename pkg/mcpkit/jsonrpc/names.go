@@ -14,27 +14,27 @@ import (
 type NameSet uint64
 
 const (
-	looked NameSet = 1 << 63
-	asking NameSet = 1 << 62
-	owning NameSet = 1 << 61
+	scanned    NameSet = 1 << 63
+	incomplete NameSet = 1 << 62
+	hostMeta   NameSet = 1 << 61
 )
 
-// May reports whether the object may have a member of that name. True is no
+// MayHave reports whether the object may have a member of that name. True is no
 // proof: different names can share a bit.
-func (s NameSet) May(name string) bool { return s&looked == 0 || s&bit(name) != 0 }
+func (s NameSet) MayHave(name string) bool { return s&scanned == 0 || s&nameBit(name) != 0 }
 
-// MayAsk reports whether the object may be an incomplete result: a server's
+// MayBeIncomplete reports whether the object may be an incomplete result: a server's
 // request for input, by resultType of protocol version 2026-07-28.
-func (s NameSet) MayAsk() bool { return s&looked == 0 || s&asking != 0 }
+func (s NameSet) MayBeIncomplete() bool { return s&scanned == 0 || s&incomplete != 0 }
 
-// MayOwn reports whether the object may have a _meta, in any case of letters,
+// MayHaveHostMeta reports whether the object may have a _meta, in any case of letters,
 // with a member name that contains toolroom: only this project's hosts may set
 // those.
-func (s NameSet) MayOwn() bool { return s&looked == 0 || s&owning != 0 }
+func (s NameSet) MayHaveHostMeta() bool { return s&scanned == 0 || s&hostMeta != 0 }
 
-// bit returns the bit of a name. The member names of MCP's results have
+// nameBit returns the nameBit of a name. The member names of MCP's results have
 // different bits.
-func bit(name string) NameSet {
+func nameBit(name string) NameSet {
 	if name == "" {
 		return 1
 	}
@@ -43,23 +43,23 @@ func bit(name string) NameSet {
 
 // scan adds the names of the object at pos and returns the position after it.
 func (s *NameSet) scan(b []byte, pos int) (end int, err error) {
-	*s |= looked
+	*s |= scanned
 	return eachMember(b, pos, 1, func(name string, start int) (int, error) {
-		*s |= bit(name)
+		*s |= nameBit(name)
 		end, err := skipValue(b, start, 2)
 		if err == nil && name == "resultType" && string(b[start:end]) != `"complete"` {
-			*s |= asking
+			*s |= incomplete
 		}
-		if err == nil && len(name) == len("_meta") && strings.EqualFold(name, "_meta") && mayOwn(b[start:end]) {
-			*s |= owning
+		if err == nil && len(name) == len("_meta") && strings.EqualFold(name, "_meta") && mayHaveHostMeta(b[start:end]) {
+			*s |= hostMeta
 		}
 		return end, err
 	})
 }
 
-// mayOwn reports whether meta contains the word or any escape, which could hide
+// mayHaveHostMeta reports whether meta contains the word or any escape, which could hide
 // it.
-func mayOwn(meta []byte) bool {
+func mayHaveHostMeta(meta []byte) bool {
 	return bytes.IndexByte(meta, '\\') >= 0 || bytes.Contains(bytes.ToLower(meta), []byte("toolroom"))
 }
 

@@ -21,23 +21,23 @@ func TestNamesOfAResult(t *testing.T) {
 		for _, spelt := range []string{has, `\u00` + hex(has[0]) + has[1:]} {
 			got := of(`{"jsonrpc":"2.0","id":1,"result":{"` + spelt + `":{"isError":1,"resultType":2,"content":[]}}}`)
 			for _, name := range names {
-				require.Equal(t, name == has, got.May(name), "%s in %s", name, spelt)
+				require.Equal(t, name == has, got.MayHave(name), "%s in %s", name, spelt)
 			}
 		}
 	}
-	require.False(t, of(`{"result":{},"jsonrpc":"2.0","id":1}`).May("isError"))
-	require.True(t, of(`{"result":[{}],"jsonrpc":"2.0","id":1}`).May("isError"), "not looked at")
-	require.True(t, of(`{"jsonrpc":"2.0","id":1,"method":"x","params":{}}`).May("isError"))
-	require.True(t, jsonrpc.NameSet(0).May("isError"))
+	require.False(t, of(`{"result":{},"jsonrpc":"2.0","id":1}`).MayHave("isError"))
+	require.True(t, of(`{"result":[{}],"jsonrpc":"2.0","id":1}`).MayHave("isError"), "not looked at")
+	require.True(t, of(`{"jsonrpc":"2.0","id":1,"method":"x","params":{}}`).MayHave("isError"))
+	require.True(t, jsonrpc.NameSet(0).MayHave("isError"))
 
 	for result, asks := range map[string]bool{
 		`{}`: false, `{"resultType":"complete"}`: false, `{"content":[{"resultType":"input_required"}], "resultType" : "complete" }`: false,
 		`{"resultType":"input_required"}`: true, `{"result\u0054ype":"input_required"}`: true, `{"resultType":"compl\u0065te"}`: true,
 		`{"resultType":"complete","resultType":"input_required"}`: true, `[]`: true,
 	} {
-		require.Equal(t, asks, of(`{"jsonrpc":"2.0","id":1,"result":`+result+`}`).MayAsk(), result)
+		require.Equal(t, asks, of(`{"jsonrpc":"2.0","id":1,"result":`+result+`}`).MayBeIncomplete(), result)
 	}
-	require.True(t, jsonrpc.NameSet(0).MayAsk())
+	require.True(t, jsonrpc.NameSet(0).MayBeIncomplete())
 
 	for _, bad := range []string{`{"a":}`, `{"a"}`, `{`, `{"a":1,}`, strings.Repeat(`{"a":`, 1001) + "1" + strings.Repeat("}", 1001)} {
 		_, err := jsonrpc.Split([]byte(`{"jsonrpc":"2.0","id":1,"result":` + bad + `}`))
