@@ -7,16 +7,18 @@ import (
 	"path/filepath"
 )
 
-// asideDir is where, below a directory of records, new ones are written
-// before they are renamed into it. Who writes there shares a lock on it, so
-// whoever has it alone knows that what is in it was left by killed processes.
+// asideDir is the subdirectory, of a directory of records, in which new records
+// are written before they are renamed. A writer holds a shared lock on it. A
+// process that gets the exclusive lock therefore knows that the files in it
+// were left by killed processes.
 const asideDir = "aside"
 
-// maxCleared bounds what one write clears.
+// maxCleared bounds the number of files that one write removes.
 const maxCleared = 64
 
-// replaceWhole writes a file aside and renames it, so that a reader finds the
-// old or the new one. It clears what killed processes left aside.
+// replaceWhole writes a temporary file in asideDir and renames it, so that a
+// reader finds the old or the new record. It removes temporary files of killed
+// processes.
 func replaceWhole(dir, name string, data []byte) error {
 	aside := filepath.Join(dir, asideDir)
 	if err := os.MkdirAll(aside, 0o700); err != nil {
@@ -28,8 +30,8 @@ func replaceWhole(dir, name string, data []byte) error {
 		return err
 	}
 	defer release()
-	// CreateTemp makes files 0600. Nothing is synced: a record lost in a
-	// crash is only slower.
+	// CreateTemp makes files with mode 0600. Nothing is synced: losing a record
+	// in a crash only costs time.
 	f, err := os.CreateTemp(aside, "*")
 	if err != nil {
 		return err
@@ -47,8 +49,8 @@ func replaceWhole(dir, name string, data []byte) error {
 	return nil
 }
 
-// clearAside removes what nobody is writing any more. What it cannot remove
-// another write will.
+// clearAside removes files that no process is writing. Files that it cannot
+// remove are left to a later write.
 func clearAside(aside string) {
 	names := list(aside)
 	if len(names) == 0 {
@@ -59,7 +61,7 @@ func clearAside(aside string) {
 		return
 	}
 	defer release()
-	for _, name := range names { // those seen before it was locked: what is written now comes after
+	for _, name := range names { // the names listed before locking: later files belong to active writers
 		path := filepath.Join(aside, name)
 		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && abandoned(info) {
 			_ = os.Remove(path)
@@ -75,11 +77,11 @@ func list(dir string) []string {
 	}
 	defer f.Close()
 	names, err := f.Readdirnames(maxCleared)
-	if err != nil { // io.EOF, mostly
+	if err != nil { // mostly io.EOF
 		return nil
 	}
 	return names
 }
 
-// abandoned reports whether a file that is written aside was left there.
+// abandoned reports whether a temporary file was left by a killed process.
 func abandoned(info fs.FileInfo) bool { return locksTell || age(info) > pruneEvery }

@@ -2,8 +2,8 @@
 
 package state
 
-// locksTell: directories have no locks here, so that only age tells what was
-// left in one.
+// locksTell is false: directories cannot be locked on this system, so only the
+// age of a file shows that it was abandoned.
 const locksTell = false
 
 func share(string) (release func(), err error) { return func() {}, nil }

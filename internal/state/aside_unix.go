@@ -10,11 +10,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// locksTell: a directory's lock says whether somebody writes in it.
+// locksTell is true: the lock of a directory shows whether a process writes in
+// it.
 const locksTell = true
 
-// share takes part in the use of a directory, until release. It waits for
-// one who has it alone, which is never for long.
+// share takes a shared lock on a directory until release is called. It waits
+// for a process with the exclusive lock, which is never held for long.
 func share(dir string) (release func(), err error) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -25,14 +26,15 @@ func share(dir string) (release func(), err error) {
 			break
 		}
 	}
-	// Where the file system has no locks nobody can claim the directory.
+	// On a file system without locks, no process can claim the directory.
 	return func() {
 		sandbox.Unlock(f)
 		f.Close()
 	}, nil
 }
 
-// claim takes a directory alone, if nobody uses it.
+// claim takes the exclusive lock on a directory; alone is false if it is in
+// use.
 func claim(dir string) (release func(), alone bool) {
 	f, err := os.Open(dir)
 	if err != nil {

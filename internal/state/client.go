@@ -5,13 +5,13 @@ import (
 	"encoding/hex"
 )
 
-// clientBytes is how much of a hash names a client.
+// clientBytes is the number of bytes of the hash that identifies a client.
 const clientBytes = 12
 
 // ForSession returns the store of one session of the client. session is the
-// name that the client gave the session, as a host does for each of its own
-// clients; "" means the client itself. A session name only tells the sessions
-// of one client apart: no client can name the session of another.
+// name that the client gave the session, as a host does for each of its
+// clients; "" means the client itself. A session name only distinguishes the
+// sessions of one client: no client can name another client's session.
 func (s *Store) ForSession(session string) *Store {
 	if session == "" {
 		return s
@@ -19,8 +19,8 @@ func (s *Store) ForSession(session string) *Store {
 	return &Store{directory: s.directory, client: clientHash(s.config.Client, session)}
 }
 
-// clientHash names a session of a client, so that nothing of its name shows
-// in the state directory.
+// clientHash identifies a session of a client, without revealing its name in
+// the state directory.
 func clientHash(client, session string) string {
 	sum := sha256.Sum256([]byte(client + "\x00" + session))
 	return hex.EncodeToString(sum[:clientBytes])

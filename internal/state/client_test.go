@@ -13,8 +13,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
 )
 
-// Each client and each of its sessions has its own records, whatever they are
-// called; servers of one client share them.
+// Each client and each of its sessions has separate records, whatever their
+// names; servers of one client share them.
 func TestClientsAreApart(t *testing.T) {
 	dir := t.TempDir()
 	open := func(client, session string) *state.Store {
@@ -37,8 +37,8 @@ func TestClientsAreApart(t *testing.T) {
 	}
 }
 
-// The index of a large file is made once for all clients, without the lines
-// that one of them was shown.
+// The index of a large file is computed once for all clients. It does not
+// contain the lines shown to one of them.
 func TestClientsShareTheIndexOfALargeFile(t *testing.T) {
 	dir := t.TempDir()
 	one, other := state.New(state.Config{Dir: dir, Client: "one"}), state.New(state.Config{Dir: dir, Client: "other"})
@@ -68,7 +68,7 @@ func TestClientsShareTheIndexOfALargeFile(t *testing.T) {
 	require.False(t, ok, "the encoding is one client's word")
 }
 
-// Records of the version before are not read, and expire where they are.
+// Records in the previous format are not read, and expire in their directory.
 func TestOlderRecordsExpire(t *testing.T) {
 	dir := t.TempDir()
 	older := filepath.Join(dir, "seen-1")
@@ -83,8 +83,8 @@ func TestOlderRecordsExpire(t *testing.T) {
 	require.FileExists(t, filepath.Join(older, "fedcba9876543210"))
 }
 
-// However many clients there are, each starting a process for one write, the
-// records stay within their bounds.
+// The records stay bounded however many clients there are, each of which starts
+// a process for one write.
 func TestManyClientsAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	const most, writes = 64, 3000
@@ -92,7 +92,7 @@ func TestManyClientsAreBounded(t *testing.T) {
 		store := state.New(state.Config{Dir: dir, Client: fmt.Sprint(i), MaxBytes: most * 4096})
 		require.NoError(t, store.Remember(sample(t, "/f", []byte("x"))))
 	}
-	// A process in 256 prunes, on average: 3000 writes without one of the
-	// last 2900 doing so are as likely as 1 in 80 000.
+	// One process in 256 prunes, on average: the probability of 3000 writes in
+	// which none of the last 2900 prunes is 1 in 80 000.
 	require.Less(t, len(files(t, dir)), writes-100)
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
 )
 
-// A record is a line with a checksum, then JSON; long number lists are packed.
+// A record is a line with a checksum, then JSON; long lists of numbers are
+// packed.
 
 var errDamaged = errors.New("the record is damaged")
 
@@ -40,7 +41,8 @@ func encodeSeen(s *Seen) ([]byte, error) {
 		Path: s.Path, Stamp: s.Stamp, Format: s.Index.Format, Etag: s.Index.Etag.Full(),
 		Lines: s.Index.Lines, Final: s.Index.Final, Told: s.Told,
 	}
-	// A small file is counted from its beginning as fast as an index is read.
+	// For a small file, counting from the beginning is as fast as reading an
+	// index.
 	if s.Index.Size > textfile.LineIndexMin {
 		out.Stride = s.Index.Stride
 		last := int64(0)
@@ -96,7 +98,8 @@ func decodeSeen(data []byte) (*Seen, error) {
 	return s, nil
 }
 
-// unpackStarts fills in the line index, which must fit the file.
+// unpackStarts fills in the line index; it fails if the index does not fit the
+// file.
 func unpackStarts(x *textfile.Index, packed []byte) error {
 	total := int64(0)
 	for len(packed) > 0 {

@@ -1,52 +1,53 @@
-// Package state keeps what tools remember between calls and between
-// processes: which version of a file was seen and which of its lines, who is
-// changing a file now, and what a change has taken away.
+// Package state stores data that tools share between calls and between
+// processes: which version and which lines of a file the model has seen, which
+// process is changing a file, and how to undo a change.
 //
-// Everything here only makes tools better: a directory that cannot be opened,
-// a damaged record, a record of another version are all the same as none.
-// Several processes use one directory at a time; records are replaced whole
-// (written aside, then renamed), so a reader finds the old or the new one.
+// State only improves tools. If the directory cannot be opened, or a record is
+// damaged or has another format, tools behave as if there were no state.
+// Several processes can use one directory at the same time. Records are
+// replaced atomically (written to a temporary file, then renamed), so a reader
+// finds the old or the new record.
 //
 // # Seen records
 //
 // A seen record belongs to the client that saw the file: the process that
-// started this one, and the session behind it where that process is a host
-// for several (Store.ForSession). The servers that one client starts share
-// its records; another client's records are not found.
+// started this one, and the client's session if that process is a host for
+// several clients (Store.ForSession). The servers started by one client share
+// its records; a client never sees another client's records.
 //
 // # Changing a file
 //
 // A tool that writes takes the lock before it reads, and records the change
 // before it makes it:
 //
-//	target, err := fs.OpenForWrite(name) // pkg/sandbox: refuses what must not be written
+//	target, err := fs.OpenForWrite(name) // pkg/sandbox: fails for paths that must not be written
 //	defer target.Close()
 //	unlock, err := store.Lock(ctx, target) // LOCKED
 //	defer unlock()
-//	file, err := target.Open() // NOT_FOUND: then there is nothing to expect
+//	file, err := target.Open() // NOT_FOUND: a new file, without an expected state
 //	before, err := io.ReadAll(file)
 //	after := …
 //	change := state.NewChange("edit", target.Path, before, after)
 //	change.Mode = file.Stat.Mode.Perm()
-//	pending, noUndo := store.Record(change) // an error is said, and no obstacle
+//	pending, noUndo := store.Record(change) // report an error, but continue
 //	done, err := target.Replace(ctx, sandbox.Bytes(after), sandbox.ReplaceOptions{Expect: &file.Stat})
 //	if err != nil {
-//		pending.Discard() // nil is fine
+//		pending.Discard() // accepts nil
 //		return err
 //	}
 //	noUndo = cmp.Or(noUndo, pending.Commit())
 //
-// and undoes by reading the same way, then:
+// To undo, it reads the file in the same way, then:
 //
 //	change, err := store.LastChange(target.Path, state.VersionOf(current)) // NOT_FOUND, STALE
 //	before, err := change.Restore(current)
 //	// change.Created ? target.Remove(ctx, &file.Stat) : target.Replace(…)
 //	err = change.Forget()
 //
-// The locks are the kernel's, so they end with their process, however it
-// ends, and they hold between processes with different state directories or
-// none: see Store.Lock. The journal is bounded in bytes, age and changes a
-// file; it is not synced, so that a power cut can cost an undo, but no edit.
+// The locks are kernel locks: they end with their process, however it ends, and
+// they work between processes with different state directories or without one;
+// see Store.Lock. The journal is bounded in bytes, age and changes per file. It
+// is not synced, so that a power failure can lose an undo, but no edit.
 package state
 
 import (
@@ -59,38 +60,37 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Config says where state is kept, and how much. The zero value is usable.
+// Config configures where state is stored, and how much. The zero value uses
+// the defaults.
 type Config struct {
-	// Dir is the directory; "" stands for $MCP_STATE_DIR, else
+	// Dir is the directory; "" means $MCP_STATE_DIR, else
 	// $XDG_STATE_HOME/toolroom, else ~/.local/state/toolroom.
 	Dir string
-	// Disabled keeps nothing.
+	// Disabled stores nothing.
 	Disabled bool
 	// Getenv reads the environment; nil means os.Getenv.
 	Getenv func(string) string
 
-	// Client identifies the program that this process works for; "" means the
-	// parent process. Seen records are kept for each client by itself.
+	// Client identifies the program for which this process works; "" means the
+	// parent process. Each client has separate seen records.
 	Client string
 
-	// MaxBytes and MaxAge bound the seen records; 0 stands for 32 MiB and
-	// 30 days.
+	// MaxBytes and MaxAge bound the seen records; 0 means 32 MiB and 30 days.
 	MaxBytes int64
 	MaxAge   time.Duration
 
-	// UndoBytes and UndoAge bound the undo journal; 0 stands for 64 MiB and
-	// 7 days. UndoContent bounds what one change may have taken away; 0
-	// stands for 32 MiB.
+	// UndoBytes and UndoAge bound the undo journal; 0 means 64 MiB and 7 days.
+	// UndoContent bounds the bytes that one change may remove; 0 means 32 MiB.
 	UndoBytes   int64
 	UndoAge     time.Duration
 	UndoContent int64
 
-	// SpillBytes and SpillAge bound the whole outputs of commands; 0 stands
-	// for 1 GiB and 3 days.
+	// SpillBytes and SpillAge bound the complete outputs of commands; 0 means 1
+	// GiB and 3 days.
 	SpillBytes int64
 	SpillAge   time.Duration
 
-	// LockWait is how long Lock waits at most; 0 stands for 30 s.
+	// LockWait is the longest time that Lock waits; 0 means 30 s.
 	LockWait time.Duration
 }
 
@@ -100,8 +100,9 @@ func (c *Config) AddFlags(fs *flag.FlagSet) {
 	fs.BoolVar(&c.Disabled, "no-state", c.Disabled, "keep no state: no undo, and repeated calls are slower")
 }
 
-// Validate reports settings that cannot work. Whether the directory can be
-// used is not its matter: that must never fail a tool that only reads.
+// Validate reports contradictory settings. It does not check whether the
+// directory is usable: an unusable directory must not stop a tool that only
+// reads.
 func (c *Config) Validate() error {
 	switch {
 	case c.Dir != "" && c.Disabled:
@@ -114,9 +115,9 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// Directory returns the absolute path of the state directory; "" when the
-// environment names none, as for a user without a home. A tool that writes
-// files puts it into sandbox.Config.Protect.
+// Directory returns the absolute path of the state directory; "" if the
+// environment does not determine one, as for a user without a home directory. A
+// tool that writes files passes it to sandbox.Config.Protect.
 func (c *Config) Directory() string {
 	if all := c.Directories(); len(all) > 0 {
 		return all[0]
@@ -124,8 +125,8 @@ func (c *Config) Directory() string {
 	return ""
 }
 
-// Directories returns the state directory and after it those that others of the
-// user's tools and hosts keep their state in, as far as the environment tells.
+// Directories returns the state directory, followed by the other state
+// directories that the environment names for the user's tools and hosts.
 func (c *Config) Directories() (all []string) {
 	getenv := c.Getenv
 	if getenv == nil {
@@ -133,7 +134,8 @@ func (c *Config) Directories() (all []string) {
 	}
 	home := getenv("HOME")
 	if home == "" {
-		// Windows, and accounts without the variable; no home is no error here.
+		// Windows, or an account without the variable; a missing home is not an
+		// error.
 		home, _ = os.UserHomeDir()
 	}
 	for _, dir := range []string{c.Dir, getenv("MCP_STATE_DIR")} {
@@ -149,7 +151,7 @@ func (c *Config) Directories() (all []string) {
 		}
 		all = append(all, abs)
 	}
-	// The XDG specification wants a relative path ignored.
+	// The XDG specification says to ignore a relative path.
 	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		all = append(all, filepath.Join(dir, "toolroom"))
 	}

@@ -14,13 +14,13 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// editor is a tool as the package comment describes it.
+// editor is a tool that follows the package comment.
 type editor struct {
 	fs    *sandbox.FS
 	store *state.Store
 }
 
-// change gives a file new content, or undoes its last change where after is
+// change writes new content to a file, or undoes its last change if after is
 // nil.
 func (e editor) change(name string, after []byte) (err error) {
 	ctx := context.Background()
@@ -83,7 +83,7 @@ func (e editor) undo(ctx context.Context, target *sandbox.Target, current []byte
 	return last.Forget()
 }
 
-// Changing and undoing, through a link and by the file's own name.
+// Change and undo a file, through a link and by the file's own name.
 func TestChangeAndUndo(t *testing.T) {
 	root := t.TempDir()
 	fs, err := sandbox.New(sandbox.Config{Roots: []string{root}, Getenv: func(string) string { return "" }}).FS(context.Background())

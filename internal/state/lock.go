@@ -14,26 +14,26 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// lockDir holds a file a path; the kernel's lock on it is what counts, so
-// nothing is stale after a crash, and what is written in it only names the
-// holder.
+// lockDir has one file for each locked path. The kernel's lock on the file
+// counts, so nothing is stale after a crash; the content of the file only names
+// the holder.
 const lockDir = "locks-1"
 
-// defaultLockWait is how long a lock is waited for when ctx has no deadline
-// that comes earlier.
+// defaultLockWait is the longest wait for a lock, unless ctx has an earlier
+// deadline.
 const defaultLockWait = 30 * time.Second
 
-// Lock makes the caller the only one, of all processes and goroutines that
-// use these tools, to change the file that target names, until unlock.
-// LOCKED when it was not to be had in time, naming who has it if that is
-// known. Read the file (Target.Open) after Lock, not before.
+// Lock locks the file that target names until unlock is called: no other
+// process or goroutine that uses these tools can change it. It returns LOCKED
+// if it cannot get the lock in time, with the holder if known. Read the file
+// (Target.Open) after Lock, not before.
 //
-// There are two locks. The one in the state directory goes by the path, so
-// it holds for a file that does not exist yet, too, and knows its holder.
-// The one on the file itself (Target.Guard) also excludes processes with
-// another state directory or none. Both are the kernel's and end with the
-// process. Do not hold two targets at a time: two processes that take them in
-// different order would wait for each other until one gives up.
+// There are two locks. The lock in the state directory is based on the path, so
+// it also works for a file that does not exist yet, and it knows its holder.
+// The lock on the file itself (Target.Guard) also excludes processes with
+// another state directory or without one. Both are kernel locks and end with
+// the process. Do not lock two targets at the same time: two processes that
+// lock them in different order would wait for each other until one gives up.
 func (s *Store) Lock(ctx context.Context, target *sandbox.Target) (unlock func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.config.LockWait)
 	defer cancel()
@@ -52,9 +52,9 @@ func (s *Store) Lock(ctx context.Context, target *sandbox.Target) (unlock func()
 	}), nil
 }
 
-// LockPath is the first of Lock's two locks alone, for something that is no
-// file of the user's. path is absolute, with links resolved. Without a state
-// directory it only excludes other goroutines of this Store.
+// LockPath takes only the first of Lock's two locks, for a resource that is not
+// a file of the user. path is absolute, with links resolved. Without a state
+// directory it excludes only other goroutines that use this Store.
 func (s *Store) LockPath(ctx context.Context, path string) (unlock func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.config.LockWait)
 	defer cancel()
@@ -82,13 +82,13 @@ func (s *Store) LockPath(ctx context.Context, path string) (unlock func(), err e
 	}), nil
 }
 
-// lockFile opens and locks the file of a path; nil where no state is kept or
-// the place has no locks.
+// lockFile opens and locks the lock file of a path. It returns nil if no state
+// is kept or the file system has no locks.
 func (s *Store) lockFile(ctx context.Context, name string) (*os.File, error) {
 	for {
 		dir, err := s.sub(lockDir)
 		if err != nil {
-			return nil, nil // state only makes things better
+			return nil, nil // without state, tools still work
 		}
 		path := filepath.Join(dir, name)
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|noFollow, 0o600)
@@ -100,7 +100,7 @@ func (s *Store) lockFile(ctx context.Context, name string) (*os.File, error) {
 			f.Close()
 			return nil, err
 		}
-		// It may have been cleared away before we had the lock.
+		// The file may have been removed before we locked it.
 		mine, err := f.Stat()
 		now, err2 := os.Lstat(path)
 		if err == nil && err2 == nil && os.SameFile(mine, now) {
@@ -111,15 +111,16 @@ func (s *Store) lockFile(ctx context.Context, name string) (*os.File, error) {
 	}
 }
 
-// noteHolder says in a locked file who has it. It is for messages only.
+// noteHolder writes the holder into a locked file. It is used only for
+// messages.
 func noteHolder(f *os.File, path string) {
 	note := fmt.Appendf(nil, "%d\n%s\n%s\n", os.Getpid(), filepath.Base(os.Args[0]), path)
 	if n, err := f.WriteAt(note, 0); err == nil {
-		f.Truncate(int64(n)) // the rest of a longer one that was there before
+		f.Truncate(int64(n)) // remove the rest of a longer, older note
 	}
 }
 
-// holder describes who holds a lock, as far as is known.
+// holder describes the holder of a lock; "" if unknown.
 func (s *Store) holder(name string) string {
 	data, err := s.read(lockDir, name)
 	if err != nil {
@@ -139,8 +140,9 @@ func lockedError(path, holder string, err error) error {
 	return toolerr.New(toolerr.Locked, "%s is being changed by %s, nothing was changed: try again in a moment: %w", sandbox.EscapeName(filepath.Base(path)), holder, err)
 }
 
-// clearLocks removes lock files that nobody has used for a while, once in
-// that while. Who has one open but not yet locked sees that it has gone.
+// clearLocks removes lock files that have not been used for pruneEvery, at most
+// once in that time. A process that has opened such a file but not locked it
+// yet notices the removal.
 func (s *Store) clearLocks(dir string) {
 	mark := filepath.Join(dir, pruneMark)
 	info, err := os.Stat(mark)
@@ -164,7 +166,8 @@ func (s *Store) clearLocks(dir string) {
 	}
 }
 
-// clearLock removes a lock file if nobody holds it, holding it meanwhile.
+// clearLock removes a lock file if no process holds its lock. It holds the lock
+// during the removal.
 func clearLock(path string) {
 	f, err := os.OpenFile(path, os.O_RDWR|noFollow, 0)
 	if err != nil {
@@ -181,14 +184,14 @@ func clearLock(path string) {
 	}
 }
 
-// queue lets the goroutines of one process wait in order of their coming.
-// The zero value is usable.
+// queue makes the goroutines of one process wait in order of arrival. The zero
+// value is ready to use.
 type queue struct {
 	mu    sync.Mutex
-	lines map[string][]chan struct{} // who holds a name, then who waits
+	lines map[string][]chan struct{} // the holder of a name, then the waiting goroutines
 }
 
-// enter waits until nobody else holds the name.
+// enter waits until no other goroutine holds the name.
 func (q *queue) enter(ctx context.Context, name string) error {
 	turn := make(chan struct{})
 	q.mu.Lock()
@@ -201,7 +204,7 @@ func (q *queue) enter(ctx context.Context, name string) error {
 	q.lines[name] = append(q.lines[name], turn)
 	q.mu.Unlock()
 	select {
-	case <-turn: // whatever became of ctx: what keeps it from the lock is somebody else
+	case <-turn: // even if ctx has ended: then another process holds the lock
 		return nil
 	default:
 	}
@@ -214,7 +217,7 @@ func (q *queue) enter(ctx context.Context, name string) error {
 	}
 }
 
-// leave gives the name to the next who waits.
+// leave hands the name to the next waiting goroutine.
 func (q *queue) leave(name string) {
 	q.mu.Lock()
 	first := q.lines[name][0]
@@ -222,7 +225,7 @@ func (q *queue) leave(name string) {
 	q.drop(name, first)
 }
 
-// drop takes one out of the line, wherever it stands.
+// drop removes a goroutine from the line, at any position.
 func (q *queue) drop(name string, turn chan struct{}) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

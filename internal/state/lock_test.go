@@ -25,8 +25,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// TestMain lets the test binary be the other processes: what they are to do
-// is in an environment variable, their arguments in others.
+// TestMain lets the test binary act as the other processes: environment
+// variables give their role and arguments.
 func TestMain(m *testing.M) {
 	roles := map[string]func() error{"count": countUp, "hold": holdLock}
 	if role := os.Getenv("STATE_TEST_ROLE"); role != "" {
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// process is the test binary in another role, not started yet.
+// process returns a command that runs the test binary in another role.
 func process(role string, env ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), append(env, "STATE_TEST_ROLE="+role)...)
@@ -49,7 +49,7 @@ func process(role string, env ...string) *exec.Cmd {
 
 func noEnv(string) string { return "" }
 
-// storeAt is a store in dir, or one that keeps nothing.
+// storeAt returns a store in dir; for "", a store that keeps nothing.
 func storeAt(dir string) *state.Store {
 	return state.New(state.Config{Dir: dir, Disabled: dir == "", LockWait: 5 * time.Minute})
 }
@@ -62,8 +62,8 @@ func target(root, name string) (*sandbox.Target, error) {
 	return fs.OpenForWrite(name)
 }
 
-// fastDir is a directory in memory where there is one: what is tested here
-// is who waits for whom, not the disk.
+// fastDir returns a directory in memory if possible: the tests are about
+// waiting for locks, not about the disk.
 func fastDir(t *testing.T) string {
 	t.Helper()
 	if dir, err := os.MkdirTemp("/dev/shm", "state"); err == nil {
@@ -75,7 +75,7 @@ func fastDir(t *testing.T) string {
 	return t.TempDir()
 }
 
-// appendLine is what a tool does: lock, read, change, replace.
+// appendLine changes a file like a tool: lock, read, change, replace.
 func appendLine(store *state.Store, root, line string) error {
 	ctx := context.Background()
 	target, err := target(root, "counter")
@@ -116,8 +116,8 @@ func countUp() error {
 	return nil
 }
 
-// Processes with one state directory, with another and with none change one
-// file at once: every change is in it, once.
+// Processes with the same state directory, with different ones and without one
+// change a file concurrently: every change is in the file once.
 func TestEveryLockedChangeLands(t *testing.T) {
 	for name, dirs := range map[string][]string{
 		"one state directory": {"a"}, "no state": {""}, "mixed": {"a", "b", ""},
@@ -155,7 +155,8 @@ func TestEveryLockedChangeLands(t *testing.T) {
 	}
 }
 
-// Goroutines of one process, sharing a store or not, take turns as well.
+// Goroutines of one process take turns as well, with a shared store or separate
+// ones.
 func TestEveryGoroutinesChangeLands(t *testing.T) {
 	base := fastDir(t)
 	root := filepath.Join(base, "root")
@@ -182,7 +183,7 @@ func TestEveryGoroutinesChangeLands(t *testing.T) {
 	require.Equal(t, 160, strings.Count(string(content), "\n"))
 }
 
-// holdLock takes a lock, says so, and keeps it until it is killed.
+// holdLock takes a lock, reports it, and holds it until the process is killed.
 func holdLock() error {
 	target, err := target(os.Getenv("STATE_TEST_ROOT"), "f")
 	if err != nil {
@@ -196,7 +197,7 @@ func holdLock() error {
 	return err
 }
 
-// A lock names its holder while it is held, and is gone with kill -9.
+// A lock names its holder while it is held, and ends with kill -9.
 func TestNoLockOutlivesItsProcess(t *testing.T) {
 	base := t.TempDir()
 	root := filepath.Join(base, "root")
@@ -249,7 +250,7 @@ func TestNoLockOutlivesItsProcess(t *testing.T) {
 			unlock, err := store.Lock(context.Background(), target)
 			require.NoError(t, err)
 			unlock()
-			unlock() // a second time does nothing
+			unlock() // a second call does nothing
 			again, err := store.Lock(context.Background(), target)
 			require.NoError(t, err)
 			again()
@@ -257,7 +258,7 @@ func TestNoLockOutlivesItsProcess(t *testing.T) {
 	}
 }
 
-// Who comes too late to wait is told who has the lock all the same.
+// A caller whose deadline has passed still learns who holds the lock.
 func TestWhoHasTheLockIsNamedToThoseWhoDoNotWait(t *testing.T) {
 	dir := t.TempDir()
 	held, err := storeAt(dir).LockPath(t.Context(), "/held")
@@ -273,7 +274,8 @@ func TestWhoHasTheLockIsNamedToThoseWhoDoNotWait(t *testing.T) {
 	}
 }
 
-// Lock files that nobody has used for a while go, those in use do not.
+// Lock files that have not been used for a while are removed, except those in
+// use.
 func TestLockFilesAreCleared(t *testing.T) {
 	dir := t.TempDir()
 	store := storeAt(dir)
@@ -308,8 +310,8 @@ func TestLockFilesAreCleared(t *testing.T) {
 	unlock()
 }
 
-// Clearing lock files away while they are being opened and locked never lets
-// two in at once.
+// Removing lock files while other processes open and lock them never lets two
+// processes in at the same time.
 func TestClearingLocksLetsNobodyIn(t *testing.T) {
 	dir := fastDir(t)
 	ctx := context.Background()
@@ -333,7 +335,7 @@ func TestClearingLocksLetsNobodyIn(t *testing.T) {
 		})
 	}
 	for range 6 {
-		store := storeAt(dir) // its own, as another process has
+		store := storeAt(dir) // a separate store, as another process has
 		loop(func() error {
 			unlock, err := store.LockPath(ctx, "/x")
 			if err != nil {
@@ -354,7 +356,7 @@ func TestClearingLocksLetsNobodyIn(t *testing.T) {
 		past := time.Now().Add(-2 * time.Hour)
 		paths, err := filepath.Glob(filepath.Join(dir, "locks-1", "*"))
 		for _, path := range append(paths, filepath.Join(dir, "locks-1", ".pruned")) {
-			os.Chtimes(path, past, past) // it may be gone again
+			os.Chtimes(path, past, past) // the file may have been removed again
 		}
 		if err != nil {
 			return err

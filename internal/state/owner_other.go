@@ -4,8 +4,8 @@ package state
 
 import "io/fs"
 
-// Where modes do not protect a directory, its place in the user's profile
-// does.
+// posixModes is false: modes do not protect a directory on this system; its
+// location in the user's profile does.
 const posixModes = false
 
 const noFollow = 0

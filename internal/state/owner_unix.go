@@ -10,7 +10,7 @@ import (
 
 const posixModes = true
 
-// noFollow keeps an open from following a link.
+// noFollow makes open fail for a symbolic link.
 const noFollow = syscall.O_NOFOLLOW
 
 // ours reports whether the file belongs to this user.

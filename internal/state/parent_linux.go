@@ -7,12 +7,12 @@ import (
 	"sync"
 )
 
-// parentProcess identifies the process that started this one, among those of
-// all boots: by the boot, the process id and the time of its start. It is
-// found out once, since an orphan gets another parent.
+// parentProcess identifies the process that started this one, uniquely across
+// reboots, by the boot, the process id and its start time. It is determined
+// once, because an orphan gets another parent.
 var parentProcess = sync.OnceValue(func() string {
 	parent := os.Getppid()
-	if parent == 0 { // in another pid namespace, as of docker exec: unknown
+	if parent == 0 { // in another pid namespace, as with docker exec: unknown
 		return fmt.Sprintf("of %s", process(os.Getpid()))
 	}
 	return process(parent)
@@ -20,14 +20,16 @@ var parentProcess = sync.OnceValue(func() string {
 
 // process identifies a process of this machine.
 func process(pid int) string {
-	// What cannot be read, as without /proc, only tells less apart.
+	// Values that cannot be read, as without /proc, only make the result less
+	// unique.
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	namespace, _ := os.Readlink("/proc/self/ns/pid")
 	return fmt.Sprintf("%s %s %d %s", bytes.TrimSpace(boot), namespace, pid, startTime(pid))
 }
 
-// startTime is field 22 of /proc/PID/stat (proc_pid_stat(5)): the clock ticks
-// from boot to the start. The program's name before it may hold any character.
+// startTime returns field 22 of /proc/PID/stat (proc_pid_stat(5)): the clock
+// ticks from boot to the process's start. The program name before it may
+// contain any character.
 func startTime(pid int) []byte {
 	const afterName = 22 - 3
 	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

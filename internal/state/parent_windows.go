@@ -8,13 +8,13 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// parentProcess identifies the process that started this one, among those of
-// all boots: by its id and the time of its start. It is found out once, since
-// the id of a parent that has ended may be given to another process.
+// parentProcess identifies the process that started this one, uniquely across
+// reboots, by its id and start time. It is determined once, because the id of a
+// parent that has ended may be reused.
 var parentProcess = sync.OnceValue(func() string {
 	parent := os.Getppid()
 	process, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(parent))
-	if err != nil { // the id alone tells less apart
+	if err != nil { // the id alone is less unique
 		return fmt.Sprint(parent)
 	}
 	defer windows.CloseHandle(process)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Known is one record's name and the version of the file that was seen.
+// Known describes a record and the version of the file that was seen.
 type Known struct {
 	Path  string
 	Stamp Stamp
@@ -15,9 +15,9 @@ type Known struct {
 	Taken int64  // when the record was written, in nanoseconds
 }
 
-// Recent lists the client's newest seen records, at most max of them, newest
-// first. had holds the result of an earlier call: records that have not
-// changed since are not read again.
+// Recent returns the client's newest seen records, at most max, newest first.
+// had is the result of an earlier call: records that have not changed since are
+// not read again.
 func (s *Store) Recent(max int, had []Known) []Known {
 	dir, err := s.sub(seenDir)
 	if err != nil {

@@ -12,26 +12,26 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// seenDir holds the seen records. Its name carries the version of the format:
-// another version's records are in another directory and simply not there.
+// seenDir holds the seen records. Its name contains the version of the format:
+// records of other versions are in other directories and are not found.
 const seenDir = "seen-2"
 
-// olderSeenDir holds the records of the version before.
+// olderSeenDir holds the records of the previous format.
 const olderSeenDir = "seen-1"
 
 // indexDir holds the line indexes of large files, which all clients share.
 const indexDir = "index-1"
 
-// maxSeenLines bounds the lines that a record remembers.
+// maxSeenLines bounds the number of lines in a record.
 const maxSeenLines = 20_000
 
-// Seen is what is remembered of a file: how it was identified, what a scan
-// found, and which of its lines were shown.
+// Seen is the stored data on a file: its version, its index, and which of its
+// lines were shown.
 type Seen struct {
 	Path   string // absolute, links resolved
 	Stamp  Stamp
 	Index  textfile.Index
-	Ranges []Range // sorted, apart from each other
+	Ranges []Range // sorted, not adjacent
 	// Told is the encoding that the client named for the file; "": none.
 	Told textfile.Encoding
 }
@@ -40,13 +40,13 @@ type Seen struct {
 type Stamp struct {
 	Size, ModTime, ChangeTime int64 // times in nanoseconds
 	Dev, Ino                  uint64
-	// Taken is when the stamp was, and so how far changes can hide in the
-	// clock's grain.
+	// Taken is the time at which the stamp was taken. A change shortly before
+	// it may be invisible, because of the clock's resolution.
 	Taken int64
 }
 
-// StampOf returns the stamp of a file as stat describes it. taken is a time
-// before the stat.
+// StampOf returns the stamp of a file described by stat. taken must be a time
+// before the stat call.
 func StampOf(stat sandbox.Stat, taken time.Time) Stamp {
 	s := Stamp{Size: stat.Size, ModTime: stat.ModTime.UnixNano(), Dev: stat.Dev, Ino: stat.Ino, Taken: taken.UnixNano()}
 	if !stat.ChangeTime.IsZero() {
@@ -55,15 +55,15 @@ func StampOf(stat sandbox.Stat, taken time.Time) Stamp {
 	return s
 }
 
-// Grain is how long after a change another one may leave the same times: the
-// tick of a kernel's clock, with room.
+// Grain is the time after a change within which another change may leave the
+// same times: the tick of a kernel's clock, with a margin.
 const Grain = 20 * time.Millisecond
 
-// coarseGrain is the same for file systems that keep whole seconds.
+// coarseGrain is Grain for file systems whose times are whole seconds.
 const coarseGrain = 2 * time.Second
 
-// Settled reports whether a later change of the file would show in a stamp:
-// not, if the file was changed just before this one was taken.
+// Settled reports whether every later change of the file would change the
+// stamp. It is false if the file was changed just before the stamp was taken.
 func (s Stamp) Settled() bool {
 	last := s.ChangeTime
 	if last == 0 {
@@ -76,25 +76,25 @@ func (s Stamp) Settled() bool {
 	return s.Taken-last >= int64(grain)
 }
 
-// Same reports whether two stamps are of the same version of a file.
+// Same reports whether two stamps describe the same version of a file.
 func (s Stamp) Same(other Stamp) bool {
 	s.Taken, other.Taken = 0, 0
 	return s == other
 }
 
-// Range is some lines that were shown.
+// Range is a range of lines that were shown.
 type Range struct {
 	First, Last int64    // 1-based, inclusive
-	Sums        []uint32 // textfile.LineSum of each
+	Sums        []uint32 // textfile.LineSum of each line
 }
 
-// Seen returns what the client saw last of the file with this absolute real
-// path, whichever version of it.
+// Seen returns the record of the version, of any age, that the client saw last
+// of the file with this absolute path (links resolved), and false without a record.
 func (s *Store) Seen(path string) (*Seen, bool) {
 	return s.record(seenDir, s.seenName(path), path)
 }
 
-// record reads one record. It must be of the path: names are hashes.
+// record reads one record. It checks the path, since names are hashes.
 func (s *Store) record(dir, name, path string) (*Seen, bool) {
 	data, err := s.read(dir, name)
 	if err != nil {
@@ -107,9 +107,9 @@ func (s *Store) record(dir, name, path string) (*Seen, bool) {
 	return seen, true
 }
 
-// Current returns the index of the very version of a file that stamp names:
-// the one that the client saw or, of a large file, the one that any client
-// saw, without lines then.
+// Current returns the index of exactly the version of a file that stamp
+// describes: the version that the client saw or, for a large file, that any
+// client saw, then without lines. It returns false without such a record.
 func (s *Store) Current(path string, stamp Stamp) (*Seen, bool) {
 	seen, ok := s.Seen(path)
 	if ok && seen.Stamp.Same(stamp) && seen.Stamp.Settled() {
@@ -125,8 +125,8 @@ func (s *Store) Current(path string, stamp Stamp) (*Seen, bool) {
 	return seen, true
 }
 
-// Remember keeps seen for the client. Ranges that are remembered of the same
-// content stay.
+// Remember stores seen for the client. It keeps ranges already stored for the
+// same content.
 func (s *Store) Remember(seen Seen) error {
 	if s.config.Disabled {
 		return nil
@@ -152,7 +152,7 @@ func (s *Store) Remember(seen Seen) error {
 	return s.rememberIndex(seen)
 }
 
-// rememberIndex keeps the index of a large file for all clients.
+// rememberIndex stores the index of a large file for all clients.
 func (s *Store) rememberIndex(seen Seen) error {
 	if seen.Index.Size <= textfile.LineIndexMin || seen.Told != "" {
 		return nil
@@ -168,7 +168,7 @@ func (s *Store) rememberIndex(seen Seen) error {
 	return s.write(indexDir, recordName(seen.Path), data)
 }
 
-// recent reports whether a record is far from being pruned for its age.
+// recent reports whether a record is far from expiring.
 func (s *Store) recent(seen *Seen) bool {
 	return time.Since(time.Unix(0, seen.Stamp.Taken)) < s.config.MaxAge/4
 }
@@ -177,14 +177,14 @@ func equalRange(a, b Range) bool {
 	return a.First == b.First && a.Last == b.Last && slices.Equal(a.Sums, b.Sums)
 }
 
-// seenName is the file name of the client's record of a path.
+// seenName returns the file name of the client's record of a path.
 func (s *Store) seenName(path string) string { return recordName(path) + "-" + s.client }
 
-// recordName is the file name of what all clients share of a path.
+// recordName returns the file name of the shared record of a path.
 func recordName(path string) string { return fmt.Sprintf("%016x", xxhash.Sum64String(path)) }
 
-// addRange puts r into ranges, in place of what it overlaps. Ranges that
-// touch become one.
+// addRange adds r to ranges and removes what it overlaps. It joins adjacent
+// ranges.
 func addRange(ranges []Range, r Range) []Range {
 	if r.First < 1 || r.Last < r.First || r.Last-r.First+1 != int64(len(r.Sums)) {
 		return ranges
@@ -207,7 +207,7 @@ func addRange(ranges []Range, r Range) []Range {
 			total += len(old.Sums) - int(skip)
 		}
 	}
-	// What is farthest from the newest goes first.
+	// Remove the lines farthest from the newest range first.
 	for total > maxSeenLines {
 		if len(behind) > 0 {
 			total -= len(behind[len(behind)-1].Sums)

@@ -21,7 +21,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// sample is a record of some content that was last changed an hour ago.
+// sample returns a record of data, as last changed an hour ago.
 func sample(t testing.TB, path string, data []byte) state.Seen {
 	t.Helper()
 	x, err := textfile.Scan(context.Background(), bytes.NewReader(data), int64(len(data)), textfile.Options{})
@@ -103,8 +103,8 @@ func TestChangedFilesAreNotCurrent(t *testing.T) {
 	require.False(t, ok)
 }
 
-// TestChangesWithinTheClocksGrain: two changes of one size within a tick have
-// the same times, so a stamp taken at once proves nothing.
+// TestChangesWithinTheClocksGrain: two changes of the same size within one tick
+// have the same times, so a stamp taken immediately proves nothing.
 func TestChangesWithinTheClocksGrain(t *testing.T) {
 	now := time.Unix(1_800_000_000, 123_456_789)
 	at := func(changed, taken time.Time) bool {
@@ -218,7 +218,7 @@ func TestRangesAddUp(t *testing.T) {
 	}
 	require.Empty(t, seenLines)
 
-	// Other content forgets them; a record stays bounded.
+	// Other content removes the ranges; a record stays bounded.
 	data[0]++
 	seen := sample(t, "/f", data)
 	for first := int64(1); first < 40_000; first += 2000 {
@@ -266,7 +266,7 @@ func TestBounds(t *testing.T) {
 	}
 	found := files(t, dir)
 	old := time.Now().Add(-2 * time.Hour)
-	litter := filepath.Join(filepath.Dir(found[0]), "aside", "123") // as a killed process leaves
+	litter := filepath.Join(filepath.Dir(found[0]), "aside", "123") // as left by a killed process
 	require.NoError(t, os.WriteFile(litter, nil, 0o600))
 	for _, path := range []string{found[0], filepath.Join(filepath.Dir(found[0]), ".pruned")} {
 		require.NoError(t, os.Chtimes(path, old, old))

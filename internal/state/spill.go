@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// spillDir holds whole outputs of commands, a file each. They are plain text
-// that view and grep show by its absolute name.
+// spillDir holds the complete outputs of commands, one file each: plain text,
+// which view and grep show by its absolute path.
 const spillDir = "output-1"
 
 const (
@@ -21,13 +21,15 @@ const (
 	defaultSpillAge   = 3 * 24 * time.Hour
 )
 
-// emptyAge is how long the directory of a set of roots stays without a file.
+// emptyAge is the time after which the empty directory of a set of roots is
+// removed.
 const emptyAge = 30 * 24 * time.Hour
 
-// SpilledFor returns where whole outputs of commands in these roots are kept, which a
-// tool that shows files gives to sandbox.Config.ReadableFor; "" when nothing is kept.
-// The directory is the same for the same set of absolute paths, in any order, so that
-// what was printed in one project is not shown in another.
+// SpilledFor returns the directory for the complete outputs of commands in
+// these roots, which a tool that shows files passes to
+// sandbox.Config.ReadableFor; "" if no state is kept. The directory is the same
+// for the same set of absolute paths, in any order, so that output from one
+// project is not shown in another.
 func (c *Config) SpilledFor(roots []string) string {
 	dir := c.Directory()
 	if c.Disabled || dir == "" {
@@ -43,9 +45,10 @@ func spillName(roots []string) string {
 	return fmt.Sprintf("%x", sum[:10])
 }
 
-// SpillFor makes the directory of SpilledFor. It also removes from the directories of
-// all roots what is older than three days, then the oldest beyond a gibibyte in all.
-// A program that fills it calls this now and then.
+// SpillFor creates the directory of SpilledFor. It also removes, from the
+// directories of all roots, outputs older than SpillAge, and then the oldest
+// ones until the rest has at most SpillBytes. A program that writes outputs
+// calls it from time to time.
 func (s *Store) SpillFor(roots []string) (string, error) {
 	all, err := s.sub(spillDir)
 	if err != nil {
@@ -63,7 +66,7 @@ func (s *Store) pruneSpilled(all, own string) error {
 	if err != nil {
 		return err
 	}
-	dirs := []string{all} // earlier versions kept the outputs of all roots there
+	dirs := []string{all} // earlier versions stored the outputs of all roots there
 	for _, entry := range entries {
 		dir := filepath.Join(all, entry.Name())
 		if !entry.IsDir() {
@@ -77,15 +80,16 @@ func (s *Store) pruneSpilled(all, own string) error {
 	return pruneDirs(dirs, s.config.SpillBytes, s.config.SpillAge)
 }
 
-// Temps makes the directory for private temporary directories of commands: no root
-// holds it as it is seen by a command, so that commands do not reach each other's.
+// Temps creates the directory for private temporary directories of commands. It
+// is in no root as commands see it, so that commands cannot reach each other's
+// files.
 func (s *Store) Temps() (string, error) { return s.sub("tmp-1") }
 
-// Records makes the directory where the runner of commands notes what it hid.
+// Records creates the directory for the command runner's records of hidden paths.
 func (s *Store) Records() (string, error) { return s.sub("hidden-1") }
 
-// pruneDirs is prune for the files directly in several directories together. One that
-// is gone is empty.
+// pruneDirs is prune for the files directly in several directories together. A
+// missing directory counts as empty.
 func pruneDirs(dirs []string, maxBytes int64, maxAge time.Duration) error {
 	type file struct {
 		path string
@@ -100,7 +104,7 @@ func pruneDirs(dirs []string, maxBytes int64, maxAge time.Duration) error {
 		for _, entry := range entries {
 			info, err := entry.Info()
 			if err != nil || !info.Mode().IsRegular() || info.Name() == pruneMark {
-				continue // gone meanwhile, or not ours
+				continue // removed in the meantime, or not ours
 			}
 			files = append(files, file{filepath.Join(dir, info.Name()), info})
 		}
@@ -109,7 +113,7 @@ func pruneDirs(dirs []string, maxBytes int64, maxAge time.Duration) error {
 	var total int64
 	var errs []error
 	for _, f := range files {
-		// A file takes a block at least, however little it holds.
+		// A file takes at least one block, however small it is.
 		total += max(f.Size(), blockSize)
 		if total <= maxBytes && age(f) <= maxAge {
 			continue
@@ -121,16 +125,17 @@ func pruneDirs(dirs []string, maxBytes int64, maxAge time.Duration) error {
 	return errors.Join(errs...)
 }
 
-// PendingChanges makes the directory for changes of commands that nobody has applied
-// or discarded yet.
+// PendingChanges creates the directory for changes of commands that nobody has
+// applied or discarded yet.
 func (s *Store) PendingChanges() (string, error) { return s.sub("changes-1") }
 
-// Watched makes the directory for what roots are compared with after commands.
+// Watched creates the directory for the snapshots with which roots are compared
+// after commands.
 func (s *Store) Watched() (string, error) { return s.sub("watch-1") }
 
-// CommandUndo makes the directory for the undo records of commands.
+// CommandUndo creates the directory for the undo records of commands.
 func (s *Store) CommandUndo() (string, error) { return s.sub("commands-1") }
 
-// Caches makes the directory for what commands keep between them, such as
-// build caches.
+// Caches creates the directory for data that commands keep between runs, such
+// as build caches.
 func (s *Store) Caches() (string, error) { return s.sub("cache-1") }

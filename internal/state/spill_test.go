@@ -11,7 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/state"
 )
 
-// Whole outputs are kept within bounds of size and age, for this user alone.
+// Outputs stay bounded in size and age, and only this user can read them.
 func TestSpillIsBounded(t *testing.T) {
 	c := state.Config{Dir: t.TempDir(), SpillBytes: 100 << 10}
 	store := state.New(c)
@@ -52,7 +52,7 @@ func TestSpillIsBounded(t *testing.T) {
 	require.Error(t, err)
 }
 
-// The newest records are listed, and read again only when they changed.
+// The newest records are listed, and read again only after a change.
 func TestRecent(t *testing.T) {
 	c := state.Config{Dir: t.TempDir()}
 	store := state.New(c)
@@ -62,7 +62,7 @@ func TestRecent(t *testing.T) {
 		require.NoError(t, store.Remember(seen))
 	}
 	require.Empty(t, store.Recent(10, nil))
-	// The order is that of the file system's clock.
+	// The order is based on the file system's clock.
 	clock := filepath.Join(t.TempDir(), "clock")
 	now := func() time.Time {
 		require.NoError(t, os.WriteFile(clock, []byte{'.'}, 0o600))
@@ -85,7 +85,7 @@ func TestRecent(t *testing.T) {
 	require.Len(t, list, 3)
 	require.Equal(t, "/b", list[0].Path)
 	require.EqualValues(t, 7, list[0].Stamp.Size)
-	// What has not changed is taken from the list that was had.
+	// Unchanged records are taken from the given list.
 	list[1].Path = "/from the list"
 	require.Equal(t, "/from the list", store.Recent(10, list)[1].Path)
 }

@@ -16,19 +16,21 @@ const (
 	defaultMaxBytes = 32 << 20
 	defaultMaxAge   = 30 * 24 * time.Hour
 
-	// maxRecord bounds one record: a longer one is not kept, nor read.
+	// maxRecord bounds a record in bytes: longer ones are neither written nor
+	// read.
 	maxRecord = 1 << 20
-	// pruneEvery is how often a directory is looked through for what is old.
+	// pruneEvery is the interval at which a directory is checked for old
+	// records.
 	pruneEvery = time.Hour
-	// pruneWrites is after how many writes of one process it is, whatever
-	// the clock says.
+	// pruneWrites is the number of writes of one process after which it prunes,
+	// whatever the time.
 	pruneWrites = 512
-	// pruneStarts is how many processes write their first record, on average,
-	// before a process prunes whatever the clock says.
+	// pruneStarts is the average number of processes that write their first
+	// record for each that prunes, whatever the time.
 	pruneStarts = 256
 )
 
-// errOff is the reason why a store keeps nothing when nobody wants it to.
+// errOff reports that the store keeps nothing because state is disabled.
 var errOff = errors.New("state is switched off")
 
 // Store is a state directory, opened at first use. It is safe for concurrent
@@ -36,7 +38,7 @@ var errOff = errors.New("state is switched off")
 // client: see ForSession.
 type Store struct {
 	*directory
-	client string // hash of the client; names its seen records
+	client string // hash of the client, for the names of its seen records
 }
 
 // directory is the part of a store that the stores of all clients share.
@@ -49,7 +51,7 @@ type directory struct {
 	queue  queue
 }
 
-// New returns the store that c describes. It touches nothing yet.
+// New returns a store configured by c. It does not access the disk yet.
 func New(c Config) *Store {
 	if c.MaxBytes == 0 {
 		c.MaxBytes = defaultMaxBytes
@@ -82,8 +84,8 @@ func New(c Config) *Store {
 	return &Store{directory: shared, client: clientHash(c.Client, "")}
 }
 
-// Err opens the store and tells why it keeps nothing: nil when it does, or
-// when it was switched off.
+// Err opens the store and returns why it cannot keep state; nil if it can, or
+// if state is disabled.
 func (s *Store) Err() error {
 	if _, err := s.open(); !errors.Is(err, errOff) {
 		return err
@@ -91,7 +93,7 @@ func (s *Store) Err() error {
 	return nil
 }
 
-// openDir makes the directory, for this user alone.
+// openDir creates the directory, accessible only to this user.
 func openDir(c Config) (string, error) {
 	if c.Disabled {
 		return "", errOff
@@ -106,8 +108,8 @@ func openDir(c Config) (string, error) {
 	return dir, nil
 }
 
-// sub returns the path of a directory of the store's own, 0700, made anew
-// when it has gone.
+// sub returns the path of a subdirectory with mode 0700, and creates it if it
+// does not exist.
 func (s *Store) sub(name string) (string, error) {
 	dir, err := s.open()
 	if err != nil {
@@ -129,7 +131,8 @@ func (s *Store) sub(name string) (string, error) {
 	return dir, nil
 }
 
-// read returns the content of a record; an error means there is none.
+// read returns the content of a record, or an error if there is no usable
+// record.
 func (s *Store) read(sub, name string) ([]byte, error) {
 	dir, err := s.open()
 	if err != nil {
@@ -155,7 +158,7 @@ func (s *Store) read(sub, name string) ([]byte, error) {
 	return data, err
 }
 
-// write replaces a record whole.
+// write replaces a record atomically.
 func (s *Store) write(sub, name string, data []byte) error {
 	if len(data) > maxRecord {
 		return fmt.Errorf("a record of %d bytes is over the limit of %d", len(data), maxRecord)
@@ -171,12 +174,12 @@ func (s *Store) write(sub, name string, data []byte) error {
 }
 
 const (
-	// blockSize is what the smallest file takes.
+	// blockSize is the disk space of the smallest file, in bytes.
 	blockSize = 4 << 10
 	pruneMark = ".pruned"
 )
 
-// pruneSometimes prunes dir when no process has done so for a while.
+// pruneSometimes prunes dir if no process has done so for a while.
 func (s *Store) pruneSometimes(dir string) error {
 	s.mu.Lock()
 	s.writes++
@@ -193,8 +196,8 @@ func (s *Store) pruneSometimes(dir string) error {
 	return pruneOnce(dir, due, s.config.MaxBytes, s.config.MaxAge)
 }
 
-// pruneOlder removes the expired records of an older format. Another version
-// of a tool may still use the rest.
+// pruneOlder removes the expired records of the previous format. Another
+// version of a tool may still use the rest.
 func (s *Store) pruneOlder() error {
 	dir, err := s.open()
 	if err != nil {
@@ -207,7 +210,8 @@ func (s *Store) pruneOlder() error {
 	return pruneOnce(dir, false, s.config.MaxBytes, s.config.MaxAge)
 }
 
-// pruneOnce prunes dir if that is due anyway, or was not done for a while.
+// pruneOnce prunes dir if due is set or pruneEvery has passed since the last
+// time.
 func pruneOnce(dir string, due bool, maxBytes int64, maxAge time.Duration) error {
 	mark := filepath.Join(dir, pruneMark)
 	if info, err := os.Stat(mark); !due && err == nil && age(info) < pruneEvery {
@@ -223,10 +227,10 @@ func pruneOnce(dir string, due bool, maxBytes int64, maxAge time.Duration) error
 	return prune(dir, maxBytes, maxAge)
 }
 
-// age is how old a file is; one from the future is new.
+// age returns the age of a file; 0 if its time is in the future.
 func age(info fs.FileInfo) time.Duration { return max(0, time.Since(info.ModTime())) }
 
-// prune removes what is older than maxAge, then the oldest until the rest
+// prune removes records older than maxAge, and then the oldest until the rest
 // takes at most maxBytes.
 func prune(dir string, maxBytes int64, maxAge time.Duration) error {
 	if _, err := os.Stat(dir); err != nil {

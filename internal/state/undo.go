@@ -23,8 +23,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// undoDir holds the undo journal: a file a change. Its name carries the
-// version of the format.
+// undoDir holds the undo journal, one file for each change. Its name contains
+// the version of the format.
 const undoDir = "undo-1"
 
 const (
@@ -32,53 +32,55 @@ const (
 	defaultUndoAge     = 7 * 24 * time.Hour
 	defaultUndoContent = 32 << 20
 
-	// maxUndoDepth is how many changes of one file are remembered.
+	// maxUndoDepth is the number of changes kept for one file.
 	maxUndoDepth = 16
-	// compressFrom is the size from which old content is compressed.
+	// compressFrom is the size in bytes from which removed content is
+	// compressed.
 	compressFrom = 64 << 10
-	// undoSlack is the part of UndoBytes by which the journal may be over it
-	// between two prunings, on average.
+	// undoSlack bounds the growth of the journal beyond its limit between two
+	// prunings, on average, as a part of UndoBytes.
 	undoSlack = 1.0 / 16
 )
 
-// Change is what one of our tools did to a file. Only the bytes that are in
-// the old content and not in the new are kept: since a change is undone only
-// while the file is what was written, the rest is in the file. A line edited
-// in a large file so takes a small record.
+// Change describes how a tool changed a file. It keeps only the bytes of the
+// old content that are not in the new content: since a change is undone only
+// while the file has the new content, the other bytes are in the file. So the
+// record of a small edit in a large file is small.
 type Change struct {
 	Path    string    `json:"-"` // absolute, links resolved
 	Tool    string    `json:"tool"`
 	Time    time.Time `json:"time"`
-	Created bool      `json:"created,omitempty"` // there was no file before
-	// Mode is the permission bits the file had.
+	Created bool      `json:"created,omitempty"` // the file did not exist before
+	// Mode is the file's permission bits before the change.
 	Mode fs.FileMode `json:"mode,omitempty"`
 
 	Before Version `json:"before"`
 	After  Version `json:"after"`
-	// Start and End are how many bytes Before and After have in common at
-	// their beginning and end.
+	// Start and End are the numbers of leading and trailing bytes that Before
+	// and After share.
 	Start int64 `json:"start"`
 	End   int64 `json:"end"`
-	// Removed is what Before has between the two.
+	// Removed is the content of Before between Start and End.
 	Removed []byte `json:"-"`
 
 	store *Store
-	file  string // the name of its record
+	file  string // the name of the record
 }
 
-// Version names a content.
+// Version identifies a content.
 type Version struct {
 	Size int64         `json:"size"`
 	Etag textfile.Etag `json:"etag"`
 }
 
-// VersionOf names a content that is in memory.
+// VersionOf returns the version of a content in memory.
 func VersionOf(content []byte) Version {
 	return Version{Size: int64(len(content)), Etag: textfile.Sum(content)}
 }
 
-// NewChange compares two contents that are in memory. It keeps a part of
-// before. A caller that knows what it spliced can fill in a Change itself.
+// NewChange compares two contents in memory. It keeps a reference to a part of
+// before. A caller that knows which bytes it replaced can create a Change
+// itself.
 func NewChange(tool, path string, before, after []byte) Change {
 	c := Change{Tool: tool, Path: path, Time: time.Now(), Before: VersionOf(before), After: VersionOf(after)}
 	limit := min(len(before), len(after))
@@ -89,7 +91,8 @@ func NewChange(tool, path string, before, after []byte) Change {
 	return c
 }
 
-// compareStep is how much is compared at once, much faster than by bytes.
+// compareStep is the number of bytes compared at once, which is much faster
+// than comparing single bytes.
 const compareStep = 4096
 
 func commonStart(a, b []byte) int {
@@ -114,18 +117,18 @@ func commonEnd(a, b []byte) int {
 	return n
 }
 
-// Pending is a change that is recorded but may not have happened yet. Its
-// methods do nothing on a nil Pending.
+// Pending is a recorded change that may not have been made yet. Its methods do
+// nothing on a nil Pending.
 type Pending struct {
 	dir, name string
 }
 
-// Record writes a change to the journal before it is made: Commit it when it
-// was, Discard it when not. A crash in between loses nothing, since a record
-// whose After is not in the file is passed over.
+// Record writes a change to the journal before it is made. Call Commit after
+// making the change, or Discard if it failed. A crash in between loses nothing,
+// since a record is ignored if the file does not have the content After.
 //
-// An error never stands in the way of the change; its text is the reason why
-// there will be no undo, to follow "no undo: ".
+// An error must not prevent the change; its text is the reason why it cannot be
+// undone, for use after "no undo: ".
 func (s *Store) Record(c Change) (*Pending, error) {
 	if s.config.Disabled {
 		return nil, errors.New("no state is kept (--no-state)")
@@ -154,7 +157,7 @@ func (s *Store) Record(c Change) (*Pending, error) {
 
 const pendingSuffix = ".pending"
 
-// Commit says that the change was made.
+// Commit records that the change was made.
 func (p *Pending) Commit() error {
 	if p == nil {
 		return nil
@@ -162,7 +165,7 @@ func (p *Pending) Commit() error {
 	if err := os.Rename(filepath.Join(p.dir, p.name+pendingSuffix), filepath.Join(p.dir, p.name)); err != nil {
 		return fmt.Errorf("the record was lost: %w", err)
 	}
-	// Older changes of the file, from the oldest on.
+	// Remove the oldest changes of the file beyond the limit.
 	names := recordsOf(p.dir, p.name[:strings.IndexByte(p.name, '-')])
 	for _, name := range names[min(len(names), maxUndoDepth):] {
 		os.Remove(filepath.Join(p.dir, name))
@@ -170,16 +173,16 @@ func (p *Pending) Commit() error {
 	return nil
 }
 
-// Discard says that the change was not made.
+// Discard records that the change was not made.
 func (p *Pending) Discard() {
 	if p != nil {
 		os.Remove(filepath.Join(p.dir, p.name+pendingSuffix))
 	}
 }
 
-// LastChange returns the last change of a file that can be undone: the one
-// after which the file had the content that now names. NOT_FOUND when none
-// is known, STALE when something else has changed the file since.
+// LastChange returns the last change of a file that can be undone: the change
+// that gave the file the content now. It returns NOT_FOUND if no change is
+// known, and STALE if something else has changed the file since.
 func (s *Store) LastChange(path string, now Version) (*Change, error) {
 	shown := sandbox.EscapeName(filepath.Base(path))
 	dir, err := s.sub(undoDir)
@@ -203,8 +206,8 @@ func (s *Store) LastChange(path string, now Version) (*Change, error) {
 	return nil, toolerr.New(toolerr.NotFound, "nothing to undo: no change to %s by these tools is recorded", shown)
 }
 
-// Changes returns the changes since a time that the journal has, of all files, the
-// newest first. One that was cut short may be among them.
+// Changes returns the journal's changes of all files since a time, newest
+// first. They may include a change that was recorded but not completed.
 func (s *Store) Changes(since time.Time) []*Change {
 	dir, err := s.sub(undoDir)
 	if err != nil {
@@ -225,7 +228,8 @@ func (s *Store) Changes(since time.Time) []*Change {
 	return all
 }
 
-// recordedSince reports by a record's name whether it is of that time or later.
+// recordedSince reports, from a record's name, whether it was written at or
+// after since.
 func recordedSince(name string, since time.Time) bool {
 	parts := strings.Split(strings.TrimSuffix(name, pendingSuffix), "-")
 	if len(parts) != 3 {
@@ -235,8 +239,9 @@ func recordedSince(name string, since time.Time) bool {
 	return err == nil && (since.Before(time.Unix(0, 0)) || at >= uint64(since.UnixNano()))
 }
 
-// Restore returns the content before the change, given the one after it. For
-// a file that the change created it is empty: then the file is to be removed.
+// Restore returns the content before the change, given the content after it.
+// For a file that the change created it returns no content: then remove the
+// file. It returns STALE if current is not the content after the change.
 func (c *Change) Restore(current []byte) ([]byte, error) {
 	if VersionOf(current) != c.After {
 		return nil, toolerr.New(toolerr.Stale, "%s was changed after it was written", sandbox.EscapeName(filepath.Base(c.Path)))
@@ -251,9 +256,9 @@ func (c *Change) Restore(current []byte) ([]byte, error) {
 	return before, nil
 }
 
-// Reopen makes the change, found with LastChange, one that may not have
-// happened, before it is undone: Discard it when it was, Commit it when
-// not. A crash in between then is in the way of no earlier change.
+// Reopen marks the change, found with LastChange, as possibly not made, before
+// it is undone: call Discard after undoing it, or Commit if that failed. After
+// a crash in between, the record does not block earlier changes.
 func (c *Change) Reopen() *Pending {
 	dir, err := c.store.sub(undoDir)
 	if err != nil {
@@ -262,15 +267,15 @@ func (c *Change) Reopen() *Pending {
 	p := &Pending{dir: dir, name: strings.TrimSuffix(c.file, pendingSuffix)}
 	if c.file == p.name {
 		if os.Rename(filepath.Join(dir, c.file), filepath.Join(dir, c.file+pendingSuffix)) != nil {
-			return nil // Forget may do later what could not be done now
+			return nil // Forget may succeed later
 		}
 		c.file += pendingSuffix
 	}
 	return p
 }
 
-// Forget takes the change out of the journal, as when it was undone: the one
-// before it is then the last.
+// Forget removes the change from the journal, after it was undone: the previous
+// change then is the last one.
 func (c *Change) Forget() error {
 	dir, err := c.store.sub(undoDir)
 	if err != nil {
@@ -279,7 +284,7 @@ func (c *Change) Forget() error {
 	return os.Remove(filepath.Join(dir, c.file))
 }
 
-// recordsOf lists a file's records, the newest first; with "" those of all files.
+// recordsOf lists a file's records, newest first; with "" those of all files.
 func recordsOf(dir, path string) []string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -296,17 +301,17 @@ func recordsOf(dir, path string) []string {
 	return names
 }
 
-// pruneUndo keeps the journal within its bounds. Processes that live for one
-// call must do it too, without each looking through all of it: so it is left
-// to chance, the likelier the larger the record.
+// pruneUndo keeps the journal within its limits. Processes that live for only
+// one call must prune as well, but not each of them may read the whole journal:
+// so it is random, with a probability proportional to the record's size.
 func (s *Store) pruneUndo(dir string, size int64) {
 	due := rand.Float64()*undoSlack*float64(s.config.UndoBytes) < float64(max(size, blockSize))
-	// What cannot be pruned now can be the next time.
+	// If pruning fails now, it may succeed next time.
 	_ = pruneOnce(dir, due, s.config.UndoBytes, s.config.UndoAge)
 }
 
-// A record is a line with a checksum of the rest, a line of JSON, and what
-// was removed, compressed or not.
+// A record is a line with a checksum of the rest, a line of JSON, and the
+// removed bytes, compressed or not.
 
 type changeJSON struct {
 	*Change

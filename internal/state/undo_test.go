@@ -18,7 +18,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// record writes a change and commits it.
+// record records a change and commits it.
 func record(t *testing.T, store *state.Store, c state.Change) {
 	t.Helper()
 	pending, err := store.Record(c)
@@ -46,7 +46,7 @@ func TestUndoGoesBackChangeByChange(t *testing.T) {
 	record(t, store, state.NewChange("edit", "/srv/other", []byte("a"), []byte("b")))
 	now := []byte(versions[len(versions)-1])
 	for i := len(versions) - 1; i > 0; i-- {
-		// Another process, another time.
+		// Another process, at another time.
 		c, err := state.New(state.Config{Dir: dir}).LastChange(path, state.VersionOf(now))
 		require.NoError(t, err)
 		require.Equal(t, "edit", c.Tool)
@@ -67,8 +67,8 @@ func TestUndoGoesBackChangeByChange(t *testing.T) {
 	requireCode(t, toolerr.NotFound, err)
 }
 
-// Any change of any content is undone to the byte, and what is kept of it is
-// small if the change is.
+// Any change of any content can be undone exactly, and the record of a small
+// change is small.
 func TestUndoRestoresAnything(t *testing.T) {
 	store := state.New(state.Config{Dir: t.TempDir()})
 	random := rand.New(rand.NewPCG(7, 11))
@@ -101,8 +101,8 @@ func TestUndoOnlyWhatWasWritten(t *testing.T) {
 	a, b, c := []byte("a\n"), []byte("b\n"), []byte("c\n")
 	record(t, store, state.NewChange("edit", "/f", a, b))
 
-	// Neither a change that failed nor one that was cut short before it
-	// happened hides the one before.
+	// Neither a failed change nor a change interrupted before it was made
+	// hides the previous change.
 	failed, err := store.Record(state.NewChange("replace", "/f", b, c))
 	require.NoError(t, err)
 	failed.Discard()
@@ -113,13 +113,13 @@ func TestUndoOnlyWhatWasWritten(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "edit", found.Tool)
 
-	// One that was cut short after it happened can be undone.
+	// A change that was interrupted after it was made can be undone.
 	found, err = store.LastChange("/f", state.VersionOf(c))
 	require.NoError(t, err)
 	require.Equal(t, "replace", found.Tool)
 
-	// What somebody else wrote is left alone, also when an older change of
-	// ours would fit it.
+	// Content written by somebody else is not touched, even if an older change
+	// of ours matches it.
 	require.NoError(t, crashed.Commit())
 	_, err = store.LastChange("/f", state.VersionOf([]byte("theirs")))
 	requireCode(t, toolerr.Stale, err)
@@ -132,8 +132,8 @@ func TestUndoOnlyWhatWasWritten(t *testing.T) {
 	require.NoError(t, none.Commit())
 }
 
-// TestUndoIsKilled: an undo that is killed, before the file is what it was or
-// after, leaves a journal that an undo can go on with.
+// TestUndoIsKilled: an undo that is killed, before or after it restores the
+// file, leaves a journal with which another undo can continue.
 func TestUndoIsKilled(t *testing.T) {
 	dir := t.TempDir()
 	store := state.New(state.Config{Dir: dir})
@@ -152,7 +152,7 @@ func TestUndoIsKilled(t *testing.T) {
 	require.NoError(t, err, "after")
 	require.Equal(t, "edit", found.Tool)
 
-	// One that failed is as if it had not been.
+	// A failed undo has no effect.
 	found, err = store.LastChange("/f", state.VersionOf(c))
 	require.NoError(t, err)
 	require.NoError(t, found.Reopen().Commit())
@@ -206,7 +206,7 @@ func TestNoUndoHasAReason(t *testing.T) {
 	requireCode(t, toolerr.NotFound, err)
 }
 
-// A damaged, cut or foreign record is no record.
+// A damaged, truncated or foreign record is ignored.
 func TestDamagedUndoIsNone(t *testing.T) {
 	dir := t.TempDir()
 	store := state.New(state.Config{Dir: dir})
@@ -246,8 +246,8 @@ func TestDamagedUndoIsNone(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// The journal stays within its bounds in bytes, age and changes a file,
-// whoever writes it: here processes that live for one change each.
+// The journal stays bounded in bytes, age and changes per file, whoever writes
+// it: here, processes that make one change each.
 func TestUndoJournalIsBounded(t *testing.T) {
 	dir := t.TempDir()
 	const limit = 1 << 20
@@ -294,7 +294,8 @@ func TestUndoJournalIsBounded(t *testing.T) {
 	requireCode(t, toolerr.NotFound, err)
 }
 
-// Many at once, of one file and of several, leave only whole records.
+// Many concurrent changes, of one file and of several, leave only complete
+// records.
 func TestUndoJournalIsSharedSafely(t *testing.T) {
 	dir := t.TempDir()
 	var group sync.WaitGroup
@@ -315,7 +316,8 @@ func TestUndoJournalIsSharedSafely(t *testing.T) {
 	group.Wait()
 	close(errs)
 	for err := range errs {
-		// Another may have found the record to be too many already.
+		// Another goroutine may already have removed the record because of the
+		// limit.
 		if err != nil {
 			require.ErrorIs(t, err, fs.ErrNotExist)
 		}
