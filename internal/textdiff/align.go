@@ -2,29 +2,30 @@ package textdiff
 
 import "time"
 
-// Run says that the N elements of a from index A on equal the N elements of b
-// from index B on.
+// Run reports that N elements of a, starting at index A, equal N elements of b,
+// starting at index B.
 type Run struct{ A, B, N int }
 
-// The bounds of Align. They are sizes, so that the same input has the same
-// result on any machine.
+// The limits of Align. They are sizes instead of times, so that the same input
+// gives the same result on every machine.
 const (
-	maxLines = 1 << 20 // elements of a, and of b, without equal ends: a rune each
+	maxLines = 1 << 20 // elements of a and of b, without equal ends: each needs a rune
 	maxExact = 8 << 10 // elements of a and b together that go-diff compares in one call
-	maxWork  = 1 << 28 // steps of all its calls, counted as squares of the differences found
+	maxWork  = 1 << 28 // steps of all calls, counted as squares of the differences found
 )
 
-// maxTime is for a machine that hangs. Tests of equal results raise it.
+// maxTime is only for a machine that hangs. Tests that expect equal results
+// raise it.
 var maxTime = 10 * time.Second
 
 // Align returns the runs of equal elements of a and b, in ascending order of
-// both. The elements are lines or words. It looks for the largest number of
-// equal elements and finds it for most inputs of up to maxExact elements, ends
-// that are equal not counted. Larger inputs are first cut at elements that are
-// unique in both. Beyond the bounds elements count as different.
+// both. The elements are lines or words. It searches for the largest number of
+// equal elements, and finds it for most inputs of up to maxExact elements, not
+// counting equal ends. It first splits larger inputs at elements that are
+// unique in both. Beyond the limits, elements count as different.
 //
-// Align asks stopped, if it is not nil, between steps of at most some 100 ms,
-// and returns the runs found so far once that is true.
+// Align calls stopped, unless it is nil, between steps of at most about 100 ms.
+// Once stopped returns true, Align returns the runs found so far.
 func Align[T comparable](a, b []T, stopped func() bool) []Run {
 	head, tail := commonEnds(a, b)
 	s := &aligner{stopped: stopped, deadline: time.Now().Add(maxTime)}
@@ -38,7 +39,7 @@ func Align[T comparable](a, b []T, stopped func() bool) []Run {
 	return s.runs
 }
 
-// commonEnds returns how many elements are equal at the beginning and, of the
+// commonEnds returns the number of equal elements at the beginning and, of the
 // others, at the end.
 func commonEnds[T comparable](a, b []T) (head, tail int) {
 	n := min(len(a), len(b))
@@ -51,7 +52,8 @@ func commonEnds[T comparable](a, b []T) (head, tail int) {
 	return head, tail
 }
 
-// sequence is elements, each as a rune, and their indices in the whole.
+// sequence is a list of elements, each as a rune, with their indices in the
+// whole list.
 type sequence struct {
 	runes []rune
 	at    []int32
@@ -65,11 +67,11 @@ type aligner struct {
 	work     int
 	deadline time.Time
 	stopped  func() bool
-	over     bool    // stopped, out of work or out of time
-	places   []place // of each rune; all zero between calls of shared
+	over     bool    // stopped, or out of work or time
+	places   []place // for each rune; all zero between calls of shared
 }
 
-// equal adds n equal elements, which follow those added before.
+// equal adds n equal elements, which come after those already added.
 func (s *aligner) equal(a, b, n int) {
 	if last := len(s.runs) - 1; last >= 0 && n > 0 && s.runs[last].A+s.runs[last].N == a && s.runs[last].B+s.runs[last].N == b {
 		s.runs[last].N += n
@@ -95,7 +97,7 @@ func (s *aligner) align(a, b sequence, depth int) {
 	s.match(a, b, len(a.at)-tail, len(b.at)-tail, tail)
 }
 
-// inner is align for sequences with different ends.
+// inner is align for sequences without equal ends.
 func (s *aligner) inner(a, b sequence, depth int) {
 	a, b, anchors := s.shared(a, b, depth)
 	switch {
@@ -116,7 +118,7 @@ func (s *aligner) inner(a, b sequence, depth int) {
 	}
 }
 
-// ended reports whether a bound is reached.
+// ended reports whether a limit has been reached.
 func (s *aligner) ended() bool {
 	s.over = s.over || s.work > maxWork || s.stopped != nil && s.stopped() || time.Now().After(s.deadline)
 	return s.over

@@ -12,8 +12,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textdiff"
 )
 
-// kept checks that the runs are equal elements in order and returns how many
-// elements they have.
+// kept checks that the runs are equal elements in ascending order, and returns
+// the number of their elements.
 func kept[T comparable](t *testing.T, a, b []T, runs []textdiff.Run) int {
 	t.Helper()
 	i, j, n := 0, 0, 0
@@ -34,8 +34,8 @@ func generate(n int, line func(i int) string) []string {
 	return lines
 }
 
-// TestAlignLarge: texts beyond what go-diff gets in one call, with a few
-// changes in them, have few differences, whatever the lines are.
+// TestAlignLarge: texts too large for one call of go-diff, with a few changes,
+// have few differences, whatever their lines.
 func TestAlignLarge(t *testing.T) {
 	const n = 100_000
 	rng := rand.New(rand.NewPCG(9, 10))
@@ -55,7 +55,7 @@ func TestAlignLarge(t *testing.T) {
 	}
 }
 
-// hostile are texts made to be expensive.
+// hostile returns texts that are designed to be expensive.
 func hostile(n int) map[string][2][]string {
 	rng := rand.New(rand.NewPCG(11, 12))
 	random := func(kinds int) [2][]string {
@@ -87,7 +87,7 @@ func hostile(n int) map[string][2][]string {
 	}
 }
 
-// TestHostile: whatever the texts, the runs are correct and the same each time.
+// TestHostile: for every text, the runs are correct and the same each time.
 func TestHostile(t *testing.T) {
 	for name, texts := range hostile(12_000) {
 		a, b := texts[0], texts[1]
@@ -97,7 +97,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestMoreLinesThanRunes: lines that cannot be interned count as different.
+// TestMoreLinesThanRunes: lines beyond the available runes count as different.
 func TestMoreLinesThanRunes(t *testing.T) {
 	const most = 1 << 20
 	for _, n := range []int{most, most + 1} {
@@ -135,7 +135,7 @@ func FuzzUnified(f *testing.F) {
 	f.Add(strings.Repeat("a\nb\n", 20), strings.Repeat("b\na\n", 20))
 	f.Fuzz(func(t *testing.T, old, new string) {
 		if strings.Contains(old+new, "\\ No newline") || strings.Contains(old+new, "\x00") {
-			return // patch, below, would take it for its own
+			return // the function patch would misread it
 		}
 		require.Equal(t, new, patch(t, old, unified(old, new, textdiff.Options{}).Text))
 		a, b := strings.SplitAfter(old, "\n"), strings.SplitAfter(new, "\n")

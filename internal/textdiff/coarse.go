@@ -2,15 +2,15 @@ package textdiff
 
 import "slices"
 
-// maxDepth bounds how deep gaps between unique elements are cut again.
+// maxDepth bounds how often a gap between unique elements is split again.
 const maxDepth = 24
 
 // place counts a rune in two sequences and holds its index in the second.
 type place struct{ countA, countB, inB int32 }
 
-// shared returns the elements that both sequences have. Where these are too
-// many for go-diff it also returns, as runs of one, elements that occur once in
-// each and in the same order: as many as possible.
+// shared returns the elements that occur in both sequences. If these are too
+// many for go-diff, it also returns anchors: elements that occur once in each
+// sequence and in the same order, as many as possible, as runs of one element.
 func (s *aligner) shared(a, b sequence, depth int) (x, y sequence, anchors []Run) {
 	if last := int(max(slices.Max(a.runes), slices.Max(b.runes))); last >= len(s.places) {
 		s.places = make([]place, last+1)
@@ -35,11 +35,11 @@ func (s *aligner) shared(a, b sequence, depth int) (x, y sequence, anchors []Run
 	return x, y, anchors
 }
 
-// pair is the indices of an element that two sequences have.
+// pair holds the indices of an element in two sequences.
 type pair struct{ a, b int32 }
 
-// unique returns the elements that occur once in each sequence, as s.places
-// has counted them.
+// unique returns the elements that occur once in each sequence, according to
+// the counts in s.places.
 func (s *aligner) unique(x, y []rune) []pair {
 	for j, r := range y {
 		s.places[r].inB = int32(j)
@@ -60,12 +60,12 @@ func (s *aligner) unique(x, y []rune) []pair {
 	return pairs
 }
 
-// ascending returns, as runs of one, the longest selection of pairs, which
-// ascend in a, that also ascends in b (patience sorting).
+// ascending returns the longest selection of pairs that ascends in both a and b
+// (patience sorting), as runs of one element. The pairs must ascend in a.
 func ascending(pairs []pair) []Run {
-	// piles[k] is the pair that ends the best chain of k+1 pairs.
+	// piles[k] is the last pair of the best chain of k+1 pairs.
 	var piles []int32
-	previous := make([]int32, len(pairs)) // the pair before each in its chain
+	previous := make([]int32, len(pairs)) // the previous pair in each pair's chain
 	for i, p := range pairs {
 		k, _ := slices.BinarySearchFunc(piles, p.b, func(top, b int32) int { return int(pairs[top].b) - int(b) })
 		if k > 0 {
@@ -89,8 +89,8 @@ func ascending(pairs []pair) []Run {
 }
 
 // windows adds the runs of sequences that are too long for go-diff and have no
-// unique elements: it compares a piece of each, keeps what was found well
-// before the end of a piece, and goes on behind it.
+// unique elements. It compares a piece of each, keeps the runs that end well
+// before the end of the piece, and continues after them.
 func (s *aligner) windows(a, b sequence) {
 	const size, sure = maxExact / 2, maxExact / 2 * 3 / 4
 	i, j := 0, 0
@@ -113,7 +113,7 @@ func (s *aligner) windows(a, b sequence) {
 		if last {
 			return
 		}
-		if nextI == i { // nothing in common: neither piece can be kept
+		if nextI == i { // nothing in common: skip both pieces
 			nextI, nextJ = min(i+sure, len(a.at)), min(j+sure, len(b.at))
 		}
 		i, j = nextI, nextJ

@@ -7,8 +7,8 @@ import (
 	"github.com/sergi/go-diff/diffmatchpatch"
 )
 
-// exact returns the runs that go-diff finds. The semantic clean-up of its diffs
-// is never used: it joins differences across lines that are equal.
+// exact returns the runs found by go-diff. It does not use go-diff's semantic
+// clean-up, which joins differences across equal lines.
 func (s *aligner) exact(a, b []rune) []Run {
 	if s.ended() {
 		return nil

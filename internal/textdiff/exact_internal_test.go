@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRunes: as many runes as elements are distinct and survive in a string.
+// TestRunes: there are as many runes as distinct elements, and each survives in
+// a string.
 func TestRunes(t *testing.T) {
 	before := rune(-1)
 	for n := range maxLines + 1 {

@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// none is the rune of an element that only one side has.
+// none marks an element that occurs on one side only.
 const none = -1
 
-// runeOf returns the n-th rune, n up to maxLines, of those that a string can
-// hold: no surrogate, nor the rune that invalid bytes are decoded to.
+// runeOf returns the n-th rune that a string can hold, for n up to maxLines: it
+// skips surrogates and the replacement rune for invalid bytes.
 func runeOf(n int) rune {
 	const surrogates, first, last = 0xDFFF - 0xD800 + 1, 0xD800, 0xDFFF
 	r := rune(n)
@@ -23,7 +23,7 @@ func runeOf(n int) rune {
 	return r
 }
 
-// table finds elements of a list by their value. A map would take several times
+// table finds the elements of a list by value. A map would need several times
 // its memory.
 type table[T comparable] struct {
 	list  []T
@@ -35,7 +35,7 @@ func newTable[T comparable](list []T) *table[T] {
 	return &table[T]{list, maphash.MakeSeed(), make([]int32, 1<<bits.Len(uint(2*len(list))))}
 }
 
-// slot returns the place of an element that is e, or the free place for it.
+// slot returns the slot of the element equal to e, or the free slot for it.
 func (t *table[T]) slot(e T) *int32 {
 	mask := uint64(len(t.slots) - 1)
 	at := maphash.Comparable(t.seed, e) & mask
@@ -45,11 +45,11 @@ func (t *table[T]) slot(e T) *int32 {
 	return &t.slots[at]
 }
 
-// intern gives each distinct element of a and b a rune, and leaves out the
-// elements that only one of them has. The indices begin at first. There are
-// none once s is over.
+// intern assigns a rune to each distinct element of a and b, and omits elements
+// that occur in only one of them. The indices begin at first. It returns empty
+// sequences once s has reached a limit.
 func intern[T comparable](s *aligner, a, b []T, first int) (x, y sequence) {
-	const often = 1 << 16 // how many elements to look at before asking s
+	const often = 1 << 16 // number of elements processed between two checks of s
 	known, inA, inB := newTable(a), make([]rune, len(a)), make([]rune, len(b))
 	distinct := 0
 	for i, e := range a {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// On a slow or paused machine the time would end a call before its sizes do.
+// On a slow or suspended machine, the time limit would end a call before the
+// size limits.
 func TestMain(m *testing.M) {
 	maxTime = time.Hour
 	os.Exit(m.Run())

@@ -18,7 +18,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textdiff"
 )
 
-// TestPatchesApply: git and patch make the new text of the old one.
+// TestPatchesApply: git and patch turn the old text into the new text.
 func TestPatchesApply(t *testing.T) {
 	git, patch := oracle.Path(t, "git"), oracle.Path(t, "patch")
 	rng := rand.New(rand.NewPCG(7, 8))
@@ -28,7 +28,7 @@ func TestPatchesApply(t *testing.T) {
 		changes := randomChanges(rng, old)
 		new := apply(old, changes)
 		if old == new || old == "" || new == "" {
-			continue // an empty file is one that is made or deleted
+			continue // diffs represent an empty file as a created or deleted file
 		}
 		for _, d := range []textdiff.Diff{
 			textdiff.Unified([]byte(old), changes, textdiff.Options{Old: "a/" + name, New: "b/" + name}),
@@ -53,14 +53,14 @@ func TestPatchesApply(t *testing.T) {
 	}
 }
 
-// TestNotLongerThanGit: over pairs of files of this tree that are in the same
-// directory, and of versions with random changes, diffs are no longer than
-// those that git writes.
+// TestNotLongerThanGit: for pairs of files in the same directory of this
+// repository, and for versions with random changes, diffs are no longer than
+// git's.
 func TestNotLongerThanGit(t *testing.T) {
 	git := oracle.Path(t, "git")
 	var ours, theirs, pairs int
 	compare := func(old, new string) {
-		out, _ := exec.Command(git, "diff", "--no-index", "--numstat", old, new).Output() //nolint:errcheck // 1 says that they differ
+		out, _ := exec.Command(git, "diff", "--no-index", "--numstat", old, new).Output() //nolint:errcheck // exit code 1 means that they differ
 		var added, removed int
 		_, err := fmt.Sscan(string(out), &added, &removed)
 		require.NoError(t, err, "%s", out)
@@ -75,7 +75,7 @@ func TestNotLongerThanGit(t *testing.T) {
 		compare(files[i-1], files[i])
 		lines := strings.SplitAfter(read(t, files[i]), "\n")
 		for range 1 + rng.IntN(20) {
-			if len(lines) == 0 { // a short file whose lines are all removed
+			if len(lines) == 0 { // a short file whose lines were all removed
 				break
 			}
 			at := rng.IntN(len(lines))

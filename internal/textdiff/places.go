@@ -11,15 +11,15 @@ import (
 const (
 	// maxPlaces bounds the places of a long line that are shown.
 	maxPlaces = 5
-	// maxCompared bounds in bytes the texts of two lines, from the first
-	// difference to the last, in which separate places are looked for.
+	// maxCompared bounds, in bytes, the texts of two lines, from the first to
+	// the last difference, that are searched for separate places.
 	maxCompared = 1 << 20
 )
 
-// places returns the parts of two lines that differ, pairwise. in and out span
-// from the first difference to the last. Parts with less than half a window of
-// equal text between them become one. places returns nil where one part is
-// left, and for texts longer than maxCompared.
+// places returns the differing parts of two lines, pairwise. in and out span
+// from the first difference to the last. Parts separated by less than half a
+// window of equal text are joined. places returns nil if only one part is left,
+// and for texts longer than maxCompared.
 func (w *writer) places(old []byte, new string, in, out part) (olds, news []part) {
 	size := cmp.Or(w.o.Window, w.o.MaxBytes)
 	a, b := old[in.from:in.to], []byte(new[out.from:out.to])
@@ -53,7 +53,7 @@ func (w *writer) places(old []byte, new string, in, out part) (olds, news []part
 	return olds, news
 }
 
-// splitWords cuts text into runs of letters and digits, and single other
+// splitWords splits text into runs of letters and digits, and single other
 // characters.
 func splitWords(text []byte) []string {
 	var words []string
@@ -75,8 +75,8 @@ func splitWords(text []byte) []string {
 	return words
 }
 
-// windows writes several parts of a long line, with the numbers of bytes left
-// out, and how many more parts there are.
+// windows writes several parts of a long line, with the numbers of omitted
+// bytes, and the number of further parts.
 func (w *writer) windows(text []byte, parts []part) {
 	size := cmp.Or(w.o.Window, w.o.MaxBytes) / 2
 	at, more := 0, max(len(parts)-maxPlaces, 0)

@@ -1,20 +1,21 @@
-// Package textdiff writes unified diffs, such as git apply and patch take, of
-// text in memory whose changes are known, at a cost that follows the changes
-// and not the file.
+// Package textdiff writes unified diffs, as accepted by git apply and patch, of
+// text in memory whose changes are known. The cost depends on the size of the
+// changes, not of the file.
 //
-// An editor hands over its changes; who has only two versions asks Between:
+// An editor passes its changes. A caller that has only two versions gets the
+// changes from Between:
 //
 //	d := textdiff.Unified(old, textdiff.Between(old, new), textdiff.Options{Old: "a/x.go", New: "b/x.go", MaxLines: 60})
 //	fmt.Print(d.Text)
 //
 // Align compares changed text line by line, with sergi/go-diff. Beyond its
-// bounds, which are sizes and not times, a block is shown as replaced: the diff
-// is correct, only longer. Line endings are kept as they are; a line ends at a
-// line feed, as it does for git. Text that is not UTF-8 is decoded by the
-// caller, and the diff is of the decoded text.
+// limits, which are sizes and not times, a block is shown as replaced: the diff
+// is correct, only longer. Line endings are kept unchanged; a line ends at a
+// line feed, as in git. The caller decodes text that is not UTF-8, and the diff
+// shows the decoded text.
 //
-// The hunks are written here, since go-diff writes patches of characters, which
-// neither git nor patch reads.
+// This package writes the hunks itself, since go-diff writes patches of
+// characters, which neither git nor patch can read.
 package textdiff
 
 import (
@@ -23,30 +24,30 @@ import (
 	"strings"
 )
 
-// Change says that the bytes from Start to End become New.
+// Change replaces the bytes from Start to End by New.
 type Change struct {
 	Start, End int
 	New        string
 }
 
-// Options steer how a diff is written. The zero value is a whole diff of 3
-// lines of context without a header.
+// Options configures a diff. The zero value gives a complete diff with 3 lines
+// of context and no header.
 type Options struct {
 	Old, New string // names for the header, as "a/x.go"; "" for none, "/dev/null" for no file
-	MaxLines int    // of the diff's body; the rest is counted. 0: all
-	// MaxBytes bounds a line, and Window is how many characters are shown of
-	// a longer one: of a changed line a window around the change, in the new
-	// line, and what was removed, in the old one; of another line its
-	// beginning. A line that changed at several places, far apart, shows half
-	// a window for each of the first five. 0: all, and as many as MaxBytes. Of an unchanged line of
-	// more than two windows, half a window is shown.
+	MaxLines int    // limit of the diff's body; further lines are counted. 0: no limit
+	// MaxBytes is the longest line, in bytes, that is shown completely; 0: no
+	// limit. Window is the number of characters shown of a longer line; 0: as
+	// many as MaxBytes. Of a changed line, the window is around the change; the
+	// old line shows the removed text. If a line has several changes far apart,
+	// half a window is shown for each of the first five. Of an unchanged line,
+	// its beginning is shown; if it is longer than two windows, half a window.
 	MaxBytes, Window int
 	Context          int // unchanged lines around a change; 0: 3
-	// Lines says that so many lines end before offset At, which spares
-	// counting them from the beginning.
+	// Lines is the number of lines that end before offset At. It saves counting
+	// them from the beginning.
 	At, Lines int
-	// Stopped is asked between changes whether to give up: the diff is then of
-	// those before. nil: never.
+	// Stopped is called between changes and reports whether to give up: the
+	// diff then contains only the changes so far. nil: never.
 	Stopped func() bool
 }
 
@@ -57,14 +58,14 @@ type Diff struct {
 	Text    string
 	Added   int // lines
 	Removed int
-	Cut     int // lines of the diff that are not in Text
+	Cut     int // number of lines of the diff that are not in Text
 }
 
-// defaultContext is how many unchanged lines stand around a change.
+// defaultContext is the number of unchanged lines around a change.
 const defaultContext = 3
 
-// Between returns what has to change to make old new: nothing, or one range
-// of whole lines.
+// Between returns the change that turns old into new: one range of whole lines,
+// or nothing.
 func Between(old []byte, new string) []Change {
 	n := min(len(old), len(new))
 	head := 0
@@ -89,8 +90,8 @@ func Between(old []byte, new string) []Change {
 	return []Change{{Start: head, End: len(old) - tail, New: new[head : len(new)-tail]}}
 }
 
-// Unified returns the diff between old and what the changes make of it. They
-// are sorted and do not overlap.
+// Unified returns the diff between old and the result of the changes, which
+// must be sorted and must not overlap.
 func Unified(old []byte, changes []Change, o Options) Diff {
 	w := &writer{old: old, o: o, at: o.At, line: o.Lines, context: cmp.Or(o.Context, defaultContext)}
 	for len(changes) > 0 && !o.stopped() {
@@ -104,20 +105,21 @@ func Unified(old []byte, changes []Change, o Options) Diff {
 	return w.diff()
 }
 
-// region is a range of whole old lines and what becomes of it.
+// region is a range of whole old lines with their new text.
 type region struct {
 	start, end int
 	text       string
 }
 
-// firstRegion takes the changes that share lines off the front.
+// firstRegion removes the first changes that share lines, and returns them as a
+// region.
 func firstRegion(old []byte, changes []Change) (region, []Change) {
 	r := region{start: bytes.LastIndexByte(old[:changes[0].Start], '\n') + 1}
 	r.end = lineEnd(old, changes[0])
 	n := 1
 	for {
 		for n < len(changes) && (changes[n].Start < r.end || r.end == len(old)) {
-			if changes[n].End >= r.end { // else it ends in a line that the region has
+			if changes[n].End >= r.end { // otherwise it ends in a line of the region
 				r.end = max(r.end, lineEnd(old, changes[n]))
 			}
 			n++
@@ -147,9 +149,9 @@ func firstRegion(old []byte, changes []Change) (region, []Change) {
 	return r, changes[n:]
 }
 
-// endsLine reports whether what the changes make of the region ends in a line
-// feed, or is nothing: changes that share no line may still join what is
-// before the first of them with the line behind the last.
+// endsLine reports whether the region's new text ends in a line feed or is
+// empty. Otherwise, even changes without a common line may join the text before
+// the first of them with the line after the last.
 func (r region) endsLine(old []byte, changes []Change) bool {
 	end := r.end
 	for i := len(changes) - 1; i >= 0; i-- {
@@ -165,7 +167,7 @@ func (r region) endsLine(old []byte, changes []Change) bool {
 	return end == r.start || old[end-1] == '\n'
 }
 
-// lineEnd returns where the lines that a change touches end.
+// lineEnd returns the end of the lines that a change touches.
 func lineEnd(old []byte, c Change) int {
 	atLineStart := func(i int) bool { return i == 0 || old[i-1] == '\n' }
 	whole := strings.HasSuffix(c.New, "\n") || c.New == "" && atLineStart(c.Start)
@@ -178,12 +180,12 @@ func lineEnd(old []byte, c Change) int {
 	return len(old)
 }
 
-// block is a run of old lines and the lines that take their place.
+// block is a range of old lines with the lines that replace them.
 type block struct {
 	start, end int // in old
 	removed    int // lines
 	added      []string
-	joined     bool // added is the block's own
+	joined     bool // added is the block's own slice
 }
 
 // blocks compares the lines of a region.
@@ -213,7 +215,7 @@ func (r region) blocks(old []byte, o Options) []block {
 	return blocks
 }
 
-// splitLines cuts text into lines with their endings.
+// splitLines splits text into lines with their endings.
 func splitLines(text string) []string {
 	lines := make([]string, 0, strings.Count(text, "\n")+1)
 	for len(text) > 0 {

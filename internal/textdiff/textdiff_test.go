@@ -46,8 +46,8 @@ func TestUnified(t *testing.T) {
 }
 
 func TestHunks(t *testing.T) {
-	// Six lines between two changes are context of both and one hunk; seven
-	// are two hunks.
+	// Six lines between two changes are context of both changes, in one hunk;
+	// seven lines give two hunks.
 	text := numbered(30)
 	change := func(lines ...int) string {
 		all := strings.SplitAfter(text, "\n")
@@ -92,7 +92,7 @@ func TestLongLines(t *testing.T) {
 	require.Contains(t, d.Text, "bytes]…")
 }
 
-// A change in long lines is shown once, with what is around it; context lines
+// A change in long lines is shown once, with its surroundings; context lines
 // are cut.
 func TestWindows(t *testing.T) {
 	o := textdiff.Options{MaxBytes: 1000, Window: 200}
@@ -120,8 +120,7 @@ func TestWindows(t *testing.T) {
 	require.Equal(t, "@@ -8,3 +8,3 @@\n line 8\n-line 9\n+x\n line 10\n", d.Text)
 }
 
-// A long line that changed at several places shows a window for each of them,
-// five at the most.
+// A long line with several changes shows a window for each of the first five.
 func TestSeveralPlacesOfALine(t *testing.T) {
 	o := textdiff.Options{MaxBytes: 1000, Window: 200}
 	words := strings.Repeat("some words ", 400)
@@ -142,7 +141,7 @@ func TestSeveralPlacesOfALine(t *testing.T) {
 		} else {
 			require.NotContains(t, d.Text, "more places")
 		}
-		for _, sign := range []string{"-", "+"} { // what is shown and what is counted are all of the line
+		for _, sign := range []string{"-", "+"} { // shown and counted bytes together are the whole line
 			_, line, _ := strings.Cut(d.Text, "\n"+sign)
 			line, _, _ = strings.Cut(line, "\n")
 			left := 0
@@ -169,8 +168,8 @@ func TestName(t *testing.T) {
 	require.Contains(t, d.Text, "--- a/two words\t\n")
 }
 
-// TestAlign: runs are equal on both sides, in order, and as long as possible in
-// small cases.
+// TestAlign: runs are equal on both sides, in order, and in small cases as long
+// as possible.
 func TestAlign(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 3000 {
@@ -187,7 +186,7 @@ func letters(rng *rand.Rand, most int) []uint64 {
 	return s
 }
 
-// common is the length of the longest common subsequence.
+// common returns the length of the longest common subsequence.
 func common(a, b []uint64) int {
 	best := make([]int, len(b)+1)
 	for _, x := range a {
@@ -205,7 +204,7 @@ func common(a, b []uint64) int {
 	return best[len(b)]
 }
 
-// TestBounded: input made to be expensive ends as one replaced block.
+// TestBounded: input designed to be expensive gives one replaced block.
 func TestBounded(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	mixed := func() string {
@@ -220,7 +219,8 @@ func TestBounded(t *testing.T) {
 	require.Equal(t, d.Added, d.Removed)
 }
 
-// TestChangesAlone: a diff of known changes is that of the two versions.
+// TestChangesAlone: a diff of known changes equals the diff of the two
+// versions.
 func TestChangesAlone(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 2000 {
@@ -266,7 +266,8 @@ func apply(old string, changes []textdiff.Change) string {
 	return b.String() + old[at:]
 }
 
-// patch applies a whole diff, strictly: every line where it says.
+// patch applies a complete diff strictly: every line must match at its
+// position.
 func patch(t *testing.T, old, diff string) string {
 	t.Helper()
 	lines := strings.SplitAfter(old, "\n")
@@ -324,7 +325,8 @@ func span(t *testing.T, s string) (first, n int) {
 	return first, n
 }
 
-// Changes that share no line can join what is before with what is behind.
+// Changes without a common line can join the text before them with the text
+// after them.
 func TestJoinedLines(t *testing.T) {
 	for _, c := range []struct {
 		old     string
@@ -340,7 +342,7 @@ func TestJoinedLines(t *testing.T) {
 	}
 }
 
-// The lines before a place may be known.
+// The number of lines before a position may be known.
 func TestKnownLines(t *testing.T) {
 	old := strings.Repeat("line\n", 100)
 	changes := []textdiff.Change{{Start: 250, End: 254, New: "LINE"}, {Start: 400, End: 404, New: "LINE"}}
@@ -350,7 +352,7 @@ func TestKnownLines(t *testing.T) {
 	}
 }
 
-// Neighbouring lines that are changed one by one are one block.
+// Adjacent lines that are changed separately form one block.
 func TestNeighboursAreOneBlock(t *testing.T) {
 	old := "a\nb\nc\nd\n"
 	one := []textdiff.Change{{Start: 0, End: 7, New: "1\nx\n2\n3\n4"}}
@@ -360,8 +362,8 @@ func TestNeighboursAreOneBlock(t *testing.T) {
 	require.Equal(t, want, textdiff.Unified([]byte(old), each, textdiff.Options{}).Text)
 }
 
-// TestManyChangesInALongLine: each is looked at once, not each with all of the
-// line behind it, which took hours.
+// TestManyChangesInALongLine: each change is processed once. Comparing each
+// with the rest of the line took hours.
 func TestManyChangesInALongLine(t *testing.T) {
 	const n = 400_000
 	old := strings.Repeat("word, ", n)
@@ -373,7 +375,7 @@ func TestManyChangesInALongLine(t *testing.T) {
 	require.Equal(t, "@@ -1 +1 @@\n-"+old+"\n\\ No newline at end of file\n+"+strings.ReplaceAll(old, ",", ";")+"\n\\ No newline at end of file\n", d.Text)
 }
 
-// TestStopped: a diff that nobody waits for is not gone on with.
+// TestStopped: a diff stops once Stopped returns true.
 func TestStopped(t *testing.T) {
 	changes := []textdiff.Change{{Start: 0, End: 1, New: "1"}, {Start: 20, End: 21, New: "2"}}
 	asked := 0

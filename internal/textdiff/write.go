@@ -10,24 +10,24 @@ import (
 	"unicode/utf8"
 )
 
-// writer puts blocks together to hunks.
+// writer joins blocks to hunks.
 type writer struct {
 	old  []byte
 	o    Options
 	out  strings.Builder
-	body int // lines written or counted
+	body int // number of lines written or counted
 	Diff
 
 	context int // lines
 
 	hunk  []block
-	at    int // up to where lines of old were counted
-	line  int // how many end before at
-	shift int // how many lines more the new text has before the hunk
+	at    int // offset in old up to which lines were counted
+	line  int // number of lines that end before at
+	shift int // number of additional lines in the new text before the hunk
 }
 
-// block takes the next block: into the hunk at hand, when few enough lines
-// are between, so that no line would stand in two hunks.
+// block adds the next block: to the current hunk if so few lines are between
+// them that they would otherwise be in two hunks.
 func (w *writer) block(b block) {
 	if n := len(w.hunk); n > 0 {
 		gap, ok := w.linesBetween(w.hunk[n-1].end, b.start, 2*w.context)
@@ -36,7 +36,7 @@ func (w *writer) block(b block) {
 		} else if gap == 0 && b.start == w.hunk[n-1].end {
 			last := &w.hunk[n-1]
 			last.end, last.removed = b.end, last.removed+b.removed
-			if !last.joined { // what it has is a part of other lines
+			if !last.joined { // its text is a part of other lines
 				last.added, last.joined = slices.Clone(last.added), true
 			}
 			last.added = append(last.added, b.added...)
@@ -46,7 +46,7 @@ func (w *writer) block(b block) {
 	w.hunk = append(w.hunk, b)
 }
 
-// linesBetween counts lines of old, up to most.
+// linesBetween counts lines of old, up to most; false if there are more.
 func (w *writer) linesBetween(from, to, most int) (int, bool) {
 	n := 0
 	for from < to {
@@ -58,7 +58,7 @@ func (w *writer) linesBetween(from, to, most int) (int, bool) {
 	return n, true
 }
 
-// next returns where the line at from ends.
+// next returns the end of the line at from.
 func (w *writer) next(from int) int {
 	if at := bytes.IndexByte(w.old[from:], '\n'); at >= 0 {
 		return from + at + 1
@@ -66,7 +66,7 @@ func (w *writer) next(from int) int {
 	return len(w.old)
 }
 
-// flush writes the hunk at hand.
+// flush writes the current hunk.
 func (w *writer) flush() {
 	if len(w.hunk) == 0 {
 		return
@@ -104,7 +104,8 @@ func (w *writer) flush() {
 	w.hunk = w.hunk[:0]
 }
 
-// head writes a hunk's first line. before is how many lines stand before it.
+// head writes a hunk's first line. before is the number of lines before the
+// hunk.
 func (w *writer) head(before, oldLines, newLines int) {
 	span := func(before, lines int) string {
 		switch lines {
@@ -159,17 +160,17 @@ func (w *writer) change(b block) {
 	}
 }
 
-// part is a range of a line that has to be shown. around says to show what is
-// next to it, too. The zero value is the line's beginning.
+// part is a range of a line that must be shown; around also shows the text next
+// to it. The zero value is the line's beginning.
 type part struct {
 	from, to  int
 	around    bool
 	unchanged bool   // the line is context
-	places    []part // in a long line, several parts with much that is equal between them
+	places    []part // in a long line, several parts with much equal text between them
 }
 
-// differing returns which parts of an old line and of the new one differ, if
-// one of them is too long to be shown whole.
+// differing returns the differing parts of an old and a new line, if one of
+// them is too long to be shown completely.
 func (w *writer) differing(old []byte, new string) (in, out part) {
 	if w.o.MaxBytes == 0 || !w.room() || max(len(old), len(new)) <= w.o.MaxBytes {
 		return part{}, part{}
@@ -189,7 +190,7 @@ func (w *writer) differing(old []byte, new string) (in, out part) {
 	}
 	in = part{from: head, to: len(old) - tail}
 	out = part{from: head, to: len(new) - tail, around: true}
-	if len(new) <= w.o.MaxBytes || head+tail == 0 { // the new line is shown from its beginning, or has nothing of the old
+	if len(new) <= w.o.MaxBytes || head+tail == 0 { // the new line is shown from its beginning, or shares nothing with the old one
 		in.around = in.to > in.from
 	}
 	in.places, out.places = w.places(old, new, in, out)
@@ -197,7 +198,7 @@ func (w *writer) differing(old []byte, new string) (in, out part) {
 	return in, out
 }
 
-// one writes a line; of a long line it writes the part to be shown.
+// one writes a line; of a long line, the part to be shown.
 func (w *writer) one(sign byte, line []byte, shown part) {
 	if w.room() {
 		w.out.WriteByte(sign)
@@ -215,14 +216,14 @@ func (w *writer) one(sign byte, line []byte, shown part) {
 	w.body++
 }
 
-// window writes a part of a long line, with the number of bytes left out.
+// window writes a part of a long line, with the number of omitted bytes.
 func (w *writer) window(text []byte, shown part) {
 	if len(shown.places) > 0 {
 		w.windows(text, shown.places)
 		return
 	}
 	size := cmp.Or(w.o.Window, w.o.MaxBytes)
-	if shown.unchanged { // it only tells where the change is
+	if shown.unchanged { // it only shows the position of the change
 		size /= 2
 	}
 	from, to := min(shown.from, len(text)), min(shown.to, len(text))
@@ -249,7 +250,7 @@ func (w *writer) window(text []byte, shown part) {
 	}
 }
 
-// forward returns where so many characters from a place end.
+// forward returns the offset of the given number of characters after at.
 func forward(text []byte, at, runes int) int {
 	for ; runes > 0 && at < len(text); runes-- {
 		_, size := utf8.DecodeRune(text[at:])
@@ -258,7 +259,7 @@ func forward(text []byte, at, runes int) int {
 	return at
 }
 
-// backward returns where so many characters up to a place begin.
+// backward returns the offset of the given number of characters before at.
 func backward(text []byte, at, runes int) int {
 	for ; runes > 0 && at > 0; runes-- {
 		_, size := utf8.DecodeLastRune(text[:at])
@@ -282,8 +283,8 @@ func (w *writer) diff() Diff {
 	return d
 }
 
-// name writes a file's name as patch and git read it: quoted where it has
-// characters that would end it, with a tab at its end where it has blanks.
+// name writes a file name in the syntax of patch and git: quoted if it has
+// special characters, with a final tab if it has blanks.
 func name(s string) string {
 	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r == 0x7F }) {
 		return strconv.Quote(s)
