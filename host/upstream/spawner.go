@@ -114,7 +114,7 @@ func (s *Spawner) widen(pipe *os.File) bool {
 		s.wide.Add(-1)
 		return false
 	}
-	jsonrpc.Widen(pipe)
+	jsonrpc.EnlargePipe(pipe)
 	return true
 }
 

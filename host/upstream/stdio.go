@@ -77,7 +77,7 @@ func (s *stdio) end() {
 
 // send is the writer's, which a large message finds more room for.
 func (s *stdio) send(line []byte) error {
-	if len(line) > jsonrpc.UsualPipe {
+	if len(line) > jsonrpc.DefaultPipeSize {
 		s.widen(s.proc.stdin)
 	}
 	return s.writer.send(line)
@@ -161,7 +161,7 @@ func (s *stdio) messages(c *conn) {
 		case err != nil:
 			return
 		default:
-			if len(line) > jsonrpc.UsualPipe {
+			if len(line) > jsonrpc.DefaultPipeSize {
 				s.widen(s.proc.stdout)
 			}
 			line = bytes.TrimLeft(line, " \t")

@@ -34,7 +34,7 @@ func pipes(t *testing.T, n int) (all []*os.File) {
 func TestFewPipesAreWide(t *testing.T) {
 	all := pipes(t, 2*maxWide)
 	usual := room(t, all[0])
-	jsonrpc.Widen(all[0])
+	jsonrpc.EnlargePipe(all[0])
 	if room(t, all[0]) == usual {
 		t.Skip("the system gives this user no more")
 	}

@@ -153,9 +153,9 @@ func (lw *lineWriter) write() {
 		n := 0
 		for _, line := range batch {
 			n += len(line)
-			if len(line) > jsonrpc.UsualPipe && !lw.pipeEnlarged {
+			if len(line) > jsonrpc.DefaultPipeSize && !lw.pipeEnlarged {
 				lw.pipeEnlarged = true
-				jsonrpc.Widen(lw.w)
+				jsonrpc.EnlargePipe(lw.w)
 			}
 			if err == nil {
 				_, err = lw.w.Write(line)

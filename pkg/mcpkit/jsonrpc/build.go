@@ -81,7 +81,7 @@ func AppendString(dst []byte, s string) []byte {
 		}
 		r, size := utf8.DecodeRuneInString(s[i:])
 		i += size
-		if escape := awkward(r, size); escape != "" {
+		if escape := needsEscape(r, size); escape != "" {
 			dst = append(append(dst, s[plain:i-size]...), escape...)
 			plain = i
 		}
@@ -110,10 +110,10 @@ func appendEscape(dst []byte, c byte) []byte {
 	return append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
 }
 
-// awkward returns the escape of a non-ASCII character, or "" if it needs none.
+// needsEscape returns the escape of a non-ASCII character, or "" if it needs none.
 // It escapes bytes that are not UTF-8, and the two line ends that JavaScript
 // strings cannot hold.
-func awkward(r rune, size int) string {
+func needsEscape(r rune, size int) string {
 	switch {
 	case r == utf8.RuneError && size == 1:
 		return `\ufffd`

@@ -75,7 +75,7 @@ func Split(line []byte) (Message, error) {
 	if err != nil {
 		return Message{}, err
 	}
-	m, fault := gather(members)
+	m, fault := assignMembers(members)
 	if fault != nil {
 		return Message{}, fault
 	}
@@ -103,7 +103,7 @@ func split(line []byte, room []Member, names *NameSet) ([]Member, error) {
 	case err == nil:
 		return members, nil
 	case isDuplicate(err):
-		return nil, invalid(soleID(members), "%v", err)
+		return nil, invalid(uniqueID(members), "%v", err)
 	default:
 		return nil, parseError(err)
 	}
@@ -113,9 +113,9 @@ func parseError(err error) *Error {
 	return &Error{Code: CodeParse, Message: "parse error: " + err.Error()}
 }
 
-// soleID returns the id among members if there is exactly one and it is valid;
+// uniqueID returns the id among members if there is exactly one and it is valid;
 // else nil.
-func soleID(members []Member) json.RawMessage {
+func uniqueID(members []Member) json.RawMessage {
 	var id json.RawMessage
 	for _, m := range members {
 		if m.Name == "id" {
@@ -131,8 +131,8 @@ func soleID(members []Member) json.RawMessage {
 	return id
 }
 
-// gather assigns members to the fields of a Message.
-func gather(members []Member) (Message, *Error) {
+// assignMembers assigns members to the fields of a Message.
+func assignMembers(members []Member) (Message, *Error) {
 	var m Message
 	var version, method json.RawMessage
 	for _, member := range members {
@@ -150,12 +150,12 @@ func gather(members []Member) (Message, *Error) {
 		case "error":
 			m.Error = member.Value
 		default:
-			if name := nearMiss(member.Name); name != "" {
-				return m, invalid(soleID(members), "member %q must be spelled %q", member.Name, name)
+			if name := misspelledMember(member.Name); name != "" {
+				return m, invalid(uniqueID(members), "member %q must be spelled %q", member.Name, name)
 			}
 		}
 	}
-	id := soleID(members)
+	id := uniqueID(members)
 	if !bytes.Equal(version, []byte(`"2.0"`)) {
 		return m, invalid(id, `member "jsonrpc" must be "2.0"`)
 	}
@@ -172,8 +172,8 @@ func gather(members []Member) (Message, *Error) {
 	return m, nil
 }
 
-// nearMiss returns the message member that name equals except for case, or "".
-func nearMiss(name string) string {
+// misspelledMember returns the message member that name equals except for case, or "".
+func misspelledMember(name string) string {
 	if len(name) > 16 {
 		return ""
 	}

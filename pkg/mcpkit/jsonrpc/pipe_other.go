@@ -2,5 +2,5 @@
 
 package jsonrpc
 
-// widen does nothing: this system cannot set a pipe's size.
-func widen(uintptr) {}
+// enlarge does nothing: this system cannot set a pipe's size.
+func enlarge(uintptr) {}

@@ -37,14 +37,14 @@ const headSize = 256
 // Sizes of the read buffer, in bytes: it stays small on a mostly idle
 // connection and grows with the input.
 const (
-	minRead = 512
-	maxRead = 32 << 10
-	longer  = 4 << 10 // lines from this length on are read into a separate buffer
+	minRead  = 512
+	maxRead  = 32 << 10
+	longLine = 4 << 10 // lines from this length on are read into a separate buffer
 )
 
-// maxUsual bounds the buffer that is allocated at once for a long line because
+// maxExpected bounds the buffer that is allocated at once for a long line because
 // the previous one was as long.
-const maxUsual = 4 << 20
+const maxExpected = 4 << 20
 
 // A Reader reads lines of any length up to a limit.
 type Reader struct {
@@ -52,18 +52,18 @@ type Reader struct {
 	max        int
 	buf        []byte
 	start, end int // the unread part of buf
-	usual      int // length of the last long line
+	expected   int // length of the last long line
 	err        error
-	begun      bool
+	started    bool
 }
 
 // NewReader returns a Reader. A max of 0 means MaxLine. To read buffered input
 // first, put it before src with io.MultiReader.
-func NewReader(src io.Reader, max int) *Reader {
-	if max <= 0 {
-		max = MaxLine
+func NewReader(src io.Reader, maxLine int) *Reader {
+	if maxLine <= 0 {
+		maxLine = MaxLine
 	}
-	return &Reader{src: src, max: max}
+	return &Reader{src: src, max: maxLine}
 }
 
 // Buffered reports whether input has been read that ReadLine has not returned.
@@ -78,8 +78,8 @@ func (r *Reader) ReadLine() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !r.begun {
-		r.begun = true
+	if !r.started {
+		r.started = true
 		line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
 	}
 	return bytes.TrimSuffix(line, []byte("\r")), nil
@@ -92,7 +92,7 @@ func (r *Reader) next() ([]byte, error) {
 		if i := bytes.IndexByte(r.buf[r.start:r.end], '\n'); i >= 0 {
 			part := r.buf[r.start : r.start+i]
 			r.start += i + 1
-			return r.finish(long, part, skipping)
+			return r.completeLine(long, part, skipping)
 		}
 		part := r.buf[r.start:r.end]
 		if !skipping && len(long)+len(part) > r.max {
@@ -104,28 +104,28 @@ func (r *Reader) next() ([]byte, error) {
 		r.start, r.end = 0, 0
 		if r.err != nil {
 			if len(long) > 0 || skipping {
-				return r.finish(long, nil, skipping)
+				return r.completeLine(long, nil, skipping)
 			}
 			return nil, r.err
 		}
-		if !skipping && len(long) >= longer {
-			long = r.extend(long)
+		if !skipping && len(long) >= longLine {
+			long = r.readLong(long)
 		} else {
 			r.fill()
 		}
 	}
 }
 
-func (r *Reader) finish(long, part []byte, skipping bool) ([]byte, error) {
+func (r *Reader) completeLine(long, part []byte, skipping bool) ([]byte, error) {
 	if skipping || len(long)+len(part) > r.max {
-		r.begun = true
+		r.started = true
 		return nil, &TooLongError{Max: r.max, Head: head(long, part)}
 	}
 	if long == nil {
 		return bytes.Clone(part), nil
 	}
-	if r.usual = 0; len(long) >= maxRead {
-		r.usual = min(len(long)+1, maxUsual)
+	if r.expected = 0; len(long) >= maxRead {
+		r.expected = min(len(long)+1, maxExpected)
 	}
 	return append(long, part...), nil
 }
@@ -145,16 +145,16 @@ func (r *Reader) fill() {
 		r.buf = make([]byte, maxRead)
 	}
 	r.end = r.read(r.buf)
-	if r.end == len(r.buf) && r.end < maxRead && (r.end < longer || bytes.IndexByte(r.buf, '\n') >= 0) {
+	if r.end == len(r.buf) && r.end < maxRead && (r.end < longLine || bytes.IndexByte(r.buf, '\n') >= 0) {
 		r.buf = append(r.buf, make([]byte, len(r.buf))...) // more is waiting
 	}
 }
 
-// extend reads more of a long line directly into its memory, to avoid a copy.
+// readLong reads more of a long line directly into its memory, to avoid a copy.
 // Input after the line's end goes to the buffer.
-func (r *Reader) extend(long []byte) []byte {
-	if cap(long)-len(long) < longer {
-		room := max(len(long), r.usual-len(long), maxRead)
+func (r *Reader) readLong(long []byte) []byte {
+	if cap(long)-len(long) < longLine {
+		room := max(len(long), r.expected-len(long), maxRead)
 		long = slices.Grow(long, min(room, r.max+1-len(long)))
 	}
 	have := len(long)

@@ -12,9 +12,9 @@ import (
 )
 
 // readAll returns the lines, with "!" for one that is too long.
-func readAll(t *testing.T, src io.Reader, max int) []string {
+func readAll(t *testing.T, src io.Reader, maxLine int) []string {
 	t.Helper()
-	r := jsonrpc.NewReader(src, max)
+	r := jsonrpc.NewReader(src, maxLine)
 	var lines []string
 	for {
 		line, err := r.ReadLine()
