@@ -201,9 +201,9 @@ func (c *Command) do(ctx context.Context, tools *Registry, file string, stdin io
 	if f, ok := stdin.(*os.File); ok && isTerminal(f) {
 		fmt.Fprintf(stderr, "%s: waiting for an MCP client on standard input, or for one call as JSON, "+
 			"such as {} and Enter; end with Ctrl-D; run '%s --help' for the manual\n", c.program(), c.program())
-		shot.patient = true
+		shot.interactive = true
 	}
-	in, mode := detect(ctx, PollableReader(stdin), shot.patient)
+	in, mode := detect(ctx, PollableReader(stdin), shot.interactive)
 	if mode == modeOneShot {
 		return c.oneShotEnd(stderr, shot.stream(ctx, in))
 	}

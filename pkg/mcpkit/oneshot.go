@@ -22,11 +22,11 @@ var errCallFailed = errors.New("the call failed")
 // A oneShot answers calls given as plain JSON, without JSON-RPC.
 type oneShot struct {
 	*runner
-	structured bool // rows as objects, where the tool has them
-	text       bool // for people: only the text
-	patient    bool // the input is typed at a terminal
-	out, errs  io.Writer
-	program    string
+	structured  bool // rows as objects, where the tool has them
+	text        bool // for people: only the text
+	interactive bool // the input is typed at a terminal
+	out, errs   io.Writer
+	program     string
 }
 
 // exitStatus is the status of a failed command that a call ran.
@@ -50,10 +50,10 @@ func (o *oneShot) call(ctx context.Context, args string, stdin io.Reader) error 
 func (o *oneShot) answerText(ctx context.Context, text []byte) error {
 	text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")))
 	if len(text) > jsonrpc.MaxLine {
-		return o.refuse(fmt.Errorf("more than %d bytes", jsonrpc.MaxLine))
+		return o.printInvalid(fmt.Errorf("more than %d bytes", jsonrpc.MaxLine))
 	}
 	if err := jsonrpc.Valid(text); err != nil {
-		return o.refuse(err)
+		return o.printInvalid(err)
 	}
 	return o.answer(ctx, text)
 }
@@ -69,10 +69,10 @@ func (o *oneShot) stream(ctx context.Context, in io.Reader) error {
 		case errors.Is(err, io.EOF) && n > 0:
 			return failed
 		case err != nil:
-			return o.refuse(err)
+			return o.printInvalid(err)
 		}
 		if err := jsonrpc.Valid(value); err != nil {
-			return o.refuse(err)
+			return o.printInvalid(err)
 		}
 		if err := o.answer(ctx, value); err != nil {
 			failed = err
@@ -84,8 +84,8 @@ func (o *oneShot) stream(ctx context.Context, in io.Reader) error {
 	}
 }
 
-// refuse answers input that is not a JSON object.
-func (o *oneShot) refuse(err error) error {
+// printInvalid answers input that is not a JSON object.
+func (o *oneShot) printInvalid(err error) error {
 	return o.print(false, ErrorResult(toolerr.New(toolerr.InvalidInput,
 		"the input is not a JSON object (%v); send the arguments, such as {\"path\":\".\"}, or {\"name\":\"%s\",\"params\":{…}}",
 		err, o.tools.Names()[0])))
@@ -94,9 +94,9 @@ func (o *oneShot) refuse(err error) error {
 // answer carries out one call. null means no arguments.
 func (o *oneShot) answer(ctx context.Context, value json.RawMessage) error {
 	if value[0] != '{' && string(value) != "null" {
-		return o.refuse(errors.New("it is a JSON value of another type"))
+		return o.printInvalid(errors.New("it is a JSON value of another type"))
 	}
-	tool, args, named := o.target(value)
+	tool, args, named := o.parseCall(value)
 	if tool == nil {
 		return o.print(named, ErrorResult(toolerr.New(toolerr.ToolNotFound,
 			"no tool %s, only %s", jsonrpc.MemberOf(value, "name"), strings.Join(o.tools.Names(), ", "))))
@@ -104,10 +104,10 @@ func (o *oneShot) answer(ctx context.Context, value json.RawMessage) error {
 	return o.print(named, o.runBounded(ctx, tool, args))
 }
 
-// target returns the tool and its arguments. value is either the first tool's
+// parseCall returns the tool and its arguments. value is either the first tool's
 // arguments or {"name": …, "params": {…}}; named reports the latter form. t is
 // nil for an unknown name.
-func (o *oneShot) target(value json.RawMessage) (t *Tool, args json.RawMessage, named bool) {
+func (o *oneShot) parseCall(value json.RawMessage) (t *Tool, args json.RawMessage, named bool) {
 	first := o.tools.All()[0]
 	members, err := jsonrpc.Members(value)
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// detectPatience is the time that input without a JSON object waits for more.
+// detectTimeout is the time that input without a JSON object waits for more.
 // If the pipe then closes, the input was one bad call; if it stays open, its
 // client should get an answer now.
-const detectPatience = 250 * time.Millisecond
+const detectTimeout = 250 * time.Millisecond
 
 type mode int
 
@@ -26,29 +26,29 @@ const (
 // it that are not JSON are skipped. It returns a reader of the whole input. If
 // patient is true, it waits without limit for the end of an incomplete object.
 func detect(ctx context.Context, stdin io.Reader, patient bool) (io.Reader, mode) {
-	src := newChunks(stdin)
+	src := newChunkReader(stdin)
 	var seen []byte // without a byte order mark
 	all := func() io.Reader { return io.MultiReader(bytes.NewReader(seen), src) }
 	judged, marked := 0, false
 	for {
-		if worthJudging(seen, judged) || src.ended {
+		if shouldClassify(seen, judged) || src.ended {
 			judged = len(seen)
-			if verdict := judge(seen, src.ended); verdict != undecided {
+			if verdict := classifyInput(seen, src.ended); verdict != undecided {
 				return all(), verdict.mode()
 			}
 		}
 		var limit <-chan time.Time
 		if !patient && len(bytes.TrimSpace(seen)) > 0 {
-			limit = time.After(detectPatience)
+			limit = time.After(detectTimeout)
 		}
 		select {
-		case <-src.request():
-			seen = append(seen, src.take()...)
+		case <-src.requestChunk():
+			seen = append(seen, src.takeChunk()...)
 			if rest, ok := bytes.CutPrefix(seen, []byte("\xef\xbb\xbf")); ok && !marked {
 				seen, marked = rest, true
 			}
 		case <-limit:
-			if complete(seen) {
+			if endsWithNewline(seen) {
 				return all(), modeServe
 			}
 			// A long line is still arriving: wait for its end.
@@ -59,10 +59,10 @@ func detect(ctx context.Context, stdin io.Reader, patient bool) (io.Reader, mode
 	}
 }
 
-// worthJudging reports whether to judge seen again. For long input that is only
+// shouldClassify reports whether to judge seen again. For long input that is only
 // when it seems to end or has doubled, so that an object that arrives in many
 // pieces does not take quadratic time.
-func worthJudging(seen []byte, judged int) bool {
+func shouldClassify(seen []byte, judged int) bool {
 	const short = 64 << 10
 	if len(seen) <= short || len(seen) >= 2*judged {
 		return true
@@ -71,27 +71,27 @@ func worthJudging(seen []byte, judged int) bool {
 	return len(end) > 0 && (end[len(end)-1] == '}' || end[len(end)-1] == ']')
 }
 
-// complete reports whether seen ends with a newline.
-func complete(seen []byte) bool { return len(seen) > 0 && seen[len(seen)-1] == '\n' }
+// endsWithNewline reports whether seen ends with a newline.
+func endsWithNewline(seen []byte) bool { return len(seen) > 0 && seen[len(seen)-1] == '\n' }
 
-type verdict int
+type inputKind int
 
 const (
-	undecided verdict = iota
+	undecided inputKind = iota
 	isMessage
 	isCall
 )
 
-func (v verdict) mode() mode {
+func (v inputKind) mode() mode {
 	if v == isCall {
 		return modeOneShot
 	}
 	return modeServe
 }
 
-// judge decides by the first JSON object in seen, the input so far. ended
+// classifyInput decides by the first JSON object in seen, the input so far. ended
 // reports that no more will arrive.
-func judge(seen []byte, ended bool) verdict {
+func classifyInput(seen []byte, ended bool) inputKind {
 	rest := seen
 	if len(bytes.TrimSpace(rest)) == 0 {
 		if ended {
@@ -108,7 +108,7 @@ func judge(seen []byte, ended bool) verdict {
 				return isMessage
 			}
 			return isCall
-		case err == nil && value[0] == '[' && holdsMessage(value):
+		case err == nil && value[0] == '[' && isBatch(value):
 			return isMessage // a batch, which the server refuses
 		case errors.Is(err, io.ErrUnexpectedEOF) && !ended:
 			return undecided
@@ -121,7 +121,7 @@ func judge(seen []byte, ended bool) verdict {
 	return undecided
 }
 
-func holdsMessage(array json.RawMessage) bool {
+func isBatch(array json.RawMessage) bool {
 	var items []json.RawMessage
 	if json.Unmarshal(array, &items) != nil || len(items) == 0 {
 		return false
@@ -139,9 +139,9 @@ func hasMember(object json.RawMessage, name string) bool {
 	return ok
 }
 
-// chunks reads a stream in a goroutine, one chunk at a time and only on
+// chunkReader reads a stream in a goroutine, one chunk at a time and only on
 // request, so that the caller can stop waiting and read the stream later.
-type chunks struct {
+type chunkReader struct {
 	src     io.Reader
 	ready   chan struct{}
 	pending bool // a read is running, or its chunk has not been taken
@@ -151,13 +151,13 @@ type chunks struct {
 	ended   bool
 }
 
-func newChunks(src io.Reader) *chunks {
-	return &chunks{src: src, ready: make(chan struct{}, 1)}
+func newChunkReader(src io.Reader) *chunkReader {
+	return &chunkReader{src: src, ready: make(chan struct{}, 1)}
 }
 
-// request starts a read unless one is pending, and returns a channel that
+// requestChunk starts a read unless one is pending, and returns a channel that
 // becomes readable when it is done.
-func (c *chunks) request() <-chan struct{} {
+func (c *chunkReader) requestChunk() <-chan struct{} {
 	if !c.pending {
 		c.pending = true
 		go func() {
@@ -170,18 +170,18 @@ func (c *chunks) request() <-chan struct{} {
 	return c.ready
 }
 
-// take returns the chunk that was read, after the caller received from ready.
-func (c *chunks) take() []byte {
+// takeChunk returns the chunk that was read, after the caller received from ready.
+func (c *chunkReader) takeChunk() []byte {
 	c.pending = false
 	c.ended = c.err != nil
 	return c.chunk
 }
 
 // Read reads on from the stream directly, after the chunk of a pending read.
-func (c *chunks) Read(p []byte) (int, error) {
+func (c *chunkReader) Read(p []byte) (int, error) {
 	if c.pending {
 		<-c.ready
-		c.rest = c.take()
+		c.rest = c.takeChunk()
 	}
 	if len(c.rest) > 0 {
 		n := copy(p, c.rest)
