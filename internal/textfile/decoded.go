@@ -7,8 +7,8 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// Decoded is text as UTF-8 with the way back: which bytes a character was
-// made of. It is what an editor matches in, to splice the bytes.
+// Decoded is text as UTF-8 that maps each character to its original bytes. An
+// editor searches in the text and splices the bytes.
 type Decoded struct {
 	Text []byte
 
@@ -17,15 +17,15 @@ type Decoded struct {
 	marks    []mark // ascending, the first at 0
 }
 
-// mark is a place where a character begins, in the text and in the bytes.
+// mark is a character boundary: its offsets in the text and in the bytes.
 type mark struct{ text, raw int }
 
-// markEvery is how far apart marks are: what is decoded again to find a place
-// between two, against 16 bytes of memory.
+// markEvery is the distance between marks in bytes. Finding an offset decodes
+// at most this much again; a mark costs 16 bytes of memory.
 const markEvery = 4 << 10
 
-// DecodeMapped returns raw as Decode does. It holds the text once, at its
-// exact size, and little else. It ends when ctx does, with its cause.
+// DecodeMapped decodes raw like Decode. It holds the text once, at its exact
+// size, and little else. It stops when ctx ends and returns its cause.
 func (e Encoding) DecodeMapped(ctx context.Context, raw []byte) (*Decoded, error) {
 	d := &Decoded{raw: raw, encoding: e}
 	size := 0
@@ -44,8 +44,8 @@ func (e Encoding) DecodeMapped(ctx context.Context, raw []byte) (*Decoded, error
 	return d, context.Cause(ctx)
 }
 
-// each decodes the bytes from an offset on, a buffer at a time, and tells how
-// many bytes each came from.
+// each decodes the bytes from an offset on, a buffer at a time, and passes each
+// piece of text with the number of bytes it was decoded from.
 func (d *Decoded) each(from int, buf []byte, yield func(text []byte, used int) bool) {
 	decoder := d.transformer()
 	for rest := d.raw[from:]; len(rest) > 0; {
@@ -65,9 +65,9 @@ func (d *Decoded) transformer() transform.Transformer {
 	return c.NewDecoder()
 }
 
-// Offset returns the offset of the byte that the character at an offset of
-// the text begins with. It is false inside a character, and between two that
-// were one.
+// Offset returns the offset in the bytes of the character at offset at in the
+// text. It returns false inside a character, and between two characters that
+// were encoded as one.
 func (d *Decoded) Offset(at int) (int, bool) {
 	if at >= len(d.Text) {
 		return len(d.raw), at == len(d.Text)
@@ -76,12 +76,13 @@ func (d *Decoded) Offset(at int) (int, bool) {
 	return d.between(d.marks[i], at)
 }
 
-// between finds a place behind a known one.
+// between finds the offset of a position after a known mark.
 func (d *Decoded) between(from mark, at int) (int, bool) {
 	if from.text == at {
 		return from.raw, true
 	}
-	// A buffer of just the length wanted ends at the place, if it is one.
+	// A buffer of exactly this length ends at the position, if it is a
+	// boundary.
 	found, exact := from.raw, false
 	d.each(from.raw, make([]byte, at-from.text), func(text []byte, used int) bool {
 		found, exact = from.raw+used, from.text+len(text) == at
@@ -90,8 +91,8 @@ func (d *Decoded) between(from mark, at int) (int, bool) {
 	return found, exact
 }
 
-// Offsets returns Offset for places that are asked for in ascending order,
-// however many in a row: nothing is decoded twice.
+// Offsets returns a function like Offset for positions in ascending order, any
+// number in a row: it decodes nothing twice.
 func (d *Decoded) Offsets() func(at int) (int, bool) {
 	var last mark
 	return func(at int) (int, bool) {

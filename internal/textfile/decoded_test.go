@@ -12,8 +12,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
-// TestDecodedOffsets: every character's bytes are found, over several marks,
-// and no place inside a character is taken for one.
+// TestDecodedOffsets: every character's bytes are found, across several marks,
+// and no position inside a character is accepted.
 func TestDecodedOffsets(t *testing.T) {
 	mcpkittest.Once(t)
 	for _, c := range []struct {
@@ -51,8 +51,8 @@ func TestDecodedOffsets(t *testing.T) {
 }
 
 func TestDecodedDamage(t *testing.T) {
-	// A lead byte without its second, an odd byte at the end: replaced, and
-	// what follows keeps its place.
+	// A lead byte without a second byte, an odd byte at the end: both are
+	// replaced, and later characters keep their offsets.
 	d := decoded(t, textfile.ShiftJIS, []byte("a\x81\nb"))
 	require.Equal(t, textfile.ShiftJIS.Decode([]byte("a\x81\nb")), string(d.Text))
 	at, ok := d.Offset(strings.IndexByte(string(d.Text), 'b'))
@@ -71,8 +71,8 @@ func decoded(t *testing.T, e textfile.Encoding, raw []byte) *textfile.Decoded {
 	return d
 }
 
-// TestDecodedIsCancelled: a file that takes long to decode does not outlast
-// its call.
+// TestDecodedIsCancelled: decoding a large file stops when the call is
+// cancelled.
 func TestDecodedIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -7,16 +7,16 @@ import (
 	"unicode/utf16"
 )
 
-// HeadSize is how much of a file's beginning Detect and Scan judge by, as far
-// as the beginning says anything: that it is binary, or UTF-16.
+// HeadSize is the number of bytes at a file's beginning that Detect and Scan
+// examine for signs of a binary file or UTF-16.
 const HeadSize = 64 << 10
 
-// Ending is how lines end.
+// Ending is the kind of a file's line endings.
 type Ending string
 
-// The endings. A file of one line without an ending has None. CR is only
-// found in files without any line feed; elsewhere a lone carriage return is a
-// character of its line.
+// The line endings. A file that consists of one line without an ending has
+// None. CR is reported only for files without any line feed; in other files, a
+// lone carriage return is a character of its line.
 const (
 	None  Ending = "none"
 	LF    Ending = "lf"
@@ -25,18 +25,18 @@ const (
 	Mixed Ending = "mixed" // both lf and crlf
 )
 
-// Format is how a file's text is written.
+// Format describes how a file's text is encoded.
 type Format struct {
 	Encoding Encoding // "" for a binary file
 	BOM      int      // length of the byte order mark; 0: none
 	Ending   Ending
 	Binary   bool
-	Guessed  bool // Encoding is the likeliest of several, none of which is certain
-	Invalid  int  // bytes that are not valid in Encoding, UTF-8 only
-	NUL      int  // NUL characters in text
+	Guessed  bool // Encoding is the likeliest of several, and none is certain
+	Invalid  int  // number of bytes that are not valid; UTF-8 only
+	NUL      int  // number of NUL characters in the text
 }
 
-// String returns the format as headers show it: "utf-8 lf", "utf-8 bom crlf",
+// String returns the format as shown in headers: "utf-8 lf", "utf-8 bom crlf",
 // "gbk (guessed) lf".
 func (f Format) String() string {
 	if f.Binary {
@@ -55,8 +55,8 @@ func (f Format) String() string {
 	return strings.Join(parts, " ")
 }
 
-// Detect judges bytes in memory: all of a file, or its beginning, which may
-// end inside a character.
+// Detect returns the format of bytes in memory: a whole file, or its beginning,
+// which may end inside a character.
 func Detect(data []byte) Format {
 	e, bom := markOf(data)
 	if bom == 0 {
@@ -72,14 +72,14 @@ func Detect(data []byte) Format {
 	return j.format()
 }
 
-// judged is what a file's format is judged by.
+// judged is the data that determines a file's format.
 type judged struct {
 	head     []byte
-	encoding Encoding // what a byte order mark, or guessWide, tells
+	encoding Encoding // from the byte order mark or guessWide; "" if unknown
 	bom      int
 	size     int64
-	facts           // of the whole
-	sample   []byte // text with what is not UTF-8, if there is any
+	facts           // of the whole file
+	sample   []byte // text that is not UTF-8, if any
 }
 
 func (j judged) format() Format {
@@ -102,8 +102,9 @@ func (j judged) format() Format {
 	return format
 }
 
-// mostlyUTF8 tells damaged UTF-8 from another encoding: damage is rare beside
-// what is whole, or no more than a character cut off at the very end.
+// mostlyUTF8 reports whether the text is UTF-8, possibly damaged, and not in
+// another encoding: invalid bytes are few compared with valid sequences, or
+// only a character is cut off at the end.
 func (j judged) mostlyUTF8() bool {
 	return j.multi >= 4*j.invalid || j.multi > 0 && j.invalid == j.cut
 }
@@ -122,8 +123,9 @@ func endingOf(f facts) Ending {
 	return Mixed
 }
 
-// binary judges by signatures, NULs and control characters. A few NULs past the
-// head of a long text, as a crash leaves them in a log, do not make it binary.
+// binary decides by signatures, NULs and control characters. A few NULs after
+// the beginning of a long text, such as a crash leaves in a log, do not make it
+// binary.
 func (j judged) binary() bool {
 	if Signed(j.head) || bytes.IndexByte(j.head, 0) >= 0 || int64(j.nul)*1000 > j.size {
 		return true
@@ -140,17 +142,18 @@ func (j judged) binary() bool {
 	return controls*100 > len(j.head)
 }
 
-// plainControl reports whether text commonly has the control character c:
-// white space, bell, backspace, escape, the end-of-file mark of DOS.
+// plainControl reports whether the control character c is common in text: white
+// space, bell, backspace, escape, the end-of-file mark of DOS.
 func plainControl(c byte) bool { return c >= '\a' && c <= '\r' || c == 0x1B || c == 0x1A }
 
-// guessWide finds UTF-16 without a byte order mark: in one of the two byte
-// orders the units are plausible text, in the other they are not.
+// guessWide recognises UTF-16 without a byte order mark: in one byte order the
+// units are plausible text, in the other they are not. It returns "" if the
+// text is not UTF-16.
 func guessWide(head []byte) Encoding {
 	head = head[:len(head)&^1]
 	if len(head) < 4 || bytes.IndexByte(head, 0) < 0 {
-		// Text without one blank, digit or line end has no NUL; it cannot be
-		// told from other encodings.
+		// Text without any blank, digit or line ending has no NUL; it cannot be
+		// distinguished from other encodings.
 		return ""
 	}
 	little, big := wideScore(head, false), wideScore(head, true)
@@ -163,8 +166,8 @@ func guessWide(head []byte) Encoding {
 	return ""
 }
 
-// wideScore returns which part of the UTF-16 units of b is plausible text,
-// and 0 where one is impossible.
+// wideScore returns the fraction of the UTF-16 units of b that is plausible
+// text; 0 if a unit is impossible.
 func wideScore(b []byte, bigEndian bool) float64 {
 	units := make([]uint16, len(b)/2)
 	for i := range units {
@@ -201,12 +204,13 @@ func wideScore(b []byte, bigEndian bool) float64 {
 	if total == 0 || basic == 0 {
 		return 0
 	}
-	// Two ASCII letters look like a Han character; a text has them by chance.
+	// Two ASCII letters look like a Han character; a text contains few such
+	// pairs by chance.
 	if pairs*2 > total-basic && pairs*2 > basic {
 		return 0
 	}
-	// The other byte order turns ASCII into U+2000, U+0A00, U+6100 …: few
-	// real texts have as many blocks as characters.
+	// The other byte order turns ASCII into U+2000, U+0A00, U+6100 …: few real
+	// texts have as many Unicode blocks as characters.
 	if basic*4 < total && len(blocks)*3 > total*2 && total > 8 {
 		good /= 2
 	}
@@ -215,7 +219,7 @@ func wideScore(b []byte, bigEndian bool) float64 {
 
 func printable(c byte) bool { return c >= ' ' && c < 0x7F }
 
-// common reports whether r is of a script or a set of signs in wide use.
+// common reports whether r belongs to a widely used script or set of symbols.
 func common(r rune) bool {
 	switch {
 	case r < 0x250, r >= 0x370 && r < 0x700, r >= 0x900 && r < 0xE80:

@@ -47,7 +47,7 @@ func TestDetectEncodings(t *testing.T) {
 		require.Equal(t, c.encoding, format.Encoding, "%q", c.text)
 		require.Equal(t, textfile.LF, format.Ending, "%q", c.text)
 		require.Equal(t, c.text, format.Encoding.Decode(raw))
-		// The same with every line ending, and each line alone.
+		// The same text with CRLF endings, and each line alone.
 		dos := textfile.Detect(encode(t, c.encoding, strings.ReplaceAll(c.text, "\n", "\r\n")))
 		require.Equal(t, textfile.CRLF, dos.Ending, "%q", c.text)
 		require.Equal(t, c.encoding, dos.Encoding, "%q", c.text)
@@ -73,8 +73,8 @@ func TestDetectShortSamples(t *testing.T) {
 	}
 }
 
-// TestDetectCutSamples cuts text at every byte: a caller that has only the
-// beginning of a file must get the same answer.
+// TestDetectCutSamples cuts text after every byte: the beginning of a file must
+// give the same answer as the whole file.
 func TestDetectCutSamples(t *testing.T) {
 	for _, c := range []struct {
 		encoding textfile.Encoding
@@ -131,7 +131,8 @@ func TestDetectMarksAndEndings(t *testing.T) {
 	}
 }
 
-// TestLateEncoding: the first megabytes of a file say nothing about the rest.
+// TestLateEncoding: the first megabytes of a file do not determine the encoding
+// of the rest.
 func TestLateEncoding(t *testing.T) {
 	plain := bytes.Repeat([]byte("2026-11-21 plain ASCII log line number something\n"), 60_000)
 	for _, c := range []struct {

@@ -16,10 +16,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Encoding is how text is written as bytes, by the name that is shown.
+// Encoding is the name of a character encoding, as shown to users.
 type Encoding string
 
-// The encodings that Detect finds. Others can be asked for by name.
+// The encodings that Detect recognises. A caller can name others.
 const (
 	UTF8        Encoding = "utf-8"
 	UTF16LE     Encoding = "utf-16le"
@@ -31,9 +31,10 @@ const (
 	GB18030     Encoding = "gb18030"
 )
 
-// codecs are the encodings that x/text does. In all of them a line feed is
-// the byte 0x0A and nothing else has that byte, which the line index needs;
-// UTF-16 is the exception that it knows of.
+// codec returns the codec of an encoding that x/text implements, and nil for
+// UTF-8. In all of them except UTF-16, a line feed is the byte 0x0A, and no
+// other character contains that byte. The line index relies on this; it handles
+// UTF-16 separately.
 func codec(e Encoding) encoding.Encoding {
 	switch e {
 	case UTF16LE:
@@ -80,8 +81,8 @@ func codec(e Encoding) encoding.Encoding {
 	return nil
 }
 
-// Names returns the encodings that ParseEncoding takes, without the many
-// other spellings it knows.
+// Names returns the names that ParseEncoding accepts, without their many other
+// spellings.
 func Names() []string {
 	return []string{
 		"utf-8", "utf-16le", "utf-16be", "latin-1", "windows-1252", "shift-jis", "gbk", "gb18030",
@@ -90,9 +91,9 @@ func Names() []string {
 	}
 }
 
-// ParseEncoding reads the name of an encoding, in any common spelling. "utf-16"
-// alone is the little-endian one; a byte order mark overrules it when read.
-// Any other name is BAD_ENCODING.
+// ParseEncoding parses the name of an encoding, in any common spelling.
+// "utf-16" means little-endian; a byte order mark overrides it when reading.
+// For any other name it returns BAD_ENCODING.
 func ParseEncoding(name string) (Encoding, error) {
 	plain := strings.NewReplacer("-", "", "_", "", " ", "", ".", "").Replace(strings.ToLower(strings.TrimSpace(name)))
 	for _, known := range Names() {
@@ -135,11 +136,11 @@ func ParseEncoding(name string) (Encoding, error) {
 	return "", toolerr.New(toolerr.BadEncoding, "unknown encoding %q; known are %s", name, strings.Join(Names(), ", "))
 }
 
-// Wide reports whether characters are units of two bytes, so that lines
-// cannot be found by looking for single bytes.
+// Wide reports whether the encoding consists of units of two bytes, so that
+// lines cannot be found by searching for single bytes.
 func (e Encoding) Wide() bool { return e == UTF16LE || e == UTF16BE }
 
-// Decode returns raw as UTF-8. What is not valid becomes U+FFFD.
+// Decode returns raw as UTF-8. Invalid bytes become U+FFFD.
 func (e Encoding) Decode(raw []byte) string {
 	if e == UTF8 || e == "" {
 		if utf8.Valid(raw) {
@@ -152,14 +153,15 @@ func (e Encoding) Decode(raw []byte) string {
 		return Latin1.Decode(raw)
 	}
 	text, err := c.NewDecoder().Bytes(raw)
-	if err != nil { // decoders replace instead of failing; keep what there is
+	if err != nil { // decoders replace invalid bytes instead of failing; keep the decoded part
 		return Latin1.Decode(raw)
 	}
 	return string(text)
 }
 
-// Encode returns text in the encoding, without a byte order mark. A character
-// that it does not have is BAD_ENCODING, named, and nothing is returned.
+// Encode returns text in the encoding, without a byte order mark. If the
+// encoding lacks a character, it returns BAD_ENCODING, which names the
+// character.
 func (e Encoding) Encode(text string) ([]byte, error) {
 	if !utf8.ValidString(text) {
 		return nil, toolerr.New(toolerr.BadEncoding, "the text is not valid UTF-8")
@@ -192,8 +194,8 @@ var (
 	bomUTF32LE = []byte{0xFF, 0xFE, 0, 0}
 )
 
-// markOf returns the encoding that a byte order mark at the start of head
-// tells, and the mark's length; "" and 0 without one.
+// markOf returns the encoding given by a byte order mark at the start of head,
+// and the mark's length; "" and 0 if head has no mark.
 func markOf(head []byte) (Encoding, int) {
 	switch {
 	case bytes.HasPrefix(head, bomUTF8):

@@ -8,24 +8,25 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// ChunkSize is the unit that content is hashed in, and the smallest distance
-// between two entries of a line index. Etags depend on it: it never changes.
+// ChunkSize is the unit in which content is hashed, in bytes, and the smallest
+// distance between two entries of a line index. Etags depend on it, so it must
+// never change.
 const ChunkSize = 256 << 10
 
-// Etag is a hash of a file's bytes: the xxHash64 of content of up to one
-// chunk, else the xxHash64 of the chunks' hashes and the length. Chunks can
-// so be hashed side by side. It tells versions of a file apart; it is no
-// defence against someone who wants two to collide.
+// Etag is a hash of a file's bytes: the xxHash64 of content of up to one chunk,
+// otherwise the xxHash64 of the chunks' hashes and the length, so that chunks
+// can be hashed in parallel. It distinguishes versions of a file; it does not
+// protect against deliberate collisions.
 type Etag uint64
 
-// String returns the 8 hex digits that are shown to a model.
+// String returns the 8 hex digits that models see.
 func (e Etag) String() string { return fmt.Sprintf("%08x", uint64(e)>>32) }
 
 // Full returns all 16 hex digits.
 func (e Etag) Full() string { return fmt.Sprintf("%016x", uint64(e)) }
 
-// Matches reports whether given, an etag of 8 to 16 hex digits as a model
-// hands it back, names this content.
+// Matches reports whether given, an etag of 8 to 16 hex digits from a model,
+// identifies this content.
 func (e Etag) Matches(given string) bool {
 	if len(given) < 8 || len(given) > 16 {
 		return false
@@ -34,7 +35,7 @@ func (e Etag) Matches(given string) bool {
 	return err == nil && v == uint64(e)>>(64-4*len(given))
 }
 
-// Sum returns the etag of content that is in memory.
+// Sum returns the etag of content in memory.
 func Sum(data []byte) Etag {
 	if len(data) <= ChunkSize {
 		return Etag(xxhash.Sum64(data))
@@ -48,7 +49,7 @@ func Sum(data []byte) Etag {
 	return joinSums(sums, int64(len(data)))
 }
 
-// joinSums makes the etag of the hashes of all chunks, in order.
+// joinSums computes the etag from the hashes of all chunks, in order.
 func joinSums(sums []uint64, size int64) Etag {
 	if size <= ChunkSize {
 		if len(sums) == 0 {
@@ -66,6 +67,6 @@ func joinSums(sums []uint64, size int64) Etag {
 	return Etag(h.Sum64())
 }
 
-// LineSum is a hash of one line's bytes with its ending, for telling later
-// whether the line is still what was seen.
+// LineSum returns a hash of a line's bytes with its ending. It shows later
+// whether the line has changed.
 func LineSum(line []byte) uint32 { return uint32(xxhash.Sum64(line) >> 32) }

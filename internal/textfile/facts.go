@@ -8,37 +8,38 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// reach is how far a chunk's facts depend on the bytes before and after it:
+// reach is the number of bytes before and after a chunk that affect its facts:
 // the rest of a UTF-8 sequence, or of a line ending in UTF-16.
 const reach = 4
 
-// sampleSize is how much a chunk gives to the sample by which an encoding is
-// guessed, and sampleLimit how large that sample may grow.
+// sampleSize is the size of a chunk's contribution to the sample from which an
+// encoding is guessed, and sampleLimit the size of the whole sample, in bytes.
 const (
 	sampleSize  = 2 << 10
 	sampleLimit = 32 * sampleSize
 )
 
-// facts are what one pass over some bytes tells. They add up.
+// facts are the results of one pass over a range of bytes. Facts of adjacent
+// ranges can be added.
 type facts struct {
 	sum     uint64 // of the bytes
-	lf      int    // line feeds, those of crlf included
+	lf      int    // line feeds, including those of crlf
 	crlf    int
-	cr      int // carriage returns that no line feed follows
+	cr      int // carriage returns without a line feed after them
 	nul     int
 	multi   int // valid UTF-8 sequences of more than one byte
 	invalid int // bytes that are not UTF-8
-	cut     int // of them, those of a sequence that the end cuts off
-	first   int // where in the buffer a sample for guessLegacy begins
+	cut     int // invalid bytes of a sequence that is cut off at the end
+	first   int // offset in the buffer of a sample for guessLegacy
 }
 
-// look takes the facts of buf[from:to]. What stands before and after, up to
-// reach bytes, is only looked at to see how sequences go on across the edges.
+// look returns the facts of buf[from:to]. It uses up to reach bytes before and
+// after the range only to see how sequences continue across its edges.
 func look(buf []byte, from, to int) facts {
 	part := buf[from:to]
 	f := facts{sum: xxhash.Sum64(part)}
 	f.lf = bytes.Count(part, []byte{'\n'})
-	if at := bytes.IndexByte(part, 0); at >= 0 { // faster than counting where there is none
+	if at := bytes.IndexByte(part, 0); at >= 0 { // faster than counting if there are no NULs
 		f.nul = bytes.Count(part[at:], []byte{0})
 	}
 	returns := 0
@@ -52,7 +53,7 @@ func look(buf []byte, from, to int) facts {
 			f.cr-- // belongs to the next chunk's pair
 		}
 		if from > 0 && from < to && buf[from-1] == '\r' && buf[from] == '\n' {
-			f.cr++ // the pair counted here has its return in the chunk before
+			f.cr++ // the carriage return of this pair is in the previous chunk
 		}
 	}
 	f.lookUTF8(buf, from, to)
@@ -80,8 +81,8 @@ func (f *facts) lookUTF8(buf []byte, from, to int) {
 	at := from + inherited(buf, from, to)
 	for at < to {
 		at += ascii(buf[at:to])
-		// Text that is not ASCII seldom has 8 plain bytes in a row: stay here
-		// until it has.
+		// Text that is not ASCII seldom has 8 ASCII bytes in a row: stay in
+		// this loop until it has.
 		for plain := 0; at < to && plain < 8; {
 			if buf[at] < utf8.RuneSelf {
 				at, plain = at+1, plain+1
@@ -108,9 +109,10 @@ func (f *facts) lookUTF8(buf []byte, from, to int) {
 	}
 }
 
-// sampleStart returns where near at a character surely begins: behind a byte
-// that no encoding has inside one, such as a line's end or a blank; at the
-// beginning of buf only where it is the file's, which from == 0 tells.
+// sampleStart returns an offset near at where a character certainly begins:
+// after a byte that is never part of a longer character, such as a line ending
+// or a blank. The beginning of buf counts only if it is the file's beginning,
+// which from == 0 means.
 func sampleStart(buf []byte, from, at int) int {
 	const outside = 0x30
 	for i := at - 1; i >= max(0, at-sampleSize/4); i-- {
@@ -129,7 +131,8 @@ func sampleStart(buf []byte, from, at int) int {
 	return at
 }
 
-// inherited returns how many bytes at from end a sequence that began before.
+// inherited returns the number of bytes at from that belong to a sequence begun
+// before.
 func inherited(buf []byte, from, to int) int {
 	for back := 1; back < utf8.UTFMax && back <= from; back++ {
 		if utf8.RuneStart(buf[from-back]) {
@@ -140,8 +143,7 @@ func inherited(buf []byte, from, to int) int {
 	return 0
 }
 
-// ascii returns how many bytes b has before the first that is not ASCII, or a
-// little less.
+// ascii returns the number of leading ASCII bytes of b, or a little less.
 func ascii(b []byte) int {
 	const high = 0x8080808080808080
 	n := 0
@@ -180,7 +182,7 @@ func lookWide(buf []byte, from, to int, e Encoding) facts {
 		case buf[i] == 0 && (i+1 >= len(buf) || buf[i+1] == 0):
 			f.nul++
 		case buf[i] > '\r' && (i+1 >= len(buf) || buf[i+1] > '\r'):
-			// no line ending: one of its bytes is 0
+			// not a line ending, which has a byte 0
 		case unit(i) == '\n':
 			f.lf++
 			if unit(i-2) == '\r' {

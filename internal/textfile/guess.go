@@ -8,16 +8,16 @@ import (
 )
 
 // GuessWide returns the encoding of a file that begins with head if it is
-// UTF-16 without a byte order mark, else "". Scan finds the same in nearly
-// every file; GuessWide reads little of a binary file.
+// UTF-16 without a byte order mark, and "" otherwise. Scan gives the same
+// result for nearly every file; GuessWide reads only a little of a binary file.
 func GuessWide(head []byte) Encoding {
 	const quick = 512
 	head = head[:min(len(head), HeadSize)&^1]
-	if bytes.Count(head, []byte{0}) < 2 { // one may be anywhere by chance
+	if bytes.Count(head, []byte{0}) < 2 { // a single NUL may occur anywhere by chance
 		return ""
 	}
 	for i := 0; i < len(head); i += 2 {
-		if head[i]|head[i+1] == 0 { // U+0000 is in no text
+		if head[i]|head[i+1] == 0 { // no text contains U+0000
 			return ""
 		}
 	}
@@ -30,9 +30,9 @@ func GuessWide(head []byte) Encoding {
 	return guessWide(head)
 }
 
-// usualUnits reports whether most UTF-16 units of b, whose high bytes are at
-// odd offsets or, with big, at even ones, are in blocks that text is mostly of.
-// Of random units a third is not.
+// usualUnits reports whether most UTF-16 units of b are in the Unicode blocks
+// that most text uses. Their high bytes are at odd offsets or, if big is 1, at
+// even ones. A third of random units are not in these blocks.
 func usualUnits(b []byte, big int) bool {
 	usual := 0
 	for i := 1 - big; i < len(b); i += 2 {
@@ -55,7 +55,8 @@ func ASCII(b []byte) bool {
 	return true
 }
 
-// NewReader returns what r reads as UTF-8. What is not valid becomes U+FFFD.
+// NewReader returns a reader that decodes r to UTF-8. Invalid bytes become
+// U+FFFD.
 func (e Encoding) NewReader(r io.Reader) io.Reader {
 	if c := codec(e); c != nil {
 		return transform.NewReader(r, c.NewDecoder())

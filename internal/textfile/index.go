@@ -1,10 +1,10 @@
-// Package textfile reads text files of any size as they are: which encoding,
-// which line endings, how many lines, where each begins, and an etag of the
-// bytes, all in one pass and constant memory.
+// Package textfile reads text files of any size without converting them. One
+// pass in constant memory finds the encoding, the line endings, the number and
+// positions of lines, and an etag of the bytes.
 //
-// Scan makes an Index, which stays right as long as the file is not changed;
-// with it any line is found by reading one chunk. Lines are given decoded
-// and with their byte offsets, so that an editor can splice bytes:
+// Scan creates an Index, which is valid until the file changes; with it, any
+// line is found by reading one chunk. Lines are returned decoded and with their
+// byte offsets, so that an editor can splice bytes:
 //
 //	index, err := textfile.Scan(ctx, f, size, textfile.Options{})
 //	err = index.Each(f, 4_000_000, textfile.DefaultMaxChars, func(l textfile.Line) bool { … })
@@ -17,34 +17,35 @@ import (
 	"slices"
 )
 
-// ErrChanged tells that a file got shorter while it was read.
+// ErrChanged reports that a file became shorter while it was read.
 var ErrChanged = errors.New("the file changed while it was read")
 
-// Index is what a scan found out about one version of a file.
+// Index is the result of scanning one version of a file.
 type Index struct {
 	Format
 	Size  int64
 	Etag  Etag
-	Lines int64 // a last line without an ending counts
+	Lines int64 // including a last line without an ending
 	Final bool  // the last line has an ending
 
 	// Stride is the distance in bytes between two Starts, a multiple of
-	// ChunkSize; Starts[i] is how many lines end before offset i*Stride.
-	// Without Starts, lines are counted from the beginning.
+	// ChunkSize. Starts[i] is the number of lines that end before offset
+	// i*Stride. Without Starts, lines are counted from the beginning.
 	Stride int64
 	Starts []int64
 
 	kept kept
 }
 
-// kept is what Options.Keep asks for: the facts of each chunk, and the
-// encoding that they were looked for in.
+// kept is the data requested by Options.Keep: the facts of each chunk, and the
+// encoding used to compute them.
 type kept struct {
 	encoding Encoding
 	facts    []facts
 }
 
-// LineIndexMin is the size from which on a line index is worth keeping.
+// LineIndexMin is the smallest file size, in bytes, at which a line index is
+// worth keeping.
 const LineIndexMin = 8 << 20
 
 // ends finds line endings in the bytes of one format.
@@ -67,8 +68,8 @@ func (x *Index) ends() ends {
 	return e
 }
 
-// next returns the offset in b just behind the first line ending, or -1. In
-// wide text b begins at an even offset of the file.
+// next returns the offset in b just after the first line ending, or -1. Wide
+// text in b must begin at an even offset of the file.
 func (e ends) next(b []byte) int {
 	if e.wide == 0 {
 		if i := bytes.IndexByte(b, e.unit); i >= 0 {
@@ -92,12 +93,12 @@ func (e ends) next(b []byte) int {
 	return -1
 }
 
-// blockSize is how much is read at once when looking for a line.
+// blockSize is the number of bytes read at once when searching for a line.
 const blockSize = 64 << 10
 
-// Offset returns the byte offset at which line (1-based) begins; for the
-// first one that is behind a byte order mark. A line behind the last one
-// begins at the end of the file.
+// Offset returns the byte offset at which line (1-based) begins; the first line
+// begins after a byte order mark. For a line after the last one it returns the
+// end of the file.
 func (x *Index) Offset(r io.ReaderAt, line int64) (int64, error) {
 	if line <= 1 {
 		return int64(x.BOM), nil
@@ -105,7 +106,7 @@ func (x *Index) Offset(r io.ReaderAt, line int64) (int64, error) {
 	if line > x.Lines {
 		return x.Size, nil
 	}
-	stride, _ := slices.BinarySearch(x.Starts, line-1) // the first that has line-1 ends before it
+	stride, _ := slices.BinarySearch(x.Starts, line-1) // the first stride with line-1 line endings before it
 	stride--
 	left, at := line-1, int64(0)
 	if stride >= 0 {
@@ -118,8 +119,8 @@ func (x *Index) Offset(r io.ReaderAt, line int64) (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		// Skip blocks that cannot hold the line by counting, which is faster
-		// than stopping at every end.
+		// Skip blocks that cannot contain the line by counting, which is faster
+		// than stopping at every line ending.
 		if e.wide == 0 {
 			if n := int64(bytes.Count(block, []byte{e.unit})); n < left {
 				left -= n
@@ -142,8 +143,8 @@ func (x *Index) Offset(r io.ReaderAt, line int64) (int64, error) {
 	return x.Size, nil
 }
 
-// after returns the offset just behind the first line ending at or behind at,
-// or the end of the file, passing over strides without one.
+// after returns the offset just after the first line ending at or after at, or
+// the end of the file. It skips strides without a line ending.
 func (x *Index) after(r io.ReaderAt, at int64) (int64, error) {
 	e := x.ends()
 	buf := make([]byte, blockSize)
@@ -171,8 +172,8 @@ func (x *Index) after(r io.ReaderAt, at int64) (int64, error) {
 	return x.Size, nil
 }
 
-// readBlock reads at offset at what fits in buf, within size. Wide text needs
-// even offsets and even blocks, which all callers keep.
+// readBlock reads as much at offset at as fits in buf, within size. Wide text
+// needs even offsets and block sizes, which all callers use.
 func readBlock(r io.ReaderAt, buf []byte, at, size int64) ([]byte, error) {
 	want := min(int64(len(buf)), size-at)
 	n, err := r.ReadAt(buf[:want], at)

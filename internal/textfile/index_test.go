@@ -36,7 +36,7 @@ func lines(t testing.TB, x *textfile.Index, data []byte, first int64, limit, max
 	return got
 }
 
-// naive splits decoded text the obvious way.
+// naive splits decoded text in the simplest way.
 func naive(x *textfile.Index, data []byte) []string {
 	text := x.Encoding.Decode(data[x.BOM:])
 	if text == "" {
@@ -50,7 +50,7 @@ func naive(x *textfile.Index, data []byte) []string {
 	if parts[len(parts)-1] == "" {
 		parts = parts[:len(parts)-1]
 	} else if end == "\n" {
-		parts[len(parts)-1] += "\x00" // no ending to take a \r from
+		parts[len(parts)-1] += "\x00" // without an ending, so keep a final \r
 	}
 	for i := range parts {
 		cut, unended := strings.CutSuffix(parts[i], "\x00")
@@ -117,7 +117,7 @@ func TestWindowsEqualNaive(t *testing.T) {
 }
 
 func TestFactsAcrossChunks(t *testing.T) {
-	// Line endings and characters that lie across the edge of a chunk.
+	// Line endings and characters that cross the edge of a chunk.
 	for shift := range 5 {
 		for _, piece := range []string{"\r\n", "日", "😀", "é\r\n", "\r"} {
 			var b strings.Builder
@@ -162,7 +162,7 @@ func TestLongLinesAreCut(t *testing.T) {
 	require.Len(t, got[4].Text, 2000)
 }
 
-// zeros is a file of one endless line, which no memory could hold.
+// zeros is a file of one line that is too long for memory.
 type zeros struct{ size int64 }
 
 func (z zeros) ReadAt(p []byte, off int64) (int, error) {

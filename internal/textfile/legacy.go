@@ -7,14 +7,14 @@ import (
 	"golang.org/x/text/encoding/simplifiedchinese"
 )
 
-// guessLegacy tells Shift-JIS, GBK and the Western single-byte encodings
-// apart, by how plausible each makes the bytes that are not ASCII. sample
-// holds some and may be cut inside a character at its end. It returns "" when
-// none fits.
+// guessLegacy distinguishes Shift-JIS, GBK and the Western single-byte
+// encodings by how plausible the non-ASCII bytes are in each. sample must
+// contain such bytes and may end inside a character. It returns "" if no
+// encoding fits.
 func guessLegacy(sample []byte) Encoding {
 	western, single := scoreWestern(sample)
 	best, score := western, single
-	// A tie goes to the simpler reading.
+	// For equal scores, prefer the simpler encoding.
 	if s, ok := scoreDouble(sample, shiftJIS{}); ok && s > score {
 		best, score = ShiftJIS, s
 	}
@@ -31,17 +31,17 @@ func guessLegacy(sample []byte) Encoding {
 	return best
 }
 
-// A doubleByte encoding reads one character and says how usual it is.
+// A doubleByte encoding decodes one character and rates how common it is.
 type doubleByte interface {
 	// next returns the length of the character at the start of b, and its
-	// weight from 0 (never seen in real text) to 1. length 0: not valid;
-	// -1: b ends inside it.
+	// weight from 0 (never seen in real text) to 1. A length of 0 means not
+	// valid; -1 means that b ends inside the character.
 	next(b []byte) (length int, weight float64)
 }
 
-// scoreDouble returns the mean weight of the characters that are not ASCII.
-// ok is false when the bytes are not valid: bar one fault in 200 characters,
-// as a cut or damaged text has it.
+// scoreDouble returns the mean weight of the characters that are not ASCII. ok
+// is false if the bytes are not valid; one fault in 200 characters is accepted,
+// as in a cut or damaged text.
 func scoreDouble(b []byte, enc doubleByte) (score float64, ok bool) {
 	var sum float64
 	count, faults := 0, 0
@@ -59,8 +59,8 @@ func scoreDouble(b []byte, enc doubleByte) (score float64, ok bool) {
 			i++
 			continue
 		}
-		// "don\x92t", "na\xefve": a word of ASCII letters with one foreign
-		// byte in it is Western.
+		// "don\x92t", "na\xefve": a word of ASCII letters with one other byte
+		// in it is Western.
 		if n == 2 && letter(b[i+1]) && i > 0 && letter(b[i-1]) {
 			weight *= 0.4
 		}
@@ -81,7 +81,7 @@ type shiftJIS struct{}
 func (shiftJIS) next(b []byte) (int, float64) {
 	lead := b[0]
 	if lead >= 0xA1 && lead <= 0xDF {
-		return 1, 0.45 // half-width katakana: real, but out of fashion
+		return 1, 0.45 // half-width katakana: valid, but out of fashion
 	}
 	if lead < 0x81 || lead == 0xA0 || lead > 0xFC {
 		return 0, 0
@@ -100,7 +100,7 @@ func (shiftJIS) next(b []byte) (int, float64) {
 		return 2, 0.95
 	case lead >= 0x88 && lead <= 0x97, lead == 0x98 && trail <= 0x72: // first level
 		return 2, 0.95
-	case lead <= 0x84, lead == 0x87: // Greek, Cyrillic, signs of vendors
+	case lead <= 0x84, lead == 0x87: // Greek, Cyrillic, symbols of vendors
 		return 2, 0.4
 	case lead <= 0x9F, lead <= 0xEA && lead >= 0xE0: // second level
 		return 2, 0.5
@@ -129,7 +129,7 @@ func (c chinese) next(b []byte) (int, float64) {
 		return 0, 0
 	}
 	switch {
-	case trail < 0xA1: // characters that GBK added to GB 2312
+	case trail < 0xA1: // characters added to GB 2312 by GBK
 		return 2, 0.25
 	case lead == 0xA1, lead == 0xA3: // punctuation, full-width letters
 		return 2, 0.95
@@ -145,7 +145,7 @@ func (c chinese) next(b []byte) (int, float64) {
 	return 2, 0.2
 }
 
-// nextFour reads a four-byte character of GB 18030.
+// nextFour decodes a four-byte character of GB 18030.
 func (c chinese) nextFour(b []byte) (int, float64) {
 	if len(b) < 4 {
 		return -1, 0
@@ -167,8 +167,8 @@ func decodes(decode func([]byte) ([]byte, error), b []byte) bool {
 }
 
 // scoreWestern returns the mean plausibility of each byte above ASCII as a
-// letter or sign of Windows-1252, by its neighbours, and whether the sample
-// needs that encoding or is Latin-1.
+// letter or symbol of Windows-1252, judged by its neighbours. The encoding is
+// Windows-1252 if the sample needs it, and Latin-1 otherwise.
 func scoreWestern(b []byte) (Encoding, float64) {
 	e := Latin1
 	var sum float64
@@ -220,7 +220,7 @@ func westernWeight(c byte, run int, before, after byte) float64 {
 		return 0.25
 	case c >= 0xA0:
 		if run == 1 {
-			return 0.8 // a sign beside plain text
+			return 0.8 // a symbol next to ASCII text
 		}
 		if run == 2 && near {
 			return 0.6 // "«é"

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// DefaultMaxChars is how many characters of a line are shown.
+// DefaultMaxChars is the default number of characters shown of a line.
 const DefaultMaxChars = 2000
 
 // maxCharBytes is the length of the longest character in any encoding.
@@ -16,16 +16,16 @@ const maxCharBytes = 4
 type Line struct {
 	Number int64
 	Offset int64  // of its first byte
-	Size   int64  // bytes, with the ending
+	Size   int64  // in bytes, with the ending
 	Text   string // in UTF-8, without the ending
-	Cut    bool   // Text is only the beginning
-	Sum    uint32 // LineSum of the bytes read: all, unless Cut
+	Cut    bool   // Text is only the beginning of the line
+	Sum    uint32 // LineSum of the bytes read: all of them unless Cut
 }
 
-// Each calls yield for each line from first (1-based) on until it returns
-// false or the file ends. Only what is needed is read; of a line, however
-// long, no more than maxChars characters are held. Lines that are not where
-// the index has them are ErrChanged.
+// Each calls yield for each line, starting at first (1-based), until yield
+// returns false or the file ends. It reads only what it needs, and keeps at
+// most maxChars characters of a line, however long. It returns ErrChanged if
+// the lines are not at the positions in the index.
 func (x *Index) Each(r io.ReaderAt, first int64, maxChars int, yield func(Line) bool) error {
 	first = max(first, 1)
 	at, err := x.Offset(r, first)
@@ -39,7 +39,7 @@ func (x *Index) Each(r io.ReaderAt, first int64, maxChars int, yield func(Line) 
 			return err
 		}
 		if size == 0 || number == x.Lines && w.at != x.Size {
-			return ErrChanged // no line is empty, not even of its ending
+			return ErrChanged // no line is empty: it has at least its ending
 		}
 		line := Line{Number: number, Offset: offset, Size: size, Sum: LineSum(raw)}
 		line.Text, line.Cut = x.text(raw, int64(len(raw)) < size, maxChars)
@@ -50,8 +50,9 @@ func (x *Index) Each(r io.ReaderAt, first int64, maxChars int, yield func(Line) 
 	return nil
 }
 
-// text decodes a line and takes its ending off. partial says that raw is only
-// the line's beginning, which may end inside a character.
+// text decodes a line without its ending. partial means that raw is only the
+// beginning of the line, which may end inside a character. The bool reports
+// whether the text was cut.
 func (x *Index) text(raw []byte, partial bool, maxChars int) (string, bool) {
 	if !partial {
 		raw = x.chomp(raw)
@@ -70,7 +71,7 @@ func (x *Index) text(raw []byte, partial bool, maxChars int) (string, bool) {
 	return text, partial
 }
 
-// chomp takes the line ending off.
+// chomp removes the line ending.
 func (x *Index) chomp(raw []byte) []byte {
 	take := func(unit byte) bool {
 		var end []byte
@@ -96,24 +97,24 @@ func (x *Index) chomp(raw []byte) []byte {
 	return raw
 }
 
-// window reads a file block by block from some line's start on.
+// window reads a file block by block, from the start of a line.
 type window struct {
 	x    *Index
 	r    io.ReaderAt
 	ends ends
 	buf  []byte
-	have []byte // read and not used yet, the bytes at offset at
+	have []byte // bytes read and not used yet, at offset at
 	at   int64
 }
 
-// line returns the next line with its ending, or its first limit bytes, which
-// is even. The bytes are good until the next call.
+// line returns the next line with its ending, or its first limit bytes; limit
+// must be even. The bytes are valid until the next call.
 func (w *window) line(limit int) (raw []byte, offset, size int64, err error) {
 	offset = w.at
 	if n := w.ends.next(w.have); n >= 0 {
 		return w.take(n, limit), offset, int64(n), nil
 	}
-	// Read on behind what is left over, which is moved to the front.
+	// Move the remaining bytes to the front and read more after them.
 	kept := copy(w.buf, w.have)
 	end := w.at + int64(kept)
 	more, err := readBlock(w.r, w.buf[kept:len(w.buf)&^1], end, w.x.Size)

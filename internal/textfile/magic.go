@@ -6,11 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// signature is how the files of a format begin.
+// signature is the beginning of all files of a format.
 type signature struct{ magic, name string }
 
-// signatures have a byte that no text has, or that no text begins with in any
-// encoding that Detect knows: a file that begins so is binary.
+// signatures contain a byte that no text contains, or with which no text
+// begins, in any encoding that Detect recognises: a file that begins with a
+// signature is binary.
 var signatures = []signature{
 	{"\x89PNG\r\n\x1a\n", "PNG image"}, {"\x8aMNG\r\n\x1a\n", "MNG animation"}, {"\x8bJNG\r\n\x1a\n", "JNG image"}, {"\xff\xd8\xff", "JPEG image"},
 	{"\x1f\x8b", "gzip data"}, {"\x1f\x9d", "compress data"}, {"\x1f\xa0", "compress data"}, {"\xfd7zXZ\x00", "xz data"}, {"\x28\xb5\x2f\xfd", "zstd data"},
@@ -23,7 +24,7 @@ var signatures = []signature{
 	{"\x89HDF\r\n\x1a\n", "HDF5 data"}, {"\x93NUMPY", "NumPy array"}, {"\xed\xab\xee\xdb", "RPM package"},
 }
 
-// words are signatures that a text may begin with, too.
+// words are signatures that may also be the beginning of a text.
 var words = []signature{
 	{"GIF87a", "GIF image"}, {"GIF89a", "GIF image"}, {"BZh", "bzip2 data"}, {"MZ", "Windows program"}, {"!<arch>\n", "ar archive"},
 	{"OggS", "Ogg media"}, {"fLaC", "FLAC audio"}, {"ID3", "MP3 audio"}, {"wOFF", "WOFF font"}, {"wOF2", "WOFF2 font"}, {"DIRC", "git index"},
@@ -32,12 +33,11 @@ var words = []signature{
 	{"\xff\xfe\x00\x00", "UTF-32 text"}, {"\x00\x00\xfe\xff", "UTF-32 text"},
 }
 
-// wordReach is the number of bytes that are checked to be text after a word.
+// wordReach is the number of bytes after a word that are checked to be text.
 const wordReach = 64
 
-// Signed reports whether the beginning of a file shows that it is binary,
-// although it may have no NUL. It never does of UTF-8 text without control
-// characters.
+// Signed reports whether the beginning of a file shows that it is binary, even
+// without a NUL. It is always false for UTF-8 text without control characters.
 func Signed(head []byte) bool {
 	if len(head) == 0 {
 		return false
@@ -47,15 +47,15 @@ func Signed(head []byte) bool {
 			return true
 		}
 	}
-	// Of the words only these are long enough. Files of the other formats have a
-	// NUL soon.
+	// Only these words are long enough. Files of the other formats soon have a
+	// NUL.
 	gif := bytes.HasPrefix(head, []byte("GIF87a")) || bytes.HasPrefix(head, []byte("GIF89a"))
 	bzip2 := len(head) > 10 && bytes.HasPrefix(head, []byte("BZh")) && string(head[4:10]) == "1AY&SY"
 	return (gif || bzip2) && !textBytes(head[:min(len(head), wordReach)])
 }
 
-// textBytes reports whether bytes are UTF-8, cut off at any place, without
-// control characters that text seldom has.
+// textBytes reports whether b is UTF-8, possibly cut inside a character,
+// without control characters that text seldom has.
 func textBytes(b []byte) bool {
 	for i := 0; i < len(b); {
 		r, size := utf8.DecodeRune(b[i:])
@@ -70,7 +70,7 @@ func textBytes(b []byte) bool {
 	return true
 }
 
-// TypeOf names a binary file by its beginning.
+// TypeOf names the format of a binary file by its beginning.
 func TypeOf(head []byte) string {
 	for _, list := range [][]signature{signatures, words} {
 		for _, s := range list {

@@ -13,8 +13,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
 )
 
-// TestShortHeads: the beginning of a binary file is binary, also when it is so
-// short that it has no NUL.
+// TestShortHeads: the beginning of a binary file is binary, even if it is too
+// short to contain a NUL.
 func TestShortHeads(t *testing.T) {
 	var zipped bytes.Buffer
 	w := gzip.NewWriter(&zipped)
@@ -49,7 +49,8 @@ func TestShortHeads(t *testing.T) {
 	}
 }
 
-// TestWordsThatTextBeginsWith: signatures made of letters leave texts alone.
+// TestWordsThatTextBeginsWith: text that begins like a signature made of
+// letters stays text.
 func TestWordsThatTextBeginsWith(t *testing.T) {
 	for _, text := range []string{
 		"PK", "PK is a prefix\n", "GIF89a is a format\n", "GIF89a\n\tblocks\r\n", "BZh91AY&SY begins bzip2 files", "MZ", "ID3 tags: é", "RIFF", "%PDF-1.7\n",
@@ -61,8 +62,8 @@ func TestWordsThatTextBeginsWith(t *testing.T) {
 	}
 }
 
-// FuzzSigned: no UTF-8 text without control characters is binary, whatever it
-// begins with.
+// FuzzSigned: UTF-8 text without control characters is never binary, whatever
+// its beginning.
 func FuzzSigned(f *testing.F) {
 	for _, seed := range []string{"PK", "GIF89a is a format", "\x89PNG\r\n\x1a\n", "BZh91AY&SY\xc3\xa9", "MZ\x90", "é", "\x1f\x8b"} {
 		f.Add(seed, 0)
@@ -70,7 +71,7 @@ func FuzzSigned(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string, cut int) {
 		if cut > 0 && cut < len(text) {
-			text = text[:cut] // perhaps inside a character
+			text = text[:cut] // possibly inside a character
 		}
 		whole := text
 		for n := 1; n < utf8.UTFMax && n < len(text) && !utf8.ValidString(whole); n++ {

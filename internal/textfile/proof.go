@@ -8,16 +8,16 @@ import (
 	"unicode/utf8"
 )
 
-// A Guess is a legacy encoding that was guessed, with the other encodings that
-// the bytes may be in.
+// A Guess is a guessed legacy encoding, with the other encodings that the bytes
+// may have.
 type Guess struct {
 	Encoding Encoding
-	Rivals   []Encoding // others in which the bytes read as text, too
+	Rivals   []Encoding // other encodings in which the bytes are plausible text
 
 	raw []byte
 }
 
-// guessSample bounds the bytes that rivals are looked for in.
+// guessSample bounds the bytes in which rivals are searched.
 const guessSample = 256 << 10
 
 // NewGuess returns the guess e for the bytes of a file.
@@ -39,9 +39,9 @@ func NewGuess(raw []byte, e Encoding) *Guess {
 	return g
 }
 
-// Proves reports whether an edit means the same in every encoding that the
-// bytes may be in: the bytes from start to end are the same characters, none
-// is cut in two, and text is written as the same bytes.
+// Proves reports whether an edit has the same effect in every encoding that the
+// bytes may have: the bytes from start to end are the same characters, no
+// character is split, and text has the same bytes.
 func (g *Guess) Proves(start, end int, text string) bool {
 	from, to, ok := g.around(start, end)
 	if !ok {
@@ -61,11 +61,12 @@ func (g *Guess) Proves(start, end int, text string) bool {
 	return !slices.ContainsFunc(g.Rivals, func(e Encoding) bool { return !same(e) })
 }
 
-// maxAround bounds the search for a place between characters.
+// maxAround bounds the search for a character boundary, in bytes.
 const maxAround = 4 << 10
 
-// around returns places on both sides of a range that are between two
-// characters in every encoding: a line's bounds, or behind two ASCII bytes.
+// around returns positions before and after a range that are character
+// boundaries in every encoding: a line boundary, or after two ASCII bytes. ok
+// is false if it finds none nearby.
 func (g *Guess) around(start, end int) (from, to int, ok bool) {
 	plain := func(i int) bool { return g.raw[i] < utf8.RuneSelf && (g.raw[i] < '0' || g.raw[i] > '9') }
 	between := func(at int) bool {
@@ -84,9 +85,9 @@ func (g *Guess) around(start, end int) (from, to int, ok bool) {
 	return from, to, true
 }
 
-// ProvesText reports whether a text that replaces the whole file means the
-// same in every encoding that the file may be in: what is not ASCII is in the
-// file already, or is written as the same bytes. old is the file's text.
+// ProvesText reports whether a text that replaces the whole file is the same in
+// every encoding that the file may have: each non-ASCII part already occurs in
+// the file, or has the same bytes. old is the file's text.
 func (g *Guess) ProvesText(old, text string) bool {
 	known := map[string]bool{}
 	for _, run := range foreignRuns(old) {
@@ -125,9 +126,9 @@ func (g *Guess) String() string {
 	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
 }
 
-// plausible reports whether decoded bytes may be text. A text in another
-// encoding has characters that were not valid, or letters where no word has
-// them: of two alphabets, large after small, with signs between them.
+// plausible reports whether decoded bytes may be text. Text decoded with a
+// wrong encoding has invalid characters, or letters in impossible combinations:
+// of two alphabets, capitals after small letters, or with symbols between them.
 func plausible(text string) bool {
 	odd, foreign := 0, 0
 	last, before := ' ', ' '
@@ -146,7 +147,7 @@ func plausible(text string) bool {
 	return odd*10 <= foreign
 }
 
-// oddPair reports whether no word has two letters in a row.
+// oddPair reports whether no word contains these two letters in a row.
 func oddPair(a, b rune) bool {
 	if a < utf8.RuneSelf && b < utf8.RuneSelf || !unicode.IsLetter(a) || !unicode.IsLetter(b) {
 		return false
@@ -155,7 +156,8 @@ func oddPair(a, b rune) bool {
 		unicode.IsLower(a) && unicode.IsUpper(b)
 }
 
-// alphabet tells alphabets apart that no word mixes; 0: any other script.
+// alphabet returns a number for each alphabet that words do not mix; 0: any
+// other script.
 func alphabet(r rune) int {
 	for i, table := range []*unicode.RangeTable{unicode.Latin, unicode.Greek, unicode.Cyrillic} {
 		if unicode.Is(table, r) {
@@ -165,8 +167,8 @@ func alphabet(r rune) int {
 	return 0
 }
 
-// oddSign reports whether a sign that is not ASCII, or one character of another
-// script, stands inside a word.
+// oddSign reports whether a non-ASCII symbol, or a single character of another
+// script, is inside a word.
 func oddSign(a, sign, b rune) bool {
 	if unicode.In(sign, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) {
 		return alphabet(a) > 0 && alphabet(b) > 0

@@ -9,11 +9,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
 )
 
-// What a guess proves: bytes that are the same in every encoding that the
-// file may be in.
+// Proofs hold only for bytes that are the same in every encoding that the file
+// may have.
 func TestGuess(t *testing.T) {
 	for name, c := range map[string]struct {
-		encoding       textfile.Encoding // that the file is in
+		encoding       textfile.Encoding // of the file
 		text, old, new string
 		proven         bool
 	}{
@@ -48,7 +48,7 @@ func TestGuess(t *testing.T) {
 	}
 }
 
-// A text for the whole file may repeat what the file has.
+// A text for the whole file may repeat characters of the file.
 func TestGuessOfAWholeText(t *testing.T) {
 	text := "# 設定檔案\nname = old\n"
 	raw, err := textfile.Encoding("big5").Encode(text)
@@ -62,7 +62,7 @@ func TestGuessOfAWholeText(t *testing.T) {
 	require.False(t, g.ProvesText(old, old+"日本\n"))
 }
 
-// Text in UTF-8 or UTF-16, or without any byte above ASCII, is no guess.
+// Text in UTF-8 or UTF-16, or without any byte above ASCII, is not a guess.
 func TestNoGuess(t *testing.T) {
 	for _, raw := range []string{"", "plain\n", "café\n", "\xff\xfea\x00\n\x00", "a\x00b\x00\n\x00c\x00d\x00"} {
 		require.False(t, textfile.Detect([]byte(raw)).Guessed, "%q", raw)

@@ -11,13 +11,14 @@ import (
 	"sync/atomic"
 )
 
-// Options steer a scan. The zero value detects everything.
+// Options configures a scan. The zero value detects everything.
 type Options struct {
-	Encoding Encoding         // how to read the file; "": by detection
-	Progress func(done int64) // told now and then how many bytes are done
+	Encoding Encoding         // encoding of the file; "": detect it
+	Progress func(done int64) // called from time to time with the number of bytes done
 
-	// Keep notes in the Index what another scan can be spared: that of
-	// content whose first Same bytes are those that Like describes.
+	// Keep stores data in the Index that makes another scan cheaper: a scan of
+	// content whose first Same bytes equal those of the content described by
+	// Like.
 	Keep bool
 	Like *Index
 	Same int64
@@ -26,13 +27,13 @@ type Options struct {
 // maxStarts bounds the line index: a larger file has longer strides.
 const maxStarts = 8192
 
-// maxWorkers bounds a scan's memory, a chunk each; more than a few cores only
-// wait for memory.
+// maxWorkers bounds a scan's memory, one chunk for each worker; more than a few
+// cores would only wait for memory.
 const maxWorkers = 4
 
-// Scan reads all size bytes of r once and describes them. What stands behind
-// size, as in a file that grows, is not looked at; a file that got shorter is
-// ErrChanged.
+// Scan reads all size bytes of r once and describes them. It ignores bytes
+// after size, as in a growing file; it returns ErrChanged if the file has
+// become shorter.
 func Scan(ctx context.Context, r io.ReaderAt, size int64, o Options) (*Index, error) {
 	head, err := readBlock(r, make([]byte, min(size, HeadSize)), 0, size)
 	if err != nil {
@@ -71,7 +72,7 @@ func Scan(ctx context.Context, r io.ReaderAt, size int64, o Options) (*Index, er
 	return x, x.last(r)
 }
 
-// forced is the format of a file that is to be read in a given encoding.
+// forced returns the format of a file that is read in a given encoding.
 func forced(e Encoding, bom int, f facts) Format {
 	format := Format{Encoding: e, BOM: bom, Ending: endingOf(f), NUL: f.nul}
 	if e == UTF8 {
@@ -80,7 +81,7 @@ func forced(e Encoding, bom int, f facts) Format {
 	return format
 }
 
-// chunk is what is kept of a chunk: 16 bytes for every 256 KiB.
+// chunk is the data stored for a chunk: 16 bytes for every 256 KiB.
 type chunk struct {
 	sum    uint64
 	lf, cr int32
@@ -94,18 +95,18 @@ type scan struct {
 
 	chunks []chunk
 	next   atomic.Int64
-	kept   []facts // of each chunk; nil: not asked for
-	like   []facts // of chunks of another content
-	same   int64   // whose beginning is the same up to here
+	kept   []facts // of each chunk; nil: not requested
+	like   []facts // of chunks of other content
+	same   int64   // number of leading bytes that both contents share
 
 	mu      sync.Mutex
 	total   facts
-	samples map[int64][]byte // by chunk, of the first few that have one
+	samples map[int64][]byte // by chunk, of the first few chunks with a sample
 	done    int64
 	err     error
 }
 
-// run looks at all chunks, with several workers when there are several.
+// run scans all chunks, with several workers if there are enough chunks.
 func (s *scan) run(ctx context.Context) error {
 	workers := min(runtime.GOMAXPROCS(0), maxWorkers, len(s.chunks)/4+1)
 	var group sync.WaitGroup
@@ -145,12 +146,12 @@ func (s *scan) work(ctx context.Context) {
 	}
 }
 
-// aligned is where in the buffer a chunk is read to: the kernel copies four
-// times slower when source and destination lie differently in a cache line,
-// so what stands before the chunk is read by itself.
+// aligned is the offset in the buffer at which a chunk is read: the kernel
+// copies four times slower if source and destination have different offsets in
+// a cache line, so the bytes before the chunk are read separately.
 const aligned = 64
 
-// one reads chunk i, with a little before and after it.
+// one reads chunk i, with a few bytes before and after it.
 func (s *scan) one(i int64, buf []byte) (facts, error) {
 	start := i * ChunkSize
 	end := min(start+ChunkSize, s.size)
@@ -176,7 +177,7 @@ func (s *scan) one(i int64, buf []byte) (facts, error) {
 	return f, nil
 }
 
-// note keeps what is needed of a chunk's facts.
+// note stores the needed parts of a chunk's facts.
 func (s *scan) note(i int64, f facts) {
 	s.chunks[i] = chunk{sum: f.sum, lf: int32(f.lf), cr: int32(f.cr)}
 	if s.kept != nil {
@@ -184,14 +185,15 @@ func (s *scan) note(i int64, f facts) {
 	}
 }
 
-// Slicer is what a reader can be whose content is in memory: Slice returns n
-// bytes of it, or nil where they do not lie in one piece. They are not changed.
+// Slicer is implemented by readers whose content is in memory: Slice returns n
+// bytes at off, or nil if they are not contiguous. The caller must not change
+// them.
 type Slicer interface {
 	Slice(off int64, n int) []byte
 }
 
-// block returns the chunk at start, with from bytes of what is before it and
-// some of what is behind it.
+// block returns the chunk at start, preceded by from bytes of the previous
+// chunk and followed by some bytes of the next.
 func (s *scan) block(start int64, buf []byte) (part []byte, from int, err error) {
 	if start > 0 {
 		from = reach
@@ -209,8 +211,8 @@ func (s *scan) block(start int64, buf []byte) (part []byte, from int, err error)
 	return buf[aligned-from : aligned+len(part)], from, err
 }
 
-// keepSample keeps the samples of the first chunks that have one, whatever
-// the order the workers come by.
+// keepSample stores the samples of the first chunks that have one, in whatever
+// order the workers deliver them.
 func (s *scan) keepSample(i int64, sample []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,7 +238,7 @@ func (s *scan) sums() []uint64 {
 	return sums
 }
 
-// count fills in the line index and the number of line ends.
+// count fills in the line index and the number of line endings.
 func (s *scan) count(x *Index) {
 	every := (len(s.chunks) + maxStarts - 1) / maxStarts
 	x.Stride = int64(max(every, 1)) * ChunkSize
@@ -252,7 +254,8 @@ func (s *scan) count(x *Index) {
 	}
 }
 
-// last looks whether the last line has an ending; one without counts, too.
+// last checks whether the last line has an ending, and counts a last line
+// without one.
 func (x *Index) last(r io.ReaderAt) error {
 	if x.Size <= int64(x.BOM) {
 		return nil

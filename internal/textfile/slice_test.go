@@ -12,7 +12,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
-// inPieces has its content in memory, and in one piece only up to cut.
+// inPieces has its content in memory, contiguous only up to cut.
 type inPieces struct {
 	*bytes.Reader
 	data []byte
@@ -26,7 +26,7 @@ func (p inPieces) Slice(off int64, n int) []byte {
 	return p.data[off:][:n:n]
 }
 
-// What is in memory is not copied, and scanned all the same.
+// Content in memory is not copied, and the scan gives the same result.
 func TestScanInMemory(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, unit := range []string{"line é\r\n", "日本語\n", "a\x00\n\x00", "caf\xe9 au lait\n", "x\xe2\x82\n"} {
@@ -43,7 +43,8 @@ func TestScanInMemory(t *testing.T) {
 	}
 }
 
-// What a scan kept spares a part of the next, and changes nothing of it.
+// Data kept by one scan makes the next scan cheaper and does not change its
+// result.
 func TestScanOfWhatBeginsAlike(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	ctx := context.Background()
@@ -68,8 +69,8 @@ func TestScanOfWhatBeginsAlike(t *testing.T) {
 	}
 }
 
-// It is not looked at again: what is behind Same counts, what is before it is
-// taken as it was.
+// The first Same bytes are not scanned again: their facts are reused, and only
+// the bytes after them are scanned.
 func TestScanIsSpared(t *testing.T) {
 	data := bytes.Repeat([]byte("line\n"), textfile.ChunkSize)
 	before, err := textfile.Scan(context.Background(), bytes.NewReader(data), int64(len(data)), textfile.Options{Keep: true})
