@@ -1,8 +1,8 @@
 // Package glob matches slash-separated paths against glob patterns, quickly and
 // without allocating.
 //
-// The syntax is that of doublestar v4: * ? [class] [^class] {a,b} \x, and ** as
-// a whole path element for any number of elements, including none. Paths are
+// The syntax is doublestar v4's: * ? [class] [^class] {a,b} \x, and ** as a
+// whole path element for any number of elements, including none. Paths are
 // relative to the searched directory. doublestar does the matching, unless the
 // beginning and the last element of a path already decide. In addition:
 //
@@ -174,7 +174,7 @@ func (g *Glob) DirOnly() bool {
 func (g *Glob) Prefix() string { return strings.Join(g.prefix, "/") }
 
 // Or returns a pattern that matches whatever g or other matches. Its other
-// properties, such as String and Prefix, are those of g.
+// properties, such as String and Prefix, come from g.
 func (g *Glob) Or(other *Glob) *Glob {
 	both := *g
 	both.alts = slices.Concat(g.alts, other.alts)
@@ -210,7 +210,7 @@ func (g *Glob) MatchEntry(path string, dir bool) bool {
 }
 
 // Enter reports whether the pattern may match something below the directory
-// dir. A walk skips directories for which it returns false.
+// dir. A walk skips directories if Enter returns false.
 func (g *Glob) Enter(dir string) bool {
 	if g.fold {
 		dir = strings.ToLower(dir)

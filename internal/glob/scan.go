@@ -17,7 +17,7 @@ type reading struct {
 }
 
 // fault returns the BAD_PATTERN error; nil if the pattern is valid. pattern is
-// the caller's text, from which the scanned text was normalised.
+// the caller's text before normalisation.
 func (r reading) fault(pattern string) error {
 	if r.reason == "" {
 		return nil
