@@ -87,7 +87,7 @@ func (c *statusCall) stop() {
 }
 
 // workTree returns the top of the work tree that contains dir, found as git
-// does; false if there is none.
+// does; false without one.
 func workTree(dir string) (string, bool) {
 	for {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
