@@ -38,7 +38,8 @@ import (
 // files are held in memory.
 const MaxSize = 100 << 20
 
-// large is the size in bytes from which the memory of a file is released early.
+// large is the smallest size, in bytes, of a file whose memory is released
+// early.
 const large = 8 << 20
 
 // tries is the number of attempts at a change while others change the file.
