@@ -26,9 +26,9 @@ const maxSchema = 256 << 10
 // steps returns the work allowed for a value of so many bytes; see cost.go.
 func steps(bytes int) int { return min(20_000+20*bytes, 400_000) }
 
-// small is the size in bytes up to which the schema, not the value, is at fault
-// if a check takes too many steps. A larger value has many parts, and a schema
-// may have several rules for each part.
+// small is the size, in bytes, of the largest value whose check takes too many
+// steps because of the schema. A larger value has many parts, and a schema may
+// have several rules for each part, so then the value counts as the cause.
 const small = 256
 
 // A Schema is a compiled schema whose checks have bounded cost. It is safe for
