@@ -55,8 +55,8 @@ type Memo struct {
 // Len returns the number of entries in the directory.
 func (m *Memo) Len() int { return m.size }
 
-// Kept returns the stored value, always of one type, or nil if none is stored
-// yet.
+// Kept returns the stored value, always of one type, or nil if nothing has been
+// stored yet.
 func (m *Memo) Kept() any { return m.kept.Load() }
 
 // Keep stores v unless a value is stored already, and returns the stored value.

@@ -39,7 +39,7 @@ type Node struct {
 }
 
 // Start opens the directory at path, resolved by box, and reads the ignore
-// files of the directories above it. Its errors are those of FS.OpenDir.
+// files of the directories above it. It returns the errors of FS.OpenDir.
 func Start(box *sandbox.FS, path string, opts Options) (*Node, error) {
 	dir, err := box.OpenDir(path)
 	if err != nil {
