@@ -64,7 +64,7 @@ type Command struct {
 	// Listing 15 000 files is a third faster with it.
 	Memory int64
 
-	set settings
+	settings settings
 }
 
 // settings are the values of the flags that every Command has.
@@ -82,7 +82,7 @@ type settings struct {
 func NewCommand(name, title, mainSource string) *Command {
 	c := &Command{Name: name, Title: title, Source: mainSource}
 	c.Flags = flag.NewFlagSet(c.program(), flag.ContinueOnError)
-	c.set.logLevel.level = slog.LevelWarn
+	c.settings.logLevel.level = slog.LevelWarn
 	c.addFlags()
 	return c
 }
@@ -110,7 +110,7 @@ func (c *Command) Run(ctx context.Context, args []string, stdin io.Reader, stdou
 	plain, err := parseInterspersed(c.Flags, args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		return c.printed(stderr, c.help(stdout))
+		return c.exitCode(stderr, c.help(stdout))
 	case err == nil && len(plain) > 0 && c.Positional == nil:
 		err = fmt.Errorf("unexpected argument %q", plain[0])
 	}
@@ -118,13 +118,13 @@ func (c *Command) Run(ctx context.Context, args []string, stdin io.Reader, stdou
 		fmt.Fprintf(stderr, "%s: %v\nRun '%s --help' for the manual.\n", c.program(), err, c.program())
 		return ExitUsage
 	}
-	slog.SetDefault(slog.New(&logHandler{w: stderr, name: c.program(), level: c.set.logLevel.level, mu: new(sync.Mutex)}))
-	if c.set.version {
+	slog.SetDefault(slog.New(&logHandler{w: stderr, name: c.program(), level: c.settings.logLevel.level, mu: new(sync.Mutex)}))
+	if c.settings.version {
 		_, err := fmt.Fprintln(stdout, BuildOf(c.program()))
-		return c.printed(stderr, err)
+		return c.exitCode(stderr, err)
 	}
 	file := ""
-	if !callGiven(c.Flags) && !c.set.schema.asked() {
+	if !callGiven(c.Flags) && !c.settings.schema.asked() {
 		if file, plain, err = c.fileArgument(plain); err != nil {
 			fmt.Fprintf(stderr, "%s: %v\nRun '%s --help' for the manual.\n", c.program(), err, c.program())
 			return ExitUsage
@@ -150,13 +150,13 @@ func (c *Command) Run(ctx context.Context, args []string, stdin io.Reader, stdou
 			return code
 		}
 	}
-	if c.set.structured {
+	if c.settings.structured {
 		if tools, err = structuredTools(tools); err != nil {
 			fmt.Fprintf(stderr, "%s: %v\n", c.program(), err)
 			return ExitUsage
 		}
 	}
-	return c.do(ctx, NewRegistry(tools...), file, stdin, stdout, stderr)
+	return c.runMode(ctx, NewRegistry(tools...), file, stdin, stdout, stderr)
 }
 
 // structuredTools returns the tools in the variant that answers with
@@ -172,9 +172,9 @@ func structuredTools(tools []*Tool) ([]*Tool, error) {
 	return out, nil
 }
 
-// printed returns the exit code for err, the outcome of printing, and reports
+// exitCode returns the exit code for err, the outcome of printing, and reports
 // the error.
-func (c *Command) printed(stderr io.Writer, err error) int {
+func (c *Command) exitCode(stderr io.Writer, err error) int {
 	if err != nil {
 		fmt.Fprintf(stderr, "%s: writing: %v\n", c.program(), err)
 		return ExitFail
@@ -182,21 +182,21 @@ func (c *Command) printed(stderr io.Writer, err error) int {
 	return ExitOK
 }
 
-// do prints the schema, answers one-shot calls or serves MCP, by flags and
+// runMode prints the schema, answers one-shot calls or serves MCP, by flags and
 // input.
-func (c *Command) do(ctx context.Context, tools *Registry, file string, stdin io.Reader, stdout, stderr io.Writer) int {
-	if c.set.schema.asked() {
-		return c.printed(stderr, c.printSchema(stdout, tools))
+func (c *Command) runMode(ctx context.Context, tools *Registry, file string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if c.settings.schema.asked() {
+		return c.exitCode(stderr, c.printSchema(stdout, tools))
 	}
 	shot := &oneShot{
-		runner: c.runner(tools), structured: c.set.structured, text: c.set.text || file != "",
+		runner: c.runner(tools), structured: c.settings.structured, text: c.settings.text || file != "",
 		out: stdout, errs: stderr, program: c.program(),
 	}
 	if file != "" {
-		return c.oneShotEnd(stderr, shot.answer(ctx, objectOf([]member{{c.File, text(file)}}).raw))
+		return c.oneShotExitCode(stderr, shot.answer(ctx, objectOf([]member{{c.File, text(file)}}).raw))
 	}
 	if callGiven(c.Flags) {
-		return c.oneShotEnd(stderr, shot.call(ctx, c.set.call, stdin))
+		return c.oneShotExitCode(stderr, shot.call(ctx, c.settings.call, stdin))
 	}
 	if f, ok := stdin.(*os.File); ok && isTerminal(f) {
 		fmt.Fprintf(stderr, "%s: waiting for an MCP client on standard input, or for one call as JSON, "+
@@ -205,7 +205,7 @@ func (c *Command) do(ctx context.Context, tools *Registry, file string, stdin io
 	}
 	in, mode := detect(ctx, PollableReader(stdin), shot.interactive)
 	if mode == modeOneShot {
-		return c.oneShotEnd(stderr, shot.stream(ctx, in))
+		return c.oneShotExitCode(stderr, shot.stream(ctx, in))
 	}
 	return c.serve(ctx, tools, in, stdout)
 }
@@ -214,7 +214,7 @@ func (c *Command) do(ctx context.Context, tools *Registry, file string, stdin io
 func (c *Command) serve(ctx context.Context, tools *Registry, in io.Reader, stdout io.Writer) int {
 	s, m := newToolServer(c, c.runner(tools), false)
 	opts := ServeOptions{
-		MaxConcurrent: c.MaxConcurrent, Call: s.direct,
+		MaxConcurrent: c.MaxConcurrent, Call: s.callDirect,
 		Logf: func(format string, args ...any) { slog.Error(fmt.Sprintf(format, args...)) },
 	}
 	if slog.Default().Enabled(ctx, LevelTrace) {
@@ -233,7 +233,7 @@ func (c *Command) serve(ctx context.Context, tools *Registry, in io.Reader, stdo
 	}
 }
 
-func (c *Command) oneShotEnd(stderr io.Writer, err error) int {
+func (c *Command) oneShotExitCode(stderr io.Writer, err error) int {
 	var status exitStatus
 	switch {
 	case errors.As(err, &status):
@@ -241,7 +241,7 @@ func (c *Command) oneShotEnd(stderr io.Writer, err error) int {
 	case errors.Is(err, errCallFailed):
 		return ExitFail // printed on stdout
 	}
-	return c.printed(stderr, err)
+	return c.exitCode(stderr, err)
 }
 
 // Server returns an MCP server of the tools with the command's middleware, for
@@ -256,21 +256,21 @@ func (c *Command) runner(tools *Registry) *runner {
 	return &runner{
 		tools:     tools,
 		handler:   Chain(handle, append(Standard(), c.Middleware...)...),
-		maxTokens: int(c.set.maxTokens),
+		maxTokens: int(c.settings.maxTokens),
 	}
 }
 
 // parseInterspersed parses flags anywhere among plain arguments, which it
 // returns. Arguments after "--" are plain.
-func parseInterspersed(fs *flag.FlagSet, args []string) (plain []string, err error) {
+func parseInterspersed(flags *flag.FlagSet, args []string) (plain []string, err error) {
 	var said strings.Builder
-	fs.SetOutput(&said)
-	fs.Usage = func() {}
+	flags.SetOutput(&said)
+	flags.Usage = func() {}
 	for len(args) > 0 {
-		if err := fs.Parse(args); err != nil {
+		if err := flags.Parse(args); err != nil {
 			return nil, err
 		}
-		rest := fs.Args()
+		rest := flags.Args()
 		if used := len(args) - len(rest); used > 0 && args[used-1] == "--" {
 			return append(plain, rest...), nil
 		}

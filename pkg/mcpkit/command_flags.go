@@ -14,14 +14,14 @@ import (
 
 // addFlags registers the flags that every Command has.
 func (c *Command) addFlags() {
-	fs := c.Flags
-	fs.StringVar(&c.set.call, "call", "", "make one call with these arguments, a `JSON` object (- reads them from standard input), print the answer and exit")
-	fs.Var(&c.set.schema, "schema", "print the tools' definitions as JSON and exit; --schema=openai prints them for OpenAI's strict mode")
-	fs.BoolVar(&c.set.version, "version", false, "print the version and exit")
-	fs.BoolVar(&c.set.structured, "structured", false, "for programs: return the whole answer as structuredContent, and in one-shot calls the rows as objects")
-	fs.BoolVar(&c.set.text, "text", false, "print one-shot answers as text instead of JSON and errors on standard error; exit as a failed command does")
-	fs.Var(&c.set.maxTokens, "max-tokens", "limit a result to `N` tokens of 4 bytes (default: set by the tool, mostly 12000)")
-	fs.Var(&c.set.logLevel, "log-level", "what to log to standard error: `LEVEL` is error, warn, info, debug or trace (trace adds the messages, redacted)")
+	flags := c.Flags
+	flags.StringVar(&c.settings.call, "call", "", "make one call with these arguments, a `JSON` object (- reads them from standard input), print the answer and exit")
+	flags.Var(&c.settings.schema, "schema", "print the tools' definitions as JSON and exit; --schema=openai prints them for OpenAI's strict mode")
+	flags.BoolVar(&c.settings.version, "version", false, "print the version and exit")
+	flags.BoolVar(&c.settings.structured, "structured", false, "for programs: return the whole answer as structuredContent, and in one-shot calls the rows as objects")
+	flags.BoolVar(&c.settings.text, "text", false, "print one-shot answers as text instead of JSON and errors on standard error; exit as a failed command does")
+	flags.Var(&c.settings.maxTokens, "max-tokens", "limit a result to `N` tokens of 4 bytes (default: set by the tool, mostly 12000)")
+	flags.Var(&c.settings.logLevel, "log-level", "what to log to standard error: `LEVEL` is error, warn, info, debug or trace (trace adds the messages, redacted)")
 }
 
 // fileArgument splits plain into the file to show and the root directories. A
@@ -74,9 +74,9 @@ func (c *Command) showsFile(abs string, refused error) bool {
 func (c *Command) namesFlag(arg string) bool { return arg == "help" || c.Flags.Lookup(arg) != nil }
 
 // callGiven reports whether --call was given, even with an empty value.
-func callGiven(fs *flag.FlagSet) bool {
+func callGiven(flags *flag.FlagSet) bool {
 	seen := false
-	fs.Visit(func(f *flag.Flag) { seen = seen || f.Name == "call" })
+	flags.Visit(func(f *flag.Flag) { seen = seen || f.Name == "call" })
 	return seen
 }
 

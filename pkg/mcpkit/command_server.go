@@ -40,7 +40,7 @@ func (r *runner) run(ctx context.Context, t *Tool, args json.RawMessage) *CallRe
 // A toolServer puts tools into an mcp-go server.
 type toolServer struct {
 	*runner
-	stamp json.RawMessage // the server's identity, as modern results carry it
+	identityMeta json.RawMessage // the server's identity, as modern results carry it
 }
 
 // newToolServer makes the server. If changes is true, it announces to its
@@ -52,35 +52,35 @@ func newToolServer(c *Command, r *runner, changes bool) (*toolServer, *server.MC
 	if err != nil { // strings always encode
 		meta = json.RawMessage("{}")
 	}
-	s.stamp = meta
+	s.identityMeta = meta
 
 	hooks := &server.Hooks{}
-	hooks.AddBeforeCallTool(s.resolve)
-	hooks.AddAfterListTools(s.listAsDefined)
+	hooks.AddBeforeCallTool(s.resolveName)
+	hooks.AddAfterListTools(s.listDefinitions)
 	m := server.NewMCPServer(identity.Name, identity.Version,
 		server.WithTitle(c.Title),
 		server.WithInstructions(c.instructions()),
 		server.WithToolCapabilities(changes),
 		server.WithHooks(hooks),
 	)
-	m.AddTools(s.entries(r.tools.All())...)
+	m.AddTools(s.serverTools(r.tools.All())...)
 	return s, m
 }
 
-// entries returns the tools in mcp-go's form.
-func (s *toolServer) entries(tools []*Tool) []server.ServerTool {
+// serverTools returns the tools in mcp-go's form.
+func (s *toolServer) serverTools(tools []*Tool) []server.ServerTool {
 	all := make([]server.ServerTool, 0, len(tools))
 	for _, t := range tools {
-		all = append(all, server.ServerTool{Tool: toolOf(t), Handler: func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		all = append(all, server.ServerTool{Tool: mcpTool(t), Handler: func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return s.call(ctx, t, req)
 		}})
 	}
 	return all
 }
 
-// toolOf returns mcp-go's form of a tool. Encoded, it equals the definition
+// mcpTool returns mcp-go's form of a tool. Encoded, it equals the definition
 // except for the order of members.
-func toolOf(t *Tool) mcp.Tool {
+func mcpTool(t *Tool) mcp.Tool {
 	var tool mcp.Tool
 	var schemas struct {
 		Input  json.RawMessage `json:"inputSchema"`
@@ -94,9 +94,9 @@ func toolOf(t *Tool) mcp.Tool {
 	return tool
 }
 
-// resolve makes tools/call accept aliases, and answers an unknown name with the
+// resolveName makes tools/call accept aliases, and answers an unknown name with the
 // available ones.
-func (s *toolServer) resolve(ctx context.Context, _ any, req *mcp.CallToolRequest) {
+func (s *toolServer) resolveName(ctx context.Context, _ any, req *mcp.CallToolRequest) {
 	if t, ok := s.tools.ByName(req.Params.Name); ok {
 		req.Params.Name = t.Name()
 		return
@@ -108,10 +108,10 @@ func (s *toolServer) resolve(ctx context.Context, _ any, req *mcp.CallToolReques
 	}
 }
 
-// listAsDefined answers tools/list with the definitions byte for byte, in the
+// listDefinitions answers tools/list with the definitions byte for byte, in the
 // registry's order. A request with a cursor goes to mcp-go, since there is only
 // one page.
-func (s *toolServer) listAsDefined(ctx context.Context, _ any, req *mcp.ListToolsRequest, _ *mcp.ListToolsResult) {
+func (s *toolServer) listDefinitions(ctx context.Context, _ any, req *mcp.ListToolsRequest, _ *mcp.ListToolsResult) {
 	if req.Params.Cursor != "" {
 		return
 	}
@@ -127,37 +127,37 @@ func (s *toolServer) listAsDefined(ctx context.Context, _ any, req *mcp.ListTool
 		// As mcp-go says: never cache, never share.
 		raw = append(raw, `,"ttlMs":0,"cacheScope":"private"`...)
 	}
-	SetRawResult(ctx, s.close(ctx, raw))
+	SetRawResult(ctx, s.completeResult(ctx, raw))
 }
 
-// close completes a result object; in the modern era with the members that
+// completeResult completes a result object; in the modern era with the members that
 // every result carries.
-func (s *toolServer) close(ctx context.Context, object json.RawMessage) json.RawMessage {
+func (s *toolServer) completeResult(ctx context.Context, object json.RawMessage) json.RawMessage {
 	if server.IsModernRequest(ctx) {
 		object = append(object, `,"resultType":"complete","_meta":`...)
-		object = append(object, s.stamp...)
+		object = append(object, s.identityMeta...)
 	}
 	return append(object, '}')
 }
 
-// closeResult adds to a tool's result the members that every modern result
+// addModernMembers adds to a tool's result the members that every modern result
 // carries, and keeps the tool's own _meta.
-func (s *toolServer) closeResult(ctx context.Context, result json.RawMessage) json.RawMessage {
+func (s *toolServer) addModernMembers(ctx context.Context, result json.RawMessage) json.RawMessage {
 	if bytes.Contains(result, []byte(`"_meta"`)) {
 		if meta := jsonrpc.MemberOf(result, "_meta"); len(meta) > len("{}") {
-			all := append(append(append([]byte{}, meta[:len(meta)-1]...), ','), s.stamp[1:]...)
+			all := append(append(append([]byte{}, meta[:len(meta)-1]...), ','), s.identityMeta[1:]...)
 			if merged, err := jsonrpc.SetMember(result, "_meta", all); err == nil {
 				return append(merged[:len(merged)-1:len(merged)-1], `,"resultType":"complete"}`...)
 			}
 		}
 	}
-	return s.close(ctx, result[:len(result)-1:len(result)-1])
+	return s.completeResult(ctx, result[:len(result)-1:len(result)-1])
 }
 
-// direct answers a tools/call that has only the usual members and names a known
+// callDirect answers a tools/call that has only the usual members and names a known
 // tool. It reports false for other requests, which mcp-go answers.
-func (s *toolServer) direct(ctx context.Context) bool {
-	name, arguments, ok := plainCall(RawParams(ctx))
+func (s *toolServer) callDirect(ctx context.Context) bool {
+	name, arguments, ok := parsePlainCall(RawParams(ctx))
 	if !ok {
 		return false
 	}
@@ -165,9 +165,9 @@ func (s *toolServer) direct(ctx context.Context) bool {
 	return ok && SetRawResult(ctx, s.run(ctx, t, arguments).JSON())
 }
 
-// plainCall reads the params of a tools/call. ok is false if they have other
+// parsePlainCall reads the params of a tools/call. ok is false if they have other
 // members than name, arguments and _meta, or if one has the wrong type.
-func plainCall(params json.RawMessage) (name string, arguments json.RawMessage, ok bool) {
+func parsePlainCall(params json.RawMessage) (name string, arguments json.RawMessage, ok bool) {
 	members, err := jsonrpc.Members(params)
 	if err != nil {
 		return "", nil, false
@@ -201,7 +201,7 @@ func (s *toolServer) call(ctx context.Context, t *Tool, req mcp.CallToolRequest)
 	}
 	raw := s.run(ctx, t, arguments).JSON()
 	if server.IsModernRequest(ctx) {
-		raw = s.closeResult(ctx, raw)
+		raw = s.addModernMembers(ctx, raw)
 	}
 	if SetRawResult(ctx, raw) {
 		return &mcp.CallToolResult{}, nil
@@ -218,7 +218,7 @@ func (s *toolServer) call(ctx context.Context, t *Tool, req mcp.CallToolRequest)
 func (c *Command) printSchema(w io.Writer, tools *Registry) error {
 	list := make([]any, 0, tools.Len())
 	for _, t := range tools.All() {
-		if c.set.schema == "openai" {
+		if c.settings.schema == "openai" {
 			schema, _ := t.Schema(true)
 			list = append(list, map[string]any{"type": "function", "function": map[string]any{
 				"name": t.Name(), "description": t.Def().Description, "strict": true, "parameters": schema}})
@@ -227,7 +227,7 @@ func (c *Command) printSchema(w io.Writer, tools *Registry) error {
 		list = append(list, t.Definition())
 	}
 	var shown any = map[string]any{"tools": list}
-	if c.set.schema == "openai" {
+	if c.settings.schema == "openai" {
 		shown = list
 	}
 	enc := json.NewEncoder(w)

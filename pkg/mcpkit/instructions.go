@@ -13,7 +13,7 @@ func (c *Command) instructions() string {
 		roots = c.Roots()
 	}
 	for named := len(roots); named > 0; named-- {
-		said := rootsSaid(roots, named)
+		said := rootsText(roots, named)
 		if c.Instructions != "" {
 			said = c.Instructions + " " + said
 		}
@@ -24,8 +24,8 @@ func (c *Command) instructions() string {
 	return c.Instructions
 }
 
-// rootsSaid names the first roots and counts the rest.
-func rootsSaid(roots []string, named int) string {
+// rootsText names the first roots and counts the rest.
+func rootsText(roots []string, named int) string {
 	if len(roots) == 1 {
 		return "The root directory is " + roots[0] + "."
 	}

@@ -14,9 +14,9 @@ import (
 // in the same program or over any pair of streams. Clients are notified of
 // changes. It is safe for concurrent use.
 type Server struct {
-	tools *Registry
-	serve *toolServer
-	mcp   *server.MCPServer
+	tools      *Registry
+	toolServer *toolServer
+	mcp        *server.MCPServer
 
 	mu sync.Mutex // of changes
 }
@@ -27,7 +27,7 @@ func NewServer(name, title string, mw ...Middleware) *Server {
 	c := NewCommand(name, title, "")
 	c.Middleware = mw
 	s := &Server{tools: NewRegistry()}
-	s.serve, s.mcp = newToolServer(c, c.runner(s.tools), true)
+	s.toolServer, s.mcp = newToolServer(c, c.runner(s.tools), true)
 	return s
 }
 
@@ -55,7 +55,7 @@ func (s *Server) Add(tools ...*Tool) (err error) {
 		}
 	}()
 	s.tools.Add(tools...)
-	s.mcp.AddTools(s.serve.entries(tools)...)
+	s.mcp.AddTools(s.toolServer.serverTools(tools)...)
 	return nil
 }
 
@@ -77,6 +77,6 @@ func (s *Server) Tools() []*Tool { return s.tools.All() }
 // Serve serves one client, like ServeStdio. Clients served at the same time
 // need different values of opts.Session.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer, opts ServeOptions) error {
-	opts.Call = s.serve.direct
+	opts.Call = s.toolServer.callDirect
 	return ServeStdio(ctx, s.mcp, in, out, opts)
 }

@@ -46,4 +46,4 @@ func main() {
 	os.Exit(cmd.Main())
 }
 
-func flagBool(fs *flag.FlagSet, name, usage string) *bool { return fs.Bool(name, false, usage) }
+func flagBool(flags *flag.FlagSet, name, usage string) *bool { return flags.Bool(name, false, usage) }
