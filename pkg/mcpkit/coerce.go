@@ -20,7 +20,7 @@ func (c *checker) coerce(s *schema, n *node, at *path) (*node, bool) {
 	}
 	switch s.kind {
 	case kindString:
-		return c.commandLine(s, n, at)
+		return c.commandFromList(s, n, at)
 	case kindInteger, kindNumber:
 		text := strings.TrimSpace(n.str)
 		if n.kind != '"' || text == "" || !number(text[0]) || !json.Valid([]byte(text)) {
@@ -36,22 +36,22 @@ func (c *checker) coerce(s *schema, n *node, at *path) (*node, bool) {
 		c.note(at, "%s taken as %s", quoted(n.str), text)
 		return &node{kind: 't', raw: []byte(text)}, true
 	case kindDuration:
-		return c.milliseconds(n, at)
+		return c.durationFromNumber(n, at)
 	case kindList:
-		return c.one(s, n, at)
+		return c.listFromValue(s, n, at)
 	case kindObject, kindMap:
 		if inner, ok := unwrap(n, '{'); ok {
 			c.note(at, "a string parsed as an object")
 			return inner, true
 		}
-		return c.main(s, n, at)
+		return c.objectFromString(s, n, at)
 	}
 	return nil, false
 }
 
-// main accepts a bare string instead of an object whose only required member is
+// objectFromString accepts a bare string instead of an object whose only required member is
 // a string: "a.go" instead of {"file_path":"a.go"}.
-func (c *checker) main(s *schema, n *node, at *path) (*node, bool) {
+func (c *checker) objectFromString(s *schema, n *node, at *path) (*node, bool) {
 	if at == nil || at.up == nil { // all the arguments
 		return nil, false
 	}
@@ -74,10 +74,10 @@ func (c *checker) main(s *schema, n *node, at *path) (*node, bool) {
 	return &node{kind: '{', raw: raw, members: []member{{name, n}}}, true
 }
 
-// commandLine accepts a list of words instead of a shell command: Codex sends
+// commandFromList accepts a list of words instead of a shell command: Codex sends
 // ["bash","-lc","make test"].
-func (c *checker) commandLine(s *schema, n *node, at *path) (*node, bool) {
-	if !s.argv || n.kind != '[' || len(n.items) == 0 {
+func (c *checker) commandFromList(s *schema, n *node, at *path) (*node, bool) {
+	if !s.acceptsWords || n.kind != '[' || len(n.items) == 0 {
 		return nil, false
 	}
 	var words []string
@@ -110,20 +110,20 @@ func shellCommand(words []string) string {
 	return strings.Join(parts, " ")
 }
 
-// milliseconds accepts a bare number instead of a duration, as other tools do.
-func (c *checker) milliseconds(n *node, at *path) (*node, bool) {
+// durationFromNumber accepts a bare number instead of a duration, as other tools do.
+func (c *checker) durationFromNumber(n *node, at *path) (*node, bool) {
 	value, whole, fits := wholeNumber(string(n.raw))
-	if n.kind != '0' || !whole || !fits || value.u > math.MaxInt64/uint64(time.Millisecond) {
+	if n.kind != '0' || !whole || !fits || value.magnitude > math.MaxInt64/uint64(time.Millisecond) {
 		return nil, false
 	}
-	d := time.Duration(value.bound().i) * time.Millisecond
+	d := time.Duration(value.bound().integer) * time.Millisecond
 	c.note(at, "%s taken as milliseconds: %s", value.text(), d)
 	return &node{kind: '"', raw: encode(d.String()), str: d.String()}, true
 }
 
-// one accepts a bare value instead of a list, and a string that holds a list as
+// listFromValue accepts a bare value instead of a list, and a string that holds a list as
 // JSON.
-func (c *checker) one(s *schema, n *node, at *path) (*node, bool) {
+func (c *checker) listFromValue(s *schema, n *node, at *path) (*node, bool) {
 	if inner, ok := unwrap(n, '['); ok {
 		trial := checker{tolerant: true}
 		if trial.check(s, inner, at); len(trial.faults) == 0 {
@@ -136,11 +136,11 @@ func (c *checker) one(s *schema, n *node, at *path) (*node, bool) {
 		return &node{kind: '[', raw: []byte("[]")}, true
 	}
 	trial := checker{tolerant: true}
-	if trial.check(s.items, n, at.at(0)); len(trial.faults) > 0 || n.null() {
+	if trial.check(s.items, n, at.at(0)); len(trial.faults) > 0 || n.isNull() {
 		return nil, false
 	}
-	if !s.bare {
-		c.note(at, "%s taken as a list with one item", n.words())
+	if !s.acceptsBare {
+		c.note(at, "%s taken as a list with one item", n.describe())
 	}
 	raw := append(append([]byte{'['}, n.raw...), ']')
 	return &node{kind: '[', raw: raw, items: []*node{n}}, true
@@ -159,12 +159,12 @@ func unwrap(n *node, want byte) (*node, bool) {
 
 // integer is a whole number as a sign and 64 bits.
 type integer struct {
-	negative bool
-	u        uint64
+	negative  bool
+	magnitude uint64
 }
 
 func (v integer) text() string {
-	text := strconv.FormatUint(v.u, 10)
+	text := strconv.FormatUint(v.magnitude, 10)
 	if v.negative {
 		return "-" + text
 	}
@@ -172,11 +172,11 @@ func (v integer) text() string {
 }
 
 func (v integer) bound() bound {
-	f := float64(v.u)
+	f := float64(v.magnitude)
 	if v.negative {
-		return bound{set: true, i: -int64(v.u), f: -f, whole: v.u <= 1<<63}
+		return bound{set: true, integer: -int64(v.magnitude), float: -f, whole: v.magnitude <= 1<<63}
 	}
-	return bound{set: true, i: int64(v.u), f: f, whole: v.u <= math.MaxInt64}
+	return bound{set: true, integer: int64(v.magnitude), float: f, whole: v.magnitude <= math.MaxInt64}
 }
 
 // wholeNumber reads a JSON number without loss. whole is false for a fraction
@@ -209,7 +209,7 @@ func wholeNumber(text string) (v integer, whole, fits bool) {
 		return v, true, false
 	}
 	var err error
-	v.u, err = strconv.ParseUint(short+strings.Repeat("0", exponent), 10, 64)
+	v.magnitude, err = strconv.ParseUint(short+strings.Repeat("0", exponent), 10, 64)
 	return v, true, err == nil
 }
 
@@ -222,11 +222,11 @@ func fitsInt(s *schema, v integer) bool {
 	}
 	switch {
 	case !signed:
-		return (!v.negative || v.u == 0) && v.u <= math.MaxUint64>>(64-bits)
+		return (!v.negative || v.magnitude == 0) && v.magnitude <= math.MaxUint64>>(64-bits)
 	case v.negative:
-		return v.u <= 1<<(bits-1)
+		return v.magnitude <= 1<<(bits-1)
 	}
-	return v.u < 1<<(bits-1)
+	return v.magnitude < 1<<(bits-1)
 }
 
 // decodeBase64 decodes the standard and the URL alphabet, with or without

@@ -102,7 +102,7 @@ func importTool(s Session, raw json.RawMessage, change func(*ToolOverride) bool)
 		Concurrent int   `json:"concurrency"`
 		Control    bool  `json:"control"`
 	}
-	if meta, ok := d.Meta[metaCall]; ok && json.Unmarshal(meta, &said) == nil {
+	if meta, ok := d.Meta[metaCallSettings]; ok && json.Unmarshal(meta, &said) == nil {
 		t.def.Timeout, t.def.MaxConcurrent, t.def.Control = time.Duration(said.TimeoutMS)*time.Millisecond, max(0, said.Concurrent), said.Control
 	}
 	for _, fault := range t.def.faults() {

@@ -123,7 +123,7 @@ func (t *Tool) fitMember(name string, value *node) (*node, error) {
 	if t.output.kind == kindMap {
 		return fit(t.output.items, value, nil)
 	}
-	if i, known := t.output.named[name]; known {
+	if i, known := t.output.byName[name]; known {
 		return fit(t.output.properties[i].schema, value, (*path)(nil).member(name))
 	}
 	return value, nil
@@ -141,11 +141,11 @@ func (t *Tool) fit(v any, all bool) ([]member, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n.null() {
+	if n.isNull() {
 		return nil, nil
 	}
 	if n.kind != '{' {
-		return nil, fmt.Errorf("the data must be an object, got %s", n.words())
+		return nil, fmt.Errorf("the data must be an object, got %s", n.describe())
 	}
 	var kept []member
 	var misfit error
@@ -172,18 +172,18 @@ func fit(s *schema, n *node, at *path) (*node, error) {
 	use := s
 	s = s.target()
 	switch {
-	case n.null() && s.kind == kindList:
+	case n.isNull() && s.kind == kindList:
 		return &node{kind: '[', raw: []byte("[]")}, nil
-	case n.null() && s.kind == kindMap:
+	case n.isNull() && s.kind == kindMap:
 		return &node{kind: '{', raw: []byte("{}")}, nil
-	case n.null() && s.kind == kindBytes:
+	case n.isNull() && s.kind == kindBytes:
 		return text(""), nil
-	case n.null() && s.kind != kindAny:
+	case n.isNull() && s.kind != kindAny:
 		return nil, nil
 	case s.kind == kindDuration && n.kind == '0':
 		value, whole, fits := wholeNumber(string(n.raw))
 		if whole && fits {
-			return text(time.Duration(value.bound().i).String()), nil
+			return text(time.Duration(value.bound().integer).String()), nil
 		}
 	case s.kind == kindObject && n.kind == '{':
 		return fitObject(s, n, at)
@@ -214,7 +214,7 @@ func fitObject(s *schema, n *node, at *path) (*node, error) {
 	var members []member
 	for _, m := range n.members {
 		value := m.value
-		if i, known := s.named[m.name]; known {
+		if i, known := s.byName[m.name]; known {
 			var err error
 			if value, err = fit(s.properties[i].schema, value, at.member(m.name)); err != nil {
 				return nil, err
@@ -230,7 +230,7 @@ func fitObject(s *schema, n *node, at *path) (*node, error) {
 func fitList(s *schema, n *node, at *path) (*node, error) {
 	raw := []byte{'['}
 	c := checker{}
-	c.length(s, len(n.items), "items", at)
+	c.checkLength(s, len(n.items), "items", at)
 	if len(c.faults) > 0 {
 		return nil, errors.New(c.faults[0].text)
 	}

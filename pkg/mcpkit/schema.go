@@ -31,25 +31,25 @@ const (
 // schema is the part of JSON Schema that Go types need. It is immutable once
 // built.
 type schema struct {
-	kind        kind
-	typ         reflect.Type // what it decodes into, pointers removed
-	description string
-	format      string
-	enum        []*node
-	def         *node // default
-	min, max    bound // of the value, or of the length of strings, lists and maps
-	verbatim    bool  // "null" and "undefined" are ordinary text
-	bare        bool  // of a list: a bare value is accepted as a list of one, without a note
-	argv        bool  // of a string: a shell command, accepted also as a list of words
+	kind         kind
+	typ          reflect.Type // what it decodes into, pointers removed
+	description  string
+	format       string
+	enum         []*node
+	defaultValue *node // default
+	min, max     bound // of the value, or of the length of strings, lists and maps
+	verbatim     bool  // "null" and "undefined" are ordinary text
+	acceptsBare  bool  // of a list: a bare value is accepted as a list of one, without a note
+	acceptsWords bool  // of a string: a shell command, accepted also as a list of words
 
-	properties   []property       // kindObject, in struct order
-	named        map[string]int   // property name or alias → index of properties
-	shared       map[string][]int // alias → further properties with that alias, each for values of another JSON type
-	items        *schema          // of a list, or the values of a map
-	ref          *schema          // kindRef
-	defName      string           // name under $defs; "" is the root
-	optionalRoot bool             // leave out the root's required list: an outputSchema also describes errors
-	defs         []*schema        // of the root
+	properties    []property       // kindObject, in struct order
+	byName        map[string]int   // property name or alias → index of properties
+	sharedAliases map[string][]int // alias → further properties with that alias, each for values of another JSON type
+	items         *schema          // of a list, or the values of a map
+	ref           *schema          // kindRef
+	defName       string           // name under $defs; "" is the root
+	optionalRoot  bool             // leave out the root's required list: an outputSchema also describes errors
+	defs          []*schema        // of the root
 }
 
 // property is one member of an object.
@@ -89,20 +89,20 @@ func (s *schema) jsonType() string {
 	return ""
 }
 
-// words names the type for a person or a model.
-func (s *schema) words() string {
+// typeName names the type for a person or a model.
+func (s *schema) typeName() string {
 	t := s.target()
 	switch t.kind {
 	case kindMap:
 		if t.items.target().kind == kindAny {
 			return "object"
 		}
-		return "object of " + plural(t.items.words())
+		return "object of " + plural(t.items.typeName())
 	case kindList:
 		if t.items.target().kind == kindAny {
 			return "list"
 		}
-		return "list of " + plural(t.items.words())
+		return "list of " + plural(t.items.typeName())
 	case kindBytes:
 		return "base64 string"
 	case kindDuration:
@@ -183,8 +183,8 @@ func (w *schemaWriter) body(s *schema) {
 		}
 		w.buf.WriteByte(']')
 	}
-	if s.def != nil && string(s.def.raw) != "false" {
-		w.raw("default", s.def.raw)
+	if s.defaultValue != nil && string(s.defaultValue.raw) != "false" {
+		w.raw("default", s.defaultValue.raw)
 	}
 	w.bounds(s)
 	w.children(s)

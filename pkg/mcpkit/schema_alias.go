@@ -18,9 +18,9 @@ var aliasGroups = map[string]string{
 	"@leave": "excludes exclude_pattern exclude_patterns exclude_glob ignore ignores ignore_pattern ignore_patterns ignore_globs",
 }
 
-// remarks are arguments in which models explain a call. A tool without such an
+// explanationNames are arguments in which models explain a call. A tool without such an
 // argument ignores it without a note.
-var remarks = strings.Fields("explanation description reason reasoning purpose thought instruction instructions justification goal task_progress")
+var explanationNames = strings.Fields("explanation description reason reasoning purpose thought instruction instructions justification goal task_progress")
 
 // aliases reads the tag alias; a name that begins with @ names a group.
 func (b *builder) aliases(tags map[string]string, own, where string) []string {
@@ -50,41 +50,41 @@ func (b *builder) aliases(tags map[string]string, own, where string) []string {
 // an alias, or, if tolerant, either in camelCase or kebab-case. own is the name
 // as written in the schema.
 func (s *schema) lookup(name string, tolerant bool) (own string, i int, known bool) {
-	if i, known = s.named[name]; known || !tolerant {
+	if i, known = s.byName[name]; known || !tolerant {
 		return name, i, known
 	}
 	own = snakeCase(name)
-	i, known = s.named[own]
+	i, known = s.byName[own]
 	return own, i, known
 }
 
-// share adds an alias of other properties to property i, if the JSON type of a
+// shareAlias adds an alias of other properties to property i, if the JSON type of a
 // value tells it from each of them. It reports whether it did.
-func (s *schema) share(alias string, i int) bool {
-	for _, other := range append([]int{s.named[alias]}, s.shared[alias]...) {
+func (s *schema) shareAlias(alias string, i int) bool {
+	for _, other := range append([]int{s.byName[alias]}, s.sharedAliases[alias]...) {
 		a, b := jsonKind(s.properties[i].target().kind), jsonKind(s.properties[other].target().kind)
 		if other == i || a == 0 || b == 0 || a == b {
 			return false
 		}
 	}
-	if s.shared == nil {
-		s.shared = map[string][]int{}
+	if s.sharedAliases == nil {
+		s.sharedAliases = map[string][]int{}
 	}
-	s.shared[alias] = append(s.shared[alias], i)
+	s.sharedAliases[alias] = append(s.sharedAliases[alias], i)
 	return true
 }
 
-// meant returns the property that a member of all is for. If several share its
+// propertyFor returns the property that a member of all is for. If several share its
 // name, the value's type decides: regex:"a+" is the pattern, regex:true says
 // that the pattern is a regular expression. A property that is also given by
 // its own name, or whose type the value has only after conversion, ranks lower.
-func (c *checker) meant(s *schema, all []member, m member, at *path) (i int, known bool) {
+func (c *checker) propertyFor(s *schema, all []member, m member, at *path) (i int, known bool) {
 	name, first, known := s.lookup(m.name, c.tolerant)
-	if len(s.shared[name]) == 0 || !c.tolerant {
+	if len(s.sharedAliases[name]) == 0 || !c.tolerant {
 		return first, known
 	}
 	best, most := first, 0
-	for _, i := range append([]int{first}, s.shared[name]...) {
+	for _, i := range append([]int{first}, s.sharedAliases[name]...) {
 		p, rank := s.properties[i], 0
 		trial := checker{tolerant: true}
 		switch trial.check(p.schema, m.value, at.member(m.name)); {
@@ -126,7 +126,7 @@ func snakeCase(name string) string {
 	return b.String()
 }
 
-// isRemark reports whether an unknown argument can be ignored without a note.
-func isRemark(name string, value *node) bool {
-	return value.kind == '"' && slices.Contains(remarks, snakeCase(name))
+// isExplanation reports whether an unknown argument can be ignored without a note.
+func isExplanation(name string, value *node) bool {
+	return value.kind == '"' && slices.Contains(explanationNames, snakeCase(name))
 }

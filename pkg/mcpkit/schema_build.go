@@ -64,14 +64,14 @@ func (b *builder) build(t reflect.Type, where string) *schema {
 			return &schema{}
 		}
 	}
-	if s := b.special(t); s != nil {
+	if s := b.specialSchema(t); s != nil {
 		return s
 	}
 	if t.Name() == "" {
 		return b.compose(t, where, &schema{typ: t})
 	}
 	if s := cmp.Or(b.open[t], b.done[t]); s != nil {
-		return b.refer(t, s)
+		return b.referTo(t, s)
 	}
 	s := &schema{typ: t}
 	b.open[t] = s
@@ -85,9 +85,9 @@ func (b *builder) build(t reflect.Type, where string) *schema {
 	return s
 }
 
-// refer returns a reference to a recursive type, and names the type under
+// referTo returns a reference to a recursive type, and names the type under
 // $defs.
-func (b *builder) refer(t reflect.Type, s *schema) *schema {
+func (b *builder) referTo(t reflect.Type, s *schema) *schema {
 	if s.defName == "" {
 		name := strings.Join(strings.FieldsFunc(t.Name(), func(r rune) bool { return !isNameRune(r, "_") }), "_")
 		taken := func(name string) bool {
@@ -107,9 +107,9 @@ func (b *builder) refer(t reflect.Type, s *schema) *schema {
 	return &schema{kind: kindRef, ref: s, typ: t}
 }
 
-// special returns the schema of a type whose JSON form differs from that of its
+// specialSchema returns the schema of a type whose JSON form differs from that of its
 // kind, or nil.
-func (b *builder) special(t reflect.Type) *schema {
+func (b *builder) specialSchema(t reflect.Type) *schema {
 	pointer := reflect.PointerTo(t)
 	switch {
 	case t == typeDuration:
@@ -159,7 +159,7 @@ func (b *builder) compose(t reflect.Type, where string, s *schema) *schema {
 		s.items = b.build(t.Elem(), where+"[]")
 		if t.Kind() == reflect.Array {
 			n := int64(t.Len())
-			s.min = bound{set: true, text: fmt.Sprint(n), i: n, f: float64(n), whole: true}
+			s.min = bound{set: true, text: fmt.Sprint(n), integer: n, float: float64(n), whole: true}
 			s.max = s.min
 		}
 	case reflect.Map:
@@ -193,7 +193,7 @@ type candidate struct {
 func (b *builder) object(t reflect.Type, where string, s *schema) {
 	var all []candidate
 	b.fields(t, where, nil, 0, map[reflect.Type]bool{}, &all)
-	s.named = map[string]int{}
+	s.byName = map[string]int{}
 	for i, c := range all {
 		if slices.ContainsFunc(all, func(o candidate) bool { return o.name == c.name && o.depth < c.depth }) {
 			continue
@@ -203,7 +203,7 @@ func (b *builder) object(t reflect.Type, where string, s *schema) {
 				b.fault(c.where, "the name %q is already that of %s", c.name, o.where)
 			}
 		}
-		s.named[c.name] = len(s.properties)
+		s.byName[c.name] = len(s.properties)
 		s.properties = append(s.properties, c.property)
 	}
 	for i, p := range s.properties {
@@ -211,13 +211,13 @@ func (b *builder) object(t reflect.Type, where string, s *schema) {
 			b.fault(where, "%s is required: callers cannot know it", p.name)
 		}
 		for _, alias := range p.aliases {
-			if other, taken := s.named[alias]; taken && s.share(alias, i) {
+			if other, taken := s.byName[alias]; taken && s.shareAlias(alias, i) {
 				continue
 			} else if taken {
 				b.fault(where, "the alias %q of %s is already a name of %s", alias, p.name, s.properties[other].name)
 				continue
 			}
-			s.named[alias] = i
+			s.byName[alias] = i
 		}
 		for _, o := range s.properties[:i] {
 			if o.name != p.name && strings.EqualFold(o.name, p.name) {
@@ -252,7 +252,7 @@ func (b *builder) fields(t reflect.Type, where string, index []int, depth int, w
 			b.fault(here, "%w", err)
 			continue
 		}
-		if embedded := embeddedStruct(field, tags); embedded != nil && !skip && b.special(embedded) == nil {
+		if embedded := embeddedStruct(field, tags); embedded != nil && !skip && b.specialSchema(embedded) == nil {
 			if field.Type.Kind() == reflect.Pointer && !field.IsExported() {
 				b.fault(here, "an embedded pointer to an unexported struct cannot be filled in")
 				continue

@@ -12,7 +12,7 @@ import (
 func (s *schema) strict() (out json.RawMessage, lost []string) {
 	w := &strictWriter{}
 	if s.kind == kindMap { // arguments must be an object, and a strict one cannot have free names
-		w.lose(nil, "an object with free names became one without members")
+		w.addLost(nil, "an object with free names became one without members")
 		s = &schema{kind: kindObject, description: s.description}
 	}
 	w.open()
@@ -35,7 +35,7 @@ type strictWriter struct {
 	lost []string
 }
 
-func (w *strictWriter) lose(at *path, format string, args ...any) {
+func (w *strictWriter) addLost(at *path, format string, args ...any) {
 	where := at.String()
 	if where == "" {
 		where = "the arguments"
@@ -64,20 +64,20 @@ func (w *strictWriter) body(s *schema, at *path, nullable bool) {
 	if s.kind == kindRef {
 		w.text("$ref", refTo(s.ref))
 		if s.description != "" {
-			w.lose(at, "the description, which cannot be combined with a reference")
+			w.addLost(at, "the description, which cannot be combined with a reference")
 		}
 		return
 	}
 	w.head(s, at, nullable)
-	if s.def != nil {
-		w.lose(at, "the default %s", s.def.raw)
+	if s.defaultValue != nil {
+		w.addLost(at, "the default %s", s.defaultValue.raw)
 	}
 	switch s.kind {
 	case kindInteger, kindNumber, kindList:
 		w.bounds(s)
 	case kindString, kindText, kindMap:
 		if s.min.set || s.max.set {
-			w.lose(at, "the bounds of its length")
+			w.addLost(at, "the bounds of its length")
 		}
 	}
 	switch s.kind {
@@ -95,10 +95,10 @@ func (w *strictWriter) head(s *schema, at *path, nullable bool) {
 	switch s.kind {
 	case kindMap, kindAny:
 		if s.kind == kindMap {
-			w.lose(at, "an object with free names became a string that holds it as JSON")
+			w.addLost(at, "an object with free names became a string that holds it as JSON")
 			description = join(description, "(a JSON object, as text)")
 		} else {
-			w.lose(at, "a value of any type became a string")
+			w.addLost(at, "a value of any type became a string")
 		}
 		typ = "string"
 	case kindBytes:

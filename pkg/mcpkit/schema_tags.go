@@ -115,13 +115,13 @@ func (s *schema) applyTags(tags map[string]string) error {
 	if s.min.set && s.max.set && s.max.less(s.min) {
 		return fmt.Errorf("min %s is above max %s", s.min.text, s.max.text)
 	}
-	if s.bare, err = s.mark(tags, "bare", kindList, "lists"); err != nil {
+	if s.acceptsBare, err = s.boolTag(tags, "bare", kindList, "lists"); err != nil {
 		return err
 	}
-	if s.verbatim, err = s.mark(tags, "verbatim", kindString, "strings"); err != nil {
+	if s.verbatim, err = s.boolTag(tags, "verbatim", kindString, "strings"); err != nil {
 		return err
 	}
-	if s.argv, err = s.mark(tags, "argv", kindString, "strings"); err != nil {
+	if s.acceptsWords, err = s.boolTag(tags, "argv", kindString, "strings"); err != nil {
 		return err
 	}
 	if text, ok := tags["default"]; ok {
@@ -130,9 +130,9 @@ func (s *schema) applyTags(tags map[string]string) error {
 	return nil
 }
 
-// mark reads a tag that must be "true" if present, and is only for schemas of
+// boolTag reads a tag that must be "true" if present, and is only for schemas of
 // kind only.
-func (s *schema) mark(tags map[string]string, key string, only kind, kinds string) (bool, error) {
+func (s *schema) boolTag(tags map[string]string, key string, only kind, kinds string) (bool, error) {
 	switch {
 	case tags[key] == "":
 		return false, nil
@@ -169,7 +169,7 @@ func (s *schema) setEnum(text string) error {
 	switch s.kind {
 	case kindString, kindInteger, kindNumber:
 	default:
-		return fmt.Errorf("enum is for strings and numbers, not for %s", plural(s.words()))
+		return fmt.Errorf("enum is for strings and numbers, not for %s", plural(s.typeName()))
 	}
 	seen := map[string]bool{}
 	for value := range strings.SplitSeq(text, ",") {
@@ -178,7 +178,7 @@ func (s *schema) setEnum(text string) error {
 			return fmt.Errorf("enum:%q: empty or repeated value", text)
 		}
 		seen[value] = true
-		n, err := s.literal(value)
+		n, err := s.parseLiteral(value)
 		if err != nil {
 			return fmt.Errorf("enum:%q: %w", text, err)
 		}
@@ -194,7 +194,7 @@ func (s *schema) setDefault(text string) error {
 	if s.kind == kindRef {
 		return fmt.Errorf("default:%q: a recursive type has no default", text)
 	}
-	n, err := s.literal(text)
+	n, err := s.parseLiteral(text)
 	if err != nil {
 		return fmt.Errorf("default:%q: %w", text, err)
 	}
@@ -203,11 +203,11 @@ func (s *schema) setDefault(text string) error {
 	if len(c.faults) > 0 {
 		return fmt.Errorf("default:%q %s", text, c.faults[0].text)
 	}
-	s.def = n
+	s.defaultValue = n
 	return nil
 }
 
-func (s *schema) literal(text string) (*node, error) {
+func (s *schema) parseLiteral(text string) (*node, error) {
 	switch s.target().kind {
 	case kindString, kindText, kindBytes, kindDuration:
 		return parseJSON(encode(text))
@@ -220,7 +220,7 @@ func (s *schema) literal(text string) (*node, error) {
 			if item = strings.TrimSpace(item); item == "" {
 				continue
 			}
-			n, err := s.target().items.literal(item)
+			n, err := s.target().items.parseLiteral(item)
 			if err != nil {
 				return nil, err
 			}
@@ -230,7 +230,7 @@ func (s *schema) literal(text string) (*node, error) {
 	}
 	n, err := parseJSON([]byte(text))
 	if err != nil {
-		return nil, fmt.Errorf("not a valid %s", s.words())
+		return nil, fmt.Errorf("not a valid %s", s.typeName())
 	}
 	return n, nil
 }
@@ -239,40 +239,40 @@ func (s *schema) parseBound(text string) (bound, error) {
 	switch s.kind {
 	case kindInteger:
 		if i, err := strconv.ParseInt(text, 10, 64); err == nil {
-			return bound{set: true, text: text, i: i, f: float64(i), whole: true}, nil
+			return bound{set: true, text: text, integer: i, float: float64(i), whole: true}, nil
 		}
 	case kindNumber:
 		if n, err := parseJSON([]byte(text)); err == nil && n.kind == '0' {
 			f, err := strconv.ParseFloat(text, 64)
-			return bound{set: true, text: text, f: f}, err
+			return bound{set: true, text: text, float: f}, err
 		}
 	case kindDuration:
 		if d, err := time.ParseDuration(text); err == nil {
-			return bound{set: true, text: text, i: int64(d), f: float64(d), whole: true}, nil
+			return bound{set: true, text: text, integer: int64(d), float: float64(d), whole: true}, nil
 		}
 	case kindString, kindText, kindList, kindMap:
 		if i, err := strconv.ParseInt(text, 10, 32); err == nil && i >= 0 {
-			return bound{set: true, text: text, i: i, f: float64(i), whole: true}, nil
+			return bound{set: true, text: text, integer: i, float: float64(i), whole: true}, nil
 		}
 	default:
-		return bound{}, fmt.Errorf("%s has no bounds", s.words())
+		return bound{}, fmt.Errorf("%s has no bounds", s.typeName())
 	}
-	return bound{}, fmt.Errorf("not a valid bound of a %s", s.words())
+	return bound{}, fmt.Errorf("not a valid bound of a %s", s.typeName())
 }
 
 // bound is an optional limit of a number, of a duration in nanoseconds, or of a
 // length.
 type bound struct {
-	set   bool
-	text  string
-	i     int64
-	f     float64
-	whole bool // i is exact
+	set     bool
+	text    string
+	integer int64
+	float   float64
+	whole   bool // i is exact
 }
 
 func (b bound) less(other bound) bool {
 	if b.whole && other.whole {
-		return b.i < other.i
+		return b.integer < other.integer
 	}
-	return b.f < other.f
+	return b.float < other.float
 }

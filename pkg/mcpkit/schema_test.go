@@ -19,7 +19,7 @@ func nothing[A any](context.Context, A) (*mcpkit.Result, error) {
 	return &mcpkit.Result{Text: "done"}, nil
 }
 
-func make1[A any](t testing.TB) *mcpkit.Tool {
+func makeOne[A any](t testing.TB) *mcpkit.Tool {
 	t.Helper()
 	tool, err := mcpkit.NewTool(mcpkit.Def{Name: "t"}, nothing[A])
 	require.NoError(t, err)
@@ -76,19 +76,19 @@ func TestSchemaOfEachFeature(t *testing.T) {
 		tool *mcpkit.Tool
 		want string
 	}{
-		{"no arguments", make1[struct{}](t), `{"type":"object","properties":{}}`},
-		{"descriptions in three spellings, required is no omitempty", make1[struct {
+		{"no arguments", makeOne[struct{}](t), `{"type":"object","properties":{}}`},
+		{"descriptions in three spellings, required is no omitempty", makeOne[struct {
 			A string `json:"a" jsonschema:"the a, with commas, and \"quotes\""`
 			B string `json:"b,omitempty" desc:"the b"`
 			C string `json:"c,omitzero" description:"the c < d"`
 			D string
 		}](t), `{"type":"object","properties":{"a":{"type":"string","description":"the a, with commas, and \"quotes\""},"b":{"type":"string","description":"the b"},"c":{"type":"string","description":"the c < d"},"D":{"type":"string"}},"required":["a","D"]}`},
-		{"pointers are plain and optional", make1[struct {
+		{"pointers are plain and optional", makeOne[struct {
 			N *int     `json:"n"`
 			S **string `json:"s,omitempty" jsonschema:"s"`
 			E *edit    `json:"e"`
 		}](t), `{"type":"object","properties":{"n":{"type":"integer"},"s":{"type":"string","description":"s"},"e":{"type":"object","properties":{"old_string":{"type":"string","description":"text to find"},"replace_all":{"type":"boolean"}},"required":["old_string"]}}}`},
-		{"enum, default, min, max", make1[struct {
+		{"enum, default, min, max", makeOne[struct {
 			Mode  string        `json:"mode,omitempty" enum:"content, count" default:"content"`
 			N     int           `json:"n,omitempty" default:"2" min:"1" max:"20"`
 			F     float64       `json:"f,omitempty" min:"-0.5" default:"1.5"`
@@ -99,14 +99,14 @@ func TestSchemaOfEachFeature(t *testing.T) {
 			U     uint8         `json:"u,omitempty"`
 			Wait  time.Duration `json:"wait,omitempty" default:"30s" max:"10m"`
 		}](t), `{"type":"object","properties":{"mode":{"type":"string","enum":["content","count"],"default":"content"},"n":{"type":"integer","default":2,"maximum":20},"f":{"type":"number","default":1.5,"minimum":-0.5},"level":{"type":"integer","enum":[1,2]},"name":{"type":"string","maxLength":8},"list":{"type":"array","default":["a","b"],"maxItems":3,"items":{"type":"string","enum":["a","b"]}},"yes":{"type":"boolean","default":true},"u":{"type":"integer"},"wait":{"type":"string","description":"a duration like \"30s\" or \"1m30s\", at most 10m","default":"30s"}}}`},
-		{"lists, maps, nesting", make1[struct {
+		{"lists, maps, nesting", makeOne[struct {
 			Edits []edit            `json:"edits,omitempty" jsonschema:"all or none"`
 			Env   map[string]string `json:"env,omitempty"`
 			Open  map[string]any    `json:"open,omitempty"`
 			Two   [2]int            `json:"two,omitempty"`
 			Deep  [][]string        `json:"deep,omitempty"`
 		}](t), `{"type":"object","properties":{"edits":{"type":"array","description":"all or none","items":{"type":"object","properties":{"old_string":{"type":"string","description":"text to find"},"replace_all":{"type":"boolean"}},"required":["old_string"]}},"env":{"type":"object","properties":{},"additionalProperties":` + str + `},"open":{"type":"object","properties":{}},"two":{"type":"array","minItems":2,"maxItems":2,"items":{"type":"integer"}},"deep":{"type":"array","items":{"type":"array","items":` + str + `}}}}`},
-		{"special types", make1[struct {
+		{"special types", makeOne[struct {
 			B []byte          `json:"b,omitempty"`
 			X any             `json:"x,omitempty" jsonschema:"whatever"`
 			R json.RawMessage `json:"r,omitempty"`
@@ -114,7 +114,7 @@ func TestSchemaOfEachFeature(t *testing.T) {
 			A netip.Addr      `json:"a,omitzero"`
 			N json.Number     `json:"n,omitempty"`
 		}](t), `{"type":"object","properties":{"b":{"type":"string","contentEncoding":"base64"},"x":{"description":"whatever"},"r":{},"t":{"type":"string","format":"date-time"},"a":{"type":"string"},"n":{"type":"number"}}}`},
-		{"embedded structs in their place, the outer name wins", make1[struct {
+		{"embedded structs in their place, the outer name wins", makeOne[struct {
 			Shadowed
 			Path string `json:"path"`
 			page
@@ -122,14 +122,14 @@ func TestSchemaOfEachFeature(t *testing.T) {
 			_     int
 			Skip  int `json:"-"`
 		}](t), `{"type":"object","properties":{"inner":{"type":"string"},"path":{"type":"string"},"limit":{"type":"integer","default":100},"offset":{"type":"integer"}},"required":["path"]}`},
-		{"recursive types", make1[struct {
+		{"recursive types", makeOne[struct {
 			Tree tree       `json:"tree" jsonschema:"the tree"`
 			More []tree     `json:"more,omitempty"`
 			Pair *pair[int] `json:"pair,omitempty"`
 		}](t), `{"type":"object","properties":{"tree":{"$ref":"#/$defs/tree","description":"the tree"},"more":{"type":"array","items":{"$ref":"#/$defs/tree"}},"pair":{"$ref":"#/$defs/pair_int"}},"required":["tree"],"$defs":{"tree":{"type":"object","properties":{"name":{"type":"string"},"kids":{"type":"array","items":{"$ref":"#/$defs/tree"}}},"required":["name"]},"pair_int":{"type":"object","properties":{"next":{"$ref":"#/$defs/pair_int"},"val":{"type":"integer"}},"required":["val"]}}}`},
-		{"recursive root", make1[tree](t), `{"type":"object","properties":{"name":{"type":"string"},"kids":{"type":"array","items":{"$ref":"#"}}},"required":["name"]}`},
-		{"a map as the root", make1[map[string]any](t), `{"type":"object","properties":{}}`},
-		{"aliases are not advertised", make1[struct {
+		{"recursive root", makeOne[tree](t), `{"type":"object","properties":{"name":{"type":"string"},"kids":{"type":"array","items":{"$ref":"#"}}},"required":["name"]}`},
+		{"a map as the root", makeOne[map[string]any](t), `{"type":"object","properties":{}}`},
+		{"aliases are not advertised", makeOne[struct {
 			Path string `json:"path" alias:"file_path, file"`
 		}](t), `{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}`},
 	} {
@@ -238,7 +238,7 @@ func TestFaultsAreErrorsAtConstruction(t *testing.T) {
 }
 
 func TestStrictVariantSaysWhatIsLost(t *testing.T) {
-	schema, lost := make1[struct {
+	schema, lost := makeOne[struct {
 		Path string            `json:"path" jsonschema:"where"`
 		N    int               `json:"n,omitempty" default:"2" min:"1"`
 		Mode string            `json:"mode,omitempty" enum:"a,b"`
@@ -256,7 +256,7 @@ func TestStrictVariantSaysWhatIsLost(t *testing.T) {
 		"/x: a value of any type became a string",
 		"/tree: the description, which cannot be combined with a reference",
 	}, lost)
-	schema, lost = make1[map[string]int](t).Schema(true)
+	schema, lost = makeOne[map[string]int](t).Schema(true)
 	require.Equal(t, `{"type":"object","properties":{},"required":[],"additionalProperties":false}`, string(schema))
 	require.Len(t, lost, 1)
 }

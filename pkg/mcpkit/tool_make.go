@@ -114,7 +114,7 @@ func isObject(t reflect.Type) bool {
 		t = t.Elem()
 	}
 	b := builder{output: true}
-	return b.special(t) == nil && (t.Kind() == reflect.Struct || t.Kind() == reflect.Map)
+	return b.specialSchema(t) == nil && (t.Kind() == reflect.Struct || t.Kind() == reflect.Map)
 }
 
 func renderData(r any, wrap bool) (*Result, error) {
@@ -195,8 +195,8 @@ func (d Def) faults() []error {
 	if d.Timeout < 0 || d.MaxConcurrent < 0 || d.MaxTokens < 0 {
 		add("Timeout, MaxConcurrent and MaxTokens cannot be negative")
 	}
-	if _, taken := d.Meta[metaCall]; taken {
-		add("_meta %s is reserved", metaCall)
+	if _, taken := d.Meta[metaCallSettings]; taken {
+		add("_meta %s is reserved", metaCallSettings)
 	}
 	return faults
 }
@@ -216,13 +216,13 @@ func outputSchema(t reflect.Type) (*schema, error) {
 	}
 	s.optionalRoot = true
 	code := schema{kind: kindString, description: "stable code of an error"}
-	if i, taken := s.named["code"]; taken {
+	if i, taken := s.byName["code"]; taken {
 		if s.properties[i].kind != kindString || len(s.properties[i].enum) > 0 {
 			return s, errors.New("output: code is the error's code, a string")
 		}
 		return s, nil
 	}
-	s.named["code"] = len(s.properties)
+	s.byName["code"] = len(s.properties)
 	s.properties = append(s.properties, property{name: "code", schema: &code})
 	return s, nil
 }
@@ -236,13 +236,13 @@ func (s *schema) recursive() bool {
 
 // wholeSchema returns the schema of wholeAnswer's object.
 func (t *Tool) wholeSchema() *schema {
-	out := schema{kind: kindObject, named: map[string]int{}, optionalRoot: true}
+	out := schema{kind: kindObject, byName: map[string]int{}, optionalRoot: true}
 	if t.output != nil {
 		out.defs = t.output.defs
 	}
 	add := func(p property) {
-		if _, taken := out.named[p.name]; !taken {
-			out.named[p.name] = len(out.properties)
+		if _, taken := out.byName[p.name]; !taken {
+			out.byName[p.name] = len(out.properties)
 			out.properties = append(out.properties, p)
 		}
 	}
@@ -263,14 +263,14 @@ func (t *Tool) wholeSchema() *schema {
 // values.
 func checkMapOutput(s *schema) error {
 	if k := s.items.target().kind; k != kindString && k != kindAny {
-		return errors.New("output: an error's code does not fit into a map of " + plural(s.items.words()) + ": use a struct")
+		return errors.New("output: an error's code does not fit into a map of " + plural(s.items.typeName()) + ": use a struct")
 	}
 	return nil
 }
 
-// metaCall is the _meta key for a tool's call settings, such as timeout and
+// metaCallSettings is the _meta key for a tool's call settings, such as timeout and
 // concurrency, which hosts read.
-const metaCall = "toolroom/call"
+const metaCallSettings = "toolroom/call"
 
 // define returns the tool's entry for tools/list.
 func (t *Tool) define() (json.RawMessage, error) {
@@ -281,7 +281,7 @@ func (t *Tool) define() (json.RawMessage, error) {
 		Idempotent  bool `json:"idempotentHint"`
 		OpenWorld   bool `json:"openWorldHint"`
 	}
-	meta := map[string]any{metaCall: struct {
+	meta := map[string]any{metaCallSettings: struct {
 		Validates  bool  `json:"validates"`
 		TimeoutMS  int64 `json:"timeoutMs"` // 0: none
 		Concurrent int   `json:"concurrency"`

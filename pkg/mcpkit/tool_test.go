@@ -92,7 +92,7 @@ func BenchmarkNewTool(b *testing.B) {
 }
 
 func BenchmarkCall(b *testing.B) {
-	tool := make1[searchArgs](b)
+	tool := makeOne[searchArgs](b)
 	args := json.RawMessage(`{"pattern":"func main","path":"src","limit":50,"globs":["*.go","*.md"],"-i":true}`)
 	for b.Loop() {
 		if res := tool.Call(context.Background(), args); res.IsError {

@@ -28,8 +28,8 @@ type checker struct {
 	faults        []fault
 	notes         []string
 	renamed       []string // arguments given under another name than the schema's
-	more          int      // number of notes beyond those kept
-	dropped       int      // number of faults beyond those kept
+	droppedNotes  int      // number of notes beyond those kept
+	droppedFaults int      // number of faults beyond those kept
 	nulls         []string // optional arguments given as null, for one note
 }
 
@@ -44,14 +44,14 @@ func (c *checker) fault(at *path, format string, args ...any) {
 	} else {
 		text = "the arguments " + text
 	}
-	c.add(fault{path: pointer, text: text})
+	c.addFault(fault{path: pointer, text: text})
 }
 
-// add keeps a fault, up to a limit: three megabytes of arguments may have a
+// addFault keeps a fault, up to a limit: three megabytes of arguments may have a
 // million.
-func (c *checker) add(f fault) {
+func (c *checker) addFault(f fault) {
 	if len(c.faults) >= 10*maxFaults {
-		c.dropped++
+		c.droppedFaults++
 		return
 	}
 	c.faults = append(c.faults, f)
@@ -59,7 +59,7 @@ func (c *checker) add(f fault) {
 
 func (c *checker) note(at *path, format string, args ...any) {
 	if len(c.notes) >= 10*maxFaults {
-		c.more++
+		c.droppedNotes++
 		return
 	}
 	where := shown(at.String())
@@ -78,26 +78,26 @@ func (c *checker) check(s *schema, n *node, at *path) *node {
 		if better, ok := c.coerce(s, n, at); ok {
 			n = better
 		} else {
-			c.fault(at, "must be %s, got %s", article(s), n.words())
+			c.fault(at, "must be %s, got %s", article(s), n.describe())
 			return n
 		}
 	}
 	switch s.kind {
 	case kindObject:
-		n = c.object(s, n, at)
+		n = c.checkObject(s, n, at)
 	case kindMap:
-		n = c.mapping(s, n, at)
+		n = c.checkMap(s, n, at)
 	case kindList:
-		n = c.list(s, n, at)
+		n = c.checkList(s, n, at)
 	case kindString, kindText, kindBytes, kindDuration:
-		n = c.text(s, n, at)
+		n = c.checkString(s, n, at)
 	case kindInteger, kindNumber:
-		c.number(s, n, at)
+		c.checkNumber(s, n, at)
 	case kindAny:
-		c.any(n, at)
+		c.checkAny(n, at)
 	}
 	if len(use.enum) > 0 {
-		n = c.enum(use, n, at)
+		n = c.checkEnum(use, n, at)
 	}
 	return n
 }
@@ -122,7 +122,7 @@ func jsonKind(k kind) byte {
 	return 't'
 }
 
-func (c *checker) object(s *schema, n *node, at *path) *node {
+func (c *checker) checkObject(s *schema, n *node, at *path) *node {
 	out := &node{kind: '{', raw: n.raw, fields: make([]*node, len(s.properties))}
 	by := make([]string, len(s.properties)) // the name under which each was given
 	seen := make(map[string]bool, len(n.members))
@@ -132,13 +132,13 @@ func (c *checker) object(s *schema, n *node, at *path) *node {
 			continue
 		}
 		seen[m.name] = true
-		i, known := c.meant(s, n.members, m, at)
+		i, known := c.propertyFor(s, n.members, m, at)
 		if !known {
-			c.unknown(s, m, at)
+			c.unknownMember(s, m, at)
 			continue
 		}
 		p := s.properties[i]
-		value := c.given(p, m, at)
+		value := c.givenValue(p, m, at)
 		if value == nil {
 			continue
 		}
@@ -156,22 +156,22 @@ func (c *checker) object(s *schema, n *node, at *path) *node {
 	for i, p := range s.properties {
 		switch {
 		case out.fields[i] != nil:
-		case p.def != nil && !p.required:
-			out.fields[i] = p.def
+		case p.defaultValue != nil && !p.required:
+			out.fields[i] = p.defaultValue
 		case p.required:
-			c.missing(p, at)
+			c.missingProperty(p, at)
 		}
 	}
 	return out
 }
 
-// given returns the member's value, or nil if it means that the argument is not
-// given: null and, for optional arguments, "null" or "undefined".
-func (c *checker) given(p property, m member, at *path) *node {
-	if m.value.null() && p.target().kind == kindAny && p.required {
+// givenValue returns the member's value, or nil if it means that the argument is not
+// givenValue: null and, for optional arguments, "null" or "undefined".
+func (c *checker) givenValue(p property, m member, at *path) *node {
+	if m.value.isNull() && p.target().kind == kindAny && p.required {
 		return m.value
 	}
-	absent := m.value.null()
+	absent := m.value.isNull()
 	if !p.required && !absent && c.tolerant && m.value.kind == '"' && !p.verbatim {
 		absent = (m.value.str == "null" || m.value.str == "undefined") && !p.allows(m.value)
 	}
@@ -192,14 +192,14 @@ func (s *schema) allows(n *node) bool {
 	return slices.ContainsFunc(s.enum, func(e *node) bool { return string(e.raw) == string(n.raw) })
 }
 
-func (c *checker) missing(p property, at *path) {
+func (c *checker) missingProperty(p property, at *path) {
 	here := at.member(p.name)
-	c.add(fault{path: here.String(), missing: true,
-		text: fmt.Sprintf("missing: %s (%s, required) at %s", p.name, p.words(), shown(here.String()))})
+	c.addFault(fault{path: here.String(), missing: true,
+		text: fmt.Sprintf("missing: %s (%s, required) at %s", p.name, p.typeName(), shown(here.String()))})
 }
 
-func (c *checker) unknown(s *schema, m member, at *path) {
-	if c.tolerant && isRemark(m.name, m.value) {
+func (c *checker) unknownMember(s *schema, m member, at *path) {
+	if c.tolerant && isExplanation(m.name, m.value) {
 		return
 	}
 	if near := nearest(m.name, s.names()); near != "" {
@@ -207,13 +207,13 @@ func (c *checker) unknown(s *schema, m member, at *path) {
 		return
 	}
 	if c.refuseUnknown || !c.tolerant {
-		c.fault(at.member(m.name), "is not an argument%s", c.known(s))
+		c.fault(at.member(m.name), "is not an argument%s", c.noArgumentsHint(s))
 		return
 	}
 	c.note(at.member(m.name), "unknown argument ignored")
 }
 
-func (c *checker) known(s *schema) string {
+func (c *checker) noArgumentsHint(s *schema) string {
 	if len(s.properties) == 0 {
 		return ": the tool takes none"
 	}
@@ -236,7 +236,7 @@ func (s *schema) names() []string {
 	return names
 }
 
-func (c *checker) mapping(s *schema, n *node, at *path) *node {
+func (c *checker) checkMap(s *schema, n *node, at *path) *node {
 	out := &node{kind: '{', raw: n.raw}
 	seen := make(map[string]bool, len(n.members))
 	for _, m := range n.members {
@@ -248,23 +248,23 @@ func (c *checker) mapping(s *schema, n *node, at *path) *node {
 		seen[m.name] = true
 		out.members = append(out.members, member{m.name, c.check(s.items, m.value, here)})
 	}
-	c.length(s, len(out.members), "members", at)
+	c.checkLength(s, len(out.members), "members", at)
 	return out
 }
 
-func (c *checker) list(s *schema, n *node, at *path) *node {
+func (c *checker) checkList(s *schema, n *node, at *path) *node {
 	out := &node{kind: '[', raw: n.raw, items: make([]*node, 0, len(n.items))}
 	for i, item := range n.items {
 		out.items = append(out.items, c.check(s.items, item, at.at(i)))
 	}
-	c.length(s, len(n.items), "items", at)
+	c.checkLength(s, len(n.items), "items", at)
 	return out
 }
 
-func (c *checker) length(s *schema, n int, of string, at *path) {
-	size := bound{whole: true, i: int64(n)}
+func (c *checker) checkLength(s *schema, n int, of string, at *path) {
+	size := bound{whole: true, integer: int64(n)}
 	switch {
-	case s.min.set && s.max.set && s.min.i == s.max.i && size.i != s.min.i:
+	case s.min.set && s.max.set && s.min.integer == s.max.integer && size.integer != s.min.integer:
 		c.fault(at, "must have %s %s, got %d", s.min.text, of, n)
 	case s.min.set && size.less(s.min):
 		c.fault(at, "must have at least %s %s, got %d", s.min.text, of, n)
@@ -273,7 +273,7 @@ func (c *checker) length(s *schema, n int, of string, at *path) {
 	}
 }
 
-func (c *checker) text(s *schema, n *node, at *path) *node {
+func (c *checker) checkString(s *schema, n *node, at *path) *node {
 	if n.hasLoneSurrogate {
 		c.fault(at, "holds half of a surrogate pair (\\ud800–\\udfff), which is not a character")
 		return n
@@ -286,10 +286,10 @@ func (c *checker) text(s *schema, n *node, at *path) *node {
 	case kindDuration:
 		d, err := parseDuration(n)
 		if err != nil {
-			c.fault(at, `must be a duration like "30s" or "1m30s", got %s`, n.words())
+			c.fault(at, `must be a duration like "30s" or "1m30s", got %s`, n.describe())
 			return n
 		}
-		c.bounds(s, bound{whole: true, i: int64(d)}, n, at)
+		c.checkBounds(s, bound{whole: true, integer: int64(d)}, n, at)
 	case kindText:
 		v := reflect.New(s.typ)
 		if u, ok := v.Interface().(encoding.TextUnmarshaler); ok && s.typ != nil {
@@ -297,9 +297,9 @@ func (c *checker) text(s *schema, n *node, at *path) *node {
 				c.fault(at, "is not valid: %s", shown(err.Error()))
 			}
 		}
-		c.length(s, utf8.RuneCountInString(n.str), "characters", at)
+		c.checkLength(s, utf8.RuneCountInString(n.str), "characters", at)
 	default:
-		c.length(s, utf8.RuneCountInString(n.str), "characters", at)
+		c.checkLength(s, utf8.RuneCountInString(n.str), "characters", at)
 	}
 	return n
 }
@@ -308,17 +308,17 @@ func parseDuration(n *node) (time.Duration, error) {
 	return time.ParseDuration(strings.TrimSpace(n.str))
 }
 
-func (c *checker) number(s *schema, n *node, at *path) {
+func (c *checker) checkNumber(s *schema, n *node, at *path) {
 	text := string(n.raw)
 	if s.kind == kindInteger {
 		value, whole, fits := wholeNumber(text)
 		switch {
 		case !whole:
-			c.fault(at, "must be an integer, got %s", n.words())
+			c.fault(at, "must be an integer, got %s", n.describe())
 		case !fits || !fitsInt(s, value):
 			c.fault(at, "is out of range: %s", shown(text))
 		default:
-			c.bounds(s, value.bound(), n, at)
+			c.checkBounds(s, value.bound(), n, at)
 		}
 		return
 	}
@@ -327,10 +327,10 @@ func (c *checker) number(s *schema, n *node, at *path) {
 		c.fault(at, "is out of range: %s", shown(text))
 		return
 	}
-	c.bounds(s, bound{f: f}, n, at)
+	c.checkBounds(s, bound{float: f}, n, at)
 }
 
-func (c *checker) bounds(s *schema, value bound, n *node, at *path) {
+func (c *checker) checkBounds(s *schema, value bound, n *node, at *path) {
 	switch {
 	case s.min.set && s.max.set && (value.less(s.min) || s.max.less(value)):
 		c.fault(at, "must be from %s to %s, got %s", s.min.text, s.max.text, shown(string(n.raw)))
@@ -341,7 +341,7 @@ func (c *checker) bounds(s *schema, value bound, n *node, at *path) {
 	}
 }
 
-func (c *checker) enum(s *schema, n *node, at *path) *node {
+func (c *checker) checkEnum(s *schema, n *node, at *path) *node {
 	if s.allows(n) || slices.ContainsFunc(s.enum, func(e *node) bool { return sameValue(e, n) }) {
 		return n
 	}
@@ -372,8 +372,8 @@ func sameValue(a, b *node) bool {
 	return a.kind == '0' && errX == nil && errY == nil && x == y
 }
 
-// any checks a value of any type for repeated members and lone surrogates.
-func (c *checker) any(n *node, at *path) {
+// checkAny checks a value of checkAny type for repeated members and lone surrogates.
+func (c *checker) checkAny(n *node, at *path) {
 	if n.hasLoneSurrogate {
 		c.fault(at, "holds half of a surrogate pair (\\ud800–\\udfff), which is not a character")
 	}
@@ -383,9 +383,9 @@ func (c *checker) any(n *node, at *path) {
 			c.fault(at.member(m.name), "is given twice")
 		}
 		seen[m.name] = true
-		c.any(m.value, at.member(m.name))
+		c.checkAny(m.value, at.member(m.name))
 	}
 	for i, item := range n.items {
-		c.any(item, at.at(i))
+		c.checkAny(item, at.at(i))
 	}
 }

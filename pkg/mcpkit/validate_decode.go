@@ -18,7 +18,7 @@ func decode(s *schema, n *node, v reflect.Value, at *path) error {
 		v = v.Elem()
 	}
 	s = s.target()
-	if n.null() && s.kind != kindAny {
+	if n.isNull() && s.kind != kindAny {
 		return nil
 	}
 	var err error
@@ -120,11 +120,11 @@ func decodeNumber(s *schema, n *node, v reflect.Value) error {
 	case !whole || !fits:
 		return fmt.Errorf("not a 64-bit integer: %s", shown(string(n.raw)))
 	case v.CanUint():
-		v.SetUint(value.u)
+		v.SetUint(value.magnitude)
 	case value.negative:
-		v.SetInt(-int64(value.u))
+		v.SetInt(-int64(value.magnitude))
 	default:
-		v.SetInt(int64(value.u))
+		v.SetInt(int64(value.magnitude))
 	}
 	return nil
 }
@@ -134,7 +134,7 @@ func decodeNumber(s *schema, n *node, v reflect.Value) error {
 // json.Number.
 func decodeAny(n *node, v reflect.Value) error {
 	if v.Kind() == reflect.Interface {
-		if value := n.any(); value != nil {
+		if value := n.decodeAny(); value != nil {
 			v.Set(reflect.ValueOf(value))
 		}
 		return nil
@@ -142,18 +142,18 @@ func decodeAny(n *node, v reflect.Value) error {
 	return json.Unmarshal(n.raw, v.Addr().Interface())
 }
 
-func (n *node) any() any {
+func (n *node) decodeAny() any {
 	switch n.kind {
 	case '{':
 		out := make(map[string]any, len(n.members))
 		for _, m := range n.members {
-			out[m.name] = m.value.any()
+			out[m.name] = m.value.decodeAny()
 		}
 		return out
 	case '[':
 		out := make([]any, len(n.items))
 		for i, item := range n.items {
-			out[i] = item.any()
+			out[i] = item.decodeAny()
 		}
 		return out
 	case '"':
@@ -162,7 +162,7 @@ func (n *node) any() any {
 		return n.boolean()
 	case '0':
 		f, err := strconv.ParseFloat(string(n.raw), 64)
-		if value, whole, fits := wholeNumber(string(n.raw)); err != nil || whole && (!fits || value.u > 1<<53) {
+		if value, whole, fits := wholeNumber(string(n.raw)); err != nil || whole && (!fits || value.magnitude > 1<<53) {
 			return json.Number(n.raw)
 		}
 		return f

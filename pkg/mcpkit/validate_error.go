@@ -87,7 +87,7 @@ func (t *Tool) validate(ctx context.Context, args []byte) (*node, error) {
 		c := &checker{faults: []fault{{text: "the arguments are " + err.Error()}}}
 		return nil, c.err(t)
 	}
-	if n.null() {
+	if n.isNull() {
 		n = &node{kind: '{', raw: []byte("{}")}
 	}
 	c := &checker{tolerant: true, refuseUnknown: t.def.RefuseUnknown}
@@ -104,7 +104,7 @@ func (t *Tool) validate(ctx context.Context, args []byte) (*node, error) {
 	}
 	for i, note := range c.notes {
 		if i == maxNotes {
-			NoteFirstf(ctx, "%d more arguments were unknown or converted", len(c.notes)-i+c.more)
+			NoteFirstf(ctx, "%d more arguments were unknown or converted", len(c.notes)-i+c.droppedNotes)
 			break
 		}
 		NoteFirstf(ctx, "%s", note)
@@ -128,7 +128,7 @@ func (c *checker) err(t *Tool) error {
 			pointers = append(pointers, shown(f.path))
 		}
 	}
-	total := len(c.faults) + c.dropped
+	total := len(c.faults) + c.droppedFaults
 	if total > len(lines) {
 		lines = append(lines, fmt.Sprintf("and %d more", total-len(lines)))
 	}

@@ -27,8 +27,8 @@ type member struct {
 
 func (n *node) boolean() bool { return n.raw[0] == 't' }
 
-// null reports whether the value is null, which means "not given".
-func (n *node) null() bool { return n.kind == 'n' }
+// isNull reports whether the value is isNull, which means "not given".
+func (n *node) isNull() bool { return n.kind == 'n' }
 
 // maxDepth bounds the nesting of arguments, so that no input can exhaust the stack.
 const maxDepth = 200

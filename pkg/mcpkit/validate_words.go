@@ -73,8 +73,8 @@ func shown(s string) string {
 	return b.String()
 }
 
-// words describes a value: `string "abc"`, "number 5", "null", "a list".
-func (n *node) words() string {
+// describe describes a value: `string "abc"`, "number 5", "null", "a list".
+func (n *node) describe() string {
 	switch n.kind {
 	case '{':
 		return "an object"
@@ -94,7 +94,7 @@ func quoted(s string) string { return `"` + shown(s) + `"` }
 
 // article returns a schema's type with its article, for use in a sentence.
 func article(s *schema) string {
-	words := s.words()
+	words := s.typeName()
 	switch words {
 	case "boolean":
 		return "a boolean (true or false)"
@@ -129,7 +129,7 @@ func (s *schema) signature() string {
 		if p.required {
 			required = ", required"
 		}
-		fmt.Fprintf(&b, "%s (%s%s)", p.name, p.words(), required)
+		fmt.Fprintf(&b, "%s (%s%s)", p.name, p.typeName(), required)
 	}
 	return b.String()
 }
