@@ -109,16 +109,16 @@ func TestScriptComparesAndUpdates(t *testing.T) {
 			blocks, err := parseBlocks(tc.out, true)
 			require.NoError(t, err)
 			require.Equal(t, tc.out, writeBlocks(blocks), "writing is reading backwards")
-			got := answered{kind: "ok", text: tc.text, meta: map[string]any{"n": 1.0}}
-			fault := blocks[0].compare(got, back.vars, back.back)
+			got := outcome{kind: "ok", text: tc.text, meta: map[string]any{"n": 1.0}}
+			fault := blocks[0].compare(got, back.vars, back.placeholders)
 			if tc.want == "" {
 				require.Empty(t, fault)
 				return
 			}
 			require.Contains(t, fault, tc.want)
-			blocks[0].become(got, back.back)
+			blocks[0].setExpected(got, back.placeholders)
 			if blocks[0].text != nil {
-				require.Empty(t, blocks[0].compare(got, back.vars, back.back))
+				require.Empty(t, blocks[0].compare(got, back.vars, back.placeholders))
 			}
 		})
 	}
@@ -140,11 +140,11 @@ func TestScriptsAreReadStrictly(t *testing.T) {
 
 func TestIDsOfScripts(t *testing.T) {
 	for script, wire := range map[string]string{"1": "1", "null": "null", "own": `"own"`} {
-		require.Equal(t, wire, wireID(script))
-		require.Equal(t, script, scriptID(wire))
+		require.Equal(t, wire, idToWire(script))
+		require.Equal(t, script, idFromWire(wire))
 	}
-	require.Equal(t, `"1"`, scriptID(`"1"`))
-	require.True(t, json.Valid([]byte(wireID("a"))))
+	require.Equal(t, `"1"`, idFromWire(`"1"`))
+	require.True(t, json.Valid([]byte(idToWire("a"))))
 }
 
 // -update writes the actual answer, with $ROOT for the directory, and keeps

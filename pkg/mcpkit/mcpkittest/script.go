@@ -32,13 +32,13 @@ func RunScripts(t *testing.T, bin, dir string) {
 
 // script is one archive, written out to temporary directories.
 type script struct {
-	archive  *txtar.Archive
-	sections map[string]string
-	vars     *strings.Replacer // $ROOT and $STATE to paths, also within JSON
-	back     *strings.Replacer
-	root     string
-	state    string
-	changed  bool
+	archive      *txtar.Archive
+	sections     map[string]string
+	vars         *strings.Replacer // $ROOT and $STATE to paths, also within JSON
+	placeholders *strings.Replacer
+	root         string
+	state        string
+	changed      bool
 }
 
 // sectionNames are the sections that are not files.
@@ -50,7 +50,7 @@ func runScript(t *testing.T, bin, file string) {
 		t.Fatal(err)
 	}
 	s := &script{archive: archive, sections: map[string]string{}}
-	if err := s.layOut(tempDir(t)); err != nil {
+	if err := s.createFiles(tempDir(t)); err != nil {
 		t.Fatalf("%s: %v", file, err)
 	}
 	_, wire := s.sections["in"]
@@ -175,7 +175,7 @@ func (s *script) send(c *Client) error {
 			closed = true
 		case head == "wait":
 			id := strings.TrimSpace(rest)
-			taken[id] = append(taken[id], c.Answer(wireID(id)))
+			taken[id] = append(taken[id], c.Answer(idToWire(id)))
 		case isCall(line):
 			number++
 			method, params, err := call(head, strings.TrimSpace(rest))
@@ -196,7 +196,7 @@ func (s *script) send(c *Client) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for id, answers := range taken { // put back, for the check
-		c.got[wireID(id)] = append(answers, c.got[wireID(id)]...)
+		c.got[idToWire(id)] = append(answers, c.got[idToWire(id)]...)
 	}
 	return nil
 }
@@ -222,9 +222,9 @@ func call(name, args string) (method string, params any, err error) {
 	return "tools/call", CallParams(name, rawJSON(args)), validJSON(args)
 }
 
-// wireID returns a script's id in its JSON form: numbers and null unchanged,
+// idToWire returns a script's id in its JSON form: numbers and null unchanged,
 // other ids as strings.
-func wireID(id string) string {
+func idToWire(id string) string {
 	if id == "null" || validJSON(id) == nil {
 		return id
 	}

@@ -14,16 +14,16 @@ import (
 	"time"
 )
 
-// outcome converts a response to the form that blocks are compared with.
-func outcome(a Answer) answered {
+// outcomeOf converts a response to the form that blocks are compared with.
+func outcomeOf(a Answer) outcome {
 	if a.Error != nil {
 		whole, err := json.Marshal(a.Error)
 		if err != nil {
 			whole = nil
 		}
-		return answered{kind: "rpc", arg: strconv.Itoa(a.Error.Code), text: a.Error.Message, whole: whole}
+		return outcome{kind: "rpc", arg: strconv.Itoa(a.Error.Code), text: a.Error.Message, whole: whole}
 	}
-	got := answered{kind: "ok", whole: a.Result}
+	got := outcome{kind: "ok", whole: a.Result}
 	result, err := ParseResult(a.Result)
 	if err != nil || !bytes.Contains(a.Result, []byte(`"content"`)) { // not a tool's
 		got.text = string(a.Result)
@@ -57,23 +57,23 @@ func (s *script) checkWire(t *testing.T, c *Client, expected []*block, exit int)
 		case "notify":
 			s.checkNotification(t, c, b)
 		default:
-			id := wireID(b.id)
+			id := idToWire(b.id)
 			if len(left[id]) == 0 {
 				t.Errorf("no answer to %s", b.id)
 				continue
 			}
-			got := outcome(left[id][0])
+			got := outcomeOf(left[id][0])
 			left[id] = left[id][1:]
-			if fault := b.compare(got, s.vars, s.back); fault != "" {
+			if fault := b.compare(got, s.vars, s.placeholders); fault != "" {
 				fail("%s: %s", b.head(), fault)
-				b.become(got, s.back)
+				b.setExpected(got, s.placeholders)
 			}
 		}
 	}
 	if got := strconv.Itoa(exit); got != want {
 		t.Errorf("exit status %s, want %s; standard error:\n%s", got, want, c.Stderr())
 	}
-	for _, b := range unexpected(left, s.back) {
+	for _, b := range unexpected(left, s.placeholders) {
 		fail("an answer that section out does not list:\n%s", b)
 		expected = append(expected, b)
 	}
@@ -87,8 +87,8 @@ func unexpected(left map[string][]Answer, back *strings.Replacer) []*block {
 	var blocks []*block
 	for id, answers := range left {
 		for _, a := range answers {
-			b := &block{id: scriptID(id)}
-			b.become(outcome(a), back)
+			b := &block{id: idFromWire(id)}
+			b.setExpected(outcomeOf(a), back)
 			blocks = append(blocks, b)
 		}
 	}
@@ -103,18 +103,18 @@ func unexpected(left map[string][]Answer, back *strings.Replacer) []*block {
 	return blocks
 }
 
-// scriptID is the inverse of wireID.
-func scriptID(id string) string {
+// idFromWire is the inverse of wireID.
+func idFromWire(id string) string {
 	var name string
-	if json.Unmarshal([]byte(id), &name) == nil && name != "" && wireID(name) == id {
+	if json.Unmarshal([]byte(id), &name) == nil && name != "" && idToWire(name) == id {
 		return name
 	}
 	return id
 }
 
-// become makes the block expect the actual answer, for -update. Other checks of
+// setExpected makes the block expect the actual answer, for -update. Other checks of
 // the block are left to its author.
-func (b *block) become(got answered, back *strings.Replacer) {
+func (b *block) setExpected(got outcome, back *strings.Replacer) {
 	b.kind, b.arg = got.kind, got.arg
 	if b.text != nil || len(b.checks) == 0 {
 		b.text = strings.Split(strings.TrimSuffix(back.Replace(got.text), "\n"), "\n")
@@ -133,8 +133,8 @@ func (s *script) checkNotification(t *testing.T, c *Client, b *block) {
 	t.Helper()
 	var faults []string
 	for _, n := range c.Notifications(b.arg) {
-		got := answered{kind: "notify", arg: b.arg, text: string(n.Params), whole: n.Params}
-		fault := b.compare(got, s.vars, s.back)
+		got := outcome{kind: "notify", arg: b.arg, text: string(n.Params), whole: n.Params}
+		fault := b.compare(got, s.vars, s.placeholders)
 		if fault == "" {
 			return
 		}
@@ -180,7 +180,7 @@ func (s *script) runOneShot(t *testing.T, bin string) {
 	s.checkOneShot(t, expected, answers, cmd.ProcessState.ExitCode(), stderr.String())
 }
 
-func (s *script) checkOneShot(t *testing.T, expected []*block, answers []answered, exit int, stderr string) {
+func (s *script) checkOneShot(t *testing.T, expected []*block, answers []outcome, exit int, stderr string) {
 	t.Helper()
 	status, fixed, failed := 0, "", false
 	var written []*block
@@ -197,7 +197,7 @@ func (s *script) checkOneShot(t *testing.T, expected []*block, answers []answere
 		}
 		if i == len(written) {
 			b := &block{}
-			b.become(got, s.back)
+			b.setExpected(got, s.placeholders)
 			written = append(written, b)
 			failed = true
 			if !*update {
@@ -205,12 +205,12 @@ func (s *script) checkOneShot(t *testing.T, expected []*block, answers []answere
 			}
 			continue
 		}
-		if fault := written[i].compare(got, s.vars, s.back); fault != "" {
+		if fault := written[i].compare(got, s.vars, s.placeholders); fault != "" {
 			failed = true
 			if !*update {
 				t.Errorf("answer %d, %s: %s", i+1, written[i].head(), fault)
 			}
-			written[i].become(got, s.back)
+			written[i].setExpected(got, s.placeholders)
 		}
 	}
 	if len(answers) < len(written) {
@@ -230,8 +230,8 @@ func (s *script) checkOneShot(t *testing.T, expected []*block, answers []answere
 }
 
 // oneShotAnswers decodes the objects that a one-shot run printed.
-func oneShotAnswers(out io.Reader) ([]answered, error) {
-	var list []answered
+func oneShotAnswers(out io.Reader) ([]outcome, error) {
+	var list []outcome
 	for decoder := json.NewDecoder(out); ; {
 		var raw json.RawMessage
 		err := decoder.Decode(&raw)
@@ -252,7 +252,7 @@ func oneShotAnswers(out io.Reader) ([]answered, error) {
 		if err := json.Unmarshal(raw, &object); err != nil {
 			return nil, fmt.Errorf("%w: %s", err, raw)
 		}
-		got := answered{kind: "ok", text: string(raw), whole: raw, meta: decodeJSON(raw)}
+		got := outcome{kind: "ok", text: string(raw), whole: raw, meta: decodeJSON(raw)}
 		for _, image := range object.Images {
 			got.images = append(got.images, image.MIME)
 		}

@@ -21,8 +21,8 @@ type block struct {
 
 type check struct{ verb, arg string }
 
-// answered is one answer in the form with which blocks are compared.
-type answered struct {
+// outcome is one answer in the form with which blocks are compared.
+type outcome struct {
 	kind, arg string
 	text      string
 	meta      any
@@ -117,7 +117,7 @@ func (b *block) String() string {
 }
 
 // compare returns the expectations that got does not meet, or "".
-func (b *block) compare(got answered, vars, back *strings.Replacer) string {
+func (b *block) compare(got outcome, vars, back *strings.Replacer) string {
 	var faults []string
 	if b.kind != got.kind || b.arg != got.arg {
 		faults = append(faults, fmt.Sprintf("want %s %s, got %s %s:\n%s", b.kind, b.arg, got.kind, got.arg, back.Replace(got.text)))
@@ -133,7 +133,7 @@ func (b *block) compare(got answered, vars, back *strings.Replacer) string {
 	return strings.Join(faults, "\n")
 }
 
-func (c check) fault(got answered, vars *strings.Replacer) string {
+func (c check) fault(got outcome, vars *strings.Replacer) string {
 	arg := vars.Replace(c.arg)
 	switch c.verb {
 	case "~":

@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// firstTime is the modification time of a script's first file.
-var firstTime = time.Date(2025, 1, 1, 12, 0, 0, 0, time.UTC)
+// firstModTime is the modification time of a script's first file.
+var firstModTime = time.Date(2025, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// layOut makes the root and state directories below dir and writes the files.
-func (s *script) layOut(dir string) error {
+// createFiles makes the root and state directories below dir and writes the files.
+func (s *script) createFiles(dir string) error {
 	s.root, s.state = filepath.Join(dir, "root"), filepath.Join(dir, "state")
 	for _, name := range []string{s.root, filepath.Join(s.state, "home")} {
 		if err := os.MkdirAll(name, 0o755); err != nil {
@@ -42,7 +42,7 @@ func (s *script) layOut(dir string) error {
 		if err := os.WriteFile(name, file.Data, 0o644); err != nil {
 			return err
 		}
-		at := firstTime.Add(time.Duration(i) * time.Second)
+		at := firstModTime.Add(time.Duration(i) * time.Second)
 		if err := os.Chtimes(name, at, at); err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func (s *script) layOut(dir string) error {
 func (s *script) replacers(root, state string) *script {
 	slashRoot, slashState := filepath.ToSlash(root), filepath.ToSlash(state)
 	s.vars = strings.NewReplacer("$ROOT", slashRoot, "$STATE", slashState)
-	s.back = strings.NewReplacer(root, "$ROOT", slashRoot, "$ROOT", state, "$STATE", slashState, "$STATE")
+	s.placeholders = strings.NewReplacer(root, "$ROOT", slashRoot, "$ROOT", state, "$STATE", slashState, "$STATE")
 	return s
 }
 
