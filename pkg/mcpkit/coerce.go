@@ -26,7 +26,7 @@ func (c *checker) coerce(s *schema, n *node, at *path) (*node, bool) {
 		if n.kind != '"' || text == "" || !number(text[0]) || !json.Valid([]byte(text)) {
 			return nil, false
 		}
-		c.note(at, "%s taken as the number %s", quoted(n.str), shown(text))
+		c.note(at, "%s taken as the number %s", quoted(n.str), quotable(text))
 		return &node{kind: '0', raw: []byte(text)}, true
 	case kindBoolean:
 		text := strings.ToLower(strings.TrimSpace(n.str))

@@ -74,16 +74,16 @@ func panicResult(t *Tool, value any) *CallResult {
 // a further overrun, the call is answered with TIMEOUT and the tool's later
 // result is dropped.
 func Deadline(overrun time.Duration) Middleware {
-	return within(func(t *Tool) time.Duration { return t.Def().Timeout }, overrun)
+	return runWithin(func(t *Tool) time.Duration { return t.Def().Timeout }, overrun)
 }
 
 // Timeout gives every call of every tool at most d, and otherwise works like
 // Deadline(0): for one attempt inside Retry, or for tools without a Timeout.
 func Timeout(d time.Duration) Middleware {
-	return within(func(*Tool) time.Duration { return d }, 0)
+	return runWithin(func(*Tool) time.Duration { return d }, 0)
 }
 
-func within(limitOf func(*Tool) time.Duration, overrun time.Duration) Middleware {
+func runWithin(limitOf func(*Tool) time.Duration, overrun time.Duration) Middleware {
 	return func(next Handler) Handler {
 		return func(ctx context.Context, t *Tool, args json.RawMessage) *CallResult {
 			limit := limitOf(t)

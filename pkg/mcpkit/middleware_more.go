@@ -84,11 +84,11 @@ func Retry(p RetryPolicy) Middleware {
 			if !p.Always && !hints.ReadOnly && !hints.Idempotent {
 				return next(ctx, t, args)
 			}
-			res, err := retry.Do(ctx, p.of(t), func(ctx context.Context) (*CallResult, error) {
+			res, err := retry.Do(ctx, p.forTool(t), func(ctx context.Context) (*CallResult, error) {
 				res := next(ctx, t, args)
-				return res, res.err()
+				return res, res.cause()
 			})
-			if err != nil && (res == nil || res.err() != err) {
+			if err != nil && (res == nil || res.cause() != err) {
 				return t.ErrorResult(err)
 			}
 			return res
@@ -96,8 +96,8 @@ func Retry(p RetryPolicy) Middleware {
 	}
 }
 
-// of returns the policy for one call of t.
-func (p RetryPolicy) of(t *Tool) retry.Policy {
+// forTool returns the policy for one call of t.
+func (p RetryPolicy) forTool(t *Tool) retry.Policy {
 	r := retry.Policy{Attempts: p.MaxRetries + 1, Base: p.Base, MaxWait: p.MaxWait, Retryable: p.Retryable, Wait: p.Wait}
 	switch {
 	case p.MaxRetries == 0:
@@ -114,8 +114,8 @@ func (p RetryPolicy) of(t *Tool) retry.Policy {
 	return r
 }
 
-// err returns the cause of an error result, or nil for any other result.
-func (r *CallResult) err() error {
+// cause returns the cause of an error result, or nil for any other result.
+func (r *CallResult) cause() error {
 	if !r.IsError {
 		return nil
 	}

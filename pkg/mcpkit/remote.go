@@ -151,7 +151,7 @@ func (t *Tool) callRemote(ctx context.Context, args json.RawMessage) *CallResult
 	}
 	raw, err := t.remote.session.CallTool(ctx, t.remote.name, args)
 	if err != nil {
-		return t.ErrorResult(t.timed(ctx, err))
+		return t.ErrorResult(t.withTimeoutCode(ctx, err))
 	}
 	res, err := remoteResult(raw)
 	if err != nil {
@@ -167,14 +167,14 @@ func remoteResult(raw json.RawMessage) (*CallResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	res := &CallResult{raw: json.RawMessage("{")}
+	res := &CallResult{rawResult: json.RawMessage("{")}
 	has := false
 	for _, m := range members {
 		switch m.Name {
 		case "resultType":
 			continue
 		case "_meta":
-			if m.Value, err = ownMeta(m.Value, res); err != nil {
+			if m.Value, err = parseMeta(m.Value, res); err != nil {
 				return nil, err
 			}
 			if m.Value == nil {
@@ -200,18 +200,18 @@ func remoteResult(raw json.RawMessage) (*CallResult, error) {
 		case "isError":
 			res.IsError = string(m.Value) == "true"
 		}
-		if len(res.raw) > 1 {
-			res.raw = append(res.raw, ',')
+		if len(res.rawResult) > 1 {
+			res.rawResult = append(res.rawResult, ',')
 		}
-		res.raw = append(append(jsonrpc.AppendString(res.raw, m.Name), ':'), m.Value...)
+		res.rawResult = append(append(jsonrpc.AppendString(res.rawResult, m.Name), ':'), m.Value...)
 	}
 	if !has {
-		if len(res.raw) > 1 {
-			res.raw = append(res.raw, ',')
+		if len(res.rawResult) > 1 {
+			res.rawResult = append(res.rawResult, ',')
 		}
-		res.raw = append(res.raw, `"content":[]`...)
+		res.rawResult = append(res.rawResult, `"content":[]`...)
 	}
-	res.raw = append(res.raw, '}')
+	res.rawResult = append(res.rawResult, '}')
 	if res.IsError {
 		if res.Code == "" {
 			res.Code = toolerr.ExecutionError
@@ -223,10 +223,10 @@ func remoteResult(raw json.RawMessage) (*CallResult, error) {
 	return res, nil
 }
 
-// ownMeta reads the code and the details in a result's _meta into res. It
+// parseMeta reads the code and the details in a result's _meta into res. It
 // returns _meta without the protocol's keys, which belong to the message; nil
 // if nothing is left.
-func ownMeta(raw json.RawMessage, res *CallResult) (json.RawMessage, error) {
+func parseMeta(raw json.RawMessage, res *CallResult) (json.RawMessage, error) {
 	members, err := jsonrpc.Members(raw)
 	if err != nil {
 		return nil, err

@@ -46,17 +46,17 @@ type CallResult struct {
 	ExitStatus int          // as the tool returned it
 	Err        error        // the cause of IsError, for logs; may wrap a *Panic
 
-	raw   json.RawMessage // as another server sent it
-	whole bool            // Structured was made by wholeAnswer
+	rawResult          json.RawMessage // as another server sent it
+	isStructuredAnswer bool            // Structured was made by wholeAnswer
 }
 
 // MaxMessage is the hard limit of a message in bytes, including images and
 // envelope.
 const MaxMessage = 1 << 20
 
-// envelope is the part of MaxMessage reserved for the id, metadata and the rest
+// envelopeSize is the part of MaxMessage reserved for the id, metadata and the rest
 // of the JSON-RPC message around a result.
-const envelope = 4 << 10
+const envelopeSize = 4 << 10
 
 // The _meta keys of a result. Programs read them; clients do not pass _meta to
 // a model, so a model reads the text.
@@ -70,9 +70,9 @@ const (
 // envelope, it first omits images, with a line that says so, and then cuts the
 // text.
 func (r *CallResult) JSON() json.RawMessage {
-	const room = MaxMessage - envelope
-	if r.raw != nil && len(r.raw) <= room {
-		return r.raw
+	const room = MaxMessage - envelopeSize
+	if r.rawResult != nil && len(r.rawResult) <= room {
+		return r.rawResult
 	}
 	if r.size() <= room {
 		if out := r.encode(); len(out) <= room {
@@ -128,16 +128,16 @@ func (r *CallResult) dropImages(room int) {
 			break
 		}
 		r.Text += fmt.Sprintf("\nimage %d (%s, %d bytes) omitted: the message would exceed %d bytes",
-			len(r.Images)+i+1, shown(image.MIME), len(image.Data), MaxMessage)
+			len(r.Images)+i+1, quotable(image.MIME), len(image.Data), MaxMessage)
 	}
 }
 
 // dropRows reduces the structuredContent of a text tool to its text, without
 // rows and metadata.
 func (r *CallResult) dropRows() {
-	if r.whole {
+	if r.isStructuredAnswer {
 		r.Rows = nil
-		r.Structured = wholeAnswer(r, nil)
+		r.Structured = structuredAnswer(r, nil)
 	}
 }
 
@@ -218,11 +218,11 @@ func (t *Tool) render(ctx context.Context, r *Result, err error, said *notes) *C
 	}
 	budget := Budget(ctx)
 	if err != nil {
-		return t.renderError(budget, r, t.timed(ctx, err), said)
+		return t.renderError(budget, r, t.withTimeoutCode(ctx, err), said)
 	}
 	res := &CallResult{Images: r.Images, Rows: r.Rows, ExitStatus: r.ExitStatus, Text: strings.ToValidUTF8(r.Text, "\uFFFD")}
 	if !t.data {
-		res.Text = said.around(res.Text, budget)
+		res.Text = said.addTo(res.Text, budget)
 		t.addData(res, r.Meta, nil)
 		return res
 	}
@@ -252,14 +252,14 @@ func (t *Tool) renderError(budget int, r *Result, err error, said *notes) *CallR
 			res.Text += "\n\n" + strings.ToValidUTF8(r.Text, "\uFFFD")
 		}
 	}
-	res.Text = said.around(res.Text, budget)
+	res.Text = said.addTo(res.Text, budget)
 	t.addData(res, meta, err)
 	return res
 }
 
-// timed replaces an error of the context, or one without a code, by an error
+// withTimeoutCode replaces an error of the context, or one without a code, by an error
 // with a clear message.
-func (t *Tool) timed(ctx context.Context, err error) error {
+func (t *Tool) withTimeoutCode(ctx context.Context, err error) error {
 	var coded *toolerr.Error
 	switch {
 	case errors.As(err, &coded):
@@ -310,7 +310,7 @@ func (n *notes) add(to *[]string, format string, args ...any) {
 	line := strings.ToValidUTF8(fmt.Sprintf(format, args...), "\uFFFD")
 	line = "note: " + strings.Join(strings.Fields(line), " ")
 	if len(line) > maxNote {
-		line = runeCut(line, maxNote) + "…"
+		line = cutAtRune(line, maxNote) + "…"
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -325,9 +325,9 @@ func (n *notes) text() string {
 	return strings.Join(slices.Concat(n.first, n.lines), "\n")
 }
 
-// around adds the notes above and below text and cuts text to keep all within
+// addTo adds the notes above and below text and cuts text to keep all within
 // the budget; notes are not cut.
-func (n *notes) around(text string, budget int) string {
+func (n *notes) addTo(text string, budget int) string {
 	notes := n.text()
 	if notes == "" {
 		return cutText(text, budget)
@@ -356,7 +356,7 @@ func cutText(text string, limit int) string {
 	}
 	const form = "[cut to the result limit: %d of %d bytes shown; ask for less, or for the next part]"
 	room := max(limit-len(form)-20, 0)
-	kept := runeCut(text, room)
+	kept := cutAtRune(text, room)
 	if i := strings.LastIndexByte(kept, '\n'); i > 0 {
 		kept = kept[:i]
 	}
@@ -367,8 +367,8 @@ func cutText(text string, limit int) string {
 	return kept + "\n" + said
 }
 
-// runeCut returns at most n bytes of text, without splitting a character.
-func runeCut(text string, n int) string {
+// cutAtRune returns at most n bytes of text, without splitting a character.
+func cutAtRune(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}

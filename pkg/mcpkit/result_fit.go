@@ -20,18 +20,18 @@ const maxMeta = 64 << 10
 // final.
 func (t *Tool) addData(res *CallResult, meta any, err error) {
 	members := append(t.errorMembers(err), t.metaMembers(meta)...)
-	members = firstOfEach(members)
+	members = dropRepeated(members)
 	res.Details = nil
 	if len(members) > 0 {
 		res.Details = objectOf(members).raw
 	}
 	if t.structured {
-		res.Structured, res.whole = wholeAnswer(res, members), true
+		res.Structured, res.isStructuredAnswer = structuredAnswer(res, members), true
 	}
 }
 
-// firstOfEach drops members that repeat an earlier member's name.
-func firstOfEach(members []member) []member {
+// dropRepeated drops members that repeat an earlier member's name.
+func dropRepeated(members []member) []member {
 	seen := make(map[string]bool, len(members))
 	return slices.DeleteFunc(members, func(m member) bool {
 		again := seen[m.name]
@@ -86,10 +86,10 @@ func (t *Tool) errorMembers(err error) []member {
 	return out
 }
 
-// wholeAnswer makes the structuredContent of a text tool: the metadata and the
+// structuredAnswer makes the structuredContent of a text tool: the metadata and the
 // rows, or else the text. It is complete because some clients pass it to the
 // model instead of the content.
-func wholeAnswer(res *CallResult, meta []member) json.RawMessage {
+func structuredAnswer(res *CallResult, meta []member) json.RawMessage {
 	var out []member
 	if res.IsError {
 		out = append(out, member{"code", text(string(res.Code))})
@@ -100,7 +100,7 @@ func wholeAnswer(res *CallResult, meta []member) json.RawMessage {
 			content = member{"results", &node{kind: '[', raw: raw}}
 		}
 	}
-	return objectOf(firstOfEach(append(append(out, content), meta...))).raw
+	return objectOf(dropRepeated(append(append(out, content), meta...))).raw
 }
 
 func text(s string) *node { return &node{kind: '"', raw: encode(s), str: s} }
@@ -237,7 +237,7 @@ func fitList(s *schema, n *node, at *path) (*node, error) {
 	for i, item := range n.items {
 		value, err := fit(s.items, item, at.at(i))
 		if err == nil && value == nil {
-			err = fmt.Errorf("%s is null, where %s belongs", shown(at.at(i).String()), article(s.items))
+			err = fmt.Errorf("%s is null, where %s belongs", quotable(at.at(i).String()), withArticle(s.items))
 		}
 		if err != nil {
 			return nil, err

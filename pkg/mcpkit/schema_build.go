@@ -30,7 +30,7 @@ var (
 // and fields. If output is set, the schema describes the type as encoding/json
 // writes it.
 func buildSchema(t reflect.Type, output bool) (*schema, error) {
-	b := &builder{output: output, open: map[reflect.Type]*schema{}, done: map[reflect.Type]*schema{}}
+	b := &builder{output: output, building: map[reflect.Type]*schema{}, done: map[reflect.Type]*schema{}}
 	s := b.build(t, t.String())
 	if s.kind == kindRef { // the root itself is recursive: it is "#"
 		s = s.ref
@@ -45,11 +45,11 @@ func buildSchema(t reflect.Type, output bool) (*schema, error) {
 }
 
 type builder struct {
-	output bool
-	open   map[reflect.Type]*schema // types being built, to find recursion
-	done   map[reflect.Type]*schema // recursive types that are built
-	defs   []*schema
-	faults []error
+	output   bool
+	building map[reflect.Type]*schema // types being built, to find recursion
+	done     map[reflect.Type]*schema // recursive types that are built
+	defs     []*schema
+	faults   []error
 }
 
 func (b *builder) fault(where, format string, args ...any) {
@@ -70,13 +70,13 @@ func (b *builder) build(t reflect.Type, where string) *schema {
 	if t.Name() == "" {
 		return b.compose(t, where, &schema{typ: t})
 	}
-	if s := cmp.Or(b.open[t], b.done[t]); s != nil {
+	if s := cmp.Or(b.building[t], b.done[t]); s != nil {
 		return b.referTo(t, s)
 	}
 	s := &schema{typ: t}
-	b.open[t] = s
+	b.building[t] = s
 	b.compose(t, where, s)
-	delete(b.open, t)
+	delete(b.building, t)
 	if s.defName != "" {
 		b.done[t] = s
 		b.defs = append(b.defs, s)
@@ -91,7 +91,7 @@ func (b *builder) referTo(t reflect.Type, s *schema) *schema {
 	if s.defName == "" {
 		name := strings.Join(strings.FieldsFunc(t.Name(), func(r rune) bool { return !isNameRune(r, "_") }), "_")
 		taken := func(name string) bool {
-			for _, other := range b.open {
+			for _, other := range b.building {
 				if other.defName == name {
 					return true
 				}

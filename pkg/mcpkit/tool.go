@@ -102,7 +102,7 @@ func (t *Tool) OutputSchema() json.RawMessage {
 	case t.data:
 		return t.output.JSON()
 	case t.structured:
-		return t.wholeSchema().JSON()
+		return t.structuredSchema().JSON()
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func NewTool[A any](d Def, fn func(ctx context.Context, args A) (*Result, error)
 		}
 		return fn(ctx, args)
 	}
-	return t.orFault(err)
+	return t.withName(err)
 }
 
 // NewStructuredTool makes a tool that returns data: R becomes both
@@ -105,7 +105,7 @@ func NewStructuredTool[A, R any](d Def, fn func(ctx context.Context, args A) (R,
 		}
 		return renderData(r, wrap)
 	}
-	return t.orFault(err)
+	return t.withName(err)
 }
 
 // isObject reports whether t is encoded as a JSON object.
@@ -138,7 +138,7 @@ func renderData(r any, wrap bool) (*Result, error) {
 	return res, nil
 }
 
-func (t *Tool) orFault(err error) (*Tool, error) {
+func (t *Tool) withName(err error) (*Tool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tool %q: %w", t.def.Name, err)
 	}
@@ -234,8 +234,8 @@ func (s *schema) recursive() bool {
 		slices.ContainsFunc(s.properties, func(p property) bool { return p.recursive() })
 }
 
-// wholeSchema returns the schema of wholeAnswer's object.
-func (t *Tool) wholeSchema() *schema {
+// structuredSchema returns the schema of wholeAnswer's object.
+func (t *Tool) structuredSchema() *schema {
 	out := schema{kind: kindObject, byName: map[string]int{}, optionalRoot: true}
 	if t.output != nil {
 		out.defs = t.output.defs

@@ -40,7 +40,7 @@ func (c *checker) fault(at *path, format string, args ...any) {
 	pointer := at.String()
 	text := fmt.Sprintf(format, args...)
 	if pointer != "" {
-		text = shown(pointer) + " " + text
+		text = quotable(pointer) + " " + text
 	} else {
 		text = "the arguments " + text
 	}
@@ -62,7 +62,7 @@ func (c *checker) note(at *path, format string, args ...any) {
 		c.droppedNotes++
 		return
 	}
-	where := shown(at.String())
+	where := quotable(at.String())
 	if where == "" {
 		where = "arguments"
 	}
@@ -78,7 +78,7 @@ func (c *checker) check(s *schema, n *node, at *path) *node {
 		if better, ok := c.coerce(s, n, at); ok {
 			n = better
 		} else {
-			c.fault(at, "must be %s, got %s", article(s), n.describe())
+			c.fault(at, "must be %s, got %s", withArticle(s), n.describe())
 			return n
 		}
 	}
@@ -144,12 +144,12 @@ func (c *checker) checkObject(s *schema, n *node, at *path) *node {
 		}
 		if out.fields[i] != nil {
 			if string(out.fields[i].raw) != string(value.raw) {
-				c.fault(at.member(m.name), "and %s are the same argument: give only %s", shown(by[i]), p.name)
+				c.fault(at.member(m.name), "and %s are the same argument: give only %s", quotable(by[i]), p.name)
 			}
 			continue
 		}
 		if m.name != p.name && !p.hidden { // the tool's function adds notes for hidden ones
-			c.renamed = append(c.renamed, fmt.Sprintf("%s: taken as %s", shown(at.member(m.name).String()), p.name))
+			c.renamed = append(c.renamed, fmt.Sprintf("%s: taken as %s", quotable(at.member(m.name).String()), p.name))
 		}
 		out.fields[i], by[i] = c.check(p.schema, value, at.member(m.name)), m.name
 	}
@@ -182,7 +182,7 @@ func (c *checker) givenValue(p property, m member, at *path) *node {
 		return m.value
 	}
 	if absent {
-		c.nulls = append(c.nulls, shown(at.member(m.name).String()))
+		c.nulls = append(c.nulls, quotable(at.member(m.name).String()))
 		return nil
 	}
 	return m.value
@@ -195,7 +195,7 @@ func (s *schema) allows(n *node) bool {
 func (c *checker) missingProperty(p property, at *path) {
 	here := at.member(p.name)
 	c.addFault(fault{path: here.String(), missing: true,
-		text: fmt.Sprintf("missing: %s (%s, required) at %s", p.name, p.typeName(), shown(here.String()))})
+		text: fmt.Sprintf("missing: %s (%s, required) at %s", p.name, p.typeName(), quotable(here.String()))})
 }
 
 func (c *checker) unknownMember(s *schema, m member, at *path) {
@@ -281,7 +281,7 @@ func (c *checker) checkString(s *schema, n *node, at *path) *node {
 	switch s.kind {
 	case kindBytes:
 		if _, err := decodeBase64(n.str); err != nil {
-			c.fault(at, "must be base64: %s", shown(err.Error()))
+			c.fault(at, "must be base64: %s", quotable(err.Error()))
 		}
 	case kindDuration:
 		d, err := parseDuration(n)
@@ -294,7 +294,7 @@ func (c *checker) checkString(s *schema, n *node, at *path) *node {
 		v := reflect.New(s.typ)
 		if u, ok := v.Interface().(encoding.TextUnmarshaler); ok && s.typ != nil {
 			if err := u.UnmarshalText([]byte(n.str)); err != nil {
-				c.fault(at, "is not valid: %s", shown(err.Error()))
+				c.fault(at, "is not valid: %s", quotable(err.Error()))
 			}
 		}
 		c.checkLength(s, utf8.RuneCountInString(n.str), "characters", at)
@@ -316,7 +316,7 @@ func (c *checker) checkNumber(s *schema, n *node, at *path) {
 		case !whole:
 			c.fault(at, "must be an integer, got %s", n.describe())
 		case !fits || !fitsInt(s, value):
-			c.fault(at, "is out of range: %s", shown(text))
+			c.fault(at, "is out of range: %s", quotable(text))
 		default:
 			c.checkBounds(s, value.bound(), n, at)
 		}
@@ -324,7 +324,7 @@ func (c *checker) checkNumber(s *schema, n *node, at *path) {
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || s.typ != nil && s.typ.Kind() == reflect.Float32 && math.Abs(f) > math.MaxFloat32 {
-		c.fault(at, "is out of range: %s", shown(text))
+		c.fault(at, "is out of range: %s", quotable(text))
 		return
 	}
 	c.checkBounds(s, bound{float: f}, n, at)
@@ -333,11 +333,11 @@ func (c *checker) checkNumber(s *schema, n *node, at *path) {
 func (c *checker) checkBounds(s *schema, value bound, n *node, at *path) {
 	switch {
 	case s.min.set && s.max.set && (value.less(s.min) || s.max.less(value)):
-		c.fault(at, "must be from %s to %s, got %s", s.min.text, s.max.text, shown(string(n.raw)))
+		c.fault(at, "must be from %s to %s, got %s", s.min.text, s.max.text, quotable(string(n.raw)))
 	case s.min.set && value.less(s.min):
-		c.fault(at, "must be at least %s, got %s", s.min.text, shown(string(n.raw)))
+		c.fault(at, "must be at least %s, got %s", s.min.text, quotable(string(n.raw)))
 	case s.max.set && s.max.less(value):
-		c.fault(at, "must be at most %s, got %s", s.max.text, shown(string(n.raw)))
+		c.fault(at, "must be at most %s, got %s", s.max.text, quotable(string(n.raw)))
 	}
 }
 
@@ -354,7 +354,7 @@ func (c *checker) checkEnum(s *schema, n *node, at *path) *node {
 	if near := nearest(n.str, names); n.kind == '"' && near != "" {
 		hint = fmt.Sprintf(": did you mean %q?", near)
 	}
-	c.fault(at, "must be one of %s, got %s%s", strings.Join(values, ", "), shown(string(n.raw)), hint)
+	c.fault(at, "must be one of %s, got %s%s", strings.Join(values, ", "), quotable(string(n.raw)), hint)
 	return n
 }
 

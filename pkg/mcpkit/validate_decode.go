@@ -49,7 +49,7 @@ func decode(s *schema, n *node, v reflect.Value, at *path) error {
 		err = decodeNumber(s, n, v)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", shown(at.String()), err)
+		return fmt.Errorf("%s: %w", quotable(at.String()), err)
 	}
 	return nil
 }
@@ -118,7 +118,7 @@ func decodeNumber(s *schema, n *node, v reflect.Value) error {
 	value, whole, fits := wholeNumber(string(n.raw))
 	switch {
 	case !whole || !fits:
-		return fmt.Errorf("not a 64-bit integer: %s", shown(string(n.raw)))
+		return fmt.Errorf("not a 64-bit integer: %s", quotable(string(n.raw)))
 	case v.CanUint():
 		v.SetUint(value.magnitude)
 	case value.negative:

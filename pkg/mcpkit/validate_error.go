@@ -125,7 +125,7 @@ func (c *checker) err(t *Tool) error {
 			lines = append(lines, f.text)
 		}
 		if i < maxFaults && f.path != "" {
-			pointers = append(pointers, shown(f.path))
+			pointers = append(pointers, quotable(f.path))
 		}
 	}
 	total := len(c.faults) + c.droppedFaults

@@ -40,9 +40,9 @@ func (p *path) String() string {
 // maxShown bounds a value quoted in a message, in characters.
 const maxShown = 80
 
-// shown makes outside text safe and short enough to quote in one line: it
+// quotable makes outside text safe and short enough to quote in one line: it
 // escapes control and invisible characters.
-func shown(s string) string {
+func quotable(s string) string {
 	plain := true
 	for i, r := range s {
 		if i >= maxShown || r == utf8.RuneError || !unicode.IsPrint(r) {
@@ -83,17 +83,17 @@ func (n *node) describe() string {
 	case '"':
 		return "string " + quoted(n.str)
 	case '0':
-		return "number " + shown(string(n.raw))
+		return "number " + quotable(string(n.raw))
 	case 't':
 		return "boolean " + string(n.raw)
 	}
 	return "null"
 }
 
-func quoted(s string) string { return `"` + shown(s) + `"` }
+func quoted(s string) string { return `"` + quotable(s) + `"` }
 
-// article returns a schema's type with its article, for use in a sentence.
-func article(s *schema) string {
+// withArticle returns a schema's type with its article, for use in a sentence.
+func withArticle(s *schema) string {
 	words := s.typeName()
 	switch words {
 	case "boolean":
