@@ -51,6 +51,6 @@ func (b Build) String() string {
 	return fmt.Sprintf("%s %s (%s%s %s)", b.Program, b.Version, revision, b.Go, b.Platform)
 }
 
-// BuildVersion returns the version that the Go tool recorded in this program; "devel" where
-// it recorded none.
+// BuildVersion returns the version that the Go tool recorded in this program;
+// "devel" where it recorded none.
 func BuildVersion() string { return BuildOf("").Version }

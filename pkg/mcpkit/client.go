@@ -90,14 +90,15 @@ func (c *conn) sendRequest(ctx context.Context, method string, params json.RawMe
 	}
 }
 
-// CancelledParams returns the params of a notifications/cancelled for the request id:
-// its answer is no longer needed, so the client's user need not decide on it.
+// CancelledParams returns the params of a notifications/cancelled for the
+// request id: its answer is no longer needed, so the client's user need not
+// decide on it.
 func CancelledParams(id json.RawMessage) json.RawMessage {
 	return append(append([]byte(`{"requestId":`), id...), `,"reason":"no longer needed"}`...)
 }
 
-// deliverResponse hands the client's response to the goroutine that waits for it. A
-// response to no open request is dropped, as JSON-RPC asks.
+// deliverResponse hands the client's response to the goroutine that waits for
+// it. A response to no open request is dropped, as JSON-RPC asks.
 func (c *conn) deliverResponse(m jsonrpc.Message) {
 	key, err := jsonrpc.Key(m.ID)
 	if err != nil {
@@ -112,7 +113,8 @@ func (c *conn) deliverResponse(m jsonrpc.Message) {
 	}
 }
 
-// close fails all open questions, and every later one: the input has ended.
+// close fails all pending requests and every later request: the input has
+// ended.
 func (q *outgoingRequests) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -49,8 +49,8 @@ func (c *checker) coerce(s *schema, n *node, at *path) (*node, bool) {
 	return nil, false
 }
 
-// objectFromString accepts a bare string instead of an object whose only required member is
-// a string: "a.go" instead of {"file_path":"a.go"}.
+// objectFromString accepts a bare string instead of an object whose only
+// required member is a string: "a.go" instead of {"file_path":"a.go"}.
 func (c *checker) objectFromString(s *schema, n *node, at *path) (*node, bool) {
 	if at == nil || at.up == nil { // all the arguments
 		return nil, false
@@ -74,8 +74,8 @@ func (c *checker) objectFromString(s *schema, n *node, at *path) (*node, bool) {
 	return &node{kind: '{', raw: raw, members: []member{{name, n}}}, true
 }
 
-// commandFromList accepts a list of words instead of a shell command: Codex sends
-// ["bash","-lc","make test"].
+// commandFromList accepts a list of words instead of a shell command: Codex
+// sends ["bash","-lc","make test"].
 func (c *checker) commandFromList(s *schema, n *node, at *path) (*node, bool) {
 	if !s.acceptsWords || n.kind != '[' || len(n.items) == 0 {
 		return nil, false
@@ -110,7 +110,8 @@ func shellCommand(words []string) string {
 	return strings.Join(parts, " ")
 }
 
-// durationFromNumber accepts a bare number instead of a duration, as other tools do.
+// durationFromNumber accepts a bare number instead of a duration, as other
+// tools do.
 func (c *checker) durationFromNumber(n *node, at *path) (*node, bool) {
 	value, whole, fits := wholeNumber(string(n.raw))
 	if n.kind != '0' || !whole || !fits || value.magnitude > math.MaxInt64/uint64(time.Millisecond) {
@@ -121,8 +122,8 @@ func (c *checker) durationFromNumber(n *node, at *path) (*node, bool) {
 	return &node{kind: '"', raw: encode(d.String()), str: d.String()}, true
 }
 
-// listFromValue accepts a bare value instead of a list, and a string that holds a list as
-// JSON.
+// listFromValue accepts a bare value instead of a list, and a string that holds
+// a list as JSON.
 func (c *checker) listFromValue(s *schema, n *node, at *path) (*node, bool) {
 	if inner, ok := unwrap(n, '['); ok {
 		trial := checker{tolerant: true}

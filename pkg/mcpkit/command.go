@@ -50,9 +50,9 @@ type Command struct {
 	// it is a file: mcp-view main.go shows that file. "" disables this.
 	File string
 
-	// Alternative runs an action other than serving, such as checking the machine,
-	// if a flag asks for it; done reports that it did. It is called after
-	// Tools.
+	// Alternative runs an action other than serving, such as checking the
+	// machine, if a flag asks for it; done reports that it did. It is called
+	// after Tools.
 	Alternative func(ctx context.Context, stdout io.Writer) (code int, done bool)
 
 	Middleware    []Middleware // runs inside Standard(), next to the tools

@@ -94,8 +94,8 @@ func mcpTool(t *Tool) mcp.Tool {
 	return tool
 }
 
-// resolveName makes tools/call accept aliases, and answers an unknown name with the
-// available ones.
+// resolveName makes tools/call accept aliases, and answers an unknown name with
+// the available ones.
 func (s *toolServer) resolveName(ctx context.Context, _ any, req *mcp.CallToolRequest) {
 	if t, ok := s.tools.ByName(req.Params.Name); ok {
 		req.Params.Name = t.Name()
@@ -130,8 +130,8 @@ func (s *toolServer) listDefinitions(ctx context.Context, _ any, req *mcp.ListTo
 	SetRawResult(ctx, s.completeResult(ctx, raw))
 }
 
-// completeResult completes a result object; in the modern era with the members that
-// every result carries.
+// completeResult completes a result object; in the modern era with the members
+// that every result carries.
 func (s *toolServer) completeResult(ctx context.Context, object json.RawMessage) json.RawMessage {
 	if server.IsModernRequest(ctx) {
 		object = append(object, `,"resultType":"complete","_meta":`...)
@@ -154,8 +154,8 @@ func (s *toolServer) addModernMembers(ctx context.Context, result json.RawMessag
 	return s.completeResult(ctx, result[:len(result)-1:len(result)-1])
 }
 
-// callDirect answers a tools/call that has only the usual members and names a known
-// tool. It reports false for other requests, which mcp-go answers.
+// callDirect answers a tools/call that has only the usual members and names a
+// known tool. It reports false for other requests, which mcp-go answers.
 func (s *toolServer) callDirect(ctx context.Context) bool {
 	name, arguments, ok := parsePlainCall(RawParams(ctx))
 	if !ok {
@@ -165,8 +165,8 @@ func (s *toolServer) callDirect(ctx context.Context) bool {
 	return ok && SetRawResult(ctx, s.run(ctx, t, arguments).JSON())
 }
 
-// parsePlainCall reads the params of a tools/call. ok is false if they have other
-// members than name, arguments and _meta, or if one has the wrong type.
+// parsePlainCall reads the params of a tools/call. ok is false if they have
+// other members than name, arguments and _meta, or if one has the wrong type.
 func parsePlainCall(params json.RawMessage) (name string, arguments json.RawMessage, ok bool) {
 	members, err := jsonrpc.Members(params)
 	if err != nil {

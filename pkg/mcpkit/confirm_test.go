@@ -51,7 +51,7 @@ func TestConfirm(t *testing.T) {
 	require.Equal(t, "false false false", text(t, w.answer(1)), "a client that cannot is not asked")
 }
 
-// Instead replaces serving.
+// Alternative replaces serving.
 func TestInstead(t *testing.T) {
 	r := &run{}
 	cmd := newSay(t, r)

@@ -104,9 +104,9 @@ func (o *oneShot) answer(ctx context.Context, value json.RawMessage) error {
 	return o.print(named, o.runBounded(ctx, tool, args))
 }
 
-// parseCall returns the tool and its arguments. value is either the first tool's
-// arguments or {"name": …, "params": {…}}; named reports the latter form. t is
-// nil for an unknown name.
+// parseCall returns the tool and its arguments. value is either the first
+// tool's arguments or {"name": …, "params": {…}}; named reports the latter
+// form. t is nil for an unknown name.
 func (o *oneShot) parseCall(value json.RawMessage) (t *Tool, args json.RawMessage, named bool) {
 	first := o.tools.All()[0]
 	members, err := jsonrpc.Members(value)

@@ -59,9 +59,9 @@ func detect(ctx context.Context, stdin io.Reader, patient bool) (io.Reader, mode
 	}
 }
 
-// shouldClassify reports whether to judge seen again. For long input that is only
-// when it seems to end or has doubled, so that an object that arrives in many
-// pieces does not take quadratic time.
+// shouldClassify reports whether to classify seen again. For long input that is
+// only when it seems to end or has doubled, so that an object that arrives in
+// many pieces does not take quadratic time.
 func shouldClassify(seen []byte, judged int) bool {
 	const short = 64 << 10
 	if len(seen) <= short || len(seen) >= 2*judged {
@@ -89,8 +89,8 @@ func (v inputKind) mode() mode {
 	return modeServe
 }
 
-// classifyInput decides by the first JSON object in seen, the input so far. ended
-// reports that no more will arrive.
+// classifyInput decides by the first JSON object in seen, the input so far.
+// ended reports that no more will arrive.
 func classifyInput(seen []byte, ended bool) inputKind {
 	rest := seen
 	if len(bytes.TrimSpace(rest)) == 0 {
@@ -170,7 +170,8 @@ func (c *chunkReader) requestChunk() <-chan struct{} {
 	return c.ready
 }
 
-// takeChunk returns the chunk that was read, after the caller received from ready.
+// takeChunk returns the chunk that was read, after the caller received from
+// ready.
 func (c *chunkReader) takeChunk() []byte {
 	c.pending = false
 	c.ended = c.err != nil

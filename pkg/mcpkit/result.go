@@ -47,15 +47,15 @@ type CallResult struct {
 	Err        error        // the cause of IsError, for logs; may wrap a *Panic
 
 	rawResult          json.RawMessage // as another server sent it
-	isStructuredAnswer bool            // Structured was made by wholeAnswer
+	isStructuredAnswer bool            // Structured was made by structuredAnswer
 }
 
 // MaxMessage is the hard limit of a message in bytes, including images and
 // envelope.
 const MaxMessage = 1 << 20
 
-// envelopeSize is the part of MaxMessage reserved for the id, metadata and the rest
-// of the JSON-RPC message around a result.
+// envelopeSize is the part of MaxMessage reserved for the id, metadata and the
+// rest of the JSON-RPC message around a result.
 const envelopeSize = 4 << 10
 
 // The _meta keys of a result. Programs read them; clients do not pass _meta to
@@ -257,8 +257,8 @@ func (t *Tool) renderError(budget int, r *Result, err error, said *notes) *CallR
 	return res
 }
 
-// withTimeoutCode replaces an error of the context, or one without a code, by an error
-// with a clear message.
+// withTimeoutCode replaces an error of the context, or one without a code, by
+// an error with a clear message.
 func (t *Tool) withTimeoutCode(ctx context.Context, err error) error {
 	var coded *toolerr.Error
 	switch {

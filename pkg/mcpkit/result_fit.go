@@ -86,9 +86,9 @@ func (t *Tool) errorMembers(err error) []member {
 	return out
 }
 
-// structuredAnswer makes the structuredContent of a text tool: the metadata and the
-// rows, or else the text. It is complete because some clients pass it to the
-// model instead of the content.
+// structuredAnswer makes the structuredContent of a text tool: the metadata and
+// the rows, or else the text. It is complete because some clients pass it to
+// the model instead of the content.
 func structuredAnswer(res *CallResult, meta []member) json.RawMessage {
 	var out []member
 	if res.IsError {

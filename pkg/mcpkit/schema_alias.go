@@ -18,8 +18,8 @@ var aliasGroups = map[string]string{
 	"@leave": "excludes exclude_pattern exclude_patterns exclude_glob ignore ignores ignore_pattern ignore_patterns ignore_globs",
 }
 
-// explanationNames are arguments in which models explain a call. A tool without such an
-// argument ignores it without a note.
+// explanationNames are arguments in which models explain a call. A tool without
+// such an argument ignores it without a note.
 var explanationNames = strings.Fields("explanation description reason reasoning purpose thought instruction instructions justification goal task_progress")
 
 // aliases reads the tag alias; a name that begins with @ names a group.
@@ -58,8 +58,8 @@ func (s *schema) lookup(name string, tolerant bool) (own string, i int, known bo
 	return own, i, known
 }
 
-// shareAlias adds an alias of other properties to property i, if the JSON type of a
-// value tells it from each of them. It reports whether it did.
+// shareAlias adds an alias of other properties to property i, if the JSON type
+// of a value tells it from each of them. It reports whether it did.
 func (s *schema) shareAlias(alias string, i int) bool {
 	for _, other := range append([]int{s.byName[alias]}, s.sharedAliases[alias]...) {
 		a, b := jsonKind(s.properties[i].target().kind), jsonKind(s.properties[other].target().kind)
@@ -74,10 +74,11 @@ func (s *schema) shareAlias(alias string, i int) bool {
 	return true
 }
 
-// propertyFor returns the property that a member of all is for. If several share its
-// name, the value's type decides: regex:"a+" is the pattern, regex:true says
-// that the pattern is a regular expression. A property that is also given by
-// its own name, or whose type the value has only after conversion, ranks lower.
+// propertyFor returns the property that a member of all is for. If several
+// share its name, the value's type decides: regex:"a+" is the pattern,
+// regex:true says that the pattern is a regular expression. A property that is
+// also given by its own name, or whose type the value has only after
+// conversion, ranks lower.
 func (c *checker) propertyFor(s *schema, all []member, m member, at *path) (i int, known bool) {
 	name, first, known := s.lookup(m.name, c.tolerant)
 	if len(s.sharedAliases[name]) == 0 || !c.tolerant {
@@ -126,7 +127,8 @@ func snakeCase(name string) string {
 	return b.String()
 }
 
-// isExplanation reports whether an unknown argument can be ignored without a note.
+// isExplanation reports whether an unknown argument can be ignored without a
+// note.
 func isExplanation(name string, value *node) bool {
 	return value.kind == '"' && slices.Contains(explanationNames, snakeCase(name))
 }

@@ -107,8 +107,8 @@ func (b *builder) referTo(t reflect.Type, s *schema) *schema {
 	return &schema{kind: kindRef, ref: s, typ: t}
 }
 
-// specialSchema returns the schema of a type whose JSON form differs from that of its
-// kind, or nil.
+// specialSchema returns the schema of a type whose JSON form differs from that
+// of its kind, or nil.
 func (b *builder) specialSchema(t reflect.Type) *schema {
 	pointer := reflect.PointerTo(t)
 	switch {

@@ -130,8 +130,8 @@ func (s *schema) applyTags(tags map[string]string) error {
 	return nil
 }
 
-// boolTag reads a tag that must be "true" if present, and is only for schemas of
-// kind only.
+// boolTag reads a tag that must be "true" if present, and is only for schemas
+// of kind only.
 func (s *schema) boolTag(tags map[string]string, key string, only kind, kinds string) (bool, error) {
 	switch {
 	case tags[key] == "":

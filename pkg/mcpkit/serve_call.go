@@ -12,7 +12,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// acceptRequest checks one acceptRequest and starts it. It returns the acceptRequest if the
+// acceptRequest checks one request and starts it. It returns the request if the
 // reading goroutine is to run it, and nil otherwise.
 func (c *conn) acceptRequest(m jsonrpc.Message, line []byte) *request {
 	key, err := jsonrpc.Key(m.ID)
@@ -197,8 +197,8 @@ func (c *conn) cancelRequest(id json.RawMessage) {
 	}
 }
 
-// encodeAnswer returns the line of the answer in parts. A large result is a part by
-// itself, to avoid a copy.
+// encodeAnswer returns the line of the answer in parts. A large result is a
+// part by itself, to avoid a copy.
 func (req *request) encodeAnswer(response mcp.JSONRPCMessage) [][]byte {
 	if object := req.rawError(); object != nil {
 		return [][]byte{jsonrpc.AppendErrorObject(nil, req.id, object)}
@@ -221,7 +221,7 @@ func (req *request) encodeAnswer(response mcp.JSONRPCMessage) [][]byte {
 	return [][]byte{jsonrpc.AppendError(nil, req.id, jsonrpc.CodeInternal, "internal error: "+req.method+" returned an unusable answer")}
 }
 
-// encodeResult encodes mcp-go's encodeResult, or the one set by SetRawResult.
+// encodeResult encodes mcp-go's result, or the result set by SetRawResult.
 func (req *request) encodeResult(result any) (json.RawMessage, error) {
 	req.mu.Lock()
 	raw := req.rawResult

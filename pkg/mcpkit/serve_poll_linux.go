@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// PollableReader returns a reader of in that does not occupy a processor while it
-// waits. A blocking read of standard input holds one of the few threads that
+// PollableReader returns a reader of in that does not occupy a processor while
+// it waits. A blocking read of standard input holds one of the few threads that
 // run goroutines until the runtime's monitor notices, so for some milliseconds
 // an arriving request has one thread less. Setting the file to non-blocking
 // would affect every process that shares it, such as a terminal's shell.

@@ -4,6 +4,6 @@ package mcpkit
 
 import "io"
 
-// PollableReader returns in: on this system, no way of waiting leaves other processes
-// that share the file unaffected.
+// PollableReader returns in: on this system, no way of waiting leaves other
+// processes that share the file unaffected.
 func PollableReader(in io.Reader) io.Reader { return in }

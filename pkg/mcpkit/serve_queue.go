@@ -64,9 +64,9 @@ func (q *queue) add(req *request) {
 	q.bytes += len(req.line) + requestCost
 }
 
-// handOffReading hands the caller's read loop to an idle worker, so that the caller
-// can run a request itself and becomes a worker. It does so only if every
-// worker is idle and there is at least one; ok reports whether it did.
+// handOffReading hands the caller's read loop to an idle worker, so that the
+// caller can run a request itself and becomes a worker. It does so only if
+// every worker is idle and there is at least one; ok reports whether it did.
 func (q *queue) handOffReading(read func() *request) (ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -80,9 +80,9 @@ func (q *queue) handOffReading(read func() *request) (ok bool) {
 	return true
 }
 
-// runWorker does t and then later tasks, until the queue is closed or the input has
-// ended. A goroutine that reads becomes a worker of the queue of the request
-// that it takes.
+// runWorker does t and then later tasks, until the queue is closed or the input
+// has ended. A goroutine that reads becomes a worker of the queue of the
+// request that it takes.
 func (q *queue) runWorker(t task) {
 	hand := make(chan task, 1)
 	for {

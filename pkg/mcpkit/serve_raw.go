@@ -45,8 +45,8 @@ func (req *request) hasRawAnswer() bool {
 	return req.rawResult != nil || req.rawErr != nil
 }
 
-// lineWithoutArguments returns a tools/call without its arguments, for mcp-go to
-// decode. legacy reports that mcp-go is not needed: the request is of the
+// lineWithoutArguments returns a tools/call without its arguments, for mcp-go
+// to decode. legacy reports that mcp-go is not needed: the request is of the
 // legacy era and its _meta is well-formed.
 func (req *request) lineWithoutArguments() (line []byte, legacy bool) {
 	members, err := jsonrpc.Members(req.params)

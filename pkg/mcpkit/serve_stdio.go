@@ -302,8 +302,9 @@ func isBlank(line []byte) bool {
 	return true
 }
 
-// handleNotification handles a handleNotification of the client's. Handlers that a server
-// registers for other notifications run here, in order; they must not block.
+// handleNotification handles a notification from the client. Handlers that a
+// server registers for other notifications run here, in order; they must not
+// block.
 func (c *conn) handleNotification(m jsonrpc.Message, line []byte) {
 	switch m.Method {
 	case string(mcp.MethodNotificationCancelled):

@@ -41,7 +41,7 @@ type lineWriter struct {
 	queue        [][]byte  // lines; small ones share an element, large ones may have several
 	waitingBytes int       // bytes in queue and in the current write
 	writing      bool
-	stalled      uint64 // moves+1 at the time when the client had read nothing for stallTime
+	stalled      uint64 // linesWritten+1 at the time when the client had read nothing for stallTime
 	err          error
 }
 
@@ -64,8 +64,9 @@ func (lw *lineWriter) send(parts ...[]byte) {
 	lw.mu.Unlock()
 }
 
-// trySend is send for a message that may be lost. It waits for a slow client, but
-// not for one that no longer reads, and reports whether it queued the message.
+// trySend is send for a message that may be lost. It waits for a slow client,
+// but not for one that no longer reads, and reports whether it queued the
+// message.
 func (lw *lineWriter) trySend(msg []byte) bool {
 	lw.mu.Lock()
 	defer lw.mu.Unlock()
@@ -118,8 +119,9 @@ func (lw *lineWriter) waitRead() {
 	}
 }
 
-// enqueue queues a message. If it returns true, the caller must have write called.
-// It appends to the last part only, which must be small if there are several.
+// enqueue queues a message. If it returns true, the caller must have write
+// called. It appends to the last part only, which must be small if there are
+// several.
 func (lw *lineWriter) enqueue(parts ...[]byte) bool {
 	if lw.err != nil {
 		return false

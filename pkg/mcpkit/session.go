@@ -34,12 +34,12 @@ const (
 	cancelled
 )
 
-// A request is one request, and the session that mcp-go sees while it handles the
-// request. Separate views keep the two eras apart: client data of a modern
-// request stays in its request.
+// A request is one request of the client, and the session that mcp-go sees
+// while it handles it. A separate session for each request keeps the two eras
+// apart: the client data of a modern request stays in that request.
 type request struct {
 	conn   *conn
-	id     json.RawMessage // nil for the connection's own view
+	id     json.RawMessage // nil for the connection's own session
 	key    string
 	method string
 	line   []byte
@@ -64,7 +64,7 @@ type request struct {
 	hasAck    bool
 }
 
-// The mcp-go interfaces that a view implements.
+// The mcp-go interfaces that a request implements.
 var (
 	_ server.SessionWithLogging            = (*request)(nil)
 	_ server.SessionWithClientInfo         = (*request)(nil)
@@ -75,8 +75,8 @@ var (
 	_ server.SessionWithProtocolVersion    = (*request)(nil)
 )
 
-// sendingEnded reports whether no more messages may be sent for the request. Hold mu:
-// otherwise another goroutine may answer right after.
+// sendingEnded reports whether no more messages may be sent for the request.
+// Hold mu: otherwise another goroutine may answer right after.
 func (req *request) sendingEnded() bool { return req.ended || req.state.Load() == cancelled }
 
 // SessionID returns the connection's session, or a listen stream's own: mcp-go
@@ -208,7 +208,7 @@ func (req *request) SetSubscriptionFilter(filter mcp.SubscriptionFilter) {
 }
 
 // SubscriptionFilter returns the filter of a listen stream, empty until it is
-// set; false for other views.
+// set; false for other requests.
 func (req *request) SubscriptionFilter() (mcp.SubscriptionFilter, bool) {
 	req.mu.Lock()
 	defer req.mu.Unlock()

@@ -11,17 +11,17 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// notifierCapacity is the capacity of the channel for mcp-go's notifications. mcp-go
-// drops notifications that do not fit, so callers get the channel only while it
-// is at most half full.
+// notifierCapacity is the capacity of the channel for mcp-go's notifications.
+// mcp-go drops notifications that do not fit, so callers get the channel only
+// while it is at most half full.
 const notifierCapacity = 256
 
-// A notifier passes the notifications of one view, which mcp-go can only send to a
-// channel, to the writer. It is made on demand: making one for each request
-// cost 45 % of the throughput at 64 requests in flight.
+// A notifier passes the notifications of one request, which mcp-go can only
+// send to a channel, to the writer. It is made on demand: making one for each
+// request cost 45 % of the throughput at 64 requests in flight.
 type notifier struct {
 	notifications chan mcp.JSONRPCNotification
-	hasSpace      chan struct{} // wakes one of the callers that wait for room
+	hasSpace      chan struct{} // wakes one of the callers that wait for space
 	stop          chan struct{}
 	ended         chan struct{}
 }
@@ -63,7 +63,8 @@ func (p *notifier) signal() {
 	}
 }
 
-// runNotifier writes notifications until stop is closed, and then the remaining ones.
+// runNotifier writes notifications until stop is closed, and then the remaining
+// ones.
 func (req *request) runNotifier(p *notifier) {
 	defer close(p.ended)
 	if req.listen || req == req.conn.session {
@@ -88,9 +89,9 @@ func (req *request) runNotifier(p *notifier) {
 	}
 }
 
-// sendBroadcasts is carry for a view that gets broadcasts: the sender does not wait for
-// this client to read. A client that is far behind misses some notifications,
-// but not which lists have changed.
+// sendBroadcasts is runNotifier for a session that gets broadcasts: the sender
+// does not wait for this client to read. A client that is far behind misses
+// some notifications, but not which lists have changed.
 func (req *request) sendBroadcasts(p *notifier) {
 	next, written := make(chan encodedNotification), make(chan struct{})
 	go func() {
@@ -130,24 +131,25 @@ func (req *request) sendBroadcasts(p *notifier) {
 	}
 }
 
-// A encodedNotification is a notification, encoded.
+// An encodedNotification is a notification as one line of JSON.
 type encodedNotification struct {
 	method string
 	line   []byte
 }
 
-// notificationCost is the memory of a notice in addition to its line, in bytes.
+// notificationCost is the memory of a notification in addition to its line, in
+// bytes.
 const notificationCost = 128
 
-// backlog holds the notices that wait for a client: about writeBacklog bytes,
-// and at most one notice for each changed list.
+// backlog holds the notifications that wait for a client: about writeBacklog
+// bytes, and at most one notification for each changed list.
 type backlog struct {
 	notifications []encodedNotification
 	bytes         int
 }
 
 func (b *backlog) add(n encodedNotification) {
-	if strings.HasSuffix(n.method, "/list_changed") { // one notice of a changed list is enough
+	if strings.HasSuffix(n.method, "/list_changed") { // one notification of a changed list is enough
 		if slices.ContainsFunc(b.notifications, func(have encodedNotification) bool { return have.method == n.method }) {
 			return
 		}
@@ -224,8 +226,8 @@ func Acknowledged(ctx context.Context) <-chan struct{} {
 	return req.acked
 }
 
-// endSending closes the view for sending: it returns once earlier notifications have
-// been written; later ones are dropped.
+// endSending ends the sending of notifications for the request: it returns once
+// earlier notifications have been written; later ones are dropped.
 func (req *request) endSending() {
 	req.mu.Lock()
 	req.ended = true

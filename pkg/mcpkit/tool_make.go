@@ -234,7 +234,7 @@ func (s *schema) recursive() bool {
 		slices.ContainsFunc(s.properties, func(p property) bool { return p.recursive() })
 }
 
-// structuredSchema returns the schema of wholeAnswer's object.
+// structuredSchema returns the schema of structuredAnswer's object.
 func (t *Tool) structuredSchema() *schema {
 	out := schema{kind: kindObject, byName: map[string]int{}, optionalRoot: true}
 	if t.output != nil {
@@ -268,8 +268,8 @@ func checkMapOutput(s *schema) error {
 	return nil
 }
 
-// metaCallSettings is the _meta key for a tool's call settings, such as timeout and
-// concurrency, which hosts read.
+// metaCallSettings is the _meta key for a tool's call settings, such as timeout
+// and concurrency, which hosts read.
 const metaCallSettings = "toolroom/call"
 
 // define returns the tool's entry for tools/list.

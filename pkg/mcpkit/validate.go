@@ -47,8 +47,8 @@ func (c *checker) fault(at *path, format string, args ...any) {
 	c.addFault(fault{path: pointer, text: text})
 }
 
-// addFault keeps a fault, up to a limit: three megabytes of arguments may have a
-// million.
+// addFault keeps a fault, up to a limit: three megabytes of arguments may have
+// a million.
 func (c *checker) addFault(f fault) {
 	if len(c.faults) >= 10*maxFaults {
 		c.droppedFaults++
@@ -165,8 +165,8 @@ func (c *checker) checkObject(s *schema, n *node, at *path) *node {
 	return out
 }
 
-// givenValue returns the member's value, or nil if it means that the argument is not
-// givenValue: null and, for optional arguments, "null" or "undefined".
+// givenValue returns the member's value, or nil if it means that the argument
+// is not given: null and, for optional arguments, "null" or "undefined".
 func (c *checker) givenValue(p property, m member, at *path) *node {
 	if m.value.isNull() && p.target().kind == kindAny && p.required {
 		return m.value
@@ -372,7 +372,7 @@ func sameValue(a, b *node) bool {
 	return a.kind == '0' && errX == nil && errY == nil && x == y
 }
 
-// checkAny checks a value of checkAny type for repeated members and lone surrogates.
+// checkAny checks a value of any type for repeated members and lone surrogates.
 func (c *checker) checkAny(n *node, at *path) {
 	if n.hasLoneSurrogate {
 		c.fault(at, "holds half of a surrogate pair (\\ud800–\\udfff), which is not a character")

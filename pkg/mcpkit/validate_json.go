@@ -27,10 +27,11 @@ type member struct {
 
 func (n *node) boolean() bool { return n.raw[0] == 't' }
 
-// isNull reports whether the value is isNull, which means "not given".
+// isNull reports whether the value is null, which means "not given".
 func (n *node) isNull() bool { return n.kind == 'n' }
 
-// maxDepth bounds the nesting of arguments, so that no input can exhaust the stack.
+// maxDepth bounds the nesting of arguments, so that no input can exhaust the
+// stack.
 const maxDepth = 200
 
 var errTooDeep = fmt.Errorf("nested more than %d levels deep", maxDepth)

@@ -110,9 +110,9 @@ func appendEscape(dst []byte, c byte) []byte {
 	return append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
 }
 
-// needsEscape returns the escape of a non-ASCII character, or "" if it needs none.
-// It escapes bytes that are not UTF-8, and the two line ends that JavaScript
-// strings cannot hold.
+// needsEscape returns the escape of a non-ASCII character, or "" if it needs
+// none. It escapes bytes that are not UTF-8, and the two line ends that
+// JavaScript strings cannot hold.
 func needsEscape(r rune, size int) string {
 	switch {
 	case r == utf8.RuneError && size == 1:

@@ -113,8 +113,8 @@ func parseError(err error) *Error {
 	return &Error{Code: CodeParse, Message: "parse error: " + err.Error()}
 }
 
-// uniqueID returns the id among members if there is exactly one and it is valid;
-// else nil.
+// uniqueID returns the id among members if there is exactly one and it is
+// valid; else nil.
 func uniqueID(members []Member) json.RawMessage {
 	var id json.RawMessage
 	for _, m := range members {
@@ -172,7 +172,8 @@ func assignMembers(members []Member) (Message, *Error) {
 	return m, nil
 }
 
-// misspelledMember returns the message member that name equals except for case, or "".
+// misspelledMember returns the message member that name equals except for case,
+// or "".
 func misspelledMember(name string) string {
 	if len(name) > 16 {
 		return ""

@@ -23,16 +23,16 @@ const (
 // proof: different names can share a bit.
 func (s NameSet) MayHave(name string) bool { return s&scanned == 0 || s&nameBit(name) != 0 }
 
-// MayBeIncomplete reports whether the object may be an incomplete result: a server's
-// request for input, by resultType of protocol version 2026-07-28.
+// MayBeIncomplete reports whether the object may be an incomplete result: a
+// server's request for input, by resultType of protocol version 2026-07-28.
 func (s NameSet) MayBeIncomplete() bool { return s&scanned == 0 || s&incomplete != 0 }
 
-// MayHaveHostMeta reports whether the object may have a _meta, in any case of letters,
-// with a member name that contains toolroom: only this project's hosts may set
-// those.
+// MayHaveHostMeta reports whether the object may have a _meta, in any case of
+// letters, with a member name that contains toolroom: only this project's hosts
+// may set those.
 func (s NameSet) MayHaveHostMeta() bool { return s&scanned == 0 || s&hostMeta != 0 }
 
-// nameBit returns the nameBit of a name. The member names of MCP's results have
+// nameBit returns the bit of a name. The member names of MCP's results have
 // different bits.
 func nameBit(name string) NameSet {
 	if name == "" {
@@ -57,8 +57,8 @@ func (s *NameSet) scan(b []byte, pos int) (end int, err error) {
 	})
 }
 
-// mayHaveHostMeta reports whether meta contains the word or any escape, which could hide
-// it.
+// mayHaveHostMeta reports whether meta contains the word or any escape, which
+// could hide it.
 func mayHaveHostMeta(meta []byte) bool {
 	return bytes.IndexByte(meta, '\\') >= 0 || bytes.Contains(bytes.ToLower(meta), []byte("toolroom"))
 }

@@ -42,8 +42,8 @@ const (
 	longLine = 4 << 10 // lines from this length on are read into a separate buffer
 )
 
-// maxExpected bounds the buffer that is allocated at once for a long line because
-// the previous one was as long.
+// maxExpected bounds the buffer that is allocated at once for a long line
+// because the previous one was as long.
 const maxExpected = 4 << 20
 
 // A Reader reads lines of any length up to a limit.

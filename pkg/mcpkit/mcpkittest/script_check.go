@@ -112,8 +112,8 @@ func idFromWire(id string) string {
 	return id
 }
 
-// setExpected makes the block expect the actual answer, for -update. Other checks of
-// the block are left to its author.
+// setExpected makes the block expect the actual answer, for -update. Other
+// checks of the block are left to its author.
 func (b *block) setExpected(got outcome, back *strings.Replacer) {
 	b.kind, b.arg = got.kind, got.arg
 	if b.text != nil || len(b.checks) == 0 {

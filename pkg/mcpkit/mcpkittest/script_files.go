@@ -15,7 +15,8 @@ import (
 // firstModTime is the modification time of a script's first file.
 var firstModTime = time.Date(2025, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// createFiles makes the root and state directories below dir and writes the files.
+// createFiles makes the root and state directories below dir and writes the
+// files.
 func (s *script) createFiles(dir string) error {
 	s.root, s.state = filepath.Join(dir, "root"), filepath.Join(dir, "state")
 	for _, name := range []string{s.root, filepath.Join(s.state, "home")} {
