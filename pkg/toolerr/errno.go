@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// codeOfErrno maps the system's error numbers that the io/fs errors do not
-// cover; "" for any other.
+// codeOfErrno returns the code for an error number of the system that the
+// errors of io/fs do not cover; "" for any other error.
 func codeOfErrno(err error) Code {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):

@@ -1,9 +1,8 @@
-// Package toolerr is the error type of every tool: a stable code for
-// programs, a text for the model that says what went wrong, where, and what
-// to do next, and small metadata for programs.
+// Package toolerr is the error type of every tool: a stable code for programs,
+// a text for the model (what failed, where, and what to do next), and small
+// metadata for programs.
 //
-// It is a leaf: every other package may import it, and it imports none of
-// ours.
+// Every other package of this module may import it; it imports none of them.
 package toolerr
 
 import (
@@ -17,8 +16,8 @@ import (
 // Code is a stable error code, sent as _meta["toolroom/code"].
 type Code string
 
-// The codes. Their spelling is part of the public interface: a client may
-// branch on them, so one is added but never renamed.
+// The codes. Their spelling is part of the public interface, since clients may
+// depend on them: codes are added but never renamed.
 const (
 	InvalidInput       Code = "INVALID_INPUT"
 	MissingParameter   Code = "MISSING_PARAMETER"
@@ -82,21 +81,23 @@ func Codes() []Code {
 	}
 }
 
-// Error is a failure a caller can act on. It is immutable.
+// Error is a failure with a code and a text that helps the caller to act. It is
+// immutable.
 type Error struct {
 	code  Code
 	err   error // carries the text, and the cause where %w named one
 	extra map[string]any
 }
 
-// New makes an error with a code and a text. The text is formatted as
-// fmt.Errorf does, so %w keeps a cause for errors.Is and errors.As.
+// New returns an error with a code and a text. The text is formatted like
+// fmt.Errorf, so %w keeps a cause for errors.Is and errors.As.
 func New(code Code, format string, args ...any) *Error {
 	return &Error{code: code, err: fmt.Errorf(format, args...)}
 }
 
-// With returns a copy of e that carries one more value for the result's
-// _meta["toolroom/result"]. Values are small: counts, names, the next offset.
+// With returns a copy of e with one more value for the result's
+// _meta["toolroom/result"]. Values should be small: counts, names, the next
+// offset.
 func (e *Error) With(key string, value any) *Error {
 	extra := maps.Clone(e.extra)
 	if extra == nil {
@@ -109,7 +110,7 @@ func (e *Error) With(key string, value any) *Error {
 // Error returns the text without the code.
 func (e *Error) Error() string { return e.err.Error() }
 
-// Unwrap returns the cause that New was given with %w, or nil.
+// Unwrap returns the cause given to New with %w, or nil.
 func (e *Error) Unwrap() error { return errors.Unwrap(e.err) }
 
 // Code returns the stable code.
@@ -118,12 +119,12 @@ func (e *Error) Code() Code { return e.code }
 // Extra returns a copy of the values given to With.
 func (e *Error) Extra() map[string]any { return maps.Clone(e.extra) }
 
-// ErrInvalidArguments is, to errors.Is, every error whose code says that a
-// call's arguments do not fit: INVALID_PARAMS and MISSING_PARAMETER.
+// ErrInvalidArguments matches, with errors.Is, every error that reports invalid
+// arguments of a call: those with the code INVALID_PARAMS or MISSING_PARAMETER.
 var ErrInvalidArguments = errors.New("the arguments are invalid")
 
-// Is makes errors.Is(err, toolerr.New(code, "")) compare codes alone, and
-// knows ErrInvalidArguments.
+// Is makes errors.Is compare only codes, as in errors.Is(err, toolerr.New(code,
+// "")), and match ErrInvalidArguments.
 func (e *Error) Is(target error) bool {
 	if target == ErrInvalidArguments {
 		return e.code == InvalidParams || e.code == MissingParameter
@@ -132,12 +133,12 @@ func (e *Error) Is(target error) bool {
 	return errors.As(target, &t) && t.Error() == "" && t.code == e.code
 }
 
-// Is reports whether err is, or wraps, an error that CodeOf maps to code.
+// Is reports whether CodeOf(err) is code. It returns false for a nil error.
 func Is(err error, code Code) bool { return err != nil && CodeOf(err) == code }
 
-// CodeOf returns the code that fits err best: its own where it is or wraps
-// an Error, else one derived from the context's or the system's error, else
-// EXECUTION_ERROR. It returns "" for nil.
+// CodeOf returns the code of an error: the code of the Error that err is or
+// wraps; otherwise a code derived from the context's or the system's error;
+// otherwise EXECUTION_ERROR. It returns "" for nil.
 func CodeOf(err error) Code {
 	var e *Error
 	switch {
