@@ -5,8 +5,8 @@ import "github.com/toolroom-mcp/toolroom/pkg/sandbox"
 // label returns the entry's name as shown.
 func (e *entry) label() string { return sandbox.EscapeName(e.name) }
 
-// each calls f with the page's rows in the order of the text.
-func (r *Result) each(f func(*shownRow)) {
+// eachRow calls f with the page's rows in the order of the text.
+func (r *Result) eachRow(f func(*shownRow)) {
 	if r.single != nil {
 		f(r.single)
 	}
@@ -31,7 +31,7 @@ func (r *Result) each(f func(*shownRow)) {
 func (r *Result) setStatus(status statuses, rows []placed) {
 	r.GitAnswered = status != nil
 	for _, p := range rows {
-		if letter := status.of(p.row.rel); letter != 0 {
+		if letter := status.letter(p.row.rel); letter != 0 {
 			p.row.Git = string(letter)
 		}
 	}
@@ -39,9 +39,9 @@ func (r *Result) setStatus(status statuses, rows []placed) {
 
 // collect fills in Rows, with the values that are known only at the end.
 func (r *Result) collect() {
-	r.each(func(row *shownRow) {
+	r.eachRow(func(row *shownRow) {
 		if row.sub != nil && row.sub.err != nil {
-			row.Error = plain(row.sub.err)
+			row.Error = errorWithoutPath(row.sub.err)
 		}
 		r.Rows = append(r.Rows, row.Row)
 	})

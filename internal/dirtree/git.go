@@ -27,8 +27,8 @@ const maxFilters = 100
 // not answer.
 type statuses map[string]byte
 
-// of returns the status letter of a path; 0 for none.
-func (s statuses) of(rel string) byte {
+// letter returns the status letter of a path; 0 for none.
+func (s statuses) letter(rel string) byte {
 	if letter, ok := s[rel]; ok {
 		return letter
 	}
@@ -197,7 +197,7 @@ func runGit(ctx context.Context, git, dir string, env []string, args ...string) 
 	out := &boundedBuffer{}
 	cmd.Stdout = out
 	cmd.WaitDelay = 100 * time.Millisecond
-	ownGroup(cmd)
+	setProcessGroup(cmd)
 	err := cmd.Run()
 	if err == nil {
 		err = ctx.Err()

@@ -26,15 +26,15 @@ func TestParseStatus(t *testing.T) {
 		"a.go": 'M', "b.go": 'M', "new\nline": 'A', "un": '?', "un/deep/file": '?', "c": 'U', "d": 'A', "e": 'A', "f": 'T',
 		"gone": 0, "other": 0, "unx": 0,
 	} {
-		require.Equal(t, string(want), string(s.of(name)), name)
+		require.Equal(t, string(want), string(s.letter(name)), name)
 	}
 	top := parseStatus([]byte(out), ".")
-	require.Equal(t, byte('M'), top.of("src/a.go"))
-	require.Equal(t, byte('?'), top.of("other"))
+	require.Equal(t, byte('M'), top.letter("src/a.go"))
+	require.Equal(t, byte('?'), top.letter("other"))
 
 	within := parseStatus([]byte("?? new/\x00"), "new/sub")
-	require.Equal(t, byte('?'), within.of("anything"), "below an untracked directory all is untracked")
-	require.Zero(t, statuses(nil).of("a"))
+	require.Equal(t, byte('?'), within.letter("anything"), "below an untracked directory all is untracked")
+	require.Zero(t, statuses(nil).letter("a"))
 }
 
 func TestFiltersAreEmptied(t *testing.T) {

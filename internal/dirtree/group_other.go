@@ -4,5 +4,5 @@ package dirtree
 
 import "os/exec"
 
-// ownGroup does nothing on this system: a kill reaches only the process itself.
-func ownGroup(*exec.Cmd) {}
+// setProcessGroup does nothing on this system: a kill reaches only the process itself.
+func setProcessGroup(*exec.Cmd) {}

@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// ownGroup starts the command in a separate process group, which is killed as a
+// setProcessGroup starts the command in a separate process group, which is killed as a
 // whole.
-func ownGroup(cmd *exec.Cmd) {
+func setProcessGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 )
 
-// headerRoom is the part of the budget reserved for the first line, in bytes.
-const headerRoom = 1000
+// headerSize is the part of the budget reserved for the first line, in bytes.
+const headerSize = 1000
 
 // Render returns the listing as text: a header line (path, number of entries,
 // shown range), then one line an entry.
@@ -19,7 +19,7 @@ func Render(r *Result) string {
 	b.WriteByte('\n')
 	if r.single != nil {
 		row := *r.single
-		row.alone = true
+		row.isListedFile = true
 		row.label = strings.Replace(row.label, r.single.base(), r.Path, 1)
 		row.write(&b, 0, r.long)
 	}
@@ -55,7 +55,7 @@ func (r *Result) writeDir(b *strings.Builder, d *dir) {
 
 // inOrder returns the directories of earlier pages, sorted by name.
 func (d *dir) inOrder() []*dir {
-	return slices.SortedFunc(slices.Values(d.kids), func(a, b *dir) int { return a.index - b.index })
+	return slices.SortedFunc(slices.Values(d.earlierDirs), func(a, b *dir) int { return a.index - b.index })
 }
 
 func indent(b *strings.Builder, depth int) {
@@ -82,7 +82,7 @@ func (row *shownRow) write(b *strings.Builder, depth int, long bool) {
 	if row.Lines != nil {
 		add(fmt.Sprintf("[%d]", *row.Lines))
 	}
-	if row.Size != nil && (long || row.alone || !row.linesTellSize()) {
+	if row.Size != nil && (long || row.isListedFile || !row.lineCountShowsSize()) {
 		add(humanSize(*row.Size))
 	}
 	add(row.Git)
@@ -93,15 +93,15 @@ func (row *shownRow) write(b *strings.Builder, depth int, long bool) {
 	b.WriteByte('\n')
 }
 
-// usualLine is the largest average length of a line, in bytes, at which a text
+// maxAverageLine is the largest average length of a line, in bytes, at which a text
 // counts as ordinary.
-const usualLine = 200
+const maxAverageLine = 200
 
-// linesTellSize reports whether the line count is enough to show the file's
+// lineCountShowsSize reports whether the line count is enough to show the file's
 // size. The size then is omitted: it would only repeat the count for every file
 // of a source tree.
-func (row *shownRow) linesTellSize() bool {
-	return row.Lines != nil && *row.Size <= usualLine*int64(*row.Lines)
+func (row *shownRow) lineCountShowsSize() bool {
+	return row.Lines != nil && *row.Size <= maxAverageLine*int64(*row.Lines)
 }
 
 // remark returns the note on a special entry; "" for an ordinary entry.
@@ -138,7 +138,7 @@ func (d *dir) coverage(again bool) string {
 	from, to := d.from+1, d.from+len(d.rows)
 	switch {
 	case d.err != nil:
-		return "(unreadable: " + plain(d.err) + ")"
+		return "(unreadable: " + errorWithoutPath(d.err) + ")"
 	case !d.loaded:
 		return "(not listed yet)"
 	case total == 0 && d.ignored > 0:

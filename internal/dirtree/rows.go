@@ -27,23 +27,23 @@ const maxFiles = 1_000_000
 // shownRow is a row with the data for its line of text.
 type shownRow struct {
 	Row
-	rel   string // path relative to the listed directory
-	label string // the name as shown in the tree
-	sub   *dir   // set for a directory that is listed
-	alone bool   // the listing consists of this file
+	rel          string // path relative to the listed directory
+	label        string // the name as shown in the tree
+	sub          *dir   // set for a directory that is listed
+	isListedFile bool   // the listing consists of this file
 }
 
 // details reads the details of the entries [from, to) of a directory, several
 // at a time.
 func (l *lister) details(d *dir, from, to int) ([]*shownRow, error) {
-	if err := l.ensure(d); err != nil {
+	if err := l.ensureOpen(d); err != nil {
 		return nil, err
 	}
 	rows := make([]*shownRow, to-from)
 	var next atomic.Int64
 	var cut atomic.Bool
 	work := func() {
-		look := looker{dir: d.node.Dir(), long: l.opts.Long, deadline: l.deadline}
+		look := detailReader{dir: d.node.Dir(), long: l.opts.Long, deadline: l.deadline}
 		for l.ctx.Err() == nil {
 			i := int(next.Add(1)) - 1
 			if i >= len(rows) {
@@ -98,8 +98,8 @@ func (l *lister) countIgnored(node *walk.Node, name string, row *shownRow) {
 	row.Files, row.AtLeast = &n, !exact
 }
 
-// looker reads the details of entries of one directory.
-type looker struct {
+// detailReader reads the details of entries of one directory.
+type detailReader struct {
 	dir      *sandbox.Dir
 	long     bool
 	deadline time.Time
@@ -107,12 +107,12 @@ type looker struct {
 	cut      bool
 }
 
-func (k *looker) row(e *entry) *shownRow {
+func (k *detailReader) row(e *entry) *shownRow {
 	row := &shownRow{label: sandbox.EscapeName(e.name)}
 	row.Type, row.Ignored, row.Secret = kindName(e.typ), e.ignored, e.secret
 	st, err := k.dir.Lstat(e.name)
 	if err != nil {
-		row.Error = plain(err)
+		row.Error = errorWithoutPath(err)
 		return row
 	}
 	row.Type = kindName(st.Mode)
@@ -136,10 +136,10 @@ func (k *looker) row(e *entry) *shownRow {
 	return row
 }
 
-func (k *looker) link(name string, row *shownRow) {
+func (k *detailReader) link(name string, row *shownRow) {
 	target, err := k.dir.Readlink(name)
 	if err != nil {
-		row.Error = plain(err)
+		row.Error = errorWithoutPath(err)
 		return
 	}
 	row.Target = sandbox.EscapeName(target)
@@ -148,7 +148,7 @@ func (k *looker) link(name string, row *shownRow) {
 
 // count counts the lines of a text file. A file that cannot be read keeps its
 // row, without a count.
-func (k *looker) count(name string, size int64, row *shownRow) {
+func (k *detailReader) count(name string, size int64, row *shownRow) {
 	if size > 0 && time.Now().After(k.deadline) {
 		k.cut = true
 		return
@@ -156,7 +156,7 @@ func (k *looker) count(name string, size int64, row *shownRow) {
 	text, _, err := k.dir.ReadFile(name, k.buffer[:0], maxCounted)
 	if err != nil {
 		if toolerr.Is(err, toolerr.PermissionDenied) {
-			row.Error = plain(err)
+			row.Error = errorWithoutPath(err)
 		}
 		return
 	}
@@ -200,9 +200,9 @@ func countWide(text []byte, high int) int {
 	return n
 }
 
-// plain returns the error's message without the path, which the row already
+// errorWithoutPath returns the error's message without the path, which the row already
 // shows.
-func plain(err error) string {
+func errorWithoutPath(err error) string {
 	switch toolerr.CodeOf(err) {
 	case toolerr.PermissionDenied:
 		return "permission denied"
@@ -234,7 +234,7 @@ func listFile(ctx context.Context, box *sandbox.FS, name string, opts Options) (
 		return nil, err
 	}
 	abs := filepath.Join(d.Path(), base)
-	look := looker{dir: d, long: opts.Long, deadline: time.Now().Add(detailTime)}
+	look := detailReader{dir: d, long: opts.Long, deadline: time.Now().Add(detailTime)}
 	row := look.row(&entry{name: base, typ: st.Mode.Type(), secret: box.Denied(abs)})
 	row.Path, row.rel = box.Display(abs), base
 	status := startStatus(ctx, box, d.Path(), opts.GitWait)

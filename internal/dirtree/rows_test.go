@@ -47,11 +47,11 @@ func TestKindName(t *testing.T) {
 // the header, and the rest is listed.
 func TestUnreadable(t *testing.T) {
 	denied := &dir{name: "closed", depth: 1, loaded: true, err: fs.ErrPermission}
-	top := &dir{loaded: true, entries: []entry{{name: "closed", typ: fs.ModeDir, sub: denied}, {name: "a"}}, on: true}
+	top := &dir{loaded: true, entries: []entry{{name: "closed", typ: fs.ModeDir, sub: denied}, {name: "a"}}, onPage: true}
 	denied.parent = top
 	top.rows = []*shownRow{
 		{Row: Row{Path: "closed", Type: "directory"}, label: "closed/", rel: "closed", sub: denied},
-		{Row: Row{Path: "a", Type: "file", Error: plain(fs.ErrPermission)}, label: "a", rel: "a"},
+		{Row: Row{Path: "a", Type: "file", Error: errorWithoutPath(fs.ErrPermission)}, label: "a", rel: "a"},
 	}
 	r := &Result{Path: ".", Total: 2, TotalExact: true, Depth: 2, root: top, Unreadable: 4, Unread: []string{"closed", "x", "y"}}
 	r.collect()
@@ -62,7 +62,7 @@ func TestUnreadable(t *testing.T) {
 }
 
 func TestPlain(t *testing.T) {
-	require.Equal(t, "gone", plain(fs.ErrNotExist))
-	require.Equal(t, "odd", plain(errors.New("odd")))
-	require.Equal(t, "permission denied", plain(toolerr.New(toolerr.PermissionDenied, "long text")))
+	require.Equal(t, "gone", errorWithoutPath(fs.ErrNotExist))
+	require.Equal(t, "odd", errorWithoutPath(errors.New("odd")))
+	require.Equal(t, "permission denied", errorWithoutPath(toolerr.New(toolerr.PermissionDenied, "long text")))
 }

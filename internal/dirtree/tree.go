@@ -22,8 +22,8 @@ const (
 // maxOpen is the number of directories that stay open for their subdirectories.
 const maxOpen = 100
 
-// maxLine is a length that most lines do not exceed, in bytes.
-const maxLine = 60
+// usualLineLength is a length that most lines do not exceed, in bytes.
+const usualLineLength = 60
 
 // maxNamed is the number of unreadable directories that are named.
 const maxNamed = 3
@@ -38,8 +38,8 @@ type entry struct {
 }
 
 // expands reports whether the listing descends into the entry.
-func (e *entry) expands(depth, max int) bool {
-	return e.typ.IsDir() && !e.ignored && !e.secret && depth < max
+func (e *entry) expands(depth, maxDepth int) bool {
+	return e.typ.IsDir() && !e.ignored && !e.secret && depth < maxDepth
 }
 
 // dir is a directory of the listing.
@@ -59,10 +59,10 @@ type dir struct {
 
 	// The part of the directory on this page: rows[i] belongs to
 	// entries[from+i].
-	from int
-	rows []*shownRow
-	kids []*dir // directories of earlier pages with rows on this page
-	on   bool   // the directory is on this page, as a row or as the parent of rows
+	from        int
+	rows        []*shownRow
+	earlierDirs []*dir // directories of earlier pages with rows on this page
+	onPage      bool   // the directory is on this page, as a row or as the parent of rows
 }
 
 // lister creates one listing.
@@ -73,15 +73,15 @@ type lister struct {
 	globs []*glob.Glob
 	shown string // the top directory as shown in results
 
-	result   *Result
-	open     []*dir // in addition to the top; the directory opened first comes first
-	queue    []*dir
-	rank     int // number of entries that have had their turn
-	room     int // bytes left on the page
-	full     bool
-	placed   []placed // the page's rows, in the order of the listing
-	started  time.Time
-	deadline time.Time // for details
+	result         *Result
+	open           []*dir // in addition to the top; the directory opened first comes first
+	queue          []*dir
+	rank           int // number of entries that have had their turn
+	remainingBytes int // bytes left on the page
+	full           bool
+	placed         []placed // the page's rows, in the order of the listing
+	started        time.Time
+	deadline       time.Time // for details
 }
 
 // listDir lists a directory.
@@ -95,7 +95,7 @@ func listDir(ctx context.Context, box *sandbox.FS, name string, opts Options, gl
 	now := time.Now()
 	l := &lister{
 		ctx: ctx, box: box, opts: opts, globs: globs, shown: box.Display(node.Dir().Path()),
-		queue: []*dir{top}, room: opts.Budget - headerRoom, started: now, deadline: now.Add(detailTime),
+		queue: []*dir{top}, remainingBytes: opts.Budget - headerSize, started: now, deadline: now.Add(detailTime),
 	}
 	l.result = &Result{
 		Path: l.shown, IsDir: true, Depth: opts.Depth, Offset: opts.Offset,
@@ -134,7 +134,7 @@ func (l *lister) run() error {
 		d := l.queue[0]
 		l.queue = l.queue[1:]
 		l.load(d)
-		if err := l.take(d); err != nil {
+		if err := l.listTurn(d); err != nil {
 			return err
 		}
 	}
@@ -145,8 +145,8 @@ func (l *lister) run() error {
 	return nil
 }
 
-// take lists the entries whose turn it is.
-func (l *lister) take(d *dir) error {
+// listTurn lists the entries whose turn it is.
+func (l *lister) listTurn(d *dir) error {
 	share := turn
 	if d.depth == 0 && d.next == 0 {
 		share = firstTurn
@@ -165,12 +165,12 @@ func (l *lister) take(d *dir) error {
 	}
 	first := l.rank
 	l.rank += to - from
-	return l.page(d, from, to, first)
+	return l.addToPage(d, from, to, first)
 }
 
-// page adds those of the entries [from, to) that belong on the page; first is
+// addToPage adds those of the entries [from, to) that belong on the page; first is
 // the rank of the entry at from.
-func (l *lister) page(d *dir, from, to, first int) error {
+func (l *lister) addToPage(d *dir, from, to, first int) error {
 	if l.full {
 		return nil
 	}
@@ -189,8 +189,8 @@ func (l *lister) page(d *dir, from, to, first int) error {
 		return err
 	}
 	for i, row := range rows {
-		l.room -= row.size(d.depth, l.opts.Long)
-		if l.room < 0 && len(l.placed) > 0 {
+		l.remainingBytes -= row.size(d.depth, l.opts.Long)
+		if l.remainingBytes < 0 && len(l.placed) > 0 {
 			l.full = true
 			return nil
 		}
@@ -213,10 +213,10 @@ func (l *lister) arrange() {
 	r := l.result
 	for n := len(l.placed); ; {
 		for _, p := range l.placed {
-			p.dir.clear()
+			p.dir.removeFromPage()
 		}
 		for _, p := range l.placed[:n] {
-			p.dir.put(p.index, p.row)
+			p.dir.addRow(p.index, p.row)
 		}
 		r.NextOffset = 0
 		if end := r.Offset + n; n > 0 && (end < r.Total || !r.TotalExact) {
@@ -227,29 +227,29 @@ func (l *lister) arrange() {
 		if over <= 0 || n <= 1 {
 			return
 		}
-		n = max(1, n-1-over/maxLine)
+		n = max(1, n-1-over/usualLineLength)
 	}
 }
 
-// clear removes a directory and its parents from the page.
-func (d *dir) clear() {
+// removeFromPage removes a directory and its parents from the page.
+func (d *dir) removeFromPage() {
 	for ; d != nil; d = d.parent {
-		d.rows, d.kids, d.on = nil, nil, false
+		d.rows, d.earlierDirs, d.onPage = nil, nil, false
 	}
 }
 
-// put adds a row to the page.
-func (d *dir) put(index int, row *shownRow) {
+// addRow adds a row to the page.
+func (d *dir) addRow(index int, row *shownRow) {
 	if len(d.rows) == 0 {
 		d.from = index
 	}
 	d.rows = append(d.rows, row)
 	if row.sub != nil {
-		row.sub.on = true
+		row.sub.onPage = true
 	}
-	for up := d; !up.on && up.parent != nil; up = up.parent {
-		up.on = true
-		up.parent.kids = append(up.parent.kids, up)
+	for up := d; !up.onPage && up.parent != nil; up = up.parent {
+		up.onPage = true
+		up.parent.earlierDirs = append(up.parent.earlierDirs, up)
 	}
 }
 
@@ -259,7 +259,7 @@ func (l *lister) load(d *dir) {
 		return
 	}
 	d.loaded = true
-	if d.err = l.ensure(d); d.err == nil {
+	if d.err = l.ensureOpen(d); d.err == nil {
 		d.err = l.read(d)
 	}
 	if d.err != nil {
@@ -331,17 +331,17 @@ func join(dir, rel string) string {
 	return dir + "/" + rel
 }
 
-// ensure opens a directory unless it is open. A directory that was closed in
+// ensureOpen opens a directory unless it is open. A directory that was closed in
 // the meantime is opened again from its nearest open parent.
-func (l *lister) ensure(d *dir) error {
+func (l *lister) ensureOpen(d *dir) error {
 	if d.node != nil {
 		return nil
 	}
-	if err := l.ensure(d.parent); err != nil {
+	if err := l.ensureOpen(d.parent); err != nil {
 		return err
 	}
 	if len(l.open) >= maxOpen {
-		if err := l.shed(d.parent); err != nil {
+		if err := l.closeOldest(d.parent); err != nil {
 			return err
 		}
 	}
@@ -354,9 +354,9 @@ func (l *lister) ensure(d *dir) error {
 	return nil
 }
 
-// shed closes the half of the open directories that were opened first, except
+// closeOldest closes the half of the open directories that were opened first, except
 // used.
-func (l *lister) shed(used *dir) error {
+func (l *lister) closeOldest(used *dir) error {
 	var kept []*dir
 	for i, d := range l.open {
 		if d == used || i >= len(l.open)/2 {
