@@ -9,8 +9,8 @@ import (
 // neither [:names:] nor "]" as the first member, and whose classes may match a
 // slash.
 
-// named maps the class names of POSIX and bash to ranges of ASCII characters.
-var named = map[string]string{
+// namedClasses maps the class names of POSIX and bash to ranges of ASCII characters.
+var namedClasses = map[string]string{
 	"alnum": "09AZaz", "alpha": "AZaz", "ascii": "\x00\x7f", "blank": "  \t\t", "cntrl": "\x00\x1f\x7f\x7f",
 	"digit": "09", "graph": "!~", "lower": "az", "print": " ~", "punct": "!/:@[`{~", "space": "  \t\r",
 	"upper": "AZ", "word": "09AZaz__", "xdigit": "09AFaf",
@@ -18,11 +18,11 @@ var named = map[string]string{
 
 // classReader reads the class at an offset of a pattern.
 type classReader struct {
-	text string
-	at   int
-	fold bool // [:upper:] is compared with names in lower case
-	out  strings.Builder
-	any  bool // out has members
+	text       string
+	at         int
+	fold       bool // [:upper:] is compared with names in lower case
+	out        strings.Builder
+	hasMembers bool // out has members
 }
 
 // readClass returns the class at start in doublestar's syntax and the offset
@@ -36,7 +36,7 @@ func readClass(text string, start int, fold bool) (class string, end int, reason
 	}
 	for first := r.at; r.at < len(text); {
 		if text[r.at] == ']' && r.at > first {
-			if !r.any {
+			if !r.hasMembers {
 				r.add("\x00", "\x00") // a character that no name has
 			}
 			return r.out.String() + "]", r.at + 1, ""
@@ -57,27 +57,27 @@ func (r *classReader) member() {
 		if name == "upper" && r.fold {
 			name = "lower"
 		}
-		for ends := named[name]; ends != ""; ends = ends[2:] {
+		for ends := namedClasses[name]; ends != ""; ends = ends[2:] {
 			r.add(ends[:1], ends[1:2])
 		}
 		return
 	}
-	from, ok := r.one()
+	from, ok := r.character()
 	if !ok {
 		return
 	}
 	to := from
 	if rest := r.text[r.at:]; len(rest) > 1 && rest[0] == '-' && rest[1] != ']' {
 		r.at++
-		to, ok = r.one()
+		to, ok = r.character()
 	}
 	if ok {
 		r.add(from, to)
 	}
 }
 
-// one reads one character, which may be escaped or written as [.x.] or [=x=].
-func (r *classReader) one() (char string, ok bool) {
+// character reads one character, which may be escaped or written as [.x.] or [=x=].
+func (r *classReader) character() (char string, ok bool) {
 	for _, mark := range []string{".", "="} {
 		if name, ok := r.bracketed(mark); ok {
 			return name, utf8.RuneCountInString(name) == 1
@@ -122,11 +122,11 @@ func (r *classReader) add(from, to string) {
 	default:
 		return
 	}
-	r.any = true
+	r.hasMembers = true
 }
 
-// classes rewrites the classes of a valid path element for doublestar.
-func classes(text string, fold bool) string {
+// rewriteClasses rewrites the classes of a valid path element for doublestar.
+func rewriteClasses(text string, fold bool) string {
 	if !strings.Contains(text, "[") {
 		return text
 	}

@@ -238,7 +238,7 @@ func Literal(path string) string {
 // HasMeta reports whether a part of a pattern is more than a plain name.
 func HasMeta(piece string) bool { return strings.ContainsAny(piece, `*?[{\`) }
 
-// position converts a byte offset to a character position, counted from 1.
-func position(text string, offset int) int {
+// charPosition converts a byte offset to a character position, counted from 1.
+func charPosition(text string, offset int) int {
 	return utf8.RuneCountInString(text[:min(offset, len(text))]) + 1
 }

@@ -39,7 +39,7 @@ func newSegment(text string, fold bool) segment {
 	head, tail, _ := strings.Cut(text, "*")
 	switch {
 	case strings.ContainsAny(text, `?[\`) || head != "" && tail != "" || strings.Contains(tail, "*"):
-		text = classes(text, fold)
+		text = rewriteClasses(text, fold)
 		return segment{general, text, text}
 	case head == "":
 		return segment{suffix, tail, text}
@@ -107,19 +107,19 @@ func (s *segment) match(name string) bool {
 	return true
 }
 
-// form determines for which part of a pattern doublestar is needed.
-type form uint8
+// matchMode determines for which part of a pattern doublestar is needed.
+type matchMode uint8
 
 const (
-	direct  form = iota // names, then one element: not needed
-	deep                // names, ** and perhaps one element: not needed
-	complex             // for the whole path, unless its beginning or end decides
+	direct  matchMode = iota // names, then one element: not needed
+	deep                     // names, ** and perhaps one element: not needed
+	complex                  // for the whole path, unless its beginning or end decides
 )
 
 // alternative is one pattern without braces.
 type alternative struct {
 	segs    []segment
-	form    form
+	mode    matchMode
 	head    string // the plain directories at its beginning, with a final slash
 	text    string // for doublestar
 	self    string // if ** is last: the pattern for the directory at which it begins; else ""
@@ -141,7 +141,7 @@ func alternativeOf(segs []segment, dirOnly bool) alternative {
 	for i, s := range segs {
 		sources[i] = s.source
 	}
-	a := alternative{segs: segs, form: complex, text: strings.Join(sources, "/"), dirOnly: dirOnly}
+	a := alternative{segs: segs, mode: complex, text: strings.Join(sources, "/"), dirOnly: dirOnly}
 	if a.last().kind == globstar {
 		// doublestar itself accepts x for "x/**", but not for "x*/**".
 		a.self = strings.TrimSuffix(a.text, "/**")
@@ -153,9 +153,9 @@ func alternativeOf(segs []segment, dirOnly bool) alternative {
 	}
 	switch rest := segs[len(plain):]; {
 	case rest[0].kind == globstar && len(rest) <= 2:
-		a.form = deep
+		a.mode = deep
 	case len(rest) == 1:
-		a.form = direct
+		a.mode = direct
 	}
 	return a
 }
@@ -183,12 +183,12 @@ func (a *alternative) match(path string, dir bool) bool {
 	base := strings.LastIndexByte(path, '/') + 1
 	if !strings.HasPrefix(path, a.head) || !a.last().match(path[base:]) {
 		// "head/**" matches the directory head.
-		return dir && a.form == deep && a.last().kind == globstar && len(path)+1 == len(a.head) && strings.HasPrefix(a.head, path)
+		return dir && a.mode == deep && a.last().kind == globstar && len(path)+1 == len(a.head) && strings.HasPrefix(a.head, path)
 	}
 	switch {
-	case a.form == deep:
+	case a.mode == deep:
 		return true
-	case a.form == direct:
+	case a.mode == direct:
 		return base == len(a.head)
 	case dir && a.self != "" && doublestar.MatchUnvalidated(a.self, path):
 		return true

@@ -6,8 +6,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// reading is the result of scanning a pattern.
-type reading struct {
+// scanResult is the result of scanning a pattern.
+type scanResult struct {
 	// plain is the pattern with its classes, and its braces without a comma, as
 	// plain characters.
 	plain  string
@@ -18,7 +18,7 @@ type reading struct {
 
 // fault returns the BAD_PATTERN error; nil if the pattern is valid. pattern is
 // the caller's text before normalisation.
-func (r reading) fault(pattern string) error {
+func (r scanResult) fault(pattern string) error {
 	if r.reason == "" {
 		return nil
 	}
@@ -27,31 +27,31 @@ func (r reading) fault(pattern string) error {
 	if at < 0 {
 		at = len(given) - 1
 	}
-	pos := position(given, at)
+	pos := charPosition(given, at)
 	return toolerr.New(toolerr.BadPattern, "invalid pattern %q at character %d: %s", pattern, pos, r.reason).With("position", pos)
 }
 
 // scan reads a pattern once. It agrees with doublestar.ValidatePattern on which
 // patterns are valid, except for classes, which have bash's syntax.
-func scan(text string) reading {
+func scan(text string) scanResult {
 	s := scanner{text: text, braces: pairs(text)}
 	for s.at < len(text) {
 		s.step()
 	}
-	return reading{plain: s.plain.String(), reason: s.reason, where: s.where, parted: s.parted}
+	return scanResult{plain: s.plain.String(), reason: s.reason, where: s.where, parted: s.classHasSlash}
 }
 
 type scanner struct {
-	text   string
-	at     int
-	plain  strings.Builder
-	braces map[int]brace
-	reason string
-	where  string
-	parted bool
+	text          string
+	at            int
+	plain         strings.Builder
+	braces        map[int]brace
+	reason        string
+	where         string
+	classHasSlash bool
 }
 
-func (s *scanner) breaks(at int, reason string) {
+func (s *scanner) fail(at int, reason string) {
 	if s.reason == "" {
 		s.reason, s.where = reason, s.text[at:]
 	}
@@ -64,7 +64,7 @@ func (s *scanner) step() {
 	switch c := s.text[start]; c {
 	case '\\':
 		if start+1 == len(s.text) {
-			s.breaks(start, `trailing backslash (write \\ for a literal one)`)
+			s.fail(start, `trailing backslash (write \\ for a literal one)`)
 			s.escaped(`\`)
 			s.at++
 			return
@@ -74,18 +74,18 @@ func (s *scanner) step() {
 	case '[':
 		end, reason := classEnd(s.text, start)
 		if reason != "" {
-			s.breaks(start, reason)
+			s.fail(start, reason)
 		}
-		s.parted = s.parted || strings.Contains(s.text[start:end], "/")
+		s.classHasSlash = s.classHasSlash || strings.Contains(s.text[start:end], "/")
 		s.escaped(s.text[start:end])
 		s.at = end
 	case '{', '}':
 		b, paired := s.braces[start]
 		switch {
 		case !paired && c == '{':
-			s.breaks(start, `unclosed "{" (write \{ for a literal brace)`)
+			s.fail(start, `unclosed "{" (write \{ for a literal brace)`)
 		case !paired:
-			s.breaks(start, `unmatched "}" (write \} for a literal brace)`)
+			s.fail(start, `unmatched "}" (write \} for a literal brace)`)
 		}
 		if paired && b.comma {
 			s.plain.WriteByte(c)
