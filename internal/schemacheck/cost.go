@@ -32,15 +32,15 @@ func (b *budget) spend(steps int) {
 // errDynamic reports references whose target is known only during the check.
 var errDynamic = errors.New("it has a $dynamicRef, or $recursiveRef, which are not followed")
 
-// watch makes every subschema of root charge the budget.
-func (b *budget) watch(root *jsonschema.Schema) error {
+// chargeSubschemas makes every subschema of root charge the budget.
+func (b *budget) chargeSubschemas(root *jsonschema.Schema) error {
 	seen := map[*jsonschema.Schema]bool{root: true}
 	for queue := []*jsonschema.Schema{root}; len(queue) > 0; queue = queue[1:] {
 		s := queue[0]
 		if s.DynamicRef != nil || s.RecursiveRef != nil {
 			return errDynamic
 		}
-		p := priceOf(s)
+		p := costOf(s)
 		for _, group := range [][]*jsonschema.Schema{p.same, p.members, p.items, p.places} {
 			for _, sub := range group {
 				if !seen[sub] {
@@ -71,8 +71,8 @@ func (b *budget) watch(root *jsonschema.Schema) error {
 	return nil
 }
 
-// price is the cost of applying a subschema.
-type price struct {
+// subschemaCost is the cost of applying a subschema.
+type subschemaCost struct {
 	same    []*jsonschema.Schema // subschemas applied to the value itself
 	members []*jsonschema.Schema // to each member of an object
 	items   []*jsonschema.Schema // to each item of an array
@@ -85,8 +85,8 @@ type price struct {
 	perSame, perMember, perItem, perPlace int // cost of entering these subschemas
 }
 
-func priceOf(s *jsonschema.Schema) *price {
-	p := &price{properties: s.Properties, names: len(s.Required) + len(s.Dependencies), patterns: len(s.PatternProperties)}
+func costOf(s *jsonschema.Schema) *subschemaCost {
+	p := &subschemaCost{properties: s.Properties, names: len(s.Required) + len(s.Dependencies), patterns: len(s.PatternProperties)}
 	add := func(to *[]*jsonschema.Schema, subs ...*jsonschema.Schema) {
 		for _, sub := range subs {
 			if sub != nil {
@@ -132,37 +132,37 @@ func priceOf(s *jsonschema.Schema) *price {
 		into *int
 	}{{p.same, &p.perSame}, {p.members, &p.perMember}, {p.items, &p.perItem}, {p.places, &p.perPlace}} {
 		for _, sub := range sum.subs {
-			*sum.into += entry(sub)
+			*sum.into += entryCost(sub)
 		}
 	}
 	return p
 }
 
-// entry returns the cost of a subschema before its format is checked.
-func entry(s *jsonschema.Schema) int {
+// entryCost returns the cost of a subschema before its format is checked.
+func entryCost(s *jsonschema.Schema) int {
 	n := 1
 	if s.Const != nil {
-		n += parts(*s.Const)
+		n += countValues(*s.Const)
 	}
 	if s.Enum != nil {
 		for _, value := range s.Enum.Values {
-			n += parts(value)
+			n += countValues(value)
 		}
 	}
 	return n
 }
 
-// parts returns the number of values that a value contains, including itself.
-func parts(v any) int {
+// countValues returns the number of values that a value contains, including itself.
+func countValues(v any) int {
 	n := 1
 	switch v := v.(type) {
 	case map[string]any:
 		for _, member := range v {
-			n += parts(member)
+			n += countValues(member)
 		}
 	case []any:
 		for _, item := range v {
-			n += parts(item)
+			n += countValues(item)
 		}
 	}
 	return n
@@ -176,7 +176,7 @@ const (
 )
 
 // of returns the cost of applying the subschema to a value.
-func (p *price) of(v any) int {
+func (p *subschemaCost) of(v any) int {
 	n := 1 + p.perSame
 	switch v := v.(type) {
 	case map[string]any:
@@ -184,7 +184,7 @@ func (p *price) of(v any) int {
 		if len(p.properties) > 0 {
 			for name := range v {
 				if sub := p.properties[name]; sub != nil {
-					n += entry(sub)
+					n += entryCost(sub)
 				}
 			}
 		}
@@ -200,18 +200,18 @@ func (p *price) of(v any) int {
 // and 1e999999 has a million digits.
 const maxDigits = 64
 
-// tame reports whether all numbers in a value have few digits.
-func tame(v any) bool {
+// hasShortNumbers reports whether all numbers in a value have few digits.
+func hasShortNumbers(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, member := range v {
-			if !tame(member) {
+			if !hasShortNumbers(member) {
 				return false
 			}
 		}
 	case []any:
 		for _, item := range v {
-			if !tame(item) {
+			if !hasShortNumbers(item) {
 				return false
 			}
 		}
@@ -230,21 +230,21 @@ const maxProgram = 10_000
 // patterns that are too large, match every text.
 func (b *budget) regexp(pattern string) (jsonschema.Regexp, error) {
 	tree, err := syntax.Parse(pattern, syntax.Perl)
-	if err != nil || written(tree) > maxProgram {
-		return anything(pattern), nil //nolint:nilerr // see above
+	if err != nil || programSize(tree) > maxProgram {
+		return matchAll(pattern), nil //nolint:nilerr // see above
 	}
 	re, err := regexp.Compile(pattern)
 	if err != nil {
-		return anything(pattern), nil //nolint:nilerr // see above
+		return matchAll(pattern), nil //nolint:nilerr // see above
 	}
-	return &paid{re, b, written(tree)}, nil
+	return &chargedPattern{re, b, programSize(tree)}, nil
 }
 
-// written returns the approximate number of instructions of a pattern.
-func written(re *syntax.Regexp) int {
+// programSize returns the approximate number of instructions of a pattern.
+func programSize(re *syntax.Regexp) int {
 	n := 1 + len(re.Rune)
 	for _, sub := range re.Sub {
-		n += written(sub)
+		n += programSize(sub)
 	}
 	if re.Op == syntax.OpRepeat {
 		n *= max(1, re.Min, re.Max)
@@ -252,8 +252,8 @@ func written(re *syntax.Regexp) int {
 	return min(n, maxProgram+1)
 }
 
-// paid is a pattern that charges the budget for matches.
-type paid struct {
+// chargedPattern is a pattern that charges the budget for matches.
+type chargedPattern struct {
 	*regexp.Regexp
 	budget *budget
 	size   int // in instructions
@@ -263,12 +263,12 @@ type paid struct {
 // step.
 const perMatch = 16
 
-func (p *paid) MatchString(text string) bool {
+func (p *chargedPattern) MatchString(text string) bool {
 	p.budget.spend(1 + p.size*len(text)/perMatch)
 	return p.Regexp.MatchString(text)
 }
 
-type anything string
+type matchAll string
 
-func (anything) MatchString(string) bool { return true }
-func (a anything) String() string        { return string(a) }
+func (matchAll) MatchString(string) bool { return true }
+func (a matchAll) String() string        { return string(a) }

@@ -26,10 +26,10 @@ const maxSchema = 256 << 10
 // steps returns the work allowed for a value of so many bytes; see cost.go.
 func steps(bytes int) int { return min(20_000+20*bytes, 400_000) }
 
-// small is the size, in bytes, of the largest value whose check takes too many
+// smallValue is the size, in bytes, of the largest value whose check takes too many
 // steps because of the schema. A larger value has many parts, and a schema may
 // have several rules for each part, so then the value counts as the cause.
-const small = 256
+const smallValue = 256
 
 // A Schema is a compiled schema whose checks have bounded cost. It is safe for
 // concurrent use; concurrent checks wait for each other.
@@ -58,7 +58,7 @@ func Compile(text json.RawMessage) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !tame(doc) {
+	if !hasShortNumbers(doc) {
 		return nil, errors.New("it has numbers of more digits than are compared")
 	}
 	s := &Schema{budget: &budget{left: math.MaxInt}}
@@ -71,7 +71,7 @@ func Compile(text json.RawMessage) (*Schema, error) {
 	if s.compiled, err = c.Compile(location); err != nil {
 		return nil, err
 	}
-	return s, s.budget.watch(s.compiled)
+	return s, s.budget.chargeSubschemas(s.compiled)
 }
 
 // noLoader prevents schemas from reading files and URLs.
@@ -89,7 +89,7 @@ func (s *Schema) Check(raw json.RawMessage) (f *Faults, err error) {
 	if err != nil {
 		return &Faults{Text: err.Error()}, nil //nolint:nilerr // the value's fault
 	}
-	if !tame(value) {
+	if !hasShortNumbers(value) {
 		return nil, nil
 	}
 	s.mu.Lock()
@@ -99,14 +99,14 @@ func (s *Schema) Check(raw json.RawMessage) (f *Faults, err error) {
 	}
 	defer func() {
 		if r := recover(); r != nil { // a panic of the library, on input that it did not expect
-			if f = nil; len(raw) <= small && r == any(errBudget) {
+			if f = nil; len(raw) <= smallValue && r == any(errBudget) {
 				s.broken = true
 				err = fmt.Errorf("the schema is not used any more: %v", r)
 			}
 		}
 	}()
 	s.budget.left = steps(len(raw))
-	s.budget.spend(entry(s.compiled))
+	s.budget.spend(entryCost(s.compiled))
 	var invalid *jsonschema.ValidationError
 	if err := s.compiled.Validate(value); errors.As(err, &invalid) {
 		return explain(invalid), nil
