@@ -99,7 +99,7 @@ type extractor struct {
 	crlf bool // \n in the pattern also matches \r\n, and \r only if no \n follows
 }
 
-func (x extractor) literals(n *node) literals {
+func (x extractor) literals(n *regexNode) literals {
 	switch n.op {
 	case opSet:
 		return x.ofSet(n.set)
@@ -122,7 +122,7 @@ func (x extractor) literals(n *node) literals {
 
 // ofConcat joins runs of parts that match a single text at once: joining them
 // one by one would copy a long pattern for each of its characters.
-func (x extractor) ofConcat(subs []*node) literals {
+func (x extractor) ofConcat(subs []*regexNode) literals {
 	var total *literals
 	add := func(l literals) {
 		if total != nil {
@@ -150,7 +150,7 @@ func (x extractor) ofConcat(subs []*node) literals {
 	return *total
 }
 
-func (x extractor) ofRepeat(n *node) literals {
+func (x extractor) ofRepeat(n *regexNode) literals {
 	const unrolled = 4
 	if n.max == 0 {
 		return literals{exact: []Literal{{}}}

@@ -42,7 +42,7 @@ func syntaxError(at int, format string, args ...any) error {
 		fmt.Sprintf(format, args...), at).With("offset", at)
 }
 
-func parse(ctx context.Context, pattern string, f flags) (*node, error) {
+func parse(ctx context.Context, pattern string, f flags) (*regexNode, error) {
 	if !utf8.ValidString(pattern) {
 		return nil, toolerr.New(toolerr.BadPattern, "the pattern is not UTF-8")
 	}
@@ -97,12 +97,12 @@ func (p *parser) space() {
 	}
 }
 
-func (p *parser) alternation() (*node, error) {
+func (p *parser) alternation() (*regexNode, error) {
 	if p.depth++; p.depth > maxNesting {
 		return nil, syntaxError(p.at, "groups nested more than %d deep", maxNesting)
 	}
 	defer func() { p.depth-- }()
-	var branches []*node
+	var branches []*regexNode
 	for {
 		branch, err := p.concatenation()
 		if err != nil {
@@ -119,11 +119,11 @@ func (p *parser) alternation() (*node, error) {
 	if len(branches) == 1 {
 		return branches[0], nil
 	}
-	return &node{op: opAlternate, subs: branches}, nil
+	return &regexNode{op: opAlternate, subs: branches}, nil
 }
 
-func (p *parser) concatenation() (*node, error) {
-	var subs []*node
+func (p *parser) concatenation() (*regexNode, error) {
+	var subs []*regexNode
 	repeatable := false // the last item can be repeated
 	for {
 		p.space()
@@ -175,8 +175,8 @@ func (p *parser) pause() error {
 }
 
 // repetition parses an operator after sub.
-func (p *parser) repetition(sub *node) (*node, error) {
-	n := &node{op: opRepeat, subs: []*node{sub}, max: -1}
+func (p *parser) repetition(sub *regexNode) (*regexNode, error) {
+	n := &regexNode{op: opRepeat, subs: []*regexNode{sub}, max: -1}
 	switch p.next() {
 	case '+':
 		n.min = 1
@@ -191,7 +191,7 @@ func (p *parser) repetition(sub *node) (*node, error) {
 	return n, nil
 }
 
-func (p *parser) bounds(n *node) (err error) {
+func (p *parser) bounds(n *regexNode) (err error) {
 	open := p.at - 1
 	if n.min, err = p.decimal(open); err != nil {
 		return err
@@ -238,13 +238,13 @@ func (p *parser) decimal(open int) (int, error) {
 
 // atom parses one item; it returns nil for a setting of flags, which matches
 // nothing and cannot be repeated.
-func (p *parser) atom() (*node, error) {
+func (p *parser) atom() (*regexNode, error) {
 	switch p.peek() {
 	case '(':
 		return p.group()
 	case '[':
 		set, err := p.class()
-		return &node{op: opSet, set: set}, err
+		return &regexNode{op: opSet, set: set}, err
 	case '\\':
 		return p.escape()
 	case '.':
@@ -256,7 +256,7 @@ func (p *parser) atom() (*node, error) {
 		if !p.flags.dotAll {
 			set = set.minus(single('\n'))
 		}
-		return &node{op: opSet, set: set}, nil
+		return &regexNode{op: opSet, set: set}, nil
 	case '^', '$':
 		l := lineStart
 		if p.next() == '$' {
@@ -265,12 +265,12 @@ func (p *parser) atom() (*node, error) {
 		if !p.flags.perLine {
 			l += textStart - lineStart
 		}
-		return &node{op: opLook, look: l}, nil
+		return &regexNode{op: opLook, look: l}, nil
 	}
 	return p.literal(p.next()), nil
 }
 
-func (p *parser) literal(r rune) *node { return &node{op: opSet, set: p.folded(single(r))} }
+func (p *parser) literal(r rune) *regexNode { return &regexNode{op: opSet, set: p.folded(single(r))} }
 
 // folded adds the other cases to set, if the flags say so.
 func (p *parser) folded(set charset) charset {
@@ -290,7 +290,7 @@ var unsupported = []struct{ open, name string }{
 	{"(?>", "atomic group"}, {"(?P=", "back-reference"}, {"(?P>", "recursion"}, {"(?#", "comment group"}, {"(?|", "branch reset"}, {"(?(", "conditional group"},
 }
 
-func (p *parser) group() (*node, error) {
+func (p *parser) group() (*regexNode, error) {
 	open, outer := p.at, p.flags
 	for _, u := range unsupported {
 		if strings.HasPrefix(p.text[p.at:], u.open) {

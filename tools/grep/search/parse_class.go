@@ -10,7 +10,7 @@ import (
 )
 
 // escape parses an item that begins with a backslash, outside brackets.
-func (p *parser) escape() (*node, error) {
+func (p *parser) escape() (*regexNode, error) {
 	at := p.at
 	if l, ok := p.lookEscape(); ok {
 		if l == wordBoundary && p.peek() == '{' {
@@ -23,18 +23,18 @@ func (p *parser) escape() (*node, error) {
 	case err != nil:
 		return nil, err
 	case set != nil:
-		return &node{op: opSet, set: set}, nil
+		return &regexNode{op: opSet, set: set}, nil
 	case r >= rawBase:
-		return &node{op: opSet, set: single(r)}, nil
+		return &regexNode{op: opSet, set: single(r)}, nil
 	}
 	return p.literal(r), nil
 }
 
-func (p *parser) lookNode(l look) *node {
+func (p *parser) lookNode(l look) *regexNode {
 	if l >= wordBoundary && !p.flags.unicode {
 		l += asciiLooks
 	}
-	return &node{op: opLook, look: l}
+	return &regexNode{op: opLook, look: l}
 }
 
 func (p *parser) lookEscape() (look, bool) {
@@ -48,7 +48,7 @@ func (p *parser) lookEscape() (look, bool) {
 
 // specialBoundary parses \b{...} if the braces contain a word instead of a
 // count.
-func (p *parser) specialBoundary(at int) (*node, error) {
+func (p *parser) specialBoundary(at int) (*regexNode, error) {
 	rest := p.text[p.at+1:]
 	first, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(rest, func(r rune) bool {
 		return p.flags.verbose && unicode.IsSpace(r)

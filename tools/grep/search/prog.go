@@ -60,7 +60,7 @@ type compiler struct {
 
 // compile makes the program of a tree; if reverse is set, it reads the text
 // backwards.
-func compile(ctx context.Context, n *node, crlf, reverse bool) (*program, error) {
+func compile(ctx context.Context, n *regexNode, crlf, reverse bool) (*program, error) {
 	c := &compiler{ids: map[string]int32{}, same: map[*span]int32{}, reverse: reverse}
 	c.prog.bytes = needsBytes(n)
 	everything := c.set(charset{{0, maxRaw}})
@@ -83,9 +83,9 @@ func errTooManyParts() error {
 }
 
 // needsBytes reports whether a match of n may begin or end within a character.
-func needsBytes(n *node) bool {
+func needsBytes(n *regexNode) bool {
 	sets, looks, unicodeLooks := false, false, false
-	n.walk(func(n *node) {
+	n.walk(func(n *regexNode) {
 		switch {
 		case n.op == opSet:
 			sets = sets || len(n.set) > 0 && n.set[len(n.set)-1].hi >= rawBase
@@ -149,7 +149,7 @@ func (c *compiler) set(s charset) int32 {
 
 // node adds instructions that match n and continue at next, and returns the
 // first.
-func (c *compiler) node(n *node, next int32) int32 {
+func (c *compiler) node(n *regexNode, next int32) int32 {
 	if c.full {
 		return 0
 	}
@@ -188,7 +188,7 @@ func (c *compiler) split(first, second int32, lazy bool) int32 {
 	return c.add(inst{op: instSplit, out: first, out2: second})
 }
 
-func (c *compiler) repeat(n *node, next int32) int32 {
+func (c *compiler) repeat(n *regexNode, next int32) int32 {
 	sub, after := n.subs[0], next
 	count := n.min
 	switch {

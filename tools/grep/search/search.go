@@ -85,7 +85,7 @@ func Compile(pattern string, o Options) (*Matcher, error) {
 // pattern of some megabytes takes seconds.
 func CompileContext(ctx context.Context, pattern string, o Options) (*Matcher, error) {
 	f := flags{ignoreCase: o.IgnoreCase, perLine: true, dotAll: o.Multiline, unicode: true}
-	var tree *node
+	var tree *regexNode
 	var err error
 	if o.Literal && utf8.ValidString(pattern) {
 		if utf8.RuneCountInString(pattern) > maxInsts {
@@ -117,17 +117,17 @@ func CompileContext(ctx context.Context, pattern string, o Options) (*Matcher, e
 }
 
 // textTree returns the tree of a pattern that is plain text.
-func textTree(text string, f flags) *node {
+func textTree(text string, f flags) *regexNode {
 	p := &parser{flags: f}
-	var subs []*node
+	var subs []*regexNode
 	for _, r := range text {
 		subs = append(subs, p.literal(r))
 	}
 	return concat(subs)
 }
 
-func crossesLines(tree *node) (crosses bool) {
-	tree.walk(func(n *node) {
+func crossesLines(tree *regexNode) (crosses bool) {
+	tree.walk(func(n *regexNode) {
 		crosses = crosses || n.op == opSet && n.set.has('\n') || n.op == opLook && (n.look == textStart || n.look == textEnd)
 	})
 	return crosses
@@ -135,9 +135,9 @@ func crossesLines(tree *node) (crosses bool) {
 
 // namesReturn reports whether the pattern names \r, alone or in a class of a
 // few characters. Classes such as \s and [^x] contain it only incidentally.
-func namesReturn(tree *node) (names bool) {
+func namesReturn(tree *regexNode) (names bool) {
 	const few = 4
-	tree.walk(func(n *node) {
+	tree.walk(func(n *regexNode) {
 		names = names || n.op == opSet && n.set.has('\r') && n.set.size(few+1) <= few
 	})
 	return names
@@ -145,10 +145,10 @@ func namesReturn(tree *node) (names bool) {
 
 // withinLines removes \n from the sets of the tree. A pattern that names \n
 // explicitly is an error, as it could never match.
-func withinLines(tree *node) (err error) {
+func withinLines(tree *regexNode) (err error) {
 	newline := single('\n')
 	shared := map[*span]charset{} // sets that several parts share stay shared
-	tree.walk(func(n *node) {
+	tree.walk(func(n *regexNode) {
 		switch {
 		case n.op == opLook && n.look == textStart:
 			n.look = lineStart
@@ -215,7 +215,7 @@ func (m *Matcher) For(text []byte) *Matcher {
 }
 
 // unixOf returns m for texts without \r, or nil if it would be the same.
-func (m *Matcher) unixOf(tree *node) *Matcher {
+func (m *Matcher) unixOf(tree *regexNode) *Matcher {
 	ending := func(l Literal) bool { return bytes.Contains(l.Text, []byte("\r\n")) }
 	if !m.crlf || !m.crosses || !slices.ContainsFunc(slices.Concat(m.required...), ending) {
 		return nil
@@ -229,11 +229,11 @@ func (m *Matcher) unixOf(tree *node) *Matcher {
 
 // takeLiterals sets the required literals and the finders. If crlf is set, \n
 // in the pattern also matches \r\n.
-func (m *Matcher) takeLiterals(tree *node, crlf bool) {
+func (m *Matcher) takeLiterals(tree *regexNode, crlf bool) {
 	known := extractor{crlf: crlf}.literals(tree)
 	m.required = known.sets()
 	looks := false
-	tree.walk(func(n *node) { looks = looks || n.op == opLook })
+	tree.walk(func(n *regexNode) { looks = looks || n.op == opLook })
 	if begins := known.begins(); m.crosses && !slices.ContainsFunc(begins, func(l Literal) bool { return len(l.Text) < 2 }) {
 		if f := newFinder(begins, false); f != nil && f.starts {
 			m.starts = f

@@ -1,11 +1,11 @@
 package search
 
-// node is a node of a parsed pattern.
-type node struct {
+// regexNode is a regexNode of a parsed pattern.
+type regexNode struct {
 	op       op
 	set      charset // opSet
 	look     look    // opLook
-	subs     []*node // opConcat, opAlternate; a single one for opRepeat
+	subs     []*regexNode // opConcat, opAlternate; a single one for opRepeat
 	min, max int     // opRepeat; max < 0 means unlimited
 	lazy     bool    // opRepeat
 }
@@ -39,19 +39,19 @@ const (
 	asciiLooks = 6 // add it to a look for words to get its ASCII form
 )
 
-func (n *node) walk(visit func(*node)) {
+func (n *regexNode) walk(visit func(*regexNode)) {
 	visit(n)
 	for _, sub := range n.subs {
 		sub.walk(visit)
 	}
 }
 
-func concat(subs []*node) *node {
+func concat(subs []*regexNode) *regexNode {
 	switch len(subs) {
 	case 0:
-		return &node{op: opEmpty}
+		return &regexNode{op: opEmpty}
 	case 1:
 		return subs[0]
 	}
-	return &node{op: opConcat, subs: subs}
+	return &regexNode{op: opConcat, subs: subs}
 }
