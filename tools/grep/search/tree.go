@@ -3,11 +3,11 @@ package search
 // regexNode is a regexNode of a parsed pattern.
 type regexNode struct {
 	op       op
-	set      charset // opSet
-	look     look    // opLook
+	set      charset      // opSet
+	look     look         // opLook
 	subs     []*regexNode // opConcat, opAlternate; a single one for opRepeat
-	min, max int     // opRepeat; max < 0 means unlimited
-	lazy     bool    // opRepeat
+	min, max int          // opRepeat; max < 0 means unlimited
+	lazy     bool         // opRepeat
 }
 
 type op uint8
