@@ -20,12 +20,12 @@ const (
 	// the large buffer, in bytes. Files with long lines, and files that
 	// must be searched as a whole, may need more.
 	ownSize = 2 << 20
-	// headSize is the size of the beginning of a large file that is checked for
-	// binary content before the search.
+	// headSize is the size of the beginning of a large file that is checked
+	// for binary content before the search.
 	headSize = 8 << 10
-	// maxMasked is the size of the largest file whose values are masked, which
-	// takes twice the memory. No settings file is larger; a larger file counts
-	// as secret.
+	// maxMasked is the size of the largest file whose values are masked,
+	// which takes twice the memory. No settings file is larger; a larger
+	// file counts as secret.
 	maxMasked = 8 << 20
 	// keyHead is the size of the beginning of a file that is checked for a
 	// private key.
@@ -46,16 +46,16 @@ const (
 	outcomes
 )
 
-// slot is the single shared buffer for large files. A worker must take it to
-// hold more than ownSize of a file.
-type slot struct {
+// largeBuffer is the single shared buffer for large files. A worker must take
+// it to hold more than ownSize of a file.
+type largeBuffer struct {
 	free chan struct{}
-	buf  []byte // belongs to the worker that took the slot
+	buf  []byte // belongs to the worker that took the large buffer
 }
 
-func newSlot() *slot { return &slot{free: make(chan struct{}, 1)} }
+func newLargeBuffer() *largeBuffer { return &largeBuffer{free: make(chan struct{}, 1)} }
 
-func (s *slot) take(ctx context.Context) error {
+func (s *largeBuffer) take(ctx context.Context) error {
 	select {
 	case s.free <- struct{}{}:
 		return nil
@@ -65,18 +65,18 @@ func (s *slot) take(ctx context.Context) error {
 }
 
 // grow returns a buffer of at least the given capacity that begins with text.
-func (s *slot) grow(size int, text []byte) []byte {
+func (s *largeBuffer) grow(size int, text []byte) []byte {
 	if cap(s.buf) < size {
 		s.buf = make([]byte, 0, size)
 	}
 	return append(s.buf[:0], text...)
 }
 
-func (s *slot) release() { <-s.free }
+func (s *largeBuffer) release() { <-s.free }
 
 // drop returns the buffer's memory to the system at the end of a call, unless
-// another call holds the slot.
-func (s *slot) drop() {
+// another call holds the large buffer.
+func (s *largeBuffer) drop() {
 	select {
 	case s.free <- struct{}{}:
 	default:
@@ -89,17 +89,17 @@ func (s *slot) drop() {
 	<-s.free
 }
 
-// space is a pool of the buffers of finished searches.
-type space struct{ free chan []byte }
+// bufferPool is a pool of the buffers of finished searches.
+type bufferPool struct{ unused chan []byte }
 
 // maxSpare bounds the buffers in the pool.
 const maxSpare = maxWorkers
 
-func newSpace() *space { return &space{make(chan []byte, maxSpare)} }
+func newBufferPool() *bufferPool { return &bufferPool{make(chan []byte, maxSpare)} }
 
-func (s *space) take() []byte {
+func (s *bufferPool) take() []byte {
 	select {
-	case buf := <-s.free:
+	case buf := <-s.unused:
 		return buf
 	default:
 		return make([]byte, 0, wholeSize+1)
@@ -107,18 +107,18 @@ func (s *space) take() []byte {
 }
 
 // giveBack returns a buffer to the pool, unless it has grown for a large file.
-func (s *space) giveBack(buf []byte) {
+func (s *bufferPool) giveBack(buf []byte) {
 	if buf == nil || cap(buf) > 2*wholeSize {
 		return
 	}
 	select {
-	case s.free <- buf:
+	case s.unused <- buf:
 	default:
 	}
 }
 
-// wide returns the encoding of a UTF-16 byte order mark, or "".
-func wide(head []byte) textfile.Encoding {
+// wideEncoding returns the encoding of a UTF-16 byte order mark, or "".
+func wideEncoding(head []byte) textfile.Encoding {
 	switch {
 	case bytes.HasPrefix(head, []byte("\xff\xfe")):
 		return textfile.UTF16LE
@@ -128,10 +128,11 @@ func wide(head []byte) textfile.Encoding {
 	return ""
 }
 
-// plain returns a whole file's content as searched: decoded, without byte order
-// mark, and with secrets masked if masked is set. It may share raw's memory.
-func plain(raw []byte, masked bool) []byte {
-	if e := wide(raw); e != "" {
+// searchableText returns a whole file's content as searched: decoded, without
+// byte order mark, and with secrets masked if masked is set. It may share raw's
+// memory.
+func searchableText(raw []byte, masked bool) []byte {
+	if e := wideEncoding(raw); e != "" {
 		raw = []byte(e.Decode(raw[2:]))
 	} else {
 		raw = bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf"))
@@ -142,36 +143,36 @@ func plain(raw []byte, masked bool) []byte {
 	return raw
 }
 
-// feed returns a file's text in windows of whole lines, so that a file of any
-// size takes bounded memory, except for its longest line.
-type feed struct {
-	in    io.Reader // decoded
-	large *slot
-	limit int64 // maximum bytes of text in total
-	held  int64 // maximum bytes of text in memory
-	whole bool  // all in one window
-	size  int64 // of the file, if known
-	buf   []byte
-	from  int // start of the text not yet returned
-	end   bool
-	taken int64
-	taker bool   // it holds the slot
-	own   []byte // the buffer that it began with
+// windowReader returns a file's text in windows of whole lines, so that a file
+// of any size takes bounded memory, except for its longest line.
+type windowReader struct {
+	in         io.Reader // decoded
+	large      *largeBuffer
+	limit      int64 // maximum bytes of text in total
+	held       int64 // maximum bytes of text in memory
+	whole      bool  // all in one window
+	size       int64 // of the file, if known
+	buf        []byte
+	from       int // start of the text not yet returned
+	end        bool
+	taken      int64
+	holdsLarge bool   // it holds the large buffer
+	own        []byte // the buffer that it began with
 }
 
-// newFeed returns a feed of a file in encoding e; "" means UTF-8 or the
-// encoding of a byte order mark. head holds the file's first bytes, and buf is
-// a buffer to use.
-func newFeed(r io.Reader, head []byte, e textfile.Encoding, large *slot, buf []byte) *feed {
+// newWindowReader returns a reader of a file in encoding e; "" means UTF-8 or
+// the encoding of a byte order mark. head holds the file's first bytes, and buf
+// is a buffer to use.
+func newWindowReader(r io.Reader, head []byte, e textfile.Encoding, large *largeBuffer, buf []byte) *windowReader {
 	in := io.MultiReader(bytes.NewReader(head), r)
 	if e != "" {
 		in = e.NewReader(in)
-	} else if e := wide(head); e != "" {
+	} else if e := wideEncoding(head); e != "" {
 		in = &wideReader{in: io.MultiReader(bytes.NewReader(head[2:]), r), encoding: e}
 	} else if rest, ok := bytes.CutPrefix(head, []byte("\xef\xbb\xbf")); ok {
 		in = io.MultiReader(bytes.NewReader(rest), r)
 	}
-	return &feed{in: in, large: large, buf: buf[:0], own: buf[:0]}
+	return &windowReader{in: in, large: large, buf: buf[:0], own: buf[:0]}
 }
 
 // errTooLarge reports a file that grew beyond the limit or has a line beyond
@@ -180,7 +181,7 @@ var errTooLarge = errors.New("the file is too large")
 
 // next returns the next window, which is valid until the following call, or
 // io.EOF after the last one.
-func (f *feed) next(ctx context.Context) ([]byte, error) {
+func (f *windowReader) next(ctx context.Context) ([]byte, error) {
 	rest := copy(f.buf, f.buf[f.from:])
 	f.buf, f.from = f.buf[:rest], 0
 	looked := 0
@@ -188,7 +189,7 @@ func (f *feed) next(ctx context.Context) ([]byte, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := f.room(ctx); err != nil {
+		if err := f.makeRoom(ctx); err != nil {
 			return nil, err
 		}
 		n, err := f.in.Read(f.buf[len(f.buf):cap(f.buf)])
@@ -218,9 +219,9 @@ func (f *feed) next(ctx context.Context) ([]byte, error) {
 	return f.buf, nil
 }
 
-// room makes room in the buffer. Beyond ownSize it takes the slot and may wait
-// for it.
-func (f *feed) room(ctx context.Context) error {
+// makeRoom makes room in the buffer. Beyond ownSize it takes the large buffer
+// and may wait for it.
+func (f *windowReader) makeRoom(ctx context.Context) error {
 	if len(f.buf) < cap(f.buf) {
 		return nil
 	}
@@ -236,20 +237,20 @@ func (f *feed) room(ctx context.Context) error {
 		f.buf = append(make([]byte, 0, bigger), f.buf...)
 		return nil
 	}
-	if !f.taker {
+	if !f.holdsLarge {
 		if err := f.large.take(ctx); err != nil {
 			return err
 		}
-		f.taker = true
+		f.holdsLarge = true
 	}
 	f.buf = f.large.grow(int(bigger), f.buf)
 	return nil
 }
 
-// close releases the slot and returns the buffer for reuse.
-func (f *feed) close() []byte {
-	if f.taker {
-		f.taker = false
+// close releases the large buffer and returns the worker's buffer for reuse.
+func (f *windowReader) close() []byte {
+	if f.holdsLarge {
+		f.holdsLarge = false
 		f.large.release()
 		return f.own
 	}

@@ -37,7 +37,7 @@ func (w *searcher) readable(raw []byte, masked bool) (text []byte, e textfile.En
 	if textfile.Signed(raw) {
 		return nil, "", false
 	}
-	if wide(raw) == "" && bytes.IndexByte(raw, 0) >= 0 {
+	if wideEncoding(raw) == "" && bytes.IndexByte(raw, 0) >= 0 {
 		if e = textfile.GuessWide(raw); e == "" {
 			return nil, "", false
 		}
@@ -46,10 +46,10 @@ func (w *searcher) readable(raw []byte, masked bool) (text []byte, e textfile.En
 	return text, e, bytes.IndexByte(text, 0) < 0
 }
 
-// tell counts the matches of text. strange reports that the text may be in
+// countText counts the matches of text. strange reports that the text may be in
 // another encoding than UTF-8; it is false for text that cannot match in any
 // encoding.
-func (w *searcher) tell(text []byte) (n int, strange bool) {
+func (w *searcher) countText(text []byte) (n int, strange bool) {
 	if !w.byLine && notUTF8(text) {
 		return 0, true
 	}
@@ -63,9 +63,9 @@ func (w *searcher) tell(text []byte) (n int, strange bool) {
 // memory.
 func decoded(raw []byte, e textfile.Encoding, masked bool) []byte {
 	if e == "" {
-		return plain(raw, masked)
+		return searchableText(raw, masked)
 	}
-	return plain([]byte(e.Decode(raw)), masked)
+	return searchableText([]byte(e.Decode(raw)), masked)
 }
 
 // noteGuess counts a file searched in a guessed encoding and keeps a few names.

@@ -39,10 +39,10 @@ func (x *excerpt) window(text []byte) bool {
 				continue
 			}
 			start := base + hit.Start
-			x.trail(text[rest:start])
+			x.contextAfter(text[rest:start])
 			x.out.mark(max(before-x.from, 0))
 			number := at.to(text, start)
-			x.lead(text[:start], number, before <= x.from)
+			x.contextBefore(text[:start], number, before <= x.from)
 			if x.args.Only {
 				x.spans(part, hit, number, spans, max(before-x.from, 0))
 			} else {
@@ -55,7 +55,7 @@ func (x *excerpt) window(text []byte) bool {
 		}
 		base += len(part)
 	}
-	x.trail(text[rest:])
+	x.contextAfter(text[rest:])
 	if x.out.full || x.passed >= x.to && x.pending == 0 {
 		return false
 	}
@@ -110,8 +110,8 @@ func (x *excerpt) pass(part []byte, hit search.Hit) []span {
 	return spans
 }
 
-// trail writes the context after the last match.
-func (x *excerpt) trail(text []byte) {
+// contextAfter writes the context after the last match.
+func (x *excerpt) contextAfter(text []byte) {
 	for ; x.pending > 0 && len(text) > 0; x.pending-- {
 		l, rest := cutLine(text)
 		matches := x.passed >= x.to && x.matches(text[:len(text)-len(rest)])
@@ -130,9 +130,9 @@ func (x *excerpt) matches(l []byte) bool {
 	return ok
 }
 
-// lead writes the context before the line with the given number, which begins
-// at the end of above. first is set for the first match shown.
-func (x *excerpt) lead(above []byte, number int, first bool) {
+// contextBefore writes the context before the line with the given number, which
+// begins at the end of above. first is set for the first match shown.
+func (x *excerpt) contextBefore(above []byte, number int, first bool) {
 	want := min(x.out.before, number-1-x.out.last)
 	var lines [][]byte
 	for len(lines) < want && len(above) > 0 {

@@ -23,7 +23,7 @@ import (
 func (w *searcher) file(e *walk.Entry) error {
 	masked := e.MaybeSecret && w.fs.Masked(filepath.Join(w.abs, e.Path))
 	if w.ahead != nil && !masked {
-		if w.spared(e) {
+		if w.skipByIndex(e) {
 			return nil
 		}
 		if w.kept != nil {
@@ -35,7 +35,7 @@ func (w *searcher) file(e *walk.Entry) error {
 		w.remember(e.Path)
 	}
 	w.read++
-	raw, st, err := e.Dir.ReadFile(e.Name, w.buf, w.most(masked))
+	raw, st, err := e.Dir.ReadFile(e.Name, w.buf, w.maxWhole(masked))
 	switch {
 	case err == nil:
 		w.buf = raw
@@ -59,9 +59,9 @@ func (w *searcher) file(e *walk.Entry) error {
 	return w.ctx.Err()
 }
 
-// most returns the size of the largest file to read as a whole: the largest
+// maxWhole returns the size of the largest file to read as a whole: the largest
 // whose text the index may keep, or else the size of the buffer.
-func (w *searcher) most(masked bool) int64 {
+func (w *searcher) maxWhole(masked bool) int64 {
 	size := int64(cap(w.buf) - 1)
 	if w.ahead != nil && !masked && w.ahead.Selects() {
 		size = max(size, index.TextSize)
@@ -93,14 +93,14 @@ func (w *searcher) whole(path string, raw []byte, st sandbox.Stat, masked bool) 
 		w.outcomes[binary]++
 		return -1
 	}
-	n, strange := w.tell(text)
+	n, strange := w.countText(text)
 	if strange {
-		if e == "" && wide(raw) == "" {
+		if e == "" && wideEncoding(raw) == "" {
 			e = guess(w.ctx, bytes.NewReader(raw), int64(len(raw)))
 		}
 		n = w.count(decoded(raw, e, masked))
 	}
-	w.took(path, st, n, e)
+	w.record(path, st, n, e)
 	return n
 }
 
@@ -120,8 +120,8 @@ func (w *searcher) isKey(path string, raw []byte) bool {
 	return false
 }
 
-// took records a file that was searched, with n matches.
-func (w *searcher) took(path string, st sandbox.Stat, n int, e textfile.Encoding) {
+// record records a file that was searched, with n matches.
+func (w *searcher) record(path string, st sandbox.Stat, n int, e textfile.Encoding) {
 	w.outcomes[searched]++
 	w.noteGuess(path, e)
 	if w.outcomes[searched]%256 == 0 {
@@ -165,7 +165,7 @@ func (w *searcher) count(text []byte) (n int) {
 	m := w.matcher.For(text)
 	for base := 0; base < len(text) && w.ctx.Err() == nil; {
 		part := w.part(text[base:])
-		if !w.args.Only && !w.apart() && w.args.OutputMode != modeFiles {
+		if !w.args.Only && !w.countsSeparately() && w.args.OutputMode != modeFiles {
 			var more int
 			more, w.starts = w.matcher.Locate(part, base, w.starts)
 			n, base = n+more, base+len(part)
@@ -175,28 +175,28 @@ func (w *searcher) count(text []byte) (n int) {
 		hits := 0
 		for hit, ok := m.Next(part, 0); ok; hit, ok = m.Next(part, hit.End) {
 			hits++
-			n += w.worth(part, hit)
+			n += w.countHit(part, hit)
 			if n > 0 && w.args.OutputMode == modeFiles {
 				return 1
 			}
 		}
-		if n == 0 && hits > 0 && w.apart() && !w.args.Only {
+		if n == 0 && hits > 0 && w.countsSeparately() && !w.args.Only {
 			n = 1 // the one at the end
 		}
 	}
 	return n
 }
 
-// apart reports whether matches that share lines are counted separately, as
-// ripgrep does if they may span lines.
-func (w *searcher) apart() bool { return w.args.Multiline && w.args.OutputMode == modeCount }
+// countsSeparately reports whether matches that share lines are counted
+// separately, as ripgrep does if they may span lines.
+func (w *searcher) countsSeparately() bool { return w.args.Multiline && w.args.OutputMode == modeCount }
 
-// worth returns the number of matches that a hit counts as: all matches if they
-// are counted separately, all non-empty ones with -o, otherwise one. Like in
-// ripgrep, an empty match at the end of a last line without an ending counts
+// countHit returns the number of matches that a hit counts as: all matches if
+// they are counted separately, all non-empty ones with -o, otherwise one. Like
+// in ripgrep, an empty match at the end of a last line without an ending counts
 // only if it is the only one.
-func (w *searcher) worth(text []byte, hit search.Hit) int {
-	apart := w.apart()
+func (w *searcher) countHit(text []byte, hit search.Hit) int {
+	apart := w.countsSeparately()
 	if !w.args.Only && !apart {
 		return 1
 	}
@@ -226,15 +226,15 @@ func (q *query) part(text []byte) []byte {
 	return text[:partSize+end+1]
 }
 
-// form tells how to decode a large file.
-type form struct {
+// decoding says how to decode a large file.
+type decoding struct {
 	encoding textfile.Encoding // a guess; "": UTF-8, or the encoding of a byte order mark
 	settled  bool              // encoding is known
 }
 
 // stream searches a file of any size.
 func (w *searcher) stream(path string, file *os.File, st sandbox.Stat, masked, checked bool) {
-	n, outcome, form := w.pass(path, file, st, masked, checked, form{})
+	n, outcome, form := w.pass(path, file, st, masked, checked, decoding{})
 	if !form.settled {
 		if form = w.settle(file, st, outcome); form.encoding != "" || outcome != binary {
 			if _, err := file.Seek(0, io.SeekStart); err != nil {
@@ -249,17 +249,17 @@ func (w *searcher) stream(path string, file *os.File, st sandbox.Stat, masked, c
 		return
 	}
 	if w.ctx.Err() == nil || n > 0 {
-		w.took(path, st, n, form.encoding)
+		w.record(path, st, n, form.encoding)
 	}
 }
 
 // pass counts the matches of a file. If the text turns out to be in an unknown
-// encoding, it stops and returns a form that is not settled.
-func (w *searcher) pass(path string, file *os.File, st sandbox.Stat, masked, checked bool, f form) (n int, what outcome, _ form) {
+// encoding, it stops and returns a decoding that is not settled.
+func (w *searcher) pass(path string, file *os.File, st sandbox.Stat, masked, checked bool, f decoding) (n int, what outcome, _ decoding) {
 	marked, strange := f.settled, false
 	what = w.windows(path, file, st, masked, checked, f.encoding, func(text []byte) bool {
 		if n == 0 || w.args.OutputMode != modeFiles {
-			more, foreign := w.tell(text)
+			more, foreign := w.countText(text)
 			if strange = foreign && !marked; strange {
 				return false
 			} else if foreign {
@@ -273,18 +273,18 @@ func (w *searcher) pass(path string, file *os.File, st sandbox.Stat, masked, che
 	return n, what, f
 }
 
-// settle determines the form of a file that seems to be neither UTF-8 nor
+// settle determines the decoding of a file that seems to be neither UTF-8 nor
 // marked as UTF-16.
-func (w *searcher) settle(file *os.File, st sandbox.Stat, what outcome) form {
+func (w *searcher) settle(file *os.File, st sandbox.Stat, what outcome) decoding {
 	if what != binary {
-		return form{encoding: guess(w.ctx, file, st.Size), settled: true}
+		return decoding{encoding: guess(w.ctx, file, st.Size), settled: true}
 	}
 	head := make([]byte, min(st.Size, textfile.HeadSize))
 	n, err := file.ReadAt(head, 0)
-	if err != nil && !errors.Is(err, io.EOF) || wide(head[:n]) != "" {
-		return form{settled: true}
+	if err != nil && !errors.Is(err, io.EOF) || wideEncoding(head[:n]) != "" {
+		return decoding{settled: true}
 	}
-	return form{encoding: textfile.GuessWide(head[:n]), settled: true}
+	return decoding{encoding: textfile.GuessWide(head[:n]), settled: true}
 }
 
 // maxHeld bounds the bytes in memory of a file named by path: a line, or the
@@ -321,7 +321,7 @@ func (w *searcher) windows(path string, file io.Reader, st sandbox.Stat, masked,
 	if textfile.Signed(head) {
 		return binary
 	}
-	f := newFeed(file, head, e, w.large, w.buf)
+	f := newWindowReader(file, head, e, w.large, w.buf)
 	f.limit, f.held, f.whole, f.size = most, held, whole, st.Size
 	if st.Size > w.MaxFileSize && !whole {
 		f.size = 0 // a long line takes only the memory that it needs

@@ -86,7 +86,7 @@ type searcher struct {
 	starts   []int // in places: positions of the first matches of the last text counted
 	learning bool  // record files that the index does not know
 	unknown  []string
-	allowed  *allowance // of a second look; nil: unlimited
+	limit    *workLimit // of a search for hints; nil: unlimited
 	byLine   bool       // the matcher sets foreign
 	foreign  bool       // a line that could match is not UTF-8
 	_        [64]byte   // keeps workers on separate cache lines
@@ -98,7 +98,7 @@ func (q *query) find(ctx context.Context) (*found, error) {
 	workers := q.workers()
 	node, err := walk.Start(q.fs, q.dir, walk.Options{
 		Hidden: q.args.Hidden, NoIgnore: q.args.NoIgnore, ShowIgnored: true, Workers: workers,
-		Cache: q.warm.cache(), AnyOrder: true,
+		Cache: q.cache.walkCache(), AnyOrder: true,
 	})
 	if toolerr.Is(err, toolerr.NotADirectory) {
 		return q.findInFile(ctx)
@@ -114,7 +114,7 @@ func (q *query) find(ctx context.Context) (*found, error) {
 	f := &found{abs: q.abs, used: make([]bool, len(q.filter.include))}
 	searchers := q.searchers(ctx, workers)
 	for i := range searchers {
-		searchers[i].learning = q.warm != nil
+		searchers[i].learning = q.cache != nil
 	}
 	f.report, err = walk.Walk(ctx, node, func(worker int, e *walk.Entry) error {
 		return searchers[worker].visit(e)
@@ -151,7 +151,7 @@ func firstIgnored(paths []string) []string {
 
 // giveBack returns the searcher's memory to the pools.
 func (w *searcher) giveBack() {
-	w.space.giveBack(w.buf)
+	w.buffers.giveBack(w.buf)
 	w.buf = nil
 	if w.ahead != nil {
 		w.ahead.Close()
@@ -169,15 +169,15 @@ func (q *query) bounded(ctx context.Context) *search.Matcher {
 func (q *query) searchers(ctx context.Context, workers int) []searcher {
 	all := make([]searcher, workers)
 	done := new(atomic.Int64)
-	consult := q.warm.known()
+	consult := q.cache.known()
 	var required *index.Query
 	if consult {
 		required = index.NewQuery(q.matcher.Required())
 	}
 	for i := range all {
-		all[i] = searcher{query: q, ctx: ctx, matcher: q.bounded(ctx), buf: q.space.take(), done: done, used: make([]bool, len(q.filter.include))}
+		all[i] = searcher{query: q, ctx: ctx, matcher: q.bounded(ctx), buf: q.buffers.take(), done: done, used: make([]bool, len(q.filter.include))}
 		if consult {
-			all[i].ahead = q.warm.index.NewAhead(required)
+			all[i].ahead = q.cache.index.NewAhead(required)
 		}
 		if all[i].byLine = q.matcher.ByLine(); all[i].byLine {
 			all[i].matcher = all[i].matcher.NotingForeign(&all[i].foreign)
@@ -200,7 +200,7 @@ func (q *query) findInFile(ctx context.Context) (*found, error) {
 	}
 	w := &q.searchers(ctx, 1)[0]
 	defer w.giveBack()
-	w.named(q.dir, "")
+	w.searchNamed(q.dir, "")
 	f := &found{abs: q.abs, isFile: true, tally: w.tally, page: topk.Merge([]topk.Top[match]{w.top}, 0), partial: ctx.Err() != nil}
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil, ctx.Err()
@@ -208,19 +208,19 @@ func (q *query) findInFile(ctx context.Context) (*found, error) {
 	return f, ctx.Err()
 }
 
-// named searches the file called name; results show it as path.
-func (w *searcher) named(name, path string) {
+// searchNamed searches the file called name; results show it as path.
+func (w *searcher) searchNamed(name, path string) {
 	file, err := w.fs.Open(name)
 	if err != nil {
 		w.skip(path, failure(err))
 		return
 	}
 	defer file.Close()
-	largest := int64(largestLook)
+	largest := int64(maxHintFile)
 	if w.anySize {
-		largest = nothingAllowance.bytes
+		largest = noMatchLimit.bytes
 	}
-	if w.allowed.file(file.Stat.Size, largest) {
+	if w.limit.file(file.Stat.Size, largest) {
 		w.stream(path, file.File, file.Stat, file.Masked, true)
 	}
 }
@@ -233,7 +233,7 @@ func (q *query) prune(dir string) bool {
 // visit searches an entry, unless it is filtered, denied or not a regular file.
 func (w *searcher) visit(e *walk.Entry) error {
 	switch {
-	case !w.allowed.entry():
+	case !w.limit.entry():
 		return fs.SkipAll
 	case e.Ignored:
 		if !e.IsDir() && e.IsRegular() && w.filter.wants(e.Path, e.Name, nil) {
@@ -263,8 +263,8 @@ func (w *searcher) visit(e *walk.Entry) error {
 		w.outcomes[secret]++
 		return nil
 	}
-	if w.allowed != nil {
-		if st, err := e.Lstat(); err == nil && !w.allowed.file(st.Size, largestLook) {
+	if w.limit != nil {
+		if st, err := e.Lstat(); err == nil && !w.limit.file(st.Size, maxHintFile) {
 			return nil
 		}
 	}

@@ -85,9 +85,9 @@ type row struct {
 type grepper struct {
 	box *sandbox.Sandbox
 	Config
-	large *slot
-	space *space
-	warm  *warmth // nil: no cache
+	large   *largeBuffer
+	buffers *bufferPool
+	cache   *searchCache // nil: no cache
 }
 
 // newGrepper returns the server's shared state and its tool.
@@ -97,9 +97,9 @@ func newGrepper(box sandbox.Config, st state.Config, c Config) (*grepper, []*mcp
 	}
 	box.ClientRoots, box.Finder = mcpkit.ClientRoots, walk.Named
 	box.ReadableFor = st.SpilledFor
-	g := &grepper{box: sandbox.New(box), Config: c, large: newSlot(), space: newSpace()}
+	g := &grepper{box: sandbox.New(box), Config: c, large: newLargeBuffer(), buffers: newBufferPool()}
 	if c.IndexSize > 0 && !c.NoIndex {
-		g.warm = newWarmth(c.IndexSize)
+		g.cache = newSearchCache(c.IndexSize)
 	}
 	tool, err := g.tool()
 	return g, []*mcpkit.Tool{tool}, err
@@ -108,7 +108,7 @@ func newGrepper(box sandbox.Config, st state.Config, c Config) (*grepper, []*mcp
 // close stops background work. It does nothing for a nil grepper.
 func (g *grepper) close() {
 	if g != nil {
-		g.warm.close()
+		g.cache.close()
 	}
 }
 
@@ -135,7 +135,7 @@ func (g *grepper) call(ctx context.Context, args arguments) (*mcpkit.Result, err
 // run carries out one call.
 func (g *grepper) run(ctx context.Context, fs *sandbox.FS, args arguments) (*mcpkit.Result, error) {
 	started := time.Now()
-	defer g.warm.begin(fs)()
+	defer g.cache.begin(fs)()
 	defer g.large.drop()
 	q, err := g.newQuery(ctx, fs, args)
 	if err != nil {
@@ -148,7 +148,7 @@ func (g *grepper) run(ctx context.Context, fs *sandbox.FS, args arguments) (*mcp
 	f.elapsed = time.Since(started)
 	result, err := q.answer(ctx, f)
 	if err == nil && len(f.unknown) > 0 {
-		g.warm.learn(f.abs, f.unknown)
+		g.cache.learn(f.abs, f.unknown)
 	}
 	return result, err
 }

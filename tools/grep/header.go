@@ -16,7 +16,7 @@ const maxNamed = 3
 
 // header returns the first line: the number of matches, the part that is shown,
 // the number of searched files, and notes on skipped ones.
-func (q *query) header(f *found, s second, m meta) string {
+func (q *query) header(f *found, s hints, m meta) string {
 	var b strings.Builder
 	more, files := "", verb(f.files, "file", "files")
 	if f.partial {
@@ -94,7 +94,7 @@ func (q *query) remarks(f *found) []string {
 		{unreadable, "unreadable"}, {secret, "secret"}, {special, "special"},
 	} {
 		if n := f.outcomes[kind.what]; n > 0 {
-			skipped = append(skipped, fmt.Sprintf("%d %s", n, kind.text)+q.some(f, n, f.named[kind.what]))
+			skipped = append(skipped, fmt.Sprintf("%d %s", n, kind.text)+q.nameSome(f, n, f.named[kind.what]))
 		}
 	}
 	if len(skipped) > 0 {
@@ -128,8 +128,8 @@ func (q *query) tooLarge() string {
 	return "larger than " + (*size)(&q.MaxFileSize).String()
 }
 
-// some lists a few of n files in parentheses; "" if paths is empty.
-func (q *query) some(f *found, n int, paths []string) string {
+// nameSome lists a few of n files in parentheses; "" if paths is empty.
+func (q *query) nameSome(f *found, n int, paths []string) string {
 	if len(paths) == 0 || f.isFile {
 		return ""
 	}
@@ -146,7 +146,7 @@ func (q *query) some(f *found, n int, paths []string) string {
 
 // advice returns the notes after the matches: omissions for length, globs that
 // matched no file, and near matches if nothing matched.
-func (q *query) advice(f *found, s second, m meta) string {
+func (q *query) advice(f *found, s hints, m meta) string {
 	var b strings.Builder
 	if m.Reduced != "" {
 		fmt.Fprintf(&b, "note: %s to fit the result limit; narrow the pattern, path, glob or type, or lower head_limit\n", map[string]string{

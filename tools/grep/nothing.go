@@ -13,29 +13,29 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/grep/search"
 )
 
-// allowance bounds the work of a second look by amounts instead of time, so
-// that it finds the same on a slow machine as on a fast one. One worker visits
-// the entries in a fixed order.
-type allowance struct {
+// workLimit bounds a search for hints by the amount of work instead of time, so
+// that it finds the same on a slow machine as on a fast one. A single worker
+// visits the entries in a fixed order.
+type workLimit struct {
 	entries int   // to visit
 	files   int   // to search
 	bytes   int64 // of those files
 	spent   bool  // something was omitted
 }
 
-// Allowances of the second looks.
+// Limits of the searches for hints.
 var (
-	ignoredAllowance = allowance{entries: 10_000, files: 1000, bytes: 16 << 20}
-	nothingAllowance = allowance{entries: 40_000, files: 4000, bytes: 48 << 20} // if nothing matched
+	ignoredLimit = workLimit{entries: 10_000, files: 1000, bytes: 16 << 20}
+	noMatchLimit = workLimit{entries: 40_000, files: 4000, bytes: 48 << 20} // if nothing matched
 )
 
-// largestLook is the size of the largest file below a directory that a second
-// look searches: a larger one would use up the allowance for many.
-const largestLook = 4 << 20
+// maxHintFile bounds the files below a directory that a search for hints reads,
+// in bytes: a larger file would use up the limit of many.
+const maxHintFile = 4 << 20
 
 // entry reports whether another entry may be visited. A nil allowance is
 // unlimited.
-func (a *allowance) entry() bool {
+func (a *workLimit) entry() bool {
 	if a == nil {
 		return true
 	}
@@ -46,7 +46,7 @@ func (a *allowance) entry() bool {
 }
 
 // file reports whether a file of the given size may be searched.
-func (a *allowance) file(size, largest int64) bool {
+func (a *workLimit) file(size, largest int64) bool {
 	switch {
 	case a == nil:
 		return true
@@ -59,47 +59,46 @@ func (a *allowance) file(size, largest int64) bool {
 	return true
 }
 
-// near is the result of one second look.
-type near struct {
+// hint is the result of one search for hints.
+type hint struct {
 	files int
 	more  bool // there may be more
 	paths []string
 }
 
-// second holds the results of all second looks.
-type second struct {
-	ignored near // files that match but are ignored
-	cased   near // files that match if case is ignored
-	literal near // files that contain the pattern as plain text
+// hints holds the results of all searches for hints.
+type hints struct {
+	ignored hint // files that match but are ignored
+	cased   hint // files that match if case is ignored
+	literal hint // files that contain the pattern as plain text
 }
 
-// lookAgain searches beyond the request: for matches in ignored files and, if
-// nothing matched, for near matches. An allowance of work stops it, never a
-// time.
-func (q *query) lookAgain(ctx context.Context, f *found) second {
-	var s second
+// findHints searches beyond the request: for matches in ignored files and, if
+// nothing matched, for near matches. A limit on the work ends it, never a time.
+func (q *query) findHints(ctx context.Context, f *found) hints {
+	var s hints
 	if f.partial || f.isFile && f.files > 0 {
 		return s
 	}
-	allowed := nothingAllowance
+	allowed := noMatchLimit
 	if f.files > 0 {
-		allowed = ignoredAllowance
+		allowed = ignoredLimit
 	}
 	if len(f.ignored)+len(f.report.IgnoredDirs) > 0 {
-		s.ignored = q.lookAt(ctx, allowed, q.matcher, func(look *query, w *searcher) bool { return look.ignored(w, f) })
+		s.ignored = q.runLimited(ctx, allowed, q.matcher, func(look *query, w *searcher) bool { return look.searchIgnored(w, f) })
 	}
 	if f.files > 0 {
 		return s
 	}
-	everything := func(look *query, w *searcher) bool { return look.everything(w, f) }
+	everything := func(look *query, w *searcher) bool { return look.searchAll(w, f) }
 	if !q.args.IgnoreCase && strings.ContainsFunc(q.args.Pattern, cased) {
 		if m, err := search.CompileContext(ctx, q.args.Pattern, search.Options{IgnoreCase: true, Literal: q.args.Literal, Multiline: q.args.Multiline}); err == nil {
-			s.cased = q.lookAt(ctx, allowed, m, everything)
+			s.cased = q.runLimited(ctx, allowed, m, everything)
 		}
 	}
 	if !q.args.Literal && !plainText(q.args.Pattern) {
 		if m, err := search.CompileContext(ctx, q.args.Pattern, search.Options{Literal: true, IgnoreCase: q.args.IgnoreCase}); err == nil {
-			s.literal = q.lookAt(ctx, allowed, m, everything)
+			s.literal = q.runLimited(ctx, allowed, m, everything)
 		}
 	}
 	return s
@@ -114,15 +113,15 @@ func plainText(pattern string) bool {
 	return err == nil && re.Op == syntax.OpLiteral && string(re.Rune) == pattern || pattern == ""
 }
 
-// lookAt runs a search within an allowance. search reports whether it covered
+// runLimited runs a search within a limit. search reports whether it covered
 // everything.
-func (q *query) lookAt(ctx context.Context, allowed allowance, m *search.Matcher, search func(look *query, w *searcher) bool) near {
+func (q *query) runLimited(ctx context.Context, allowed workLimit, m *search.Matcher, search func(look *query, w *searcher) bool) hint {
 	look := *q
 	look.matcher = m
 	look.args.OutputMode, look.args.Sort, look.args.Offset, look.args.HeadLimit = modeFiles, "path", 0, maxNamed
 	w := &look.searchers(ctx, 1)[0]
-	w.allowed = &allowed
-	n := near{more: !search(&look, w) || allowed.spent || ctx.Err() != nil}
+	w.limit = &allowed
+	n := hint{more: !search(&look, w) || allowed.spent || ctx.Err() != nil}
 	w.giveBack()
 	n.files = w.tally.files
 	for _, m := range topk.Merge([]topk.Top[match]{w.top}, 0) {
@@ -131,14 +130,14 @@ func (q *query) lookAt(ctx context.Context, allowed allowance, m *search.Matcher
 	return n
 }
 
-// everything searches the same files as the first search, with another matcher.
-func (q *query) everything(w *searcher, f *found) bool {
+// searchAll searches the same files as the first search, with another matcher.
+func (q *query) searchAll(w *searcher, f *found) bool {
 	if f.isFile {
-		w.named(q.dir, "")
+		w.searchNamed(q.dir, "")
 		return true
 	}
 	node, err := walk.Start(q.fs, q.abs, walk.Options{
-		Hidden: q.args.Hidden, NoIgnore: q.args.NoIgnore, Workers: 1, Cache: q.warm.cache(),
+		Hidden: q.args.Hidden, NoIgnore: q.args.NoIgnore, Workers: 1, Cache: q.cache.walkCache(),
 	})
 	if err != nil {
 		return false
@@ -148,23 +147,23 @@ func (q *query) everything(w *searcher, f *found) bool {
 	return err == nil
 }
 
-// ignored searches the ignored files and directories.
-func (q *query) ignored(w *searcher, f *found) bool {
+// searchIgnored searches the ignored files and directories.
+func (q *query) searchIgnored(w *searcher, f *found) bool {
 	for _, path := range f.ignored {
-		if w.ctx.Err() != nil || !w.allowed.entry() {
+		if w.ctx.Err() != nil || !w.limit.entry() {
 			return false
 		}
-		w.named(filepath.Join(f.abs, filepath.FromSlash(path)), path)
+		w.searchNamed(filepath.Join(f.abs, filepath.FromSlash(path)), path)
 	}
 	for _, dir := range f.report.IgnoredDirs {
-		if w.ctx.Err() != nil || w.allowed.entries < 0 {
+		if w.ctx.Err() != nil || w.limit.entries < 0 {
 			return false
 		}
 		if q.prune(dir) {
 			continue
 		}
 		node, err := walk.Start(q.fs, filepath.Join(f.abs, filepath.FromSlash(dir)), walk.Options{
-			Hidden: q.args.Hidden, NoIgnore: true, Workers: 1, Cache: q.warm.cache(),
+			Hidden: q.args.Hidden, NoIgnore: true, Workers: 1, Cache: q.cache.walkCache(),
 		})
 		if err != nil {
 			continue
@@ -183,7 +182,7 @@ func (q *query) ignored(w *searcher, f *found) bool {
 }
 
 // remark returns the header's note on ignored matches.
-func (n near) remark() string {
+func (n hint) remark() string {
 	more := ""
 	if n.more {
 		more = "+"
@@ -192,9 +191,9 @@ func (n near) remark() string {
 }
 
 // write writes the near matches of a search without matches.
-func (s second) write(b *strings.Builder) {
+func (s hints) write(b *strings.Builder) {
 	for _, n := range []struct {
-		near
+		hint
 		how string
 	}{{s.ignored, "in ignored files (no_ignore=true)"}, {s.cased, "case-insensitively (-i=true)"}, {s.literal, "as plain text (literal=true)"}} {
 		if n.files == 0 {

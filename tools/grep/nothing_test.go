@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSecondLookIsBoundedByWork: a second look that cannot cover everything
+// TestHintsAreBoundedByWork: a search for hints that cannot cover everything
 // finds the same in each call, with and without the index.
-func TestSecondLookIsBoundedByWork(t *testing.T) {
+func TestHintsAreBoundedByWork(t *testing.T) {
 	root := t.TempDir()
 	write := func(dir string, files int) {
 		for i := range files {
@@ -20,8 +20,8 @@ func TestSecondLookIsBoundedByWork(t *testing.T) {
 			require.NoError(t, os.WriteFile(name, []byte("NEEDLE x\nneedle y\n"), 0o600))
 		}
 	}
-	write("seen", nothingAllowance.files+500)
-	write("out", ignoredAllowance.files+500)
+	write("seen", noMatchLimit.files+500)
+	write("out", ignoredLimit.files+500)
 	require.NoError(t, os.WriteFile(filepath.Join(root, ".ignore"), []byte("out\n"), 0o600))
 	for _, noIndex := range []bool{false, true} {
 		conf := DefaultConfig()
@@ -30,12 +30,12 @@ func TestSecondLookIsBoundedByWork(t *testing.T) {
 		for range 3 {
 			got, err := g.run(t.Context(), fs, defaults("Needle"))
 			require.NoError(t, err)
-			require.Contains(t, got.Text, fmt.Sprintf("\n%d+ files match case-insensitively (-i=true): seen/d0/f0.txt, seen/d0/f1001.txt, seen/d0/f1008.txt, …", nothingAllowance.files-1)) // .ignore is one of them
+			require.Contains(t, got.Text, fmt.Sprintf("\n%d+ files match case-insensitively (-i=true): seen/d0/f0.txt, seen/d0/f1001.txt, seen/d0/f1008.txt, …", noMatchLimit.files-1)) // .ignore is one of them
 			got, err = g.run(t.Context(), fs, defaults("needle y"))
 			require.NoError(t, err)
-			require.Contains(t, got.Text, fmt.Sprintf("; %d+ more matching files are ignored, no_ignore=true)", ignoredAllowance.files))
+			require.Contains(t, got.Text, fmt.Sprintf("; %d+ more matching files are ignored, no_ignore=true)", ignoredLimit.files))
 			if !noIndex {
-				require.NoError(t, g.warm.wait(t.Context()))
+				require.NoError(t, g.cache.wait(t.Context()))
 			}
 		}
 	}

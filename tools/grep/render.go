@@ -66,7 +66,7 @@ func (q *query) answer(ctx context.Context, f *found) (*mcpkit.Result, error) {
 		late, stop = context.WithTimeout(context.WithoutCancel(ctx), lateTime)
 		defer stop()
 	}
-	second := q.lookAgain(ctx, f)
+	hints := q.findHints(ctx, f)
 	budget := max(mcpkit.Budget(ctx)-headerRoom, headerRoom/3)
 	var p *page
 	var m meta
@@ -78,7 +78,7 @@ func (q *query) answer(ctx context.Context, f *found) (*mcpkit.Result, error) {
 	if errors.Is(context.Cause(ctx), mcpkit.ErrCancelled) || errors.Is(ctx.Err(), context.Canceled) {
 		return nil, ctx.Err()
 	}
-	m.Files, m.Searched, m.Partial, m.Ignored = f.files, f.outcomes[searched], f.partial, second.ignored.files
+	m.Files, m.Searched, m.Partial, m.Ignored = f.files, f.outcomes[searched], f.partial, hints.ignored.files
 	if q.args.OutputMode != modeFiles {
 		m.Matches = f.matches
 	}
@@ -90,7 +90,7 @@ func (q *query) answer(ctx context.Context, f *found) (*mcpkit.Result, error) {
 		m.Truncated, m.NextOffset = true, end
 	}
 	m.Truncated = m.Truncated || m.Reduced != ""
-	text := q.header(f, second, m) + "\n" + p.text.String() + q.advice(f, second, m)
+	text := q.header(f, hints, m) + "\n" + p.text.String() + q.advice(f, hints, m)
 	if !m.Truncated {
 		m.Shown = 0 // all are shown
 	}
@@ -100,7 +100,7 @@ func (q *query) answer(ctx context.Context, f *found) (*mcpkit.Result, error) {
 // content renders the lines of the page, with as much context as fits.
 func (q *query) content(ctx context.Context, f *found, budget int) (*page, meta) {
 	picks := q.picks(f)
-	w := &searcher{query: q, ctx: ctx, matcher: q.bounded(ctx), buf: q.space.take()}
+	w := &searcher{query: q, ctx: ctx, matcher: q.bounded(ctx), buf: q.buffers.take()}
 	defer w.giveBack()
 	for _, lines := range q.ownContext(f) {
 		step := detail{before: lines, after: lines, width: lineWidth}
@@ -200,7 +200,7 @@ func (q *query) reduced(full, step detail) string {
 func (w *searcher) show(p *page, f *found, pick pick) {
 	p.begin(w.shownPath(f.abs, pick.path))
 	x := &excerpt{query: w.query, matcher: w.matcher, out: p, from: pick.from, to: pick.to, next: 1, starts: pick.starts}
-	outcome := w.again(f, pick.match, x.window)
+	outcome := w.reread(f, pick.match, x.window)
 	p.end()
 	p.cutBack()
 	if w.masked && !p.full {
@@ -222,9 +222,9 @@ func (w *searcher) show(p *page, f *found, pick pick) {
 	}
 }
 
-// again passes a file's text to yield once more: the kept content, or else the
+// reread passes a file's text to yield once more: the kept content, or else the
 // file read again.
-func (w *searcher) again(f *found, m match, yield func([]byte) bool) outcome {
+func (w *searcher) reread(f *found, m match, yield func([]byte) bool) outcome {
 	w.masked = false
 	if m.kept != nil {
 		yield(decoded(m.kept, m.encoding, false))

@@ -20,13 +20,14 @@ import (
 )
 
 const (
-	// workMemory bounds the memory of searching, in addition to one large file
-	// and to the caches.
+	// workMemory bounds the memory of searching, in addition to one large
+	// file and to the caches.
 	workMemory = 18 << 20
-	// dirCache bounds the cache of directories, in bytes: some 400 000 entries.
+	// dirCache bounds the cache of directories, in bytes: some 400 000
+	// entries.
 	dirCache = 32 << 20
-	// memoryStep is the growth of the caches between two settings of the memory
-	// limit.
+	// memoryStep is the growth of the caches between two settings of the
+	// memory limit.
 	memoryStep = 8 << 20
 	// maxIndexed is the size of the largest file that is indexed.
 	maxIndexed = 8 << 20
@@ -36,10 +37,11 @@ const (
 	maxUnknown = 100_000
 )
 
-// warmth makes later searches of the same files faster: it holds the index and
-// the directory cache, and the goroutine that fills the index while no call is
-// in flight. Nothing runs before the first answer. A nil warmth caches nothing.
-type warmth struct {
+// searchCache makes later searches of the same files faster: it holds the index
+// and the directory cache, and the goroutine that fills the index while no call
+// is in flight. Nothing runs before the first answer. A nil searchCache caches
+// nothing.
+type searchCache struct {
 	index *index.Index
 	dirs  *walk.Cache
 	fs    atomic.Pointer[sandbox.FS] // of the latest call
@@ -53,12 +55,12 @@ type warmth struct {
 	room atomic.Int64 // size of the caches when the memory limit was last set
 }
 
-func newWarmth(size int64) *warmth {
-	return &warmth{index: index.New(size), dirs: walk.NewCache(dirCache)}
+func newSearchCache(size int64) *searchCache {
+	return &searchCache{index: index.New(size), dirs: walk.NewCache(dirCache)}
 }
 
 // close stops the background work and waits for it.
-func (w *warmth) close() {
+func (w *searchCache) close() {
 	if w == nil {
 		return
 	}
@@ -73,7 +75,7 @@ func (w *warmth) close() {
 }
 
 // begin pauses the builder until end is called.
-func (w *warmth) begin(fs *sandbox.FS) (end func()) {
+func (w *searchCache) begin(fs *sandbox.FS) (end func()) {
 	if w == nil {
 		return func() {}
 	}
@@ -87,8 +89,8 @@ func (w *warmth) begin(fs *sandbox.FS) (end func()) {
 	return w.builder.Pause()
 }
 
-// cache returns the directory cache for walks, or nil.
-func (w *warmth) cache() *walk.Cache {
+// walkCache returns the directory cache for walks, or nil.
+func (w *searchCache) walkCache() *walk.Cache {
 	if w == nil {
 		return nil
 	}
@@ -96,7 +98,7 @@ func (w *warmth) cache() *walk.Cache {
 }
 
 // known reports whether the index has any files.
-func (w *warmth) known() bool {
+func (w *searchCache) known() bool {
 	if w == nil {
 		return false
 	}
@@ -106,7 +108,7 @@ func (w *warmth) known() bool {
 
 // learn queues files that were read, below dir, for the index. They are indexed
 // once no call is in flight.
-func (w *warmth) learn(dir string, lists [][]string) {
+func (w *searchCache) learn(dir string, lists [][]string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed.Load() {
@@ -131,17 +133,17 @@ func (w *warmth) learn(dir string, lists [][]string) {
 	})
 }
 
-// errUnfit reports a file that is not indexed.
-var errUnfit = errors.New("not added to the index")
+// errNotIndexable is returned for a file that is not indexed.
+var errNotIndexable = errors.New("not added to the index")
 
 // read reads a file for the index, decoded as for a search. Masked files are
 // not indexed: under another name such a file may be searched unmasked.
-func (w *warmth) read(_ context.Context, path string) (index.Content, error) {
+func (w *searchCache) read(_ context.Context, path string) (index.Content, error) {
 	w.makeRoom()
 	var c index.Content
 	fs := w.fs.Load()
 	if fs.Denied(path) || fs.Masked(path) {
-		return c, errUnfit
+		return c, errNotIndexable
 	}
 	dir, err := fs.Quiet().OpenDir(filepath.Dir(path))
 	if err != nil {
@@ -149,7 +151,7 @@ func (w *warmth) read(_ context.Context, path string) (index.Content, error) {
 	}
 	defer dir.Close()
 	if !dir.Local() { // its times may predate a change
-		return c, errUnfit
+		return c, errNotIndexable
 	}
 	name := filepath.Base(path)
 	c.Taken = time.Now()
@@ -158,7 +160,7 @@ func (w *warmth) read(_ context.Context, path string) (index.Content, error) {
 		return c, err
 	}
 	if fs.MaskedFile(path, before) {
-		return c, errUnfit
+		return c, errNotIndexable
 	}
 	c.Key = index.KeyOf(before)
 	if before.Size > maxIndexed {
@@ -170,13 +172,13 @@ func (w *warmth) read(_ context.Context, path string) (index.Content, error) {
 		return c, err
 	}
 	if after, err := dir.Lstat(name); err != nil || index.KeyOf(after) != c.Key {
-		return c, errUnfit
+		return c, errNotIndexable
 	}
 	return c, nil
 }
 
 // readWhole reads a whole file.
-func (w *warmth) readWhole(dir *sandbox.Dir, name string, c *index.Content) error {
+func (w *searchCache) readWhole(dir *sandbox.Dir, name string, c *index.Content) error {
 	raw, st, err := dir.ReadFile(name, w.buf, maxIndexed)
 	if err != nil {
 		return err
@@ -185,21 +187,21 @@ func (w *warmth) readWhole(dir *sandbox.Dir, name string, c *index.Content) erro
 		w.buf = nil
 	}
 	if index.KeyOf(st) != c.Key {
-		return errUnfit
+		return errNotIndexable
 	}
 	w.judge(raw, c)
 	return nil
 }
 
 // readHead reads enough of a file to tell whether it is binary.
-func (w *warmth) readHead(dir *sandbox.Dir, name string, c *index.Content) error {
+func (w *searchCache) readHead(dir *sandbox.Dir, name string, c *index.Content) error {
 	file, st, err := dir.Open(name)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
 	if index.KeyOf(st) != c.Key {
-		return errUnfit
+		return errNotIndexable
 	}
 	head := make([]byte, textfile.HeadSize)
 	n, err := io.ReadFull(file, head)
@@ -214,16 +216,16 @@ func (w *warmth) readHead(dir *sandbox.Dir, name string, c *index.Content) error
 // judge sets the kind of a file by its beginning. Private keys are checked in
 // every search, since a key may be allowed under one of its names, and so are
 // files in an encoding that must be guessed.
-func (w *warmth) judge(raw []byte, c *index.Content) {
+func (w *searchCache) judge(raw []byte, c *index.Content) {
 	if c.Opaque = looksLikeKey(raw); c.Opaque {
 		return
 	}
 	if c.Binary = textfile.Signed(raw); c.Binary {
 		return
 	}
-	text := plain(raw, false)
+	text := searchableText(raw, false)
 	c.Binary = bytes.IndexByte(text, 0) >= 0
-	if wide(raw) == "" {
+	if wideEncoding(raw) == "" {
 		c.Opaque = c.Binary && textfile.GuessWide(raw) != "" || !c.Binary && notUTF8(text)
 	}
 	if c.Binary = c.Binary && !c.Opaque; !c.Binary && !c.Opaque {
@@ -234,7 +236,7 @@ func (w *warmth) judge(raw []byte, c *index.Content) {
 // makeRoom sets the memory limit by the size of the caches, so that the
 // collector neither lets garbage grow to a multiple of it nor runs constantly
 // to reach an impossible limit.
-func (w *warmth) makeRoom() {
+func (w *searchCache) makeRoom() {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}
@@ -245,20 +247,20 @@ func (w *warmth) makeRoom() {
 	}
 }
 
-// spared reports whether the index makes reading a file unnecessary, and then
-// counts the file as if it had been read.
-func (w *searcher) spared(e *walk.Entry) bool {
+// skipByIndex reports whether the index makes reading a file unnecessary, and
+// then counts the file as if it had been read.
+func (w *searcher) skipByIndex(e *walk.Entry) bool {
 	w.kept = nil
 	st, err := e.Lstat()
 	if err != nil || !st.Mode.IsRegular() || st.Size > w.MaxFileSize {
 		return false
 	}
 	if e.Memo != w.memo {
-		w.turn(e.Memo)
+		w.switchDir(e.Memo)
 	}
 	switch w.ahead.Look(e.Place, index.KeyOf(st)) {
 	case index.Missing:
-		w.took(e.Path, st, 0, "")
+		w.record(e.Path, st, 0, "")
 		return true
 	case index.Binary:
 		w.outcomes[binary]++
@@ -271,8 +273,9 @@ func (w *searcher) spared(e *walk.Entry) bool {
 	return false
 }
 
-// turn switches to another directory, identified by its memo in the walk cache.
-func (w *searcher) turn(memo *walk.Memo) {
+// switchDir switches to another directory, identified by its memo in the walk
+// cache.
+func (w *searcher) switchDir(memo *walk.Memo) {
 	w.memo = memo
 	if memo == nil {
 		w.ahead.Turn(nil)
@@ -293,7 +296,7 @@ func (w *searcher) remember(path string) {
 }
 
 // wait waits until all queued files have been indexed.
-func (w *warmth) wait(ctx context.Context) error {
+func (w *searchCache) wait(ctx context.Context) error {
 	w.queuing.Wait()
 	w.mu.Lock()
 	builder := w.builder

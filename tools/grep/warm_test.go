@@ -143,11 +143,11 @@ func TestWarmReadsLess(t *testing.T) {
 	g, fs := newTest(t, DefaultConfig(), root)
 	first, err := g.run(t.Context(), fs, defaults("needle"))
 	require.NoError(t, err)
-	require.NoError(t, g.warm.wait(t.Context()))
+	require.NoError(t, g.cache.wait(t.Context()))
 	if runtime.GOOS == "windows" {
 		t.Skip("files have no numbers here")
 	}
-	known, _ := g.warm.index.Stats()
+	known, _ := g.cache.index.Stats()
 	require.Equal(t, 5, known, "not what is masked; of the key, that it has to be read")
 	q, err := g.newQuery(t.Context(), fs, defaults("needle"))
 	require.NoError(t, err)
@@ -212,7 +212,7 @@ func TestWhatIsKeptIsShownAsItIsRead(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, want.Text, got.Text, "round %d, %d", round, i)
 			require.Equal(t, want.Meta, got.Meta, "round %d, %d", round, i)
-			require.NoError(t, warm.warm.wait(t.Context()))
+			require.NoError(t, warm.cache.wait(t.Context()))
 		}
 	}
 	q, err := warm.newQuery(t.Context(), fs, defaults("needle"))
