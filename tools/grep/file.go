@@ -22,7 +22,7 @@ import (
 // file searches a regular file, with the index if possible.
 func (w *searcher) file(e *walk.Entry) error {
 	masked := e.MaybeSecret && w.fs.Masked(filepath.Join(w.abs, e.Path))
-	if w.ahead != nil && !masked {
+	if w.dirLookup != nil && !masked {
 		if w.skipByIndex(e) {
 			return nil
 		}
@@ -41,8 +41,8 @@ func (w *searcher) file(e *walk.Entry) error {
 		w.buf = raw
 		masked = masked || st.Nlink > 1 && w.fs.MaskedFile(filepath.Join(w.abs, e.Path), st)
 		n := w.whole(e.Path, raw, st, masked)
-		if w.ahead != nil && !masked && !looksLikeKey(raw) && (n > 0 || n == 0 && w.ahead.Selects()) {
-			w.ahead.KeepText(index.KeyOf(st), raw)
+		if w.dirLookup != nil && !masked && !looksLikeKey(raw) && (n > 0 || n == 0 && w.dirLookup.Selects()) {
+			w.dirLookup.KeepText(index.KeyOf(st), raw)
 		}
 	case toolerr.Is(err, toolerr.TooLarge):
 		file, st, err := e.Dir.Open(e.Name)
@@ -63,7 +63,7 @@ func (w *searcher) file(e *walk.Entry) error {
 // whose text the index may keep, or else the size of the buffer.
 func (w *searcher) maxWhole(masked bool) int64 {
 	size := int64(cap(w.buf) - 1)
-	if w.ahead != nil && !masked && w.ahead.Selects() {
+	if w.dirLookup != nil && !masked && w.dirLookup.Selects() {
 		size = max(size, index.TextSize)
 	}
 	return size

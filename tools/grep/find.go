@@ -78,18 +78,18 @@ type searcher struct {
 	used    []bool
 	done    *atomic.Int64 // files searched by all workers
 
-	ahead    *index.Ahead // asks the index before a file is read; nil: no index
-	memo     *walk.Memo   // of the directory that ahead is at
-	kept     []byte       // the content that the index kept of the file; nil: none
-	keptStat sandbox.Stat // with kept
-	places   [defaultPerFile]int
-	starts   []int // in places: positions of the first matches of the last text counted
-	learning bool  // record files that the index does not know
-	unknown  []string
-	limit    *workLimit // of a search for hints; nil: unlimited
-	byLine   bool       // the matcher sets foreign
-	foreign  bool       // a line that could match is not UTF-8
-	_        [64]byte   // keeps workers on separate cache lines
+	dirLookup *index.DirLookup // asks the index before a file is read; nil: no index
+	memo      *walk.Memo       // of the directory that dirLookup is at
+	kept      []byte           // the content that the index kept of the file; nil: none
+	keptStat  sandbox.Stat     // with kept
+	places    [defaultPerFile]int
+	starts    []int // in places: positions of the first matches of the last text counted
+	learning  bool  // record files that the index does not know
+	unknown   []string
+	limit     *workLimit // of a search for hints; nil: unlimited
+	byLine    bool       // the matcher sets foreign
+	foreign   bool       // a line that could match is not UTF-8
+	_         [64]byte   // keeps workers on separate cache lines
 }
 
 // find searches all files. At the deadline it returns the results so far with
@@ -153,9 +153,9 @@ func firstIgnored(paths []string) []string {
 func (w *searcher) giveBack() {
 	w.buffers.giveBack(w.buf)
 	w.buf = nil
-	if w.ahead != nil {
-		w.ahead.Close()
-		w.ahead = nil
+	if w.dirLookup != nil {
+		w.dirLookup.Close()
+		w.dirLookup = nil
 	}
 }
 
@@ -177,7 +177,7 @@ func (q *query) searchers(ctx context.Context, workers int) []searcher {
 	for i := range all {
 		all[i] = searcher{query: q, ctx: ctx, matcher: q.bounded(ctx), buf: q.buffers.take(), done: done, used: make([]bool, len(q.filter.include))}
 		if consult {
-			all[i].ahead = q.cache.index.NewAhead(required)
+			all[i].dirLookup = q.cache.index.NewDirLookup(required)
 		}
 		if all[i].byLine = q.matcher.ByLine(); all[i].byLine {
 			all[i].matcher = all[i].matcher.NotingForeign(&all[i].foreign)

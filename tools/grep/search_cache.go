@@ -258,7 +258,7 @@ func (w *searcher) skipByIndex(e *walk.Entry) bool {
 	if e.Memo != w.memo {
 		w.switchDir(e.Memo)
 	}
-	switch w.ahead.Look(e.Place, index.KeyOf(st)) {
+	switch w.dirLookup.Look(e.Place, index.KeyOf(st)) {
 	case index.Missing:
 		w.record(e.Path, st, 0, "")
 		return true
@@ -266,7 +266,7 @@ func (w *searcher) skipByIndex(e *walk.Entry) bool {
 		w.outcomes[binary]++
 		return true
 	case index.Maybe:
-		w.kept, w.keptStat = w.ahead.Text(), st
+		w.kept, w.keptStat = w.dirLookup.Text(), st
 		return false
 	}
 	w.remember(e.Path)
@@ -278,14 +278,14 @@ func (w *searcher) skipByIndex(e *walk.Entry) bool {
 func (w *searcher) switchDir(memo *walk.Memo) {
 	w.memo = memo
 	if memo == nil {
-		w.ahead.Turn(nil)
+		w.dirLookup.SwitchDir(nil)
 		return
 	}
 	page, _ := memo.Kept().(index.Page)
 	if page == nil {
 		page = memo.Keep(index.NewPage(memo.Len())).(index.Page)
 	}
-	w.ahead.Turn(page)
+	w.dirLookup.SwitchDir(page)
 }
 
 // remember records a file that the index does not know.

@@ -14,50 +14,50 @@ type Page []atomic.Uint32
 // NewPage returns a page for a directory of n entries.
 func NewPage(n int) Page { return make(Page, n) }
 
-// Ahead checks the index entries of a whole directory before its files are
+// DirLookup checks the index entries of a whole directory before its files are
 // visited. Checking them together fetches their memory in parallel; one by one,
 // with system calls in between, takes several times as long. It must not be
 // used concurrently.
-type Ahead struct {
+type DirLookup struct {
 	index *Index
 	query *Query
 	page  Page
-	known []known
+	known []lookResult
 	last  *entry // of the last file passed to Look
-	space *[]known
+	space *[]lookResult
 }
 
-// known is the result for one entry.
-type known struct {
+// lookResult is the result for one entry.
+type lookResult struct {
 	*entry
 	filter filter
 	may    bool // the required literals may be in it
 }
 
-// NewAhead returns an Ahead for a search of x.
-func (x *Index) NewAhead(q *Query) *Ahead {
-	a := &Ahead{index: x, query: q}
-	if a.space, _ = x.spaces.Get().(*[]known); a.space == nil {
-		a.space = new([]known)
+// NewDirLookup returns a DirLookup for a search of x.
+func (x *Index) NewDirLookup(q *Query) *DirLookup {
+	a := &DirLookup{index: x, query: q}
+	if a.space, _ = x.resultPool.Get().(*[]lookResult); a.space == nil {
+		a.space = new([]lookResult)
 	}
 	a.known = *a.space
 	return a
 }
 
 // Close ends the use of a and returns its memory to the next search.
-func (a *Ahead) Close() {
+func (a *DirLookup) Close() {
 	clear(a.known[:cap(a.known)]) // do not hold dropped entries
 	*a.space = a.known[:0]
-	a.index.spaces.Put(a.space)
-	*a = Ahead{}
+	a.index.resultPool.Put(a.space)
+	*a = DirLookup{}
 }
 
-// Turn switches to another directory.
-func (a *Ahead) Turn(page Page) {
+// SwitchDir switches to another directory.
+func (a *DirLookup) SwitchDir(page Page) {
 	search := a.index.searchOf(a.query)
 	a.page, a.known = page, a.known[:0]
 	for i := range page {
-		a.known = append(a.known, known{entry: a.index.refs.get(page[i].Load())})
+		a.known = append(a.known, lookResult{entry: a.index.refs.get(page[i].Load())})
 	}
 	for i := range a.known {
 		if k := &a.known[i]; k.entry != nil {
@@ -82,7 +82,7 @@ func (a *Ahead) Turn(page Page) {
 }
 
 // Look is like Index.Look, for the file at position place of the page.
-func (a *Ahead) Look(place int, k Key) Verdict {
+func (a *DirLookup) Look(place int, k Key) Verdict {
 	if place < len(a.known) {
 		if n := &a.known[place]; n.entry != nil && n.entry.is(k) {
 			a.last = n.entry

@@ -8,7 +8,7 @@
 //	case index.Missing, index.Binary:       // need not be read
 //	}
 //
-// Ahead does the same for a whole directory, and faster.
+// DirLookup does the same for a whole directory, and faster.
 //
 // A Builder fills the index in the background; Add adds one file.
 //
@@ -119,15 +119,15 @@ type Index struct {
 	refs   refs
 	texts  texts
 	bytes  atomic.Int64
-	// search counts the searches; each entry stores the last one that looked it
-	// up.
+	// search counts the searches; each entry stores the last one that
+	// looked it up.
 	search atomic.Uint32
 	// full is the search in which no older entry was left to drop.
-	full     atomic.Uint32
-	evicting sync.Mutex
-	scratch  sync.Pool // of *grams
-	spaces   sync.Pool // of *[]known
-	clock    clock
+	full       atomic.Uint32
+	evicting   sync.Mutex
+	scratch    sync.Pool // of *grams
+	resultPool sync.Pool // of *[]lookResult
+	clock      clock
 }
 
 type shard struct {

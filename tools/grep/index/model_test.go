@@ -134,7 +134,7 @@ func (f *fileSystem) tick() {
 	f.clock += []int64{0, 0, 1, 1e6, 4e6, 5e8, 1e9, 2e9, 3e9}[f.rng.IntN(9)]
 }
 
-// check requires that no present text is Missing. Ahead must give the same
+// check requires that no present text is Missing. DirLookup must give the same
 // verdicts, from a page whose positions sometimes belong to other files.
 func (f *fileSystem) check(t *testing.T, x *index.Index, page index.Page, step int, found *[4]int) {
 	t.Helper()
@@ -144,8 +144,8 @@ func (f *fileSystem) check(t *testing.T, x *index.Index, page index.Page, step i
 		word = strings.NewReplacer("\u212a", "k", "\u017f", "s").Replace(asciiLower(word))
 	}
 	q := index.NewQuery([][]search.Literal{{{Text: []byte(word), Fold: fold}}})
-	ahead := x.NewAhead(q)
-	ahead.Turn(page)
+	ahead := x.NewDirLookup(q)
+	ahead.SwitchDir(page)
 	names := slices.Sorted(maps.Keys(f.files))
 	if f.rng.IntN(3) == 0 {
 		f.rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })

@@ -172,8 +172,8 @@ func TestConcurrentUse(t *testing.T) {
 				var shared sync.WaitGroup
 				for range 2 {
 					shared.Go(func() {
-						ahead := x.NewAhead(q)
-						ahead.Turn(page)
+						ahead := x.NewDirLookup(q)
+						ahead.SwitchDir(page)
 						for i := range 2000 {
 							v := ahead.Look(i, settledKey(uint64(i+1), nil))
 							if v == index.Missing && i%100 == number {

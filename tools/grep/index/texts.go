@@ -6,16 +6,16 @@ import (
 )
 
 const (
-	// TextSize is the size of the largest file whose text is kept, in bytes:
-	// many small texts save more system calls than few large ones.
+	// TextSize is the size of the largest file whose text is kept, in
+	// bytes: many small texts save more system calls than few large ones.
 	TextSize = 4 << 20
 	// textShare is the divisor of the limit that gives the share of texts;
 	// maxTexts bounds it.
 	textShare = 3
 	maxTexts  = 40 << 20
-	// idleSearches is the number of searches for which an unused text is kept
-	// when memory is short. Otherwise a search whose texts do not all fit would
-	// drop the texts that it needs the next time.
+	// idleSearches is the number of searches for which an unused text is
+	// kept when memory is short. Otherwise a search whose texts do not all
+	// fit would drop the texts that it needs the next time.
 	idleSearches = 8
 )
 
@@ -102,7 +102,7 @@ func (t *texts) forget(e *entry) {
 
 // Text returns the content of the last file passed to Look, as read in that
 // version, or nil if it is not kept. The caller must not change it.
-func (a *Ahead) Text() []byte {
+func (a *DirLookup) Text() []byte {
 	if a.last == nil || a.last.Size > TextSize {
 		return nil
 	}
@@ -112,13 +112,13 @@ func (a *Ahead) Text() []byte {
 // Selects reports whether the search excludes files by required literals. Then
 // the few files that it reads in vain are worth keeping, too: they will likely
 // pass the filter again the next time.
-func (a *Ahead) Selects() bool { return a.query != nil }
+func (a *DirLookup) Selects() bool { return a.query != nil }
 
 // KeepText offers the content of the last file passed to Look. It was read
 // after a stat that gave k.
-func (a *Ahead) KeepText(k Key, raw []byte) {
-	// An indexed version had settled when it was added, so any change of the
-	// file since then, before or after the reading, alters its key.
+func (a *DirLookup) KeepText(k Key, raw []byte) {
+	// An indexed version had settled when it was added, so any change of
+	// the file since then, before or after the reading, alters its key.
 	if a.last != nil && a.last.is(k) && int64(len(raw)) == k.Size && k.Size <= TextSize {
 		a.index.texts.keep(a.last, raw, a.index.searchOf(a.query), a.index.max-a.index.bytes.Load())
 	}

@@ -13,8 +13,8 @@ import (
 func aSearch() *index.Query { return index.NewQuery([][]search.Literal{anyOf("text")}) }
 
 // look looks up one file in a new search, and returns its kept text.
-func look(x *index.Index, k index.Key) (*index.Ahead, []byte) {
-	a := x.NewAhead(aSearch())
+func look(x *index.Index, k index.Key) (*index.DirLookup, []byte) {
+	a := x.NewDirLookup(aSearch())
 	a.Look(0, k)
 	return a, a.Text()
 }
@@ -65,7 +65,7 @@ func TestTextsAreBounded(t *testing.T) {
 		}
 	}
 	count := func(from, to int) (n int) {
-		a := x.NewAhead(aSearch()) // one search
+		a := x.NewDirLookup(aSearch()) // one search
 		for i := from; i < to; i++ {
 			a.Look(0, key(i))
 			if a.Text() != nil {
@@ -79,7 +79,7 @@ func TestTextsAreBounded(t *testing.T) {
 	for range 12 {
 		require.Equal(t, 20, count(0, 20))
 	}
-	a := x.NewAhead(aSearch())
+	a := x.NewDirLookup(aSearch())
 	for i := 20; i < 30; i++ {
 		x.Add(key(i), now(), text, false)
 		a.Look(0, key(i))
