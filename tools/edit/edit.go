@@ -33,7 +33,8 @@ const (
 // Config holds the settings of the tool's own flags.
 type Config struct {
 	// KeepHardlinks writes a file with several hard links in place, so that
-	// every link shows the change. Otherwise the edited name gets a new file.
+	// every link shows the change. Otherwise the edited name gets a new
+	// file.
 	KeepHardlinks bool
 }
 
@@ -43,22 +44,22 @@ func (c *Config) AddFlags(fs *flag.FlagSet) {
 }
 
 type arguments struct {
-	FilePath  string  `json:"file_path" alias:"@file"`
-	OldString *string `json:"old_string,omitempty" alias:"@old" verbatim:"true" jsonschema:"text to replace"`
-	NewString *string `json:"new_string,omitempty" alias:"@new" verbatim:"true" jsonschema:"replacement; empty deletes"`
-	All       bool    `json:"replace_all,omitempty" alias:"allow_multiple,all_occurrences" default:"false"`
-	Expected  int     `json:"expected_replacements,omitempty" min:"1" jsonschema:"fail unless this many match"`
-	Edits     []one   `json:"edits,omitempty" alias:"replacements,changes"`
-	DryRun    bool    `json:"dry_run,omitempty" default:"false" jsonschema:"show the diff only"`
-	Etag      string  `json:"etag,omitempty" jsonschema:"version you viewed"`
-	Encoding  string  `json:"encoding,omitempty" jsonschema:"default: detected"`
-	Strict    bool    `json:"strict,omitempty" default:"false" jsonschema:"exact match only"`
-	Undo      bool    `json:"undo,omitempty" default:"false" jsonschema:"revert this tool's last change to the file"`
+	FilePath  string          `json:"file_path" alias:"@file"`
+	OldString *string         `json:"old_string,omitempty" alias:"@old" verbatim:"true" jsonschema:"text to replace"`
+	NewString *string         `json:"new_string,omitempty" alias:"@new" verbatim:"true" jsonschema:"replacement; empty deletes"`
+	All       bool            `json:"replace_all,omitempty" alias:"allow_multiple,all_occurrences" default:"false"`
+	Expected  int             `json:"expected_replacements,omitempty" min:"1" jsonschema:"fail unless this many match"`
+	Edits     []editArguments `json:"edits,omitempty" alias:"replacements,changes"`
+	DryRun    bool            `json:"dry_run,omitempty" default:"false" jsonschema:"show the diff only"`
+	Etag      string          `json:"etag,omitempty" jsonschema:"version you viewed"`
+	Encoding  string          `json:"encoding,omitempty" jsonschema:"default: detected"`
+	Strict    bool            `json:"strict,omitempty" default:"false" jsonschema:"exact match only"`
+	Undo      bool            `json:"undo,omitempty" default:"false" jsonschema:"revert this tool's last change to the file"`
 	foreign
 }
 
-// one is one of several edits.
-type one struct {
+// editArguments is an element of edits.
+type editArguments struct {
 	OldString string `json:"old_string" alias:"@old" verbatim:"true"`
 	NewString string `json:"new_string" alias:"@new" verbatim:"true"`
 	All       bool   `json:"replace_all,omitempty" alias:"allow_multiple,all_occurrences" default:"false"`
@@ -112,8 +113,8 @@ func tools(box sandbox.Config, kept state.Config, own Config) ([]*mcpkit.Tool, e
 	return []*mcpkit.Tool{tool}, err
 }
 
-// ask is a validated call.
-type ask struct {
+// request is a validated call.
+type request struct {
 	name   string
 	edits  []match.Edit // a single one with an empty Old creates the file
 	dryRun bool
@@ -125,14 +126,14 @@ type ask struct {
 }
 
 // creates reports whether the call creates a file.
-func (a ask) creates() bool { return len(a.edits) == 1 && a.edits[0].Old == "" }
+func (a request) creates() bool { return len(a.edits) == 1 && a.edits[0].Old == "" }
 
 // etagForm matches an etag as shown, or in full.
 var etagForm = regexp.MustCompile(`^[0-9a-f]{8,16}$`)
 
-// newAsk validates the combination of arguments.
-func newAsk(args arguments) (ask, error) {
-	a := ask{name: args.FilePath, dryRun: args.DryRun, strict: args.Strict, undo: args.Undo}
+// newRequest validates the combination of arguments.
+func newRequest(args arguments) (request, error) {
+	a := request{name: args.FilePath, dryRun: args.DryRun, strict: args.Strict, undo: args.Undo}
 	a.etag = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(args.Etag), "etag="))
 	if args.Encoding != "" {
 		e, err := textfile.ParseEncoding(args.Encoding)
@@ -181,7 +182,7 @@ func (e *editor) call(ctx context.Context, args arguments) (*mcpkit.Result, erro
 	if err := args.translate(); err != nil {
 		return nil, err
 	}
-	a, err := newAsk(args)
+	a, err := newRequest(args)
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +197,7 @@ func (e *editor) call(ctx context.Context, args arguments) (*mcpkit.Result, erro
 }
 
 // edit plans, writes and renders a change.
-func (e *editor) edit(ctx context.Context, fs *sandbox.FS, a ask) (*mcpkit.Result, error) {
+func (e *editor) edit(ctx context.Context, fs *sandbox.FS, a request) (*mcpkit.Result, error) {
 	var c *change
 	done, err := e.files.Do(ctx, fs, a.name, fileedit.Options{DryRun: a.dryRun, Session: mcpkit.ClientSession(ctx)}, func(b *fileedit.Before) (*fileedit.After, error) {
 		if !b.Exists && !a.creates() {

@@ -33,7 +33,7 @@ type change struct {
 
 // open decodes the file in its encoding or, for a new one, in the encoding that
 // it will get. told reports that the caller gave it.
-func (a ask) open(ctx context.Context, b *fileedit.Before) (f *splice.File, told bool, err error) {
+func (a request) open(ctx context.Context, b *fileedit.Before) (f *splice.File, told bool, err error) {
 	if !b.Exists || len(b.Content) == 0 {
 		f, err = splice.OpenAs(ctx, nil, &textfile.Index{Format: textfile.Format{Encoding: cmp.Or(a.encoding, textfile.UTF8), Ending: textfile.None}})
 		return f, a.encoding != "", err
@@ -46,9 +46,9 @@ func (a ask) open(ctx context.Context, b *fileedit.Before) (f *splice.File, told
 	return f, told, err
 }
 
-// certain refuses a change that is right only if the guess of the file's
+// checkGuess refuses a change that is right only if the guess of the file's
 // encoding is: other programs could not read the result.
-func (c *change) certain(b *fileedit.Before) error {
+func (c *change) checkGuess(b *fileedit.Before) error {
 	if c.told && c.file.Encoding != textfile.UTF8 && b.Exists && b.Index.Encoding == textfile.UTF8 && b.Index.Invalid == 0 && !plain(b.Content) &&
 		slices.ContainsFunc(c.result.Changes, func(change textdiff.Change) bool { return !plain([]byte(change.New)) }) {
 		return toolerr.New(toolerr.BadEncoding, "the file is valid utf-8; new text in %s would make it invalid: leave encoding out", c.file.Encoding)
@@ -73,7 +73,7 @@ func plain(text []byte) bool {
 }
 
 // plan computes the change of a version of the file by the edits.
-func (a ask) plan(ctx context.Context, b *fileedit.Before) (*change, error) {
+func (a request) plan(ctx context.Context, b *fileedit.Before) (*change, error) {
 	if b.Masked && a.etag != "" {
 		return nil, toolerr.New(toolerr.InvalidParams, "%s has masked values and therefore no etag: leave etag out", b.Shown)
 	}
@@ -94,7 +94,7 @@ func (a ask) plan(ctx context.Context, b *fileedit.Before) (*change, error) {
 		err = a.change(ctx, c, b)
 	}
 	if err == nil {
-		err = c.certain(b)
+		err = c.checkGuess(b)
 	}
 	if toolerr.Is(err, toolerr.BadEncoding) {
 		err = toolerr.New(toolerr.BadEncoding, "%s: %w; nothing was changed", b.Shown, err)
@@ -112,7 +112,7 @@ func (a ask) plan(ctx context.Context, b *fileedit.Before) (*change, error) {
 }
 
 // create sets the content of a file that is missing or empty.
-func (a ask) create(ctx context.Context, c *change, b *fileedit.Before) error {
+func (a request) create(ctx context.Context, c *change, b *fileedit.Before) error {
 	f, text := c.file, a.edits[0].New
 	switch {
 	case len(f.Text) > f.Body:
@@ -138,7 +138,7 @@ func (a ask) create(ctx context.Context, c *change, b *fileedit.Before) error {
 }
 
 // change finds and applies edits.
-func (a ask) change(ctx context.Context, c *change, b *fileedit.Before) error {
+func (a request) change(ctx context.Context, c *change, b *fileedit.Before) error {
 	version := match.Version{Now: b.Etag, Given: a.etag, Seen: b.Seen}
 	o := match.Options{Name: b.Shown, Strict: a.strict, Changed: version.Changed()}
 	if b.Masked {
@@ -167,8 +167,8 @@ func (c *change) take(plan *match.Plan) {
 
 // changeHidden changes a file with masked values. The viewed version gives no
 // proof for it, since no record of the relevant lines is kept.
-func (a ask) changeHidden(ctx context.Context, c *change, o match.Options) error {
-	hides := newVeil(c.file)
+func (a request) changeHidden(ctx context.Context, c *change, o match.Options) error {
+	hides := newMaskedView(c.file)
 	plan, err := match.Find(ctx, hides.shown, a.edits, o)
 	if toolerr.Is(err, toolerr.NoMatch) {
 		return toolerr.New(toolerr.NoMatch, "%w\nThe file's values are masked: write *** for them in old_string, as shown; *** in new_string keeps the value.", err)
@@ -244,7 +244,7 @@ func (c *change) replacements() int {
 const maxLinted = 1 << 20
 
 // warn adds warnings about the new content.
-func (c *change) warn(a ask, b *fileedit.Before) {
+func (c *change) warn(a request, b *fileedit.Before) {
 	for i, e := range a.edits {
 		warning := contentcheck.Omission(e.New, e.Old)
 		if warning == "" {

@@ -17,23 +17,24 @@ import (
 const (
 	// maxDiff bounds the lines shown of a diff.
 	maxDiff = 60
-	// maxListed bounds the line numbers listed for replacements, and the edits
-	// described one by one.
+	// maxListed bounds the line numbers listed for replacements, and the
+	// edits described one by one.
 	maxListed = 20
-	// longLine bounds the lines that a diff shows completely, in bytes. Of a
-	// longer line it shows lineWindow characters.
+	// longLine bounds the lines that a diff shows completely, in bytes. Of
+	// a longer line it shows lineWindow characters.
 	longLine   = 1000
 	lineWindow = 200
-	// shortAnswer and longAnswer are sizes in bytes. Between them a diff gets
-	// less context; above longAnswer most of a diff is not context.
+	// shortAnswer and longAnswer are sizes in bytes. Between them a diff
+	// gets less context; above longAnswer most of a diff is not context.
 	shortAnswer = 300
 	longAnswer  = 900
-	// otherRoom is the part of the budget for the header and notes, in bytes.
+	// otherRoom is the part of the budget for the header and notes, in
+	// bytes.
 	otherRoom = 4 << 10
 )
 
 // render returns the result of a change.
-func (a ask) render(ctx context.Context, c *change, done *fileedit.Outcome) *mcpkit.Result {
+func (a request) render(ctx context.Context, c *change, done *fileedit.Outcome) *mcpkit.Result {
 	m := newMeta(done)
 	m.Replacements = c.replacements()
 	var head, each strings.Builder
@@ -69,14 +70,15 @@ func (a ask) render(ctx context.Context, c *change, done *fileedit.Outcome) *mcp
 		text.WriteString("note: made executable, because it begins with #!\n")
 	}
 	if a.unaware(done.Before) {
-		// With its etag, replace could overwrite changes that were never shown.
+		// With its etag, replace could overwrite changes that were
+		// never shown.
 		fmt.Fprintf(&text, "note: the file also changed elsewhere since you viewed it (etag=%s): view it before you rewrite it\n", done.Before.Seen.Index.Etag)
 	}
 	return &mcpkit.Result{Text: text.String(), Meta: m}
 }
 
 // unaware reports whether the file has changes that were never shown.
-func (a ask) unaware(b *fileedit.Before) bool {
+func (a request) unaware(b *fileedit.Before) bool {
 	known := a.etag != "" && b.Etag.Matches(a.etag)
 	return b.Exists && b.Seen != nil && !b.Masked && !b.Fresh() && !known
 }
@@ -129,7 +131,7 @@ func created(done *fileedit.Outcome) string {
 
 // found describes how the edits were matched: a single one in the header,
 // several with a line each.
-func (a ask) found(head, each *strings.Builder, found []match.Found) {
+func (a request) found(head, each *strings.Builder, found []match.Found) {
 	total := 0
 	for _, f := range found {
 		total += f.Count

@@ -17,7 +17,7 @@ import (
 
 // undo reverts the last change of a file. It ignores the etag: the file must
 // still have the text that the change wrote.
-func (e *editor) undo(ctx context.Context, fs *sandbox.FS, a ask) (*mcpkit.Result, error) {
+func (e *editor) undo(ctx context.Context, fs *sandbox.FS, a request) (*mcpkit.Result, error) {
 	done, err := e.files.Undo(ctx, fs, a.name, fileedit.Options{DryRun: a.dryRun, Session: mcpkit.ClientSession(ctx)})
 	if err != nil {
 		return nil, err
@@ -25,8 +25,8 @@ func (e *editor) undo(ctx context.Context, fs *sandbox.FS, a ask) (*mcpkit.Resul
 	m := newMeta(done)
 	m.Undone = !done.DryRun
 	shown := done.Before.Shown
-	head := fmt.Sprintf("%s  %s%s  %s\n", shown, undone(done), done.Undone.Time.Format(time.DateTime), tag(done))
-	d := fitting(ctx, taken(ctx, done), textdiff.Options{}, mcpkit.Budget(ctx), len(head))
+	head := fmt.Sprintf("%s  %s%s  %s\n", shown, describeUndo(done), done.Undone.Time.Format(time.DateTime), tag(done))
+	d := fitting(ctx, reversalDiff(ctx, done), textdiff.Options{}, mcpkit.Budget(ctx), len(head))
 	m.Added, m.Removed = d.Added, d.Removed
 	var text strings.Builder
 	text.WriteString(head + d.Text)
@@ -34,8 +34,8 @@ func (e *editor) undo(ctx context.Context, fs *sandbox.FS, a ask) (*mcpkit.Resul
 	return &mcpkit.Result{Text: text.String(), Meta: m}, nil
 }
 
-// undone describes the reverted change.
-func undone(done *fileedit.Outcome) string {
+// describeUndo describes the reverted change.
+func describeUndo(done *fileedit.Outcome) string {
 	would := ""
 	if done.DryRun {
 		would = "dry run, nothing was written: would be "
@@ -46,9 +46,9 @@ func undone(done *fileedit.Outcome) string {
 	return fmt.Sprintf("%srestored to before the %s of ", would, done.Undone.Tool)
 }
 
-// taken returns the diff of the reversal; an empty one for a file that is not
-// text.
-func taken(ctx context.Context, done *fileedit.Outcome) func(textdiff.Options) textdiff.Diff {
+// reversalDiff returns the diff of the reversal; an empty one for a file that
+// is not text.
+func reversalDiff(ctx context.Context, done *fileedit.Outcome) func(textdiff.Options) textdiff.Diff {
 	nothing := func(textdiff.Options) textdiff.Diff { return textdiff.Diff{} }
 	f, err := splice.Open(ctx, done.Before.Content)
 	if err != nil {
@@ -63,13 +63,13 @@ func taken(ctx context.Context, done *fileedit.Outcome) func(textdiff.Options) t
 	if err != nil {
 		return nothing
 	}
-	old, new := readable(f, done.Before.Masked), readable(g, done.Before.Masked)
+	old, new := diffText(f, done.Before.Masked), diffText(g, done.Before.Masked)
 	changes := textdiff.Between(old, string(new))
 	return func(o textdiff.Options) textdiff.Diff { return textdiff.Unified(old, changes, o) }
 }
 
-// readable returns a file's text in the form of diffs.
-func readable(f *splice.File, hide bool) []byte {
+// diffText returns a file's text in the form of diffs.
+func diffText(f *splice.File, hide bool) []byte {
 	text := f.Text[f.Body:]
 	if hide {
 		text = sandbox.MaskSecrets(text)

@@ -16,10 +16,11 @@ import (
 // hidden replaces a masked value in the text shown.
 const hidden = "***"
 
-// veil is a file with masked values (.env, .npmrc), as view shows it. Edits are
-// matched against the shown text, so that no answer reveals a value and values
-// cannot be guessed by trial; a *** repeated in the new text keeps its value.
-type veil struct {
+// maskedView is a file with masked values (.env, .npmrc), as view shows it.
+// Edits are matched against the shown text, so that no answer reveals a value
+// and values cannot be guessed by trial; a *** repeated in the new text keeps
+// its value.
+type maskedView struct {
 	file  *splice.File // the original
 	shown *splice.File // with masked values
 	spans []span       // sorted
@@ -29,8 +30,8 @@ type veil struct {
 // or a whole line that could not be parsed.
 type span struct{ shown, shownEnd, start, end int }
 
-func newVeil(f *splice.File) *veil {
-	v := &veil{file: f}
+func newMaskedView(f *splice.File) *maskedView {
+	v := &maskedView{file: f}
 	text := append(bytes.Clone(f.Text[:f.Body]), sandbox.MaskSecrets(f.Text[f.Body:])...)
 	v.shown = &splice.File{
 		Format: textfile.Format{Encoding: textfile.UTF8, BOM: f.Body, Ending: f.Ending},
@@ -39,16 +40,16 @@ func newVeil(f *splice.File) *veil {
 	at, shownAt := f.Body, f.Body
 	for at < len(f.Text) && shownAt < len(text) {
 		end, shownEnd := f.LineEnd(at), v.shown.LineEnd(shownAt)
-		v.line(at, end, shownAt, shownEnd)
+		v.recordLine(at, end, shownAt, shownEnd)
 		at, shownAt = end, shownEnd
 	}
 	return v
 }
 
-// line records how a line is shown. The shown line and the original share the
-// text before the first and after the last ***; everything between becomes one
-// span, even if it has several values.
-func (v *veil) line(at, end, shownAt, shownEnd int) {
+// recordLine records how a line is shown. The shown line and the original share
+// the text before the first and after the last ***; everything between becomes
+// one span, even if it has several values.
+func (v *maskedView) recordLine(at, end, shownAt, shownEnd int) {
 	line, shown := v.file.Text[at:end], v.shown.Text[shownAt:shownEnd]
 	if bytes.Equal(line, shown) {
 		return
@@ -59,32 +60,32 @@ func (v *veil) line(at, end, shownAt, shownEnd int) {
 }
 
 // reveal converts changes of the shown text to changes of the file.
-func (v *veil) reveal(changes []textdiff.Change) ([]textdiff.Change, error) {
-	real := make([]textdiff.Change, len(changes))
+func (v *maskedView) reveal(changes []textdiff.Change) ([]textdiff.Change, error) {
+	inFile := make([]textdiff.Change, len(changes))
 	for i, c := range changes {
 		if writesHidden(c.New, v.shown.Text[v.shown.LineStart(c.Start):c.Start]) {
 			return nil, toolerr.New(toolerr.InvalidParams, "new_string would write *** as a value; nothing was changed. *** represents a masked value and keeps it only if old_string has it in the same line. Leave unchanged lines out of the edit, or give the new value.")
 		}
-		start, ok1 := v.place(c.Start)
-		end, ok2 := v.place(c.End)
+		start, ok1 := v.toFile(c.Start)
+		end, ok2 := v.toFile(c.End)
 		if !ok1 || !ok2 {
 			return nil, toolerr.New(toolerr.InvalidParams, "the edit changes part of ***, which represents a masked value (line %d); nothing was changed. Replace all of it, or none.", v.shown.Numbers()(c.Start))
 		}
-		real[i] = textdiff.Change{Start: start, End: end, New: c.New}
+		inFile[i] = textdiff.Change{Start: start, End: end, New: c.New}
 	}
-	if !v.apart(changes) {
-		return nil, errSeen()
+	if !v.keepsLines(changes) {
+		return nil, errRevealed()
 	}
-	return real, v.check(changes, real)
+	return inFile, v.check(changes, inFile)
 }
 
 // namePart matches the text before a value in its line.
 var namePart = regexp.MustCompile(`^[ \t]*([#;][ \t]*)?(export[ \t]+)?[\w.-]+[ \t]*[=:][ \t]*$`)
 
-// apart reports whether each remaining masked value keeps the rest of its line,
-// except for a changed name: the masking of a value next to new text would
-// reveal something about it.
-func (v *veil) apart(changes []textdiff.Change) bool {
+// keepsLines reports whether each remaining masked value keeps the rest of its
+// line, except for a changed name: the masking of a value next to new text
+// would reveal something about it.
+func (v *maskedView) keepsLines(changes []textdiff.Change) bool {
 	text, shown := patched(v.shown.Text, changes), v.shown.Text
 	i, moved := 0, 0
 	for _, s := range v.spans {
@@ -95,8 +96,8 @@ func (v *veil) apart(changes []textdiff.Change) bool {
 		if i < len(changes) && changes[i].Start < s.shownEnd {
 			continue // it is replaced
 		}
-		before, behind := v.beside(shown, s.shown, s.shownEnd)
-		nowBefore, nowBehind := v.beside(text, s.shown+moved, s.shownEnd+moved)
+		before, behind := v.surroundings(shown, s.shown, s.shownEnd)
+		nowBefore, nowBehind := v.surroundings(text, s.shown+moved, s.shownEnd+moved)
 		renamed := len(before) > 0 && namePart.Match(before) && namePart.Match(nowBefore)
 		if !bytes.Equal(behind, nowBehind) || !bytes.Equal(before, nowBefore) && !renamed {
 			return false
@@ -105,8 +106,8 @@ func (v *veil) apart(changes []textdiff.Change) bool {
 	return true
 }
 
-// beside returns the text before and after a part of a line.
-func (v *veil) beside(text []byte, start, end int) (before, behind []byte) {
+// surroundings returns the text before and after a part of a line.
+func (v *maskedView) surroundings(text []byte, start, end int) (before, behind []byte) {
 	from := bytes.LastIndexByte(text[:start], v.file.EOL) + 1
 	to := len(text)
 	if i := bytes.IndexByte(text[end:], v.file.EOL); i >= 0 {
@@ -115,13 +116,13 @@ func (v *veil) beside(text []byte, start, end int) (before, behind []byte) {
 	return text[max(from, v.file.Body):start], text[end:to]
 }
 
-func errSeen() error {
+func errRevealed() error {
 	return toolerr.New(toolerr.DeniedPath, "the edit would reveal masked values of the file; nothing was changed. Keep names and values together (NAME=***), or replace the value.")
 }
 
-// place converts a position of the shown text to one of the file; false inside
-// a masked value.
-func (v *veil) place(at int) (int, bool) {
+// toFile converts a position of the shown text to a position of the file; false
+// inside a masked value.
+func (v *maskedView) toFile(at int) (int, bool) {
 	i := sort.Search(len(v.spans), func(i int) bool { return v.spans[i].shownEnd >= at })
 	switch {
 	case i < len(v.spans) && at == v.spans[i].shownEnd:
@@ -139,11 +140,11 @@ func (v *veil) place(at int) (int, bool) {
 
 // check refuses an edit that would show a masked value, for example by turning
 // it into a comment.
-func (v *veil) check(changes, real []textdiff.Change) error {
-	after := sandbox.MaskSecrets(patched(v.file.Text, real)[v.file.Body:])
+func (v *maskedView) check(changes, inFile []textdiff.Change) error {
+	after := sandbox.MaskSecrets(patched(v.file.Text, inFile)[v.file.Body:])
 	want := sandbox.MaskSecrets(patched(v.shown.Text, changes)[v.file.Body:])
 	if !bytes.Equal(after, want) {
-		return errSeen()
+		return errRevealed()
 	}
 	return nil
 }

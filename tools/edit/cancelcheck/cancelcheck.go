@@ -1,12 +1,12 @@
 // Package cancelcheck makes long passes over text in memory cancellable.
 //
-//	p := pace.Of(ctx)
+//	c := cancelcheck.New(ctx)
 //	for at < len(text) {
-//		if p.Over(n) { // n bytes were looked at
+//		if c.Stopped(n) { // n bytes were looked at
 //			return
 //		}
 //	}
-//	if err := p.Err(); err != nil { … }
+//	if err := c.Err(); err != nil { … }
 //
 // A cancelled pass ends at once with partial results. Its caller calls Err at
 // the end and discards them.
@@ -18,20 +18,20 @@ import "context"
 // milliseconds of the slowest pass.
 const Every = 256 << 10
 
-// Pace checks the context for the passes of one call. It must not be used
-// concurrently. A nil Pace is never over.
-type Pace struct {
+// Checker checks the context for the passes of one call. It must not be used
+// concurrently. A nil Checker never stops.
+type Checker struct {
 	ctx  context.Context
 	left int
 	over bool
 }
 
-// Of returns a Pace for passes that end with ctx.
-func Of(ctx context.Context) *Pace { return &Pace{ctx: ctx, left: Every} }
+// New returns a Checker for passes that end with ctx.
+func New(ctx context.Context) *Checker { return &Checker{ctx: ctx, left: Every} }
 
-// Over counts n further bytes, or work that costs as much, and reports whether
-// the pass must stop.
-func (p *Pace) Over(n int) bool {
+// Stopped counts n further bytes, or work that costs as much, and reports
+// whether the pass must stop.
+func (p *Checker) Stopped(n int) bool {
 	if p == nil {
 		return false
 	}
@@ -42,7 +42,7 @@ func (p *Pace) Over(n int) bool {
 }
 
 // Err returns the cause if the context has ended; otherwise nil.
-func (p *Pace) Err() error {
+func (p *Checker) Err() error {
 	if p == nil {
 		return nil
 	}

@@ -1,5 +1,6 @@
-// Package linematch finds the lines of a file that are most similar to lines that
-// the file does not have, for error messages. It never decides what to change.
+// Package linematch finds the lines of a file that are most similar to lines
+// that the file does not have, for error messages. It never decides what to
+// change.
 //
 // Lines are compared by their words: rare words weigh most, and each counts as
 // often as it is wanted. Two passes over the file count the words and find the
@@ -42,9 +43,9 @@ type Block struct {
 
 // Text is the text to search.
 type Text struct {
-	Body []byte
-	EOL  byte              // the byte that ends a line; 0: none does
-	Pace *cancelcheck.Pace // of the search: once it is over, results are invalid
+	Body    []byte
+	EOL     byte                 // the byte that ends a line; 0: none does
+	Checker *cancelcheck.Checker // of the search: once it is over, results are invalid
 }
 
 // Find returns the block that is most similar to the wanted lines; false if the
@@ -57,7 +58,7 @@ func Find(t Text, wanted []string) (Block, bool) {
 	}
 	v.weigh(t)
 	best := v.best(t, len(wanted))
-	if best.score <= 0 || t.Pace.Err() != nil {
+	if best.score <= 0 || t.Checker.Err() != nil {
 		return Block{}, false
 	}
 	slack := 12 + len(wanted)/4
@@ -102,13 +103,13 @@ func newVocabulary(wanted []string) *vocabulary {
 
 // eachWord yields a hash of each word, ignoring case, and returns a hash of all
 // words; 0 if the line has none.
-func eachWord(line []byte, pace *cancelcheck.Pace, yield func(uint64) bool) uint64 {
+func eachWord(line []byte, checker *cancelcheck.Checker, yield func(uint64) bool) uint64 {
 	var all uint64
 	more := true
 	eachWordAt(line, func(word uint64, _ int) bool {
 		all = (all ^ word) * factor
 		more = more && yield(word)
-		return !pace.Over(perWord)
+		return !checker.Stopped(perWord)
 	})
 	return all
 }
@@ -167,7 +168,7 @@ func eachLine(t Text, yield func(start int, line []byte) bool) {
 		if n := bytes.IndexByte(t.Body[at:], t.EOL); n >= 0 {
 			end, next = at+n, at+n+1
 		}
-		if t.Pace.Over(next-at) || !yield(at, t.Body[at:end]) {
+		if t.Checker.Stopped(next-at) || !yield(at, t.Body[at:end]) {
 			return
 		}
 		at = next
@@ -179,7 +180,7 @@ func (v *vocabulary) weigh(t Text) {
 	total := 0
 	eachLine(t, func(_ int, line []byte) bool {
 		total++
-		sum := eachWord(line, t.Pace, func(word uint64) bool {
+		sum := eachWord(line, t.Checker, func(word uint64) bool {
 			if e := v.words[word]; e != nil {
 				e.count++
 			}
@@ -235,7 +236,7 @@ func (v *vocabulary) best(t Text, size int) window {
 			e.inside++
 			slot.entries = append(slot.entries, e)
 		}
-		sum := eachWord(line, t.Pace, func(word uint64) bool {
+		sum := eachWord(line, t.Checker, func(word uint64) bool {
 			enter(v.words[word])
 			return len(slot.entries) < maxLineWords
 		})
@@ -262,7 +263,7 @@ func Within(line Text, wanted string) (from, to int, ok bool) {
 	var window []spot
 	size, best, score := len(wanted)*5/4, 0.0, 0.0
 	eachWordAt(line.Body, func(word uint64, at int) bool {
-		if line.Pace.Over(perWord) {
+		if line.Checker.Stopped(perWord) {
 			return false
 		}
 		e := v.words[word]

@@ -12,7 +12,7 @@ import (
 // attempt searches for one edit, step by step.
 type attempt struct {
 	f        *splice.File
-	pace     *cancelcheck.Pace
+	checker  *cancelcheck.Checker
 	e        Edit
 	all      bool
 	old, new []string // lines
@@ -29,7 +29,7 @@ const maxIndented = 1 << 20
 
 func (m *matcher) attempt(e Edit, all bool) *attempt {
 	f := m.f
-	a := &attempt{f: f, pace: m.pace, e: e, all: all, old: lines(e.Old, f.EOL), new: lines(e.New, f.EOL), budget: maxIndented}
+	a := &attempt{f: f, checker: m.checker, e: e, all: all, old: lines(e.Old, f.EOL), new: lines(e.New, f.EOL), budget: maxIndented}
 	if old, new, ok := unnumbered(a.old, a.new); ok {
 		a.plainOld, a.plainNew = old, new
 	}
@@ -78,11 +78,11 @@ func (a *attempt) look(p *pattern, step Step) []place {
 	}
 	switch {
 	case step == Exact:
-		exact(a.f, a.e.Old, !a.all, a.pace, take)
+		exact(a.f, a.e.Old, !a.all, a.checker, take)
 	case len(p.old) == 1 && step == Numbers:
-		exact(a.f, p.old[0], !a.all, a.pace, take)
+		exact(a.f, p.old[0], !a.all, a.checker, take)
 	default:
-		search(a.f, p, !a.all, a.pace, take)
+		search(a.f, p, !a.all, a.checker, take)
 	}
 	if a.budget <= 0 {
 		return nil // not all were checked, so uniqueness is unknown
@@ -143,7 +143,7 @@ func closed(p *pattern) *pattern {
 // uniform reports whether all lines of a place differ in indentation in the
 // same way.
 func (a *attempt) uniform(p *pattern, where place) bool {
-	if a.pace.Over(perPlace) {
+	if a.checker.Stopped(perPlace) {
 		return false
 	}
 	b := &builder{f: a.f, p: p, where: where}

@@ -35,7 +35,7 @@ type builder struct {
 	failed  string
 
 	literal    bool // do not fit new text to the text before the place
-	given      given
+	verbatim   verbatim
 	firstShift string // with givenRest, the indentation of the first line
 	asGiven    bool   // partners are paired by the lines' text without indentation
 	everGiven  bool   // the new text of some place was not shifted
@@ -75,7 +75,7 @@ func (b *builder) at(where place, changes []textdiff.Change) (all []textdiff.Cha
 	if b.p.step == Indentation && !b.findShift(where, old, true) {
 		return changes, "not uniform"
 	}
-	b.takeGiven(old, new)
+	b.chooseVerbatim(old, new)
 	lead := b.leading(where)
 	b.everGiven = b.everGiven || lead > 0
 	for j := range new {
@@ -91,8 +91,8 @@ func (b *builder) at(where place, changes []textdiff.Change) (all []textdiff.Cha
 			line = line[lead:]
 			with.equal = with.line == 0 && line == old[0]
 		}
-		if b.given != givenNone {
-			b.contentGiven(j, line, &with)
+		if b.verbatim != verbatimNone {
+			b.contentVerbatim(j, line, &with)
 		} else {
 			b.content(j, line, old, with)
 		}
@@ -403,8 +403,8 @@ func (b *builder) findShift(where place, old []string, which bool) bool {
 		others = func() (model, file []string) { return append(indents(old), indents(b.p.new)...), b.around(where) }
 	}
 	if lead := string(b.f.Text[b.f.LineStart(where.start):where.start]); b.within && isBlank(lead) && !isBlank(old[0]) {
-		// The first line may have been copied without its indentation, or have
-		// none like the others.
+		// The first line may have been copied without its indentation,
+		// or have none like the others.
 		headed := append([]dent{{model: "", file: lead}}, dents...)
 		if s, ok := findShift(headed, others); ok {
 			b.shift, b.dents, b.headed = s, headed, true

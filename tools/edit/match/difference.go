@@ -129,11 +129,11 @@ func (m *matcher) nearWithin(text *strings.Builder, old []string, b linematch.Bl
 	line := m.f.Content(m.f.Text[start:m.f.LineEnd(start)])
 	wanted := strings.Join(old, "\n")
 	wanted = wanted[:min(len(wanted), maxWanted)]
-	from, to, ok := linematch.Within(linematch.Text{Body: line, Pace: m.pace}, wanted)
+	from, to, ok := linematch.Within(linematch.Text{Body: line, Checker: m.checker}, wanted)
 	if !ok {
 		from, to = 0, 0
 	}
-	from, to = max(0, from-beside), min(len(line), to+beside)
+	from, to = max(0, from-contextChars), min(len(line), to+contextChars)
 	if to-from > maxCopied {
 		at := from
 		for at < to && at-from < len(wanted) && line[at] == wanted[at-from] {
@@ -241,15 +241,15 @@ func (m *matcher) differAt(line, was string, indented bool) (inFile, inOld int) 
 	return skipFile + inFile, skipOld + inOld
 }
 
-// beside is the number of characters shown on each side of a difference.
-const beside = 60
+// contextChars is the number of characters shown on each side of a difference.
+const contextChars = 60
 
 // window returns the part of a line around a position, with visible white
 // space.
 func window(line string, at int) string {
 	runes := []rune(line[:min(len(line), 1<<20)])
 	at = utf8.RuneCountInString(line[:min(at, len(line), 1<<20)])
-	from, to := max(0, at-beside), min(len(runes), at+beside+20)
+	from, to := max(0, at-contextChars), min(len(runes), at+contextChars+20)
 	var out strings.Builder
 	if from > 0 {
 		out.WriteString("…")

@@ -29,16 +29,17 @@ func folded(r rune) (string, bool) {
 // otherwise a copy in buf, which is overwritten.
 func fold(text, buf []byte) (plain, grown []byte) { return foldAt(nil, text, buf) }
 
-// stretch is the amount of text processed between two checks of the pace.
+// stretch is the amount of text processed between two checks of the context, in
+// bytes.
 const stretch = 64 << 10
 
 // foldAt is fold for a text that may be long.
-func foldAt(pace *cancelcheck.Pace, text, buf []byte) (plain, grown []byte) {
+func foldAt(checker *cancelcheck.Checker, text, buf []byte) (plain, grown []byte) {
 	if ascii(text) {
 		return text, buf
 	}
 	buf = buf[:0]
-	for i := 0; i < len(text) && !pace.Over(stretch); {
+	for i := 0; i < len(text) && !checker.Stopped(stretch); {
 		for end := min(i+stretch, len(text)); i < end; {
 			if text[i] < utf8.RuneSelf {
 				buf = append(buf, text[i])
@@ -71,13 +72,13 @@ func ascii(text []byte) bool {
 type unfolder struct {
 	text     []byte
 	at, have int // a position, and the one after folding
-	pace     *cancelcheck.Pace
+	checker  *cancelcheck.Checker
 }
 
 // find returns the original position for at, a position after folding; false if
 // that is inside the replacement of one character.
 func (u *unfolder) find(at int) (int, bool) {
-	for from := u.at; u.have < at && u.at < len(u.text) && !u.pace.Over(u.at-from); {
+	for from := u.at; u.have < at && u.at < len(u.text) && !u.checker.Stopped(u.at-from); {
 		from = u.at
 		for end := min(u.at+stretch, len(u.text)); u.have < at && u.at < end; {
 			if u.text[u.at] < utf8.RuneSelf {

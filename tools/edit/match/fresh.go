@@ -58,14 +58,14 @@ func Fresh(ctx context.Context, f *splice.File, places []Place, v Version, o Opt
 	}
 	seen := newSeenLines(v.Seen)
 	number := f.Numbers()
-	looks := cancelcheck.Of(ctx)
+	looks := cancelcheck.New(ctx)
 	start, end, single := 0, 0, false
 	for _, p := range places {
 		if single && start <= p.Start && p.End < end {
 			continue // within the line that was just checked
 		}
 		start, end = wholeLines(f, p)
-		if looks.Over(end - start + perPlace) {
+		if looks.Stopped(end - start + perPlace) {
 			return looks.Err()
 		}
 		sums := lineSums(f, start, end)
@@ -200,7 +200,7 @@ func (s *seenLines) above(f *splice.File, at int) []spotSeen {
 			return s.edge(func(r state.Range) (int, bool) { return -1, r.First == 1 })
 		}
 		start := f.LineStart(at - 1)
-		if found := s.telling(f, start, at); found != nil {
+		if found := s.distinctive(f, start, at); found != nil {
 			return found
 		}
 		at = start
@@ -215,7 +215,7 @@ func (s *seenLines) below(f *splice.File, at int) []spotSeen {
 			return s.edge(func(r state.Range) (int, bool) { return len(r.Sums), r.Last == s.seen.Index.Lines })
 		}
 		end := f.LineEnd(at)
-		if found := s.telling(f, at, end); found != nil {
+		if found := s.distinctive(f, at, end); found != nil {
 			return found
 		}
 		at = end
@@ -234,8 +234,9 @@ func (s *seenLines) edge(is func(state.Range) (int, bool)) []spotSeen {
 	return nil
 }
 
-// telling returns where a line was viewed; nil for a common line such as "}".
-func (s *seenLines) telling(f *splice.File, start, end int) []spotSeen {
+// distinctive returns where a line was viewed; nil for a common line such as
+// "}".
+func (s *seenLines) distinctive(f *splice.File, start, end int) []spotSeen {
 	if len(bytes.Trim(f.Text[start:end], " \t\r\n{}[]()<>/,;:*#-=")) < 3 {
 		return nil
 	}

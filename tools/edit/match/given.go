@@ -17,40 +17,42 @@ import (
 //	file "\t\tfoo()"   old "foo()"   new "bar()"       writes "\t\tbar()": shifted
 //	file "\t\tfoo()"   old "foo()"   new "\t\tbar()"   writes "\t\tbar()": as given
 
-// given tells which lines of a new text have the file's indentation.
-type given int
+// verbatim says which lines of a new text are written unchanged, because they
+// have the file's indentation.
+type verbatim int
 
 const (
-	givenNone given = iota // none: every line is shifted
-	givenAll               // every line is written as given
-	givenRest              // every line except the first, which has none
+	verbatimNone verbatim = iota // none: every line is shifted
+	verbatimAll                  // every line is written as given
+	verbatimRest                 // every line except the first, which has none
 )
 
-// givenLines decides that for one place, from the lines of the old text, the
-// indentation that the file gives them, and the new text. Three clues each
-// point to the old text's indentation, to the file's, or to neither: the first
-// line, the old lines that the new text repeats, and the smallest indentation.
-// The majority decides, otherwise the first clue that points anywhere. The unit
-// of indentation decides if it is certain, and if no clue points anywhere.
-// whole means that the first line begins with its indentation.
-func givenLines(old, new []string, dents []dent, whole bool) given {
+// verbatimLines decides which lines of a new text are written unchanged at one
+// place, from the lines of the old text, the indentation that the file gives
+// them, and the new text. Three clues each point to the old text's indentation,
+// to the file's, or to neither: the first line, the old lines that the new text
+// repeats, and the smallest indentation. The majority decides, otherwise the
+// first clue that points anywhere. The unit of indentation decides if it is
+// certain, and if no clue points anywhere. whole means that the first line
+// begins with its indentation.
+func verbatimLines(old, new []string, dents []dent, whole bool) verbatim {
 	differ := slices.ContainsFunc(dents, func(d dent) bool { return d.model != d.file })
 	if !whole { // the first line follows other text
 		new = new[1:]
 	}
 	begin := firstLine(new)
 	if !differ || begin < 0 {
-		return givenNone
+		return verbatimNone
 	}
-	if whole && givenAfterFirst(old, new, dents, begin) {
-		return givenRest
+	if whole && verbatimAfterFirst(old, new, dents, begin) {
+		return verbatimRest
 	}
 	clues := []clue{
-		tells(new[begin][:indentSize(new[begin])], dents[0]),
-		repeated(old, new, dents),
-		tells(least(indents(new)), leastOf(dents)),
+		clueOf(new[begin][:indentSize(new[begin])], dents[0]),
+		repeatedClue(old, new, dents),
+		clueOf(shortest(indents(new)), shortestOf(dents)),
 	}
-	decided, sure := unitTells(indents(new), dents)
+	decided, sure := unitClue(indents(new), dents)
 	first := slices.IndexFunc(clues, func(c clue) bool { return c != 0 })
 	switch sum := clues[0] + clues[1] + clues[2]; {
 	case sure || first < 0:
@@ -60,9 +62,9 @@ func givenLines(old, new []string, dents []dent, whole bool) given {
 		decided = clues[first]
 	}
 	if decided > 0 {
-		return givenAll
+		return verbatimAll
 	}
-	return givenNone
+	return verbatimNone
 }
 
 // clue is positive for the file's indentation, negative for the old text's, and
@@ -71,8 +73,9 @@ type clue int
 
 const asFile, asModel clue = 1, -1
 
-// tells returns the clue of an indentation, given the two that its line has.
-func tells(indent string, d dent) clue {
+// clueOf returns the clue of an indentation, given the line's old and file
+// indentation.
+func clueOf(indent string, d dent) clue {
 	switch {
 	case d.model == d.file:
 		return 0
@@ -84,10 +87,10 @@ func tells(indent string, d dent) clue {
 	return 0
 }
 
-// givenAfterFirst reports whether the first line equals the old first line
+// verbatimAfterFirst reports whether the first line equals the old first line
 // without indentation, and the others have the file's indentation: a model
 // often omits just that of the first line.
-func givenAfterFirst(old, new []string, dents []dent, begin int) bool {
+func verbatimAfterFirst(old, new []string, dents []dent, begin int) bool {
 	head := dents[0]
 	if len(dents) < 2 || head.model != "" || head.file == "" || indentSize(new[begin]) > 0 ||
 		strings.TrimSpace(new[begin]) != strings.TrimSpace(old[firstLine(old)]) {
@@ -97,17 +100,17 @@ func givenAfterFirst(old, new []string, dents []dent, begin int) bool {
 	if len(rest) == 0 {
 		return false
 	}
-	// The smallest may belong to a line at the depth of the first, such as an
-	// else.
-	beside := least(rest) == head.file && tells(rest[0], dents[1]) == asFile
-	return (beside || tells(least(rest), leastOf(dents[1:])) == asFile) &&
-		repeated(old, new[begin+1:], dents[1:]) != asModel
+	// The smallest may belong to a line at the depth of the first, such as
+	// an else.
+	beside := shortest(rest) == head.file && clueOf(rest[0], dents[1]) == asFile
+	return (beside || clueOf(shortest(rest), shortestOf(dents[1:])) == asFile) &&
+		repeatedClue(old, new[begin+1:], dents[1:]) != asModel
 }
 
-// repeated counts the old lines that the new text repeats with the old
+// repeatedClue compares how many old lines the new text repeats with the old
 // indentation and with the file's, among lines where these differ. If the
 // counts are equal, the last line decides.
-func repeated(old, new []string, dents []dent) clue {
+func repeatedClue(old, new []string, dents []dent) clue {
 	type indented struct{ core, indent string }
 	inNew, inModel, inFile := map[indented]int{}, map[indented]int{}, map[indented]int{}
 	for _, line := range new {
@@ -140,15 +143,15 @@ func repeated(old, new []string, dents []dent) clue {
 	if strings.TrimSpace(new[end]) != strings.TrimSpace(old[last.line]) {
 		return 0
 	}
-	return tells(new[end][:indentSize(new[end])], last)
+	return clueOf(new[end][:indentSize(new[end])], last)
 }
 
-// unitTells compares the unit of the new indentations with those of the old
+// unitClue compares the unit of the new indentations with those of the old
 // text and of the file, if both begin at the same column. sure is set if the
 // new indentations are not multiples of the other unit.
-func unitTells(new []string, dents []dent) (c clue, sure bool) {
+func unitClue(new []string, dents []dent) (c clue, sure bool) {
 	var model, file []string
-	base := leastOf(dents)
+	base := shortestOf(dents)
 	for _, d := range dents {
 		model, file = append(model, d.model[len(base.model):]), append(file, d.file[len(base.file):])
 	}
@@ -173,18 +176,18 @@ func unitTells(new []string, dents []dent) (c clue, sure bool) {
 	return 0, false
 }
 
-// least returns the shortest indentation.
-func least(all []string) string {
+// shortest returns the shortest indentation.
+func shortest(all []string) string {
 	return slices.MinFunc(all, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
 }
 
-// leastOf returns the smallest indentations of the old text and of the file.
-func leastOf(dents []dent) dent {
+// shortestOf returns the smallest indentations of the old text and of the file.
+func shortestOf(dents []dent) dent {
 	var model, file []string
 	for _, d := range dents {
 		model, file = append(model, d.model), append(file, d.file)
 	}
-	return dent{model: least(model), file: least(file)}
+	return dent{model: shortest(model), file: shortest(file)}
 }
 
 // leading returns the length of the part of the new text's first line that
@@ -211,20 +214,20 @@ func (b *builder) leading(where place) int {
 		return len(lead)
 	}
 	was, is := indents(old[1:]), indents(new[1:])
-	if len(was) == 0 || len(is) == 0 || least(was) != least(is) || slices.Equal(old[1:], new[1:]) {
+	if len(was) == 0 || len(is) == 0 || shortest(was) != shortest(is) || slices.Equal(old[1:], new[1:]) {
 		return 0
 	}
 	return len(lead)
 }
 
-// takeGiven decides about the new text at a place whose shift is known. If the
-// text is written unchanged, it pairs the lines by their text.
-func (b *builder) takeGiven(old, new []string) {
-	b.given = givenNone
+// chooseVerbatim decides, at a place whose shift is known, which new lines are
+// written unchanged. If any are, it pairs the lines by their text.
+func (b *builder) chooseVerbatim(old, new []string) {
+	b.verbatim = verbatimNone
 	if b.p.step == Indentation && b.shift != (shift{}) {
-		b.given = givenLines(old, new, b.dents, !b.within || b.headed)
+		b.verbatim = verbatimLines(old, new, b.dents, !b.within || b.headed)
 	}
-	if b.given == givenNone {
+	if b.verbatim == verbatimNone {
 		if b.asGiven { // of the previous place
 			b.partners, b.asGiven = partnersOf(b.p.old, b.p.new, b.stop), false
 		}
@@ -232,7 +235,7 @@ func (b *builder) takeGiven(old, new []string) {
 	}
 	b.everGiven = true
 	b.partners, b.asGiven = partnersOf(cores(b.p.old), cores(b.p.new), b.stop), true
-	if b.given == givenAll {
+	if b.verbatim == verbatimAll {
 		b.firstShift = ""
 	} else {
 		b.firstShift = b.dents[0].file
@@ -248,9 +251,9 @@ func cores(lines []string) []string {
 	return all
 }
 
-// contentGiven writes a new line unchanged. An equal line of the file is kept,
-// with its trailing blanks.
-func (b *builder) contentGiven(j int, line string, with *partner) {
+// contentVerbatim writes a new line unchanged. An equal line of the file is
+// kept, with its trailing blanks.
+func (b *builder) contentVerbatim(j int, line string, with *partner) {
 	lead := string(b.f.Text[b.f.LineStart(b.where.start):b.where.start])
 	switch {
 	case j == 0 && b.within:

@@ -17,7 +17,7 @@
 // decides. A single place is used; several are NOT_UNIQUE, whatever a later
 // step might find. A step ignores white space, line numbers or punctuation, but
 // never a letter: similar text never matches. New text is adapted in the same
-// way, unless it has the file's indentation already (given.go). Where it
+// way, unless it has the file's indentation already (verbatim.go). Where it
 // repeats the old text, the file's bytes are kept: line endings, trailing
 // blanks, quotes.
 //
@@ -83,8 +83,8 @@ type Found struct {
 	Lines []int // first lines of its places, at most maxListed
 	Count int   // number of places
 
-	// AsGiven reports that in at least one place the new text, unlike the old,
-	// already had the file's indentation.
+	// AsGiven reports that in at least one place the new text, unlike the
+	// old, already had the file's indentation.
 	AsGiven bool
 }
 
@@ -98,9 +98,9 @@ type Place struct {
 // why each one failed. Overlapping edits are CONFLICT. When ctx ends, the
 // search ends with its cause.
 func Find(ctx context.Context, f *splice.File, edits []Edit, o Options) (*Plan, error) {
-	m := &matcher{f: f, edits: edits, o: o, pace: cancelcheck.Of(ctx)}
+	m := &matcher{f: f, edits: edits, o: o, checker: cancelcheck.New(ctx)}
 	plan, err := m.plan()
-	if over := m.pace.Err(); over != nil {
+	if over := m.checker.Err(); over != nil {
 		return nil, over // an interrupted search proves nothing
 	}
 	return plan, err
@@ -113,7 +113,7 @@ func (m *matcher) plan() (*Plan, error) {
 	plan := &Plan{}
 	changes := make([][]textdiff.Change, len(edits))
 	for i, e := range edits {
-		if m.pace.Over(0) {
+		if m.checker.Stopped(0) {
 			break
 		}
 		hit, err := m.find(i, e)
@@ -214,11 +214,11 @@ func (o Options) name() string {
 
 // matcher searches for the edits of one call.
 type matcher struct {
-	f     *splice.File
-	edits []Edit
-	o     Options
-	pace  *cancelcheck.Pace
-	tried int // number of searches with another edit of the call reverted
+	f       *splice.File
+	edits   []Edit
+	o       Options
+	checker *cancelcheck.Checker
+	tried   int // number of searches with another edit of the call reverted
 }
 
 // hit is an edit that was found.
@@ -299,10 +299,10 @@ func (m *matcher) counted(e Edit, all bool, places []place, step Step) *toolerr.
 // hit computes the changes at the places found.
 func (m *matcher) hit(e Edit, p *pattern, step Step, places []place) (*hit, *toolerr.Error) {
 	h := &hit{step: step, places: places, changes: make([]textdiff.Change, 0, len(places))}
-	b := newBuilder(m.f, p, func() bool { return m.pace.Err() != nil })
+	b := newBuilder(m.f, p, func() bool { return m.checker.Err() != nil })
 	b.literal = m.o.Strict
 	for i, where := range places {
-		if m.pace.Over(perPlace) {
+		if m.checker.Stopped(perPlace) {
 			break
 		}
 		if step >= Trailing && !isBlank(p.old[len(p.old)-1]) && (i == len(places)-1 || where.end < places[i+1].start) {

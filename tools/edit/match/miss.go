@@ -30,8 +30,8 @@ func (m *matcher) noMatch(index int, e Edit, a *attempt) *toolerr.Error {
 		text.WriteString(" Its lines match too many places with other indentation: send them with the file's indentation.")
 	}
 	applied := m.applied(e)
-	meant, read := m.meant(e)
-	for _, hint := range []string{applied, m.ofAnotherEdit(index, e), m.loosely(e), meant} {
+	correction, read := m.suggestCorrection(e)
+	for _, hint := range []string{applied, m.ofAnotherEdit(index, e), m.suggestNotStrict(e), correction} {
 		if hint != "" {
 			text.WriteString("\n" + hint)
 		}
@@ -44,7 +44,7 @@ func (m *matcher) noMatch(index int, e Edit, a *attempt) *toolerr.Error {
 	}
 	old := a.old
 	switch {
-	case meant != "":
+	case correction != "":
 		old = lines(read, m.f.EOL)
 	case a.plainOld != nil:
 		old = a.plainOld
@@ -52,12 +52,12 @@ func (m *matcher) noMatch(index int, e Edit, a *attempt) *toolerr.Error {
 	if n := len(old); n > 1 && old[n-1] == "" {
 		old = old[:n-1]
 	}
-	block, ok := linematch.Find(linematch.Text{Body: m.f.Text[m.f.Body:], EOL: m.f.EOL, Pace: m.pace}, old)
+	block, ok := linematch.Find(linematch.Text{Body: m.f.Text[m.f.Body:], EOL: m.f.EOL, Checker: m.checker}, old)
 	if !ok || len(block.Lines) == 0 {
 		text.WriteString("\nNo similar lines found: find the text with view or grep, and copy old_string from there.")
 		return err()
 	}
-	near := m.near(&text, old, block, meant == "")
+	near := m.near(&text, old, block, correction == "")
 	result := err().With("nearest_line", near)
 	if applied != "" {
 		result = result.With("applied", true)
@@ -140,8 +140,8 @@ func (m *matcher) ofAnotherEdit(index int, e Edit) string {
 	return ""
 }
 
-// loosely reports where the text would match without strict.
-func (m *matcher) loosely(e Edit) string {
+// suggestNotStrict reports where the text would match without strict.
+func (m *matcher) suggestNotStrict(e Edit) string {
 	if !m.o.Strict {
 		return ""
 	}
@@ -151,13 +151,14 @@ func (m *matcher) loosely(e Edit) string {
 	return ""
 }
 
-// reading is another interpretation of a text: a common mistake of models.
-type reading struct {
+// correction is another interpretation of a text, after a common mistake of
+// models.
+type correction struct {
 	name string
 	read func(string) string
 }
 
-var readings = []reading{
+var corrections = []correction{
 	{`if \n, \t and \" are read as line breaks, tabs and quotes: send the characters themselves`, unescape},
 	{"if &lt; &gt; &amp; &quot; are read as < > & \": send the characters themselves", html.UnescapeString},
 	{"without the code fence around it: leave out the ``` lines", unfence},
@@ -165,10 +166,11 @@ var readings = []reading{
 	{"without the empty lines before and after it", func(s string) string { return strings.Trim(s, "\r\n") }},
 }
 
-// meant reports another interpretation that would be found, and returns it. It
+// suggestCorrection returns a hint about another interpretation of the text
+// that would match, and the interpreted text; both are "" without a match. It
 // is not applied, since the matching new text is unknown.
-func (m *matcher) meant(e Edit) (hint, read string) {
-	for _, r := range readings {
+func (m *matcher) suggestCorrection(e Edit) (hint, read string) {
+	for _, r := range corrections {
 		text := r.read(e.Old)
 		if text == e.Old {
 			continue

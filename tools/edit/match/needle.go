@@ -12,19 +12,19 @@ import (
 // everywhere it uses bytes.Index, and if that would be slow, too, a rolling
 // hash.
 type needle struct {
-	pat  []byte
-	pace *cancelcheck.Pace
-	rare int // offset of the rarest byte
-	way  way
-	hits int // failed candidates
-	seen int // bytes scanned
-	work int // bytes compared in failed candidates
+	pat     []byte
+	checker *cancelcheck.Checker
+	rare    int // offset of the rarest byte
+	way     searchMethod
+	hits    int // failed candidates
+	seen    int // bytes scanned
+	work    int // bytes compared in failed candidates
 }
 
-type way int
+type searchMethod int
 
 const (
-	fresh way = iota
+	fresh searchMethod = iota
 	byByte
 	byHead
 	byHash
@@ -33,7 +33,7 @@ const (
 // headSize bounds the part of a pattern passed to bytes.Index.
 const headSize = 48
 
-// maxLook bounds the text searched between two checks of the pace.
+// maxLook bounds the text searched between two checks of the context, in bytes.
 const maxLook = 1 << 20
 
 // perHit is the cost of a candidate, in bytes scanned.
@@ -62,7 +62,7 @@ func (n *needle) next(text []byte, from int) int {
 			at = last - from
 		}
 		from, n.seen = from+at, n.seen+at+1
-		if n.pace.Over(at + perHit) {
+		if n.checker.Stopped(at + perHit) {
 			return -1
 		}
 		if none {
@@ -145,12 +145,12 @@ func (n *needle) roll(text []byte, from int) int {
 		if i > 0 {
 			high = mulmod(high, base)
 		}
-		if i%stretch == 0 && n.pace.Over(stretch) {
+		if i%stretch == 0 && n.checker.Stopped(stretch) {
 			return -1
 		}
 	}
 	for {
-		if from%stretch == 0 && n.pace.Over(stretch) {
+		if from%stretch == 0 && n.checker.Stopped(stretch) {
 			return -1
 		}
 		if have == want && bytes.Equal(text[from:from+m], n.pat) {

@@ -28,7 +28,7 @@ func TestNeedle(t *testing.T) {
 		if at := rng.IntN(len(text) + 1); rng.IntN(2) == 0 {
 			text = append(append(bytes.Clone(text[:at]), pat...), text[at:]...)
 		}
-		for _, way := range []way{fresh, byHead, byHash} {
+		for _, way := range []searchMethod{fresh, byHead, byHash} {
 			n := needle{pat: pat, way: way}
 			for from := 0; from <= len(text); from += 1 + rng.IntN(300) {
 				want := bytes.Index(text[from:], pat)

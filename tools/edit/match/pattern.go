@@ -175,7 +175,7 @@ func (p *pattern) ends(line, plain []byte) int {
 // inside yields the places of a single-line pattern in a line of the file.
 // Places do not overlap, except that with overlap the second may overlap the
 // first.
-func (p *pattern) inside(line, plain []byte, overlap bool, pace *cancelcheck.Pace, yield func(start, end int) bool) {
+func (p *pattern) inside(line, plain []byte, overlap bool, checker *cancelcheck.Checker, yield func(start, end int) bool) {
 	w := p.first
 	if p.step >= Indentation {
 		indent := indentSize(plain)
@@ -193,8 +193,8 @@ func (p *pattern) inside(line, plain []byte, overlap bool, pace *cancelcheck.Pac
 		return
 	}
 	if p.step >= Punctuation && len(w.text) > 0 {
-		n := needle{pat: w.text, pace: pace}
-		starts, ends := unfolder{text: line, pace: pace}, unfolder{text: line, pace: pace}
+		n := needle{pat: w.text, checker: checker}
+		starts, ends := unfolder{text: line, checker: checker}, unfolder{text: line, checker: checker}
 		for at := n.next(plain, 0); at >= 0; at = n.next(plain, at) {
 			start, ok1 := starts.find(at)
 			end, ok2 := ends.find(at + len(w.text))

@@ -13,8 +13,8 @@ type place struct{ start, end int }
 // exact yields the places of text byte for byte, in order; if overlap is set,
 // the second may overlap the first. Places that would split a line ending are
 // skipped.
-func exact(f *splice.File, text string, overlap bool, pace *cancelcheck.Pace, yield func(place) bool) {
-	n := needle{pat: []byte(text), pace: pace}
+func exact(f *splice.File, text string, overlap bool, checker *cancelcheck.Checker, yield func(place) bool) {
+	n := needle{pat: []byte(text), checker: checker}
 	if len(text) == 0 || len(text) > len(f.Text)-f.Body {
 		return
 	}
@@ -47,8 +47,8 @@ const perLine = 64
 
 // search yields the places of a pattern in one pass over the file. It holds as
 // many lines as the pattern has.
-func search(f *splice.File, p *pattern, overlap bool, pace *cancelcheck.Pace, yield func(place) bool) {
-	if anchor := (needle{pat: p.anchor, pace: pace}); len(p.anchor) > 0 && anchor.next(f.Text, 0) < 0 {
+func search(f *splice.File, p *pattern, overlap bool, checker *cancelcheck.Checker, yield func(place) bool) {
+	if anchor := (needle{pat: p.anchor, checker: checker}); len(p.anchor) > 0 && anchor.next(f.Text, 0) < 0 {
 		return
 	}
 	k := len(p.old) - 1
@@ -57,17 +57,17 @@ func search(f *splice.File, p *pattern, overlap bool, pace *cancelcheck.Pace, yi
 	var buf, firstBuf, plain []byte
 	for at, index := f.Body, 0; ; index++ {
 		next := f.LineEnd(at)
-		if pace.Over(next - at + perLine) {
+		if checker.Stopped(next - at + perLine) {
 			return
 		}
 		line := f.Content(f.Text[at:next])
 		plain = line
 		if p.step >= Punctuation {
-			plain, buf = foldAt(pace, line, buf)
+			plain, buf = foldAt(checker, line, buf)
 		}
 		if k == 0 {
 			stop := false
-			p.inside(line, plain, overlap, pace, func(start, end int) bool {
+			p.inside(line, plain, overlap, checker, func(start, end int) bool {
 				stop = !yield(place{at + start, at + end})
 				return !stop
 			})
@@ -80,7 +80,7 @@ func search(f *splice.File, p *pattern, overlap bool, pace *cancelcheck.Pace, yi
 				first := f.Text[before.start:before.end]
 				firstPlain := first
 				if p.step >= Punctuation {
-					firstPlain, firstBuf = foldAt(pace, first, firstBuf)
+					firstPlain, firstBuf = foldAt(checker, first, firstBuf)
 				}
 				if start := p.starts(first, firstPlain); start >= 0 && !yield(place{before.start + start, at + end}) {
 					return

@@ -167,7 +167,7 @@ func (f *File) Apply(ctx context.Context, changes []textdiff.Change) (*Result, e
 		}
 		return r, nil
 	}
-	looks := cancelcheck.Of(ctx)
+	looks := cancelcheck.New(ctx)
 	if err := r.encode(looks); err != nil {
 		return nil, err
 	}
@@ -178,13 +178,13 @@ func (f *File) Apply(ctx context.Context, changes []textdiff.Change) (*Result, e
 const perChange = 512
 
 // encode converts the changes of the text to changes of the bytes.
-func (r *Result) encode(looks *cancelcheck.Pace) error {
+func (r *Result) encode(looks *cancelcheck.Checker) error {
 	f := r.file
 	r.raw = make([]textdiff.Change, 0, len(r.Changes))
 	offset := f.decoded.Offsets()
 	last, encoded := "", ""
 	for _, c := range r.Changes {
-		if looks.Over(perChange) {
+		if looks.Stopped(perChange) {
 			return looks.Err()
 		}
 		start, ok1 := offset(c.Start)
@@ -217,7 +217,7 @@ const around = 32
 
 // check reads back the new text with its surroundings: after half a character,
 // as in a damaged file, it would become part of that character.
-func (r *Result) check(looks *cancelcheck.Pace) error {
+func (r *Result) check(looks *cancelcheck.Checker) error {
 	f := r.file
 	offset := f.decoded.Offsets()
 	for i := 0; i < len(r.Changes); {
@@ -226,7 +226,7 @@ func (r *Result) check(looks *cancelcheck.Pace) error {
 			n++
 		}
 		start, end := r.Changes[i].Start, r.Changes[n-1].End
-		if looks.Over(end - start + perChange) {
+		if looks.Stopped(end - start + perChange) {
 			return looks.Err()
 		}
 		from, rawFrom := f.boundary(offset, start, -1)
