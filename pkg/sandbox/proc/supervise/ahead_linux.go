@@ -10,17 +10,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// prepared is what a supervisor that waits has done for a command like the last
-// one: at L1 the rules for the files, of which there can be hundreds, and a
-// thread that is confined but for those. nil is one that expects nothing.
+// prepared holds the preparations of a waiting supervisor for a command like
+// the last one: at L1, the file rules, of which there can be hundreds, and a
+// thread that is confined except for these rules. It is nil if no spec is
+// expected.
 type prepared struct {
 	spec     Spec
-	rules    *ruleset    // nil: to be made
-	listener int         // for calls; -1: none
-	thread   chan func() // runs what it gets on the thread
+	rules    *ruleset    // nil: not prepared
+	listener int         // for system calls of the command; -1: none
+	thread   chan func() // functions to run on the prepared thread
 }
 
-// expect gets ready for the command that will probably come.
+// expect reads the expected spec and prepares for it. It returns nil, nil if
+// the server sent none.
 func expect() (*prepared, error) {
 	if len(os.Args) < 4 || os.Args[3] != ExpectArg {
 		return nil, nil
@@ -36,7 +38,7 @@ func expect() (*prepared, error) {
 	}
 	rules, err := p.spec.newRules()
 	if err != nil {
-		return p, nil // the command will say so, if it is still so
+		return p, nil // if the error persists, the command reports it
 	}
 	done := make(chan error)
 	p.thread = make(chan func())
@@ -61,7 +63,8 @@ func (p *prepared) expected() *Spec {
 	return &p.spec
 }
 
-// onPrepared runs f on the thread that was prepared, if there is one.
+// onPrepared runs f on the prepared thread, or on the current one if nothing
+// is prepared.
 func (p *prepared) onPrepared(f func()) {
 	if p == nil || p.rules == nil {
 		f()
@@ -70,13 +73,14 @@ func (p *prepared) onPrepared(f func()) {
 	p.thread <- f
 }
 
-// fits reports whether what was prepared is what would be made now.
+// fits reports whether the preparations are equal to those that s needs now.
 func (p *prepared) fits(s *Spec) bool {
 	return p != nil && p.rules != nil && s.confinedAs(&p.spec) && p.rules.current()
 }
 
-// confine takes what is left to take from the thread that was prepared, which it
-// runs on, and from all that it clones. It returns the calls to serve, nil for none.
+// confine removes the remaining rights from the prepared thread, on which it
+// runs, and so from all threads and processes cloned from it. It returns the
+// calls to serve, nil for none.
 func (p *prepared) confine(s *Spec) (*calls, error) {
 	if err := s.Limits.apply(s.Level); err != nil {
 		return nil, err
@@ -87,18 +91,19 @@ func (p *prepared) confine(s *Spec) (*calls, error) {
 	return newCalls(s, p.listener, nil), p.rules.enforce()
 }
 
-// origin is a path that rules were made by, as it was then.
+// origin is a path that the rules depend on, with its state when they were
+// made.
 type origin struct {
 	path   string
 	follow bool
-	// listed is a directory whose entries have rules: one that is added,
-	// removed or renamed changes its times.
+	// listed means that the entries of this directory have rules. Adding,
+	// removing or renaming an entry changes the times of the directory.
 	listed bool
-	file   unix.Stat_t // zero where there was none
+	file   unix.Stat_t // zero if the path did not exist
 	stable bool
 }
 
-// goesBy notes that the rules depend on path.
+// goesBy records that the rules depend on path.
 func (r *ruleset) goesBy(path string, follow, listed bool) {
 	if slices.ContainsFunc(r.origins, func(o origin) bool { return o.listed && o.path == filepath.Dir(path) }) && !listed {
 		return
@@ -121,7 +126,7 @@ func (o *origin) now() unix.Stat_t {
 	return file
 }
 
-// current reports whether all that the rules were made by is as it was.
+// current reports whether all origins are unchanged.
 func (r *ruleset) current() bool {
 	for i := range r.origins {
 		o := &r.origins[i]

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// chmod changes the mode of a directory to one with the setgid bit. Files get
-// none.
+// chmod changes the mode of a directory to one with the setgid bit. It refuses
+// that bit for files with EPERM.
 func (c *calls) chmod(n *notification) error {
 	target, mode, err := c.modeTarget(n)
 	if err != nil {
@@ -24,7 +24,8 @@ func (c *calls) chmod(n *notification) error {
 	return syscall.Chmod(selfPath(target), mode)
 }
 
-// modeTarget opens the file of a call of the chmod family.
+// modeTarget opens the file of a chmod, fchmod, fchmodat or fchmodat2 call
+// with O_PATH, and returns the new mode.
 func (c *calls) modeTarget(n *notification) (fd int, mode uint32, err error) {
 	if n.number == unix.SYS_FCHMOD {
 		fd, err = c.descriptor(n, int(int32(n.args[0])))

@@ -12,19 +12,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// calls answers the system calls of a command that the filter hands to the
-// supervisor (seccomp_unotify(2)). It makes them itself, on descriptors and
-// memory that it copied first, and never lets the kernel go on with a call
-// that it judges: the command could have put another pointer target, or another
-// descriptor in place by then. Calls that are only recorded do go on, see
-// continues.
+// calls answers the system calls of a command that the filter passes to the
+// supervisor (seccomp_unotify(2)). The supervisor copies the descriptors and
+// the memory of the arguments, and makes the call itself. It never lets the
+// kernel continue a call that it has checked: the command could meanwhile have
+// replaced the memory or the descriptor. Calls that are only recorded do
+// continue, see continues.
 //
-// The supervisor makes them with the command's user and groups and without
-// capabilities over files, so nothing succeeds that the command could not do.
+// The supervisor makes the calls with the command's user and groups and
+// without capabilities over files, so no call succeeds that the command could
+// not make itself.
 type calls struct {
 	listener int
 	network  bool
-	allowed  []fileID // sockets outside that may be connected to
+	allowed  []fileID // sockets outside the roots that the command may connect to
 	slots    chan struct{}
 	recorder *recorder // nil: no undo record is kept
 }
@@ -32,8 +33,8 @@ type calls struct {
 // fileID identifies a file.
 type fileID struct{ dev, ino uint64 }
 
-// mostCalls bounds the calls that are answered at the same time. Each may wait: a
-// connect for its listener. More fail with EAGAIN.
+// mostCalls bounds the calls that are answered concurrently. A call may wait,
+// as a connect waits for its listener. Further calls fail with EAGAIN.
 const mostCalls = 2000
 
 // The structures of linux/seccomp.h.
@@ -54,7 +55,7 @@ type (
 	}
 )
 
-// newCalls returns nil where the filter answers all calls.
+// newCalls returns nil if the filter answers all calls (listener < 0).
 func newCalls(s *Spec, listener int, allowed []fileID) *calls {
 	if listener < 0 {
 		return nil
@@ -64,7 +65,7 @@ func newCalls(s *Spec, listener int, allowed []fileID) *calls {
 
 // serve answers calls until the process ends.
 func (c *calls) serve() {
-	// Wakes the caller on this processor, which is free once it is answered.
+	// Wake the caller on this processor, which becomes free with the answer.
 	unix.Syscall(unix.SYS_IOCTL, uintptr(c.listener), unix.SECCOMP_IOCTL_NOTIF_SET_FLAGS, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
 	for {
 		var n notification
@@ -74,7 +75,7 @@ func (c *calls) serve() {
 		case unix.EINTR, unix.ENOENT: // the caller was killed
 			continue
 		default:
-			unix.Close(c.listener) // calls fail with ENOSYS from now on
+			unix.Close(c.listener) // calls now fail with ENOSYS
 			return
 		}
 		c.before(&n)
@@ -94,20 +95,20 @@ func (c *calls) serve() {
 	}
 }
 
-// answer ends a call. A caller that is gone needs none.
+// answer ends a call with a result. It ignores errors: the caller may be gone.
 func (c *calls) answer(n *notification, result unix.Errno) {
 	r := response{id: n.id, errno: -int32(result)}
 	unix.Syscall(unix.SYS_IOCTL, uintptr(c.listener), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&r)))
 }
 
-// waits reports whether the caller is still in this call: what was read of the
-// process with its number was the caller's.
+// waits reports whether the caller is still in this call. Data read from a
+// process by its number before waits returned true came from the caller.
 func (c *calls) waits(n *notification) bool {
 	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(c.listener), unix.SECCOMP_IOCTL_NOTIF_ID_VALID, uintptr(unsafe.Pointer(&n.id)))
 	return errno == 0
 }
 
-// perform does what the caller asked for.
+// perform makes the caller's call and returns its result.
 func (c *calls) perform(n *notification) unix.Errno {
 	var err error
 	switch n.number {
@@ -125,10 +126,10 @@ func (c *calls) perform(n *notification) unix.Errno {
 	return unix.EPERM
 }
 
-// descriptor duplicates a descriptor of the caller.
+// descriptor returns a duplicate of the caller's descriptor fd.
 func (c *calls) descriptor(n *notification, fd int) (int, error) {
 	process, err := unix.PidfdOpen(int(n.pid), unix.PIDFD_THREAD)
-	if err == unix.EINVAL { // before Linux 6.9; threads share descriptors, unless somebody is playing
+	if err == unix.EINVAL { // before Linux 6.9; threads share descriptors, except in a hostile program
 		process, err = unix.PidfdOpen(groupOf(n.pid), 0)
 	}
 	if err != nil {
@@ -138,7 +139,7 @@ func (c *calls) descriptor(n *notification, fd int) (int, error) {
 	return unix.PidfdGetfd(process, fd, 0)
 }
 
-// groupOf returns the process that a thread belongs to.
+// groupOf returns the process id of a thread, -1 on an error.
 func groupOf(thread uint32) int {
 	text, _ := os.ReadFile("/proc/" + strconv.Itoa(int(thread)) + "/status")
 	for line := range strings.Lines(string(text)) {
@@ -150,7 +151,8 @@ func groupOf(thread uint32) int {
 	return -1
 }
 
-// memory copies bytes of the caller. It returns fewer where fewer can be read.
+// memory copies size bytes of the caller's memory, or fewer if only those are
+// readable.
 func (c *calls) memory(n *notification, address uint64, size int) ([]byte, error) {
 	if size == 0 {
 		return nil, nil
@@ -165,12 +167,12 @@ func (c *calls) memory(n *notification, address uint64, size int) ([]byte, error
 	return b[:got], nil
 }
 
-// text copies a path of the caller.
+// text copies a path from the caller's memory, without its final NUL.
 func (c *calls) text(n *notification, address uint64) (string, error) {
 	page := os.Getpagesize()
 	var path []byte
 	for len(path) < unix.PathMax {
-		b, err := c.memory(n, address+uint64(len(path)), page-int(address+uint64(len(path)))%page) // pages come and go as a whole
+		b, err := c.memory(n, address+uint64(len(path)), page-int(address+uint64(len(path)))%page) // a page is readable as a whole or not at all
 		if err != nil {
 			return "", err
 		}
@@ -182,9 +184,10 @@ func (c *calls) text(n *notification, address uint64) (string, error) {
 	return "", unix.ENAMETOOLONG
 }
 
-// open resolves a path as the caller would and opens what it leads to without
-// any right. dir is what relative paths start from, or AT_FDCWD. The command
-// has the supervisor's root directory and mounts, and cannot get others.
+// open resolves a path as the caller would, and opens the file with O_PATH,
+// without access to its content. A relative path starts at the descriptor dir
+// or at AT_FDCWD. The command has the supervisor's root directory and mounts,
+// and cannot get others.
 func (c *calls) open(n *notification, dir int, path string, flags int) (int, error) {
 	if path == "" {
 		return -1, unix.ENOENT
@@ -206,9 +209,10 @@ func (c *calls) open(n *notification, dir int, path string, flags int) (int, err
 	return unix.Openat(at, path, unix.O_PATH|unix.O_CLOEXEC|flags, 0)
 }
 
-// ownPath names the caller's own entry of /proc, which would be the
-// supervisor's. A link to it is not seen through: it then leads to another
-// place, and what is there is what counts.
+// ownPath replaces /proc/self and similar prefixes, which would mean the
+// supervisor, by the caller's entry of /proc. It does not detect a link to
+// such a prefix: that leads to the supervisor's entry, and the checks then
+// apply to the file found there.
 func ownPath(n *notification, path string) string {
 	thread := strconv.Itoa(int(n.pid))
 	for prefix, own := range map[string]string{
@@ -221,10 +225,11 @@ func ownPath(n *notification, path string) string {
 	return path
 }
 
-// selfPath names a descriptor of this process by a path that needs no search.
+// selfPath returns a path in /proc to a descriptor of this process. It needs
+// no search permission on any directory.
 func selfPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
-// connect connects the caller's socket.
+// connect makes a connect(2) call of the caller.
 func (c *calls) connect(n *notification) error {
 	size := int(int32(n.args[2]))
 	if size < 0 || size > unix.SizeofSockaddrAny+16 { // struct sockaddr_storage
@@ -259,8 +264,8 @@ func (c *calls) connect(n *notification) error {
 	return c.connectWhile(n, socket, address)
 }
 
-// connectOther is for netlink, where an address other than the kernel's would
-// be a matter of rights, which the supervisor has and the command has not.
+// connectOther connects a netlink socket. It refuses addresses other than the
+// kernel's, since the supervisor has rights for them that the command has not.
 func connectOther(socket int, address []byte) error {
 	const pid, groups = 4, 8 // struct sockaddr_nl
 	for i := pid; i < len(address) && i < groups+4; i++ {
@@ -271,18 +276,19 @@ func connectOther(socket int, address []byte) error {
 	return connect(socket, address)
 }
 
-// connectUnix connects to a socket that lies where the command may write, to
-// one that the user opened, or where no other is in reach to an abstract one.
+// connectUnix connects to a socket in a directory that the command may write,
+// or to one in Spec.Sockets. It connects to abstract sockets if the command
+// has its own network namespace.
 func (c *calls) connectUnix(n *notification, socket int, address []byte) error {
 	const family = 2 // bytes
 	if len(address) <= family {
-		return connect(socket, address) // the kernel knows the error
+		return connect(socket, address) // the kernel returns the error
 	}
 	if kind := int(*(*uint16)(unsafe.Pointer(&address[0]))); kind != unix.AF_UNIX {
 		return unix.EINVAL
 	}
 	if address[family] == 0 {
-		if c.network { // the user's are in the same network namespace
+		if c.network { // the user's abstract sockets are in the same network namespace
 			return unix.EPERM
 		}
 		return c.connectWhile(n, socket, address)
@@ -311,7 +317,8 @@ func (c *calls) connectUnix(n *notification, socket int, address []byte) error {
 	return c.connectWhile(n, socket, unsafe.Slice((*byte)(unsafe.Pointer(&found)), family+copied+1))
 }
 
-// permits reports whether the command may connect to an open file.
+// permits returns nil if the command may connect to an open file, else the
+// errno for the call.
 func (c *calls) permits(target int) error {
 	var file unix.Stat_t
 	var system unix.Statfs_t
@@ -335,16 +342,17 @@ func (c *calls) permits(target int) error {
 	return nil
 }
 
-// slice is how long a connect waits before it is looked whether the caller
-// still does.
+// A connect waits for slice before it checks again whether the caller still
+// waits.
 const slice = 50 * time.Millisecond
 
-// restart makes the kernel repeat a call, or end it with EINTR, as the handler
-// of the signal that interrupted it wants (ERESTARTSYS of linux/errno.h).
+// restart makes the kernel repeat a call or end it with EINTR, as the handler
+// of the interrupting signal requires (ERESTARTSYS of linux/errno.h).
 const restart = unix.Errno(512)
 
-// connectWhile connects a socket. One that blocks waits, in slices by its own
-// timeout, until the caller is killed or gets a signal.
+// connectWhile connects a socket. A blocking connect waits until the socket's
+// own timeout, or until the caller is killed or gets a signal. It waits in
+// slices.
 func (c *calls) connectWhile(n *notification, socket int, address []byte) error {
 	flags, err := unix.FcntlInt(uintptr(socket), unix.F_GETFL, 0)
 	if err != nil {
@@ -369,7 +377,7 @@ func (c *calls) connectWhile(n *notification, socket int, address []byte) error 
 	for began, first := time.Now(), true; ; first = false {
 		err := connect(socket, address)
 		switch {
-		case err == unix.EALREADY && !first, err == unix.EINPROGRESS, err == unix.EAGAIN: // is not there yet
+		case err == unix.EALREADY && !first, err == unix.EINPROGRESS, err == unix.EAGAIN: // not connected yet
 		case err == unix.EINTR: // a signal of this process: with SO_SNDTIMEO no connect is restarted, signal(7)
 		default:
 			return err
@@ -386,7 +394,8 @@ func (c *calls) connectWhile(n *notification, socket int, address []byte) error 
 	}
 }
 
-// interrupted reports whether the caller has a signal to handle.
+// interrupted reports whether the caller has a pending signal that is neither
+// blocked nor ignored.
 func interrupted(n *notification) bool {
 	text, _ := os.ReadFile("/proc/" + strconv.Itoa(int(n.pid)) + "/status")
 	sets := map[string]uint64{}

@@ -10,20 +10,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clone is a mount that is kept as it is, apart from the tree.
+// clone is a detached copy of a mount, which keeps its attributes when the
+// tree is restricted.
 type clone struct {
 	fd       int
-	path     string // where it belongs
+	path     string // where to attach it
 	readOnly bool
-	late     bool // lies in what is made read-only, and is put there afterwards
-	root     bool // no link is on the way to it
-	temp     bool // it is the private one, to which none is either
+	late     bool // attached only after its surroundings have been made read-only
+	root     bool // a root: its path contains no link
+	temp     bool // the private temporary directory: its path contains no link
 	socket   bool
-	id       fileID // of a socket
+	id       fileID // identity of a socket
 }
 
-// kept are the roots, the directories that may be written and the temporary
-// directory, outer ones first, none of them cloned yet.
+// kept lists the roots, the writable directories and the temporary directory,
+// outer directories first. Nothing is cloned yet.
 func (s *Spec) kept() []clone {
 	var kept, others []clone
 	for _, dir := range []string{"/tmp", "/var/tmp"} {
@@ -58,16 +59,16 @@ func (s *Spec) kept() []clone {
 	return append(kept, others...)
 }
 
-// writable returns the directories besides the roots that commands may write.
+// writable returns the directories outside the roots that commands may write.
 func (s *Spec) writable() []string {
-	if s.Covered("/tmp") { // its own name is the one that it has for the command
+	if s.Covered("/tmp") { // the command sees Temp at its own path
 		return append(s.Writable[:len(s.Writable):len(s.Writable)], s.Temp)
 	}
 	return s.Writable
 }
 
-// cloneKept clones what is kept. Directories that are not there are left out, but no
-// root.
+// cloneKept clones the directories of kept. It skips missing directories, but
+// returns an error for a missing root.
 func cloneKept(s *Spec) ([]clone, error) {
 	optional := slices.Concat(s.writable(), s.Shown, s.Sockets)
 	var made []clone
@@ -78,7 +79,7 @@ func cloneKept(s *Spec) ([]clone, error) {
 		}
 		fd, err := c.open(source)
 		if layer := s.layer(c.path); layer != nil && err == nil {
-			unix.Close(fd) //nolint:errcheck // a clone that is not used
+			unix.Close(fd) //nolint:errcheck // the clone was not used
 			fd, err = layer.mount()
 		}
 		if errors.Is(err, unix.ENOENT) && slices.Contains(optional, c.path) {
@@ -89,7 +90,7 @@ func cloneKept(s *Spec) ([]clone, error) {
 		}
 		c.fd = fd
 		if c.socket {
-			if c.id, err = socketID(fd); err != nil { // another file has its name now
+			if c.id, err = socketID(fd); err != nil { // the path leads to another file now
 				unix.Close(fd)
 				continue
 			}
@@ -106,8 +107,8 @@ func cloneKept(s *Spec) ([]clone, error) {
 	return made, nil
 }
 
-// attach puts the clone where it belongs. A place that the private /tmp or
-// /run covers is made anew there.
+// attach mounts the clone at its path. If the private /tmp or /run covers the
+// mount point, it creates a new one.
 func (c clone) attach() error {
 	defer unix.Close(c.fd)
 	if c.path == "/var/tmp" {
@@ -132,7 +133,7 @@ func (c clone) attach() error {
 	return nil
 }
 
-// makePlace makes what the clone is mounted over, if it is not there.
+// makePlace creates the mount point of the clone, if it does not exist.
 func (c clone) makePlace() error {
 	if !c.socket {
 		return os.MkdirAll(c.path, 0o700)
@@ -146,7 +147,7 @@ func (c clone) makePlace() error {
 	return os.WriteFile(c.path, nil, 0o600)
 }
 
-// socketID identifies an open socket. It fails for other files.
+// socketID returns the identity of an open socket, ENOTSOCK for other files.
 func socketID(fd int) (fileID, error) {
 	var file unix.Stat_t
 	if err := unix.Fstat(fd, &file); err != nil {
@@ -158,8 +159,9 @@ func socketID(fd int) (fileID, error) {
 	return fileID{uint64(file.Dev), file.Ino}, nil
 }
 
-// open clones the tree at source. A command that still runs may put a link into
-// the way to a root that lies in another one: it is not followed.
+// open clones the mount tree at source. It follows no link to a root: a
+// command that still runs may replace a directory on the way to a root in
+// another root by a link.
 func (c clone) open(source string) (int, error) {
 	const flags = unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_RECURSIVE
 	if !c.root && !c.temp {
@@ -173,13 +175,13 @@ func (c clone) open(source string) (int, error) {
 	return unix.OpenTree(at, "", flags|unix.AT_EMPTY_PATH)
 }
 
-// openNoLinks finds a file by a path in which nothing is a link; with
-// O_NOFOLLOW it may itself be one.
+// openNoLinks opens a file with O_PATH by a path without links. With
+// O_NOFOLLOW in flags, only the last component may be a link.
 func openNoLinks(path string, flags uint64) (int, error) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | flags, Resolve: unix.RESOLVE_NO_SYMLINKS}
 	for {
 		fd, err := unix.Openat2(unix.AT_FDCWD, path, &how)
-		if err == unix.ENOSYS { // this thread has its filter already
+		if err == unix.ENOSYS { // this thread already has its filter
 			return walkNoLinks(path, int(flags))
 		}
 		if err != unix.EINTR && err != unix.EAGAIN {
@@ -188,7 +190,8 @@ func openNoLinks(path string, flags uint64) (int, error) {
 	}
 }
 
-// walkNoLinks is openNoLinks, one directory after the other.
+// walkNoLinks does the same as openNoLinks without openat2, component by
+// component.
 func walkNoLinks(path string, flags int) (int, error) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	at, err := unix.Open("/", unix.O_PATH|unix.O_CLOEXEC, 0)

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Isolate makes the clone start in name spaces of its own. It has the same
-// user id there as outside, and the rights over the new name spaces that it
-// needs to arrange them.
+// Isolate makes attr clone the process into new namespaces. Inside it keeps
+// its user id, and has the rights over the namespaces that it needs to set
+// them up.
 func Isolate(attr *syscall.SysProcAttr, network bool) {
 	attr.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
 	if !network {
@@ -24,16 +24,17 @@ func Isolate(attr *syscall.SysProcAttr, network bool) {
 	attr.UidMappings = mappings("/proc/self/uid_map", os.Geteuid())
 	attr.GidMappings = mappings("/proc/self/gid_map", os.Getegid())
 	attr.GidMappingsEnableSetgroups = os.Geteuid() == 0
-	// SETPCAP is what allows to give the others up for good.
-	// SYS_PTRACE is for the descriptors and addresses of the calls that it makes
-	// for processes that cannot be dumped (ssh-agent), and for their memory.
-	// DAC_OVERRIDE is for overlayfs, which works with the rights of the process
+	// SETPCAP allows to drop the other capabilities for good. SYS_PTRACE
+	// allows to read the descriptors and memory of processes that are not
+	// dumpable (ssh-agent), when the supervisor makes their calls.
+	// DAC_OVERRIDE is needed by overlayfs, which has the rights of the process
 	// that mounts it, in a directory of mode 0.
 	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_SYS_PTRACE, unix.CAP_DAC_OVERRIDE}
 }
 
-// mappings keeps ids as they are: all of them for root, so that owners are
-// shown right, else only the user's own, as the kernel demands.
+// mappings returns identity mappings of ids. For root it maps all ids, so that
+// the owners of files are shown correctly. For another user the kernel only
+// allows to map the user's own id.
 func mappings(file string, own int) []syscall.SysProcIDMap {
 	if os.Geteuid() == 0 {
 		if text, err := os.ReadFile(file); err == nil {
@@ -55,9 +56,10 @@ func mappings(file string, own int) []syscall.SysProcIDMap {
 	return []syscall.SysProcIDMap{{ContainerID: own, HostID: own, Size: 1}}
 }
 
-// confine restricts this thread, and so all it clones, as the level says. Each
-// step is one that must work: what cannot be enforced is an error. The calls
-// that it returns are to be served; nil has none.
+// confine restricts this thread, and so all processes cloned from it, to the
+// level. Every step must succeed: it returns an error for a restriction that
+// cannot be enforced. The caller must serve the returned calls; nil means
+// none.
 func confine(s *Spec) (*calls, error) {
 	if err := s.Limits.apply(s.Level); err != nil || s.Level == Off {
 		return nil, err
@@ -88,8 +90,8 @@ func confine(s *Spec) (*calls, error) {
 	return newCalls(s, listener, sockets), rules.enforce()
 }
 
-// restrict takes the rights from this thread that do not go by files. It
-// returns the listener for its calls, -1 for none.
+// restrict drops capabilities and filters the system calls of this thread. It
+// returns the listener for the calls that the supervisor answers, -1 for none.
 func restrict(s *Spec) (listener int, err error) {
 	if err := dropCapabilities(); err != nil {
 		return -1, fmt.Errorf("capabilities: %w", err)
@@ -100,7 +102,7 @@ func restrict(s *Spec) (listener int, err error) {
 	return restrictCalls(filterFor{level: s.Level, network: s.Network, noUnix: s.NoUnix, undo: s.Undo != ""})
 }
 
-// loopbackUp makes 127.0.0.1 work in a new network name space.
+// loopbackUp enables the loopback interface in a new network namespace.
 func loopbackUp() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -115,9 +117,9 @@ func loopbackUp() error {
 	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, request)
 }
 
-// dropCapabilities leaves this thread without any, and without a way to get
-// one back: the bounding set is empty as well, where it may be emptied. A user
-// without rights may not, but has none that exec could give.
+// dropCapabilities drops all capabilities of this thread for good. It also
+// empties the bounding set, if permitted. A plain user cannot empty it, but
+// exec gives such a user no capabilities.
 func dropCapabilities() error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var now [2]unix.CapUserData
@@ -127,7 +129,7 @@ func dropCapabilities() error {
 	if now[0].Effective&(1<<unix.CAP_SETPCAP) != 0 {
 		for c := uintptr(0); c < 64; c++ {
 			if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err == unix.EINVAL {
-				break // past the last one
+				break // after the last capability
 			} else if err != nil {
 				return err
 			}
@@ -144,17 +146,18 @@ func dropCapabilities() error {
 	return nil
 }
 
-// devices are those that a command may use.
+// devices lists the devices that a command may use.
 var devices = [...]string{"null", "zero", "full", "random", "urandom", "tty"}
 
-// systemDirs may be read at L1. Below /etc what only root may read is left out.
+// systemDirs lists the directories readable at L1. Files below /etc that only
+// root may read are excluded.
 var systemDirs = [...]string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix", "/gnu", "/snap", "/proc", "/sys",
 	"/var/lib", "/var/cache", "/run/systemd/resolve", "/run/current-system",
 }
 
-// newRules makes the rules of the level, but for those of the private
-// temporary directory.
+// newRules returns the file rules of the level, without the rule for the
+// private temporary directory.
 func (s *Spec) newRules() (*ruleset, error) {
 	rules, err := newRuleset(s.Level == L1 && !s.Network)
 	if err != nil {
@@ -167,20 +170,20 @@ func (s *Spec) newRules() (*ruleset, error) {
 	return rules, nil
 }
 
-// allowTemp adds the private temporary directory.
+// allowTemp adds the rule for the private temporary directory.
 func (s *Spec) allowTemp(rules *ruleset) error {
-	if s.Level != L1 { // it is mounted
+	if s.Level != L1 { // at L2 it is mounted
 		return nil
 	}
 	return rules.allow(s.Temp, mayWrite, noLinks)
 }
 
-// allowFiles gives the rights of the level to rules.
+// allowFiles adds the rights of the level to rules.
 func (s *Spec) allowFiles(rules *ruleset) error {
 	grants := map[string]uint64{}
 	var fixed []string
 	if s.Level == L2 {
-		// What must not be read is not mounted.
+		// Files that must not be read are not mounted.
 		grants["/"], grants["/tmp"], grants["/var/tmp"] = mayRead, mayWrite, mayWrite
 		grants["/dev"] = mayRead | mayDevice
 		grants["/dev/shm"] = mayWrite
@@ -188,8 +191,9 @@ func (s *Spec) allowFiles(rules *ruleset) error {
 		apart := []string{"/etc", s.Home}
 		masked := slices.Concat(s.Mask, s.Cover)
 		for _, dir := range systemDirs {
-			// A home in one, as services have, is left out of it, and so is what is
-			// covered, or masked because a link of a credential store leads there.
+			// Exclude a home in a system directory, as services have, and
+			// covered directories. Also exclude files that are masked because
+			// a link of a credential store leads there.
 			if s.Home != "" && Beneath(dir, s.Home) || slices.ContainsFunc(masked, func(m string) bool { return Beneath(dir, m) }) {
 				apart = append(apart, dir)
 			} else {
@@ -232,10 +236,11 @@ func (s *Spec) allowFiles(rules *ruleset) error {
 	return nil
 }
 
-// rootGrants are the rights on the roots. A rule holds for all that is
-// beneath, so at L1, where no mount takes them back, a root that holds one that
-// must not be written, or the kernel's own files, gets them by its entries: no
-// new ones can be made in the directories above those.
+// rootGrants returns the rights on the roots, by path. A rule of Landlock
+// applies to everything below its directory, and at L1 no mount can restrict
+// it again. If a root contains a read-only root or the kernel's own files, its
+// entries get the rights instead of the root: then no new entries can be
+// created in the directories above those.
 func (s *Spec) rootGrants(rules *ruleset) map[string]uint64 {
 	grants := map[string]uint64{}
 	for _, root := range s.Roots {
@@ -255,7 +260,7 @@ func (s *Spec) rootGrants(rules *ruleset) map[string]uint64 {
 	return grants
 }
 
-// unwritable lists what in a root is not to be written.
+// unwritable lists the directories in a root that must not be written.
 func (s *Spec) unwritable(root string) []string {
 	var names []string
 	for _, other := range s.Roots {
@@ -269,8 +274,9 @@ func (s *Spec) unwritable(root string) []string {
 	return names
 }
 
-// openEntries lists what is in dir but for what is masked. A directory that
-// holds something masked is replaced by its entries.
+// openEntries returns dir, or its entries if dir contains a masked path.
+// Masked paths are left out, and a directory that contains one is again
+// replaced by its entries.
 func (r *ruleset) openEntries(dir string, masked []string) []string {
 	if dir == "" {
 		return nil
@@ -296,9 +302,9 @@ func (r *ruleset) openEntries(dir string, masked []string) []string {
 		case holds && entry.IsDir():
 			names = append(names, r.openEntries(name, masked)...)
 		case entry.Type()&os.ModeSymlink != 0:
-			// A rule would hold for where the link leads.
+			// A rule would apply to the target of the link.
 			if real, err := filepath.EvalSymlinks(name); err == nil && Beneath(dir, real) && real != dir {
-				continue // it has a rule of its own
+				continue // the target has its own rule
 			}
 		default:
 			names = append(names, name)

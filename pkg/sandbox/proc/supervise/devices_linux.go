@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cloneDevices clones the mounts of the devices that anybody may use.
+// cloneDevices clones the mounts of the devices that every command may use.
 func cloneDevices() (fds []int, err error) {
 	for _, name := range devices {
 		fd, err := unix.OpenTree(unix.AT_FDCWD, "/dev/"+name, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
@@ -20,7 +20,7 @@ func cloneDevices() (fds []int, err error) {
 	return fds, nil
 }
 
-// mountDev makes a /dev of the cloned devices, and of the blanks.
+// mountDev mounts a new /dev with the cloned devices and the blanks.
 func mountDev(nodes []int) error {
 	if err := unix.Mount("tmpfs", "/dev", "tmpfs", unix.MS_NOSUID|unix.MS_NOEXEC, "mode=755,size=1m"); err != nil {
 		return err
@@ -53,8 +53,8 @@ func mountDev(nodes []int) error {
 	if err := os.WriteFile(blankDir+"/none", nil, 0); err != nil {
 		return err
 	}
-	// A blank inherits this when it is mounted elsewhere, so that even its
-	// owner cannot open it up.
+	// Mounts of a blank inherit this attribute, so that not even its owner can
+	// make it accessible.
 	if err := unix.MountSetattr(unix.AT_FDCWD, "/dev", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
 		return err
 	}
@@ -64,8 +64,8 @@ func mountDev(nodes []int) error {
 	return unix.Mount("tmpfs", "/dev/shm", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777,size=25%")
 }
 
-// mountRun hides the sockets of the machine's services. What names are
-// resolved by is kept for commands that have the network.
+// mountRun hides the sockets of the machine's services. For commands with
+// network access it keeps the file that resolv.conf leads to.
 func mountRun(s *Spec, clones []clone, flags uintptr) error {
 	if info, err := os.Lstat("/run"); err != nil || !info.IsDir() {
 		return nil
@@ -89,7 +89,7 @@ func mountRun(s *Spec, clones []clone, flags uintptr) error {
 			return err
 		}
 	}
-	for _, c := range clones { // their places, while it can be written
+	for _, c := range clones { // create the mount points while /run is writable
 		if Beneath("/run", c.path) {
 			if err := c.makePlace(); err != nil {
 				return err

@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// offerListener makes the listener in the supervisor's network name space,
-// sends it out and returns the files of the command itself.
+// offerListener makes the listener in the supervisor's network namespace and
+// sends it to the server. It returns files without the last one, through which
+// it was sent.
 func offerListener(s *Spec, files []uintptr) ([]uintptr, error) {
 	if !s.Egress {
 		return files, nil

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The rights of Landlock that are used here, by what they are for.
+// Landlock's access rights, grouped by their use.
 const (
 	mayRead    = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
 	mayDevice  = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
@@ -18,11 +18,12 @@ const (
 	mayWrite   = allRights &^ unix.LANDLOCK_ACCESS_FS_MAKE_CHAR &^ unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK &^ unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 	allRights  = unix.LANDLOCK_ACCESS_FS_IOCTL_DEV<<1 - 1
 	firstABI   = unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1
-	leastABI   = 3 // below it, truncate passes
-	SignalsABI = 6 // from it on, signals and abstract sockets are held back
+	leastABI   = 3 // older versions do not restrict truncate
+	SignalsABI = 6 // from this version on, signals and abstract sockets can be restricted
 )
 
-// LandlockABI is the version of the kernel's Landlock, 0 where there is none.
+// LandlockABI returns the version of the kernel's Landlock, 0 without
+// Landlock.
 func LandlockABI() int {
 	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -31,7 +32,7 @@ func LandlockABI() int {
 	return int(version)
 }
 
-// rightsOf are the rights that a kernel with this version of Landlock knows.
+// rightsOf returns the rights known to this version of Landlock.
 func rightsOf(abi int) uint64 {
 	switch {
 	case abi >= 5:
@@ -44,15 +45,16 @@ func rightsOf(abi int) uint64 {
 	return firstABI
 }
 
-// ruleset is what a thread will be allowed.
+// ruleset holds the rights that a thread will have.
 type ruleset struct {
 	fd      int
 	rights  uint64
 	origins []origin
 }
 
-// newRuleset allows nothing yet. holdNetwork also takes binding and connecting
-// of TCP away, where the kernel can.
+// newRuleset returns a ruleset that allows no access. With holdNetwork it also
+// denies TCP bind and connect, from version 4 on. It returns an error before
+// version 3.
 func newRuleset(holdNetwork bool) (*ruleset, error) {
 	abi := LandlockABI()
 	if abi < leastABI {
@@ -77,13 +79,13 @@ func newRuleset(holdNetwork bool) (*ruleset, error) {
 	return &ruleset{fd: int(fd), rights: attr.Handled_access_fs}, nil
 }
 
-// noLinks is for a path in which nothing is a link: a command that still runs
-// may put one into the way to a root that lies in another.
+// noLinks requires a path without links: a command that still runs may replace
+// a directory on the way to a root in another root by a link.
 const noLinks = -1
 
-// allow gives rights on a file, or on a directory with all beneath it. What
-// does not exist needs no rule, and a link gets none, unless it is to be
-// followed: a rule would hold for where it leads.
+// allow grants rights on a file, or on a directory with everything below. A
+// missing file gets no rule. A link gets none unless follow is 0, since a rule
+// would apply to its target.
 func (r *ruleset) allow(path string, rights uint64, follow int) error {
 	r.goesBy(path, follow == 0, false)
 	var fd int
@@ -121,7 +123,7 @@ func (r *ruleset) allow(path string, rights uint64, follow int) error {
 	return nil
 }
 
-// enforce restricts this thread and what it clones, for good.
+// enforce restricts this thread, and everything cloned from it, permanently.
 func (r *ruleset) enforce() error {
 	defer unix.Close(r.fd)
 	_, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(r.fd), 0, 0)

@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// layer returns the layer over a root, nil if its changes go to the root
-// itself.
+// layer returns the layer over a root, nil if changes go to the root itself.
 func (s *Spec) layer(root string) *Layer {
 	for i := range s.Layers {
 		if s.Layers[i].Root == root {
@@ -20,9 +19,9 @@ func (s *Spec) layer(root string) *Layer {
 	return nil
 }
 
-// mount mounts overlayfs with the layer and returns the detached mount. The
-// directories are passed as descriptors: a path may hold characters that mean
-// something in an option, and is bounded to 255 bytes there.
+// mount mounts overlayfs with the layer and returns the detached mount. It
+// passes the directories as descriptors: mount options give some characters a
+// meaning, and limit a path to 255 bytes.
 func (l *Layer) mount() (int, error) {
 	if err := l.checkMounts(); err != nil {
 		return -1, err
@@ -75,7 +74,7 @@ func (l *Layer) mount() (int, error) {
 
 func descriptorPath(fd int) string { return fmt.Sprintf("/proc/self/fd/%d", fd) }
 
-// reason adds what the kernel wrote about an error to a file system context.
+// reason adds the kernel's message in a file system context to an error.
 func reason(context int, err error) error {
 	text := make([]byte, 1024)
 	if n, readErr := unix.Read(context, text); readErr == nil && n > 2 {
@@ -84,8 +83,8 @@ func reason(context int, err error) error {
 	return err
 }
 
-// checkMounts refuses a root that holds a mount: overlayfs would show the
-// directory beneath the mount.
+// checkMounts returns an error if the root contains a mount: overlayfs would
+// show the directory below the mount.
 func (l *Layer) checkMounts() error {
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {

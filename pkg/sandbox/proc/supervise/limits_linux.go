@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// apply sets the limits of this process, which its children inherit. There is
-// none on address space: programs reserve what they never use.
+// apply sets the limits of this process, which its children inherit. Address
+// space has no limit, since programs reserve memory that they never use.
 func (l Limits) apply(level Level) error {
 	limits := []struct {
 		name     string
@@ -40,8 +40,9 @@ func (l Limits) apply(level Level) error {
 	return nil
 }
 
-// usualProcesses is the usual limit of processes. The kernel counts them for each
-// user and user name space, so outside one the user's own would count, too.
+// usualProcesses returns the default limit of processes, -1 for none. The
+// kernel counts processes for each user and user namespace: without a
+// namespace the user's other processes would count too.
 func usualProcesses(level Level) int64 {
 	if level == L2 {
 		return 8192
