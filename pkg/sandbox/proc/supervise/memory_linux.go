@@ -10,18 +10,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// usage is what processes have in memory, in bytes.
+// usage holds the resident memory of processes in bytes.
 type usage struct {
-	own    int64 // and nobody else
-	mapped int64 // of files, and of memory that is shared
+	own    int64 // private to the processes
+	mapped int64 // mapped files and shared memory
 	pids   []string
 }
 
-// total is all of it, where so much is in memory that can be shared: mapped or not.
+// total returns all resident memory of the processes in bytes. shared is the
+// memory that sharedBy found. It may be mapped as well, so only the larger of
+// the two counts.
 func (u usage) total(shared int64) int64 { return u.own + max(u.mapped, shared) }
 
-// usageOf sums up what the descendants of a process have in memory. It goes by
-// the lists of children rather than by all processes: it is asked for every second.
+// usageOf adds up the resident memory of a process's descendants. It reads the
+// lists of children instead of all processes, since it is called every second.
 func usageOf(pid, depth int) (all usage) {
 	if depth > 1000 {
 		return all
@@ -46,8 +48,8 @@ func usageOf(pid, depth int) (all usage) {
 	return all
 }
 
-// machineShared is how much memory of the whole machine is files that are nowhere
-// else: as much as sharedBy can find at most.
+// machineShared returns the bytes of shared memory on the whole machine,
+// including tmpfs. It is an upper bound of sharedBy.
 func machineShared() int64 {
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) != nil {
@@ -56,9 +58,9 @@ func machineShared() int64 {
 	return int64(info.Sharedram) * int64(info.Unit)
 }
 
-// sharedBy is what the command keeps in memory without any process having it
-// mapped, as it may: files of memfd_create, and those of its own /dev/shm and of
-// System V, where it has such.
+// sharedBy returns the bytes of memory that the command holds without mapping
+// them: files of memfd_create and, with apart, files in its own /dev/shm and
+// segments of System V memory.
 func sharedBy(pids []string, apart bool) (sum int64) {
 	if apart {
 		var fs unix.Statfs_t
@@ -84,7 +86,7 @@ func sharedBy(pids []string, apart bool) (sum int64) {
 	return sum
 }
 
-// segments is what shmget(2) has in memory.
+// segments returns the resident bytes of System V shared memory (shmget(2)).
 func segments() (sum int64) {
 	const resident = 14 // the column, proc(5)
 	text, _ := os.ReadFile("/proc/sysvipc/shm")
@@ -97,15 +99,15 @@ func segments() (sum int64) {
 	return sum
 }
 
-// holdsUnseen reports whether processes can keep shared memory that is in none
-// of their tables: descriptors queued on a socket, which fdinfo counts from
-// Linux 5.18 on, a mapping of a file that none has open, or of memory that
-// has no name. How much there is behind these the kernel does not say.
+// holdsUnseen reports whether processes may hold shared memory that none of
+// their tables show: descriptors queued on a socket (counted by fdinfo from
+// Linux 5.18 on), a mapped file that no process has open, or unnamed memory.
+// The kernel does not report the size of such memory.
 func holdsUnseen(pids []string) bool {
 	for _, pid := range pids {
 		dir := "/proc/" + pid
 		entries, err := os.ReadDir(dir + "/fd")
-		if errors.Is(err, unix.EACCES) { // of a process that cannot be dumped
+		if errors.Is(err, unix.EACCES) { // a process that is not dumpable
 			return true
 		}
 		for _, entry := range entries {
@@ -121,7 +123,7 @@ func holdsUnseen(pids []string) bool {
 	return false
 }
 
-// queues reports whether descriptors wait on a socket.
+// queues reports whether descriptors are queued on a socket.
 func queues(fdinfo string) bool {
 	text, _ := os.ReadFile(fdinfo)
 	_, rest, ok := strings.Cut(string(text), "scm_fds:")

@@ -10,20 +10,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// blankDir holds what is mounted over what must not be seen: an empty file and
-// an empty directory that nobody may open, and an empty one that may be listed.
+// blankDir holds the objects mounted over hidden files: an empty file and an
+// empty directory that nobody may open, and an empty directory that may be
+// listed.
 const blankDir = "/dev/.blank"
 
-// arrangeMounts makes the file system that a command at L2 sees: everything
-// read-only but the writable roots, a temporary directory of its own, its own
-// /dev, /proc of its own processes, an empty /run, and nothing of what is
-// masked. All of it goes with the mount name space. It returns the sockets
-// outside that may be connected to.
+// arrangeMounts sets up the file system that a command at L2 sees. Everything
+// is read-only except the writable roots. The command gets a private temporary
+// directory, a private /dev, a /proc with only its own processes, and an empty
+// /run; masked files are hidden. The mounts disappear with the mount
+// namespace. It returns the sockets outside the roots that the command may
+// connect to.
 func arrangeMounts(s *Spec) (sockets []fileID, err error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return nil, fmt.Errorf("private: %w", err)
 	}
-	// What stays writable is cloned before all else is made read-only.
+	// Clone the writable directories before everything else is made read-only.
 	clones, err := cloneKept(s)
 	if err != nil {
 		return nil, err
@@ -71,7 +73,7 @@ func arrangeMounts(s *Spec) (sockets []fileID, err error) {
 			}
 		}
 	}
-	for _, dir := range covers { // not what has been put into it
+	for _, dir := range covers { // but not the directories attached in it
 		if err := unix.MountSetattr(unix.AT_FDCWD, dir, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
 			return nil, &os.PathError{Op: "cover", Path: dir, Err: err}
 		}
@@ -94,9 +96,10 @@ func arrangeMounts(s *Spec) (sockets []fileID, err error) {
 	return sockets, nil
 }
 
-// coverDirs mounts an empty directory over each of those that are to be covered
-// and exist, and returns them. What comes into one later is not seen either. One that
-// is a root is to be seen, and a private /tmp has nothing of the machine's.
+// coverDirs mounts an empty directory over each directory of Spec.Cover that
+// exists, and returns these directories. Files created in them later are
+// hidden too. It skips roots, which must be visible, and a private /tmp, which
+// contains no files of the machine.
 func coverDirs(s *Spec) (made []string, err error) {
 	for _, dir := range s.Cover {
 		info, err := os.Lstat(dir)
@@ -115,13 +118,13 @@ func coverDirs(s *Spec) (made []string, err error) {
 	return made, nil
 }
 
-// wholeDisk reports whether / is a root that may be written.
+// wholeDisk reports whether / is a writable root.
 func (s *Spec) wholeDisk() bool {
 	return slices.ContainsFunc(s.Roots, func(root Root) bool { return root.Path == "/" && !root.ReadOnly })
 }
 
-// restrictRoot makes everything read-only, or if the user insists that all may
-// be written, what the kernel shows of itself.
+// restrictRoot makes everything read-only. If / is a writable root, it only
+// makes /sys and /proc read-only.
 func restrictRoot(s *Spec) error {
 	harmless := uint64(unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV)
 	if !s.wholeDisk() {
@@ -131,7 +134,7 @@ func restrictRoot(s *Spec) error {
 		return err
 	}
 	for _, path := range []string{"/sys", "/proc"} {
-		// Where it is no mount point it is an ordinary directory.
+		// If the path is no mount point, it is an ordinary directory.
 		if err := setMount(unix.AT_FDCWD, path, unix.MOUNT_ATTR_RDONLY); err != nil && !changed(err) && !errors.Is(err, unix.EINVAL) {
 			return err
 		}
@@ -147,14 +150,14 @@ func setMount(fd int, path string, flags uint64) error {
 	return unix.MountSetattr(fd, path, at, &unix.MountAttr{Attr_set: flags})
 }
 
-// blank mounts nothing over a path, if that exists. The path is somebody
-// else's to change meanwhile: one that vanishes needs no mask, and one that
-// turns from a file into a directory gets the other.
+// blank mounts an empty object over a path, if that exists. Another program
+// may change the path meanwhile: a path that vanishes needs no mask, and for a
+// file that becomes a directory the other kind of blank is used.
 func blank(path, what string) error {
 	for tries := 10; ; tries-- {
 		info, err := os.Lstat(path)
 		if err != nil || info.Mode()&os.ModeSymlink != 0 {
-			return nil // a link leads to what is masked by its own name, or is not
+			return nil // the target of a link is masked by its own path if necessary
 		}
 		over := blankDir + "/" + what
 		if info.IsDir() && what == "none" {
@@ -170,13 +173,14 @@ func blank(path, what string) error {
 	}
 }
 
-// changed reports whether a mount failed because its place was removed, or
-// became another kind of file.
+// changed reports whether a mount failed because its mount point was removed
+// or became another kind of file.
 func changed(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) }
 
-// guardFiles makes what must not be written read-only. Each directory above it
-// up to its root becomes a mount point, too: such a one cannot be renamed, so
-// none can be moved away to put another in its place.
+// guardFiles makes the protected files of the roots read-only. It also makes
+// each directory between such a file and its root a mount point. A mount point
+// cannot be renamed, so a command cannot move these directories away and
+// replace them.
 func guardFiles(s *Spec) error {
 	pinned := map[string]bool{}
 	for _, path := range s.Guard {

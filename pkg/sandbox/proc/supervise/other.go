@@ -2,5 +2,5 @@
 
 package supervise
 
-// KillMarked ends nothing: commands are run on Linux only.
+// KillMarked does nothing: commands run only on Linux.
 func KillMarked(string) int { return 0 }

@@ -8,16 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// movedError reports a file of Spec.Pinned that is not at its path any more. It is
-// not masked then, so nothing may be started.
+// movedError reports that a file of Spec.Pinned is no longer at its path. It
+// is not masked, so no command may be started.
 type movedError struct{ path string }
 
 func (e *movedError) Error() string { return fmt.Sprintf("%s is moved meanwhile", e.path) }
 
-// mostFollows bounds how often a file that is moved all the time is looked for.
+// mostFollows bounds the attempts to mask a file that keeps moving.
 const mostFollows = 2000
 
-// takeHeld splits the descriptors of Spec.Undo and of Spec.Pinned off the files of the command.
+// takeHeld removes the descriptors of Spec.Undo and Spec.Pinned from the end
+// of files, stores them in s, and returns the files of the command.
 func (s *Spec) takeHeld(files []uintptr) ([]uintptr, error) {
 	if s.UndoFiles < 0 || s.UndoFiles > len(files)-2 {
 		return nil, fmt.Errorf("%d of %d files", s.UndoFiles, len(files))
@@ -31,7 +32,8 @@ func (s *Spec) takeHeld(files []uintptr) ([]uintptr, error) {
 	return files[:n], nil
 }
 
-// blankPinned masks a file by its descriptor if it has one, otherwise by its path.
+// blankPinned masks a file. If the file has moved and its descriptor was
+// passed, it looks up the current path and tries again.
 func (s *Spec) blankPinned(p Pinned) error {
 	err := blankFile(p)
 	if p.Held <= 0 || p.Held > len(s.held) {
@@ -51,9 +53,10 @@ func (s *Spec) blankPinned(p Pinned) error {
 	return &movedError{p.Path}
 }
 
-// blankFile mounts nothing over a file, by a descriptor whose device and inode are
-// those expected. The mount belongs to the file: it stays on it when another command
-// renames the file, or a directory above it, afterwards.
+// blankFile mounts a blank over the file at p.Path. It returns a *movedError
+// if the file's device and inode are not those in p. The mount belongs to the
+// file: it stays on the file if another command then renames it or a directory
+// above it.
 func blankFile(p Pinned) error {
 	at, err := openNoLinks(p.Path, unix.O_NOFOLLOW)
 	if err != nil {
@@ -80,7 +83,7 @@ func blankFile(p Pinned) error {
 	}
 	defer unix.Close(tree)
 	err = unix.MoveMount(tree, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
-	if changed(err) { // removed since
+	if changed(err) { // removed meanwhile
 		return &movedError{p.Path}
 	}
 	if err != nil {

@@ -6,16 +6,17 @@ import (
 	"io"
 )
 
-// Record is what the server and the supervisor send each other: its length in
-// four bytes, little endian, then its fields one after the other, every byte of
-// a text as it is. JSON has no way to say names that are not UTF-8, and to
-// decode it the first time after a pause takes a tenth of what bash does.
+// Record is a message between server and supervisor: its length in four bytes,
+// little endian, then its fields. Strings are sent byte by byte. JSON cannot
+// represent names that are not UTF-8. To decode it for the first time after a
+// pause takes a tenth of bash's time to run a command.
 type Record interface{ fields(*fields) }
 
-// maxRecord bounds a record. No program can be given that much anyway.
+// maxRecord bounds a record in bytes. No program can be given arguments that
+// long.
 const maxRecord = 64 << 20
 
-// Append appends r as it is sent.
+// Append appends the encoded record to b.
 func Append(b []byte, r Record) []byte {
 	start := len(b)
 	f := fields{text: append(b, 0, 0, 0, 0)}
@@ -24,7 +25,8 @@ func Append(b []byte, r Record) []byte {
 	return f.text
 }
 
-// Read reads one into r. io.EOF is the end between two.
+// Read decodes the next record into r. It returns io.EOF if the stream ends
+// before a record.
 func Read(in io.Reader, r Record) error {
 	var length [4]byte
 	if _, err := io.ReadFull(in, length[:]); err != nil {
@@ -45,12 +47,13 @@ func Read(in io.Reader, r Record) error {
 	return nil
 }
 
-// fields goes through the fields of a record, and writes or reads each. What is
-// written is not touched: others may be writing it, too.
+// fields encodes or decodes the fields of a record, one after the other.
+// Encoding does not modify the record: other goroutines may encode it at the
+// same time.
 type fields struct {
 	text    []byte
 	reading bool
-	bad     bool // what was read is not what was written
+	bad     bool // the decoded data is malformed
 }
 
 func (f *fields) number(n *int64) {
@@ -96,7 +99,7 @@ func (f *fields) string(s *string) {
 
 func (f *fields) strings(list *[]string) { each(f, list, f.string) }
 
-// each goes through a list. An empty one is read as nil.
+// each encodes or decodes a list. An empty list is decoded as nil.
 func each[T any](f *fields, list *[]T, one func(*T)) {
 	n := len(*list)
 	if f.int(&n); f.reading {

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The filter is written by hand as classic BPF over struct seccomp_data
-// (seccomp(2)): the number at 0, the architecture at 4, the arguments from 16
-// on, eight bytes each, of which the low four are looked at. Both
+// The filter is classic BPF over struct seccomp_data (seccomp(2)), written by
+// hand. The call number is at offset 0, the architecture at 4. The arguments
+// begin at 16 with eight bytes each; the filter checks the low four. All
 // architectures with tables are little-endian.
 const (
 	offsetNumber = 0
@@ -20,16 +20,16 @@ const (
 	offsetArgs   = 16
 )
 
-// forbidden fail with EPERM, as they would for a user without the right.
+// forbidden lists calls that fail with EPERM, as for a user without the right.
 var forbidden = [...]uint32{
-	// name spaces and mounts
+	// namespaces and mounts
 	unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT,
 	unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK,
 	unix.SYS_MOUNT_SETATTR, sysOpenTreeAttr,
 	// other processes
 	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PIDFD_GETFD, unix.SYS_KCMP,
 	unix.SYS_PROCESS_MADVISE,
-	// large and seldom needed parts of the kernel
+	// large and rarely needed parts of the kernel
 	unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_FANOTIFY_INIT,
 	unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL,
 	unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_LOOKUP_DCOOKIE,
@@ -40,66 +40,67 @@ var forbidden = [...]uint32{
 	unix.SYS_VHANGUP, unix.SYS_NFSSERVCTL,
 }
 
-// absent fail with ENOSYS, so that programs take the older way: io_uring does
-// file and network work that no filter sees, and clone3 has its flags in
-// memory, where a filter cannot read them.
-// openat2 has the modes of the files it creates in memory, too. Pages of
-// memfd_secret are in no figure that the memory watch can read.
+// absent lists calls that fail with ENOSYS, so that programs use an older
+// call. io_uring does file and network operations that no filter sees. clone3
+// has its flags in memory, which a filter cannot read; openat2 likewise has
+// the modes of the files that it creates. Pages of memfd_secret are missing in
+// every figure that the memory watch can read.
 var absent = [...]uint32{
 	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_CLONE3,
 	unix.SYS_OPENAT2, unix.SYS_MEMFD_SECRET,
 }
 
-// unsupported fail with EOPNOTSUPP, as on a file system without extended
-// attributes: cp -a, tar and rsync go on without them. Neither Landlock nor a
-// read-only rule of Landlock holds them back.
+// unsupported lists calls that fail with EOPNOTSUPP, as on a file system
+// without extended attributes: cp -a, tar and rsync then continue without
+// them. Neither Landlock nor its read-only rules restrict these calls.
 var unsupported = [...]uint32{
 	unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_SETXATTRAT,
 	unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_FREMOVEXATTR, unix.SYS_REMOVEXATTRAT,
 	unix.SYS_FILE_SETATTR,
 }
 
-// The ioctls that change the attributes of an inode (linux/fs.h).
+// ioctls that change the attributes of an inode (linux/fs.h).
 const (
 	fsIocSetFlags  = 0x40086602
 	fsIocFsSetAttr = 0x401c5820
 )
 
-// sysOpenTreeAttr is open_tree_attr(2), which x/sys does not name yet.
+// sysOpenTreeAttr is the number of open_tree_attr(2), which x/sys does not
+// define yet.
 const sysOpenTreeAttr = 467
 
-// newNamespaces are the flags of clone that make a name space.
+// newNamespaces are the flags of clone(2) that create a namespace.
 const newNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC |
 	unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME
 
-// sockType are the bits of a socket's type without its flags (linux/net.h).
+// sockType masks the type of a socket without its flags (linux/net.h).
 const sockType = 0xf
 
-// creates are the flags of open(2) with which its mode counts: O_CREAT and
-// __O_TMPFILE (asm-generic/fcntl.h).
+// creates are the flags of open(2) that make it use its mode argument: O_CREAT
+// and __O_TMPFILE (asm-generic/fcntl.h).
 const creates = unix.O_CREAT | 0o20000000
 
-// modeCall is a system call that gives a file a mode.
+// modeCall is a system call that sets the mode of a file.
 type modeCall struct {
 	number uint32
-	mode   uint32 // which argument
-	flags  uint32 // which argument are the flags of open(2), 0 for none
-	chmod  bool   // of a file that exists and can be a directory
+	mode   uint32 // index of the mode argument
+	flags  uint32 // index of the argument with the flags of open(2); 0 for none
+	chmod  bool   // the file exists and may be a directory
 }
 
-// filterFor is what a filter depends on.
+// filterFor holds the options of a filter.
 type filterFor struct {
 	level   Level
 	network bool
-	noUnix  bool // no unix sockets at L2 either
-	undo    bool // the supervisor records what calls change
+	noUnix  bool // refuse unix sockets at L2 too
+	undo    bool // pass calls that change files to the supervisor, which records them
 }
 
-// notifies reports whether the supervisor answers some calls itself.
+// notifies reports whether the supervisor makes some calls itself.
 func (f filterFor) notifies() bool { return f.level == L2 && !f.noUnix }
 
-// program is a filter under construction. Each part begins and ends with the
-// number of the call in the accumulator.
+// program is a filter under construction. At the beginning and end of each
+// part, the accumulator holds the call number.
 type program []unix.SockFilter
 
 func (p *program) load(offset uint32) {
@@ -115,8 +116,8 @@ func (p *program) answer(action uint32) {
 func (p *program) fail(errno unix.Errno) { p.answer(unix.SECCOMP_RET_ERRNO | uint32(errno)) }
 func (p *program) allow()                { p.answer(unix.SECCOMP_RET_ALLOW) }
 
-// when runs then where the test of the accumulator succeeds, else goes on
-// after it.
+// when runs then if the test of the accumulator succeeds, else it continues
+// with the next instruction after then.
 func (p *program) when(test uint16, k uint32, then func(*program)) {
 	var inner program
 	then(&inner)
@@ -124,18 +125,18 @@ func (p *program) when(test uint16, k uint32, then func(*program)) {
 	*p = append(*p, inner...)
 }
 
-// on is when for the number of a call; then must answer in all cases, as it
-// loads something else.
+// on runs then for the given call. then must answer in all cases, since it
+// changes the accumulator.
 func (p *program) on(number uint32, then func(*program)) { p.when(unix.BPF_JEQ, number, then) }
 
-// refuse makes calls fail.
+// refuse makes calls fail with errno.
 func (p *program) refuse(numbers []uint32, errno unix.Errno) {
 	for _, number := range numbers {
 		p.on(number, func(p *program) { p.fail(errno) })
 	}
 }
 
-// filter builds the program.
+// filter returns the instructions for the options.
 func filter(f filterFor) []unix.SockFilter {
 	var p program
 	p.load(offsetArch)
@@ -143,7 +144,7 @@ func filter(f filterFor) []unix.SockFilter {
 	p.answer(unix.SECCOMP_RET_KILL_PROCESS)
 	p.load(offsetNumber)
 	p.when(unix.BPF_JGE, X32Bit, func(p *program) { p.fail(unix.ENOSYS) })
-	p.modes(f) // open is the most frequent of all calls that depend on arguments
+	p.modes(f) // first, since open is the most frequent call with checked arguments
 	p.refuse(absent[:], unix.ENOSYS)
 	p.refuse(forbidden[:], unix.EPERM)
 	p.refuse(forbiddenHere[:], unix.EPERM)
@@ -173,9 +174,10 @@ func filter(f filterFor) []unix.SockFilter {
 	return p
 }
 
-// modes refuses setuid and setgid bits. Directories may have the latter, which
-// git init --shared and file trees of groups need: the supervisor, where it
-// answers calls, sees whether it is one.
+// modes refuses the setuid and setgid bits. Directories may have the setgid
+// bit, which git init --shared and file trees of groups need. A filter cannot
+// see whether the file is a directory; the supervisor can, where it answers
+// calls.
 func (p *program) modes(f filterFor) {
 	for _, c := range modeCalls {
 		p.on(c.number, func(p *program) {
@@ -200,8 +202,8 @@ func (p *program) modes(f filterFor) {
 	}
 }
 
-// others keeps from changing other processes of the same user, which are in
-// reach without a pid namespace.
+// others refuses changes to other processes of the same user, which are
+// accessible without a pid namespace.
 func (p *program) others() {
 	refuseOther := func(p *program) {
 		p.when(unix.BPF_JEQ, 0, func(p *program) { p.allow() })
@@ -221,13 +223,13 @@ func (p *program) others() {
 	})
 }
 
-// sockets says which sockets can be made. There is no other way to say it:
-// families such as vsock belong to no network namespace.
+// sockets restricts the kinds of sockets that can be created. Only the filter
+// can do that, since families such as vsock belong to no network namespace.
 //
-// A datagram socket of the unix family can send to any socket that has a
-// name, with each message to another, and its calls have the name in memory.
-// So there are none, neither single nor in pairs. The two other types have to
-// be connected first, by a call that the supervisor makes (see calls).
+// A unix datagram socket can send each message to another named socket, and
+// the name is in memory, where the filter cannot read it. Therefore datagram
+// sockets are refused, also in pairs. The other two types must be connected
+// first, by a call that the supervisor makes (see calls).
 func (p *program) sockets(f filterFor) {
 	connected := func(errno unix.Errno) func(*program) {
 		return func(p *program) {
@@ -259,8 +261,8 @@ func (p *program) sockets(f filterFor) {
 	})
 }
 
-// restrictCalls filters the system calls of this thread and of what it clones.
-// It returns the descriptor by which the supervisor answers calls, -1 where
+// restrictCalls installs the filter for this thread and everything cloned from
+// it. It returns the descriptor on which the supervisor receives calls, -1 if
 // the filter answers all of them.
 func restrictCalls(f filterFor) (listener int, err error) {
 	if AuditArch == 0 {
@@ -270,8 +272,9 @@ func restrictCalls(f filterFor) (listener int, err error) {
 		_, err := install(filter(f), 0)
 		return -1, err
 	}
-	// Once the supervisor has taken a call, only what kills the caller ends its
-	// waiting. Older kernels let each signal do so, and then repeat the call.
+	// After the supervisor has received a call, only a fatal signal ends the
+	// caller's wait. On older kernels every signal does, and the call is then
+	// repeated.
 	listener, err = install(filter(f), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
 	if errors.Is(err, unix.EINVAL) {
 		listener, err = install(filter(f), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)

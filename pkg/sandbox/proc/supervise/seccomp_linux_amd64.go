@@ -3,9 +3,10 @@ package supervise
 import "golang.org/x/sys/unix"
 
 const (
-	// AuditArch is what the kernel calls this architecture (linux/audit.h).
+	// AuditArch is the kernel's number for this architecture (linux/audit.h).
 	AuditArch = unix.AUDIT_ARCH_X86_64
-	// X32Bit marks the numbers of the x32 ABI, which would pass all others.
+	// X32Bit marks the call numbers of the x32 ABI, which the other checks
+	// would not match.
 	X32Bit = 0x40000000
 )
 
@@ -23,10 +24,10 @@ var modeCalls = [...]modeCall{
 	{number: unix.SYS_FCHMODAT2, mode: 2, chmod: true},
 }
 
-// sysChmod is chmod(2), -1 where there is none.
+// sysChmod is the number of chmod(2), -1 on an architecture without it.
 const sysChmod = unix.SYS_CHMOD
 
-// undoCalls change files.
+// undoCalls lists the calls that change files.
 var undoCalls = [...]undoCall{
 	{number: unix.SYS_OPENAT, act: actOpen, dir: 0, path: 1, flags: 2},
 	{number: unix.SYS_OPEN, act: actOpen, dir: noArg, path: 0, flags: 1},

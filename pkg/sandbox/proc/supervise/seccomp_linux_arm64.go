@@ -3,10 +3,11 @@ package supervise
 import "golang.org/x/sys/unix"
 
 const (
-	// AuditArch is what the kernel calls this architecture (linux/audit.h).
+	// AuditArch is the kernel's number for this architecture (linux/audit.h).
 	AuditArch = unix.AUDIT_ARCH_AARCH64
-	// X32Bit marks the numbers of the x32 ABI.
-	X32Bit = 0xffffffff // there is none
+	// X32Bit would mark the call numbers of the x32 ABI, which exists only on
+	// amd64.
+	X32Bit = 0xffffffff // matches no call
 )
 
 var forbiddenHere = [...]uint32{unix.SYS_KEXEC_FILE_LOAD}
@@ -19,10 +20,10 @@ var modeCalls = [...]modeCall{
 	{number: unix.SYS_FCHMODAT2, mode: 2, chmod: true},
 }
 
-// sysChmod is chmod(2), -1 where there is none.
+// sysChmod is the number of chmod(2), -1 on an architecture without it.
 const sysChmod = -1
 
-// undoCalls change files.
+// undoCalls lists the calls that change files.
 var undoCalls = [...]undoCall{
 	{number: unix.SYS_OPENAT, act: actOpen, dir: 0, path: 1, flags: 2},
 	{number: unix.SYS_UNLINKAT, act: actRemove, dir: 0, path: 1, flags: 2},

@@ -4,9 +4,9 @@ package supervise
 
 import "golang.org/x/sys/unix"
 
-// systemV is refused at L1, which has no IPC namespace: segments there outlive
-// the command, no memory limit counts them, and those of the user's other
-// processes could be read.
+// systemV lists the System V IPC calls. They are refused at L1, which has no
+// IPC namespace: segments outlive the command, no memory limit counts them,
+// and the segments of the user's other processes are readable.
 var systemV = [...]uint32{
 	unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL,
 	unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL,

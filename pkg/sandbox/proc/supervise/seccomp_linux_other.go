@@ -3,9 +3,11 @@
 package supervise
 
 const (
-	// AuditArch is what the kernel calls this architecture (linux/audit.h).
+	// AuditArch is the kernel's number for this architecture (linux/audit.h),
+	// 0 for an architecture without a table of calls.
 	AuditArch = 0
-	// X32Bit marks the numbers of the x32 ABI.
+	// X32Bit would mark the call numbers of the x32 ABI, which exists only on
+	// amd64.
 	X32Bit = 0xffffffff
 )
 
@@ -15,7 +17,7 @@ var systemV = [...]uint32{}
 
 var modeCalls = [...]modeCall{}
 
-// sysChmod is chmod(2), -1 where there is none.
+// sysChmod is the number of chmod(2), -1 on an architecture without it.
 const sysChmod = -1
 
 var undoCalls = [...]undoCall{}

@@ -7,18 +7,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Self is this very program, also when its file was replaced meanwhile.
+// Self is the path of the running program, even if its file was replaced.
 const Self = "/proc/self/exe"
 
 func init() {
 	if len(os.Args) >= 3 && os.Args[1] == RoleArg && os.Args[2] == Role {
-		// Not os.Exit, with which a program built with -race sleeps a second.
+		// os.Exit sleeps one second in a program built with -race.
 		syscall.Exit(supervise())
 	}
 }
 
-// takeFiles is the other end of pass in package proc. It returns what came with
-// the files, too, and no files at the end of the socket.
+// takeFiles receives the descriptors sent by pass in package proc, and the
+// text sent with them. At the end of the socket it returns no files and no
+// error.
 func takeFiles() (text []byte, files []uintptr, err error) {
 	text, oob := make([]byte, 16<<10), make([]byte, unix.CmsgSpace(4*(MaxFiles+MaxUndoFiles)))
 	n, oobn, _, _, err := unix.Recvmsg(controlFD, text, oob, unix.MSG_CMSG_CLOEXEC)
