@@ -1,12 +1,12 @@
-// Package supervise is the second self of a program that runs commands: a
-// process that stands between the server and one command, confines it by the
-// kernel, adopts what it leaves behind and ends all of it.
+// Package supervise is the supervisor process of a command. It runs between
+// the server and the command: it confines the command by the kernel, adopts
+// orphaned processes, and ends all of them.
 //
-// A program that imports the package turns into it when it is started with
-// RoleArg and Role, and does so in the package's init: before main, and before
-// most of the other packages are initialized, since a package is initialized
-// once those it imports are, and this one imports little. A schema library
-// alone takes 6 ms of the processor for that, three times what bash takes to
-// run a command. So it imports nothing of this module and nothing of net,
-// regexp or x/text, which a test holds it to.
+// A program that imports the package becomes the supervisor if it is started
+// with RoleArg and Role. That happens in the package's init: before main, and
+// before most other packages are initialized. Go initializes a package after
+// the packages that it imports, and this one imports few. A schema library
+// alone takes 6 ms of processor time to initialize, three times as long as
+// bash takes to run a command. Therefore this package imports no other package
+// of this module, and not net, regexp or x/text; a test checks that.
 package supervise

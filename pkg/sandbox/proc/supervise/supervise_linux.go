@@ -17,14 +17,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// killEvery is how often what is left is killed again.
+// killEvery is the interval between attempts to kill remaining processes.
 const killEvery = 2 * time.Millisecond
 
-// supervise starts bash as the server says and stays until no descendant is
-// left. One thread is confined and has bash cloned from it; the others, which
-// end the command, stay outside.
+// supervise starts bash as the server orders, and runs until no descendant is
+// left. It returns the exit status of the supervisor. One thread is confined
+// and clones bash; the other threads, which end the command, are not confined.
 func supervise() int {
-	// Nothing of the server is inherited, whatever it forgot to close.
+	// bash must not inherit descriptors that the server forgot to close.
 	unix.CloseRange(controlFD, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 	if err := adopt(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -34,7 +34,7 @@ func supervise() int {
 	if err != nil {
 		return 2
 	}
-	control := os.NewFile(controlFD, "control") // blocking, so that it wakes the thread that reads
+	control := os.NewFile(controlFD, "control") // blocking, so that data wakes the thread that reads
 	engagement := &engagement{ahead: ahead, control: control, done: make(chan outcome, 1)}
 	ahead.onPrepared(engagement.begin)
 	begun := <-engagement.done
@@ -62,11 +62,11 @@ func supervise() int {
 	return 0
 }
 
-// engagement is how a supervisor comes to its command.
+// engagement holds the state of a supervisor from its start until bash runs.
 type engagement struct {
 	ahead   *prepared
 	control *os.File
-	in      *bufio.Reader // of what comes after the files
+	in      *bufio.Reader // the data after the files
 	spec    Spec
 	files   []uintptr
 	done    chan outcome
@@ -74,21 +74,22 @@ type engagement struct {
 	recorder *recorder // nil without an undo record
 }
 
-// outcome is the command that was started, or the exit status where none was.
+// outcome is the process id of the started command, or 0 and the exit status
+// of the supervisor.
 type outcome struct {
 	pid, code int
-	shared    int64 // memory of the machine before
+	shared    int64 // shared memory of the machine before the start
 }
 
-// begin waits for a command and starts it: where all was prepared for it, on
-// this thread, which then has nobody to wait for.
+// begin waits for a command and starts it. If the preparations fit, it starts
+// bash on this thread, without a switch to another thread.
 func (e *engagement) begin() {
 	first, files, err := takeFiles()
 	if err != nil {
 		e.done <- outcome{code: 2}
 		return
 	}
-	if len(files) < 2 { // nothing to do, and nobody to do it for
+	if len(files) < 2 { // the server wants no command
 		e.done <- outcome{}
 		return
 	}
@@ -128,8 +129,8 @@ func (e *engagement) begin() {
 
 func (e *engagement) report(r Report) { e.control.Write(Append(nil, &r)) }
 
-// start starts bash from this thread, unless something kept that from being
-// confined.
+// start starts bash from this thread, unless err says that the confinement
+// failed.
 func (e *engagement) start(err error, prepared bool) {
 	pid, shared := 0, machineShared()
 	if err == nil {
@@ -153,10 +154,11 @@ func (e *engagement) start(err error, prepared bool) {
 	e.done <- outcome{pid: pid, shared: shared}
 }
 
-// onOtherThread runs f on a thread that stays until the process ends, since a
-// thread that bash was cloned from takes it along. It is not the first thread:
-// that stands for the process where the kernel asks who may signal or trace
-// it, and must not be in the command's own domain.
+// onOtherThread runs f on a thread that stays until the process ends, since
+// the kernel kills bash when the thread that cloned it ends. It does not use
+// the first thread: the kernel checks that one when another process wants to
+// signal or trace the supervisor, so it must not be in the command's Landlock
+// domain.
 func onOtherThread(f func()) {
 	go func() {
 		runtime.LockOSThread()
@@ -169,25 +171,25 @@ func onOtherThread(f func()) {
 	}()
 }
 
-// adopt makes this process the adoptive parent of all that is to come.
+// adopt makes this process the subreaper of its descendants.
 func adopt() error {
-	// Signals that the server ignores would be ignored by bash, too; one that
-	// is caught here is back at its default after exec.
+	// bash would ignore the signals that the server ignores. A signal that is
+	// caught here gets its default action after exec.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGPIPE,
 		unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM, unix.SIGCHLD, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no subreaper: %w", err)
 	}
-	os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0) // rather than the server
+	os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0) // the kernel kills the command before the server
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("not dumpable: %w", err)
 	}
 	return nil
 }
 
-// startBash clones bash from this thread.
+// startBash starts bash from this thread and returns its process id.
 func startBash(s *Spec, files []uintptr) (pid int, err error) {
-	files = slices.Insert(slices.Clone(files), 1, files[1]) // both output streams
+	files = slices.Insert(slices.Clone(files), 1, files[1]) // for standard output and standard error
 	pid, err = syscall.ForkExec(s.Argv[0], s.Argv, &syscall.ProcAttr{
 		Dir: s.Dir, Env: s.Env, Files: files,
 		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
@@ -198,7 +200,7 @@ func startBash(s *Spec, files []uintptr) (pid int, err error) {
 	return pid, nil
 }
 
-// programError is a program that the system did not start.
+// programError reports that the system could not start the program.
 type programError struct {
 	spec *Spec
 	err  error
@@ -219,29 +221,29 @@ func size(texts []string) (n int) {
 	return n
 }
 
-// guard watches over one command.
+// guard watches one command.
 type guard struct {
 	spec     *Spec
 	pid      int
 	exited   chan struct{} // closed when bash has ended
 	gone     chan struct{} // closed when no descendant is left
-	rounds   int           // of killing
+	rounds   int           // number of calls of killAll
 	recorder *recorder
-	shared   int64 // least memory of the machine since the command began, see machineShared
+	shared   int64 // least shared memory of the machine since the command began, in bytes, see machineShared
 
 	mu      sync.Mutex
 	control *os.File
-	running bool         // bash is
-	left    map[int]bool // those that bash left and that were signalled
+	running bool         // bash is running
+	left    map[int]bool // processes left by bash that were signalled
 }
 
-// reap collects every child and orphan until the kernel says that there are
-// none. As all orphans come here, none can then be left anywhere. It reports
-// that itself, with the end of bash where that was the last: somebody waits for
-// it.
+// reap waits for every child and orphan until the kernel reports that none are
+// left. Since orphans are reparented to this process, none can be elsewhere
+// then. reap sends the final report itself, with the end of bash if bash was
+// the last process, because the server is waiting for it.
 func (g *guard) reap() {
 	defer close(g.gone)
-	var last Report // of bash's end, until it is known whether others are left
+	var last Report // of bash's end, until other processes are known to be left or not
 	for {
 		options := 0
 		if last.Exited {
@@ -278,19 +280,19 @@ func (g *guard) report(r Report) {
 	g.control.Write(Append(nil, &r))
 }
 
-// runs reports whether bash has not ended.
+// runs reports whether bash is still running.
 func (g *guard) runs() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.running
 }
 
-// watch runs until no descendant is left.
+// watch executes orders and checks limits until no descendant is left.
 func (g *guard) watch(orders <-chan Order) {
 	var term, kill <-chan time.Time
 	memory := time.NewTicker(time.Second)
 	defer memory.Stop()
-	end := func() { // TERM now, KILL when the grace is over
+	end := func() { // TERM now, KILL after the grace
 		term = nil
 		g.signalAll(unix.SIGTERM)
 		kill = time.After(time.Duration(g.spec.GraceMS) * time.Millisecond)
@@ -317,7 +319,7 @@ func (g *guard) watch(orders <-chan Order) {
 			}
 		case <-term:
 			end()
-			if !g.runs() { // what bash left behind gets no second chance
+			if !g.runs() { // processes that bash left behind have had their time to finish
 				kill = time.After(time.Duration(g.spec.WaitMS) * time.Millisecond)
 			}
 		case <-kill:

@@ -10,17 +10,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stat is what is read of a process in /proc.
+// stat holds fields of /proc/PID/stat.
 type stat struct {
 	parent int
-	ending bool // it ended, or is about to: nothing of it runs on
+	ending bool // it has ended or is exiting: none of its threads runs any more
 }
 
-// exiting is PF_EXITING of the flags in /proc/PID/stat: the process does no
-// more than free what it has. On a busy machine that can take a while.
+// exiting is PF_EXITING in the flags of /proc/PID/stat: the process is only
+// freeing its resources. On a busy machine that can take a while.
 const exiting = 0x4
 
-// processes reads all that are visible.
+// processes reads the state of all visible processes, by process id.
 func processes() map[int]stat {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -36,20 +36,20 @@ func processes() map[int]stat {
 		}
 		s, ok := statOf(name)
 		if !ok {
-			continue // it ended
+			continue // it has ended
 		}
 		all[pid] = s
 	}
 	return all
 }
 
-// statOf reads what there is of one process.
+// statOf reads the state of one process. ok is false if it has ended.
 func statOf(name string) (s stat, ok bool) {
 	text, err := os.ReadFile("/proc/" + name + "/stat")
 	if err != nil {
 		return s, false
 	}
-	// The name, in parentheses, may hold anything.
+	// The name, in parentheses, may contain any character.
 	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
 	if len(fields) < 18 {
 		return s, false
@@ -62,10 +62,11 @@ func statOf(name string) (s stat, ok bool) {
 	return s, true
 }
 
-// descendants of this process that have not ended. Since orphans come to it,
-// that is all there are. By the lists of children only few are looked at, but
-// one that gets another parent meanwhile may be missed (proc(5)); thorough
-// looks at all processes of the machine.
+// descendants returns the descendants of this process that have not ended.
+// Since orphans are reparented to this process, these are all of them. By
+// default it reads the lists of children, which is fast but may miss a process
+// that is being reparented (proc(5)). With thorough it reads all processes of
+// the machine.
 func descendants(thorough bool) map[int]stat {
 	if !thorough && unix.Access("/proc/thread-self/children", unix.F_OK) == nil {
 		found := map[int]stat{}
@@ -110,8 +111,8 @@ func listChildren(pid string, found map[int]stat) {
 	}
 }
 
-// Children lists the children of all threads of a process, by their numbers
-// as text. The list is empty where the system does not tell.
+// Children returns the process ids of the children of all threads of a
+// process. The list is empty if the kernel does not provide it.
 func Children(pid string) (names []string) {
 	tasks, err := os.Open("/proc/" + pid + "/task")
 	if err != nil {
@@ -126,11 +127,11 @@ func Children(pid string) (names []string) {
 	return names
 }
 
-// alone reports whether this process is the first of a pid name space, where
-// -1 stands for all the others.
+// alone reports whether this process is the first of a pid namespace. Then
+// kill(-1) signals all other processes in it.
 func alone() bool { return os.Getpid() == 1 }
 
-// signalAll signals every descendant once, and wakes those that are stopped.
+// signalAll signals every descendant once, and continues the stopped ones.
 func (g *guard) signalAll(signal unix.Signal) {
 	after := !g.runs()
 	for pid := range descendants(false) {
@@ -146,8 +147,9 @@ func (g *guard) signalAll(signal unix.Signal) {
 	}
 }
 
-// count notes a process that bash left behind and that is ended now, after it.
-// What is ended together with bash is none.
+// count records a process that bash left behind and that is now being ended.
+// after is false while bash runs: processes ended together with bash are not
+// counted.
 func (g *guard) count(pid int, after bool) {
 	if after {
 		g.mu.Lock()
@@ -156,9 +158,9 @@ func (g *guard) count(pid int, after bool) {
 	}
 }
 
-// killAll kills every descendant. Without a pid name space each is stopped
-// first, until no new one is found, so that none can fork on behind the back
-// of the killing. It is called again until the kernel says that none is left.
+// killAll kills every descendant. Without a pid namespace it first stops them
+// until it finds no new one, so that none can fork unnoticed. The caller
+// repeats it until the kernel reports that no child exists.
 func (g *guard) killAll() {
 	if alone() {
 		unix.Kill(-1, unix.SIGKILL)
@@ -181,14 +183,15 @@ func (g *guard) killAll() {
 	}
 }
 
-// KillMarked kills what a command left whose supervisor was killed: all that
-// have its mark in their environment, until none is found. It returns how many.
+// KillMarked kills the processes of a command whose supervisor was killed. It
+// finds them by the mark in their environment, and repeats until it finds no
+// more. It returns the number of killed processes.
 func KillMarked(mark string) int {
 	want := []byte(MarkName + "=" + mark + "\x00")
 	killed := map[int]bool{}
-	limit := time.Now().Add(3 * time.Second) // for those that the kernel itself holds
+	limit := time.Now().Add(3 * time.Second) // for processes stuck in the kernel
 	for quiet := 0; quiet < 3 && time.Now().Before(limit); quiet++ {
-		if quiet > 0 { // one that is just being made, or executed, has no environment
+		if quiet > 0 { // a process during fork or exec has no readable environment
 			time.Sleep(2 * time.Millisecond)
 		}
 		for pid := range processes() {
@@ -202,7 +205,7 @@ func KillMarked(mark string) int {
 	return len(killed)
 }
 
-// overMemory reports whether the command uses more than its limit.
+// overMemory reports whether the command uses more memory than its limit.
 func (g *guard) overMemory() bool {
 	limit := g.spec.Limits.Memory
 	if limit < 0 {
@@ -216,20 +219,21 @@ func (g *guard) overMemory() bool {
 		limit = int64(info.Totalram) * int64(info.Unit) / 4 * 3
 	}
 	machine := machineShared()
-	g.shared = min(g.shared, machine) // others gave some back
+	g.shared = min(g.shared, machine) // other programs have freed some
 	used := usageOf(os.Getpid(), 0)
 	if total := used.total(0); total > limit {
 		return true
 	} else if total+machine <= limit {
-		return false // whatever it is of that
+		return false // below the limit even if all of it is the command's
 	}
 	seen := sharedBy(used.pids, g.spec.Level == L2)
 	if used.total(seen) > limit {
 		return true
 	}
-	// What the machine has more than when the command began, or at its least
-	// since, and is in no table, counts for a command that can have it. One
-	// hides as much as other programs give back in the same second.
+	// Shared memory of the machine beyond its least amount since the command
+	// began, and that no table shows, counts as the command's, if the command
+	// may hold such memory. The command can hide as much as other programs
+	// free within the same second.
 	unseen := machine - g.shared - seen
 	return used.total(seen+unseen) > limit && holdsUnseen(used.pids)
 }

@@ -9,9 +9,9 @@ package supervise
 //	data  contents of files, one after the other
 //	lN    hard links to files that the command removed or replaced
 //
-// Undo takes the steps back in reverse order. UndoEntry replaces the entry, whatever
-// it is then. So one UndoEntry covers all later changes to the entry and to the
-// files that the command makes beneath it.
+// To undo a command, its steps are reverted in reverse order. UndoEntry
+// replaces the entry, whatever it is by then. So one UndoEntry covers all
+// later changes of the entry and of the files that the command makes below it.
 
 // UndoKind is the kind of an UndoRecord.
 type UndoKind int
@@ -19,18 +19,18 @@ type UndoKind int
 // The kinds.
 const (
 	UndoHead    UndoKind = iota + 1 // Path: the command, Roots, Time: when it began
-	UndoEntry                       // Path was as Before says
-	UndoContent                     // the file Path had the content and the metadata of Before
-	UndoMeta                        // Path had the mode, owner and times of Before
+	UndoEntry                       // the previous state of Path is in Before
+	UndoContent                     // the content and metadata of the file Path were those of Before
+	UndoMeta                        // mode, owner and times of Path were those of Before
 	UndoMove                        // Path was renamed to To
 	UndoSwap                        // Path and To were exchanged
-	UndoStopped                     // nothing is recorded from here on; Path: why
-	UndoStamp                       // Path is as Before says, after the command; Held: made by it
+	UndoStopped                     // no further steps are recorded; Path: the reason
+	UndoStamp                       // Before is the state of Path after the command; Held: made by the command
 	UndoEnd                         // Time: when the command had ended
 )
 
-// UndoRecord is one step of a command. Paths are absolute, links resolved, as the
-// file system was at that step.
+// UndoRecord is one step of a command. Paths are absolute, with links resolved
+// as at the time of that step.
 type UndoRecord struct {
 	Kind   UndoKind
 	Path   string
@@ -51,7 +51,7 @@ type UndoState struct {
 	Changed  int64 // Unix nanoseconds
 	Number   int64 // st_rdev
 	Target   string
-	Link     string // the name of a hard link to the file in the record's directory
+	Link     string // the name of a hard link to the file, in the record's directory
 	Held     bool   // the content is in data from Offset on
 	Offset   int64
 	Hash     string // CRC-64 of the content, in an UndoStamp; "": unknown
@@ -59,9 +59,9 @@ type UndoState struct {
 
 // Bounds of one undo record.
 const (
-	UndoFileBytes = 16 << 20  // of one file that is copied
-	UndoBytes     = 256 << 20 // of all files together
-	undoHashBytes = 64 << 20  // of the files whose content is hashed at the end
+	UndoFileBytes = 16 << 20  // of one copied file
+	UndoBytes     = 256 << 20 // of all kept files together
+	undoHashBytes = 64 << 20  // of the files whose content is hashed at the end, together
 	undoRecords   = 200_000
 )
 

@@ -22,15 +22,16 @@ const (
 	actLink
 	actTruncate
 	actAdjust
-	actAdjustOpen // by a descriptor
+	actAdjustOpen // through a descriptor
 	actBind
 )
 
 // noArg means that the call has no such argument.
 const noArg = -1
 
-// undoCall says which arguments of a call name what it changes. dir is the
-// descriptor that the path starts from, toDir and to those of the new name.
+// undoCall gives the indexes of a call's arguments that name the changed file.
+// path starts at the descriptor dir. toDir and to are the same for the new
+// name.
 type undoCall struct {
 	number         uint32
 	act            undoAct
@@ -41,11 +42,12 @@ type undoCall struct {
 	createsForSure bool // creat
 }
 
-// changesFile are the flags of open(2) that let it change a file; one is enough.
+// changesFile holds the flags of open(2) that allow a call to change a file;
+// any one is enough.
 const changesFile = unix.O_WRONLY | unix.O_RDWR | unix.O_CREAT | unix.O_TRUNC
 
-// observe ends the program for a call: where an undo record is kept the
-// supervisor looks at those that change files.
+// observe completes the program for a call. If an undo record is kept and the
+// call may change files, the supervisor receives it; else it is allowed.
 func (p *program) observe(f filterFor, number uint32) {
 	for _, c := range undoCalls {
 		if !f.undo || c.number != number {
@@ -63,7 +65,7 @@ func (p *program) observe(f filterFor, number uint32) {
 	p.allow()
 }
 
-// observed adds the calls that no other part of the filter looks at.
+// observed adds the calls that no other part of the filter handles.
 func (p *program) observed(f filterFor) {
 	if !f.undo {
 		return
@@ -79,12 +81,12 @@ calls:
 	}
 }
 
-// place is a name in a directory, as a call means it.
+// place is a directory entry named by a call.
 type place struct {
-	dir    int // of the supervisor, to be closed
+	dir    int // descriptor of the supervisor, to be closed
 	base   string
 	path   string // absolute, links of the directory resolved
-	root   int    // -1: in none that is recorded
+	root   int    // index of the root; -1: in no recorded root
 	file   unix.Stat_t
 	exists bool
 }
@@ -97,9 +99,9 @@ func (p *place) close() {
 	}
 }
 
-// continues reports whether the kernel makes a call of n itself, once it is
-// recorded. It never does so with a call that the filter means the supervisor
-// to judge: those of sockets, and modes with the setuid or setgid bit.
+// continues reports whether the kernel makes the call of n itself after it is
+// recorded. That is false for calls that the supervisor must check: connect,
+// and modes with the setuid or setgid bit.
 func (c *calls) continues(n *notification) bool {
 	if c.recorder == nil || n.number == unix.SYS_CONNECT {
 		return false
@@ -117,15 +119,15 @@ func (c *calls) continues(n *notification) bool {
 	return false
 }
 
-// proceed lets the kernel make a call.
+// proceed lets the kernel make the call.
 func (c *calls) proceed(n *notification) {
 	r := response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 	unix.Syscall(unix.SYS_IOCTL, uintptr(c.listener), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&r)))
 }
 
-// before records what a call is about to change. The caller may change the
-// path in its memory after that: then the record is of another file. That is
-// its own loss, since a record is no boundary.
+// before records the state that a call is about to change. The caller may then
+// change the path in its memory, so that the record describes another file.
+// That only harms the caller: the record is not a security boundary.
 func (c *calls) before(n *notification) {
 	r := c.recorder
 	if r == nil {
@@ -201,7 +203,7 @@ func (c *calls) record(n *notification, call *undoCall) {
 	}
 }
 
-// opens is for open(2) with the flags.
+// opens records an open(2) with these flags.
 func (r *recorder) opens(p *place, flags uint64) {
 	switch {
 	case flags&unix.O_PATH != 0:
@@ -215,13 +217,15 @@ func (r *recorder) opens(p *place, flags uint64) {
 	}
 }
 
-// ignored are paths that commands open for writing all the time.
+// ignored reports whether path is one that commands constantly open for
+// writing.
 func ignored(path string) bool {
 	return path == "/dev/null" || path == "/dev/tty" || path == "/dev/stdout" || path == "/dev/stderr"
 }
 
-// find resolves a path of the caller up to its last name, and that too where the
-// call follows links. nil: it leads nowhere.
+// find resolves a path of the caller except its last component. It resolves
+// that too if the call follows links. It returns nil if the path leads nowhere
+// or is ignored.
 func (c *calls) find(n *notification, call *undoCall, dirArg, pathArg int, follow bool) *place {
 	var path string
 	var err error
@@ -245,8 +249,8 @@ func (c *calls) find(n *notification, call *undoCall, dirArg, pathArg int, follo
 	return c.recorder.locate(unix.AT_FDCWD, prefix, path, follow, 40)
 }
 
-// locate finds a place. A relative path starts at prefix, which ends in a slash, or
-// at dir if prefix is "".
+// locate finds a place. A relative path starts at prefix, which ends in a
+// slash, or at dir if prefix is "".
 func (r *recorder) locate(dir int, prefix, path string, follow bool, links int) *place {
 	path = strings.TrimRight(path, "/")
 	slash := strings.LastIndexByte(path, '/')
@@ -282,8 +286,8 @@ func (r *recorder) locate(dir int, prefix, path string, follow bool, links int) 
 	return p
 }
 
-// name completes a place whose directory is open: the directory itself where
-// there is no base.
+// name sets the path of a place whose directory is open. Without a base, the
+// place is the directory itself. It returns false on an error.
 func (r *recorder) name(p *place) bool {
 	dir := r.pathOf(p.dir)
 	if dir == "" {
@@ -302,7 +306,7 @@ func (r *recorder) name(p *place) bool {
 	return true
 }
 
-// pathOf is the path of an open file, "" where it has none.
+// pathOf returns the path of an open file, "" if it has none.
 func (r *recorder) pathOf(fd int) string {
 	n, err := unix.Readlink(selfPath(fd), r.buf[:])
 	if err != nil || n == 0 || r.buf[0] != '/' {
@@ -311,7 +315,8 @@ func (r *recorder) pathOf(fd int) string {
 	return string(r.buf[:n])
 }
 
-// openPlace is the place of a file that the caller has open.
+// openPlace returns the place of a file that the caller has open, nil if that
+// is in no recorded root.
 func (c *calls) openPlace(n *notification, fd int) *place {
 	at := "/proc/" + strconv.Itoa(int(n.pid)) + "/fd/" + strconv.Itoa(fd)
 	if fd == unix.AT_FDCWD {
@@ -335,7 +340,8 @@ func (c *calls) openPlace(n *notification, fd int) *place {
 	return p
 }
 
-// boundPath is the path that a socket is bound to, "" for none.
+// boundPath returns the path that a call binds a unix socket to, "" for other
+// addresses.
 func (c *calls) boundPath(n *notification) (string, error) {
 	const family = 2
 	size := int(int32(n.args[2]))
@@ -350,12 +356,12 @@ func (c *calls) boundPath(n *notification) (string, error) {
 	return path, nil
 }
 
-// text copies a path of the caller. It allocates less than calls.text: commands that
-// create many files wait for it.
+// text copies a path from the caller's memory. It allocates less than
+// calls.text, since commands that create many files wait for it.
 func (r *recorder) text(n *notification, address uint64) (string, error) {
 	got := 0
 	for got < len(r.buf) {
-		const page = 4 << 10 // pages come and go as a whole
+		const page = 4 << 10 // a page is readable as a whole or not at all
 		size := min(page-int(address+uint64(got))%page, len(r.buf)-got)
 		local := []unix.Iovec{{Base: &r.buf[got]}}
 		local[0].SetLen(size)

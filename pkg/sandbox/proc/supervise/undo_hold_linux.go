@@ -11,8 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hold keeps what is at a place: a file that goes by a further link to it, one
-// that is written by a copy. Held is false where the content is not kept.
+// hold keeps the content of a file: with goes, which means that the file is
+// removed or replaced, by another hard link, else by a copy. Held and Link are
+// unset if the content is not kept.
 func (r *recorder) hold(p *place, goes bool) UndoState {
 	state := StateOf(&p.file)
 	state.Target = readTarget(p.dir, p.base, &p.file)
@@ -31,9 +32,11 @@ func (r *recorder) hold(p *place, goes bool) UndoState {
 	return state
 }
 
-// link links a file into the record, where both are on one mount of the server.
-// The path is the root's of the server, where no mask is: so it counts only if it
-// leads, without a link, to the file that the command sees.
+// link makes a hard link to a file in the record, if both are on the same
+// mount of the server. It returns the name of the link, "" on an error. It
+// uses the server's view of the root, which has no masks. So the link is only
+// valid if the path leads, without a symbolic link, to the file that the
+// command sees.
 func (r *recorder) link(p *place) string {
 	rel := "."
 	if dir := filepath.Dir(p.path); dir != r.roots[p.root] {
@@ -58,8 +61,8 @@ func (r *recorder) link(p *place) string {
 	return name
 }
 
-// copy copies a file's content to data. Where the file system can, both then share
-// the blocks.
+// copy copies a file's content to data. If the file system supports it, the
+// two files then share blocks.
 func (r *recorder) copy(p *place, size int64) (offset int64, held bool) {
 	from, err := unix.Openat(p.dir, p.base, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -70,7 +73,7 @@ func (r *recorder) copy(p *place, size int64) (offset int64, held bool) {
 	if unix.Fstat(from, &file) != nil || idOf(&file) != idOf(&p.file) {
 		return 0, false
 	}
-	const block = 4 << 10 // file systems share whole blocks
+	const block = 4 << 10 // file systems share only whole blocks
 	offset = (r.at + block - 1) / block * block
 	done := shareRange(from, r.data, offset, size)
 	buf := make([]byte, max(min(size-done, 256<<10), 1))
@@ -89,9 +92,9 @@ func (r *recorder) copy(p *place, size int64) (offset int64, held bool) {
 	return offset, true
 }
 
-// shareRange has the kernel copy the beginning of a file to an offset of another
-// one, which shares the blocks on btrfs and XFS. It returns how much was copied, 0
-// where the kernel cannot.
+// shareRange makes the kernel copy the first size bytes of a file to an offset
+// of another file, which shares the blocks on btrfs and XFS. It returns the
+// number of bytes copied, 0 if the kernel cannot copy.
 func shareRange(from, to int, offset, size int64) (done int64) {
 	for done < size {
 		in, out := done, offset+done
@@ -115,8 +118,9 @@ func hashFile(path string) string {
 	return HashOf(f)
 }
 
-// HashOf returns the CRC-64 of a content, "" if it has more than UndoFileBytes. A
-// change by accident is found; a record is no boundary against others.
+// HashOf returns the CRC-64 of a content, "" if the content is larger than
+// UndoFileBytes or cannot be read. It detects accidental changes only, not
+// attacks.
 func HashOf(r io.Reader) string {
 	h := crc64.New(crc64.MakeTable(crc64.ECMA))
 	if n, err := io.Copy(h, io.LimitReader(r, UndoFileBytes+1)); err != nil || n > UndoFileBytes {

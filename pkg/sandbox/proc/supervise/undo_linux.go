@@ -11,36 +11,37 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// recorder writes the undo record of a command. It sees each call before the kernel
-// makes it and does not learn whether the call succeeds: undoing the record of a
-// failed call changes nothing.
+// recorder writes the undo record of a command. It sees each call before the
+// kernel makes it, and does not learn whether the call succeeds: to undo the
+// record of a failed call changes nothing.
 type recorder struct {
 	spec    *Spec
 	parent  int   // the directory of all records
-	outside []int // the roots as the server sees them, in the order of roots
+	outside []int // descriptors of the roots as the server sees them, in the order of roots
 	roots   []string
 	began   time.Time
 
 	mu     sync.Mutex
 	buf    [unix.PathMax]byte
-	dir    int // of this record; -1 until the first change
+	dir    int // directory of this record; -1 until the first change
 	log    int
 	data   int
 	count  int
-	bytes  int64 // held
-	at     int64 // end of data
+	bytes  int64 // bytes of kept content
+	at     int64 // end of the file data
 	linked int
 	stop   bool
 
-	// marks say by path whether the command made the file or directory, with all
-	// beneath it. The nearest mark at or above a path counts.
+	// marks record, by path, whether the command made the file or directory
+	// with everything below it. The nearest mark at or above a path applies.
 	marks   map[string]mark
 	touched map[string]struct{}
 	saved   map[fileID]savedPart
 }
 
-// mark is of a path. A fresh path has its record. gone is the file that was
-// removed there before: while it is still there, the removal has failed.
+// mark describes a path. fresh means that the command made it, and its record
+// exists. gone is the file that the command removed there: if that file still
+// exists, the removal failed.
 type mark struct {
 	fresh bool
 	gone  fileID
@@ -53,8 +54,7 @@ const (
 	savedContent
 )
 
-// newRecorder returns nil for a command without a record. files are the
-// descriptors that Spec.UndoFiles counts.
+// newRecorder returns nil for a command without a record.
 func newRecorder(s *Spec) *recorder {
 	if s.Undo == "" || len(s.undoFiles) == 0 || len(s.Layers) > 0 {
 		return nil
@@ -72,8 +72,8 @@ func newRecorder(s *Spec) *recorder {
 	return r
 }
 
-// rootOf returns the index of the root that holds path; -1: none, so that path is
-// not recorded.
+// rootOf returns the index of the root that contains path, -1 if path is not
+// recorded.
 func (r *recorder) rootOf(path string) int {
 	for i, root := range r.roots {
 		if Beneath(root, path) {
@@ -86,11 +86,11 @@ func (r *recorder) rootOf(path string) int {
 	return -1
 }
 
-// newLog is the name of a log before it is locked and has its head.
+// newLog is the name of a log until it is locked and has its head.
 const newLog = "log.new"
 
-// open makes the directory of the record. Whoever finds a log in it finds one that
-// is locked and has its head.
+// open makes the directory of the record. The log gets its final name only
+// after it is locked and has its head. It returns false on an error.
 func (r *recorder) open() bool {
 	if r.dir >= 0 {
 		return true
@@ -124,7 +124,8 @@ func (r *recorder) open() bool {
 	return !r.stop
 }
 
-// write appends to the log. Without a place for it the record ends there.
+// write appends to the log. After an error, for example without space, the
+// record ends there.
 func (r *recorder) write(record *UndoRecord) {
 	text := Append(nil, record)
 	if n, err := unix.Write(r.log, text); err != nil || n < len(text) {
@@ -132,7 +133,8 @@ func (r *recorder) write(record *UndoRecord) {
 	}
 }
 
-// add records a step, the last one if there are too many.
+// add records a step. After the largest number of steps it writes an
+// UndoStopped instead.
 func (r *recorder) add(record *UndoRecord) {
 	if r.stop || !r.open() {
 		return
@@ -145,7 +147,7 @@ func (r *recorder) add(record *UndoRecord) {
 	r.write(record)
 }
 
-// finish records what the command has left. The record is complete with it.
+// finish records the state after the command, which completes the record.
 func (r *recorder) finish() {
 	if r == nil {
 		return
@@ -190,7 +192,7 @@ func (r *recorder) finish() {
 	r.dir, r.stop = -1, true
 }
 
-// StateOf describes a file without its content.
+// StateOf returns the state of a file without its content.
 func StateOf(file *unix.Stat_t) UndoState {
 	return UndoState{
 		Mode: int64(file.Mode), Dev: int64(file.Dev), Ino: int64(file.Ino), UID: int64(file.Uid), GID: int64(file.Gid), Size: file.Size,
@@ -207,8 +209,8 @@ func readTarget(dir int, name string, file *unix.Stat_t) string {
 	return string(target[:max(n, 0)])
 }
 
-// covered reports whether what is at path was made by the command, so that the
-// record of it, or of a directory above, is enough.
+// covered reports whether the command made the file at path or a directory
+// above it, so that its record covers path.
 func (r *recorder) covered(path string) bool {
 	for at := path; len(at) > 1; at = filepath.Dir(at) {
 		m, ok := r.marks[at]
@@ -229,7 +231,7 @@ func (r *recorder) covered(path string) bool {
 
 func idOf(file *unix.Stat_t) fileID { return fileID{uint64(file.Dev), file.Ino} }
 
-// above records the times of the directory that holds a place.
+// above records the times of the directory that contains a place.
 func (r *recorder) above(p *place) {
 	var file unix.Stat_t
 	if unix.Fstat(p.dir, &file) != nil || r.saved[idOf(&file)] != 0 {
@@ -243,7 +245,7 @@ func (r *recorder) above(p *place) {
 	r.add(&UndoRecord{Kind: UndoMeta, Path: dir, Before: StateOf(&file)})
 }
 
-// creates is for a call that makes an entry.
+// creates records a call that makes an entry.
 func (r *recorder) creates(p *place) {
 	if p.exists || r.covered(p.path) {
 		return
@@ -254,8 +256,8 @@ func (r *recorder) creates(p *place) {
 	r.touched[p.path] = struct{}{}
 }
 
-// links is for a further name of a file, of which others remain: the name alone
-// is new.
+// links records a call that makes a hard link to an existing file: only the
+// new name has to be undone.
 func (r *recorder) links(p *place) {
 	if p.exists || r.covered(p.path) {
 		return
@@ -265,7 +267,7 @@ func (r *recorder) links(p *place) {
 	r.touched[p.path] = struct{}{}
 }
 
-// removes is for a call that removes an entry.
+// removes records a call that removes an entry.
 func (r *recorder) removes(p *place, dir bool) {
 	if !p.exists || dir != p.isDir() || dir && !r.empty(p) || r.covered(p.path) {
 		return
@@ -275,13 +277,13 @@ func (r *recorder) removes(p *place, dir bool) {
 	r.marks[p.path] = mark{fresh: true, gone: idOf(&p.file)}
 }
 
-// replaced records an entry that is about to go.
+// replaced records an entry that is about to be removed or replaced.
 func (r *recorder) replaced(p *place) {
 	r.add(&UndoRecord{Kind: UndoEntry, Path: p.path, Before: r.hold(p, true)})
 	r.touched[p.path] = struct{}{}
 }
 
-// writes is for a call that opens a file for writing.
+// writes records a call that opens a file for writing.
 func (r *recorder) writes(p *place) {
 	if !p.exists || p.file.Mode&unix.S_IFMT != unix.S_IFREG || r.saved[idOf(&p.file)] == savedContent || p.file.Nlink == 1 && r.covered(p.path) {
 		return
@@ -291,7 +293,7 @@ func (r *recorder) writes(p *place) {
 	r.touched[p.path] = struct{}{}
 }
 
-// adjusts is for a call that changes mode, owner or times.
+// adjusts records a call that changes mode, owner or times.
 func (r *recorder) adjusts(p *place) {
 	if !p.exists || r.saved[idOf(&p.file)] != 0 || (p.file.Nlink == 1 || p.isDir()) && r.covered(p.path) {
 		return

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// renames is for a call that renames from to to.
+// renames records a call that renames from to to.
 func (r *recorder) renames(from, to *place, flags uint64) {
 	switch {
 	case !from.exists || to.exists && idOf(&from.file) == idOf(&to.file) || Beneath(from.path, to.path):
@@ -18,7 +18,7 @@ func (r *recorder) renames(from, to *place, flags uint64) {
 		return
 	case to.exists && (flags&unix.RENAME_NOREPLACE != 0 || to.isDir() != from.isDir() || to.isDir() && !r.empty(to)):
 		return
-	case to.root < 0: // leaves the roots
+	case to.root < 0: // it leaves the roots
 		if from.isDir() && !r.covered(from.path) {
 			r.add(&UndoRecord{Kind: UndoStopped, Path: "the command moved the directory " + from.path + " out of the roots"})
 			r.stop = true
@@ -28,7 +28,7 @@ func (r *recorder) renames(from, to *place, flags uint64) {
 			r.marks[from.path] = mark{fresh: true, gone: idOf(&from.file)}
 		}
 		return
-	case from.root < 0: // comes into a root
+	case from.root < 0: // it enters a root
 		if to.exists && !r.covered(to.path) {
 			r.above(to)
 			r.replaced(to)
@@ -63,7 +63,7 @@ func (r *recorder) renames(from, to *place, flags uint64) {
 	r.touched[from.path], r.touched[to.path] = struct{}{}, struct{}{}
 }
 
-// exchanges is for two entries that take each other's place.
+// exchanges records a call that exchanges two entries.
 func (r *recorder) exchanges(from, to *place) {
 	if !to.exists || from.root < 0 || to.root < 0 || Beneath(to.path, from.path) {
 		return
@@ -80,7 +80,8 @@ func (r *recorder) exchanges(from, to *place) {
 	r.touched[from.path], r.touched[to.path] = struct{}{}, struct{}{}
 }
 
-// rekey renames paths as the command does.
+// rekey renames the recorded paths as the command renames the files. With tree
+// it includes the paths below from.
 func (r *recorder) rekey(from, to string, tree bool) {
 	renamed := func(path string) (string, bool) {
 		rest, ok := strings.CutPrefix(path, from)

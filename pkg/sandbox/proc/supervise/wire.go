@@ -7,39 +7,39 @@ import (
 	"time"
 )
 
-// Level is how far a command is confined.
+// Level says how far a command is confined.
 type Level string
 
 // The levels.
 const (
-	// L2 is namespaces, Landlock and seccomp.
+	// L2 uses namespaces, Landlock and seccomp.
 	L2 Level = "L2"
-	// L1 is Landlock and seccomp.
+	// L1 uses Landlock and seccomp.
 	L1 Level = "L1"
-	// Off confines nothing. Commands are still ended whole.
+	// Off does not confine commands. All their processes are still ended.
 	Off Level = "off"
 )
 
-// Limits are resource limits of a command, each for every process of it but
-// Memory. 0 stands for the default, -1 for none.
+// Limits are the resource limits of a command. Each applies to every single
+// process, except Memory. 0 means the default given below, -1 no limit.
 type Limits struct {
-	FileBytes int64 // size of a file; 4 GiB
-	Files     int64 // open files; the hard limit
-	Processes int64 // processes of the user; 8192 at L2, else as inherited
-	// Memory bounds the resident memory of all processes together. It is
-	// looked at every second, and a command over it is ended; 75 % of the
-	// machine's.
+	FileBytes int64 // bytes of a file; default 4 GiB
+	Files     int64 // open files; default: the hard limit
+	Processes int64 // processes of the user; default 8192 at L2, else as inherited
+	// Memory bounds the resident memory of all processes together, in bytes.
+	// It is checked every second, and a command that exceeds it is ended. The
+	// default is 75 % of the machine's memory.
 	Memory int64
 }
 
-// Root is a directory that a command may use, with all beneath it.
+// Root is a directory that a command may use, with everything below it.
 type Root struct {
 	Path     string // absolute, links resolved
 	ReadOnly bool
 }
 
-// Layer mounts overlayfs over a root, so that the command sees the root and
-// its changes go to Upper.
+// Layer mounts overlayfs over a root: the command sees the root with its
+// changes, which go to Upper.
 type Layer struct {
 	Root  string   // the path of a writable Root
 	Lower []string // upper directories of earlier commands, the newest first
@@ -47,74 +47,78 @@ type Layer struct {
 	Work  string // an empty directory on the file system of Upper
 }
 
-// Pinned identifies a file or directory by device and inode. Path is the name it
-// had when the server looked; nothing in it was a link.
+// Pinned identifies a file or directory by device and inode. Path is its path
+// when the server saw it, and contained no link.
 type Pinned struct {
 	Path     string
 	Dev, Ino int64
-	// Held is the place, from 1 on, of its descriptor (O_PATH) among the last
-	// Spec.Held files, by which it is found after it was moved; 0: there is none.
+	// Held is the position, from 1 on, of the file's descriptor (O_PATH) among
+	// the last Spec.Held files. The supervisor finds a moved file by it. 0
+	// means no descriptor.
 	Held int
 }
 
-// The server and the supervisor of a command send each other Records over a
-// socket. The server sends the Spec, and with its first bytes the descriptors of
-// the command (standard input, its output, then further ones), then Orders; the
-// supervisor sends Reports. The end of the socket is an order to end everything
-// at once.
+// The server and the supervisor of a command exchange Records over a socket.
+// The server sends the Spec, then Orders. With the first bytes of the Spec it
+// sends the descriptors of the command: standard input, output, then further
+// files. The supervisor sends Reports. The end of the socket is an order to
+// kill everything at once.
 
-// Spec is what the supervisor is to do.
+// Spec holds the supervisor's instructions.
 type Spec struct {
 	Level   Level
 	Network bool
-	Egress  bool // a listener for allowed hosts is wanted; the last file is its way out
+	Egress  bool // make a listener for the allowed hosts; the last file is the socket to send it through
 	Argv    []string
 	Dir     string
 	Env     []string
 	Mark    string // identifies the command's processes, see MarkName
-	Probe   bool   // the program itself is run, for the self-test
+	Probe   bool   // runs this program instead of bash, for the self-test
 	Limits  Limits
 	GraceMS int64 // between TERM and KILL
-	WaitMS  int64 // for what bash left running
+	WaitMS  int64 // time for processes that bash left running
 
 	Roots    []Root
 	Writable []string
 	Temp     string // the private temporary directory
 	Home     string
-	Mask     []string // names of files that must not be read, whether they exist or not
+	Mask     []string // paths of files that must not be read, whether they exist or not
 	Pinned   []Pinned // files that must not be read, wherever they are moved
-	Held     int      // how many of the files passed belong to Pinned, not to the command
-	Cover    []string // directories nothing of which is seen, but what is Writable in them
-	Shown    []string // and these, which are read
-	Guard    []string // must not be written, although in a root
-	Layers   []Layer  // L2 only: roots whose changes are kept apart
+	Held     int      // number of the passed files that belong to Pinned
+	Cover    []string // directories whose content is hidden, except for Writable directories in them
+	Shown    []string // directories in Cover that stay readable
+	Guard    []string // files that must not be written although they are in a root
+	Layers   []Layer  // L2 only: roots whose changes are kept separate
 
-	// Sockets are unix sockets outside that may be connected to, at L2.
+	// Sockets are unix sockets outside the roots that the command may connect
+	// to, at L2.
 	Sockets []string
-	// NoUnix refuses unix sockets at L2 as well, where the supervisor cannot
-	// make the connections itself.
+	// NoUnix refuses unix sockets at L2 too, if the supervisor cannot make the
+	// connections itself.
 	NoUnix bool
 
-	// Undo names the undo record of the command, "" for none. It is made in the
-	// first of the UndoFiles, which come last of all files; the others are the
-	// writable roots, in their order, as the server sees them.
+	// Undo is the name of the command's undo record, "" for none. The
+	// supervisor makes it in the directory that is the first of the UndoFiles.
+	// These are the last of the passed files; the others are the writable
+	// roots, in their order, as the server sees them.
 	Undo      string
 	UndoFiles int
 
-	// Alike says that this is what differs from the spec that the supervisor
-	// expects: the level and what follows it down to NoUnix is as there, and Env
-	// has what that one's has not, which Drop takes some of by their places.
+	// Alike means that s contains only the differences to the spec that the
+	// supervisor expects. All fields from Level to NoUnix that s does not set
+	// are equal to those of the expected spec. Env only holds the additional
+	// variables, and Drop the indexes of expected variables to remove.
 	Alike bool
 	Drop  []int
 
-	undoFiles []uintptr // in the supervisor
+	undoFiles []uintptr // set in the supervisor
 
-	held []uintptr // descriptors that Held of Pinned counts, in the supervisor
+	held []uintptr // descriptors for Pinned.Held, in the supervisor
 }
 
-// Since shortens s for a supervisor that expects another: what both have need
-// be neither written nor read. It returns s itself where they differ in more
-// than the command.
+// Since returns a short form of s for a supervisor that expects another spec:
+// fields that both share are neither encoded nor decoded. It returns s itself
+// if the confinement differs.
 func (s *Spec) Since(expected *Spec) *Spec {
 	if expected == nil || !s.confinedAs(expected) {
 		return s
@@ -141,8 +145,8 @@ func (s *Spec) Since(expected *Spec) *Spec {
 	return &short
 }
 
-// complete is the reverse of Since. It reports whether expected is as it has to
-// be for that.
+// complete is the inverse of Since. It returns false if the result is not
+// possible with expected.
 func (s *Spec) complete(expected *Spec) bool {
 	if !s.Alike {
 		return true
@@ -165,7 +169,7 @@ func (s *Spec) complete(expected *Spec) bool {
 	return len(s.Drop) == 0
 }
 
-// confinedAs reports whether the same holds for two commands, but for the
+// confinedAs reports whether two commands are confined alike, except for the
 // private temporary directory.
 func (s *Spec) confinedAs(other *Spec) bool {
 	return s.Level == other.Level && s.Network == other.Network && s.Probe == other.Probe && s.Limits == other.Limits &&
@@ -174,70 +178,71 @@ func (s *Spec) confinedAs(other *Spec) bool {
 		slices.Equal(s.Sockets, other.Sockets) && s.NoUnix == other.NoUnix && (s.Undo == "") == (other.Undo == "")
 }
 
-// Covered reports whether a root holds a directory, so that commands see that
-// one and not one of their own.
+// Covered reports whether a root contains dir, so that commands see the real
+// dir instead of a private one.
 func (s *Spec) Covered(dir string) bool {
 	return slices.ContainsFunc(s.Roots, func(root Root) bool { return Beneath(root.Path, dir) })
 }
 
-// Order is what the server wants; the first field that is set counts.
+// Order is a message of the server; the first field that is set applies.
 type Order struct {
-	Stop   bool // TERM, the grace, KILL
+	Stop   bool // TERM, and KILL after the grace
 	Signal int  // to the process group of bash
 }
 
-// Report is what the supervisor says; the first field that is set counts, but
-// that Exited and Done may come together.
+// Report is a message of the supervisor; the first field that is set applies,
+// except that Exited and Done may be sent together.
 type Report struct {
-	Error   string // nothing was started
-	Program bool   // because of the program, not of its confinement
-	Moved   string // because this path of Spec.Pinned does not lead to its file any more
-	Ready   bool   // the program is started next, and may be what ends the supervisor
-	Started int    // the process id, in the supervisor's name space
-	Ahead   bool   // with Started: by what was prepared
-	Memory  bool   // over its memory, being ended
+	Error   string // the reason why no command was started
+	Program bool   // with Error: the program failed to start, not its confinement
+	Moved   string // with Error: this path of Spec.Pinned no longer leads to its file
+	Ready   bool   // the program is started next; its start may also end the supervisor
+	Started int    // the process id, in the supervisor's pid namespace
+	Ahead   bool   // with Started: the preparations were used
+	Memory  bool   // the command exceeds its memory limit and is being ended
 	Exited  bool   // bash ended with Status
 	Status  int
 	Done    bool // no descendant is left
-	Left    int  // how many had to be ended
+	Left    int  // number of processes that had to be ended
 }
 
 const (
 	// controlFD is the supervisor's end of the socket.
 	controlFD = 3
 
-	// MarkName is the variable that marks the processes of a command, by which
-	// they are found should its supervisor be killed.
+	// MarkName is the environment variable that marks the processes of a
+	// command. If the supervisor is killed, the server finds them by it.
 	MarkName = "TOOLROOM_COMMAND"
 
-	// RoleArg is the hidden first argument of the program's second self, before
-	// its role. A user who gives it gains nothing: without its descriptors it
-	// ends at once.
+	// RoleArg is the first argument of the program when it runs in another
+	// role, which the next argument names. It is not documented to users, who
+	// gain nothing by it: without its descriptors the program exits at once.
 	RoleArg = "--toolroom-proc-role"
 
-	// Role is the one that this package plays.
+	// Role is the role of the supervisor.
 	Role = "supervise"
 
-	// ExpectArg behind the role says that the descriptor after the socket's is a
-	// file with the Spec that the next one will probably be like.
+	// ExpectArg follows the role if the descriptor after the socket's is a
+	// file with the expected Spec.
 	ExpectArg = "expect"
 
 	expectFD = controlFD + 1
 
-	// MaxFiles is how many descriptors are passed at once (SCM_MAX_FD is 253).
+	// MaxFiles bounds the descriptors passed at once (SCM_MAX_FD is 253).
 	MaxFiles = 64
 
-	// EgressAddr is where a command finds the proxy for allowed hosts: always
-	// there, so that the environment, and with it what is kept by it, is the same
-	// for each command. It is below the ports that the kernel gives out itself.
+	// EgressAddr is the address of the proxy for allowed hosts, as seen by a
+	// command. It is the same for each command, so that the environment does
+	// not change, and caches that depend on the environment stay valid. The
+	// port is below those that the kernel assigns itself.
 	EgressAddr = "127.0.0.1:29413"
 
-	// egressPort is its port.
+	// egressPort is the port of EgressAddr.
 	egressPort = 29413
 )
 
-// SettledAfter is how old a change must be for the next one to be seen by a
-// later time: file systems count time in steps.
+// SettledAfter is the least age of a change at which a later change is certain
+// to have a later time: file systems store times in steps.
 const SettledAfter = 2 * time.Second
 
 // Beneath reports whether a clean absolute path is dir or in it.
