@@ -1,4 +1,4 @@
 package supervise
 
-// Complete is what the other end does with a spec that was shortened.
+// Complete does what the supervisor does with a shortened spec.
 func Complete(s, expected *Spec) bool { return s.complete(expected) }

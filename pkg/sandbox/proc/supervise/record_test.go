@@ -13,7 +13,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// fill sets every field to something of its own, in those also that later
+// fill sets every field to a different value, including fields that later
 // versions add.
 func fill(v reflect.Value, next *int) {
 	*next++
@@ -42,7 +42,7 @@ func records() []supervise.Record {
 	return []supervise.Record{&supervise.Spec{}, &supervise.Order{}, &supervise.Report{}}
 }
 
-// TestEveryFieldIsPassed as it is, byte by byte.
+// TestEveryFieldIsPassed: every field arrives unchanged, byte by byte.
 func TestEveryFieldIsPassed(t *testing.T) {
 	var line []byte
 	var sent []supervise.Record
@@ -65,7 +65,8 @@ func TestEveryFieldIsPassed(t *testing.T) {
 	require.Equal(t, io.EOF, supervise.Read(in, &supervise.Order{}))
 }
 
-// TestOneIsSentSeveralTimes at once, as the race detector sees.
+// TestOneIsSentSeveralTimes: several goroutines may encode the same record.
+// The race detector checks that.
 func TestOneIsSentSeveralTimes(t *testing.T) {
 	for _, r := range records() {
 		next := 0
@@ -78,8 +79,8 @@ func TestOneIsSentSeveralTimes(t *testing.T) {
 	}
 }
 
-// What is cut short or is something else is an error, and takes no memory
-// beyond what came.
+// Truncated or malformed data is an error, and allocates no more memory than
+// the data received.
 func TestBrokenRecords(t *testing.T) {
 	for _, r := range records() {
 		next := 0

@@ -12,9 +12,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// TestImportsLittle: what this package imports is initialized before each
-// command, and what it does not import comes after it only as long as it is
-// itself ready before them.
+// TestImportsLittle: the packages imported here are initialized before each
+// command. The other packages are only initialized after this one if this one
+// is ready before them.
 func TestImportsLittle(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", ".").Output()
 	require.NoError(t, err)
@@ -39,7 +39,7 @@ func TestBeneath(t *testing.T) {
 	}
 }
 
-// A spec that was shortened is the same again at its other end.
+// A shortened spec is completed to the same spec.
 func TestShortenedSpec(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	some := func(of ...string) (chosen []string) {

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Only calls that are recorded go on, and no call that the supervisor judges.
+// Only recorded calls continue, and no call that the supervisor checks.
 func TestContinues(t *testing.T) {
 	with, without := &calls{recorder: &recorder{}}, &calls{}
 	for _, c := range []struct {
