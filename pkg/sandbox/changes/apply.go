@@ -19,21 +19,22 @@ type Refusal struct {
 	Why  string
 }
 
-// Report says what Apply did.
+// Report is the result of Apply.
 type Report struct {
-	Applied []Change  // the changes that the roots have now
+	Applied []Change  // applied changes
 	Refused []Refusal // the changes that stay in the set
-	Left    int       // changes that stay in the set; 0: the set is gone
+	Left    int       // changes that stay in the set; 0: the set was removed
 }
 
-// Apply makes changes in the roots: all of them, or those whose path, relative
-// to a root or absolute, is in paths or beneath one of them. It changes nothing
-// and returns CONFLICT, with the report of the reasons, where somebody else has
-// changed one of these files since the command did. refuse says why a path must
-// not be applied, or ""; such changes stay in the set.
+// Apply makes changes in the roots: all of them, or those whose path is in
+// paths or below a path in it. The paths are absolute or relative to a root.
+// refuse returns the reason why a path must not be written, or ""; such
+// changes stay in the set.
 //
-// Applied entries leave the set. An error in between leaves the others in it,
-// and Apply can be called again.
+// If somebody else has changed one of these files since the command did, Apply
+// changes nothing and returns a CONFLICT error and a report with the reasons.
+// Applied changes leave the set. After any other error the remaining changes
+// stay in it, and Apply can be called again.
 func (s *Set) Apply(paths []string, refuse func(abs string) string) (report Report, err error) {
 	err = s.update(func(r *record) error {
 		if err := s.idle(r); err != nil {
@@ -56,7 +57,7 @@ func (s *Set) apply(r *record, paths []string, refuse func(string) string) (repo
 		if err != nil {
 			return report, err
 		}
-		defer p.real.Close() //nolint:errcheck // nothing was written by it
+		defer p.real.Close() //nolint:errcheck // nothing was written through it
 		plans = append(plans, p)
 	}
 	if len(unused) > 0 {
@@ -84,7 +85,7 @@ func (s *Set) apply(r *record, paths []string, refuse func(string) string) (repo
 		if err := p.run(r.Dirs[i], &report); err != nil {
 			return report, err
 		}
-		for _, c := range p.chosen { // a later command changes what is there now
+		for _, c := range p.chosen { // the base of a later change is the file as it is now
 			known[i].forget(c)
 		}
 	}
@@ -101,8 +102,9 @@ func (s *Set) apply(r *record, paths []string, refuse func(string) string) (repo
 		clear(r.Dirs)
 		return report, errors.Join(s.save(r), s.saveBases(known))
 	}
-	// Until the set is gone its record has the times of the directories: what is
-	// left of them in the layer has others.
+	// Until set.json is removed, the record holds the directories' old times.
+	// The remaining directories of the layer have other times, so remove the
+	// record first.
 	if err = os.Remove(filepath.Join(s.dir, "set.json")); err == nil {
 		removeTree(s.dir)
 	}
@@ -113,17 +115,18 @@ func (s *Set) apply(r *record, paths []string, refuse func(string) string) (repo
 type plan struct {
 	path    string
 	real    *nofollow.Tree
-	upper   string // "" where the set has no finished layer
+	upper   string // "" if the set has no finished layer for the root
 	chosen  []Change
-	parents map[string]bool // directories that are only made for what is in them
+	parents map[string]bool // directories created only because of entries in them
 	all     bool
-	// A file that has several names in the layer, by inode: its name in the root if
-	// the content is the same there, and the name that a copy of it got.
+	// For files with several hard links in the layer, by inode: kept is the
+	// path of a link whose content in the root is the same, copied the path of
+	// the copied file.
 	kept, copied map[uint64]string
 }
 
-// plan chooses the changes of a root. It removes from unused the paths that
-// name some.
+// plan chooses the changes of a root. It removes the paths that select a
+// change from unused.
 func (s *Set) plan(r *record, root int, paths []string, unused *[]string) (*plan, error) {
 	real, err := nofollow.Open(r.Roots[root])
 	if err != nil {
@@ -136,12 +139,12 @@ func (s *Set) plan(r *record, root int, paths []string, unused *[]string) (*plan
 	}
 	p.upper = uppers[0]
 	if err := s.expose(r, root, real, p.upper); err != nil {
-		real.Close() //nolint:errcheck // nothing was written by it
+		real.Close() //nolint:errcheck // nothing was written through it
 		return nil, err
 	}
 	list, err := diff(r, root, real, uppers)
 	if err != nil {
-		real.Close() //nolint:errcheck // nothing was written by it
+		real.Close() //nolint:errcheck // nothing was written through it
 		return nil, err
 	}
 	made, has := map[string]Change{}, map[string]bool{}
@@ -172,14 +175,15 @@ func (s *Set) plan(r *record, root int, paths []string, unused *[]string) (*plan
 	return p, nil
 }
 
-// Chooses reports whether paths, as given to Set.Apply, name a change. No paths
-// name all.
+// Chooses reports whether paths, as given to Set.Apply, select a change. Empty
+// paths select every change.
 func Chooses(paths []string, root, rel string) bool {
 	_, ok := chooses(paths, root, rel)
 	return ok || len(paths) == 0
 }
 
-// chooses returns the path that names a change.
+// chooses returns the path that selects a change. It returns false if none
+// does.
 func chooses(paths []string, root, rel string) (string, bool) {
 	for _, given := range paths {
 		name := filepath.ToSlash(filepath.Clean(given))
@@ -198,7 +202,7 @@ func chooses(paths []string, root, rel string) (string, bool) {
 }
 
 func (p *plan) conflicts(known bases) (found []Refusal) {
-	ours := map[string]bool{} // directories that are replaced, with all they hold
+	ours := map[string]bool{} // directories that are replaced with their content
 	for _, c := range p.chosen {
 		parent := path.Dir(c.Path)
 		why := ""
@@ -219,7 +223,7 @@ func (p *plan) conflicts(known bases) (found []Refusal) {
 	return found
 }
 
-// leaveOut takes what must not be applied from the plan.
+// leaveOut removes the refused changes from the plan, and reports them.
 func (p *plan) leaveOut(refuse func(string) string, report *Report) {
 	if refuse == nil {
 		return
@@ -244,8 +248,8 @@ func (p *plan) leaveOut(refuse func(string) string, report *Report) {
 	})
 }
 
-// directories notes mode and time of the directories that Apply works in, since
-// its work changes them. What an interrupted call noted stays.
+// directories records mode and time of the directories in which Apply works,
+// since its work changes them. It keeps the records of an interrupted call.
 func (p *plan) directories(known map[string]meta) map[string]meta {
 	if known == nil {
 		known = map[string]meta{}
@@ -274,7 +278,7 @@ func (p *plan) directories(known map[string]meta) map[string]meta {
 	return known
 }
 
-// run carries the plan out.
+// run makes the changes of the plan.
 func (p *plan) run(dirs map[string]meta, report *Report) error {
 	p.copied = map[uint64]string{}
 	for _, c := range p.chosen {

@@ -15,23 +15,23 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
 )
 
-// maxHashed bounds the files whose content is recorded by a hash. A larger one
-// counts as changed when its size, inode or time of change differ.
+// maxHashed bounds the size in bytes of files whose content is hashed. A
+// larger file counts as changed if its size, inode or time of change differ.
 const maxHashed = 64 << 20
 
-// base describes an entry of a root at the time when a layer changed it, so
-// that Apply finds out whether somebody else has changed it since.
+// base is the state of an entry of a root when a layer changed it. Apply
+// compares it to find out whether somebody else has changed the entry since.
 type base struct {
 	Absent  bool        `json:"absent,omitempty"`
 	Unknown bool        `json:"unknown,omitempty"` // changed by others while the command ran
 	Mode    fs.FileMode `json:"mode,omitempty"`
 	Size    int64       `json:"size,omitempty"`
 	Inode   uint64      `json:"inode,omitempty"`
-	Changed int64       `json:"changed,omitempty"` // time of change, Unix nanoseconds; 0: not told apart by it
+	Changed int64       `json:"changed,omitempty"` // time of change, Unix nanoseconds; 0: not compared
 	Hash    string      `json:"hash,omitempty"`    // SHA-256 of the content, or of a link's target
 }
 
-// bases are the records of one root by path.
+// bases holds the states for one root by path.
 type bases map[string]base
 
 func describe(real *nofollow.Tree, rel string, info fs.FileInfo, began int64, content bool) base {
@@ -54,20 +54,21 @@ func describe(real *nofollow.Tree, rel string, info fs.FileInfo, began int64, co
 		}
 	}
 	if d.Hash != "" && !settled(changed, time.Now().UnixNano()) {
-		d.Changed = 0 // the hash tells
+		d.Changed = 0 // the hash shows the next change
 	}
 	return d
 }
 
-// clockStep is more than the step in which kernels count the times of files.
+// clockStep is longer than the interval at which kernels update the clock for
+// file times.
 const clockStep = 20 * time.Millisecond
 
-// settled reports whether a file that was changed at one time and is looked at
-// at another gets another time of change when it is changed again.
+// settled reports whether a change after now is certain to have a later time
+// of change than changed. Both are Unix nanoseconds.
 func settled(changed, now int64) bool { return now-changed > int64(clockStep) }
 
-// forget removes the record of an applied change, and the records of the entries
-// of a removed directory.
+// forget removes the base of an applied change. For a removed directory it
+// also removes the bases of its entries.
 func (b bases) forget(c Change) {
 	delete(b, c.Path)
 	if c.Old == nil || !c.Old.IsDir() || c.New != nil && c.New.IsDir() {
@@ -80,7 +81,8 @@ func (b bases) forget(c Change) {
 	}
 }
 
-// conflict says why a change cannot be applied to the root as it is now, or "".
+// conflict returns the reason why a change cannot be applied to the root in
+// its present state, or "".
 func (b bases) conflict(real *nofollow.Tree, c Change) string {
 	was, known := b[c.Path]
 	info, err := real.Lstat(c.Path)
@@ -93,7 +95,7 @@ func (b bases) conflict(real *nofollow.Tree, c Change) string {
 		}
 		return "was deleted meanwhile"
 	case c.New != nil && (c.New.IsDir() && info.IsDir() || equal(real, c, info)):
-		return "" // as it is to be
+		return "" // already applied
 	case !known || was.Unknown:
 		return "was changed while the command ran"
 	case was.Absent:
@@ -106,7 +108,7 @@ func (b bases) conflict(real *nofollow.Tree, c Change) string {
 	return ""
 }
 
-// holds reports whether an entry is still what was recorded.
+// holds reports whether an entry is unchanged since the base was recorded.
 func (d base) holds(real *nofollow.Tree, rel string, info fs.FileInfo) bool {
 	ino, changed := identity(info)
 	switch {
@@ -122,8 +124,8 @@ func (d base) holds(real *nofollow.Tree, rel string, info fs.FileInfo) bool {
 	return describe(real, rel, info, 0, true).Hash == d.Hash
 }
 
-// treeConflict finds an entry of a directory to be deleted that is not as it
-// was. Entries that are missing are fine.
+// treeConflict returns the reason why a directory must not be deleted: an
+// entry that was changed or added. It ignores missing entries.
 func (b bases) treeConflict(real *nofollow.Tree, dir string) (why string) {
 	real.Walk(dir, func(rel string, info fs.FileInfo, err error) bool {
 		was, known := b[rel]
@@ -139,8 +141,8 @@ func (b bases) treeConflict(real *nofollow.Tree, dir string) (why string) {
 	return why
 }
 
-// equal reports whether a file of the root has the content and mode that the
-// change gives it.
+// equal reports whether a file of the root already has the content and mode of
+// the change.
 func equal(real *nofollow.Tree, c Change, info fs.FileInfo) bool {
 	if c.New == nil || info.Mode() != c.New.Mode() || info.Mode().IsRegular() && info.Size() != c.New.Size() {
 		return false
@@ -154,7 +156,7 @@ func equal(real *nofollow.Tree, c Change, info fs.FileInfo) bool {
 	return err == nil && same
 }
 
-// sameContent compares a regular file of the root with one of a layer.
+// sameContent compares a regular file of the root with a file of a layer.
 func sameContent(real *nofollow.Tree, rel, source string) (bool, error) {
 	a, err := real.OpenFile(rel)
 	if err != nil {
@@ -179,8 +181,8 @@ func sameContent(real *nofollow.Tree, rel, source string) (bool, error) {
 	}
 }
 
-// openLayerFile opens a file of a layer for reading, also one whose mode does
-// not let its owner read it.
+// openLayerFile opens a regular file of a layer for reading, even if its mode
+// does not allow its owner to read it.
 func openLayerFile(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, readFlags, 0)
 	if errors.Is(err, fs.ErrPermission) {
@@ -189,7 +191,7 @@ func openLayerFile(name string) (*os.File, error) {
 			return nil, err
 		}
 		f, err = os.OpenFile(name, readFlags, 0)
-		os.Chmod(name, info.Mode()) //nolint:errcheck // the owner could change it a moment ago
+		os.Chmod(name, info.Mode()) //nolint:errcheck // the owner could change it just now
 	}
 	if err != nil {
 		return nil, err
@@ -205,7 +207,8 @@ func regular(f *os.File) (*os.File, error) {
 	return f, nil
 }
 
-// hashOf returns the SHA-256 of a file up to maxHashed bytes, "" on an error.
+// hashOf returns the SHA-256 of a file, "" on an error or if the file is
+// larger than maxHashed bytes.
 func hashOf(r io.Reader) string {
 	h := sha256.New()
 	if n, err := io.Copy(h, io.LimitReader(r, maxHashed+1)); err != nil || n > maxHashed {

@@ -11,7 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
 )
 
-// Two writes within one step of the kernel's clock have the same time.
+// Two writes within one step of the kernel's clock get the same time.
 func TestSettled(t *testing.T) {
 	now := time.Now().UnixNano()
 	for passed, want := range map[time.Duration]bool{0: false, 10 * time.Millisecond: false, time.Second: true, -time.Second: false} {
@@ -19,7 +19,7 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// A file whose time does not tell is compared by its content.
+// A file whose time may be that of another version is compared by its content.
 func TestHoldsWithoutATime(t *testing.T) {
 	dir := t.TempDir()
 	real, err := nofollow.Open(dir)

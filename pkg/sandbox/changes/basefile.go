@@ -13,9 +13,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
 )
 
-// The bases of a set are lines of JSON in the file "bases". A command appends those
-// of the paths that it changed, however many the set has. Of several lines for one
-// path the first counts. An interrupted command may leave an incomplete line.
+// The bases of a set are lines of JSON in the file "bases". A command appends
+// lines only for the paths that it changed, so its cost does not depend on the
+// size of the set. If a path has several lines, the first applies. An
+// interrupted command may leave an incomplete line.
 
 // baseLine is one line of the file.
 type baseLine struct {
@@ -26,7 +27,7 @@ type baseLine struct {
 
 func (s *Set) basesFile() string { return filepath.Join(s.dir, "bases") }
 
-// loadBases reads the bases, by root.
+// loadBases reads the bases of each root.
 func (s *Set) loadBases(r *record) ([]bases, error) {
 	all := make([]bases, len(r.Roots))
 	for i := range all {
@@ -60,7 +61,7 @@ func (s *Set) loadBases(r *record) ([]bases, error) {
 	}
 }
 
-// saveBases replaces the file.
+// saveBases replaces the file with the bases.
 func (s *Set) saveBases(all []bases) error {
 	w, err := newBaseWriter(s.basesFile()+".new", os.O_TRUNC)
 	if err != nil {
@@ -77,7 +78,8 @@ func (s *Set) saveBases(all []bases) error {
 	return os.Rename(s.basesFile()+".new", s.basesFile())
 }
 
-// baseWriter writes lines. close returns the errors of all writes.
+// baseWriter writes lines to the file. Its close method returns the errors of
+// all writes.
 type baseWriter struct {
 	file *os.File
 	buf  *bufio.Writer
@@ -104,13 +106,13 @@ func (w *baseWriter) close() error {
 	return errors.Join(w.err, w.buf.Flush(), w.file.Close())
 }
 
-// baseRecorder writes the bases for the changes of a layer to one root.
+// baseRecorder writes the bases of a layer's changes to one root.
 type baseRecorder struct {
 	out   *baseWriter
 	root  int
 	real  *nofollow.Tree
 	older []string // upper directories of other finished layers, whose paths have bases
-	began int64    // when the command started: what others changed after that has no known base
+	began int64    // start time of the command; files changed by others after it get an unknown base
 }
 
 // record writes the bases of changes.
@@ -125,7 +127,7 @@ func (b *baseRecorder) record(list []Change) {
 	}
 }
 
-// recorded reports whether another layer has changed a path, too.
+// recorded reports whether another layer has changed the path too.
 func (b *baseRecorder) recorded(rel string) bool {
 	for _, dir := range b.older {
 		if _, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(rel))); err == nil {
@@ -144,9 +146,9 @@ func (b *baseRecorder) add(rel string, content bool) {
 	b.out.write(b.root, rel, describe(b.real, rel, info, b.began, content))
 }
 
-// addTree records what a directory holds, without the contents.
+// addTree records the entries of a directory, without the contents of files.
 func (b *baseRecorder) addTree(dir string) {
-	b.real.Walk(dir, func(rel string, _ fs.FileInfo, err error) bool { // what cannot be read has no record, and is a conflict then
+	b.real.Walk(dir, func(rel string, _ fs.FileInfo, err error) bool { // an unreadable entry has no base, and is a conflict later
 		if err == nil {
 			b.add(rel, false)
 		}

@@ -1,10 +1,10 @@
-// Package changes keeps the changes of commands apart from the directories that
-// the commands work in, until somebody applies or discards them.
+// Package changes keeps the changes of commands separate from the directories
+// that the commands work in, until they are applied or discarded.
 //
-// A Set holds the pending changes to one list of roots. Each command runs over a
-// Layer of the set: overlayfs shows the root, and beneath the layer the finished
-// layers of the set, and writes into the layer's upper directory. The roots
-// themselves are not written until Set.Apply.
+// A Set holds the pending changes to a list of roots. Each command runs over a
+// new Layer of the set: overlayfs shows the root with the finished layers over
+// it, and writes to the upper directory of the new layer. Only Set.Apply
+// writes to the roots.
 //
 //	store := changes.New(dir)
 //	set, err := store.Create(roots)
@@ -16,16 +16,16 @@
 //
 // # Format
 //
-// DIR/ID/set.json describes a set, DIR/ID/bases says what the roots held where
-// commands changed something, DIR/ID/lock is locked while a process uses the set,
-// and DIR/ID/LAYER/ROOT/{upper,work} are the directories that overlayfs
-// works with, ROOT being the index of the root. In an upper directory a deleted
-// file is a character device 0:0, and a directory that replaces another one has
-// the attribute user.overlay.opaque (Documentation/filesystems/overlayfs.rst).
+// DIR/ID/set.json describes a set. DIR/ID/bases holds the state of the roots'
+// entries that commands changed. DIR/ID/lock is locked while a process uses
+// the set. DIR/ID/LAYER/ROOT/{upper,work} are the directories of overlayfs;
+// ROOT is the index of the root. In an upper directory a deleted file is a
+// character device 0:0. A directory that replaces another one has the
+// attribute user.overlay.opaque (Documentation/filesystems/overlayfs.rst).
 //
-// Everything is on disk before a command can rely on it: after kill -9 the next
-// process opens the set and applies or discards it. Set.Apply moves entry by
-// entry, so that an interrupted one is completed by another.
+// All data is on disk before a command can rely on it: after kill -9 the next
+// process can open the set, and apply or discard it. Set.Apply moves entries
+// one by one, so another call can complete an interrupted one.
 package changes
 
 import (
@@ -37,8 +37,8 @@ import (
 // Kind says what happened to a path.
 type Kind string
 
-// The kinds. Touched means that only times or the mode's owner bits differ in
-// nothing but time: the content, type and mode are the same.
+// The kinds. Touched means that content, type and mode are the same, and only
+// times differ.
 const (
 	Created  Kind = "created"
 	Modified Kind = "modified"
@@ -46,26 +46,26 @@ const (
 	Touched  Kind = "touched"
 )
 
-// An Entry says what happened at one path. Deleted directories are one entry;
-// created directories are an entry for each file in them.
+// An Entry names a changed path. A deleted directory is one entry; a created
+// directory has an entry for each file in it.
 type Entry struct {
 	Root int    // index into Set.Roots
-	Path string // relative to the root, with slashes; "." where the root's own mode changed
+	Path string // relative to the root, with slashes; "." for the root's own mode
 	Kind Kind
-	Dir  bool // both versions, where they exist, are directories
+	Dir  bool // the old and the new version, if they exist, are directories
 }
 
-// A Change is the difference between a root and the same root with the layers
-// of a set applied, at one path.
+// A Change is the difference at one path between a root with the layers of a
+// set and the root without them.
 type Change struct {
 	Entry
-	Old fs.FileInfo // nil where Kind is Created
-	New fs.FileInfo // nil where Kind is Deleted
+	Old fs.FileInfo // nil if Kind is Created
+	New fs.FileInfo // nil if Kind is Deleted
 
-	source string // the entry in the upper directory; "" where Kind is Deleted
+	source string // the entry in the upper directory; "" if Kind is Deleted
 }
 
-// Entries returns the entries of changes.
+// Entries returns the entry of each change.
 func Entries(list []Change) []Entry {
 	all := make([]Entry, len(list))
 	for i := range list {
@@ -74,25 +74,26 @@ func Entries(list []Change) []Entry {
 	return all
 }
 
-// Open opens the file that the change makes, for reading.
+// Open opens the new version of the file for reading.
 func (c Change) Open() (*os.File, error) { return openLayerFile(c.source) }
 
-// Shown reports whether the entry is worth showing: the files, and directories
-// that were deleted or whose mode changed.
+// Shown reports whether a list of changes should show the entry. It leaves out
+// touched entries and created directories.
 func (e Entry) Shown() bool {
 	return e.Kind != Touched && (e.Kind != Created || !e.Dir)
 }
 
-// Mount says how overlayfs is mounted over a root.
+// Mount describes an overlayfs mount over a root.
 type Mount struct {
 	Root  string   // the root's path
-	Lower []string // finished upper directories, the newest first; beneath them is the root itself
+	Lower []string // finished upper directories, the newest first; below them is the root itself
 	Upper string
 	Work  string
 }
 
-// OtherNames returns how many other names the changed file has in the root. They keep
-// the old content, since overlayfs copies the file that a command writes.
+// OtherNames returns the number of other hard links of the changed file in the
+// root. These links keep the old content, since overlayfs copies a file before
+// a command writes it.
 func (c Change) OtherNames() int {
 	if c.Old == nil || c.New == nil || c.Kind != Modified || !c.Old.Mode().IsRegular() {
 		return 0

@@ -131,7 +131,7 @@ func TestRefusedPathsStay(t *testing.T) {
 	require.FileExists(t, filepath.Join(b.Root, "n"))
 }
 
-// A process that is killed leaves a layer that nobody has ended.
+// The layer of a killed process is finished by the next process.
 func TestAKilledProcessLosesNothing(t *testing.T) {
 	b := newBench(t)
 	b.run(nil, tree)
@@ -154,14 +154,13 @@ func TestAKilledProcessLosesNothing(t *testing.T) {
 	require.Equal(t, "killed\n", b.run(nil, `cat a`))
 }
 
-// A user without rights has no capability over the directories that overlayfs
-// makes without any mode bit.
+// A plain user has no capability over the directories that overlayfs creates
+// with mode 0.
 func TestAsAPlainUser(t *testing.T) {
 	sandboxtest.AsPlainUser(t, "^(TestChangesStayApartUntilTheyAreApplied|TestDiscard|TestSomeFilesAreApplied|TestConflicts|TestClosedOpaqueDirectory|TestNamesThatAreNotUTF8|TestRandomSequences)$")
 }
 
-// A set whose record cannot be written any more, as on a full disk, can be
-// discarded.
+// A set whose record cannot be written, as on a full disk, can be discarded.
 func TestDiscardWithoutRoom(t *testing.T) {
 	b := newBench(t)
 	set, err := b.store.Create([]string{b.Root})
@@ -176,7 +175,7 @@ func TestDiscardWithoutRoom(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(b.dir, set.ID()))
 }
 
-// A server may have no root that commands may write.
+// A server may have no writable root.
 func TestNoRoots(t *testing.T) {
 	set, err := changes.New(t.TempDir()).Create(nil)
 	require.NoError(t, err)
@@ -191,8 +190,8 @@ func TestNoRoots(t *testing.T) {
 	require.NoError(t, set.Discard())
 }
 
-// An opaque directory is recognised by its attribute, which a user without rights
-// can read only where the mode lets the user read the directory.
+// isOpaque reads an attribute of the directory. A plain user can only read it
+// if the mode allows the user to read the directory.
 func TestClosedOpaqueDirectory(t *testing.T) {
 	b := newBench(t)
 	b.run(nil, tree)
@@ -221,7 +220,7 @@ func TestEntriesAfterEachCommand(t *testing.T) {
 	}
 }
 
-// Names are bytes, in the record of a set as well.
+// Names are bytes, also in the record of a set.
 func TestNamesThatAreNotUTF8(t *testing.T) {
 	b := newBench(t)
 	b.Root += "\xe4:,\\"

@@ -1,4 +1,4 @@
 package changes
 
-// Abandon frees the layer's lock, as the end of its process does.
+// Abandon releases the layer's lock, as the end of its process would.
 func (l *Layer) Abandon() { l.free() }

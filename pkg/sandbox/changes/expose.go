@@ -10,8 +10,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
 )
 
-// expose prepares a layer for Apply. The times that the directories had before
-// are saved first, so that an interruption does not lose them.
+// expose prepares a layer for Apply. It first saves the times of the
+// directories, so that they are not lost by an interruption.
 func (s *Set) expose(r *record, root int, real *nofollow.Tree, upper string) error {
 	if r.Opaque == nil {
 		r.Opaque = make([]map[string]meta, len(r.Roots))
@@ -26,7 +26,7 @@ func (s *Set) expose(r *record, root int, real *nofollow.Tree, upper string) err
 				}
 			}
 			if errors.Is(err, fs.ErrPermission) {
-				return nil // its mode closes it; readDir opens it
+				return nil // its mode makes it unreadable; readDir changes that
 			}
 			return err
 		})
@@ -57,10 +57,10 @@ func metaOf(dir string) (meta, error) {
 	return meta{Mode: info.Mode(), Modified: info.ModTime()}, nil
 }
 
-// expose replaces the opaque mark of each directory of a layer by a whiteout for
-// each entry that it hides. Apply moves entries out of a layer: an opaque
-// directory would then hide what was moved, so that the next call, after an
-// interruption, took it for deleted.
+// expose replaces the opaque mark of each directory of a layer by a whiteout
+// for each hidden entry. Apply moves entries out of a layer. An opaque
+// directory would then hide the moved entries in the root, and after an
+// interruption the next call would take them for deleted.
 func expose(real *nofollow.Tree, upper, rel string) error {
 	dir := filepath.Join(upper, filepath.FromSlash(rel))
 	entries, err := readDir(dir)
@@ -82,8 +82,8 @@ func expose(real *nofollow.Tree, upper, rel string) error {
 	return nil
 }
 
-// cover hides what an opaque directory hides by whiteouts and by opaque
-// directories in it, and then removes the mark.
+// cover adds whiteouts and opaque subdirectories for everything that an opaque
+// directory hides, and then removes its opaque mark.
 func cover(real *nofollow.Tree, dir, rel string, entries []fs.FileInfo) error {
 	own := map[string]bool{}
 	for _, e := range entries {

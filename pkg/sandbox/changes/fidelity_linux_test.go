@@ -17,8 +17,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/sandboxtest"
 )
 
-// scripts are commands by name, for the tree of before. Each leaves the same tree
-// where it is applied as where it is kept.
+// scripts holds commands by name, for the tree that prepare makes. Each must
+// leave the same tree when it runs in the root as when its changes are
+// applied.
 var scripts = map[string]string{
 	"link made":                  `ln a new`,
 	"link made, other order":     `ln d/x 0; ln d/x d/z`,
@@ -57,7 +58,7 @@ func prepare(t *testing.T, b *bench) {
 	}
 }
 
-// ownTime is the time of an entry that a command changed.
+// ownTime matches the time of an entry that a command changed.
 var ownTime = regexp.MustCompile(` 1(7[1-9]|[89]\d)\d{7}\.\d{9}`)
 
 func TestAppliedIsAsKept(t *testing.T) {
@@ -96,8 +97,8 @@ func TestAppliedIsAsKept(t *testing.T) {
 	}
 }
 
-// Overlayfs copies a file that is written or moved: its other names stay together and
-// keep the content.
+// Overlayfs copies a file that is written or moved. The other hard links stay
+// linked to each other and keep the content.
 func TestOneOfSeveralNamesIsWritten(t *testing.T) {
 	b := newBench(t)
 	prepare(t, b)
@@ -117,7 +118,7 @@ func TestOneOfSeveralNamesIsWritten(t *testing.T) {
 	require.Equal(t, "h\nmore\nh\n", b.run(nil, `cat h1 h2`))
 }
 
-// A socket is not applied: its program is gone.
+// A socket is not applied: the program that listened on it has ended.
 func TestSockets(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip(err)
@@ -137,8 +138,9 @@ func TestSockets(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(b.Root, "new"))
 }
 
-// benchWithStore keeps changes in dir, so that they cannot be renamed into the root.
-// It returns nil where overlayfs cannot work with it.
+// benchWithStore returns a bench that stores changes in dir, on another file
+// system, so that they cannot be renamed into the root. It returns nil if
+// overlayfs cannot use dir.
 func benchWithStore(t *testing.T, dir string) *bench {
 	if dir == "" {
 		return nil
@@ -155,7 +157,7 @@ func benchWithStore(t *testing.T, dir string) *bench {
 	return b
 }
 
-// otherFileSystem makes a directory in memory, "" if that is not possible.
+// otherFileSystem makes a directory on a tmpfs. It returns "" on an error.
 func otherFileSystem(t *testing.T) string {
 	dir, err := os.MkdirTemp("/dev/shm", "changes-test-")
 	if err != nil {

@@ -32,10 +32,10 @@ type bench struct {
 	store *changes.Store
 	dir   string // of the store
 	alone bool   // only commands change the root
-	told  string // the scripts so far
+	told  string // the scripts that have run
 }
 
-// newBench makes a bench. The test is skipped where this machine has no user
+// newBench makes a bench. It skips the test if this machine has no user
 // namespaces.
 func newBench(t testing.TB) *bench {
 	t.Helper()
@@ -69,7 +69,7 @@ func (b *bench) run(set *changes.Set, script string) (output string) {
 	return output
 }
 
-// summary is a list of changes without the ones that only touch.
+// summary describes a list of changes, without those that Shown leaves out.
 func summary(list []changes.Change) string {
 	var all []string
 	for _, c := range list {

@@ -7,17 +7,18 @@ import (
 	"path/filepath"
 )
 
-// foldInto moves what a newer upper directory has into an older one, so that
-// the older one alone shows what both did. After each step both still show the
-// same, so that an interrupted fold is completed by the next.
+// foldInto moves the entries of a newer upper directory into an older one, so
+// that the older one alone shows the changes of both. After each step the two
+// together show the same tree, so the next call can complete an interrupted
+// one.
 //
-// below are the directories of the same path beneath older: those of the layers
-// before it and the root's. overlayfs lists a whiteout of which nothing is
-// beneath as a file, so such a whiteout is removed.
+// below holds the directories of the same path in the layers below older and
+// in the root, the newest first. A whiteout that hides nothing is removed,
+// since overlayfs would list it as a file.
 func foldInto(older, newer string, below []string) error {
 	info, err := os.Lstat(newer)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // folded before an interruption
+		return nil // already folded before an interruption
 	}
 	if err != nil {
 		return err
@@ -63,7 +64,8 @@ func foldInto(older, newer string, below []string) error {
 	return removeDir(newer)
 }
 
-// inside returns the directories of a name in others.
+// inside returns the directories called name in dirs that overlayfs merges. It
+// stops at the first opaque one or other file.
 func inside(dirs []string, name string) (found []string) {
 	for _, dir := range dirs {
 		path := filepath.Join(dir, name)
@@ -78,8 +80,8 @@ func inside(dirs []string, name string) (found []string) {
 	return found
 }
 
-// anyHas reports whether a name is seen in directories that are shown as one,
-// the newest first.
+// anyHas reports whether a name is visible in merged directories, given newest
+// first.
 func anyHas(dirs []string, name string) bool {
 	for _, dir := range dirs {
 		if info, err := os.Lstat(filepath.Join(dir, name)); err == nil {
@@ -89,7 +91,7 @@ func anyHas(dirs []string, name string) bool {
 	return false
 }
 
-// move renames an entry over another one of whatever type.
+// move renames an entry. It replaces an existing entry of any type.
 func move(from, to string) error {
 	info, err := os.Lstat(from)
 	if err != nil {
@@ -101,7 +103,8 @@ func move(from, to string) error {
 	if !info.IsDir() || info.Mode()&0o200 != 0 {
 		return inWritable(filepath.Dir(from), func() error { return os.Rename(from, to) })
 	}
-	// The name .. of a directory changes, too.
+	// To move a directory also changes its "..", which needs write permission
+	// on it.
 	if err := os.Chmod(from, info.Mode()|0o700); err != nil {
 		return err
 	}
@@ -111,7 +114,8 @@ func move(from, to string) error {
 	return os.Chmod(to, info.Mode())
 }
 
-// inWritable runs f while the owner may write in dir.
+// inWritable runs f. If the owner may not write in dir, it adds that
+// permission for the time of the call.
 func inWritable(dir string, f func() error) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
@@ -126,8 +130,8 @@ func inWritable(dir string, f func() error) error {
 	return errors.Join(f(), os.Chmod(dir, info.Mode()))
 }
 
-// removeDir removes an empty directory, also from one that its owner may not
-// write.
+// removeDir removes an empty directory, even if its owner may not write in its
+// parent. A missing directory is no error.
 func removeDir(dir string) error {
 	return inWritable(filepath.Dir(dir), func() error {
 		if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {

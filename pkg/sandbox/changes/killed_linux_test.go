@@ -15,10 +15,11 @@ import (
 )
 
 // actEnv makes the test program apply changes or add layers instead of running
-// tests, until it is killed.
+// tests, until the test kills it.
 const actEnv = "CHANGES_TEST_ACT"
 
-// act runs in the process that is killed: it applies a set or adds layers to it.
+// act runs in the process that is killed. It applies a set or adds layers to
+// it.
 func act(what, dir, id string) error {
 	set, err := changes.New(dir).Open(id)
 	if err != nil {
@@ -58,9 +59,8 @@ func (b *bench) killed(what, id string, after time.Duration) {
 }
 
 // TestKilledAtRandom kills processes that add layers, and then processes that
-// apply the set, until an apply succeeds. The tree must then be as the commands
-// saw it.
-// CHANGES_KILLS says how many trees are tried.
+// apply the set, until an apply succeeds. The tree must then be equal to that
+// which the commands saw. CHANGES_KILLS is the number of trees.
 func TestKilledAtRandom(t *testing.T) {
 	n, _ := strconv.Atoi(os.Getenv("CHANGES_KILLS"))
 	if n == 0 {
