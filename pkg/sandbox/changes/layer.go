@@ -14,7 +14,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// A Layer receives the changes of one command. End it.
+// A Layer receives the changes of one command. The caller must call End after
+// the command.
 type Layer struct {
 	set    *Set
 	name   string
@@ -22,8 +23,8 @@ type Layer struct {
 	lock   *os.File // held while the command runs
 }
 
-// Begin adds a layer for a command. LIMIT_REACHED where too many commands run
-// at the same time.
+// Begin adds a layer for a command. It returns a LIMIT_REACHED error if too
+// many commands run over the set at the same time.
 func (s *Set) Begin(command string) (*Layer, error) {
 	l := &Layer{set: s}
 	err := s.update(func(r *record) error {
@@ -48,7 +49,8 @@ func (s *Set) Begin(command string) (*Layer, error) {
 		if _, err = sandbox.TryLock(l.lock); err != nil {
 			return err
 		}
-		// The clock that file systems stamp files by differs from the machine's.
+		// Use the time of the lock file: the clock for file times differs from
+		// time.Now.
 		info, err := l.lock.Stat()
 		if err != nil {
 			return err
@@ -75,8 +77,8 @@ func (s *Set) Begin(command string) (*Layer, error) {
 	return l, nil
 }
 
-// makeLayer makes the directories of a layer. Its upper directories look like
-// the directories beneath them.
+// makeLayer makes the directories of a layer. Its upper directories get the
+// attributes of the directories below them.
 func (s *Set) makeLayer(r *record, name string) (mounts []Mount, err error) {
 	for i, root := range r.Roots {
 		m := Mount{Root: root, Upper: s.upper(name, i), Work: filepath.Join(s.dir, name, strconv.Itoa(i), "work")}
@@ -108,12 +110,13 @@ func (s *Set) upper(layer string, root int) string {
 	return filepath.Join(s.dir, layer, strconv.Itoa(root), "upper")
 }
 
-// Mounts says what to mount for the command.
+// Mounts returns the mounts for the command.
 func (l *Layer) Mounts() []Mount { return l.mounts }
 
-// End finishes the layer once its command has ended and nothing has it mounted
-// any more. It returns the changes of the set as Set.Changes does. Those of earlier
-// commands may be as they were when these ended.
+// End finishes the layer. The command must have ended and the layer must not
+// be mounted any more. It returns the entries of all changes of the set, as
+// Set.Changes does. Entries of earlier commands may be as they were when those
+// commands ended.
 func (l *Layer) End() (entries []Entry, err error) {
 	defer l.free()
 	err = l.set.update(func(r *record) error {
@@ -135,23 +138,24 @@ func (l *Layer) End() (entries []Entry, err error) {
 	return entries, err
 }
 
-// free frees the lock, also where another goroutine starts a process.
+// free releases the lock, even if a process that another goroutine is starting
+// has inherited its descriptor.
 func (l *Layer) free() {
 	sandbox.Unlock(l.lock)
 	l.lock.Close() //nolint:errcheck // nothing was written
 }
 
-// finish notes what the roots hold where a layer has changes.
+// finish records the bases of a layer's changes.
 func (s *Set) finish(r *record, l *layerRecord) error {
 	out, err := newBaseWriter(s.basesFile(), os.O_APPEND)
 	if err != nil {
 		return err
 	}
-	out.buf.WriteByte('\n') //nolint:errcheck // ends an incomplete line; close tells
+	out.buf.WriteByte('\n') //nolint:errcheck // ends an incomplete line; close returns the error
 	for i, root := range r.Roots {
 		real, openErr := nofollow.Open(root)
 		if openErr != nil {
-			continue // the root is gone; Apply says so
+			continue // the root is gone; Apply reports that
 		}
 		u, upper := union{root: i, real: real, pathsOnly: true}, s.upper(l.Name, i)
 		if err = u.walk(".", []string{upper}, true); err == nil {
@@ -172,7 +176,7 @@ func (s *Set) finish(r *record, l *layerRecord) error {
 	return s.save(r)
 }
 
-// noteMode notes that a layer changed the mode of a root.
+// noteMode records the old mode of a root if a layer changed it.
 func (s *Set) noteMode(r *record, l *layerRecord, root int, upper string) error {
 	info, err := os.Lstat(upper)
 	if err != nil || root >= len(l.Tops) || info.Mode() == l.Tops[root] {
@@ -187,7 +191,7 @@ func (s *Set) noteMode(r *record, l *layerRecord, root int, upper string) error 
 	return nil
 }
 
-// recover finishes the layers whose process was killed.
+// recover finishes layers whose process was killed.
 func (s *Set) recover(r *record) error {
 	for i := range r.Layers {
 		if l := &r.Layers[i]; !l.Done && !s.runs(*l) {
@@ -199,7 +203,7 @@ func (s *Set) recover(r *record) error {
 	return nil
 }
 
-// runs reports whether a command still works over a layer.
+// runs reports whether a command is still running over a layer.
 func (s *Set) runs(l layerRecord) bool {
 	if l.Done {
 		return false
@@ -208,7 +212,7 @@ func (s *Set) runs(l layerRecord) bool {
 	if err != nil {
 		return false
 	}
-	defer f.Close() //nolint:errcheck // only its lock was asked for
+	defer f.Close() //nolint:errcheck // opened only for its lock
 	free, err := sandbox.TryLock(f)
 	if free {
 		sandbox.Unlock(f)
@@ -216,7 +220,7 @@ func (s *Set) runs(l layerRecord) bool {
 	return err == nil && !free
 }
 
-// uppers are the upper directories of the finished layers for a root, the
+// uppers returns the upper directories of the finished layers for a root, the
 // newest first.
 func (s *Set) uppers(r *record, root int) (dirs []string) {
 	for _, l := range slices.Backward(r.Layers) {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readFlags open a file for reading without waiting, as a fifo would make a process
-// wait, and without following a link.
+// readFlags opens a file for reading without following a link, and without
+// blocking, as a fifo would.
 const readFlags = os.O_RDONLY | unix.O_NONBLOCK | unix.O_NOFOLLOW
 
 // isWhiteout reports whether an entry of an upper directory marks a deleted
@@ -23,8 +23,8 @@ func isWhiteout(info fs.FileInfo) bool {
 
 const opaqueMark = "user.overlay.opaque"
 
-// isOpaque reports whether a directory of an upper directory hides the
-// directories of the same name beneath it.
+// isOpaque reports whether a directory in an upper directory hides the
+// directories of the same name below it.
 func isOpaque(dir string) bool {
 	var value [1]byte
 	n := 0
@@ -35,12 +35,12 @@ func isOpaque(dir string) bool {
 	return err == nil && n == 1 && value[0] == 'y'
 }
 
-// makeOpaque sets what isOpaque reports.
+// makeOpaque marks a directory so that isOpaque returns true.
 func makeOpaque(dir string) error {
 	return withMode(dir, 0o200, func() error { return unix.Lsetxattr(dir, opaqueMark, []byte("y"), 0) })
 }
 
-// removeOpaque removes what isOpaque reports.
+// removeOpaque removes the mark of makeOpaque.
 func removeOpaque(dir string) error { return removeMark(dir, opaqueMark) }
 
 func removeMark(path, name string) error {
@@ -52,8 +52,8 @@ func removeMark(path, name string) error {
 	})
 }
 
-// withMode runs f. If f lacks a right, it adds bits to the mode of a file of a layer
-// and runs f again: a user without rights can read and write attributes only of
+// withMode runs f. If f returns EACCES, it adds bits to the mode of the file
+// for a second call of f: a plain user can read and write attributes only of
 // files that the user may read and write.
 func withMode(path string, bits fs.FileMode, f func() error) error {
 	err := f()
@@ -67,12 +67,12 @@ func withMode(path string, bits fs.FileMode, f func() error) error {
 	return errors.Join(f(), os.Chmod(path, info.Mode()))
 }
 
-// makeWhiteout makes an entry that hides the one beneath it. No privilege is
-// needed for it since Linux 5.8.
+// makeWhiteout creates an entry that hides the entry below it. Since Linux 5.8
+// that needs no privilege.
 func makeWhiteout(name string) error { return unix.Mknod(name, unix.S_IFCHR, 0) }
 
-// removeMarks removes the attributes that overlayfs has put on an entry. Links
-// and devices cannot have any.
+// removeMarks removes the attributes that overlayfs has set on an entry. Links
+// and devices have none.
 func removeMarks(path string) error {
 	list := make([]byte, 4096)
 	n, err := unix.Llistxattr(path, list)
@@ -89,8 +89,8 @@ func removeMarks(path string) error {
 	return nil
 }
 
-// identity returns the inode and the time of change, in Unix nanoseconds, by
-// which another file and another version are recognized.
+// identity returns the inode, which differs for another file, and the time of
+// change in Unix nanoseconds, which differs for another version.
 func identity(info fs.FileInfo) (ino uint64, changed int64) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -99,12 +99,13 @@ func identity(info fs.FileInfo) (ino uint64, changed int64) {
 	return stat.Ino, stat.Ctim.Nano()
 }
 
-// copyTimes gives a directory the times of another one.
+// copyTimes sets the time of modification of a directory to that of another
+// one.
 func copyTimes(name string, info fs.FileInfo) error {
 	return os.Chtimes(name, info.ModTime(), info.ModTime())
 }
 
-// lockFile waits for the lock of a file.
+// lockFile waits until it has the exclusive lock of a file.
 func lockFile(f *os.File) error {
 	for {
 		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != unix.EINTR {
@@ -115,7 +116,8 @@ func lockFile(f *os.File) error {
 
 func crossesDevice(err error) bool { return errors.Is(err, unix.EXDEV) }
 
-// names returns how many names a file has.
+// names returns the number of hard links of a file, 0 if info is nil or does
+// not hold it.
 func names(info fs.FileInfo) uint64 {
 	if info == nil {
 		return 0
@@ -127,15 +129,15 @@ func names(info fs.FileInfo) uint64 {
 	return uint64(stat.Nlink)
 }
 
-// nextData returns where the next data of a file, from at on, begins and ends; both
-// are size where only a hole is left.
+// nextData returns the bounds of the next data of a file, from the offset at
+// on. Both are size if only a hole is left.
 func nextData(f *os.File, at, size int64) (begin, end int64) {
 	begin, err := unix.Seek(int(f.Fd()), at, unix.SEEK_DATA)
 	if err == unix.ENXIO {
 		return size, size
 	}
 	if err != nil {
-		return at, size // the file system knows no holes
+		return at, size // the file system has no holes
 	}
 	if end, err = unix.Seek(int(f.Fd()), begin, unix.SEEK_HOLE); err != nil || end > size {
 		end = size
@@ -143,8 +145,8 @@ func nextData(f *os.File, at, size int64) (begin, end int64) {
 	return min(begin, size), end
 }
 
-// copyAttributes copies the attributes of a user. What the other file system does
-// not take is left out.
+// copyAttributes copies the user attributes of a file. It skips those that the
+// other file system does not accept.
 func copyAttributes(to, from *os.File) error {
 	list := make([]byte, 64<<10)
 	n, err := unix.Flistxattr(int(from.Fd()), list)

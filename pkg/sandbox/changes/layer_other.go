@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// There is no overlayfs, so that no set is ever made.
+// Without overlayfs no set is ever created.
 
 const readFlags = os.O_RDONLY
 

@@ -9,19 +9,19 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
 )
 
-// pending are the entries of a set as the last command left them, so that the next
-// one looks only at what it changed itself. What others change in the roots is seen
+// pending caches the entries of a set after the last command, so that the next
+// one only examines its own changes. Changes by others in the roots are found
 // by Set.Changes.
 type pending struct {
 	version int       // of the record
-	roots   [][]Entry // nil: nothing is known
+	roots   [][]Entry // nil: not known
 }
 
 // list returns the entries of all roots.
 func (p *pending) list() []Entry { return slices.Concat(p.roots...) }
 
-// pendingAfter returns the entries of a set whose layer has just been finished.
-// before is the record's version before that.
+// pendingAfter returns the entries of a set whose layer has just been
+// finished. before is the version of the record before that.
 func (s *Set) pendingAfter(r *record, layer string, before int) (*pending, error) {
 	s.mu.Lock()
 	known := s.known
@@ -51,8 +51,8 @@ func (s *Set) pendingAfter(r *record, layer string, before int) (*pending, error
 	return now, nil
 }
 
-// refresh returns the entries of a root after its newest layer was added. known are
-// those before it.
+// refresh returns the entries of a root after its newest layer was added.
+// known are the entries before that.
 func refresh(r *record, root int, real *nofollow.Tree, uppers []string, known []Entry) ([]Entry, error) {
 	u := update{union: union{root: root, real: real}, paths: map[string]bool{".": true}}
 	err := u.top(r, uppers)
@@ -66,15 +66,15 @@ func refresh(r *record, root int, real *nofollow.Tree, uppers []string, known []
 	return u.merge(known, Entries(u.sorted())), nil
 }
 
-// update compares what the newest layer has.
+// update compares the entries of the newest layer.
 type update struct {
 	union
-	paths map[string]bool // compared again
-	trees []string        // compared again with all beneath them
+	paths map[string]bool // paths compared again
+	trees []string        // paths compared again with everything below
 }
 
-// walk compares what the newest of the directories in stack has. visible is as for
-// union.walk.
+// walk compares the entries of the newest directory in stack. visible has the
+// same meaning as for union.walk.
 func (u *update) walk(rel string, stack []string, visible bool) error {
 	newest, older := stack[0], stack[1:]
 	if isOpaque(newest) {
@@ -108,7 +108,7 @@ func (u *update) walk(rel string, stack []string, visible bool) error {
 }
 
 func (u *update) compare(rel string, e *entry, visible bool) error {
-	asBefore := visible // the root's directory was seen, or that of an older layer
+	asBefore := visible // the root's directory, or that of an older layer, was visible
 	if len(e.infos) > 1 {
 		asBefore = e.infos[1].IsDir()
 	}
@@ -124,7 +124,8 @@ func (u *update) compare(rel string, e *entry, visible bool) error {
 	return u.walk(rel, below, shown)
 }
 
-// merge replaces entries. Both lists are sorted, and so is the result.
+// merge replaces the entries of known that were compared again. Both lists and
+// the result are sorted.
 func (u *update) merge(known, again []Entry) []Entry {
 	merged := make([]Entry, 0, len(known)+len(again))
 	trees := u.trees

@@ -30,7 +30,7 @@ func (p *plan) change(c Change) error {
 	}
 	switch {
 	case c.Old != nil && c.Dir && err == nil && now.IsDir():
-		return nil // finishDir gives it its mode
+		return nil // finishDir sets its mode
 	case c.Old != nil && c.Dir:
 		return errors.New("is no directory any more")
 	case err == nil && now.IsDir() != c.New.IsDir():
@@ -48,7 +48,8 @@ func (p *plan) change(c Change) error {
 	return p.inParent(c.Path, func() error { return p.put(c) })
 }
 
-// inParent runs f while the owner may write in the directory of rel.
+// inParent runs f. If the owner may not write in the directory of rel, it adds
+// that permission for the time of the call.
 func (p *plan) inParent(rel string, f func() error) error {
 	dir := path.Dir(rel)
 	info, err := p.real.Lstat(dir)
@@ -65,8 +66,9 @@ func (p *plan) remove(rel string) error {
 	return p.inParent(rel, func() error { return p.real.RemoveAll(rel) })
 }
 
-// keeps reports whether the root's file has the content of the change. Then put
-// changes only mode and time, and the file keeps its other names.
+// keeps reports whether the root's file already has the content of the change.
+// Then put changes only mode and time, and the file keeps its other hard
+// links.
 func (p *plan) keeps(c Change) bool {
 	if c.Old == nil || c.New == nil || !c.Old.Mode().IsRegular() || !c.New.Mode().IsRegular() || c.Old.Size() != c.New.Size() {
 		return false
@@ -75,8 +77,9 @@ func (p *plan) keeps(c Change) bool {
 	return err == nil && same
 }
 
-// put gives a file of the root what the layer has: its mode and time where the
-// content is the same, else by a rename, so that no other program sees half of it.
+// put gives a file of the root its new version. If the content is the same it
+// sets mode and time, else it replaces the file by a rename, so that no other
+// program sees part of it.
 func (p *plan) put(c Change) error {
 	if p.keeps(c) {
 		if err := errors.Join(p.real.Chmod(c.Path, c.New.Mode()), p.real.Chtimes(c.Path, c.New.ModTime())); err != nil {
@@ -116,7 +119,8 @@ func (p *plan) taken(c Change) error {
 	return inWritable(filepath.Dir(c.source), func() error { return os.Remove(c.source) })
 }
 
-// replace has a file made under a temporary name and renames it.
+// replace calls make with a temporary name and renames that file to the path
+// of the change.
 func (p *plan) replace(c Change, make func(temp string) error) error {
 	temp := path.Join(path.Dir(c.Path), ".toolroom-"+rand.Text()[:12])
 	err := make(temp)
@@ -127,7 +131,7 @@ func (p *plan) replace(c Change, make func(temp string) error) error {
 	return err
 }
 
-// copy writes a file of the layer to a new name in the root.
+// copy copies a file of the layer to a new name in the root.
 func (p *plan) copy(c Change, name string) error {
 	switch {
 	case c.New.Mode()&fs.ModeSymlink != 0:
@@ -160,7 +164,7 @@ func (p *plan) copy(c Change, name string) error {
 	return p.real.Chtimes(name, c.New.ModTime())
 }
 
-// copyData copies the content of a file without its holes.
+// copyData copies the content of a file, and keeps its holes.
 func copyData(to, from *os.File, size int64) error {
 	for at := int64(0); at < size; {
 		begin, end := nextData(from, at, size)
@@ -179,8 +183,8 @@ func copyData(to, from *os.File, size int64) error {
 	return to.Truncate(size)
 }
 
-// finishDir gives a directory its mode and time, and removes it from the layer
-// if nothing is left in it.
+// finishDir sets mode and time of a directory, and removes it from the layer
+// if it is empty there.
 func (p *plan) finishDir(rel string, want meta) error {
 	if info, err := p.real.Lstat(rel); err == nil && info.IsDir() {
 		if err := p.real.Chmod(rel, want.Mode); err != nil {

@@ -13,22 +13,24 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/sandboxtest"
 )
 
-// listing shows a tree as the command sees it. The kernel rounds no time.
+// listing shows a tree as the command sees it. It does not round times.
 const listing = `find . -path ./.git/objects -prune -o ! -type d -printf '%p %y %m %T@ %l %s\n' | sort; find . -type d -printf '%p %m %T@\n' | sort; find . -type f ! -path './.git/objects/*' -exec sha256sum {} + | sort -k2`
 
 const gitListing = "; git status --porcelain 2>&1; git fsck --no-dangling 2>&1"
 
-// differing is in the index and logs of git: inodes and times.
+// differing matches lines that differ between two runs: git's index and logs
+// contain inodes and times.
 var differing = regexp.MustCompile(`(?m)^\./\.git(/index)? .*\n?|^.* \./\.git/index\n?`)
 
-// withoutTimes leaves what is the same in two runs of a sequence.
+// withoutTimes describes the tree without the parts that differ between two
+// runs of a sequence.
 func withoutTimes(t *testing.T, b *bench) string {
 	return differing.ReplaceAllString(b.run(nil, `find . -path ./.git/objects -prune -o -printf '%p %y %m %l\n' | sort; find . -type f ! -path './.git/objects/*' -exec sha256sum {} + | sort -k2; git status --porcelain; git log --oneline --all | sort; git fsck --no-dangling`), "")
 }
 
-// TestRandomSequences compares three fates of the same commands: kept in one
-// tree, applied to a second one, discarded from it. CHANGES_SEQUENCES says how
-// many sequences are tried, and CHANGES_SEQUENCES_FROM their first seed.
+// TestRandomSequences compares three uses of the same commands: run in one
+// tree, applied to a second one, and discarded from it. CHANGES_SEQUENCES is
+// the number of sequences, CHANGES_SEQUENCES_FROM their first seed.
 func TestRandomSequences(t *testing.T) {
 	kept, layered := newBench(t), newBench(t)
 	layered.alone = true

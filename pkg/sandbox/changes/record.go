@@ -15,10 +15,10 @@ type record struct {
 	Commands []string          `json:"commands"`
 	Layers   []layerRecord     `json:"layers"` // the oldest first
 	Dirs     []map[string]meta `json:"dirs,omitempty"`
-	Opaque   []map[string]meta `json:"opaque,omitempty"` // while Apply prepares a layer
+	Opaque   []map[string]meta `json:"opaque,omitempty"` // set while Apply prepares a layer
 	Next     int               `json:"next"`
-	Version  int               `json:"version"` // counts what changes the list of changes
-	// Tops holds, by root, the mode that the root had before a command changed it.
+	Version  int               `json:"version"` // incremented by each change of the list of changes
+	// Tops holds, by root, the mode of the root before a command changed it.
 	Tops map[int]fs.FileMode `json:"tops,omitempty"`
 }
 
@@ -26,7 +26,7 @@ type layerRecord struct {
 	Name  string        `json:"name"`
 	Began int64         `json:"began"` // Unix nanoseconds
 	Done  bool          `json:"done"`
-	Needs int           `json:"needs"` // layers beneath it that overlayfs uses while it is not done
+	Needs int           `json:"needs"` // number of layers below it that overlayfs uses until it is done
 	Tops  []fs.FileMode `json:"tops"`  // the modes of the roots when it began
 }
 
@@ -37,8 +37,8 @@ type meta struct {
 	Modified time.Time   `json:"modified"`
 }
 
-// JSON texts are UTF-8, names of files are bytes. encodePath marks a path that
-// is not UTF-8 by a zero byte, which no path has.
+// JSON texts are UTF-8, but file names are bytes. encodePath encodes a path
+// that is not UTF-8 as base64 after a zero byte, which no path contains.
 func encodePath(path string) string {
 	if utf8.ValidString(path) {
 		return path
@@ -55,7 +55,7 @@ func decodePath(text string) string {
 	return text
 }
 
-// withPaths returns the record with all paths converted.
+// withPaths returns a copy of the record with all paths converted.
 func (r record) withPaths(convert func(string) string) record {
 	roots := make([]string, len(r.Roots))
 	for i, root := range r.Roots {
@@ -74,7 +74,7 @@ func convertAll(maps []map[string]meta, convert func(string) string) []map[strin
 	return converted
 }
 
-// convertKeys returns m itself where no key changes.
+// convertKeys returns a map with converted keys, m itself if no key changes.
 func convertKeys[V any](m map[string]V, convert func(string) string) map[string]V {
 	same := true
 	for key := range m {

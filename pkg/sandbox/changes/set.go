@@ -15,8 +15,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// maxLayers bounds the layers of a set: overlayfs is given their names in one
-// value of 255 bytes.
+// maxLayers bounds the layers of a set: overlayfs takes their names in one
+// option value of 255 bytes.
 const maxLayers = 12
 
 // A Set holds the pending changes to its roots.
@@ -28,10 +28,10 @@ type Set struct {
 	known pending
 }
 
-// ID names the set.
+// ID returns the id of the set, for Store.Open.
 func (s *Set) ID() string { return s.id }
 
-// Roots returns the roots that the set has changes to.
+// Roots returns the roots that the set may have changes to.
 func (s *Set) Roots() ([]string, error) {
 	r, err := s.load()
 	if err != nil {
@@ -79,7 +79,8 @@ func (s *Set) save(r *record) error {
 	return err
 }
 
-// update changes the record while no other process does.
+// update calls change with the record and saves it. It holds the lock of the
+// set, and first finishes the layers of killed processes.
 func (s *Set) update(change func(*record) error) error {
 	return s.locked(func(r *record) error {
 		if err := s.recover(r); err != nil {
@@ -89,7 +90,8 @@ func (s *Set) update(change func(*record) error) error {
 	})
 }
 
-// locked calls use with the record while no other process has it.
+// locked calls use with the record and saves it, while it holds the lock of
+// the set. It returns a NOT_FOUND error if the set was applied or discarded.
 func (s *Set) locked(use func(*record) error) error {
 	lock, err := os.OpenFile(filepath.Join(s.dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -98,7 +100,7 @@ func (s *Set) locked(use func(*record) error) error {
 		}
 		return err
 	}
-	defer lock.Close() //nolint:errcheck // frees the lock
+	defer lock.Close() //nolint:errcheck // releases the lock
 	if err := lockFile(lock); err != nil {
 		return err
 	}
@@ -113,8 +115,8 @@ func (s *Set) locked(use func(*record) error) error {
 	return use(r)
 }
 
-// Changes lists the differences between the roots and the set, sorted by root
-// and path.
+// Changes returns the differences between the roots and the set, sorted by
+// root and path.
 func (s *Set) Changes() (list []Change, err error) {
 	err = s.update(func(r *record) error {
 		list, err = s.changes(r)
@@ -139,8 +141,8 @@ func (s *Set) changes(r *record) (list []Change, err error) {
 	return list, nil
 }
 
-// HasDir reports whether the set has a directory at an absolute path beneath
-// one of its roots: one that it created or changed something in.
+// HasDir reports whether the set has created, or changed something in, the
+// directory at an absolute path below one of its roots.
 func (s *Set) HasDir(path string) bool {
 	r, err := s.load()
 	if err != nil {
@@ -172,8 +174,8 @@ func (s *Set) HasDir(path string) bool {
 	return false
 }
 
-// Discard removes the set. CONFLICT while a command runs over it. It writes
-// nothing, so that it makes room on a full disk.
+// Discard removes the set. It returns a CONFLICT error while a command runs
+// over the set. It writes no data, so that it works on a full disk.
 func (s *Set) Discard() error {
 	err := s.locked(func(r *record) error {
 		if err := s.idle(r); err != nil {
@@ -187,7 +189,7 @@ func (s *Set) Discard() error {
 	return err
 }
 
-// idle is an error while a command runs over the set.
+// idle returns a CONFLICT error while a command runs over the set.
 func (s *Set) idle(r *record) error {
 	for _, l := range r.Layers {
 		if s.runs(l) {
@@ -197,20 +199,20 @@ func (s *Set) idle(r *record) error {
 	return nil
 }
 
-// removeTree removes a directory with what commands made so that it cannot be
-// removed at once.
+// removeTree removes a directory, including directories whose permissions
+// commands removed. It ignores errors.
 func removeTree(dir string) {
 	if os.RemoveAll(dir) == nil {
 		return
 	}
-	filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error { //nolint:errcheck // what is left is removed with the set
+	filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error { //nolint:errcheck // remaining files are removed with the set
 		if entry != nil && entry.IsDir() {
-			os.Chmod(name, 0o700) //nolint:errcheck // before it is read
+			os.Chmod(name, 0o700) //nolint:errcheck // before WalkDir reads it
 			if err != nil {
 				return nil
 			}
 		}
 		return nil
 	})
-	os.RemoveAll(dir) //nolint:errcheck // its place is the state directory
+	os.RemoveAll(dir) //nolint:errcheck // remaining files are in the state directory
 }

@@ -15,16 +15,18 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Store is a directory of sets. It is safe for concurrent use, also by several
-// processes.
+// Store is a directory of sets. It is safe for concurrent use by goroutines
+// and processes.
 type Store struct {
 	dir string
 }
 
-// New returns the store at dir, an absolute path, which need not exist.
+// New returns the store at dir, an absolute path. The directory need not
+// exist.
 func New(dir string) *Store { return &Store{dir: dir} }
 
-// Create makes an empty set for roots: absolute paths with links resolved.
+// Create makes an empty set for roots, which are absolute paths with links
+// resolved.
 func (s *Store) Create(roots []string) (*Set, error) {
 	set := &Set{id: "c" + strings.ToLower(rand.Text()[:6])}
 	set.dir = filepath.Join(s.dir, set.id)
@@ -50,7 +52,7 @@ func (s *Store) Open(id string) (*Set, error) {
 	return set, nil
 }
 
-// List returns the sets that have changes to some of roots, the oldest first.
+// List returns the sets for at least one of roots, the oldest first.
 func (s *Store) List(roots []string) []*Set {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {

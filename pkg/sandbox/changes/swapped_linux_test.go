@@ -13,8 +13,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/sandboxtest"
 )
 
-// A directory that another process replaces by a link while changes are applied
-// leads no write to the place that the link names.
+// Another process replaces a directory by a link while changes are applied: no
+// file is written at the target of the link.
 func TestDirectoryIsReplacedByALink(t *testing.T) {
 	for name, script := range map[string]string{
 		"created":     `echo planted > d/post-commit`,
@@ -39,7 +39,7 @@ func TestDirectoryIsReplacedByALink(t *testing.T) {
 			before := sandboxtest.State(t, hooks)
 			swapped := false
 			_, err = set.Apply(nil, func(string) string {
-				if !swapped { // after the conflicts were looked for
+				if !swapped { // after the check for conflicts
 					swapped = true
 					require.NoError(t, os.Rename(filepath.Join(b.Root, "d"), filepath.Join(b.Root, "aside")))
 					require.NoError(t, os.Symlink(".git/hooks", filepath.Join(b.Root, "d")))
@@ -56,7 +56,8 @@ func TestDirectoryIsReplacedByALink(t *testing.T) {
 	}
 }
 
-// The same at any moment of an apply. CHANGES_SWAPS is the number of tries.
+// The same at random moments of an apply. CHANGES_SWAPS is the number of
+// tries.
 func TestDirectoryIsReplacedByALinkAtRandom(t *testing.T) {
 	b := newBench(t)
 	hooks, dir, link := filepath.Join(b.Root, ".git/hooks"), filepath.Join(b.Root, "d"), filepath.Join(b.Root, "link")

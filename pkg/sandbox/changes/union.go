@@ -14,11 +14,12 @@ import (
 type union struct {
 	root      int
 	real      *nofollow.Tree
-	pathsOnly bool // contents do not count
+	pathsOnly bool // do not compare contents
 	changes   []Change
 }
 
-// entry is one name in the upper directories, the newest first.
+// entry holds the versions of one name in the upper directories, the newest
+// first.
 type entry struct {
 	paths []string
 	infos []fs.FileInfo
@@ -44,8 +45,8 @@ func (u *union) sorted() []Change {
 	return u.changes
 }
 
-// top adds the change of the root's own mode. That of its times is none: each
-// command that works in the root changes them.
+// top adds the change of the root's own mode. It ignores the root's times,
+// which each command that works in the root changes.
 func (u *union) top(r *record, uppers []string) error {
 	if _, changed := r.Tops[u.root]; !changed || len(uppers) == 0 {
 		return nil
@@ -61,9 +62,9 @@ func (u *union) top(r *record, uppers []string) error {
 	return err
 }
 
-// walk compares a directory. stack are the directories of this name in the
-// layers, the newest first; visible says that the root's own entries show
-// through where no layer has the name.
+// walk compares a directory. stack holds the directories of this path in the
+// layers, the newest first. visible means that the root's own entries are
+// visible if no layer has the name.
 func (u *union) walk(rel string, stack []string, visible bool) error {
 	names, cut, err := merge(stack)
 	if err != nil {
@@ -83,8 +84,8 @@ func (u *union) walk(rel string, stack []string, visible bool) error {
 	return nil
 }
 
-// merge lists the entries of directories that are shown as one. cut reports
-// that one of them is opaque, so that nothing beneath it is seen.
+// merge lists the entries of merged directories. cut reports that one of them
+// is opaque and hides everything below it.
 func merge(stack []string) (names map[string]*entry, cut bool, err error) {
 	names = map[string]*entry{}
 	for _, dir := range stack {
@@ -107,8 +108,8 @@ func merge(stack []string) (names map[string]*entry, cut bool, err error) {
 	return names, false, nil
 }
 
-// readDir lists a directory of a layer, also one that its mode closes to its
-// owner.
+// readDir lists a directory of a layer, even if its mode does not allow its
+// owner to read it.
 func readDir(dir string) ([]fs.FileInfo, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrPermission) {
@@ -117,7 +118,7 @@ func readDir(dir string) ([]fs.FileInfo, error) {
 			return nil, err
 		}
 		entries, err = os.ReadDir(dir)
-		defer os.Chmod(dir, info.Mode().Perm()) //nolint:errcheck // the owner could change it a moment ago
+		defer os.Chmod(dir, info.Mode().Perm()) //nolint:errcheck // the owner could change it just now
 	}
 	if err != nil {
 		return nil, err
@@ -137,7 +138,7 @@ func readDir(dir string) ([]fs.FileInfo, error) {
 }
 
 // hidden adds a deletion for each entry of the root's directory that an opaque
-// directory of a layer hides and that no layer has.
+// directory hides and that no layer has.
 func (u *union) hidden(rel string, names map[string]*entry) error {
 	all, err := u.real.Names(rel)
 	if nofollow.Missing(err) {
@@ -150,7 +151,7 @@ func (u *union) hidden(rel string, names map[string]*entry) error {
 		if names[name] == nil {
 			info, err := u.real.Lstat(path.Join(rel, name))
 			if err != nil {
-				continue // deleted since
+				continue // deleted meanwhile
 			}
 			u.add(Change{Entry: Entry{Path: path.Join(rel, name), Kind: Deleted}, Old: info})
 		}
@@ -158,7 +159,7 @@ func (u *union) hidden(rel string, names map[string]*entry) error {
 	return nil
 }
 
-// compare adds the changes of one name.
+// compare adds the changes of one name and of everything below it.
 func (u *union) compare(rel string, e *entry, visible bool) error {
 	below, visible, err := u.compareOwn(rel, e, visible)
 	if err != nil || below == nil {
@@ -167,9 +168,9 @@ func (u *union) compare(rel string, e *entry, visible bool) error {
 	return u.walk(rel, below, visible)
 }
 
-// compareOwn adds the change of one name without its entries. For a directory it
-// returns the directories of this name that overlayfs merges, and whether the root's
-// directory is merged with them.
+// compareOwn adds the change of one name, without its entries. For a directory
+// it returns the directories of this name that overlayfs merges; shown reports
+// whether the root's directory is one of them.
 func (u *union) compareOwn(rel string, e *entry, visible bool) (below []string, shown bool, err error) {
 	top := e.infos[0]
 	old, err := u.real.Lstat(rel)
@@ -178,7 +179,7 @@ func (u *union) compareOwn(rel string, e *entry, visible bool) (below []string, 
 	} else if err != nil {
 		return nil, false, err
 	}
-	socket := top.Mode()&fs.ModeSocket != 0 // nobody listens at it any more
+	socket := top.Mode()&fs.ModeSocket != 0 // its program has ended
 	switch {
 	case isWhiteout(top) || socket && old != nil && old.Mode()&fs.ModeSocket == 0:
 		if old != nil {
@@ -215,7 +216,7 @@ func (u *union) add(c Change) {
 	u.changes = append(u.changes, c)
 }
 
-// kind compares a file with the one that the root has.
+// kind compares a file with the root's version.
 func (u *union) kind(rel, source string, old, now fs.FileInfo) Kind {
 	switch {
 	case old == nil:
@@ -241,7 +242,8 @@ func (u *union) kind(rel, source string, old, now fs.FileInfo) Kind {
 	return Modified
 }
 
-// comparePaths sorts a directory directly before what it holds.
+// comparePaths compares paths so that a directory sorts directly before its
+// entries.
 func comparePaths(a, b string) int {
 	n := min(len(a), len(b))
 	for i := range n {
