@@ -17,9 +17,10 @@ import (
 )
 
 // TestCost prints the time of commands with and without a record, in pairs.
-// UNDO_COST is the number of pairs (0 skips the test), UNDO_COST_CASES the names of
-// the cases, UNDO_COST_DIR a directory for the roots, UNDO_COST_REPO a clone of this
-// repository and UNDO_COST_MODULES the module cache.
+// UNDO_COST is the number of pairs; 0 skips the test. UNDO_COST_CASES holds
+// the names of the cases, UNDO_COST_DIR a directory for the roots,
+// UNDO_COST_REPO a clone of this repository, and UNDO_COST_MODULES the module
+// cache.
 func TestCost(t *testing.T) {
 	pairs, _ := strconv.Atoi(os.Getenv("UNDO_COST"))
 	if pairs == 0 {
@@ -62,7 +63,7 @@ func TestCost(t *testing.T) {
 					id, out := b.run(c.script)
 					took[b] = append(took[b], float64(time.Since(began).Microseconds())/1000)
 					if c.name != "empty" {
-						time.Sleep(100 * time.Millisecond) // until the supervisor is waited for
+						time.Sleep(100 * time.Millisecond) // until Wait has collected the supervisor
 						now := usage()
 						cpu[b] = append(cpu[b], now-used)
 					}
@@ -91,9 +92,9 @@ func median(all []float64) float64 {
 	return all[len(all)/2]
 }
 
-// usage is the processor time of all ended children, in milliseconds.
+// usage returns the processor time of all ended children in milliseconds.
 func usage() float64 {
 	var r syscall.Rusage
-	syscall.Getrusage(syscall.RUSAGE_CHILDREN, &r) //nolint:errcheck // zero then
+	syscall.Getrusage(syscall.RUSAGE_CHILDREN, &r) //nolint:errcheck // on failure the result is 0
 	return float64(r.Utime.Nano()+r.Stime.Nano()) / 1e6
 }

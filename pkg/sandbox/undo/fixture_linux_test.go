@@ -18,22 +18,22 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// bench is a root whose commands are recorded.
+// bench is a root whose commands have undo records.
 type bench struct {
 	*sandboxtest.Bench
 	store *undo.Store
 	dir   string // of the store
 }
 
-// newBench makes a bench; the test is skipped where this machine does not have the
-// level.
+// newBench makes a bench. It skips the test if this machine does not enforce
+// the level.
 func newBench(t testing.TB, level proc.Level) *bench {
 	t.Helper()
 	place := sandboxtest.Place(t)
 	return benchIn(t, level, place, filepath.Join(place, "state", "commands"))
 }
 
-// benchIn makes a bench in place with the records in dir.
+// benchIn makes a bench in place, with the records in dir.
 func benchIn(t testing.TB, level proc.Level, place, dir string) *bench {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(dir, 0o755))
@@ -44,14 +44,14 @@ func benchIn(t testing.TB, level proc.Level, place, dir string) *bench {
 	return &bench{Bench: sandboxtest.NewBench(t, place, c), store: undo.New(dir), dir: dir}
 }
 
-// run runs a script and returns the id of its record and what it printed.
+// run runs a script and returns the id of its record and its output.
 func (b *bench) run(script string) (id, output string) {
 	b.T.Helper()
 	result, output := b.Run(script)
 	return result.Undo, output
 }
 
-// undo takes a command back.
+// undo undoes a command.
 func (b *bench) undo(id string) undo.Report {
 	b.T.Helper()
 	record, err := b.store.Open(id)

@@ -13,8 +13,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/undo"
 )
 
-// Several servers remove old records at the same time, and an undo removes its own:
-// a record may be gone as soon as it was listed.
+// Several servers remove old records at the same time, and an undo removes its
+// own record: a record may vanish after it was listed.
 func TestPruneAtTheSameTime(t *testing.T) {
 	dir := t.TempDir()
 	for range 5 {

@@ -17,9 +17,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/sandboxtest"
 )
 
-// TestRandomSequences runs several commands and undoes them one by one, the last
-// one first. After each undo the tree equals the tree before that command.
-// UNDO_SEQUENCES says how many sequences are tried at each level, and
+// TestRandomSequences runs several commands and undoes them one by one,
+// starting with the last. After each undo the tree is equal to the tree before
+// that command. UNDO_SEQUENCES is the number of sequences at each level,
 // UNDO_SEQUENCES_FROM their first seed.
 func TestRandomSequences(t *testing.T) {
 	seeds := sandboxtest.Seeds(t, "UNDO_SEQUENCES", 12)
@@ -36,11 +36,11 @@ func TestRandomSequences(t *testing.T) {
 	}
 }
 
-// sameFile is the note of state about hard links.
+// sameFile matches sandboxtest.State's note on hard links.
 var sameFile = regexp.MustCompile(` same as .*`)
 
 // With the records on another file system, removed files are copied instead of
-// linked: then hard links come back as files of their own.
+// linked. Then hard links are restored as separate files.
 func TestRandomSequencesCopied(t *testing.T) {
 	const memory = "/dev/shm"
 	at := mcpkittest.OuterDir(t, "")

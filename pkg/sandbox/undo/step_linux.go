@@ -13,19 +13,19 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// take takes one step back. It can be repeated after it was interrupted.
+// take reverts one step. It can be repeated after an interruption.
 func (u *undoing) take(step *supervise.UndoRecord) error {
 	if u.refuse(step.Path) != "" || step.To != "" && u.refuse(step.To) != "" {
 		return nil
 	}
 	dir, base, err := u.at(step.Path)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
-		return nil // the call failed, or the directory is not held
+		return nil // the call failed, or the directory was not recorded
 	}
 	if err != nil {
 		return err
 	}
-	defer unix.Close(dir) //nolint:errcheck // was opened for paths only
+	defer unix.Close(dir) //nolint:errcheck // opened only for paths
 	switch step.Kind {
 	case supervise.UndoEntry:
 		return u.entry(dir, base, step)
@@ -43,8 +43,8 @@ func (u *undoing) take(step *supervise.UndoRecord) error {
 	return nil
 }
 
-// same reports whether what is at a place is the file that was recorded, or the one
-// that took its place in this Undo.
+// same reports whether the file at a path is the recorded one, or the file
+// that replaced it during this Undo.
 func (u *undoing) same(is supervise.UndoState, was *supervise.UndoState) bool {
 	if is.Mode == 0 || is.Dev != was.Dev {
 		return false
@@ -52,7 +52,7 @@ func (u *undoing) same(is supervise.UndoState, was *supervise.UndoState) bool {
 	return is.Ino == was.Ino || u.alias[uint64(is.Ino)] == uint64(was.Ino)
 }
 
-// entry makes an entry what it was.
+// entry restores an entry to its recorded state.
 func (u *undoing) entry(dir int, base string, step *supervise.UndoRecord) error {
 	was, is := &step.Before, stateAt(dir, base)
 	switch {
@@ -65,7 +65,7 @@ func (u *undoing) entry(dir int, base string, step *supervise.UndoRecord) error 
 		if kind(is.Mode) == unix.S_IFDIR { // a new directory may have got the inode of the removed one
 			return metadata(dir, base, was)
 		}
-		return nil // it was not removed
+		return nil // the command did not remove it
 	case kind(was.Mode) == unix.S_IFREG && was.Link == "" && !was.Held:
 		u.notHeld[step.Path] = true
 		return nil
@@ -86,7 +86,7 @@ func (u *undoing) entry(dir int, base string, step *supervise.UndoRecord) error 
 	return metadata(dir, base, was)
 }
 
-// create makes a file of its record.
+// create creates a file from its record.
 func (u *undoing) create(dir int, base string, was *supervise.UndoState) error {
 	switch kind(was.Mode) {
 	case unix.S_IFDIR:
@@ -99,14 +99,14 @@ func (u *undoing) create(dir int, base string, was *supervise.UndoState) error {
 	return unix.Mknodat(dir, base, uint32(was.Mode), int(was.Number))
 }
 
-// content gives a file its content back.
+// content restores the content of a file.
 func (u *undoing) content(dir int, base string, step *supervise.UndoRecord) error {
 	was, is := &step.Before, stateAt(dir, base)
 	switch {
 	case kind(is.Mode) != unix.S_IFREG:
 		return nil
 	case is.Ino == was.Ino && is.Changed == was.Changed:
-		return nil // it was opened only
+		return nil // the command only opened it
 	case was.Held && is.Size == was.Size && u.holds(dir, base, was):
 		return metadata(dir, base, was)
 	case !was.Held:
@@ -125,7 +125,7 @@ func (u *undoing) content(dir int, base string, step *supervise.UndoRecord) erro
 	return metadata(dir, base, was)
 }
 
-// holds reports whether a file has the content that is held.
+// holds reports whether a file has the recorded content.
 func (u *undoing) holds(dir int, base string, was *supervise.UndoState) bool {
 	fd, err := unix.Openat(dir, base, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -147,7 +147,7 @@ func (u *undoing) holds(dir int, base string, was *supervise.UndoState) bool {
 	}
 }
 
-// write copies a held content into a file.
+// write copies recorded content into a file.
 func (u *undoing) write(dir int, base string, was *supervise.UndoState, flags int) error {
 	fd, err := unix.Openat(dir, base, unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC|flags, 0o600)
 	if err != nil {
@@ -158,7 +158,8 @@ func (u *undoing) write(dir int, base string, was *supervise.UndoState, flags in
 	return errors.Join(err, to.Close())
 }
 
-// move renames an entry back. Where it was not renamed, it is still there.
+// move reverts the renaming of an entry. If the entry was not renamed, it does
+// nothing.
 func (u *undoing) move(dir int, base string, step *supervise.UndoRecord) error {
 	is, old := u.stat(step.To), stateAt(dir, base)
 	if is.Mode == 0 || !u.same(is, &step.Before) && old.Mode != 0 {
@@ -181,22 +182,23 @@ func (u *undoing) rename(from string, dir int, base string, flags uint) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fromDir) //nolint:errcheck // was opened for paths only
+	defer unix.Close(fromDir) //nolint:errcheck // opened only for paths
 	err = unix.Renameat2(fromDir, fromBase, dir, base, flags)
-	if errors.Is(err, unix.EINVAL) && flags == unix.RENAME_NOREPLACE { // not every file system has the flag
+	if errors.Is(err, unix.EINVAL) && flags == unix.RENAME_NOREPLACE { // some file systems do not support the flag
 		err = unix.Renameat(fromDir, fromBase, dir, base)
 	}
 	return err
 }
 
-// metadata gives mode, owner and times back.
+// metadata restores mode, owner and times.
 func metadata(dir int, base string, was *supervise.UndoState) error {
 	is := stateAt(dir, base)
 	if is.Mode == 0 || kind(is.Mode) != kind(was.Mode) {
 		return nil
 	}
 	if is.UID != was.UID || is.GID != was.GID {
-		// Only root can always do that; the rest is worth more than the owner.
+		// Only root can always restore the owner. Restore the rest in any
+		// case.
 		unix.Fchownat(dir, base, int(was.UID), int(was.GID), unix.AT_SYMLINK_NOFOLLOW) //nolint:errcheck // as above
 	}
 	if is.Mode != was.Mode && kind(was.Mode) != unix.S_IFLNK {

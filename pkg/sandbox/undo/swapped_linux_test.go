@@ -14,8 +14,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/sandboxtest"
 )
 
-// Another process replaces a directory and a file by links while a command is undone:
-// the targets of the links stay as they are. UNDO_SWAPS is the number of tries.
+// Another process replaces a directory and a file by links while a command is
+// undone: the targets of the links stay unchanged. UNDO_SWAPS is the number of
+// tries.
 func TestReplacedByALinkAtRandom(t *testing.T) {
 	b := newBench(t, proc.L2)
 	undone := 0
@@ -49,7 +50,7 @@ echo x > f; chmod 755 f; ln -s .git/hooks/f1 filelink; ln -s .git/hooks dirlink`
 		stop.Store(true)
 		swaps.Wait()
 		require.Equal(t, before, sandboxtest.State(t, hooks))
-		os.RemoveAll(filepath.Join(b.dir, id)) //nolint:errcheck // one that was undone is gone
+		os.RemoveAll(filepath.Join(b.dir, id)) //nolint:errcheck // an undone record is already gone
 	}
 	t.Logf("%d commands were undone", undone)
 }

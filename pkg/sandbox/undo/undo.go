@@ -1,16 +1,16 @@
-// Package undo takes back what a command changed in its roots, by the record that
-// the command's supervisor kept (see supervise.UndoRecord).
+// Package undo reverts the changes of a command in its roots, from the record
+// written by the command's supervisor (see supervise.UndoRecord).
 //
 //	store := undo.New(dir)               // proc.Config.UndoDir
 //	record, err := store.Open(result.Undo)
 //	report, err := record.Undo(protected)
 //
-// Undo restores contents, modes, owners, times, links and names. It does so only
-// if everything that the command left is still as the command left it. It goes on
-// where an interrupted one stopped.
+// Undo restores contents, modes, owners, times, links and names. It changes
+// nothing if somebody else has changed a file since the command ended. A call
+// after an interruption continues at the step where the last one stopped.
 //
-// A record is no security boundary: it restores in the roots what was there, and a
-// command can at most spoil its own record.
+// A record is not a security boundary. Undo only restores earlier states of
+// files in the roots, and a command can only damage its own record.
 package undo
 
 import (
@@ -30,8 +30,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Store is a directory of records. It is safe for concurrent use, also by several
-// processes.
+// Store is a directory of records. It is safe for concurrent use by goroutines
+// and processes.
 type Store struct {
 	dir string
 }
@@ -42,25 +42,25 @@ func New(dir string) *Store { return &Store{dir: dir} }
 // Record is the undo record of a command.
 type Record struct {
 	ID      string
-	Command string // its first 300 bytes
+	Command string // at most its first 300 bytes
 	Began   time.Time
-	Roots   []string // the writable ones
+	Roots   []string // the writable roots
 
 	dir string
 }
 
 // Report is the result of Undo.
 type Report struct {
-	Removed, Restored, Moved int // entries
-	// NotHeld are paths whose content was not recorded and that are left as they
-	// are.
+	Removed, Restored, Moved int // numbers of entries
+	// NotHeld are paths whose content was not recorded. They were not changed.
 	NotHeld []string
-	// Unchecked says that the end of the command was not recorded, so that changes
-	// by others could not be told from its own.
+	// Unchecked means that the end of the command was not recorded, so that
+	// changes by others could not be detected.
 	Unchecked bool
 }
 
-// List returns the records of commands in any of roots, the newest first.
+// List returns the records of commands with at least one of roots, the newest
+// first.
 func (s *Store) List(roots []string) (all []*Record) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -76,7 +76,8 @@ func (s *Store) List(roots []string) (all []*Record) {
 	return all
 }
 
-// Open returns a record by its id. NOT_FOUND: no record has it.
+// Open returns the record with an id. It returns a NOT_FOUND error if none has
+// it.
 func (s *Store) Open(id string) (*Record, error) {
 	if filepath.Base(id) != id || !strings.HasPrefix(id, "u") {
 		return nil, notFound(id)
@@ -99,8 +100,8 @@ func notFound(id string) error {
 	return toolerr.New(toolerr.NotFound, "there is no undo record %s: it was undone, or it is too old", sandbox.EscapeName(id))
 }
 
-// Prune removes the records that are older than maxAge, then the oldest until the
-// rest takes at most maxBytes.
+// Prune removes the records older than maxAge, and then the oldest ones until
+// the rest takes at most maxBytes. It keeps records of running commands.
 func (s *Store) Prune(maxBytes int64, maxAge time.Duration) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -117,8 +118,8 @@ func (s *Store) Prune(maxBytes int64, maxAge time.Duration) {
 		if info, err := e.Info(); err == nil {
 			r.at = info.ModTime()
 		}
-		filepath.WalkDir(r.dir, func(_ string, e fs.DirEntry, err error) error { //nolint:errcheck // what is gone has no size
-			if err != nil { // e is nil where another removed the record
+		filepath.WalkDir(r.dir, func(_ string, e fs.DirEntry, err error) error { //nolint:errcheck // a vanished file has size 0
+			if err != nil { // e is nil if another process removed the record
 				return nil
 			}
 			if info, err := e.Info(); err == nil {
@@ -136,7 +137,7 @@ func (s *Store) Prune(maxBytes int64, maxAge time.Duration) {
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				continue // its command still runs
 			}
-			os.RemoveAll(r.dir) //nolint:errcheck // the next one may succeed
+			os.RemoveAll(r.dir) //nolint:errcheck // the next Prune tries again
 			if err == nil {
 				unlock()
 			}
@@ -144,8 +145,9 @@ func (s *Store) Prune(maxBytes int64, maxAge time.Duration) {
 	}
 }
 
-// steps reads the log: the steps of the command, the stamps taken at its end, and the
-// time of its end, 0 if the log was cut short.
+// steps reads the log. It returns the steps of the command, the stamps taken
+// at its end, and the time of its end in Unix nanoseconds, 0 if the log is
+// incomplete.
 func (r *Record) steps() (steps, stamps []supervise.UndoRecord, ended int64, err error) {
 	f, err := os.Open(filepath.Join(r.dir, "log"))
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// lock takes the lock of a log, which its supervisor holds until the command has
-// ended.
+// lock takes the lock of a log. It fails while the command's supervisor runs,
+// which holds the lock.
 func lock(log string) (unlock func(), err error) {
 	f, err := os.OpenFile(log, os.O_RDWR, 0)
 	if err != nil {
@@ -35,22 +35,23 @@ func lock(log string) (unlock func(), err error) {
 	}, nil
 }
 
-// undoing is an Undo on its way.
+// undoing is the state of a running Undo.
 type undoing struct {
 	*Record
 	report  Report
 	refuse  func(abs string) string
 	roots   map[string]*nofollow.Tree
 	data    *os.File
-	links   int             // the record's directory
+	links   int             // descriptor of the record's directory
 	notHeld map[string]bool // paths
 	alias   map[uint64]uint64
 }
 
-// Undo takes back what the command changed and removes the record. refuse says why
-// a path must not be written, or "": such paths are left alone; nil refuses none.
-// CONFLICT where the command still runs or others have changed what it left: then
-// nothing is done.
+// Undo reverts the changes of the command and removes the record. refuse
+// returns the reason why a path must not be written, or ""; Undo skips such
+// paths. A nil refuse refuses none. Undo changes nothing and returns a
+// CONFLICT error if the command is still running, or if somebody else has
+// changed the files since.
 func (r *Record) Undo(refuse func(abs string) string) (Report, error) {
 	unlock, err := lock(filepath.Join(r.dir, "log"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -109,7 +110,7 @@ func (u *undoing) open() (err error) {
 
 func (u *undoing) close() {
 	for _, tree := range u.roots {
-		tree.Close() //nolint:errcheck // was opened for paths only
+		tree.Close() //nolint:errcheck // opened only for paths
 	}
 	if u.links >= 0 {
 		unix.Close(u.links) //nolint:errcheck // only read
@@ -119,8 +120,8 @@ func (u *undoing) close() {
 	}
 }
 
-// progress returns how many steps, from the last one on, an interrupted Undo has
-// taken back.
+// progress returns the number of steps, from the last one on, that an
+// interrupted Undo has reverted.
 func (u *undoing) progress() int {
 	text, _ := os.ReadFile(filepath.Join(u.dir, "undone"))
 	n, _ := strconv.Atoi(strings.TrimSpace(string(text)))
@@ -130,12 +131,13 @@ func (u *undoing) progress() int {
 func (u *undoing) setProgress(n int) {
 	fd, err := unix.Openat(u.links, "undone", unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o600)
 	if err == nil {
-		unix.Pwrite(fd, fmt.Appendf(nil, "%12d\n", n), 0) //nolint:errcheck // an interrupted one then repeats a step
+		unix.Pwrite(fd, fmt.Appendf(nil, "%12d\n", n), 0) //nolint:errcheck // after a failure, the next Undo repeats a step
 		unix.Close(fd)                                    //nolint:errcheck // as above
 	}
 }
 
-// at opens the directory of a path, without following links.
+// at opens the directory of a path without following links. The caller closes
+// dir.
 func (u *undoing) at(path string) (dir int, base string, err error) {
 	tree, rel, err := u.treeOf(path)
 	if err != nil {
@@ -144,7 +146,8 @@ func (u *undoing) at(path string) (dir int, base string, err error) {
 	return tree.Dir(rel)
 }
 
-// treeOf returns the root that holds a path, and the path in it.
+// treeOf returns the root that contains a path, and the path relative to the
+// root.
 func (u *undoing) treeOf(path string) (tree *nofollow.Tree, rel string, err error) {
 	for root, tree := range u.roots {
 		if supervise.Beneath(root, path) {
@@ -155,13 +158,14 @@ func (u *undoing) treeOf(path string) (tree *nofollow.Tree, rel string, err erro
 	return nil, "", errors.New("it is in none of the roots of the command")
 }
 
-// stat describes what is at a path; Mode 0: nothing.
+// stat returns the state of the file at a path. Mode 0 means that there is no
+// file.
 func (u *undoing) stat(path string) (state supervise.UndoState) {
 	dir, base, err := u.at(path)
 	if err != nil {
 		return state
 	}
-	defer unix.Close(dir) //nolint:errcheck // was opened for paths only
+	defer unix.Close(dir) //nolint:errcheck // opened only for paths
 	var file unix.Stat_t
 	if unix.Fstatat(dir, base, &file, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return state
@@ -175,7 +179,8 @@ func (u *undoing) stat(path string) (state supervise.UndoState) {
 	return state
 }
 
-// hash returns the hash of a file as an UndoStamp has it, "" where it cannot be read.
+// hash returns the hash of a file as in an UndoStamp, "" if the file cannot be
+// read.
 func (u *undoing) hash(path string) string {
 	tree, rel, err := u.treeOf(path)
 	if err != nil {
@@ -191,10 +196,11 @@ func (u *undoing) hash(path string) string {
 
 func kind(mode int64) int64 { return mode & unix.S_IFMT }
 
-// mostNamed bounds the paths that an error names.
+// mostNamed bounds the paths named in an error.
 const mostNamed = 10
 
-// check finds out whether all that the command left is as it was left.
+// check returns a CONFLICT error if a file was changed since the end of the
+// command.
 func (u *undoing) check(stamps []supervise.UndoRecord, ended int64) error {
 	var names []string
 	for i := range stamps {
@@ -205,7 +211,7 @@ func (u *undoing) check(stamps []supervise.UndoRecord, ended int64) error {
 		was, is := &stamps[i].Before, u.stat(path)
 		switch {
 		case is.Mode == 0 && was.Held:
-			continue // undo would have removed it
+			continue // Undo would remove it anyway
 		case was.Mode != is.Mode || was.Target != is.Target:
 		case was.Mode == 0 || kind(was.Mode) == unix.S_IFLNK:
 			continue
@@ -233,8 +239,8 @@ func (u *undoing) check(stamps []supervise.UndoRecord, ended int64) error {
 	return toolerr.New(toolerr.Conflict, "nothing was undone, since others have changed what the command of %s left: %s", u.ID, shown)
 }
 
-// laterIn returns a path in a directory that the command made, that was changed
-// after the command, "" for none.
+// laterIn returns a path in a directory made by the command that was changed
+// after the end of the command, "" for none. ended is in Unix nanoseconds.
 func (u *undoing) laterIn(dir string, ended int64) (later string) {
 	tree, top, err := u.treeOf(dir)
 	if err != nil {

@@ -24,7 +24,7 @@ func (b *bench) write(name, text string) {
 	require.NoError(b.T, os.WriteFile(path, []byte(text), 0o644))
 }
 
-// steps are commands by name. Each is undone by itself.
+// steps holds commands by name. Each is undone separately.
 var steps = map[string]string{
 	"overwrite":            "echo new > a",
 	"append":               "echo more >> a",
@@ -118,7 +118,7 @@ func TestConflict(t *testing.T) {
 			b := newBench(t, proc.L2)
 			b.RunOutside("echo a > a; echo gone > gone; ln -s a link; echo other > other")
 			id, _ := b.run("echo ours >> a; rm gone; mkdir -p new/x; echo y > new/x/y; ln -sfn ours link")
-			time.Sleep(20 * time.Millisecond) // the kernel counts time in steps of up to 10 ms
+			time.Sleep(20 * time.Millisecond) // the kernel's clock for files has steps of up to 10 ms
 			b.RunOutside(c.others)
 			after := sandboxtest.State(t, b.Root)
 			record, err := b.store.Open(id)
@@ -131,8 +131,7 @@ func TestConflict(t *testing.T) {
 	}
 }
 
-// A file that others touched, or wrote with the same content, is as the command left
-// it.
+// A file that others touched, or wrote with the same content, is no conflict.
 func TestSameContentIsNoConflict(t *testing.T) {
 	for name, others := range map[string]string{
 		"touched":   "touch a new",
@@ -145,7 +144,7 @@ func TestSameContentIsNoConflict(t *testing.T) {
 			b.RunOutside("echo a > a; chmod 644 a; touch -d @1700000000 a .")
 			before := sandboxtest.State(t, b.Root)
 			id, _ := b.run("echo ours >> a; echo new > new")
-			time.Sleep(20 * time.Millisecond) // the kernel counts time in steps of up to 10 ms
+			time.Sleep(20 * time.Millisecond) // the kernel's clock for files has steps of up to 10 ms
 			b.RunOutside(others)
 			b.undo(id)
 			require.Equal(t, before, sandboxtest.State(t, b.Root))
@@ -153,8 +152,8 @@ func TestSameContentIsNoConflict(t *testing.T) {
 	}
 }
 
-// What others change elsewhere, also in the same directories, is no conflict and
-// stays.
+// Changes of other files by others, even in the same directories, are no
+// conflict and are kept.
 func TestOthersChangesStay(t *testing.T) {
 	b := newBench(t, proc.L2)
 	b.RunOutside("mkdir d; echo a > d/a; echo b > d/b")
@@ -169,7 +168,8 @@ func TestOthersChangesStay(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(b.Root, "d/c"))
 }
 
-// Commands side by side have a record each, in whatever order they are undone.
+// Each of several concurrent commands has its own record, and they can be
+// undone in any order.
 func TestParallel(t *testing.T) {
 	b := newBench(t, proc.L2)
 	names := strings.Fields("one two three four")
@@ -191,7 +191,7 @@ func TestParallel(t *testing.T) {
 	require.Equal(t, before, sandboxtest.State(t, b.Root))
 }
 
-// A command that still runs is not undone.
+// A running command is not undone.
 func TestStillRuns(t *testing.T) {
 	b := newBench(t, proc.L2)
 	b.write("a", "a\n")
@@ -212,7 +212,7 @@ func TestStillRuns(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(b.Root, "c"))
 }
 
-// Paths that must not be written are left as they are.
+// Paths that must not be written stay unchanged.
 func TestRefused(t *testing.T) {
 	b := newBench(t, proc.L2)
 	b.RunOutside("echo a > a; echo b > b")
@@ -232,7 +232,7 @@ func TestRefused(t *testing.T) {
 	require.Equal(t, "a\n", string(text))
 }
 
-// Calls that the supervisor judges are judged with a record as without one.
+// The supervisor checks system calls with an undo record as without one.
 func TestStillConfined(t *testing.T) {
 	for _, level := range []proc.Level{proc.L2, proc.L1} {
 		t.Run(string(level), func(t *testing.T) {
