@@ -1,10 +1,11 @@
-// Package nofollow works on the files of a directory by their paths and follows no
-// link: neither in the directories of a path nor at its end. A process that puts a
-// link in place of a directory in the meantime does not lead a write elsewhere, as
-// os.Root allows within a root.
+// Package nofollow accesses the files of a directory by paths without
+// following links, neither in the directories of a path nor at its end. If
+// another process meanwhile replaces a directory by a link, no file is written
+// at the link's target; os.Root would allow that within its root.
 //
-// A path is relative to the directory, with slashes. A path through a link is
-// ELOOP, a path through a file is ENOTDIR; Missing holds for both.
+// A path is relative to the directory, with slashes. The error is ELOOP for a
+// path with a link in it, ENOTDIR for a path with another file in it. Missing
+// returns true for both.
 package nofollow
 
 import (
@@ -14,15 +15,17 @@ import (
 	"syscall"
 )
 
-// Missing reports whether an error means that no file is at a path, or that a link
-// is in it.
+// Missing reports whether an error means that there is no file at a path
+// without links: it does not exist, or a directory of the path is a link or
+// another file.
 func Missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP)
 }
 
-// Walk calls visit with each file of a tree, a directory before its entries, until
-// visit returns false. info is nil where the file cannot be looked at. A directory
-// that cannot be listed is visited twice, the second time with the error.
+// Walk calls visit for each file of a tree, a directory before its entries,
+// until visit returns false. info is nil if the file cannot be examined. A
+// directory that cannot be listed is visited a second time with the error.
+// Walk returns false if visit did.
 func (t *Tree) Walk(rel string, visit func(rel string, info fs.FileInfo, err error) bool) bool {
 	info, err := t.Lstat(rel)
 	if !visit(rel, info, err) {

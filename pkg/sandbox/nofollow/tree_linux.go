@@ -17,7 +17,8 @@ type Tree struct {
 	fd int // O_PATH
 }
 
-// Open opens a directory by its path. Links above its last name are followed.
+// Open opens a directory by its path. It follows links in the path, except in
+// the last component.
 func Open(dir string) (*Tree, error) {
 	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -26,10 +27,10 @@ func Open(dir string) (*Tree, error) {
 	return &Tree{fd: fd}, nil
 }
 
-// Close frees the descriptor.
+// Close closes the directory.
 func (t *Tree) Close() error { return unix.Close(t.fd) }
 
-// open opens a path. O_NOFOLLOW is among flags, or O_CREAT and O_EXCL are.
+// open opens a path. flags must contain O_NOFOLLOW, or O_CREAT and O_EXCL.
 func (t *Tree) open(rel string, flags int, perm uint32) (int, error) {
 	how := unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC), Mode: uint64(perm), Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS}
 	fd, err := again(func() (int, error) { return unix.Openat2(t.fd, rel, &how) })
@@ -39,7 +40,7 @@ func (t *Tree) open(rel string, flags int, perm uint32) (int, error) {
 	return fd, err
 }
 
-// openByName opens a path name by name.
+// openByName does the same as open without openat2, component by component.
 func (t *Tree) openByName(rel string, flags int, perm uint32) (int, error) {
 	at := t.fd
 	names := strings.Split(path.Clean(rel), "/")
@@ -59,7 +60,7 @@ func (t *Tree) openByName(rel string, flags int, perm uint32) (int, error) {
 			}
 		}
 		if at != t.fd {
-			unix.Close(at) //nolint:errcheck // was opened for paths only
+			unix.Close(at) //nolint:errcheck // opened only for paths
 		}
 		if err != nil {
 			return -1, err
@@ -77,19 +78,21 @@ func again(call func() (int, error)) (int, error) {
 	}
 }
 
-// Dir opens the directory that holds a path, for calls that take a directory and a
-// name. The caller closes it. The name of the tree's own directory is ".".
+// Dir opens the parent directory of a path, and returns it with the last
+// component, for calls that take a directory and a name. The caller closes it.
+// For the tree's own directory the name is ".".
 func (t *Tree) Dir(rel string) (fd int, name string, err error) {
 	fd, err = t.open(path.Dir(rel), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	return fd, path.Base(rel), err
 }
 
-// in calls f with the directory that holds a path.
+// in calls f with the parent directory and the last component of a path, and
+// wraps its error.
 func (t *Tree) in(op, rel string, f func(dir int, name string) error) error {
 	dir, name, err := t.Dir(rel)
 	if err == nil {
 		err = f(dir, name)
-		unix.Close(dir) //nolint:errcheck // was opened for paths only
+		unix.Close(dir) //nolint:errcheck // opened only for paths
 	}
 	if err != nil {
 		return &fs.PathError{Op: op, Path: rel, Err: err}
@@ -97,14 +100,14 @@ func (t *Tree) in(op, rel string, f func(dir int, name string) error) error {
 	return nil
 }
 
-// Lstat describes a file.
+// Lstat returns the info of a file, of a link itself.
 func (t *Tree) Lstat(rel string) (fs.FileInfo, error) {
 	fd, err := t.open(rel, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return nil, &fs.PathError{Op: "lstat", Path: rel, Err: err}
 	}
 	f := os.NewFile(uintptr(fd), rel)
-	defer f.Close() //nolint:errcheck // was opened for paths only
+	defer f.Close() //nolint:errcheck // opened only for paths
 	return f.Stat()
 }
 
@@ -119,7 +122,7 @@ func (t *Tree) Readlink(rel string) (target string, err error) {
 	return target, err
 }
 
-// Names lists a directory, in no order.
+// Names returns the names in a directory, unsorted.
 func (t *Tree) Names(rel string) ([]string, error) {
 	fd, err := t.open(rel, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -130,8 +133,8 @@ func (t *Tree) Names(rel string) ([]string, error) {
 	return f.Readdirnames(-1)
 }
 
-// OpenFile opens a regular file for reading. It never waits, as opening a fifo
-// would.
+// OpenFile opens a regular file for reading. It returns an error for other
+// files, and never blocks, as opening a fifo would.
 func (t *Tree) OpenFile(rel string) (*os.File, error) {
 	fd, err := t.open(rel, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -145,7 +148,8 @@ func (t *Tree) OpenFile(rel string) (*os.File, error) {
 	return f, nil
 }
 
-// Create makes a file and opens it for writing. The file must not exist.
+// Create creates a file and opens it for writing. It returns an error if the
+// file exists.
 func (t *Tree) Create(rel string, perm fs.FileMode) (*os.File, error) {
 	fd, err := t.open(rel, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, uint32(perm.Perm()))
 	if err != nil {
@@ -171,21 +175,21 @@ func (t *Tree) Symlink(target, rel string) error {
 	return t.in("symlink", rel, func(dir int, name string) error { return unix.Symlinkat(target, dir, name) })
 }
 
-// Link makes a further name of a file.
+// Link makes a hard link rel to the file old.
 func (t *Tree) Link(old, rel string) error {
 	return t.in("link", rel, func(dir int, name string) error {
 		return t.in("link", old, func(oldDir int, oldName string) error { return unix.Linkat(oldDir, oldName, dir, name, 0) })
 	})
 }
 
-// Rename moves a file of the tree.
+// Rename renames a file within the tree. It replaces an existing file.
 func (t *Tree) Rename(old, rel string) error {
 	return t.in("rename", rel, func(dir int, name string) error {
 		return t.in("rename", old, func(oldDir int, oldName string) error { return unix.Renameat(oldDir, oldName, dir, name) })
 	})
 }
 
-// MoveIn moves a file with an absolute path to a path of the tree.
+// MoveIn renames a file from an absolute path to a path of the tree.
 func (t *Tree) MoveIn(from, rel string) error {
 	return t.in("rename", rel, func(dir int, name string) error { return unix.Renameat(unix.AT_FDCWD, from, dir, name) })
 }
@@ -195,8 +199,8 @@ func (t *Tree) Remove(rel string) error {
 	return t.in("remove", rel, func(dir int, name string) error { return unix.Unlinkat(dir, name, 0) })
 }
 
-// RemoveAll removes a file, or a directory with all in it. A missing file is no
-// error.
+// RemoveAll removes a file, or a directory with its content. A missing file is
+// no error.
 func (t *Tree) RemoveAll(rel string) error {
 	err := t.in("remove", rel, RemoveAll)
 	if Missing(err) {
@@ -205,12 +209,13 @@ func (t *Tree) RemoveAll(rel string) error {
 	return err
 }
 
-// Chmod changes the mode of a file that is not a link.
+// Chmod changes the mode of a file. For a link it returns ELOOP.
 func (t *Tree) Chmod(rel string, mode fs.FileMode) error {
 	return t.in("chmod", rel, func(dir int, name string) error { return Chmod(dir, name, mode) })
 }
 
-// Chtimes changes the time of modification of a file or link, not that of access.
+// Chtimes sets the time of modification of a file or link. It keeps the time
+// of access.
 func (t *Tree) Chtimes(rel string, at time.Time) error {
 	return t.in("chtimes", rel, func(dir int, name string) error {
 		times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, unix.NsecToTimespec(at.UnixNano())}
@@ -218,14 +223,14 @@ func (t *Tree) Chtimes(rel string, at time.Time) error {
 	})
 }
 
-// Chmod changes the mode of a file in an open directory. For a link it returns
-// ELOOP.
+// Chmod changes the mode of the file name in the open directory dir. For a
+// link it returns ELOOP.
 func Chmod(dir int, name string, mode fs.FileMode) error {
 	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd) //nolint:errcheck // was opened for paths only
+	defer unix.Close(fd) //nolint:errcheck // opened only for paths
 	var stat unix.Stat_t
 	if err := unix.Fstat(fd, &stat); err != nil {
 		return err
@@ -236,8 +241,9 @@ func Chmod(dir int, name string, mode fs.FileMode) error {
 	return os.Chmod("/proc/self/fd/"+strconv.Itoa(fd), mode)
 }
 
-// RemoveAll removes a file in an open directory, or a directory with all in it. It
-// opens directories that are closed to their owner. A missing file is no error.
+// RemoveAll removes the file name in the open directory dir, or a directory
+// with its content. It makes directories accessible whose mode keeps their
+// owner out. A missing file is no error.
 func RemoveAll(dir int, name string) error {
 	if name == "." {
 		return errors.New("a root is not removed")

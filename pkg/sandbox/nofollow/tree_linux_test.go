@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newTree makes d/x, d/closed/y and links to d and to a file outside.
+// newTree makes the files d/x and d/closed/y, a link to d and a link to a file
+// outside.
 func newTree(t *testing.T) (tree *Tree, root, outside string) {
 	t.Helper()
 	place := t.TempDir()
@@ -70,7 +71,8 @@ func TestNoLinkIsFollowed(t *testing.T) {
 	require.FileExists(t, filepath.Join(root, "d", "x"))
 }
 
-// A kernel or container without openat2 opens a path name by name.
+// Without openat2, on an older kernel or in a container, paths are opened
+// component by component.
 func TestOpenByName(t *testing.T) {
 	tree, _, _ := newTree(t)
 	for _, c := range []struct {

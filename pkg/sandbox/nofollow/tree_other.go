@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Tree is an open directory. Only Linux has it.
+// Tree is an open directory. It is implemented only on Linux.
 type Tree struct{}
 
 // Open returns errors.ErrUnsupported.

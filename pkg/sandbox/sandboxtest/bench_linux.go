@@ -14,7 +14,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// Bench is a root with a runner of commands in it.
+// Bench is a root with a Runner for commands in it.
 type Bench struct {
 	T      testing.TB
 	Root   string
@@ -24,18 +24,18 @@ type Bench struct {
 	config proc.Config
 }
 
-// Place makes the directory for a bench. It is removed after the test, also where
-// commands have closed directories in it.
+// Place makes the directory for a bench. It is removed after the test, even if
+// commands have removed permissions of directories in it.
 func Place(t testing.TB) string {
 	t.Helper()
 	place := mcpkittest.OuterDir(t, "")
-	t.Cleanup(func() { exec.Command("chmod", "-R", "u+rwx", place).Run() }) //nolint:errcheck // the removal tells
+	t.Cleanup(func() { exec.Command("chmod", "-R", "u+rwx", place).Run() }) //nolint:errcheck // if it fails, the removal reports it
 	return place
 }
 
-// NewBench makes a bench whose root is place/root, with c, to which PATH and a home
-// directory are added. The test is skipped where this machine does not have the
-// level c.Level.
+// NewBench makes a bench with the root place/root. It uses the configuration c
+// with PATH and a home directory added. It skips the test if this machine does
+// not enforce c.Level.
 func NewBench(t testing.TB, place string, c proc.Config) *Bench {
 	t.Helper()
 	home := filepath.Join(place, "home")
@@ -49,7 +49,7 @@ func NewBench(t testing.TB, place string, c proc.Config) *Bench {
 	return b
 }
 
-// Allow makes the rules for the root, again after Root has changed.
+// Allow makes the rules for the root. Call it again after a change of Root.
 func (b *Bench) Allow() {
 	b.T.Helper()
 	box := sandbox.New(sandbox.Config{Roots: []string{b.Root}, AllowWrites: []string{"**"}})
@@ -58,7 +58,8 @@ func (b *Bench) Allow() {
 	require.NoError(b.T, err)
 }
 
-// start makes the runner.
+// start makes the runner. It skips the test if the machine does not enforce
+// the level.
 func (b *Bench) start(c proc.Config) {
 	b.T.Helper()
 	runner, err := proc.New(c)
@@ -71,7 +72,7 @@ func (b *Bench) start(c proc.Config) {
 	}
 }
 
-// WithoutUndo records nothing from now on.
+// WithoutUndo makes a new runner that keeps no undo records.
 func (b *Bench) WithoutUndo() {
 	b.T.Helper()
 	b.Runner.Close()
@@ -79,8 +80,8 @@ func (b *Bench) WithoutUndo() {
 	b.start(b.config)
 }
 
-// Run runs a script over layers, or in the root itself without any, until all its
-// processes have ended.
+// Run runs a script over layers, or in the root itself without layers. It
+// waits until all its processes have ended.
 func (b *Bench) Run(script string, layers ...proc.Layer) (result proc.Result, output string) {
 	b.T.Helper()
 	p, err := b.Runner.Start(context.Background(), proc.Command{Script: script, Dir: b.Root, Rules: b.Rules, Layers: layers})
@@ -101,7 +102,7 @@ func (b *Bench) RunOutside(script string) {
 	require.NoError(b.T, err, string(out))
 }
 
-// Empty removes all from the root.
+// Empty removes all files from the root.
 func (b *Bench) Empty() {
 	b.T.Helper()
 	require.NoError(b.T, os.RemoveAll(b.Root))

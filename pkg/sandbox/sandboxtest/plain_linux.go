@@ -13,9 +13,9 @@ import (
 
 const plainEnv = "SANDBOXTEST_PLAIN"
 
-// AsPlainUser runs tests of this binary, those whose names match a regular
-// expression, as a user without rights. It is skipped where the tests themselves run
-// so.
+// AsPlainUser runs this test binary as a plain user, with the tests whose
+// names match a regular expression. It skips the test if it is not run as
+// root.
 func AsPlainUser(t *testing.T, names string) {
 	t.Helper()
 	if os.Geteuid() != 0 || os.Getenv(plainEnv) != "" {

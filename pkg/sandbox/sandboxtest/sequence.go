@@ -11,18 +11,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Repository is a script that makes the tree that each sequence begins with.
+// Repository is a script that makes the initial tree of each sequence.
 const Repository = `git init -q . && mkdir -p src/a/b doc && for i in 1 2 3 4; do seq $i 40 > src/a/f$i; seq $i 9 > doc/g$i; done
 ln -s ../doc src/doc; ln -s nowhere dangling; chmod 755 src/a/f1; head -c 300000 /dev/zero | tr '\0' x > large; chmod 700 doc
 git add -A; git commit -qm first`
 
-// GitSettings begins each script: git then makes the same commits everywhere.
+// GitSettings must precede each script. They make git create the same commits
+// on every run.
 const GitSettings = `export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b GIT_AUTHOR_DATE='@1700000000 +0000' GIT_COMMITTER_DATE='@1700000000 +0000' GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null
 umask 022
 `
 
-// Seeds returns the seeds of a test: as many as the environment variable count
-// says, fallback where it is not set, from the one that COUNT_FROM says (0).
+// Seeds returns the seeds of a test. The environment variable named by count
+// holds their number; without it the number is fallback. The variable
+// count_FROM holds the first seed; the default is 0.
 func Seeds(t testing.TB, count string, fallback int) (seeds []uint64) {
 	t.Helper()
 	number := func(name string, fallback int) int {
@@ -41,8 +43,8 @@ func Seeds(t testing.TB, count string, fallback int) (seeds []uint64) {
 	return seeds
 }
 
-// Sequence makes a script of random steps. What a step cannot do in the tree as it
-// is, it leaves alone.
+// Sequence returns a script of random steps. A step that is not possible in
+// the current tree changes nothing.
 func Sequence(r *rand.Rand) string {
 	dirs := []string{"src", "src/a", "src/a/b", "doc", "new", "new/x", "new/x/y", "."}
 	files := []string{"f1", "f2", "f3", "g1", "g2", "n1", "n2", "large"}

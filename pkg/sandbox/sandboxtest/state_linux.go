@@ -16,12 +16,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// State describes a tree, a line for each entry: type, mode, owner, time, content or
-// target, attributes, and which names are the same file.
+// State describes a tree, with a line for each entry: type, mode, owner, time,
+// content or target, attributes, and which names are hard links of the same
+// file.
 func State(t testing.TB, root string) string {
 	t.Helper()
 	var lines []string
-	first := map[uint64]string{} // names of files that have several
+	first := map[uint64]string{} // first names of files with several hard links, by inode
 	require.NoError(t, filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -58,7 +59,7 @@ func State(t testing.TB, root string) string {
 	return strings.Join(lines, "\n")
 }
 
-// attributes returns the attributes that users give to a file.
+// attributes returns the user attributes of a file.
 func attributes(name string) (text string) {
 	list := make([]byte, 4096)
 	n, err := unix.Llistxattr(name, list)
