@@ -13,8 +13,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// Abort ends what ignores TERM without the grace that Close gives it, and what
-// was printed is there.
+// Abort kills processes that ignore TERM without waiting for the grace, as
+// Close would. Their output is kept.
 func TestAbort(t *testing.T) {
 	r := newRunner(t, proc.Config{Level: proc.Off, Grace: time.Hour})
 	p, err := r.Start(context.Background(), proc.Command{

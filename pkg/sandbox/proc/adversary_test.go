@@ -19,8 +19,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// TestNoDescriptorIsInherited, whatever the server forgot to close, and
-// whether the supervisor was started ahead or not.
+// TestNoDescriptorIsInherited: a command inherits no descriptor that the
+// server forgot to close, with a prestarted supervisor or a new one.
 func TestNoDescriptorIsInherited(t *testing.T) {
 	forgotten, err := syscall.Open("/", syscall.O_RDONLY, 0) // without O_CLOEXEC
 	require.NoError(t, err)
@@ -34,8 +34,8 @@ func TestNoDescriptorIsInherited(t *testing.T) {
 	}
 }
 
-// TestTheFirstThreadEnds before the others: the process lives on, though it
-// looks like a dead one.
+// TestTheFirstThreadEnds: a process whose first thread has ended looks dead in
+// /proc, but its other threads still run.
 func TestTheFirstThreadEnds(t *testing.T) {
 	t.Parallel()
 	if missing(attack{needs: "gcc"}) != "" {
@@ -69,7 +69,7 @@ int main(void) { pthread_t t; signal(SIGTERM, SIG_IGN); setsid(); pthread_create
 	}
 }
 
-// TestTheSupervisorsGroupIsKilled, which only an unconfined command can do.
+// TestTheSupervisorsGroupIsKilled: only an unconfined command can kill it.
 func TestTheSupervisorsGroupIsKilled(t *testing.T) {
 	t.Parallel()
 	for _, level := range levels(t) {
@@ -87,8 +87,8 @@ func TestTheSupervisorsGroupIsKilled(t *testing.T) {
 	}
 }
 
-// TestTheSupervisorIsStopped, which only an unconfined command can do: it is
-// ended nevertheless.
+// TestTheSupervisorIsStopped: only an unconfined command can stop the
+// supervisor. The command is ended nevertheless.
 func TestTheSupervisorIsStopped(t *testing.T) {
 	if !long {
 		t.Skip("PROC_LONG is not set: takes as long as a supervisor may be late")
@@ -117,7 +117,8 @@ func TestTheWorkingDirectoryGoesAway(t *testing.T) {
 	}
 }
 
-// TestWhatIsTooLarge for the system is refused in words that help.
+// TestWhatIsTooLarge: the error for a command that is too large for the system
+// says what to do.
 func TestWhatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	var many []string
@@ -155,8 +156,8 @@ func TestWhatIsTooLarge(t *testing.T) {
 	}
 }
 
-// TestStdinThatNobodyReads holds nothing up, also when more is written than
-// the pipe takes.
+// TestStdinThatNobodyReads: input that the command does not read blocks
+// nothing, even if it exceeds the capacity of the pipe.
 func TestStdinThatNobodyReads(t *testing.T) {
 	t.Parallel()
 	r := off(t)
@@ -175,7 +176,7 @@ func TestStdinThatNobodyReads(t *testing.T) {
 	p.Wait()
 }
 
-// TestStartIsCancelled before anything runs.
+// TestStartIsCancelled: a start with a cancelled context runs nothing.
 func TestStartIsCancelled(t *testing.T) {
 	for _, level := range levels(t) {
 		r := trusted(t, level)
@@ -189,7 +190,8 @@ func TestStartIsCancelled(t *testing.T) {
 	}
 }
 
-// TestCommandsDoNotSeeEachOther at the same time: neither processes nor files.
+// TestCommandsDoNotSeeEachOther: concurrent commands see neither the processes
+// nor the files of each other.
 func TestCommandsDoNotSeeEachOther(t *testing.T) {
 	if !contains(levels(t), proc.L2) {
 		t.Skip("L2 is not available")

@@ -14,8 +14,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// What a supervisor prepared at L1 is used, and is not where the files have
-// changed since: what came is there, what became a secret is hidden.
+// Rules that a supervisor prepared at L1 are used, but not if the files have
+// changed since: a new file is accessible, a new secret is hidden.
 func TestPreparedRulesFollowTheFiles(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -56,7 +56,8 @@ func TestPreparedRulesFollowTheFiles(t *testing.T) {
 	printed, ahead := run("cat ~/new ~/.config/new ~/.profile; for f in .netrc .aws/file .config/gh/hosts.yml; do cat ~/$f 2>/dev/null || echo hidden; done")
 	require.Equal(t, "new\ndeeper\nreplaced\nhidden\nhidden\nhidden\n", printed)
 	require.False(t, ahead)
-	// On a busy machine the supervisor may prepare after the files have changed.
+	// On a busy machine the supervisor may only prepare after the files have
+	// changed.
 	for begun := time.Now(); ahead || printed != "written\n"; {
 		require.Less(t, time.Since(begun), mcpkittest.Patience, "it always prepares late")
 		settled()

@@ -2,24 +2,25 @@
 
 package proc_test
 
-// attack is something a command must not achieve. It prints ESCAPED when it
-// has. One that does not even work without confinement proves nothing and is
-// counted as not run.
+// attack is a script whose effect a command must not achieve. It prints
+// ESCAPED on success. An attack that fails even without confinement shows
+// nothing, and counts as not run.
 type attack struct {
 	name   string
-	levels string // where it must fail; elsewhere it is a gap that is known
-	needs  string // programs; amd64; long for one that takes long; nobody for one that root need not run as well
+	levels string // the levels at which it must fail; at others it is a known gap
+	needs  string // programs; amd64; long for a slow one; nobody for one that does not need to run as root too
 	script string
 }
 
-// Unconfined, as root too, an attack changes nothing but its scene and reads
-// nothing else: where it is after the machine itself, see onlyAsked.
+// Run unconfined, and as root too, an attack changes only its scene and reads
+// nothing else. For attacks on the machine itself, see onlyAsked.
 //
-// Variables of the scripts: OUT a directory outside, ROOT the root (the
-// working directory), RO a read-only root, HOME with credentials, VICTIM a
-// process outside that has SECRET in its environment, SERVER the server,
-// PORT a TCP and UDP listener on loopback, PORT6 one on ::1, SOCK a unix
-// socket outside, RSOCK one in the root, ABSTRACT the name of an abstract one.
+// Variables of the scripts: OUT is a directory outside the roots, ROOT the
+// root (the working directory), RO a read-only root, HOME contains
+// credentials. VICTIM is a process outside with SECRET in its environment,
+// SERVER is the server. PORT is a TCP and UDP listener on loopback, PORT6 one
+// on ::1. SOCK is a unix socket outside, RSOCK one in the root, ABSTRACT the
+// name of an abstract one.
 
 const (
 	bothLevels = "L1 L2"
@@ -94,14 +95,14 @@ var fileAttacks = []attack{
 	{"replace an agent's settings", onlyL2, "", `echo x > n && mv n .claude/settings.json && echo ESCAPED`},
 	{"write .envrc", onlyL2, "", `echo x >> .envrc && echo ESCAPED`},
 
-	// The first two open and write nothing, inside as well.
+	// The first two only open the file, inside as well.
 	{"write to /proc/sys", bothLevels, "", `(: >> /proc/sys/kernel/core_pattern) && echo ESCAPED`},
 	{"write to /sys", bothLevels, "", `(: >> /sys/kernel/mm/transparent_hugepage/enabled) && echo ESCAPED`},
 	{"make a control group", bothLevels, "", `for d in /sys/fs/cgroup /sys/fs/cgroup/unified; do mkdir $d/probe$$ 2>/dev/null && rmdir $d/probe$$ && echo ESCAPED; done`},
 }
 
-// onlyAsked are run unconfined in the place of attacks on the machine itself:
-// they only ask whether those would work.
+// onlyAsked holds scripts that run unconfined instead of attacks on the
+// machine itself. They only check whether the attack would work.
 var onlyAsked = map[string]string{
 	"read a disk":            `for d in /dev/vd? /dev/sd? /dev/nvme?n?; do [ -r $d ] && echo ESCAPED; done`,
 	"read shadow":            `[ -r /etc/shadow ] && echo ESCAPED`,

@@ -17,11 +17,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// attempt runs an attack and tells whether it had an effect.
+// attempt runs an attack and reports whether it had an effect.
 func (s *scene) attempt(t testing.TB, r *proc.Runner, level proc.Level, a attack) (escaped bool, out string) {
 	t.Helper()
 	defer func() {
-		if level == proc.Off { // a signal that it was sent may still be under way
+		if level == proc.Off { // a signal sent to the victim may not have arrived yet
 			s.stopVictim()
 			s.victim = nil
 		}
@@ -43,8 +43,8 @@ func (s *scene) attempt(t testing.TB, r *proc.Runner, level proc.Level, a attack
 	return escaped, out
 }
 
-// missing names a program, or an architecture, that an attack needs and that
-// is not here.
+// missing returns the program or architecture that an attack needs and this
+// machine does not have, "" if it has all.
 func missing(a attack) string {
 	for _, need := range strings.Fields(a.needs) {
 		switch need {
@@ -52,7 +52,7 @@ func missing(a attack) string {
 			if runtime.GOARCH != need {
 				return need
 			}
-		case "nobody": // privileges are nothing to it
+		case "nobody": // root's privileges make no difference to it
 			if !long && os.Geteuid() == 0 {
 				return "PROC_LONG, runs as nobody"
 			}
@@ -69,7 +69,7 @@ func missing(a attack) string {
 	return ""
 }
 
-// tally counts what became of the attacks.
+// tally counts the results of the attacks.
 type tally struct {
 	sync.Mutex
 	cases   int
@@ -92,8 +92,9 @@ func (c *tally) count(name string, escaped bool) {
 	}
 }
 
-// TestAttacks runs the corpus, each attack first unconfined: one that does not
-// work there, or whose level or program is not here, is not run.
+// TestAttacks runs all attacks, each first unconfined. It skips an attack that
+// does not work unconfined, and one whose level or program this machine does
+// not have.
 func TestAttacks(t *testing.T) {
 	t.Parallel()
 	enforced := levels(t)
@@ -108,7 +109,7 @@ func TestAttacks(t *testing.T) {
 					runners[level] = s.runner(t, level)
 				}
 				for i, a := range attacks {
-					if mcpkittest.Raced && !long && i%8 != 0 { // races do not care
+					if mcpkittest.Raced && !long && i%8 != 0 { // these tests do not look for races
 						total.skip(a.name, "no PROC_LONG, with -race")
 						continue
 					}

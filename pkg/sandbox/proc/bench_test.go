@@ -14,9 +14,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// BenchmarkTrue is what bash -c true costs: plain, and more than that at each
-// level. They take turns, so that what else the machine does is the same for
-// all, and the medians are reported in milliseconds.
+// BenchmarkTrue measures bash -c true: without the package, and the additional
+// time at each level. The variants alternate, so that other load on the
+// machine affects all alike. It reports medians in milliseconds.
 func BenchmarkTrue(b *testing.B) {
 	names := []string{"plain"}
 	run := map[string]func(){"plain": func() {
@@ -36,7 +36,7 @@ func BenchmarkTrue(b *testing.B) {
 	took := map[string][]time.Duration{}
 	for b.Loop() {
 		for _, name := range names {
-			time.Sleep(30 * time.Millisecond) // commands do not follow each other closely
+			time.Sleep(30 * time.Millisecond) // commands do not follow each other immediately
 			began := time.Now()
 			run[name]()
 			took[name] = append(took[name], time.Since(began))
@@ -56,7 +56,7 @@ func BenchmarkTrue(b *testing.B) {
 	}
 }
 
-// BenchmarkOutput is how fast much output is taken.
+// BenchmarkOutput measures how fast large output is read.
 func BenchmarkOutput(b *testing.B) {
 	r := newRunner(b, proc.Config{Level: proc.Off})
 	const size = 512 << 20

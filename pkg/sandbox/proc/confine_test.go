@@ -18,14 +18,13 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// confined runs a script at a level over a scene's root.
+// confined runs a script at a level in a scene's root.
 func confined(t *testing.T, level proc.Level, s *scene, script string) (proc.Result, string) {
 	t.Helper()
 	return run(t, s.runner(t, level), s.command(script))
 }
 
-// TestWorkGoesOnInside: what people do all day is not in the way of the
-// confinement.
+// TestWorkGoesOnInside: the confinement does not prevent everyday work.
 func TestWorkGoesOnInside(t *testing.T) {
 	cases := []attack{
 		{"write in the root", bothLevels, "", `mkdir -p a/b && echo x > a/b/c && mv a/b/c a/d && ln a/d a/e && rm a/d && cat a/e`},
@@ -64,7 +63,8 @@ func TestWorkGoesOnInside(t *testing.T) {
 	}
 }
 
-// TestGoTestsPassInside builds and tests a package with a server in it.
+// TestGoTestsPassInside: a command can build a Go package with a network
+// server and run its tests.
 func TestGoTestsPassInside(t *testing.T) {
 	t.Parallel()
 	if mcpkittest.Raced && !long {
@@ -117,7 +117,8 @@ func contains(all []proc.Level, one proc.Level) bool {
 	return false
 }
 
-// TestNetworkCanBeAllowed and nothing else with it.
+// TestNetworkCanBeAllowed: with Network, a command reaches the network, and
+// everything else stays confined.
 func TestNetworkCanBeAllowed(t *testing.T) {
 	if missing(attack{needs: "perl"}) != "" {
 		t.Skip("no perl")
@@ -162,14 +163,15 @@ func TestNothingRunsWithoutRules(t *testing.T) {
 	}
 }
 
-// TestNothingRunsWhenThePromisesAreNotKept: a level is refused, or the next
-// one taken, and the error names what was not kept and how to go on.
+// TestNothingRunsWhenThePromisesAreNotKept: if a check fails, the level is
+// refused, or with Highest the next one is used. The error names the failed
+// check and the next step.
 func TestNothingRunsWhenThePromisesAreNotKept(t *testing.T) {
 	t.Parallel()
 	enforced := levels(t)
 	for name, c := range map[string]struct {
 		level proc.Level
-		fails map[proc.Level]string // a check that fails, or "" for all of the level
+		fails map[proc.Level]string // a check that fails; "": the level cannot be set up
 		want  proc.Level
 	}{
 		"nothing is there":       {proc.Highest, map[proc.Level]string{proc.L2: "", proc.L1: ""}, ""},

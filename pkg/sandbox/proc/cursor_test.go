@@ -10,9 +10,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// TestCursorsLoseAndRepeatNothing, however the output comes and is read, while
-// it is still coming: within the file's bound each byte is read once; past it
-// what was not kept is counted, and what is read is what was written there.
+// TestCursorsLoseAndRepeatNothing: output is written and read concurrently, in
+// pieces of any size. Within the bound of the file each byte is read exactly
+// once. Beyond it, the bytes not kept are counted, and those read are the
+// bytes written at that offset.
 func TestCursorsLoseAndRepeatNothing(t *testing.T) {
 	rounds := 60
 	if long {
@@ -22,14 +23,14 @@ func TestCursorsLoseAndRepeatNothing(t *testing.T) {
 		random := rand.New(rand.NewPCG(uint64(seed), 0))
 		text := make([]byte, 1+random.IntN(900<<10))
 		for i := range text {
-			text[i] = byte(random.Uint32() >> uint(seed%8)) // also with NULs and halves of characters
+			text[i] = byte(random.Uint32() >> uint(seed%8)) // includes NULs and incomplete characters
 		}
 		bound, dir := int64(1<<30), t.TempDir()
 		switch seed % 3 {
 		case 1:
 			bound = 1 + int64(random.IntN(len(text)))
 		case 2:
-			dir = "" // no file at all
+			dir = "" // no file
 		}
 		out := proc.NewOutput(dir, bound)
 		upTo := func(n int) int { return 1 + random.IntN(1+random.IntN(n)) }

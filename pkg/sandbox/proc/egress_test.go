@@ -25,8 +25,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// world is an internet of two hosts, allowed.test and other.test, which are
-// the same server.
+// world is a test internet with the two hosts allowed.test and other.test,
+// which are the same server.
 type world struct {
 	server *httptest.Server
 	mu     sync.Mutex
@@ -77,7 +77,8 @@ func (w *world) config() egress.Config {
 	}
 }
 
-// egressRunner runs commands at L2 that may reach the hosts of a list.
+// egressRunner returns a runner at L2 whose commands may only reach the hosts
+// in list.
 func egressRunner(t testing.TB, w *world, list string, environ ...string) *proc.Runner {
 	t.Helper()
 	allow, err := egress.Parse(list)
@@ -92,7 +93,8 @@ func egressRunner(t testing.TB, w *world, list string, environ ...string) *proc.
 	return r
 }
 
-// ask is a shell function that sends lines to the proxy and prints the answer.
+// ask defines a shell function that sends its arguments as lines to the proxy
+// and prints the answer.
 const ask = `ask() { exec 3<>/dev/tcp/127.0.0.1/${HTTP_PROXY##*:} && printf '%s\r\n' "$@" '' >&3 && timeout 20 cat <&3; exec 3>&-; }
 `
 
@@ -147,8 +149,8 @@ func TestEgressByClients(t *testing.T) {
 	}
 }
 
-// TestEgressLeadsNowhereElse: with a list a command has no more than the hosts
-// on it.
+// TestEgressLeadsNowhereElse: with a list of hosts, a command reaches only
+// these hosts.
 func TestEgressLeadsNowhereElse(t *testing.T) {
 	s := newScene(t)
 	w := newWorld(t)
@@ -189,12 +191,13 @@ func TestEgressLeadsNowhereElse(t *testing.T) {
 	require.Zero(t, w.asked)
 }
 
-// TestEgressEndsWithTheCommand, with what is open through it.
+// TestEgressEndsWithTheCommand: the end of a command closes its open
+// connections through the proxy.
 func TestEgressEndsWithTheCommand(t *testing.T) {
 	w := newWorld(t)
 	first := egressRunner(t, w, "allowed.test")
 	dir := place(t)
-	run(t, first, proc.Command{Dir: dir, Rules: rules{dir}, Script: "true"}) // the poller's own descriptors
+	run(t, first, proc.Command{Dir: dir, Rules: rules{dir}, Script: "true"}) // opens the descriptors of the Go runtime's poller
 	require.NoError(t, first.Close())
 	before := descriptors(t)
 	r := egressRunner(t, w, "allowed.test")

@@ -5,52 +5,54 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// FailChecks makes self-tests of r find that a promise of a level is not kept,
-// or with "" that the level cannot be set up.
+// FailChecks makes self-tests of r fail: for each level, fails names the check
+// that fails; "" means that the level cannot be set up.
 func FailChecks(r *Runner, fails map[Level]string) { r.fails = fails }
 
-// TrustLevel spares r the self-test of a level that another runner has tried.
+// TrustLevel makes r use a level without a self-test, because another runner
+// has tested it.
 func TrustLevel(r *Runner, level Level) {
 	r.report = &Report{Level: level, Checks: []Check{{Name: "trusted", State: Enforced}}}
 }
 
-// ReachOnly makes r find and reach allowed hosts as c says.
+// ReachOnly makes r resolve and reach allowed hosts according to c.
 func ReachOnly(r *Runner, c egress.Config) { r.outward = c }
 
-// Ahead reports whether a command was started by what its supervisor had
-// prepared.
+// Ahead reports whether the command was started from preparations of its
+// supervisor.
 func Ahead(p *Process) bool { return p.super.ahead }
 
-// MakeTemp returns the path of a command's temporary directory.
+// MakeTemp returns the path of a new temporary directory for a command.
 func MakeTemp(r *Runner) (string, error) {
 	temp, err := r.makeTemp()
 	return temp.path, err
 }
 
-// AddTemps makes some ahead.
+// AddTemps prepares temporary directories.
 func AddTemps(r *Runner) { r.addTemps() }
 
-// EgressAddr is where commands find the proxy.
+// EgressAddr is the address of the proxy, as seen by commands.
 const EgressAddr = supervise.EgressAddr
 
-// NewOutput makes an output that a test writes to.
+// NewOutput returns an output that a test can write to.
 func NewOutput(spillDir string, spillMax int64) *Output { return newOutput(spillDir, spillMax) }
 
-// Take is what the reading of a command's pipe does.
+// Take adds p to the output, as the reader of a command's pipe does.
 func (o *Output) Take(p []byte) { o.write(p) }
 
-// End says that no more will come.
+// End marks the output as complete.
 func (o *Output) End() { o.end() }
 
-// NewSearchPaths remembers nothing yet.
+// NewSearchPaths returns an empty cache.
 func NewSearchPaths() *searchPaths { return &searchPaths{} }
 
-// Reduce is what the environment is built with.
+// Reduce returns path without unsafe entries, as Environ.Build uses it.
 func (p *searchPaths) Reduce(path string, writable []string) string { return p.reduce(path, writable) }
 
-// SetHomes makes r take these for the home directories of the account.
+// SetHomes sets the home directories of the account for r.
 func SetHomes(r *Runner, homes ...string) { r.homes = func() []string { return homes } }
 
-// Unseen keeps the commands of r from other servers: a test whose root is all of
-// the disk would make what other tests change meanwhile a command's.
+// Unseen hides the commands of r from other servers. A test needs it if its
+// root is the whole disk: otherwise changes by concurrent tests would count as
+// those of a command.
 func Unseen(r *Runner) { r.unseen = true }

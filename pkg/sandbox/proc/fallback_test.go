@@ -17,9 +17,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// without makes the kernel refuse this process, and all it starts, user name
-// spaces and, if landlock, Landlock as well, as a container or an old kernel
-// may.
+// without makes the kernel refuse user namespaces to this process and its
+// children and, with landlock, Landlock too. A container or an old kernel may
+// do that.
 func without(t testing.TB, landlock bool) {
 	t.Helper()
 	refuse := func(number uint32, errno unix.Errno) []unix.SockFilter {
@@ -34,7 +34,7 @@ func without(t testing.TB, landlock bool) {
 		program = append(program,
 			unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0},
 			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_K | unix.BPF_JEQ, Jf: 3, K: number},
-			unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 16}, // its flags
+			unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 16}, // clone's flags
 			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_K | unix.BPF_JSET, Jf: 1, K: unix.CLONE_NEWUSER},
 			unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)})
 	}
@@ -45,7 +45,8 @@ func without(t testing.TB, landlock bool) {
 	install(t, program)
 }
 
-// refuse makes the kernel refuse one call to this process and all it starts.
+// refuse makes the kernel refuse one system call to this process and its
+// children.
 func refuse(t testing.TB, number uint32, errno unix.Errno) {
 	t.Helper()
 	install(t, []unix.SockFilter{
@@ -64,8 +65,8 @@ func install(t testing.TB, program []unix.SockFilter) {
 	require.Zero(t, errno)
 }
 
-// TestFallsBack to L1 where the system lets nobody make user name spaces, and
-// to nothing where it has no Landlock either.
+// TestFallsBack: without user namespaces the level is L1. Without Landlock
+// too, commands are refused.
 func TestFallsBack(t *testing.T) {
 	t.Parallel()
 	for _, lacking := range []string{"user name spaces", "both"} {
