@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// BenchmarkInventory measures a look through a root in which nothing
-// changed.
+// BenchmarkInventory measures the search of an unchanged root.
 func BenchmarkInventory(b *testing.B) {
 	for _, n := range []int{2_000, 20_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -44,24 +44,25 @@ func TestMemoryOfTheTreeIsBounded(t *testing.T) {
 	}
 }
 
-// inPython runs code that hides 250 MiB.
+// inPython returns a script for Python code that holds 250 MiB of memory out
+// of sight.
 func inPython(code string) string {
 	return "exec /usr/bin/python3 - <<'END'\nimport os, time, mmap, socket\ndef filled():\n    f = os.memfd_create('a')\n" +
 		"    for i in range(250): os.write(f, b'x' * (1 << 20))\n    return f\n" + code + "\nprint('there', flush=True); time.sleep(1000)\nEND"
 }
 
-// Memory that no process has mapped counts, too.
+// Memory that no process has mapped counts too.
 func TestMemoryThatIsNotMapped(t *testing.T) {
 	// The command may be ended as soon as it has passed the limit.
 	for name, script := range map[string]string{
 		"memfd":    `exec /usr/bin/python3 -c 'import os,time; f=os.memfd_create("a"); print("there", flush=True); [os.write(f, b"x" * (1 << 20)) for i in range(90)]; time.sleep(1000)'`,
 		"/dev/shm": `echo there; head -c 90000000 /dev/zero > /dev/shm/x; sleep 1000`,
 	} {
-		if strings.Contains(script, "python3") && missing(attack{needs: "/usr/bin/python3"}) != "" { // at L1 none in a home of another user's is run
+		if strings.Contains(script, "python3") && missing(attack{needs: "/usr/bin/python3"}) != "" { // at L1 a Python in another user's home cannot be run
 			continue
 		}
 		for _, level := range levels(t) {
-			if name == "/dev/shm" && level != proc.L2 { // the machine's, or closed
+			if name == "/dev/shm" && level != proc.L2 { // at L1 it is the machine's, or not accessible
 				continue
 			}
 			t.Run(name+" "+string(level), func(t *testing.T) {
@@ -75,9 +76,9 @@ func TestMemoryThatIsNotMapped(t *testing.T) {
 	}
 }
 
-// Memory that is in no process's table counts by what the machine has more:
-// the cases take turns, since one that ends gives the memory back that another
-// takes.
+// Memory in no process's table is counted by the growth of the machine's
+// shared memory. The cases run one after the other, since memory freed by one
+// case would offset that of another.
 func TestMemoryOutOfSight(t *testing.T) {
 	if missing(attack{needs: "/usr/bin/python3"}) != "" {
 		t.Skip("no python")
@@ -111,7 +112,7 @@ import ctypes; ctypes.CDLL(None).prctl(4, 0); f = filled()`),
 	}
 }
 
-// System V memory is not the machine's: at L1 there is none.
+// System V memory is private to the command at L2; L1 refuses it.
 func TestSystemVMemory(t *testing.T) {
 	t.Parallel()
 	if missing(attack{needs: "ipcmk"}) != "" {

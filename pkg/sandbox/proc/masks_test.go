@@ -19,7 +19,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// rulesOf opens real rules for roots.
+// rulesOf returns the rules of a sandbox with these roots.
 func rulesOf(t testing.TB, dirs ...string) proc.Rules {
 	t.Helper()
 	fs, err := sandbox.New(sandbox.Config{Roots: dirs, Getenv: func(string) string { return "" }}).FS(context.Background())
@@ -27,7 +27,8 @@ func rulesOf(t testing.TB, dirs ...string) proc.Rules {
 	return fs
 }
 
-// homeRunner makes a trusted runner for a user with a home directory.
+// homeRunner returns a runner with this home directory, at a level that it
+// does not test.
 func homeRunner(t testing.TB, level proc.Level, home string) *proc.Runner {
 	t.Helper()
 	r := newRunner(t, proc.Config{Level: level, Environ: append(os.Environ(), "HOME="+home)})
@@ -35,13 +36,13 @@ func homeRunner(t testing.TB, level proc.Level, home string) *proc.Runner {
 	return r
 }
 
-// TestLinkedStoresAreMasked: the masks are on the objects that links lead to, under
-// every name (F06).
+// TestLinkedStoresAreMasked: the masks are on the targets of links, and hide
+// them under every name (F06).
 func TestLinkedStoresAreMasked(t *testing.T) {
 	t.Parallel()
 	type link struct{ name, target string }
 	for name, c := range map[string]struct {
-		file   string // in the place, holds the secret
+		file   string // in the place, contains the secret
 		links  []link
 		reads  []string
 		levels string
@@ -91,7 +92,7 @@ func TestLinkedStoresAreMasked(t *testing.T) {
 				}
 				r, root := homeRunner(t, level, filepath.Join(dir, "home")), filepath.Join(dir, "root")
 				script := "cat '" + dir + "/" + strings.Join(c.reads, "' '"+dir+"/") + "'"
-				for range 2 { // the second is prepared ahead
+				for range 2 { // the second one uses a prestarted supervisor
 					result, out := run(t, r, proc.Command{Script: script, Dir: root, Rules: rulesOf(t, root)})
 					require.NotContains(t, out, "CREDENTIAL")
 					require.NotZero(t, result.ExitCode)
@@ -101,8 +102,8 @@ func TestLinkedStoresAreMasked(t *testing.T) {
 	}
 }
 
-// TestMaskedFilesAreNotReadWithTheNetwork: a command that reaches the network reads
-// no file of settings with secrets, whatever name leads to it.
+// TestMaskedFilesAreNotReadWithTheNetwork: a command with network access
+// cannot read a settings file with secrets under any name.
 func TestMaskedFilesAreNotReadWithTheNetwork(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -143,7 +144,7 @@ func TestMaskedFilesAreNotReadWithTheNetwork(t *testing.T) {
 				r := newRunner(t, proc.Config{Level: level, Network: true, Environ: append(os.Environ(), "HOME="+filepath.Join(dir, "home"))})
 				proc.TrustLevel(r, level)
 				root := filepath.Join(dir, "root")
-				for range 2 { // the second is prepared ahead
+				for range 2 { // the second one uses a prestarted supervisor
 					_, out := run(t, r, proc.Command{Script: "for f in '" + strings.Join(reads, "' '") + "'; do cat \"$f\"; done; cat f", Dir: root, Rules: rulesOf(t, root)})
 					require.Equal(t, 1, strings.Count(out, "old"), out)
 				}
@@ -152,7 +153,8 @@ func TestMaskedFilesAreNotReadWithTheNetwork(t *testing.T) {
 	}
 }
 
-// TestHarmlessLinksStay: a store's link to a device or to all of home masks neither.
+// TestHarmlessLinksStay: a credential store's link to a device, or to the home
+// directory itself, does not mask its target.
 func TestHarmlessLinksStay(t *testing.T) {
 	t.Parallel()
 	for _, level := range levels(t) {
@@ -170,7 +172,8 @@ func TestHarmlessLinksStay(t *testing.T) {
 	}
 }
 
-// TestALinkedStoreStaysMasked when a command moves the directory that it is in.
+// TestALinkedStoreStaysMasked: a store stays masked when a command moves the
+// directory that contains it.
 func TestALinkedStoreStaysMasked(t *testing.T) {
 	t.Parallel()
 	if !contains(levels(t), proc.L2) {
@@ -188,7 +191,8 @@ func TestALinkedStoreStaysMasked(t *testing.T) {
 	require.NotContains(t, do("cat d/aws/credentials"), "old")
 }
 
-// TestTheAccountsOwnHome is masked whatever HOME says (F08).
+// TestTheAccountsOwnHome: the account's home is masked whatever HOME contains
+// (F08).
 func TestTheAccountsOwnHome(t *testing.T) {
 	t.Parallel()
 	for _, level := range levels(t) {
@@ -208,7 +212,7 @@ func TestTheAccountsOwnHome(t *testing.T) {
 	}
 }
 
-// TestHomesOfTheUserDatabase: the account's home is known without HOME.
+// TestHomesOfTheUserDatabase: the account's home is found without HOME.
 func TestHomesOfTheUserDatabase(t *testing.T) {
 	env := func(values map[string]string) func(string) string {
 		return func(name string) string { return values[name] }
@@ -230,7 +234,7 @@ func TestHomesOfTheUserDatabase(t *testing.T) {
 	require.Contains(t, sandbox.Homes(env(map[string]string{"HOME": "/another"})), "/another")
 }
 
-// moveCommands is the number of commands that run against the loop.
+// moveCommands returns the number of commands that run while the key is moved.
 func moveCommands() int {
 	if n, err := strconv.Atoi(os.Getenv("PROC_MOVES")); err == nil {
 		return n
@@ -238,8 +242,8 @@ func moveCommands() int {
 	return 20
 }
 
-// TestAKeyThatIsMovedAllTheTime is not read by other commands, of the same server
-// or of a new one (F07).
+// TestAKeyThatIsMovedAllTheTime: no other command can read the key, neither of
+// the same server nor of a new one (F07).
 func TestAKeyThatIsMovedAllTheTime(t *testing.T) {
 	t.Parallel()
 	if !contains(levels(t), proc.L2) {
@@ -287,7 +291,8 @@ func TestAKeyThatIsMovedAllTheTime(t *testing.T) {
 	}
 }
 
-// TestALaterServerFindsWhatWasMoved to where no search looks (F11).
+// TestALaterServerFindsWhatWasMoved: a new server masks a secret that was
+// moved beyond the bounds of the search (F11).
 func TestALaterServerFindsWhatWasMoved(t *testing.T) {
 	t.Parallel()
 	if !contains(levels(t), proc.L2) {
@@ -314,7 +319,7 @@ func TestALaterServerFindsWhatWasMoved(t *testing.T) {
 	require.NotContains(t, string(text), "old\n", "names only")
 }
 
-// asPlainUser runs a test of this binary as a user without rights.
+// asPlainUser runs a test of this binary as a plain user.
 func asPlainUser(t *testing.T, name string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -342,7 +347,7 @@ func asPlainUser(t *testing.T, name string) {
 	require.NoError(t, err, fmt.Sprintf("as nobody: %s", out))
 }
 
-// TestMasksAsAPlainUser runs the tests of this file again without root's rights.
+// TestMasksAsAPlainUser runs the tests of this file again as a plain user.
 func TestMasksAsAPlainUser(t *testing.T) {
 	asPlainUser(t, "^(TestLinkedStoresAreMasked|TestMaskedFilesAreNotReadWithTheNetwork|TestALinkedStoreStaysMasked|TestTheAccountsOwnHome|TestAKeyThatIsMovedAllTheTime|TestALaterServerFindsWhatWasMoved)$")
 }

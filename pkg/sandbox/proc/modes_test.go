@@ -13,8 +13,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// Files that get setuid or setgid bits, attributes or inode flags. As $T,
-// testdata/modes.c makes the calls that no program here makes.
+// Attacks that set setuid or setgid bits, extended attributes or inode flags.
+// $T is the program testdata/modes.c, for system calls that no program here
+// makes.
 var modeAttacks = []attack{
 	{"chmod u+s", bothLevels, "", `cp /bin/true f; chmod u+s f; [ -u f ] && echo ESCAPED`},
 	{"chmod g+s", bothLevels, "", `cp /bin/true f; chmod g+s f; [ -g f ] && echo ESCAPED`},
@@ -45,7 +46,8 @@ var modeAttacks = []attack{
 	{"file_setattr", bothLevels, "gcc", `$T setattr && echo ESCAPED`},
 }
 
-// TestModesAndAttributes cannot be left on files.
+// TestModesAndAttributes: a command cannot set these modes, attributes and
+// flags on files.
 func TestModesAndAttributes(t *testing.T) {
 	t.Parallel()
 	if missing(attack{needs: "gcc"}) != "" {
@@ -94,8 +96,8 @@ func TestModesAndAttributes(t *testing.T) {
 	}
 }
 
-// TestModesThatPrograms give go on to work, and so does copying of what they
-// do not get.
+// TestModesThatProgramsGive: the modes that programs commonly set still work,
+// and so do copies without the refused attributes.
 func TestModesThatProgramsGive(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)

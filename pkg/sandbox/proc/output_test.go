@@ -19,7 +19,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// output runs a script unconfined and returns what it printed.
+// output runs a script unconfined and returns its output.
 func output(t testing.TB, c proc.Config, script string) *proc.Output {
 	t.Helper()
 	c.Level = proc.Off
@@ -40,7 +40,7 @@ func TestShortOutputIsShownWhole(t *testing.T) {
 }
 
 func TestLongOutputIsCutAtLines(t *testing.T) {
-	for _, lines := range []int{7000, 100_000, 1_000_000} { // in memory, just past it, far past it
+	for _, lines := range []int{7000, 100_000, 1_000_000} { // in memory, just beyond it, far beyond it
 		out := output(t, proc.Config{}, fmt.Sprintf("seq 1 %d", lines))
 		e := out.Excerpt(0)
 		text := e.Text()
@@ -77,7 +77,8 @@ func TestTheWholeOutputIsInAFile(t *testing.T) {
 	}
 	require.True(t, bytes.Equal(want.Bytes(), text))
 
-	// Reading by offsets of any size gives each byte once.
+	// Reads at consecutive offsets return each byte once, with any size of
+	// buffer.
 	var read []byte
 	for step, buf := 1, make([]byte, 70_000); ; step = step*3%69_997 + 1 {
 		n, skipped, err := out.Read(int64(len(read)), buf[:step])
@@ -91,7 +92,8 @@ func TestTheWholeOutputIsInAFile(t *testing.T) {
 	require.True(t, bytes.Equal(text, read))
 }
 
-// TestMuchOutput needs little memory, and keeps the beginning and the end.
+// TestMuchOutput: large output needs little memory, and its beginning and end
+// are kept.
 func TestMuchOutput(t *testing.T) {
 	const bound = 1 << 20
 	size := 2 << 30
@@ -124,14 +126,14 @@ func TestMuchOutput(t *testing.T) {
 	}
 }
 
-// forgetPeak sets VmHWM back, after what other tests left was collected.
+// forgetPeak resets VmHWM after a garbage collection.
 func forgetPeak(t testing.TB) {
 	t.Helper()
 	debug.FreeOSMemory()
 	require.NoError(t, os.WriteFile("/proc/self/clear_refs", []byte("5"), 0))
 }
 
-// statusKiB reads a size of this process from the kernel.
+// statusKiB returns a field of /proc/self/status in KiB.
 func statusKiB(t testing.TB, name string) int {
 	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")
@@ -180,8 +182,8 @@ func TestOutputThatIsNoText(t *testing.T) {
 	}
 }
 
-// TestCutsFallBetweenCharacters, whatever they are and wherever the windows
-// begin.
+// TestCutsFallBetweenCharacters: an excerpt is cut between characters,
+// whatever their size and wherever its parts begin.
 func TestCutsFallBetweenCharacters(t *testing.T) {
 	t.Parallel()
 	for _, character := range []string{"a", "ü", "€", "😀"} {

@@ -17,12 +17,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// project is a root with a repository of the user's, in which commands plant
-// what the user's own programs, run unconfined, then find.
+// project is a root with a repository of the user. Commands plant files in it,
+// and the user's own programs then run in it unconfined.
 type project struct {
 	t               testing.TB
 	dir, root, home string
-	mark            string // the file that a planted program makes when it runs
+	mark            string // the file that a planted program creates when it runs
 	files           proc.Rules
 }
 
@@ -60,8 +60,8 @@ func (p *project) user(script string) string {
 	return string(out)
 }
 
-// command is one of a model's. EVIL in it is the text of a program that leaves
-// the mark.
+// command returns a command of a model. EVIL in the script is replaced by the
+// text of a program that creates the mark.
 func (p *project) command(script string) proc.Command {
 	script = strings.ReplaceAll(script, "EVIL", "#!/bin/sh\\ntouch "+p.mark+"\\n")
 	return proc.Command{Script: script, Dir: p.root, Timeout: time.Minute, Rules: p.files}
@@ -74,11 +74,11 @@ func (p *project) runner(level proc.Level) *proc.Runner {
 	return r
 }
 
-// looks runs the commands that users and their programs run all the time.
+// looks holds the commands that users and their programs run most often.
 const looks = `git status; git add -A; git diff HEAD; git commit --allow-empty -qm u; git checkout -q -b u; git log -1
 	for d in $(find . -name .git -prune -o -type d -print); do (cd "$d" && git status && git diff && git commit --allow-empty -qm u); done; :`
 
-// ran reports whether what was planted ran when the user looked.
+// ran reports whether a planted program runs when the user runs look.
 func (p *project) ran(look string) bool {
 	p.t.Helper()
 	p.user("exec >/dev/null 2>&1; " + look)
@@ -86,7 +86,8 @@ func (p *project) ran(look string) bool {
 	return err == nil
 }
 
-// plantings leave a program for git to run. Each works unconfined.
+// plantings are scripts that leave a program for git to run. Each works
+// unconfined.
 var plantings = map[string]struct{ before, script, look string }{
 	"a gitlink's fsmonitor": {"", `printf 'EVIL' > x.sh; chmod +x x.sh; git init -q e
 		(cd e; git -c user.name=x -c user.email=x@x commit -q --allow-empty -m e; git config core.fsmonitor ../x.sh); git add e`, "git status"},
@@ -152,8 +153,8 @@ var plantings = map[string]struct{ before, script, look string }{
 	"a hook beside a setting":              {"", `printf 'EVIL' > x.sh; chmod +x x.sh; git remote add o https://example.com; git config core.fsmonitor ./x.sh`, looks},
 }
 
-// TestNothingPlantedRuns: what a command leaves in a root does not run when
-// the user then uses git.
+// TestNothingPlantedRuns: a program that a command leaves in a root does not
+// run when the user then uses git.
 func TestNothingPlantedRuns(t *testing.T) {
 	t.Parallel()
 	enforced := levels(t)
@@ -164,7 +165,7 @@ func TestNothingPlantedRuns(t *testing.T) {
 				p := newProject(t)
 				p.user(c.before + "\n:")
 				r := p.runner(level)
-				run(t, r, p.command("true")) // as it is before
+				run(t, r, p.command("true")) // records the state before
 				result, out := run(t, r, p.command(c.script))
 				if level == proc.Off {
 					require.True(t, p.ran(c.look), "does not work unconfined: %s", out)
@@ -179,8 +180,8 @@ func TestNothingPlantedRuns(t *testing.T) {
 	}
 }
 
-// TestSecondNamesAreNoWayAround: a file that is mounted read-only at L2 can be
-// written by another name that it got before.
+// TestSecondNamesAreNoWayAround: a file mounted read-only at L2 can be written
+// through another hard link made earlier; that change is reverted.
 func TestSecondNamesAreNoWayAround(t *testing.T) {
 	t.Parallel()
 	for _, level := range levels(t) {
@@ -205,8 +206,8 @@ func TestSecondNamesAreNoWayAround(t *testing.T) {
 	}
 }
 
-// TestOverlappingCommandsHaveTheSameBefore: one that starts while another has
-// something planted does not take that for the user's.
+// TestOverlappingCommandsHaveTheSameBefore: a command that starts while
+// another one has planted a file does not take the file for the user's.
 func TestOverlappingCommandsHaveTheSameBefore(t *testing.T) {
 	t.Parallel()
 	for _, level := range levels(t) {
@@ -263,7 +264,8 @@ var everyday = map[string]struct{ before, script, after string }{
 	"maintenance":    {"", `git gc -q; git pack-refs --all; git reflog expire --all`, `git fsck --no-progress`},
 }
 
-// TestEverydayGit: what developers do works, nothing of it is taken back.
+// TestEverydayGit: ordinary work of developers succeeds, and nothing of it is
+// reverted.
 func TestEverydayGit(t *testing.T) {
 	t.Parallel()
 	enforced := levels(t)
@@ -275,7 +277,7 @@ func TestEverydayGit(t *testing.T) {
 				p.user("set -e; " + c.before + "\n:")
 				r := p.runner(level)
 				if strings.Contains(c.script, "remove w") && level == proc.L2 {
-					continue // what leads to a repository is a mount point there
+					continue // the file that leads to a repository is a mount point there
 				}
 				result, out := run(t, r, p.command("set -e; "+c.script))
 				require.Equal(t, 0, result.ExitCode, "%s: %s", level, out)
@@ -289,7 +291,8 @@ func TestEverydayGit(t *testing.T) {
 	}
 }
 
-// TestStepsOfOneRebase: one command stops in a rebase, the next goes on.
+// TestStepsOfOneRebase: one command stops in a rebase, the next one continues
+// it.
 func TestStepsOfOneRebase(t *testing.T) {
 	t.Parallel()
 	for _, level := range levels(t) {
@@ -305,13 +308,14 @@ func TestStepsOfOneRebase(t *testing.T) {
 	}
 }
 
-// writeSetting is a script that writes the file $f. It tries again because a
-// setting may be taken back, with its directory, between mkdir and the write.
+// writeSetting returns a script that writes the file $f. It tries several
+// times, because a setting may be reverted, with its directory, between mkdir
+// and the write.
 func writeSetting(text string) string {
 	return "for i in 1 2 3 4 5 6 7 8; do mkdir -p $(dirname $f) && echo " + text + " > $f && break; done"
 }
 
-// TestProjectSettingsAreKept, those that are there and those that are not.
+// TestProjectSettingsAreKept: changed settings are restored, new ones removed.
 func TestProjectSettingsAreKept(t *testing.T) {
 	t.Parallel()
 	const names = ".claude/commands/x.md .claude/hooks/x .codex/config.toml .cursor/hooks.json .devcontainer/devcontainer.json .gemini/settings.json " +
@@ -342,9 +346,9 @@ func TestProjectSettingsAreKept(t *testing.T) {
 	}
 }
 
-// New settings of a project below its top are taken back in directories that
-// were there, under every name, also when the directory was away for a while.
-// Packages and clones bring theirs along.
+// New settings of a project below its top are reverted in directories that
+// existed before, under every name, even if the directory was moved away for a
+// time. Settings that arrive with packages and clones are kept.
 func TestProjectSettingsAtAnyDepth(t *testing.T) {
 	t.Parallel()
 	const names = ".vscode/tasks.json .mcp.json .claude/settings.json .config/mise/config.toml .config/mise.toml .github/hooks/x.json mise.ci.toml x.code-workspace .envrc .hg/hgrc"

@@ -21,8 +21,8 @@ func subdirectory(t testing.TB, dir, name string) string {
 	return path
 }
 
-// TestPresence: of two roots of which one holds the other, each sees that a
-// command runs in the other; a root next to them sees neither.
+// TestPresence: if one root contains another, each sees that a command runs in
+// the other. A root next to them sees neither.
 func TestPresence(t *testing.T) {
 	dir := t.TempDir()
 	upper := subdirectory(t, dir, "upper")

@@ -13,8 +13,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// A prologue runs in the bash that runs the script, leaves nothing in its
-// environment, and what it reports at the end comes back, however bash exits.
+// A prologue runs in the same bash as the script and leaves nothing in its
+// environment. Its report is returned however bash exits.
 func TestPrologue(t *testing.T) {
 	r := newRunner(t, proc.Config{Level: proc.Off})
 	c := proc.Command{
@@ -27,8 +27,8 @@ func TestPrologue(t *testing.T) {
 	require.Equal(t, "yes /\n", string(result.Report))
 }
 
-// Only a regular file is a report: a link would let a command read what it
-// must not, a fifo would hold the server.
+// Only a regular file is a report. A link would let a command read a hidden
+// file, a fifo would block the server.
 func TestReportIsAFile(t *testing.T) {
 	r := newRunner(t, proc.Config{Level: proc.Off})
 	secret := filepath.Join(t.TempDir(), "secret")
