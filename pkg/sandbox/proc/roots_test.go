@@ -14,7 +14,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// filesIn makes files below a directory and returns its real path.
+// filesIn makes files below a directory and returns the directory with links
+// resolved.
 func filesIn(t testing.TB, dir string, names ...string) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(dir)
@@ -27,7 +28,7 @@ func filesIn(t testing.TB, dir string, names ...string) string {
 	return dir
 }
 
-// roots are rules that hide and protect by name only.
+// roots implements Rules that hide and protect files only by name.
 type roots []sandbox.Root
 
 func (r roots) Roots() []sandbox.Root { return r }
@@ -44,16 +45,16 @@ func (r roots) Protected(abs string) string {
 	return ""
 }
 
-// TestRootsOfAnyKind: one in another, of two rights, in /tmp, in home, with
-// names that need quoting. Each script prints yes where it should be able to
-// do something, and no where it should not.
+// TestRootsOfAnyKind: roots in each other, with different rights, in /tmp, in
+// the home directory, and with names that need quoting. Each script prints yes
+// where access must be possible, and no where it must not.
 func TestRootsOfAnyKind(t *testing.T) {
 	t.Parallel()
 	seen, temp := place(t), t.TempDir()
 	for name, c := range map[string]struct {
 		files  []string
 		base   string
-		roots  []string // the first is the working directory; :ro for reading
+		roots  []string // the first is the working directory; :ro means read-only
 		script string
 		levels string
 	}{
@@ -104,8 +105,8 @@ func TestRootsOfAnyKind(t *testing.T) {
 	}
 }
 
-// TestTheWholeDiskAsRoot: what the user insists on may be written, but not what
-// the kernel shows of itself, and secrets stay hidden.
+// TestTheWholeDiskAsRoot: commands may write the whole disk if the user gives
+// it as a root, except for the kernel's files. Secrets stay hidden.
 func TestTheWholeDiskAsRoot(t *testing.T) {
 	t.Parallel()
 	dir := filesIn(t, place(t), "f", "home/.ssh/id_rsa")
@@ -133,8 +134,9 @@ func TestTheWholeDiskAsRoot(t *testing.T) {
 	}
 }
 
-// TestSecretsThatAppear between two commands are hidden from the second, and
-// those that vanish while one is being started are no hindrance.
+// TestSecretsThatAppear: a secret that appears between two commands is hidden
+// from the second. A secret that vanishes while a command is being started
+// does not prevent the start.
 func TestSecretsThatAppear(t *testing.T) {
 	t.Parallel()
 	if !contains(levels(t), proc.L2) {

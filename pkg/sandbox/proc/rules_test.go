@@ -11,10 +11,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// long tests are those that take long, and that others do with fewer rounds.
+// long enables slow tests, and more rounds in others.
 var long = os.Getenv("PROC_LONG") != ""
 
-// rules let a command use one root.
+// rules are Rules with one root.
 type rules struct{ root string }
 
 func (r rules) Roots() []sandbox.Root             { return []sandbox.Root{{Path: r.root}} }
@@ -24,7 +24,8 @@ func (r rules) ExplicitlyAllowed(abs string) bool { return false }
 
 func (r rules) Protected(abs string) string { return "" }
 
-// tried are the self-tests of the levels; the machine does not change.
+// tried runs the self-tests of the levels once, since the machine does not
+// change.
 var tried = sync.OnceValues(func() (found []proc.Level, reports map[proc.Level]proc.Report) {
 	found, reports = []proc.Level{proc.Off}, map[proc.Level]proc.Report{}
 	for _, level := range []proc.Level{proc.L1, proc.L2} {
@@ -40,7 +41,7 @@ var tried = sync.OnceValues(func() (found []proc.Level, reports map[proc.Level]p
 	return found, reports
 })
 
-// levels are those that this machine enforces. The others are named.
+// levels returns the levels that this machine enforces, and logs the others.
 func levels(t testing.TB) []proc.Level {
 	t.Helper()
 	found, reports := tried()

@@ -18,8 +18,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// newRunner makes a runner that is closed, and its temporary directory looked
-// at for litter, at the end of the test.
+// newRunner returns a runner. At the end of the test it closes the runner and
+// checks that its temporary directory is empty.
 func newRunner(t testing.TB, c proc.Config) *proc.Runner {
 	t.Helper()
 	if c.TempDir == "" {
@@ -39,7 +39,7 @@ func newRunner(t testing.TB, c proc.Config) *proc.Runner {
 	return r
 }
 
-// trusted makes a runner at a level that levels has tried.
+// trusted returns a runner at a level that levels has tested.
 func trusted(t testing.TB, level proc.Level) *proc.Runner {
 	t.Helper()
 	r := newRunner(t, proc.Config{Level: level})
@@ -77,9 +77,10 @@ func TestRunsBash(t *testing.T) {
 		"no controlling tty":     {"(: </dev/tty) 2>/dev/null || echo none", "none\n", 0},
 		"working directory":      {"pwd", dir + "\n", 0},
 		"own session and group":  {`read -r _ _ _ _ pg sid _ < /proc/self/stat; [ $pg = $$ ] && [ $sid = $$ ] && echo own`, "own\n", 0},
-		"no further descriptors": {"ls /proc/self/fd | wc -l", "4\n", 0}, // 0, 1, 2 and ls's own
-		// But 32 and 33, the C library's own, which it ignores in what it spawns
-		// (as make does), and which no program sends.
+		"no further descriptors": {"ls /proc/self/fd | wc -l", "4\n", 0}, // 0, 1, 2 and that of ls
+		// Ignore signals 32 and 33, which are the C library's own. It ignores
+		// them in the programs that it starts (as make does), and no program
+		// sends them.
 		"default signals": {`echo $((0x$(awk '/SigIgn/ { print $2 }' /proc/self/status) & ~0x180000000))`, "0\n", 0},
 		"no core files":   {"ulimit -c", "0\n", 0},
 		"syntax error":    {"if", "bash: -c: line 2: syntax error: unexpected end of file from `if' command on line 1\n", 2},
@@ -89,7 +90,7 @@ func TestRunsBash(t *testing.T) {
 			result, out := run(t, r, proc.Command{Script: c.script, Dir: dir})
 			require.Equal(t, proc.Exited, result.Ending)
 			require.Equal(t, c.exit, result.ExitCode)
-			if name == "syntax error" || name == "not found" { // the wording is bash's
+			if name == "syntax error" || name == "not found" { // the messages are bash's
 				require.NotEmpty(t, out)
 				return
 			}
@@ -101,7 +102,7 @@ func TestRunsBash(t *testing.T) {
 
 func TestReadsStdin(t *testing.T) {
 	r := off(t)
-	big := strings.Repeat("0123456789abcde\n", 1<<16) // more than a pipe holds
+	big := strings.Repeat("0123456789abcde\n", 1<<16) // more than the capacity of a pipe
 	_, out := run(t, r, proc.Command{Script: "wc -c", Stdin: []byte(big)})
 	require.Equal(t, "1048576\n", out)
 	result, out := run(t, r, proc.Command{Script: "echo not reading", Stdin: []byte(big)})
@@ -183,8 +184,8 @@ func TestBashIsThere(t *testing.T) {
 	require.NoError(t, err, "these tests run real bash")
 }
 
-// TestAsNobody runs what concerns confinement again as a user without rights,
-// as the tests of most people run.
+// TestAsNobody runs the tests of the confinement again as a plain user, as
+// most people run them.
 func TestAsNobody(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("the other tests run as a user without rights already")
@@ -203,7 +204,7 @@ func TestAsNobody(t *testing.T) {
 		require.NoError(t, os.Chown(dir, 65534, 65534))
 	}
 	tests := "TestSelfTest|TestRunsBash|TestRootsOfAnyKind|TestStaleDirectories|TestBuildCaches|TestNoDescriptorIsInherited"
-	if !mcpkittest.Raced || long { // the user is nothing to races
+	if !mcpkittest.Raced || long { // these tests do not look for races
 		tests += "|TestAttacks|TestTheWholeTreeDies"
 	}
 	cmd := exec.Command("/proc/self/exe", "-test.v", "-test.run=^("+tests+")$")

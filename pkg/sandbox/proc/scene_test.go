@@ -22,21 +22,21 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// scene is what attacks are aimed at.
+// scene holds the targets of attacks.
 type scene struct {
 	dir       string
 	files     proc.Rules
-	reach     chan string // what listeners were reached
+	reach     chan string // names of listeners that were reached
 	victim    *exec.Cmd
 	named     map[string]net.Listener
 	listeners []net.Listener
-	settling  map[string]func() error // the test's own calls of sockets, see settle
+	settling  map[string]func() error // connections of the test itself to sockets, see settle
 	ports     []string
-	env       []string // the variables that scripts find all of it by
+	env       []string // the variables of the scripts
 }
 
-// sceneFiles are the contents of a scene; a name that ends in a slash is an
-// empty directory.
+// sceneFiles are the contents of a scene's files. A name that ends in a slash
+// is an empty directory.
 var sceneFiles = map[string]string{
 	"outside/file": "outside\n", "outside/dir/": "", "readonly/file": "read only\n",
 	"home/.ssh/id_rsa": "CREDENTIAL\n", "home/.config/gh/hosts.yml": "CREDENTIAL\n", "home/.netrc": "CREDENTIAL\n",
@@ -48,11 +48,12 @@ var sceneFiles = map[string]string{
 	"root/.envrc": "true\n",
 }
 
-// outsideNames is what is in the directory outside when nobody was there.
+// outsideNames lists the names in the directory outside if no attack changed
+// it.
 var outsideNames = map[string]bool{"file": true, "dir": true, "log": true, "s": true}
 
-// place is a directory that a command at L2 would see if it were let: not in
-// /tmp, which is another one there.
+// place returns a directory that a command at L2 could see without masks. It
+// is not in /tmp, which is private at L2.
 func place(t testing.TB) string {
 	t.Helper()
 	return mcpkittest.OuterDir(t, os.Getenv("PROC_TEST_PLACE"))
@@ -74,7 +75,7 @@ func newScene(t testing.TB) *scene {
 	t.Cleanup(func() { udp.Close() })
 	port := func(address string) string { return address[strings.LastIndexByte(address, ':')+1:] }
 	s.ports = []string{"PORT=" + port(tcp), "ABSTRACT=" + abstract}
-	if tcp6, err := net.Listen("tcp", "[::1]:0"); err == nil { // not everywhere
+	if tcp6, err := net.Listen("tcp", "[::1]:0"); err == nil { // not every machine has IPv6
 		s.accept(t, tcp6)
 		s.ports = append(s.ports, "PORT6="+port(tcp6.Addr().String()))
 	}
@@ -103,8 +104,8 @@ func (s *scene) variables() []string {
 	}, s.ports...)
 }
 
-// reset makes everything as it was. The directories themselves stay: they are
-// open.
+// reset restores the files of the scene. It keeps the directories themselves,
+// since they are open.
 func (s *scene) reset(t testing.TB) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(s.path("outside"), 0o755))
@@ -142,8 +143,8 @@ func (s *scene) reset(t testing.TB) {
 			s.named[name] = s.listen(t, "unix", s.path(name))
 		}
 	}
-	// A listener takes connections in their order, so when it has taken this
-	// one it has told of all before.
+	// A listener accepts connections in order. After it has accepted this one,
+	// it has reported all earlier ones.
 	for _, l := range s.listeners {
 		if conn, err := net.Dial(l.Addr().Network(), l.Addr().String()); err == nil {
 			io.Copy(io.Discard, conn)
@@ -177,7 +178,8 @@ func (s *scene) stopVictim() {
 	}
 }
 
-// victimLives reports whether it is still there: a killed child is a zombie.
+// victimLives reports whether the victim is running. After a kill it is a
+// zombie.
 func (s *scene) victimLives() bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.victim.Process.Pid))
 	return err == nil && !strings.Contains(string(text), ") Z ") && s.victim.Process.Signal(syscall.Signal(0)) == nil
@@ -190,7 +192,7 @@ func (s *scene) listen(t testing.TB, network, address string) net.Listener {
 	return l
 }
 
-// accept takes connections, says so, and closes them at once.
+// accept accepts connections, reports each one, and closes it at once.
 func (s *scene) accept(t testing.TB, l net.Listener) {
 	s.listeners = append(s.listeners, l)
 	t.Cleanup(func() { l.Close() })
@@ -209,7 +211,7 @@ func (s *scene) accept(t testing.TB, l net.Listener) {
 	}()
 }
 
-// runner makes a runner at a level, for commands of the scene.
+// runner returns a runner at a level for commands of the scene.
 func (s *scene) runner(t testing.TB, level proc.Level) *proc.Runner {
 	r := newRunner(t, proc.Config{
 		Level: level, Grace: 50 * time.Millisecond, Linger: 10 * time.Millisecond, Environ: append(os.Environ(), "HOME="+s.path("home")),
@@ -218,12 +220,12 @@ func (s *scene) runner(t testing.TB, level proc.Level) *proc.Runner {
 	return r
 }
 
-// command is a script of the scene.
+// command returns a command that runs a script in the scene's root.
 func (s *scene) command(script string) proc.Command {
 	return proc.Command{Script: script, Dir: s.path("root"), Env: s.env, Timeout: time.Minute, Rules: s.files}
 }
 
-// damaged looks, from outside, whether anything is not as it was made.
+// damaged reports whether a file outside was changed.
 func (s *scene) damaged(t testing.TB) bool {
 	text, _ := os.ReadFile(s.path("outside/file"))
 	names, _ := os.ReadDir(s.path("outside"))

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// keysOnly hides what begins as a private key.
+// keysOnly hides only files that begin as a private key.
 var keysOnly = limits{
 	hide:      func(string) bool { return false },
 	lifted:    func(string) bool { return false },
@@ -21,8 +21,8 @@ func newSearch(root string) *search {
 	return &search{root: root, keys: map[string]keyFile{}, hidden: map[fileID]*known{}}
 }
 
-// A first search finds a file that another program moves from one directory to
-// another and back all the time, whether its name or its content hides it.
+// The first search of a root finds a file that another program keeps moving
+// between two directories, whether it is hidden by its name or by its content.
 func TestASearchFindsWhatIsBeingMoved(t *testing.T) {
 	byName := keysOnly
 	byName.hide = func(path string) bool { return filepath.Base(path) == "id_rsa" }
@@ -86,8 +86,8 @@ func identities(f found) (ids []fileID) {
 	return ids
 }
 
-// A search leaves alone what it found before: a command that starts at the same time
-// reads that.
+// A search does not modify the result of the last one: a command that is
+// starting at the same time reads it.
 func TestASearchChangesNothingOfTheLastOne(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{"a", "b/c"} {
@@ -100,7 +100,7 @@ func TestASearchChangesNothingOfTheLastOne(t *testing.T) {
 	found := s.folders
 	before := maps.Clone(found)
 	require.Len(t, before, 4)
-	require.NoError(t, os.Mkdir(filepath.Join(root, "b", "new"), 0o755)) // b is read again, and again
+	require.NoError(t, os.Mkdir(filepath.Join(root, "b", "new"), 0o755)) // b is read again
 	second := s.update(l)
 	defer second.release()
 	require.Equal(t, before, found)

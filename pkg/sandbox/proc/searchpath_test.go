@@ -14,8 +14,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// What was remembered of a search path is what would be found anew, whatever
-// happened to the files on the way.
+// The cached result for a search path is equal to a new one, whatever happened
+// to the files on its paths.
 func TestSearchPathIsRemembered(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
@@ -46,7 +46,7 @@ func TestSearchPathIsRemembered(t *testing.T) {
 		os.RemoveAll(at) //nolint:errcheck // it may be behind a link that leads nowhere
 		switch rand.IntN(4) {
 		case 0:
-			os.Symlink(target(), at) //nolint:errcheck // so may this
+			os.Symlink(target(), at) //nolint:errcheck // this may fail too
 		case 1:
 			os.WriteFile(at, nil, 0o600) //nolint:errcheck
 		default:
@@ -68,10 +68,10 @@ func TestSearchPathIsRemembered(t *testing.T) {
 
 func beneath(dir, path string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
 
-// tree lists what is below a directory, for messages.
+// tree lists the files below a directory, for messages.
 func tree(dir string) string {
 	var b strings.Builder
-	filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error { //nolint:errcheck // as far as it goes
+	filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error { //nolint:errcheck // list as much as possible
 		if err == nil {
 			link, _ := os.Readlink(path)
 			fmt.Fprintln(&b, path, e.Type(), link)

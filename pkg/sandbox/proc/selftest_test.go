@@ -32,8 +32,8 @@ func TestSelfTest(t *testing.T) {
 	}
 }
 
-// A service may have no home directory, and its working directory is then not
-// what lies outside.
+// A service may have no home directory. Its working directory is then not used
+// as the file outside the roots.
 func TestSelfTestWithoutHome(t *testing.T) {
 	if !slices.Contains(levels(t), proc.L2) {
 		t.Skip("L2 is not available")

@@ -12,8 +12,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// The runtime of Go signals its own threads (SIGURG). One that makes a call for the
-// command must not tell the command that the call was interrupted.
+// The Go runtime signals its own threads (SIGURG). If it signals a thread that
+// makes a call for the command, the command must not see an interrupted call.
 func TestSignalsOfTheSupervisorInterruptNoConnect(t *testing.T) {
 	t.Parallel()
 	if !contains(levels(t), proc.L2) {

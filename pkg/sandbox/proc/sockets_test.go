@@ -21,9 +21,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Unix sockets of the user in $S, outside the roots: named as they were bound,
-// renamed since, linked, bound by a relative name, of other types and, as root,
-// of another network namespace. $T is testdata/sockets.c.
+// Attacks on unix sockets of the user in $S, outside the roots: under the
+// bound name, renamed, linked, bound by a relative name, of other types and,
+// as root, of another network namespace. $T is testdata/sockets.c.
 var socketAttacks = []attack{
 	{"connect", bothLevels, "", `$T connect $S/named`},
 	{"renamed", bothLevels, "", `$T connect $S/renamed`},
@@ -60,7 +60,7 @@ var socketAttacks = []attack{
 	{"swapped descriptor", bothLevels, "", `$T race-descriptor $S/renamed $TRIES`},
 }
 
-// serveSockets makes the sockets and returns variables for scripts.
+// serveSockets makes the sockets and returns variables for the scripts.
 func serveSockets(t *testing.T, s *scene) []string {
 	t.Helper()
 	dir := s.path("services")
@@ -68,7 +68,7 @@ func serveSockets(t *testing.T, s *scene) []string {
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, name), 0o755))
 	}
 	in := func(name string) string { return filepath.Join(dir, name) }
-	// now is the name that the socket has in the end.
+	// now is the final name of the socket.
 	serve := func(network, name, now string) {
 		l, err := net.Listen(network, name)
 		require.NoError(t, err)
@@ -118,7 +118,7 @@ func serveSockets(t *testing.T, s *scene) []string {
 		}
 		return err
 	}
-	tool := in("bin/sockets") // at L1 it must be in a root to run
+	tool := in("bin/sockets") // at L1 it can only be run in a root
 	out, err := exec.Command("gcc", "-pthread", "-o", tool, "testdata/sockets.c").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	if os.Geteuid() == 0 {
@@ -141,11 +141,11 @@ func serveSockets(t *testing.T, s *scene) []string {
 	return []string{"S=" + dir, "T=" + s.path("root/tool"), "TRIES=" + tries}
 }
 
-// ownPacket is the datagram that the test itself sends.
+// ownPacket is the datagram sent by the test itself.
 const ownPacket = "settled"
 
-// serveAs accepts connections to l, which was bound as name and is found at now,
-// and tells of those of other processes.
+// serveAs accepts connections to l, which was bound as name and now has the
+// name now. It reports the connections of other processes.
 func (s *scene) serveAs(t *testing.T, l net.Listener, name, now string) {
 	if u, ok := l.(*net.UnixListener); ok {
 		u.SetUnlinkOnClose(false)
@@ -172,12 +172,12 @@ func (s *scene) serveAs(t *testing.T, l net.Listener, name, now string) {
 			return err
 		}
 		defer conn.Close()
-		conn.Read(make([]byte, 1)) // until it is closed there
+		conn.Read(make([]byte, 1)) // until the server closes it
 		return nil
 	}
 }
 
-// fromHere reports whether the other end of a connection is of this process.
+// fromHere reports whether the peer of a connection is this process.
 func fromHere(conn net.Conn) (here bool) {
 	raw, err := conn.(*net.UnixConn).SyscallConn()
 	if err != nil {
@@ -190,8 +190,8 @@ func fromHere(conn net.Conn) (here bool) {
 	return here
 }
 
-// TestSocketsOutsideAreClosed however they are called, each attack first
-// unconfined.
+// TestSocketsOutsideAreClosed: commands cannot reach sockets outside, by any
+// system call. Each attack first runs unconfined.
 func TestSocketsOutsideAreClosed(t *testing.T) {
 	t.Parallel()
 	if missing(attack{needs: "gcc perl"}) != "" {
@@ -237,8 +237,8 @@ func TestSocketsOutsideAreClosed(t *testing.T) {
 	}
 }
 
-// prepare puts the tool into the root, and a socket that was renamed into the
-// read-only one.
+// prepare copies the tool into the root, and moves a socket into the read-only
+// root.
 func prepare(t *testing.T, s *scene) {
 	t.Helper()
 	out, err := exec.Command("cp", s.path("services/bin/sockets"), s.path("root/tool")).CombinedOutput()
@@ -252,8 +252,9 @@ func prepare(t *testing.T, s *scene) {
 	s.serveAs(t, l, "readonly", s.path("readonly/s"))
 }
 
-// settle resets the scene and returns what was reached. A socket takes calls in
-// their order, so that after the test's own call it has told of all before.
+// settle resets the scene and returns the sockets that were reached. A socket
+// accepts connections in order, so after the test's own connection it has
+// reported all earlier ones.
 func (s *scene) settle(t *testing.T) (reached []string) {
 	t.Helper()
 	for _, call := range s.settling {
@@ -266,7 +267,8 @@ func (s *scene) settle(t *testing.T) (reached []string) {
 	return reached
 }
 
-// TestAllowedSocket connects to the allowed socket and to no other.
+// TestAllowedSocket: a command can connect to the allowed socket and to no
+// other.
 func TestAllowedSocket(t *testing.T) {
 	t.Parallel()
 	if missing(attack{needs: "gcc perl"}) != "" {
@@ -281,7 +283,7 @@ func TestAllowedSocket(t *testing.T) {
 	}
 	s := newScene(t)
 	variables := serveSockets(t, s)
-	temp, err := os.MkdirTemp("/tmp", "allowed") // which commands see another of
+	temp, err := os.MkdirTemp("/tmp", "allowed") // commands have a private /tmp
 	require.NoError(t, err)
 	defer os.RemoveAll(temp)
 	l, err := net.Listen("unix", temp+"/s")
@@ -307,7 +309,7 @@ func TestAllowedSocket(t *testing.T) {
 	require.Contains(t, try(`chmod 777 $S/renamed || echo refused; rm $S/renamed || echo refused`), "refused")
 }
 
-// TestSocketsInsideWork with what programs do with them.
+// TestSocketsInsideWork: programs can use unix sockets of their own as usual.
 func TestSocketsInsideWork(t *testing.T) {
 	t.Parallel()
 	if !contains(levels(t), proc.L2) {
@@ -346,7 +348,8 @@ l = m.Listener(); threading.Thread(target=l.accept).start(); m.Client(l.address)
 	}
 }
 
-// TestWithoutNotifications L2 refuses unix sockets, and says so.
+// TestWithoutNotifications: if the supervisor cannot answer calls, L2 refuses
+// unix sockets and reports that as a gap.
 func TestWithoutNotifications(t *testing.T) {
 	t.Parallel()
 	if !contains(levels(t), proc.L2) {

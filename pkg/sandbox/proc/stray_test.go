@@ -12,8 +12,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// TestWhatIsHiddenStaysHidden: no command can move it to where is not looked
-// for secrets, and have the next one read it there.
+// TestWhatIsHiddenStaysHidden: no command can move a hidden file beyond the
+// bounds of the search so that the next command can read it.
 func TestWhatIsHiddenStaysHidden(t *testing.T) {
 	t.Parallel()
 	if !contains(levels(t), proc.L2) {
@@ -35,7 +35,7 @@ func TestWhatIsHiddenStaysHidden(t *testing.T) {
 		require.Contains(t, do("mv $'"+place+"'/other $'"+place+"'/sub/deep && mv $'"+place+"'/sub . && cat sub/f && echo back"), "old\nback", place)
 		require.NotContains(t, do("cat sub/deep/hidden"), "old", place)
 	}
-	// The user may do with it as he likes.
+	// The user may rename and delete the file.
 	require.NoError(t, os.Rename(filepath.Join(dir, "sub/deep/hidden"), filepath.Join(dir, "sub/deep/shown")))
 	require.Contains(t, do("cat sub/deep/shown"), "old")
 	require.NoError(t, os.Remove(filepath.Join(dir, "sub/deep/shown")))

@@ -14,8 +14,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// TestALinkOnTheWayToARoot is not followed. A command that still runs can put
-// one there after the roots were checked, where one root lies in another.
+// TestALinkOnTheWayToARoot: a link in the path to a root is not followed. If
+// one root contains another, a running command can put a link there after the
+// roots were checked.
 func TestALinkOnTheWayToARoot(t *testing.T) {
 	t.Parallel()
 	for _, level := range levels(t) {
@@ -41,7 +42,8 @@ func TestALinkOnTheWayToARoot(t *testing.T) {
 	}
 }
 
-// TestAHomeInASystemDirectory, as services have, is no way to its credentials.
+// TestAHomeInASystemDirectory: the credentials of a home in a system
+// directory, as services have, stay hidden.
 func TestAHomeInASystemDirectory(t *testing.T) {
 	t.Parallel()
 	home, err := os.MkdirTemp("/var/cache", "proc-test-home-")

@@ -18,8 +18,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// TestStaleDirectories of a server that was killed are removed by a later one,
-// those of a server that lives are not, whatever a command made of them.
+// TestStaleDirectories: a later server removes the temporary directories of a
+// killed server, whatever a command made of them, but not those of a running
+// one.
 func TestStaleDirectories(t *testing.T) {
 	t.Parallel()
 	for _, level := range levels(t) {
@@ -43,7 +44,8 @@ func TestStaleDirectories(t *testing.T) {
 			left, err := os.ReadDir(base)
 			require.NoError(t, err)
 			require.Len(t, left, 2, "nobody could remove it")
-			// What others made is none of it, nor what is just being made.
+			// Directories of other programs are kept, and those that are just
+			// being made.
 			for _, name := range []string{"toolroom-run-new", "toolroom-runner", "other"} {
 				require.NoError(t, os.Mkdir(filepath.Join(base, name), 0o700))
 			}
@@ -76,9 +78,9 @@ func TestStaleDirectories(t *testing.T) {
 	}
 }
 
-// killServer runs a job in another process and kills that once the command is
-// running, and waits until the locks of its directories are free. held are those
-// of other servers.
+// killServer runs a job in another process and kills that process once the
+// command is running. It waits until the locks of its directories are free.
+// held lists the locks of other servers.
 func killServer(t testing.TB, job serverJob, held ...string) {
 	t.Helper()
 	text, err := json.Marshal(job)
@@ -91,7 +93,7 @@ func killServer(t testing.TB, job serverJob, held ...string) {
 	readUntil(t, output, "command is running")
 	require.NoError(t, server.Process.Kill())
 	server.Wait()
-	// A supervisor that it was just starting has its descriptors until it runs its program.
+	// A supervisor that it was just starting holds its descriptors until exec.
 	locks, err := filepath.Glob(filepath.Join(job.Dir, "toolroom-run-*", "lock"))
 	require.NoError(t, err)
 	for _, name := range locks {
@@ -109,7 +111,8 @@ func killServer(t testing.TB, job serverJob, held ...string) {
 	}
 }
 
-// TestTheRunnersDirectoryMayVanish, as where somebody clears /tmp.
+// TestTheRunnersDirectoryMayVanish: commands still run after somebody has
+// cleared /tmp.
 func TestTheRunnersDirectoryMayVanish(t *testing.T) {
 	base := t.TempDir()
 	r := newRunner(t, proc.Config{Level: proc.Off, TempDir: base})
@@ -119,23 +122,25 @@ func TestTheRunnersDirectoryMayVanish(t *testing.T) {
 		names, err := filepath.Glob(filepath.Join(base, "*"))
 		require.NoError(t, err)
 		for _, name := range names {
-			// What is made ahead in it meanwhile may be in the way.
+			// A directory that is being prepared in it may make the removal
+			// fail.
 			require.Eventually(t, func() bool { return os.RemoveAll(name) == nil }, time.Minute, time.Millisecond)
 		}
 	}
 }
 
-// TestWhatNobodyMayRemove in the private directory is removed.
+// TestWhatNobodyMayRemove: directories whose permissions a command removed are
+// removed too.
 func TestWhatNobodyMayRemove(t *testing.T) {
 	t.Parallel()
 	for _, level := range levels(t) {
-		r := trusted(t, level) // looks at the end whether anything is left
+		r := trusted(t, level) // checks at the end that nothing is left
 		run(t, r, proc.Command{Script: `cd "$TMPDIR" || exit; mkdir -p a/b/c; echo > a/b/f; chmod 0 a/b/c a/b a "$TMPDIR"`, Rules: rules{root: t.TempDir()}})
 	}
 }
 
-// TestBuildCaches are kept from one command to the next and from one server to
-// the next; what the user says for a command goes first.
+// TestBuildCaches: build caches are kept for later commands and later servers.
+// The user's settings for a command take precedence.
 func TestBuildCaches(t *testing.T) {
 	t.Parallel()
 	for _, level := range levels(t) {
@@ -165,8 +170,8 @@ func TestBuildCaches(t *testing.T) {
 	}
 }
 
-// One that was made ahead, and whose way has been moved since, is not used, also
-// when the next has been made ahead elsewhere.
+// A prepared directory is not used if a directory above it has been moved
+// since, even if the next one has been prepared elsewhere.
 func TestTempDirMovedAway(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -174,7 +179,7 @@ func TestTempDirMovedAway(t *testing.T) {
 	first, err := proc.MakeTemp(r)
 	require.NoError(t, err)
 	proc.AddTemps(r)
-	_, err = proc.MakeTemp(r) // one of those is left
+	_, err = proc.MakeTemp(r) // one of the prepared directories is left
 	require.NoError(t, err)
 	moved := filepath.Join(t.TempDir(), "moved")
 	require.NoError(t, os.Rename(filepath.Dir(first), moved))
@@ -185,8 +190,8 @@ func TestTempDirMovedAway(t *testing.T) {
 	require.NotEqual(t, filepath.Dir(first), filepath.Dir(next))
 }
 
-// TestTempDirInARoot: what commands can put into the way to the next one's temporary
-// directory leads nobody out of the root.
+// TestTempDirInARoot: links that commands put in the path to the next
+// command's temporary directory do not lead out of the root.
 func TestTempDirInARoot(t *testing.T) {
 	t.Parallel()
 	for _, level := range levels(t) {
@@ -207,7 +212,7 @@ func TestTempDirInARoot(t *testing.T) {
 				})
 				if err == nil {
 					out.Close()
-				} else { // then nothing runs
+				} else { // then no command runs
 					require.ErrorContains(t, err, "leads to another directory")
 				}
 				text, err := os.ReadFile(filepath.Join(outside, "file"))
@@ -224,7 +229,7 @@ func TestTempDirInARoot(t *testing.T) {
 				`mv $d $d.moved; ln -s $OUTSIDE $d`,
 				`mv tmp/toolroom-run-* moved; ln -s $OUTSIDE $(dirname $d)`,
 			} {
-				require.Eventually(t, func() bool { // those for the next commands are made ahead
+				require.Eventually(t, func() bool { // those for the next commands are prepared
 					ahead, err := filepath.Glob(base + "/toolroom-run-*/*/.toolroom-report")
 					return err == nil && len(ahead) >= 2
 				}, time.Minute, time.Millisecond)
@@ -233,7 +238,7 @@ func TestTempDirInARoot(t *testing.T) {
 					do("echo " + plant[:5])
 				}
 			}
-			do("rm -f tmp/*; mv tmp moved-tmp; ln -s $OUTSIDE tmp") // also the link of before
+			do("rm -f tmp/*; mv tmp moved-tmp; ln -s $OUTSIDE tmp") // also the link made before
 			do("echo again")
 			require.NoError(t, os.Remove(base))
 			require.NoError(t, os.Rename(filepath.Join(root, "moved-tmp"), base))

@@ -23,8 +23,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// stubborn are trees that survive what is usually tried. Each prints "ready"
-// and has TAG as the argument of a sleep in every process that is to die.
+// stubborn holds process trees that survive the usual attempts to kill them.
+// Each prints "ready" and has TAG as the argument of a sleep in every process
+// that must end.
 var stubborn = map[string]string{
 	"background":       `sleep TAG & sleep TAG & echo ready; wait`,
 	"ignores TERM":     `trap '' TERM; sleep TAG & echo ready; while :; do sleep TAG; done`,
@@ -44,7 +45,7 @@ var tags struct {
 	next int
 }
 
-// newTag is a number of seconds that no other sleep has as its argument.
+// newTag returns a number of seconds that no other sleep has as its argument.
 func newTag() string {
 	tags.Lock()
 	defer tags.Unlock()
@@ -52,7 +53,7 @@ func newTag() string {
 	return fmt.Sprintf("9%d%03d", os.Getpid(), tags.next)
 }
 
-// alive returns the processes that have tag in their command line.
+// alive returns the processes with tag in their command line.
 func alive(t testing.TB, tag string) []string {
 	t.Helper()
 	dir, err := os.Open("/proc")
@@ -72,13 +73,14 @@ func alive(t testing.TB, tag string) []string {
 	return found
 }
 
-// waitAlive waits until some process has tag, or none.
+// waitAlive waits until a process has tag, or with want false until none has
+// it.
 func waitAlive(t testing.TB, tag string, want bool) {
 	t.Helper()
 	require.Eventually(t, func() bool { return len(alive(t, tag)) > 0 == want }, 30*time.Second, 10*time.Millisecond)
 }
 
-// children returns the processes whose parent is this one.
+// children returns the child processes of this process.
 func children(t testing.TB) []string {
 	t.Helper()
 	var found []string
@@ -102,7 +104,7 @@ func TestTheWholeTreeDies(t *testing.T) {
 		for way, end := range ways {
 			for _, level := range enforced {
 				if way == "cancel" && name != "double fork" && !long {
-					continue // comes to the same
+					continue // has the same effect
 				}
 				t.Run(name+"/"+way+"/"+string(level), func(t *testing.T) {
 					t.Parallel()
@@ -130,7 +132,7 @@ func TestTheWholeTreeDies(t *testing.T) {
 
 // timedOut runs a script that does not end by itself until its timeout, and
 // returns its output. On a busy machine the script may not have begun by then:
-// it is run again, with more time.
+// then it is run again with a longer timeout.
 func timedOut(t *testing.T, r *proc.Runner, script string) *proc.Output {
 	t.Helper()
 	for timeout := 300 * time.Millisecond; ; timeout *= 2 {
@@ -196,7 +198,8 @@ func TestCloseEndsAll(t *testing.T) {
 	require.Empty(t, alive(t, tag))
 }
 
-// TestTwoHundredAtOnce leaves no process, zombie or descriptor behind.
+// TestTwoHundredAtOnce: 200 concurrent commands leave no process, zombie or
+// descriptor behind.
 func TestTwoHundredAtOnce(t *testing.T) {
 	descriptors := func() int {
 		names, err := os.ReadDir("/proc/self/fd")
@@ -204,7 +207,7 @@ func TestTwoHundredAtOnce(t *testing.T) {
 		return len(names)
 	}
 	first := off(t)
-	run(t, first, proc.Command{Script: "true"}) // the poller's own descriptors
+	run(t, first, proc.Command{Script: "true"}) // opens the descriptors of the Go runtime's poller
 	require.NoError(t, first.Close())
 	before := descriptors()
 	r := off(t)
@@ -231,7 +234,8 @@ func TestTwoHundredAtOnce(t *testing.T) {
 	require.Equal(t, before, descriptors())
 }
 
-// TestServerIsKilled starts commands in another process and kills that.
+// TestServerIsKilled starts commands in another process and kills that
+// process.
 func TestServerIsKilled(t *testing.T) {
 	enforced := levels(t)
 	for name, script := range stubborn {
@@ -246,7 +250,7 @@ func TestServerIsKilled(t *testing.T) {
 	}
 }
 
-// readUntil reads until text has come.
+// readUntil reads until it has read text.
 func readUntil(t testing.TB, from io.Reader, text string) {
 	t.Helper()
 	buf := make([]byte, 4096)
@@ -285,7 +289,7 @@ func TestServerProcess(t *testing.T) {
 	<-p.Done()
 }
 
-// TestSupervisorIsKilled is possible for a command that nothing confines.
+// TestSupervisorIsKilled: only an unconfined command can kill its supervisor.
 func TestSupervisorIsKilled(t *testing.T) {
 	r := off(t)
 	tag := newTag()

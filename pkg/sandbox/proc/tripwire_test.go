@@ -12,7 +12,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// TestWhatMustNotBeWrittenIsTakenBack where the kernel cannot refuse it.
+// TestWhatMustNotBeWrittenIsTakenBack: a forbidden write is reverted if the
+// kernel cannot refuse it.
 func TestWhatMustNotBeWrittenIsTakenBack(t *testing.T) {
 	t.Parallel()
 	for _, level := range levels(t) {
@@ -23,8 +24,8 @@ func TestWhatMustNotBeWrittenIsTakenBack(t *testing.T) {
 		r := s.runner(t, level)
 		for name, c := range map[string]struct {
 			script string
-			file   string // of the root
-			want   string // its content afterwards; "" if it must not be there
+			file   string // name in the root
+			want   string // its content afterwards; "" if it must not exist
 			taken  bool
 		}{
 			"settings that run programs": {`echo '[core]
@@ -71,8 +72,8 @@ fsmonitor = evil' >> .git/config`, ".git/config", "[core]\n", true},
 	}
 }
 
-// TestTakingBackStaysInTheRoot: a link that the command leaves does not lead
-// the taking back to what is outside.
+// TestTakingBackStaysInTheRoot: a link left by the command does not make the
+// revert change a file outside the root.
 func TestTakingBackStaysInTheRoot(t *testing.T) {
 	t.Parallel()
 	for _, level := range levels(t) {

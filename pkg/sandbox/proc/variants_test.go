@@ -18,8 +18,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// payload makes git run $X, the planted program, when the user runs look in the
-// repository. Without a hook, keys are settings in lines of KEY VALUE.
+// payload makes git run $X, the planted program, when the user runs look in
+// the repository. Without a hook, keys are settings in lines of KEY VALUE.
 type payload struct{ hook, keys, extra, look string }
 
 var payloads = map[string]payload{
@@ -88,8 +88,8 @@ var payloads = map[string]payload{
 	"upper case hook":     {hook: "Pre-Commit", look: "git commit --allow-empty -qm h"},
 }
 
-// repositories set $R, a worktree in which git reads the settings of the directory
-// $D. before is done by the user.
+// repositories are scripts that set $R, a work tree in which git reads the
+// settings of the directory $D. The user runs before first.
 var repositories = map[string]struct{ before, script string }{
 	"top":             {"", "R=. D=.git"},
 	"new":             {"", "git init -q n; R=n D=n/.git; " + firstCommit},
@@ -111,7 +111,8 @@ var repositories = map[string]struct{ before, script string }{
 
 const firstCommit = `(cd "$R"; echo f > f; git add f; git -c user.name=x -c user.email=x@x commit -qm f)`
 
-// writings put the file t in place of $F, a file in the git directory $D.
+// writings are scripts that replace $F, a file in the git directory $D, by the
+// file t.
 var writings = map[string]string{
 	"copy":            `cp t "$F"`,
 	"rename":          `mv t "$F"`,
@@ -135,7 +136,8 @@ var writings = map[string]string{
 	"append":          `[ -e "$F" ] && tail -c +$(($(stat -c %s "$F") + 1)) t >> "$F"`,
 }
 
-// script is a command that plants c in a repository, by a way of writing.
+// script returns a command that plants the payload in a repository, in one of
+// the ways of writing.
 func (c payload) script(repository, writing string) string {
 	var b strings.Builder
 	b.WriteString("git() { command git -c user.name=x -c user.email=x@x \"$@\"; }\nprintf 'EVIL' > x.sh; chmod +x x.sh; X=$PWD/x.sh\n" + repository + "\n")
@@ -155,7 +157,7 @@ type variant struct {
 	name, before, script, look string
 }
 
-// variants are all payloads in two repositories, and two payloads in all
+// variants returns all payloads in two repositories, and two payloads in all
 // repositories by all ways of writing.
 func variants() (all []variant) {
 	add := func(p, r, w string) {
@@ -175,16 +177,17 @@ func variants() (all []variant) {
 	return all
 }
 
-// lookPlace is the part of a repository's script that names it.
+// lookPlace returns the part of a repository's script that sets R.
 func lookPlace(script string) string {
 	at := strings.Index(script, "R=")
 	place, _, _ := strings.Cut(script[at:], ";")
 	return place
 }
 
-// TestVariants plants programs for git in repositories of many kinds, by many ways of
-// writing, and then uses git as the user. Variants that do not work unconfined do not
-// count. PROC_LONG runs all of them, otherwise a sample.
+// TestVariants plants programs for git in repositories of many kinds, by many
+// ways of writing, and then uses git as the user. Variants that do not work
+// unconfined do not count. With PROC_LONG it runs all of them, otherwise a
+// sample.
 func TestVariants(t *testing.T) {
 	t.Parallel()
 	enforced := levels(t)
@@ -227,7 +230,7 @@ func TestVariants(t *testing.T) {
 	require.NotZero(t, ran)
 }
 
-// plant reports whether the planted program runs when the user looks.
+// plant reports whether the planted program runs when the user runs look.
 func (v variant) plant(t *testing.T, level proc.Level) bool {
 	p := newProject(t)
 	p.user("exec >/dev/null 2>&1\n" + v.before + "\n:")
@@ -240,7 +243,7 @@ func (v variant) plant(t *testing.T, level proc.Level) bool {
 	return p.ran("timeout 60 bash -c '\n" + strings.ReplaceAll(v.look, "'", `'\''`) + "'; :")
 }
 
-// TestVariantsAsAPlainUser runs them without root's rights.
+// TestVariantsAsAPlainUser runs the variants as a plain user.
 func TestVariantsAsAPlainUser(t *testing.T) {
 	if !long {
 		t.Skip("PROC_LONG")
