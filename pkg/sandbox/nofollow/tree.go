@@ -15,9 +15,8 @@ import (
 	"syscall"
 )
 
-// Missing reports whether an error means that there is no file at a path
-// without links: it does not exist, or a directory of the path is a link or
-// another file.
+// Missing reports whether err means that a path leads to no file: the file
+// does not exist, or a directory of the path is a link or another file.
 func Missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP)
 }

@@ -158,8 +158,8 @@ func (u *undoing) treeOf(path string) (tree *nofollow.Tree, rel string, err erro
 	return nil, "", errors.New("it is in none of the roots of the command")
 }
 
-// stat returns the state of the file at a path. Mode 0 means that there is no
-// file.
+// stat returns the state of the file at a path. Mode 0 means that no file
+// exists.
 func (u *undoing) stat(path string) (state supervise.UndoState) {
 	dir, base, err := u.at(path)
 	if err != nil {

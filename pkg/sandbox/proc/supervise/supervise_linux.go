@@ -319,7 +319,7 @@ func (g *guard) watch(orders <-chan Order) {
 			}
 		case <-term:
 			end()
-			if !g.runs() { // processes that bash left behind have had their time to finish
+			if !g.runs() { // after TERM, processes that bash left behind get WaitMS instead of the grace
 				kill = time.After(time.Duration(g.spec.WaitMS) * time.Millisecond)
 			}
 		case <-kill:
