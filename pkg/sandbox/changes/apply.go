@@ -49,6 +49,7 @@ func (s *Set) Apply(paths []string, refuse func(abs string) string) (report Repo
 	return report, err
 }
 
+// apply checks all changes for conflicts before it makes the first one.
 func (s *Set) apply(r *record, paths []string, refuse func(string) string) (report Report, err error) {
 	unused := slices.Clone(paths)
 	var plans []*plan
@@ -102,9 +103,9 @@ func (s *Set) apply(r *record, paths []string, refuse func(string) string) (repo
 		clear(r.Dirs)
 		return report, errors.Join(s.save(r), s.saveBases(known))
 	}
-	// Until set.json is removed, the record holds the directories' old times.
-	// The remaining directories of the layer have other times, so remove the
-	// record first.
+	// Do not clear r.Dirs here: if the removal is interrupted, the next call
+	// needs the directories' times from the record. The remaining directories
+	// of the layer have other times.
 	if err = os.Remove(filepath.Join(s.dir, "set.json")); err == nil {
 		removeTree(s.dir)
 	}
@@ -201,6 +202,8 @@ func chooses(paths []string, root, rel string) (string, bool) {
 	return "", false
 }
 
+// conflicts returns the chosen changes that cannot be applied, with the
+// reasons.
 func (p *plan) conflicts(known bases) (found []Refusal) {
 	ours := map[string]bool{} // directories that are replaced with their content
 	for _, c := range p.chosen {

@@ -34,6 +34,9 @@ type base struct {
 // bases holds the states for one root by path.
 type bases map[string]base
 
+// describe returns the base of an existing entry. began is the start time of
+// the command in Unix nanoseconds; a file changed later gets Unknown. 0 skips
+// that check. Contents of files are hashed only with content.
 func describe(real *nofollow.Tree, rel string, info fs.FileInfo, began int64, content bool) base {
 	ino, changed := identity(info)
 	d := base{Mode: info.Mode(), Size: info.Size(), Inode: ino, Changed: changed}
@@ -199,6 +202,8 @@ func openLayerFile(name string) (*os.File, error) {
 	return regular(f)
 }
 
+// regular returns f if it is a regular file; else it closes f and returns an
+// error.
 func regular(f *os.File) (*os.File, error) {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		f.Close() //nolint:errcheck // nothing was read

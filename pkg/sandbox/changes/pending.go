@@ -107,6 +107,8 @@ func (u *update) walk(rel string, stack []string, visible bool) error {
 	return nil
 }
 
+// compare compares one name in the newest layer. If the name was not a
+// directory before, or is not one now, everything below it is compared again.
 func (u *update) compare(rel string, e *entry, visible bool) error {
 	asBefore := visible // the root's directory, or that of an older layer, was visible
 	if len(e.infos) > 1 {

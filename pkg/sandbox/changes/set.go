@@ -62,6 +62,7 @@ func (s *Set) load() (*record, error) {
 	return &r, nil
 }
 
+// save replaces set.json atomically.
 func (s *Set) save(r *record) error {
 	data, err := json.Marshal(r.withPaths(encodePath))
 	if err != nil {
@@ -79,8 +80,8 @@ func (s *Set) save(r *record) error {
 	return err
 }
 
-// update calls change with the record and saves it. It holds the lock of the
-// set, and first finishes the layers of killed processes.
+// update calls change with the record while it holds the lock of the set. It
+// first finishes the layers of killed processes.
 func (s *Set) update(change func(*record) error) error {
 	return s.locked(func(r *record) error {
 		if err := s.recover(r); err != nil {
@@ -90,8 +91,8 @@ func (s *Set) update(change func(*record) error) error {
 	})
 }
 
-// locked calls use with the record and saves it, while it holds the lock of
-// the set. It returns a NOT_FOUND error if the set was applied or discarded.
+// locked calls use with the record while it holds the lock of the set. It
+// returns a NOT_FOUND error if the set was applied or discarded.
 func (s *Set) locked(use func(*record) error) error {
 	lock, err := os.OpenFile(filepath.Join(s.dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -70,6 +70,8 @@ func (t *Tree) openByName(rel string, flags int, perm uint32) (int, error) {
 	return at, nil
 }
 
+// again repeats a call that was interrupted by a signal, or that openat2 gave
+// up because of a concurrent rename.
 func again(call func() (int, error)) (int, error) {
 	for {
 		if fd, err := call(); err != unix.EINTR && err != unix.EAGAIN {

@@ -115,6 +115,7 @@ var secretValues = [...]string{"-----BEGIN ", "SG.", "https://hooks.slack.com/se
 // secrets, in lower case.
 var secretFields = [...]string{";password=", ";pwd=", ";accountkey=", ";sharedaccesskey=", ";sharedaccesssignature=", "authorization: "}
 
+// looksSecret reports whether a variable's name or value suggests a secret.
 func looksSecret(name, value string) bool {
 	upper := strings.ToUpper(name)
 	switch {

@@ -180,6 +180,8 @@ func textual(p []byte, signature string) bool {
 	return utf8.Valid(p) && !bytes.Contains(p, []byte{0}) || len(p) == len(signature)
 }
 
+// odd reports whether the first 32 KiB of p contain too many control bytes or
+// invalid UTF-8 for text.
 func odd(p []byte) bool {
 	p = p[:min(len(p), 32<<10)]
 	if len(p) < 4 {

@@ -388,6 +388,7 @@ func (v *view) ofDirectory(name string, entry os.DirEntry) {
 	}
 }
 
+// ofAny handles an entry without a special meaning.
 func (v *view) ofAny(name string, entry os.DirEntry) {
 	if entry.IsDir() {
 		v.descend(name, role{})

@@ -82,6 +82,7 @@ func (j *judge) index(name string) {
 	j.done(path, j.retry(name, func() error { return j.remove(name) }))
 }
 
+// file judges one file. It does nothing if the file is unchanged.
 func (j *judge) file(name, path string) {
 	at := j.found.spots[name]
 	was, had := j.base.Items[name]
@@ -245,6 +246,8 @@ func (j *judge) undo(name, path string, had bool, was *item) {
 	j.done(path, j.retry(name, func() error { return j.remove(name) }))
 }
 
+// done records the result of a revert: the path, or the failure if err is not
+// nil.
 func (j *judge) done(path string, err error) {
 	if err != nil {
 		j.failed = true
@@ -325,6 +328,8 @@ func (j *judge) putBack(name string, was *item) error {
 	return j.handle.Symlink(string(was.Content), name)
 }
 
+// clear removes the file or directory at a name, and makes the directory above
+// it.
 func (j *judge) clear(name string) error {
 	if err := j.unlink(name); err != nil {
 		return err

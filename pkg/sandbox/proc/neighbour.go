@@ -233,6 +233,8 @@ func (n *neighbour) refresh() bool {
 	return true
 }
 
+// sameVersion reports whether two infos describe the same file without a write
+// in between.
 func sameVersion(a, b os.FileInfo) bool {
 	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
 }
@@ -317,6 +319,8 @@ func settle(c *confinement, left []*neighbour) (taken []string) {
 	return taken
 }
 
+// settleOwn judges the root if its server was killed while a command ran and
+// no other command is running in it. It returns the reverted files.
 func (w *watch) settleOwn(c *confinement) (taken []string) {
 	if w.enter() != nil {
 		return nil

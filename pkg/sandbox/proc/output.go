@@ -45,6 +45,8 @@ type Output struct {
 	spillErr error
 }
 
+// newOutput returns an Output. spillDir "" means no file, spillMax <= 0 means
+// DefaultSpillBytes.
 func newOutput(spillDir string, spillMax int64) *Output {
 	if spillMax <= 0 {
 		spillMax = DefaultSpillBytes
@@ -153,6 +155,7 @@ func (o *Output) write(p []byte) {
 	o.changed = make(chan struct{})
 }
 
+// keepTail writes p to the ring, over the oldest bytes.
 func (o *Output) keepTail(p []byte) {
 	if len(p) > keptTail {
 		p = p[len(p)-keptTail:]
@@ -186,6 +189,8 @@ func (o *Output) writeSpill(p []byte) {
 	o.appendSpill(p)
 }
 
+// appendSpill writes the part of p within the bound to the file. It returns
+// false on an error, which it stores in spillErr.
 func (o *Output) appendSpill(p []byte) bool {
 	p = p[:max(0, min(int64(len(p)), o.spillMax-o.spilled))]
 	n, err := o.spill.Write(p)

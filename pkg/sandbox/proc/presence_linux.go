@@ -58,6 +58,7 @@ func (p *presence) open() {
 	}
 }
 
+// add opens a directory, unless it is already open or cannot be opened.
 func (p *presence) add(dir string) {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NONBLOCK | unix.O_CLOEXEC
 	fd, err := unix.Open(dir, flags, 0)

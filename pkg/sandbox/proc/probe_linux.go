@@ -122,6 +122,7 @@ func (p *prober) chmodOutside() {
 	p.fails(name, p.l2(), err)
 }
 
+// openDisk tries to open a block device. It returns nil if one can be opened.
 func openDisk() error {
 	names, _ := filepath.Glob("/sys/class/block/*")
 	for _, name := range names {
@@ -133,6 +134,8 @@ func openDisk() error {
 	return errors.New("none can be opened")
 }
 
+// inherited looks for descriptors that a command would inherit. It returns nil
+// if there are any.
 func inherited() error {
 	var limit unix.Rlimit
 	unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)

@@ -374,6 +374,7 @@ func (super *supervisor) handshake(ctx context.Context, s *spec, files []*os.Fil
 	return toolerr.New(toolerr.ExecutionError, "%w", &lostError{err})
 }
 
+// exchange sends the spec and the files, and returns the first report.
 func (super *supervisor) exchange(s *spec, files []*os.File, reports *bufio.Reader) (first report, err error) {
 	if err = super.pass(supervise.Append(nil, s.Since(super.expected)), files); err == nil {
 		err = supervise.Read(reports, &first)

@@ -53,6 +53,7 @@ type folder struct {
 	multiple      []otherName // files with several links; nil: not searched yet
 }
 
+// keyFile is the cached result of a look for a private key in a file.
 type keyFile struct {
 	id      fileID
 	changed time.Time

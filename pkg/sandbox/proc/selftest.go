@@ -124,6 +124,8 @@ func (r *Runner) SelfTest(ctx context.Context) (Report, error) {
 	return *r.report, unavailable("commands cannot be confined on this machine (%s)", strings.Join(all, "; "))
 }
 
+// choose tests the configured level and returns its report. With Highest it
+// tests L2, and then L1 if L2 does not pass.
 func (r *Runner) choose(ctx context.Context) Report {
 	switch r.config.Level {
 	case Off:
@@ -185,6 +187,7 @@ const (
 	useNamedSockets = "use named sockets"
 )
 
+// tried tests a level. For tests, Runner.fails makes the result fail.
 func (r *Runner) tried(ctx context.Context, level Level) Report {
 	check, fail := r.fails[level]
 	if fail && check == "" {

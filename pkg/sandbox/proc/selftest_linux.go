@@ -174,6 +174,8 @@ func ownedOutside(level Level, dir string) string {
 	return ""
 }
 
+// dirWouldBeHidden reports whether L2 mounts an empty or private directory
+// over dir or above it.
 func dirWouldBeHidden(dir string) bool {
 	return supervise.Beneath("/tmp", dir) || supervise.Beneath("/var/tmp", dir) || supervise.Beneath("/run", dir)
 }

@@ -191,6 +191,7 @@ func ownFile(info os.FileInfo) bool {
 	return ok && int(sys.Uid) == os.Geteuid()
 }
 
+// exited sets the exit code and signal of the result from a wait status.
 func (p *Process) exited(wait int) {
 	status := syscall.WaitStatus(wait)
 	p.result.ExitCode = status.ExitStatus()

@@ -181,6 +181,8 @@ func (s *search) seek(lost map[string][]fileID, now map[fileID]*known, all *foun
 	}
 }
 
+// walkFor reads the whole root up to seekEntries entries, and adds the lost
+// files that it finds to now, if they are still secret.
 func (s *search) walkFor(lost map[string][]fileID, now map[fileID]*known, all *found, l limits) {
 	left := seekEntries
 	for queue := []string{s.root}; len(queue) > 0; queue = queue[1:] {

@@ -143,6 +143,7 @@ func (d *runDir) there() bool {
 	return err == nil && isDir(d.root, now)
 }
 
+// isDir reports whether info describes the directory that root is open on.
 func isDir(root *os.Root, info os.FileInfo) bool {
 	own, err := root.Stat(".")
 	return err == nil && os.SameFile(own, info)

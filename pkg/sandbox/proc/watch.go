@@ -198,6 +198,9 @@ func (w *watch) adopt(guard []string) error {
 	return err
 }
 
+// adoptOnce makes the root's current state the baseline, except for the files
+// in doubt. The adopted settings may name further directories and files, so it
+// repeats until they do not. It reports whether the baseline changed.
 func (w *watch) adoptOnce(guard []string, d *doubts) (changed bool) {
 	changed = w.base.adopt(w.root, w.inventory.take(w.base.HookDirs, w.base.Included, guard), w.trustTimes, d)
 	for range mostIncludes {

@@ -407,6 +407,7 @@ func interrupted(n *notification) bool {
 	return (sets["SigPnd"]|sets["ShdPnd"])&^sets["SigBlk"]&^sets["SigIgn"] != 0
 }
 
+// connect is connect(2) with a raw address.
 func connect(socket int, address []byte) error {
 	var first *byte
 	if len(address) > 0 {

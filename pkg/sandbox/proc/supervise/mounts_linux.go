@@ -200,6 +200,8 @@ func guardFiles(s *Spec) error {
 	return nil
 }
 
+// guardFile makes path read-only, and makes every directory from root to path
+// a mount point. pinned holds the mount points that exist already.
 func guardFile(root, path string, pinned map[string]bool) error {
 	at := strings.TrimSuffix(root, "/")
 	for _, part := range strings.Split(strings.TrimPrefix(path, at+"/"), "/") {

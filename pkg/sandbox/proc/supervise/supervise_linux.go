@@ -267,6 +267,7 @@ func (g *guard) reap() {
 	}
 }
 
+// report sends r to the server. With Exited it also marks bash as ended.
 func (g *guard) report(r Report) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -145,6 +145,8 @@ func (c *calls) before(n *notification) {
 	}
 }
 
+// record resolves the paths of a call and records their state. The caller
+// holds the recorder's mutex.
 func (c *calls) record(n *notification, call *undoCall) {
 	r := c.recorder
 	var flags uint64

@@ -39,9 +39,9 @@ type recorder struct {
 	saved   map[fileID]savedPart
 }
 
-// mark describes a path. fresh means that the command made it, and its record
-// exists. gone is the file that the command removed there: if that file still
-// exists, the removal failed.
+// mark describes a path. fresh means that the path has a record which covers
+// all later changes there. gone is the file that the command removed there: if
+// that file still exists, the removal failed.
 type mark struct {
 	fresh bool
 	gone  fileID
