@@ -53,7 +53,7 @@ type Process struct {
 	mark   string
 	undo   string // Spec.Undo
 	env    []string
-	wire   *tripwire
+	guard  *writeGuard
 	proxy  *egress.Proxy // nil without Config.Egress
 	began  time.Time
 	grace  time.Duration
@@ -170,15 +170,15 @@ func (p *Process) watch(ctx context.Context, c Command, in *bufio.Reader) {
 			}
 		})
 	}
-	tasks.Go(func() { p.wire.attend(enough) })
+	tasks.Go(func() { p.guard.checkWhileRunning(enough) })
 	go func() {
 		p.follow(ctx, c.Timeout, reports)
 		close(enough)
 		p.finish(read)
 		tasks.Wait()
 		p.out.end()
-		p.result.TakenBack, p.result.Aside = p.wire.end()
-		p.result.Gaps = append(p.result.Gaps, p.wire.gaps...)
+		p.result.TakenBack, p.result.Aside = p.guard.end()
+		p.result.Gaps = append(p.result.Gaps, p.guard.gaps...)
 		p.result.Undo = p.runner.recorded(p.undo)
 		p.result.Duration = time.Since(p.began)
 		p.runner.mu.Lock()

@@ -184,13 +184,13 @@ func (r *Runner) tryStart(ctx context.Context, c Command, level Level, argv []st
 	} else {
 		r.planUndo(s, c)
 	}
-	wire := &tripwire{}
+	guard := &writeGuard{}
 	if level != Off {
-		wire = r.stretch(s, c.Rules)
+		guard = r.guardRoots(s, c.Rules)
 	}
-	p, err := r.launch(ctx, c, s, temp, wire, began)
+	p, err := r.launch(ctx, c, s, temp, guard, began)
 	if err != nil {
-		wire.end()
+		guard.end()
 	}
 	return p, s, err
 }
@@ -279,7 +279,7 @@ func cutPrefix(s, prefix string) (string, bool) {
 }
 
 // launch starts the supervisor, sends it the spec, and waits until bash runs.
-func (r *Runner) launch(ctx context.Context, c Command, s *spec, temp privateTemp, wire *tripwire, began time.Time) (*Process, error) {
+func (r *Runner) launch(ctx context.Context, c Command, s *spec, temp privateTemp, guard *writeGuard, began time.Time) (*Process, error) {
 	stdin, stdinEnd, err := openStdin(c)
 	if err != nil {
 		return nil, toolerr.New(toolerr.ExecutionError, "standard input cannot be made: %w", err)
@@ -304,7 +304,7 @@ func (r *Runner) launch(ctx context.Context, c Command, s *spec, temp privateTem
 		return nil, err
 	}
 	p := &Process{
-		undo: s.Undo, runner: r, super: super, stdin: stdinEnd, temp: temp, mark: s.Mark, wire: wire, proxy: proxy, began: began, grace: r.config.Grace,
+		undo: s.Undo, runner: r, super: super, stdin: stdinEnd, temp: temp, mark: s.Mark, guard: guard, proxy: proxy, began: began, grace: r.config.Grace,
 		out: newOutput(s.spillDir, r.config.SpillBytes), done: make(chan struct{}),
 		env: s.Env, kill: make(chan struct{}), abort: make(chan struct{}), result: Result{Ending: Exited, ExitCode: -1, Level: s.Level, Refused: s.refused, Gaps: s.gaps, Protected: s.protected()},
 	}

@@ -326,7 +326,7 @@ func readFolder(dir string, left int, l limits) (*folder, error) {
 			f.hidden = append(f.hidden, path)
 		case name == ".git" && entry.IsDir():
 			f.below = append(f.below, path)
-		case inGit && name == "config" && entry.Type().IsRegular(): // its repository is judged as a whole, see tripwire
+		case inGit && name == "config" && entry.Type().IsRegular(): // its repository is judged as a whole, see writeGuard
 		case l.protected(path) != "":
 			f.guarded = append(f.guarded, path)
 		case entry.IsDir():

@@ -25,20 +25,20 @@ type confinement struct {
 	git       userGit
 }
 
-// tripwire compares the roots of a command with their baselines, and reverts
+// writeGuard compares the roots of a command with their baselines, and reverts
 // changes that commands must not make.
-type tripwire struct {
+type writeGuard struct {
 	confinement
 	watches []*watch // watches that count the command as running
 	taken   []string
 	gaps    []string
 }
 
-// stretch records the state of the roots before the command starts, and adds
+// guardRoots records the state of the roots before the command starts, and adds
 // the paths to spec.Guard that the kernel must protect from writes. rules say
 // which files the user allows commands to write.
-func (r *Runner) stretch(s *spec, rules Rules) *tripwire {
-	w := &tripwire{}
+func (r *Runner) guardRoots(s *spec, rules Rules) *writeGuard {
+	w := &writeGuard{}
 	w.level = s.Level
 	defer func() { w.folders = nil }()
 	lifted := func(string) bool { return false }
@@ -90,14 +90,14 @@ func (r *Runner) Watched(rules Rules, do func()) (taken, aside, gaps []string) {
 	for _, root := range rules.Roots() {
 		s.Roots = append(s.Roots, supervise.Root(root))
 	}
-	wire := r.stretch(s, rules)
+	guard := r.guardRoots(s, rules)
 	do()
-	taken, aside = wire.end()
-	return taken, aside, wire.gaps
+	taken, aside = guard.end()
+	return taken, aside, guard.gaps
 }
 
 // miss records that a root is not watched.
-func (w *tripwire) miss(root string, err error) {
+func (w *writeGuard) miss(root string, err error) {
 	w.gaps = append(w.gaps, fmt.Sprintf("what commands leave in %s for other programs to run: %v", sandbox.EscapeName(root), err))
 }
 
@@ -136,7 +136,7 @@ func (s *spec) openWorktrees(root string) {
 // cases are not protected: a mount disappears when its file is removed or
 // replaced from outside, links have no mounts, and a file with a second hard
 // link can be written through that.
-func (w *tripwire) guarded(paths []string) func(path string) bool {
+func (w *writeGuard) guarded(paths []string) func(path string) bool {
 	kept := map[string]os.FileInfo{}
 	for _, path := range paths {
 		if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSymlink == 0 &&
@@ -221,20 +221,20 @@ func (r *Runner) watch(root string) (*watch, error) {
 	return w, err
 }
 
-// attendAfter is the run time after which checks begin. A shorter command is
+// checkAfter is the run time after which checks begin. A shorter command is
 // checked only when it ends.
-const attendAfter = 100 * time.Millisecond
+const checkAfter = 100 * time.Millisecond
 
-// attend reverts forbidden changes while the command runs: every second, and
-// at once when a file appears whose name other programs trust.
-func (w *tripwire) attend(ended <-chan struct{}) {
+// checkWhileRunning reverts forbidden changes while the command runs: every
+// second, and at once when a file appears whose name other programs trust.
+func (w *writeGuard) checkWhileRunning(ended <-chan struct{}) {
 	if len(w.watches) == 0 {
 		return
 	}
 	select {
 	case <-ended:
 		return
-	case <-time.After(attendAfter):
+	case <-time.After(checkAfter):
 	}
 	var dirs []string
 	for _, one := range w.watches {
@@ -295,7 +295,7 @@ func isPlanted(name string) bool {
 
 // end reverts forbidden changes after the command has ended, and returns all
 // reverted files and the directories of their copies.
-func (w *tripwire) end() (taken, aside []string) {
+func (w *writeGuard) end() (taken, aside []string) {
 	for _, one := range w.watches {
 		taken, err := one.end(&w.confinement)
 		w.taken = append(w.taken, taken...)
