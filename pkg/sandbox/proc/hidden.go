@@ -83,7 +83,7 @@ func (r *Runner) findHidden(s *spec, rules Rules, moving *moving) error {
 // files in it that must not be read. outer holds the paths that are masked
 // already.
 func (r *Runner) hiddenInRoot(s *spec, root supervise.Root, outer []string, l limits, rules Rules, m *moving) ([]supervise.Pinned, error) {
-	of := r.search(root.Path)
+	of := r.secretScan(root.Path)
 	of.mu.Lock()
 	defer of.mu.Unlock()
 	if !of.loaded {

@@ -115,7 +115,7 @@ func (r *Runner) otherNames(s *spec, objects []supervise.Pinned) (names []string
 		}
 	}
 	for _, root := range s.Roots {
-		of := r.search(root.Path)
+		of := r.secretScan(root.Path)
 		of.mu.Lock()
 		for dir, f := range of.folders {
 			add(f, dir)

@@ -31,7 +31,7 @@ func (r *Runner) recordPath(root string) string {
 // files moved since then are searched for. A line of the record is device,
 // inode, whether a link led to the file, the day, and the quoted path. It
 // holds no contents.
-func (s *search) load(path string) {
+func (s *secretScan) load(path string) {
 	if s.loaded = true; path == "" {
 		return
 	}
@@ -40,7 +40,7 @@ func (s *search) load(path string) {
 
 // merge adds files of the record that are missing in files. It returns the
 // record's text.
-func (s *search) merge(path string, files map[fileID]*known) (text string, err error) {
+func (s *secretScan) merge(path string, files map[fileID]*known) (text string, err error) {
 	all, err := os.ReadFile(path)
 	if err != nil {
 		return "", err
@@ -61,7 +61,7 @@ func (s *search) merge(path string, files map[fileID]*known) (text string, err e
 // save writes the hidden files to the record if they have changed. It keeps
 // the entries of other servers. It fails silently: later servers then only
 // find fewer moved files.
-func (s *search) save(path string) {
+func (s *secretScan) save(path string) {
 	if path == "" || s.record(s.hidden) == s.saved {
 		return
 	}
@@ -89,7 +89,7 @@ func (s *search) save(path string) {
 }
 
 // record returns the text of a record.
-func (s *search) record(files map[fileID]*known) string {
+func (s *secretScan) record(files map[fileID]*known) string {
 	lines := make([]string, 0, len(files))
 	for id, k := range files {
 		lines = append(lines, fmt.Sprintf("%d %d %t %d %q\n", id.dev, id.ino, k.linked, k.seen, k.path))

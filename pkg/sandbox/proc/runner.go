@@ -36,17 +36,17 @@ type Runner struct {
 	unseen  bool             // for tests: other servers do not see its commands
 	shared  chan struct{}    // holds one value for each connection through the proxy, except the first of each command
 
-	tasks     sync.WaitGroup  // background work
-	spares    []*supervisor   // waiting for the next commands
-	preparing int             // spares being started
-	last      *supervise.Spec // the spec of the last command; the next is probably similar
-	seen      map[string]*search
-	watches   map[string]*watch // by roots
-	home      map[string]*folder
-	several   map[fileID]bool    // hidden files with several links, as of the last command
-	stores    map[string]*folder // directories of credential stores
-	homes     func() []string
-	paths     searchPaths
+	tasks       sync.WaitGroup  // background work
+	spares      []*supervisor   // waiting for the next commands
+	preparing   int             // spares being started
+	last        *supervise.Spec // the spec of the last command; the next is probably similar
+	secretScans map[string]*secretScan
+	watches     map[string]*watch // by roots
+	home        map[string]*folder
+	several     map[fileID]bool    // hidden files with several links, as of the last command
+	stores      map[string]*folder // directories of credential stores
+	homes       func() []string
+	paths       searchPaths
 
 	run        runDir
 	temps      []privateTemp   // prepared for the next commands
@@ -67,7 +67,7 @@ func New(c Config) (*Runner, error) {
 
 func newRunner(c Config) *Runner {
 	r := &Runner{
-		config: c, running: map[*Process]struct{}{}, seen: map[string]*search{}, watches: map[string]*watch{}, home: map[string]*folder{},
+		config: c, running: map[*Process]struct{}{}, secretScans: map[string]*secretScan{}, watches: map[string]*watch{}, home: map[string]*folder{},
 		stores: map[string]*folder{}, homes: sync.OnceValue(func() []string { return sandbox.Homes(c.getenv) }),
 		passed: sync.OnceValue(func() []string { return Environ{PassSecrets: c.PassSecrets}.filter(c.Environ) }),
 	}

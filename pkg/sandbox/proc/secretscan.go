@@ -27,10 +27,10 @@ const (
 	keyHead       = 1024
 )
 
-// search caches the files in a root that a command must not read or write. It
-// is updated before each command: a directory is read again if its time of
+// secretScan caches the files in a root that a command must not read or write.
+// It is updated before each command: a directory is read again if its time of
 // change differs.
-type search struct {
+type secretScan struct {
 	mu      sync.Mutex
 	root    string
 	folders map[string]*folder
@@ -72,8 +72,8 @@ func (f *folder) current(changed time.Time) bool {
 	return changed.Equal(f.changed) && f.read.Sub(changed) >= supervise.SettledAfter
 }
 
-// found is the result of a search.
-type found struct {
+// scanResult is the result of a search.
+type scanResult struct {
 	paths    map[string]os.FileInfo // files that must not be read, by path
 	held     map[fileID]*os.File    // descriptors of files in paths that the search does not hold yet
 	links    []string               // links to files that must not be read
@@ -89,14 +89,14 @@ type limits struct {
 	protected func(path string) string
 }
 
-// search returns the runner's cached search of a root.
-func (r *Runner) search(root string) *search {
+// secretScan returns the runner's cache for a root.
+func (r *Runner) secretScan(root string) *secretScan {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.seen[root]
+	s := r.secretScans[root]
 	if s == nil {
-		s = &search{root: root, keys: map[string]keyFile{}, hidden: map[fileID]*known{}}
-		r.seen[root] = s
+		s = &secretScan{root: root, keys: map[string]keyFile{}, hidden: map[fileID]*known{}}
+		r.secretScans[root] = s
 	}
 	return s
 }
@@ -117,8 +117,8 @@ const (
 // link: the caller resolves those in links. If a directory or a secret
 // vanishes between its listing and its use, it was perhaps renamed, so its
 // parent is read again.
-func (s *search) update(l limits) found {
-	w := &scan{search: s, limits: l, before: s.folders, stale: map[string]bool{}, left: searchEntries, all: found{whole: true, paths: map[string]os.FileInfo{}, held: map[fileID]*os.File{}}}
+func (s *secretScan) update(l limits) scanResult {
+	w := &scanPass{secretScan: s, limits: l, before: s.folders, stale: map[string]bool{}, left: searchEntries, all: scanResult{whole: true, paths: map[string]os.FileInfo{}, held: map[fileID]*os.File{}}}
 	s.folders = make(map[string]*folder, len(w.before))
 	w.queue = []string{s.root}
 	for rounds := 0; ; {
@@ -143,9 +143,9 @@ func (s *search) update(l limits) found {
 	return w.all
 }
 
-// scan is the state of one update of a search.
-type scan struct {
-	*search
+// scanPass is the state of one update of a search.
+type scanPass struct {
+	*secretScan
 	limits
 	before  map[string]*folder // also read concurrently, see spec.folders
 	stale   map[string]bool    // entries of before that must not be used
@@ -154,11 +154,11 @@ type scan struct {
 	relists int
 	hot     []string // directories that changed within hotFor
 	rereads int
-	all     found
+	all     scanResult
 }
 
 // drain reads the directories of the queue and everything below them.
-func (w *scan) drain() {
+func (w *scanPass) drain() {
 	for ; len(w.queue) > 0 && w.all.whole; w.queue = w.queue[1:] {
 		if dir := w.queue[0]; w.folders[dir] == nil && !w.visit(dir) && dir != w.root {
 			w.relist(filepath.Dir(dir))
@@ -168,7 +168,7 @@ func (w *scan) drain() {
 
 // visit returns false if dir is gone or not a directory. It reads the directory
 // unless the cache is current.
-func (w *scan) visit(dir string) bool {
+func (w *scanPass) visit(dir string) bool {
 	info, err := os.Lstat(dir)
 	if err != nil || !info.IsDir() {
 		return err != nil && !gone(err)
@@ -196,7 +196,7 @@ func (w *scan) visit(dir string) bool {
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
 
 // relist reads a directory again, or its nearest existing parent.
-func (w *scan) relist(dir string) {
+func (w *scanPass) relist(dir string) {
 	if w.relists++; w.relists > mostRelists {
 		w.all.unstable = dir
 		w.queue = nil
@@ -209,7 +209,7 @@ func (w *scan) relist(dir string) {
 }
 
 // forget removes a directory from the cache, so that visit reads it.
-func (w *scan) forget(dir string) {
+func (w *scanPass) forget(dir string) {
 	if f := w.folders[dir]; f != nil {
 		w.left += f.entries
 	}
@@ -219,7 +219,7 @@ func (w *scan) forget(dir string) {
 
 // identify looks up the files that must not be read. It returns true if one
 // has vanished, so that the search must continue.
-func (w *scan) identify() (again bool) {
+func (w *scanPass) identify() (again bool) {
 	earlier := w.all.paths
 	w.all.paths = map[string]os.FileInfo{}
 	keys := make(map[string]keyFile, len(w.keys))
@@ -247,7 +247,7 @@ func (w *scan) identify() (again bool) {
 			}
 		}
 	}
-	w.search.keys = keys
+	w.secretScan.keys = keys
 	w.retain(earlier)
 	for _, dir := range lost {
 		w.relist(dir)
@@ -260,7 +260,7 @@ func (w *scan) identify() (again bool) {
 // read. Unless always is true, it queues them only if one has changed since it
 // was read, or so shortly before that its time of change would not show the
 // next change. It reports whether it queued any.
-func (w *scan) readHot(always bool) (again bool) {
+func (w *scanPass) readHot(always bool) (again bool) {
 	if len(w.hot) == 0 {
 		return false
 	}
@@ -369,7 +369,7 @@ func namedLikeKey(name string) bool {
 // holdsKey reports whether the file at path begins as a private key, and
 // returns that file's info. It stores the result in known. An error means that
 // the file is gone.
-func (s *search) holdsKey(path string, known map[string]keyFile) (info os.FileInfo, secret bool, err error) {
+func (s *secretScan) holdsKey(path string, known map[string]keyFile) (info os.FileInfo, secret bool, err error) {
 	info, err = os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > keyFileBytes {
 		return info, false, err

@@ -17,8 +17,8 @@ var keysOnly = limits{
 	protected: func(string) string { return "" },
 }
 
-func newSearch(root string) *search {
-	return &search{root: root, keys: map[string]keyFile{}, hidden: map[fileID]*known{}}
+func newSecretScan(root string) *secretScan {
+	return &secretScan{root: root, keys: map[string]keyFile{}, hidden: map[fileID]*known{}}
 }
 
 // The first search of a root finds a file that another program keeps moving
@@ -52,7 +52,7 @@ func TestASearchFindsWhatIsBeingMoved(t *testing.T) {
 				}()
 				defer func() { close(end); <-ended }()
 				for range 500 {
-					s := newSearch(root)
+					s := newSecretScan(root)
 					found := s.update(l)
 					if found.unstable == "" {
 						require.Contains(t, identities(found), id)
@@ -78,7 +78,7 @@ func fileAt(t *testing.T, path string) fileID {
 	return id
 }
 
-func identities(f found) (ids []fileID) {
+func identities(f scanResult) (ids []fileID) {
 	for _, info := range f.paths {
 		id, _ := idOf(info)
 		ids = append(ids, id)
@@ -94,7 +94,7 @@ func TestASearchChangesNothingOfTheLastOne(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Join(root, name), 0o755))
 	}
 	l := keysOnly
-	s := newSearch(root)
+	s := newSecretScan(root)
 	first := s.update(l)
 	defer first.release()
 	found := s.folders

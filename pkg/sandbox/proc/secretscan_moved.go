@@ -8,7 +8,7 @@ import (
 
 // hold opens a file that was found, unless the search already has a descriptor
 // of it. The descriptor shows later whether the file was moved or deleted.
-func (w *scan) hold(path string, info os.FileInfo) {
+func (w *scanPass) hold(path string, info os.FileInfo) {
 	id, ok := idOf(info)
 	if !ok || w.descriptor(id) != nil || len(w.all.held) >= mostHeld {
 		return
@@ -19,7 +19,7 @@ func (w *scan) hold(path string, info os.FileInfo) {
 }
 
 // descriptor returns the descriptor held of a file, or nil.
-func (w *scan) descriptor(id fileID) *os.File {
+func (w *scanPass) descriptor(id fileID) *os.File {
 	if k := w.hidden[id]; k != nil && k.file != nil {
 		return k.file
 	}
@@ -31,7 +31,7 @@ func (w *scan) descriptor(id fileID) *os.File {
 // directory not read yet into one already read. If a descriptor shows that the
 // file was deleted or moved out of the root, it is left out, since to mask a
 // missing file would fail.
-func (w *scan) retain(earlier map[string]os.FileInfo) {
+func (w *scanPass) retain(earlier map[string]os.FileInfo) {
 	var found map[fileID]bool
 	for path, info := range earlier {
 		if w.all.paths[path] != nil {
@@ -58,7 +58,7 @@ func (w *scan) retain(earlier map[string]os.FileInfo) {
 }
 
 // release closes the descriptors that are still held.
-func (f *found) release() {
+func (f *scanResult) release() {
 	for _, file := range f.held {
 		file.Close()
 	}

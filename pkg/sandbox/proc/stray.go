@@ -42,7 +42,7 @@ func (k *known) object(id fileID) supervise.Pinned {
 // command has moved a directory above it to a place that is not searched. It
 // cannot have been renamed itself, since a hidden file is a mount point for
 // commands.
-func (s *search) keep(all *found, targets []string, l limits) (objects []supervise.Pinned) {
+func (s *secretScan) keep(all *scanResult, targets []string, l limits) (objects []supervise.Pinned) {
 	now := map[fileID]*known{}
 	add := func(path string, info os.FileInfo, linked bool) {
 		id, ok := idOf(info)
@@ -136,7 +136,7 @@ func (k *known) release() {
 func (r *Runner) releaseHidden() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, s := range r.seen {
+	for _, s := range r.secretScans {
 		s.mu.Lock()
 		for _, k := range s.hidden {
 			k.release()
@@ -163,7 +163,7 @@ func (l limits) secret(path string, held *os.File) bool {
 // seek searches the whole root for lost files by name and identity. It
 // searches once for each file. Files that it does not find stay in now until
 // forgetDays have passed, for later servers.
-func (s *search) seek(lost map[string][]fileID, now map[fileID]*known, all *found, l limits) {
+func (s *secretScan) seek(lost map[string][]fileID, now map[fileID]*known, all *scanResult, l limits) {
 	walk := false
 	for _, ids := range lost {
 		walk = walk || slices.ContainsFunc(ids, func(id fileID) bool { return !s.hidden[id].absent })
@@ -183,7 +183,7 @@ func (s *search) seek(lost map[string][]fileID, now map[fileID]*known, all *foun
 
 // walkFor reads the whole root up to seekEntries entries, and adds the lost
 // files that it finds to now, if they are still secret.
-func (s *search) walkFor(lost map[string][]fileID, now map[fileID]*known, all *found, l limits) {
+func (s *secretScan) walkFor(lost map[string][]fileID, now map[fileID]*known, all *scanResult, l limits) {
 	left := seekEntries
 	for queue := []string{s.root}; len(queue) > 0; queue = queue[1:] {
 		d, err := os.Open(queue[0])
