@@ -13,13 +13,13 @@ import (
 
 // engage makes a supervisor start the command: a waiting one, else a new one.
 func (r *Runner) engage(ctx context.Context, s *spec, files []*os.File) (*supervisor, *bufio.Reader, error) {
-	for spare := r.takeSpare(s.Level); spare != nil; spare = r.takeSpare(s.Level) {
-		reports := bufio.NewReader(spare.control)
-		err := spare.handshake(ctx, s, files, reports)
+	for super := r.takePrestarted(s.Level); super != nil; super = r.takePrestarted(s.Level) {
+		reports := bufio.NewReader(super.control)
+		err := super.handshake(ctx, s, files, reports)
 		if err == nil {
-			return spare, reports, nil
+			return super, reports, nil
 		}
-		spare.abandon()
+		super.abandon()
 		if lost := (*lostError)(nil); !errors.As(err, &lost) {
 			return nil, nil, err
 		}
@@ -36,28 +36,28 @@ func (r *Runner) engage(ctx context.Context, s *spec, files []*os.File) (*superv
 	return super, reports, nil
 }
 
-// takeSpare removes and returns a waiting supervisor for the level, or nil. It
-// abandons unsuitable ones.
-func (r *Runner) takeSpare(level Level) *supervisor {
+// takePrestarted removes and returns a waiting supervisor for the level, or
+// nil. It abandons unsuitable ones.
+func (r *Runner) takePrestarted(level Level) *supervisor {
 	for {
 		r.mu.Lock()
-		if len(r.spares) == 0 {
+		if len(r.prestarted) == 0 {
 			r.mu.Unlock()
 			return nil
 		}
-		spare := r.spares[0]
-		r.spares = slices.Delete(r.spares, 0, 1)
+		super := r.prestarted[0]
+		r.prestarted = slices.Delete(r.prestarted, 0, 1)
 		r.mu.Unlock()
-		if spare.level == level && spare.mounts == mountTable(level) {
-			return spare
+		if super.level == level && super.mounts == mountTable(level) {
+			return super
 		}
-		spare.abandon()
+		super.abandon()
 	}
 }
 
-// mostSpares bounds the waiting supervisors. With two, commands in quick
+// maxPrestarted bounds the waiting supervisors. With two, commands in quick
 // succession need not wait for a new one.
-const mostSpares = 2
+const maxPrestarted = 2
 
 // breather is the delay of other work after a command, so that the answer is
 // sent first.
@@ -67,7 +67,7 @@ const breather = 500 * time.Microsecond
 // program again takes most of the time of a short command. The supervisors are
 // sleeping processes. The caller holds r.mu.
 func (r *Runner) prepare(level Level) {
-	for ; !r.closed && len(r.spares)+r.preparing < mostSpares; r.preparing++ {
+	for ; !r.closed && len(r.prestarted)+r.preparing < maxPrestarted; r.preparing++ {
 		expected := r.last
 		r.tasks.Go(func() {
 			time.Sleep(breather)
@@ -81,7 +81,7 @@ func (r *Runner) prepare(level Level) {
 			case r.closed:
 				super.abandon()
 			default:
-				r.spares = append(r.spares, super)
+				r.prestarted = append(r.prestarted, super)
 			}
 		})
 	}

@@ -37,8 +37,8 @@ type Runner struct {
 	shared  chan struct{}    // holds one value for each connection through the proxy, except the first of each command
 
 	tasks       sync.WaitGroup  // background work
-	spares      []*supervisor   // waiting for the next commands
-	preparing   int             // spares being started
+	prestarted  []*supervisor   // waiting for the next commands
+	preparing   int             // prestarted supervisors being started
 	last        *supervise.Spec // the spec of the last command; the next is probably similar
 	secretScans map[string]*secretScan
 	watches     map[string]*watch // by roots
@@ -104,11 +104,11 @@ func (r *Runner) Close() error {
 		<-p.done
 	}
 	r.mu.Lock()
-	spares := r.spares
-	r.spares = nil
+	prestarted := r.prestarted
+	r.prestarted = nil
 	r.mu.Unlock()
-	for _, spare := range spares {
-		spare.abandon()
+	for _, super := range prestarted {
+		super.abandon()
 	}
 	r.tasks.Wait()
 	r.releaseHidden()

@@ -82,7 +82,7 @@ func (r *Runner) makeTemp() (privateTemp, error) {
 func (r *Runner) addTemps() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for !r.closed && len(r.temps) < mostSpares {
+	for !r.closed && len(r.temps) < maxPrestarted {
 		temp, err := r.newTemp()
 		if err != nil { // the next command reports it
 			return
