@@ -58,7 +58,7 @@ type Process struct {
 	began  time.Time
 	grace  time.Duration
 
-	ordering sync.Mutex
+	sending sync.Mutex
 
 	input sync.Mutex
 	stdin *os.File // nil if closed or never open
@@ -104,7 +104,7 @@ func (p *Process) Signal(signal syscall.Signal) error {
 	case <-p.done:
 		return os.ErrProcessDone
 	default:
-		return p.order(order{Signal: int(signal)})
+		return p.send(controlMessage{Signal: int(signal)})
 	}
 }
 
@@ -132,10 +132,10 @@ func (p *Process) CloseStdin() {
 	p.stdin = nil
 }
 
-func (p *Process) order(o order) error {
-	p.ordering.Lock()
-	defer p.ordering.Unlock()
-	_, err := p.super.control.Write(supervise.Append(nil, &o))
+func (p *Process) send(m controlMessage) error {
+	p.sending.Lock()
+	defer p.sending.Unlock()
+	_, err := p.super.control.Write(supervise.Append(nil, &m))
 	return err
 }
 
@@ -202,7 +202,7 @@ func (p *Process) follow(ctx context.Context, timeout time.Duration, reports <-c
 			p.result.Ending = why
 		}
 		timer, cancelled, kill = nil, nil, nil
-		if p.order(order{Stop: true}) != nil {
+		if p.send(controlMessage{Stop: true}) != nil {
 			late = time.After(0)
 			return
 		}

@@ -24,6 +24,6 @@ type spec struct {
 }
 
 type (
-	order  = supervise.Order
-	report = supervise.Report
+	controlMessage = supervise.ControlMessage
+	report         = supervise.Report
 )

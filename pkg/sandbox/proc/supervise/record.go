@@ -157,9 +157,9 @@ func (s *Spec) fields(f *fields) {
 	each(f, &s.Drop, f.int)
 }
 
-func (o *Order) fields(f *fields) {
-	f.flag(&o.Stop)
-	f.int(&o.Signal)
+func (m *ControlMessage) fields(f *fields) {
+	f.flag(&m.Stop)
+	f.int(&m.Signal)
 }
 
 func (r *Report) fields(f *fields) {

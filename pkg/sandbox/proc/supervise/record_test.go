@@ -39,7 +39,7 @@ func fill(v reflect.Value, next *int) {
 }
 
 func records() []supervise.Record {
-	return []supervise.Record{&supervise.Spec{}, &supervise.Order{}, &supervise.Report{}}
+	return []supervise.Record{&supervise.Spec{}, &supervise.ControlMessage{}, &supervise.Report{}}
 }
 
 // TestEveryFieldIsPassed: every field arrives unchanged, byte by byte.
@@ -62,7 +62,7 @@ func TestEveryFieldIsPassed(t *testing.T) {
 		require.NoError(t, supervise.Read(in, got))
 		require.Equal(t, want, got)
 	}
-	require.Equal(t, io.EOF, supervise.Read(in, &supervise.Order{}))
+	require.Equal(t, io.EOF, supervise.Read(in, &supervise.ControlMessage{}))
 }
 
 // TestOneIsSentSeveralTimes: several goroutines may encode the same record.
@@ -95,7 +95,7 @@ func TestBrokenRecords(t *testing.T) {
 			}
 		}
 	}
-	require.Error(t, supervise.Read(bytes.NewReader([]byte{0, 0, 0, 0xff}), &supervise.Order{}))
+	require.Error(t, supervise.Read(bytes.NewReader([]byte{0, 0, 0, 0xff}), &supervise.ControlMessage{}))
 	for _, text := range []string{"\xff\xff\xff\xff\xff\xff\xff\xff\x01", "\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01"} {
 		line := append([]byte{byte(len(text)), 0, 0, 0}, text...)
 		for _, r := range records() {

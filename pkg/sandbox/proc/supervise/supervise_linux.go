@@ -46,19 +46,19 @@ func supervise() int {
 		exited: make(chan struct{}), gone: make(chan struct{}), running: true, left: map[int]bool{}, shared: begun.shared,
 		recorder: engagement.recorder,
 	}
-	orders := make(chan Order)
+	messages := make(chan ControlMessage)
 	go func() { // ends with the process
-		defer close(orders)
+		defer close(messages)
 		for {
-			var next Order
+			var next ControlMessage
 			if Read(engagement.in, &next) != nil {
 				return
 			}
-			orders <- next
+			messages <- next
 		}
 	}()
 	go guard.reap()
-	guard.watch(orders)
+	guard.watch(messages)
 	return 0
 }
 
@@ -288,8 +288,8 @@ func (g *guard) runs() bool {
 	return g.running
 }
 
-// watch executes orders and checks limits until no descendant is left.
-func (g *guard) watch(orders <-chan Order) {
+// watch handles control messages and checks limits until no descendant is left.
+func (g *guard) watch(messages <-chan ControlMessage) {
 	var term, kill <-chan time.Time
 	memory := time.NewTicker(time.Second)
 	defer memory.Stop()
@@ -308,15 +308,15 @@ func (g *guard) watch(orders <-chan Order) {
 			}
 		case <-g.gone:
 			return
-		case o, ok := <-orders:
+		case m, ok := <-messages:
 			switch {
 			case !ok: // the server is gone
-				orders, term = nil, nil
+				messages, term = nil, nil
 				kill = time.After(0)
-			case o.Stop && kill == nil:
+			case m.Stop && kill == nil:
 				end()
-			case o.Signal != 0 && g.runs():
-				unix.Kill(-g.pid, syscall.Signal(o.Signal))
+			case m.Signal != 0 && g.runs():
+				unix.Kill(-g.pid, syscall.Signal(m.Signal))
 			}
 		case <-term:
 			end()

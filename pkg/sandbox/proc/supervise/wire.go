@@ -59,10 +59,10 @@ type Pinned struct {
 }
 
 // The server and the supervisor of a command exchange Records over a socket.
-// The server sends the Spec, then Orders. With the first bytes of the Spec it
-// sends the descriptors of the command: standard input, output, then further
-// files. The supervisor sends Reports. The end of the socket is an order to
-// kill everything at once.
+// The server sends the Spec, then ControlMessages. With the first bytes of the
+// Spec it sends the descriptors of the command: standard input, output, then
+// further files. The supervisor sends Reports. The end of the socket tells the
+// supervisor to kill everything at once.
 
 // Spec holds the supervisor's instructions.
 type Spec struct {
@@ -184,8 +184,9 @@ func (s *Spec) Covered(dir string) bool {
 	return slices.ContainsFunc(s.Roots, func(root Root) bool { return Beneath(root.Path, dir) })
 }
 
-// Order is a message of the server; the first field that is set applies.
-type Order struct {
+// ControlMessage is a message of the server; the first field that is set
+// applies.
+type ControlMessage struct {
 	Stop   bool // TERM, and KILL after the grace
 	Signal int  // to the process group of bash
 }
