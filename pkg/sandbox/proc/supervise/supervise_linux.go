@@ -35,23 +35,23 @@ func supervise() int {
 		return 2
 	}
 	control := os.NewFile(controlFD, "control") // blocking, so that data wakes the thread that reads
-	engagement := &engagement{ahead: ahead, control: control, done: make(chan outcome, 1)}
-	ahead.onPrepared(engagement.begin)
-	begun := <-engagement.done
+	setup := &commandSetup{ahead: ahead, control: control, done: make(chan outcome, 1)}
+	ahead.onPrepared(setup.begin)
+	begun := <-setup.done
 	if begun.pid == 0 {
 		return begun.code
 	}
 	guard := &guard{
-		spec: &engagement.spec, pid: begun.pid, control: control,
+		spec: &setup.spec, pid: begun.pid, control: control,
 		exited: make(chan struct{}), gone: make(chan struct{}), running: true, left: map[int]bool{}, shared: begun.shared,
-		recorder: engagement.recorder,
+		recorder: setup.recorder,
 	}
 	messages := make(chan ControlMessage)
 	go func() { // ends with the process
 		defer close(messages)
 		for {
 			var next ControlMessage
-			if Read(engagement.in, &next) != nil {
+			if Read(setup.in, &next) != nil {
 				return
 			}
 			messages <- next
@@ -62,8 +62,8 @@ func supervise() int {
 	return 0
 }
 
-// engagement holds the state of a supervisor from its start until bash runs.
-type engagement struct {
+// commandSetup holds the state of a supervisor from its start until bash runs.
+type commandSetup struct {
 	ahead   *prepared
 	control *os.File
 	in      *bufio.Reader // the data after the files
@@ -83,7 +83,7 @@ type outcome struct {
 
 // begin waits for a command and starts it. If the preparations fit, it starts
 // bash on this thread, without a switch to another thread.
-func (e *engagement) begin() {
+func (e *commandSetup) begin() {
 	first, files, err := takeFiles()
 	if err != nil {
 		e.done <- outcome{code: 2}
@@ -127,11 +127,11 @@ func (e *engagement) begin() {
 	}
 }
 
-func (e *engagement) report(r Report) { e.control.Write(Append(nil, &r)) }
+func (e *commandSetup) report(r Report) { e.control.Write(Append(nil, &r)) }
 
 // start starts bash from this thread, unless err says that the confinement
 // failed.
-func (e *engagement) start(err error, prepared bool) {
+func (e *commandSetup) start(err error, prepared bool) {
 	pid, shared := 0, machineShared()
 	if err == nil {
 		e.report(Report{Ready: true})
