@@ -91,9 +91,9 @@ func (p *prepared) confine(s *Spec) (*calls, error) {
 	return newCalls(s, p.listener, nil), p.rules.enforce()
 }
 
-// origin is a path that the rules depend on, with its state when they were
-// made.
-type origin struct {
+// ruleDependency is a path that the rules depend on, with its state when they
+// were made.
+type ruleDependency struct {
 	path   string
 	follow bool
 	// listed means that the entries of this directory have rules. Adding,
@@ -103,18 +103,18 @@ type origin struct {
 	stable bool
 }
 
-// goesBy records that the rules depend on path.
-func (r *ruleset) goesBy(path string, follow, listed bool) {
-	if slices.ContainsFunc(r.origins, func(o origin) bool { return o.listed && o.path == filepath.Dir(path) }) && !listed {
+// dependsOn records that the rules depend on path.
+func (r *ruleset) dependsOn(path string, follow, listed bool) {
+	if slices.ContainsFunc(r.dependencies, func(o ruleDependency) bool { return o.listed && o.path == filepath.Dir(path) }) && !listed {
 		return
 	}
-	o := origin{path: path, follow: follow, listed: listed}
+	o := ruleDependency{path: path, follow: follow, listed: listed}
 	o.file = o.now()
 	o.stable = !listed || time.Since(time.Unix(o.file.Ctim.Unix())) > SettledAfter
-	r.origins = append(r.origins, o)
+	r.dependencies = append(r.dependencies, o)
 }
 
-func (o *origin) now() unix.Stat_t {
+func (o *ruleDependency) now() unix.Stat_t {
 	var file unix.Stat_t
 	flags := unix.AT_SYMLINK_NOFOLLOW
 	if o.follow {
@@ -126,10 +126,10 @@ func (o *origin) now() unix.Stat_t {
 	return file
 }
 
-// current reports whether all origins are unchanged.
+// current reports whether all dependencies are unchanged.
 func (r *ruleset) current() bool {
-	for i := range r.origins {
-		o := &r.origins[i]
+	for i := range r.dependencies {
+		o := &r.dependencies[i]
 		now := o.now()
 		if !o.stable || now.Dev != o.file.Dev || now.Ino != o.file.Ino || now.Mode != o.file.Mode ||
 			o.listed && (now.Mtim != o.file.Mtim || now.Ctim != o.file.Ctim) {

@@ -284,7 +284,7 @@ func (r *ruleset) openEntries(dir string, masked []string) []string {
 	if !slices.ContainsFunc(masked, func(m string) bool { return Beneath(dir, m) }) {
 		return []string{dir}
 	}
-	r.goesBy(dir, false, true)
+	r.dependsOn(dir, false, true)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil

@@ -47,9 +47,9 @@ func rightsOf(abi int) uint64 {
 
 // ruleset holds the rights that a thread will have.
 type ruleset struct {
-	fd      int
-	rights  uint64
-	origins []origin
+	fd           int
+	rights       uint64
+	dependencies []ruleDependency
 }
 
 // newRuleset returns a ruleset that allows no access. With holdNetwork it also
@@ -87,7 +87,7 @@ const noLinks = -1
 // missing file gets no rule. A link gets none unless follow is 0, since a rule
 // would apply to its target.
 func (r *ruleset) allow(path string, rights uint64, follow int) error {
-	r.goesBy(path, follow == 0, false)
+	r.dependsOn(path, follow == 0, false)
 	var fd int
 	var err error
 	if follow == noLinks {
