@@ -1,12 +1,13 @@
 # Everything a developer or CI runs. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: build test test-all test-long raced conformance clients oracles lint cross race fuzz gosdk bench pictures docs site run check clean help
+.PHONY: build test test-all test-long raced conformance clients oracles lint cross race fuzz gosdk bench pictures docs site run dist dist-check dist-test check clean help
 
 GO          ?= go
 EXE         := $(if $(filter Windows_NT,$(OS)),.exe,)
 TOOLS       := $(notdir $(patsubst %/main.go,%,$(wildcard tools/*/main.go)))
 BINARIES    := $(addprefix bin/mcp-,$(addsuffix $(EXE),$(TOOLS) host))
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+ACTIONLINT  := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 FUZZTIME    ?= 10s
 ROOT        ?= .
 # Tests and checks are compiled as the binaries are, so that what is compiled for one
@@ -44,6 +45,7 @@ test-all: ## add the race detector, the oracles, real clients and fuzzing (insta
 	@.ci/step race+oracles $(MAKE) --no-print-directory raced
 	@.ci/step conformance $(MAKE) --no-print-directory conformance
 	@.ci/step clients $(MAKE) --no-print-directory clients
+	@.ci/step dist $(MAKE) --no-print-directory dist-test
 	@.ci/step fuzz $(MAKE) --no-print-directory fuzz
 
 test-long: ## run the long attack corpora, races and 1 000 random sequences (an hour or two)
@@ -76,6 +78,8 @@ lint: ## gofmt, vet, types as Windows and macOS have them, staticcheck, tidy go.
 	$(PLAIN) $(GO) run $(STATICCHECK) -tags oracle ./...
 	$(GO) mod tidy -diff
 	$(GO) mod verify
+	cd dist && $(PLAIN) $(GO) vet -tags oracle ./... && $(PLAIN) $(GO) run $(STATICCHECK) -tags oracle ./... && $(GO) mod tidy -diff
+	$(PLAIN) $(GO) run $(ACTIONLINT)
 
 cross: ## vet and build for Windows and macOS (before a release; minutes)
 	GOOS=windows $(PLAIN) $(GO) vet ./...
@@ -107,13 +111,24 @@ docs: build ## write the generated parts and the commands' outputs of the pages 
 site: ## write docs/ as a static site, with search, into site/
 	$(PLAIN) $(GO) run ./docs/site -out site
 
+dist: ## build the files of a release in dist/out (PLATFORMS=linux/amd64 for fewer)
+	cd dist && GO='$(GO)' $(PLAIN) $(GO) run . $(PLATFORMS:%=-platforms %)
+
+dist-check: ## build a release in two clones of the last commit and compare the files
+	cd dist && GO='$(GO)' $(PLAIN) $(GO) run . -check $(PLATFORMS:%=-platforms %)
+
+# One platform, since to compile for the others takes minutes; the generator is the same.
+dist-test: oracles ## build a release for Linux twice, install and try it (a part of test-all)
+	@$(MAKE) --no-print-directory dist-check PLATFORMS=linux/$$($(GO) env GOARCH)
+	cd dist && TOOLROOM_ORACLES='$(CURDIR)/bench/oracle' GO='$(GO)' $(PLAIN) $(GO) test -vet=off -tags oracle -timeout 30m ./...
+
 run: build ## build, then serve the current directory (ROOT=DIR for another) over HTTP
 	@bin/mcp-host$(EXE) serve --root '$(ROOT)'
 
 check: lint test ## what to run before a commit
 
 clean: ## remove what was built
-	rm -rf bin site
+	rm -rf bin site dist/out
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -48,7 +48,7 @@ func (f goFile) imports() (own, others []string) {
 }
 
 // skippedDirs hold what is built or installed, not what is written.
-var skippedDirs = []string{".git", "bin", "node_modules", "testdata", "cache"}
+var skippedDirs = []string{".git", "bin", "out", "node_modules", "testdata", "cache"}
 
 func goFiles(t *testing.T) []goFile {
 	t.Helper()
@@ -260,7 +260,7 @@ func textFiles(t *testing.T, visit func(name string, text []byte)) {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && slices.Contains([]string{".git", "bin", "node_modules", "cache"}, d.Name()) {
+		if d.IsDir() && slices.Contains([]string{".git", "bin", "out", "node_modules", "cache"}, d.Name()) {
 			return fs.SkipDir
 		}
 		if !d.Type().IsRegular() {
@@ -324,6 +324,21 @@ func TestMakefileTargetsHaveHelp(t *testing.T) {
 	require.NotNil(t, phony)
 	for _, target := range strings.Fields(string(phony[1])) {
 		require.Regexp(t, `(?m)^`+target+`:.*## \S`, string(text), "make help lists %s", target)
+	}
+}
+
+// A tag of an action can be moved; a commit cannot.
+func TestActionsArePinned(t *testing.T) {
+	workflows, err := filepath.Glob(".github/workflows/*.yml")
+	require.NoError(t, err)
+	require.NotEmpty(t, workflows)
+	for _, name := range workflows {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		for _, use := range regexp.MustCompile(`(?m)uses: *(.*)$`).FindAllSubmatch(text, -1) {
+			require.Regexp(t, `^[a-z-]+/[a-z-]+@[0-9a-f]{40} # v[0-9.]+\s*$`, string(use[1]), name)
+		}
+		require.Contains(t, string(text), "\npermissions:\n  contents: read\n", "%s: a job asks for more itself", name)
 	}
 }
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the programs that tests behind the build tag "oracle" compare
 # against: npm packages at the versions of package-lock.json, and Debian's fd,
-# git, bash, gcc and tmux where they are missing. Anything that cannot be installed is a
+# git, bash, gcc, tmux, rpm and openssl where they are missing. Anything that cannot be installed is a
 # failure: a comparison that did not run must not look like one that passed.
 set -eu
 cd "$(dirname "$0")"
@@ -12,7 +12,7 @@ if ! cmp -s package-lock.json "$stamp" 2>/dev/null; then
 	cp package-lock.json "$stamp"
 fi
 missing=
-for program in fdfind git bash gcc tmux; do
+for program in fdfind git bash gcc tmux rpm openssl; do
 	command -v "$program" >/dev/null 2>&1 || missing="$missing $program"
 done
 if [ -n "$missing" ]; then

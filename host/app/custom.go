@@ -12,6 +12,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 )
 
 // Custom is the name of the server that tools registered with Register belong
@@ -32,7 +33,7 @@ func (c *custom) config(version string) []config.Server {
 		return nil
 	}
 	serve := func(ctx context.Context, in io.Reader, out io.Writer) error {
-		return c.server.Serve(ctx, in, out, mcpkit.ServeOptions{})
+		return c.server.Serve(ctx, in, out, wire.ServeOptions{})
 	}
 	return []config.Server{{Config: upstream.Config{Name: Custom, Serve: serve, Era: upstream.Legacy, Version: version}}}
 }

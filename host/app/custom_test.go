@@ -17,6 +17,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/policy"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/middleware"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -96,7 +98,7 @@ func TestRegisteredToolsMeetEveryStage(t *testing.T) {
 	_, err = a.Call(t.Context(), "boom", nil)
 	require.Equal(t, toolerr.Internal, toolerr.CodeOf(err))
 	_, err = a.Call(t.Context(), "fail", func() {})
-	require.ErrorIs(t, err, mcpkit.ErrInvalidArguments)
+	require.ErrorIs(t, err, toolerr.ErrInvalidArguments)
 
 	errs := map[string]int64{}
 	for _, row := range a.Stats() {
@@ -132,7 +134,7 @@ func TestRegisteredToolsReportProgressAndAreCancelled(t *testing.T) {
 	<-begun
 	require.Contains(t, <-progress, `"half"`)
 	cancel()
-	require.ErrorIs(t, <-ended, mcpkit.ErrCancelled)
+	require.ErrorIs(t, <-ended, wire.ErrCancelled)
 	require.ErrorIs(t, <-over, context.Canceled)
 }
 
@@ -173,7 +175,7 @@ func TestAServersToolsAreImported(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, tools, 2)
 	for i := range tools {
-		tools[i] = tools[i].With(mcpkit.Metrics(func(context.Context, mcpkit.Observation) { calls++ }))
+		tools[i] = tools[i].With(middleware.Metrics(func(context.Context, middleware.Observation) { calls++ }))
 	}
 	require.NoError(t, a.Register(tools...))
 	answer, err := a.Call(t.Context(), "my_echo", map[string]int{"a": 1})

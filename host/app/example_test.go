@@ -49,7 +49,7 @@ func ExampleOpen() {
 	fmt.Println(answer.Text, err)
 
 	_, err = host.Call(ctx, "repeat", args{N: 9})
-	fmt.Println(toolerr.CodeOf(err), errors.Is(err, mcpkit.ErrInvalidArguments))
+	fmt.Println(toolerr.CodeOf(err), errors.Is(err, toolerr.ErrInvalidArguments))
 	_, err = host.Call(ctx, "gone", nil)
 	fmt.Println(toolerr.CodeOf(err))
 	// Output:

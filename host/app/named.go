@@ -7,8 +7,8 @@ import (
 	"encoding/hex"
 
 	"github.com/toolroom-mcp/toolroom/host/call"
-	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -23,7 +23,7 @@ func (a *App) named(req *call.Request) (*call.Request, error) {
 		return req, nil
 	}
 	name := jsonrpc.AppendString(nil, a.session(req))
-	params, err := setMeta(req.Params, mcpkit.MetaClient, name)
+	params, err := setMeta(req.Params, wire.MetaClient, name)
 	if err != nil {
 		return nil, toolerr.New(toolerr.InvalidParams, "params of tools/call: %w", err)
 	}
@@ -33,7 +33,7 @@ func (a *App) named(req *call.Request) (*call.Request, error) {
 }
 
 // session names the session of a call: that of the client at the front door,
-// an agent having its own. The client's own word (mcpkit.MetaClient), as
+// an agent having its own. The client's own word (wire.MetaClient), as
 // another host gives it, divides its session further and leads to no other
 // client's. The name cannot be turned back, and differs from host to host.
 func (a *App) session(req *call.Request) string {
@@ -48,6 +48,6 @@ func (a *App) session(req *call.Request) string {
 	add([]byte(c.ID))
 	add(binary.BigEndian.AppendUint64(nil, uint64(c.Depth)))
 	add([]byte(c.Agent))
-	add(bytes.TrimSpace(jsonrpc.MemberOf(jsonrpc.MemberOf(req.Params, "_meta"), mcpkit.MetaClient)))
+	add(bytes.TrimSpace(jsonrpc.MemberOf(jsonrpc.MemberOf(req.Params, "_meta"), wire.MetaClient)))
 	return hex.EncodeToString(hash.Sum(nil)[:sessionBytes])
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/declared"
+	"github.com/toolroom-mcp/toolroom/host/oauth"
 	"github.com/toolroom-mcp/toolroom/host/offer"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/approve"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/timeout"
@@ -102,6 +103,9 @@ func (a *App) newPlace(sc config.Server, t timeout.Config, before *present, fres
 	}
 	cfg := configured(sc, t)
 	cfg.Roots, cfg.Host = a.roots.get, a.id
+	if signIn, ok := sc.SignIn(a.Config.State, a.version); ok {
+		cfg.Auth = oauth.NewSource(signIn)
+	}
 	s, err := upstream.New(cfg, a.spawner)
 	if err != nil {
 		return nil, err

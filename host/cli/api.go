@@ -8,7 +8,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/app"
 	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/host/provider"
-	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/buildinfo"
 )
 
 // api makes the HTTP door beside MCP.
@@ -16,7 +16,7 @@ func (p *program) api(a *app.App) *api.API {
 	kept := a.Store()
 	return api.New(api.Config{
 		Approvals: a, Models: askable{a}, Tools: offered{a}, Call: a.Handler,
-		Sessions: a.Sessions(), Responses: a.Responses(), Keys: kept.Keys, Blobs: kept.Blobs, Version: mcpkit.BuildVersion(), Logf: p.logf,
+		Sessions: a.Sessions(), Responses: a.Responses(), Keys: kept.Keys, Blobs: kept.Blobs, Version: buildinfo.Version(), Logf: p.logf,
 	})
 }
 

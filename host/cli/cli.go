@@ -19,7 +19,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/discover"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
-	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/buildinfo"
 )
 
 // The exit statuses.
@@ -133,7 +133,7 @@ directory to the configuration (also if it is the directory of mcp-host):
 Exit status: 0 success, 1 the tool or the check failed, 2 usage error, 3 a server
 could not be reached.`,
 		Example:           "  mcp-host doctor\n  mcp-host stdio --root ~/project\n  mcp-host serve --listen 127.0.0.1:8080\n  mcp-host call grep pattern=TODO",
-		Version:           mcpkit.BuildOf(programName).String(),
+		Version:           buildinfo.Of(programName).String(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
@@ -159,7 +159,8 @@ could not be reached.`,
 	}
 	group("serve", "Serve MCP:", p.serve(), p.stdio(), p.record(), p.replay())
 	group("use", "Use tools and models:", p.tools(), p.call(), p.chat(), p.agent())
-	group("operate", "Configure and operate:", p.config(), p.doctor(), p.servers(), p.approvals(), p.stats())
+	group("install", "Install:", p.install(), p.uninstall(), p.status())
+	group("operate", "Configure and operate:", p.config(), p.doctor(), p.servers(), p.login(), p.logout(), p.approvals(), p.stats())
 	root.AddCommand(p.version(), p.guard())
 	completion(root)
 	return root
@@ -229,7 +230,7 @@ func (p *program) loadLeaving(dir string) (config.Config, error) {
 }
 
 func (p *program) loadWith(flags config.Flags, dir string) (config.Config, error) {
-	cfg, err := config.Load(flags, dir, mcpkit.BuildVersion(), p.getenv, p.environ)
+	cfg, err := config.Load(flags, dir, buildinfo.Version(), p.getenv, p.environ)
 	if err == nil && len(p.only) > 0 {
 		err = keepServers(&cfg, p.only)
 	}

@@ -225,12 +225,12 @@ func (c *client) read() string {
 func TestTheClientsRootsReachServersThatAsk(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	config := writeConfig(t, map[string][]string{"fix": {"-era", "legacy"}})
-	for _, own := range []bool{false, true} {
+	for _, own := range []string{"", "--root=", "directory"} {
 		dir := t.TempDir()
 		args := []string{"--config", config, "--state", t.TempDir()}
 		want := "file:///offered"
-		if own {
-			args = append(args, "--root", dir)
+		if own != "" {
+			args = append(args, strings.TrimPrefix(own, "directory")+dir)
 			want = (&url.URL{Path: filepath.ToSlash(dir)}).EscapedPath()
 		}
 		c := stdio(t, args...)

@@ -13,7 +13,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
 	"github.com/toolroom-mcp/toolroom/host/discover"
-	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/buildinfo"
 )
 
 func (p *program) config() *cobra.Command {
@@ -118,7 +118,7 @@ func (p *program) runTrust(args []string, revoke bool) error {
 	if err != nil {
 		return exit(exitFailed, err)
 	}
-	files, err := config.TrustAll(p.flags, name, text, dir, mcpkit.BuildVersion(), p.getenv, p.environ)
+	files, err := config.TrustAll(p.flags, name, text, dir, buildinfo.Version(), p.getenv, p.environ)
 	if err != nil {
 		return exit(exitFailed, err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/app"
 	"github.com/toolroom-mcp/toolroom/host/record"
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
-	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/buildinfo"
 )
 
 func (p *program) record() *cobra.Command {
@@ -39,7 +39,7 @@ out. Use replay to play it again.`,
 			if err != nil {
 				return exit(exitFailed, err)
 			}
-			r := record.New(f, mcpkit.BuildVersion())
+			r := record.New(f, buildinfo.Version())
 			served := p.serveStdio(cmd.Context(), r.In, r.Out)
 			if err := errors.Join(r.Close(), f.Close()); err != nil {
 				return exit(exitFailed, fmt.Errorf("%s is incomplete: %w", args[0], err))

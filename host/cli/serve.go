@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -19,16 +20,18 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/gateway"
 	"github.com/toolroom-mcp/toolroom/host/metrics"
 	"github.com/toolroom-mcp/toolroom/host/nesting"
-	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 )
 
 func (p *program) stdio() *cobra.Command {
 	return &cobra.Command{
-		Use:     "stdio",
+		Use:     "stdio [DIR...]",
 		Short:   "Serve one MCP client on standard input and output",
+		Long:    "Serve one MCP client on standard input and output. Each DIR is a root, as with --root.",
 		Example: "  mcp-host stdio --root ~/project",
-		Args:    arguments(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Args:    arguments(0, math.MaxInt),
+		RunE: func(cmd *cobra.Command, dirs []string) error {
+			p.flags.Roots = append(p.flags.Roots, dirs...)
 			same := func(in io.Reader) io.Reader { return in }
 			return p.serveStdio(cmd.Context(), same, func(out io.Writer) io.Writer { return out })
 		},
@@ -48,15 +51,15 @@ func (p *program) serveStdio(ctx context.Context, around func(io.Reader) io.Read
 	}
 	if stdout, ok := p.out.(*os.File); ok {
 		var stop func()
-		ctx, stop = mcpkit.Lifetime(ctx, stdout)
+		ctx, stop = wire.Lifetime(ctx, stdout)
 		defer stop()
 	}
 	defer a.Close()
 	p.listen(a, "stdio")
 	a.Begin()
 	defer p.follow(ctx, a)()
-	err = a.Gateway.ServeStdio(ctx, around(mcpkit.PollableReader(p.in)), aroundOut(p.out), p.logf)
-	if err != nil && !errors.Is(err, mcpkit.ErrStopped) {
+	err = a.Gateway.ServeStdio(ctx, around(wire.PollableReader(p.in)), aroundOut(p.out), p.logf)
+	if err != nil && !errors.Is(err, wire.ErrStopped) {
 		return exit(exitFailed, err)
 	}
 	return nil

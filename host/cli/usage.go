@@ -21,9 +21,18 @@ func unknownCommand(cmd *cobra.Command, word string) error {
 	}
 	near := dialect.Nearest(word, names)
 	if begin := cmd.SuggestionsFor(word); near == "" && len(begin) > 0 { // names that begin with word
-		near = "; did you mean " + strings.Join(begin, " or ") + "?"
+		near = "; did you mean " + oneOf(begin) + "?"
 	}
 	return exit(exitUsage, further(fmt.Errorf("unknown command %q%s", word, near), cmd.CommandPath()+" --help lists the commands"))
+}
+
+// oneOf joins words to "a, b or c".
+func oneOf(words []string) string {
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // further adds what to do to an error, which may end in a question.

@@ -2,7 +2,7 @@ package cli
 
 import (
 	"github.com/spf13/cobra"
-	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/buildinfo"
 )
 
 // programName is the name of this program in its messages.
@@ -16,7 +16,7 @@ func (p *program) version() *cobra.Command {
 		Example: "  mcp-host version",
 		Args:    arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			build := mcpkit.BuildOf(programName)
+			build := buildinfo.Of(programName)
 			if asJSON {
 				return p.printJSON(build)
 			}

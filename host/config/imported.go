@@ -77,6 +77,11 @@ func Locations(product, system string, getenv func(string) string) []string {
 		return []string{filepath.Join(apps, "zed", "settings.json")}
 	case "windsurf":
 		return []string{in(".codeium", "windsurf", "mcp_config.json")}
+	case "goose": // which Import does not read
+		if system == "windows" {
+			return []string{filepath.Join(apps, "Block", "goose", "config", "config.yaml")}
+		}
+		return []string{filepath.Join(or("XDG_CONFIG_HOME", in(".config")), "goose", "config.yaml")}
 	}
 	return nil
 }

@@ -13,8 +13,8 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
-	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 )
 
 // httpExchange is one POST with a request in it, and the ResponseWriter that
@@ -107,7 +107,7 @@ func (x *httpExchange) ask(ctx context.Context, method string, params json.RawMe
 		}
 		return m.Result, nil
 	case <-ctx.Done():
-		x.notify(string(mcp.MethodNotificationCancelled), mcpkit.CancelledParams(jsonrpc.AppendString(nil, id)))
+		x.notify(string(mcp.MethodNotificationCancelled), wire.CancelledParams(jsonrpc.AppendString(nil, id)))
 		return nil, ctx.Err()
 	}
 }
@@ -277,7 +277,7 @@ func (x *httpExchange) replace(message []byte) ([]byte, int) {
 		case "result":
 			result = m.Value
 		case "error":
-			fault = mcpkit.PlainError(m.Value)
+			fault = wire.PlainError(m.Value)
 		}
 	}
 	switch {

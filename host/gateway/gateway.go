@@ -24,8 +24,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/toolroom-mcp/toolroom/host/call"
-	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 )
 
 // Catalog is what is served, as this package needs it.
@@ -218,7 +218,7 @@ func (g *Gateway) hooks() *server.Hooks {
 }
 
 // ServeStdio serves one client until in ends, or ctx does; see
-// mcpkit.ServeStdio.
+// wire.ServeStdio.
 func (g *Gateway) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, logf func(string, ...any)) error {
 	defer g.forget(stdioID)
 	return g.serve(ctx, stdioID, in, out, logf)
@@ -226,7 +226,7 @@ func (g *Gateway) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, l
 
 // serve serves one client more on a pair of streams.
 func (g *Gateway) serve(ctx context.Context, session string, in io.Reader, out io.Writer, logf func(string, ...any)) error {
-	return mcpkit.ServeStdio(ctx, g.mcp, in, out, mcpkit.ServeOptions{
+	return wire.ServeStdio(ctx, g.mcp, in, out, wire.ServeOptions{
 		Logf: logf, Session: session,
 		Call: func(ctx context.Context) bool { g.callTool(ctx, exchangeOf(ctx)); return true },
 	})
@@ -284,24 +284,24 @@ const stdioID = "stdio"
 func (s stdio) door() string            { return s.on.door() }
 func (s stdio) identity() string        { return s.on.identity() }
 func (s stdio) principal() string       { return s.on.identity() }
-func (s stdio) params() json.RawMessage { return mcpkit.RawParams(s.ctx) }
+func (s stdio) params() json.RawMessage { return wire.RawParams(s.ctx) }
 func (s stdio) bound(ctx context.Context) (context.Context, func()) {
 	return ctx, func() {} // ServeStdio's
 }
 func (s stdio) notify(method string, params json.RawMessage) {
-	mcpkit.Notify(s.ctx, method, params)
+	wire.Notify(s.ctx, method, params)
 }
 func (s stdio) ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	// The connection is that of the request, the patience the asker's.
-	result, fault, err := mcpkit.Ask(withCancelOf(s.ctx, ctx), method, params)
+	result, fault, err := wire.Ask(withCancelOf(s.ctx, ctx), method, params)
 	if err == nil && fault != nil {
 		err = clientError(fault)
 	}
 	return result, err
 }
-func (s stdio) answer(result json.RawMessage) { mcpkit.SetRawResult(s.ctx, result) }
-func (s stdio) acknowledged() <-chan struct{} { return mcpkit.Acknowledged(s.ctx) }
-func (s stdio) fail(object json.RawMessage)   { mcpkit.SetRawError(s.ctx, object) }
+func (s stdio) answer(result json.RawMessage) { wire.SetRawResult(s.ctx, result) }
+func (s stdio) acknowledged() <-chan struct{} { return wire.Acknowledged(s.ctx) }
+func (s stdio) fail(object json.RawMessage)   { wire.SetRawError(s.ctx, object) }
 
 // withCancelOf is values' context that ends with another.
 func withCancelOf(values, ends context.Context) context.Context {

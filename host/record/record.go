@@ -215,7 +215,7 @@ func hide(name string, value any) (any, bool) {
 
 // secret reports whether the value of a member is a credential. A replay needs
 // the session of bash, which is a name that the model chooses.
-func secret(name string) bool { return name != "session" && redact.Name(name) }
+func secret(name string) bool { return name != "session" && redact.IsSecretName(name) }
 
 // File is a session that was read.
 type File struct {

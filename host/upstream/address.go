@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"strings"
 	"syscall"
 	"time"
 
@@ -50,26 +49,7 @@ func (g addressGuard) check(_, address string, _ syscall.RawConn) error {
 	case class.Reach == netguard.Public, class.Reach != netguard.Never && g.private:
 		return nil
 	case class.Reach == netguard.Never:
-		return fmt.Errorf("%s resolves to %s, %s; give the address itself if that is intended", g.host, ip, class.What)
+		return fmt.Errorf("%s resolves to %s, %s; give the address itself if that is intended", g.host, ip, class.Name)
 	}
-	return fmt.Errorf("%s resolves to %s, which is not a public address but %s; give the address itself, or set allow_private for this server", g.host, ip, class.What)
-}
-
-// namesPrivate reports whether a host's name is one of this machine or of a
-// local network: localhost, names without a dot, and those under the domains
-// that are set aside for it (RFC 6761, 6762, 8375, and .internal of 2024).
-func namesPrivate(host string) bool {
-	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	if _, err := netip.ParseAddr(host); err == nil {
-		return false // it is spelt out
-	}
-	if !strings.Contains(host, ".") {
-		return true
-	}
-	for _, domain := range []string{".localhost", ".local", ".internal", ".home.arpa", ".lan", ".test"} {
-		if strings.HasSuffix(host, domain) {
-			return true
-		}
-	}
-	return false
+	return fmt.Errorf("%s resolves to %s, which is not a public address but %s; give the address itself, or set allow_private for this server", g.host, ip, class.Name)
 }

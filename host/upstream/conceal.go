@@ -39,6 +39,11 @@ func (c Config) conceal(text string) string {
 		}
 	}
 	add(c.Token.Reveal())
+	if c.Auth != nil {
+		for _, token := range c.Auth.Secrets() {
+			add(token)
+		}
+	}
 	if u, err := url.Parse(c.URL); err == nil && c.URL != "" {
 		if password, ok := u.User.Password(); ok {
 			add(password)

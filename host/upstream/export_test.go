@@ -1,10 +1,14 @@
 package upstream
 
-import "context"
+import (
+	"context"
+
+	"github.com/toolroom-mcp/toolroom/internal/netguard"
+)
 
 // CheckAddress is the guard of a configured host for one address.
 func CheckAddress(host string, private bool, address string) error {
-	return addressGuard{host: host, private: private || namesPrivate(host)}.check("tcp", address, nil)
+	return addressGuard{host: host, private: private || netguard.IsLocalName(host)}.check("tcp", address, nil)
 }
 
 // IsStopped reports whether a child is stopped.

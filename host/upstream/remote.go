@@ -16,6 +16,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/config/secret"
 	"github.com/toolroom-mcp/toolroom/host/nesting"
 	"github.com/toolroom-mcp/toolroom/internal/httpguard"
+	"github.com/toolroom-mcp/toolroom/internal/netguard"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/retry"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -62,10 +63,10 @@ func newRemote(cfg Config) (*remote, error) {
 	if base.Scheme == "https" {
 		idle = idleTLS
 	}
-	guard := addressGuard{host: base.Hostname(), private: cfg.AllowPrivate || namesPrivate(base.Hostname())}
+	guard := addressGuard{host: base.Hostname(), private: cfg.AllowPrivate || netguard.IsLocalName(base.Hostname())}
 	r.client = &http.Client{
 		CheckRedirect: sameOrigin,
-		Transport: httpguard.Transport(&http.Transport{
+		Transport: cfg.authorized(base, httpguard.Transport(&http.Transport{
 			Proxy:               http.ProxyFromEnvironment,
 			DialContext:         guard.dial,
 			TLSHandshakeTimeout: connectTimeout,
@@ -73,7 +74,7 @@ func newRemote(cfg Config) (*remote, error) {
 			MaxIdleConns:        idleConns, MaxIdleConnsPerHost: idleConns, MaxConnsPerHost: maxConns,
 			IdleConnTimeout:        idle,
 			MaxResponseHeaderBytes: 64 << 10,
-		}),
+		})),
 	}
 	return r, nil
 }
@@ -177,6 +178,10 @@ func (r *remote) unreachable(err error) error {
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err
 	}
+	var signIn *signInError
+	if errors.As(err, &signIn) {
+		return signIn
+	}
 	return toolerr.New(toolerr.ServerOffline, "cannot reach %s: %w", r.where(), err)
 }
 
@@ -223,7 +228,7 @@ func (r *remote) refusal(res *http.Response, body []byte) error {
 	}
 	switch res.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return toolerr.New(toolerr.AuthFailed, "%s; check api_key, auth_token_env or headers of server %s", text, r.cfg.Name)
+		return toolerr.New(toolerr.AuthFailed, "%s; %s", text, r.advice())
 	case http.StatusTooManyRequests:
 		if after := res.Header.Get("Retry-After"); after != "" {
 			text += fmt.Sprintf("; try again after %.40q", after)

@@ -49,6 +49,9 @@ func (s *Server) ready(ctx context.Context) (*conn, error) {
 			s.mu.Unlock()
 			return nil, s.refused
 		}
+		if s.last != nil && s.last.signIn && s.starting == nil && s.cfg.Auth != nil && s.cfg.Auth.Changed() {
+			s.fails, s.notUntil = 0, time.Time{}
+		}
 		wait := time.Until(s.notUntil)
 		if s.starting == nil && wait <= 0 {
 			s.begin()
@@ -82,6 +85,9 @@ func (s *Server) ready(ctx context.Context) (*conn, error) {
 
 // offline is the error of a call that comes too early after a failure.
 func (s *Server) offline(last *Failure, wait time.Duration) error {
+	if last.signIn {
+		return toolerr.New(last.code, "%s", last.Message)
+	}
 	return toolerr.New(last.code, "%s; the next call after %v tries again", last.Message, wait.Round(100*time.Millisecond))
 }
 

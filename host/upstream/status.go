@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"errors"
 	"strings"
 	"time"
 	"unicode"
@@ -22,11 +23,12 @@ type Failure struct {
 	Message string    `json:"message"`
 	Time    time.Time `json:"time"`
 
-	code toolerr.Code
+	code   toolerr.Code
+	signIn bool // whether a sign-in resolves it
 }
 
 func newFailure(stage string, err error) *Failure {
-	return &Failure{Stage: stage, Message: err.Error(), Time: time.Now(), code: toolerr.CodeOf(err)}
+	return &Failure{Stage: stage, Message: err.Error(), Time: time.Now(), code: toolerr.CodeOf(err), signIn: errors.As(err, new(*signInError))}
 }
 
 // State is how a server is.
@@ -39,6 +41,7 @@ const (
 	Ready      State = "ready"
 	Unstable   State = "unstable" // up, but it failed within the last minute or does not answer pings
 	NeedsAuth  State = "needs auth"
+	NeedsLogin State = "needs sign-in" // mcp-host login NAME
 	Offline    State = "offline"
 	Disabled   State = "disabled"
 	Closed     State = "closed"
@@ -102,6 +105,8 @@ func (s *Server) state() State {
 			return Unstable
 		}
 		return Ready
+	case s.last != nil && s.last.signIn:
+		return NeedsLogin
 	case s.last != nil && s.last.code == toolerr.AuthFailed:
 		return NeedsAuth
 	case s.refused != nil, s.fails >= maxTries: // also while it is tried once more
@@ -120,7 +125,7 @@ func (s *Server) Offline() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	state := s.state()
-	return state == Offline && (s.refused != nil || s.fails >= maxTries) || state == NeedsAuth || state == Disabled
+	return state == Offline && (s.refused != nil || s.fails >= maxTries) || state == NeedsAuth || state == NeedsLogin || state == Disabled
 }
 
 // lastLine returns the last line of text that is not blank, shortened. What is

@@ -221,6 +221,10 @@ func (s *streamable) post(ctx context.Context, x *exchange, m jsonrpc.Message, m
 		err = s.unreachable(err)
 		s.failed(x, notSent{err})
 		s.over(err)
+	case needsSignIn(err):
+		err = s.unreachable(err)
+		s.failed(x, err)
+		s.over(err)
 	default:
 		s.failed(x, s.unreachable(err))
 	}

@@ -59,6 +59,7 @@ type Config struct {
 	Headers      map[string]secret.Text
 	Token        secret.Text // sent as Bearer; wins over an Authorization of Headers
 	AllowPrivate bool        // whether a public name may lead to a private address
+	Auth         Authorizer  // supplies access tokens; nil: Token and Headers alone
 
 	// Serve, in place of Command, is a server that is part of this program: it
 	// reads messages from in, a line each, and writes its own to out, until in

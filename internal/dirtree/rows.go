@@ -175,7 +175,7 @@ func countLines(text []byte) (int, bool) {
 		return countWide(text[2:], 1), true
 	case bytes.HasPrefix(text, []byte{0xfe, 0xff}):
 		return countWide(text[2:], 0), true
-	case bytes.IndexByte(text, 0) >= 0 || textfile.Signed(text):
+	case bytes.IndexByte(text, 0) >= 0 || textfile.HasBinarySignature(text):
 		return 0, false
 	}
 	n := bytes.Count(text, feed)

@@ -1,4 +1,4 @@
-// Package editdistance counts typing errors, for suggestions of what was meant.
+// Package editdistance counts typing errors, for suggestions of the intended word.
 package editdistance
 
 // Between returns how many letters to insert, delete, replace or swap with their

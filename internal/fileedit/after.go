@@ -23,7 +23,7 @@ type After struct {
 	Encoding textfile.Encoding
 	// Guessed reports that Encoding is a guess. Told reports that the client
 	// named it: then the next change uses it, too.
-	Guessed, Told bool
+	Guessed, EncodingNamed bool
 
 	whole   bool
 	changes []textdiff.Change // relative to the previous content, unless whole
@@ -101,8 +101,8 @@ func (a *After) Slice(off int64, n int) []byte {
 	return a.pieces[i].data[off-a.pieces[i].at:][:n:n]
 }
 
-// same returns the number of leading bytes that are known to be unchanged.
-func (a *After) same() int64 {
+// unchangedPrefix returns the number of leading bytes that are known to be unchanged.
+func (a *After) unchangedPrefix() int64 {
 	if a.whole || len(a.changes) == 0 {
 		return 0
 	}
@@ -130,9 +130,9 @@ func (a *After) write(w io.Writer) error {
 	return nil
 }
 
-// is reports whether the content equals before. Unchanged parts are not
+// equals reports whether the content equals before. Unchanged parts are not
 // compared: they share before's memory.
-func (a *After) is(before []byte) bool {
+func (a *After) equals(before []byte) bool {
 	if a.Size() != int64(len(before)) {
 		return false
 	}

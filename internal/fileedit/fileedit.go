@@ -38,12 +38,12 @@ import (
 // files are held in memory.
 const MaxSize = 100 << 20
 
-// large is the smallest size, in bytes, of a file whose memory is released
+// largeFile is the smallest size, in bytes, of a file whose memory is released
 // early.
-const large = 8 << 20
+const largeFile = 8 << 20
 
-// tries is the number of attempts at a change while others change the file.
-const tries = 2
+// maxAttempts is the number of attempts at a change while others change the file.
+const maxAttempts = 2
 
 // Rewriter changes files. It is safe for concurrent use.
 type Rewriter struct {
@@ -89,9 +89,9 @@ func (b *Before) Fresh() bool {
 // caller, else the one that the client named when it saw this version, else the
 // detected one. told reports that the encoding was named. A masked file always
 // has the detected encoding: another one could make its values look like names.
-func (b *Before) Read(ctx context.Context, named textfile.Encoding) (index textfile.Index, told bool, err error) {
+func (b *Before) Read(ctx context.Context, named textfile.Encoding) (index textfile.Index, encodingNamed bool, err error) {
 	if named == "" && b.Fresh() {
-		named = b.Seen.Told
+		named = b.Seen.NamedEncoding
 	}
 	if named == "" || !b.Exists || b.Masked || b.Index.NUL > 0 && !named.Wide() {
 		return b.Index, false, nil
@@ -129,39 +129,39 @@ func (o *Outcome) Etag() textfile.Etag { return o.Index.Etag }
 // the current file and returns the new content, or an error, which Do returns
 // unchanged. Do calls it again if somebody else changed the file in the
 // meantime.
-func (r *Rewriter) Do(ctx context.Context, fs *sandbox.FS, name string, o Options, change func(*Before) (*After, error)) (*Outcome, error) {
+func (r *Rewriter) Do(ctx context.Context, box *sandbox.FS, name string, o Options, change func(*Before) (*After, error)) (*Outcome, error) {
 	for try := 1; ; try++ {
-		done, err := r.once(ctx, fs, name, o, func(t *transaction) error {
+		done, err := r.runLocked(ctx, box, name, o, func(t *transaction) error {
 			after, err := change(t.before)
 			if err != nil {
 				return err
 			}
 			return t.write(after, o)
 		})
-		if err == nil || try == tries || ctx.Err() != nil || !errors.As(err, new(*overtaken)) {
+		if err == nil || try == maxAttempts || ctx.Err() != nil || !errors.As(err, new(*changedMeanwhile)) {
 			return done, err
 		}
 	}
 }
 
-// overtaken is the error for a file that changed after it was read.
-type overtaken struct{ error }
+// changedMeanwhile is the error for a file that changed after it was read.
+type changedMeanwhile struct{ error }
 
-func (o *overtaken) Unwrap() error { return o.error }
+func (o *changedMeanwhile) Unwrap() error { return o.error }
 
 // transaction is a change in progress.
 type transaction struct {
 	*Rewriter
-	ctx    context.Context
-	fs     *sandbox.FS
-	target *sandbox.Target
-	views  *state.Store // the store of the client's session
-	before *Before
-	done   *Outcome
+	ctx       context.Context
+	box       *sandbox.FS
+	target    *sandbox.Target
+	seenStore *state.Store // the store of the client's session
+	before    *Before
+	done      *Outcome
 }
 
-// once runs a change under the lock.
-func (r *Rewriter) once(ctx context.Context, fs *sandbox.FS, name string, o Options, run func(*transaction) error) (*Outcome, error) {
+// runLocked runs a change under the lock.
+func (r *Rewriter) runLocked(ctx context.Context, fs *sandbox.FS, name string, o Options, run func(*transaction) error) (*Outcome, error) {
 	target, err := fs.OpenForWrite(name)
 	if err != nil {
 		return nil, err
@@ -172,7 +172,7 @@ func (r *Rewriter) once(ctx context.Context, fs *sandbox.FS, name string, o Opti
 		return nil, err
 	}
 	defer unlock()
-	t := &transaction{Rewriter: r, ctx: ctx, fs: fs, target: target, views: r.Store.ForSession(o.Session)}
+	t := &transaction{Rewriter: r, ctx: ctx, box: fs, target: target, seenStore: r.Store.ForSession(o.Session)}
 	if err := t.read(); err != nil {
 		return nil, err
 	}
@@ -185,12 +185,12 @@ func (r *Rewriter) once(ctx context.Context, fs *sandbox.FS, name string, o Opti
 
 // read reads the file.
 func (t *transaction) read() error {
-	b := &Before{Path: t.target.Path, Shown: t.fs.Display(t.target.Path), Masked: t.target.Masked}
+	b := &Before{Path: t.target.Path, Shown: t.box.Display(t.target.Path), Masked: t.target.Masked}
 	for _, dir := range t.target.MissingParents() {
-		b.Parents = append(b.Parents, t.fs.Display(dir))
+		b.Parents = append(b.Parents, t.box.Display(dir))
 	}
 	t.before = b
-	if seen, ok := t.views.Seen(b.Path); ok {
+	if seen, ok := t.seenStore.Seen(b.Path); ok {
 		b.Seen = seen
 	}
 	_, err := t.target.Stat()
@@ -209,13 +209,13 @@ func (t *transaction) read() error {
 	if b.Stat.Size > MaxSize {
 		return tooLarge(b.Shown, b.Stat.Size)
 	}
-	if b.Stat.Size >= large {
+	if b.Stat.Size >= largeFile {
 		runtime.GC() // so that memory of the previous call is not held in addition
 	}
 	b.Content = make([]byte, b.Stat.Size)
-	n, err := io.ReadFull(&stoppable{t.ctx, file}, b.Content)
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || err == nil && grew(file) {
-		return &overtaken{toolerr.New(toolerr.Conflict, "%s keeps changing while it is read, nothing was changed: try again when its writer has finished", b.Shown)}
+	n, err := io.ReadFull(&contextReader{t.ctx, file}, b.Content)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || err == nil && hasMore(file) {
+		return &changedMeanwhile{toolerr.New(toolerr.Conflict, "%s keeps changing while it is read, nothing was changed: try again when its writer has finished", b.Shown)}
 	}
 	if cause := context.Cause(t.ctx); cause != nil {
 		return cause
@@ -231,8 +231,8 @@ func (t *transaction) read() error {
 	return nil
 }
 
-// stoppable is a reader that fails between two pieces after ctx has ended.
-type stoppable struct {
+// contextReader is a reader that fails between two pieces after ctx has ended.
+type contextReader struct {
 	ctx  context.Context
 	from io.Reader
 }
@@ -240,15 +240,15 @@ type stoppable struct {
 // maxPiece is the number of bytes read between two checks of the context.
 const maxPiece = 4 << 20
 
-func (s *stoppable) Read(p []byte) (int, error) {
+func (s *contextReader) Read(p []byte) (int, error) {
 	if err := context.Cause(s.ctx); err != nil {
 		return 0, err
 	}
 	return s.from.Read(p[:min(len(p), maxPiece)])
 }
 
-// grew reports whether the file has more bytes than expected.
-func grew(r io.Reader) bool {
+// hasMore reports whether the file has more bytes than expected.
+func hasMore(r io.Reader) bool {
 	n, _ := r.Read(make([]byte, 1))
 	return n > 0
 }
@@ -265,7 +265,7 @@ func (t *transaction) write(after *After, o Options) error {
 		return err
 	}
 	done.DryRun = o.DryRun
-	done.Unchanged = b.Exists && !after.Always && after.is(b.Content)
+	done.Unchanged = b.Exists && !after.Always && after.equals(b.Content)
 	if done.Unchanged || done.DryRun {
 		err := t.scan()
 		if err == nil && done.Unchanged {
@@ -301,7 +301,7 @@ func (t *transaction) decide(after *After) error {
 // scan computes the index of the new content.
 func (t *transaction) scan() error {
 	index, err := textfile.Scan(t.ctx, t.done.After, t.done.After.Size(), textfile.Options{
-		Encoding: t.done.After.Encoding, Like: &t.before.Index, Same: t.done.After.same(),
+		Encoding: t.done.After.Encoding, Previous: &t.before.Index, SamePrefix: t.done.After.unchangedPrefix(),
 	})
 	if err == nil {
 		t.done.Index = *index
@@ -327,7 +327,7 @@ func (t *transaction) replace(ready func()) error {
 		return err
 	}, t.options())
 	if err != nil {
-		return overtakenBy(err)
+		return markChangedMeanwhile(err)
 	}
 	t.done.Written = *written
 	t.remember(written.Stat, taken)
@@ -344,12 +344,12 @@ func (t *transaction) options() sandbox.ReplaceOptions {
 	return o
 }
 
-// overtakenBy wraps errors that report a change by somebody else, so that Do
+// markChangedMeanwhile wraps errors that report a change by somebody else, so that Do
 // tries again.
-func overtakenBy(err error) error {
+func markChangedMeanwhile(err error) error {
 	for _, code := range []toolerr.Code{toolerr.Stale, toolerr.Exists, toolerr.Conflict} {
 		if toolerr.Is(err, code) {
-			return &overtaken{err}
+			return &changedMeanwhile{err}
 		}
 	}
 	return err
@@ -359,11 +359,11 @@ func overtakenBy(err error) error {
 // effect is that the model must view the file again.
 func (t *transaction) remember(stat sandbox.Stat, taken time.Time) {
 	b, done := t.before, t.done
-	seen := state.Seen{Path: b.Path, Stamp: state.StampOf(stat, taken), Index: done.Index, Ranges: done.After.known(b, &done.Index)}
-	if done.After.Told {
-		seen.Told = done.Index.Encoding
+	seen := state.Seen{Path: b.Path, Stamp: state.StampOf(stat, taken), Index: done.Index, Ranges: done.After.knownLines(b, &done.Index)}
+	if done.After.EncodingNamed {
+		seen.NamedEncoding = done.Index.Encoding
 	} else if b.Fresh() {
-		seen.Told = b.Seen.Told
+		seen.NamedEncoding = b.Seen.NamedEncoding
 	}
 	if b.Exists && b.Seen != nil && !b.Fresh() && !done.After.whole {
 		// The file has changes that the model never saw. The record keeps the
@@ -373,7 +373,7 @@ func (t *transaction) remember(stat sandbox.Stat, taken time.Time) {
 			seen.Index.Lines = max(seen.Index.Lines, seen.Ranges[n-1].Last)
 		}
 	}
-	if err := t.views.Remember(seen); err != nil {
+	if err := t.seenStore.Remember(seen); err != nil {
 		slog.DebugContext(t.ctx, "recording the viewed file failed", "error", err)
 	}
 }

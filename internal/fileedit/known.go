@@ -14,11 +14,11 @@ const (
 	maxTouched = 256
 )
 
-// known returns the lines of the new content that the model knows: all lines if
+// knownLines returns the lines of the new content that the model knows: all lines if
 // it gave the whole content; otherwise the lines that it changed and, if the
 // file was the version it had seen, the lines it had seen, with their new
 // numbers.
-func (a *After) known(b *Before, index *textfile.Index) []state.Range {
+func (a *After) knownLines(b *Before, index *textfile.Index) []state.Range {
 	if index.Binary || b.Masked {
 		return nil
 	}
@@ -30,7 +30,7 @@ func (a *After) known(b *Before, index *textfile.Index) []state.Range {
 		old = linesOf(b.Seen.Ranges)
 	}
 	var known []line
-	ends := endsOf(index.Format)
+	ends := lineEndCounter(index.Format)
 	shift, number, at := int64(0), int64(1), 0       // number is the number of the line that contains at
 	if len(a.changes) > 0 && len(index.Starts) > 0 { // up to the first change, both are the same
 		i := min(a.changes[0].Start/int(index.Stride), len(index.Starts)-1)
@@ -110,8 +110,8 @@ func rangesOf(lines []line) []state.Range {
 	return ranges
 }
 
-// endsOf returns a function that counts the line endings in a part of a file.
-func endsOf(format textfile.Format) func([]byte) int64 {
+// lineEndCounter returns a function that counts the line endings in a part of a file.
+func lineEndCounter(format textfile.Format) func([]byte) int64 {
 	unit := []byte{'\n'}
 	if format.Ending == textfile.CR {
 		unit = []byte{'\r'}

@@ -41,11 +41,11 @@ func (b *Before) Since(maxLines int) Difference {
 	if b.Seen == nil || !b.Exists || b.Fresh() {
 		return Difference{}
 	}
-	now, ok := b.now()
+	now, ok := b.currentLines()
 	if !ok || b.Masked || len(b.Seen.Ranges) == 0 {
 		return Difference{Partial: true}
 	}
-	s := &since{now: now, seen: linesOf(b.Seen.Ranges)}
+	s := &comparison{now: now, seen: linesOf(b.Seen.Ranges)}
 	s.compare(b.Seen.Index.Lines)
 	return s.render(maxLines)
 }
@@ -56,8 +56,8 @@ type shownLine struct {
 	sum  uint32
 }
 
-// now returns the lines of the file; false if there are too many.
-func (b *Before) now() ([]shownLine, bool) {
+// currentLines returns the lines of the file; false if there are too many.
+func (b *Before) currentLines() ([]shownLine, bool) {
 	if len(b.Content) > maxComparedSize {
 		return nil, false
 	}
@@ -81,8 +81,8 @@ func clip(text string) string {
 	return string([]rune(text)[:sinceChars]) + "…"
 }
 
-// since is a comparison in progress.
-type since struct {
+// comparison is a comparison in progress.
+type comparison struct {
 	now     []shownLine
 	seen    []line
 	hunks   []hunk
@@ -92,13 +92,13 @@ type since struct {
 // hunk reports that the lines [from, to) of now replace the lines in gone; gone
 // is empty for an addition.
 type hunk struct {
-	from, to int // in now
-	gone     []line
-	unsure   bool // some of the new lines were never seen
+	from, to  int // in now
+	removed   []line
+	hasUnseen bool // some of the new lines were never seen
 }
 
 // compare finds the hunks. lines is the number of lines in the version seen.
-func (s *since) compare(lines int64) {
+func (s *comparison) compare(lines int64) {
 	a, b := make([]uint32, len(s.seen)), make([]uint32, len(s.now))
 	for i, l := range s.seen {
 		a[i] = l.sum
@@ -117,11 +117,11 @@ func (s *since) compare(lines int64) {
 		unseen := int(next-last) - 1 - len(gone)
 		switch {
 		case unseen == 0 && (len(gone) > 0 || come > 0):
-			s.hunks = append(s.hunks, hunk{from: j, to: run.B, gone: gone})
+			s.hunks = append(s.hunks, hunk{from: j, to: run.B, removed: gone})
 		case unseen > 0:
 			s.partial = true
 			if len(gone) > 0 || come != unseen {
-				s.hunks = append(s.hunks, hunk{from: j, to: run.B, gone: gone, unsure: true})
+				s.hunks = append(s.hunks, hunk{from: j, to: run.B, removed: gone, hasUnseen: true})
 			}
 		}
 		i, j = run.A+run.N, run.B+run.N
@@ -131,13 +131,13 @@ func (s *since) compare(lines int64) {
 	}
 }
 
-func (s *since) render(maxLines int) Difference {
+func (s *comparison) render(maxLines int) Difference {
 	d := Difference{Partial: s.partial}
 	var out []string
 	for _, h := range s.hunks {
 		out = append(out, s.lines(h)...)
-		d.Removed += len(h.gone)
-		if !h.unsure {
+		d.Removed += len(h.removed)
+		if !h.hasUnseen {
 			d.Added += h.to - h.from
 		}
 	}
@@ -153,7 +153,7 @@ func (s *since) render(maxLines int) Difference {
 }
 
 // lines returns the text of one hunk.
-func (s *since) lines(h hunk) []string {
+func (s *comparison) lines(h hunk) []string {
 	out := []string{"@@ " + h.where() + " @@"}
 	context := func(from, to int) {
 		for _, l := range s.now[max(from, 0):min(to, len(s.now))] {
@@ -161,11 +161,11 @@ func (s *since) lines(h hunk) []string {
 		}
 	}
 	context(h.from-sinceContext, h.from)
-	if len(h.gone) > 0 {
-		out = append(out, "-"+numbers(h.gone)+" as you saw it")
+	if len(h.removed) > 0 {
+		out = append(out, "-"+numbers(h.removed)+" as you saw it")
 	}
 	switch {
-	case !h.unsure:
+	case !h.hasUnseen:
 		for _, l := range s.now[h.from:h.to] {
 			out = append(out, "+"+l.text)
 		}

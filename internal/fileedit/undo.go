@@ -12,8 +12,8 @@ import (
 // STALE if the file has been changed since, and NOT_FOUND if no change is
 // known. It removes a file that the change created, but not the directories
 // created for it. Another call reverts the change before that.
-func (r *Rewriter) Undo(ctx context.Context, fs *sandbox.FS, name string, o Options) (*Outcome, error) {
-	return r.once(ctx, fs, name, o, func(t *transaction) error {
+func (r *Rewriter) Undo(ctx context.Context, box *sandbox.FS, name string, o Options) (*Outcome, error) {
+	return r.runLocked(ctx, box, name, o, func(t *transaction) error {
 		b := t.before
 		if !b.Exists {
 			return toolerr.New(toolerr.NotFound, "%s does not exist, so there is nothing to undo", b.Shown)
@@ -37,7 +37,7 @@ func (r *Rewriter) Undo(ctx context.Context, fs *sandbox.FS, name string, o Opti
 			return t.scan()
 		}
 		reopened := change.Reopen()
-		if err := t.takeBack(change); err != nil {
+		if err := t.restore(change); err != nil {
 			_ = reopened.Commit()
 			return err
 		}
@@ -48,9 +48,9 @@ func (r *Rewriter) Undo(ctx context.Context, fs *sandbox.FS, name string, o Opti
 	})
 }
 
-// takeBack restores the file's content from before a change. It adds no change
+// restore restores the file's content from before a change. It adds no change
 // to the journal, since a second undo would otherwise revert the first.
-func (t *transaction) takeBack(change *state.Change) error {
+func (t *transaction) restore(change *state.Change) error {
 	if !change.Created {
 		return t.replace(func() {})
 	}

@@ -74,7 +74,7 @@ func compile(pattern string, fold bool) (*Glob, error) {
 	read := scan(text)
 	g.fault = read.fault(pattern)
 	var texts []string
-	if g.fault == nil && !read.parted {
+	if g.fault == nil && !read.classHasSlash {
 		texts = []string{text}
 	}
 	if read.plain != text {

@@ -10,10 +10,10 @@ import (
 type scanResult struct {
 	// plain is the pattern with its classes, and its braces without a comma, as
 	// plain characters.
-	plain  string
-	reason string // why it is not a valid glob; "" if it is
-	where  string // the pattern from the error on
-	parted bool   // a class contains a slash: as in bash, it is not a class, and only plain counts
+	plain         string
+	reason        string // why it is not a valid glob; "" if it is
+	where         string // the pattern from the error on
+	classHasSlash bool   // a class contains a slash: as in bash, it is not a class, and only plain counts
 }
 
 // fault returns the BAD_PATTERN error; nil if the pattern is valid. pattern is
@@ -38,7 +38,7 @@ func scan(text string) scanResult {
 	for s.at < len(text) {
 		s.step()
 	}
-	return scanResult{plain: s.plain.String(), reason: s.reason, where: s.where, parted: s.classHasSlash}
+	return scanResult{plain: s.plain.String(), reason: s.reason, where: s.where, classHasSlash: s.classHasSlash}
 }
 
 type scanner struct {

@@ -29,7 +29,7 @@ const (
 // Class describes an address. What is the class's name for messages, with an
 // article; "" for a public address.
 type Class struct {
-	What  string
+	Name  string
 	Reach Reach
 }
 
@@ -46,7 +46,7 @@ func Classify(addr netip.Addr) Class {
 			continue
 		}
 		if r.prefix == nat64 && Classify(embedded(addr)).Reach == Public {
-			return Class{r.class.What, Special} // DNS64 creates such addresses for every IPv4 name
+			return Class{r.class.Name, Special} // DNS64 creates such addresses for every IPv4 name
 		}
 		return r.class
 	}
@@ -115,6 +115,26 @@ func IsProxy(address string) bool {
 			port = map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}[proxy.Scheme]
 		}
 		if strings.EqualFold(address, net.JoinHostPort(proxy.Hostname(), port)) {
+			return true
+		}
+	}
+	return false
+}
+
+// IsLocalName reports whether a host's name is a name of this machine or of a
+// local network: localhost, names without a dot, and names under the domains
+// that are reserved for that (RFC 6761, 6762, 8375, and .internal of 2024). An
+// address is no name.
+func IsLocalName(host string) bool {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if _, err := netip.ParseAddr(host); err == nil {
+		return false
+	}
+	if !strings.Contains(host, ".") {
+		return true
+	}
+	for _, domain := range []string{".localhost", ".local", ".internal", ".home.arpa", ".lan", ".test"} {
+		if strings.HasSuffix(host, domain) {
 			return true
 		}
 	}

@@ -42,8 +42,8 @@ func TestClassify(t *testing.T) {
 		for _, text := range strings.Fields(c.addresses) {
 			got := netguard.Classify(netip.MustParseAddr(text))
 			require.Equal(t, c.reach, got.Reach, "%s: %+v", text, got)
-			require.Contains(t, got.What, c.what, text)
-			require.Equal(t, c.reach == netguard.Public, got.What == "", text)
+			require.Contains(t, got.Name, c.what, text)
+			require.Equal(t, c.reach == netguard.Public, got.Name == "", text)
 		}
 	}
 	require.Equal(t, netguard.Never, netguard.Classify(netip.Addr{}).Reach)

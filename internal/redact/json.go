@@ -11,8 +11,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// hidden replaces a credential.
-const hidden = "***"
+// hiddenText replaces a credential.
+const hiddenText = "***"
 
 // maxText is the number of bytes kept of a text, maxKey of a member's name.
 const (
@@ -24,8 +24,8 @@ const (
 // about max bytes. Members and items that do not fit are omitted and counted.
 // The result is valid JSON; input that is not JSON becomes null. Members named
 // in plain are not hidden because of their name.
-func JSON(dst []byte, raw json.RawMessage, max int, plain ...string) []byte {
-	r := redactor{in: raw, max: len(dst) + max, plain: plain}
+func JSON(dst []byte, raw json.RawMessage, limit int, plain ...string) []byte {
+	r := redactor{in: raw, max: len(dst) + limit, plain: plain}
 	begin := len(dst)
 	dst, ok := r.value(dst, 0)
 	if !ok {
@@ -43,7 +43,7 @@ type redactor struct {
 	plain []string // names whose values are not secret here
 }
 
-func (r *redactor) hides(name string) bool { return Name(name) && !is(name, r.plain) }
+func (r *redactor) hides(name string) bool { return IsSecretName(name) && !equalsAny(name, r.plain) }
 
 const maxDepth = 64
 
@@ -173,7 +173,7 @@ func (r *redactor) member(dst []byte, depth int) ([]byte, bool) {
 	case 't', 'f', 'n': // contains no secret
 		return r.value(dst, depth+1)
 	}
-	return append(dst, `"`+hidden+`"`...), r.skip(depth + 1)
+	return append(dst, `"`+hiddenText+`"`...), r.skip(depth + 1)
 }
 
 // skip skips a value; false if it is invalid.
@@ -184,7 +184,7 @@ func (r *redactor) skip(depth int) bool {
 		case 0:
 			return false
 		case '"':
-			if _, ok := r.bounds(); !ok {
+			if _, ok := r.quotedString(); !ok {
 				return false
 			}
 		case '{', '[':
@@ -210,8 +210,8 @@ func (r *redactor) skip(depth int) bool {
 	}
 }
 
-// bounds skips a string and returns it with its quotes; false if it has no end.
-func (r *redactor) bounds() ([]byte, bool) {
+// quotedString skips a string and returns it with its quotes; false if it has no end.
+func (r *redactor) quotedString() ([]byte, bool) {
 	begin := r.pos
 	for r.pos++; r.pos < len(r.in); r.pos++ {
 		switch r.in[r.pos] {
@@ -227,7 +227,7 @@ func (r *redactor) bounds() ([]byte, bool) {
 
 // text returns a decoded string; of a long string, the first part.
 func (r *redactor) text() (string, bool) {
-	raw, ok := r.bounds()
+	raw, ok := r.quotedString()
 	if !ok {
 		return "", false
 	}

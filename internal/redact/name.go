@@ -6,28 +6,28 @@ package redact
 
 import "strings"
 
-// Name reports whether a member, variable, flag or header of this name holds a
+// IsSecretName reports whether a member, variable, flag or header of this name holds a
 // credential. It accepts camelCase, kebab-case, snake_case and names without
 // separators. In doubt it returns true. Exceptions are counts of tokens
 // (max_tokens), authors, keys that are not secret (primary_key) and "key"
 // alone, which most tools use for the name of an entry.
-func Name(name string) bool {
-	words := split(name)
+func IsSecretName(name string) bool {
+	words := splitWords(name)
 	plain := strings.Join(words, "")
 	switch {
 	case plain == "" || plain == "progresstoken": // MCP's
 		return false
-	case containsAny(withoutAuthors(plain), parts[:]), plain == "session":
+	case containsAny(withoutAuthors(plain), secretParts[:]), plain == "session":
 		return true
-	case strings.Contains(plain, "token") && !counts(words, plain):
+	case strings.Contains(plain, "token") && !isTokenCount(words, plain):
 		return true
 	}
 	last := len(words) - 1
 	for i, word := range words {
 		switch {
-		case is(word, anywhere[:]),
-			i == last && is(word, ends[:]),
-			i > 0 && word == "key" && !is(words[i-1], ordinaryKeys[:]):
+		case equalsAny(word, secretWords[:]),
+			i == last && equalsAny(word, secretLastWords[:]),
+			i > 0 && word == "key" && !equalsAny(words[i-1], ordinaryKeys[:]):
 			return true
 		}
 	}
@@ -35,31 +35,31 @@ func Name(name string) bool {
 }
 
 var (
-	// parts are matched anywhere in the name, without separators.
-	parts = [...]string{
+	// secretParts are matched anywhere in the name, without separators.
+	secretParts = [...]string{
 		"secret", "passw", "passphrase", "passcode", "credential", "auth", "cookie", "bearer", "signature", "jwt", "webhook",
 		"apikey", "accesskey", "privatekey", "masterkey", "signingkey", "encryptionkey", "accountkey", "sessionkey",
 		"sessionid", "sessid", "connectionstring", "databaseurl", "requeststate", "sshpass",
 	}
-	// anywhere and ends are matched with whole words of a name; ends only with
+	// secretWords and ends are matched with whole words of a name; ends only with
 	// the last word.
-	anywhere     = [...]string{"creds", "cred", "pwd", "dsn", "otp", "totp", "csrf", "xsrf"}
-	ends         = [...]string{"pat", "pass", "session"}
-	ordinaryKeys = [...]string{
+	secretWords     = [...]string{"creds", "cred", "pwd", "dsn", "otp", "totp", "csrf", "xsrf"}
+	secretLastWords = [...]string{"pat", "pass", "session"}
+	ordinaryKeys    = [...]string{
 		"primary", "foreign", "public", "sort", "partition", "cache", "object", "group", "index", "lookup", "row", "column", "json",
 		"idempotency", "dedup", "routing", "on", "hot", "by",
 	}
-	// counted are the other words in the names of token counts.
-	counted = [...]string{
+	// countWords are the other words in the names of token counts.
+	countWords = [...]string{
 		"max", "min", "num", "n", "total", "count", "limit", "budget", "usage", "used", "left", "remaining", "per", "minute", "second", "day",
 		"input", "output", "prompt", "completion", "reasoning", "thinking", "cached", "cache", "creation", "read", "write",
 		"estimated", "context", "reserved", "text", "image", "audio", "tool", "system", "message", "new", "predicted", "accepted", "rejected", "prediction", "to", "sample", "of", "in", "out",
 	}
 )
 
-// counts reports whether a name belongs to a number of tokens, or to a
+// isTokenCount reports whether a name belongs to a number of tokens, or to a
 // tokenizer.
-func counts(words []string, plain string) bool {
+func isTokenCount(words []string, plain string) bool {
 	if strings.Contains(plain, "tokeniz") {
 		return true
 	}
@@ -71,7 +71,7 @@ func counts(words []string, plain string) bool {
 		case word == "token":
 		case word == "count" || word == "limit" || word == "budget" || word == "usage":
 			number = true
-		case !is(word, counted[:]):
+		case !equalsAny(word, countWords[:]):
 			return false
 		}
 	}
@@ -105,7 +105,7 @@ func containsAny(text string, parts []string) bool {
 	return false
 }
 
-func is(word string, of []string) bool {
+func equalsAny(word string, of []string) bool {
 	for _, one := range of {
 		if word == one {
 			return true
@@ -114,10 +114,10 @@ func is(word string, of []string) bool {
 	return false
 }
 
-// split returns the words of a name in lower case. A word begins after a byte
+// splitWords returns the words of a name in lower case. A word begins after a byte
 // that is not a letter or digit, and at a capital letter after a small letter
 // or before one (clientSecret, APIKey). Letters outside ASCII separate words.
-func split(name string) (words []string) {
+func splitWords(name string) (words []string) {
 	word := make([]byte, 0, 32)
 	end := func() {
 		if len(word) > 0 {
@@ -150,8 +150,8 @@ var prefixes = [...]string{
 	"AKIA", "ASIA", "AIza", "ya29.", "eyJ", "hf_", "npm_", "pypi-", "whsec_", "lin_api_", "ntn_", "secret_", "dop_v1_",
 }
 
-// Issued reports whether a word looks like a key issued by a service.
-func Issued(word string) bool {
+// IsIssuedKey reports whether a word looks like a key issued by a service.
+func IsIssuedKey(word string) bool {
 	if len(word) < 11 { // the shortest prefix and 8 more characters
 		return false
 	}

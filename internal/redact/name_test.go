@@ -20,7 +20,7 @@ func TestName(t *testing.T) {
 		credential credentials gcpCredentials creds MY_PAT githubPat pat jwt JWT userJwt dsn SENTRY_DSN sentryDsn connectionString connection_string DATABASE_URL databaseUrl
 		signature X-Signature webhook_url SLACK_WEBHOOK otp totpCode csrf_value requestState`
 	for _, name := range strings.Fields(secret) {
-		require.True(t, redact.Name(name), name)
+		require.True(t, redact.IsSecretName(name), name)
 	}
 	ordinary := `
 		tokens max_tokens maxTokens MAX_TOKENS total_tokens totalTokens prompt_tokens completionTokens input_tokens cached_tokens cacheReadInputTokens cache_creation_input_tokens
@@ -30,15 +30,15 @@ func TestName(t *testing.T) {
 		key keys keyboard monkey primary_key primaryKey foreignKey public_key PUBLIC-KEY sortKey partition_key cacheKey idempotency_key
 		path pattern patch compat compass passed passive bypass passenger sessions session_count sessionName description command name content value url query cursor id etag`
 	for _, name := range append(strings.Fields(ordinary), "", "é", "-", "__") {
-		require.False(t, redact.Name(name), name)
+		require.False(t, redact.IsSecretName(name), name)
 	}
 }
 
 func TestIssued(t *testing.T) {
 	for _, word := range []string{"sk-abcdefghijkl", "ghp_0123456789abcdef", "AKIA0123456789ABCDEF", "eyJhbGciOiJIUzI1NiJ9", "xoxb-123456789012"} {
-		require.True(t, redact.Issued(word), word)
+		require.True(t, redact.IsIssuedKey(word), word)
 	}
 	for _, word := range []string{"sk-", "sk-short", "skeleton-of-a-house", "", "hello", "npm_install"} {
-		require.False(t, redact.Issued(word), word)
+		require.False(t, redact.IsIssuedKey(word), word)
 	}
 }

@@ -10,15 +10,15 @@ const privateKey = "PRIVATE KEY-----"
 // private keys.
 func Text(text string) string {
 	if i := strings.Index(text, privateKey); i >= 0 {
-		return Text(text[:i]) + privateKey + hidden
+		return Text(text[:i]) + privateKey + hiddenText
 	}
-	h := hider{text: text}
+	h := textRedactor{text: text}
 	for pos := 0; pos < len(text); {
-		for pos < len(text) && between(text[pos]) {
+		for pos < len(text) && isSeparator(text[pos]) {
 			pos++
 		}
 		begin := pos
-		for pos < len(text) && !between(text[pos]) {
+		for pos < len(text) && !isSeparator(text[pos]) {
 			pos++
 		}
 		h.word(begin, pos)
@@ -26,8 +26,8 @@ func Text(text string) string {
 	return h.result()
 }
 
-// between reports whether a byte separates words.
-func between(c byte) bool {
+// isSeparator reports whether a byte separates words.
+func isSeparator(c byte) bool {
 	switch c {
 	case ' ', '\t', '\n', '\r', '"', '\'', '`', ',', ';', '(', ')', '<', '>', '|', '{', '}', '[', ']', '&', '?':
 		return true
@@ -35,8 +35,8 @@ func between(c byte) bool {
 	return false
 }
 
-// hider processes the words of a text.
-type hider struct {
+// textRedactor processes the words of a text.
+type textRedactor struct {
 	text   string
 	out    strings.Builder // of text[:copied]
 	copied int
@@ -45,7 +45,7 @@ type hider struct {
 	next  bool // this word is a credential
 }
 
-func (h *hider) word(begin, end int) {
+func (h *textRedactor) word(begin, end int) {
 	word := h.text[begin:end]
 	next, named := h.next, h.named
 	h.next, h.named = false, false
@@ -57,9 +57,9 @@ func (h *hider) word(begin, end int) {
 		h.hide(begin, end)
 	case named && (word == "=" || word == ":" || word == ":="):
 		h.next = true
-	case scheme(word) || word[0] == '-' && Name(strings.TrimLeft(word, "-")) && !strings.ContainsAny(word, "=:"):
+	case scheme(word) || word[0] == '-' && IsSecretName(strings.TrimLeft(word, "-")) && !strings.ContainsAny(word, "=:"):
 		h.next = true
-	case Issued(word):
+	case IsIssuedKey(word):
 		h.hide(begin, end)
 	default:
 		h.pair(begin, end)
@@ -73,11 +73,11 @@ func scheme(word string) bool {
 }
 
 // pair handles the words NAME=value, name:value and URLs.
-func (h *hider) pair(begin, end int) {
+func (h *textRedactor) pair(begin, end int) {
 	word := h.text[begin:end]
 	i := strings.IndexAny(word, "=:")
 	if i < 0 {
-		h.named = Name(word)
+		h.named = IsSecretName(word)
 		return
 	}
 	if strings.HasPrefix(word[i:], "://") {
@@ -89,24 +89,24 @@ func (h *hider) pair(begin, end int) {
 		return
 	}
 	switch name, value := word[:i], word[i+1:]; {
-	case Name(name) && value == "":
+	case IsSecretName(name) && value == "":
 		h.next = true
-	case Name(name):
+	case IsSecretName(name):
 		h.hide(begin+i+1, end)
-	case Issued(value):
+	case IsIssuedKey(value):
 		h.hide(begin+i+1, end)
 	case strings.Contains(value, "://") || strings.IndexByte(value, '=') >= 0:
 		h.pair(begin+i+1, end)
 	}
 }
 
-func (h *hider) hide(begin, end int) {
+func (h *textRedactor) hide(begin, end int) {
 	h.out.WriteString(h.text[h.copied:begin])
-	h.out.WriteString(hidden)
+	h.out.WriteString(hiddenText)
 	h.copied = end
 }
 
-func (h *hider) result() string {
+func (h *textRedactor) result() string {
 	if h.copied == 0 {
 		return h.text
 	}

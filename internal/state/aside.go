@@ -7,25 +7,25 @@ import (
 	"path/filepath"
 )
 
-// asideDir is the subdirectory, of a directory of records, in which new records
+// stagingDir is the subdirectory, of a directory of records, in which new records
 // are written before they are renamed. A writer holds a shared lock on it. A
 // process that gets the exclusive lock therefore knows that the files in it
 // were left by killed processes.
-const asideDir = "aside"
+const stagingDir = "aside"
 
 // maxCleared bounds the number of files that one write removes.
 const maxCleared = 64
 
-// replaceWhole writes a temporary file in asideDir and renames it, so that a
+// replaceAtomically writes a temporary file in asideDir and renames it, so that a
 // reader finds the old or the new record. It removes temporary files of killed
 // processes.
-func replaceWhole(dir, name string, data []byte) error {
-	aside := filepath.Join(dir, asideDir)
+func replaceAtomically(dir, name string, data []byte) error {
+	aside := filepath.Join(dir, stagingDir)
 	if err := os.MkdirAll(aside, 0o700); err != nil {
 		return err
 	}
-	clearAside(aside)
-	release, err := share(aside)
+	clearStaging(aside)
+	release, err := lockShared(aside)
 	if err != nil {
 		return err
 	}
@@ -49,14 +49,14 @@ func replaceWhole(dir, name string, data []byte) error {
 	return nil
 }
 
-// clearAside removes files that no process is writing. Files that it cannot
+// clearStaging removes files that no process is writing. Files that it cannot
 // remove are left to a later write.
-func clearAside(aside string) {
+func clearStaging(aside string) {
 	names := list(aside)
 	if len(names) == 0 {
 		return
 	}
-	release, alone := claim(aside)
+	release, alone := lockExclusive(aside)
 	if !alone {
 		return
 	}
@@ -84,4 +84,4 @@ func list(dir string) []string {
 }
 
 // abandoned reports whether a temporary file was left by a killed process.
-func abandoned(info fs.FileInfo) bool { return locksTell || age(info) > pruneEvery }
+func abandoned(info fs.FileInfo) bool { return dirLocksWork || age(info) > pruneEvery }

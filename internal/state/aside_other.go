@@ -2,10 +2,10 @@
 
 package state
 
-// locksTell is false: directories cannot be locked on this system, so only the
+// dirLocksWork is false: directories cannot be locked on this system, so only the
 // age of a file shows that it was abandoned.
-const locksTell = false
+const dirLocksWork = false
 
-func share(string) (release func(), err error) { return func() {}, nil }
+func lockShared(string) (release func(), err error) { return func() {}, nil }
 
-func claim(string) (release func(), alone bool) { return func() {}, true }
+func lockExclusive(string) (release func(), alone bool) { return func() {}, true }

@@ -10,13 +10,13 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// locksTell is true: the lock of a directory shows whether a process writes in
+// dirLocksWork is true: the lock of a directory shows whether a process writes in
 // it.
-const locksTell = true
+const dirLocksWork = true
 
-// share takes a shared lock on a directory until release is called. It waits
+// lockShared takes a shared lock on a directory until release is called. It waits
 // for a process with the exclusive lock, which is never held for long.
-func share(dir string) (release func(), err error) {
+func lockShared(dir string) (release func(), err error) {
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil, err
@@ -33,9 +33,9 @@ func share(dir string) (release func(), err error) {
 	}, nil
 }
 
-// claim takes the exclusive lock on a directory; alone is false if it is in
+// lockExclusive takes the exclusive lock on a directory; alone is false if it is in
 // use.
-func claim(dir string) (release func(), alone bool) {
+func lockExclusive(dir string) (release func(), alone bool) {
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil, false

@@ -62,7 +62,7 @@ func TestClientsShareTheIndexOfALargeFile(t *testing.T) {
 	require.False(t, ok)
 
 	told := sample(t, "/told", make([]byte, textfile.LineIndexMin+1))
-	told.Told = "big5"
+	told.NamedEncoding = "big5"
 	require.NoError(t, one.Remember(told))
 	_, ok = other.Current("/told", told.Stamp)
 	require.False(t, ok, "the encoding is one client's word")

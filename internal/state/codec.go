@@ -39,7 +39,7 @@ type rangeJSON struct {
 func encodeSeen(s *Seen) ([]byte, error) {
 	out := seenJSON{
 		Path: s.Path, Stamp: s.Stamp, Format: s.Index.Format, Etag: s.Index.Etag.Full(),
-		Lines: s.Index.Lines, Final: s.Index.Final, Told: s.Told,
+		Lines: s.Index.Lines, Final: s.Index.Final, Told: s.NamedEncoding,
 	}
 	// For a small file, counting from the beginning is as fast as reading an
 	// index.
@@ -74,7 +74,7 @@ func decodeSeen(data []byte) (*Seen, error) {
 	if err := json.Unmarshal(body, &in); err != nil {
 		return nil, err
 	}
-	s := &Seen{Path: in.Path, Stamp: in.Stamp, Told: in.Told}
+	s := &Seen{Path: in.Path, Stamp: in.Stamp, NamedEncoding: in.Told}
 	s.Index = textfile.Index{
 		Format: in.Format, Size: in.Stamp.Size, Lines: in.Lines, Final: in.Final, Stride: in.Stride,
 	}

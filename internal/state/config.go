@@ -95,9 +95,9 @@ type Config struct {
 }
 
 // AddFlags registers the flags that set c.
-func (c *Config) AddFlags(fs *flag.FlagSet) {
-	fs.StringVar(&c.Dir, "state", c.Dir, "keep state in `DIR` (else $MCP_STATE_DIR, $XDG_STATE_HOME/toolroom, ~/.local/state/toolroom)")
-	fs.BoolVar(&c.Disabled, "no-state", c.Disabled, "keep no state: no undo, and repeated calls are slower")
+func (c *Config) AddFlags(flags *flag.FlagSet) {
+	flags.StringVar(&c.Dir, "state", c.Dir, "keep state in `DIR` (else $MCP_STATE_DIR, $XDG_STATE_HOME/toolroom, ~/.local/state/toolroom)")
+	flags.BoolVar(&c.Disabled, "no-state", c.Disabled, "keep no state: no undo, and repeated calls are slower")
 }
 
 // Validate reports contradictory settings. It does not check whether the

@@ -59,12 +59,12 @@ func (s *Store) LockPath(ctx context.Context, path string) (unlock func(), err e
 	ctx, cancel := context.WithTimeout(ctx, s.config.LockWait)
 	defer cancel()
 	name := recordName(path)
-	if err := s.queue.enter(ctx, name); err != nil {
+	if err := s.queue.acquire(ctx, name); err != nil {
 		return nil, lockedError(path, "another call of this server", err)
 	}
 	f, err := s.lockFile(ctx, name)
 	if err != nil {
-		s.queue.leave(name)
+		s.queue.release(name)
 		if ctx.Err() != nil {
 			return nil, lockedError(path, s.holder(name), ctx.Err())
 		}
@@ -78,7 +78,7 @@ func (s *Store) LockPath(ctx context.Context, path string) (unlock func(), err e
 			sandbox.Unlock(f)
 			f.Close()
 		}
-		s.queue.leave(name)
+		s.queue.release(name)
 	}), nil
 }
 
@@ -86,7 +86,7 @@ func (s *Store) LockPath(ctx context.Context, path string) (unlock func(), err e
 // is kept or the file system has no locks.
 func (s *Store) lockFile(ctx context.Context, name string) (*os.File, error) {
 	for {
-		dir, err := s.sub(lockDir)
+		dir, err := s.subdir(lockDir)
 		if err != nil {
 			return nil, nil // without state, tools still work
 		}
@@ -191,8 +191,8 @@ type queue struct {
 	lines map[string][]chan struct{} // the holder of a name, then the waiting goroutines
 }
 
-// enter waits until no other goroutine holds the name.
-func (q *queue) enter(ctx context.Context, name string) error {
+// acquire waits until no other goroutine holds the name.
+func (q *queue) acquire(ctx context.Context, name string) error {
 	turn := make(chan struct{})
 	q.mu.Lock()
 	if q.lines == nil {
@@ -217,8 +217,8 @@ func (q *queue) enter(ctx context.Context, name string) error {
 	}
 }
 
-// leave hands the name to the next waiting goroutine.
-func (q *queue) leave(name string) {
+// release hands the name to the next waiting goroutine.
+func (q *queue) release(name string) {
 	q.mu.Lock()
 	first := q.lines[name][0]
 	q.mu.Unlock()

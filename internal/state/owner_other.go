@@ -10,4 +10,4 @@ const posixModes = false
 
 const noFollow = 0
 
-func ours(fs.FileInfo) bool { return true }
+func ownedByUser(fs.FileInfo) bool { return true }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Known describes a record and the version of the file that was seen.
-type Known struct {
+// SeenVersion describes a record and the version of the file that was seen.
+type SeenVersion struct {
 	Path  string
 	Stamp Stamp
 	Etag  string // of the content, in full
@@ -18,8 +18,8 @@ type Known struct {
 // Recent returns the client's newest seen records, at most max, newest first.
 // had is the result of an earlier call: records that have not changed since are
 // not read again.
-func (s *Store) Recent(max int, had []Known) []Known {
-	dir, err := s.sub(seenDir)
+func (s *Store) Recent(limit int, previous []SeenVersion) []SeenVersion {
+	dir, err := s.subdir(seenDir)
 	if err != nil {
 		return nil
 	}
@@ -27,16 +27,16 @@ func (s *Store) Recent(max int, had []Known) []Known {
 	if err != nil {
 		return nil
 	}
-	var found []Known
+	var found []SeenVersion
 	for _, entry := range entries {
 		if !strings.HasSuffix(entry.Name(), "-"+s.client) {
 			continue
 		}
 		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {
-			found = append(found, Known{Name: info.Name(), Taken: info.ModTime().UnixNano()})
+			found = append(found, SeenVersion{Name: info.Name(), Taken: info.ModTime().UnixNano()})
 		}
 	}
-	slices.SortFunc(found, func(a, b Known) int {
+	slices.SortFunc(found, func(a, b SeenVersion) int {
 		switch {
 		case a.Taken > b.Taken:
 			return -1
@@ -45,9 +45,9 @@ func (s *Store) Recent(max int, had []Known) []Known {
 		}
 		return 0
 	})
-	found = found[:min(len(found), max)]
-	known := map[string]Known{}
-	for _, k := range had {
+	found = found[:min(len(found), limit)]
+	known := map[string]SeenVersion{}
+	for _, k := range previous {
 		known[k.Name] = k
 	}
 	list := found[:0]

@@ -32,8 +32,8 @@ type Seen struct {
 	Stamp  Stamp
 	Index  textfile.Index
 	Ranges []Range // sorted, not adjacent
-	// Told is the encoding that the client named for the file; "": none.
-	Told textfile.Encoding
+	// NamedEncoding is the encoding that the client named for the file; "": none.
+	NamedEncoding textfile.Encoding
 }
 
 // Stamp identifies a version of a file without reading it.
@@ -133,12 +133,12 @@ func (s *Store) Remember(seen Seen) error {
 	}
 	if old, ok := s.Seen(seen.Path); ok && old.Index.Etag == seen.Index.Etag && old.Index.Size == seen.Index.Size {
 		fresh := seen.Ranges
-		seen.Told = cmp.Or(seen.Told, old.Told)
+		seen.NamedEncoding = cmp.Or(seen.NamedEncoding, old.NamedEncoding)
 		seen.Ranges = old.Ranges
 		for _, r := range fresh {
 			seen.Ranges = addRange(seen.Ranges, r)
 		}
-		if old.Stamp.Same(seen.Stamp) && old.Stamp.Settled() && old.Told == seen.Told && slices.EqualFunc(old.Ranges, seen.Ranges, equalRange) && s.recent(old) {
+		if old.Stamp.Same(seen.Stamp) && old.Stamp.Settled() && old.NamedEncoding == seen.NamedEncoding && slices.EqualFunc(old.Ranges, seen.Ranges, equalRange) && s.recent(old) {
 			return nil
 		}
 	}
@@ -154,7 +154,7 @@ func (s *Store) Remember(seen Seen) error {
 
 // rememberIndex stores the index of a large file for all clients.
 func (s *Store) rememberIndex(seen Seen) error {
-	if seen.Index.Size <= textfile.LineIndexMin || seen.Told != "" {
+	if seen.Index.Size <= textfile.LineIndexMin || seen.NamedEncoding != "" {
 		return nil
 	}
 	if old, ok := s.record(indexDir, recordName(seen.Path), seen.Path); ok && old.Stamp.Same(seen.Stamp) && old.Stamp.Settled() {

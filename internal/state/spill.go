@@ -50,11 +50,11 @@ func spillName(roots []string) string {
 // ones until the rest has at most SpillBytes. A program that writes outputs
 // calls it from time to time.
 func (s *Store) SpillFor(roots []string) (string, error) {
-	all, err := s.sub(spillDir)
+	all, err := s.subdir(spillDir)
 	if err != nil {
 		return "", err
 	}
-	dir, err := s.sub(filepath.Join(spillDir, spillName(roots)))
+	dir, err := s.subdir(filepath.Join(spillDir, spillName(roots)))
 	if err != nil {
 		return "", err
 	}
@@ -80,13 +80,13 @@ func (s *Store) pruneSpilled(all, own string) error {
 	return pruneDirs(dirs, s.config.SpillBytes, s.config.SpillAge)
 }
 
-// Temps creates the directory for private temporary directories of commands. It
+// CommandTemps creates the directory for private temporary directories of commands. It
 // is in no root as commands see it, so that commands cannot reach each other's
 // files.
-func (s *Store) Temps() (string, error) { return s.sub("tmp-1") }
+func (s *Store) CommandTemps() (string, error) { return s.subdir("tmp-1") }
 
-// Records creates the directory for the command runner's records of hidden paths.
-func (s *Store) Records() (string, error) { return s.sub("hidden-1") }
+// HiddenPaths creates the directory for the command runner's records of hidden paths.
+func (s *Store) HiddenPaths() (string, error) { return s.subdir("hidden-1") }
 
 // pruneDirs is prune for the files directly in several directories together. A
 // missing directory counts as empty.
@@ -127,15 +127,15 @@ func pruneDirs(dirs []string, maxBytes int64, maxAge time.Duration) error {
 
 // PendingChanges creates the directory for changes of commands that nobody has
 // applied or discarded yet.
-func (s *Store) PendingChanges() (string, error) { return s.sub("changes-1") }
+func (s *Store) PendingChanges() (string, error) { return s.subdir("changes-1") }
 
-// Watched creates the directory for the snapshots with which roots are compared
+// RootSnapshots creates the directory for the snapshots with which roots are compared
 // after commands.
-func (s *Store) Watched() (string, error) { return s.sub("watch-1") }
+func (s *Store) RootSnapshots() (string, error) { return s.subdir("watch-1") }
 
 // CommandUndo creates the directory for the undo records of commands.
-func (s *Store) CommandUndo() (string, error) { return s.sub("commands-1") }
+func (s *Store) CommandUndo() (string, error) { return s.subdir("commands-1") }
 
-// Caches creates the directory for data that commands keep between runs, such
+// CommandCaches creates the directory for data that commands keep between runs, such
 // as build caches.
-func (s *Store) Caches() (string, error) { return s.sub("cache-1") }
+func (s *Store) CommandCaches() (string, error) { return s.subdir("cache-1") }

@@ -30,8 +30,8 @@ const (
 	pruneStarts = 256
 )
 
-// errOff reports that the store keeps nothing because state is disabled.
-var errOff = errors.New("state is switched off")
+// errDisabled reports that the store keeps nothing because state is disabled.
+var errDisabled = errors.New("state is switched off")
 
 // Store is a state directory, opened at first use. It is safe for concurrent
 // use by several goroutines and processes. Its seen records belong to one
@@ -87,7 +87,7 @@ func New(c Config) *Store {
 // Err opens the store and returns why it cannot keep state; nil if it can, or
 // if state is disabled.
 func (s *Store) Err() error {
-	if _, err := s.open(); !errors.Is(err, errOff) {
+	if _, err := s.open(); !errors.Is(err, errDisabled) {
 		return err
 	}
 	return nil
@@ -96,7 +96,7 @@ func (s *Store) Err() error {
 // openDir creates the directory, accessible only to this user.
 func openDir(c Config) (string, error) {
 	if c.Disabled {
-		return "", errOff
+		return "", errDisabled
 	}
 	dir := c.Directory()
 	if dir == "" {
@@ -108,9 +108,9 @@ func openDir(c Config) (string, error) {
 	return dir, nil
 }
 
-// sub returns the path of a subdirectory with mode 0700, and creates it if it
+// subdir returns the path of a subdirectory with mode 0700, and creates it if it
 // does not exist.
-func (s *Store) sub(name string) (string, error) {
+func (s *Store) subdir(name string) (string, error) {
 	dir, err := s.open()
 	if err != nil {
 		return "", err
@@ -123,7 +123,7 @@ func (s *Store) sub(name string) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case !info.IsDir() || !ours(info):
+	case !info.IsDir() || !ownedByUser(info):
 		return "", fmt.Errorf("%s is not a directory owned by this user", dir)
 	case info.Mode().Perm()&0o077 != 0 && posixModes:
 		return dir, os.Chmod(dir, 0o700)
@@ -139,7 +139,7 @@ func (s *Store) read(sub, name string) ([]byte, error) {
 		return nil, err
 	}
 	dir = filepath.Join(dir, sub)
-	if info, err := os.Lstat(dir); err != nil || !info.IsDir() || !ours(info) {
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() || !ownedByUser(info) {
 		return nil, fs.ErrNotExist
 	}
 	path := filepath.Join(dir, name)
@@ -163,11 +163,11 @@ func (s *Store) write(sub, name string, data []byte) error {
 	if len(data) > maxRecord {
 		return fmt.Errorf("a record of %d bytes is over the limit of %d", len(data), maxRecord)
 	}
-	dir, err := s.sub(sub)
+	dir, err := s.subdir(sub)
 	if err != nil {
 		return err
 	}
-	if err := replaceWhole(dir, name, data); err != nil {
+	if err := replaceAtomically(dir, name, data); err != nil {
 		return err
 	}
 	return s.pruneSometimes(dir)
@@ -204,7 +204,7 @@ func (s *Store) pruneOlder() error {
 		return err
 	}
 	dir = filepath.Join(dir, olderSeenDir)
-	if info, err := os.Lstat(dir); err != nil || !info.IsDir() || !ours(info) {
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() || !ownedByUser(info) {
 		return nil
 	}
 	return pruneOnce(dir, false, s.config.MaxBytes, s.config.MaxAge)

@@ -139,7 +139,7 @@ func (s *Store) Record(c Change) (*Pending, error) {
 	if c.Time.IsZero() {
 		c.Time = time.Now()
 	}
-	dir, err := s.sub(undoDir)
+	dir, err := s.subdir(undoDir)
 	if err != nil {
 		return nil, fmt.Errorf("the state directory cannot be used: %w", err)
 	}
@@ -148,7 +148,7 @@ func (s *Store) Record(c Change) (*Pending, error) {
 		return nil, err
 	}
 	p := &Pending{dir: dir, name: fmt.Sprintf("%s-%016x-%08x", recordName(c.Path), uint64(time.Now().UnixNano()), rand.Uint32())}
-	if err := replaceWhole(dir, p.name+pendingSuffix, data); err != nil {
+	if err := replaceAtomically(dir, p.name+pendingSuffix, data); err != nil {
 		return nil, fmt.Errorf("the state directory cannot be written: %w", err)
 	}
 	s.pruneUndo(dir, int64(len(data)))
@@ -185,7 +185,7 @@ func (p *Pending) Discard() {
 // known, and STALE if something else has changed the file since.
 func (s *Store) LastChange(path string, now Version) (*Change, error) {
 	shown := sandbox.EscapeName(filepath.Base(path))
-	dir, err := s.sub(undoDir)
+	dir, err := s.subdir(undoDir)
 	if err != nil {
 		return nil, toolerr.New(toolerr.NotFound, "nothing to undo: no state is kept, so no change to %s is recorded: %w", shown, err)
 	}
@@ -209,7 +209,7 @@ func (s *Store) LastChange(path string, now Version) (*Change, error) {
 // Changes returns the journal's changes of all files since a time, newest
 // first. They may include a change that was recorded but not completed.
 func (s *Store) Changes(since time.Time) []*Change {
-	dir, err := s.sub(undoDir)
+	dir, err := s.subdir(undoDir)
 	if err != nil {
 		return nil
 	}
@@ -260,7 +260,7 @@ func (c *Change) Restore(current []byte) ([]byte, error) {
 // it is undone: call Discard after undoing it, or Commit if that failed. After
 // a crash in between, the record does not block earlier changes.
 func (c *Change) Reopen() *Pending {
-	dir, err := c.store.sub(undoDir)
+	dir, err := c.store.subdir(undoDir)
 	if err != nil {
 		return nil
 	}
@@ -277,7 +277,7 @@ func (c *Change) Reopen() *Pending {
 // Forget removes the change from the journal, after it was undone: the previous
 // change then is the last one.
 func (c *Change) Forget() error {
-	dir, err := c.store.sub(undoDir)
+	dir, err := c.store.subdir(undoDir)
 	if err != nil {
 		return err
 	}
@@ -353,7 +353,7 @@ func readChange(path string, limit int64) (*Change, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || !ours(info) || info.Size() > limit+maxRecord {
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || !ownedByUser(info) || info.Size() > limit+maxRecord {
 		return nil, errDamaged
 	}
 	data, err := io.ReadAll(io.LimitReader(f, limit+maxRecord))

@@ -63,12 +63,12 @@ func (s sequence) part(from, to int) sequence { return sequence{s.runes[from:to]
 
 // aligner collects the runs of one call of Align.
 type aligner struct {
-	runs     []Run
-	work     int
-	deadline time.Time
-	stopped  func() bool
-	over     bool    // stopped, or out of work or time
-	places   []place // for each rune; all zero between calls of shared
+	runs         []Run
+	work         int
+	deadline     time.Time
+	stopped      func() bool
+	reachedLimit bool    // stopped, or out of work or time
+	places       []place // for each rune; all zero between calls of shared
 }
 
 // equal adds n equal elements, which come after those already added.
@@ -92,14 +92,14 @@ func (s *aligner) align(a, b sequence, depth int) {
 	head, tail := commonEnds(a.runes, b.runes)
 	s.match(a, b, 0, 0, head)
 	if midA, midB := a.part(head, len(a.at)-tail), b.part(head, len(b.at)-tail); len(midA.at) > 0 && len(midB.at) > 0 {
-		s.inner(midA, midB, depth)
+		s.alignMiddle(midA, midB, depth)
 	}
 	s.match(a, b, len(a.at)-tail, len(b.at)-tail, tail)
 }
 
-// inner is align for sequences without equal ends.
-func (s *aligner) inner(a, b sequence, depth int) {
-	a, b, anchors := s.shared(a, b, depth)
+// alignMiddle is align for sequences without equal ends.
+func (s *aligner) alignMiddle(a, b sequence, depth int) {
+	a, b, anchors := s.commonElements(a, b, depth)
 	switch {
 	case len(a.at) == 0 || s.ended():
 	case len(a.at)+len(b.at) <= maxExact:
@@ -114,12 +114,12 @@ func (s *aligner) inner(a, b sequence, depth int) {
 			i, j = anchor.A+anchor.N, anchor.B+anchor.N
 		}
 	default:
-		s.windows(a, b)
+		s.alignWindows(a, b)
 	}
 }
 
 // ended reports whether a limit has been reached.
 func (s *aligner) ended() bool {
-	s.over = s.over || s.work > maxWork || s.stopped != nil && s.stopped() || time.Now().After(s.deadline)
-	return s.over
+	s.reachedLimit = s.reachedLimit || s.work > maxWork || s.stopped != nil && s.stopped() || time.Now().After(s.deadline)
+	return s.reachedLimit
 }

@@ -8,10 +8,10 @@ const maxDepth = 24
 // place counts a rune in two sequences and holds its index in the second.
 type place struct{ countA, countB, inB int32 }
 
-// shared returns the elements that occur in both sequences. If these are too
+// commonElements returns the elements that occur in both sequences. If these are too
 // many for go-diff, it also returns anchors: elements that occur once in each
 // sequence and in the same order, as many as possible, as runs of one element.
-func (s *aligner) shared(a, b sequence, depth int) (x, y sequence, anchors []Run) {
+func (s *aligner) commonElements(a, b sequence, depth int) (x, y sequence, anchors []Run) {
 	if last := int(max(slices.Max(a.runes), slices.Max(b.runes))); last >= len(s.places) {
 		s.places = make([]place, last+1)
 	}
@@ -88,10 +88,10 @@ func ascending(pairs []pair) []Run {
 	return chain
 }
 
-// windows adds the runs of sequences that are too long for go-diff and have no
+// alignWindows adds the runs of sequences that are too long for go-diff and have no
 // unique elements. It compares a piece of each, keeps the runs that end well
 // before the end of the piece, and continues after them.
-func (s *aligner) windows(a, b sequence) {
+func (s *aligner) alignWindows(a, b sequence) {
 	const size, sure = maxExact / 2, maxExact / 2 * 3 / 4
 	i, j := 0, 0
 	for i < len(a.at) && j < len(b.at) && !s.ended() {

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// none marks an element that occurs on one side only.
-const none = -1
+// oneSided marks an element that occurs on one side only.
+const oneSided = -1
 
 // runeOf returns the n-th rune that a string can hold, for n up to maxLines: it
 // skips surrogates and the replacement rune for invalid bytes.
@@ -69,14 +69,14 @@ func intern[T comparable](s *aligner, a, b []T, first int) (x, y sequence) {
 		if j%often == often-1 && s.ended() {
 			return sequence{}, sequence{}
 		}
-		inB[j] = none
+		inB[j] = oneSided
 		if slot := known.slot(e); *slot != 0 {
 			inB[j] = inA[*slot-1]
 			inBoth[inB[j]] = true
 		}
 	}
 	x = numbered(inA, first).only(func(r rune) bool { return inBoth[r] })
-	y = numbered(inB, first).only(func(r rune) bool { return r != none })
+	y = numbered(inB, first).only(func(r rune) bool { return r != oneSided })
 	return x, y
 }
 

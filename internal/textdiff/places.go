@@ -16,13 +16,13 @@ const (
 	maxCompared = 1 << 20
 )
 
-// places returns the differing parts of two lines, pairwise. in and out span
+// differingPlaces returns the differing parts of two lines, pairwise. in and out span
 // from the first difference to the last. Parts separated by less than half a
 // window of equal text are joined. places returns nil if only one part is left,
 // and for texts longer than maxCompared.
-func (w *writer) places(old []byte, new string, in, out part) (olds, news []part) {
+func (w *writer) differingPlaces(old []byte, newLine string, in, out part) (olds, news []part) {
 	size := cmp.Or(w.o.Window, w.o.MaxBytes)
-	a, b := old[in.from:in.to], []byte(new[out.from:out.to])
+	a, b := old[in.from:in.to], []byte(newLine[out.from:out.to])
 	if max(len(a), len(b)) <= size || len(a)+len(b) > maxCompared {
 		return nil, nil
 	}
@@ -75,9 +75,9 @@ func splitWords(text []byte) []string {
 	return words
 }
 
-// windows writes several parts of a long line, with the numbers of omitted
+// writeParts writes several parts of a long line, with the numbers of omitted
 // bytes, and the number of further parts.
-func (w *writer) windows(text []byte, parts []part) {
+func (w *writer) writeParts(text []byte, parts []part) {
 	size := cmp.Or(w.o.Window, w.o.MaxBytes) / 2
 	at, more := 0, max(len(parts)-maxPlaces, 0)
 	for i, p := range parts[:len(parts)-more] {

@@ -66,17 +66,17 @@ const defaultContext = 3
 
 // Between returns the change that turns old into new: one range of whole lines,
 // or nothing.
-func Between(old []byte, new string) []Change {
-	n := min(len(old), len(new))
+func Between(old []byte, newText string) []Change {
+	n := min(len(old), len(newText))
 	head := 0
-	for head < n && old[head] == new[head] {
+	for head < n && old[head] == newText[head] {
 		head++
 	}
-	if head == len(old) && head == len(new) {
+	if head == len(old) && head == len(newText) {
 		return nil
 	}
 	tail := 0
-	for tail < n-head && old[len(old)-1-tail] == new[len(new)-1-tail] {
+	for tail < n-head && old[len(old)-1-tail] == newText[len(newText)-1-tail] {
 		tail++
 	}
 	head = bytes.LastIndexByte(old[:head], '\n') + 1
@@ -87,7 +87,7 @@ func Between(old []byte, new string) []Change {
 			tail = 0
 		}
 	}
-	return []Change{{Start: head, End: len(old) - tail, New: new[head : len(new)-tail]}}
+	return []Change{{Start: head, End: len(old) - tail, New: newText[head : len(newText)-tail]}}
 }
 
 // Unified returns the diff between old and the result of the changes, which
@@ -98,7 +98,7 @@ func Unified(old []byte, changes []Change, o Options) Diff {
 		var r region
 		r, changes = firstRegion(old, changes)
 		for _, b := range r.blocks(old, o) {
-			w.block(b)
+			w.addBlock(b)
 		}
 	}
 	w.flush()

@@ -13,8 +13,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textdiff"
 )
 
-func unified(old, new string, o textdiff.Options) textdiff.Diff {
-	return textdiff.Unified([]byte(old), textdiff.Between([]byte(old), new), o)
+func unified(old, newText string, o textdiff.Options) textdiff.Diff {
+	return textdiff.Unified([]byte(old), textdiff.Between([]byte(old), newText), o)
 }
 
 func numbered(n int) string {

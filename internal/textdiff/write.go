@@ -26,9 +26,9 @@ type writer struct {
 	shift int // number of additional lines in the new text before the hunk
 }
 
-// block adds the next block: to the current hunk if so few lines are between
+// addBlock adds the next block: to the current hunk if so few lines are between
 // them that they would otherwise be in two hunks.
-func (w *writer) block(b block) {
+func (w *writer) addBlock(b block) {
 	if n := len(w.hunk); n > 0 {
 		gap, ok := w.linesBetween(w.hunk[n-1].end, b.start, 2*w.context)
 		if !ok {
@@ -50,7 +50,7 @@ func (w *writer) block(b block) {
 func (w *writer) linesBetween(from, to, most int) (int, bool) {
 	n := 0
 	for from < to {
-		from = w.next(from)
+		from = w.lineEnd(from)
 		if n++; n > most {
 			return n, false
 		}
@@ -58,8 +58,8 @@ func (w *writer) linesBetween(from, to, most int) (int, bool) {
 	return n, true
 }
 
-// next returns the end of the line at from.
-func (w *writer) next(from int) int {
+// lineEnd returns the end of the line at from.
+func (w *writer) lineEnd(from int) int {
 	if at := bytes.IndexByte(w.old[from:], '\n'); at >= 0 {
 		return from + at + 1
 	}
@@ -79,7 +79,7 @@ func (w *writer) flush() {
 	}
 	end, after := last.end, 0
 	for after < w.context && end < len(w.old) {
-		end = w.next(end)
+		end = w.lineEnd(end)
 		after++
 	}
 	w.line += bytes.Count(w.old[min(w.at, start):start], []byte{'\n'}) - bytes.Count(w.old[start:max(w.at, start)], []byte{'\n'})
@@ -92,21 +92,21 @@ func (w *writer) flush() {
 			kept += n
 		}
 	}
-	w.head(w.line, kept+removed, kept+added)
+	w.writeHeader(w.line, kept+removed, kept+added)
 	at := start
 	for _, b := range w.hunk {
-		w.keep(at, b.start)
-		w.change(b)
+		w.writeContext(at, b.start)
+		w.writeChange(b)
 		at = b.end
 	}
-	w.keep(at, end)
+	w.writeContext(at, end)
 	w.Added, w.Removed, w.shift = w.Added+added, w.Removed+removed, w.shift+added-removed
 	w.hunk = w.hunk[:0]
 }
 
-// head writes a hunk's first line. before is the number of lines before the
+// writeHeader writes a hunk's first line. before is the number of lines before the
 // hunk.
-func (w *writer) head(before, oldLines, newLines int) {
+func (w *writer) writeHeader(before, oldLines, newLines int) {
 	span := func(before, lines int) string {
 		switch lines {
 		case 0:
@@ -125,35 +125,35 @@ func (w *writer) head(before, oldLines, newLines int) {
 // room reports whether one more line may be written.
 func (w *writer) room() bool { return w.o.MaxLines == 0 || w.body < w.o.MaxLines }
 
-func (w *writer) keep(from, to int) {
+func (w *writer) writeContext(from, to int) {
 	for from < to {
-		end := w.next(from)
-		w.one(' ', w.old[from:end], part{unchanged: true})
+		end := w.lineEnd(from)
+		w.writeLine(' ', w.old[from:end], part{unchanged: true})
 		from = end
 	}
 }
 
-func (w *writer) change(b block) {
+func (w *writer) writeChange(b block) {
 	from, i := b.start, 0
 	for ; from < b.end; i++ {
-		end := w.next(from)
+		end := w.lineEnd(from)
 		shown := part{}
 		if i < len(b.added) {
-			shown, _ = w.differing(w.old[from:end], b.added[i])
+			shown, _ = w.differingParts(w.old[from:end], b.added[i])
 		}
-		w.one('-', w.old[from:end], shown)
+		w.writeLine('-', w.old[from:end], shown)
 		from = end
 	}
 	from = b.start
 	for _, line := range b.added {
 		shown := part{}
 		if from < b.end {
-			end := w.next(from)
-			_, shown = w.differing(w.old[from:end], line)
+			end := w.lineEnd(from)
+			_, shown = w.differingParts(w.old[from:end], line)
 			from = end
 		}
 		if w.room() {
-			w.one('+', []byte(line), shown)
+			w.writeLine('+', []byte(line), shown)
 		} else {
 			w.body++
 		}
@@ -169,42 +169,42 @@ type part struct {
 	places    []part // in a long line, several parts with much equal text between them
 }
 
-// differing returns the differing parts of an old and a new line, if one of
+// differingParts returns the differing parts of an old and a new line, if one of
 // them is too long to be shown completely.
-func (w *writer) differing(old []byte, new string) (in, out part) {
-	if w.o.MaxBytes == 0 || !w.room() || max(len(old), len(new)) <= w.o.MaxBytes {
+func (w *writer) differingParts(old []byte, newLine string) (in, out part) {
+	if w.o.MaxBytes == 0 || !w.room() || max(len(old), len(newLine)) <= w.o.MaxBytes {
 		return part{}, part{}
 	}
-	head, tail, most := 0, 0, min(len(old), len(new))
-	for head < most && old[head] == new[head] {
+	head, tail, most := 0, 0, min(len(old), len(newLine))
+	for head < most && old[head] == newLine[head] {
 		head++
 	}
-	for head > 0 && (head < len(old) && !utf8.RuneStart(old[head]) || head < len(new) && !utf8.RuneStart(new[head])) {
+	for head > 0 && (head < len(old) && !utf8.RuneStart(old[head]) || head < len(newLine) && !utf8.RuneStart(newLine[head])) {
 		head--
 	}
-	for tail < most-head && old[len(old)-1-tail] == new[len(new)-1-tail] {
+	for tail < most-head && old[len(old)-1-tail] == newLine[len(newLine)-1-tail] {
 		tail++
 	}
 	for tail > 0 && !utf8.RuneStart(old[len(old)-tail]) {
 		tail--
 	}
 	in = part{from: head, to: len(old) - tail}
-	out = part{from: head, to: len(new) - tail, around: true}
-	if len(new) <= w.o.MaxBytes || head+tail == 0 { // the new line is shown from its beginning, or shares nothing with the old one
+	out = part{from: head, to: len(newLine) - tail, around: true}
+	if len(newLine) <= w.o.MaxBytes || head+tail == 0 { // the new line is shown from its beginning, or shares nothing with the old one
 		in.around = in.to > in.from
 	}
-	in.places, out.places = w.places(old, new, in, out)
+	in.places, out.places = w.differingPlaces(old, newLine, in, out)
 	in.places = slices.DeleteFunc(in.places, func(p part) bool { return p.from == p.to }) // nothing was removed there
 	return in, out
 }
 
-// one writes a line; of a long line, the part to be shown.
-func (w *writer) one(sign byte, line []byte, shown part) {
+// writeLine writes a line; of a long line, the part to be shown.
+func (w *writer) writeLine(sign byte, line []byte, shown part) {
 	if w.room() {
 		w.out.WriteByte(sign)
 		text, ended := bytes.CutSuffix(line, []byte{'\n'})
 		if w.o.MaxBytes > 0 && (len(text) > w.o.MaxBytes || shown.unchanged && w.o.Window > 0 && len(text) > 2*w.o.Window) {
-			w.window(text, shown)
+			w.writePart(text, shown)
 		} else {
 			w.out.Write(text)
 		}
@@ -216,10 +216,10 @@ func (w *writer) one(sign byte, line []byte, shown part) {
 	w.body++
 }
 
-// window writes a part of a long line, with the number of omitted bytes.
-func (w *writer) window(text []byte, shown part) {
+// writePart writes a part of a long line, with the number of omitted bytes.
+func (w *writer) writePart(text []byte, shown part) {
 	if len(shown.places) > 0 {
-		w.windows(text, shown.places)
+		w.writeParts(text, shown.places)
 		return
 	}
 	size := cmp.Or(w.o.Window, w.o.MaxBytes)

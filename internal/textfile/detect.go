@@ -58,22 +58,22 @@ func (f Format) String() string {
 // Detect returns the format of bytes in memory: a whole file, or its beginning,
 // which may end inside a character.
 func Detect(data []byte) Format {
-	e, bom := markOf(data)
+	e, bom := bomOf(data)
 	if bom == 0 {
 		e = guessWide(data[:min(len(data), HeadSize)])
 	}
-	j := judged{head: data[:min(len(data), HeadSize)], size: int64(len(data)), encoding: e, bom: bom}
+	j := detection{head: data[:min(len(data), HeadSize)], size: int64(len(data)), encoding: e, bom: bom}
 	if e.Wide() {
-		j.facts = lookWide(data, 0, len(data), e)
+		j.facts = computeWideFacts(data, 0, len(data), e)
 	} else {
-		j.facts = look(data, 0, len(data))
+		j.facts = computeFacts(data, 0, len(data))
 		j.sample = data[j.first:min(j.first+sampleLimit, len(data))]
 	}
 	return j.format()
 }
 
-// judged is the data that determines a file's format.
-type judged struct {
+// detection is the data that determines a file's format.
+type detection struct {
 	head     []byte
 	encoding Encoding // from the byte order mark or guessWide; "" if unknown
 	bom      int
@@ -82,7 +82,7 @@ type judged struct {
 	sample   []byte // text that is not UTF-8, if any
 }
 
-func (j judged) format() Format {
+func (j detection) format() Format {
 	format := Format{Encoding: j.encoding, BOM: j.bom, Ending: endingOf(j.facts), NUL: j.nul}
 	switch {
 	case j.encoding.Wide():
@@ -105,7 +105,7 @@ func (j judged) format() Format {
 // mostlyUTF8 reports whether the text is UTF-8, possibly damaged, and not in
 // another encoding: invalid bytes are few compared with valid sequences, or
 // only a character is cut off at the end.
-func (j judged) mostlyUTF8() bool {
+func (j detection) mostlyUTF8() bool {
 	return j.multi >= 4*j.invalid || j.multi > 0 && j.invalid == j.cut
 }
 
@@ -126,8 +126,8 @@ func endingOf(f facts) Ending {
 // binary decides by signatures, NULs and control characters. A few NULs after
 // the beginning of a long text, such as a crash leaves in a log, do not make it
 // binary.
-func (j judged) binary() bool {
-	if Signed(j.head) || bytes.IndexByte(j.head, 0) >= 0 || int64(j.nul)*1000 > j.size {
+func (j detection) binary() bool {
+	if HasBinarySignature(j.head) || bytes.IndexByte(j.head, 0) >= 0 || int64(j.nul)*1000 > j.size {
 		return true
 	}
 	controls := 0

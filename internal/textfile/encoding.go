@@ -194,9 +194,9 @@ var (
 	bomUTF32LE = []byte{0xFF, 0xFE, 0, 0}
 )
 
-// markOf returns the encoding given by a byte order mark at the start of head,
+// bomOf returns the encoding given by a byte order mark at the start of head,
 // and the mark's length; "" and 0 if head has no mark.
-func markOf(head []byte) (Encoding, int) {
+func bomOf(head []byte) (Encoding, int) {
 	switch {
 	case bytes.HasPrefix(head, bomUTF8):
 		return UTF8, len(bomUTF8)

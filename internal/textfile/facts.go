@@ -33,9 +33,9 @@ type facts struct {
 	first   int // offset in the buffer of a sample for guessLegacy
 }
 
-// look returns the facts of buf[from:to]. It uses up to reach bytes before and
+// computeFacts returns the facts of buf[from:to]. It uses up to reach bytes before and
 // after the range only to see how sequences continue across its edges.
-func look(buf []byte, from, to int) facts {
+func computeFacts(buf []byte, from, to int) facts {
 	part := buf[from:to]
 	f := facts{sum: xxhash.Sum64(part)}
 	f.lf = bytes.Count(part, []byte{'\n'})
@@ -47,7 +47,7 @@ func look(buf []byte, from, to int) facts {
 		returns = bytes.Count(part[at:], []byte{'\r'})
 	}
 	if returns > 0 || from > 0 && buf[from-1] == '\r' {
-		f.crlf = pairs(buf, from, to)
+		f.crlf = countCRLF(buf, from, to)
 		f.cr = returns - f.crlf
 		if to < len(buf) && buf[to-1] == '\r' && buf[to] == '\n' {
 			f.cr-- // belongs to the next chunk's pair
@@ -56,12 +56,12 @@ func look(buf []byte, from, to int) facts {
 			f.cr++ // the carriage return of this pair is in the previous chunk
 		}
 	}
-	f.lookUTF8(buf, from, to)
+	f.addUTF8(buf, from, to)
 	return f
 }
 
-// pairs counts the line feeds in buf[from:to] that follow a carriage return.
-func pairs(buf []byte, from, to int) int {
+// countCRLF counts the line feeds in buf[from:to] that follow a carriage return.
+func countCRLF(buf []byte, from, to int) int {
 	n := 0
 	for at := from; at < to; at++ {
 		next := bytes.IndexByte(buf[at:to], '\n')
@@ -76,9 +76,9 @@ func pairs(buf []byte, from, to int) int {
 	return n
 }
 
-// lookUTF8 counts sequences whose first byte is in buf[from:to].
-func (f *facts) lookUTF8(buf []byte, from, to int) {
-	at := from + inherited(buf, from, to)
+// addUTF8 counts sequences whose first byte is in buf[from:to].
+func (f *facts) addUTF8(buf []byte, from, to int) {
+	at := from + continuationBytes(buf, from, to)
 	for at < to {
 		at += ascii(buf[at:to])
 		// Text that is not ASCII seldom has 8 ASCII bytes in a row: stay in
@@ -131,9 +131,9 @@ func sampleStart(buf []byte, from, at int) int {
 	return at
 }
 
-// inherited returns the number of bytes at from that belong to a sequence begun
+// continuationBytes returns the number of bytes at from that belong to a sequence begun
 // before.
-func inherited(buf []byte, from, to int) int {
+func continuationBytes(buf []byte, from, to int) int {
 	for back := 1; back < utf8.UTFMax && back <= from; back++ {
 		if utf8.RuneStart(buf[from-back]) {
 			_, size := utf8.DecodeRune(buf[from-back:])
@@ -164,9 +164,9 @@ func ascii(b []byte) int {
 	return n
 }
 
-// lookWide is look for UTF-16: buf[from:to] begins at an even offset of the
+// computeWideFacts is look for UTF-16: buf[from:to] begins at an even offset of the
 // file.
-func lookWide(buf []byte, from, to int, e Encoding) facts {
+func computeWideFacts(buf []byte, from, to int, e Encoding) facts {
 	f := facts{sum: xxhash.Sum64(buf[from:to])}
 	unit := func(i int) uint16 {
 		if i < 0 || i+1 >= len(buf) {

@@ -21,7 +21,7 @@ func GuessWide(head []byte) Encoding {
 			return ""
 		}
 	}
-	if first := head[:min(len(head), quick)]; !usualUnits(first, 0) && !usualUnits(first, 1) {
+	if first := head[:min(len(head), quick)]; !mostlyTextUnits(first, 0) && !mostlyTextUnits(first, 1) {
 		return ""
 	}
 	if len(head) > quick && guessWide(head[:quick]) == "" {
@@ -30,10 +30,10 @@ func GuessWide(head []byte) Encoding {
 	return guessWide(head)
 }
 
-// usualUnits reports whether most UTF-16 units of b are in the Unicode blocks
+// mostlyTextUnits reports whether most UTF-16 units of b are in the Unicode blocks
 // that most text uses. Their high bytes are at odd offsets or, if big is 1, at
 // even ones. A third of random units are not in these blocks.
-func usualUnits(b []byte, big int) bool {
+func mostlyTextUnits(b []byte, big int) bool {
 	usual := 0
 	for i := 1 - big; i < len(b); i += 2 {
 		switch hi := b[i]; {

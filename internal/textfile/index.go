@@ -34,12 +34,12 @@ type Index struct {
 	Stride int64
 	Starts []int64
 
-	kept kept
+	kept keptFacts
 }
 
-// kept is the data requested by Options.Keep: the facts of each chunk, and the
+// keptFacts is the data requested by Options.Keep: the facts of each chunk, and the
 // encoding used to compute them.
-type kept struct {
+type keptFacts struct {
 	encoding Encoding
 	facts    []facts
 }
@@ -48,14 +48,14 @@ type kept struct {
 // worth keeping.
 const LineIndexMin = 8 << 20
 
-// ends finds line endings in the bytes of one format.
-type ends struct {
+// lineEnds finds line endings in the bytes of one format.
+type lineEnds struct {
 	unit byte
 	wide int // 0: single bytes; 1: UTF-16LE; 2: UTF-16BE
 }
 
-func (x *Index) ends() ends {
-	e := ends{unit: '\n'}
+func (x *Index) ends() lineEnds {
+	e := lineEnds{unit: '\n'}
 	if x.Ending == CR {
 		e.unit = '\r'
 	}
@@ -70,7 +70,7 @@ func (x *Index) ends() ends {
 
 // next returns the offset in b just after the first line ending, or -1. Wide
 // text in b must begin at an even offset of the file.
-func (e ends) next(b []byte) int {
+func (e lineEnds) next(b []byte) int {
 	if e.wide == 0 {
 		if i := bytes.IndexByte(b, e.unit); i >= 0 {
 			return i + 1

@@ -55,7 +55,7 @@ func (x *Index) Each(r io.ReaderAt, first int64, maxChars int, yield func(Line) 
 // whether the text was cut.
 func (x *Index) text(raw []byte, partial bool, maxChars int) (string, bool) {
 	if !partial {
-		raw = x.chomp(raw)
+		raw = x.withoutEnding(raw)
 	}
 	text := x.Encoding.Decode(raw)
 	if len(text) <= maxChars && !partial {
@@ -71,8 +71,8 @@ func (x *Index) text(raw []byte, partial bool, maxChars int) (string, bool) {
 	return text, partial
 }
 
-// chomp removes the line ending.
-func (x *Index) chomp(raw []byte) []byte {
+// withoutEnding removes the line ending.
+func (x *Index) withoutEnding(raw []byte) []byte {
 	take := func(unit byte) bool {
 		var end []byte
 		switch x.Encoding {
@@ -101,7 +101,7 @@ func (x *Index) chomp(raw []byte) []byte {
 type window struct {
 	x    *Index
 	r    io.ReaderAt
-	ends ends
+	ends lineEnds
 	buf  []byte
 	have []byte // bytes read and not used yet, at offset at
 	at   int64

@@ -24,8 +24,8 @@ var signatures = []signature{
 	{"\x89HDF\r\n\x1a\n", "HDF5 data"}, {"\x93NUMPY", "NumPy array"}, {"\xed\xab\xee\xdb", "RPM package"},
 }
 
-// words are signatures that may also be the beginning of a text.
-var words = []signature{
+// textSignatures are signatures that may also be the beginning of a text.
+var textSignatures = []signature{
 	{"GIF87a", "GIF image"}, {"GIF89a", "GIF image"}, {"BZh", "bzip2 data"}, {"MZ", "Windows program"}, {"!<arch>\n", "ar archive"},
 	{"OggS", "Ogg media"}, {"fLaC", "FLAC audio"}, {"ID3", "MP3 audio"}, {"wOFF", "WOFF font"}, {"wOF2", "WOFF2 font"}, {"DIRC", "git index"},
 	{"PAR1", "Parquet data"}, {"PACK", "git pack"},
@@ -36,9 +36,9 @@ var words = []signature{
 // wordReach is the number of bytes after a word that are checked to be text.
 const wordReach = 64
 
-// Signed reports whether the beginning of a file shows that it is binary, even
+// HasBinarySignature reports whether the beginning of a file shows that it is binary, even
 // without a NUL. It is always false for UTF-8 text without control characters.
-func Signed(head []byte) bool {
+func HasBinarySignature(head []byte) bool {
 	if len(head) == 0 {
 		return false
 	}
@@ -72,7 +72,7 @@ func textBytes(b []byte) bool {
 
 // TypeOf names the format of a binary file by its beginning.
 func TypeOf(head []byte) string {
-	for _, list := range [][]signature{signatures, words} {
+	for _, list := range [][]signature{signatures, textSignatures} {
 		for _, s := range list {
 			if bytes.HasPrefix(head, []byte(s.magic)) {
 				return s.name

@@ -57,7 +57,7 @@ func TestWordsThatTextBeginsWith(t *testing.T) {
 		"7z", "Rar!", "ELF", "PNG\r\n", "SQLite format 3", "OggS é", "\x1b[1mbold\x1b[0m", "GIF89a caf\xc3", "MZ;Gr\xf6\xdfe;Stra\xdfe\n", "II*", "(µ/ý",
 		"BZh is short for B\xfccher und Zeitschriften\n",
 	} {
-		require.False(t, textfile.Signed([]byte(text)), text)
+		require.False(t, textfile.HasBinarySignature([]byte(text)), text)
 		require.False(t, textfile.Detect([]byte(text)).Binary, text)
 	}
 }
@@ -82,7 +82,7 @@ func FuzzSigned(f *testing.F) {
 		if !plain {
 			return
 		}
-		if textfile.Signed([]byte(text)) {
+		if textfile.HasBinarySignature([]byte(text)) {
 			t.Fatalf("%q is text", text)
 		}
 		if utf8.ValidString(text) && textfile.Detect([]byte(text)).Binary {

@@ -19,9 +19,9 @@ type Options struct {
 	// Keep stores data in the Index that makes another scan cheaper: a scan of
 	// content whose first Same bytes equal those of the content described by
 	// Like.
-	Keep bool
-	Like *Index
-	Same int64
+	Keep       bool
+	Previous   *Index
+	SamePrefix int64
 }
 
 // maxStarts bounds the line index: a larger file has longer strides.
@@ -39,7 +39,7 @@ func Scan(ctx context.Context, r io.ReaderAt, size int64, o Options) (*Index, er
 	if err != nil {
 		return nil, err
 	}
-	e, bom := markOf(head)
+	e, bom := bomOf(head)
 	if bom == 0 {
 		e = guessWide(head)
 	}
@@ -53,27 +53,27 @@ func Scan(ctx context.Context, r io.ReaderAt, size int64, o Options) (*Index, er
 	if o.Keep {
 		s.kept = make([]facts, len(s.chunks))
 	}
-	if o.Like != nil && o.Like.kept.encoding == e {
-		s.like, s.same = o.Like.kept.facts, o.Same
+	if o.Previous != nil && o.Previous.kept.encoding == e {
+		s.like, s.same = o.Previous.kept.facts, o.SamePrefix
 	}
 	if err := s.run(ctx); err != nil {
 		return nil, err
 	}
-	j := judged{head: head, encoding: e, bom: bom, size: size, facts: s.total, sample: s.sample()}
+	j := detection{head: head, encoding: e, bom: bom, size: size, facts: s.total, sample: s.sample()}
 	x := &Index{Format: j.format(), Size: size}
 	if o.Keep {
-		x.kept = kept{e, s.kept}
+		x.kept = keptFacts{e, s.kept}
 	}
 	if o.Encoding != "" {
-		x.Format = forced(e, bom, s.total)
+		x.Format = formatWith(e, bom, s.total)
 	}
 	x.Etag = joinSums(s.sums(), size)
 	s.count(x)
 	return x, x.last(r)
 }
 
-// forced returns the format of a file that is read in a given encoding.
-func forced(e Encoding, bom int, f facts) Format {
+// formatWith returns the format of a file that is read in a given encoding.
+func formatWith(e Encoding, bom int, f facts) Format {
 	format := Format{Encoding: e, BOM: bom, Ending: endingOf(f), NUL: f.nul}
 	if e == UTF8 {
 		format.Invalid = f.invalid
@@ -125,7 +125,7 @@ func (s *scan) work(ctx context.Context) {
 		if i >= int64(len(s.chunks)) {
 			return
 		}
-		f, err := s.one(i, buf)
+		f, err := s.scanChunk(i, buf)
 		if err == nil {
 			err = context.Cause(ctx)
 		}
@@ -151,12 +151,12 @@ func (s *scan) work(ctx context.Context) {
 // a cache line, so the bytes before the chunk are read separately.
 const aligned = 64
 
-// one reads chunk i, with a few bytes before and after it.
-func (s *scan) one(i int64, buf []byte) (facts, error) {
+// scanChunk reads chunk i, with a few bytes before and after it.
+func (s *scan) scanChunk(i int64, buf []byte) (facts, error) {
 	start := i * ChunkSize
 	end := min(start+ChunkSize, s.size)
 	if i < int64(len(s.like)) && end+reach <= s.same && s.like[i].invalid == 0 {
-		s.note(i, s.like[i])
+		s.storeFacts(i, s.like[i])
 		return s.like[i], nil
 	}
 	part, from, err := s.block(start, buf)
@@ -166,19 +166,19 @@ func (s *scan) one(i int64, buf []byte) (facts, error) {
 	to := from + int(end-start)
 	var f facts
 	if s.encoding.Wide() {
-		f = lookWide(part, from, to, s.encoding)
+		f = computeWideFacts(part, from, to, s.encoding)
 	} else {
-		f = look(part, from, to)
+		f = computeFacts(part, from, to)
 	}
-	s.note(i, f)
+	s.storeFacts(i, f)
 	if f.invalid > 0 {
 		s.keepSample(i, part[f.first:min(f.first+sampleSize, len(part))])
 	}
 	return f, nil
 }
 
-// note stores the needed parts of a chunk's facts.
-func (s *scan) note(i int64, f facts) {
+// storeFacts stores the needed parts of a chunk's facts.
+func (s *scan) storeFacts(i int64, f facts) {
 	s.chunks[i] = chunk{sum: f.sum, lf: int32(f.lf), cr: int32(f.cr)}
 	if s.kept != nil {
 		s.kept[i] = f

@@ -61,7 +61,7 @@ func TestScanOfWhatBeginsAlike(t *testing.T) {
 				after := append(append(bytes.Clone(data[:at]), new...), data[at:]...)
 				want, err := textfile.Scan(ctx, bytes.NewReader(after), int64(len(after)), textfile.Options{})
 				require.NoError(t, err)
-				got, err := textfile.Scan(ctx, bytes.NewReader(after), int64(len(after)), textfile.Options{Like: before, Same: int64(at)})
+				got, err := textfile.Scan(ctx, bytes.NewReader(after), int64(len(after)), textfile.Options{Previous: before, SamePrefix: int64(at)})
 				require.NoError(t, err)
 				require.Equal(t, want, got, "%q with %q at %d", unit, new, at)
 			}
@@ -76,7 +76,7 @@ func TestScanIsSpared(t *testing.T) {
 	before, err := textfile.Scan(context.Background(), bytes.NewReader(data), int64(len(data)), textfile.Options{Keep: true})
 	require.NoError(t, err)
 	other := bytes.ReplaceAll(data, []byte("i"), []byte("\n"))
-	got, err := textfile.Scan(context.Background(), bytes.NewReader(other), int64(len(data)), textfile.Options{Like: before, Same: 2 * textfile.ChunkSize})
+	got, err := textfile.Scan(context.Background(), bytes.NewReader(other), int64(len(data)), textfile.Options{Previous: before, SamePrefix: 2 * textfile.ChunkSize})
 	require.NoError(t, err)
 	all, err := textfile.Scan(context.Background(), bytes.NewReader(other), int64(len(data)), textfile.Options{})
 	require.NoError(t, err)

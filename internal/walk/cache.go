@@ -86,7 +86,7 @@ func (c *Cache) get(st *sandbox.Stat, prefix string) *listing {
 		if l, ok = c.old[key]; !ok {
 			return nil
 		}
-		c.leave(key)
+		c.removeOld(key)
 		c.keep(key, l)
 	}
 	if !l.mtime.Equal(st.ModTime) || !l.ctime.Equal(st.ChangeTime) {
@@ -123,13 +123,13 @@ func (c *Cache) put(dir *sandbox.Dir, st *sandbox.Stat, now time.Time, prefix st
 		c.size -= before.size
 		delete(c.young, key)
 	}
-	c.leave(key)
+	c.removeOld(key)
 	c.keep(key, l)
 	return l
 }
 
-// leave removes key from the old generation. The caller holds mu.
-func (c *Cache) leave(key cacheKey) {
+// removeOld removes key from the old generation. The caller holds mu.
+func (c *Cache) removeOld(key cacheKey) {
 	if l, ok := c.old[key]; ok {
 		c.rest -= l.size
 		delete(c.old, key)

@@ -118,7 +118,7 @@ func configLine(text string) (line, rest string) {
 		part, after, _ := strings.Cut(text, "\n")
 		part = strings.TrimSuffix(part, "\r")
 		text = after
-		if odd(part) {
+		if endsInBackslash(part) {
 			line += part[:len(part)-1]
 			if text != "" {
 				continue
@@ -130,8 +130,8 @@ func configLine(text string) (line, rest string) {
 	}
 }
 
-// odd reports whether s ends with an unescaped backslash.
-func odd(s string) bool {
+// endsInBackslash reports whether s ends with an unescaped backslash.
+func endsInBackslash(s string) bool {
 	n := len(s) - len(strings.TrimRight(s, `\`))
 	return n%2 == 1
 }

@@ -45,7 +45,7 @@ func Start(box *sandbox.FS, path string, opts Options) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return startDir(dir, opts, outermost(box.Roots(), dir.Path())), nil
+	return startDir(dir, opts, outermostRoot(box.Roots(), dir.Path())), nil
 }
 
 // startDir is Start for an open directory, which the node then owns. top is the
@@ -151,7 +151,7 @@ type buffers struct {
 // valid during the call, its strings also later. An error of f ends Each and is
 // returned, except that fs.SkipAll gives nil.
 func (n *Node) Each(f func(*Entry) error) error {
-	with, ok := n.tree.spare.Get().(*buffers)
+	with, ok := n.tree.bufferPool.Get().(*buffers)
 	if !ok {
 		with = new(buffers)
 	}
@@ -159,7 +159,7 @@ func (n *Node) Each(f func(*Entry) error) error {
 	defer func() {
 		with.entries = n.entries
 		n.reader, n.entries = nil, nil
-		n.tree.spare.Put(with)
+		n.tree.bufferPool.Put(with)
 	}()
 	if err := n.rewind(); err != nil {
 		return err
@@ -292,7 +292,7 @@ func (n *Node) finder(list []sandbox.DirEntry, complete bool) func(string) bool 
 	first := sort.Search(len(list), func(i int) bool { return at(i) >= "." })
 	var found []string
 	for i := first; i < len(list) && at(i)[0] == '.'; i++ {
-		if slices.Contains(telling, at(i)) {
+		if slices.Contains(ruleFileNames, at(i)) {
 			found = append(found, at(i))
 		}
 	}
@@ -302,5 +302,5 @@ func (n *Node) finder(list []sandbox.DirEntry, complete bool) func(string) bool 
 	return func(name string) bool { return slices.Contains(found, name) }
 }
 
-// telling are the names of files that change the ignore rules.
-var telling = []string{".git", ".gitignore", ".ignore", ".jj", ".rgignore"}
+// ruleFileNames are the names of files that change the ignore rules.
+var ruleFileNames = []string{".git", ".gitignore", ".ignore", ".jj", ".rgignore"}

@@ -14,7 +14,7 @@ func (w *walker) enter(parent *Node, path string) (*Node, error) {
 	name := path[len(parent.prefix):]
 	dir, err := w.openBelow(parent, name)
 	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
-		w.shed()
+		w.closeUnused()
 		dir, err = w.openBelow(parent, name)
 	}
 	if err != nil {

@@ -14,19 +14,19 @@ type part struct {
 	from, to int // in list
 }
 
-// give hands half of the entries from i on to an idle worker; otherwise a
+// handOver hands half of the entries from i on to an idle worker; otherwise a
 // directory of thousands would keep the others waiting.
-func (w *walker) give(p *part, i int) {
+func (w *walker) handOver(p *part, i int) {
 	if !w.opts.AnyOrder || w.waiting.Load() == 0 || p.to-i < 2*givenSize {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.given) > 0 { // a worker is about to take it
+	if len(w.handedOver) > 0 { // a worker is about to take it
 		return
 	}
 	middle := i + (p.to-i)/2
-	w.given = append(w.given, part{frame: p.frame, list: p.list, from: middle, to: p.to})
+	w.handedOver = append(w.handedOver, part{frame: p.frame, list: p.list, from: middle, to: p.to})
 	p.to = middle
 	p.frame.parts++
 	w.wake.Signal()

@@ -33,8 +33,8 @@ func (t *tree) isProject(src source) bool {
 	return false
 }
 
-// outermost returns the outermost root that contains dir, or dir if none does.
-func outermost(roots []sandbox.Root, dir string) string {
+// outermostRoot returns the outermost root that contains dir, or dir if none does.
+func outermostRoot(roots []sandbox.Root, dir string) string {
 	top := dir
 	for _, root := range roots {
 		if rel, err := filepath.Rel(root.Path, top); err == nil && filepath.IsLocal(rel) {

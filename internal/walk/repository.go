@@ -36,10 +36,10 @@ func (t *tree) openRepository(src source) repository {
 	if own := config.excludesFile; own != "" {
 		// A repository may be hostile, and omissions from a listing reveal
 		// patterns: it may only name a file inside itself.
-		if path, ok := within(src.abs(), own); ok {
+		if path, ok := resolveWithin(src.abs(), own); ok {
 			file = path
 		} else {
-			t.fault(src.shown(".git"), toolerr.New(toolerr.DeniedPath,
+			t.addFault(src.shown(".git"), toolerr.New(toolerr.DeniedPath,
 				"core.excludesFile is outside the repository and is not read"))
 		}
 	}
@@ -47,9 +47,9 @@ func (t *tree) openRepository(src source) repository {
 	return repo
 }
 
-// within resolves a path relative to dir, following links, and reports whether
+// resolveWithin resolves a path relative to dir, following links, and reports whether
 // it is in dir.
-func within(dir, path string) (string, bool) {
+func resolveWithin(dir, path string) (string, bool) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
 	}
@@ -74,20 +74,20 @@ func commonDir(src source) string {
 	if info.IsDir() {
 		return path
 	}
-	gitDir, ok := pointer(path, "gitdir: ")
+	gitDir, ok := readPointer(path, "gitdir: ")
 	if !ok {
 		return ""
 	}
 	gitDir = absolute(src.abs(), gitDir)
-	if common, ok := pointer(filepath.Join(gitDir, "commondir"), ""); ok {
+	if common, ok := readPointer(filepath.Join(gitDir, "commondir"), ""); ok {
 		return absolute(gitDir, common)
 	}
 	return gitDir
 }
 
-// pointer returns the path in a one-line file, after key. It reports false if
+// readPointer returns the path in a one-line file, after key. It reports false if
 // the file cannot be read or has another form.
-func pointer(path, key string) (string, bool) {
+func readPointer(path, key string) (string, bool) {
 	text, err := readSmall(path)
 	if err != nil {
 		return "", false
@@ -123,7 +123,7 @@ func (t *tree) globalRules(file string, fold bool) *ruleSet {
 	if err == nil {
 		set, _ = parseRules(text, gitDialect, fold) //nolint:errcheck // git has no braces
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		t.fault(file, err)
+		t.addFault(file, err)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

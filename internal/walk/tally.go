@@ -177,7 +177,7 @@ func listed[T any](list []T, compare func(a, b T) int) []T {
 // left returns the unfinished work and closes open directories.
 func (w *walker) left() []position {
 	list := append(w.seeds, w.rest...)
-	for _, p := range w.given {
+	for _, p := range w.handedOver {
 		list = append(list, position{path: p.frame.node.path})
 		w.drop(p.frame)
 	}

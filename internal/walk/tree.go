@@ -21,10 +21,10 @@ const maxIgnoreFile = 1 << 20
 
 // tree is the state shared by the nodes of one walk.
 type tree struct {
-	opts     Options
-	top      string    // the outermost root around the start
-	remember bool      // opts.Cache was used by an earlier walk
-	spare    sync.Pool // of *buffers
+	opts       Options
+	top        string    // the outermost root around the start
+	remember   bool      // opts.Cache was used by an earlier walk
+	bufferPool sync.Pool // of *buffers
 
 	mu      sync.Mutex
 	faults  []Fault
@@ -32,8 +32,8 @@ type tree struct {
 	user    *gitConfig          // the user's git configuration, once read
 }
 
-// fault records an ignore file that could not be read.
-func (t *tree) fault(path string, err error) {
+// addFault records an ignore file that could not be read.
+func (t *tree) addFault(path string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.faults) < maxListed {
@@ -138,12 +138,12 @@ func (t *tree) load(s source, name string, d dialect, fold bool) *ruleSet {
 	case err == nil:
 		set, err := parseRules(text, d, fold)
 		if err != nil {
-			t.fault(s.shown(name), err)
+			t.addFault(s.shown(name), err)
 		}
 		return set
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.EISDIR), toolerr.Is(err, toolerr.IsADirectory):
 	default:
-		t.fault(s.shown(name), err)
+		t.addFault(s.shown(name), err)
 	}
 	return nil
 }

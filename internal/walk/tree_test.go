@@ -77,12 +77,12 @@ func openRoot(t testing.TB, root string) *sandbox.FS {
 	return fs
 }
 
-func startIn(t testing.TB, fs *sandbox.FS, sub string, opts walk.Options) *walk.Node {
+func startIn(t testing.TB, box *sandbox.FS, sub string, opts walk.Options) *walk.Node {
 	t.Helper()
 	if opts.Getenv == nil {
 		opts.Getenv = noEnv
 	}
-	node, err := walk.Start(fs, sub, opts)
+	node, err := walk.Start(box, sub, opts)
 	require.NoError(t, err)
 	t.Cleanup(func() { node.Close() })
 	return node

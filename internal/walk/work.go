@@ -72,16 +72,16 @@ type walker struct {
 	stopped atomic.Bool
 	waiting atomic.Int32 // idle workers
 
-	mu    sync.Mutex
-	wake  sync.Cond // work was added, a worker became idle, or the walk stopped
-	stack []*frame
-	given []part
-	seeds []position // positions of the cursor that have not begun
-	rest  []position // positions begun and unfinished when the walk stopped
-	busy  int
-	open  int // open directories, without the start
-	err   error
-	ended bool // err is the context's
+	mu         sync.Mutex
+	wake       sync.Cond // work was added, a worker became idle, or the walk stopped
+	stack      []*frame
+	handedOver []part
+	seeds      []position // positions of the cursor that have not begun
+	rest       []position // positions begun and unfinished when the walk stopped
+	busy       int
+	open       int // open directories, without the start
+	err        error
+	ended      bool // err is the context's
 }
 
 // job is one step of a worker: entering a sub-directory, reading the next piece
@@ -128,9 +128,9 @@ func (w *walker) take() (job, bool) {
 		if w.stopped.Load() {
 			return job{}, false
 		}
-		if n := len(w.given); n > 0 {
-			given := w.given[n-1]
-			w.given = w.given[:n-1]
+		if n := len(w.handedOver); n > 0 {
+			given := w.handedOver[n-1]
+			w.handedOver = w.handedOver[:n-1]
 			w.busy++
 			return job{part: &given}, true
 		}
@@ -206,14 +206,14 @@ func (w *walker) close(n *Node) {
 		return
 	}
 	if err := n.dir.Close(); err != nil {
-		w.start.tree.fault(n.Path(), err)
+		w.start.tree.addFault(n.Path(), err)
 	}
 	n.dir = nil
 	w.open--
 }
 
-// shed closes every unused directory, after descriptors ran out.
-func (w *walker) shed() {
+// closeUnused closes every unused directory, after descriptors ran out.
+func (w *walker) closeUnused() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, f := range w.stack {

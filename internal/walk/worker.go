@@ -79,7 +79,7 @@ func (w *worker) part(p part, from position) {
 	e := &w.entry // shared by all visits: a local one would escape to the heap each time
 	for i := p.from; i < p.to; i++ {
 		if n.known && i%givenSize == 0 {
-			w.give(&p, i)
+			w.handOver(&p, i)
 		}
 		n.entry(e, p.list, i)
 		if isGit(e.Name) {
@@ -90,7 +90,7 @@ func (w *worker) part(p part, from position) {
 			w.suspend(f, from)
 			return
 		}
-		enter, err := w.one(e, from.visited(e.Name))
+		enter, err := w.visitEntry(e, from.visited(e.Name))
 		if enter && e.Name >= from.enter && !(w.opts.Prune != nil && w.opts.Prune(e.Path)) {
 			kids = append(kids, e.Path)
 		}
@@ -112,9 +112,9 @@ func (w *worker) part(p part, from position) {
 	w.finish(f, kids)
 }
 
-// one visits an entry, unless it is hidden, ignored or was visited before, and
+// visitEntry visits an entry, unless it is hidden, ignored or was visited before, and
 // reports whether to enter it as a directory.
-func (w *worker) one(e *Entry, before bool) (enter bool, err error) {
+func (w *worker) visitEntry(e *Entry, before bool) (enter bool, err error) {
 	if e.Hidden && !w.opts.Hidden {
 		return false, nil
 	}
@@ -169,15 +169,15 @@ func (w *worker) suspend(f *frame, from position) {
 	}
 }
 
-// errElsewhere reports a cursor that belongs to another tree.
-var errElsewhere = errors.New("the cursor's directory is not below the start")
+// errOtherTree reports a cursor that belongs to another tree.
+var errOtherTree = errors.New("the cursor's directory is not below the start")
 
 // resume continues at a position of the cursor: it opens the directories down
 // to it, reads their ignore files, and skips the entries that are finished.
 func (w *worker) resume(p position) {
 	n := w.start
 	if p.path != n.path && !strings.HasPrefix(p.path, n.prefix) {
-		w.unreadable(p.path, errElsewhere)
+		w.unreadable(p.path, errOtherTree)
 		return
 	}
 	for end := len(n.path); end < len(p.path); {

@@ -13,6 +13,9 @@ import (
 	"sync"
 
 	"github.com/mark3labs/mcp-go/server"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/buildinfo"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
+	"golang.org/x/term"
 )
 
 // Exit codes of a Command.
@@ -55,8 +58,8 @@ type Command struct {
 	// after Tools.
 	Alternative func(ctx context.Context, stdout io.Writer) (code int, done bool)
 
-	Middleware    []Middleware // runs inside Standard(), next to the tools
-	MaxConcurrent int          // limit of calls running at once; 0: DefaultMaxConcurrent
+	Middleware    []Middleware // next to the tools, inside the deadline, the limit of calls and the answer to panics
+	MaxConcurrent int          // limit of calls running at once; 0: wire.DefaultMaxConcurrent
 
 	// Memory, in bytes, is for tools that keep little between calls. Below it,
 	// garbage is collected a quarter as often as by default; above it, as often
@@ -99,7 +102,7 @@ func (c *Command) Main() int {
 	}
 	stdout := os.Stdout
 	os.Stdout = os.Stderr
-	ctx, release := Lifetime(context.Background(), stdout)
+	ctx, release := wire.Lifetime(context.Background(), stdout)
 	defer release()
 	return c.Run(ctx, os.Args[1:], os.Stdin, stdout, os.Stderr)
 }
@@ -120,7 +123,7 @@ func (c *Command) Run(ctx context.Context, args []string, stdin io.Reader, stdou
 	}
 	slog.SetDefault(slog.New(&logHandler{w: stderr, name: c.program(), level: c.settings.logLevel.level, mu: new(sync.Mutex)}))
 	if c.settings.version {
-		_, err := fmt.Fprintln(stdout, BuildOf(c.program()))
+		_, err := fmt.Fprintln(stdout, buildinfo.Of(c.program()))
 		return c.exitCode(stderr, err)
 	}
 	file := ""
@@ -156,7 +159,7 @@ func (c *Command) Run(ctx context.Context, args []string, stdin io.Reader, stdou
 			return ExitUsage
 		}
 	}
-	return c.runMode(ctx, NewRegistry(tools...), file, stdin, stdout, stderr)
+	return c.runMode(ctx, newRegistry(tools...), file, stdin, stdout, stderr)
 }
 
 // structuredTools returns the tools in the variant that answers with
@@ -184,7 +187,7 @@ func (c *Command) exitCode(stderr io.Writer, err error) int {
 
 // runMode prints the schema, answers one-shot calls or serves MCP, by flags and
 // input.
-func (c *Command) runMode(ctx context.Context, tools *Registry, file string, stdin io.Reader, stdout, stderr io.Writer) int {
+func (c *Command) runMode(ctx context.Context, tools *registry, file string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if c.settings.schema.asked() {
 		return c.exitCode(stderr, c.printSchema(stdout, tools))
 	}
@@ -198,12 +201,12 @@ func (c *Command) runMode(ctx context.Context, tools *Registry, file string, std
 	if callGiven(c.Flags) {
 		return c.oneShotExitCode(stderr, shot.call(ctx, c.settings.call, stdin))
 	}
-	if f, ok := stdin.(*os.File); ok && isTerminal(f) {
+	if f, ok := stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		fmt.Fprintf(stderr, "%s: waiting for an MCP client on standard input, or for one call as JSON, "+
 			"such as {} and Enter; end with Ctrl-D; run '%s --help' for the manual\n", c.program(), c.program())
 		shot.interactive = true
 	}
-	in, mode := detect(ctx, PollableReader(stdin), shot.interactive)
+	in, mode := detect(ctx, wire.PollableReader(stdin), shot.interactive)
 	if mode == modeOneShot {
 		return c.oneShotExitCode(stderr, shot.stream(ctx, in))
 	}
@@ -211,20 +214,20 @@ func (c *Command) runMode(ctx context.Context, tools *Registry, file string, std
 }
 
 // serve serves MCP until the input ends.
-func (c *Command) serve(ctx context.Context, tools *Registry, in io.Reader, stdout io.Writer) int {
+func (c *Command) serve(ctx context.Context, tools *registry, in io.Reader, stdout io.Writer) int {
 	s, m := newToolServer(c, c.runner(tools), false)
-	opts := ServeOptions{
+	opts := wire.ServeOptions{
 		MaxConcurrent: c.MaxConcurrent, Call: s.callDirect,
 		Logf: func(format string, args ...any) { slog.Error(fmt.Sprintf(format, args...)) },
 	}
-	if slog.Default().Enabled(ctx, LevelTrace) {
+	if slog.Default().Enabled(ctx, levelTrace) {
 		opts.Trace = traceMessage
 	}
-	err := ServeStdio(ctx, m, in, stdout, opts)
+	err := wire.ServeStdio(ctx, m, in, stdout, opts)
 	switch {
 	case err == nil:
 		return ExitOK
-	case errors.Is(err, ErrStopped):
+	case errors.Is(err, wire.ErrStopped):
 		slog.Info(err.Error())
 		return ExitOK
 	default:
@@ -246,16 +249,16 @@ func (c *Command) oneShotExitCode(stderr io.Writer, err error) int {
 
 // Server returns an MCP server of the tools with the command's middleware, for
 // use over any mcp-go transport.
-func (c *Command) Server(tools *Registry) *server.MCPServer {
-	_, s := newToolServer(c, c.runner(tools), false)
+func (c *Command) Server(tools ...*Tool) *server.MCPServer {
+	_, s := newToolServer(c, c.runner(newRegistry(tools...)), false)
 	return s
 }
 
 // runner returns the runner that carries out calls for this command.
-func (c *Command) runner(tools *Registry) *runner {
+func (c *Command) runner(tools *registry) *runner {
 	return &runner{
 		tools:     tools,
-		handler:   Chain(handle, append(Standard(), c.Middleware...)...),
+		handler:   chain(handle, append(standard(), c.Middleware...)...),
 		maxTokens: int(c.settings.maxTokens),
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// LevelTrace is the level below debug; it logs the protocol's messages.
-const LevelTrace = slog.LevelDebug - 4
+// levelTrace is the level below debug; it logs the protocol's messages.
+const levelTrace = slog.LevelDebug - 4
 
 // levelFlag is the value of --log-level.
 type levelFlag struct{ level slog.Level }
@@ -19,7 +19,7 @@ type levelFlag struct{ level slog.Level }
 func levelNames() map[string]slog.Level {
 	return map[string]slog.Level{
 		"error": slog.LevelError, "warn": slog.LevelWarn, "info": slog.LevelInfo,
-		"debug": slog.LevelDebug, "trace": LevelTrace,
+		"debug": slog.LevelDebug, "trace": levelTrace,
 	}
 }
 

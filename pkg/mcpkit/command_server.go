@@ -13,12 +13,15 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/buildinfo"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/callerror"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 )
 
 // A runner carries out calls of a set of tools.
 type runner struct {
-	tools     *Registry
+	tools     *registry
 	handler   Handler
 	maxTokens int // for every tool; 0: each tool's Def.MaxTokens
 }
@@ -29,8 +32,8 @@ func (r *runner) run(ctx context.Context, t *Tool, args json.RawMessage) *CallRe
 	if tokens == 0 {
 		tokens = t.Def().MaxTokens
 	}
-	res := r.handler(WithBudget(ctx, tokens), t, args)
-	var p *Panic
+	res := r.handler(wire.WithBudget(ctx, tokens), t, args)
+	var p *callerror.Panic
 	if errors.As(res.Err, &p) {
 		slog.Error(fmt.Sprintf("panic in %s: %v\n%s", t.Name(), p.Value, p.Stack))
 	}
@@ -47,7 +50,7 @@ type toolServer struct {
 // clients when tools are added or removed.
 func newToolServer(c *Command, r *runner, changes bool) (*toolServer, *server.MCPServer) {
 	s := &toolServer{runner: r}
-	identity := mcp.Implementation{Name: c.program(), Title: c.Title, Version: BuildVersion()}
+	identity := mcp.Implementation{Name: c.program(), Title: c.Title, Version: buildinfo.Version()}
 	meta, err := jsonrpc.Marshal(map[string]any{mcp.MetaKeyServerInfo: identity})
 	if err != nil { // strings always encode
 		meta = json.RawMessage("{}")
@@ -104,7 +107,7 @@ func (s *toolServer) resolveName(ctx context.Context, _ any, req *mcp.CallToolRe
 	said := fmt.Sprintf("unknown tool %q; available tools: %s", req.Params.Name, strings.Join(s.tools.Names(), ", "))
 	object, err := jsonrpc.Marshal(mcp.NewJSONRPCErrorDetails(mcp.INVALID_PARAMS, said, nil))
 	if err == nil {
-		SetRawError(ctx, object)
+		wire.SetRawError(ctx, object)
 	}
 }
 
@@ -127,7 +130,7 @@ func (s *toolServer) listDefinitions(ctx context.Context, _ any, req *mcp.ListTo
 		// As mcp-go says: never cache, never share.
 		raw = append(raw, `,"ttlMs":0,"cacheScope":"private"`...)
 	}
-	SetRawResult(ctx, s.completeResult(ctx, raw))
+	wire.SetRawResult(ctx, s.completeResult(ctx, raw))
 }
 
 // completeResult completes a result object; in the modern era with the members
@@ -157,12 +160,12 @@ func (s *toolServer) addModernMembers(ctx context.Context, result json.RawMessag
 // callDirect answers a tools/call that has only the usual members and names a
 // known tool. It reports false for other requests, which mcp-go answers.
 func (s *toolServer) callDirect(ctx context.Context) bool {
-	name, arguments, ok := parsePlainCall(RawParams(ctx))
+	name, arguments, ok := parsePlainCall(wire.RawParams(ctx))
 	if !ok {
 		return false
 	}
 	t, ok := s.tools.ByName(name)
-	return ok && SetRawResult(ctx, s.run(ctx, t, arguments).JSON())
+	return ok && wire.SetRawResult(ctx, s.run(ctx, t, arguments).JSON())
 }
 
 // parsePlainCall reads the params of a tools/call. ok is false if they have
@@ -190,11 +193,11 @@ func parsePlainCall(params json.RawMessage) (name string, arguments json.RawMess
 	return name, arguments, name != ""
 }
 
-// call answers tools/call. For a request over ServeStdio it reads the arguments
-// from RawParams, since mcp-go does not get them.
+// call answers tools/call. For a request over wire.ServeStdio it reads the arguments
+// from wire.RawParams, since mcp-go does not get them.
 func (s *toolServer) call(ctx context.Context, t *Tool, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	arguments := req.Params.RawArguments
-	if members, err := jsonrpc.Members(RawParams(ctx)); arguments == nil && err == nil {
+	if members, err := jsonrpc.Members(wire.RawParams(ctx)); arguments == nil && err == nil {
 		if i := slices.IndexFunc(members, func(m jsonrpc.Member) bool { return m.Name == "arguments" }); i >= 0 {
 			arguments = members[i].Value
 		}
@@ -203,7 +206,7 @@ func (s *toolServer) call(ctx context.Context, t *Tool, req mcp.CallToolRequest)
 	if server.IsModernRequest(ctx) {
 		raw = s.addModernMembers(ctx, raw)
 	}
-	if SetRawResult(ctx, raw) {
+	if wire.SetRawResult(ctx, raw) {
 		return &mcp.CallToolResult{}, nil
 	}
 	var res mcp.CallToolResult
@@ -215,7 +218,7 @@ func (s *toolServer) call(ctx context.Context, t *Tool, req mcp.CallToolRequest)
 
 // printSchema prints the definitions, indented: {"tools": […]} as in
 // tools/list, or the list of function tools in OpenAI's form.
-func (c *Command) printSchema(w io.Writer, tools *Registry) error {
+func (c *Command) printSchema(w io.Writer, tools *registry) error {
 	list := make([]any, 0, tools.Len())
 	for _, t := range tools.All() {
 		if c.settings.schema == "openai" {

@@ -2,12 +2,14 @@ package mcpkit_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 )
 
 // Defects 7 and 8: a tool's definition on the wire has all four hints, a title
@@ -38,7 +40,7 @@ func TestModernListLikeMcpGo(t *testing.T) {
 	ours := runSay(t, in).messages(t)["1"]
 	tools, err := newSay(t, &run{}).Tools()
 	require.NoError(t, err)
-	h := newSay(t, &run{}).Server(mcpkit.NewRegistry(tools...))
+	h := newSay(t, &run{}).Server(tools...)
 	answer, err := json.Marshal(h.HandleMessage(t.Context(), json.RawMessage(in))) // no slot: mcp-go encodes
 	require.NoError(t, err)
 	theirs, err := jsonrpc.Split(answer)
@@ -126,10 +128,10 @@ func TestParamsOfTheWrongForm(t *testing.T) {
 		require.Equal(t, c.want, e.Message)
 	}
 	for _, same := range []string{`{"code":-32601,"message":"Method x not found","data":1.0}`, `[]`, `{"code":1,"message":2}`} {
-		require.Equal(t, same, string(mcpkit.PlainError(json.RawMessage(same))))
+		require.Equal(t, same, string(wire.PlainError(json.RawMessage(same))))
 	}
 	require.JSONEq(t, `{"code":-32602,"message":"invalid params: unknown reference type: ref/x"}`,
-		string(mcpkit.PlainError(json.RawMessage(`{"code":-32600,"message":"unparsable completion/complete request: unknown reference type: ref/x"}`))))
+		string(wire.PlainError(json.RawMessage(`{"code":-32600,"message":"unparsable completion/complete request: unknown reference type: ref/x"}`))))
 }
 
 // A call works in both eras and by an alias, and does not escape < > &.
@@ -149,7 +151,7 @@ func TestCallOnTheWire(t *testing.T) {
 func TestServerWithoutTheWire(t *testing.T) {
 	tools, err := newSay(t, &run{}).Tools()
 	require.NoError(t, err)
-	h := newSay(t, &run{}).Server(mcpkit.NewRegistry(tools...).Filter(func(t *mcpkit.Tool) bool { return t.Name() == "say" }))
+	h := newSay(t, &run{}).Server(slices.DeleteFunc(tools, func(t *mcpkit.Tool) bool { return t.Name() != "say" })...)
 	answer, err := json.Marshal(h.HandleMessage(t.Context(), json.RawMessage(
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"Say","arguments":{"text":"x"}}}`)))
 	require.NoError(t, err)

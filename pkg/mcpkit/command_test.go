@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -13,7 +14,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/buildinfo"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -223,7 +226,7 @@ func TestRunStops(t *testing.T) {
 	go func() { code <- newSay(t, &run{}).Run(ctx, nil, in, io.Discard, io.Discard) }()
 	_, err := io.WriteString(inWrite, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n")
 	require.NoError(t, err)
-	cancel(mcpkit.ErrStopped)
+	cancel(wire.ErrStopped)
 	select {
 	case got := <-code:
 		require.Equal(t, mcpkit.ExitOK, got)
@@ -250,10 +253,23 @@ func TestOutputGone(t *testing.T) {
 }
 
 func TestABuildOnOneLine(t *testing.T) {
-	b := mcpkit.Build{Program: "mcp-say", Version: "v1.2.3", Go: "go1.26.5", Platform: "linux/amd64"}
+	b := buildinfo.Info{Program: "mcp-say", Version: "v1.2.3", Go: "go1.26.5", Platform: "linux/amd64"}
 	require.Equal(t, "mcp-say v1.2.3 (go1.26.5 linux/amd64)", b.String())
 	b.Revision = "0123456789abcdef0123"
 	require.Equal(t, "mcp-say v1.2.3 (revision 0123456789ab, go1.26.5 linux/amd64)", b.String())
 	b.Revision, b.Modified = "0123", true
 	require.Equal(t, "mcp-say v1.2.3 (revision 0123 modified, go1.26.5 linux/amd64)", b.String())
+}
+
+// Alternative replaces serving.
+func TestAlternative(t *testing.T) {
+	r := &run{}
+	cmd := newSay(t, r)
+	cmd.Alternative = func(_ context.Context, stdout io.Writer) (int, bool) {
+		fmt.Fprintln(stdout, "all is well")
+		return 7, r.read
+	}
+	var out bytes.Buffer
+	require.Equal(t, 7, cmd.Run(t.Context(), []string{"--fast"}, strings.NewReader(""), &out, io.Discard))
+	require.Equal(t, "all is well\n", out.String())
 }

@@ -21,7 +21,7 @@ func traceMessage(sent bool, message []byte) {
 	if sent {
 		direction = "sent "
 	}
-	slog.Log(context.Background(), LevelTrace, direction+redactMessage(message))
+	slog.Log(context.Background(), levelTrace, direction+redactMessage(message))
 }
 
 // redactMessage returns a message with likely secrets masked and long strings
@@ -54,7 +54,7 @@ func redactValue(name string, value any) any {
 	case string:
 		return redactText(name, v)
 	case json.Number:
-		if redact.Name(name) {
+		if redact.IsSecretName(name) {
 			return "***"
 		}
 	}
@@ -62,7 +62,7 @@ func redactValue(name string, value any) any {
 }
 
 func redactText(name, text string) string {
-	if redact.Name(name) {
+	if redact.IsSecretName(name) {
 		return "***"
 	}
 	switch name {

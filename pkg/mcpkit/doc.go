@@ -1,5 +1,5 @@
 // Package mcpkit makes MCP tool servers: typed tools with their schema,
-// validation and errors; the program around them; and the stdio wire.
+// validation and errors, and the program around them.
 //
 // # A tool
 //
@@ -17,15 +17,16 @@
 //
 // # A program
 //
-// NewCommand and Command.Main make a program that serves its tools over stdin
-// and stdout to MCP clients of both protocol eras, or makes one call and exits.
-// The example shows a complete program.
+// Main makes a program that serves its tools over stdin and stdout to MCP clients
+// of both protocol eras, or makes one call and exits. The examples directory of
+// the repository has a complete one. NewCommand adds flags, roots and
+// instructions.
 //
-// # The wire
+// # Other packages
 //
-// ServeStdio serves any mcp-go server over a pair of streams, with rules that
-// mcp-go's own stdio server does not keep: every request read is answered
-// before the end of input ends the server, a request's notifications are sent
-// before its answer, a cancelled call is not answered, and a call cancelled in
-// the queue never runs. Package jsonrpc splits and builds messages.
+// Package middleware has logging, metrics and retries for Command.Middleware and
+// Tool.With, package callerror the error types of a call.
+//
+// Package wire serves tools over stdin and stdout, and gives routers raw access
+// to messages. Package jsonrpc splits and builds messages. A tool needs neither.
 package mcpkit

@@ -8,25 +8,26 @@ import (
 	"sync"
 
 	"github.com/mark3labs/mcp-go/server"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 )
 
 // A Server serves tools that can be added and removed while clients use them,
 // in the same program or over any pair of streams. Clients are notified of
 // changes. It is safe for concurrent use.
 type Server struct {
-	tools      *Registry
+	tools      *registry
 	toolServer *toolServer
 	mcp        *server.MCPServer
 
 	mu sync.Mutex // of changes
 }
 
-// NewServer makes a server without tools. mw runs inside Standard(), next to
-// the tools.
+// NewServer makes a server without tools. mw is as in
+// Command.Middleware.
 func NewServer(name, title string, mw ...Middleware) *Server {
 	c := NewCommand(name, title, "")
 	c.Middleware = mw
-	s := &Server{tools: NewRegistry()}
+	s := &Server{tools: newRegistry()}
 	s.toolServer, s.mcp = newToolServer(c, c.runner(s.tools), true)
 	return s
 }
@@ -71,12 +72,12 @@ func (s *Server) Remove(name string) bool {
 	return true
 }
 
-// Tools returns the tools in the order in which they were added.
+// Tools returns the tools in the order of Add.
 func (s *Server) Tools() []*Tool { return s.tools.All() }
 
-// Serve serves one client, like ServeStdio. Clients served at the same time
+// Serve serves one client, like wire.ServeStdio. Clients served at the same time
 // need different values of opts.Session.
-func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer, opts ServeOptions) error {
+func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer, opts wire.ServeOptions) error {
 	opts.Call = s.toolServer.callDirect
-	return ServeStdio(ctx, s.mcp, in, out, opts)
+	return wire.ServeStdio(ctx, s.mcp, in, out, opts)
 }

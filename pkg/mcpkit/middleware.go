@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/callerror"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -19,27 +20,26 @@ type Handler func(ctx context.Context, t *Tool, args json.RawMessage) *CallResul
 // A Middleware wraps a handler. One instance serves all tools of a server.
 type Middleware func(next Handler) Handler
 
-// Chain wraps h: the first middleware is the outermost, so it sees a call
+// chain wraps h: the first middleware is the outermost, so it sees a call
 // first and its result last.
-func Chain(h Handler, mw ...Middleware) Handler {
+func chain(h Handler, mw ...Middleware) Handler {
 	for _, m := range slices.Backward(mw) {
 		h = m(h)
 	}
 	return h
 }
 
-// Standard returns the middleware of every server made by this package,
+// standard returns the middleware of every server made by this package,
 // outermost first:
 //
-//  1. Recover: outermost, so that a panic in any of the others is answered.
-//  2. Deadline: outside Concurrency, so that waiting for a turn counts and
-//     every call is over by its deadline; and so that a tool that overruns
-//     it keeps its turn until it really returns.
-//  3. Concurrency: innermost, nothing but the tool itself is bounded.
+//  1. A panic in the tool or in any middleware is answered with INTERNAL.
+//  2. Each call is answered by its tool's Timeout, including the time it waits
+//     for its turn. A tool that overruns keeps its turn until it returns.
+//  3. At most MaxConcurrent calls of a tool run at once.
 //
 // A Command's own middleware comes after these, next to the tool.
-func Standard() []Middleware {
-	return []Middleware{Recover, Deadline(overrun), Concurrency()}
+func standard() []Middleware {
+	return []Middleware{recoverPanic, deadline(overrun), concurrency()}
 }
 
 // overrun is the time that a tool has after its deadline to return partial
@@ -51,9 +51,9 @@ func handle(ctx context.Context, t *Tool, args json.RawMessage) *CallResult {
 	return t.Call(ctx, args)
 }
 
-// Recover answers a panic with INTERNAL. The result's Err has the value and the
-// stack, for the log; the client does not get them.
-func Recover(next Handler) Handler {
+// recoverPanic answers a panic with INTERNAL. The result's Err has the value and
+// the stack, for the log; the client does not get them.
+func recoverPanic(next Handler) Handler {
 	return func(ctx context.Context, t *Tool, args json.RawMessage) (res *CallResult) {
 		defer func() {
 			if value := recover(); value != nil {
@@ -66,19 +66,20 @@ func Recover(next Handler) Handler {
 
 func panicResult(t *Tool, value any) *CallResult {
 	return t.ErrorResult(toolerr.New(toolerr.Internal, "%w in %s; the server's log has the details",
-		&Panic{Value: value, Stack: debug.Stack()}, t.Name()))
+		&callerror.Panic{Value: value, Stack: debug.Stack()}, t.Name()))
 }
 
-// Deadline gives each call its tool's Timeout. The tool's context ends then,
+// deadline gives each call its tool's Timeout. The tool's context ends then,
 // and the tool should answer with partial results. If it has not answered after
 // a further overrun, the call is answered with TIMEOUT and the tool's later
 // result is dropped.
-func Deadline(overrun time.Duration) Middleware {
+func deadline(overrun time.Duration) Middleware {
 	return runWithin(func(t *Tool) time.Duration { return t.Def().Timeout }, overrun)
 }
 
 // Timeout gives every call of every tool at most d, and otherwise works like
-// Deadline(0): for one attempt inside Retry, or for tools without a Timeout.
+// a tool's Timeout: for one attempt inside middleware.Retry, or for tools
+// without a Timeout.
 func Timeout(d time.Duration) Middleware {
 	return runWithin(func(*Tool) time.Duration { return d }, 0)
 }
@@ -94,7 +95,7 @@ func runWithin(limitOf func(*Tool) time.Duration, overrun time.Duration) Middlew
 			done := make(chan *CallResult, 1)
 			go func() {
 				defer cancel()
-				done <- Recover(next)(ctx, t, args)
+				done <- recoverPanic(next)(ctx, t, args)
 			}()
 			patience := time.NewTimer(limit + overrun)
 			defer patience.Stop()
@@ -102,15 +103,15 @@ func runWithin(limitOf func(*Tool) time.Duration, overrun time.Duration) Middlew
 			case res := <-done:
 				return res
 			case <-patience.C:
-				return t.ErrorResult(&TimeoutError{Tool: t.Name(), After: limit})
+				return t.ErrorResult(&callerror.TimeoutError{Tool: t.Name(), After: limit})
 			}
 		}
 	}
 }
 
-// Concurrency limits the running calls of each tool to its MaxConcurrent; other
+// concurrency limits the running calls of each tool to its MaxConcurrent; other
 // calls wait in order.
-func Concurrency() Middleware {
+func concurrency() Middleware {
 	var turns sync.Map // *Tool → chan struct{}
 	return func(next Handler) Handler {
 		return func(ctx context.Context, t *Tool, args json.RawMessage) *CallResult {

@@ -1,4 +1,4 @@
-package mcpkit_test
+package mcpkit
 
 import (
 	"context"
@@ -11,30 +11,30 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/callerror"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
 type none struct{}
 
-func newTool(t *testing.T, d mcpkit.Def, fn func(ctx context.Context) (*mcpkit.Result, error)) *mcpkit.Tool {
+func newTool(t *testing.T, d Def, fn func(ctx context.Context) (*Result, error)) *Tool {
 	t.Helper()
 	d.Name, d.Title, d.Description = "work", "Work", "For tests."
-	made, err := mcpkit.NewTool(d, func(ctx context.Context, _ none) (*mcpkit.Result, error) { return fn(ctx) })
+	made, err := NewTool(d, func(ctx context.Context, _ none) (*Result, error) { return fn(ctx) })
 	require.NoError(t, err)
 	return made
 }
 
 // callTool is the innermost handler.
-func callTool(ctx context.Context, t *mcpkit.Tool, args json.RawMessage) *mcpkit.CallResult {
+func callTool(ctx context.Context, t *Tool, args json.RawMessage) *CallResult {
 	return t.Call(ctx, args)
 }
 
 func TestChainOrder(t *testing.T) {
 	var order []string
-	mark := func(name string) mcpkit.Middleware {
-		return func(next mcpkit.Handler) mcpkit.Handler {
-			return func(ctx context.Context, tool *mcpkit.Tool, args json.RawMessage) *mcpkit.CallResult {
+	mark := func(name string) Middleware {
+		return func(next Handler) Handler {
+			return func(ctx context.Context, tool *Tool, args json.RawMessage) *CallResult {
 				order = append(order, name)
 				res := next(ctx, tool, args)
 				order = append(order, "/"+name)
@@ -42,23 +42,23 @@ func TestChainOrder(t *testing.T) {
 			}
 		}
 	}
-	work := newTool(t, mcpkit.Def{}, func(context.Context) (*mcpkit.Result, error) {
+	work := newTool(t, Def{}, func(context.Context) (*Result, error) {
 		order = append(order, "tool")
-		return &mcpkit.Result{Text: "x"}, nil
+		return &Result{Text: "x"}, nil
 	})
-	mcpkit.Chain(callTool, mark("outer"), mark("inner"))(t.Context(), work, nil)
+	chain(callTool, mark("outer"), mark("inner"))(t.Context(), work, nil)
 	require.Equal(t, []string{"outer", "inner", "tool", "/inner", "/outer"}, order)
 }
 
 // A panic anywhere becomes INTERNAL; its value is only logged.
 func TestRecover(t *testing.T) {
-	work := newTool(t, mcpkit.Def{Timeout: time.Minute, MaxConcurrent: 1}, func(context.Context) (*mcpkit.Result, error) { panic("secret state") })
-	middleware := func(mcpkit.Handler) mcpkit.Handler {
-		return func(context.Context, *mcpkit.Tool, json.RawMessage) *mcpkit.CallResult { panic("secret state") }
+	work := newTool(t, Def{Timeout: time.Minute, MaxConcurrent: 1}, func(context.Context) (*Result, error) { panic("secret state") })
+	middleware := func(Handler) Handler {
+		return func(context.Context, *Tool, json.RawMessage) *CallResult { panic("secret state") }
 	}
-	for name, handler := range map[string]mcpkit.Handler{
-		"tool":       mcpkit.Chain(callTool, mcpkit.Standard()...),
-		"middleware": mcpkit.Chain(callTool, append(mcpkit.Standard(), middleware)...),
+	for name, handler := range map[string]Handler{
+		"tool":       chain(callTool, standard()...),
+		"middleware": chain(callTool, append(standard(), middleware)...),
 	} {
 		t.Run(name, func(t *testing.T) {
 			res := handler(t.Context(), work, nil)
@@ -66,7 +66,7 @@ func TestRecover(t *testing.T) {
 			require.Equal(t, toolerr.Internal, res.Code)
 			require.NotContains(t, string(res.JSON()), "secret")
 			require.NotContains(t, string(res.JSON()), ".go:")
-			var p *mcpkit.Panic
+			var p *callerror.Panic
 			require.True(t, errors.As(res.Err, &p))
 			require.Equal(t, "secret state", p.Value)
 			require.Contains(t, string(p.Stack), ".go:")
@@ -78,11 +78,11 @@ func TestRecover(t *testing.T) {
 
 // A tool that respects its deadline answers with partial results.
 func TestDeadlineMinded(t *testing.T) {
-	work := newTool(t, mcpkit.Def{Timeout: time.Millisecond}, func(ctx context.Context) (*mcpkit.Result, error) {
+	work := newTool(t, Def{Timeout: time.Millisecond}, func(ctx context.Context) (*Result, error) {
 		<-ctx.Done()
-		return &mcpkit.Result{Text: "3 found before the deadline"}, nil
+		return &Result{Text: "3 found before the deadline"}, nil
 	})
-	res := mcpkit.Chain(callTool, mcpkit.Standard()...)(t.Context(), work, nil)
+	res := chain(callTool, standard()...)(t.Context(), work, nil)
 	require.False(t, res.IsError)
 	require.Equal(t, "3 found before the deadline", res.Text)
 }
@@ -93,12 +93,12 @@ func TestDeadlineOverrun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		var runs atomic.Int32
-		work := newTool(t, mcpkit.Def{Timeout: time.Millisecond, MaxConcurrent: 1}, func(context.Context) (*mcpkit.Result, error) {
+		work := newTool(t, Def{Timeout: time.Millisecond, MaxConcurrent: 1}, func(context.Context) (*Result, error) {
 			runs.Add(1)
 			<-release
-			return &mcpkit.Result{Text: "late"}, nil
+			return &Result{Text: "late"}, nil
 		})
-		handler := mcpkit.Chain(callTool, mcpkit.Recover, mcpkit.Deadline(time.Millisecond), mcpkit.Concurrency())
+		handler := chain(callTool, recoverPanic, deadline(time.Millisecond), concurrency())
 		res := handler(t.Context(), work, nil)
 		require.Equal(t, toolerr.Timeout, res.Code)
 		require.Contains(t, res.Text, "work did not finish within 1ms")
@@ -113,7 +113,7 @@ func TestDeadlineOverrun(t *testing.T) {
 func TestConcurrency(t *testing.T) {
 	const limit, calls = 3, 50
 	var now, most atomic.Int32
-	work := newTool(t, mcpkit.Def{MaxConcurrent: limit}, func(context.Context) (*mcpkit.Result, error) {
+	work := newTool(t, Def{MaxConcurrent: limit}, func(context.Context) (*Result, error) {
 		n := now.Add(1)
 		for seen := most.Load(); n > seen && !most.CompareAndSwap(seen, n); seen = most.Load() {
 		}
@@ -121,10 +121,10 @@ func TestConcurrency(t *testing.T) {
 			runtime.Gosched()
 		}
 		now.Add(-1)
-		return &mcpkit.Result{Text: "x"}, nil
+		return &Result{Text: "x"}, nil
 	})
-	handler := mcpkit.Chain(callTool, mcpkit.Concurrency())
-	done := make(chan *mcpkit.CallResult, calls)
+	handler := chain(callTool, concurrency())
+	done := make(chan *CallResult, calls)
 	for range calls {
 		go func() { done <- handler(t.Context(), work, nil) }()
 	}
@@ -138,13 +138,13 @@ func TestConcurrency(t *testing.T) {
 func TestConcurrencyCancelled(t *testing.T) {
 	began, release := make(chan struct{}), make(chan struct{})
 	var runs atomic.Int32
-	work := newTool(t, mcpkit.Def{MaxConcurrent: 1}, func(context.Context) (*mcpkit.Result, error) {
+	work := newTool(t, Def{MaxConcurrent: 1}, func(context.Context) (*Result, error) {
 		runs.Add(1)
 		close(began)
 		<-release
-		return &mcpkit.Result{Text: "x"}, nil
+		return &Result{Text: "x"}, nil
 	})
-	handler := mcpkit.Chain(callTool, mcpkit.Concurrency())
+	handler := chain(callTool, concurrency())
 	done := make(chan struct{})
 	go func() { defer close(done); handler(t.Context(), work, nil) }()
 	<-began

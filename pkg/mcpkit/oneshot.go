@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -86,7 +87,7 @@ func (o *oneShot) stream(ctx context.Context, in io.Reader) error {
 
 // printInvalid answers input that is not a JSON object.
 func (o *oneShot) printInvalid(err error) error {
-	return o.print(false, ErrorResult(toolerr.New(toolerr.InvalidInput,
+	return o.print(false, errorResult(toolerr.New(toolerr.InvalidInput,
 		"the input is not a JSON object (%v); send the arguments, such as {\"path\":\".\"}, or {\"name\":\"%s\",\"params\":{…}}",
 		err, o.tools.Names()[0])))
 }
@@ -98,7 +99,7 @@ func (o *oneShot) answer(ctx context.Context, value json.RawMessage) error {
 	}
 	tool, args, named := o.parseCall(value)
 	if tool == nil {
-		return o.print(named, ErrorResult(toolerr.New(toolerr.ToolNotFound,
+		return o.print(named, errorResult(toolerr.New(toolerr.ToolNotFound,
 			"no tool %s, only %s", jsonrpc.MemberOf(value, "name"), strings.Join(o.tools.Names(), ", "))))
 	}
 	return o.print(named, o.runBounded(ctx, tool, args))
@@ -140,7 +141,7 @@ func (o *oneShot) parseCall(value json.RawMessage) (t *Tool, args json.RawMessag
 	return t, params, true
 }
 
-// runBounded is run, except that it does not wait longer than DefaultGrace for
+// runBounded is run, except that it does not wait longer than wire.DefaultGrace for
 // a tool that keeps running after ctx has ended.
 func (o *oneShot) runBounded(ctx context.Context, t *Tool, args json.RawMessage) *CallResult {
 	done := make(chan *CallResult, 1)
@@ -153,8 +154,8 @@ func (o *oneShot) runBounded(ctx context.Context, t *Tool, args json.RawMessage)
 	select {
 	case res := <-done:
 		return res
-	case <-time.After(DefaultGrace):
-		return ErrorResult(toolerr.New(toolerr.Cancelled, "%s was stopped: %w", t.Name(), context.Cause(ctx)))
+	case <-time.After(wire.DefaultGrace):
+		return errorResult(toolerr.New(toolerr.Cancelled, "%s was stopped: %w", t.Name(), context.Cause(ctx)))
 	}
 }
 

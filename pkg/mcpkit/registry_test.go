@@ -1,25 +1,24 @@
-package mcpkit_test
+package mcpkit
 
 import (
+	"context"
 	"strconv"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 )
 
-func named(t testing.TB, name string, aliases ...string) *mcpkit.Tool {
+func named(t testing.TB, name string, aliases ...string) *Tool {
 	t.Helper()
-	tool, err := mcpkit.NewTool(mcpkit.Def{Name: name, Aliases: aliases}, nothing[struct{}])
+	tool, err := NewTool(Def{Name: name, Aliases: aliases}, func(context.Context, struct{}) (*Result, error) { return nil, nil })
 	require.NoError(t, err)
 	return tool
 }
 
 func TestRegistryKeepsItsOrder(t *testing.T) {
 	a, b, c := named(t, "a", "A", "x"), named(t, "b", "x", "c"), named(t, "c")
-	r := mcpkit.NewRegistry(a, b)
+	r := newRegistry(a, b)
 	r.Add(c)
 	require.Equal(t, []string{"a", "b", "c"}, r.Names())
 	require.Equal(t, 3, r.Len())
@@ -40,7 +39,7 @@ func TestRegistryKeepsItsOrder(t *testing.T) {
 }
 
 func TestRegistryFindsAliases(t *testing.T) {
-	r := mcpkit.NewRegistry(named(t, "a", "A", "x"), named(t, "b", "x", "c"), named(t, "c"))
+	r := newRegistry(named(t, "a", "A", "x"), named(t, "b", "x", "c"), named(t, "c"))
 	for name, want := range map[string]string{"a": "a", "A": "a", "x": "a", "c": "c"} {
 		got, ok := r.ByName(name)
 		require.True(t, ok)
@@ -50,18 +49,8 @@ func TestRegistryFindsAliases(t *testing.T) {
 	require.False(t, ok)
 }
 
-func TestRegistryFilterIsItsOwn(t *testing.T) {
-	r := mcpkit.NewRegistry(named(t, "a"), named(t, "b"))
-	part := r.Filter(func(tool *mcpkit.Tool) bool { return tool.Name() == "b" })
-	require.Equal(t, []string{"b"}, part.Names())
-	part.Add(named(t, "d"))
-	part.Remove("b")
-	require.Equal(t, []string{"a", "b"}, r.Names())
-	require.Empty(t, (&mcpkit.Registry{}).Names(), "the zero value is empty")
-}
-
 func TestRegistryIsSafeForConcurrentUse(t *testing.T) {
-	r := mcpkit.NewRegistry(named(t, "a"))
+	r := newRegistry(named(t, "a"))
 	var wg sync.WaitGroup
 	for i := range 8 {
 		tool := named(t, "t"+strconv.Itoa(i))
@@ -72,7 +61,6 @@ func TestRegistryIsSafeForConcurrentUse(t *testing.T) {
 				for _, other := range r.All() {
 					_ = other.Name()
 				}
-				r.Filter(func(*mcpkit.Tool) bool { return true }).Remove("a")
 				r.Remove(tool.Name())
 			}
 		})

@@ -237,12 +237,12 @@ func parseMeta(raw json.RawMessage, res *CallResult) (json.RawMessage, error) {
 			continue
 		}
 		switch m.Name {
-		case MetaCode:
+		case metaCode:
 			var code string
 			if err := json.Unmarshal(m.Value, &code); err == nil {
 				res.Code = toolerr.Code(code)
 			}
-		case MetaResult:
+		case metaResult:
 			res.Details = m.Value
 		}
 		if len(out) > 1 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -153,7 +154,7 @@ func TestImportedToolsAreServed(t *testing.T) {
 	var out strings.Builder
 	in := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"n":1.0}}}` + "\n" +
 		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"a","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`
-	require.NoError(t, s.Serve(t.Context(), strings.NewReader(in), &out, mcpkit.ServeOptions{}))
+	require.NoError(t, s.Serve(t.Context(), strings.NewReader(in), &out, wire.ServeOptions{}))
 	require.Contains(t, out.String(), `{"jsonrpc":"2.0","id":1,"result":{"_meta":{"a":1},"structuredContent":{"n":1.0},"content":[]}}`)
 	for line := range strings.Lines(out.String()) {
 		require.NoError(t, json.Unmarshal([]byte(line), &struct{}{}))

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/callerror"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -44,15 +45,20 @@ type CallResult struct {
 	Code       toolerr.Code // "" unless IsError
 	Rows       any          // as the tool returned them
 	ExitStatus int          // as the tool returned it
-	Err        error        // the cause of IsError, for logs; may wrap a *Panic
+	Err        error        // the cause of IsError, for logs; may wrap a *callerror.Panic
 
 	rawResult          json.RawMessage // as another server sent it
 	isStructuredAnswer bool            // Structured was made by structuredAnswer
 }
 
-// MaxMessage is the hard limit of a message in bytes, including images and
-// envelope.
-const MaxMessage = 1 << 20
+// Limits of a result.
+const (
+	// DefaultMaxTokens is the result budget of a tool without MaxTokens.
+	DefaultMaxTokens = 12_000
+	// MaxMessage is the hard limit of a message in bytes, including images and
+	// envelope.
+	MaxMessage = 1 << 20
+)
 
 // envelopeSize is the part of MaxMessage reserved for the id, metadata and the
 // rest of the JSON-RPC message around a result.
@@ -61,8 +67,8 @@ const envelopeSize = 4 << 10
 // The _meta keys of a result. Programs read them; clients do not pass _meta to
 // a model, so a model reads the text.
 const (
-	MetaResult = "toolroom/result" // an object: counts, etag, exit code, …
-	MetaCode   = "toolroom/code"   // the stable code of an error
+	metaResult = "toolroom/result" // an object: counts, etag, exit code, …
+	metaCode   = "toolroom/code"   // the stable code of an error
 )
 
 // JSON returns the members of a CallToolResult (content, structuredContent,
@@ -181,13 +187,13 @@ func (r *CallResult) appendMeta(out []byte) []byte {
 	}
 	out = append(out, `,"_meta":{`...)
 	if r.Code != "" {
-		out = jsonrpc.AppendString(append(out, `"`+MetaCode+`":`...), string(r.Code))
+		out = jsonrpc.AppendString(append(out, `"`+metaCode+`":`...), string(r.Code))
 	}
 	if r.Details != nil {
 		if r.Code != "" {
 			out = append(out, ',')
 		}
-		out = append(append(out, `"`+MetaResult+`":`...), r.Details...)
+		out = append(append(out, `"`+metaResult+`":`...), r.Details...)
 	}
 	return append(out, '}')
 }
@@ -195,13 +201,13 @@ func (r *CallResult) appendMeta(out []byte) []byte {
 // ErrorResult renders err as a result of t: its text in the content, its code
 // and extra values in _meta.
 func (t *Tool) ErrorResult(err error) *CallResult {
-	res := ErrorResult(err)
+	res := errorResult(err)
 	t.addData(res, nil, err)
 	return res
 }
 
-// ErrorResult renders err as a result without a tool.
-func ErrorResult(err error) *CallResult {
+// errorResult renders err as a result without a tool.
+func errorResult(err error) *CallResult {
 	res := &CallResult{IsError: true, Code: toolerr.CodeOf(err), Err: err}
 	res.Text = strings.ToValidUTF8(err.Error(), "\uFFFD")
 	if strings.TrimSpace(res.Text) == "" {
@@ -229,9 +235,9 @@ func (t *Tool) render(ctx context.Context, r *Result, err error, said *notes) *C
 	res.Notes = said.text()
 	members, misfit := t.fit(r.Meta, true)
 	if misfit != nil {
-		return t.renderError(budget, nil, &ValidationError{
-			Type: ResultInvalid, Tool: t.Name(), Detail: misfit.Error(),
-			err: toolerr.New(toolerr.ResultInvalid, "the result of %s does not fit its outputSchema: %w", t.Name(), misfit),
+		return t.renderError(budget, nil, &callerror.ValidationError{
+			Type: callerror.ResultInvalid, Tool: t.Name(), Detail: misfit.Error(),
+			Err: toolerr.New(toolerr.ResultInvalid, "the result of %s does not fit its outputSchema: %w", t.Name(), misfit),
 		}, said)
 	}
 	res.Structured = objectOf(members).raw
@@ -244,7 +250,7 @@ func (t *Tool) render(ctx context.Context, r *Result, err error, said *notes) *C
 }
 
 func (t *Tool) renderError(budget int, r *Result, err error, said *notes) *CallResult {
-	res := ErrorResult(err)
+	res := errorResult(err)
 	var meta any
 	if r != nil {
 		meta, res.Rows, res.Images = r.Meta, r.Rows, r.Images
@@ -265,11 +271,11 @@ func (t *Tool) withTimeoutCode(ctx context.Context, err error) error {
 	case errors.As(err, &coded):
 		return err
 	case errors.Is(err, context.DeadlineExceeded):
-		return &TimeoutError{Tool: t.Name(), After: t.def.Timeout, Cause: err}
+		return &callerror.TimeoutError{Tool: t.Name(), After: t.def.Timeout, Cause: err}
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		return toolerr.New(toolerr.Cancelled, "%s was cancelled before it finished: %w", t.Name(), err)
 	case toolerr.CodeOf(err) == toolerr.ExecutionError:
-		return &ExecutionError{Tool: t.Name(), Phase: "execute", Message: err.Error(), Cause: err}
+		return &callerror.ExecutionError{Tool: t.Name(), Phase: "execute", Message: err.Error(), Cause: err}
 	}
 	return err
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/callerror"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -215,7 +217,7 @@ func TestPanicIsInternalWithoutStack(t *testing.T) {
 	require.Equal(t, toolerr.Internal, res.Code)
 	require.NotContains(t, w.Content[0].Text+string(w.Meta.Result), "secret")
 	require.NotContains(t, w.Content[0].Text, ".go:")
-	var p *mcpkit.Panic
+	var p *callerror.Panic
 	require.ErrorAs(t, res.Err, &p)
 	require.Equal(t, "secret value", p.Value)
 	require.Contains(t, string(p.Stack), "result_test.go")
@@ -233,7 +235,7 @@ func TestTextIsCutToTheBudget(t *testing.T) {
 	lines := strings.Repeat("é line of text\n", 10_000)
 	for _, tokens := range []int{1, 10, 50, 1000, 12_000} {
 		for name, text := range map[string]string{"lines": lines, "one line": strings.Repeat("é", 100_000)} {
-			ctx := mcpkit.WithBudget(context.Background(), tokens)
+			ctx := wire.WithBudget(context.Background(), tokens)
 			w, _ := call(t, ctx, returning(t, mcpkit.Def{}, &mcpkit.Result{Text: text}, nil), `{"extra":1}`)
 			got := w.Content[0].Text
 			require.LessOrEqual(t, len(got), max(tokens*4, 250), "%s at %d tokens", name, tokens)
@@ -254,7 +256,7 @@ func TestTextIsCutToTheBudget(t *testing.T) {
 }
 
 func TestMessageStaysUnderTheHardBound(t *testing.T) {
-	ctx := mcpkit.WithBudget(context.Background(), math.MaxInt32)
+	ctx := wire.WithBudget(context.Background(), math.MaxInt32)
 	image := func(n int) mcpkit.Image {
 		return mcpkit.Image{Data: bytes.Repeat([]byte{7}, n), MIME: "image/png"}
 	}

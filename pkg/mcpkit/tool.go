@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 )
 
 // Hints are the annotations of a tool. All four are always sent, because
@@ -49,9 +51,6 @@ type Def struct {
 	// Meta is added to the definition's _meta.
 	Meta map[string]any
 }
-
-// DefaultMaxTokens is the result budget of a tool without MaxTokens.
-const DefaultMaxTokens = 12_000
 
 // Tool is one callable tool: a definition, the schemas made from its types,
 // and its function. It is immutable and safe for concurrent calls.
@@ -138,13 +137,13 @@ func (t *Tool) Call(ctx context.Context, args json.RawMessage) (res *CallResult)
 func (t *Tool) With(mw ...Middleware) *Tool {
 	wrapped := *t
 	inner := func(ctx context.Context, _ *Tool, args json.RawMessage) *CallResult { return t.Call(ctx, args) }
-	wrapped.through = Chain(inner, append([]Middleware{Recover}, mw...)...)
+	wrapped.through = chain(inner, append([]Middleware{recoverPanic}, mw...)...)
 	return &wrapped
 }
 
 func (t *Tool) call(ctx context.Context, args json.RawMessage) (res *CallResult) {
-	if !hasBudget(ctx) {
-		ctx = WithBudget(ctx, t.def.MaxTokens)
+	if _, ok := wire.BudgetOf(ctx); !ok {
+		ctx = wire.WithBudget(ctx, t.def.MaxTokens)
 	}
 	said := &notes{}
 	ctx = context.WithValue(ctx, notesKey{}, said)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -286,7 +287,7 @@ func (t *Tool) define() (json.RawMessage, error) {
 		TimeoutMS  int64 `json:"timeoutMs"` // 0: none
 		Concurrent int   `json:"concurrency"`
 		Control    bool  `json:"control,omitempty"`
-	}{true, d.Timeout.Milliseconds(), cmpPositive(d.MaxConcurrent, DefaultMaxConcurrent), d.Control}}
+	}{true, d.Timeout.Milliseconds(), cmpPositive(d.MaxConcurrent, wire.DefaultMaxConcurrent), d.Control}}
 	for key, value := range d.Meta {
 		meta[key] = value
 	}

@@ -100,3 +100,10 @@ func BenchmarkCall(b *testing.B) {
 		}
 	}
 }
+
+// The definition marks a tool whose calls must not wait behind others.
+func TestControl(t *testing.T) {
+	control, err := mcpkit.NewTool(mcpkit.Def{Name: "kill", Control: true}, nothing[page])
+	require.NoError(t, err)
+	require.Contains(t, string(control.Definition()), `"control":true`)
+}

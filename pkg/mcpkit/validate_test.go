@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/callerror"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -155,9 +156,9 @@ func TestMissingAloneHasItsCode(t *testing.T) {
 	for _, want := range []string{"4 invalid arguments for search:\n", missing, "/limit must be", "/Paht is not", "/globs/0 must be"} {
 		require.Contains(t, res.Text, want)
 	}
-	var invalid *mcpkit.ValidationError
+	var invalid *callerror.ValidationError
 	require.ErrorAs(t, res.Err, &invalid)
-	require.Equal(t, mcpkit.ArgsInvalid, invalid.Type)
+	require.Equal(t, callerror.ArgsInvalid, invalid.Type)
 	require.Equal(t, "search", invalid.Tool)
 	require.Equal(t, "/limit", invalid.Path)
 	require.Equal(t, 3, strings.Count(invalid.Detail, "\n"))
@@ -358,12 +359,12 @@ func FuzzCall(f *testing.F) {
 }
 
 func TestErrorTypes(t *testing.T) {
-	err := fmt.Errorf("calling: %w", &mcpkit.TimeoutError{Tool: "grep", After: 20 * time.Second})
+	err := fmt.Errorf("calling: %w", &callerror.TimeoutError{Tool: "grep", After: 20 * time.Second})
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.Equal(t, toolerr.Timeout, toolerr.CodeOf(err))
 	require.ErrorContains(t, err, "grep did not finish within 20s")
 	cause := errors.New("boom")
-	err = &mcpkit.ExecutionError{Tool: "grep", Phase: "execute", Message: "boom", Cause: cause}
+	err = &callerror.ExecutionError{Tool: "grep", Phase: "execute", Message: "boom", Cause: cause}
 	require.ErrorIs(t, err, cause)
 	require.Equal(t, toolerr.ExecutionError, toolerr.CodeOf(err))
 }

@@ -119,7 +119,7 @@ func removeCache(ctx context.Context, root *os.Root, name string) error {
 // keepCaches makes the directory of caches and trims it in the background until
 // the server ends.
 func (s *shell) keepCaches(c *proc.Config) {
-	dir, err := s.store.Caches()
+	dir, err := s.store.CommandCaches()
 	if err != nil {
 		return
 	}

@@ -19,7 +19,7 @@ func TestCachesAreBounded(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "caches")
 	outside := t.TempDir()
 	now := time.Now()
-	make := func(name string, bytes int, age time.Duration) {
+	makeCache := func(name string, bytes int, age time.Duration) {
 		path := filepath.Join(dir, name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, make([]byte, bytes), 0o600))
@@ -36,13 +36,13 @@ func TestCachesAreBounded(t *testing.T) {
 		return names
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(outside, "file"), nil, 0o600))
-	make("old/sub/f", 10, cacheAge+time.Hour)
+	makeCache("old/sub/f", 10, cacheAge+time.Hour)
 	require.NoError(t, os.Symlink(outside, filepath.Join(dir, "old", "out")))
 	require.NoError(t, os.Chmod(filepath.Join(dir, "old/sub"), 0o555))
 	require.NoError(t, os.Chtimes(filepath.Join(dir, "old"), now.Add(-cacheAge-time.Hour), now.Add(-cacheAge-time.Hour)))
-	make("week/f", 600_000, 7*24*time.Hour)
-	make("yesterday/f", 600_000, 24*time.Hour)
-	make("now/f", 2_000_000, time.Minute)
+	makeCache("week/f", 600_000, 7*24*time.Hour)
+	makeCache("yesterday/f", 600_000, 24*time.Hour)
+	makeCache("now/f", 2_000_000, time.Minute)
 	link := filepath.Join(dir, "link")
 	require.NoError(t, os.Symlink(outside, link))
 

@@ -59,23 +59,23 @@ type watch struct {
 	store *state.Store
 
 	mu    sync.Mutex
-	known []state.Known
+	known []state.SeenVersion
 	said  map[string]state.Stamp // versions that were reported or need no report
 }
 
 // begin marks changes before the first command as reported.
-func (w *watch) begin(fs *sandbox.FS) {
+func (w *watch) begin(fsys *sandbox.FS) {
 	w.mu.Lock()
 	first := w.said == nil
 	w.mu.Unlock()
 	if first {
-		w.changed(fs)
+		w.changed(fsys)
 	}
 }
 
 // changed returns the files in the roots that differ from the viewed version,
 // for display.
-func (w *watch) changed(fs *sandbox.FS) []string {
+func (w *watch) changed(fsys *sandbox.FS) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.said == nil {
@@ -84,10 +84,10 @@ func (w *watch) changed(fs *sandbox.FS) []string {
 	w.known = w.store.Recent(maxWatched, w.known)
 	var names []string
 	for _, k := range w.known {
-		if !inRoots(fs, k.Path) || fs.Denied(k.Path) {
+		if !inRoots(fsys, k.Path) || fsys.Denied(k.Path) {
 			continue
 		}
-		now := stampOf(fs, k.Path)
+		now := stampOf(fsys, k.Path)
 		last, said := w.said[k.Path]
 		if now.Same(k.Stamp) || said && now.Same(last) {
 			continue
@@ -96,9 +96,9 @@ func (w *watch) changed(fs *sandbox.FS) []string {
 			w.said[k.Path] = now
 		}
 		if now == (state.Stamp{}) {
-			names = append(names, fs.Display(k.Path)+" (gone)")
-		} else if !sameContent(fs, k) {
-			names = append(names, fs.Display(k.Path))
+			names = append(names, fsys.Display(k.Path)+" (gone)")
+		} else if !sameContent(fsys, k) {
+			names = append(names, fsys.Display(k.Path))
 		}
 	}
 	if len(w.said) > 4*maxWatched { // drop files that are no longer watched
@@ -109,8 +109,8 @@ func (w *watch) changed(fs *sandbox.FS) []string {
 }
 
 // stampOf returns a file's stamp, or the zero value for a missing file.
-func stampOf(fs *sandbox.FS, path string) state.Stamp {
-	stat, err := fs.Quiet().Stat(path)
+func stampOf(fsys *sandbox.FS, path string) state.Stamp {
+	stat, err := fsys.Quiet().Stat(path)
 	if err != nil {
 		return state.Stamp{}
 	}
@@ -121,8 +121,8 @@ func stampOf(fs *sandbox.FS, path string) state.Stamp {
 
 // sameContent reports whether a small file has the viewed content, regardless
 // of its times.
-func sameContent(fs *sandbox.FS, k state.Known) bool {
-	f, err := fs.Quiet().Open(k.Path)
+func sameContent(fsys *sandbox.FS, k state.SeenVersion) bool {
+	f, err := fsys.Quiet().Open(k.Path)
 	if err != nil {
 		return false
 	}

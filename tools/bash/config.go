@@ -45,24 +45,24 @@ func DefaultConfig() Config {
 }
 
 // AddFlags registers the flags that set c.
-func (c *Config) AddFlags(fs *flag.FlagSet) {
-	fs.StringVar((*string)(&c.Level), "sandbox", string(c.Level), "confinement `LEVEL` of commands: L2, L1 or off (default: the highest level that this machine enforces)")
-	fs.Var((*reach)(&c.Network), "net", "network access of commands (`ACCESS`): off, on, registries (package registries), or allow=HOST[:PORT],…")
-	fs.StringVar((*string)(&c.Policy.Mode), "policy", string(c.Policy.Mode), "`MODE` of the rules: ban-list, or allow-list, which runs only commands that match --allow (default: ban-list)")
-	fs.Var((*list)(&c.Policy.Allow), "allow", "allow commands that match `RULE`, such as \"go test *\"; may be repeated")
-	fs.Var((*list)(&c.Policy.Deny), "deny", "refuse commands that match `RULE`; may be repeated")
-	fs.Var((*list)(&c.Policy.Ask), "ask", "ask the user before commands that match `RULE`, such as \"git push *\"; may be repeated")
-	fs.Var((*list)(&c.PassSecrets), "pass-secret", "pass the variable `NAME` to commands although it looks like a secret; may be repeated")
-	fs.Var((*dirs)(&c.Hidden), "hide", "hide `DIR` from commands, in addition to the state directory; may be repeated")
-	fs.StringVar(&c.Changes, "changes", c.Changes, "`MODE` for changes of files: keep, review (kept apart from the roots until applied or discarded), or discard (shown, then dropped)")
-	fs.BoolVar(&c.Undo, "undo", c.Undo, "record changes of files in the roots, so that bash_job can undo them (commands that create or remove thousands of files take longer)")
-	fs.Var((*dirs)(&c.Sockets), "allow-socket", "let commands connect to the unix socket `PATH` outside the roots (at L2); may be repeated")
-	fs.Var((*size)(&c.Limits.Memory), "max-memory", "kill a command whose processes use more than `SIZE` of memory in total (default: 75 % of the machine's)")
-	fs.Var((*size)(&c.Limits.FileBytes), "max-file-size", "maximum `SIZE` of a file that a command writes (default: 4G)")
-	fs.Int64Var(&c.Limits.Processes, "max-processes", c.Limits.Processes, "limit commands to `N` processes")
-	fs.Int64Var(&c.Limits.Files, "max-open-files", c.Limits.Files, "limit each process to `N` open files")
-	fs.Var((*size)(&c.SpillBytes), "max-output", "keep at most `SIZE` of a command's output in a file")
-	fs.BoolVar(&c.Doctor, "doctor", c.Doctor, "test and print what this machine enforces; fails if bash would refuse to run")
+func (c *Config) AddFlags(flags *flag.FlagSet) {
+	flags.StringVar((*string)(&c.Level), "sandbox", string(c.Level), "confinement `LEVEL` of commands: L2, L1 or off (default: the highest level that this machine enforces)")
+	flags.Var((*reach)(&c.Network), "net", "network access of commands (`ACCESS`): off, on, registries (package registries), or allow=HOST[:PORT],…")
+	flags.StringVar((*string)(&c.Policy.Mode), "policy", string(c.Policy.Mode), "`MODE` of the rules: ban-list, or allow-list, which runs only commands that match --allow (default: ban-list)")
+	flags.Var((*list)(&c.Policy.Allow), "allow", "allow commands that match `RULE`, such as \"go test *\"; may be repeated")
+	flags.Var((*list)(&c.Policy.Deny), "deny", "refuse commands that match `RULE`; may be repeated")
+	flags.Var((*list)(&c.Policy.Ask), "ask", "ask the user before commands that match `RULE`, such as \"git push *\"; may be repeated")
+	flags.Var((*list)(&c.PassSecrets), "pass-secret", "pass the variable `NAME` to commands although it looks like a secret; may be repeated")
+	flags.Var((*dirs)(&c.Hidden), "hide", "hide `DIR` from commands, in addition to the state directory; may be repeated")
+	flags.StringVar(&c.Changes, "changes", c.Changes, "`MODE` for changes of files: keep, review (kept apart from the roots until applied or discarded), or discard (shown, then dropped)")
+	flags.BoolVar(&c.Undo, "undo", c.Undo, "record changes of files in the roots, so that bash_job can undo them (commands that create or remove thousands of files take longer)")
+	flags.Var((*dirs)(&c.Sockets), "allow-socket", "let commands connect to the unix socket `PATH` outside the roots (at L2); may be repeated")
+	flags.Var((*size)(&c.Limits.Memory), "max-memory", "kill a command whose processes use more than `SIZE` of memory in total (default: 75 % of the machine's)")
+	flags.Var((*size)(&c.Limits.FileBytes), "max-file-size", "maximum `SIZE` of a file that a command writes (default: 4G)")
+	flags.Int64Var(&c.Limits.Processes, "max-processes", c.Limits.Processes, "limit commands to `N` processes")
+	flags.Int64Var(&c.Limits.Files, "max-open-files", c.Limits.Files, "limit each process to `N` open files")
+	flags.Var((*size)(&c.SpillBytes), "max-output", "keep at most `SIZE` of a command's output in a file")
+	flags.BoolVar(&c.Doctor, "doctor", c.Doctor, "test and print what this machine enforces; fails if bash would refuse to run")
 }
 
 // Validate returns an error for the first setting that can never work.

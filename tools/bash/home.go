@@ -28,14 +28,14 @@ func (r homeRules) Roots() []sandbox.Root {
 // withHome returns the rules for a command. A home directory below one of
 // ownDirs becomes a read-only root, so that the user's settings apply there as
 // elsewhere; secrets in it are masked as in any root.
-func withHome(fs *sandbox.FS, level proc.Level) proc.Rules {
+func withHome(fsys *sandbox.FS, level proc.Level) proc.Rules {
 	home, err := filepath.EvalSymlinks(os.Getenv("HOME"))
-	if err != nil || level != proc.L2 || !filepath.IsAbs(home) || inRoots(fs, home) {
-		return fs
+	if err != nil || level != proc.L2 || !filepath.IsAbs(home) || inRoots(fsys, home) {
+		return fsys
 	}
 	if info, err := os.Stat(home); err != nil || !info.IsDir() ||
 		!slices.ContainsFunc(ownDirs[:], func(dir string) bool { return strings.HasPrefix(home, dir+"/") }) {
-		return fs
+		return fsys
 	}
-	return homeRules{fs, home}
+	return homeRules{fsys, home}
 }

@@ -22,7 +22,7 @@ var pathWord = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile("'([^']+)'|\"([^\"]+)\"|‘([^’]+)’|`([^`]+)`|([^\\s'\"‘’`:,()\\[\\]]+)")
 })
 
-// Bounds of what a hint looks at.
+// Bounds of the files that a hint considers.
 const (
 	mostHintLines = 20
 	mostHinted    = 3

@@ -47,8 +47,9 @@ func TestAProtectedFileIsNamed(t *testing.T) {
 	}
 	p.write("root/x/.vscode/settings.json", "{}\n")
 	p.write("root/free/f", "")
+	out, err := exec.Command("git", "init", "-q", filepath.Join(p.root, "clone")).CombinedOutput()
+	require.NoError(t, err, "%s", out)
 	s := p.serve()
-	s.bash("git init -q clone")
 	for command, want := range map[string]string{
 		"mv x y":       "protected from commands, also from being moved or deleted: x/.vscode (the user allows it with --allow-write x/.vscode)",
 		"rm -rf x":     "x/.vscode (",
@@ -57,6 +58,8 @@ func TestAProtectedFileIsNamed(t *testing.T) {
 		require.Contains(t, s.bash(command).Text, want, command)
 	}
 	require.NotContains(t, s.bash("rm -rf free; touch /usr/x").Text, "protected")
+	s.bash("git init -q own")
+	require.NotContains(t, s.bash("mv own away && rm -r away").Text, "protected")
 	open := p.serve("--allow-write", "x/.vscode")
 	require.Contains(t, open.bash("rm -rf x && echo gone").Text, "gone")
 	require.NoFileExists(t, filepath.Join(p.root, "x"))

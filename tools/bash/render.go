@@ -115,10 +115,10 @@ func (r *running) meta(result proc.Result) meta {
 	}
 }
 
-func displayed(fs *sandbox.FS, paths []string) []string {
+func displayed(fsys *sandbox.FS, paths []string) []string {
 	var out []string
 	for _, path := range paths {
-		out = append(out, fs.Display(path))
+		out = append(out, fsys.Display(path))
 	}
 	return out
 }
@@ -191,13 +191,13 @@ func (r *running) networkHint(result proc.Result, text string) string {
 }
 
 // show renders an output within budget bytes.
-func (s *shell) show(fs *sandbox.FS, o *proc.Output, budget int, m *meta) shown {
+func (s *shell) show(fsys *sandbox.FS, o *proc.Output, budget int, m *meta) shown {
 	for most := proc.DefaultCharacters; ; most = most * 2 / 3 {
 		e := o.Excerpt(most)
 		cut := e.OmittedBytes > 0 || e.Binary != ""
 		if cut && m.File == "" {
 			m.Truncated = true
-			m.File, m.FileBytes = s.whole(fs, o)
+			m.File, m.FileBytes = s.whole(fsys, o)
 		}
 		text := e.Head + e.Tail
 		if e.Binary != "" {
@@ -230,12 +230,12 @@ func omitted(e proc.Excerpt, m *meta, size int64) string {
 
 // whole returns the name and size of a file with the whole output; "" if there
 // is no state directory.
-func (s *shell) whole(fs *sandbox.FS, o *proc.Output) (string, int64) {
+func (s *shell) whole(fsys *sandbox.FS, o *proc.Output) (string, int64) {
 	name, size, err := o.Spill()
 	if name != "" {
-		s.store.SpillFor(fs.Paths()) //nolint:errcheck // keeps the directory within its bounds
+		s.store.SpillFor(fsys.Paths()) //nolint:errcheck // keeps the directory within its bounds
 	} else if err == nil {
-		if name, err = s.saveWhole(fs, o); err == nil {
+		if name, err = s.saveWhole(fsys, o); err == nil {
 			size = o.Size()
 		}
 	}

@@ -57,14 +57,14 @@ func (v *reviewer) store() (*changes.Store, error) {
 }
 
 // begin returns the layer for a command, or nil in mode keep.
-func (v *reviewer) begin(fs *sandbox.FS, command string) (*apart, error) {
+func (v *reviewer) begin(fsys *sandbox.FS, command string) (*apart, error) {
 	if v.mode == keepChanges {
 		return nil, nil
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	set := v.current
-	if set != nil && !covers(set, fs) {
+	if set != nil && !covers(set, fsys) {
 		set = nil
 	}
 	var layer *changes.Layer
@@ -72,7 +72,7 @@ func (v *reviewer) begin(fs *sandbox.FS, command string) (*apart, error) {
 		if set == nil {
 			store, err := v.store()
 			if err == nil {
-				set, err = store.Create(writable(fs))
+				set, err = store.Create(writable(fsys))
 			}
 			if err != nil {
 				return nil, err
@@ -90,17 +90,17 @@ func (v *reviewer) begin(fs *sandbox.FS, command string) (*apart, error) {
 	if v.mode == reviewChanges {
 		v.current = set
 	}
-	return &apart{reviewer: v, set: set, roots: writable(fs), layer: layer, ended: make(chan struct{})}, nil
+	return &apart{reviewer: v, set: set, roots: writable(fsys), layer: layer, ended: make(chan struct{})}, nil
 }
 
-// covers reports whether a set has the roots of fs.
-func covers(set *changes.Set, fs *sandbox.FS) bool {
+// covers reports whether a set has the roots of fsys.
+func covers(set *changes.Set, fsys *sandbox.FS) bool {
 	roots, err := set.Roots()
-	return err == nil && slices.Equal(roots, writable(fs))
+	return err == nil && slices.Equal(roots, writable(fsys))
 }
 
-func writable(fs *sandbox.FS) (paths []string) {
-	for _, root := range fs.Roots() {
+func writable(fsys *sandbox.FS) (paths []string) {
+	for _, root := range fsys.Roots() {
 		if !root.ReadOnly {
 			paths = append(paths, root.Path)
 		}
@@ -151,7 +151,7 @@ func (v *reviewer) drop(set *changes.Set) {
 }
 
 // words describes the changes for the last line of an answer; "" in mode keep.
-func (a *apart) words(fs *sandbox.FS) string {
+func (a *apart) words(fsys *sandbox.FS) string {
 	if a == nil {
 		return ""
 	}
@@ -159,7 +159,7 @@ func (a *apart) words(fs *sandbox.FS) string {
 	if a.err != nil {
 		return "the changes are kept apart, but cannot be listed: " + a.err.Error()
 	}
-	text := summary(fs, a.roots, a.list)
+	text := summary(fsys, a.roots, a.list)
 	switch {
 	case text == "":
 		return "no changes"
@@ -174,7 +174,7 @@ const maxListed = 8
 
 // summary counts and names changes: "2 created, 1 deleted: +a, +b, -c". Files
 // in a .git directory are only counted.
-func summary(fs *sandbox.FS, roots []string, list []changes.Entry) string {
+func summary(fsys *sandbox.FS, roots []string, list []changes.Entry) string {
 	counts := map[changes.Kind]int{}
 	var names []string
 	inGit := 0
@@ -186,7 +186,7 @@ func summary(fs *sandbox.FS, roots []string, list []changes.Entry) string {
 		default:
 			counts[e.Kind]++
 			if len(names) <= maxListed {
-				names = append(names, marks[e.Kind]+fs.Display(filepath.Join(roots[e.Root], filepath.FromSlash(e.Path))))
+				names = append(names, marks[e.Kind]+fsys.Display(filepath.Join(roots[e.Root], filepath.FromSlash(e.Path))))
 			}
 		}
 	}
@@ -220,13 +220,13 @@ func ofGit(rel string) bool {
 
 // find returns the pending changes with an id, among those of this server's
 // roots.
-func (v *reviewer) find(fs *sandbox.FS, id string) (*changes.Set, error) {
+func (v *reviewer) find(fsys *sandbox.FS, id string) (*changes.Set, error) {
 	store, err := v.store()
 	if err != nil {
 		return nil, err
 	}
 	var known []string
-	for _, set := range store.List(writable(fs)) {
+	for _, set := range store.List(writable(fsys)) {
 		if set.ID() == id {
 			return set, nil
 		}
@@ -240,20 +240,20 @@ func (v *reviewer) find(fs *sandbox.FS, id string) (*changes.Set, error) {
 
 // callChanges handles the actions diff, apply and discard of bash_job.
 func (s *shell) callChanges(ctx context.Context, args jobArguments) (*mcpkit.Result, error) {
-	fs, err := s.box.FS(ctx)
+	fsys, err := s.box.FS(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if args.JobID == "" {
 		return nil, toolerr.New(toolerr.MissingParameter, "job_id is missing: name the changes, as the answer of bash or {\"action\":\"list\"} shows them")
 	}
-	set, err := s.review.find(fs, args.JobID)
+	set, err := s.review.find(fsys, args.JobID)
 	if err != nil {
 		return nil, err
 	}
 	switch args.Action {
 	case "diff":
-		return showChanges(ctx, fs, set, args.Files)
+		return showChanges(ctx, fsys, set, args.Files)
 	case "discard":
 		if len(args.Files) > 0 {
 			return nil, toolerr.New(toolerr.InvalidParams, "discard drops all changes of %s: apply the files to keep, then discard the rest", set.ID())
@@ -264,7 +264,7 @@ func (s *shell) callChanges(ctx context.Context, args jobArguments) (*mcpkit.Res
 		s.review.forget(set)
 		return &mcpkit.Result{Text: "discarded the changes " + set.ID() + "\n", Meta: meta{}}, nil
 	}
-	return s.apply(fs, set, args.Files)
+	return s.apply(fsys, set, args.Files)
 }
 
 // hasDir reports whether the next command will see a directory, even if it
@@ -285,22 +285,22 @@ func (v *reviewer) forget(set *changes.Set) {
 }
 
 // apply applies changes to the roots, except those of protected files.
-func (s *shell) apply(fs *sandbox.FS, set *changes.Set, files []string) (*mcpkit.Result, error) {
+func (s *shell) apply(fsys *sandbox.FS, set *changes.Set, files []string) (*mcpkit.Result, error) {
 	runner, err := s.runner()
 	if err != nil {
 		return nil, err
 	}
 	var report changes.Report
-	taken, aside, gaps := runner.Watched(fs, func() { report, err = set.Apply(files, proc.KeptFromCommands(fs)) })
+	taken, aside, gaps := runner.Watched(fsys, func() { report, err = set.Apply(files, proc.KeptFromCommands(fsys)) })
 	var b strings.Builder
 	if len(taken) > 0 {
-		fmt.Fprintf(&b, "%s%s\n", takenWords(displayed(fs, taken)), keptWords(aside))
+		fmt.Fprintf(&b, "%s%s\n", takenWords(displayed(fsys, taken)), keptWords(aside))
 	}
 	for _, gap := range gaps {
 		fmt.Fprintf(&b, "not looked at: %s\n", gap)
 	}
 	for _, refused := range report.Refused {
-		fmt.Fprintf(&b, "not applied: %s %s\n", fs.Display(refused.Path), refused.Why)
+		fmt.Fprintf(&b, "not applied: %s %s\n", fsys.Display(refused.Path), refused.Why)
 	}
 	if err != nil {
 		return &mcpkit.Result{Text: b.String(), Meta: meta{}}, err
@@ -336,7 +336,7 @@ func (s *shell) listChanges(ctx context.Context) string {
 	if s.review.mode == keepChanges {
 		return ""
 	}
-	fs, err := s.box.FS(ctx)
+	fsys, err := s.box.FS(ctx)
 	if err != nil {
 		return ""
 	}
@@ -345,13 +345,13 @@ func (s *shell) listChanges(ctx context.Context) string {
 		return ""
 	}
 	var b strings.Builder
-	for _, set := range store.List(writable(fs)) {
+	for _, set := range store.List(writable(fsys)) {
 		roots, err := set.Roots()
 		if err != nil {
 			continue // applied or discarded meanwhile
 		}
 		list, err := set.Changes()
-		text := summary(fs, roots, changes.Entries(list))
+		text := summary(fsys, roots, changes.Entries(list))
 		if err != nil {
 			text = err.Error()
 		}

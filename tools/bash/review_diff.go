@@ -25,7 +25,7 @@ const diffLines = 200
 
 // showChanges shows pending changes as unified diffs within the answer's
 // budget.
-func showChanges(ctx context.Context, fs *sandbox.FS, set *changes.Set, files []string) (*mcpkit.Result, error) {
+func showChanges(ctx context.Context, fsys *sandbox.FS, set *changes.Set, files []string) (*mcpkit.Result, error) {
 	roots, err := set.Roots()
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func showChanges(ctx context.Context, fs *sandbox.FS, set *changes.Set, files []
 			left++
 			continue
 		}
-		text := describeChange(ctx, fs, roots[c.Root], c)
+		text := describeChange(ctx, fsys, roots[c.Root], c)
 		if b.Len()+len(text) > budget {
 			left++
 			continue
@@ -59,26 +59,26 @@ func showChanges(ctx context.Context, fs *sandbox.FS, set *changes.Set, files []
 	if left > 0 {
 		fmt.Fprintf(&b, "[… %s more not shown: name them with files …]\n", textfmt.Count(left, "file"))
 	}
-	fmt.Fprintf(&b, "changes %s: %s\n", set.ID(), summary(fs, roots, changes.Entries(list)))
+	fmt.Fprintf(&b, "changes %s: %s\n", set.ID(), summary(fsys, roots, changes.Entries(list)))
 	return &mcpkit.Result{Text: b.String(), Meta: meta{}}, nil
 }
 
 // describeChange shows one change: a diff for text, one line for anything else.
-func describeChange(ctx context.Context, fs *sandbox.FS, root string, c changes.Change) string {
+func describeChange(ctx context.Context, fsys *sandbox.FS, root string, c changes.Change) string {
 	path := filepath.Join(root, filepath.FromSlash(c.Path))
-	name := fs.Display(path)
+	name := fsys.Display(path)
 	line := func(format string, args ...any) string {
 		return fmt.Sprintf("%s %s", c.Kind, name) + fmt.Sprintf(format, args...) + "\n"
 	}
 	switch {
 	case c.Kind == changes.Deleted && c.Old.IsDir():
 		return line("/ with all it holds")
-	case fs.Denied(path) || fs.Masked(path):
+	case fsys.Denied(path) || fsys.Masked(path):
 		return line(" (content not shown: it may hold secrets)")
 	case c.New != nil && c.New.IsDir():
 		return line("/ %s", modes(c))
 	}
-	before, beforeOK := contentBefore(fs, path, c)
+	before, beforeOK := contentBefore(fsys, path, c)
 	after, afterOK := contentAfter(c)
 	if !beforeOK || !afterOK {
 		return line(" %s", sizes(c))
@@ -127,14 +127,14 @@ func sizes(c changes.Change) string {
 
 // contentBefore returns the content in the root; nothing if the file is new. ok
 // is false for content that is not shown: binary, too large or unreadable.
-func contentBefore(fs *sandbox.FS, path string, c changes.Change) (content []byte, ok bool) {
+func contentBefore(fsys *sandbox.FS, path string, c changes.Change) (content []byte, ok bool) {
 	if c.Old == nil {
 		return nil, true
 	}
 	if !c.Old.Mode().IsRegular() || c.Old.Size() > maxDiffed {
 		return nil, false
 	}
-	f, err := fs.Quiet().Open(path)
+	f, err := fsys.Quiet().Open(path)
 	if err != nil {
 		return nil, false
 	}

@@ -98,6 +98,17 @@ func TestReviewConflict(t *testing.T) {
 	require.Equal(t, "NOT_FOUND", s.job("action", "apply", "job_id", id).Code)
 }
 
+// An empty name chooses no file, and so not all of them.
+func TestReviewOfAnEmptyName(t *testing.T) {
+	p := newPlace(t)
+	s := reviewed(t, p, "review")
+	id := idOf(t, s.bash("echo 1 > one"))
+	for _, name := range []string{"", " "} {
+		require.Equal(t, "NOT_FOUND", s.job("action", "apply", "job_id", id, "files", []string{name}).Code)
+	}
+	require.NoFileExists(t, filepath.Join(p.root, "one"))
+}
+
 // Protected files stay out of the tree, however a command creates them.
 func TestReviewKeepsProtectedFilesOut(t *testing.T) {
 	p := newPlace(t)

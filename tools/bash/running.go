@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/policy"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
@@ -100,7 +101,7 @@ func (r *running) progress(ctx context.Context) {
 // there a command that waits for a terminal is ended. ok is false if the call
 // should keep waiting.
 func (r *running) stuck(ctx context.Context, w want) (result *mcpkit.Result, ok bool, err error) {
-	if mcpkit.RawParams(ctx) != nil {
+	if wire.RawParams(ctx) != nil {
 		result, ok = r.handOver(ctx, w)
 		return result, ok, nil
 	}

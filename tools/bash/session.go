@@ -83,7 +83,7 @@ func (s *sessions) get(name string) *session {
 }
 
 // begin returns the start of a call's command.
-func (s *sessions) begin(fs *sandbox.FS, args arguments) (start, error) {
+func (s *sessions) begin(fsys *sandbox.FS, args arguments) (start, error) {
 	b := start{session: args.Session}
 	if b.session == "" {
 		b.session = defaultSession
@@ -107,17 +107,17 @@ func (s *sessions) begin(fs *sandbox.FS, args arguments) (start, error) {
 	s.mu.Unlock()
 	slices.Sort(b.unset)
 	if args.Workdir != "" {
-		at, err := fs.OpenDir(args.Workdir)
+		at, err := fsys.OpenDir(args.Workdir)
 		if err != nil {
 			return b, err
 		}
 		b.dir, b.fixed = at.Path(), true
 		at.Close()
 	} else {
-		if dir != "" && s.isApart(fs, dir) {
+		if dir != "" && s.isApart(fsys, dir) {
 			b.dir = dir
 		} else {
-			b.heal(fs, dir)
+			b.heal(fsys, dir)
 			s.moved(b, dir)
 		}
 	}
@@ -131,8 +131,8 @@ func (s *sessions) begin(fs *sandbox.FS, args arguments) (start, error) {
 
 // isApart reports whether a directory in the roots exists only in pending
 // changes.
-func (s *sessions) isApart(fs *sandbox.FS, dir string) bool {
-	return s.apart != nil && inRoots(fs, dir) && filepath.Clean(dir) == dir && s.apart(dir)
+func (s *sessions) isApart(fsys *sandbox.FS, dir string) bool {
+	return s.apart != nil && inRoots(fsys, dir) && filepath.Clean(dir) == dir && s.apart(dir)
 }
 
 // moved stores the directory that heal found for a session, unless the session
@@ -147,20 +147,20 @@ func (s *sessions) moved(b start, from string) {
 
 // heal sets the directory to the session's, or to the nearest existing one
 // above it.
-func (b *start) heal(fs *sandbox.FS, dir string) {
-	b.dir = fs.Roots()[0].Path
+func (b *start) heal(fsys *sandbox.FS, dir string) {
+	b.dir = fsys.Roots()[0].Path
 	if dir == "" {
 		return
 	}
 	for at := dir; ; at = filepath.Dir(at) {
-		if inRoots(fs, at) {
-			if opened, err := fs.Quiet().OpenDir(at); err == nil {
+		if inRoots(fsys, at) {
+			if opened, err := fsys.Quiet().OpenDir(at); err == nil {
 				b.dir = opened.Path()
 				opened.Close()
-				if inRoots(fs, b.dir) {
+				if inRoots(fsys, b.dir) {
 					break
 				}
-				b.dir = fs.Roots()[0].Path
+				b.dir = fsys.Roots()[0].Path
 			}
 		}
 		if at == filepath.Dir(at) {
@@ -168,14 +168,14 @@ func (b *start) heal(fs *sandbox.FS, dir string) {
 		}
 	}
 	if b.dir != dir {
-		b.notes = append(b.notes, fmt.Sprintf("the working directory %s is gone; this ran in %s", fs.Display(dir), fs.Display(b.dir)))
+		b.notes = append(b.notes, fmt.Sprintf("the working directory %s is gone; this ran in %s", fsys.Display(dir), fsys.Display(b.dir)))
 	}
 }
 
 // inRoots reports whether an absolute path is in a root. Directories that are
 // readable in addition to the roots do not count.
-func inRoots(fs *sandbox.FS, path string) bool {
-	return slices.ContainsFunc(fs.Roots(), func(r sandbox.Root) bool {
+func inRoots(fsys *sandbox.FS, path string) bool {
+	return slices.ContainsFunc(fsys.Roots(), func(r sandbox.Root) bool {
 		return path == r.Path || strings.HasPrefix(path, strings.TrimSuffix(r.Path, "/")+"/")
 	})
 }
@@ -199,7 +199,7 @@ var ownNames = []string{"PWD", "SHLVL", "_", "TMPDIR", "TOOLROOM_COMMAND", "BASH
 // end stores the state that a command left: env is the environment that it got,
 // report its shell's snapshot, filter limits what the next command may get. It
 // returns the next command's working directory.
-func (s *sessions) end(fs *sandbox.FS, b *start, env []string, filter proc.Environ, report []byte) (dir string, notes []string) {
+func (s *sessions) end(fsys *sandbox.FS, b *start, env []string, filter proc.Environ, report []byte) (dir string, notes []string) {
 	after, err := parseSnapshot(report)
 	if err != nil {
 		return b.dir, nil
@@ -215,11 +215,11 @@ func (s *sessions) end(fs *sandbox.FS, b *start, env []string, filter proc.Envir
 		notes = append(notes, "PATH is there again for the next command")
 	}
 	dir, ok := after.dir, true
-	if !s.isApart(fs, after.dir) {
-		dir, ok = nextDir(fs, b.dir, after.dir)
+	if !s.isApart(fsys, after.dir) {
+		dir, ok = nextDir(fsys, b.dir, after.dir)
 	}
 	if !ok {
-		notes = append(notes, fmt.Sprintf("%s is not in the roots: the next command begins in %s", sandbox.EscapeName(after.dir), fs.Display(dir)))
+		notes = append(notes, fmt.Sprintf("%s is not in the roots: the next command begins in %s", sandbox.EscapeName(after.dir), fsys.Display(dir)))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -265,19 +265,19 @@ func differences(given, after map[string]string) (changed map[string]string, rem
 // nextDir returns the next command's working directory, after a command that
 // began in from and ended in to. If to is outside the roots, it returns from
 // and false.
-func nextDir(fs *sandbox.FS, from, to string) (dir string, ok bool) {
+func nextDir(fsys *sandbox.FS, from, to string) (dir string, ok bool) {
 	if to == from {
 		return from, true
 	}
-	opened, err := fs.OpenDir(to)
+	opened, err := fsys.OpenDir(to)
 	if err == nil {
 		defer opened.Close()
-		if inRoots(fs, opened.Path()) {
+		if inRoots(fsys, opened.Path()) {
 			return opened.Path(), true
 		}
-	} else if toolerr.Is(err, toolerr.NotFound) && inRoots(fs, to) {
+	} else if toolerr.Is(err, toolerr.NotFound) && inRoots(fsys, to) {
 		healed := &start{}
-		healed.heal(fs, to)
+		healed.heal(fsys, to)
 		return healed.dir, true
 	}
 	return from, false

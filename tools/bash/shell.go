@@ -11,6 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/state"
 	"github.com/toolroom-mcp/toolroom/internal/walk"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/policy"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
@@ -98,13 +99,13 @@ func (s *shell) newRunner() (*proc.Runner, error) {
 		PassSecrets: s.config.PassSecrets, SpillBytes: s.config.SpillBytes, Grace: grace, Hidden: s.hidden, Sockets: s.config.Sockets,
 		Connections: connectionsFor(descriptorsAllowed()),
 	}
-	if dir, err := s.store.Temps(); err == nil {
+	if dir, err := s.store.CommandTemps(); err == nil {
 		c.TempDir = dir
 	}
-	if dir, err := s.store.Records(); err == nil {
+	if dir, err := s.store.HiddenPaths(); err == nil {
 		c.RecordDir = dir
 	}
-	if dir, err := s.store.Watched(); err == nil {
+	if dir, err := s.store.RootSnapshots(); err == nil {
 		c.WatchDir = dir
 	}
 	if err := s.keepUndo(&c); err != nil {
@@ -148,9 +149,9 @@ func (s *shell) stop() {
 }
 
 // filter returns the filter for session variables of the next command.
-func (s *shell) filter(fs *sandbox.FS) proc.Environ {
+func (s *shell) filter(fsys *sandbox.FS) proc.Environ {
 	e := proc.Environ{Base: nil, PassSecrets: s.config.PassSecrets}
-	for _, root := range fs.Roots() {
+	for _, root := range fsys.Roots() {
 		if !root.ReadOnly {
 			e.Writable = append(e.Writable, root.Path)
 		}
@@ -160,7 +161,7 @@ func (s *shell) filter(fs *sandbox.FS) proc.Environ {
 
 // call is the handler of the tool bash.
 func (s *shell) call(ctx context.Context, args arguments) (*mcpkit.Result, error) {
-	fs, err := s.box.FS(ctx)
+	fsys, err := s.box.FS(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +181,7 @@ func (s *shell) call(ctx context.Context, args arguments) (*mcpkit.Result, error
 		return nil, err
 	}
 	// A one-shot call is the only call: nobody could manage a job.
-	alone := mcpkit.RawParams(ctx) == nil
+	alone := wire.RawParams(ctx) == nil
 	if alone && args.Background {
 		mcpkit.Notef(ctx, "a single call waits for the end: there would be nobody to look after a job")
 		args.Background = false
@@ -188,7 +189,7 @@ func (s *shell) call(ctx context.Context, args arguments) (*mcpkit.Result, error
 	if args.Background && s.jobs.full() {
 		return nil, s.jobs.fullError()
 	}
-	begin, err := s.sessions.begin(fs, args)
+	begin, err := s.sessions.begin(fsys, args)
 	if err != nil {
 		return nil, err
 	}
@@ -199,17 +200,17 @@ func (s *shell) call(ctx context.Context, args arguments) (*mcpkit.Result, error
 		return nil, context.Cause(ctx)
 	}
 	watch := s.watches.of(mcpkit.ClientSession(ctx))
-	watch.begin(fs)
+	watch.begin(fsys)
 	timeout := time.Duration(args.Timeout) * time.Millisecond
 	if timeout == 0 && !args.Background {
 		timeout = 120 * time.Second
 	}
-	layer, err := s.review.begin(fs, args.Command)
+	layer, err := s.review.begin(fsys, args.Command)
 	if err != nil {
 		return nil, err
 	}
 	process, err := runner.Start(context.WithoutCancel(ctx), proc.Command{
-		Script: args.Command, Dir: begin.dir, SpillDir: s.spillDir(fs), Env: begin.env, Rules: withHome(fs, report.Level), Timeout: timeout,
+		Script: args.Command, Dir: begin.dir, SpillDir: s.spillDir(fsys), Env: begin.env, Rules: withHome(fsys, report.Level), Timeout: timeout,
 		Prologue: func(report string) string { return prologue(report, args.Command, begin.unset) },
 		Stdin:    []byte(args.Stdin), KeepStdin: args.Background, Layers: layer.layers(),
 	})
@@ -219,7 +220,7 @@ func (s *shell) call(ctx context.Context, args arguments) (*mcpkit.Result, error
 		return nil, err
 	}
 	r := &running{
-		shell: s, fs: fs, watch: watch, args: args, verdict: verdict, report: report, begin: begin,
+		shell: s, fs: fsys, watch: watch, args: args, verdict: verdict, report: report, begin: begin,
 		process: process, layer: layer, output: process.Output(), started: time.Now(), timeout: timeout,
 	}
 	patience := time.Duration(args.Patience) * time.Millisecond
@@ -234,15 +235,15 @@ func (s *shell) call(ctx context.Context, args arguments) (*mcpkit.Result, error
 
 // spillDir returns the directory for whole outputs of commands in these roots,
 // and makes it if needed; "" without a state directory.
-func (s *shell) spillDir(fs *sandbox.FS) string {
+func (s *shell) spillDir(fsys *sandbox.FS) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.spillRoots != fs {
-		dir, err := s.store.SpillFor(fs.Paths())
+	if s.spillRoots != fsys {
+		dir, err := s.store.SpillFor(fsys.Paths())
 		if err != nil {
 			return ""
 		}
-		s.spillRoots, s.spill = fs, dir
+		s.spillRoots, s.spill = fsys, dir
 	}
 	return s.spill
 }
@@ -252,8 +253,8 @@ func stopping(ctx context.Context) bool { return errors.Is(context.Cause(ctx), m
 
 // saveWhole writes an output that was cut in the answer but is still in memory
 // to a new file, so that every cut output has one.
-func (s *shell) saveWhole(fs *sandbox.FS, o *proc.Output) (string, error) {
-	dir, err := s.store.SpillFor(fs.Paths())
+func (s *shell) saveWhole(fsys *sandbox.FS, o *proc.Output) (string, error) {
+	dir, err := s.store.SpillFor(fsys.Paths())
 	if err != nil {
 		return "", err
 	}

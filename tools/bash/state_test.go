@@ -25,10 +25,10 @@ func TestStateIsNotSeen(t *testing.T) {
 		}
 		p := newOuterPlace(t)
 		require.NoError(t, os.Symlink(p.kept, filepath.Join(p.dir, "link")))
-		real := p.kept
+		resolved := p.kept
 		p.kept = filepath.Join(p.dir, "link") // also by a link
 		p.env = append(p.env, "MCP_STATE_DIR="+p.dir+"/second", "XDG_STATE_HOME="+p.dir+"/third")
-		states := []string{real, p.dir + "/second", p.dir + "/third/toolroom", p.home + "/.local/state/toolroom", p.dir + "/told"}
+		states := []string{resolved, p.dir + "/second", p.dir + "/third/toolroom", p.home + "/.local/state/toolroom", p.dir + "/told"}
 		for _, dir := range states {
 			for _, name := range []string{"/host.db", "/host.db-shm", "/audit/a.jsonl", "/token"} {
 				rel, err := filepath.Rel(p.dir, dir+name)
@@ -45,7 +45,7 @@ func TestStateIsNotSeen(t *testing.T) {
 		// Files like a database's come and go.
 		done := make(chan mcpkittest.Result)
 		go func() {
-			done <- s.bash("touch ready; until [ -e go ]; do sleep 0.01; done; cat " + real + "/host.db* " + real + "/late/*")
+			done <- s.bash("touch ready; until [ -e go ]; do sleep 0.01; done; cat " + resolved + "/host.db* " + resolved + "/late/*")
 		}()
 		within(t, "the command runs", func() bool { return exists(p.root + "/ready") })
 		p.write("state/host.db-wal", "CREDENTIAL\n")
@@ -58,8 +58,8 @@ func TestStateIsNotSeen(t *testing.T) {
 		require.Contains(t, s.bash(`f="`+file+`"; tail -n 1 "$f"; echo x >> "$f" || rm "$f" || echo refused`).Text, "200000\n", level)
 		require.FileExists(t, file)
 		require.Contains(t, s.bash("echo kept > $(go env GOCACHE)/kept && cat $GOCACHE/kept").Text, "kept\n", level)
-		require.Contains(t, s.bash(`cat "$GOCACHE/kept"; echo x > "`+real+`/new" || echo refused`).Text, "kept\n", level)
-		require.NoFileExists(t, real+"/new")
+		require.Contains(t, s.bash(`cat "$GOCACHE/kept"; echo x > "`+resolved+`/new" || echo refused`).Text, "kept\n", level)
+		require.NoFileExists(t, resolved+"/new")
 	}
 }
 

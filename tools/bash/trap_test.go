@@ -145,12 +145,14 @@ func TestWhatAKilledServersCommandReplacedIsTakenBack(t *testing.T) {
 			r := s.bash("until [ -e go ]; do sleep 0.01; done; "+c.script+"; touch planted; sleep 1000", "run_in_background", true)
 			require.False(t, r.IsError, r.Text)
 			require.NoError(t, syscall.Kill(s.PID(), syscall.SIGSTOP)) // so that it takes nothing back
+			within(t, "all threads stopped", func() bool { return stopped(t, s.PID()) })
 			require.NoError(t, os.WriteFile(filepath.Join(p.root, "go"), nil, 0o644))
 			within(t, "planted", func() bool { _, err := os.Lstat(p.root + "/planted"); return err == nil })
 			require.NoError(t, syscall.Kill(s.PID(), syscall.SIGKILL))
 			s.Wait()
-			p.serve("--sandbox", level).bash("true")
-			require.False(t, p.ran(), "%s at %s", name, level)
+			r = p.serve("--sandbox", level).bash("true")
+			require.False(t, r.IsError, r.Text)
+			require.False(t, p.ran(), "%s at %s: %s %s", name, level, r.Text, toJSON(t, r.Meta))
 		}
 	}
 }

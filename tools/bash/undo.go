@@ -104,7 +104,7 @@ func (s *shell) callUndo(ctx context.Context, args jobArguments) (*mcpkit.Result
 	if _, err := s.runner(); err != nil {
 		return nil, err
 	}
-	fs, err := s.box.FS(ctx)
+	fsys, err := s.box.FS(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -113,11 +113,11 @@ func (s *shell) callUndo(ctx context.Context, args jobArguments) (*mcpkit.Result
 		return nil, err
 	}
 	for _, root := range record.Roots {
-		if !inRoots(fs, root) {
+		if !inRoots(fsys, root) {
 			return nil, toolerr.New(toolerr.OutsideRoot, "%s changed %s, which is in none of this server's roots", record.ID, safe(root).text)
 		}
 	}
-	report, err := record.Undo(proc.KeptFromCommands(fs))
+	report, err := record.Undo(proc.KeptFromCommands(fsys))
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func (s *shell) callUndo(ctx context.Context, args jobArguments) (*mcpkit.Result
 			fmt.Fprintf(&b, "not recorded, left as they are: %d more\n", len(report.NotHeld)-i)
 			break
 		}
-		fmt.Fprintf(&b, "not recorded (too large or unreadable), left as it is: %s\n", fs.Display(path))
+		fmt.Fprintf(&b, "not recorded (too large or unreadable), left as it is: %s\n", fsys.Display(path))
 	}
 	if report.Unchecked {
 		b.WriteString("the end of the command was not recorded: what others changed meanwhile was not told from its changes\n")
@@ -143,15 +143,18 @@ func commandLine(command string) string {
 
 // listUndos describes the undo records of the roots, one a line, newest first.
 func (s *shell) listUndos(ctx context.Context) string {
-	if s.undos.store == nil {
+	if !s.config.Undo {
 		return ""
 	}
-	fs, err := s.box.FS(ctx)
+	if _, err := s.runner(); err != nil { // it opens the store
+		return ""
+	}
+	fsys, err := s.box.FS(ctx)
 	if err != nil {
 		return ""
 	}
 	var b strings.Builder
-	for i, record := range s.undos.store.List(writable(fs)) {
+	for i, record := range s.undos.store.List(writable(fsys)) {
 		if i == maxUndoListed {
 			break
 		}

@@ -77,6 +77,15 @@ func TestUndoOfCommit(t *testing.T) {
 	require.Equal(t, before, seen())
 }
 
+// The records of a killed server are listed before the next server runs a command.
+func TestUndoListOfALaterServer(t *testing.T) {
+	p := newPlace(t)
+	s := p.serve("--undo")
+	id := text(t, s.bash("echo 1 > one"), "changes")
+	require.NoError(t, syscall.Kill(s.PID(), syscall.SIGKILL))
+	require.Contains(t, p.serve("--undo").job("action", "list").Text, "undo "+id)
+}
+
 // A job's changes can be undone once it has ended.
 func TestUndoOfJob(t *testing.T) {
 	p := newPlace(t)

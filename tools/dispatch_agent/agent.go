@@ -34,7 +34,7 @@ var errStop = errors.New("the server is ending")
 // can send it further prompts after it has ended.
 type agent struct {
 	id     string
-	order  order
+	spec   agentSpec
 	begun  time.Time
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when outcome is final
@@ -50,13 +50,13 @@ type agent struct {
 	kept    string        // name under which mcp-host saves the agent's steps; "": not saved
 	changed chan struct{} // closed and replaced on every change of the fields above
 
-	purse purse // shared by the agents that this agent dispatches
+	budget budget // shared by the agents that this agent dispatches
 
 	outcome outcome
 }
 
-// order describes an agent to run: its task, its limits and its origin.
-type order struct {
+// agentSpec describes an agent to run: its task, its limits and its origin.
+type agentSpec struct {
 	task   task
 	kind   string
 	depth  int       // nesting depth of the agent; 1 if a client dispatches it
@@ -110,26 +110,26 @@ func (a *agent) run(ctx context.Context, d *dispatcher) {
 // work runs the agent's process, and runs it once more if the report does not
 // match output_schema.
 func (a *agent) work(ctx context.Context, d *dispatcher) outcome {
-	release, err := a.order.waitFor(ctx)
+	release, err := a.spec.waitFor(ctx)
 	if err != nil {
 		return outcome{why: cancelled, fault: faultOf(err)}
 	}
 	defer release()
 	a.set(func() { a.waiting, a.now = false, "starting" })
-	o := a.process(ctx, d, a.order.task)
-	if a.order.schema == nil || o.why != goalReached && !o.summed {
+	o := a.process(ctx, d, a.spec.task)
+	if a.spec.schema == nil || o.why != goalReached && !o.summed {
 		return o
 	}
-	if o.report, o.misfit = a.order.schema.check(o.report); o.misfit == "" || o.conversation == nil || ctx.Err() != nil {
+	if o.report, o.misfit = a.spec.schema.check(o.report); o.misfit == "" || o.conversation == nil || ctx.Err() != nil {
 		return o
 	}
 	a.set(func() { a.now = "formatting the report" })
-	again := a.order.task
+	again := a.spec.task
 	again.Prompt, again.Conversation = repairPrompt(o.misfit), o.conversation
 	again.Tools, again.Host, again.MaxTurns = toolSet{}, nil, 1
-	again.TimeoutMS = max(again.GraceMS, time.Until(a.order.until).Milliseconds())
+	again.TimeoutMS = max(again.GraceMS, time.Until(a.spec.until).Milliseconds())
 	second := a.process(ctx, d, again)
-	report, misfit := a.order.schema.check(second.report)
+	report, misfit := a.spec.schema.check(second.report)
 	if second.why != goalReached || misfit != "" {
 		return o
 	}
@@ -139,11 +139,11 @@ func (a *agent) work(ctx context.Context, d *dispatcher) outcome {
 
 // process runs mcp-host agent with one task until it ends.
 func (a *agent) process(ctx context.Context, d *dispatcher, t task) outcome {
-	seal, err := a.order.grant.sealed(d.key)
+	seal, err := a.spec.grant.sealed(d.key)
 	if err != nil {
 		return outcome{why: lost, fault: faultOf(err)}
 	}
-	c, err := d.launcher.launch(a.order.bin, a.order.args, append(d.environ, grantVariable+"="+seal), t)
+	c, err := d.launcher.launch(a.spec.bin, a.spec.args, append(d.environ, grantVariable+"="+seal), t)
 	if err != nil {
 		return outcome{why: lost, fault: faultOf(err)}
 	}
@@ -184,7 +184,7 @@ func (a *agent) process(ctx context.Context, d *dispatcher, t task) outcome {
 }
 
 // asks returns the error for an agent that ended because calls need approval.
-func (a *agent) asks(all []waits) *fault {
+func (a *agent) asks(all []pendingCall) *fault {
 	var words []string
 	for _, w := range all[:min(len(all), 10)] {
 		words = append(words, fmt.Sprintf("%s (%s): %s", shorten(visible(w.Tool), 64), shorten(visible(w.ID), 64), shorten(visible(w.Reason), 200)))
@@ -206,7 +206,7 @@ func (a *agent) broken(ctx context.Context, d *dispatcher, c *child) outcome {
 	case c.cmd.ProcessState.ExitCode() == usageStatus:
 		o.why = unbegun
 		o.fault = &fault{string(toolerr.InvalidParams), c.stderr.last()}
-		if files := kindList(d.config.kindsDir()); files != "" && a.order.kind != "" {
+		if files := kindList(d.config.kindsDir()); files != "" && a.spec.kind != "" {
 			o.fault.Message += "; from files: " + files
 		}
 	default:
@@ -233,7 +233,7 @@ func (a *agent) set(change func()) {
 func (a *agent) usedNow() tally {
 	used := a.used
 	used.calls = maps.Clone(used.calls)
-	used.took = a.order.before.took + time.Since(a.begun)
+	used.took = a.spec.before.took + time.Since(a.begun)
 	return used
 }
 
@@ -302,7 +302,7 @@ func (a *agent) doing() (line string, changed <-chan struct{}) {
 	if a.waiting {
 		return "waiting for another agent to end", a.changed
 	}
-	words := append([]string{fmt.Sprintf("turn %d of %d", a.turn, a.order.task.MaxTurns)}, a.usedNow().words()[1:]...)
+	words := append([]string{fmt.Sprintf("turn %d of %d", a.turn, a.spec.task.MaxTurns)}, a.usedNow().words()[1:]...)
 	return strings.Join(append(words, "now: "+a.now), " · "), a.changed
 }
 
@@ -352,17 +352,17 @@ func (a *agent) attend(ctx context.Context, patience time.Duration) error {
 }
 
 // left returns the limits for agents that this agent dispatches: its grant less
-// its own usage. What other dispatched agents use is subtracted by purse.
+// its own usage. What other dispatched agents use is subtracted by budget.
 func (a *agent) left() grant {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	g := a.order.grant
+	g := a.spec.grant
 	g.Turns = max(1, g.Turns-a.turn)
 	if g.Tokens > 0 {
-		g.Tokens = max(1, g.Tokens-(a.used.usage.sum()-a.order.before.usage.sum()))
+		g.Tokens = max(1, g.Tokens-(a.used.usage.sum()-a.spec.before.usage.sum()))
 	}
 	if g.Cost > 0 {
-		g.Cost = max(math.SmallestNonzeroFloat64, g.Cost-(a.used.cost-a.order.before.cost))
+		g.Cost = max(math.SmallestNonzeroFloat64, g.Cost-(a.used.cost-a.spec.before.cost))
 	}
 	return g
 }

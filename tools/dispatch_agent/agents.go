@@ -81,7 +81,7 @@ func (a *agent) size() int {
 	if !a.over() {
 		return 0
 	}
-	return len(a.outcome.report) + len(a.outcome.conversation) + len(a.order.task.System) + len(a.order.task.Prompt) + len(a.order.task.Conversation)
+	return len(a.outcome.report) + len(a.outcome.conversation) + len(a.spec.task.System) + len(a.spec.task.Prompt) + len(a.spec.task.Conversation)
 }
 
 // find returns the agent with an id given by a client.
@@ -105,7 +105,7 @@ func (as *agents) leased(lease string) *agent {
 	as.mu.Lock()
 	defer as.mu.Unlock()
 	for _, a := range as.all {
-		if a.order.lease == lease && !a.over() {
+		if a.spec.lease == lease && !a.over() {
 			return a
 		}
 	}

@@ -110,9 +110,9 @@ func (s toolSet) named(known toolSet) toolSet {
 	return set
 }
 
-// strange returns the names and patterns of the set that match nothing in
+// unknown returns the names and patterns of the set that match nothing in
 // known.
-func (s toolSet) strange(known toolSet) toolSet {
+func (s toolSet) unknown(known toolSet) toolSet {
 	return slices.DeleteFunc(slices.Clone(s), func(name string) bool { return len(toolSet{name}.named(known)) > 0 })
 }
 

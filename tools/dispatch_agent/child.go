@@ -218,9 +218,9 @@ func ownDir() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	real, err := filepath.EvalSymlinks(self)
+	resolved, err := filepath.EvalSymlinks(self)
 	if err != nil {
 		return "", err
 	}
-	return filepath.Dir(real), nil
+	return filepath.Dir(resolved), nil
 }

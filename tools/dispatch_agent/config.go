@@ -48,17 +48,17 @@ func DefaultConfig() Config {
 }
 
 // AddFlags registers the flags that set c.
-func (c *Config) AddFlags(fs *flag.FlagSet) {
-	fs.StringVar(&c.Tools, "tools", c.Tools, "tools that agents may use: readonly, edit, all, or a comma-separated `LIST` (default: $MCP_AGENT_TOOLS, else readonly)")
-	fs.StringVar(&c.Model, "model", c.Model, "default `MODEL` of agents (default: as configured for mcp-host)")
-	fs.StringVar(&c.Config, "config", c.Config, "configuration `FILE` of mcp-host (default: the one that mcp-host finds)")
-	fs.StringVar(&c.Kinds, "agents", c.Kinds, "`DIR` with agent definitions, NAME.md each (default: toolroom/agents in the user's configuration directory)")
-	fs.IntVar(&c.MaxTurns, "max-turns", c.MaxTurns, "default limit of `N` model turns per agent")
-	fs.DurationVar(&c.Timeout, "timeout", c.Timeout, "default `TIME` limit per agent")
-	fs.DurationVar(&c.Grace, "grace", c.Grace, "extra `TIME` after the timeout to write a summary")
-	fs.Float64Var(&c.MaxCost, "max-cost", c.MaxCost, "limit the `COST` of an agent, if the configuration has prices")
-	fs.DurationVar(&c.HandBack, "hand-back", c.HandBack, "return agent_id after `TIME` if the agent is still running")
-	fs.IntVar(&c.MaxAgents, "max-agents", c.MaxAgents, "run `N` agents at once; others wait")
+func (c *Config) AddFlags(flags *flag.FlagSet) {
+	flags.StringVar(&c.Tools, "tools", c.Tools, "tools that agents may use: readonly, edit, all, or a comma-separated `LIST` (default: $MCP_AGENT_TOOLS, else readonly)")
+	flags.StringVar(&c.Model, "model", c.Model, "default `MODEL` of agents (default: as configured for mcp-host)")
+	flags.StringVar(&c.Config, "config", c.Config, "configuration `FILE` of mcp-host (default: the one that mcp-host finds)")
+	flags.StringVar(&c.Kinds, "agents", c.Kinds, "`DIR` with agent definitions, NAME.md each (default: toolroom/agents in the user's configuration directory)")
+	flags.IntVar(&c.MaxTurns, "max-turns", c.MaxTurns, "default limit of `N` model turns per agent")
+	flags.DurationVar(&c.Timeout, "timeout", c.Timeout, "default `TIME` limit per agent")
+	flags.DurationVar(&c.Grace, "grace", c.Grace, "extra `TIME` after the timeout to write a summary")
+	flags.Float64Var(&c.MaxCost, "max-cost", c.MaxCost, "limit the `COST` of an agent, if the configuration has prices")
+	flags.DurationVar(&c.HandBack, "hand-back", c.HandBack, "return agent_id after `TIME` if the agent is still running")
+	flags.IntVar(&c.MaxAgents, "max-agents", c.MaxAgents, "run `N` agents at once; others wait")
 }
 
 // Validate returns an error for the first invalid setting.

@@ -13,6 +13,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/state"
 	"github.com/toolroom-mcp/toolroom/internal/walk"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -76,8 +77,8 @@ type dispatcher struct {
 	environ  []string // environment of agents, without their grant
 	launcher launcher
 	agents   agents
-	turns    turns
-	purse    purse // shared by the agents dispatched under this process's own grant
+	permits  permits
+	budget   budget // shared by the agents dispatched under this process's own grant
 
 	first    sync.Once
 	firstErr error
@@ -131,7 +132,7 @@ func newDispatcher(box sandbox.Config, kept state.Config, own Config) (*dispatch
 	}
 	box.ClientRoots, box.Finder = mcpkit.ClientRoots, walk.Named
 	d := &dispatcher{box: sandbox.New(box), allowed: box.AllowFlags(), store: state.New(kept), kept: kept, config: own, ceiling: ceiling}
-	d.turns.size = own.MaxAgents
+	d.permits.size = own.MaxAgents
 	// Clipped, so that agents started at the same time do not append their
 	// grants to the same array.
 	d.environ = slices.Clip(slices.DeleteFunc(os.Environ(), func(pair string) bool { return strings.HasPrefix(pair, grantVariable+"=") }))
@@ -211,7 +212,7 @@ func (d *dispatcher) call(ctx context.Context, args arguments) (*mcpkit.Result, 
 		again = false
 	}
 	if a == nil || again {
-		o, err := d.order(ctx, args, a)
+		o, err := d.newSpec(ctx, args, a)
 		if err != nil {
 			return nil, err
 		}
@@ -232,7 +233,7 @@ func (d *dispatcher) call(ctx context.Context, args arguments) (*mcpkit.Result, 
 // and by default for calls of other agents, it waits until the agent ends.
 func (d *dispatcher) patience(ctx context.Context, args arguments) time.Duration {
 	switch {
-	case mcpkit.RawParams(ctx) == nil:
+	case wire.RawParams(ctx) == nil:
 		return deadline
 	case args.WaitMS != nil:
 		return time.Duration(*args.WaitMS) * time.Millisecond
@@ -243,8 +244,8 @@ func (d *dispatcher) patience(ctx context.Context, args arguments) time.Duration
 }
 
 // dispatch starts an agent, or continues before if it is not nil.
-func (d *dispatcher) dispatch(o order, before *agent) (*agent, error) {
-	a := &agent{order: o, begun: time.Now(), done: make(chan struct{}), waiting: true, now: "starting", used: o.before, changed: make(chan struct{})}
+func (d *dispatcher) dispatch(o agentSpec, before *agent) (*agent, error) {
+	a := &agent{spec: o, begun: time.Now(), done: make(chan struct{}), waiting: true, now: "starting", used: o.before, changed: make(chan struct{})}
 	if err := d.agents.add(a, before); err != nil {
 		o.giveBack(o.before)
 		return nil, err

@@ -395,7 +395,7 @@ func TestAnAgentGoesOnAsWhatItWas(t *testing.T) {
 	id := r.Meta["agent_id"]
 	got := given(t, dispatch(c, "agent_id", id, "prompt", "task"))
 	require.Equal(t, "general big ls bash", got.Agent+" "+got.Model+" "+strings.Join(got.Tools, " "))
-	require.Equal(t, int64(1), got.GraceMS, "none is left to mcp-host to choose")
+	require.Equal(t, int64(1), got.GraceMS, "mcp-host must not choose it")
 	got = given(t, dispatch(c, "agent_id", id, "prompt", "task", "agent", "explore"))
 	require.Equal(t, "explore", got.Agent)
 }

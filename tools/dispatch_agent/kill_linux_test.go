@@ -44,7 +44,7 @@ func TestKilledProcessesLeaveNone(t *testing.T) {
 // The same with the real programs: a nested agent runs under a host, and
 // killing a process also ends all processes that work for it.
 func TestKilledHostsAndAgentsLeaveNone(t *testing.T) {
-	p := real(t, "")
+	p := newRealPlace(t, "")
 	p.env = []string{ceilingVariable + "=all"}
 	for _, victim := range []string{"agent", "mcp-dispatch_agent", "stdio", "cancel"} {
 		c := p.host()

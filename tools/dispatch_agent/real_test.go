@@ -35,8 +35,9 @@ answers:
     text: "I got: {{result}}"
 `
 
-// real returns a directory with all binaries of a release, a root and a model.
-func real(t testing.TB, configuration string) *place {
+// newRealPlace returns a directory with all binaries of a release, a root and a
+// model.
+func newRealPlace(t testing.TB, configuration string) *place {
 	t.Helper()
 	mcpkittest.Once(t)
 	p := newPlace(t)
@@ -63,7 +64,7 @@ func (p *place) host(flags ...string) *mcpkittest.Client {
 // the binary, within its ceiling, whatever its model calls; so has an agent
 // that it dispatches.
 func TestARealAgent(t *testing.T) {
-	p := real(t, "")
+	p := newRealPlace(t, "")
 	c := p.serve()
 	r := dispatch(c, "prompt", "find needle")
 	require.False(t, r.IsError, r.Text)
@@ -99,7 +100,7 @@ func TestARealAgent(t *testing.T) {
 // policy applies to them and the audit log has them; so do the calls of nested
 // agents.
 func TestUnderAHost(t *testing.T) {
-	p := real(t, "policy: {rules: [{tool: grep, do: deny, why: not today}]}\n")
+	p := newRealPlace(t, "policy: {rules: [{tool: grep, do: deny, why: not today}]}\n")
 	p.env = []string{ceilingVariable + "=grep,view,dispatch_agent"}
 	c := p.host()
 	r := dispatch(c, "prompt", "find needle")
@@ -134,7 +135,7 @@ func TestUnderAHost(t *testing.T) {
 // TestTheBoundsOfAKind: the limits that the user configured for a kind of
 // agents apply here too.
 func TestTheBoundsOfAKind(t *testing.T) {
-	p := real(t, "agents: {brief: {instructions: be brief, tools: [grep], max_turns: 1}}\n")
+	p := newRealPlace(t, "agents: {brief: {instructions: be brief, tools: [grep], max_turns: 1}}\n")
 	r := dispatch(p.serve(), "prompt", "find needle", "agent", "brief", "max_turns", 9)
 	require.Contains(t, r.Text, " · turn limit", r.Text)
 }
@@ -142,7 +143,7 @@ func TestTheBoundsOfAKind(t *testing.T) {
 // An agent whose call needs approval ends and says so; after the approval the
 // agent continues, and the call is made.
 func TestAnAgentWaitsForApprovalUnderAHost(t *testing.T) {
-	p := real(t, "policy: {rules: [{tool: replace, do: ask, why: it writes}]}\n")
+	p := newRealPlace(t, "policy: {rules: [{tool: replace, do: ask, why: it writes}]}\n")
 	p.env = []string{ceilingVariable + "=all"}
 	c := p.host()
 	r := dispatch(c, "prompt", "write new.txt", "agent", "general")
@@ -178,7 +179,7 @@ func (p *place) audit() string {
 // Agents that each dispatch agents, more than may run at once, all end: there
 // is no deadlock between agents that wait for each other.
 func TestManyAgentsOfAgentsEnd(t *testing.T) {
-	p := real(t, "")
+	p := newRealPlace(t, "")
 	p.env = []string{ceilingVariable + "=all"}
 	for name, c := range map[string]*mcpkittest.Client{"under a host": p.host(), "by itself": p.serve("--tools", "grep,dispatch_agent", "--max-agents", "3")} {
 		var ids []string
@@ -197,7 +198,7 @@ func TestManyAgentsOfAgentsEnd(t *testing.T) {
 // TestAnAgentHasItsOwnViews: an agent has a separate session. If the client
 // that dispatched it has viewed a file, the agent has not.
 func TestAnAgentHasItsOwnViews(t *testing.T) {
-	p := real(t, "")
+	p := newRealPlace(t, "")
 	p.env = []string{ceilingVariable + "=all"}
 	c := p.host()
 	require.Contains(t, c.Call("view", arg("file_path", "notes.txt")).Text, "the needle")

@@ -99,11 +99,11 @@ func codeOf(name string) toolerr.Code {
 // spill writes a report that is too long for a result into a file that view and
 // grep can read, and returns its name.
 func (d *dispatcher) spill(ctx context.Context, a *agent) (string, error) {
-	fs, err := d.box.FS(ctx)
+	fsys, err := d.box.FS(ctx)
 	if err != nil {
 		return "", err
 	}
-	dir, err := d.store.SpillFor(fs.Paths())
+	dir, err := d.store.SpillFor(fsys.Paths())
 	if err != nil {
 		return "", err
 	}

@@ -56,15 +56,15 @@ type event struct {
 	Cost         float64         `json:"cost"`
 	Calls        map[string]int  `json:"calls"`
 	Conversation json.RawMessage `json:"conversation"`
-	Pending      []waits         `json:"pending"`
+	Pending      []pendingCall   `json:"pending"`
 
 	// Set in the "begun" event.
 	Agent     string `json:"agent"`
 	Resumable bool   `json:"resumable"`
 }
 
-// waits is a call that needs approval.
-type waits struct {
+// pendingCall is a call that needs approval.
+type pendingCall struct {
 	ID     string `json:"id"`
 	Tool   string `json:"tool"`
 	Reason string `json:"reason"`

@@ -39,8 +39,8 @@ type Config struct {
 }
 
 // AddFlags registers the flags that set c.
-func (c *Config) AddFlags(fs *flag.FlagSet) {
-	fs.BoolVar(&c.KeepHardlinks, "keep-hardlinks", c.KeepHardlinks, "write files with several hard links in place, so that every link shows the change")
+func (c *Config) AddFlags(flags *flag.FlagSet) {
+	flags.BoolVar(&c.KeepHardlinks, "keep-hardlinks", c.KeepHardlinks, "write files with several hard links in place, so that every link shows the change")
 }
 
 type arguments struct {
@@ -186,28 +186,28 @@ func (e *editor) call(ctx context.Context, args arguments) (*mcpkit.Result, erro
 	if err != nil {
 		return nil, err
 	}
-	fs, err := e.box.FS(ctx)
+	fsys, err := e.box.FS(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if a.undo {
-		return e.undo(ctx, fs, a)
+		return e.undo(ctx, fsys, a)
 	}
-	return e.edit(ctx, fs, a)
+	return e.edit(ctx, fsys, a)
 }
 
 // edit plans, writes and renders a change.
-func (e *editor) edit(ctx context.Context, fs *sandbox.FS, a request) (*mcpkit.Result, error) {
+func (e *editor) edit(ctx context.Context, fsys *sandbox.FS, a request) (*mcpkit.Result, error) {
 	var c *change
-	done, err := e.files.Do(ctx, fs, a.name, fileedit.Options{DryRun: a.dryRun, Session: mcpkit.ClientSession(ctx)}, func(b *fileedit.Before) (*fileedit.After, error) {
+	done, err := e.files.Do(ctx, fsys, a.name, fileedit.Options{DryRun: a.dryRun, Session: mcpkit.ClientSession(ctx)}, func(b *fileedit.Before) (*fileedit.After, error) {
 		if !b.Exists && !a.creates() {
-			return nil, absent(fs, a.name, b)
+			return nil, absent(fsys, a.name, b)
 		}
 		var err error
 		if c, err = a.plan(ctx, b); err != nil {
 			return nil, err
 		}
-		c.after.Encoding, c.after.Guessed, c.after.Told = c.encoding(), c.file.Guessed, c.told
+		c.after.Encoding, c.after.Guessed, c.after.EncodingNamed = c.encoding(), c.file.Guessed, c.told
 		c.after.Executable = !b.Exists && strings.HasPrefix(a.edits[0].New, "#!")
 		return c.after, context.Cause(ctx)
 	})
@@ -218,8 +218,8 @@ func (e *editor) edit(ctx context.Context, fs *sandbox.FS, a request) (*mcpkit.R
 }
 
 // absent returns the error for a file that does not exist, with similar names.
-func absent(fs *sandbox.FS, name string, b *fileedit.Before) error {
-	file, err := fs.Open(name)
+func absent(fsys *sandbox.FS, name string, b *fileedit.Before) error {
+	file, err := fsys.Open(name)
 	if err == nil { // it has appeared
 		file.Close()
 		err = toolerr.New(toolerr.NotFound, "%s did not exist when the edit began", b.Shown)

@@ -60,9 +60,9 @@ func (f *fixture) call(args map[string]any) *mcpkit.CallResult {
 }
 
 // edit makes one edit, which must succeed.
-func (f *fixture) edit(name, old, new string) (string, meta) {
+func (f *fixture) edit(name, old, newText string) (string, meta) {
 	f.t.Helper()
-	return f.done(map[string]any{"file_path": name, "old_string": old, "new_string": new})
+	return f.done(map[string]any{"file_path": name, "old_string": old, "new_string": newText})
 }
 
 func (f *fixture) done(args map[string]any) (string, meta) {
@@ -189,19 +189,19 @@ func TestLongLines(t *testing.T) {
 	require.Contains(t, text, "needle")
 	require.Equal(t, []int{2}, m.Lines)
 
-	var many, new []byte
+	var many, newText []byte
 	for range 200 {
 		many = append(append(many, line[:1500]...), '\n')
 	}
 	f.write("many", many)
-	new = append(new, many...)
-	for i := 0; i < len(new); i += 1501 {
-		new[i] = 'X'
+	newText = append(newText, many...)
+	for i := 0; i < len(newText); i += 1501 {
+		newText[i] = 'X'
 	}
-	text, _ = f.edit("many", string(many), string(new))
+	text, _ = f.edit("many", string(many), string(newText))
 	require.Less(t, len(text), 4*mcpkit.DefaultMaxTokens)
 	require.Contains(t, text, "diff cut")
-	require.Equal(t, string(new), string(f.read("many")))
+	require.Equal(t, string(newText), string(f.read("many")))
 }
 
 // TestLateNULs: a log may have NULs far from its beginning and is text. A

@@ -165,6 +165,6 @@ var asValue = regexp.MustCompile(`(?m)([=:][ \t]*["'` + "`" + `]?|^[ \t]*)\*\*\*
 
 // writesHidden reports whether new text has *** as a value; before is the text
 // before it in its line.
-func writesHidden(new string, before []byte) bool {
-	return strings.Contains(new, hidden) && asValue.MatchString(string(before)+strings.ReplaceAll(new, "\r", "\n"))
+func writesHidden(newText string, before []byte) bool {
+	return strings.Contains(newText, hidden) && asValue.MatchString(string(before)+strings.ReplaceAll(newText, "\r", "\n"))
 }

@@ -96,8 +96,8 @@ func randomEdits(rng *rand.Rand, text string) []map[string]any {
 		if old == "" {
 			continue
 		}
-		new := []string{"", "new\n", old + "more\n", "two\nlines", strings.ToUpper(old)}[rng.IntN(5)]
-		edits = append(edits, map[string]any{"old_string": old, "new_string": new, "replace_all": rng.IntN(4) == 0})
+		newText := []string{"", "new\n", old + "more\n", "two\nlines", strings.ToUpper(old)}[rng.IntN(5)]
+		edits = append(edits, map[string]any{"old_string": old, "new_string": newText, "replace_all": rng.IntN(4) == 0})
 		at += n
 	}
 	if edits == nil {

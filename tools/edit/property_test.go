@@ -199,7 +199,7 @@ func (s *sample) editWords(f *fixture, rng *rand.Rand) toolerr.Code {
 	}
 	from := rng.IntN(len(line))
 	to := from + 1 + rng.IntN(len(line)-from)
-	old, new := string(line[from:to]), strings.ReplaceAll(s.text(rng), "\n", " ")
+	old, newText := string(line[from:to]), strings.ReplaceAll(s.text(rng), "\n", " ")
 	places := 0
 	for _, l := range s.lines {
 		for at := 0; at < len(l); {
@@ -211,19 +211,19 @@ func (s *sample) editWords(f *fixture, rng *rand.Rand) toolerr.Code {
 			at += next + len(string([]rune(old)[:1]))
 		}
 	}
-	res := s.call(f, map[string]any{"file_path": s.path, "old_string": old, "new_string": new})
+	res := s.call(f, map[string]any{"file_path": s.path, "old_string": old, "new_string": newText})
 	if res.IsError {
-		if places == 1 && old != new {
-			require.Failf(f.t, "not made", "%s %q → %q: %s", s.name, old, new, res.Text)
+		if places == 1 && old != newText {
+			require.Failf(f.t, "not made", "%s %q → %q: %s", s.name, old, newText, res.Text)
 		}
 		return res.Code
 	}
 	require.Equal(f.t, 1, places, "%q was not unique: %s", old, res.Text)
 	head := string(line[:from])
 	want := bytes.Clone(s.raw[:s.starts[n]])
-	want = append(want, s.encode(f.t.(*testing.T), head+new+string(line[to:])+s.endings[n])...)
+	want = append(want, s.encode(f.t.(*testing.T), head+newText+string(line[to:])+s.endings[n])...)
 	want = append(want, s.raw[s.starts[n+1]:]...)
-	require.Equal(f.t, string(want), string(f.read(s.path)), "%s %q → %q", s.name, old, new)
+	require.Equal(f.t, string(want), string(f.read(s.path)), "%s %q → %q", s.name, old, newText)
 	return ""
 }
 
@@ -245,11 +245,11 @@ func (s *sample) editLines(f *fixture, rng *rand.Rand) toolerr.Code {
 		strings.TrimSpace,
 		func(l string) string { return l },
 	}[how]
-	old, new := strings.Join(sent, "\n")+"\n", s.text(rng)+"\n"
-	res := s.call(f, map[string]any{"file_path": s.path, "old_string": old, "new_string": new})
+	old, newText := strings.Join(sent, "\n")+"\n", s.text(rng)+"\n"
+	res := s.call(f, map[string]any{"file_path": s.path, "old_string": old, "new_string": newText})
 	exact := s.exact(f.t.(*testing.T), old)
 	if res.IsError {
-		if len(exact) == 1 && old != new {
+		if len(exact) == 1 && old != newText {
 			require.Failf(f.t, "not made", "%s, variant %d: %q: %s", s.name, how, old, res.Text)
 		}
 		return res.Code
@@ -257,7 +257,7 @@ func (s *sample) editLines(f *fixture, rng *rand.Rand) toolerr.Code {
 	after := f.read(s.path)
 	if len(exact) > 0 || how == 4 {
 		require.Len(f.t, exact, 1, "%s, variant %d: %q", s.name, how, old)
-		s.requireReplaced(f.t, after, exact[0], exact[0]+len(s.encode(f.t.(*testing.T), old)), new)
+		s.requireReplaced(f.t, after, exact[0], exact[0]+len(s.encode(f.t.(*testing.T), old)), newText)
 		return ""
 	}
 	places := s.alike(block, fold)
@@ -285,14 +285,14 @@ func (s *sample) editLines(f *fixture, rng *rand.Rand) toolerr.Code {
 		if head, ok := strings.CutSuffix(s.lines[places[0]], block[0]); ok {
 			start += len(s.encode(f.t.(*testing.T), head))
 		}
-		s.requireReplaced(f.t, after, start, end, new)
+		s.requireReplaced(f.t, after, start, end, newText)
 	}
 	return ""
 }
 
 // requireReplaced asserts that a range of the file is the new text, with any
 // line endings, and everything else is unchanged.
-func (s *sample) requireReplaced(t testing.TB, after []byte, start, end int, new string) {
+func (s *sample) requireReplaced(t testing.TB, after []byte, start, end int, newText string) {
 	t.Helper()
 	rest := len(s.raw) - end
 	require.Equal(t, s.raw[:start], after[:start], "%s: before the edit", s.name)
@@ -301,8 +301,8 @@ func (s *sample) requireReplaced(t testing.TB, after []byte, start, end int, new
 	require.NoError(t, err)
 	got := strings.ReplaceAll(string(text), "\r\n", "\n")
 	// A last line without an ending stays without one.
-	require.Equal(t, strings.TrimSuffix(new, "\n"), strings.TrimSuffix(got, "\n"), s.name)
+	require.Equal(t, strings.TrimSuffix(newText, "\n"), strings.TrimSuffix(got, "\n"), s.name)
 	if rest > 0 {
-		require.Equal(t, new, got, s.name)
+		require.Equal(t, newText, got, s.name)
 	}
 }

@@ -147,7 +147,7 @@ func TestKilled(t *testing.T) {
 		took = max(took, time.Since(started))
 	}
 	rng := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
-	version, old, new, litter := 3, 0, 0, 0
+	version, old, newCount, litter := 3, 0, 0, 0
 	head := len(content) - len("version 0\n")
 	for range count(t, "EDIT_KILLS", 10) {
 		cmd := edit(version, version+1)
@@ -163,7 +163,7 @@ func TestKilled(t *testing.T) {
 		case fmt.Sprintf("version %d\n", version):
 			old++
 		case fmt.Sprintf("version %d\n", version+1):
-			new++
+			newCount++
 			version++
 		default:
 			require.Failf(t, "neither old nor new", "%q", tail)
@@ -179,7 +179,7 @@ func TestKilled(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "no lock is left: %s", out)
 	requireOnly(t, f.root, "large.txt")
-	t.Logf("%d times the old, %d times the new content; %d files beside it, cleared since", old, new, litter)
+	t.Logf("%d times the old, %d times the new content; %d files beside it, cleared since", old, newCount, litter)
 
 	// A change recorded by a killed process but not written cannot be undone.
 	cmd = exec.CommandContext(ctx, bin, f.root, "--state", f.kept.Dir, "--call", `{"file_path":"large.txt","undo":true}`)

@@ -17,8 +17,8 @@ import (
 
 // undo reverts the last change of a file. It ignores the etag: the file must
 // still have the text that the change wrote.
-func (e *editor) undo(ctx context.Context, fs *sandbox.FS, a request) (*mcpkit.Result, error) {
-	done, err := e.files.Undo(ctx, fs, a.name, fileedit.Options{DryRun: a.dryRun, Session: mcpkit.ClientSession(ctx)})
+func (e *editor) undo(ctx context.Context, fsys *sandbox.FS, a request) (*mcpkit.Result, error) {
+	done, err := e.files.Undo(ctx, fsys, a.name, fileedit.Options{DryRun: a.dryRun, Session: mcpkit.ClientSession(ctx)})
 	if err != nil {
 		return nil, err
 	}
@@ -63,8 +63,8 @@ func reversalDiff(ctx context.Context, done *fileedit.Outcome) func(textdiff.Opt
 	if err != nil {
 		return nothing
 	}
-	old, new := diffText(f, done.Before.Masked), diffText(g, done.Before.Masked)
-	changes := textdiff.Between(old, string(new))
+	old, newText := diffText(f, done.Before.Masked), diffText(g, done.Before.Masked)
+	changes := textdiff.Between(old, string(newText))
 	return func(o textdiff.Options) textdiff.Diff { return textdiff.Unified(old, changes, o) }
 }
 

@@ -80,18 +80,18 @@ func newTool(box *sandbox.Sandbox, timeout time.Duration) (*mcpkit.Tool, error) 
 		Aliases: []string{"GlobTool", "Glob"},
 		Timeout: timeout, Output: meta{}, Row: row{},
 	}, func(ctx context.Context, args arguments) (*mcpkit.Result, error) {
-		fs, err := box.FS(ctx)
+		fsys, err := box.FS(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return run(ctx, fs, dirs, args)
+		return run(ctx, fsys, dirs, args)
 	})
 }
 
 // run handles one call.
-func run(ctx context.Context, fs *sandbox.FS, dirs *walk.Cache, args arguments) (*mcpkit.Result, error) {
+func run(ctx context.Context, fsys *sandbox.FS, dirs *walk.Cache, args arguments) (*mcpkit.Result, error) {
 	started := time.Now()
-	q, err := newQuery(fs, dirs, args)
+	q, err := newQuery(fsys, dirs, args)
 	if err != nil {
 		return nil, err
 	}
@@ -126,9 +126,9 @@ type query struct {
 	abs     string // absolute path of dir, set once it is open
 }
 
-func newQuery(fs *sandbox.FS, dirs *walk.Cache, args arguments) (*query, error) {
+func newQuery(fsys *sandbox.FS, dirs *walk.Cache, args arguments) (*query, error) {
 	args.translate()
-	q := &query{args: args, fs: fs, dirs: dirs, dir: args.Path, pattern: args.Pattern}
+	q := &query{args: args, fs: fsys, dirs: dirs, dir: args.Path, pattern: args.Pattern}
 	if q.dir == "" {
 		q.dir = "."
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -75,8 +76,8 @@ func paths(t testing.TB, args arguments, roots ...string) []string {
 	r, err := runGlob(t, args, roots...)
 	require.NoError(t, err)
 	list := []string{}
-	if make, ok := r.Rows.(func() any); ok {
-		for _, row := range make().([]row) {
+	if makeRows, ok := r.Rows.(func() any); ok {
+		for _, row := range makeRows().([]row) {
 			list = append(list, row.Path)
 		}
 	}
@@ -100,9 +101,9 @@ func TestNewestFirstAndPages(t *testing.T) {
 	args.Sort, args.Path = "path", "sub"
 	require.Equal(t, lines("2 files, by path", "sub/b.go", "sub/deep/d.go"), text(t, args, root))
 	args.Absolute = true
-	real, err := filepath.EvalSymlinks(root)
+	resolved, err := filepath.EvalSymlinks(root)
 	require.NoError(t, err)
-	require.Equal(t, lines("2 files, by path", filepath.ToSlash(real)+"/sub/b.go", filepath.ToSlash(real)+"/sub/deep/d.go"), text(t, args, root))
+	require.Equal(t, lines("2 files, by path", filepath.ToSlash(resolved)+"/sub/b.go", filepath.ToSlash(resolved)+"/sub/deep/d.go"), text(t, args, root))
 }
 
 func TestIgnoredAreCounted(t *testing.T) {
@@ -164,9 +165,9 @@ func TestFaults(t *testing.T) {
 
 func TestAbsolutePatterns(t *testing.T) {
 	first, second := tree(t, "a.go", "sub/b.go"), tree(t, "c.go", "x/d.go")
-	real, err := filepath.EvalSymlinks(second)
+	resolved, err := filepath.EvalSymlinks(second)
 	require.NoError(t, err)
-	slash := filepath.ToSlash(real)
+	slash := filepath.ToSlash(resolved)
 	require.Equal(t, []string{slash + "/c.go"}, paths(t, defaults(slash+"/*.go"), first, second))
 	require.Equal(t, []string{slash + "/c.go", slash + "/x/d.go"}, paths(t, defaults(slash+"/**/*.go"), first, second))
 	require.Equal(t, []string{slash + "/x/d.go"}, paths(t, defaults(slash+"/x/d.go"), first, second))
@@ -228,7 +229,7 @@ func TestBudget(t *testing.T) {
 	for offset := 0; ; {
 		args := defaults("*")
 		args.Limit, args.Offset = 1000, offset
-		r, err := run(mcpkit.WithBudget(t.Context(), 2000), box, nil, args)
+		r, err := run(wire.WithBudget(t.Context(), 2000), box, nil, args)
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(r.Text), 8000)
 		m := r.Meta.(meta)

@@ -29,10 +29,10 @@ func BenchmarkGoTree(b *testing.B) {
 		g, _, err := newGrepper(conf, state.Config{}, c)
 		require.NoError(b, err)
 		defer g.close()
-		fs, err := g.box.FS(b.Context())
+		fsys, err := g.box.FS(b.Context())
 		require.NoError(b, err)
 		if warm {
-			_, err := g.run(b.Context(), fs, arguments{Pattern: "x", Hidden: true, OutputMode: modeCount, HeadLimit: 100, Sort: "mtime"})
+			_, err := g.run(b.Context(), fsys, arguments{Pattern: "x", Hidden: true, OutputMode: modeCount, HeadLimit: 100, Sort: "mtime"})
 			require.NoError(b, err)
 			require.NoError(b, g.cache.wait(b.Context()))
 		}
@@ -44,7 +44,7 @@ func BenchmarkGoTree(b *testing.B) {
 			b.Run(name, func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					_, err := g.run(b.Context(), fs, arguments{Pattern: pattern, Hidden: true, OutputMode: modeCount, HeadLimit: 100, Sort: "mtime"})
+					_, err := g.run(b.Context(), fsys, arguments{Pattern: pattern, Hidden: true, OutputMode: modeCount, HeadLimit: 100, Sort: "mtime"})
 					require.NoError(b, err)
 				}
 			})

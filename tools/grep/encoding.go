@@ -34,7 +34,7 @@ func notUTF8(text []byte) bool { return !textfile.ASCII(text) && !utf8.Valid(tex
 // readable returns the text of a file in memory for the first search, and the
 // encoding if it was guessed. ok is false if the file is binary.
 func (w *searcher) readable(raw []byte, masked bool) (text []byte, e textfile.Encoding, ok bool) {
-	if textfile.Signed(raw) {
+	if textfile.HasBinarySignature(raw) {
 		return nil, "", false
 	}
 	if wideEncoding(raw) == "" && bytes.IndexByte(raw, 0) >= 0 {

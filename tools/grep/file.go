@@ -318,7 +318,7 @@ func (w *searcher) windows(path string, file io.Reader, st sandbox.Stat, masked,
 	if !checked && w.isKey(path, head) {
 		return secret
 	}
-	if textfile.Signed(head) {
+	if textfile.HasBinarySignature(head) {
 		return binary
 	}
 	f := newWindowReader(file, head, e, w.large, w.buf)

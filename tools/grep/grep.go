@@ -125,19 +125,19 @@ func (g *grepper) call(ctx context.Context, args arguments) (*mcpkit.Result, err
 	if err := args.translate(ctx); err != nil {
 		return nil, err
 	}
-	fs, err := g.box.FS(ctx)
+	fsys, err := g.box.FS(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return g.run(ctx, fs, args)
+	return g.run(ctx, fsys, args)
 }
 
 // run carries out one call.
-func (g *grepper) run(ctx context.Context, fs *sandbox.FS, args arguments) (*mcpkit.Result, error) {
+func (g *grepper) run(ctx context.Context, fsys *sandbox.FS, args arguments) (*mcpkit.Result, error) {
 	started := time.Now()
-	defer g.cache.begin(fs)()
+	defer g.cache.begin(fsys)()
 	defer g.large.drop()
-	q, err := g.newQuery(ctx, fs, args)
+	q, err := g.newQuery(ctx, fsys, args)
 	if err != nil {
 		return nil, err
 	}

@@ -16,8 +16,8 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/internal/state"
 	"github.com/toolroom-mcp/toolroom/internal/walk"
-	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
@@ -52,15 +52,15 @@ func newTest(t testing.TB, c Config, root string) (*grepper, *sandbox.FS) {
 	g, _, err := newGrepper(sandbox.Config{Roots: []string{root}}, state.Config{}, c)
 	require.NoError(t, err)
 	t.Cleanup(g.close)
-	fs, err := g.box.FS(t.Context())
+	fsys, err := g.box.FS(t.Context())
 	require.NoError(t, err)
-	return g, fs
+	return g, fsys
 }
 
 func text(t testing.TB, args arguments, root string) string {
 	t.Helper()
-	g, fs := newTest(t, DefaultConfig(), root)
-	r, err := g.run(t.Context(), fs, args)
+	g, fsys := newTest(t, DefaultConfig(), root)
+	r, err := g.run(t.Context(), fsys, args)
 	require.NoError(t, err)
 	return r.Text
 }
@@ -78,8 +78,8 @@ func TestOddNames(t *testing.T) {
 		require.Equal(t, "1 file matches (searched 1)\n"+want+"\n", text(t, args, root), glob)
 	}
 	args.Glob, args.Path = nil, `new\nline.txt`
-	g, fs := newTest(t, DefaultConfig(), root)
-	_, err := g.run(t.Context(), fs, args)
+	g, fsys := newTest(t, DefaultConfig(), root)
+	_, err := g.run(t.Context(), fsys, args)
 	require.NoError(t, err, "a name as it is shown is accepted back")
 }
 
@@ -99,8 +99,8 @@ func TestPages(t *testing.T) {
 				var pages []string
 				args.HeadLimit, args.Offset = size, 0
 				for {
-					g, fs := newTest(t, DefaultConfig(), root)
-					r, err := g.run(t.Context(), fs, args)
+					g, fsys := newTest(t, DefaultConfig(), root)
+					r, err := g.run(t.Context(), fsys, args)
 					require.NoError(t, err)
 					lines := strings.SplitAfter(r.Text, "\n")[1:]
 					if len(pages) > 0 && len(lines) > 0 && lines[0] == lastPath(pages) {
@@ -146,8 +146,8 @@ func lastPath(lines []string) string {
 // TestChangedBetweenThePasses: the current content is shown, with a note.
 func TestChangedBetweenThePasses(t *testing.T) {
 	root := tree(t, "gone=hit\n", "fewer=hit\nhit\nhit\n", "more=hit\n", "same=hit\n")
-	g, fs := newTest(t, DefaultConfig(), root)
-	q, err := g.newQuery(t.Context(), fs, defaults("hit"))
+	g, fsys := newTest(t, DefaultConfig(), root)
+	q, err := g.newQuery(t.Context(), fsys, defaults("hit"))
 	require.NoError(t, err)
 	f, err := q.find(t.Context())
 	require.NoError(t, err)
@@ -167,13 +167,13 @@ func TestChangedBetweenThePasses(t *testing.T) {
 
 func TestDeadlineAndCancel(t *testing.T) {
 	root := tree(t, "a=hit\n")
-	g, fs := newTest(t, DefaultConfig(), root)
+	g, fsys := newTest(t, DefaultConfig(), root)
 	late, stop := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer stop()
 	for _, path := range []string{"", "a"} {
 		args := defaults("hit")
 		args.Path = path
-		r, err := g.run(late, fs, args)
+		r, err := g.run(late, fsys, args)
 		require.NoError(t, err, "what was found so far is an answer")
 		require.True(t, r.Meta.(meta).Partial)
 		require.Contains(t, r.Text, "no matches so far (searched 0; stopped after")
@@ -181,15 +181,15 @@ func TestDeadlineAndCancel(t *testing.T) {
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := g.run(cancelled, fs, defaults("hit"))
+	_, err := g.run(cancelled, fsys, defaults("hit"))
 	require.ErrorIs(t, err, context.Canceled)
 }
 
 // TestPartialIsShown: results from before the deadline are rendered after it.
 func TestPartialIsShown(t *testing.T) {
 	root := tree(t, "a=hit\nhit\n")
-	g, fs := newTest(t, DefaultConfig(), root)
-	q, err := g.newQuery(t.Context(), fs, defaults("hit"))
+	g, fsys := newTest(t, DefaultConfig(), root)
+	q, err := g.newQuery(t.Context(), fsys, defaults("hit"))
 	require.NoError(t, err)
 	f, err := q.find(t.Context())
 	require.NoError(t, err)
@@ -210,8 +210,8 @@ func TestUnreadableIsSaid(t *testing.T) {
 		got := text(t, defaults("hit"), root)
 		require.Contains(t, got, "1 match in 1 file (searched 1; not searched: 1 unreadable (c); 1 directory unreadable: shut)")
 	}
-	g, fs := newTest(t, DefaultConfig(), root)
-	q, err := g.newQuery(t.Context(), fs, defaults("hit"))
+	g, fsys := newTest(t, DefaultConfig(), root)
+	q, err := g.newQuery(t.Context(), fsys, defaults("hit"))
 	require.NoError(t, err)
 	f := &found{abs: root, report: walk.Report{Unreadable: 5, TooDeep: 1, UnreadableDirs: []walk.Fault{{Path: "x"}, {Path: "y/z"}, {Path: "u"}, {Path: "v"}}}}
 	for _, path := range []string{"e", "d/c", "b", "a"} {
@@ -228,14 +228,14 @@ func TestBudget(t *testing.T) {
 		files = append(files, fmt.Sprintf("%s%d=%s", strings.Repeat("n", i*3), i, strings.Repeat(strings.Repeat("wide äö ", i*5)+"hit\nrest\n", i)))
 	}
 	root := tree(t, files...)
-	g, fs := newTest(t, DefaultConfig(), root)
+	g, fsys := newTest(t, DefaultConfig(), root)
 	for _, tokens := range []int{500, 700, 1500, 5000} {
 		for _, limit := range []int{1, 10, 100, 1000} {
 			for _, mode := range []string{modeContent, modeFiles, modeCount} {
 				args := defaults("hit")
 				five := 5
 				args.HeadLimit, args.OutputMode, args.Context = limit, mode, &five
-				r, err := g.run(mcpkit.WithBudget(t.Context(), tokens), fs, args)
+				r, err := g.run(wire.WithBudget(t.Context(), tokens), fsys, args)
 				require.NoError(t, err)
 				require.LessOrEqual(t, len(r.Text), tokens*4)
 				m := r.Meta.(meta)
@@ -261,8 +261,8 @@ func TestOwnContextIsShort(t *testing.T) {
 	for width, lines := range map[int]int{8: 20, 40: 12, 80: 4, 400: 0} {
 		body := strings.Repeat(strings.Repeat("x", width)+"\n", 50)
 		root := tree(t, "a="+body+"hit\n"+body)
-		g, fs := newTest(t, DefaultConfig(), root)
-		r, err := g.run(t.Context(), fs, defaults("hit"))
+		g, fsys := newTest(t, DefaultConfig(), root)
+		r, err := g.run(t.Context(), fsys, defaults("hit"))
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(r.Text), ownRoom+100)
 		require.Equal(t, 2*lines, strings.Count(r.Text, "- x"), "width %d", width)
@@ -288,8 +288,8 @@ func TestWindows(t *testing.T) {
 		for _, context := range []int{0, 3, 9000} {
 			args := defaults("hit")
 			args.Path, args.Context = path, &context
-			g, fs := newTest(t, DefaultConfig(), root)
-			q, err := g.newQuery(t.Context(), fs, args)
+			g, fsys := newTest(t, DefaultConfig(), root)
+			q, err := g.newQuery(t.Context(), fsys, args)
 			require.NoError(t, err)
 			f, err := q.find(t.Context())
 			require.NoError(t, err)
@@ -345,12 +345,12 @@ func TestSideBySide(t *testing.T) {
 		callers, calls = 3, 2
 	}
 	root := tree(t, "a=hit\n", "b=none\n", "long="+strings.Repeat("y", ownSize+1)+"hit\n", "c=hit\n")
-	g, fs := newTest(t, DefaultConfig(), root)
+	g, fsys := newTest(t, DefaultConfig(), root)
 	var group sync.WaitGroup
 	for range callers {
 		group.Go(func() {
 			for range calls {
-				r, err := g.run(t.Context(), fs, defaults("hit"))
+				r, err := g.run(t.Context(), fsys, defaults("hit"))
 				if err != nil || !strings.HasPrefix(r.Text, "3 matches in 3 files (searched 4)") {
 					t.Errorf("%v: %v", err, r)
 				}

@@ -26,12 +26,12 @@ func TestHintsAreBoundedByWork(t *testing.T) {
 	for _, noIndex := range []bool{false, true} {
 		conf := DefaultConfig()
 		conf.NoIndex = noIndex
-		g, fs := newTest(t, conf, root)
+		g, fsys := newTest(t, conf, root)
 		for range 3 {
-			got, err := g.run(t.Context(), fs, defaults("Needle"))
+			got, err := g.run(t.Context(), fsys, defaults("Needle"))
 			require.NoError(t, err)
 			require.Contains(t, got.Text, fmt.Sprintf("\n%d+ files match case-insensitively (-i=true): seen/d0/f0.txt, seen/d0/f1001.txt, seen/d0/f1008.txt, …", noMatchLimit.files-1)) // .ignore is one of them
-			got, err = g.run(t.Context(), fs, defaults("needle y"))
+			got, err = g.run(t.Context(), fsys, defaults("needle y"))
 			require.NoError(t, err)
 			require.Contains(t, got.Text, fmt.Sprintf("; %d+ more matching files are ignored, no_ignore=true)", ignoredLimit.files))
 			if !noIndex {

@@ -21,9 +21,9 @@ func TestOtherNamesOfSettings(t *testing.T) {
 	require.NoError(t, os.Symlink("../npm", filepath.Join(root, "sub", ".npmrc")))
 	require.NoError(t, os.Symlink("netrc", filepath.Join(root, ".netrc")))
 	require.NoError(t, os.Link(filepath.Join(root, "sub", "x"), filepath.Join(root, ".env.local")))
-	g, fs := newTest(t, DefaultConfig(), root)
+	g, fsys := newTest(t, DefaultConfig(), root)
 	for range 2 { // the second time from memory
-		got, err := g.run(t.Context(), fs, defaults("needle"))
+		got, err := g.run(t.Context(), fsys, defaults("needle"))
 		require.NoError(t, err)
 		require.Contains(t, got.Text, "plain")
 		for _, name := range []string{"conf", "npm", "netrc", "sub/x"} {

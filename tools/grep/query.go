@@ -33,8 +33,8 @@ type filter struct {
 	types   []*glob.Glob // a file's name must match one of these, if there are any
 }
 
-func (g *grepper) newQuery(ctx context.Context, fs *sandbox.FS, args arguments) (*query, error) {
-	q := &query{grepper: g, args: args, fs: fs, dir: args.Path, perFile: min(args.MaxPerFile, maxHeadLimit)}
+func (g *grepper) newQuery(ctx context.Context, fsys *sandbox.FS, args arguments) (*query, error) {
+	q := &query{grepper: g, args: args, fs: fsys, dir: args.Path, perFile: min(args.MaxPerFile, maxHeadLimit)}
 	if q.dir == "" {
 		q.dir = "."
 	}

@@ -75,11 +75,11 @@ func (w *searchCache) close() {
 }
 
 // begin pauses the builder until end is called.
-func (w *searchCache) begin(fs *sandbox.FS) (end func()) {
+func (w *searchCache) begin(fsys *sandbox.FS) (end func()) {
 	if w == nil {
 		return func() {}
 	}
-	w.fs.Store(fs)
+	w.fs.Store(fsys)
 	w.makeRoom()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -141,11 +141,11 @@ var errNotIndexable = errors.New("not added to the index")
 func (w *searchCache) read(_ context.Context, path string) (index.Content, error) {
 	w.makeRoom()
 	var c index.Content
-	fs := w.fs.Load()
-	if fs.Denied(path) || fs.Masked(path) {
+	fsys := w.fs.Load()
+	if fsys.Denied(path) || fsys.Masked(path) {
 		return c, errNotIndexable
 	}
-	dir, err := fs.Quiet().OpenDir(filepath.Dir(path))
+	dir, err := fsys.Quiet().OpenDir(filepath.Dir(path))
 	if err != nil {
 		return c, err
 	}
@@ -159,7 +159,7 @@ func (w *searchCache) read(_ context.Context, path string) (index.Content, error
 	if err != nil {
 		return c, err
 	}
-	if fs.MaskedFile(path, before) {
+	if fsys.MaskedFile(path, before) {
 		return c, errNotIndexable
 	}
 	c.Key = index.KeyOf(before)
@@ -220,7 +220,7 @@ func (w *searchCache) judge(raw []byte, c *index.Content) {
 	if c.Opaque = looksLikeKey(raw); c.Opaque {
 		return
 	}
-	if c.Binary = textfile.Signed(raw); c.Binary {
+	if c.Binary = textfile.HasBinarySignature(raw); c.Binary {
 		return
 	}
 	text := searchableText(raw, false)

@@ -140,8 +140,8 @@ func TestWarmReadsLess(t *testing.T) {
 	}
 	root := tree(t, "a=needle in hay\n", "b=hay\n", "c=hay\n", "bin=\x00\n", ".env=A=needle\n", "key=-----BEGIN PRIVATE KEY-----\nneedle\n")
 	settle()
-	g, fs := newTest(t, DefaultConfig(), root)
-	first, err := g.run(t.Context(), fs, defaults("needle"))
+	g, fsys := newTest(t, DefaultConfig(), root)
+	first, err := g.run(t.Context(), fsys, defaults("needle"))
 	require.NoError(t, err)
 	require.NoError(t, g.cache.wait(t.Context()))
 	if runtime.GOOS == "windows" {
@@ -149,19 +149,19 @@ func TestWarmReadsLess(t *testing.T) {
 	}
 	known, _ := g.cache.index.Stats()
 	require.Equal(t, 5, known, "not what is masked; of the key, that it has to be read")
-	q, err := g.newQuery(t.Context(), fs, defaults("needle"))
+	q, err := g.newQuery(t.Context(), fsys, defaults("needle"))
 	require.NoError(t, err)
 	f, err := q.find(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 3, f.read, "the one that matches, the key, and what is masked")
 	require.Empty(t, f.unknown, "nothing is read behind the answer again")
-	q, err = g.newQuery(t.Context(), fs, defaults("need"))
+	q, err = g.newQuery(t.Context(), fsys, defaults("need"))
 	require.NoError(t, err)
 	f, err = q.find(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 2, f.read, "what has matched is in memory")
 	require.Equal(t, 1, f.files)
-	second, err := g.run(t.Context(), fs, defaults("needle"))
+	second, err := g.run(t.Context(), fsys, defaults("needle"))
 	require.NoError(t, err)
 	require.Equal(t, first.Text, second.Text)
 }
@@ -183,7 +183,7 @@ func TestWhatIsKeptIsShownAsItIsRead(t *testing.T) {
 		"bin=needle\n"+filler+"\x00",
 		"key=-----BEGIN PRIVATE KEY-----\nneedle\n")
 	settle()
-	warm, fs := newTest(t, DefaultConfig(), root)
+	warm, fsys := newTest(t, DefaultConfig(), root)
 	without := DefaultConfig()
 	without.NoIndex = true
 	cold, _ := newTest(t, without, root)
@@ -206,16 +206,16 @@ func TestWhatIsKeptIsShownAsItIsRead(t *testing.T) {
 			args := defaults("needle")
 			args.Sort = "path"
 			change(&args)
-			want, err := cold.run(t.Context(), fs, args)
+			want, err := cold.run(t.Context(), fsys, args)
 			require.NoError(t, err)
-			got, err := warm.run(t.Context(), fs, args)
+			got, err := warm.run(t.Context(), fsys, args)
 			require.NoError(t, err)
 			require.Equal(t, want.Text, got.Text, "round %d, %d", round, i)
 			require.Equal(t, want.Meta, got.Meta, "round %d, %d", round, i)
 			require.NoError(t, warm.cache.wait(t.Context()))
 		}
 	}
-	q, err := warm.newQuery(t.Context(), fs, defaults("needle"))
+	q, err := warm.newQuery(t.Context(), fsys, defaults("needle"))
 	require.NoError(t, err)
 	f, err := q.find(t.Context())
 	require.NoError(t, err)
@@ -227,9 +227,9 @@ func TestWhatIsKeptIsShownAsItIsRead(t *testing.T) {
 func TestCloseEndsEverything(t *testing.T) {
 	root := tree(t, "a=hit\n", "b=hit\n")
 	before := runtime.NumGoroutine()
-	g, fs := newTest(t, DefaultConfig(), root)
+	g, fsys := newTest(t, DefaultConfig(), root)
 	for range 3 {
-		_, err := g.run(t.Context(), fs, defaults("hit"))
+		_, err := g.run(t.Context(), fsys, defaults("hit"))
 		require.NoError(t, err)
 	}
 	g.close()
@@ -240,7 +240,7 @@ func TestCloseEndsEverything(t *testing.T) {
 		require.LessOrEqual(t, runtime.NumGoroutine(), before)
 	}
 	allEnd()
-	_, err := g.run(t.Context(), fs, defaults("hit"))
+	_, err := g.run(t.Context(), fsys, defaults("hit"))
 	require.NoError(t, err, "a call that comes late is still answered")
 	allEnd()
 }

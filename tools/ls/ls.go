@@ -66,22 +66,22 @@ func newTool(box *sandbox.Sandbox) (*mcpkit.Tool, error) {
 		Aliases: []string{"LS"},
 		Output:  meta{}, Row: dirtree.Row{},
 	}, func(ctx context.Context, args arguments) (*mcpkit.Result, error) {
-		fs, err := box.FS(ctx)
+		fsys, err := box.FS(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return run(ctx, fs, args)
+		return run(ctx, fsys, args)
 	})
 }
 
 // run handles one call.
-func run(ctx context.Context, fs *sandbox.FS, args arguments) (*mcpkit.Result, error) {
+func run(ctx context.Context, fsys *sandbox.FS, args arguments) (*mcpkit.Result, error) {
 	args.translate(ctx)
 	note := ""
 	if args.Path == "" {
-		note = fs.RootNote()
+		note = fsys.RootNote()
 	}
-	page, err := dirtree.Tree(ctx, fs, args.Path, dirtree.Options{
+	page, err := dirtree.Tree(ctx, fsys, args.Path, dirtree.Options{
 		Note:  note,
 		Depth: args.Depth, Ignore: args.Ignore, SkipHidden: !args.Hidden, NoIgnore: args.NoIgnore,
 		Limit: args.Limit, Offset: args.Offset, Long: args.Long, Budget: mcpkit.Budget(ctx),

@@ -41,7 +41,7 @@ func (p *plan) warn(format string, args ...any) {
 
 // decide returns the new content, or an error if it must not be written. Each
 // step may process a large content, so decide checks ctx between steps.
-func (p *plan) decide(ctx context.Context, fs *sandbox.FS) (*fileedit.After, error) {
+func (p *plan) decide(ctx context.Context, fsys *sandbox.FS) (*fileedit.After, error) {
 	b := p.before
 	if b.Masked && p.Etag != "" {
 		return nil, toolerr.New(toolerr.InvalidParams, "%s has masked values and therefore no etag: leave etag out", b.Shown)
@@ -59,7 +59,7 @@ func (p *plan) decide(ctx context.Context, fs *sandbox.FS) (*fileedit.After, err
 	if err != nil {
 		return nil, err
 	}
-	p.chooseForm(fs, content)
+	p.chooseForm(fsys, content)
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (p *plan) decide(ctx context.Context, fs *sandbox.FS) (*fileedit.After, err
 	if p.form.encoding != textfile.UTF8 {
 		after.Encoding = p.form.encoding
 	}
-	after.Guessed, after.Told = p.form.guessed, p.told || p.Encoding != ""
+	after.Guessed, after.EncodingNamed = p.form.guessed, p.told || p.Encoding != ""
 	after.Executable = !b.Exists && bytes.HasPrefix(raw, []byte("#!"))
 	return after, context.Cause(ctx)
 }

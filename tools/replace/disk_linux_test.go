@@ -23,15 +23,15 @@ func TestFullDisk(t *testing.T) {
 	}
 	t.Cleanup(func() { require.NoError(t, unix.Unmount(r.root, unix.MNT_DETACH)) })
 	r.clients["replace"] = mcpkittest.Start(t, mcpkittest.Build(t, "./tools/replace"), r.root, "--state", r.state)
-	old, new := strings.Repeat("a line of the old file\n", 130_000), strings.Repeat("a line of the new file\n", 130_000)
+	old, newText := strings.Repeat("a line of the old file\n", 130_000), strings.Repeat("a line of the new file\n", 130_000)
 	r.put("f.txt", old)
 	for _, name := range []string{"f.txt", "new/dir/g.txt"} {
-		r.refused(toolerr.NoSpace, "replace", args{"file_path": name, "content": new})
+		r.refused(toolerr.NoSpace, "replace", args{"file_path": name, "content": newText})
 		require.Equal(t, old, r.content("f.txt"))
 		entries, err := os.ReadDir(r.root)
 		require.NoError(t, err)
 		require.Len(t, entries, 1)
 	}
 	r.ok("replace", args{"file_path": "f.txt", "content": "small\n"})
-	r.ok("replace", args{"file_path": "new/dir/g.txt", "content": new})
+	r.ok("replace", args{"file_path": "new/dir/g.txt", "content": newText})
 }

@@ -37,7 +37,7 @@ func (f form) encode(text string) ([]byte, error) {
 
 // chooseForm sets the form and text of the new content. An existing file keeps
 // its form; a new file follows the conventions of its directory.
-func (p *plan) chooseForm(fs *sandbox.FS, content string) {
+func (p *plan) chooseForm(fsys *sandbox.FS, content string) {
 	b := p.before
 	if b.Exists && !p.old.Binary && len(b.Content) > p.old.BOM {
 		p.form = form{
@@ -48,7 +48,7 @@ func (p *plan) chooseForm(fs *sandbox.FS, content string) {
 			p.form.why = "the file's encoding is a guess: view the file with encoding=… to find the right one, then call again with that encoding"
 		}
 	} else {
-		p.newForm(fs)
+		p.newForm(fsys)
 	}
 	if e := textfile.Encoding(p.Encoding); e != "" && e != p.form.encoding {
 		p.form.encoding, p.form.guessed, p.form.bom = e, false, e.Wide()
@@ -67,8 +67,8 @@ func (p *plan) chooseForm(fs *sandbox.FS, content string) {
 }
 
 // newForm sets the form for a file that does not exist or has no text.
-func (p *plan) newForm(fs *sandbox.FS) {
-	wanted := conventions.For(fs, p.before.Path)
+func (p *plan) newForm(fsys *sandbox.FS) {
+	wanted := conventions.For(fsys, p.before.Path)
 	p.form = form{encoding: textfile.UTF8, ending: wanted.Ending, bom: wanted.BOM}
 	if p.old.BOM > 0 { // the file has only a byte order mark
 		p.form.encoding, p.form.bom = p.old.Encoding, true
@@ -148,7 +148,7 @@ func (p *plan) readOld(ctx context.Context) error {
 		p.old = p.before.Seen.Index.Format // as it was written, even if detection would differ
 	}
 	named := textfile.Encoding("")
-	if toldBefore := p.before.Fresh() && p.before.Seen.Told != ""; !toldBefore && p.Encoding != string(textfile.UTF8) {
+	if toldBefore := p.before.Fresh() && p.before.Seen.NamedEncoding != ""; !toldBefore && p.Encoding != string(textfile.UTF8) {
 		named = textfile.Encoding(p.Encoding)
 	}
 	if p.old.Guessed || p.old.Binary || named == "" { // otherwise the call converts the file

@@ -33,11 +33,11 @@ func (p *plan) revealed() (string, error) {
 		if !strings.Contains(line, hidden) || !asValue(line) {
 			continue
 		}
-		real := lines[line]
-		if len(real) == 0 || len(real) > 1 && len(real) != given[line] {
+		originals := lines[line]
+		if len(originals) == 0 || len(originals) > 1 && len(originals) != given[line] {
 			return "", toolerr.New(toolerr.InvalidParams, "line %d of content has ***, which represents a masked value of %s, but the file has no such line (or several); nothing was written. Copy lines with *** as view shows them, or give the value itself.", i+1, b.Shown)
 		}
-		content[i], kept[i] = real[min(next[line], len(real)-1)], line
+		content[i], kept[i] = originals[min(next[line], len(originals)-1)], line
 		next[line]++
 	}
 	if len(kept) == 0 {

@@ -49,9 +49,9 @@ func newDesk(t testing.TB) *desk {
 	kept := state.Config{Dir: t.TempDir()}
 	served, err := tools(sandbox.Config{Roots: []string{root}}, kept, Config{})
 	require.NoError(t, err)
-	fs, err := sandbox.New(sandbox.Config{Roots: []string{root}}).FS(context.Background())
+	fsys, err := sandbox.New(sandbox.Config{Roots: []string{root}}).FS(context.Background())
 	require.NoError(t, err)
-	return &desk{t: t, root: root, tool: served[0], fs: fs, files: &fileedit.Rewriter{Store: state.New(kept), Tool: "replace"}}
+	return &desk{t: t, root: root, tool: served[0], fs: fsys, files: &fileedit.Rewriter{Store: state.New(kept), Tool: "replace"}}
 }
 
 func (d *desk) call(a args) *mcpkit.CallResult {

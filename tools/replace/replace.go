@@ -38,9 +38,9 @@ type Config struct {
 }
 
 // AddFlags registers the flags that set c.
-func (c *Config) AddFlags(fs *flag.FlagSet) {
-	fs.BoolVar(&c.RequireView, "require-view", c.RequireView, "refuse to replace a file that was never viewed, unless its etag is given")
-	fs.BoolVar(&c.KeepHardlinks, "keep-hardlinks", c.KeepHardlinks, "write files with several hard links in place, so that every link shows the change")
+func (c *Config) AddFlags(flags *flag.FlagSet) {
+	flags.BoolVar(&c.RequireView, "require-view", c.RequireView, "refuse to replace a file that was never viewed, unless its etag is given")
+	flags.BoolVar(&c.KeepHardlinks, "keep-hardlinks", c.KeepHardlinks, "write files with several hard links in place, so that every link shows the change")
 }
 
 type arguments struct {
@@ -128,14 +128,14 @@ func (r *replacer) call(ctx context.Context, args arguments) (*mcpkit.Result, er
 	if err := args.check(); err != nil {
 		return nil, err
 	}
-	fs, err := r.box.FS(ctx)
+	fsys, err := r.box.FS(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var p *plan
-	done, err := r.files.Do(ctx, fs, args.FilePath, fileedit.Options{DryRun: args.DryRun, Session: mcpkit.ClientSession(ctx)}, func(b *fileedit.Before) (*fileedit.After, error) {
+	done, err := r.files.Do(ctx, fsys, args.FilePath, fileedit.Options{DryRun: args.DryRun, Session: mcpkit.ClientSession(ctx)}, func(b *fileedit.Before) (*fileedit.After, error) {
 		p = &plan{arguments: args, before: b, requireView: r.requireView}
-		return p.decide(ctx, fs)
+		return p.decide(ctx, fsys)
 	})
 	if err != nil {
 		return nil, err

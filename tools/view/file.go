@@ -39,9 +39,9 @@ type opened struct {
 }
 
 // show returns the answer for a file or directory.
-func (v *viewer) show(ctx context.Context, fs *sandbox.FS, a ask) (*answer, error) {
+func (v *viewer) show(ctx context.Context, fsys *sandbox.FS, a ask) (*answer, error) {
 	for try := 1; ; try++ {
-		got, err := v.showOnce(ctx, fs, a)
+		got, err := v.showOnce(ctx, fsys, a)
 		switch {
 		case !errors.Is(err, textfile.ErrChanged):
 			return got, err
@@ -51,17 +51,17 @@ func (v *viewer) show(ctx context.Context, fs *sandbox.FS, a ask) (*answer, erro
 	}
 }
 
-func (v *viewer) showOnce(ctx context.Context, fs *sandbox.FS, a ask) (*answer, error) {
+func (v *viewer) showOnce(ctx context.Context, fsys *sandbox.FS, a ask) (*answer, error) {
 	taken := time.Now()
-	file, err := fs.Open(a.name)
+	file, err := fsys.Open(a.name)
 	if toolerr.Is(err, toolerr.IsADirectory) && !a.hex {
-		return showDirectory(ctx, fs, a)
+		return showDirectory(ctx, fsys, a)
 	}
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	f := &opened{File: file, ask: a, shown: fs.Display(file.Path), stamp: state.StampOf(file.Stat, taken)}
+	f := &opened{File: file, ask: a, shown: fsys.Display(file.Path), stamp: state.StampOf(file.Stat, taken)}
 	if err := f.readHead(); err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (v *viewer) showOnce(ctx context.Context, fs *sandbox.FS, a ask) (*answer, 
 	}
 	seen := v.store.ForSession(mcpkit.ClientSession(ctx))
 	if before, ok := seen.Seen(f.Path); ok && !f.unread && before.Index.Etag == f.index.Etag && before.Index.Size == f.index.Size {
-		f.told = before.Told
+		f.told = before.NamedEncoding
 	}
 	got, ranges, err := f.answer(ctx)
 	if err != nil {
@@ -85,15 +85,15 @@ func (v *viewer) showOnce(ctx context.Context, fs *sandbox.FS, a ask) (*answer, 
 	if f.unread {
 		return got, nil
 	}
-	if err := seen.Remember(state.Seen{Path: f.Path, Stamp: f.stamp, Index: *f.index, Ranges: ranges, Told: f.encoding}); err != nil {
+	if err := seen.Remember(state.Seen{Path: f.Path, Stamp: f.stamp, Index: *f.index, Ranges: ranges, NamedEncoding: f.encoding}); err != nil {
 		slog.DebugContext(ctx, "recording the viewed file failed", "error", err)
 	}
 	return got, nil
 }
 
 // showDirectory lists a directory like ls.
-func showDirectory(ctx context.Context, fs *sandbox.FS, a ask) (*answer, error) {
-	page, err := dirtree.Tree(ctx, fs, a.name, dirtree.Options{
+func showDirectory(ctx context.Context, fsys *sandbox.FS, a ask) (*answer, error) {
+	page, err := dirtree.Tree(ctx, fsys, a.name, dirtree.Options{
 		Limit: int(min(a.limit, 10_000)), Offset: int(min(a.offset, 1<<30)), Budget: a.budget,
 	})
 	if err != nil {

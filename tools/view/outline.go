@@ -153,7 +153,7 @@ func goSymbols(text []byte) []symbol {
 }
 
 func goDecl(set *token.FileSet, lines [][]byte, decl ast.Decl) []symbol {
-	make := func(name, kind string, node ast.Node, doc *ast.CommentGroup) symbol {
+	newSymbol := func(name, kind string, node ast.Node, doc *ast.CommentGroup) symbol {
 		line := set.PositionFor(node.Pos(), false).Line
 		s := symbol{Name: name, Kind: kind, Line: line, Start: line, End: set.PositionFor(node.End(), false).Line}
 		if doc != nil {
@@ -170,7 +170,7 @@ func goDecl(set *token.FileSet, lines [][]byte, decl ast.Decl) []symbol {
 		if decl.Recv != nil && len(decl.Recv.List) > 0 {
 			name = receiver(decl.Recv.List[0].Type) + "." + name
 		}
-		return []symbol{make(name, "func", decl, decl.Doc)}
+		return []symbol{newSymbol(name, "func", decl, decl.Doc)}
 	case *ast.GenDecl:
 		if decl.Tok == token.IMPORT {
 			return nil
@@ -186,14 +186,14 @@ func goDecl(set *token.FileSet, lines [][]byte, decl ast.Decl) []symbol {
 				if spec.Doc != nil {
 					doc = spec.Doc
 				}
-				symbols = append(symbols, make(spec.Name.Name, "type", node, doc))
+				symbols = append(symbols, newSymbol(spec.Name.Name, "type", node, doc))
 			case *ast.ValueSpec:
 				if doc = spec.Doc; !decl.Lparen.IsValid() {
 					doc = decl.Doc
 				}
 				for _, name := range spec.Names {
 					if name.Name != "_" {
-						symbols = append(symbols, make(name.Name, decl.Tok.String(), node, doc))
+						symbols = append(symbols, newSymbol(name.Name, decl.Tok.String(), node, doc))
 					}
 				}
 			}

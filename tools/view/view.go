@@ -129,7 +129,7 @@ func (v *viewer) call(ctx context.Context, args arguments) (*mcpkit.Result, erro
 	if err != nil {
 		return nil, err
 	}
-	fs, err := v.box.FS(ctx)
+	fsys, err := v.box.FS(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -137,13 +137,13 @@ func (v *viewer) call(ctx context.Context, args arguments) (*mcpkit.Result, erro
 	budget := max(mcpkit.Budget(ctx)-512, 256)
 	if len(args.Paths) == 0 {
 		asks[0].budget = budget
-		a, err := v.show(ctx, fs, asks[0])
+		a, err := v.show(ctx, fsys, asks[0])
 		if err != nil {
 			return nil, err
 		}
 		return &mcpkit.Result{Text: a.text, Images: a.images, Meta: a.meta.brief(asks[0])}, nil
 	}
-	return v.several(ctx, fs, asks, budget)
+	return v.several(ctx, fsys, asks, budget)
 }
 
 // asksOf validates the arguments and returns a request per file.
@@ -202,7 +202,7 @@ func asksOf(ctx context.Context, args arguments) ([]ask, error) {
 
 // several shows several files. Budget that a file does not use is available to
 // the next ones. An error is shown in the file's place, unless all files fail.
-func (v *viewer) several(ctx context.Context, fs *sandbox.FS, asks []ask, budget int) (*mcpkit.Result, error) {
+func (v *viewer) several(ctx context.Context, fsys *sandbox.FS, asks []ask, budget int) (*mcpkit.Result, error) {
 	const tokenRoom = 300 // less space is not enough for the beginning of a file
 	var text strings.Builder
 	result := &mcpkit.Result{}
@@ -222,7 +222,7 @@ func (v *viewer) several(ctx context.Context, fs *sandbox.FS, asks []ask, budget
 		if i > 0 {
 			text.WriteByte('\n')
 		}
-		shown, err := v.show(ctx, fs, a)
+		shown, err := v.show(ctx, fsys, a)
 		if err != nil {
 			m.Failed++
 			if first == nil {

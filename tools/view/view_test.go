@@ -17,6 +17,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -125,7 +126,7 @@ func TestResultsStayWithinTheBudget(t *testing.T) {
 		}
 		tokens := 1500 + rng.IntN(5000)
 		offset, limit := 1+rng.IntN(len(want)), 1+rng.IntN(2500)
-		res := f.callWith(mcpkit.WithBudget(context.Background(), tokens), map[string]any{"file_path": "file", "offset": offset, "limit": limit})
+		res := f.callWith(wire.WithBudget(context.Background(), tokens), map[string]any{"file_path": "file", "offset": offset, "limit": limit})
 		require.False(t, res.IsError, res.Text)
 		require.LessOrEqual(t, len(res.Text), tokens*4)
 		shown := 0

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 )
 
@@ -17,8 +18,12 @@ func drive(host, era, url string) (err error) {
 		return err
 	}
 	defer os.RemoveAll(dir)
+	suite := map[string]any{"url": url, "era": opening(), "prefix": "", "start_timeout": "1m"}
+	if suite["oauth"], err = identity(); err != nil {
+		return err
+	}
 	text, err := json.Marshal(map[string]any{
-		"servers":  map[string]any{"suite": map[string]any{"url": url, "era": opening(), "prefix": "", "start_timeout": "1m"}},
+		"servers":  map[string]any{"suite": suite},
 		"validate": map[string]any{"arguments": false}, // the suite sends some that its own schema does not allow
 	})
 	if err != nil {
@@ -41,7 +46,7 @@ func drive(host, era, url string) (err error) {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	err = useAll(newClient(era, out, in))
+	err = useAll(newClient(era, out, in), func() error { return login(host, config, dir) }, func() bool { return waits(host, dir) })
 	return errors.Join(err, in.Close(), cmd.Wait())
 }
 
@@ -61,8 +66,9 @@ type tool struct {
 	InputSchema json.RawMessage
 }
 
-// useAll uses everything a server has, all tools at once.
-func useAll(c *client) error {
+// useAll uses everything a server has, all tools at once, or one after the other
+// where they need sign-ins.
+func useAll(c *client, login func() error, waits func() bool) error {
 	if err := c.open(); err != nil {
 		return err
 	}
@@ -70,9 +76,21 @@ func useAll(c *client) error {
 	if err := c.list("tools/list", &listed); err != nil {
 		return err
 	}
+	signsIn := strings.HasPrefix(os.Getenv("MCP_CONFORMANCE_SCENARIO"), "auth/")
+	for n := 0; signsIn && len(listed.Tools) == 0 && n < maxSignIns && waits(); n++ {
+		if err := login(); err != nil {
+			return err
+		}
+		if err := c.list("tools/list", &listed); err != nil {
+			return err
+		}
+	}
 	calls, err := callsOf(listed.Tools)
 	if err != nil {
 		return err
+	}
+	if signsIn {
+		return c.callSigningIn(calls, login)
 	}
 	failures := make([]error, len(calls))
 	var all sync.WaitGroup

@@ -8,7 +8,10 @@
 //
 // The era is that of the driver's own connection to the host. In which the
 // host opens its connection follows MCP_CONFORMANCE_PROTOCOL_VERSION, which
-// the suite sets; MCP_CONFORMANCE_CONTEXT may name the calls to make.
+// the suite sets; MCP_CONFORMANCE_CONTEXT may name the calls to make, and the
+// client that signs in. Where the server needs a sign-in, the driver runs
+// mcp-host login, as the error says, with itself as browser, and goes on with
+// the same host.
 package main
 
 import (
@@ -21,6 +24,13 @@ func main() {
 	host := flag.String("host", "mcp-host", "the host's `FILE`")
 	era := flag.String("era", "modern", "what is spoken to the host: legacy or modern")
 	flag.Parse()
+	if os.Getenv(browserVariable) != "" {
+		if err := browse(flag.Arg(0)); err != nil {
+			fmt.Fprintln(os.Stderr, "driver:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := drive(*host, *era, flag.Arg(0)); err != nil {
 		fmt.Fprintln(os.Stderr, "driver:", err)
 		os.Exit(1)

@@ -43,6 +43,7 @@ func (s Server) Encode(inputs map[string]Input, reveal bool) *yaml.Node {
 		e.scalar("api_key", e.shown(s.APIKey))
 	}
 	e.scalar("auth_token_env", s.AuthTokenEnv)
+	e.oauth(s.OAuth)
 	if s.AllowPrivate {
 		e.add(e.node, "allow_private", boolean(true))
 	}

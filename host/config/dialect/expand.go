@@ -96,6 +96,7 @@ func (s Server) Expand(v Variables) (Server, Problems) {
 	}
 	s.Env, s.Headers = all("env", s.Env), all("headers", s.Headers)
 	s.APIKey = secret.Text(fill("api_key", s.APIKey.Reveal()))
+	s.OAuth = s.OAuth.expand(fill)
 	s.URL = fill("url", s.URL)
 	s.Dir = v.home(fill("cwd", s.Dir))
 	s.EnvFile = v.home(fill("env_file", s.EnvFile))

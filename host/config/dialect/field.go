@@ -101,6 +101,7 @@ func remoteFields() []field {
 			func(r *reader, n *node) { r.server.APIKey = secret.Text(r.text(n)) }},
 		{"auth_token_env", []string{"bearerTokenEnvVar", "apiKeyEnv"}, "The name of the environment variable that holds the bearer token.", typed("string"),
 			func(r *reader, n *node) { r.server.AuthTokenEnv = r.text(n) }},
+		{"oauth", nil, "Sign-in with mcp-host login NAME: the client, scopes and account; default: the host registers itself. false: never sign in.", oauthSchema(), readOAuth},
 		{"allow_private", nil, "Accept a public host name that resolves to a private address, for example inside a company network (default false).", typed("boolean"),
 			func(r *reader, n *node) { r.server.AllowPrivate, _ = r.boolean(n) }},
 		{"transport", []string{"type", "serverType", "transportType"}, "Transport; default: inferred from command or url.", oneOf(Stdio, StreamableHTTP, SSE),
@@ -189,7 +190,7 @@ func described(schema map[string]any, doc string) map[string]any {
 // warned of first; see restriction.
 func others() []string {
 	return []string{
-		"id", "name", "trust", "oauth", "auth", "authProviderType", "targetAudience", "targetServiceAccount", "extensionName",
+		"id", "name", "trust", "auth", "authProviderType", "targetAudience", "targetServiceAccount", "extensionName",
 		"alwaysAllow", "autoApprove", "autoStart", "autoRestart", "restart", "icon", "iconUrl", "gallery", "version", "dev", "note", "notes",
 		"sandbox", "sandboxEnabled", "required", "scopes", "oauthResource", "supportsParallelToolCalls", "defaultToolsApprovalMode",
 		"alwaysLoad", "instructions", "tags", "priority", "category", "capabilities", "envVars", "requiresOAuth", "serverInstructions", "$schema", "_comment", "comment",

@@ -36,6 +36,7 @@ type Server struct {
 	APIKey       secret.Text // sent as Bearer
 	AuthTokenEnv string      // the name of the variable with the bearer token
 	AllowPrivate bool        // a public name may lead to a private address
+	OAuth        OAuth
 
 	Transport     string        // "": inferred
 	Timeout       time.Duration // of a call; 0: the host's default
@@ -143,6 +144,7 @@ func (s Server) FromFiles(f func(path string) string) Server {
 		return set
 	}
 	s.Env, s.Headers, s.APIKey = all(s.Env), all(s.Headers), secret.Text(change(s.APIKey.Reveal()))
+	s.OAuth.ClientSecret = secret.Text(change(s.OAuth.ClientSecret.Reveal()))
 	s.URL, s.Dir, s.EnvFile = change(s.URL), change(s.Dir), change(s.EnvFile)
 	return s
 }
@@ -174,6 +176,8 @@ func (s Server) View() View {
 		v.Auth = "$" + s.AuthTokenEnv
 	case s.APIKey != "":
 		v.Auth = "api_key"
+	case s.OAuth.IsSet():
+		v.Auth = "oauth"
 	}
 	return v
 }

@@ -51,11 +51,11 @@ func (t Text) LogValue() slog.Value { return slog.StringValue(Hidden) }
 
 // Name reports whether a variable, flag or header of this name holds a
 // credential. Unlike an argument of a tool, a setting called key does.
-func Name(name string) bool { return strings.EqualFold(name, "key") || redact.Name(name) }
+func Name(name string) bool { return strings.EqualFold(name, "key") || redact.IsSecretName(name) }
 
 // issued reports whether a value looks like a key that some service made.
 func issued(value string) bool {
-	if redact.Issued(value) {
+	if redact.IsIssuedKey(value) {
 		return true
 	}
 	if len(value) < 32 {

@@ -70,7 +70,7 @@ func (g guard) allows(ip netip.Addr) error {
 	if !own {
 		how = "only allow_private: [" + ip.String() + "] allows it"
 	}
-	return toolerr.New(toolerr.PolicyDenied, "the connection would go to %s, %s; %s", ip, class.What, how)
+	return toolerr.New(toolerr.PolicyDenied, "the connection would go to %s, %s; %s", ip, class.Name, how)
 }
 
 // checkHost looks at a host that is an address before anything is sent, since

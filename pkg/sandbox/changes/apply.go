@@ -187,6 +187,9 @@ func Chooses(paths []string, root, rel string) bool {
 // does.
 func chooses(paths []string, root, rel string) (string, bool) {
 	for _, given := range paths {
+		if given == "" { // which Clean makes the whole root
+			continue
+		}
 		name := filepath.ToSlash(filepath.Clean(given))
 		if filepath.IsAbs(given) {
 			inside, err := filepath.Rel(root, given)

@@ -17,12 +17,12 @@ func (a *Allow) mayDial(to netip.AddrPort, own []netip.Addr) string {
 	if k.Reach == netguard.Public {
 		for _, o := range own {
 			if o.Unmap() == addr {
-				k.What = "this machine's own address"
+				k.Name = "this machine's own address"
 			}
 		}
 	}
-	if k.What == "" || k.Reach != netguard.Never && a.opens(to) {
+	if k.Name == "" || k.Reach != netguard.Never && a.opens(to) {
 		return ""
 	}
-	return k.What
+	return k.Name
 }

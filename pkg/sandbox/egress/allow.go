@@ -98,9 +98,9 @@ func (e entry) check() error {
 	}
 	switch class := netguard.Classify(e.host.addr); {
 	case class.Reach == netguard.Never:
-		return fmt.Errorf("is %s, which cannot be opened", class.What)
+		return fmt.Errorf("is %s, which cannot be opened", class.Name)
 	case class.Reach != netguard.Public && e.port == 0:
-		return fmt.Errorf("is %s: give its port as well, as in %s", class.What, e.host.authority(443, 0))
+		return fmt.Errorf("is %s: give its port as well, as in %s", class.Name, e.host.authority(443, 0))
 	}
 	return nil
 }

@@ -81,6 +81,9 @@ var fileAttacks = []attack{
 	{"move the directory of a key", onlyL2, "", `mv sub x && grep -q CREDENTIAL x/id_rsa && echo ESCAPED`},
 	{"read a disk", bothLevels, "", `for d in /dev/vd? /dev/sd? /dev/nvme?n?; do head -c1 $d >/dev/null 2>&1 && echo ESCAPED; done`},
 	{"make a device", bothLevels, "", `mknod d c 1 3 && echo ESCAPED`},
+	{"make a device by a rename", bothLevels, "perl amd64", `touch d; perl -e '$a = "d"; $b = "e"; syscall(316, -100, $a, -100, $b, 4)'; [ -c d ] && echo ESCAPED`},     // renameat2, RENAME_WHITEOUT
+	{"change a file's version", bothLevels, "perl", `perl -e 'open F, "<", "$ENV{RO}/file"; print "ESCAPED" if ioctl F, 0x40087602, $v = pack("q", 7)'`},                // FS_IOC_SETVERSION
+	{"leave a message queue behind", "L1", "perl amd64", `perl -e '$n = "toolroom$$"; $r = syscall(240, $n, 0102, 0600, 0); print "ESCAPED" if syscall(241, $n) == 0'`}, // mq_open, mq_unlink
 	{"read shadow", bothLevels, "", `grep -q : /etc/shadow && echo ESCAPED`},
 
 	{"write a hook", onlyL2, "", `echo x > .git/hooks/pre-commit && echo ESCAPED`},
@@ -126,6 +129,10 @@ var processAttacks = []attack{
 	{"limit the victim", bothLevels, "prlimit", `prlimit --pid $VICTIM --nofile=99 && echo ESCAPED`},
 	{"slow the victim down", bothLevels, "renice", `renice -n 19 -p $VICTIM && echo ESCAPED`},
 	{"see the victim", onlyL2, "", `[ -d /proc/$VICTIM ] && grep -aq sleep /proc/$VICTIM/cmdline && echo ESCAPED`},
+	{"bind the victim to a processor", bothLevels, "taskset", `taskset -cp 0 $VICTIM && echo ESCAPED`},
+	{"change the victim's scheduling", bothLevels, "chrt", `chrt -i -p 0 $VICTIM && echo ESCAPED`},
+	{"slow the victim's reading", bothLevels, "ionice", `ionice -c 2 -n 7 -p $VICTIM && echo ESCAPED`},
+	{"slow the user's reading", bothLevels, "ionice", `ionice -c 2 -n 7 -u $(id -u) && ionice -p $VICTIM | grep -q 'prio 7' && echo ESCAPED`},
 	{"enter the victim's name spaces", bothLevels, "nsenter", `nsenter -t $VICTIM -m -n true && echo ESCAPED`},
 	{"make a user name space", bothLevels, "unshare", `unshare -Ur true && echo ESCAPED`},
 	{"make a network name space", bothLevels, "unshare", `unshare -Urn true && echo ESCAPED`},

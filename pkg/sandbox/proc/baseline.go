@@ -42,10 +42,11 @@ type baseline struct {
 	Repos    map[string]bool
 	Tops     map[string]bool
 	Seen     directories
-	Included []string             // files with settings that git is told to read, by their names in the root
-	HookDirs []string             // directories that core.hooksPath names
-	Kept     map[string][2]uint64 // by paths that are mounted read-only at L2, see holderOf
-	Dirs     map[string][2]uint64 // nodes of the items' directories; nil in a file of an older version
+	Included []string                  // files with settings that git is told to read, by their names in the root
+	HookDirs []string                  // directories that core.hooksPath names
+	Kept     map[string][2]uint64      // by paths that are mounted read-only at L2, see holderOf
+	Made     map[string]madeRepository // by names in the root
+	Dirs     map[string][2]uint64      // nodes of the items' directories; nil in a file of an older version
 }
 
 // stampOf returns a file's item without the content.

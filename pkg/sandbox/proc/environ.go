@@ -121,7 +121,7 @@ func looksSecret(name, value string) bool {
 	switch {
 	case upper == "PWD", upper == "OLDPWD", upper == "DESKTOP_SESSION", strings.HasPrefix(upper, "XDG_SESSION_"):
 		return false
-	case redact.Name(name), redact.Issued(value):
+	case redact.IsSecretName(name), redact.IsIssuedKey(value):
 		return true
 	}
 	for _, prefix := range secretValues {

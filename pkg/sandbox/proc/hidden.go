@@ -46,6 +46,7 @@ func (r *Runner) findHidden(s *spec, rules Rules, moving *moving) error {
 		}
 		s.Mask = append(s.Mask, r.deepInHome(s, home, hide)...)
 	}
+	s.Mask = append(s.Mask, r.namedStores(s, rules)...)
 	for _, path := range systemSecrets {
 		if readable(path) {
 			s.Mask = append(s.Mask, path)

@@ -40,7 +40,9 @@ func (r *Runner) inHome(dir string, hide func(string) bool) *folder {
 		switch {
 		case hide(path):
 			now.hidden = append(now.hidden, path)
-		case entry.IsDir() && name[0] != '.' && name != "node_modules":
+		case entry.IsDir() && name[0] == '.':
+			now.dotted = append(now.dotted, path)
+		case entry.IsDir() && name != "node_modules":
 			now.below = append(now.below, path)
 		}
 	}
@@ -51,8 +53,8 @@ func (r *Runner) inHome(dir string, hide func(string) bool) *folder {
 }
 
 // deepInHome lists the hidden files in the visible directories of a home,
-// breadth first and within the bounds above. It skips roots, which are
-// searched separately.
+// breadth first and within the bounds above, and then those directly in its
+// dot directories. It skips roots, which are searched separately.
 func (r *Runner) deepInHome(s *spec, home string, hide func(string) bool) (hidden []string) {
 	queue := slices.Clone(r.inHome(home, hide).below)
 	left := deepEntries
@@ -71,7 +73,7 @@ func (r *Runner) deepInHome(s *spec, home string, hide func(string) bool) (hidde
 		}
 		queue = next
 	}
-	return hidden
+	return append(hidden, r.hiddenBelow(s, home, hide, &left)...)
 }
 
 // otherName is one name of a file with several hard links.
@@ -97,6 +99,7 @@ func (r *Runner) otherNames(s *spec, objects []supervise.Pinned) (names []string
 	for _, object := range objects {
 		note(object.Path)
 	}
+	r.secondNames(s, note)
 	if len(several) == 0 {
 		return nil
 	}
@@ -122,9 +125,16 @@ func (r *Runner) otherNames(s *spec, objects []supervise.Pinned) (names []string
 		}
 		of.mu.Unlock()
 	}
+	dirs := slices.Clone(s.deep)
+	for _, home := range s.homes {
+		for _, dir := range homeDirs {
+			dirs = append(dirs, filepath.Join(home, dir))
+		}
+	}
+	slices.Sort(dirs)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, dir := range slices.Concat(s.homes, s.deep) {
+	for _, dir := range slices.Compact(dirs) {
 		if f := r.home[dir]; f != nil {
 			add(f, dir)
 		}

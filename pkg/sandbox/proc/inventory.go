@@ -22,7 +22,7 @@ type kind uint8
 
 const (
 	settingsKind   kind = iota + 1 // git's settings: a setting that runs a program must not be added
-	pointerKind                    // .git or commondir: must name a watched repository
+	pointerKind                    // .git or commondir: must name a watched repository; gitdir: must name a .git
 	hookKind                       // of a repository
 	attributesKind                 // of a repository
 	projectKind                    // settings of agents, editors and other programs; files in core.hooksPath's directory
@@ -134,7 +134,7 @@ func (v *inventory) enter(s *survey, known map[string]*view, dir string, as role
 // repositories are skipped: they are found with their repository.
 func (v *inventory) add(s *survey, known map[string]*view, path string) {
 	name, err := filepath.Rel(v.root, path)
-	if err != nil || !filepath.IsLocal(name) || name == "." || slices.Contains([]string{".git", "hooks", "attributes", "commondir"}, filepath.Base(name)) {
+	if err != nil || !filepath.IsLocal(name) || name == "." || slices.Contains([]string{".git", "hooks", "attributes", "commondir", "gitdir"}, filepath.Base(name)) {
 		return
 	}
 	info, err := os.Lstat(path)
@@ -346,7 +346,7 @@ func (v *view) ofRepository(name string, entry os.DirEntry) bool {
 	switch entry.Name() {
 	case "config", "config.worktree":
 		v.spots[name] = spot{settingsKind, dir}
-	case "commondir":
+	case "commondir", "gitdir":
 		v.spots[name] = spot{pointerKind, dir}
 	case "hooks":
 		if entry.IsDir() {

@@ -139,7 +139,7 @@ func (j *judge) changed(name, path string, at spot, had bool, was, now *item) {
 }
 
 // misses reports whether a missing file must be restored. Commands may delete
-// settings of git, a .git or commondir, and a whole repository.
+// settings of git, a .git, commondir or gitdir, and a whole repository.
 func (j *judge) misses(name string, was *item) bool {
 	switch was.Spot {
 	case hookKind, attributesKind:
@@ -154,9 +154,9 @@ func (j *judge) misses(name string, was *item) bool {
 	return false
 }
 
-// leadsWell reports whether a .git or commondir names a watched repository, or
-// a path that is not in the root or does not exist. Files that appear there
-// later are judged as new.
+// leadsWell reports whether a .git or commondir names a watched repository, a
+// gitdir the .git of a work tree, or either a path that does not exist or is in
+// another watched root. Files that appear there later are judged as new.
 func (j *judge) leadsWell(name, path, repo string) bool {
 	if filepath.Base(name) == "commondir" && j.base.Repos[repo] {
 		return false // git only makes it together with the repository
@@ -170,6 +170,9 @@ func (j *judge) leadsWell(name, path, repo string) bool {
 		real = filepath.Clean(target)
 	}
 	if rel, err := filepath.Rel(j.root, real); err == nil && filepath.IsLocal(rel) {
+		if filepath.Base(name) == "gitdir" {
+			return isDotGit(filepath.Base(rel)) && (j.found.spots[rel].kind == pointerKind || !exists(real))
+		}
 		return j.found.repos[rel] || !exists(real)
 	}
 	return j.elsewhere(real)

@@ -3,6 +3,7 @@
 package proc_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -74,6 +75,22 @@ func TestMemoryThatIsNotMapped(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Semaphores are in no process's memory, and at L1 there are none.
+func TestMemoryOfSemaphores(t *testing.T) {
+	t.Parallel()
+	if missing(attack{needs: "perl"}) != "" {
+		t.Skip("no perl")
+	}
+	if !slices.Contains(levels(t), proc.L2) {
+		t.Skip("no L2")
+	}
+	r := newRunner(t, proc.Config{Level: proc.L2, Limits: proc.Limits{Memory: 128 << 20}})
+	result, out := run(t, r, proc.Command{ // 100 sets of 32 000 with 64 bytes each
+		Script: `exec perl -e 'for (1 .. 100) { semget(0, 32000, 0600) // die $! } sleep 1000'`, Rules: rules{root: t.TempDir()}, Timeout: time.Minute,
+	})
+	require.Equal(t, proc.OverMemory, result.Ending, out)
 }
 
 // Memory in no process's table is counted by the growth of the machine's

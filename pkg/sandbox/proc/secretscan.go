@@ -50,6 +50,8 @@ type folder struct {
 	links         []string    // links with a secret's name, to be resolved
 	keys          []string    // files whose names suggest a private key
 	below         []string    // subdirectories to search
+	dotted        []string    // dot directories of a home
+	files         []string    // names of regular files in a credential store
 	multiple      []otherName // files with several links; nil: not searched yet
 }
 

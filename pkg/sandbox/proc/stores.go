@@ -16,6 +16,7 @@ import (
 const (
 	storeDepth = 32
 	storeDirs  = 128
+	storeFiles = 1000
 )
 
 // notOurs lists directories of the system. A link from a credential store into
@@ -57,6 +58,7 @@ func (r *Runner) leads(s *spec, hidden []string, rules Rules) (targets []string)
 			}
 			if err == nil && info.IsDir() && dirs < storeDirs {
 				dirs++
+				s.stores = append(s.stores, real)
 				next = append(next, r.linksIn(real, changeTime(info))...)
 			}
 		}
@@ -77,8 +79,11 @@ func (r *Runner) linksIn(dir string, changed time.Time) []string {
 	now := &folder{read: time.Now(), changed: changed}
 	entries, _ := os.ReadDir(dir)
 	for _, entry := range entries {
-		if entry.IsDir() || entry.Type()&os.ModeSymlink != 0 {
+		switch {
+		case entry.IsDir() || entry.Type()&os.ModeSymlink != 0:
 			now.below = append(now.below, filepath.Join(dir, entry.Name()))
+		case entry.Type().IsRegular():
+			now.files = append(now.files, entry.Name())
 		}
 	}
 	r.mu.Lock()

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
 // watch compares a root with its baseline. A runner has one for each root.
@@ -176,6 +174,7 @@ func (w *watch) adopt(guard []string) error {
 		}
 		w.inventory.recent = nil
 	}
+	changed = w.base.forgetMade(w.root) || changed
 	if changed || w.base.Dirs == nil {
 		w.base.note(w.root, !d.none())
 		changed = true
@@ -190,11 +189,19 @@ func (w *watch) adopt(guard []string) error {
 			w.base.Kept[path] = node
 		}
 	}
+	w.fresh = true
+	return w.save()
+}
+
+// save writes the baseline for other servers, if there is a state directory.
+func (w *watch) save() error {
+	if w.dir == "" {
+		return nil
+	}
 	err := w.base.save(w.file())
 	if err == nil {
 		w.loaded, err = os.Stat(w.file())
 	}
-	w.fresh = true
 	return err
 }
 
@@ -261,43 +268,6 @@ func (w *watch) judgeKilled(c *confinement, mark byte) *judge {
 	return w.judge(c, func(path string) bool { return c.open(path) || mark == markL2 && w.guardedAtL2(path) })
 }
 
-// guardedAtL2 reports whether the kernel protected a file of the baseline from
-// all commands at L2, so that its change is the user's.
-func (w *watch) guardedAtL2(path string) bool {
-	rel, err := filepath.Rel(w.root, path)
-	if err != nil {
-		return false
-	}
-	was, had := w.base.Items[rel]
-	if !had || was.Spot == settingsKind || was.Links > 1 || beneathName(rel, ".husky") {
-		return false
-	}
-	for at := path; supervise.Beneath(w.root, at) && at != w.root; at = filepath.Dir(at) {
-		if node, ok := w.base.Kept[at]; ok {
-			now, ok := holderOf(at)
-			return ok && now == node
-		}
-	}
-	return false
-}
-
-// holderOf returns the node that a mount over a path depends on: a directory's
-// own node, else that of the directory above. A command cannot replace a mount
-// point, but it can replace its parent. ok is false for links, which are not
-// mounted over.
-func holderOf(path string) (node [2]uint64, ok bool) {
-	info, err := os.Lstat(path)
-	if err == nil && info.Mode()&os.ModeSymlink != 0 {
-		return node, false
-	}
-	if err != nil || !info.IsDir() {
-		if info, err = os.Lstat(filepath.Dir(path)); err != nil {
-			return node, false
-		}
-	}
-	return nodeOf(info), true
-}
-
 // addLinked adds the paths of files that have several hard links.
 func (w *watch) addLinked(paths map[string]bool) {
 	w.mu.Lock()
@@ -344,10 +314,13 @@ func (w *watch) end(c *confinement) (taken []string, err error) {
 	defer w.leave()
 	w.refresh()
 	j := w.judge(c, c.open)
+	if w.fresh && !j.failed && w.base.noteMade(w.root, j.found) {
+		err = w.save()
+	}
 	w.running--
 	if w.running == 0 {
 		if w.alone() && !j.failed { // else the next command starts with this baseline
-			err = w.writeMark(markIdle)
+			err = errors.Join(err, w.writeMark(markIdle))
 		}
 		if w.use != nil {
 			flock(w.use, lockNone)
@@ -380,42 +353,4 @@ func (w *watch) knows(path string) bool {
 		}
 	}
 	return false
-}
-
-// guards lists the paths of the root that commands at L2 must not write: files
-// that make git and other programs run something, except for git's settings,
-// which git itself replaces.
-func (w *watch) guards() (paths []string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.guarded()
-}
-
-func (w *watch) guarded() (paths []string) {
-	for repo := range w.base.Repos {
-		for _, name := range []string{"hooks", "info/attributes", "commondir"} {
-			paths = append(paths, filepath.Join(w.root, repo, name))
-		}
-	}
-	for _, dir := range w.base.HookDirs {
-		paths = append(paths, filepath.Join(w.root, dir))
-	}
-	for name, it := range w.base.Items {
-		switch {
-		case it.Spot == projectKind && !slices.Contains(w.base.HookDirs, it.Repo):
-			rel, err := filepath.Rel(it.Repo, name)
-			if err != nil {
-				continue
-			}
-			paths = append(paths, filepath.Join(w.root, it.Repo, firstPart(rel)))
-		case it.Spot == pointerKind, it.Spot == settingsKind && it.Size > keptBytes:
-			paths = append(paths, filepath.Join(w.root, name))
-		}
-	}
-	paths = slices.DeleteFunc(paths, func(path string) bool {
-		rel, err := filepath.Rel(w.root, path)
-		return err != nil || beneathName(rel, ".husky") || supervise.Beneath(path, w.root)
-	})
-	slices.Sort(paths)
-	return slices.Compact(paths)
 }

@@ -16,6 +16,7 @@ type spec struct {
 	gaps     []string // for the result
 	homes    []string // homes of this user, links resolved
 	deep     []string // searched directories in homes
+	stores   []string // searched directories of credential stores
 	followed map[fileID]*os.File
 	prologue *os.File // nil without a prologue
 	spillDir string

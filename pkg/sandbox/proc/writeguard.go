@@ -70,6 +70,7 @@ func (r *Runner) guardRoots(s *spec, rules Rules) *writeGuard {
 		}
 		w.watches = append(w.watches, one)
 		if s.Level == L2 {
+			s.Guard = slices.DeleteFunc(s.Guard, func(path string) bool { return !one.mountable(path) })
 			s.guard(one.guards(), lifted)
 			s.openWorktrees(root.Path)
 		}

@@ -30,8 +30,8 @@ const maxIndented = 1 << 20
 func (m *matcher) attempt(e Edit, all bool) *attempt {
 	f := m.f
 	a := &attempt{f: f, checker: m.checker, e: e, all: all, old: lines(e.Old, f.EOL), new: lines(e.New, f.EOL), budget: maxIndented}
-	if old, new, ok := unnumbered(a.old, a.new); ok {
-		a.plainOld, a.plainNew = old, new
+	if old, newLines, ok := unnumbered(a.old, a.new); ok {
+		a.plainOld, a.plainNew = old, newLines
 	}
 	return a
 }
@@ -133,9 +133,9 @@ func closed(p *pattern) *pattern {
 	if len(p.old) == 1 || p.new[len(p.new)-1] != last {
 		return nil
 	}
-	old, new := slices.Clone(p.old), slices.Clone(p.new)
-	old[len(old)-1], new[len(new)-1] = "", ""
-	short := newPattern(old, new, p.step)
+	old, newLines := slices.Clone(p.old), slices.Clone(p.new)
+	old[len(old)-1], newLines[len(newLines)-1] = "", ""
+	short := newPattern(old, newLines, p.step)
 	short.heads = p.heads
 	return short
 }

@@ -65,20 +65,20 @@ func (b *builder) at(where place, changes []textdiff.Change) (all []textdiff.Cha
 	b.pending.Reset()
 	b.part = b.fragments(where)
 	b.ending, b.where = "", where
-	old, new := b.p.old, b.p.new
+	old, newLines := b.p.old, b.p.new
 	if len(b.part) < len(old) { // the file's last line has no ending
 		old = old[:len(b.part)]
-		if n := len(new); n > 1 && new[n-1] == "" {
-			new = new[:n-1]
+		if n := len(newLines); n > 1 && newLines[n-1] == "" {
+			newLines = newLines[:n-1]
 		}
 	}
 	if b.p.step == Indentation && !b.findShift(where, old, true) {
 		return changes, "not uniform"
 	}
-	b.chooseVerbatim(old, new)
+	b.chooseVerbatim(old, newLines)
 	lead := b.leading(where)
 	b.everGiven = b.everGiven || lead > 0
-	for j := range new {
+	for j := range newLines {
 		with := b.partners[j]
 		if with.line >= len(old) {
 			with = partner{line: -1}
@@ -86,7 +86,7 @@ func (b *builder) at(where place, changes []textdiff.Change) (all []textdiff.Cha
 		if b.within && with.equal && (j == 0) != (with.line == 0) {
 			with.equal = false
 		}
-		line := new[j]
+		line := newLines[j]
 		if j == 0 && lead > 0 {
 			line = line[lead:]
 			with.equal = with.line == 0 && line == old[0]
@@ -96,7 +96,7 @@ func (b *builder) at(where place, changes []textdiff.Change) (all []textdiff.Cha
 		} else {
 			b.content(j, line, old, with)
 		}
-		if j < len(new)-1 {
+		if j < len(newLines)-1 {
 			b.end(with)
 		}
 	}
@@ -106,15 +106,15 @@ func (b *builder) at(where place, changes []textdiff.Change) (all []textdiff.Cha
 
 // word is at for a text within a line, without allocating strings.
 func (b *builder) word(where place, changes []textdiff.Change) []textdiff.Change {
-	old, new := b.p.old[0], b.p.new[0]
-	if old == new {
+	old, newLines := b.p.old[0], b.p.new[0]
+	if old == newLines {
 		return changes
 	}
 	if lead := b.leading(where); lead > 0 {
-		new, b.everGiven = new[lead:], true
+		newLines, b.everGiven = newLines[lead:], true
 	}
-	head, tail := commonEnds(old, new)
-	return append(changes, textdiff.Change{Start: where.start + head, End: where.end - tail, New: new[head : len(new)-tail]})
+	head, tail := commonEnds(old, newLines)
+	return append(changes, textdiff.Change{Start: where.start + head, End: where.end - tail, New: newLines[head : len(newLines)-tail]})
 }
 
 // fragments splits a place into lines.
@@ -371,8 +371,8 @@ func (b *builder) keep(start, end int) {
 // a position.
 func (b *builder) flush(to int) {
 	if to > b.cursor || b.pending.Len() > 0 {
-		if new := b.pending.String(); new != string(b.f.Text[b.cursor:to]) {
-			b.changes = append(b.changes, textdiff.Change{Start: b.cursor, End: to, New: new})
+		if text := b.pending.String(); text != string(b.f.Text[b.cursor:to]) {
+			b.changes = append(b.changes, textdiff.Change{Start: b.cursor, End: to, New: text})
 		}
 		b.pending.Reset()
 	}

@@ -23,8 +23,8 @@ func FuzzFind(f *testing.F) {
 	f.Add([]byte("\xff\xfea\x00\n\x00b\x00"), "     1\ta\n     2\tb", "q", false)
 	f.Add([]byte("“x” – y…\n    z\n"), "\"x\" - y...\n  z", "w", true)
 	f.Add([]byte("caf\xe9 \n\n}\n}\n"), "}\n}", "\n}", true)
-	f.Fuzz(func(t *testing.T, raw []byte, old, new string, all bool) {
-		if !utf8.ValidString(old) || !utf8.ValidString(new) {
+	f.Fuzz(func(t *testing.T, raw []byte, old, newText string, all bool) {
+		if !utf8.ValidString(old) || !utf8.ValidString(newText) {
 			return // strings from JSON are always valid UTF-8
 		}
 		file, err := splice.Open(t.Context(), raw)
@@ -32,7 +32,7 @@ func FuzzFind(f *testing.F) {
 			require.True(t, toolerr.Is(err, toolerr.BinaryFile))
 			return
 		}
-		plan, err := match.Find(t.Context(), file, []match.Edit{{Old: old, New: new, All: all}}, match.Options{})
+		plan, err := match.Find(t.Context(), file, []match.Edit{{Old: old, New: newText, All: all}}, match.Options{})
 		if err != nil {
 			require.Contains(t, []toolerr.Code{toolerr.NoMatch, toolerr.NotUnique, toolerr.NoChange, toolerr.InvalidParams}, toolerr.CodeOf(err))
 			require.Less(t, len(err.Error()), 200_000+len(old))

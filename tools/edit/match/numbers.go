@@ -49,11 +49,11 @@ func numberOf(line string, seps []string) (number, bool) {
 // unnumbered returns the old and the new lines without pasted line numbers.
 // Each old line must have a number, ascending by one, except that the first
 // line and empty lines may lack it.
-func unnumbered(old, new []string) (oldPlain, newPlain []string, ok bool) {
+func unnumbered(old, newLines []string) (oldPlain, newPlain []string, ok bool) {
 	for _, family := range separators {
 		for _, seps := range narrowed(family) {
 			if plain, first, last, ok := withoutNumbers(old, seps); ok {
-				return plain, newWithout(new, seps, first, last), true
+				return plain, newWithout(newLines, seps, first, last), true
 			}
 		}
 	}

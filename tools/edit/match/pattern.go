@@ -53,8 +53,8 @@ type wanted struct {
 }
 
 // newPattern prepares lines for a step from Endings on.
-func newPattern(old, new []string, step Step) *pattern {
-	p := &pattern{old: old, new: new, step: step, seed: maphash.MakeSeed()}
+func newPattern(old, newLines []string, step Step) *pattern {
+	p := &pattern{old: old, new: newLines, step: step, seed: maphash.MakeSeed()}
 	p.first, p.last = p.wanted(old[0]), p.wanted(old[len(old)-1])
 	for i := 1; i < len(old)-1; i++ {
 		w := p.wanted(old[i])

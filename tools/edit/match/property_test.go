@@ -91,7 +91,7 @@ func randomLine(rng *rand.Rand, e textfile.Encoding) string {
 }
 
 // randomEdit takes a part of the text and rewrites it like a model might.
-func randomEdit(rng *rand.Rand, text string, e textfile.Encoding) (old, new string) {
+func randomEdit(rng *rand.Rand, text string, e textfile.Encoding) (old, newText string) {
 	runes := []rune(text)
 	from := rng.IntN(len(runes))
 	to := from + 1 + rng.IntN(min(60, len(runes)-from))

@@ -35,24 +35,24 @@ const (
 // first clue that points anywhere. The unit of indentation decides if it is
 // certain, and if no clue points anywhere. whole means that the first line
 // begins with its indentation.
-func verbatimLines(old, new []string, dents []dent, whole bool) verbatim {
+func verbatimLines(old, newLines []string, dents []dent, whole bool) verbatim {
 	differ := slices.ContainsFunc(dents, func(d dent) bool { return d.model != d.file })
 	if !whole { // the first line follows other text
-		new = new[1:]
+		newLines = newLines[1:]
 	}
-	begin := firstLine(new)
+	begin := firstLine(newLines)
 	if !differ || begin < 0 {
 		return verbatimNone
 	}
-	if whole && verbatimAfterFirst(old, new, dents, begin) {
+	if whole && verbatimAfterFirst(old, newLines, dents, begin) {
 		return verbatimRest
 	}
 	clues := []clue{
-		clueOf(new[begin][:indentSize(new[begin])], dents[0]),
-		repeatedClue(old, new, dents),
-		clueOf(shortest(indents(new)), shortestOf(dents)),
+		clueOf(newLines[begin][:indentSize(newLines[begin])], dents[0]),
+		repeatedClue(old, newLines, dents),
+		clueOf(shortest(indents(newLines)), shortestOf(dents)),
 	}
-	decided, sure := unitClue(indents(new), dents)
+	decided, sure := unitClue(indents(newLines), dents)
 	first := slices.IndexFunc(clues, func(c clue) bool { return c != 0 })
 	switch sum := clues[0] + clues[1] + clues[2]; {
 	case sure || first < 0:
@@ -90,13 +90,13 @@ func clueOf(indent string, d dent) clue {
 // verbatimAfterFirst reports whether the first line equals the old first line
 // without indentation, and the others have the file's indentation: a model
 // often omits just that of the first line.
-func verbatimAfterFirst(old, new []string, dents []dent, begin int) bool {
+func verbatimAfterFirst(old, newLines []string, dents []dent, begin int) bool {
 	head := dents[0]
-	if len(dents) < 2 || head.model != "" || head.file == "" || indentSize(new[begin]) > 0 ||
-		strings.TrimSpace(new[begin]) != strings.TrimSpace(old[firstLine(old)]) {
+	if len(dents) < 2 || head.model != "" || head.file == "" || indentSize(newLines[begin]) > 0 ||
+		strings.TrimSpace(newLines[begin]) != strings.TrimSpace(old[firstLine(old)]) {
 		return false
 	}
-	rest := indents(new[begin+1:])
+	rest := indents(newLines[begin+1:])
 	if len(rest) == 0 {
 		return false
 	}
@@ -104,16 +104,16 @@ func verbatimAfterFirst(old, new []string, dents []dent, begin int) bool {
 	// an else.
 	beside := shortest(rest) == head.file && clueOf(rest[0], dents[1]) == asFile
 	return (beside || clueOf(shortest(rest), shortestOf(dents[1:])) == asFile) &&
-		repeatedClue(old, new[begin+1:], dents[1:]) != asModel
+		repeatedClue(old, newLines[begin+1:], dents[1:]) != asModel
 }
 
 // repeatedClue compares how many old lines the new text repeats with the old
 // indentation and with the file's, among lines where these differ. If the
 // counts are equal, the last line decides.
-func repeatedClue(old, new []string, dents []dent) clue {
+func repeatedClue(old, newLines []string, dents []dent) clue {
 	type indented struct{ core, indent string }
 	inNew, inModel, inFile := map[indented]int{}, map[indented]int{}, map[indented]int{}
-	for _, line := range new {
+	for _, line := range newLines {
 		inNew[indented{strings.TrimSpace(line), line[:indentSize(line)]}]++
 	}
 	for _, d := range dents {
@@ -136,20 +136,20 @@ func repeatedClue(old, new []string, dents []dent) clue {
 	case file == 0:
 		return 0
 	}
-	last, end := dents[len(dents)-1], len(new)-1
-	for isBlank(new[end]) {
+	last, end := dents[len(dents)-1], len(newLines)-1
+	for isBlank(newLines[end]) {
 		end--
 	}
-	if strings.TrimSpace(new[end]) != strings.TrimSpace(old[last.line]) {
+	if strings.TrimSpace(newLines[end]) != strings.TrimSpace(old[last.line]) {
 		return 0
 	}
-	return clueOf(new[end][:indentSize(new[end])], last)
+	return clueOf(newLines[end][:indentSize(newLines[end])], last)
 }
 
 // unitClue compares the unit of the new indentations with those of the old
 // text and of the file, if both begin at the same column. sure is set if the
 // new indentations are not multiples of the other unit.
-func unitClue(new []string, dents []dent) (c clue, sure bool) {
+func unitClue(newLines []string, dents []dent) (c clue, sure bool) {
 	var model, file []string
 	base := shortestOf(dents)
 	for _, d := range dents {
@@ -158,10 +158,10 @@ func unitClue(new []string, dents []dent) (c clue, sure bool) {
 	if base.model != base.file {
 		return 0, false
 	}
-	for i, indent := range new {
-		new[i] = strings.TrimPrefix(indent, base.file)
+	for i, indent := range newLines {
+		newLines[i] = strings.TrimPrefix(indent, base.file)
 	}
-	is, was, want := step(new), step(model), step(file)
+	is, was, want := step(newLines), step(model), step(file)
 	blanks := func(indent string) bool { return indent != "" && indent[0] != '\t' }
 	switch {
 	case was == want || was < 0 || want < 0 || is < 0:
@@ -170,7 +170,7 @@ func unitClue(new []string, dents []dent) (c clue, sure bool) {
 		return asFile, true
 	case is > 0 && was > 0 && want > 0 && is%was == 0 && is%want != 0:
 		return asModel, true
-	case is == want && (want > 0 || !slices.ContainsFunc(new, blanks)):
+	case is == want && (want > 0 || !slices.ContainsFunc(newLines, blanks)):
 		return asFile, false
 	}
 	return 0, false
@@ -195,9 +195,9 @@ func shortestOf(dents []dent) dent {
 // or a part of it, may have it in the new text. If nothing else changes, the
 // edit is meant to indent the line further, and leading returns 0.
 func (b *builder) leading(where place) int {
-	old, new := b.p.old, b.p.new
-	n := indentSize(new[0])
-	if n == 0 || b.literal || b.p.step == Indentation || isBlank(new[0]) || isBlank(old[0]) {
+	old, newLines := b.p.old, b.p.new
+	n := indentSize(newLines[0])
+	if n == 0 || b.literal || b.p.step == Indentation || isBlank(newLines[0]) || isBlank(old[0]) {
 		return 0
 	}
 	m, start := indentSize(old[0]), where.start
@@ -207,14 +207,14 @@ func (b *builder) leading(where place) int {
 		}
 	}
 	lead := string(b.f.Text[start:where.start])
-	if lead == "" || start > b.f.Body && b.f.Text[start-1] != b.f.EOL || lead+old[0][:m] != new[0][:n] {
+	if lead == "" || start > b.f.Body && b.f.Text[start-1] != b.f.EOL || lead+old[0][:m] != newLines[0][:n] {
 		return 0
 	}
-	if new[0][n:] != old[0][m:] {
+	if newLines[0][n:] != old[0][m:] {
 		return len(lead)
 	}
-	was, is := indents(old[1:]), indents(new[1:])
-	if len(was) == 0 || len(is) == 0 || shortest(was) != shortest(is) || slices.Equal(old[1:], new[1:]) {
+	was, is := indents(old[1:]), indents(newLines[1:])
+	if len(was) == 0 || len(is) == 0 || shortest(was) != shortest(is) || slices.Equal(old[1:], newLines[1:]) {
 		return 0
 	}
 	return len(lead)
@@ -222,10 +222,10 @@ func (b *builder) leading(where place) int {
 
 // chooseVerbatim decides, at a place whose shift is known, which new lines are
 // written unchanged. If any are, it pairs the lines by their text.
-func (b *builder) chooseVerbatim(old, new []string) {
+func (b *builder) chooseVerbatim(old, newLines []string) {
 	b.verbatim = verbatimNone
 	if b.p.step == Indentation && b.shift != (shift{}) {
-		b.verbatim = verbatimLines(old, new, b.dents, !b.within || b.headed)
+		b.verbatim = verbatimLines(old, newLines, b.dents, !b.within || b.headed)
 	}
 	if b.verbatim == verbatimNone {
 		if b.asGiven { // of the previous place
@@ -284,11 +284,11 @@ func firstLine(lines []string) int {
 }
 
 // partnersOf pairs new lines with the old lines that they replace.
-func partnersOf(old, new []string, stop func() bool) []partner {
-	partners := make([]partner, len(new))
+func partnersOf(old, newLines []string, stop func() bool) []partner {
+	partners := make([]partner, len(newLines))
 	i, j := 0, 0
-	runs := textdiff.Align(old, new, stop)
-	for _, run := range append(runs, textdiff.Run{A: len(old), B: len(new)}) {
+	runs := textdiff.Align(old, newLines, stop)
+	for _, run := range append(runs, textdiff.Run{A: len(old), B: len(newLines)}) {
 		for ; j < run.B; i, j = i+1, j+1 {
 			partners[j].line = -1
 			if i < run.A {

@@ -174,10 +174,10 @@ func TestBothIndentationsLeadToOneFile(t *testing.T) {
 		if unit == otherUnit { // otherwise a single line does not give the unit of the others
 			all = append(all, printed(changed, otherBase, otherUnit))
 		}
-		for _, new := range all {
-			got, _, err := edited(t, file, match.Options{}, match.Edit{Old: old, New: new})
-			require.NoError(t, err, "file %q old %q new %q", file, old, new)
-			require.Equal(t, want, got, "file %q old %q new %q", file, old, new)
+		for _, newText := range all {
+			got, _, err := edited(t, file, match.Options{}, match.Edit{Old: old, New: newText})
+			require.NoError(t, err, "file %q old %q new %q", file, old, newText)
+			require.Equal(t, want, got, "file %q old %q new %q", file, old, newText)
 		}
 	}
 	require.Greater(t, done, 5000)

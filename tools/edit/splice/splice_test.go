@@ -126,19 +126,19 @@ func FuzzApply(f *testing.F) {
 	f.Add([]byte("caf\xe9 cr\xe8me\n"), 2, 4, "x")
 	f.Add([]byte("\xff\xfea\x00\x3d\xd8\x00\xde"), 0, 1, "é")
 	f.Add([]byte("\x93\xfa\x96{\x8c\xea\x82\xcc\n\x81\n"), 3, 9, "日")
-	f.Fuzz(func(t *testing.T, raw []byte, start, end int, new string) {
+	f.Fuzz(func(t *testing.T, raw []byte, start, end int, newText string) {
 		file, err := splice.Open(t.Context(), raw)
 		if err != nil || start < file.Body || end < start || end > len(file.Text) {
 			return
 		}
-		result, err := file.Apply(t.Context(), []textdiff.Change{{Start: start, End: end, New: new}})
+		result, err := file.Apply(t.Context(), []textdiff.Change{{Start: start, End: end, New: newText}})
 		if err != nil {
 			require.True(t, toolerr.Is(err, toolerr.BadEncoding))
 			return
 		}
 		got := result.Bytes()
 		require.Len(t, got, result.Size())
-		want := string(file.Text[:start]) + new + string(file.Text[end:])
+		want := string(file.Text[:start]) + newText + string(file.Text[end:])
 		if file.Encoding == textfile.UTF8 {
 			require.Equal(t, want, string(got))
 			return

@@ -25,9 +25,9 @@ type tree struct {
 
 func newTree(t *testing.T) *tree {
 	root := t.TempDir()
-	fs, err := sandbox.New(sandbox.Config{Roots: []string{root}}).FS(t.Context())
+	fsys, err := sandbox.New(sandbox.Config{Roots: []string{root}}).FS(t.Context())
 	require.NoError(t, err)
-	dir, err := fs.OpenDir(root)
+	dir, err := fsys.OpenDir(root)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, dir.Close()) })
 	return &tree{t: t, rng: rand.New(rand.NewPCG(6, 6)), root: root, dir: dir}

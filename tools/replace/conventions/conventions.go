@@ -45,11 +45,11 @@ const (
 
 // For returns the format for a new file at an absolute path. Files that cannot
 // be read are ignored.
-func For(fs *sandbox.FS, path string) Wanted {
+func For(fsys *sandbox.FS, path string) Wanted {
 	var f finder
 	dir, below := filepath.Dir(path), filepath.Base(path)
 	for range maxDepth {
-		if !f.look(fs, dir, filepath.ToSlash(below)) {
+		if !f.look(fsys, dir, filepath.ToSlash(below)) {
 			break
 		}
 		parent := filepath.Dir(dir)
@@ -72,8 +72,8 @@ type finder struct {
 // look reads the files of dir; below is the new file's path relative to dir. It
 // returns false if the directories above do not count, or are outside the
 // roots.
-func (f *finder) look(fs *sandbox.FS, dir, below string) bool {
-	d, err := fs.Quiet().OpenDir(dir)
+func (f *finder) look(fsys *sandbox.FS, dir, below string) bool {
+	d, err := fsys.Quiet().OpenDir(dir)
 	if err != nil {
 		return toolerr.Is(err, toolerr.NotFound) // the directory does not exist yet
 	}
@@ -91,7 +91,7 @@ func (f *finder) look(fs *sandbox.FS, dir, below string) bool {
 		}
 		if _, err := d.Lstat(".git"); err == nil {
 			f.gitDone = true
-			f.git = merge(infoAttributes(fs, dir, below), f.git)
+			f.git = merge(infoAttributes(fsys, dir, below), f.git)
 		}
 	}
 	return !f.editorDone || !f.gitDone
@@ -99,8 +99,8 @@ func (f *finder) look(fs *sandbox.FS, dir, below string) bool {
 
 // infoAttributes reads the repository's info/attributes, which takes precedence
 // over all .gitattributes files.
-func infoAttributes(fs *sandbox.FS, dir, below string) map[string]string {
-	d, err := fs.Quiet().OpenDir(filepath.Join(dir, ".git", "info"))
+func infoAttributes(fsys *sandbox.FS, dir, below string) map[string]string {
+	d, err := fsys.Quiet().OpenDir(filepath.Join(dir, ".git", "info"))
 	if err != nil {
 		return nil
 	}

@@ -29,10 +29,10 @@ func treeIn(t testing.TB, root string, files map[string]string) func(name string
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	}
-	fs, err := sandbox.New(sandbox.Config{Roots: []string{filepath.Join(root, "root")}}).FS(context.Background())
+	fsys, err := sandbox.New(sandbox.Config{Roots: []string{filepath.Join(root, "root")}}).FS(context.Background())
 	require.NoError(t, err)
 	return func(name string) conventions.Wanted {
-		return conventions.For(fs, filepath.Join(root, "root", filepath.FromSlash(name)))
+		return conventions.For(fsys, filepath.Join(root, "root", filepath.FromSlash(name)))
 	}
 }
 

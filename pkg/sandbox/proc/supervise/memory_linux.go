@@ -87,12 +87,23 @@ func sharedBy(pids []string, apart bool) (sum int64) {
 }
 
 // segments returns the resident bytes of System V shared memory (shmget(2)).
-func segments() (sum int64) {
+func segments() int64 {
 	const resident = 14 // the column, proc(5)
-	text, _ := os.ReadFile("/proc/sysvipc/shm")
+	return systemVColumn("shm", resident)
+}
+
+// semaphores returns the bytes of System V semaphores (semget(2)).
+func semaphores() int64 {
+	const count, size = 3, 64 // the column; struct sem of the kernel fills a cache line
+	return systemVColumn("sem", count) * size
+}
+
+// systemVColumn returns the sum of a column of a table of /proc/sysvipc.
+func systemVColumn(table string, column int) (sum int64) {
+	text, _ := os.ReadFile("/proc/sysvipc/" + table)
 	for line := range bytes.Lines(text) {
-		if fields := bytes.Fields(line); len(fields) > resident {
-			n, _ := strconv.ParseInt(string(fields[resident]), 10, 64)
+		if fields := bytes.Fields(line); len(fields) > column {
+			n, _ := strconv.ParseInt(string(fields[column]), 10, 64)
 			sum += n
 		}
 	}

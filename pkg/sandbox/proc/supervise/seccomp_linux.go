@@ -61,8 +61,9 @@ var unsupported = [...]uint32{
 
 // ioctls that change the attributes of an inode (linux/fs.h).
 const (
-	fsIocSetFlags  = 0x40086602
-	fsIocFsSetAttr = 0x401c5820
+	fsIocSetFlags   = 0x40086602
+	fsIocFsSetAttr  = 0x401c5820
+	fsIocSetVersion = 0x40087602
 )
 
 // sysOpenTreeAttr is the number of open_tree_attr(2), which x/sys does not
@@ -72,6 +73,13 @@ const sysOpenTreeAttr = 467
 // newNamespaces are the flags of clone(2) that create a namespace.
 const newNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC |
 	unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME
+
+// scheduling holds the system calls that change the scheduling of the thread
+// given by their first argument.
+var scheduling = [...]uint32{unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_SETPARAM, unix.SYS_SCHED_SETATTR}
+
+// ioprioProcess is IOPRIO_WHO_PROCESS (linux/ioprio.h).
+const ioprioProcess = 1
 
 // sockType masks the type of a socket without its flags (linux/net.h).
 const sockType = 0xf
@@ -159,14 +167,21 @@ func filter(f filterFor) []unix.SockFilter {
 		for _, request := range []uint32{unix.TIOCSTI, unix.TIOCLINUX} {
 			p.when(unix.BPF_JEQ, request, func(p *program) { p.fail(unix.EPERM) })
 		}
-		for _, request := range []uint32{fsIocSetFlags, fsIocFsSetAttr} {
+		for _, request := range []uint32{fsIocSetFlags, fsIocFsSetAttr, fsIocSetVersion} {
 			p.when(unix.BPF_JEQ, request, func(p *program) { p.fail(unix.EOPNOTSUPP) })
 		}
 		p.allow()
 	})
+	// RENAME_WHITEOUT makes a device. It fails as on a file system without it.
+	p.on(unix.SYS_RENAMEAT2, func(p *program) {
+		p.loadArg(4)
+		p.when(unix.BPF_JSET, unix.RENAME_WHITEOUT, func(p *program) { p.fail(unix.EINVAL) })
+		p.observe(f, unix.SYS_RENAMEAT2)
+	})
 	if f.level == L1 {
 		p.others()
 		p.refuse(systemV[:], unix.ENOSYS)
+		p.refuse(messageQueues[:], unix.ENOSYS)
 	}
 	p.sockets(f)
 	p.observed(f)
@@ -216,6 +231,20 @@ func (p *program) others() {
 	p.on(unix.SYS_SETPRIORITY, func(p *program) {
 		p.loadArg(0)
 		p.when(unix.BPF_JEQ, unix.PRIO_PROCESS, func(p *program) {
+			p.loadArg(1)
+			refuseOther(p)
+		})
+		p.fail(unix.EPERM)
+	})
+	for _, number := range scheduling {
+		p.on(number, func(p *program) {
+			p.loadArg(0)
+			refuseOther(p)
+		})
+	}
+	p.on(unix.SYS_IOPRIO_SET, func(p *program) {
+		p.loadArg(0)
+		p.when(unix.BPF_JEQ, ioprioProcess, func(p *program) {
 			p.loadArg(1)
 			refuseOther(p)
 		})

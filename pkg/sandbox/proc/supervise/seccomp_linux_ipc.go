@@ -11,3 +11,8 @@ var systemV = [...]uint32{
 	unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL,
 	unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL,
 }
+
+// messageQueues is refused at L1 for the same reason. Landlock restricts only
+// the opening of a queue, not its creation and removal. The other calls need a
+// descriptor of mq_open(2).
+var messageQueues = [...]uint32{unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK}

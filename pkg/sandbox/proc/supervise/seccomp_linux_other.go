@@ -15,6 +15,8 @@ var forbiddenHere = [...]uint32{}
 
 var systemV = [...]uint32{}
 
+var messageQueues = [...]uint32{}
+
 var modeCalls = [...]modeCall{}
 
 // sysChmod is the number of chmod(2), -1 on an architecture without it.

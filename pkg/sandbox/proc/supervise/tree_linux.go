@@ -221,6 +221,9 @@ func (g *guard) overMemory() bool {
 	machine := machineShared()
 	g.shared = min(g.shared, machine) // other programs have freed some
 	used := usageOf(os.Getpid(), 0)
+	if g.spec.Level == L2 { // its own: at L1 there are none
+		used.own += semaphores()
+	}
 	if total := used.total(0); total > limit {
 		return true
 	} else if total+machine <= limit {

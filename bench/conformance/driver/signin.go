@@ -1,0 +1,88 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// browserVariable is set for login, which starts the driver as its browser.
+const browserVariable = "DRIVER_BROWSER"
+
+// browse follows an address as a browser of a user who agrees to everything.
+func browse(address string) error {
+	res, err := http.Get(address)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	_, err = io.Copy(io.Discard, res.Body)
+	return err
+}
+
+// identity is the client of the sign-in: the one that the suite names, or the
+// client metadata document that its servers know.
+func identity() (map[string]any, error) {
+	var given struct {
+		ID     string `json:"client_id"`
+		Secret string `json:"client_secret"`
+	}
+	if text := os.Getenv("MCP_CONFORMANCE_CONTEXT"); text != "" {
+		if err := json.Unmarshal([]byte(text), &given); err != nil {
+			return nil, err
+		}
+	}
+	if given.ID != "" {
+		return map[string]any{"client_id": given.ID, "client_secret": given.Secret}, nil
+	}
+	return map[string]any{"client_metadata_url": "https://conformance-test.local/client-metadata.json"}, nil
+}
+
+// waits reports whether the running host says that the server needs a sign-in.
+func waits(host, state string) bool {
+	out, err := exec.Command(host, "servers", "suite", "--json", "--state", state).Output()
+	return err == nil && strings.Contains(string(out), `"state":"needs sign-in"`)
+}
+
+// login signs in to the suite's server.
+func login(host, config, state string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(host, "login", "suite", "--config", config, "--state", state, "--timeout", "30s")
+	cmd.Env = append(os.Environ(), browserVariable+"=1", "BROWSER="+self)
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	return cmd.Run()
+}
+
+// maxSignIns bounds the sign-ins for one request. The host refuses more of them
+// itself.
+const maxSignIns = 10
+
+// callSigningIn makes the calls in order and signs in where an answer says so.
+func (c *client) callSigningIn(calls []map[string]any, login func() error) error {
+	var failures []error
+	for _, call := range calls {
+		for range maxSignIns {
+			result, err := c.request("tools/call", call)
+			fmt.Println("tools/call", call["name"], string(result), err)
+			if err == nil && !strings.Contains(string(result), "mcp-host login") {
+				break
+			}
+			if err != nil && !strings.Contains(err.Error(), "mcp-host login") {
+				failures = append(failures, err)
+				break
+			}
+			if err := login(); err != nil {
+				return errors.Join(append(failures, err)...)
+			}
+		}
+	}
+	return errors.Join(failures...)
+}

@@ -1,0 +1,95 @@
+package install
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"reflect"
+)
+
+// format edits one file format. The functions take the whole text, and change
+// nothing else in it.
+type format struct {
+	set     func(text []byte, member, name string, entry []field) ([]byte, error)
+	remove  func(text []byte, member, name string) ([]byte, error)
+	entries func(text []byte, member string) (map[string]any, error)
+}
+
+var (
+	jsonFormat = format{setJSON, removeJSON, entriesOfJSON}
+	tomlFormat = format{setTOML, removeTOML, entriesOfTOML}
+	yamlFormat = format{setYAML, removeYAML, entriesOfYAML}
+)
+
+// with returns the text with an entry, after it has checked that the other entries
+// are as before.
+func (f format) with(text []byte, member, name string, entry []field) ([]byte, error) {
+	next, err := f.set(text, member, name, entry)
+	if err != nil {
+		return nil, err
+	}
+	return next, f.check(text, next, member, name, asMap(entry))
+}
+
+// without returns the text without an entry, likewise.
+func (f format) without(text []byte, member, name string) ([]byte, error) {
+	next, err := f.remove(text, member, name)
+	if err != nil {
+		return nil, err
+	}
+	return next, f.check(text, next, member, name, nil)
+}
+
+var errForm = errors.New("the file is written in a form that cannot be edited here: change it by hand")
+
+// check fails if the entries of next are not those of text with name changed. It
+// keeps a file from being written that the editing above did not foresee.
+func (f format) check(text, next []byte, member, name string, entry map[string]any) error {
+	before, err := f.entries(text, member)
+	if err != nil {
+		return err
+	}
+	after, err := f.entries(next, member)
+	if err != nil {
+		return errForm
+	}
+	before, after = maps.Clone(before), maps.Clone(after)
+	if !equalEntry(after[name], entry) {
+		return errForm
+	}
+	delete(before, name)
+	delete(after, name)
+	if len(before)+len(after) > 0 && !reflect.DeepEqual(before, after) {
+		return errForm
+	}
+	return nil
+}
+
+// equalEntry reports whether a decoded entry has these values; nil: there is
+// none.
+func equalEntry(got any, want map[string]any) bool {
+	if want == nil {
+		return got == nil
+	}
+	values, ok := got.(map[string]any)
+	if !ok || len(values) != len(want) {
+		return false
+	}
+	for name, value := range want { // as JSON, since the formats have their own types of numbers and lists
+		has, err := json.Marshal(values[name])
+		wants, err2 := json.Marshal(value)
+		if err != nil || err2 != nil || string(has) != string(wants) {
+			return false
+		}
+	}
+	return true
+}
+
+// asMap returns the entry as the formats decode it.
+func asMap(entry []field) map[string]any {
+	out := map[string]any{}
+	for _, f := range entry {
+		out[f.name] = f.value
+	}
+	return out
+}

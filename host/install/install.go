@@ -1,0 +1,245 @@
+package install
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Change is a change of one client's configuration, planned but not made.
+type Change struct {
+	Client Client
+	Scope  Scope
+	File   string   // after links
+	Before []byte   // nil: there is no file
+	After  []byte   // nil: the file is removed
+	Names  []string // of the entries that it adds, replaces or removes
+	// Commands are calls of the client's own program. If there are any, they make
+	// the change, and After is an approximation.
+	Commands [][]string
+
+	dir string // in which the commands run
+}
+
+// Empty reports whether there is nothing to change.
+func (c *Change) Empty() bool {
+	return bytes.Equal(c.Before, c.After) && (c.Before == nil) == (c.After == nil)
+}
+
+// ConflictError reports an entry of somebody else under the name of ours.
+type ConflictError struct{ Name, File string }
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("%s already has a server called %q that is not one of toolroom's: give another name with --name, or replace it with --force", e.File, e.Name)
+}
+
+// maxFile bounds the size in bytes of a configuration that is edited.
+const maxFile = 16 << 20
+
+// readConfiguration returns the path of a configuration after links and its text,
+// nil without a file.
+func readConfiguration(path string) (file string, text []byte, err error) {
+	file, err = filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(path); err == nil {
+			return "", nil, fmt.Errorf("%s is a link to a file that does not exist: remove it, or make the file", path)
+		}
+		return path, nil, nil
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return "", nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return "", nil, fmt.Errorf("%s is not a regular file", file)
+	}
+	if info.Size() > maxFile {
+		return "", nil, fmt.Errorf("%s has more than %d bytes", file, maxFile)
+	}
+	text, err = os.ReadFile(file)
+	if err == nil && text == nil {
+		text = []byte{}
+	}
+	return file, text, err
+}
+
+// ours reports whether an entry starts one of toolroom's programs.
+func ours(entry any) bool { return programOf(entry) != "" }
+
+// programOf returns the program of toolroom's that an entry starts, or "".
+func programOf(entry any) string {
+	values, _ := entry.(map[string]any)
+	var command string
+	switch c := values["command"].(type) {
+	case string:
+		command = c
+	case []any:
+		if len(c) > 0 {
+			command, _ = c[0].(string)
+		}
+	case map[string]any: // an older form of Zed's
+		command, _ = c["path"].(string)
+	case nil:
+		command, _ = values["cmd"].(string)
+	}
+	base := command
+	if i := strings.LastIndexAny(base, `/\`); i >= 0 {
+		base = base[i+1:]
+	}
+	base = strings.TrimSuffix(strings.ToLower(base), ".exe")
+	for _, name := range Programs() {
+		if base == name {
+			return command
+		}
+	}
+	return ""
+}
+
+// Programs returns the names of toolroom's programs, mcp-host first.
+func Programs() []string {
+	return []string{"mcp-host", "mcp-ls", "mcp-glob", "mcp-grep", "mcp-view", "mcp-edit", "mcp-replace", "mcp-bash", "mcp-dispatch_agent"}
+}
+
+// Plan returns the change that adds servers to a client. With force, it replaces
+// entries of somebody else. An entry of toolroom's is changed only as far as the
+// server differs: what the user added to it, such as env, stays.
+func Plan(c Client, scope Scope, at Place, servers []Server, force bool) (*Change, error) {
+	change, err := open(c, scope, at)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range servers {
+		present, err := c.format.entries(change.After, c.member)
+		if err != nil {
+			return nil, inFile(change.File, err)
+		}
+		entry, had := c.entry(s), present[s.Name]
+		if had != nil {
+			if !ours(had) && !force {
+				return nil, &ConflictError{s.Name, change.File}
+			}
+			if ours(had) {
+				entry = withOthers(entry, had)
+			}
+			if equalEntry(had, asMap(entry)) {
+				continue
+			}
+		}
+		if change.After, err = c.format.with(change.After, c.member, s.Name, entry); err != nil {
+			return nil, inFile(change.File, err)
+		}
+		change.Names = append(change.Names, s.Name)
+		if c.usesCommand() {
+			if had != nil {
+				change.Commands = append(change.Commands, c.removal(scope, s.Name))
+			}
+			text := renderJSON(entry, "", "", "")
+			change.Commands = append(change.Commands, []string{c.command, "mcp", "add-json", "--scope", string(scope), s.Name, text})
+		}
+	}
+	return change, nil
+}
+
+// usesCommand reports whether the client's own program is installed.
+func (c Client) usesCommand() bool {
+	if c.command == "" {
+		return false
+	}
+	_, err := exec.LookPath(c.command)
+	return err == nil
+}
+
+func (c Client) removal(scope Scope, name string) []string {
+	return []string{c.command, "mcp", "remove", "--scope", string(scope), name}
+}
+
+// withOthers returns the entry with the members of had that it lacks.
+func withOthers(entry []field, had any) []field {
+	values, _ := had.(map[string]any)
+	for _, name := range sortedKeys(values) {
+		if !slices.ContainsFunc(entry, func(f field) bool { return f.name == name }) {
+			entry = append(entry, field{name, values[name]})
+		}
+	}
+	return entry
+}
+
+// PlanRemoval returns the change that removes toolroom's entries from a client. If
+// nobody has changed the file since the installation that the directory state
+// records, it is restored exactly.
+func PlanRemoval(c Client, scope Scope, at Place, state string) (*Change, error) {
+	change, err := open(c, scope, at)
+	if err != nil || change.Before == nil {
+		return change, err
+	}
+	installed, err := Find(c, scope, at)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range installed {
+		if change.After, err = c.format.without(change.After, c.member, one.Name); err != nil {
+			return nil, inFile(change.File, err)
+		}
+		change.Names = append(change.Names, one.Name)
+	}
+	if len(change.Names) > 0 && !change.restore(state) && c.usesCommand() {
+		for _, name := range change.Names {
+			change.Commands = append(change.Commands, c.removal(scope, name))
+		}
+	}
+	return change, nil
+}
+
+func open(c Client, scope Scope, at Place) (*Change, error) {
+	path, ok := c.File(scope, at)
+	if !ok {
+		return nil, fmt.Errorf("%s has no configuration for the scope %s", c.Title, scope)
+	}
+	file, text, err := readConfiguration(path)
+	if err != nil {
+		return nil, err
+	}
+	return &Change{Client: c, Scope: scope, File: file, Before: text, After: text, dir: at.Dir}, nil
+}
+
+func inFile(file string, err error) error {
+	return fmt.Errorf("%s: %w; nothing was changed", file, err)
+}
+
+// Installed is an entry that starts one of toolroom's programs.
+type Installed struct {
+	Client  Client
+	Scope   Scope
+	File    string
+	Name    string
+	Program string
+}
+
+// Find returns toolroom's entries in a client's configuration, by their names; none
+// if it has no configuration.
+func Find(c Client, scope Scope, at Place) ([]Installed, error) {
+	change, err := open(c, scope, at)
+	if err != nil || change.Before == nil {
+		return nil, err
+	}
+	entries, err := c.format.entries(change.Before, c.member)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", change.File, err)
+	}
+	var found []Installed
+	for _, name := range sortedKeys(entries) {
+		if program := programOf(entries[name]); program != "" {
+			found = append(found, Installed{c, scope, change.File, name, program})
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,285 @@
+package install
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// jsonText is a JSON text with the comments and trailing commas that editors
+// accept, and the places of its objects. A byte order mark at its start is part
+// of the white space.
+type jsonText struct {
+	text []byte
+	at   int
+	root *jsonValue
+}
+
+// jsonValue is a value in the text: text[start:end].
+type jsonValue struct {
+	start, end int
+	object     bool
+	members    []jsonMember
+	comma      int // place of a comma after the last member, -1: none
+}
+
+// jsonMember is a member of an object.
+type jsonMember struct {
+	name  string
+	start int // of the name
+	value *jsonValue
+	comma int // place of the comma after it, -1: none
+}
+
+const maxDepth = 1000
+
+// parseJSON finds the objects of a text. An empty text has no root.
+func parseJSON(text []byte) (*jsonText, error) {
+	t := &jsonText{text: text}
+	if err := t.space(); err != nil {
+		return nil, err
+	}
+	if t.at == len(text) {
+		return t, nil
+	}
+	root, err := t.value(0)
+	if err == nil {
+		err = t.space()
+	}
+	if err == nil && t.at < len(text) {
+		err = t.fail("text after the value")
+	}
+	t.root = root
+	return t, err
+}
+
+func (t *jsonText) fail(why string) error {
+	return fmt.Errorf("line %d: %s", 1+bytes.Count(t.text[:min(t.at, len(t.text))], []byte("\n")), why)
+}
+
+// space skips white space and comments.
+func (t *jsonText) space() error {
+	for t.at < len(t.text) {
+		rest := t.text[t.at:]
+		switch {
+		case slices.Contains([]byte(" \t\r\n"), rest[0]):
+			t.at++
+		case t.at == 0 && bytes.HasPrefix(rest, []byte("\ufeff")):
+			t.at += len("\ufeff")
+		case bytes.HasPrefix(rest, []byte("//")):
+			if i := bytes.IndexByte(rest, '\n'); i >= 0 {
+				t.at += i
+			} else {
+				t.at = len(t.text)
+			}
+		case bytes.HasPrefix(rest, []byte("/*")):
+			i := bytes.Index(rest[2:], []byte("*/"))
+			if i < 0 {
+				return t.fail("a comment does not end")
+			}
+			t.at += i + 4
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+func (t *jsonText) value(depth int) (*jsonValue, error) {
+	if t.at == len(t.text) {
+		return nil, t.fail("a value is missing")
+	}
+	if depth > maxDepth {
+		return nil, t.fail("nested too deeply")
+	}
+	v := &jsonValue{start: t.at, comma: -1}
+	var err error
+	switch t.text[t.at] {
+	case '{':
+		v.object = true
+		err = t.list(v, '}', depth)
+	case '[':
+		err = t.list(v, ']', depth)
+	case '"':
+		_, err = t.str()
+	default:
+		for t.at < len(t.text) && !slices.Contains([]byte(" \t\r\n,:]}[{\"/"), t.text[t.at]) {
+			t.at++
+		}
+		if !json.Valid(t.text[v.start:t.at]) {
+			err = t.fail(fmt.Sprintf("%q is no JSON value", t.text[v.start:t.at]))
+		}
+	}
+	v.end = t.at
+	return v, err
+}
+
+func (t *jsonText) str() (string, error) {
+	start := t.at
+	for t.at++; t.at < len(t.text); t.at++ {
+		switch t.text[t.at] {
+		case '\\':
+			t.at++
+		case '\n':
+			return "", t.fail("a string does not end on its line")
+		case '"':
+			t.at++
+			var s string
+			if json.Unmarshal(t.text[start:t.at], &s) != nil {
+				return "", t.fail("invalid string " + string(t.text[start:t.at]))
+			}
+			return s, nil
+		}
+	}
+	t.at = len(t.text)
+	return "", t.fail("a string does not end")
+}
+
+// list reads the elements of an array, or the members of an object.
+func (t *jsonText) list(v *jsonValue, end byte, depth int) error {
+	t.at++
+	for {
+		if err := t.space(); err != nil {
+			return err
+		}
+		if t.at < len(t.text) && t.text[t.at] == end {
+			t.at++
+			return nil
+		}
+		m := jsonMember{start: t.at, comma: -1}
+		if v.object {
+			if err := t.memberName(&m); err != nil {
+				return err
+			}
+		}
+		var err error
+		if m.value, err = t.value(depth + 1); err != nil {
+			return err
+		}
+		if err := t.space(); err != nil {
+			return err
+		}
+		v.comma = -1
+		switch {
+		case t.at < len(t.text) && t.text[t.at] == ',':
+			m.comma, v.comma = t.at, t.at
+			t.at++
+		case t.at == len(t.text) || t.text[t.at] != end:
+			return t.fail(fmt.Sprintf("a comma or %q is missing", end))
+		}
+		if v.object {
+			v.members = append(v.members, m)
+		}
+	}
+}
+
+func (t *jsonText) memberName(m *jsonMember) (err error) {
+	if t.at == len(t.text) || t.text[t.at] != '"' {
+		return t.fail("the name of a member is missing")
+	}
+	if m.name, err = t.str(); err != nil {
+		return err
+	}
+	if err := t.space(); err != nil {
+		return err
+	}
+	if t.at == len(t.text) || t.text[t.at] != ':' {
+		return t.fail("a colon is missing")
+	}
+	t.at++
+	return t.space()
+}
+
+// member returns the member with a name, or nil. It fails if the name occurs
+// twice, since programs differ in the one they use.
+func (t *jsonText) member(v *jsonValue, name string) (*jsonMember, error) {
+	var found *jsonMember
+	for i := range v.members {
+		if v.members[i].name == name {
+			if found != nil {
+				return nil, fmt.Errorf("%q is there twice", name)
+			}
+			found = &v.members[i]
+		}
+	}
+	return found, nil
+}
+
+// lookup returns the object with the servers and the entry of a server, or nil
+// for what does not exist.
+func (t *jsonText) lookup(member, name string) (servers *jsonValue, entry *jsonMember, err error) {
+	if t.root == nil {
+		return nil, nil, nil
+	}
+	if !t.root.object {
+		return nil, nil, errors.New("the file is not a JSON object")
+	}
+	m, err := t.member(t.root, member)
+	if err != nil || m == nil {
+		return nil, nil, err
+	}
+	if !m.value.object {
+		return nil, nil, fmt.Errorf("%q is not an object", member)
+	}
+	entry, err = t.member(m.value, name)
+	return m.value, entry, err
+}
+
+// entriesOfJSON returns the entries as JSON, by their names.
+func entriesOfJSON(text []byte, member string) (map[string]any, error) {
+	t, err := parseJSON(text)
+	if err != nil {
+		return nil, err
+	}
+	servers, _, err := t.lookup(member, "")
+	if err != nil || servers == nil {
+		return nil, err
+	}
+	entries := map[string]any{}
+	for _, m := range servers.members {
+		entries[m.name] = t.decode(m.value)
+	}
+	return entries, nil
+}
+
+// decode returns the Go value of a part of the text.
+func (t *jsonText) decode(v *jsonValue) (value any) {
+	plain := &jsonText{text: t.text[v.start:v.end]}
+	json.Unmarshal(plain.withoutComments(), &value) //nolint:errcheck // it was parsed; nil otherwise
+	return value
+}
+
+// withoutComments returns the text as JSON proper.
+func (t *jsonText) withoutComments() []byte {
+	var out []byte
+	comma := -1 // in out, with nothing but space after it
+	for t.at < len(t.text) {
+		start := t.at
+		if t.space() != nil {
+			return nil
+		}
+		if t.at > start {
+			out = append(out, ' ')
+			continue
+		}
+		switch c := t.text[t.at]; {
+		case c == '"':
+			if _, err := t.str(); err != nil {
+				return nil
+			}
+		case (c == '}' || c == ']') && comma >= 0:
+			out[comma] = ' '
+			t.at++
+		default:
+			t.at++
+		}
+		comma = -1
+		if t.text[start] == ',' {
+			comma = len(out)
+		}
+		out = append(out, t.text[start:t.at]...)
+	}
+	return out
+}

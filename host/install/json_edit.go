@@ -1,0 +1,256 @@
+package install
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// newline is the first line end of the text, "\n" by default.
+func (t *jsonText) newline() string {
+	if i := bytes.IndexByte(t.text, '\n'); i > 0 && t.text[i-1] == '\r' {
+		return "\r\n"
+	}
+	return "\n"
+}
+
+// indentAt returns the white space before a place on its line, and whether there
+// is nothing else.
+func (t *jsonText) indentAt(at int) (indent string, alone bool) {
+	start := bytes.LastIndexByte(t.text[:at], '\n') + 1
+	line := t.text[start:at]
+	trimmed := bytes.TrimLeft(line, " \t")
+	return string(line[:len(line)-len(trimmed)]), len(trimmed) == 0 && start > 0
+}
+
+// unit is the indentation of one level, two spaces by default.
+func (t *jsonText) unit() string {
+	if t.root != nil && len(t.root.members) > 0 {
+		indent, alone := t.indentAt(t.root.members[0].start)
+		outer, _ := t.indentAt(t.root.start)
+		if indent = strings.TrimPrefix(indent, outer); alone && indent != "" {
+			return indent
+		}
+	}
+	return "  "
+}
+
+// insert returns the text with a new last member of an object. render returns the
+// member's text for an indentation; with an empty newline, on one line.
+func (t *jsonText) insert(v *jsonValue, render func(indent, unit, newline string) string) []byte {
+	newline, unit := t.newline(), t.unit()
+	closing, _ := t.indentAt(v.start)
+	if len(v.members) == 0 {
+		inner := t.text[v.start+1 : v.end-1]
+		added := newline + closing + unit + render(closing+unit, unit, newline) + newline + closing
+		if len(bytes.TrimSpace(inner)) == 0 {
+			return splice(t.text, v.start+1, v.end-1, added)
+		}
+		kept := bytes.TrimRight(inner, " \t\r\n") // comments
+		return splice(t.text, v.start+1+len(kept), v.end-1, added)
+	}
+	first, last := v.members[0], v.members[len(v.members)-1]
+	indent, alone := t.indentAt(first.start)
+	added, separator := "", ","
+	if alone {
+		added = newline + indent + render(indent, unit, newline)
+	} else {
+		added = " " + render("", "", "")
+	}
+	after := last.value.end
+	if v.comma >= 0 { // keep the style of a trailing comma
+		added, separator, after = added+",", "", v.comma+1
+	}
+	if !alone {
+		return splice(t.text, after, after, separator+added)
+	}
+	// A comment on the line of the last member stays there.
+	line := t.restOfLine(after, v.end-1)
+	text := splice(t.text, line, line, added)
+	return splice(text, after, after, separator)
+}
+
+// restOfLine returns the end of the comments that follow a place on its line,
+// at most limit.
+func (t *jsonText) restOfLine(at, limit int) int {
+	end := at
+	for at < limit {
+		switch rest := t.text[at:limit]; {
+		case rest[0] == ' ' || rest[0] == '\t':
+			at++
+			continue
+		case bytes.HasPrefix(rest, []byte("//")):
+			i := bytes.IndexByte(rest, '\n')
+			if i < 0 {
+				return limit
+			}
+			return at + len(bytes.TrimRight(rest[:i], "\r"))
+		case bytes.HasPrefix(rest, []byte("/*")):
+			at += bytes.Index(rest[2:], []byte("*/")) + 4
+			end = at
+			continue
+		}
+		return end
+	}
+	return end
+}
+
+// remove returns the text without a member of an object.
+func (t *jsonText) remove(v *jsonValue, m *jsonMember) []byte {
+	i := slices.IndexFunc(v.members, func(other jsonMember) bool { return other.start == m.start })
+	start, end := m.start, m.value.end
+	if m.comma >= 0 {
+		end = m.comma + 1
+	}
+	end = t.restOfLine(end, v.end-1)
+	for start > v.start+1 && slices.Contains([]byte(" \t"), t.text[start-1]) {
+		start--
+	}
+	switch {
+	case start > v.start+1 && t.text[start-1] == '\n':
+		start--
+		if start > v.start+1 && t.text[start-1] == '\r' {
+			start--
+		}
+	case i == 0: // on the line of the brace
+		start = m.start
+		for end < v.end-1 && t.text[end] == ' ' {
+			end++
+		}
+	}
+	if len(v.members) == 1 && len(bytes.TrimSpace(t.text[v.start+1:start])) == 0 {
+		inner := t.text[end : v.end-1]
+		if len(bytes.TrimSpace(inner)) == 0 {
+			start, end = v.start+1, v.end-1
+		}
+	}
+	text := splice(t.text, start, end, "")
+	if i > 0 && i == len(v.members)-1 && m.comma < 0 { // the comma before it is one too many
+		text = splice(text, v.members[i-1].comma, v.members[i-1].comma+1, "")
+	}
+	return text
+}
+
+// replace returns the text with another value of a member.
+func (t *jsonText) replace(m *jsonMember, render func(indent, unit, newline string) string) []byte {
+	indent, alone := t.indentAt(m.start)
+	added := render("", "", "")
+	if alone {
+		added = render(indent, t.unit(), t.newline())
+	}
+	return splice(t.text, m.start, m.value.end, added)
+}
+
+func splice(text []byte, start, end int, with string) []byte {
+	return slices.Concat(text[:start], []byte(with), text[end:])
+}
+
+// setJSON returns the text with an entry in the object called member.
+func setJSON(text []byte, member, name string, entry []field) ([]byte, error) {
+	t, err := parseJSON(text)
+	if err != nil {
+		return nil, err
+	}
+	servers, found, err := t.lookup(member, name)
+	if err != nil {
+		return nil, err
+	}
+	one := func(indent, unit, newline string) string {
+		return jsonString(name) + ": " + renderJSON(entry, indent, unit, newline)
+	}
+	group := func(indent, unit, newline string) string {
+		if newline == "" {
+			return jsonString(member) + ": {" + one("", "", "") + "}"
+		}
+		return jsonString(member) + ": {" + newline + indent + unit + one(indent+unit, unit, newline) + newline + indent + "}"
+	}
+	switch {
+	case found != nil:
+		return t.replace(found, one), nil
+	case servers != nil:
+		return t.insert(servers, one), nil
+	case t.root != nil:
+		return t.insert(t.root, group), nil
+	}
+	newline := t.newline()
+	closing, _ := t.indentAt(len(text))
+	indent := closing + t.unit()
+	return append(slices.Clip(text), "{"+newline+indent+group(indent, t.unit(), newline)+newline+closing+"}"+newline...), nil
+}
+
+// removeJSON returns a text without an entry.
+func removeJSON(text []byte, member, name string) ([]byte, error) {
+	t, err := parseJSON(text)
+	if err != nil {
+		return nil, err
+	}
+	servers, found, err := t.lookup(member, name)
+	if err != nil || found == nil {
+		return text, err
+	}
+	return t.remove(servers, found), nil
+}
+
+func jsonString(s string) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.Encode(s) //nolint:errcheck // a string always encodes
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// renderJSON returns an entry, with short lists on one line; all of it on one
+// line if newline is empty.
+func renderJSON(entry []field, indent, unit, newline string) string {
+	var members []string
+	for _, f := range entry {
+		members = append(members, jsonString(f.name)+": "+inlineValue(f.value))
+	}
+	if newline == "" {
+		return "{" + strings.Join(members, ", ") + "}"
+	}
+	inner := newline + indent + unit
+	return "{" + inner + strings.Join(members, ","+inner) + newline + indent + "}"
+}
+
+// inlineValue returns a value as JSON on one line, which is YAML, too.
+func inlineValue(value any) string { return inline(value, ": ", jsonString) }
+
+// inlineTOML returns a value as TOML on one line.
+func inlineTOML(value any) string { return inline(value, " = ", tomlName) }
+
+// inline returns a value on one line. Decoded lists have elements of any type,
+// numbers any Go type.
+func inline(value any, between string, name func(string) string) string {
+	switch v := value.(type) {
+	case []string:
+		quoted := make([]string, len(v))
+		for i, s := range v {
+			quoted[i] = jsonString(s)
+		}
+		return "[" + strings.Join(quoted, ", ") + "]"
+	case []any:
+		items := make([]string, len(v))
+		for i, item := range v {
+			items[i] = inline(item, between, name)
+		}
+		return "[" + strings.Join(items, ", ") + "]"
+	case map[string]any:
+		var members []string
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			members = append(members, name(key)+between+inline(v[key], between, name))
+		}
+		return "{" + strings.Join(members, ", ") + "}"
+	case string:
+		return jsonString(v)
+	case nil:
+		return "null"
+	case float64:
+		text, _ := json.Marshal(v) //nolint:errcheck // a decoded number
+		return string(text)
+	}
+	return fmt.Sprint(value)
+}

@@ -1,0 +1,195 @@
+package install
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// tomlLine is a line of a TOML text with its end.
+type tomlLine struct {
+	start, end int
+	// table has the keys of the table or array of tables that the line begins;
+	// nil: none.
+	table []string
+}
+
+// tomlLines cuts a text, valid TOML, into lines. A line inside a string over
+// several lines begins no table, nor does one inside a list.
+func tomlLines(text []byte) []tomlLine {
+	var lines []tomlLine
+	quote, depth := "", 0
+	for at := 0; at < len(text); {
+		end := len(text)
+		if i := bytes.IndexByte(text[at:], '\n'); i >= 0 {
+			end = at + i + 1
+		}
+		line := tomlLine{start: at, end: end}
+		if quote == "" && depth == 0 {
+			line.table = tomlTable(string(text[at:end]))
+		}
+		if line.table == nil {
+			quote, depth = scanTOML(string(text[at:end]), quote, depth)
+		}
+		lines = append(lines, line)
+		at = end
+	}
+	return lines
+}
+
+// scanTOML returns the quotes of the string that is open at the end of a line, and
+// the number of open lists and inline tables.
+func scanTOML(line, quote string, depth int) (string, int) {
+	for i := 0; i < len(line); {
+		rest := line[i:]
+		switch {
+		case quote != "":
+			if strings.HasPrefix(quote, `"`) && rest[0] == '\\' {
+				i += 2
+				continue
+			}
+			if strings.HasPrefix(rest, quote) {
+				i += len(quote)
+				quote = ""
+				continue
+			}
+		case rest[0] == '#':
+			return quote, depth
+		case strings.HasPrefix(rest, `"""`), strings.HasPrefix(rest, "'''"):
+			quote = rest[:3]
+			i += 3
+			continue
+		case rest[0] == '"' || rest[0] == '\'':
+			quote = rest[:1]
+		case rest[0] == '[' || rest[0] == '{':
+			depth++
+		case rest[0] == ']' || rest[0] == '}':
+			depth--
+		}
+		i++
+	}
+	if len(quote) == 1 { // it ends on its line
+		quote = ""
+	}
+	return quote, depth
+}
+
+var tomlKey = regexp.MustCompile(`^\s*(?:([A-Za-z0-9_-]+)|"((?:[^"\\]|\\.)*)"|'([^']*)')\s*(\.|\]\]?\s*(?:#.*)?$)`)
+
+// tomlTable returns the keys of the table that a line begins, or nil.
+func tomlTable(line string) (keys []string) {
+	line = strings.TrimSpace(line)
+	rest, ok := strings.CutPrefix(line, "[")
+	if !ok {
+		return nil
+	}
+	rest = strings.TrimPrefix(rest, "[")
+	for {
+		m := tomlKey.FindStringSubmatch(rest)
+		if m == nil {
+			return nil
+		}
+		keys = append(keys, m[1]+m[2]+m[3])
+		if m[4] != "." {
+			return keys
+		}
+		rest = rest[len(m[0]):]
+	}
+}
+
+// setTOML returns the text with the table of a server: in the place of the present
+// one, or at the end.
+func setTOML(text []byte, member, name string, entry []field) ([]byte, error) {
+	start, end, err := findTOML(text, member, name)
+	if err != nil {
+		return nil, err
+	}
+	newline := "\n"
+	if bytes.Contains(text, []byte("\r\n")) {
+		newline = "\r\n"
+	}
+	block := "[" + member + "." + tomlName(name) + "]" + newline
+	for _, f := range entry {
+		block += tomlName(f.name) + " = " + inlineTOML(f.value) + newline
+	}
+	if start < 0 {
+		before := ""
+		if len(text) > 0 && text[len(text)-1] != '\n' {
+			before = newline
+		}
+		if len(bytes.TrimSpace(text)) > 0 {
+			before += newline
+		}
+		return append(append(bytes.Clone(text), before...), block...), nil
+	}
+	return splice(text, start, end, block), nil
+}
+
+var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+func tomlName(name string) string {
+	if bareKey.MatchString(name) {
+		return name
+	}
+	return jsonString(name)
+}
+
+// findTOML returns the place of a server's table and those in it, without the
+// comments and empty lines before the next table. start is -1 without one.
+func findTOML(text []byte, member, name string) (start, end int, err error) {
+	if _, err := entriesOfTOML(text, member); err != nil {
+		return -1, 0, err
+	}
+	start = -1
+	inside := false
+	for _, line := range tomlLines(text) {
+		if line.table != nil {
+			inside = len(line.table) >= 2 && line.table[0] == member && line.table[1] == name
+			if inside && start >= 0 && len(bytes.TrimSpace(text[end:line.start])) > 0 {
+				return -1, 0, fmt.Errorf("the tables of %s.%s are in several places: change them by hand", member, name)
+			}
+		}
+		content := bytes.TrimSpace(text[line.start:line.end])
+		if !inside || len(content) == 0 || content[0] == '#' {
+			continue
+		}
+		if start < 0 {
+			start = line.start
+		}
+		end = line.end
+	}
+	return start, end, nil
+}
+
+// removeTOML returns the text without a server's table, and without the empty line
+// before it.
+func removeTOML(text []byte, member, name string) ([]byte, error) {
+	start, end, err := findTOML(text, member, name)
+	if err != nil || start < 0 {
+		return text, err
+	}
+	head := text[:start]
+	for _, empty := range []string{"\r\n", "\n"} {
+		if before, ok := bytes.CutSuffix(head, []byte(empty)); ok && (len(before) == 0 || before[len(before)-1] == '\n') {
+			head = before
+			break
+		}
+	}
+	return append(bytes.Clone(head), text[end:]...), nil
+}
+
+// entriesOfTOML returns the tables below member, by their names.
+func entriesOfTOML(text []byte, member string) (map[string]any, error) {
+	var all map[string]any
+	if _, err := toml.Decode(strings.TrimPrefix(string(text), "\ufeff"), &all); err != nil {
+		return nil, err
+	}
+	entries, ok := all[member].(map[string]any)
+	if !ok && all[member] != nil {
+		return nil, fmt.Errorf("%q is not a table", member)
+	}
+	return entries, nil
+}

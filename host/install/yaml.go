@@ -1,0 +1,155 @@
+package install
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// yamlPlace is the position of the entries in a YAML text.
+type yamlPlace struct {
+	lines    [][]byte // with their ends
+	servers  *yaml.Node
+	key      int // line of the member's key, from 0; -1: none
+	first    int // line of the entry, -1: none
+	end      int // line after it
+	indented int // white space before an entry
+}
+
+// findYAML finds an entry. It fails for a file with several documents, and for
+// entries in braces.
+func findYAML(text []byte, member, name string) (*yamlPlace, error) {
+	p := &yamlPlace{lines: bytes.SplitAfter(text, []byte("\n")), key: -1, first: -1, indented: 2}
+	if last := len(p.lines) - 1; len(p.lines[last]) == 0 {
+		p.lines = p.lines[:last]
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	var doc, more yaml.Node
+	if err := dec.Decode(&doc); err != nil || len(doc.Content) == 0 {
+		if len(bytes.TrimSpace(text)) == 0 || err == nil || err.Error() == "EOF" {
+			return p, nil
+		}
+		return nil, err
+	}
+	if dec.Decode(&more) == nil {
+		return nil, errors.New("the file has several documents")
+	}
+	root := doc.Content[0]
+	if root.Kind != yaml.MappingNode {
+		if root.Tag == "!!null" {
+			return p, nil
+		}
+		return nil, errors.New("the file is not a mapping")
+	}
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		if root.Content[i].Value == member {
+			p.key, p.servers = root.Content[i].Line-1, root.Content[i+1]
+		}
+	}
+	if p.servers == nil {
+		if root.Style&yaml.FlowStyle != 0 {
+			return nil, errors.New("the file is written in braces: change it by hand")
+		}
+		return p, nil
+	}
+	if p.servers.Kind == yaml.MappingNode && len(p.servers.Content) > 0 && p.servers.Style&yaml.FlowStyle != 0 {
+		return nil, fmt.Errorf("%q is written in braces: change it by hand", member)
+	}
+	if p.servers.Kind != yaml.MappingNode && p.servers.Tag != "!!null" {
+		return nil, fmt.Errorf("%q is not a mapping", member)
+	}
+	for i := 0; i+1 < len(p.servers.Content); i += 2 {
+		key := p.servers.Content[i]
+		p.indented = key.Column - 1
+		if key.Value == name {
+			p.first = key.Line - 1
+			p.end = p.blockEnd(p.first + 1)
+		}
+	}
+	return p, nil
+}
+
+// blockEnd returns the first line from a line on that is no longer part of an
+// entry. Empty lines and comments before it are not part of the entry.
+func (p *yamlPlace) blockEnd(from int) int {
+	end := from
+	for i := from; i < len(p.lines); i++ {
+		content := bytes.TrimSpace(p.lines[i])
+		if len(content) == 0 || content[0] == '#' {
+			continue
+		}
+		if len(p.lines[i])-len(bytes.TrimLeft(p.lines[i], " ")) <= p.indented {
+			break
+		}
+		end = i + 1
+	}
+	return end
+}
+
+// setYAML returns the text with an entry, as the first below member.
+func setYAML(text []byte, member, name string, entry []field) ([]byte, error) {
+	p, err := findYAML(text, member, name)
+	if err != nil {
+		return nil, err
+	}
+	newline := "\n"
+	if bytes.Contains(text, []byte("\r\n")) {
+		newline = "\r\n"
+	}
+	indent := strings.Repeat(" ", p.indented)
+	block := indent + yamlName(name) + ":" + newline
+	for _, f := range entry {
+		block += indent + "  " + yamlName(f.name) + ": " + inlineValue(f.value) + newline
+	}
+	join := func(before [][]byte, added string, after [][]byte) []byte {
+		head := bytes.Join(before, nil)
+		if len(head) > 0 && head[len(head)-1] != '\n' {
+			head = append(head, newline...)
+		}
+		return append(append(head, added...), bytes.Join(after, nil)...)
+	}
+	switch {
+	case p.first >= 0:
+		return join(p.lines[:p.first], block, p.lines[p.end:]), nil
+	case p.key < 0:
+		return join(p.lines, member+":"+newline+block, nil), nil
+	}
+	line := p.lines[p.key]
+	if len(p.servers.Content) == 0 && p.servers.Style&yaml.FlowStyle != 0 { // extensions: {}
+		line = bytes.Replace(line, []byte("{}"), nil, 1)
+		line = append(bytes.TrimRight(line, " \r\n"), newline...)
+	}
+	return join(append(p.lines[:p.key:p.key], line), block, p.lines[p.key+1:]), nil
+}
+
+func yamlName(name string) string {
+	if bareKey.MatchString(name) {
+		return name
+	}
+	return jsonString(name)
+}
+
+// removeYAML returns the text without an entry.
+func removeYAML(text []byte, member, name string) ([]byte, error) {
+	p, err := findYAML(text, member, name)
+	if err != nil || p.first < 0 {
+		return text, err
+	}
+	return append(bytes.Join(p.lines[:p.first], nil), bytes.Join(p.lines[p.end:], nil)...), nil
+}
+
+// entriesOfYAML returns the entries below member, by their names.
+func entriesOfYAML(text []byte, member string) (map[string]any, error) {
+	var all map[string]any
+	if err := yaml.Unmarshal(text, &all); err != nil {
+		return nil, err
+	}
+	entries, ok := all[member].(map[string]any)
+	if !ok && all[member] != nil {
+		return nil, fmt.Errorf("%q is not a mapping", member)
+	}
+	return entries, nil
+}

@@ -1,0 +1,91 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+)
+
+const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
+
+// The bounds of the pause between two requests of the device flow. A server
+// that says none wants 5 s (RFC 8628, 3.2).
+const (
+	defaultPause = 5 * time.Second
+	longestPause = time.Minute
+)
+
+// device runs the device flow (RFC 8628): the user opens an address on any
+// machine and enters a code.
+func (f *flow) device(ctx context.Context, prompt Prompt) (tokens, error) {
+	if f.server.DeviceEndpoint == "" {
+		return tokens{}, fmt.Errorf("the authorization server %.200q has no device flow; use --paste", f.server.Issuer)
+	}
+	client, err := f.identity(ctx, "http://127.0.0.1"+callback, true)
+	if err != nil {
+		return tokens{}, err
+	}
+	form := url.Values{"resource": {f.resource.Resource}}
+	if len(f.scopes) > 0 {
+		form.Set("scope", strings.Join(f.scopes, " "))
+	}
+	var got struct {
+		Device   string  `json:"device_code"`
+		User     string  `json:"user_code"`
+		Address  string  `json:"verification_uri"`
+		Complete string  `json:"verification_uri_complete"`
+		Expires  float64 `json:"expires_in"`
+		Interval *int    `json:"interval"`
+	}
+	if err := f.postForm(ctx, f.client, f.server.DeviceEndpoint, client, form, &got); err != nil {
+		return tokens{}, fmt.Errorf("asking for a device code: %w", err)
+	}
+	if got.Device == "" || got.User == "" {
+		return tokens{}, errors.New("the authorization server sent no device code")
+	}
+	if _, err := f.endpoint("verification address", got.Address); err != nil {
+		return tokens{}, err
+	}
+	address, err := BrowserURL(got.Address)
+	if err != nil {
+		return tokens{}, err
+	}
+	if err := prompt.Device(address, got.User); err != nil {
+		return tokens{}, err
+	}
+	if got.Expires > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(min(got.Expires, maxLife.Seconds())*float64(time.Second)))
+		defer cancel()
+	}
+	pause := defaultPause
+	if got.Interval != nil && *got.Interval >= 0 {
+		pause = min(time.Duration(min(*got.Interval, 3600))*time.Second, longestPause)
+	}
+	return f.poll(ctx, f.tokens(client), got.Device, pause)
+}
+
+// poll asks for the tokens until the user has decided.
+func (f *flow) poll(ctx context.Context, t tokens, code string, pause time.Duration) (tokens, error) {
+	for {
+		select {
+		case <-time.After(max(pause, 100*time.Millisecond)):
+		case <-ctx.Done():
+			return tokens{}, errors.New("nobody entered the code in time; run the command again")
+		}
+		got, err := f.request(ctx, f.client, t, url.Values{"grant_type": {deviceGrant}, "device_code": {code}})
+		var status *statusError
+		switch {
+		case err == nil:
+			return got, nil
+		case errors.As(err, &status) && status.code == "authorization_pending":
+		case errors.As(err, &status) && status.code == "slow_down":
+			pause = min(pause+5*time.Second, longestPause)
+		default:
+			return tokens{}, err
+		}
+	}
+}

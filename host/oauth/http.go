@@ -1,0 +1,178 @@
+package oauth
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/internal/httpguard"
+	"github.com/toolroom-mcp/toolroom/internal/netguard"
+)
+
+// The bounds of a request for metadata or tokens.
+const (
+	connectTimeout = 10 * time.Second
+	requestTimeout = 30 * time.Second
+	maxBody        = 1 << 20
+	maxRedirects   = 3
+)
+
+// newHTTP returns a client for requests to addresses that servers name. It
+// connects to public addresses, and to private ones if the MCP server is at
+// one. Only a request without credentials (GET) follows redirects.
+func (c Config) newHTTP() *http.Client {
+	private := c.private()
+	control := func(_, address string, _ syscall.RawConn) error {
+		at, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return err
+		}
+		class := netguard.Classify(at.Addr().Unmap().WithZone(""))
+		if class.Reach == netguard.Public || private && class.Reach != netguard.Never {
+			return nil
+		}
+		return fmt.Errorf("refused to connect to %s, which is %s", at.Addr(), class.Name)
+	}
+	return &http.Client{
+		Timeout: requestTimeout,
+		CheckRedirect: func(req *http.Request, via []*http.Request) error {
+			if req.Method != http.MethodGet || via[0].Method != http.MethodGet {
+				return http.ErrUseLastResponse
+			}
+			if len(via) > maxRedirects {
+				return fmt.Errorf("more than %d redirects in a row", maxRedirects)
+			}
+			_, err := c.endpoint("redirect target", req.URL.String())
+			return err
+		},
+		Transport: httpguard.Transport(&http.Transport{
+			Proxy: http.ProxyFromEnvironment,
+			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+				d := net.Dialer{Timeout: connectTimeout}
+				if !netguard.IsProxy(address) {
+					d.Control = control
+				}
+				return d.DialContext(ctx, network, address)
+			},
+			TLSHandshakeTimeout: connectTimeout, ForceAttemptHTTP2: true,
+			MaxResponseHeaderBytes: 64 << 10, DisableKeepAlives: true,
+		}),
+	}
+}
+
+// statusError is an answer with an error status, with the error code of OAuth
+// if the body has one.
+type statusError struct {
+	host        string
+	status      int
+	code        string // RFC 6749, 5.2; "": none
+	description string
+}
+
+func (e *statusError) Error() string {
+	text := fmt.Sprintf("%s answered with status %d", e.host, e.status)
+	if e.code != "" {
+		text += fmt.Sprintf(" %.60q", e.code)
+	}
+	if e.description != "" {
+		text += fmt.Sprintf(" (%.200q)", e.description)
+	}
+	return text
+}
+
+// do sends a request and decodes a JSON answer into result. Bodies are never
+// quoted in errors: they may hold credentials.
+func do(client *http.Client, req *http.Request, agent string, result any) error {
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", agent)
+	res, err := client.Do(req)
+	if err != nil {
+		var wrapped *url.Error
+		if errors.As(err, &wrapped) { // whose text has the address, with its query
+			err = wrapped.Err
+		}
+		return fmt.Errorf("cannot reach %s: %w", req.URL.Host, err)
+	}
+	defer res.Body.Close() //nolint:errcheck // only read from
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxBody+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("the answer of %s broke off: %w", req.URL.Host, err)
+	case len(body) > maxBody:
+		return fmt.Errorf("the answer of %s is larger than %d bytes", req.URL.Host, maxBody)
+	case res.StatusCode < 200 || res.StatusCode > 299:
+		failed := &statusError{host: req.URL.Host, status: res.StatusCode}
+		var told struct{ Error, Error_description string } //nolint:revive // as it is written
+		if json.Unmarshal(body, &told) == nil {
+			failed.code, failed.description = told.Error, told.Error_description
+		}
+		return failed
+	case result == nil:
+		return nil
+	}
+	if media, _, err := mime.ParseMediaType(res.Header.Get("Content-Type")); err != nil || media != "application/json" {
+		return fmt.Errorf("%s answered with the type %.60q instead of JSON", req.URL.Host, media)
+	}
+	if err := json.Unmarshal(body, result); err != nil {
+		return fmt.Errorf("the answer of %s is not the expected JSON", req.URL.Host)
+	}
+	return nil
+}
+
+func (c Config) agent() string { return "toolroom/" + c.Version }
+
+func (c Config) getJSON(ctx context.Context, client *http.Client, address string, result any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return errors.New("the address is malformed")
+	}
+	return do(client, req, c.agent(), result)
+}
+
+func (c Config) postJSON(ctx context.Context, client *http.Client, address string, body, result any) error {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(raw))
+	if err != nil {
+		return errors.New("the address is malformed")
+	}
+	req.Header.Set("Content-Type", "application/json")
+	return do(client, req, c.agent(), result)
+}
+
+// postForm posts a form with the credentials of a client.
+func (c Config) postForm(ctx context.Context, client *http.Client, address string, as registration, form url.Values, result any) error {
+	var basic string
+	switch as.AuthMethod {
+	case basicAuth:
+		basic = base64.StdEncoding.EncodeToString([]byte(url.QueryEscape(as.ClientID) + ":" + url.QueryEscape(as.ClientSecret)))
+	case postAuth:
+		form.Set("client_id", as.ClientID)
+		form.Set("client_secret", as.ClientSecret)
+	default:
+		form.Set("client_id", as.ClientID)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(form.Encode()))
+	if err != nil {
+		return errors.New("the address is malformed")
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if basic != "" {
+		req.Header.Set("Authorization", "Basic "+basic)
+	}
+	return do(client, req, c.agent(), result)
+}

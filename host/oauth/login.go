@@ -1,0 +1,323 @@
+package oauth
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Prompt is the user's side of a sign-in.
+type Prompt struct {
+	// Open shows the authorization address, most often in a browser.
+	Open func(address string) error
+	// Paste reads the address that the browser was redirected to; nil: the
+	// redirect is received on a port of this machine.
+	Paste func(ctx context.Context) (string, error)
+	// Device shows the address and the code of the device flow (RFC 8628); nil:
+	// the authorization code flow is used.
+	Device func(address, code string) error
+}
+
+// maxStepUps bounds the further sign-ins for a server that keeps refusing calls
+// for missing scopes.
+const maxStepUps = 2
+
+// A flow is one sign-in.
+type flow struct {
+	Config
+	client   *http.Client
+	resource resourceMetadata
+	server   serverMetadata
+	scopes   []string
+	before   record // as it was at the start
+}
+
+// Login signs in to a server and stores the tokens. It waits for the user until
+// ctx ends.
+func Login(ctx context.Context, c Config, prompt Prompt) (Account, error) {
+	if err := c.Validate(); err != nil {
+		return Account{}, err
+	}
+	f := flow{Config: c, client: c.newHTTP()}
+	if err := f.prepare(ctx); err != nil {
+		return Account{}, err
+	}
+	var t tokens
+	var err error
+	if prompt.Device != nil {
+		t, err = f.device(ctx, prompt)
+	} else {
+		t, err = f.code(ctx, prompt)
+	}
+	if err != nil {
+		return Account{}, err
+	}
+	err = c.update(context.WithoutCancel(ctx), func(r *record) (bool, error) {
+		if t.Client.RedirectURI != "" {
+			r.Clients = map[string]registration{f.server.Issuer: t.Client}
+		}
+		if len(f.before.Wanted) > 0 {
+			r.StepUps = f.before.StepUps + 1
+		} else {
+			r.StepUps = 0
+		}
+		r.Tokens, r.Wanted = &t, nil
+		return true, nil
+	})
+	if err != nil {
+		return Account{}, err
+	}
+	a, _, err := c.Status()
+	return a, err
+}
+
+// prepare asks the server for its challenge and finds out where and for what to
+// sign in.
+func (f *flow) prepare(ctx context.Context) error {
+	var err error
+	if f.before, err = f.load(); err != nil {
+		return err
+	}
+	if len(f.before.Wanted) > 0 && f.before.StepUps >= maxStepUps {
+		return fmt.Errorf("server %s asked for more scopes after each of %d sign-ins (last for %q), so another one is of no use; run mcp-host logout %s to start again",
+			f.Server, maxStepUps, f.before.Wanted, f.Server)
+	}
+	challenge, err := f.challenge(ctx)
+	if err != nil {
+		return err
+	}
+	if !challenge.Bearer && f.before.Asked != nil {
+		challenge = *f.before.Asked
+	}
+	if f.resource, err = f.Config.resource(ctx, f.client, challenge); err != nil {
+		return err
+	}
+	// A server without metadata is its own authorization server.
+	guessed := f.resource.Resource == f.URL && len(f.resource.ScopesSupported) == 0
+	if f.server, err = f.authorizationServer(ctx, f.client, f.resource.AuthorizationServers[0], guessed); err != nil {
+		return err
+	}
+	f.choose(challenge)
+	return nil
+}
+
+// choose selects the scopes: the configured ones, those of the challenge, or
+// those of the metadata; and with them those that were granted before and
+// those that a call needed.
+func (f *flow) choose(challenge Challenge) {
+	switch {
+	case len(f.Scopes) > 0:
+		f.scopes = slices.Clone(f.Scopes)
+	case len(challenge.Scopes) > 0:
+		f.scopes = slices.Clone(challenge.Scopes)
+	default:
+		f.scopes = slices.Clone(f.resource.ScopesSupported)
+	}
+	if len(f.before.Wanted) > 0 {
+		if t := f.before.Tokens; t != nil && t.Issuer == f.server.Issuer {
+			f.scopes = slices.Clone(t.Scopes)
+		}
+		f.scopes = union(f.scopes, f.before.Wanted)
+	}
+	if slices.Contains(f.server.ScopesSupported, "offline_access") {
+		f.scopes = union(f.scopes, []string{"offline_access"})
+	}
+}
+
+// hello opens a session; a server that requires a sign-in refuses it.
+const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"toolroom","version":"1"}}}`
+
+// challenge returns the challenge of the server to a request without a token.
+func (f *flow) challenge(ctx context.Context) (Challenge, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, f.URL, strings.NewReader(hello))
+	if err != nil {
+		return Challenge{}, errors.New("the address is malformed")
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	req.Header.Set("User-Agent", f.agent())
+	res, err := f.client.Do(req)
+	if err != nil {
+		var wrapped *url.Error
+		if errors.As(err, &wrapped) {
+			err = wrapped.Err
+		}
+		return Challenge{}, fmt.Errorf("cannot reach server %s: %w", f.Server, err)
+	}
+	defer res.Body.Close()                                //nolint:errcheck // only read from
+	io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) //nolint:errcheck // the headers count
+	if res.StatusCode != http.StatusUnauthorized {
+		return Challenge{}, nil // some calls may need a sign-in
+	}
+	return ParseChallenge(res.Header.Values("WWW-Authenticate")), nil
+}
+
+// identity returns the client to sign in as, which is registered if need be.
+func (f *flow) identity(ctx context.Context, redirect string, device bool) (registration, error) {
+	if r, ok := f.fixed(f.server); ok {
+		return r, nil
+	}
+	if r, ok := f.before.Clients[f.server.Issuer]; ok && r.usable(time.Now()) && r.RedirectURI == redirect {
+		return r, nil
+	}
+	return f.register(ctx, f.client, f.server, redirect, strings.Join(f.scopes, " "), device)
+}
+
+// code runs the authorization code flow with PKCE (RFC 7636).
+func (f *flow) code(ctx context.Context, prompt Prompt) (tokens, error) {
+	if f.server.AuthorizationEndpoint == "" {
+		return tokens{}, fmt.Errorf("the authorization server %.200q has no authorization endpoint; use --device", f.server.Issuer)
+	}
+	door, err := f.listen()
+	if err != nil {
+		return tokens{}, err
+	}
+	defer door.close()
+	client, err := f.identity(ctx, door.address, false)
+	if err != nil {
+		return tokens{}, err
+	}
+	state, verifier := rand.Text(), rand.Text()+rand.Text()
+	address, err := f.authorizationAddress(client, door.address, state, verifier)
+	if err != nil {
+		return tokens{}, err
+	}
+	if prompt.Paste == nil {
+		door.serve(func(answer url.Values) error { return f.checkAnswer(answer, state) })
+	}
+	if err := prompt.Open(address); err != nil {
+		return tokens{}, err
+	}
+	answer, err := f.answer(ctx, prompt, door, state)
+	if err != nil {
+		return tokens{}, err
+	}
+	return f.request(ctx, f.client, f.tokens(client), url.Values{
+		"grant_type": {"authorization_code"}, "code": {answer.Get("code")},
+		"redirect_uri": {door.address}, "code_verifier": {verifier},
+	})
+}
+
+// tokens are the tokens to be, without the secrets.
+func (f *flow) tokens(client registration) tokens {
+	return tokens{
+		Issuer: f.server.Issuer, Resource: f.resource.Resource, Client: client,
+		Endpoint: f.server.TokenEndpoint, Revocation: f.server.RevocationEndpoint, Scopes: f.scopes,
+	}
+}
+
+func (f *flow) authorizationAddress(client registration, redirect, state, verifier string) (string, error) {
+	to, err := f.endpoint("authorization endpoint", f.server.AuthorizationEndpoint)
+	if err != nil {
+		return "", err
+	}
+	hash := sha256.Sum256([]byte(verifier))
+	query := to.Query()
+	for name, value := range map[string]string{
+		"response_type": "code", "client_id": client.ClientID, "redirect_uri": redirect, "state": state,
+		"code_challenge": base64.RawURLEncoding.EncodeToString(hash[:]), "code_challenge_method": "S256",
+		"resource": f.resource.Resource,
+	} {
+		query.Set(name, value)
+	}
+	if len(f.scopes) > 0 {
+		query.Set("scope", strings.Join(f.scopes, " "))
+	}
+	if slices.Contains(f.scopes, "offline_access") {
+		query.Set("prompt", "consent") // OpenID Connect Core, 11
+	}
+	to.RawQuery = query.Encode()
+	return BrowserURL(to.String())
+}
+
+// answer waits for the parameters of the redirect and checks them.
+func (f *flow) answer(ctx context.Context, prompt Prompt, door *door, state string) (url.Values, error) {
+	if prompt.Paste == nil {
+		return door.wait(ctx)
+	}
+	text, err := prompt.Paste(ctx)
+	if err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(strings.TrimSpace(text))
+	if err != nil || u.RawQuery == "" {
+		return nil, errors.New("the pasted text is not the address that the browser was redirected to: copy it whole, from http:// on")
+	}
+	return u.Query(), f.checkAnswer(u.Query(), state)
+}
+
+var errOtherState = errors.New("the answer has another state than the request, so it may not belong to this sign-in; nothing was sent")
+
+// checkAnswer checks the parameters of a redirect: the state, the issuer (RFC
+// 9207), and that they hold a code.
+func (f *flow) checkAnswer(answer url.Values, state string) error {
+	for _, name := range []string{"state", "iss", "code", "error"} {
+		if len(answer[name]) > 1 {
+			return fmt.Errorf("the answer of the authorization server has %s twice", name)
+		}
+	}
+	iss := answer.Get("iss")
+	switch {
+	case answer.Get("state") != state:
+		return errOtherState
+	case f.server.SendsIssuer && iss == "":
+		return errors.New("the answer lacks the issuer (iss) that this authorization server promises; nothing was sent")
+	case iss != "" && iss != f.server.Issuer:
+		return fmt.Errorf("the answer is of another authorization server, %.200q; nothing was sent", iss)
+	case iss != "" && !f.server.SendsIssuer:
+		return errors.New("the answer has an issuer (iss) although this authorization server does not announce it; nothing was sent")
+	case answer.Get("error") != "":
+		text := fmt.Sprintf("the authorization server refused: %.60q", answer.Get("error"))
+		if described := answer.Get("error_description"); described != "" {
+			text += fmt.Sprintf(" (%.200q)", described)
+		}
+		return errors.New(text)
+	case answer.Get("code") == "":
+		return errors.New("the answer has no code")
+	}
+	return nil
+}
+
+// ReadPasted reads one line, bounded, from in.
+func ReadPasted(ctx context.Context, in io.Reader) (string, error) {
+	type line struct {
+		text string
+		err  error
+	}
+	read := make(chan line, 1)
+	go func() {
+		var b bytes.Buffer
+		one := make([]byte, 1)
+		for b.Len() < 64<<10 {
+			n, err := in.Read(one)
+			if n == 1 && one[0] == '\n' {
+				break
+			}
+			b.Write(one[:n])
+			if err != nil {
+				if b.Len() == 0 {
+					read <- line{"", fmt.Errorf("reading the pasted address: %w", err)}
+					return
+				}
+				break
+			}
+		}
+		read <- line{b.String(), nil}
+	}()
+	select {
+	case l := <-read:
+		return l.text, l.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}

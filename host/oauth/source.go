@@ -1,0 +1,272 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"reflect"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Source supplies the access token of one server. It is safe for concurrent
+// use, also by several processes. Tokens are read from the state directory at
+// the first request and after a refusal.
+type Source struct {
+	cfg Config
+
+	cached atomic.Pointer[tokens] // nil: not signed in
+	read   atomic.Bool            // whether the store has been read
+
+	looked atomic.Int64 // when the file was last looked at, in nanoseconds
+
+	mu   sync.Mutex  // one refresh or read at a time
+	file os.FileInfo // the file that was read last
+	used []string    // tokens that were sent, to hide them in messages
+}
+
+// NewSource returns the source of a server's tokens. It does no work.
+func NewSource(cfg Config) *Source { return &Source{cfg: cfg} }
+
+// Token returns the access token to send, "" without a sign-in. It first
+// refreshes a token that is about to expire.
+func (s *Source) Token(ctx context.Context) (string, error) {
+	if !s.read.Load() {
+		if err := s.reload(); err != nil {
+			return "", err
+		}
+	}
+	if s.cached.Load() == nil { // a refusal has the store read again
+		return "", nil
+	}
+	if now := time.Now().UnixNano(); now-s.looked.Load() > int64(lookPause) {
+		s.looked.Store(now)
+		if err := s.look(); err != nil {
+			return "", err
+		}
+	}
+	t := s.cached.Load()
+	if t == nil {
+		return "", nil
+	}
+	if now := time.Now(); t.Refresh != "" && t.due(now) {
+		fresh, err := s.renew(ctx, t.Access, false)
+		switch {
+		case err == nil:
+			t = fresh
+		case now.After(t.Expires) || errors.Is(err, ErrSignIn):
+			return "", err
+		}
+	}
+	if t == nil {
+		return "", nil
+	}
+	return t.Access, nil
+}
+
+// Refused handles an answer of status 401 or 403 to a request that was sent with
+// token ("": without). again reports whether to repeat the request; err
+// tells the user what to do.
+func (s *Source) Refused(ctx context.Context, token string, status int, headers []string) (again bool, err error) {
+	challenge := ParseChallenge(headers)
+	if status == http.StatusForbidden {
+		if challenge.Error != "insufficient_scope" {
+			return false, nil
+		}
+		return s.stepUp(ctx, token, challenge.Scopes)
+	}
+	t, err := s.renew(ctx, token, true)
+	switch {
+	case err != nil:
+		return false, err
+	case t != nil:
+		return true, nil
+	case token == "" && !challenge.Bearer:
+		return false, nil // it may want other credentials
+	}
+	if challenge.Bearer {
+		if err := s.note(ctx, challenge); err != nil {
+			return false, err
+		}
+	}
+	return false, s.cfg.signIn(fmt.Sprintf("server %s needs a sign-in", s.cfg.Server))
+}
+
+// note stores a challenge for the sign-in: not every server sends it in answer
+// to the first request.
+func (s *Source) note(ctx context.Context, challenge Challenge) error {
+	same := func(r *record) bool { return r.Asked != nil && reflect.DeepEqual(*r.Asked, challenge) }
+	if r, err := s.cfg.load(); err != nil || same(&r) {
+		return err
+	}
+	return s.cfg.update(ctx, func(r *record) (bool, error) {
+		changed := !same(r)
+		r.Asked = &challenge
+		return changed, nil
+	})
+}
+
+// stepUp notes the scopes that a call needs, for the next sign-in.
+func (s *Source) stepUp(ctx context.Context, token string, scopes []string) (again bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err = s.cfg.update(ctx, func(r *record) (bool, error) {
+		if t := r.Tokens; t != nil && t.Access != token && containsAll(t.Scopes, scopes) {
+			again = true // signed in since
+			s.keep(t)
+			return false, nil
+		}
+		if containsAll(r.Wanted, scopes) && len(r.Wanted) > 0 {
+			return false, nil
+		}
+		r.Wanted = union(r.Wanted, scopes)
+		return true, nil
+	})
+	if err != nil || again {
+		return again, err
+	}
+	what := fmt.Sprintf("%q", scopes)
+	if len(scopes) == 0 {
+		what = "it does not name"
+	}
+	return false, s.cfg.signIn(fmt.Sprintf("server %s needs a sign-in with more scopes (%s)", s.cfg.Server, what))
+}
+
+// renew returns tokens other than the refused or expiring one: those that
+// another process has stored meanwhile, or refreshed ones; nil: there are none.
+// Of all processes one refreshes, under the lock, so that a refresh token that
+// changes with each use is used once.
+func (s *Source) renew(ctx context.Context, old string, refused bool) (*tokens, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.cached.Load(); t != nil && t.Access != old {
+		return t, nil
+	}
+	// Without tokens in the store there is nothing to lock.
+	if r, err := s.cfg.load(); err != nil || r.Tokens == nil {
+		s.keep(nil)
+		return nil, err
+	}
+	var result *tokens
+	err := s.cfg.update(ctx, func(r *record) (bool, error) {
+		t := r.Tokens
+		switch {
+		case t == nil:
+			return false, nil
+		case t.Access != old && (refused || !t.due(time.Now())):
+			result = t
+			return false, nil
+		case t.Refresh == "":
+			if refused {
+				r.Tokens = nil
+			}
+			return refused, s.cfg.signIn(fmt.Sprintf("the sign-in to server %s has ended", s.cfg.Server))
+		}
+		// Not cancelled with the call: the answer may hold the only valid
+		// refresh token.
+		fresh, err := s.cfg.refresh(context.WithoutCancel(ctx), s.cfg.newHTTP(), *t)
+		if isRefused(err) {
+			r.Tokens = nil
+			return true, s.cfg.signIn(fmt.Sprintf("the sign-in to server %s has ended (%v)", s.cfg.Server, err))
+		}
+		if err != nil {
+			return false, fmt.Errorf("the access token of server %s cannot be refreshed: %w", s.cfg.Server, err)
+		}
+		r.Tokens, result = &fresh, &fresh
+		return true, nil
+	})
+	if err == nil || errors.Is(err, ErrSignIn) {
+		s.keep(result)
+	}
+	return result, err
+}
+
+// reload reads the store for the first time.
+func (s *Source) reload() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.read.Load() {
+		return nil
+	}
+	r, err := s.cfg.load()
+	if err == nil {
+		s.keep(r.Tokens)
+	}
+	return err
+}
+
+// lookPause is the interval between checks for a sign-in or sign-out of another
+// process.
+const lookPause = 5 * time.Second
+
+// look reads the store again if its file has been replaced.
+func (s *Source) look() error {
+	info, err := os.Stat(s.cfg.path())
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil || info != nil && s.file != nil && os.SameFile(info, s.file) && info.ModTime().Equal(s.file.ModTime()) {
+		return err
+	}
+	r, err := s.cfg.load()
+	if err == nil {
+		s.keep(r.Tokens)
+	}
+	return err
+}
+
+// keep caches tokens. s.mu is held.
+func (s *Source) keep(t *tokens) {
+	s.file, _ = os.Stat(s.cfg.path()) //nolint:errcheck // it is read again then
+	if t != nil && !slices.Contains(s.used, t.Access) {
+		s.used = append(s.used[max(0, len(s.used)-6):], t.Access)
+		if t.Refresh != "" {
+			s.used = append(s.used, t.Refresh)
+		}
+	}
+	s.cached.Store(t)
+	s.read.Store(true)
+}
+
+// Changed reports whether the store has tokens that this source has not, as
+// after a sign-in by another process.
+func (s *Source) Changed() bool {
+	r, err := s.cfg.load()
+	if err != nil || r.Tokens == nil {
+		return false
+	}
+	t := s.cached.Load()
+	return t == nil || t.Access != r.Tokens.Access
+}
+
+// Secrets returns the tokens that were in use last, to hide them in messages.
+func (s *Source) Secrets() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.used)
+}
+
+// Status returns the sign-in as it is stored.
+func (s *Source) Status() (Account, bool, error) { return s.cfg.Status() }
+
+func containsAll(all, some []string) bool {
+	return !slices.ContainsFunc(some, func(one string) bool { return !slices.Contains(all, one) })
+}
+
+// union returns a with what only b has.
+func union(a, b []string) []string {
+	a = slices.Clone(a)
+	for _, one := range b {
+		if !slices.Contains(a, one) {
+			a = append(a, one)
+		}
+	}
+	return a
+}

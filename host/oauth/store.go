@@ -1,0 +1,182 @@
+package oauth
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+)
+
+// tokens holds the result of a sign-in, and the values that a refresh or a
+// revocation needs. They are sent only to this issuer and this resource.
+type tokens struct {
+	Issuer     string       `json:"issuer"`
+	Resource   string       `json:"resource"`
+	Client     registration `json:"client"`
+	Endpoint   string       `json:"token_endpoint"`
+	Revocation string       `json:"revocation_endpoint,omitempty"`
+	Access     string       `json:"access_token"`
+	Refresh    string       `json:"refresh_token,omitempty"`
+	Issued     time.Time    `json:"issued"`
+	Expires    time.Time    `json:"expires,omitzero"` // zero: the server did not say
+	Scopes     []string     `json:"scopes,omitempty"`
+}
+
+// early is the longest time before its expiry at which an access token is
+// refreshed.
+const early = time.Minute
+
+// due reports whether to refresh the access token: in the last minute before its
+// expiry, or in the last tenth of its lifetime if that is shorter.
+func (t *tokens) due(now time.Time) bool {
+	return !t.Expires.IsZero() && !now.Before(t.Expires.Add(-min(early, t.Expires.Sub(t.Issued)/10)))
+}
+
+// record is the file of one server address and account.
+type record struct {
+	URL     string                  `json:"url"`
+	Account string                  `json:"account,omitempty"`
+	Clients map[string]registration `json:"clients,omitempty"` // registered dynamically, by issuer
+	Tokens  *tokens                 `json:"tokens,omitempty"`  // nil: a sign-in is needed
+	Asked   *Challenge              `json:"asked,omitempty"`   // of the last 401
+	Wanted  []string                `json:"wanted,omitempty"`  // scopes of the last insufficient_scope
+	StepUps int                     `json:"step_ups,omitempty"`
+}
+
+// maxRecord bounds the file.
+const maxRecord = 1 << 20
+
+// lockTime is the longest wait for another process that signs in or refreshes.
+const lockTime = 2 * requestTimeout
+
+func (c Config) dir() string { return filepath.Join(c.State, "oauth") }
+
+// path is the record's file, named by address and account.
+func (c Config) path() string {
+	sum := sha256.Sum256([]byte(c.URL + "\x00" + c.Account))
+	return filepath.Join(c.dir(), hex.EncodeToString(sum[:16])+".json")
+}
+
+// load reads the record. It returns an empty record if the file does not exist,
+// and an error if other users can read it.
+func (c Config) load() (record, error) {
+	empty := record{URL: c.URL, Account: c.Account}
+	f, err := os.Open(c.path())
+	if errors.Is(err, fs.ErrNotExist) {
+		return empty, nil
+	}
+	if err != nil {
+		return empty, fmt.Errorf("tokens: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // only read from
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return empty, fmt.Errorf("tokens: %w", err)
+	case !info.Mode().IsRegular() || info.Size() > maxRecord:
+		return empty, fmt.Errorf("tokens: %s is not a file of tokens", c.path())
+	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
+		return empty, fmt.Errorf("tokens: %s is accessible to other users (mode %v); delete it and run mcp-host login %s", c.path(), info.Mode().Perm(), c.Server)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxRecord))
+	if err != nil {
+		return empty, fmt.Errorf("tokens: %w", err)
+	}
+	var r record
+	if json.Unmarshal(text, &r) != nil || r.URL != c.URL || r.Account != c.Account {
+		return empty, fmt.Errorf("tokens: %s is damaged; delete it and run mcp-host login %s", c.path(), c.Server)
+	}
+	if t := r.Tokens; t != nil && c.ClientID != "" && t.Client.ClientID != c.ClientID {
+		r.Tokens = nil // of another client than the configured one
+	}
+	return r, nil
+}
+
+// save replaces the record's file. The caller holds the lock.
+func (c Config) save(r record) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("tokens cannot be stored: %w", err)
+		}
+	}()
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(c.dir(), "new-*") // 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) //nolint:errcheck // renamed, or of no use
+	_, err = f.Write(append(text, '\n'))
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), c.path())
+}
+
+// update changes the record while no other process does. change sees the
+// record as it is after the lock was taken; it reports whether to store it.
+func (c Config) update(ctx context.Context, change func(*record) (bool, error)) error {
+	unlock, err := c.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	r, err := c.load()
+	if err != nil {
+		return err
+	}
+	store, err := change(&r)
+	if store {
+		err = errors.Join(err, c.save(r))
+	}
+	return err
+}
+
+// lock takes the lock of the record. The kernel frees it when the process
+// ends. On a file system without locks nothing is excluded.
+func (c Config) lock(ctx context.Context) (unlock func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, lockTime)
+	defer cancel()
+	if err := os.MkdirAll(c.dir(), 0o700); err != nil {
+		return nil, fmt.Errorf("tokens: %w", err)
+	}
+	f, err := os.OpenFile(c.path()+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("tokens: %w", err)
+	}
+	if _, err := sandbox.WaitLock(ctx, f); err != nil {
+		f.Close() //nolint:errcheck // nothing was written
+		return nil, fmt.Errorf("tokens: another process holds the lock of %s: %w", c.path(), err)
+	}
+	return func() {
+		sandbox.Unlock(f)
+		f.Close() //nolint:errcheck // nothing was written
+	}, nil
+}
+
+// Status returns the sign-in as it is stored. ok is false if there has been
+// none.
+func (c Config) Status() (a Account, ok bool, err error) {
+	r, err := c.load()
+	a = Account{Account: c.Account, Wanted: r.Wanted}
+	if t := r.Tokens; t != nil {
+		a.SignedIn = t.Refresh != "" || t.Expires.IsZero() || time.Now().Before(t.Expires)
+		a.Issuer, a.Until, a.Refreshes, a.Scopes = t.Issuer, t.Expires, t.Refresh != "", t.Scopes
+	}
+	return a, r.Tokens != nil || len(r.Clients) > 0 || len(r.Wanted) > 0, err
+}
+
+// File returns the file that holds the tokens.
+func (c Config) File() string { return c.path() }

@@ -1,0 +1,112 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// tokenResponse is the answer of a token endpoint (RFC 6749, 5.1).
+type tokenResponse struct {
+	Access  string  `json:"access_token"`
+	Type    string  `json:"token_type"`
+	Refresh string  `json:"refresh_token"`
+	Expires float64 `json:"expires_in"`
+	Scope   *string `json:"scope"`
+}
+
+// maxLife bounds what a server says of a token's life.
+const maxLife = 10 * 365 * 24 * time.Hour
+
+// request asks a token endpoint for tokens. Scopes that the answer does not
+// name are those asked for.
+func (c Config) request(ctx context.Context, client *http.Client, t tokens, form url.Values) (tokens, error) {
+	form.Set("resource", t.Resource)
+	begin := time.Now()
+	var got tokenResponse
+	if err := c.postForm(ctx, client, t.Endpoint, t.Client, form, &got); err != nil {
+		return tokens{}, err
+	}
+	switch {
+	case !isHeaderText(got.Access):
+		return tokens{}, errors.New("the token endpoint sent no access token that a header can carry")
+	case got.Type != "" && !strings.EqualFold(got.Type, "Bearer"):
+		return tokens{}, fmt.Errorf("the token endpoint sent a token of the type %.40q; only Bearer is supported", got.Type)
+	}
+	t.Access, t.Issued, t.Expires = got.Access, begin, time.Time{}
+	if got.Refresh != "" {
+		t.Refresh = got.Refresh
+	}
+	if got.Expires > 0 {
+		t.Expires = begin.Add(time.Duration(min(got.Expires, maxLife.Seconds()) * float64(time.Second)))
+	}
+	if got.Scope != nil {
+		t.Scopes = strings.Fields(*got.Scope)
+	}
+	return t, nil
+}
+
+// isHeaderText reports whether a token is visible ASCII.
+func isHeaderText(token string) bool {
+	for i := range len(token) {
+		if token[i] <= ' ' || token[i] > '~' {
+			return false
+		}
+	}
+	return token != ""
+}
+
+// refresh returns new tokens for the refresh token.
+func (c Config) refresh(ctx context.Context, client *http.Client, t tokens) (tokens, error) {
+	return c.request(ctx, client, t, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {t.Refresh}})
+}
+
+// isRefused reports whether the server refused the credentials, so that trying
+// again is of no use (RFC 6749, 5.2).
+func isRefused(err error) bool {
+	var status *statusError
+	if !errors.As(err, &status) {
+		return false
+	}
+	switch status.code {
+	case "invalid_grant", "invalid_client", "unauthorized_client", "invalid_target":
+		return true
+	}
+	return false
+}
+
+// Logout revokes the tokens (RFC 7009) and deletes them. It deletes them also if
+// the revocation fails, whose error it returns. found is false if there were
+// none.
+func Logout(ctx context.Context, c Config) (found bool, err error) {
+	err = c.update(ctx, func(r *record) (bool, error) {
+		t := r.Tokens
+		r.Tokens, r.Wanted, r.StepUps = nil, nil, 0
+		if found = t != nil; !found {
+			return true, nil
+		}
+		return true, c.revoke(ctx, *t)
+	})
+	return found, err
+}
+
+func (c Config) revoke(ctx context.Context, t tokens) error {
+	if t.Revocation == "" {
+		return errors.New("the authorization server cannot revoke tokens; the access token stays valid until it expires")
+	}
+	client := c.newHTTP()
+	var errs []error
+	for _, one := range []struct{ hint, token string }{{"refresh_token", t.Refresh}, {"access_token", t.Access}} {
+		if one.token == "" {
+			continue
+		}
+		if err := c.postForm(ctx, client, t.Revocation, t.Client, url.Values{"token": {one.token}, "token_type_hint": {one.hint}}, nil); err != nil {
+			errs = append(errs, fmt.Errorf("revoking the %s: %w", strings.ReplaceAll(one.hint, "_", " "), err))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,9 +1,0 @@
-//go:build !linux
-
-package mcpkit
-
-import "io"
-
-// PollableReader returns in: on this system, no way of waiting leaves other
-// processes that share the file unaffected.
-func PollableReader(in io.Reader) io.Reader { return in }

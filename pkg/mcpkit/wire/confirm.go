@@ -1,0 +1,39 @@
+package wire
+
+import (
+	"context"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// Confirm does what mcpkit.Confirm promises.
+func Confirm(ctx context.Context, message string) (agreed, asked bool, err error) {
+	req := requestOf(ctx)
+	if req == nil || req.isModern() {
+		return false, false, nil
+	}
+	req.conn.handshake.mu.Lock()
+	able := req.conn.handshake.ready && req.conn.handshake.caps.Elicitation != nil
+	req.conn.handshake.mu.Unlock()
+	if !able {
+		return false, false, nil
+	}
+	var answer struct {
+		Action  string `json:"action"`
+		Content struct {
+			Agree *bool `json:"agree"`
+		} `json:"content"`
+	}
+	err = req.conn.ask(ctx, string(mcp.MethodElicitationCreate), map[string]any{
+		"message": message,
+		"requestedSchema": map[string]any{
+			"type":       "object",
+			"properties": map[string]any{"agree": map[string]any{"type": "boolean", "title": "Agree", "default": false}},
+			"required":   []string{"agree"},
+		},
+	}, &answer)
+	if err != nil {
+		return false, true, err
+	}
+	return answer.Action == "accept" && answer.Content.Agree != nil && *answer.Content.Agree, true, nil
+}

@@ -1,0 +1,240 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// notifierCapacity is the capacity of the channel for mcp-go's notifications.
+// mcp-go drops notifications that do not fit, so callers get the channel only
+// while it is at most half full.
+const notifierCapacity = 256
+
+// A notifier passes the notifications of one request, which mcp-go can only
+// send to a channel, to the writer. It is made on demand: making one for each
+// request cost 45 % of the throughput at 64 requests in flight.
+type notifier struct {
+	notifications chan mcp.JSONRPCNotification
+	hasSpace      chan struct{} // wakes one of the callers that wait for space
+	stop          chan struct{}
+	ended         chan struct{}
+}
+
+// NotificationChannel returns the channel for one notification; mcp-go calls it
+// for each. After the answer it returns nil, so that mcp-go's send gives up.
+func (req *request) NotificationChannel() chan<- mcp.JSONRPCNotification {
+	req.mu.Lock()
+	if req.sendingEnded() {
+		req.mu.Unlock()
+		return nil
+	}
+	if req.notifier == nil {
+		req.notifier = &notifier{
+			notifications: make(chan mcp.JSONRPCNotification, notifierCapacity),
+			hasSpace:      make(chan struct{}, 1),
+			stop:          make(chan struct{}),
+			ended:         make(chan struct{}),
+		}
+		go req.runNotifier(req.notifier)
+	}
+	p := req.notifier
+	req.mu.Unlock()
+	for len(p.notifications) > notifierCapacity/2 {
+		select {
+		case <-p.ended:
+			return nil
+		case <-p.hasSpace:
+		}
+	}
+	p.signal() // wakes the next waiting caller
+	return p.notifications
+}
+
+func (p *notifier) signal() {
+	select {
+	case p.hasSpace <- struct{}{}:
+	default:
+	}
+}
+
+// runNotifier writes notifications until stop is closed, and then the remaining
+// ones.
+func (req *request) runNotifier(p *notifier) {
+	defer close(p.ended)
+	if req.listen || req == req.conn.session {
+		req.sendBroadcasts(p)
+		return
+	}
+	for {
+		select {
+		case n := <-p.notifications:
+			req.sendNotification(n)
+			p.signal()
+		case <-p.stop:
+			for {
+				select {
+				case n := <-p.notifications:
+					req.sendNotification(n)
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+// sendBroadcasts is runNotifier for a session that gets broadcasts: the sender
+// does not wait for this client to read. A client that is far behind misses
+// some notifications, but not which lists have changed.
+func (req *request) sendBroadcasts(p *notifier) {
+	next, written := make(chan encodedNotification), make(chan struct{})
+	go func() {
+		defer close(written)
+		for n := range next {
+			req.sendEncoded(n)
+		}
+	}()
+	var late backlog
+	take := func(n mcp.JSONRPCNotification) {
+		if one, ok := req.encodeNotification(n); ok {
+			late.add(one)
+		}
+	}
+	for stop := p.stop; ; {
+		var out chan<- encodedNotification
+		var first encodedNotification
+		switch {
+		case len(late.notifications) > 0:
+			out, first = next, late.notifications[0]
+		case stop == nil:
+			close(next)
+			<-written
+			return
+		}
+		select {
+		case n := <-p.notifications:
+			take(n)
+			p.signal()
+		case out <- first:
+			late.shift()
+		case <-stop:
+			for stop = nil; len(p.notifications) > 0; {
+				take(<-p.notifications)
+			}
+		}
+	}
+}
+
+// An encodedNotification is a notification as one line of JSON.
+type encodedNotification struct {
+	method string
+	line   []byte
+}
+
+// notificationCost is the memory of a notification in addition to its line, in
+// bytes.
+const notificationCost = 128
+
+// backlog holds the notifications that wait for a client: about writeBacklog
+// bytes, and at most one notification for each changed list.
+type backlog struct {
+	notifications []encodedNotification
+	bytes         int
+}
+
+func (b *backlog) add(n encodedNotification) {
+	if strings.HasSuffix(n.method, "/list_changed") { // one notification of a changed list is enough
+		if slices.ContainsFunc(b.notifications, func(have encodedNotification) bool { return have.method == n.method }) {
+			return
+		}
+	} else if b.bytes > writeBacklog {
+		return
+	}
+	b.notifications = append(b.notifications, n)
+	b.bytes += len(n.line) + notificationCost
+}
+
+func (b *backlog) shift() {
+	b.bytes -= len(b.notifications[0].line) + notificationCost
+	b.notifications[0] = encodedNotification{}
+	b.notifications = b.notifications[1:]
+}
+
+func (req *request) sendNotification(n mcp.JSONRPCNotification) {
+	if one, ok := req.encodeNotification(n); ok {
+		req.sendEncoded(one)
+	}
+}
+
+func (req *request) encodeNotification(n mcp.JSONRPCNotification) (encodedNotification, bool) {
+	if req.listen {
+		// Every message of the stream carries its id, as received.
+		meta := maps.Clone(n.Params.Meta)
+		if meta == nil {
+			meta = make(map[string]any, 1)
+		}
+		meta[mcp.MetaKeySubscriptionID] = req.id
+		n.Params.Meta = meta
+	}
+	params, err := json.Marshal(n.Params)
+	if err != nil {
+		req.conn.logf("cannot encode %s: %v", n.Method, err)
+		return encodedNotification{}, false
+	}
+	if string(params) == "{}" {
+		params = nil
+	}
+	return encodedNotification{n.Method, jsonrpc.AppendNotification(nil, n.Method, params)}, true
+}
+
+func (req *request) sendEncoded(n encodedNotification) {
+	if req.state.Load() == cancelled {
+		return
+	}
+	req.conn.send(n.line)
+	if req.listen && n.method == mcp.MethodNotificationSubscriptionsAcknowledged {
+		req.mu.Lock()
+		req.hasAck = true
+		if req.acked != nil {
+			close(req.acked)
+		}
+		req.mu.Unlock()
+	}
+}
+
+// Acknowledged returns a channel that is closed once the listen stream of ctx's
+// request has been acknowledged, which must be its first message. For a request
+// that did not come over ServeStdio it returns nil, which never becomes
+// readable. Call it once a request.
+func Acknowledged(ctx context.Context) <-chan struct{} {
+	req := requestOf(ctx)
+	if req == nil {
+		return nil
+	}
+	req.mu.Lock()
+	defer req.mu.Unlock()
+	req.acked = make(chan struct{})
+	if req.hasAck {
+		close(req.acked)
+	}
+	return req.acked
+}
+
+// endSending ends the sending of notifications for the request: it returns once
+// earlier notifications have been written; later ones are dropped.
+func (req *request) endSending() {
+	req.mu.Lock()
+	req.ended = true
+	p := req.notifier
+	req.mu.Unlock()
+	if p != nil {
+		close(p.stop)
+		<-p.ended
+	}
+}

@@ -1,0 +1,85 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/mark3labs/mcp-go/server"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// progressInterval is the minimum time between two progress notifications.
+const progressInterval = time.Second
+
+// Progress does what mcpkit.Progress promises.
+func Progress(ctx context.Context, done, total float64, message string) {
+	if req := requestOf(ctx); req != nil && !math.IsNaN(done) && !math.IsInf(done, 0) {
+		req.reportProgress(done, total, message)
+	}
+}
+
+// progressState is the progress reported for a request.
+type progressState struct {
+	tokenRead bool            // whether token has been read from params
+	token     json.RawMessage // as the client sent it; nil: none
+	lastDone  float64
+	sentAt    time.Time // zero: nothing sent yet
+}
+
+func (req *request) reportProgress(done, total float64, message string) {
+	req.mu.Lock()
+	defer req.mu.Unlock()
+	p := &req.progress
+	if !p.tokenRead {
+		p.tokenRead, p.token = true, progressToken(req.params)
+	}
+	now := req.conn.now()
+	if p.token == nil || req.sendingEnded() || !p.sentAt.IsZero() && (done <= p.lastDone || now.Sub(p.sentAt) < progressInterval) {
+		return
+	}
+	p.lastDone, p.sentAt = done, now
+	params := append([]byte(`{"progressToken":`), p.token...)
+	params = strconv.AppendFloat(append(params, `,"progress":`...), done, 'f', -1, 64)
+	if total > 0 && !math.IsInf(total, 0) {
+		params = strconv.AppendFloat(append(params, `,"total":`...), total, 'f', -1, 64)
+	}
+	if message != "" {
+		params = jsonrpc.AppendString(append(params, `,"message":`...), message)
+	}
+	req.conn.send(jsonrpc.AppendNotification(nil, "notifications/progress", append(params, '}')))
+}
+
+// progressToken returns params._meta.progressToken, or nil.
+func progressToken(params json.RawMessage) json.RawMessage {
+	token := jsonrpc.MemberOf(jsonrpc.MemberOf(params, "_meta"), "progressToken")
+	if _, err := jsonrpc.Key(token); err != nil {
+		return nil
+	}
+	return token
+}
+
+// Notify sends a notification that belongs to ctx's request, with params
+// unchanged, before the request's answer. It reports false if the request has
+// been answered or cancelled or did not come over ServeStdio, or if the client
+// has stopped reading and too much waits for it.
+func Notify(ctx context.Context, method string, params json.RawMessage) bool {
+	req := requestOf(ctx)
+	if req == nil {
+		return false
+	}
+	req.mu.Lock()
+	defer req.mu.Unlock()
+	if req.sendingEnded() {
+		return false
+	}
+	return req.conn.trySend(jsonrpc.AppendNotification(nil, method, params))
+}
+
+// requestOf returns the stdio request that ctx belongs to, or nil.
+func requestOf(ctx context.Context) *request {
+	req, _ := server.ClientSessionFromContext(ctx).(*request)
+	return req
+}

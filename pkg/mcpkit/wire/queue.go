@@ -1,0 +1,140 @@
+package wire
+
+import "sync"
+
+// queueBytes bounds the memory of waiting requests, in bytes. Beyond it,
+// reading pauses, so that a flood waits in the client's pipe instead of in this
+// process.
+const queueBytes = 256 << 20
+
+// requestCost is the memory of a waiting request in addition to its line, in
+// bytes.
+const requestCost = 1 << 10
+
+// task is a worker's next work: run is a request; read reads the input until it
+// returns a request to run. The zero task ends the worker.
+type task struct {
+	run  *request
+	read func() *request
+}
+
+// A queue runs requests in order of arrival, at most limit at a time. Its
+// goroutines stay for later requests: growing a new goroutine's stack each time
+// was a quarter of the cost of a small call.
+type queue struct {
+	limit int
+	run   func(*request)
+
+	mu       sync.Mutex
+	hasSpace sync.Cond
+	waiting  []*request // [head:] wait
+	head     int
+	bytes    int         // of the waiting requests
+	workers  int         // including idle ones
+	idle     []chan task // of the idle workers; the last one was busy most recently
+	closed   bool
+}
+
+func newQueue(limit int, run func(*request)) *queue {
+	q := &queue{limit: limit, run: run}
+	q.hasSpace.L = &q.mu
+	return q
+}
+
+// add runs v, at once or when a worker is free. It blocks while more than
+// queueBytes wait.
+func (q *queue) add(req *request) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if last := len(q.idle) - 1; last >= 0 {
+		worker := q.idle[last]
+		q.idle = q.idle[:last]
+		worker <- task{run: req}
+		return
+	}
+	if q.workers < q.limit {
+		q.workers++
+		go q.runWorker(task{run: req})
+		return
+	}
+	for q.bytes > queueBytes {
+		q.hasSpace.Wait()
+	}
+	q.waiting = append(q.waiting, req)
+	q.bytes += len(req.line) + requestCost
+}
+
+// handOffReading hands the caller's read loop to an idle worker, so that the
+// caller can run a request itself and becomes a worker. It does so only if
+// every worker is idle and there is at least one; ok reports whether it did.
+func (q *queue) handOffReading(read func() *request) (ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	last := len(q.idle) - 1
+	if last < 0 || len(q.idle) < q.workers || q.closed {
+		return false
+	}
+	worker := q.idle[last]
+	q.idle = q.idle[:last]
+	worker <- task{read: read}
+	return true
+}
+
+// runWorker does t and then later tasks, until the queue is closed or the input
+// has ended. A goroutine that reads becomes a worker of the queue of the
+// request that it takes.
+func (q *queue) runWorker(t task) {
+	hand := make(chan task, 1)
+	for {
+		req := t.run
+		if t.read != nil {
+			if req = t.read(); req != nil {
+				q = req.queue
+			}
+		}
+		if req == nil {
+			return
+		}
+		q.run(req)
+		if t = (task{run: q.next(hand)}); t.run == nil {
+			t = <-hand
+		}
+	}
+}
+
+// next returns the first waiting request, or nil if none waits: the worker then
+// gets its next task from hand.
+func (q *queue) next(hand chan task) *request {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.head == len(q.waiting) {
+		q.waiting, q.head = nil, 0
+		if q.closed {
+			close(hand)
+		} else {
+			q.idle = append(q.idle, hand)
+		}
+		return nil
+	}
+	req := q.waiting[q.head]
+	q.waiting[q.head] = nil
+	q.head++
+	q.bytes -= len(req.line) + requestCost
+	q.hasSpace.Signal()
+	if q.head > 1024 && q.head*2 > len(q.waiting) {
+		q.waiting = append([]*request(nil), q.waiting[q.head:]...)
+		q.head = 0
+	}
+	return req
+}
+
+// close ends the workers once the queue is empty. Do not call add after it.
+func (q *queue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	for _, hand := range q.idle {
+		close(hand)
+	}
+	q.idle = nil
+}

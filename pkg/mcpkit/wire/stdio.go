@@ -1,0 +1,326 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// DefaultMaxConcurrent is the default limit of calls running at once.
+const DefaultMaxConcurrent = 64
+
+// maxControl limits the other requests (lists, pings) running at once. They
+// have a separate queue, so that they overtake waiting calls.
+const maxControl = 16
+
+// DefaultGrace is the time that running calls have to kill their processes when
+// the server must stop at once.
+const DefaultGrace = time.Second
+
+// ErrStopped is the cause of a call's context, and the error of ServeStdio,
+// after the server was stopped: the call must kill its processes at once,
+// without a grace period.
+var ErrStopped = errors.New("the server is stopping")
+
+// ErrCancelled is the cause of a call's context after the client cancelled the
+// call.
+var ErrCancelled = errors.New("cancelled by the client")
+
+// errInputEnded is the cause with which listen streams are closed after the
+// last answer.
+var errInputEnded = errors.New("the input ended")
+
+// ServeOptions are the settings of ServeStdio. The zero value uses the
+// defaults.
+type ServeOptions struct {
+	MaxConcurrent int           // limit of calls running at once; 0: DefaultMaxConcurrent
+	MaxLine       int           // longest message in bytes; 0: jsonrpc.MaxLine
+	Grace         time.Duration // for running calls when the server must stop; 0: DefaultGrace
+
+	// Session identifies the client if a server has several at the same time;
+	// "": "stdio".
+	Session string
+
+	// Trace, unless nil, is called with every message, without its newline. It
+	// must be safe for concurrent use and must not keep the bytes.
+	Trace func(sent bool, message []byte)
+
+	// Logf, unless nil, logs errors that no message reports, mostly one line
+	// each, without a final newline.
+	Logf func(format string, args ...any)
+
+	// Call, unless nil, answers tools/call instead of mcp-go, which would
+	// decode the arguments of each call several times. It reads RawParams,
+	// answers with SetRawResult or SetRawError, and returns true; if it returns
+	// false, without an answer, mcp-go handles the request. Requests of the
+	// modern era still pass through mcp-go, without their arguments.
+	Call func(ctx context.Context) bool
+
+	now func() time.Time // for tests
+}
+
+// A conn serves one client over one pair of streams.
+type conn struct {
+	server *server.MCPServer
+	opts   ServeOptions
+	out    *lineWriter
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	lines         *jsonrpc.Reader
+	ended         chan error // gets the error that ended reading
+	calls         *queue
+	otherRequests *queue
+	session       *request // the connection's own session, for broadcasts to legacy clients
+	handshake     handshake
+
+	mu         sync.Mutex
+	inflight   map[string]*request // by id
+	requests   sync.WaitGroup      // requests that an end of input waits for
+	listens    sync.WaitGroup      // listen streams, which it does not wait for
+	background sync.WaitGroup      // goroutines that serve no request
+
+	outgoing outgoingRequests
+	roots    roots
+}
+
+// ServeStdio serves h to one client, one JSON-RPC message a line, until in
+// ends. Then it answers every request that was read, each within its own
+// deadline, and returns nil. If ctx ends or a write fails, it stops at once and
+// returns the cause.
+//
+// Reading never waits for calls. At most MaxConcurrent calls run, and others
+// wait in order of arrival; all other requests overtake them. A cancelled call
+// gets no answer, and if it is still queued it never runs. A request's
+// notifications are written before its answer, none after it. Ids are echoed
+// byte for byte. A connection serves both protocol eras, each request with its
+// own session.
+//
+// The goroutine that reads from in runs until in ends.
+func ServeStdio(ctx context.Context, h *server.MCPServer, in io.Reader, out io.Writer, opts ServeOptions) error {
+	c := newConn(ctx, h, out, opts)
+	defer c.finish()
+	if err := h.RegisterSession(c.ctx, c.session); err != nil {
+		return fmt.Errorf("registering the session: %w", err)
+	}
+	defer h.UnregisterSession(context.WithoutCancel(ctx), c.session.SessionID())
+
+	c.lines = jsonrpc.NewReader(in, opts.MaxLine)
+	go c.calls.runWorker(task{read: c.read})
+	var readErr error
+	select {
+	case readErr = <-c.ended:
+		c.outgoing.close()
+		c.waitFor(&c.requests, nil)
+		c.endListens()
+	case <-c.ctx.Done():
+	}
+	if c.ctx.Err() != nil {
+		c.outgoing.close()
+		c.waitFor(&c.requests, time.After(c.opts.Grace))
+		c.background.Go(c.session.endSending)
+		return context.Cause(c.ctx)
+	}
+	c.session.endSending()
+	if err := c.out.flush(); err != nil {
+		return fmt.Errorf("writing: %w", err)
+	}
+	return readErr
+}
+
+func newConn(ctx context.Context, h *server.MCPServer, out io.Writer, opts ServeOptions) *conn {
+	if opts.MaxConcurrent <= 0 {
+		opts.MaxConcurrent = DefaultMaxConcurrent
+	}
+	if opts.Grace <= 0 {
+		opts.Grace = DefaultGrace
+	}
+	if opts.Session == "" {
+		opts.Session = sessionID
+	}
+	if opts.now == nil {
+		opts.now = time.Now
+	}
+	c := &conn{server: h, opts: opts, ended: make(chan error, 1), inflight: make(map[string]*request)}
+	c.ctx, c.cancel = context.WithCancelCause(ctx)
+	c.out = newLineWriter(out, func(err error) { c.cancel(fmt.Errorf("writing: %w", err)) })
+	c.calls = newQueue(opts.MaxConcurrent, c.run)
+	c.otherRequests = newQueue(maxControl, c.run)
+	c.session = &request{conn: c, ctx: c.ctx}
+	return c
+}
+
+func (c *conn) now() time.Time { return c.opts.now() }
+
+func (c *conn) logf(format string, args ...any) {
+	if c.opts.Logf != nil {
+		c.opts.Logf(format, args...)
+	}
+}
+
+// send writes a message and may wait for the client; post does not wait, for
+// use by the goroutine that reads.
+func (c *conn) send(parts ...[]byte) {
+	if c.opts.Trace != nil {
+		parts = [][]byte{slices.Concat(parts...)}
+		c.opts.Trace(true, parts[0])
+	}
+	c.out.send(parts...)
+}
+
+// trySend writes a message that may be lost. It reports false if the client has
+// stopped reading.
+func (c *conn) trySend(msg []byte) bool {
+	if c.opts.Trace != nil {
+		c.opts.Trace(true, msg)
+	}
+	return c.out.trySend(msg)
+}
+
+func (c *conn) sendWithoutWaiting(msg []byte) {
+	if c.opts.Trace != nil {
+		c.opts.Trace(true, msg)
+	}
+	c.out.sendWithoutWaiting(msg)
+}
+
+// waitFor waits for wg. Without a limit it stops waiting when the connection is
+// cancelled; with one, only after the limit.
+func (c *conn) waitFor(wg *sync.WaitGroup, limit <-chan time.Time) {
+	done := make(chan struct{})
+	go func() { wg.Wait(); close(done) }()
+	if limit != nil {
+		select {
+		case <-done:
+		case <-limit:
+		}
+		return
+	}
+	select {
+	case <-done:
+	case <-c.ctx.Done():
+	}
+}
+
+// finish ends listen streams and other goroutines, and waits for them at most
+// Grace: writers may be blocked by a client that does not read.
+func (c *conn) finish() {
+	c.cancel(ErrStopped)
+	var all sync.WaitGroup
+	all.Go(c.listens.Wait)
+	all.Go(c.background.Wait)
+	c.waitFor(&all, time.After(c.opts.Grace))
+}
+
+// endListens closes the listen streams and waits for their final answers.
+func (c *conn) endListens() {
+	c.mu.Lock()
+	for _, req := range c.inflight {
+		req.cancel(errInputEnded)
+	}
+	c.mu.Unlock()
+	c.waitFor(&c.listens, time.After(c.opts.Grace))
+}
+
+// read reads messages and starts their work until the input ends and it returns
+// nil, or until it returns a request for this goroutine to run, after another
+// goroutine has taken over reading.
+func (c *conn) read() *request {
+	req, err := c.readLines()
+	if req == nil {
+		c.calls.close()
+		c.otherRequests.close()
+		c.ended <- err
+	}
+	return req
+}
+
+func (c *conn) readLines() (*request, error) {
+	for c.ctx.Err() == nil {
+		c.out.waitRead()
+		line, err := c.lines.ReadLine()
+		switch {
+		case errors.Is(err, jsonrpc.ErrTooLong):
+			c.sendWithoutWaiting(jsonrpc.AppendError(nil, nil, jsonrpc.CodeInvalidRequest, "invalid request: "+err.Error()))
+			continue
+		case errors.Is(err, io.EOF):
+			return nil, nil
+		case err != nil:
+			return nil, fmt.Errorf("reading: %w", err)
+		}
+		if req := c.handleLine(line); req != nil {
+			return req, nil
+		}
+	}
+	return nil, nil
+}
+
+// handleLine handles one line. It returns the request, if any, that the reading
+// goroutine is to run itself.
+func (c *conn) handleLine(line []byte) *request {
+	if isBlank(line) {
+		return nil
+	}
+	if c.opts.Trace != nil {
+		c.opts.Trace(false, line)
+	}
+	m, err := jsonrpc.Split(line)
+	if err != nil {
+		var fault *jsonrpc.Error
+		if !errors.As(err, &fault) {
+			fault = &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "internal error"}
+		}
+		c.sendWithoutWaiting(jsonrpc.AppendError(nil, fault.ID, fault.Code, fault.Message))
+		return nil
+	}
+	switch m.Kind {
+	case jsonrpc.Response:
+		c.deliverResponse(m)
+	case jsonrpc.Notification:
+		c.handleNotification(m, line)
+	case jsonrpc.Request:
+		return c.acceptRequest(m, line)
+	}
+	return nil
+}
+
+func isBlank(line []byte) bool {
+	for _, b := range line {
+		if b != ' ' && b != '\t' && b != '\r' {
+			return false
+		}
+	}
+	return true
+}
+
+// handleNotification handles a notification from the client. Handlers that a
+// server registers for other notifications run here, in order; they must not
+// block.
+func (c *conn) handleNotification(m jsonrpc.Message, line []byte) {
+	switch m.Method {
+	case string(mcp.MethodNotificationCancelled):
+		c.cancelRequest(jsonrpc.MemberOf(m.Params, "requestId"))
+		return
+	case "notifications/initialized":
+		c.handshake.mu.Lock()
+		c.handshake.ready = c.handshake.begun
+		c.handshake.mu.Unlock()
+	case string(mcp.MethodNotificationRootsListChanged):
+		c.forgetRoots()
+	}
+	defer func() {
+		if value := recover(); value != nil {
+			c.logPanic(m.Method, value)
+		}
+	}()
+	c.server.HandleMessage(c.server.WithContext(c.ctx, c.session), json.RawMessage(line))
+}

@@ -1,0 +1,86 @@
+package proc
+
+import (
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// madeRepository is a repository that commands created and the user has not
+// changed since. Its hooks and settings hold nothing of the user's, so they are
+// not mounted read-only, and commands can remove and rename it. Changes in it are
+// judged as in every repository.
+type madeRepository struct {
+	Node  [2]uint64 // of its directory
+	Since time.Time // when the command that created it ended
+	Tree  bool      // the directory with its .git is new, too
+}
+
+// noteMade records the repositories that an ended command created. It reports
+// whether there are any.
+func (b *baseline) noteMade(root string, s *survey) (changed bool) {
+	if !s.whole { // b.Seen may lack directories of the user
+		return false
+	}
+	for repo := range s.repos {
+		if b.Repos[repo] || repo == "." {
+			continue
+		}
+		info, err := os.Lstat(filepath.Join(root, repo))
+		if err != nil {
+			continue
+		}
+		if was, ok := b.Made[repo]; ok && was.Node == nodeOf(info) {
+			continue
+		}
+		if b.Made == nil {
+			b.Made = map[string]madeRepository{}
+		}
+		top := filepath.Dir(repo)
+		b.Made[repo] = madeRepository{Node: nodeOf(info), Since: time.Now(), Tree: isDotGit(filepath.Base(repo)) && top != "." && !b.Seen.has(keyOf(top))}
+		changed = true
+	}
+	return changed
+}
+
+// forgetMade removes the repositories that are gone, were replaced, or have a
+// watched file that changed while no command ran: these are the user's. It
+// reports whether there are any.
+func (b *baseline) forgetMade(root string) (changed bool) {
+	for repo, made := range b.Made {
+		info, err := os.Lstat(filepath.Join(root, repo))
+		if err == nil && b.Repos[repo] && nodeOf(info) == made.Node && !b.changedIn(repo, made) {
+			continue
+		}
+		delete(b.Made, repo)
+		changed = true
+	}
+	return changed
+}
+
+// changedIn reports whether a watched file of a repository changed after the
+// command that created it.
+func (b *baseline) changedIn(repo string, made madeRepository) bool {
+	for name, it := range b.Items {
+		if made.holds(repo, name) && it.Changed.After(made.Since) {
+			return true
+		}
+	}
+	return false
+}
+
+// holds reports whether a file belongs to the repository or to its new work tree.
+func (m madeRepository) holds(repo, name string) bool {
+	return within(repo, name) || m.Tree && within(filepath.Dir(repo), name)
+}
+
+// madeByCommands reports whether a file, a name in the root, belongs to a
+// repository that commands created.
+func (b *baseline) madeByCommands(name string) bool {
+	for repo, made := range b.Made {
+		if made.holds(repo, name) {
+			return true
+		}
+	}
+	return false
+}

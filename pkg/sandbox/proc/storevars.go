@@ -1,0 +1,91 @@
+package proc
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+)
+
+// storeVariables lists the environment variables that move a credential store.
+// in is the path of the store below the value, "" if the value is the store.
+var storeVariables = [...]struct{ name, in string }{
+	{"AWS_SHARED_CREDENTIALS_FILE", ""}, {"AWS_CONFIG_FILE", ""}, {"AWS_WEB_IDENTITY_TOKEN_FILE", ""},
+	{"AZURE_CONFIG_DIR", ""}, {"CLOUDSDK_CONFIG", ""}, {"GOOGLE_APPLICATION_CREDENTIALS", ""},
+	{"GH_CONFIG_DIR", ""}, {"GNUPGHOME", ""}, {"KUBECONFIG", ""}, {"NETRC", ""}, {"PGPASSFILE", ""}, {"REGISTRY_AUTH_FILE", ""},
+	{"DOCKER_CONFIG", "config.json"}, {"CURL_HOME", ".netrc"}, {"XDG_CONFIG_HOME", "gh"}, {"XDG_CONFIG_HOME", "gcloud"},
+	{"HISTFILE", ""}, {"MYSQL_HISTFILE", ""}, {"NODE_REPL_HISTORY", ""}, {"PSQL_HISTORY", ""}, {"PYTHON_HISTORY", ""}, {"SQLITE_HISTORY", ""},
+	{"XDG_DATA_HOME", "fish/fish_history"}, {"ZDOTDIR", ".zsh_history"}, {"ZDOTDIR", ".zhistory"},
+}
+
+// settingsVariables lists the variables with the path of a settings file whose
+// values are masked.
+var settingsVariables = [...]string{"NPM_CONFIG_USERCONFIG", "npm_config_userconfig"}
+
+// namedStores returns the paths of the stores given by environment variables. It
+// leaves out paths that cannot be masked, such as /dev/null or a root.
+func (r *Runner) namedStores(s *spec, rules Rules) (stores []string) {
+	add := func(path, variable string) {
+		if !filepath.IsAbs(path) || rules.ExplicitlyAllowed(filepath.Clean(path)) {
+			return
+		}
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil || rules.ExplicitlyAllowed(real) {
+			return
+		}
+		switch why := s.unmaskable(real); why {
+		case "":
+			stores = append(stores, filepath.Clean(path), real)
+		case "system":
+		default:
+			s.gaps = append(s.gaps, fmt.Sprintf("%s, which %s names: it holds %s", sandbox.EscapeName(real), variable, why))
+		}
+	}
+	for _, v := range storeVariables {
+		for _, value := range filepath.SplitList(r.config.getenv(v.name)) {
+			if value != "" {
+				add(filepath.Join(value, v.in), v.name)
+			}
+		}
+	}
+	if r.config.reaches() {
+		for _, name := range settingsVariables {
+			add(r.config.getenv(name), name)
+		}
+	}
+	return stores
+}
+
+// secondNames calls note with each file of the searched credential stores, whose
+// other hard links must be masked too.
+func (r *Runner) secondNames(s *spec, note func(path string)) {
+	left := storeFiles
+	for _, dir := range s.stores {
+		r.mu.Lock()
+		f := r.stores[dir]
+		r.mu.Unlock()
+		if f == nil {
+			continue
+		}
+		for _, name := range f.files {
+			if left--; left < 0 {
+				return
+			}
+			note(filepath.Join(dir, name))
+		}
+	}
+}
+
+// hiddenBelow lists the hidden files directly in the dot directories of a home.
+func (r *Runner) hiddenBelow(s *spec, home string, hide func(string) bool, left *int) (hidden []string) {
+	for _, dir := range r.inHome(home, hide).dotted {
+		if len(s.deep) >= deepDirs || *left < 0 {
+			break
+		}
+		s.deep = append(s.deep, dir)
+		f := r.inHome(dir, hide)
+		*left -= f.entries
+		hidden = append(hidden, f.hidden...)
+	}
+	return hidden
+}
