@@ -1,6 +1,7 @@
 package install
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -22,13 +23,23 @@ var (
 )
 
 // with returns the text with an entry, after it has checked that the other entries
-// are as before.
+// are as before, that the entry can be removed, and that setting it again changes
+// nothing.
 func (f format) with(text []byte, member, name string, entry []field) ([]byte, error) {
 	next, err := f.set(text, member, name, entry)
 	if err != nil {
 		return nil, err
 	}
-	return next, f.check(text, next, member, name, asMap(entry))
+	if err := f.check(text, next, member, name, asMap(entry)); err != nil {
+		return nil, err
+	}
+	if again, err := f.set(next, member, name, entry); err != nil || !bytes.Equal(again, next) {
+		return nil, errForm
+	}
+	if _, err := f.without(next, member, name); err != nil {
+		return nil, errForm
+	}
+	return next, nil
 }
 
 // without returns the text without an entry, likewise.

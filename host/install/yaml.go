@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -22,10 +23,7 @@ type yamlPlace struct {
 // findYAML finds an entry. It fails for a file with several documents, and for
 // entries in braces.
 func findYAML(text []byte, member, name string) (*yamlPlace, error) {
-	p := &yamlPlace{lines: bytes.SplitAfter(text, []byte("\n")), key: -1, first: -1, indented: 2}
-	if last := len(p.lines) - 1; len(p.lines[last]) == 0 {
-		p.lines = p.lines[:last]
-	}
+	p := &yamlPlace{lines: yamlLines(text), key: -1, first: -1, indented: 2}
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	var doc, more yaml.Node
 	if err := dec.Decode(&doc); err != nil || len(doc.Content) == 0 {
@@ -70,6 +68,22 @@ func findYAML(text []byte, member, name string) (*yamlPlace, error) {
 		}
 	}
 	return p, nil
+}
+
+var yamlBreak = regexp.MustCompile("\r\n|[\n\r\u0085\u2028\u2029]")
+
+// yamlLines cuts a text into lines with their ends, as the parser counts them: by
+// the line breaks of YAML 1.1 (section 5.4).
+func yamlLines(text []byte) (lines [][]byte) {
+	at := 0
+	for _, found := range yamlBreak.FindAllIndex(text, -1) {
+		lines = append(lines, text[at:found[1]])
+		at = found[1]
+	}
+	if at < len(text) {
+		lines = append(lines, text[at:])
+	}
+	return lines
 }
 
 // blockEnd returns the first line from a line on that is no longer part of an
