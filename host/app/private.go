@@ -125,6 +125,7 @@ func Status(s *upstream.Server) upstream.Status {
 		status.Command[i] = s.Concealed(arg)
 	}
 	status.Command = secret.Args(status.Command)
+	status.SignIn = s.SignIn()
 	return status
 }
 

@@ -14,8 +14,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
 	"github.com/toolroom-mcp/toolroom/host/declared"
 	"github.com/toolroom-mcp/toolroom/host/discover"
+	"github.com/toolroom-mcp/toolroom/host/oauth"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/policy"
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/buildinfo"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"go.yaml.in/yaml/v3"
 )
@@ -54,6 +56,7 @@ type checked struct {
 	OK        bool           `json:"ok"`
 	File      string         `json:"file,omitempty"`
 	Servers   []dialect.View `json:"servers"`
+	SignIns   []signInView   `json:"signIns"`
 	Settings  []settingView  `json:"settings"`
 	Notices   []string       `json:"notices"`
 	Warnings  []string       `json:"warnings"`
@@ -67,6 +70,30 @@ type settingView struct {
 	File  string `json:"file"`
 	Line  int    `json:"line,omitempty"`
 	Value any    `json:"value"`
+}
+
+// signInView is the sign-in to a server.
+type signInView struct {
+	Server string `json:"server"`
+	oauth.Account
+}
+
+// signIns returns the sign-ins to the servers, and what is wrong with the rest.
+func signIns(cfg config.Config) (views []signInView, problems []string) {
+	views = []signInView{}
+	for _, spec := range cfg.Remote {
+		c, ok := config.SignIn(spec, cfg.State, buildinfo.Version())
+		if !ok {
+			continue
+		}
+		switch a, asked, err := c.Status(); {
+		case err != nil:
+			problems = append(problems, fmt.Sprintf("server %s: %v", spec.Name, err))
+		case asked:
+			views = append(views, signInView{spec.Name, a})
+		}
+	}
+	return views, problems
 }
 
 func settingViews(settings []dialect.Setting) []settingView {
@@ -122,6 +149,9 @@ func (p *program) runCheck(ctx context.Context, f checkFlags) error {
 			known = func(string) bool { return true }
 		}
 	}
+	var unsigned []string
+	r.SignIns, unsigned = signIns(cfg)
+	r.Problems = append(r.Problems, unsigned...)
 	found, unchecked := cfg.Check(known)
 	for _, problem := range found {
 		if problem.Warning {
@@ -195,7 +225,7 @@ func (p *program) checkStarted(ctx context.Context, r *checked) error {
 
 func (p *program) printChecked(r checked, cfg config.Config, read bool) error {
 	if read {
-		if err := p.printSummary(cfg); err != nil {
+		if err := p.printSummary(cfg, r.SignIns); err != nil {
 			return err
 		}
 	}
@@ -222,8 +252,8 @@ func (p *program) printChecked(r checked, cfg config.Config, read bool) error {
 	return p.printf("ok       %s: %s\n", file, textfmt.Count(len(r.Servers), "server"))
 }
 
-// printSummary prints the servers, declared tools, policy, doors and settings.
-func (p *program) printSummary(cfg config.Config) error {
+// printSummary prints the servers, declared tools, policy, doors, sign-ins and settings.
+func (p *program) printSummary(cfg config.Config, views []signInView) error {
 	if err := p.printViews(cfg.Views()); err != nil {
 		return err
 	}
@@ -251,6 +281,9 @@ func (p *program) printSummary(cfg config.Config) error {
 		if len(line.names) > 0 {
 			fmt.Fprintf(w, "%s:\t%s\n", line.what, printable(strings.Join(line.names, ", "))) //nolint:errcheck // Flush tells
 		}
+	}
+	for _, v := range views {
+		fmt.Fprintf(w, "sign-in:\t%s: %s\n", printable(v.Server), printable(v.String())) //nolint:errcheck // Flush tells
 	}
 	if err := w.Flush(); err != nil {
 		return exit(exitFailed, err)

@@ -243,6 +243,8 @@ func serverFinding(a *app.App, c check) finding {
 	switch {
 	case c.State == upstream.Disabled:
 		f.Detail = "disabled in the configuration"
+	case c.State == upstream.NeedsLogin:
+		f.Detail, f.Advice = c.Error, "sign in: mcp-host login "+shellWord(c.Name)
 	case !f.OK:
 		f.Detail, f.Advice = c.Error, "try it alone: "+alone(a, c)
 	case c.Tools == 0:
@@ -250,6 +252,9 @@ func serverFinding(a *app.App, c check) finding {
 	default:
 		f.Detail = fmt.Sprintf("%s, %s, started in %s, ping %s", c.Era, textfmt.Count(c.Tools, "tool"),
 			textfmt.Duration(time.Duration(c.StartMS*float64(time.Millisecond))), textfmt.Duration(time.Duration(c.PingMS*float64(time.Millisecond))))
+		if c.SignIn != "" {
+			f.Detail += "; " + c.SignIn
+		}
 		if c.Noise > 0 {
 			f.Detail += fmt.Sprintf("; non-message lines on its standard output: %d, the first: %q", c.Noise, c.Stray)
 		}

@@ -222,6 +222,9 @@ func (s liveServer) detail(now time.Time) string {
 	if s.Restarts > 0 {
 		parts = append(parts, "started anew "+textfmt.Count(s.Restarts, "time"))
 	}
+	if s.SignIn != "" && s.SignIn != s.State {
+		parts = append(parts, s.SignIn)
+	}
 	if s.Withheld != "" {
 		parts = append(parts, s.Withheld)
 	}

@@ -102,7 +102,7 @@ func (p *program) runLogin(ctx context.Context, name string, f loginFlags) error
 	defer stop()
 	waiting, cancel := context.WithTimeout(ctx, f.wait)
 	defer cancel()
-	_, before, _ := c.Status() //nolint:errcheck // Login returns it
+	before, _, _ := c.Status() //nolint:errcheck // Login returns it
 	account, err := oauth.Login(waiting, c, p.prompt(c, f))
 	if err != nil {
 		if ctx.Err() != nil {
@@ -113,7 +113,7 @@ func (p *program) runLogin(ctx context.Context, name string, f loginFlags) error
 	if err := p.printf("%s: %s\n", printable(name), printable(account.String())); err != nil {
 		return err
 	}
-	if !before {
+	if before.Issuer == "" {
 		p.logf("the tokens are in %s, readable by you alone", c.File())
 	}
 	p.retake(ctx, name, true)

@@ -171,6 +171,9 @@ func (p *program) serverTable(checks []check, run bool) error {
 		if run && c.State != upstream.Disabled {
 			detail = fmt.Sprintf("%s, started in %.1f ms, ping %.2f ms", textfmt.Count(c.Tools, "tool"), c.StartMS, c.PingMS)
 		}
+		if c.SignIn != "" && c.SignIn != c.State {
+			detail += "; " + c.SignIn
+		}
 		if c.Withheld != "" {
 			detail += "; " + c.Withheld
 		}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net"
 	"net/http"
 	"net/netip"
@@ -122,10 +121,12 @@ func do(client *http.Client, req *http.Request, agent string, result any) error 
 	case result == nil:
 		return nil
 	}
-	if media, _, err := mime.ParseMediaType(res.Header.Get("Content-Type")); err != nil || media != "application/json" {
-		return fmt.Errorf("%s answered with the type %.60q instead of JSON", req.URL.Host, media)
-	}
+	// Documents below .well-known are often files that are served with another
+	// type than JSON.
 	if err := json.Unmarshal(body, result); err != nil {
+		if media := res.Header.Get("Content-Type"); !strings.HasPrefix(media, "application/json") {
+			return fmt.Errorf("%s answered with the type %.60q instead of JSON", req.URL.Host, media)
+		}
 		return fmt.Errorf("the answer of %s is not the expected JSON", req.URL.Host)
 	}
 	return nil

@@ -253,8 +253,17 @@ func (s *Source) Secrets() []string {
 	return slices.Clone(s.used)
 }
 
-// Status returns the sign-in as it is stored.
-func (s *Source) Status() (Account, bool, error) { return s.cfg.Status() }
+// SignIn describes the stored sign-in; "": there is none, nor was one asked for.
+func (s *Source) SignIn() string {
+	a, ok, err := s.cfg.Status()
+	switch {
+	case err != nil:
+		return err.Error()
+	case !ok:
+		return ""
+	}
+	return a.String()
+}
 
 func containsAll(all, some []string) bool {
 	return !slices.ContainsFunc(some, func(one string) bool { return !slices.Contains(all, one) })

@@ -175,7 +175,7 @@ func (c Config) Status() (a Account, ok bool, err error) {
 		a.SignedIn = t.Refresh != "" || t.Expires.IsZero() || time.Now().Before(t.Expires)
 		a.Issuer, a.Until, a.Refreshes, a.Scopes = t.Issuer, t.Expires, t.Refresh != "", t.Scopes
 	}
-	return a, r.Tokens != nil || len(r.Clients) > 0 || len(r.Wanted) > 0, err
+	return a, r.Tokens != nil || r.Asked != nil || len(r.Clients) > 0 || len(r.Wanted) > 0, err
 }
 
 // File returns the file that holds the tokens.

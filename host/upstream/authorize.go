@@ -21,6 +21,9 @@ type Authorizer interface {
 	Refused(ctx context.Context, token string, status int, headers []string) (again bool, err error)
 	// Changed reports whether there is a token that has not been sent yet.
 	Changed() bool
+	// SignIn describes the sign-in for a person: who, until when, with which
+	// scopes; "": nobody signed in, nor was it asked for.
+	SignIn() string
 	// Secrets are the tokens to hide in messages.
 	Secrets() []string
 }

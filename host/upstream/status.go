@@ -66,6 +66,7 @@ type Status struct {
 	Stray    string   `json:"stray,omitempty"`     // the first of these lines
 	Latency  float64  `json:"latencyMs,omitempty"` // of the last call or ping that was answered
 	Withheld string   `json:"withheld,omitempty"`  // why a host does not serve its tools
+	SignIn   string   `json:"signIn,omitempty"`    // until when, with which scopes; for people
 	Last     *Failure `json:"lastFailure,omitempty"`
 	Stderr   string   `json:"stderr,omitempty"` // the end of what it wrote
 }
@@ -91,6 +92,14 @@ func (s *Server) Status() Status {
 		}
 	}
 	return st
+}
+
+// SignIn describes the sign-in to the server; "": there is none. It reads a file.
+func (s *Server) SignIn() string {
+	if s.cfg.Auth == nil {
+		return ""
+	}
+	return s.cfg.Auth.SignIn()
 }
 
 // state says how the server is. s.mu is held.

@@ -1,0 +1,96 @@
+// The OpenID provider `oidc-provider`, which is certified, as the authorization
+// server of the tests of package bench/signin. Its only argument is the address
+// of the resource that tokens are for. It prints its issuer as the first line.
+//
+// Below /test/ the tests ask for what happened, and have tokens expire:
+//   GET /test/events                  {name: count} of the provider's events
+//   POST /test/expire?kind=AccessToken  deletes all tokens of a kind
+import { createServer } from "node:http";
+import { once } from "node:events";
+import { Provider } from "oidc-provider";
+
+const resource = process.argv[2];
+
+// stored has the provider's models: kind -> id -> payload.
+const stored = new Map();
+
+// Memory keeps models until the process ends. The provider requires this
+// interface of an adapter.
+class Memory {
+  constructor(kind) {
+    if (!stored.has(kind)) stored.set(kind, new Map());
+    this.models = stored.get(kind);
+  }
+  async upsert(id, payload) { this.models.set(id, payload); }
+  async find(id) { return this.models.get(id); }
+  async findByUserCode(code) { return [...this.models.values()].find((one) => one.userCode === code); }
+  async findByUid(uid) { return [...this.models.values()].find((one) => one.uid === uid); }
+  async consume(id) { this.models.get(id).consumed = Math.floor(Date.now() / 1000); }
+  async destroy(id) { this.models.delete(id); }
+  async revokeByGrantId(grant) {
+    for (const models of stored.values()) {
+      for (const [id, one] of models) if (one.grantId === grant) models.delete(id);
+    }
+  }
+}
+
+const server = createServer();
+server.listen(0, "127.0.0.1");
+await once(server, "listening");
+const issuer = `http://127.0.0.1:${server.address().port}`;
+
+const provider = new Provider(issuer, {
+  adapter: Memory,
+  scopes: ["openid", "offline_access", "read", "write"],
+  cookies: { keys: ["test"] },
+  // A confidential client of the resource, and a client for the host that was
+  // registered by hand.
+  clients: [
+    { client_id: "resource", client_secret: "resource-secret", redirect_uris: [], response_types: [], grant_types: [] },
+    {
+      client_id: "by-hand", client_secret: "by-hand-secret", application_type: "native",
+      redirect_uris: ["http://127.0.0.1/callback"], grant_types: ["authorization_code", "refresh_token"],
+    },
+  ],
+  // Native programs choose the port of their redirect address (RFC 8252, 7.3).
+  rotateRefreshToken: true,
+  issueRefreshToken: async (_, client) => client.grantTypeAllowed("refresh_token"),
+  features: {
+    deviceFlow: { enabled: true },
+    introspection: { enabled: true },
+    registration: { enabled: true },
+    revocation: { enabled: true },
+    resourceIndicators: {
+      enabled: true,
+      defaultResource: () => resource,
+      useGrantedResource: () => true,
+      getResourceServerInfo: (_, indicator) => {
+        if (indicator !== resource) throw new Error(`unknown resource ${indicator}`);
+        return { scope: "read write", audience: resource, accessTokenFormat: "opaque", accessTokenTTL: 3600 };
+      },
+    },
+  },
+});
+
+const events = {};
+for (const name of ["refresh_token.saved", "refresh_token.consumed", "access_token.saved", "grant.revoked", "registration_create.success", "access_token.destroyed", "refresh_token.destroyed", "grant.error"]) {
+  provider.on(name, () => { events[name] = (events[name] ?? 0) + 1; });
+}
+provider.on("server_error", (_, error) => console.error(error));
+
+const serve = provider.callback();
+server.on("request", (request, response) => {
+  const url = new URL(request.url, issuer);
+  switch (url.pathname) {
+    case "/test/events":
+      response.end(JSON.stringify(events));
+      break;
+    case "/test/expire":
+      stored.get(url.searchParams.get("kind"))?.clear();
+      response.end("{}");
+      break;
+    default:
+      serve(request, response);
+  }
+});
+console.log(issuer);

@@ -1,0 +1,10 @@
+// Package signin signs the host in at an authorization server that other people
+// wrote, the certified OpenID provider oidc-provider, by running the host's
+// commands: login in a browser and on a device, calls, refreshes by many
+// processes, logout.
+//
+// The browser is an HTTP client with cookies that fills in the provider's forms.
+//
+// The tests stand behind the build tag "oracle": `make oracles` installs the
+// provider at a pinned version, `make test-all` runs them.
+package signin
