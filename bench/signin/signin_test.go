@@ -180,6 +180,17 @@ func (w *world) stored() string {
 	return all.String()
 }
 
+func (w *world) accessToken() string {
+	var record struct {
+		Tokens struct {
+			Access string `json:"access_token"`
+		}
+	}
+	require.NoError(w.t, json.Unmarshal([]byte(w.stored()), &record))
+	require.NotEmpty(w.t, record.Tokens.Access)
+	return record.Tokens.Access
+}
+
 func TestSignInWithBrowser(t *testing.T) {
 	w := newWorld(t, "")
 	out, ok := w.run(w.echo()...)
@@ -191,8 +202,13 @@ func TestSignInWithBrowser(t *testing.T) {
 	require.Equal(t, []string{"alice"}, slices.Compact(w.users))
 	require.Equal(t, 1, w.events()["registration_create.success"])
 
-	for _, command := range []string{"servers", "config check", "doctor"} {
+	token := w.accessToken()
+	for _, command := range []string{"servers", "config check", "doctor", "servers --json", "config check --json"} {
 		out := w.succeeds(strings.Fields(command)...)
+		require.NotContains(t, out, token, command)
+		if strings.HasSuffix(command, "--json") {
+			continue
+		}
 		require.Regexp(t, `signed in, renewed at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d, scopes read`, out, command)
 	}
 
@@ -269,21 +285,15 @@ func TestExpiredRefreshToken(t *testing.T) {
 func TestSignOutRevokes(t *testing.T) {
 	w := newWorld(t, "")
 	w.succeeds("login", "notes")
-	var record struct {
-		Tokens struct {
-			Access string `json:"access_token"`
-		}
-	}
-	require.NoError(t, json.Unmarshal([]byte(w.stored()), &record))
-	require.NotEmpty(t, record.Tokens.Access)
+	token := w.accessToken()
 	request, err := http.NewRequest(http.MethodPost, w.mcp.URL+"/mcp", nil)
 	require.NoError(t, err)
-	request.Header.Set("Authorization", "Bearer "+record.Tokens.Access)
+	request.Header.Set("Authorization", "Bearer "+token)
 	require.True(t, w.admits(request))
 
 	require.Contains(t, w.succeeds("logout", "notes"), "notes: signed out")
 	require.False(t, w.admits(request), "the token of before is valid")
-	require.NotContains(t, w.stored(), record.Tokens.Access)
+	require.NotContains(t, w.stored(), token)
 	out, ok := w.run(w.echo()...)
 	require.False(t, ok)
 	require.Contains(t, out, "mcp-host login notes")

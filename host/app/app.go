@@ -61,6 +61,7 @@ type App struct {
 	repository repository // its tools: under changing
 	custom     custom
 	roots      rootSet
+	signIns    signIns
 	level      atomic.Pointer[string] // of log messages; nil: never set
 	url        atomic.Pointer[string] // of the HTTP door; nil: there is none
 	stale      fault

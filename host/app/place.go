@@ -187,7 +187,15 @@ func (a *App) route(ctx context.Context, req *call.Request) (*call.Result, error
 		done(nil)
 		return nil, err
 	}
+	if req.Tool.Original == signInTool {
+		res, err := a.callSignIn(ctx, req, s)
+		done(res)
+		return res, err
+	}
 	res, err := s.Handle(ctx, req)
+	if err != nil && a.signIn(ctx, req, err) {
+		res, err = s.Handle(ctx, req)
+	}
 	done(res)
 	if err == nil && !a.Config.Joined { // what the other host says is for this one to heed
 		res, err = unclaimed(res)

@@ -38,7 +38,8 @@ import (
 // A Source is one server, as the catalogue needs it.
 type Source interface {
 	Name() string
-	// List returns the items of a list as the server sent them.
+	// List returns the items of a list as the server sent them. Items that come
+	// with an error are listed until the server can be listed; they are not pinned.
 	List(ctx context.Context, kind call.Kind) ([]json.RawMessage, error)
 }
 
@@ -364,7 +365,7 @@ func (c *Catalog) ask(s *server, kind call.Kind) {
 		if kind != call.Tools || s.Plain { // ours change with the host
 			pins = nil
 		}
-		items, faults := s.items(kind, raw) // none of an error
+		items, faults := s.items(kind, raw)
 		listed := items
 		if err == nil && pins != nil && pins.mode == PinsEnforce {
 			items, err = c.withhold(l, pins, s.Source.Name(), items)
@@ -402,7 +403,7 @@ func (c *Catalog) learn(l *listing, kind call.Kind, busy chan struct{}, items []
 	c.mu.Lock()
 	seen := l.tried
 	l.tried, l.err = true, err
-	if err == nil {
+	if err == nil || len(items) > 0 {
 		l.items, l.faults = items, faults
 	}
 	if l.busy == busy {

@@ -53,22 +53,27 @@ func (t *jsonText) insert(v *jsonValue, render func(indent, unit, newline string
 		return splice(t.text, v.start+1+len(kept), v.end-1, added)
 	}
 	first, last := v.members[0], v.members[len(v.members)-1]
-	indent, alone := t.indentAt(first.start)
-	added, separator := "", ","
-	if alone {
-		added = newline + indent + render(indent, unit, newline)
-	} else {
-		added = " " + render("", "", "")
-	}
 	after := last.value.end
+	if v.comma >= 0 {
+		after = v.comma + 1
+	}
+	// A comment on the line of the last member stays there.
+	line := t.restOfLine(after, v.end-1)
+	indent, alone := t.indentAt(first.start)
+	added, separator := " "+render("", "", ""), ","
+	switch {
+	case alone:
+		added = newline + indent + render(indent, unit, newline)
+	case line > after:
+		alone, indent = true, closing+unit
+		added = newline + indent + render(indent, unit, newline)
+	}
 	if v.comma >= 0 { // keep the style of a trailing comma
-		added, separator, after = added+",", "", v.comma+1
+		added, separator = added+",", ""
 	}
 	if !alone {
 		return splice(t.text, after, after, separator+added)
 	}
-	// A comment on the line of the last member stays there.
-	line := t.restOfLine(after, v.end-1)
 	text := splice(t.text, line, line, added)
 	return splice(text, after, after, separator)
 }

@@ -129,12 +129,13 @@ func (s *Server) state() State {
 }
 
 // Offline reports whether the server has been given up for now, so that its
-// tools are better not offered.
+// tools are better not offered. A server that waits for a sign-in has not: a call
+// of its tools tells the user what to do.
 func (s *Server) Offline() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	state := s.state()
-	return state == Offline && (s.refused != nil || s.fails >= maxTries) || state == NeedsAuth || state == NeedsLogin || state == Disabled
+	return state == Offline && (s.refused != nil || s.fails >= maxTries) || state == NeedsAuth || state == Disabled
 }
 
 // lastLine returns the last line of text that is not blank, shortened. What is

@@ -1,0 +1,117 @@
+//go:build oracle
+
+package signin
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/bench/oracle"
+)
+
+// session is what signin.mjs does, and seen is what it saw.
+type session struct {
+	SDK     int      `json:"sdk"`
+	Era     string   `json:"era"`
+	Command string   `json:"command"`
+	Args    []string `json:"args"`
+	Calls   []any    `json:"calls"`
+	Browser string   `json:"browser"`
+	Refuse  bool     `json:"refuse"`
+	Unable  bool     `json:"unable"`
+	Expire  []string `json:"expire"`
+}
+
+type seen struct {
+	Before, After []string
+	Links         []struct{ Mode, Message, URL, ElicitationID string }
+	Completed     []string
+	Results       []struct {
+		IsError bool
+		Content []struct{ Text string }
+		Thrown  string
+	}
+}
+
+// visit runs a TypeScript client of `mcp-host stdio`.
+func (w *world) visit(s session, tools ...string) seen {
+	w.t.Helper()
+	s.Command, s.Args = w.host, []string{"stdio", "--config", w.config, "--state", w.state}
+	s.Browser = os.Args[0]
+	for _, tool := range tools {
+		s.Calls = append(s.Calls, map[string]any{"name": tool, "arguments": map[string]any{"text": "hello"}})
+	}
+	order, err := json.Marshal(s)
+	require.NoError(w.t, err)
+	cmd := exec.Command(oracle.Path(w.t, "node"), filepath.Join(oracle.Dir(), "signin.mjs"), string(order))
+	cmd.Env = append(os.Environ(), browserUser+"=alice")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	require.NoError(w.t, err)
+	var got seen
+	require.NoError(w.t, json.Unmarshal(out, &got), "%s", out)
+	require.Len(w.t, got.Results, len(tools))
+	return got
+}
+
+// sessions are the clients of both SDKs and eras.
+var sessions = map[string]session{
+	"SDK 1":             {SDK: 1, Era: "legacy"},
+	"SDK 2, 2025-11-25": {SDK: 2, Era: "legacy"},
+	"SDK 2, 2026-07-28": {SDK: 2, Era: "modern"},
+}
+
+// A client that opens links signs in while its call waits: first by the tool that
+// stands for the server, then in a call whose tokens have expired.
+func TestSignInByLink(t *testing.T) {
+	for name, s := range sessions {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "")
+			s.Expire = []string{w.issuer + "/test/expire?kind=AccessToken", w.issuer + "/test/expire?kind=RefreshToken"}
+			got := w.visit(s, "notes__toolroom_sign_in", "notes__echo")
+			require.Contains(t, got.Before, "notes__toolroom_sign_in")
+			require.NotContains(t, got.Before, "notes__echo")
+			require.Contains(t, got.After, "notes__echo")
+			require.NotContains(t, got.After, "notes__toolroom_sign_in")
+			require.Len(t, got.Links, 2)
+			for _, link := range got.Links {
+				require.Equal(t, "url", link.Mode)
+				require.True(t, strings.HasPrefix(link.URL, w.issuer+"/auth?"), link.URL)
+				require.Contains(t, link.Message, "Server notes needs a sign-in")
+				require.Equal(t, s.Era == "modern", link.ElicitationID == "")
+				if s.SDK == 1 {
+					require.Contains(t, got.Completed, link.ElicitationID)
+				}
+			}
+			for i, want := range []string{"Signed in to server notes", "hello"} {
+				require.Empty(t, got.Results[i].Thrown)
+				require.False(t, got.Results[i].IsError, got.Results[i])
+				require.Contains(t, got.Results[i].Content[0].Text, want)
+			}
+		})
+	}
+}
+
+// Clients that refuse the link, or cannot open one, are told the command.
+func TestSignInThatTheClientDoesNotOpen(t *testing.T) {
+	for name, s := range sessions {
+		for _, unable := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				w := newWorld(t, "")
+				s.Refuse, s.Unable = true, unable
+				got := w.visit(s, "notes__toolroom_sign_in")
+				require.Len(t, got.Links, map[bool]int{false: 1, true: 0}[unable])
+				require.True(t, got.Results[0].IsError)
+				require.Contains(t, got.Results[0].Content[0].Text, "mcp-host login notes")
+				require.Contains(t, got.After, "notes__toolroom_sign_in")
+				require.NotContains(t, w.stored(), "access_token")
+			})
+		}
+	}
+}
