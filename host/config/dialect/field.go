@@ -102,6 +102,10 @@ func remoteFields() []field {
 		{"auth_token_env", []string{"bearerTokenEnvVar", "apiKeyEnv"}, "The name of the environment variable that holds the bearer token.", typed("string"),
 			func(r *reader, n *node) { r.server.AuthTokenEnv = r.text(n) }},
 		{"oauth", nil, "Sign-in with mcp-host login NAME: the client, scopes and account; default: the host registers itself. false: never sign in.", oauthSchema(), readOAuth},
+		{"auth", nil, "", nil, readAuth},
+		{"auth_provider_type", nil, "", nil, readAuthProvider},
+		{"scopes", []string{"oauthScopes"}, "", nil,
+			func(r *reader, n *node) { r.scopes(n) }},
 		{"allow_private", nil, "Accept a public host name that resolves to a private address, for example inside a company network (default false).", typed("boolean"),
 			func(r *reader, n *node) { r.server.AllowPrivate, _ = r.boolean(n) }},
 		{"transport", []string{"type", "serverType", "transportType"}, "Transport; default: inferred from command or url.", oneOf(Stdio, StreamableHTTP, SSE),
@@ -190,11 +194,11 @@ func described(schema map[string]any, doc string) map[string]any {
 // warned of first; see restriction.
 func others() []string {
 	return []string{
-		"id", "name", "trust", "auth", "authProviderType", "targetAudience", "targetServiceAccount", "extensionName",
+		"id", "name", "trust", "targetAudience", "targetServiceAccount", "extensionName",
 		"alwaysAllow", "autoApprove", "autoStart", "autoRestart", "restart", "icon", "iconUrl", "gallery", "version", "dev", "note", "notes",
-		"sandbox", "sandboxEnabled", "required", "scopes", "oauthResource", "supportsParallelToolCalls", "defaultToolsApprovalMode",
+		"sandbox", "sandboxEnabled", "required", "oauthResource", "supportsParallelToolCalls", "defaultToolsApprovalMode",
 		"alwaysLoad", "instructions", "tags", "priority", "category", "capabilities", "envVars", "requiresOAuth", "serverInstructions", "$schema", "_comment", "comment",
-		"provider", "providerUrl", "homepage", "repository", "license", "author", "experimental_environment", "environmentId", "fromGalleryId", "oauthScopes",
+		"provider", "providerUrl", "homepage", "repository", "license", "author", "experimental_environment", "environmentId", "fromGalleryId",
 	}
 }
 

@@ -1,6 +1,8 @@
 package dialect
 
 import (
+	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,14 +34,65 @@ func oauthSchema() map[string]any {
 			"client_id":           described(typed("string"), "Id of a client that is registered at the authorization server; default: the host registers itself."),
 			"client_secret":       described(typed("string"), "Secret of that client. Write ${NAME} to take it from the environment."),
 			"client_metadata_url": described(typed("string"), "Address of a client metadata document, which serves as client id."),
-			"scopes":              described(listOf("string"), "Scopes to ask for; default: the scopes that the server names."),
+			"scopes":              described(map[string]any{"type": []string{"array", "string"}, "items": typed("string")}, "Scopes to ask for; default: the scopes that the server names."),
 			"account":             described(typed("string"), "Keeps several sign-ins to one address apart, for example work."),
 			"redirect_port":       described(map[string]any{"type": "integer", "minimum": 1, "maximum": 65535}, "Port of the redirect address http://127.0.0.1:PORT/callback; default: any free port."),
 		},
 	}
 }
 
-// readOAuth reads oauth, also as Claude Code, opencode and Gemini CLI write it.
+// readAuth reads Cursor's auth, which holds CLIENT_ID, CLIENT_SECRET and scopes.
+// In other products auth is a word that the server's answer makes superfluous.
+func readAuth(r *reader, n *node) {
+	if n.kind == mapNode {
+		readOAuth(r, n)
+	}
+}
+
+// readAuthProvider reads Gemini CLI's authProviderType. Sign-in with Google's own
+// credentials is not supported; without them the server may ask for another one.
+func readAuthProvider(r *reader, n *node) {
+	if word := r.text(n); word != "" && plain(word) != "dynamicdiscovery" {
+		r.warn("%s is not supported; use headers or auth_token_env for credentials", show(word))
+	}
+}
+
+// scopes reads a list of scopes, or a text with spaces between them.
+func (r *reader) scopes(n *node) {
+	if n.kind != listNode {
+		r.server.OAuth.Scopes = append(r.server.OAuth.Scopes, strings.Fields(r.text(n))...)
+		return
+	}
+	for _, text := range r.texts(n) {
+		r.server.OAuth.Scopes = append(r.server.OAuth.Scopes, strings.Fields(text)...)
+	}
+}
+
+// discovered are settings of other products for what the host reads in the
+// metadata of the server and its provider.
+var discovered = []string{
+	"authorizationurl", "authorizationendpoint", "tokenurl", "tokenendpoint", "registrationurl", "registrationendpoint",
+	"issuer", "revocationendpoint", "authservermetadataurl", "audiences", "tokenparamname", "resource", "granttypessupported",
+	"responsetypessupported", "codechallengemethodssupported", "tokenendpointauthmethodssupported", "skipcodechallengecheck",
+}
+
+// readRedirect reads the port of a redirect address. The host's address has the
+// path /callback on 127.0.0.1.
+func (r *reader) readRedirect(n *node) {
+	text := r.text(n)
+	u, err := url.Parse(text)
+	if err != nil || u.Port() == "" {
+		r.warn("ignored: the host receives redirects at http://127.0.0.1:PORT/callback; use redirect_port")
+		return
+	}
+	r.server.OAuth.RedirectPort, _ = strconv.Atoi(u.Port()) //nolint:errcheck // url.Parse has checked it
+	if u.Path != "/callback" || u.Hostname() != "127.0.0.1" {
+		r.warn("register http://127.0.0.1:%s/callback, too: the host receives redirects there", u.Port())
+	}
+}
+
+// readOAuth reads oauth, also as Claude Code, opencode, Gemini CLI, LibreChat, VS
+// Code and Cursor write it.
 func readOAuth(r *reader, n *node) {
 	o := &r.server.OAuth
 	if n.kind != mapNode {
@@ -59,18 +112,21 @@ func readOAuth(r *reader, n *node) {
 		case "clientmetadataurl":
 			o.ClientMetadataURL = r.text(p.value)
 		case "scopes", "scope":
-			for _, text := range r.texts(p.value) {
-				o.Scopes = append(o.Scopes, strings.Fields(text)...)
-			}
+			r.scopes(p.value)
 		case "account":
 			o.Account = r.text(p.value)
 		case "redirectport", "callbackport":
 			o.RedirectPort = r.count(p.value)
+		case "redirecturi", "redirecturl":
+			r.readRedirect(p.value)
 		case "enabled":
 			if value, ok := r.boolean(p.value); ok {
 				o.Off = !value
 			}
 		default:
+			if !r.strict && slices.Contains(discovered, plain(p.key)) {
+				continue
+			}
 			known := []string{"client_id", "client_secret", "client_metadata_url", "scopes", "account", "redirect_port"}
 			if near := didYouMean(p.key, known); r.strict || near != "" {
 				r.problem("unknown; use %s%s", strings.Join(known, ", "), near)
