@@ -38,8 +38,7 @@ import (
 // A Source is one server, as the catalogue needs it.
 type Source interface {
 	Name() string
-	// List returns the items of a list as the server sent them. Items that come
-	// with an error are listed until the server can be listed; they are not pinned.
+	// List returns the items as the server sent them; items with an error are not pinned.
 	List(ctx context.Context, kind call.Kind) ([]json.RawMessage, error)
 }
 
