@@ -236,7 +236,7 @@ func (f *Imported) Write(name string) (added, kept []string, err error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return nil, nil, err
 	}
-	return added, kept, replaceFile(name, out)
+	return added, kept, ReplaceFile(name, out)
 }
 
 // serversOf returns the map under servers, which is added if need be.

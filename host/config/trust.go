@@ -94,12 +94,12 @@ func changeTrust(state string, change func(trusted map[string]string)) error {
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		return err
 	}
-	return replaceFile(trustFile(state), append(raw, '\n'))
+	return ReplaceFile(trustFile(state), append(raw, '\n'))
 }
 
-// replaceFile writes a file that only the user can read, at once or not at
+// ReplaceFile writes a file that only the user can read, at once or not at
 // all. A link stays one.
-func replaceFile(name string, text []byte) error {
+func ReplaceFile(name string, text []byte) error {
 	if real, err := filepath.EvalSymlinks(name); err == nil {
 		name = real
 	}
