@@ -1,9 +1,13 @@
 package app
 
 import (
+	"maps"
+	"os"
+	"slices"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/config"
+	"github.com/toolroom-mcp/toolroom/host/config/dialect"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/timeout"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 )
@@ -76,7 +80,24 @@ func remotes(cfg config.Config, version string) []config.Server {
 			Name: spec.Name, URL: spec.URL, Transport: upstream.Transport(spec.Transport),
 			Headers: spec.Headers, Token: spec.APIKey, Secrets: spec.Contents, AllowPrivate: spec.AllowPrivate,
 			Era: upstream.Era(spec.Era), Version: version, StartTimeout: spec.StartTimeout,
+			HeadersHelper: headersHelper(cfg, spec),
 		}})
 	}
 	return servers
+}
+
+// headersHelper returns the program that prints headers for a server. It finds the
+// server's name and address in the variables that Claude Code sets, too.
+func headersHelper(cfg config.Config, spec dialect.Server) upstream.OneShot {
+	if len(spec.HeadersHelper) == 0 {
+		return upstream.OneShot{}
+	}
+	env := os.Environ()
+	for _, name := range slices.Sorted(maps.Keys(spec.Env)) {
+		env = append(env, name+"="+spec.Env[name].Reveal())
+	}
+	return upstream.OneShot{
+		Command: spec.HeadersHelper, Dir: spec.Dir, MaxOutput: 1 << 20, Trusted: cfg.HelperFiles[spec.Name],
+		Env: append(env, "CLAUDE_CODE_MCP_SERVER_NAME="+spec.Name, "CLAUDE_CODE_MCP_SERVER_URL="+spec.URL),
+	}
 }

@@ -38,6 +38,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/pipeline/trace"
 	"github.com/toolroom-mcp/toolroom/host/provider/registry"
 	"github.com/toolroom-mcp/toolroom/host/store/backend"
+	"github.com/toolroom-mcp/toolroom/host/trust"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
@@ -61,6 +62,10 @@ type Flags struct {
 type Config struct {
 	Servers []Server
 	Remote  []dialect.Server // reached over HTTP
+	// HelperFiles are the files that headers_helper of a server names, which have to
+	// be as they were trusted, by the server's name.
+	HelperFiles map[string][]trust.File
+
 	Off     []dialect.Server // switched off in a file; as written
 	Missing []string         // bundled tools whose binaries are not there
 	Dir     string           // where the bundled tools were looked for

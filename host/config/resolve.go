@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
 	"github.com/toolroom-mcp/toolroom/host/config/secret"
+	"github.com/toolroom-mcp/toolroom/host/trust"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 )
 
@@ -55,6 +57,11 @@ func (c *Config) resolve(raw dialect.Server, vars dialect.Variables) (dialect.Se
 			spec.APIKey = secret.Text(value)
 		}
 	}
+	if len(spec.HeadersHelper) > 0 {
+		if err := c.resolveHelper(raw.File, &spec, from); err != nil {
+			bad("headers_helper", "%v", err)
+		}
+	}
 	if spec.URL != "" {
 		if fault := notURL(spec.URL); fault != "" {
 			bad("url", "%s", fault)
@@ -79,6 +86,31 @@ func (c *Config) resolve(raw dialect.Server, vars dialect.Variables) (dialect.Se
 	}
 	spec.Command[0] = program
 	return spec, problems
+}
+
+// resolveHelper makes the program of headers_helper absolute and has the files that
+// it names looked at at each start.
+func (c *Config) resolveHelper(file string, spec *dialect.Server, from []string) error {
+	if spec.URL == "" {
+		return errors.New("only servers with a url have headers")
+	}
+	path, err := program(spec.HeadersHelper[0], from, "")
+	if err != nil {
+		return err
+	}
+	spec.HeadersHelper[0] = path
+	if spec.Dir == "" {
+		spec.Dir = from[0]
+	}
+	files, err := c.closure.command(file, spec.HeadersHelper, spec.Dir)
+	if err != nil {
+		return err
+	}
+	if c.HelperFiles == nil {
+		c.HelperFiles = map[string][]trust.File{}
+	}
+	c.HelperFiles[spec.Name] = files
+	return nil
 }
 
 // readEnv reads an env_file, if admit has nothing against its text.

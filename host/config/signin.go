@@ -16,7 +16,7 @@ func (s Server) SignIn(state, version string) (c oauth.Config, ok bool) {
 
 // SignIn is Server.SignIn for what a file says of a server.
 func SignIn(spec dialect.Server, state, version string) (c oauth.Config, ok bool) {
-	if spec.URL == "" || spec.APIKey != "" || spec.OAuth.Off || state == "" {
+	if spec.URL == "" || spec.APIKey != "" || len(spec.HeadersHelper) > 0 || spec.OAuth.Off || state == "" {
 		return c, false
 	}
 	for name := range spec.Headers {

@@ -39,6 +39,9 @@ func (c Config) conceal(text string) string {
 		}
 	}
 	add(c.Token.Reveal())
+	for _, value := range c.helperValues.all() {
+		add(value)
+	}
 	if c.Auth != nil {
 		for _, token := range c.Auth.Secrets() {
 			add(token)

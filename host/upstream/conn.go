@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -182,7 +181,7 @@ func (c *conn) register(p *pending) (uint64, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err != nil {
-		return 0, fmt.Errorf("%w: %w", errNotSent, c.err)
+		return 0, notSent{c.err}
 	}
 	c.pending[id] = p
 	if p.from != nil {
@@ -227,7 +226,7 @@ func (c *conn) post(ctx context.Context, line []byte) error {
 	}
 	select {
 	case <-c.dead:
-		return fmt.Errorf("%w: %w", errNotSent, c.reason())
+		return notSent{c.reason()}
 	case <-ctx.Done():
 		return err
 	}

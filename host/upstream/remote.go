@@ -66,7 +66,7 @@ func newRemote(cfg Config) (*remote, error) {
 	guard := addressGuard{host: base.Hostname(), private: cfg.AllowPrivate || netguard.IsLocalName(base.Hostname())}
 	r.client = &http.Client{
 		CheckRedirect: sameOrigin,
-		Transport: cfg.authorized(base, httpguard.Transport(&http.Transport{
+		Transport: cfg.authorized(base, cfg.helped(base, httpguard.Transport(&http.Transport{
 			Proxy:               http.ProxyFromEnvironment,
 			DialContext:         guard.dial,
 			TLSHandshakeTimeout: connectTimeout,
@@ -74,7 +74,7 @@ func newRemote(cfg Config) (*remote, error) {
 			MaxIdleConns:        idleConns, MaxIdleConnsPerHost: idleConns, MaxConnsPerHost: maxConns,
 			IdleConnTimeout:        idle,
 			MaxResponseHeaderBytes: 64 << 10,
-		})),
+		}))),
 	}
 	return r, nil
 }

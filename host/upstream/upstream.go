@@ -61,6 +61,10 @@ type Config struct {
 	AllowPrivate bool        // whether a public name may lead to a private address
 	Auth         Authorizer  // supplies access tokens; nil: Token and Headers alone
 
+	// HeadersHelper is a program that prints more headers as a JSON object, with
+	// precedence over Headers. Without Command there is none.
+	HeadersHelper OneShot
+
 	// Serve, in place of Command, is a server that is part of this program: it
 	// reads messages from in, a line each, and writes its own to out, until in
 	// ends.
@@ -103,6 +107,9 @@ type Config struct {
 
 	tell   func(method string, params json.RawMessage) // see OnNotification
 	resume func(*conn)                                 // after a handshake
+
+	runOnce      func(context.Context, OneShot) ([]byte, string, error)
+	helperValues *helperValues
 }
 
 // Transport says how a server at an address is spoken to.
@@ -229,6 +236,9 @@ func New(cfg Config, spawner *Spawner) (*Server, error) {
 	}
 	s := &Server{cfg: cfg.withDefaults(), spawner: spawner, transport: cfg.Transport}
 	s.cfg.resume = s.resume
+	if spawner != nil {
+		s.cfg.runOnce, s.cfg.helperValues = spawner.RunOnce, &helperValues{}
+	}
 	if cfg.Refused != "" {
 		s.refuse(toolerr.New(toolerr.ServerOffline, "%s", cfg.Refused))
 	}

@@ -43,6 +43,11 @@ func (s Server) Encode(inputs map[string]Input, reveal bool) *yaml.Node {
 		e.scalar("api_key", e.shown(s.APIKey))
 	}
 	e.scalar("auth_token_env", s.AuthTokenEnv)
+	helper := s.HeadersHelper
+	if !reveal {
+		helper = secret.Args(helper)
+	}
+	e.list(e.node, "headers_helper", helper)
 	e.oauth(s.OAuth)
 	if s.AllowPrivate {
 		e.add(e.node, "allow_private", boolean(true))

@@ -97,6 +97,12 @@ func (s Server) Expand(v Variables) (Server, Problems) {
 	s.Env, s.Headers = all("env", s.Env), all("headers", s.Headers)
 	s.APIKey = secret.Text(fill("api_key", s.APIKey.Reveal()))
 	s.OAuth = s.OAuth.expand(fill)
+	s.HeadersHelper = slices.Clone(s.HeadersHelper)
+	for i, text := range s.HeadersHelper {
+		if i != 2 || s.HeadersHelper[1] != "-c" && s.HeadersHelper[1] != "/c" { // the shell has variables of its own
+			s.HeadersHelper[i] = fill("headers_helper", text)
+		}
+	}
 	s.URL = fill("url", s.URL)
 	s.Dir = v.home(fill("cwd", s.Dir))
 	s.EnvFile = v.home(fill("env_file", s.EnvFile))

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"maps"
+	"runtime"
 	"slices"
 	"time"
 
@@ -106,6 +107,8 @@ func remoteFields() []field {
 		{"auth_provider_type", nil, "", nil, readAuthProvider},
 		{"scopes", []string{"oauthScopes"}, "", nil,
 			func(r *reader, n *node) { r.scopes(n) }},
+		{"headers_helper", nil, "Program that prints more headers as a JSON object, run for each connection and after a refusal: a list, or a command line for the shell.",
+			map[string]any{"type": []string{"array", "string"}, "items": typed("string")}, readHeadersHelper},
 		{"allow_private", nil, "Accept a public host name that resolves to a private address, for example inside a company network (default false).", typed("boolean"),
 			func(r *reader, n *node) { r.server.AllowPrivate, _ = r.boolean(n) }},
 		{"transport", []string{"type", "serverType", "transportType"}, "Transport; default: inferred from command or url.", oneOf(Stdio, StreamableHTTP, SSE),
@@ -207,6 +210,21 @@ func merge(into *map[string]secret.Text, from map[string]secret.Text) {
 		*into = map[string]secret.Text{}
 	}
 	maps.Copy(*into, from)
+}
+
+// readHeadersHelper reads a list, or, as Claude Code has it, a command line for the
+// system's shell.
+func readHeadersHelper(r *reader, n *node) {
+	if n.kind == listNode {
+		r.server.HeadersHelper = r.texts(n)
+		return
+	}
+	if line := r.text(n); line != "" {
+		r.server.HeadersHelper = []string{"sh", "-c", line}
+		if runtime.GOOS == "windows" {
+			r.server.HeadersHelper = []string{"cmd", "/c", line}
+		}
+	}
 }
 
 // readTransport reads a transport by any of its names. What is none of them

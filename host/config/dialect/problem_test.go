@@ -154,7 +154,6 @@ func TestRestrictionsAreSaid(t *testing.T) {
 		{"config.toml", "[mcp_servers.x]\ncommand = \"a\"\ndefault_tools_approval_mode = \"prompt\"", "default_tools_approval_mode"},
 		{"config.toml", "[mcp_servers.x]\ncommand = \"a\"\n[mcp_servers.x.tools.rm]\napproval_mode = \"prompt\"", "tools.rm.approval_mode"},
 		{"config.toml", "[mcp_servers.x]\ncommand = \"a\"\nexperimental_environment = \"remote\"", "experimental_environment"},
-		{"a.json", `{"mcpServers": {"x": {"url": "https://h", "headersHelper": "/bin/h"}}}`, "headersHelper"},
 	} {
 		d := dialect.Parse(c.file, []byte(c.text), dialect.Options{})
 		require.NoError(t, d.Problems.Err(), c.text)

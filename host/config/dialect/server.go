@@ -31,12 +31,13 @@ type Server struct {
 	EnvFile string                 // more of Env, which wins
 	Dir     string
 
-	URL          string
-	Headers      map[string]secret.Text
-	APIKey       secret.Text // sent as Bearer
-	AuthTokenEnv string      // the name of the variable with the bearer token
-	AllowPrivate bool        // a public name may lead to a private address
-	OAuth        OAuth
+	URL           string
+	Headers       map[string]secret.Text
+	APIKey        secret.Text // sent as Bearer
+	AuthTokenEnv  string      // the name of the variable with the bearer token
+	HeadersHelper []string    // the program that prints more headers, and its arguments
+	AllowPrivate  bool        // a public name may lead to a private address
+	OAuth         OAuth
 
 	Transport     string        // "": inferred
 	Timeout       time.Duration // of a call; 0: the host's default
@@ -176,6 +177,8 @@ func (s Server) View() View {
 		v.Auth = "$" + s.AuthTokenEnv
 	case s.APIKey != "":
 		v.Auth = "api_key"
+	case len(s.HeadersHelper) > 0:
+		v.Auth = "headers_helper"
 	case s.OAuth.IsSet():
 		v.Auth = "oauth"
 	}

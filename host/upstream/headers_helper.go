@@ -1,0 +1,139 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+const (
+	helperTime = 10 * time.Second
+)
+
+// helper adds the headers that a program prints to the requests to one server. The
+// program runs at the first request of a connection, and again after a refusal.
+type helper struct {
+	next  http.RoundTripper
+	base  *url.URL
+	cfg   OneShot
+	run   func(context.Context, OneShot) ([]byte, string, error)
+	given *helperValues
+
+	mu      sync.Mutex
+	headers map[string]string // nil: not run yet
+	runs    int
+}
+
+// helperValues are the header values that programs printed, to hide them in
+// messages.
+type helperValues struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (v *helperValues) all() []string {
+	if v == nil {
+		return nil
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return append([]string(nil), v.list...)
+}
+
+func (v *helperValues) add(headers map[string]string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, value := range headers {
+		v.list = append(v.list, value)
+	}
+	v.list = v.list[max(0, len(v.list)-32):] // of the last runs
+}
+
+// helped wraps the transport of a server with a headers helper.
+func (c Config) helped(base *url.URL, next http.RoundTripper) http.RoundTripper {
+	if len(c.HeadersHelper.Command) == 0 {
+		return next
+	}
+	return &helper{next: next, base: base, cfg: c.HeadersHelper, run: c.runOnce, given: c.helperValues}
+}
+
+// CloseIdleConnections is called by http.Client.
+func (h *helper) CloseIdleConnections() {
+	if closing, ok := h.next.(interface{ CloseIdleConnections() }); ok {
+		closing.CloseIdleConnections()
+	}
+}
+
+func (h *helper) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.Scheme != h.base.Scheme || req.URL.Host != h.base.Host { // they are for this server alone
+		return h.next.RoundTrip(req)
+	}
+	headers, run, err := h.current(req.Context(), 0)
+	for again := false; ; again = true {
+		if err != nil {
+			return nil, err
+		}
+		res, err2 := h.next.RoundTrip(withHeaders(req, headers))
+		if err2 != nil || again || res.StatusCode != http.StatusUnauthorized && res.StatusCode != http.StatusForbidden || req.Body != nil && req.GetBody == nil {
+			return res, err2
+		}
+		drain(res.Body)
+		if headers, run, err = h.current(req.Context(), run); err == nil && req.Body != nil {
+			req = req.Clone(req.Context())
+			req.Body, err = req.GetBody()
+		}
+	}
+}
+
+// current returns the headers and the number of the run that printed them. It runs
+// the program unless there has been a run after the given one.
+func (h *helper) current(ctx context.Context, after int) (map[string]string, int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.runs > after {
+		return h.headers, h.runs, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, helperTime)
+	defer cancel()
+	out, said, err := h.run(ctx, h.cfg)
+	if err == nil {
+		h.headers, err = readHeaders(out)
+	} else if line := lastLine(said); line != "" {
+		err = fmt.Errorf("%w: %s", err, line)
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("it printed no headers within %v", helperTime)
+	}
+	if err != nil {
+		return nil, 0, toolerr.New(toolerr.AuthFailed, "headers_helper %s: %w", h.cfg.Command[0], err)
+	}
+	h.runs++
+	h.given.add(h.headers)
+	return h.headers, h.runs, nil
+}
+
+// readHeaders reads the output of a helper: a JSON object of texts.
+func readHeaders(out []byte) (map[string]string, error) {
+	var headers map[string]string
+	if err := json.Unmarshal(out, &headers); err != nil || headers == nil {
+		return nil, errors.New(`it must print a JSON object of texts, as in {"Authorization": "Bearer TOKEN"}`)
+	}
+	return headers, nil
+}
+
+func withHeaders(req *http.Request, headers map[string]string) *http.Request {
+	req = req.Clone(req.Context())
+	for name, value := range headers {
+		if !ofProtocol(name) {
+			req.Header.Set(name, value)
+		}
+	}
+	return req
+}
