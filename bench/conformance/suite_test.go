@@ -53,6 +53,15 @@ func TestConformanceSuites(t *testing.T) {
 			}
 		}
 	}
+	for _, era := range []string{modern, legacy} {
+		name := "client extensions behind a " + era + " client"
+		expected := baseline[name]
+		delete(baseline, name)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			extensionSuite(t, era).judge(t, expected)
+		})
+	}
 	require.Empty(t, baseline, "baseline.yaml is about suites that are not run")
 }
 
@@ -151,16 +160,34 @@ func clientSuite(t *testing.T, revision, era string) outcome {
 // runSuite runs what a revision asks of a role and reads what was found.
 func runSuite(t *testing.T, role, revision string, args ...string) outcome {
 	t.Helper()
-	r := outcome{ran: scenarios(t, role, revision), passed: map[string]int{}, failures: map[string]string{}, output: map[string]string{}}
+	prefix := map[string]string{"Server": "server-"}[role]
+	return runScenarios(t, scenarios(t, role, revision), prefix, append(args, "--requirements", revision)...)
+}
+
+// extensionSuite runs the scenarios of the extensions repository, which no revision
+// scores.
+func extensionSuite(t *testing.T, era string) outcome {
+	t.Helper()
+	dir := alone(t)
+	command := filepath.Join(dir, "driver") + " -host " + filepath.Join(dir, "mcp-host") + " -era " + era
+	return runScenarios(t, []string{
+		"auth/client-credentials-basic", "auth/client-credentials-jwt", "auth/wif-jwt-bearer",
+		"auth/enterprise-managed-authorization", "auth/dpop", "auth/dpop-nonce",
+	}, "", "client", "--suite", "extensions", "--command", command, "--timeout", "120000")
+}
+
+// runScenarios runs the suite's program and reads what was found of the scenarios.
+func runScenarios(t *testing.T, names []string, prefix string, args ...string) outcome {
+	t.Helper()
+	r := outcome{ran: names, passed: map[string]int{}, failures: map[string]string{}, output: map[string]string{}}
 	results := t.TempDir()
-	args = append([]string{suiteScript(t)}, append(args, "--requirements", revision, "-o", results)...)
+	args = append([]string{suiteScript(t)}, append(args, "-o", results)...)
 	out, err := exec.Command(oracle.Path(t, "node"), args...).CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil {
 		require.ErrorAs(t, err, &exit, string(out))
 	}
 	require.Contains(t, string(out), "SUMMARY ===", "the suite ran to its end")
-	prefix := map[string]string{"Server": "server-"}[role]
 	for _, scenario := range r.ran {
 		dirs, err := filepath.Glob(filepath.Join(results, prefix+filepath.FromSlash(scenario)+"-20[0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*"))
 		require.NoError(t, err)

@@ -62,6 +62,9 @@ func (c *Config) resolve(raw dialect.Server, vars dialect.Variables) (dialect.Se
 			bad("headers_helper", "%v", err)
 		}
 	}
+	if spec.OAuth.AssertionFile != "" {
+		spec.OAuth.AssertionFile = within(from, spec.OAuth.AssertionFile)
+	}
 	if spec.URL != "" {
 		if fault := notURL(spec.URL); fault != "" {
 			bad("url", "%s", fault)

@@ -164,6 +164,14 @@ func (c Config) postForm(ctx context.Context, client *http.Client, address strin
 	case postAuth:
 		form.Set("client_id", as.ClientID)
 		form.Set("client_secret", as.ClientSecret)
+	case keyAuth:
+		signed, err := c.assertion(as)
+		if err != nil {
+			return err
+		}
+		form.Set("client_id", as.ClientID)
+		form.Set("client_assertion_type", assertionType)
+		form.Set("client_assertion", signed)
 	default:
 		form.Set("client_id", as.ClientID)
 	}

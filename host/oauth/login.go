@@ -54,9 +54,12 @@ func Login(ctx context.Context, c Config, prompt Prompt) (Account, error) {
 	}
 	var t tokens
 	var err error
-	if prompt.Device != nil {
+	switch {
+	case c.machine():
+		t, err = c.obtain(ctx)
+	case prompt.Device != nil:
 		t, err = f.device(ctx, prompt)
-	} else {
+	default:
 		t, err = f.code(ctx, prompt)
 	}
 	if err != nil {
@@ -129,7 +132,7 @@ func (f *flow) choose(challenge Challenge) {
 		}
 		f.scopes = union(f.scopes, f.before.Wanted)
 	}
-	if slices.Contains(f.server.ScopesSupported, "offline_access") {
+	if slices.Contains(f.server.ScopesSupported, "offline_access") && !f.machine() {
 		f.scopes = union(f.scopes, []string{"offline_access"})
 	}
 }

@@ -39,9 +39,13 @@ type Config struct {
 
 	ClientID          string // of a client that was registered by hand
 	ClientSecret      secret.Text
-	ClientMetadataURL string   // of a client metadata document, which is the client id
-	Scopes            []string // to ask for; none: those that the server names
-	RedirectPort      int      // of the redirect address; 0: any free port
+	PrivateKey        secret.Text // in PEM; proves the client instead of a secret
+	KeyAlgorithm      string      // of PrivateKey; "": by its kind
+	Grant             string      // ClientCredentials or JWTBearer: without a user; "": a user signs in
+	AssertionFile     string      // with the JWT of JWTBearer, read at each use
+	ClientMetadataURL string      // of a client metadata document, which is the client id
+	Scopes            []string    // to ask for; none: those that the server names
+	RedirectPort      int         // of the redirect address; 0: any free port
 }
 
 // Validate names the setting that is wrong.
@@ -54,6 +58,16 @@ func (c Config) Validate() error {
 		return errors.New("no directory for tokens: set --state, MCP_STATE_DIR or HOME")
 	case c.RedirectPort < 0 || c.RedirectPort > 65535:
 		return fmt.Errorf("server %s: oauth.redirect_port %d is not a port", c.Server, c.RedirectPort)
+	case c.Grant != "" && c.Grant != ClientCredentials && c.Grant != JWTBearer:
+		return fmt.Errorf("server %s: oauth.grant %q is not supported; use %s or %s, or leave it out", c.Server, c.Grant, ClientCredentials, JWTBearer)
+	case (c.Grant == JWTBearer) != (c.AssertionFile != ""):
+		return fmt.Errorf("server %s: oauth.grant %s and oauth.assertion_file need each other", c.Server, JWTBearer)
+	case c.Grant == JWTBearer && c.ClientID == "":
+		return fmt.Errorf("server %s: oauth.grant %s needs oauth.client_id", c.Server, JWTBearer)
+	case c.Grant == ClientCredentials && (c.ClientID == "" || c.ClientSecret == "" && c.PrivateKey == ""):
+		return fmt.Errorf("server %s: oauth.grant %s needs oauth.client_id, and oauth.client_secret or oauth.private_key", c.Server, ClientCredentials)
+	case c.PrivateKey != "" && c.ClientID == "":
+		return fmt.Errorf("server %s: oauth.private_key needs oauth.client_id", c.Server)
 	case c.ClientSecret != "" && c.ClientID == "":
 		return fmt.Errorf("server %s: oauth.client_secret needs oauth.client_id", c.Server)
 	}

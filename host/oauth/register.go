@@ -14,6 +14,7 @@ const (
 	noAuth    = "none"
 	basicAuth = "client_secret_basic"
 	postAuth  = "client_secret_post"
+	keyAuth   = "private_key_jwt" // OpenID Connect Core, 9
 )
 
 // registration is the host's identity at one authorization server.
@@ -23,12 +24,15 @@ type registration struct {
 	AuthMethod   string    `json:"auth_method"`
 	RedirectURI  string    `json:"redirect_uri,omitempty"` // of a dynamic registration
 	Expires      time.Time `json:"expires,omitzero"`       // of the secret
+	Issuer       string    `json:"issuer,omitempty"`       // audience of assertions; for private_key_jwt
 }
 
 // fixed returns the identity that needs no registration: the configured
 // client, or a client metadata document if the server supports them.
 func (c Config) fixed(m serverMetadata) (registration, bool) {
 	switch {
+	case c.PrivateKey != "":
+		return registration{ClientID: c.ClientID, AuthMethod: keyAuth, Issuer: m.Issuer}, true
 	case c.ClientID != "":
 		return registration{
 			ClientID: c.ClientID, ClientSecret: c.ClientSecret.Reveal(), AuthMethod: authMethod(c.ClientSecret != "", m.AuthMethods),

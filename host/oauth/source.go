@@ -54,7 +54,7 @@ func (s *Source) Token(ctx context.Context) (string, error) {
 	if t == nil {
 		return "", nil
 	}
-	if now := time.Now(); t.Refresh != "" && t.due(now) {
+	if now := time.Now(); (t.Refresh != "" || s.cfg.machine()) && t.due(now) {
 		fresh, err := s.renew(ctx, t.Access, false)
 		switch {
 		case err == nil:
@@ -148,7 +148,7 @@ func (s *Source) renew(ctx context.Context, old string, refused bool) (*tokens, 
 		return t, nil
 	}
 	// Without tokens in the store there is nothing to lock.
-	if r, err := s.cfg.load(); err != nil || r.Tokens == nil {
+	if r, err := s.cfg.load(); err != nil || r.Tokens == nil && !s.cfg.machine() {
 		s.keep(nil)
 		return nil, err
 	}
@@ -156,11 +156,18 @@ func (s *Source) renew(ctx context.Context, old string, refused bool) (*tokens, 
 	err := s.cfg.update(ctx, func(r *record) (bool, error) {
 		t := r.Tokens
 		switch {
-		case t == nil:
+		case t == nil && !s.cfg.machine():
 			return false, nil
-		case t.Access != old && (refused || !t.due(time.Now())):
+		case t != nil && t.Access != old && (refused || !t.due(time.Now())):
 			result = t
 			return false, nil
+		case s.cfg.machine():
+			fresh, err := s.cfg.obtain(ctx)
+			if err != nil {
+				return false, fmt.Errorf("no access token for server %s: %w", s.cfg.Server, err)
+			}
+			r.Tokens, result = &fresh, &fresh
+			return true, nil
 		case t.Refresh == "":
 			if refused {
 				r.Tokens = nil

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 )
 
@@ -26,16 +27,32 @@ func browse(address string) error {
 }
 
 // identity is the client of the sign-in: the one that the suite names, or the
-// client metadata document that its servers know.
-func identity() (map[string]any, error) {
+// client metadata document that its servers know. dir is for files.
+func identity(dir string) (map[string]any, error) {
 	var given struct {
 		ID     string `json:"client_id"`
 		Secret string `json:"client_secret"`
+		Key    string `json:"private_key_pem"`
+		KeyAlg string `json:"signing_algorithm"`
+		JWT    string `json:"valid_jwt"`
 	}
 	if text := os.Getenv("MCP_CONFORMANCE_CONTEXT"); text != "" {
 		if err := json.Unmarshal([]byte(text), &given); err != nil {
 			return nil, err
 		}
+	}
+	if strings.HasPrefix(os.Getenv("MCP_CONFORMANCE_SCENARIO"), "auth/client-credentials-") {
+		oauth := map[string]any{"client_id": given.ID, "grant": "client_credentials"}
+		if given.Key != "" {
+			oauth["private_key"], oauth["key_algorithm"] = given.Key, given.KeyAlg
+		} else {
+			oauth["client_secret"] = given.Secret
+		}
+		return oauth, nil
+	}
+	if given.JWT != "" {
+		file := filepath.Join(dir, "jwt")
+		return map[string]any{"client_id": given.ID, "grant": "jwt_bearer", "assertion_file": file}, os.WriteFile(file, []byte(given.JWT), 0o600)
 	}
 	if given.ID != "" {
 		return map[string]any{"client_id": given.ID, "client_secret": given.Secret}, nil

@@ -17,6 +17,10 @@ type OAuth struct {
 	ClientID          string
 	ClientSecret      secret.Text
 	ClientMetadataURL string
+	Grant             string // client_credentials, jwt_bearer, or "": a user signs in
+	PrivateKey        secret.Text
+	KeyAlgorithm      string
+	AssertionFile     string // with the JWT for the grant jwt_bearer
 	Scopes            []string
 	Account           string
 	RedirectPort      int
@@ -24,7 +28,7 @@ type OAuth struct {
 
 // IsSet reports whether anything is configured except Off.
 func (o OAuth) IsSet() bool {
-	return o.ClientID != "" || o.ClientSecret != "" || o.ClientMetadataURL != "" || len(o.Scopes) > 0 || o.Account != "" || o.RedirectPort != 0
+	return o.ClientID != "" || o.ClientSecret != "" || o.ClientMetadataURL != "" || o.Grant != "" || o.PrivateKey != "" || o.AssertionFile != "" || o.KeyAlgorithm != "" || len(o.Scopes) > 0 || o.Account != "" || o.RedirectPort != 0
 }
 
 func oauthSchema() map[string]any {
@@ -33,6 +37,10 @@ func oauthSchema() map[string]any {
 		"properties": map[string]any{
 			"client_id":           described(typed("string"), "Id of a client that is registered at the authorization server; default: the host registers itself."),
 			"client_secret":       described(typed("string"), "Secret of that client. Write ${NAME} to take it from the environment."),
+			"grant":               described(oneOf("authorization_code", "client_credentials", "jwt_bearer"), "client_credentials: the host signs in as itself, without a user; jwt_bearer: by the JWT in assertion_file; default: a user signs in."),
+			"private_key":         described(typed("string"), "Private key in PEM by which the client proves itself instead of a secret. Write ${NAME} to take it from the environment."),
+			"key_algorithm":       described(typed("string"), "Algorithm of private_key, for example PS256; default: by the kind of the key."),
+			"assertion_file":      described(typed("string"), "File with a JWT of a platform such as Kubernetes, for the grant jwt_bearer. It is read at each use."),
 			"client_metadata_url": described(typed("string"), "Address of a client metadata document, which serves as client id."),
 			"scopes":              described(map[string]any{"type": []string{"array", "string"}, "items": typed("string")}, "Scopes to ask for; default: the scopes that the server names."),
 			"account":             described(typed("string"), "Keeps several sign-ins to one address apart, for example work."),
@@ -111,6 +119,16 @@ func readOAuth(r *reader, n *node) {
 			o.ClientSecret = secret.Text(r.text(p.value))
 		case "clientmetadataurl":
 			o.ClientMetadataURL = r.text(p.value)
+		case "grant", "granttype":
+			if o.Grant = r.choice(p.value, "authorization_code", "client_credentials", "jwt_bearer"); o.Grant == "authorization_code" {
+				o.Grant = ""
+			}
+		case "privatekey":
+			o.PrivateKey = secret.Text(r.text(p.value))
+		case "assertionfile":
+			o.AssertionFile = r.text(p.value)
+		case "keyalgorithm":
+			o.KeyAlgorithm = r.text(p.value)
 		case "scopes", "scope":
 			r.scopes(p.value)
 		case "account":
@@ -127,7 +145,7 @@ func readOAuth(r *reader, n *node) {
 			if !r.strict && slices.Contains(discovered, plain(p.key)) {
 				continue
 			}
-			known := []string{"client_id", "client_secret", "client_metadata_url", "scopes", "account", "redirect_port"}
+			known := []string{"client_id", "client_secret", "grant", "private_key", "key_algorithm", "assertion_file", "client_metadata_url", "scopes", "account", "redirect_port"}
 			if near := didYouMean(p.key, known); r.strict || near != "" {
 				r.problem("unknown; use %s%s", strings.Join(known, ", "), near)
 			}
@@ -140,6 +158,8 @@ func readOAuth(r *reader, n *node) {
 func (o OAuth) expand(fill func(field, text string) string) OAuth {
 	o.ClientID = fill("oauth", o.ClientID)
 	o.ClientSecret = secret.Text(fill("oauth", o.ClientSecret.Reveal()))
+	o.PrivateKey = secret.Text(fill("oauth", o.PrivateKey.Reveal()))
+	o.AssertionFile = fill("oauth", o.AssertionFile)
 	o.ClientMetadataURL = fill("oauth", o.ClientMetadataURL)
 	o.Account = fill("oauth", o.Account)
 	return o
@@ -164,6 +184,12 @@ func (e *encoder) oauth(o OAuth) {
 	if o.ClientSecret != "" {
 		text("client_secret", e.shown(o.ClientSecret))
 	}
+	text("grant", o.Grant)
+	if o.PrivateKey != "" {
+		text("private_key", e.shown(o.PrivateKey))
+	}
+	text("key_algorithm", o.KeyAlgorithm)
+	text("assertion_file", o.AssertionFile)
 	text("client_metadata_url", o.ClientMetadataURL)
 	e.list(n, "scopes", o.Scopes)
 	text("account", o.Account)

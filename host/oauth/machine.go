@@ -1,0 +1,65 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strings"
+)
+
+// The grants by which a program signs in as itself, without a user.
+const (
+	ClientCredentials = "client_credentials" // RFC 6749, 4.4
+	JWTBearer         = "jwt_bearer"         // RFC 7523, 2.1: by a JWT of another issuer, as of a workload
+)
+
+// maxAssertion bounds the file with a JWT.
+const maxAssertion = 64 << 10
+
+// machine reports whether tokens are obtained without a user.
+func (c Config) machine() bool { return c.Grant != "" }
+
+// obtain returns new tokens for the configured client.
+func (c Config) obtain(ctx context.Context) (tokens, error) {
+	if err := c.Validate(); err != nil {
+		return tokens{}, err
+	}
+	f := flow{Config: c, client: c.newHTTP()}
+	if err := f.prepare(ctx); err != nil {
+		return tokens{}, err
+	}
+	client, _ := f.fixed(f.server)
+	form := url.Values{"grant_type": {c.Grant}}
+	if c.Grant == JWTBearer {
+		jwt, err := c.readAssertion()
+		if err != nil {
+			return tokens{}, err
+		}
+		form = url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:jwt-bearer"}, "assertion": {jwt}}
+	}
+	if len(f.scopes) > 0 {
+		form.Set("scope", strings.Join(f.scopes, " "))
+	}
+	return f.request(ctx, f.client, f.tokens(client), form)
+}
+
+// readAssertion reads the JWT. Platforms replace the file before it expires.
+func (c Config) readAssertion() (string, error) {
+	f, err := os.Open(c.AssertionFile)
+	if err != nil {
+		return "", fmt.Errorf("oauth.assertion_file: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // only read from
+	text, err := io.ReadAll(io.LimitReader(f, maxAssertion))
+	if err != nil {
+		return "", fmt.Errorf("oauth.assertion_file: %w", err)
+	}
+	jwt := strings.TrimSpace(string(text))
+	if !isHeaderText(jwt) || strings.Count(jwt, ".") != 2 {
+		return "", errors.New("oauth.assertion_file does not contain a JWT")
+	}
+	return jwt, nil
+}
