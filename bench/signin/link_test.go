@@ -15,7 +15,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/bench/oracle"
 )
 
-// session is what signin.mjs does, and seen is what it saw.
+// session is the input of signin.mjs, and seen its output.
 type session struct {
 	SDK     int      `json:"sdk"`
 	Era     string   `json:"era"`
@@ -67,8 +67,8 @@ var sessions = map[string]session{
 	"SDK 2, 2026-07-28": {SDK: 2, Era: "modern"},
 }
 
-// A client that opens links signs in while its call waits: first by the tool that
-// stands for the server, then in a call whose tokens have expired.
+// A client that opens links signs in while its call waits: first by the tool for
+// signing in, then in a call after the tokens have expired.
 func TestSignInByLink(t *testing.T) {
 	for name, s := range sessions {
 		t.Run(name, func(t *testing.T) {

@@ -18,7 +18,8 @@ import (
 // A terminal is a pseudo-terminal that programs write to, and what its screen
 // shows of that.
 type terminal struct {
-	tty *os.File
+	tty  *os.File
+	keys *os.File // what is typed
 
 	mu   sync.Mutex
 	text strings.Builder // everything that was written
@@ -43,7 +44,7 @@ func newTerminal(t *testing.T) *terminal {
 	tty, err := os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)
 	require.NoError(t, err)
 	require.NoError(t, unix.IoctlSetWinsize(int(tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 100}))
-	term := &terminal{tty: tty, end: make(chan struct{})}
+	term := &terminal{tty: tty, keys: master, end: make(chan struct{})}
 	go func() {
 		defer close(term.end)
 		buf := make([]byte, 4096)

@@ -20,11 +20,10 @@ import (
 // assertionType is the type of a signed client assertion (RFC 7523, 2.2).
 const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
-// assertionLife is how long an assertion is valid.
+// assertionLife is the time between iat and exp.
 const assertionLife = time.Minute
 
-// assertion returns a JWT by which a client proves that it has the private key
-// (RFC 7523, 3). The audience is the issuer of the authorization server.
+// assertion returns a JWT that proves the possession of the private key (RFC 7523, 3). The audience is the issuer of the authorization server.
 func (c Config) assertion(as registration) (string, error) {
 	key, err := c.privateKey()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// The grants by which a program signs in as itself, without a user.
+// The grants for programs that sign in as themselves, without a user.
 const (
 	ClientCredentials = "client_credentials" // RFC 6749, 4.4
 	JWTBearer         = "jwt_bearer"         // RFC 7523, 2.1: by a JWT of another issuer, as of a workload

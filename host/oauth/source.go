@@ -260,7 +260,7 @@ func (s *Source) Secrets() []string {
 	return slices.Clone(s.used)
 }
 
-// SignIn describes the stored sign-in; "": there is none, nor was one asked for.
+// SignIn describes the stored sign-in; "": none, and the server asked for none.
 func (s *Source) SignIn() string {
 	a, ok, err := s.cfg.Status()
 	switch {

@@ -38,7 +38,7 @@ func oauthSchema() map[string]any {
 			"client_id":           described(typed("string"), "Id of a client that is registered at the authorization server; default: the host registers itself."),
 			"client_secret":       described(typed("string"), "Secret of that client. Write ${NAME} to take it from the environment."),
 			"grant":               described(oneOf("authorization_code", "client_credentials", "jwt_bearer"), "client_credentials: the host signs in as itself, without a user; jwt_bearer: by the JWT in assertion_file; default: a user signs in."),
-			"private_key":         described(typed("string"), "Private key in PEM by which the client proves itself instead of a secret. Write ${NAME} to take it from the environment."),
+			"private_key":         described(typed("string"), "Private key in PEM, in place of a secret. Write ${NAME} to take it from the environment."),
 			"key_algorithm":       described(typed("string"), "Algorithm of private_key, for example PS256; default: by the kind of the key."),
 			"assertion_file":      described(typed("string"), "File with a JWT of a platform such as Kubernetes, for the grant jwt_bearer. It is read at each use."),
 			"client_metadata_url": described(typed("string"), "Address of a client metadata document, which serves as client id."),
@@ -76,8 +76,8 @@ func (r *reader) scopes(n *node) {
 	}
 }
 
-// discovered are settings of other products for what the host reads in the
-// metadata of the server and its provider.
+// discovered are settings of other products that the host does not need: it reads
+// their values in the metadata of the server and its provider.
 var discovered = []string{
 	"authorizationurl", "authorizationendpoint", "tokenurl", "tokenendpoint", "registrationurl", "registrationendpoint",
 	"issuer", "revocationendpoint", "authservermetadataurl", "audiences", "tokenparamname", "resource", "granttypessupported",
