@@ -6,15 +6,16 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
 func TestVersionCheck(t *testing.T) {
-	requests := 0
+	var requests atomic.Int32
 	feed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		requests++
+		requests.Add(1)
 		fmt.Fprint(w, `[{"tag_name": "v1.2.3", "html_url": "https://example.com/1", "published_at": "2026-11-01T00:00:00Z", "body": "### Fixed\n- \u001b[31mred"}]`)
 	}))
 	defer feed.Close()
@@ -26,13 +27,13 @@ func TestVersionCheck(t *testing.T) {
 	}
 	_, err := check()
 	require.NoError(t, err)
-	require.Zero(t, requests, "version alone asks nobody")
+	require.Zero(t, requests.Load(), "version alone asks nobody")
 
 	out, err := check("--check")
 	require.NoError(t, err, out)
 	require.Regexp(t, `(?s)^the latest release is v1\.2\.3; this is .*, which is not a release\n\nv1\.2\.3 \(2026-11-01\) https://example\.com/1\n  ### Fixed\n  - `, out)
 	require.NotContains(t, out, "\x1b", "control characters do not reach the terminal")
-	require.Equal(t, 1, requests)
+	require.EqualValues(t, 1, requests.Load())
 
 	out, err = check("--check", "--json")
 	require.NoError(t, err, out)

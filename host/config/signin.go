@@ -29,6 +29,6 @@ func SignIn(spec dialect.Server, state, version string) (c oauth.Config, ok bool
 		Server: spec.Name, URL: spec.URL, State: state, Account: o.Account, AllowPrivate: spec.AllowPrivate, Version: version,
 		ClientID: o.ClientID, ClientSecret: o.ClientSecret, ClientMetadataURL: o.ClientMetadataURL,
 		Grant: o.Grant, PrivateKey: o.PrivateKey, KeyAlgorithm: o.KeyAlgorithm, AssertionFile: o.AssertionFile,
-		Scopes: o.Scopes, RedirectPort: o.RedirectPort,
+		Scopes: o.Scopes, DPoP: o.DPoP, RedirectPort: o.RedirectPort,
 	}, true
 }

@@ -9,8 +9,6 @@ import (
 	"crypto/sha256"
 	"crypto/sha512"
 	"crypto/x509"
-	"encoding/base64"
-	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -34,23 +32,14 @@ func (c Config) assertion(as registration) (string, error) {
 		return "", err
 	}
 	now := time.Now()
-	header, err := json.Marshal(map[string]string{"alg": algorithm, "typ": "JWT"})
-	if err != nil {
-		return "", err
-	}
-	claims, err := json.Marshal(map[string]any{
+	text, err := signed(map[string]any{"alg": algorithm, "typ": "JWT"}, map[string]any{
 		"iss": as.ClientID, "sub": as.ClientID, "aud": as.Issuer, "jti": rand.Text(),
 		"iat": now.Unix(), "exp": now.Add(assertionLife).Unix(),
-	})
-	if err != nil {
-		return "", err
-	}
-	text := base64.RawURLEncoding.EncodeToString(header) + "." + base64.RawURLEncoding.EncodeToString(claims)
-	signature, err := sign([]byte(text))
+	}, sign)
 	if err != nil {
 		return "", errors.New("oauth.private_key cannot sign")
 	}
-	return text + "." + base64.RawURLEncoding.EncodeToString(signature), nil
+	return text, nil
 }
 
 // privateKey reads the configured key: PKCS #8, PKCS #1 or SEC 1 in PEM.

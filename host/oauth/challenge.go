@@ -2,10 +2,11 @@ package oauth
 
 import "strings"
 
-// Challenge is the Bearer challenge of WWW-Authenticate headers (RFC 6750, RFC
-// 9728).
+// Challenge is the Bearer or DPoP challenge of WWW-Authenticate headers (RFC 6750,
+// RFC 9449, RFC 9728).
 type Challenge struct {
 	Bearer   bool     `json:"bearer"`             // whether there is one
+	DPoP     bool     `json:"dpop,omitempty"`     // it wants tokens that are bound to a key
 	Metadata string   `json:"metadata,omitempty"` // address of the protected resource metadata
 	Scopes   []string `json:"scopes,omitempty"`
 	Error    string   `json:"error,omitempty"`
@@ -14,23 +15,25 @@ type Challenge struct {
 // maxChallenge is the longest header that is read.
 const maxChallenge = 16 << 10
 
-// ParseChallenge reads the Bearer challenge of WWW-Authenticate headers. Malformed
+// ParseChallenge reads the Bearer challenge, else the DPoP challenge, of WWW-Authenticate headers. Malformed
 // headers count as absent.
 func ParseChallenge(headers []string) Challenge {
 	for _, header := range headers {
 		if len(header) > maxChallenge {
 			continue
 		}
-		if params, ok := bearerParams(header); ok {
-			return Challenge{true, params["resource_metadata"], strings.Fields(params["scope"]), params["error"]}
+		for _, scheme := range []string{"Bearer", dpopScheme} {
+			if params, ok := schemeParams(header, scheme); ok {
+				return Challenge{true, scheme == dpopScheme, params["resource_metadata"], strings.Fields(params["scope"]), params["error"]}
+			}
 		}
 	}
 	return Challenge{}
 }
 
-// bearerParams finds the Bearer scheme among the challenges of a header and
-// returns its parameters, with names in lower case.
-func bearerParams(header string) (map[string]string, bool) {
+// schemeParams finds a scheme among the challenges of a header and returns its
+// parameters, with names in lower case.
+func schemeParams(header, scheme string) (map[string]string, bool) {
 	params, found := map[string]string{}, false
 	for rest := header; ; {
 		rest = strings.TrimLeft(rest, " \t,")
@@ -47,7 +50,7 @@ func bearerParams(header string) (map[string]string, bool) {
 			if found {
 				return params, true
 			}
-			found, rest = strings.EqualFold(word, "Bearer"), after
+			found, rest = strings.EqualFold(word, scheme), after
 			continue
 		}
 		text, left, ok := paramValue(strings.TrimLeft(value, " \t"))

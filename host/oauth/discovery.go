@@ -15,6 +15,8 @@ type resourceMetadata struct {
 	Resource             string   `json:"resource"`
 	AuthorizationServers []string `json:"authorization_servers"`
 	ScopesSupported      []string `json:"scopes_supported"`
+	DPoPRequired         bool     `json:"dpop_bound_access_tokens_required"`
+	DPoPAlgorithms       []string `json:"dpop_signing_alg_values_supported"`
 }
 
 // serverMetadata is of RFC 8414, 8628, 9207 and the draft of client metadata
@@ -31,6 +33,7 @@ type serverMetadata struct {
 	ChallengeMethods      []string `json:"code_challenge_methods_supported"`
 	TakesMetadataDocument bool     `json:"client_id_metadata_document_supported"`
 	SendsIssuer           bool     `json:"authorization_response_iss_parameter_supported"`
+	DPoPAlgorithms        []string `json:"dpop_signing_alg_values_supported"`
 }
 
 // resource finds the protected resource metadata: at the address of the

@@ -78,6 +78,7 @@ type statusError struct {
 	status      int
 	code        string // RFC 6749, 5.2; "": none
 	description string
+	nonce       string // for a proof of possession
 }
 
 func (e *statusError) Error() string {
@@ -112,7 +113,7 @@ func do(client *http.Client, req *http.Request, agent string, result any) error 
 	case len(body) > maxBody:
 		return fmt.Errorf("the answer of %s is larger than %d bytes", req.URL.Host, maxBody)
 	case res.StatusCode < 200 || res.StatusCode > 299:
-		failed := &statusError{host: req.URL.Host, status: res.StatusCode}
+		failed := &statusError{host: req.URL.Host, status: res.StatusCode, nonce: res.Header.Get("DPoP-Nonce")}
 		var told struct{ Error, Error_description string } //nolint:revive // as it is written
 		if json.Unmarshal(body, &told) == nil {
 			failed.code, failed.description = told.Error, told.Error_description
@@ -157,6 +158,11 @@ func (c Config) postJSON(ctx context.Context, client *http.Client, address strin
 
 // postForm posts a form with the credentials of a client.
 func (c Config) postForm(ctx context.Context, client *http.Client, address string, as registration, form url.Values, result any) error {
+	return c.postProved(ctx, client, address, as, form, "", result)
+}
+
+// postProved is postForm with a proof of possession; "": without.
+func (c Config) postProved(ctx context.Context, client *http.Client, address string, as registration, form url.Values, proof string, result any) error {
 	var basic string
 	switch as.AuthMethod {
 	case basicAuth:
@@ -180,6 +186,9 @@ func (c Config) postForm(ctx context.Context, client *http.Client, address strin
 		return errors.New("the address is malformed")
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if proof != "" {
+		req.Header.Set("DPoP", proof)
+	}
 	if basic != "" {
 		req.Header.Set("Authorization", "Basic "+basic)
 	}

@@ -40,6 +40,7 @@ type flow struct {
 	server   serverMetadata
 	scopes   []string
 	before   record // as it was at the start
+	key      string // that the tokens are bound to; "": none
 }
 
 // Login signs in to a server and stores the tokens. It waits for the user until
@@ -111,7 +112,21 @@ func (f *flow) prepare(ctx context.Context) error {
 		return err
 	}
 	f.choose(challenge)
-	return nil
+	return f.bind(challenge)
+}
+
+// bind makes a key for the tokens if the configuration, the challenge or the metadata
+// of the server asks for proofs of possession. The metadata of the provider alone is
+// not sufficient: many providers support them whose servers do not.
+func (f *flow) bind(challenge Challenge) (err error) {
+	if !f.DPoP && !challenge.DPoP && !f.resource.DPoPRequired && len(f.resource.DPoPAlgorithms) == 0 {
+		return nil
+	}
+	if algorithms := f.server.DPoPAlgorithms; len(algorithms) > 0 && !slices.Contains(algorithms, dpopAlgorithm) {
+		return fmt.Errorf("the authorization server %.200q does not take proofs of possession with %s", f.server.Issuer, dpopAlgorithm)
+	}
+	f.key, err = newKey()
+	return err
 }
 
 // choose selects the scopes: the configured ones, those of the challenge, or
@@ -216,6 +231,7 @@ func (f *flow) tokens(client registration) tokens {
 	return tokens{
 		Issuer: f.server.Issuer, Resource: f.resource.Resource, Client: client,
 		Endpoint: f.server.TokenEndpoint, Revocation: f.server.RevocationEndpoint, Scopes: f.scopes,
+		Key: f.key,
 	}
 }
 

@@ -33,6 +33,7 @@ type Config struct {
 	Server       string // its name in the configuration, for messages
 	URL          string // of the MCP server
 	State        string // the state directory; tokens are in its directory "oauth"
+	DPoP         bool   // bind tokens to a key, also if the metadata of the server does not ask for it
 	Account      string // tells several sign-ins to one address apart; may be empty
 	AllowPrivate bool   // whether names may lead to private addresses
 	Version      string // of the host, for User-Agent

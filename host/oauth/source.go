@@ -23,6 +23,7 @@ type Source struct {
 	cached atomic.Pointer[tokens] // nil: not signed in
 	read   atomic.Bool            // whether the store has been read
 
+	nonce  atomic.Value // string: the last one of the server, for proofs
 	looked atomic.Int64 // when the file was last looked at, in nanoseconds
 
 	mu   sync.Mutex  // one refresh or read at a time
@@ -79,6 +80,9 @@ func (s *Source) Refused(ctx context.Context, token string, status int, headers 
 			return false, nil
 		}
 		return s.stepUp(ctx, token, challenge.Scopes)
+	}
+	if t := s.cached.Load(); challenge.Error == "use_dpop_nonce" && t != nil && t.Access == token && t.Scheme == dpopScheme { // the token is valid
+		return false, nil
 	}
 	t, err := s.renew(ctx, token, true)
 	switch {

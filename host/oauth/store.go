@@ -30,6 +30,8 @@ type tokens struct {
 	Issued     time.Time    `json:"issued"`
 	Expires    time.Time    `json:"expires,omitzero"` // zero: the server did not say
 	Scopes     []string     `json:"scopes,omitempty"`
+	Key        string       `json:"dpop_key,omitempty"` // in PEM; "": the tokens are bound to none
+	Scheme     string       `json:"scheme,omitempty"`   // DPoP; "": Bearer
 }
 
 // early is the longest time before its expiry at which an access token is

@@ -28,12 +28,15 @@ func (c Config) request(ctx context.Context, client *http.Client, t tokens, form
 	form.Set("resource", t.Resource)
 	begin := time.Now()
 	var got tokenResponse
-	if err := c.postForm(ctx, client, t.Endpoint, t.Client, form, &got); err != nil {
+	if err := c.postWithKey(ctx, client, t, form, &got); err != nil {
 		return tokens{}, err
 	}
+	t.Scheme = ""
 	switch {
 	case !isHeaderText(got.Access):
 		return tokens{}, errors.New("the token endpoint sent no access token that a header can carry")
+	case t.Key != "" && strings.EqualFold(got.Type, dpopScheme):
+		t.Scheme = dpopScheme
 	case got.Type != "" && !strings.EqualFold(got.Type, "Bearer"):
 		return tokens{}, fmt.Errorf("the token endpoint sent a token of the type %.40q; only Bearer is supported", got.Type)
 	}
@@ -48,6 +51,31 @@ func (c Config) request(ctx context.Context, client *http.Client, t tokens, form
 		t.Scopes = strings.Fields(*got.Scope)
 	}
 	return t, nil
+}
+
+// postWithKey posts a form to the token endpoint, with a proof of possession if the
+// tokens are bound to a key, and once more with the nonce that the server asks for
+// (RFC 9449, 8).
+func (c Config) postWithKey(ctx context.Context, client *http.Client, t tokens, form url.Values, result any) error {
+	if t.Key == "" {
+		return c.postForm(ctx, client, t.Endpoint, t.Client, form, result)
+	}
+	to, err := url.Parse(t.Endpoint)
+	if err != nil {
+		return err
+	}
+	for nonce := ""; ; {
+		text, err := proof(t.Key, http.MethodPost, to, "", nonce)
+		if err != nil {
+			return err
+		}
+		err = c.postProved(ctx, client, t.Endpoint, t.Client, form, text, result)
+		var status *statusError
+		if !errors.As(err, &status) || status.code != "use_dpop_nonce" || status.nonce == "" || nonce != "" {
+			return err
+		}
+		nonce = status.nonce
+	}
 }
 
 // isHeaderText reports whether a token is visible ASCII.

@@ -19,6 +19,11 @@ type Authorizer interface {
 	// headers, to a request with that token. It reports whether the request is
 	// to be sent again; the error says what the user can do.
 	Refused(ctx context.Context, token string, status int, headers []string) (again bool, err error)
+	// Sign adds a token that is not empty to a request, by its scheme.
+	Sign(req *http.Request, token string) error
+	// Received looks at each answer. It reports whether the request can be sent
+	// again at once, signed anew.
+	Received(res *http.Response) (again bool)
 	// Changed reports whether there is a token that has not been sent yet.
 	Changed() bool
 	// SignIn describes the sign-in for a person: who, until when, with which
@@ -28,8 +33,9 @@ type Authorizer interface {
 	Secrets() []string
 }
 
-// bearer adds the access token to the requests to one origin, and sends a
-// request again, once, after a refusal that a new token resolves.
+// bearer adds the access token to the requests to one origin. It sends a request
+// again, once, after a refusal that a new token resolves, and once after one that
+// only an answer to the server's nonce resolves.
 type bearer struct {
 	next http.RoundTripper
 	auth Authorizer
@@ -63,13 +69,28 @@ func (b *bearer) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Scheme != b.base.Scheme || req.URL.Host != b.base.Host { // the token is for this server alone
 		return b.next.RoundTrip(req)
 	}
-	for again := false; ; again = true {
+	repeats := req.Body == nil || req.GetBody != nil
+	for refused, answered := false, false; ; {
 		token, err := b.auth.Token(req.Context())
 		if err != nil {
 			return nil, refusedSignIn(err, true)
 		}
-		res, err := b.next.RoundTrip(withToken(req, token))
-		if err != nil || res.StatusCode != http.StatusUnauthorized && res.StatusCode != http.StatusForbidden {
+		signed, err := b.signed(req, token)
+		if err != nil {
+			return nil, refusedSignIn(err, true)
+		}
+		res, err := b.next.RoundTrip(signed)
+		if err != nil {
+			return nil, err
+		}
+		if b.auth.Received(res) && !answered && repeats {
+			answered = true
+			if req, err = repeated(req, res); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if res.StatusCode != http.StatusUnauthorized && res.StatusCode != http.StatusForbidden {
 			return res, err
 		}
 		retry, err := b.auth.Refused(req.Context(), token, res.StatusCode, res.Header.Values("WWW-Authenticate"))
@@ -77,17 +98,26 @@ func (b *bearer) RoundTrip(req *http.Request) (*http.Response, error) {
 			drain(res.Body)
 			return nil, refusedSignIn(err, res.StatusCode == http.StatusUnauthorized)
 		}
-		if !retry || again || req.Body != nil && req.GetBody == nil {
+		if !retry || refused || !repeats {
 			return res, nil
 		}
-		drain(res.Body)
-		if req.Body != nil {
-			req = req.Clone(req.Context())
-			if req.Body, err = req.GetBody(); err != nil {
-				return nil, err
-			}
+		refused = true
+		if req, err = repeated(req, res); err != nil {
+			return nil, err
 		}
 	}
+}
+
+// repeated returns a request to send once more, after the answer to it.
+func repeated(req *http.Request, res *http.Response) (*http.Request, error) {
+	drain(res.Body)
+	if req.Body == nil {
+		return req, nil
+	}
+	req = req.Clone(req.Context())
+	var err error
+	req.Body, err = req.GetBody()
+	return req, err
 }
 
 // CloseIdleConnections is called by http.Client.
@@ -101,15 +131,14 @@ func refusedSignIn(err error, server bool) error {
 	return &signInError{toolerr.New(toolerr.AuthFailed, "%w", err), server}
 }
 
-// withToken returns the request with a token; a round tripper must not change
-// the request it is given.
-func withToken(req *http.Request, token string) *http.Request {
+// signed returns the request with a token; a round tripper must not change the
+// request it is given.
+func (b *bearer) signed(req *http.Request, token string) (*http.Request, error) {
 	if token == "" {
-		return req
+		return req, nil
 	}
 	req = req.Clone(req.Context())
-	req.Header.Set("Authorization", "Bearer "+token)
-	return req
+	return req, b.auth.Sign(req, token)
 }
 
 // advice tells how credentials for the server are given.

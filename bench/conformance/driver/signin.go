@@ -57,7 +57,11 @@ func identity(dir string) (map[string]any, error) {
 	if given.ID != "" {
 		return map[string]any{"client_id": given.ID, "client_secret": given.Secret}, nil
 	}
-	return map[string]any{"client_metadata_url": "https://conformance-test.local/client-metadata.json"}, nil
+	oauth := map[string]any{"client_metadata_url": "https://conformance-test.local/client-metadata.json"}
+	if strings.HasPrefix(os.Getenv("MCP_CONFORMANCE_SCENARIO"), "auth/dpop") {
+		oauth["dpop"] = true // the metadata of the resource does not ask for it
+	}
+	return oauth, nil
 }
 
 // waits reports whether the running host says that the server needs a sign-in.

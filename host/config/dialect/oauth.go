@@ -23,12 +23,13 @@ type OAuth struct {
 	AssertionFile     string // with the JWT for the grant jwt_bearer
 	Scopes            []string
 	Account           string
+	DPoP              bool // bind tokens to a key
 	RedirectPort      int
 }
 
 // IsSet reports whether anything is configured except Off.
 func (o OAuth) IsSet() bool {
-	return o.ClientID != "" || o.ClientSecret != "" || o.ClientMetadataURL != "" || o.Grant != "" || o.PrivateKey != "" || o.AssertionFile != "" || o.KeyAlgorithm != "" || len(o.Scopes) > 0 || o.Account != "" || o.RedirectPort != 0
+	return o.ClientID != "" || o.ClientSecret != "" || o.ClientMetadataURL != "" || o.Grant != "" || o.PrivateKey != "" || o.AssertionFile != "" || o.KeyAlgorithm != "" || len(o.Scopes) > 0 || o.Account != "" || o.RedirectPort != 0 || o.DPoP
 }
 
 func oauthSchema() map[string]any {
@@ -43,6 +44,7 @@ func oauthSchema() map[string]any {
 			"assertion_file":      described(typed("string"), "File with a JWT of a platform such as Kubernetes, for the grant jwt_bearer. It is read at each use."),
 			"client_metadata_url": described(typed("string"), "Address of a client metadata document, which serves as client id."),
 			"scopes":              described(map[string]any{"type": []string{"array", "string"}, "items": typed("string")}, "Scopes to ask for; default: the scopes that the server names."),
+			"dpop":                described(typed("boolean"), "Bind the tokens to a key (RFC 9449); default: if the server asks for it."),
 			"account":             described(typed("string"), "Keeps several sign-ins to one address apart, for example work."),
 			"redirect_port":       described(map[string]any{"type": "integer", "minimum": 1, "maximum": 65535}, "Port of the redirect address http://127.0.0.1:PORT/callback; default: any free port."),
 		},
@@ -131,6 +133,8 @@ func readOAuth(r *reader, n *node) {
 			o.KeyAlgorithm = r.text(p.value)
 		case "scopes", "scope":
 			r.scopes(p.value)
+		case "dpop":
+			o.DPoP, _ = r.boolean(p.value)
 		case "account":
 			o.Account = r.text(p.value)
 		case "redirectport", "callbackport":
@@ -145,7 +149,7 @@ func readOAuth(r *reader, n *node) {
 			if !r.strict && slices.Contains(discovered, plain(p.key)) {
 				continue
 			}
-			known := []string{"client_id", "client_secret", "grant", "private_key", "key_algorithm", "assertion_file", "client_metadata_url", "scopes", "account", "redirect_port"}
+			known := []string{"client_id", "client_secret", "grant", "private_key", "key_algorithm", "assertion_file", "client_metadata_url", "scopes", "dpop", "account", "redirect_port"}
 			if near := didYouMean(p.key, known); r.strict || near != "" {
 				r.problem("unknown; use %s%s", strings.Join(known, ", "), near)
 			}
@@ -192,6 +196,9 @@ func (e *encoder) oauth(o OAuth) {
 	text("assertion_file", o.AssertionFile)
 	text("client_metadata_url", o.ClientMetadataURL)
 	e.list(n, "scopes", o.Scopes)
+	if o.DPoP {
+		e.add(n, "dpop", boolean(true))
+	}
 	text("account", o.Account)
 	if o.RedirectPort > 0 {
 		e.add(n, "redirect_port", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(o.RedirectPort)})
