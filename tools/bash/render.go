@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -147,7 +148,13 @@ func (r *running) footer(result proc.Result, dir string, m *meta) string {
 }
 
 func takenWords(paths []string) string {
-	return "protected, so put back as it was: " + shorten(strings.Join(paths, ", "), 300)
+	const stepsOfRebase = "git-rebase-todo"
+	steps := slices.ContainsFunc(paths, func(path string) bool { return strings.HasSuffix(path, stepsOfRebase) })
+	words := "protected, so put back as it was: " + shorten(strings.Join(paths, ", "), 300)
+	if steps {
+		words += " (commands of bash still run the exec steps of " + stepsOfRebase + "; the user's git does not)"
+	}
+	return words
 }
 
 // keptWords names the directories that keep the changes which were taken back.

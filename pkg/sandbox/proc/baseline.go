@@ -46,6 +46,7 @@ type baseline struct {
 	HookDirs []string                  // directories that core.hooksPath names
 	Kept     map[string][2]uint64      // by paths that are mounted read-only at L2, see holderOf
 	Made     map[string]madeRepository // by names in the root
+	Steps    map[string]heldSteps      // by names in the root
 	Dirs     map[string][2]uint64      // nodes of the items' directories; nil in a file of an older version
 }
 
@@ -83,8 +84,11 @@ func readItem(path string, at spot, info os.FileInfo) item {
 		}
 	}
 	it.Hash = sha256.Sum256(it.Content)
-	if at.kind == settingsKind {
+	switch at.kind {
+	case settingsKind:
 		it.Runs, _ = sandbox.GitRuns(it.Content)
+	case stepsKind:
+		it.Runs = sandbox.GitSteps(it.Content)
 	}
 	return it
 }

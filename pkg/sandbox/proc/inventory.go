@@ -26,6 +26,7 @@ const (
 	hookKind                       // of a repository
 	attributesKind                 // of a repository
 	projectKind                    // settings of agents, editors and other programs; files in core.hooksPath's directory
+	stepsKind                      // of an unfinished rebase: a step that runs a command must not be added
 )
 
 // spot is a watched file: other programs run programs because of its content.
@@ -38,7 +39,7 @@ type spot struct {
 
 // role says how a directory is watched, as its parent directory requires.
 type role struct {
-	kind kind // hookKind: hooks; attributesKind: info; projectKind: every file in it is watched
+	kind kind // hookKind: hooks; attributesKind: info; stepsKind: rebase-merge; projectKind: every file in it is watched
 	repo string
 }
 
@@ -300,6 +301,12 @@ func (v *view) sortOut(left int) {
 			} else if entry.Name() == "attributes" {
 				v.spots[name] = spot{attributesKind, v.role.repo}
 			}
+		case kind == stepsKind:
+			if entry.IsDir() {
+				v.descend(name, role{})
+			} else if entry.Name() == stepsFile {
+				v.spots[name] = spot{stepsKind, v.role.repo}
+			}
 		case v.repo && v.ofRepository(name, entry):
 		default:
 			v.ofDirectory(name, entry)
@@ -359,6 +366,12 @@ func (v *view) ofRepository(name string, entry os.DirEntry) bool {
 			v.descend(name, role{attributesKind, dir})
 		} else {
 			v.spots[name] = spot{hookKind, dir} // a link would hide its target
+		}
+	case "rebase-merge":
+		if entry.IsDir() {
+			v.descend(name, role{stepsKind, dir})
+		} else {
+			v.spots[name] = spot{hookKind, dir}
 		}
 	default:
 		return false

@@ -30,7 +30,10 @@ type judge struct {
 	aside     *aside
 	checked   map[string]item // see inventory
 
+	ended bool // the command has ended, so that its unfinished rebase is judged
+
 	taken  []string // absolute paths of reverted files
+	held   bool     // base.Steps has changed
 	failed bool     // something could not be reverted
 }
 
@@ -122,6 +125,10 @@ func (j *judge) changed(name, path string, at spot, had bool, was, now *item) {
 			return
 		}
 		j.undo(name, path, had, was)
+	case stepsKind:
+		if j.ended {
+			j.steps(name, path, was, now)
+		}
 	case hookKind:
 		runs := now.Mode.Perm()&0o111 != 0 || !now.Mode.IsRegular()
 		if had || j.base.Repos[at.repo] || runs {

@@ -62,7 +62,7 @@ func (b *baseline) forgetMade(root string) (changed bool) {
 // command that created it.
 func (b *baseline) changedIn(repo string, made madeRepository) bool {
 	for name, it := range b.Items {
-		if made.holds(repo, name) && it.Changed.After(made.Since) {
+		if it.Spot != stepsKind && made.holds(repo, name) && it.Changed.After(made.Since) {
 			return true
 		}
 	}

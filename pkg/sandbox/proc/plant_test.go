@@ -150,8 +150,20 @@ var plantings = map[string]struct{ before, script, look string }{
 	"hooks that the user's settings name, which are there": {`git config --global core.hooksPath .githooks; mkdir .githooks; printf '#!/bin/sh\n' > .githooks/pre-commit; chmod +x .githooks/pre-commit`,
 		`printf 'EVIL' > .githooks/pre-commit`, looks},
 	"hooks in a directory that is missing": {`git config core.hooksPath tools/h`, `mkdir -p tools/h; printf 'EVIL' > tools/h/pre-commit; chmod +x tools/h/pre-commit`, looks},
+	"steps of a rebase":                    {conflict, `printf 'EVIL' > x.sh; chmod +x x.sh; ! git rebase -q -x "$PWD/x.sh" f`, goOn},
+	"steps added to the user's rebase":     {conflict + "; git rebase -q -x true f || :", `printf 'EVIL' > x.sh; chmod +x x.sh; echo "x $PWD/x.sh" >> .git/rebase-merge/git-rebase-todo`, goOn},
+	"steps of a rebase that are a link":    {conflict + "; git rebase -q f || :", `printf 'EVIL' > x.sh; chmod +x x.sh; echo "exec $PWD/x.sh" > todo; ln -sf ../../todo .git/rebase-merge/git-rebase-todo`, goOn},
+	"a rebase that is a link":              {conflict + "; git rebase -q f || :", `printf 'EVIL' > x.sh; chmod +x x.sh; mv .git/rebase-merge r; echo "exec $PWD/x.sh" > r/git-rebase-todo; ln -s ../r .git/rebase-merge`, goOn},
+	"steps of a rebase in a worktree":      {conflict + "; git worktree add -q w", `printf 'EVIL' > x.sh; chmod +x x.sh; cd w; ! git rebase -q -x "$PWD/../x.sh" f`, "cd w; " + goOn},
 	"a hook beside a setting":              {"", `printf 'EVIL' > x.sh; chmod +x x.sh; git remote add o https://example.com; git config core.fsmonitor ./x.sh`, looks},
 }
+
+// conflict makes a branch f that conflicts with the current one, and goOn
+// continues its rebase.
+const (
+	conflict = `git checkout -q -b f; echo f > a; git commit -qam f; git checkout -q main; echo m > a; git commit -qam m`
+	goOn     = `echo r > a; git add a; GIT_EDITOR=true git rebase --continue || :`
+)
 
 // TestNothingPlantedRuns: a program that a command leaves in a root does not
 // run when the user then uses git.

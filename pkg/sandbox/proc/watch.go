@@ -259,13 +259,16 @@ func (w *watch) begin(c *confinement) (taken []string, err error) {
 	if err = w.adopt(c.guard); err == nil && (alone || markOf(c.level) < mark) {
 		err = w.writeMark(markOf(c.level))
 	}
+	if err == nil && w.giveSteps() {
+		err = w.save()
+	}
 	return taken, err
 }
 
 // judgeKilled reverts the changes that the commands of a killed server left
 // behind.
 func (w *watch) judgeKilled(c *confinement, mark byte) *judge {
-	return w.judge(c, func(path string) bool { return c.open(path) || mark == markL2 && w.guardedAtL2(path) })
+	return w.judge(c, true, func(path string) bool { return c.open(path) || mark == markL2 && w.guardedAtL2(path) })
 }
 
 // addLinked adds the paths of files that have several hard links.
@@ -280,11 +283,12 @@ func (w *watch) addLinked(paths map[string]bool) {
 }
 
 // judge compares the root with the baseline and reverts forbidden changes.
-func (w *watch) judge(c *confinement, open func(string) bool) *judge {
+// ended is false while the command runs.
+func (w *watch) judge(c *confinement, ended bool, open func(string) bool) *judge {
 	defer w.inventory.shut()
 	j := &judge{
 		root: w.root, handle: w.handle, base: &w.base, found: w.inventory.take(w.base.HookDirs, w.base.Included, c.guard), trustTimes: w.trustTimes,
-		open: open, elsewhere: c.elsewhere, aside: w.aside, checked: w.inventory.checked,
+		open: open, elsewhere: c.elsewhere, aside: w.aside, checked: w.inventory.checked, ended: ended,
 	}
 	j.run()
 	return j
@@ -301,7 +305,7 @@ func (w *watch) look(c *confinement, within time.Duration) (taken []string) {
 		return nil
 	}
 	w.refresh()
-	taken = w.judge(c, c.open).taken
+	taken = w.judge(c, false, c.open).taken
 	w.looked[c.level] = time.Now()
 	return taken
 }
@@ -313,8 +317,8 @@ func (w *watch) end(c *confinement) (taken []string, err error) {
 	}
 	defer w.leave()
 	w.refresh()
-	j := w.judge(c, c.open)
-	if w.fresh && !j.failed && w.base.noteMade(w.root, j.found) {
+	j := w.judge(c, true, c.open)
+	if made := w.fresh && !j.failed && w.base.noteMade(w.root, j.found); made || j.held {
 		err = w.save()
 	}
 	w.running--

@@ -1,0 +1,43 @@
+package sandbox
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
+
+// GitSteps lists the commands that the steps of an unfinished rebase run: the
+// arguments of exec in git-rebase-todo, in order (git-rebase(1), "exec").
+func GitSteps(todo []byte) (commands []string) {
+	for line := range bytes.Lines(todo) {
+		if command, ok := execStep(line); ok {
+			commands = append(commands, command)
+		}
+	}
+	return commands
+}
+
+// GitStepsWithout returns the steps of a rebase without those that run a
+// command that is not in allowed. All other bytes are kept.
+func GitStepsWithout(todo []byte, allowed []string) (rest []byte) {
+	for line := range bytes.Lines(todo) {
+		if command, ok := execStep(line); !ok || slices.Contains(allowed, command) {
+			rest = append(rest, line...)
+		}
+	}
+	return rest
+}
+
+// execStep returns the command of a line with an exec, as parse_insn_line of
+// git's sequencer.c reads it.
+func execStep(line []byte) (command string, ok bool) {
+	text := strings.TrimLeft(string(line), " \t")
+	end := strings.IndexAny(text, " \t\r\n\x00")
+	if end < 0 {
+		end = len(text)
+	}
+	if word := text[:end]; word != "exec" && word != "x" {
+		return "", false
+	}
+	return strings.Trim(text[end:], " \t\r\n"), true
+}
