@@ -38,7 +38,11 @@ func (t *Target) checkGit() error {
 		return refused == nil
 	})
 	if refused == nil {
-		if why := t.hookOutside(); why != "" {
+		why := t.hookOutside()
+		if why == "" {
+			why = t.programOfGit()
+		}
+		if why != "" {
 			refused = t.errProtected(why)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
 // userGit holds the user's git settings that may name paths in a root.
@@ -25,10 +27,11 @@ func userGitOf(rules Rules) (git userGit) {
 	return git
 }
 
-// gitPlaces lists the directories that core.hooksPath names and the files that
-// the user's settings or those of the root's repositories include. They are
-// names in the root, sorted, and need not exist.
-func (b *baseline) gitPlaces(root string, user userGit) (hookDirs, included []string) {
+// gitPlaces lists the directories that core.hooksPath names, the files that the
+// user's settings or those of the root's repositories include, and the programs
+// that the repositories' settings name. They are names in the root, sorted, and
+// need not exist.
+func (b *baseline) gitPlaces(root string, user userGit) (hookDirs, included, programs []string) {
 	for _, path := range user.files {
 		included = addName(included, root, path)
 	}
@@ -42,6 +45,12 @@ func (b *baseline) gitPlaces(root string, user userGit) (hookDirs, included []st
 		}
 	}
 	for name, it := range b.Items {
+		if it.Spot == settingsKind {
+			for _, path := range sandbox.GitPrograms(it.Runs) {
+				path = absolute(root, workTree(it.Repo), path)
+				programs = addName(addLink(programs, root, path), root, path)
+			}
+		}
 		for _, setting := range it.Runs {
 			key, value, _ := strings.Cut(setting, "=")
 			value = filepath.FromSlash(value)
@@ -58,7 +67,8 @@ func (b *baseline) gitPlaces(root string, user userGit) (hookDirs, included []st
 	hookDirs = slices.DeleteFunc(hookDirs, func(dir string) bool { return dir == "." || isHooks(dir) })
 	slices.Sort(hookDirs)
 	slices.Sort(included)
-	return slices.Compact(hookDirs), slices.Compact(included)
+	slices.Sort(programs)
+	return slices.Compact(hookDirs), slices.Compact(included), slices.Compact(programs)
 }
 
 // absolute returns path, joined with root and dir if it is relative.
@@ -82,6 +92,16 @@ func workTree(repo string) string {
 func addName(names []string, root, path string) []string {
 	rel, err := filepath.Rel(root, realPath(path))
 	if err != nil || !filepath.IsLocal(rel) {
+		return names
+	}
+	return append(names, rel)
+}
+
+// addLink is addName for a path that may itself be a link: it resolves only
+// those above it.
+func addLink(names []string, root, path string) []string {
+	rel, err := filepath.Rel(root, filepath.Join(realPath(filepath.Dir(path)), filepath.Base(path)))
+	if err != nil || !filepath.IsLocal(rel) || rel == "." {
 		return names
 	}
 	return append(names, rel)

@@ -84,8 +84,9 @@ type survey struct {
 // repository. Directories that this process cannot read are made readable
 // until shut. hookDirs, names in the root, are watched with everything below,
 // and so are the files and directories of guard, which are absolute paths.
-// included are names of files with git's settings.
-func (v *inventory) take(hookDirs, included, guard []string) *survey {
+// included are names of files with git's settings, programs those of files that
+// git runs.
+func (v *inventory) take(hookDirs, included, programs, guard []string) *survey {
 	s := &survey{spots: map[string]spot{}, repos: map[string]bool{}, tops: map[string]bool{".": true}}
 	known := v.special
 	v.special, v.left = map[string]*view{}, scanEntries
@@ -98,6 +99,11 @@ func (v *inventory) take(hookDirs, included, guard []string) *survey {
 	for _, name := range included {
 		if info, err := os.Lstat(filepath.Join(v.root, name)); err == nil && !info.IsDir() {
 			s.spots[name] = spot{settingsKind, filepath.Dir(name)}
+		}
+	}
+	for _, name := range programs {
+		if info, err := os.Lstat(filepath.Join(v.root, name)); err == nil && !info.IsDir() {
+			s.spots[name] = spot{projectKind, filepath.Dir(name)}
 		}
 	}
 	if v.top == nil {

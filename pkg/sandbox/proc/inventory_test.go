@@ -20,7 +20,7 @@ func BenchmarkInventory(b *testing.B) {
 				}
 			}
 			v := inventory{root: root}
-			v.take(nil, nil, nil)
+			v.take(nil, nil, nil, nil)
 			var age func(*view)
 			age = func(at *view) { // as if it had been read later
 				at.read = at.read.Add(1 << 40)
@@ -30,7 +30,7 @@ func BenchmarkInventory(b *testing.B) {
 			}
 			age(v.top)
 			for b.Loop() {
-				if !v.take(nil, nil, nil).whole {
+				if !v.take(nil, nil, nil, nil).whole {
 					b.Fatal("not whole")
 				}
 			}

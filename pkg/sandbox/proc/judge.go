@@ -139,7 +139,7 @@ func (j *judge) changed(name, path string, at spot, had bool, was, now *item) {
 			j.undo(name, path, had, was)
 		}
 	case projectKind:
-		if had || j.base.Tops[at.repo] || j.base.Seen.has(keyOf(at.repo)) || slices.Contains(j.base.HookDirs, at.repo) {
+		if had || j.base.Tops[at.repo] || j.base.Seen.has(keyOf(at.repo)) || slices.Contains(j.base.HookDirs, at.repo) || slices.Contains(j.base.Programs, name) {
 			j.undo(name, path, had, was)
 		}
 	}
@@ -152,8 +152,8 @@ func (j *judge) misses(name string, was *item) bool {
 	case hookKind, attributesKind:
 		return j.found.repos[was.Repo]
 	case projectKind:
-		if inRepository(name) {
-			return false // git worktree remove
+		if inRepository(name) || slices.Contains(j.base.Programs, name) {
+			return false // git worktree remove, git checkout
 		}
 		_, err := os.Lstat(filepath.Join(j.root, was.Repo))
 		return err == nil || slices.Contains(j.base.HookDirs, was.Repo)

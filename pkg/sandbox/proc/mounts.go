@@ -29,6 +29,7 @@ func (w *watch) guarded() (paths []string) {
 	}
 	for name, it := range w.base.Items {
 		switch {
+		case slices.Contains(w.base.Programs, name): // git checkout and make replace them
 		case it.Spot == projectKind && !slices.Contains(w.base.HookDirs, it.Repo):
 			rel, err := filepath.Rel(it.Repo, name)
 			if err != nil {

@@ -155,7 +155,17 @@ var plantings = map[string]struct{ before, script, look string }{
 	"steps of a rebase that are a link":    {conflict + "; git rebase -q f || :", `printf 'EVIL' > x.sh; chmod +x x.sh; echo "exec $PWD/x.sh" > todo; ln -sf ../../todo .git/rebase-merge/git-rebase-todo`, goOn},
 	"a rebase that is a link":              {conflict + "; git rebase -q f || :", `printf 'EVIL' > x.sh; chmod +x x.sh; mv .git/rebase-merge r; echo "exec $PWD/x.sh" > r/git-rebase-todo; ln -s ../r .git/rebase-merge`, goOn},
 	"steps of a rebase in a worktree":      {conflict + "; git worktree add -q w", `printf 'EVIL' > x.sh; chmod +x x.sh; cd w; ! git rebase -q -x "$PWD/../x.sh" f`, "cd w; " + goOn},
-	"a hook beside a setting":              {"", `printf 'EVIL' > x.sh; chmod +x x.sh; git remote add o https://example.com; git config core.fsmonitor ./x.sh`, looks},
+	"a program that a setting names": {`mkdir t; printf '#!/bin/sh\ncat\n' > t/clean; chmod +x t/clean; git config filter.x.clean t/clean; echo '* filter=x' > .gitattributes`,
+		`printf 'EVIL' > t/clean; touch a`, "git status"},
+	"a script that a setting names": {`mkdir t; printf 'cat\n' > t/clean; git config filter.x.clean 'sh ./t/clean %f'; echo '* filter=x' > .gitattributes`,
+		`printf 'EVIL' > n; mv n t/clean; touch a`, "git status"},
+	"a missing program that a setting names": {`git config core.fsmonitor t/monitor`,
+		`mkdir t; printf 'EVIL' > t/monitor; chmod +x t/monitor`, "git status"},
+	"a program behind a link that a setting names": {`mkdir t; printf '#!/bin/sh\n' > t/monitor; chmod +x t/monitor; ln -s t/monitor m; git config core.fsmonitor ./m`,
+		`printf 'EVIL' > t/monitor`, "git status"},
+	"a link that a setting names": {`mkdir t; printf '#!/bin/sh\n' > t/monitor; chmod +x t/monitor; ln -s t/monitor m; git config core.fsmonitor ./m`,
+		`printf 'EVIL' > x.sh; chmod +x x.sh; ln -sf x.sh m`, "git status"},
+	"a hook beside a setting": {"", `printf 'EVIL' > x.sh; chmod +x x.sh; git remote add o https://example.com; git config core.fsmonitor ./x.sh`, looks},
 }
 
 // conflict makes a branch f that conflicts with the current one, and goOn

@@ -209,14 +209,14 @@ func (w *watch) save() error {
 // in doubt. The adopted settings may name further directories and files, so it
 // repeats until they do not. It reports whether the baseline changed.
 func (w *watch) adoptOnce(guard []string, d *doubts) (changed bool) {
-	changed = w.base.adopt(w.root, w.inventory.take(w.base.HookDirs, w.base.Included, guard), w.trustTimes, d)
+	changed = w.base.adopt(w.root, w.inventory.take(w.base.HookDirs, w.base.Included, w.base.Programs, guard), w.trustTimes, d)
 	for range mostIncludes {
-		dirs, files := w.base.gitPlaces(w.root, w.git)
-		if slices.Equal(dirs, w.base.HookDirs) && slices.Equal(files, w.base.Included) {
+		dirs, files, programs := w.base.gitPlaces(w.root, w.git)
+		if slices.Equal(dirs, w.base.HookDirs) && slices.Equal(files, w.base.Included) && slices.Equal(programs, w.base.Programs) {
 			break
 		}
-		w.base.HookDirs, w.base.Included, changed = dirs, files, true
-		w.base.adopt(w.root, w.inventory.take(dirs, files, guard), w.trustTimes, d)
+		w.base.HookDirs, w.base.Included, w.base.Programs, changed = dirs, files, programs, true
+		w.base.adopt(w.root, w.inventory.take(dirs, files, programs, guard), w.trustTimes, d)
 	}
 	return changed
 }
@@ -287,7 +287,7 @@ func (w *watch) addLinked(paths map[string]bool) {
 func (w *watch) judge(c *confinement, ended bool, open func(string) bool) *judge {
 	defer w.inventory.shut()
 	j := &judge{
-		root: w.root, handle: w.handle, base: &w.base, found: w.inventory.take(w.base.HookDirs, w.base.Included, c.guard), trustTimes: w.trustTimes,
+		root: w.root, handle: w.handle, base: &w.base, found: w.inventory.take(w.base.HookDirs, w.base.Included, w.base.Programs, c.guard), trustTimes: w.trustTimes,
 		open: open, elsewhere: c.elsewhere, aside: w.aside, checked: w.inventory.checked, ended: ended,
 	}
 	j.run()
