@@ -174,6 +174,7 @@ var libraryOwners = map[string][]string{
 	"github.com/modelcontextprotocol/go-sdk":     {"bench"},
 	"github.com/rogpeppe/go-internal/testscript": {"pkg/mcpkit/mcpkittest"},
 	"mvdan.cc/sh":                                {"pkg/sandbox/policy"},
+	"github.com/coreos/go-oidc":                  {"host/accesstoken"},
 	"github.com/jmespath/go-jmespath":            {"host/executor/http"},
 	"modernc.org/sqlite":                         {"host/store/sqlite"},
 	"github.com/nats-io/nats.go":                 {"host/store/jetstream"},

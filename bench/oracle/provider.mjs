@@ -1,6 +1,7 @@
 // The OpenID provider `oidc-provider`, which is certified, as the authorization
-// server of the tests of package bench/signin. Its only argument is the address
-// of the resource that tokens are for. It prints its issuer as the first line.
+// server of the tests of package bench/signin. Its arguments are the address
+// of the resource that tokens are for and the format of the tokens, opaque or jwt.
+// alice is in the group writers, everybody else in readers. It prints its issuer as the first line.
 //
 // Below /test/ the tests ask for what happened, and have tokens expire:
 //   GET /test/events                  {name: count} of the provider's events
@@ -9,7 +10,7 @@ import { createServer } from "node:http";
 import { once } from "node:events";
 import { Provider } from "oidc-provider";
 
-const resource = process.argv[2];
+const [resource, accessTokenFormat = "opaque"] = process.argv.slice(2);
 
 // stored has the provider's models: kind -> id -> payload.
 const stored = new Map();
@@ -53,6 +54,7 @@ const provider = new Provider(issuer, {
     },
   ],
   // Native programs choose the port of their redirect address (RFC 8252, 7.3).
+  extraTokenClaims: (_, token) => ({ groups: [token.accountId === "alice" ? "writers" : "readers"] }),
   rotateRefreshToken: true,
   issueRefreshToken: async (_, client) => client.grantTypeAllowed("refresh_token"),
   features: {
@@ -66,7 +68,7 @@ const provider = new Provider(issuer, {
       useGrantedResource: () => true,
       getResourceServerInfo: (_, indicator) => {
         if (indicator !== resource) throw new Error(`unknown resource ${indicator}`);
-        return { scope: "read write", audience: resource, accessTokenFormat: "opaque", accessTokenTTL: 3600 };
+        return { scope: "read write", audience: resource, accessTokenFormat, accessTokenTTL: 3600 };
       },
     },
   },

@@ -69,30 +69,33 @@ func newWorld(t *testing.T, oauth string) *world {
 		tools.ServeHTTP(out, in)
 	}))
 	t.Cleanup(w.mcp.Close)
-	w.startProvider()
+	w.issuer = startProvider(t, w.mcp.URL+"/mcp", "opaque")
 	require.NoError(t, os.WriteFile(w.config, fmt.Appendf(nil, "servers:\n  notes:\n    url: %s/mcp\n%s", w.mcp.URL, oauth), 0o600))
 	return w
 }
 
-func (w *world) startProvider() {
-	provider := exec.Command(oracle.Path(w.t, "node"), filepath.Join(oracle.Dir(), "provider.mjs"), w.mcp.URL+"/mcp")
+// startProvider starts the provider for a resource, with a format of access
+// tokens, and returns its issuer.
+func startProvider(t *testing.T, resource, format string) (issuer string) {
+	t.Helper()
+	provider := exec.Command(oracle.Path(t, "node"), filepath.Join(oracle.Dir(), "provider.mjs"), resource, format)
 	provider.Stderr = os.Stderr
 	out, err := provider.StdoutPipe()
-	require.NoError(w.t, err)
-	require.NoError(w.t, provider.Start())
-	w.t.Cleanup(func() {
+	require.NoError(t, err)
+	require.NoError(t, provider.Start())
+	t.Cleanup(func() {
 		provider.Process.Kill() //nolint:errcheck // it may have ended
 		provider.Wait()         //nolint:errcheck // killed
 	})
 	lines := bufio.NewScanner(out)
-	for lines.Scan() && w.issuer == "" {
+	for issuer == "" && lines.Scan() {
 		if line := lines.Text(); strings.HasPrefix(line, "http://") {
-			w.issuer = line
-			break
+			issuer = line
 		}
 	}
-	require.NotEmpty(w.t, w.issuer, "the provider did not start")
+	require.NotEmpty(t, issuer, "the provider did not start")
 	go io.Copy(io.Discard, out) //nolint:errcheck // until it ends
+	return issuer
 }
 
 // admits asks the provider whether the token of a request is valid for this

@@ -127,9 +127,14 @@ func (a *App) ID() string { return a.id }
 // call, with what its caller saw. Call it before first use.
 func (a *App) OnCall(observe func(stats.Observation)) { a.way().stats.Observe = observe }
 
-// CallerName names a caller in logs: its door, and a hash of its id, which may be
-// a session's.
-func CallerName(c call.Caller) string { return audit.Caller(c.Door, c.ID) }
+// CallerName names a caller in logs: its door, with the user who signed in, or
+// with a hash of its id, which may be a session's.
+func CallerName(c call.Caller) string {
+	if c.User != "" {
+		return c.Door + "/" + c.User
+	}
+	return audit.Caller(c.Door, c.ID)
+}
 
 // Servers returns all servers in the configured order.
 func (a *App) Servers() []*upstream.Server {

@@ -116,6 +116,9 @@ func (a *App) apply(ctx context.Context, cfg config.Config) error {
 	if slices.Contains(diff.Settings, "store") {
 		a.tell("store: the previous store is used until the host is restarted")
 	}
+	if slices.Contains(diff.Settings, "auth") {
+		a.tell("auth: the previous settings are used until the host is restarted")
+	}
 	for _, notice := range cfg.Notices {
 		if !slices.Contains(before.cfg.Notices, notice) {
 			a.tell(notice)

@@ -68,6 +68,10 @@ type Caller struct {
 	// same client. "" is nobody in particular.
 	ID string
 
+	// User is who signed in at the door, as the identity provider names them;
+	// "": nobody did.
+	User string
+
 	// Account is whom calls are counted for, where one client can have any
 	// number of IDs, or come by several doors; "": who ID says.
 	Account string

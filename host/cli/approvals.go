@@ -175,7 +175,7 @@ func (p *program) printApproval(one approval, f approvalFlags) error {
 	if one.Where != "" {
 		line("where", "%s", one.Where)
 	}
-	line("caller", "%s", strings.TrimSpace(one.Caller.Door+" "+one.Caller.Profile))
+	line("caller", "%s", strings.TrimSpace(one.Caller.Door+" "+printable(one.Caller.User)+" "+one.Caller.Profile))
 	line("reason", "%s", one.Reason)
 	line("asked", "%s", when(one.Created))
 	if one.State == approve.Pending || one.State == approve.Approved {

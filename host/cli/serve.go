@@ -8,6 +8,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/toolroom-mcp/toolroom/host/accesstoken"
 	"github.com/toolroom-mcp/toolroom/host/app"
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/gateway"
@@ -111,16 +113,20 @@ func (p *program) runServe(ctx context.Context, a *app.App, f serveFlags) error 
 		return exit(exitUsage, err)
 	case f.noToken && f.tokenFile != "":
 		return usage("--no-token and --token-file cannot be combined")
+	case f.noToken && a.Config.Auth != nil:
+		return usage("--no-token and the setting auth exclude each other: with auth, users need access tokens")
 	case !loopback && f.noToken:
 		return usage("--no-token is for loopback only; %s is reachable from other machines", f.listen)
-	case !loopback && f.tokenFile == "":
-		return usage("%s is reachable from other machines: give a token with --token-file, or listen on 127.0.0.1", f.listen)
+	case !loopback && f.tokenFile == "" && a.Config.Auth == nil:
+		return usage("%s is reachable from other machines: give a token with --token-file, let users sign in (auth), or listen on 127.0.0.1", f.listen)
 	}
-	var token, from string
-	if !f.noToken {
-		if token, from, err = config.Token(f.tokenFile, a.Config.State, p.getenv); err != nil {
-			return exit(exitFailed, err)
-		}
+	token, from, err := p.tokenOf(a, f)
+	if err != nil {
+		return exit(exitFailed, err)
+	}
+	auth, err := signInOf(a)
+	if err != nil {
+		return exit(exitFailed, err)
 	}
 	listener, err := net.Listen("tcp", f.listen)
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -133,7 +139,7 @@ func (p *program) runServe(ctx context.Context, a *app.App, f serveFlags) error 
 	defer log.close()
 	doors := p.api(a)
 	handler := a.Gateway.HTTP(gateway.HTTPConfig{
-		Token: token, Hosts: hostNames(f.listen, listener.Addr(), f.hosts), ID: a.ID(), Metrics: a.Metrics, MetricsType: metrics.ContentType,
+		Token: token, Auth: auth, Hosts: append(hostNames(f.listen, listener.Addr(), f.hosts), publicHost(auth)...), ID: a.ID(), Metrics: a.Metrics, MetricsType: metrics.ContentType,
 		API: doors, Callback: doors.Callback(),
 	})
 	a.SetURL("http://" + reachable(listener.Addr()))
@@ -143,7 +149,7 @@ func (p *program) runServe(ctx context.Context, a *app.App, f serveFlags) error 
 	defer p.follow(ctx, a)()
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()
-	if err := p.announce(listener.Addr(), token, from); err != nil {
+	if err := p.announce(listener.Addr(), token, from, auth); err != nil {
 		return err
 	}
 	select {
@@ -157,6 +163,51 @@ func (p *program) runServe(ctx context.Context, a *app.App, f serveFlags) error 
 		return exit(exitFailed, err)
 	}
 	return nil
+}
+
+// tokenOf returns the host's own token and where it is from; "" if none is
+// required.
+func (p *program) tokenOf(a *app.App, f serveFlags) (token, from string, err error) {
+	switch {
+	case f.noToken:
+		return "", "", nil
+	case a.Config.Auth != nil:
+		return config.OwnToken(f.tokenFile, p.getenv)
+	}
+	return config.Token(f.tokenFile, a.Config.State, p.getenv)
+}
+
+// signInOf returns the sign-in of users, nil if none is configured.
+func signInOf(a *app.App) (*gateway.Auth, error) {
+	c := a.Config.Auth
+	if c == nil {
+		return nil, nil
+	}
+	v, err := accesstoken.New(*c)
+	if err != nil {
+		return nil, fmt.Errorf("auth: %w", err)
+	}
+	return &gateway.Auth{Verify: v.Verify, Issuer: c.Issuer, URL: c.URL, Scopes: c.Scopes}, nil
+}
+
+// publicHost returns the values of Host at the public address.
+func publicHost(auth *gateway.Auth) []string {
+	if auth == nil {
+		return nil
+	}
+	u, err := url.Parse(auth.URL)
+	if err != nil {
+		return nil
+	}
+	host := strings.ToLower(u.Host)
+	if u.Port() != "" {
+		return []string{host}
+	}
+	port := "443"
+	if u.Scheme == "http" {
+		port = "80"
+	}
+	return []string{host + ":" + port, host}
 }
 
 // shutDown gives running calls a moment, and streams none. Calls that take
@@ -178,8 +229,15 @@ func shutDown(server *http.Server, handler *gateway.HTTPHandler) error {
 	return err
 }
 
-func (p *program) announce(addr net.Addr, token, from string) error {
+func (p *program) announce(addr net.Addr, token, from string, auth *gateway.Auth) error {
 	url := "http://" + reachable(addr)
+	if auth != nil {
+		if err := p.printf("url:     %s/mcp\nsign-in: %s\n", strings.TrimRight(auth.URL, "/"), auth.Issuer); err != nil || token == "" {
+			return err
+		}
+		p.logf("the host's own token, for the APIs and /metrics, is from %s", from)
+		return nil
+	}
 	says, key := token, token
 	if token == "" {
 		says, key = "not required", "none"

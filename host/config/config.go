@@ -29,6 +29,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/host/accesstoken"
 	"github.com/toolroom-mcp/toolroom/host/agent"
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
@@ -80,14 +81,15 @@ type Config struct {
 	Joined  bool             // the one server is another host, whose word counts
 	Stages  Stages           // what happens to calls
 
-	Declared []manifest.Tool   // tools that need no server
-	Profiles []catalog.Profile // parts of the catalogue, served at /mcp/NAME
-	Agents   []agent.Kind      // kinds of agents beside those that need no configuration
-	Pins     catalog.PinMode   // what becomes of tools whose definitions change; "": warn
-	Offer    offer.Config      // how much of the catalogue clients are shown
-	Store    backend.Config    // where what is to be remembered is kept; zero: nowhere
-	Models   registry.Config   // which models answer
-	Settings []dialect.Setting // what of this was written, and where
+	Declared []manifest.Tool     // tools that need no server
+	Profiles []catalog.Profile   // parts of the catalogue, served at /mcp/NAME
+	Auth     *accesstoken.Config // how users sign in to serve; nil: they do not
+	Agents   []agent.Kind        // kinds of agents beside those that need no configuration
+	Pins     catalog.PinMode     // what becomes of tools whose definitions change; "": warn
+	Offer    offer.Config        // how much of the catalogue clients are shown
+	Store    backend.Config      // where what is to be remembered is kept; zero: nowhere
+	Models   registry.Config     // which models answer
+	Settings []dialect.Setting   // what of this was written, and where
 
 	Trace trace.Config // where calls are traced to, from the environment
 

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/host/accesstoken"
+	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
 	"github.com/toolroom-mcp/toolroom/host/config/secret"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/approve"
@@ -52,6 +54,11 @@ func (c *Config) set(all []setting) (problems dialect.Problems) {
 			problems = append(problems, s.Problem(err.Error()))
 		}
 	}
+	if s, ok := at["auth"]; ok {
+		if err := c.fillAuth(applied.Auth, s.vars); err != nil {
+			problems = append(problems, s.Problem(err.Error()))
+		}
+	}
 	if s, ok := at["models"]; ok {
 		if err := c.fillModels(applied.Models, s.vars, s.File); err != nil {
 			problems = append(problems, s.Problem(err.Error()))
@@ -74,6 +81,30 @@ func (c *Config) set(all []setting) (problems dialect.Problems) {
 		}
 	}
 	return problems
+}
+
+// fillAuth replaces the variables in the settings of the users' sign-in, and
+// checks them.
+func (c *Config) fillAuth(a *accesstoken.Config, vars dialect.Variables) (err error) {
+	secretText := a.ClientSecret.Reveal()
+	for _, text := range []*string{&a.Issuer, &a.URL, &a.ClientID, &secretText} {
+		if *text, err = vars.Expand(*text); err != nil {
+			return err
+		}
+	}
+	a.ClientSecret = secret.Text(secretText)
+	for i := range a.Audiences {
+		if a.Audiences[i], err = vars.Expand(a.Audiences[i]); err != nil {
+			return err
+		}
+	}
+	for _, grant := range a.Profiles {
+		if grant.Profile != accesstoken.AllTools && !slices.ContainsFunc(c.Profiles, func(p catalog.Profile) bool { return p.Name == grant.Profile }) {
+			return fmt.Errorf("profiles.%s: there is no profile %q in profiles; use one of these, or \"*\" for all tools", grant.To, grant.Profile)
+		}
+	}
+	c.Auth = a
+	return a.Validate()
 }
 
 // fillApproval replaces the variables in what is said of approvals.

@@ -40,6 +40,16 @@ func Token(tokenFile, state string, getenv func(string) string) (token, from str
 	return token, name, err
 }
 
+// OwnToken is Token without one made at the first start: with the sign-in of
+// users, the host has a token of its own only if one is given. It returns ""
+// if none is.
+func OwnToken(tokenFile string, getenv func(string) string) (token, from string, err error) {
+	if tokenFile == "" && getenv("TOOLROOM_TOKEN") == "" {
+		return "", "", nil
+	}
+	return Token(tokenFile, "", getenv)
+}
+
 func readToken(name string, own bool) (string, error) {
 	info, err := os.Stat(name)
 	if err != nil {

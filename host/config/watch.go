@@ -56,7 +56,7 @@ func Diff(before, after Config) Change {
 		key     string
 		was, is any
 	}{
-		{"servers", placeless(before.Off), placeless(after.Off)}, {"profiles", before.Profiles, after.Profiles},
+		{"servers", placeless(before.Off), placeless(after.Off)}, {"profiles", before.Profiles, after.Profiles}, {"auth", before.Auth, after.Auth},
 		{"tool_pins", before.Pins, after.Pins}, {"store", before.Store, after.Store},
 		{"audit", before.Stages.Audit, after.Stages.Audit}, {"max_result", before.Stages.Spill.MaxResult, after.Stages.Spill.MaxResult},
 		{"validate", before.Stages.Schemas, after.Stages.Schemas}, {"policy", before.Stages.Policy, after.Stages.Policy},

@@ -15,6 +15,7 @@ import (
 type client struct {
 	session string // mcp-go's id of it
 	profile string
+	user    string // who signed in; "": nobody
 	caps    json.RawMessage
 	level   string // of log messages; "": never set
 }
@@ -55,7 +56,8 @@ func (g *Gateway) greet(ctx context.Context) {
 	}
 	c := client{session: session.SessionID(), profile: profileOf(x)}
 	id := x.identity()
-	if _, ok := x.(*httpExchange); ok {
+	if x, ok := x.(*httpExchange); ok {
+		c.user = x.user
 		if c.session == "" {
 			return // without a session nothing can be said about the next request
 		}
@@ -85,7 +87,10 @@ func (g *Gateway) caller(x exchange, f front, modern bool) call.Caller {
 	c := call.Caller{Door: x.door(), Modern: modern, ID: x.identity()}
 	switch x := x.(type) {
 	case *httpExchange:
-		c.Profile, c.Account = x.profile, Account(x.remote)
+		c.Profile, c.Account, c.User = x.profile, Account(x.remote), x.user
+		if x.user != "" {
+			c.Account = "user " + x.user
+		}
 	case stdio:
 		x.on.name(&c)
 	}

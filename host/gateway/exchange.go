@@ -28,6 +28,7 @@ type httpExchange struct {
 	events     bool // the client takes an event stream
 	modern     bool
 	remote     string // address of the client
+	user       string // who signed in; "": nobody
 	profile    string
 	catalog    Catalog // of the profile; nil: the whole
 	handler    *HTTPHandler
@@ -49,6 +50,9 @@ func (x *httpExchange) door() string { return "http" }
 func (x *httpExchange) identity() string {
 	if id := x.header.Get(server.HeaderKeySessionID); id != "" && !x.modern {
 		return sessionIdentity(id)
+	}
+	if x.user != "" { // a proxy has one connection for several users
+		return "http " + x.remote + " " + x.user
 	}
 	return "http " + x.remote
 }
@@ -76,9 +80,14 @@ func Account(remote string) string {
 	return "http " + addr.String()
 }
 
-// principal is who a state is sealed for: all who have the token, at this
-// profile.
-func (x *httpExchange) principal() string { return "http/" + x.profile }
+// principal is who a state is sealed for: the user, or all who have the token,
+// at this profile.
+func (x *httpExchange) principal() string {
+	if x.user != "" {
+		return "http/" + x.profile + "/" + x.user
+	}
+	return "http/" + x.profile
+}
 
 // ask sends a request on the stream of the response. The client's answer
 // comes as a message of its own.

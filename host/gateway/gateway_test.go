@@ -95,7 +95,11 @@ type door struct {
 
 func serve(t *testing.T, g *gateway.Gateway) door {
 	t.Helper()
-	cfg := gateway.HTTPConfig{Token: token}
+	return serveWith(t, g, gateway.HTTPConfig{Token: token})
+}
+
+func serveWith(t *testing.T, g *gateway.Gateway, cfg gateway.HTTPConfig) door {
+	t.Helper()
 	var h *gateway.HTTPHandler
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(w, r) }))
 	host := s.Listener.Addr().String()

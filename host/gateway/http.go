@@ -21,13 +21,15 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+	"github.com/toolroom-mcp/toolroom/host/accesstoken"
 	"github.com/toolroom-mcp/toolroom/host/nesting"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
 // HTTPConfig is who may talk to the HTTP door.
 type HTTPConfig struct {
-	Token string   // "": none is asked for
+	Token string   // "": none is asked for, unless Auth is set
+	Auth  *Auth    // nil: no user signs in
 	Hosts []string // the values of Host that are accepted, with port
 
 	// Metrics, unless nil, writes what is served at /metrics, as MetricsType.
@@ -137,11 +139,20 @@ func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, "ok\n") //nolint:errcheck // the client is gone
 	case strings.HasPrefix(r.URL.Path, "/v1/callback/") && h.cfg.Callback != nil:
 		h.serveAPI(h.cfg.Callback, w, r)
+	case h.cfg.Auth != nil && strings.HasPrefix(r.URL.Path, resourceMetadata):
+		h.serveResourceMetadata(w, r)
 	case h.cfg.ID != "" && r.Header.Get(nesting.Header) == h.cfg.ID:
 		h.refuse(w, r, http.StatusLoopDetected, "this host is configured as a server of itself; remove the server with this url from its configuration")
-	case !h.authorized(r):
-		w.Header().Set("WWW-Authenticate", `Bearer realm="toolroom"`)
-		h.refuse(w, r, http.StatusUnauthorized, "send the token that serve printed as Authorization: Bearer TOKEN")
+	default:
+		if user, ok := h.admit(w, r); ok {
+			h.serve(w, r, user)
+		}
+	}
+}
+
+// serve answers a request of a user, or with nil one with the host's token.
+func (h *HTTPHandler) serve(w http.ResponseWriter, r *http.Request, user *accesstoken.User) {
+	switch {
 	case r.URL.Path == "/metrics" && h.cfg.Metrics != nil:
 		h.serveMetrics(w, r)
 	case r.UserAgent() == modelAgent && h.ofAPI(r): // it would ask itself, for ever
@@ -149,7 +160,7 @@ func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case h.ofAPI(r):
 		h.serveAPI(h.cfg.API, w, r)
 	default:
-		h.serveMCP(w, r)
+		h.serveMCP(w, r, user)
 	}
 }
 
@@ -208,23 +219,30 @@ func (h *HTTPHandler) serveMetrics(w http.ResponseWriter, r *http.Request) {
 
 // serveMCP serves /mcp and, with a profile's part of the catalogue,
 // /mcp/PROFILE.
-func (h *HTTPHandler) serveMCP(w http.ResponseWriter, r *http.Request) {
+func (h *HTTPHandler) serveMCP(w http.ResponseWriter, r *http.Request, user *accesstoken.User) {
 	profile, catalog, ok := h.endpoint(r.URL.Path)
+	if ok {
+		profile, catalog, ok = h.ofUser(user, profile, catalog)
+	}
 	session := r.Header.Get(server.HeaderKeySessionID)
 	switch {
 	case !ok:
 		refuseHTTP(w, r, http.StatusNotFound, "not found; the MCP endpoint is /mcp")
+	case h.foreign(r, user):
+		refuseHTTP(w, r, http.StatusNotFound, "the session is not open; open a new one")
 	case session != "" && !mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) && h.gate.clients.get(sessionIdentity(session)).profile != profile:
 		refuseHTTP(w, r, http.StatusNotFound, "the session belongs to another path; open a new one")
 	case r.Method == http.MethodPost:
-		h.post(w, r, profile, catalog)
+		h.post(w, r, user, profile, catalog)
 	case (r.Method == http.MethodGet || r.Method == http.MethodDelete) && r.ContentLength != 0:
 		refuseHTTP(w, r, http.StatusBadRequest, r.Method+" must not have a body")
 	case r.Method != http.MethodPost && session != "" && h.known.over(session): // mcp-go asks for messages alone
 		refuseHTTP(w, r, http.StatusNotFound, "the session has ended; open a new one")
 	case r.Method == http.MethodGet || r.Method == http.MethodDelete:
 		if readWithin(w, 0) {
-			h.mcp.ServeHTTP(w, r)
+			ctx, end := untilExpiry(r.Context(), user)
+			defer end()
+			h.mcp.ServeHTTP(w, r.WithContext(ctx))
 		}
 	default:
 		w.Header().Set("Allow", "GET, POST, DELETE")
@@ -253,13 +271,16 @@ func (h *HTTPHandler) ownOrigin(r *http.Request) bool {
 		return true
 	}
 	u, err := url.Parse(origins[0])
+	if len(origins) == 1 && h.cfg.Auth != nil && strings.EqualFold(origins[0], h.cfg.Auth.base()) {
+		return true
+	}
 	return len(origins) == 1 && err == nil && u.Scheme == "http" && u.User == nil && u.Path == "" &&
 		slices.Contains(h.cfg.Hosts, strings.ToLower(u.Host))
 }
 
 func (h *HTTPHandler) authorized(r *http.Request) bool {
 	if h.cfg.Token == "" {
-		return true
+		return h.cfg.Auth == nil
 	}
 	values := r.Header.Values("Authorization")
 	if keys := r.Header.Values("X-Api-Key"); len(values) == 0 && len(keys) == 1 && h.ofAPI(r) { // as Anthropic's clients send it
@@ -274,7 +295,7 @@ func (h *HTTPHandler) authorized(r *http.Request) bool {
 }
 
 // post reads the message and hands it to mcp-go with an exchange to answer to.
-func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request, profile string, catalog Catalog) {
+func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request, user *accesstoken.User, profile string, catalog Catalog) {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || media != "application/json" {
 		refuseHTTP(w, r, http.StatusUnsupportedMediaType, "Content-Type must be application/json")
@@ -300,7 +321,7 @@ func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request, profile strin
 	}
 	x := &httpExchange{
 		ResponseWriter: w, header: r.Header, callParams: m.Params, handler: h,
-		remote: r.RemoteAddr, profile: profile, catalog: catalog,
+		remote: r.RemoteAddr, user: nameOf(user), profile: profile, catalog: catalog,
 		events: strings.Contains(r.Header.Get("Accept"), "text/event-stream"),
 		modern: mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)),
 	}

@@ -61,7 +61,7 @@ func (t *Tokens) Lend(ctx context.Context, caller call.Caller) (*Loan, error) {
 	l.lease = &lease{over: over, end: end}
 	// What the client at the caller's door can do says nothing of the agent.
 	l.lease.as = call.Caller{
-		Door: caller.Door, ID: caller.ID, Account: caller.Account, Turn: caller.Turn, Depth: caller.Depth + 1,
+		Door: caller.Door, ID: caller.ID, User: caller.User, Account: caller.Account, Turn: caller.Turn, Depth: caller.Depth + 1,
 		Agent: l.ID, Profile: caller.Profile, Tools: caller.Tools,
 	}
 	if err := t.add(l); err != nil {

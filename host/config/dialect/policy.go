@@ -68,7 +68,7 @@ func ruleFields(rule *policy.Rule) []field {
 	}
 	return named([]field{
 		text("tool", "Served name, with *; default: all tools.", &rule.Tool),
-		text("caller", "How the caller connects (stdio, http, api, cli or go), alone or followed by /ID, with *; http also matches api. Default: all callers.", &rule.Caller),
+		text("caller", "How the caller connects (stdio, http, api, cli or go), alone or followed by /USER of one who signed in or by /ID, with *; http also matches api. Default: all callers.", &rule.Caller),
 		{"args", []string{"arguments"}, "Argument or JSON pointer → pattern with *; all must match.", mapOf("string", "number", "boolean"), func(r *reader, n *node) { rule.Args = r.textMap(n) }},
 		{"do", []string{"action", "verdict"}, "What happens to a matching call.", oneOf("allow", "ask", "deny"), func(r *reader, n *node) {
 			rule.Do = policy.Verdict(r.choice(n, string(policy.Allow), string(policy.Ask), string(policy.Deny)))

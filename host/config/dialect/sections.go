@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/host/accesstoken"
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config/secret"
 	"github.com/toolroom-mcp/toolroom/host/offer"
@@ -21,6 +22,7 @@ func settings() []setting {
 		{"profiles", nil, "Subsets of the tools, by name, each served at /mcp/NAME.",
 			map[string]any{"type": "object", "propertyNames": map[string]any{"pattern": "^[a-zA-Z0-9_-]{1,64}$"}, "additionalProperties": objectOf(profileFields(&catalog.Profile{}))},
 			readProfiles},
+		{"auth", nil, "Sign-in of users to serve, by OAuth; default: one token for all clients.", objectOf(authFields(&accesstoken.Config{}), "issuer", "url"), readSignIn},
 		{"agents", nil, "Kinds of agents, by name, in addition to explore and general, or replacing them.", agentsSchema(), readAgents},
 		{"tool_pins", nil, "What happens to a tool whose definition changed since first use: nothing (off), a report (warn), or no use until approved (enforce); default warn.",
 			map[string]any{"enum": []any{"off", "warn", "enforce", false}},

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/host/accesstoken"
 	"github.com/toolroom-mcp/toolroom/host/agent"
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config/secret"
@@ -15,7 +16,8 @@ import (
 // Settings is what files say of the host itself, and not of a server.
 type Settings struct {
 	Profiles []catalog.Profile
-	Pins     catalog.PinMode // "": the default
+	Auth     *accesstoken.Config // nil: no user signs in; as written
+	Pins     catalog.PinMode     // "": the default
 	Store    Store
 	Stages   Stages
 	Offer    offer.Config

@@ -104,6 +104,7 @@ func TestACallWaitsAndRunsOnceApproved(t *testing.T) {
 		"server":     func(r *call.Request) { tool := *r.Tool; tool.Server = "t"; r.Tool = &tool },
 		"door":       func(r *call.Request) { r.Caller.Door = "stdio" },
 		"profile":    func(r *call.Request) { r.Caller.Profile = "p" },
+		"user":       func(r *call.Request) { r.Caller.User = "bob" },
 	} {
 		req := request(`{"path":"a","n":1}`)
 		other(req)

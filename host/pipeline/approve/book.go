@@ -142,7 +142,7 @@ func (b *Book) ask(ctx context.Context, s subject, req *call.Request, reason, to
 		}
 		next := &Record{
 			ID: s.newID(), State: Pending, Tool: req.Tool.Name, Server: req.Tool.Server, Where: s.where, Args: s.args,
-			Caller: Caller{req.Caller.Door, req.Caller.Profile, req.Caller.ID, req.Caller.Depth},
+			Caller: Caller{req.Caller.Door, req.Caller.Profile, req.Caller.User, req.Caller.ID, req.Caller.Depth},
 			Reason: reason, Created: now, Expires: now.Add(b.expires()), Digest: s.digest, Tokens: []string{digest(token)},
 		}
 		if was != nil && was.Digest == s.digest {

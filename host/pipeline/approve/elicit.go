@@ -75,7 +75,11 @@ func (s *Stage) elicit(ctx context.Context, req *call.Request, r *Record) error 
 	if json.Unmarshal(raw, &answer) != nil {
 		return nil
 	}
-	d := Decision{By: "the user at " + r.Caller.Door, Note: strings.ToValidUTF8(answer.Content.Note[:min(len(answer.Content.Note), maxNote)], "")}
+	who := "the user"
+	if r.Caller.User != "" {
+		who = r.Caller.User
+	}
+	d := Decision{By: who + " at " + r.Caller.Door, Note: strings.ToValidUTF8(answer.Content.Note[:min(len(answer.Content.Note), maxNote)], "")}
 	switch {
 	case answer.Action == "accept" && answer.Content.Decision == "approve":
 		d.Approve = true

@@ -73,6 +73,7 @@ func (r *Record) Open() *Record {
 type Caller struct {
 	Door    string `json:"door"`
 	Profile string `json:"profile,omitempty"`
+	User    string `json:"user,omitempty"`
 	ID      string `json:"id,omitempty"` // not part of what the approval is for: connections end
 	Depth   int    `json:"depth,omitempty"`
 }
@@ -182,6 +183,9 @@ func subjectOf(req *call.Request, of Scope, secret func() ([]byte, error)) (subj
 	}
 	for _, text := range []string{req.Tool.Server, req.Tool.Original, req.Tool.Name, req.Caller.Door, req.Caller.Profile} {
 		part([]byte(text))
+	}
+	if req.Caller.User != "" { // the key of others stays the same as in earlier versions
+		part([]byte("user " + req.Caller.User))
 	}
 	part(of.Bound)
 	part(definition(req.Tool))

@@ -112,6 +112,7 @@ type record struct {
 	tool   *call.Tool
 	door   string
 	id     string
+	user   string
 	depth  int
 	args   json.RawMessage // of a start
 	took   time.Duration   // of an end
@@ -167,7 +168,7 @@ func New(c Config, sink Sink) *Log {
 func (l *Log) Stage(next call.Handler) call.Handler {
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
 		r := record{at: time.Now(), event: "tool.call.started", number: l.number.Add(1), tool: req.Tool}
-		r.door, r.id, r.depth = req.Caller.Door, req.Caller.ID, req.Caller.Depth
+		r.door, r.id, r.user, r.depth = req.Caller.Door, req.Caller.ID, req.Caller.User, req.Caller.Depth
 		args, err := req.Arguments()
 		if err != nil {
 			return nil, err // params that are no JSON: nothing was called
@@ -299,7 +300,7 @@ func (l *Log) append(dst []byte, r record) []byte {
 	dst = jsonrpc.AppendString(append(dst, `","tool":`...), r.tool.Name)
 	dst = jsonrpc.AppendString(append(dst, `,"server":`...), r.tool.Server)
 	if r.args != nil {
-		dst = jsonrpc.AppendString(append(dst, `,"caller":`...), Caller(r.door, r.id))
+		dst = jsonrpc.AppendString(append(dst, `,"caller":`...), r.caller())
 		if r.depth > 0 {
 			dst = strconv.AppendInt(append(dst, `,"depth":`...), int64(r.depth), 10)
 		}
@@ -319,7 +320,17 @@ func (l *Log) append(dst []byte, r record) []byte {
 	return append(dst, '}')
 }
 
-// Caller names a caller in the log: its door and a hash of its id.
+// caller names who called: the door with the user, or with a hash of the id if
+// nobody signed in.
+func (r record) caller() string {
+	if r.user != "" {
+		return r.door + "/" + r.user
+	}
+	return Caller(r.door, r.id)
+}
+
+// Caller names a caller in the log that did not sign in: its door and a hash of
+// its id.
 func Caller(door, id string) string {
 	if id == "" {
 		return door

@@ -62,7 +62,7 @@ const (
 // A Rule decides on the calls it matches. What is empty matches all.
 type Rule struct {
 	Tool   string            // pattern of the served name
-	Caller string            // pattern of the door, or of DOOR/ID
+	Caller string            // pattern of the door, or of DOOR/USER for those who signed in and DOOR/ID for others
 	Args   map[string]string // argument → pattern; all must match
 	Do     Verdict
 	Why    string // told to who called
@@ -309,8 +309,12 @@ func matchCaller(pattern string, c call.Caller) bool {
 	if c.Door == "api" {
 		doors = append(doors, "http")
 	}
+	id := c.ID
+	if c.User != "" {
+		id = c.User
+	}
 	return slices.ContainsFunc(doors, func(door string) bool {
-		return match(pattern, door) || strings.Contains(pattern, "/") && match(pattern, door+"/"+c.ID)
+		return match(pattern, door) || strings.Contains(pattern, "/") && match(pattern, door+"/"+id)
 	})
 }
 

@@ -122,6 +122,20 @@ func TestTheAPIIsOverHTTP(t *testing.T) {
 	}
 }
 
+// The name of a user who signed in counts, not what else a caller says.
+func TestRulesForUsers(t *testing.T) {
+	for pattern, want := range map[string][2]policy.Verdict{ // of alice, and of the one who calls a session alice
+		"http/alice": {policy.Deny, policy.Deny}, "http/session*": {policy.Allow, policy.Allow}, "http/a*": {policy.Deny, policy.Deny}, "http/bob": {policy.Allow, policy.Allow},
+	} {
+		cfg := policy.Config{Rules: []policy.Rule{{Caller: pattern, Do: policy.Deny}}}
+		for i, c := range []call.Caller{{Door: "http", User: "alice", ID: "session 1"}, {Door: "http", ID: "alice"}} {
+			d, err := cfg.Decide(&call.Request{Tool: &call.Tool{Name: "t"}, Caller: c})
+			require.NoError(t, err)
+			require.Equal(t, want[i], d.Do, "%s: %v", pattern, c)
+		}
+	}
+}
+
 // Totals are of an account, whatever ids its callers have.
 func TestTotalsAreOfAnAccount(t *testing.T) {
 	p := policy.New(policy.Config{MaxTotalCalls: 2, MaxIdenticalCalls: 1}, nil)

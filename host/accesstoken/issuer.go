@@ -1,0 +1,229 @@
+package accesstoken
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+)
+
+const (
+	maxAnswer = 1 << 20          // bytes of an answer of the issuer
+	timeout   = 10 * time.Second // of one request to it
+	retry     = 5 * time.Second  // after a failure to read the metadata
+	keyPause  = 10 * time.Second // between two requests for the keys
+)
+
+// issuer is what the metadata of the authorization server says.
+type issuer struct {
+	Issuer        string `json:"issuer"`
+	Keys          string `json:"jwks_uri"`
+	Introspection string `json:"introspection_endpoint"`
+
+	verifier *oidc.IDTokenVerifier
+}
+
+// metadata returns the issuer's metadata (RFC 8414, OpenID Connect Discovery).
+// It is read once; a failure is repeated for some seconds without a request.
+func (v *Verifier) metadata(ctx context.Context) (*issuer, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.issuer != nil {
+		return v.issuer, nil
+	}
+	if now := v.cfg.Now(); v.failed == nil || now.Sub(v.tried) > retry || now.Before(v.tried) {
+		// Another request waits for the result, too.
+		v.issuer, v.failed = v.readMetadata(context.WithoutCancel(ctx))
+		v.tried = v.cfg.Now()
+	}
+	return v.issuer, v.failed
+}
+
+func (v *Verifier) readMetadata(ctx context.Context) (*issuer, error) {
+	var reasons []error
+	for _, address := range metadataURLs(v.cfg.Issuer) {
+		found := &issuer{}
+		if err := v.get(ctx, address, found); err != nil {
+			reasons = append(reasons, err)
+			continue
+		}
+		if found.Issuer != v.cfg.Issuer {
+			return nil, fmt.Errorf("the metadata at %s is of the issuer %q, not of %s", address, found.Issuer, v.cfg.Issuer)
+		}
+		if err := checkEndpoint(found.Keys); err != nil && found.Keys != "" {
+			return nil, fmt.Errorf("the issuer's jwks_uri: %w", err)
+		}
+		if err := checkEndpoint(found.Introspection); err != nil && found.Introspection != "" {
+			return nil, fmt.Errorf("the issuer's introspection_endpoint: %w", err)
+		}
+		keys := oidc.NewRemoteKeySet(oidc.ClientContext(context.Background(), v.keyClient()), found.Keys)
+		found.verifier = oidc.NewVerifier(v.cfg.Issuer, keys, &oidc.Config{
+			SkipClientIDCheck: true, SkipExpiryCheck: true, SupportedSigningAlgs: algorithms, Now: v.cfg.Now, // user checks both
+		})
+		return found, nil
+	}
+	return nil, fmt.Errorf("the issuer %s has no metadata: %w", v.cfg.Issuer, errors.Join(reasons...))
+}
+
+// metadataURLs returns the addresses of an issuer's metadata, in the order of
+// the MCP specification.
+func metadataURLs(issuer string) []string {
+	u, err := url.Parse(issuer)
+	if err != nil {
+		return nil
+	}
+	path := strings.TrimRight(u.Path, "/")
+	base := u.Scheme + "://" + u.Host
+	if path == "" {
+		return []string{base + "/.well-known/oauth-authorization-server", base + "/.well-known/openid-configuration"}
+	}
+	return []string{
+		base + "/.well-known/oauth-authorization-server" + path,
+		base + "/.well-known/openid-configuration" + path,
+		base + path + "/.well-known/openid-configuration",
+	}
+}
+
+func checkEndpoint(address string) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "https" && !(u.Scheme == "http" && isLoopback(u.Hostname())) {
+		return errors.New("not an address with https://")
+	}
+	return nil
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// get reads a JSON object.
+func (v *Verifier) get(ctx context.Context, address string, into any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Accept", "application/json")
+	return v.do(req, into)
+}
+
+func (v *Verifier) do(req *http.Request, into any) error {
+	res, err := v.client.Do(req)
+	if err != nil {
+		return fmt.Errorf("the authorization server cannot be reached: %w", err)
+	}
+	defer res.Body.Close() //nolint:errcheck // it was read
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answered with status %d", req.URL.Redacted(), res.StatusCode)
+	}
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("the answer of %s: %w", req.URL.Redacted(), err)
+	case len(body) > maxAnswer:
+		return fmt.Errorf("the answer of %s has more than %d bytes", req.URL.Redacted(), maxAnswer)
+	case json.Unmarshal(body, into) != nil:
+		return fmt.Errorf("the answer of %s is not the expected JSON", req.URL.Redacted())
+	}
+	return nil
+}
+
+// newClient returns a client that follows no redirect: keys and answers come
+// from the addresses in the metadata only.
+func newClient() *http.Client {
+	return &http.Client{
+		Timeout:       timeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// keyClient returns a client that asks for the keys at most once in keyPause:
+// tokens with invented key ids must not cause a request each.
+func (v *Verifier) keyClient() *http.Client {
+	next := v.client.Transport
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	c := *v.client
+	c.Transport = &pausing{next: next, now: v.cfg.Now}
+	return &c
+}
+
+type pausing struct {
+	next http.RoundTripper
+	now  func() time.Time
+
+	mu   sync.Mutex
+	read time.Time
+	body []byte
+}
+
+func (p *pausing) RoundTrip(req *http.Request) (*http.Response, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if since := p.now().Sub(p.read); p.body == nil || since < 0 || since > keyPause {
+		res, err := p.next.RoundTrip(req)
+		if err != nil || res.StatusCode != http.StatusOK {
+			return res, err
+		}
+		body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+		res.Body.Close() //nolint:errcheck // it was read
+		if err == nil && len(body) > maxAnswer {
+			err = fmt.Errorf("the keys have more than %d bytes", maxAnswer)
+		}
+		if err != nil {
+			return nil, err
+		}
+		p.body, p.read = body, p.now()
+	}
+	return &http.Response{
+		StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req,
+		Header: http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"no-store"}},
+		Body:   io.NopCloser(bytes.NewReader(p.body)), ContentLength: int64(len(p.body)),
+	}, nil
+}
+
+// verifyJWT checks the signature and the issuer of a token.
+func (v *Verifier) verifyJWT(ctx context.Context, from *issuer, token string) (*claims, error) {
+	if from.Keys == "" {
+		return nil, errors.New("the issuer's metadata has no jwks_uri")
+	}
+	head, _, _ := strings.Cut(token, ".")
+	text, err := base64.RawURLEncoding.DecodeString(head)
+	var header struct {
+		Type string `json:"typ"`
+	}
+	if err != nil || json.Unmarshal(text, &header) != nil {
+		return nil, invalid("the access token is malformed")
+	}
+	// A token of another kind of the same issuer, such as a logout token, is
+	// none (RFC 8725, section 3.11).
+	kind := strings.TrimPrefix(strings.ToLower(header.Type), "application/")
+	if !slices.Contains([]string{"", "jwt", "at+jwt"}, kind) {
+		return nil, invalid("the token is of type %.40q, not an access token", header.Type)
+	}
+	verified, err := from.verifier.Verify(ctx, token)
+	if err != nil {
+		if strings.Contains(err.Error(), "fetching keys") {
+			return nil, fmt.Errorf("the issuer's keys cannot be read: %w", err)
+		}
+		return nil, invalid("the access token is not valid: its signature or issuer is wrong")
+	}
+	c := &claims{}
+	if err := verified.Claims(&c.members); err != nil {
+		return nil, invalid("the access token is malformed")
+	}
+	return c, nil
+}
