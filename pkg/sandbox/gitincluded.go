@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -59,9 +60,26 @@ func (f *FS) withIncluded(files []string) []string {
 // gitPaths returns where a path in git's settings leads, relative to dir; ~ is
 // any home.
 func (f *FS) gitPaths(dir, path string) (paths []string) {
-	rest, ok := strings.CutPrefix(path, "~/")
-	if !ok {
-		return []string{under(dir, path)}
+	for _, path := range f.ExpandHome(path) {
+		paths = append(paths, under(dir, path))
+	}
+	return paths
+}
+
+// ExpandHome replaces the ~ or ~USER at the beginning of a path in git's
+// settings. ~ stands for each home directory of this user. The result is the
+// path itself if it begins with neither, and nil for an unknown user.
+func (f *FS) ExpandHome(path string) (paths []string) {
+	name, rest, _ := strings.Cut(path, "/")
+	switch {
+	case !strings.HasPrefix(name, "~"):
+		return []string{path}
+	case name != "~":
+		account, err := user.Lookup(name[1:])
+		if err != nil {
+			return nil
+		}
+		return []string{filepath.Join(account.HomeDir, rest)}
 	}
 	for _, home := range f.writes().homes {
 		paths = append(paths, filepath.Join(home, rest))

@@ -10,11 +10,13 @@ import (
 // GitIndexEscapes returns the first path of a git index that leads into a
 // repository's own directory or out of the worktree, or "". git restore and
 // git checkout PATH write the files of an index without looking at their
-// paths, so such an entry plants a hook. ok is false for an index that is cut
-// off or of an unknown version.
+// paths, so such an entry plants a hook. ok is false for an index whose
+// entries are cut off, that is of an unknown version, or whose threads would
+// read other entries than a single one.
 //
 // It reads versions 2 to 4 with SHA-1 and SHA-256 names (gitformat-index(5)).
 // The entries of a split index are in its shared file, which is a separate index.
+// Like git it accepts anything behind the entries.
 func GitIndexEscapes(index []byte) (path string, ok bool) {
 	for _, hash := range []int{20, 32} {
 		found, whole := indexEscapes(index, hash)
@@ -36,8 +38,15 @@ func indexEscapes(index []byte, hash int) (found string, ok bool) {
 	}
 	end, at := len(index)-hash, header
 	var path []byte
+	var starts map[uint32]bool
+	if bytes.Contains(index, endOfEntries) {
+		starts = map[uint32]bool{}
+	}
 	for ; count > 0; count-- {
 		start := at
+		if starts != nil {
+			starts[uint32(start)] = true
+		}
 		if at += stat + hash + 2; at > end {
 			return found, false
 		}
@@ -67,10 +76,39 @@ func indexEscapes(index []byte, hash int) (found string, ok bool) {
 			found = string(path)
 		}
 	}
-	for end-at >= 8 { // extensions: a name, a size and so many bytes
-		at += 8 + int(binary.BigEndian.Uint32(index[at+4:]))
+	return found, starts == nil || sameForThreads(index[:end], min(at, end), starts)
+}
+
+// endOfEntries is the name of the extension that tells git where the others are.
+var endOfEntries = []byte("EOIE")
+
+// sameForThreads reports whether git's threads begin to read at entries: an
+// index may have a table of offsets for them (the extension IEOT), which git
+// finds through the extension EOIE at the end. at is the end of the entries.
+func sameForThreads(index []byte, at int, starts map[uint32]bool) bool {
+	if !bytes.Contains(index[at:], endOfEntries) {
+		return true
 	}
-	return found, at == end
+	for len(index)-at >= 8 { // extensions: a name, a size and so many bytes
+		name, size := string(index[at:at+4]), int64(binary.BigEndian.Uint32(index[at+4:]))
+		if size > int64(len(index)-at-8) {
+			return false
+		}
+		content := index[at+8 : at+8+int(size)]
+		at += 8 + int(size)
+		if name != "IEOT" {
+			continue
+		}
+		if len(content)%8 != 4 { // a version, and pairs of an offset and a count
+			return false
+		}
+		for pair := content[4:]; len(pair) > 0; pair = pair[8:] {
+			if !starts[binary.BigEndian.Uint32(pair)] {
+				return false
+			}
+		}
+	}
+	return at == len(index)
 }
 
 // indexVarint reads a number as git writes offsets: each further byte adds one.

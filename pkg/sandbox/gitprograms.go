@@ -23,7 +23,7 @@ func GitPrograms(settings []string) (paths []string) {
 			marks = "/" // its arguments are mostly files and branches
 		}
 		for _, word := range words {
-			if strings.ContainsAny(word, marks) && !strings.ContainsAny(word, "$*?:") && word[0] != '-' && word[0] != '~' {
+			if strings.ContainsAny(word, marks) && !strings.ContainsAny(word, "$*?:") && word[0] != '-' {
 				paths = append(paths, filepath.FromSlash(word))
 			}
 		}
@@ -39,9 +39,11 @@ func (t *Target) programOfGit() string {
 		if dir, _ := gitDirectories(top); dir != "" {
 			for _, file := range t.fs.gitSettings(top) {
 				settings, _ := GitRuns(readSmall(file))
-				for _, path := range GitPrograms(settings) {
-					if path = under(top, path); path == t.Path || withoutLinks(path) == t.Path {
-						return "is a program that settings of git run"
+				for _, program := range GitPrograms(settings) {
+					for _, path := range t.fs.gitPaths(top, program) {
+						if path == t.Path || withoutLinks(path) == t.Path {
+							return "is a program that settings of git run"
+						}
 					}
 				}
 			}

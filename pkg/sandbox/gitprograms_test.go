@@ -10,7 +10,7 @@ import (
 )
 
 func TestGitPrograms(t *testing.T) {
-	require.Equal(t, []string{"../d/e", "./a", "/abs/c", "b.py"}, sandbox.GitPrograms([]string{
+	require.Equal(t, []string{"../d/e", "./a", "/abs/c", "b.py", "~/y"}, sandbox.GitPrograms([]string{
 		"core.fsmonitor=./a", "filter.x.clean=python3 'b.py' %f --opt=/abs/c", "alias.t=!cd x && ../d/e -v",
 		"core.hookspath=hooks/x", "include.path=y/z", "credential.helper=store", "alias.wip=!git add notes.txt", "diff.x.textconv=$HOME/x ~/y -f/z",
 	}))

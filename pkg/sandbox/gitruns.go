@@ -119,6 +119,12 @@ func gitRuns(section, key, value string) bool {
 		return true
 	case key == "path" && slices.Contains([]string{"mergetool", "difftool", "browser", "man", "lfs"}, kind):
 		return true
+	case (kind == "diff" || kind == "merge") && (key == "tool" || key == "guitool"):
+		return strings.ContainsAny(value, `/\`) // git-mergetool--lib sources the file of this name in its directory
+	case kind == "format" && (key == "outputdirectory" || key == "suffix"):
+		return strings.HasPrefix(value, "/") || strings.HasPrefix(value, "~") || strings.Contains(value, "..") // patches written elsewhere
+	case key == "savecookies":
+		return !isGitFalse(value) // into the file http.cookieFile
 	case kind == "core" && (key == "protecthfs" || key == "protectntfs"):
 		return isGitFalse(value) // a checkout may then write to .git under another spelling
 	case kind == "rebase" && key == "instructionformat":

@@ -3,6 +3,7 @@ package proc
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,62 +15,129 @@ import (
 type userGit struct {
 	files      []string // files that git reads as settings; absolute
 	hooksPaths []string // values of core.hooksPath; a relative one applies to each work tree
+
+	// expand replaces the ~ or ~USER of a path. It returns nil for an unknown
+	// user.
+	expand func(path string) []string
 }
 
-// userGitOf returns the git settings of rules that implement UserGitSettings,
-// the zero value for others.
-func userGitOf(rules Rules) (git userGit) {
+// userGitOf returns the git settings of rules that implement UserGitSettings
+// and ExpandHome, empty ones for others.
+func userGitOf(rules Rules) userGit {
+	git := userGit{expand: func(path string) []string { return []string{path} }}
 	if f, ok := rules.(interface {
 		UserGitSettings() (files, hooksPaths []string)
+		ExpandHome(path string) []string
 	}); ok {
 		git.files, git.hooksPaths = f.UserGitSettings()
+		git.expand = f.ExpandHome
 	}
 	return git
 }
 
-// gitPlaces lists the directories that core.hooksPath names, the files that the
-// user's settings or those of the root's repositories include, and the programs
-// that the repositories' settings name. They are names in the root, sorted, and
+// gitPlaces are the places that git's settings name, as names in the root. They
 // need not exist.
-func (b *baseline) gitPlaces(root string, user userGit) (hookDirs, included, programs []string) {
+type gitPlaces struct {
+	hookDirs []string // directories that core.hooksPath names
+	included []string // files with settings that the user's or the repositories' include
+	programs []string // programs that other settings name, and links on the way to all of these
+
+	root string
+	tops map[string]bool
+	user userGit
+}
+
+// gitPlaces finds the places that the settings of the user and of the root's
+// repositories name. Its lists are sorted.
+func (b *baseline) gitPlaces(root string, user userGit) *gitPlaces {
+	p := &gitPlaces{root: root, tops: b.Tops, user: user}
 	for _, path := range user.files {
-		included = addName(included, root, path)
+		p.included = addName(p.included, root, path)
 	}
 	for _, path := range user.hooksPaths {
-		if filepath.IsAbs(path) {
-			hookDirs = addName(hookDirs, root, path)
-			continue
-		}
-		for top := range b.Tops {
-			hookDirs = addName(hookDirs, root, filepath.Join(root, top, path))
-		}
+		p.hooks(path, b.Tops, "")
 	}
 	for name, it := range b.Items {
-		if it.Spot == settingsKind {
-			for _, path := range sandbox.GitPrograms(it.Runs) {
-				path = absolute(root, workTree(it.Repo), path)
-				programs = addName(addLink(programs, root, path), root, path)
-			}
+		if it.Spot != settingsKind {
+			continue
 		}
-		for _, setting := range it.Runs {
-			key, value, _ := strings.Cut(setting, "=")
-			value = filepath.FromSlash(value)
-			switch {
-			case value == "" || value[0] == '~':
-			case key == "core.hookspath":
-				dirs := addName(nil, root, absolute(root, workTree(it.Repo), value))
-				hookDirs = append(hookDirs, slices.DeleteFunc(dirs, func(dir string) bool { return within(dir, it.Repo) })...)
-			case strings.HasPrefix(key, "include") && strings.HasSuffix(key, ".path"):
-				included = addName(included, root, absolute(root, filepath.Dir(name), value))
+		if slices.Contains(b.Included, name) {
+			p.add(filepath.Join(root, name), it.Runs, b.Tops, "", 0)
+		} else {
+			p.add(filepath.Join(root, name), it.Runs, map[string]bool{workTree(it.Repo): true}, it.Repo, 0)
+		}
+	}
+	p.hookDirs = slices.DeleteFunc(p.hookDirs, func(dir string) bool { return dir == "." || isHooks(dir) })
+	for _, list := range []*[]string{&p.hookDirs, &p.included, &p.programs} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	return p
+}
+
+// add adds the places that a settings file names which holds for the work
+// trees of tops. repo is its repository, "" for an included file.
+func (p *gitPlaces) add(file string, runs []string, tops map[string]bool, repo string, depth int) {
+	for _, program := range sandbox.GitPrograms(runs) {
+		for _, path := range p.user.expand(program) {
+			for top := range tops {
+				path := absolute(p.root, top, path)
+				p.programs = addName(addLinks(p.programs, p.root, path), p.root, path)
 			}
 		}
 	}
-	hookDirs = slices.DeleteFunc(hookDirs, func(dir string) bool { return dir == "." || isHooks(dir) })
-	slices.Sort(hookDirs)
-	slices.Sort(included)
-	slices.Sort(programs)
-	return slices.Compact(hookDirs), slices.Compact(included), slices.Compact(programs)
+	for _, setting := range runs {
+		key, value, _ := strings.Cut(setting, "=")
+		switch {
+		case value == "":
+		case key == "core.hookspath":
+			for _, path := range p.user.expand(value) {
+				p.hooks(filepath.FromSlash(path), tops, repo)
+			}
+		case strings.HasPrefix(key, "include") && strings.HasSuffix(key, ".path"):
+			for _, path := range p.user.expand(value) {
+				if path = filepath.FromSlash(path); !filepath.IsAbs(path) {
+					path = filepath.Join(filepath.Dir(file), path)
+				}
+				p.include(path, depth)
+			}
+		}
+	}
 }
+
+// hooks adds a directory of hooks, except one in the repository itself, whose
+// own hooks are watched.
+func (p *gitPlaces) hooks(path string, tops map[string]bool, repo string) {
+	for top := range tops {
+		path := absolute(p.root, top, path)
+		p.programs = addLinks(p.programs, p.root, path)
+		for _, dir := range addName(nil, p.root, path) {
+			if repo == "" || !within(dir, repo) {
+				p.hookDirs = append(p.hookDirs, dir)
+			}
+		}
+	}
+}
+
+// include adds an included file, and the places that it names if it is outside
+// the root. Those of a file in the root are added once it is in the baseline.
+func (p *gitPlaces) include(path string, depth int) {
+	p.programs = addLinks(p.programs, p.root, path)
+	if names := addName(nil, p.root, path); len(names) > 0 {
+		p.included = append(p.included, names...)
+		return
+	}
+	if depth == mostIncludes {
+		return
+	}
+	if config, err := readRegular(realPath(path), mostOutside); err == nil {
+		runs, _ := sandbox.GitRuns(config)
+		p.add(path, runs, p.tops, "", depth+1)
+	}
+}
+
+// mostOutside bounds a settings file outside the root in bytes.
+const mostOutside = 1 << 20
 
 // absolute returns path, joined with root and dir if it is relative.
 func absolute(root, dir, path string) string {
@@ -97,14 +165,50 @@ func addName(names []string, root, path string) []string {
 	return append(names, rel)
 }
 
-// addLink is addName for a path that may itself be a link: it resolves only
-// those above it.
-func addLink(names []string, root, path string) []string {
-	rel, err := filepath.Rel(root, filepath.Join(realPath(filepath.Dir(path)), filepath.Base(path)))
-	if err != nil || !filepath.IsLocal(rel) || rel == "." {
-		return names
+// mostLinks bounds the links on the way to a file, as the kernel does.
+const mostLinks = 40
+
+// addLinks appends the names of the links in the root on the way to path,
+// which may itself be one. Another link in their place would lead elsewhere.
+func addLinks(names []string, root, path string) []string {
+	for range mostLinks {
+		link, target := firstLink(path)
+		if link == "" {
+			break
+		}
+		if rel, err := filepath.Rel(root, link); err == nil && filepath.IsLocal(rel) && rel != "." {
+			names = append(names, rel)
+		}
+		path = target
 	}
-	return append(names, rel)
+	return names
+}
+
+// firstLink returns the first link on the way to an absolute path, and where
+// the path leads with this link resolved; "" if there is none.
+func firstLink(path string) (link, target string) {
+	path = filepath.Clean(path)
+	for at := len(filepath.VolumeName(path)) + 1; at <= len(path); at++ {
+		if at < len(path) && !os.IsPathSeparator(path[at]) {
+			continue
+		}
+		info, err := os.Lstat(path[:at])
+		if err != nil {
+			return "", ""
+		}
+		if info.Mode()&fs.ModeSymlink == 0 {
+			continue
+		}
+		to, err := os.Readlink(path[:at])
+		if err != nil {
+			return "", ""
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(path[:at]), to)
+		}
+		return path[:at], filepath.Join(to, path[at:])
+	}
+	return "", ""
 }
 
 // realPath resolves the links of the longest part of path that exists.

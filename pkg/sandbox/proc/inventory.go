@@ -27,6 +27,7 @@ const (
 	attributesKind                 // of a repository
 	projectKind                    // settings of agents, editors and other programs; files in core.hooksPath's directory
 	stepsKind                      // of an unfinished rebase: a step that runs a command must not be added
+	linkKind                       // a link in a repository, through which git would write elsewhere
 )
 
 // spot is a watched file: other programs run programs because of its content.
@@ -53,6 +54,7 @@ type view struct {
 	repo, top bool            // it is a repository; it has a .git
 	installed bool            // belongs to a package manager, see dependencyDirs
 	key       uint64          // of dir, see keyOf
+	inside    string          // the repository that dir is or is in, without work trees in it
 	spots     map[string]spot // by names in the root
 	indexes   []string        // index files of a repository, by names in the root
 	below     []*view
@@ -67,6 +69,7 @@ type inventory struct {
 	left    int              // remaining entries to examine
 	recent  map[string]*folder
 	checked map[string]item // indexes found harmless, in the state of that check
+	indexes []string        // that take found last
 	lifted  []*lifted       // directories made readable, until shut
 }
 
@@ -122,7 +125,17 @@ func (v *inventory) take(hookDirs, included, programs, guard []string) *survey {
 		}
 	}
 	s.whole = v.left >= 0
+	v.indexes = s.indexes
 	return s
+}
+
+// trustIndexes takes the indexes as they are for the user's.
+func (v *inventory) trustIndexes() {
+	for _, name := range v.indexes {
+		if info, err := os.Lstat(filepath.Join(v.root, name)); err == nil {
+			v.checked[name] = stampOf(info, spot{})
+		}
+	}
 }
 
 // enter searches a directory that is watched in its own role.
@@ -289,6 +302,12 @@ func (v *view) sortOut(left int) {
 	kind := v.role.kind
 	v.repo = kind == settingsKind || (kind == 0 || kind == projectKind) && isDotGit(filepath.Base(v.dir)) || kind == 0 && looksLikeRepository(entries)
 	v.top = v.dir == "." || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return isDotGit(e.Name()) })
+	switch {
+	case v.repo:
+		v.inside = v.dir
+	case v.top && !v.written():
+		v.inside = ""
+	}
 	for _, entry := range entries {
 		name := filepath.Join(v.dir, entry.Name())
 		switch {
@@ -306,23 +325,45 @@ func (v *view) sortOut(left int) {
 				v.descend(name, role{})
 			} else if entry.Name() == "attributes" {
 				v.spots[name] = spot{attributesKind, v.role.repo}
+			} else {
+				v.link(name, entry)
 			}
 		case kind == stepsKind:
 			if entry.IsDir() {
 				v.descend(name, role{})
 			} else if entry.Name() == stepsFile {
 				v.spots[name] = spot{stepsKind, v.role.repo}
+			} else {
+				v.link(name, entry)
 			}
-		case v.repo && v.ofRepository(name, entry):
+		case v.repo && v.ofRepository(name, entry) || v.link(name, entry):
 		default:
 			v.ofDirectory(name, entry)
 		}
 	}
 	for i, below := range v.below {
-		if was := known[below.dir]; was != nil && was.role == below.role {
+		if was := known[below.dir]; was != nil && was.role == below.role && was.inside == below.inside {
 			v.below[i] = was
 		}
 	}
+}
+
+// written reports whether a directory of a repository is one that git writes
+// to. A .git in it does not make it a work tree.
+func (v *view) written() bool {
+	rel, err := filepath.Rel(v.inside, v.dir)
+	return v.inside != "" && err == nil && slices.Contains(
+		[]string{"logs", "refs", "objects", "info", "worktrees", "rebase-merge", "rebase-apply", "sequencer", "rr-cache", "branches", "remotes"}, firstPart(rel))
+}
+
+// link adds a link in a repository to the watched files, and reports whether
+// the entry is one.
+func (v *view) link(name string, entry os.DirEntry) bool {
+	if v.inside == "" || entry.Type()&fs.ModeSymlink == 0 {
+		return false
+	}
+	v.spots[name] = spot{linkKind, v.inside}
+	return true
 }
 
 // descend adds a subdirectory to be searched, unless it is on a pseudo file
@@ -332,7 +373,7 @@ func (v *view) descend(name string, as role) {
 	if !pseudo(path) {
 		v.below = append(v.below, &view{
 			dir: name, path: path, role: as, key: keyOf(name),
-			installed: v.installed || slices.Contains(dependencyDirs, filepath.Base(name)),
+			inside: v.inside, installed: v.installed || slices.Contains(dependencyDirs, filepath.Base(name)),
 		})
 	}
 }

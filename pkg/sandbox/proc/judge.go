@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
@@ -58,11 +59,12 @@ func (j *judge) run() {
 	}
 }
 
-// maxIndex bounds the size in bytes of git indexes that are read.
+// maxIndex bounds how much of a git index is read, in bytes. The entries must
+// be within it.
 const maxIndex = 256 << 20
 
 // index removes a git index with entries that git would write into a
-// repository's own directory. The user can rebuild the index with git reset.
+// repository's own directory, or that cannot be read. The user can rebuild the index with git reset.
 func (j *judge) index(name string) {
 	path := filepath.Join(j.root, name)
 	info, err := os.Lstat(path)
@@ -74,10 +76,10 @@ func (j *judge) index(name string) {
 		return
 	}
 	content, err := readRegular(path, maxIndex)
-	if err != nil {
+	if err != nil && !errors.Is(err, syscall.EFBIG) {
 		return
 	}
-	if escaping, _ := sandbox.GitIndexEscapes(content); escaping == "" {
+	if escaping, ok := sandbox.GitIndexEscapes(content); escaping == "" && ok {
 		j.checked[name] = now
 		return
 	}
@@ -101,6 +103,9 @@ func (j *judge) file(name, path string) {
 		}
 		now = readItem(path, at, info)
 		if had && was.same(&now) && at.kind != pointerKind {
+			if now.Links > was.Links && now.Mode.IsRegular() { // another name could be written through
+				j.restore(name, path, &was)
+			}
 			return
 		}
 		_, err = os.Lstat(path) // a running command may have removed it before the read
@@ -125,6 +130,10 @@ func (j *judge) changed(name, path string, at spot, had bool, was, now *item) {
 			return
 		}
 		j.undo(name, path, had, was)
+	case linkKind:
+		if had || !j.linksWell(name, path, at.repo) {
+			j.undo(name, path, had, was)
+		}
 	case stepsKind:
 		if j.ended {
 			j.steps(name, path, was, now)
@@ -183,6 +192,29 @@ func (j *judge) leadsWell(name, path, repo string) bool {
 		return j.found.repos[rel] || !exists(real)
 	}
 	return j.elsewhere(real)
+}
+
+// linksWell reports whether a link in a repository leads to the same name in
+// another repository of the root, as in a work tree that shares the other's
+// refs, or is a HEAD that leads to a branch.
+func (j *judge) linksWell(name, path, repo string) bool {
+	rel, err := filepath.Rel(repo, name)
+	if err != nil {
+		return false
+	}
+	real, err := filepath.Rel(j.root, realPath(path))
+	if err != nil || !filepath.IsLocal(real) || real == name {
+		return false
+	}
+	if rel == "HEAD" && within(filepath.Join(repo, "refs", "heads"), real) {
+		return true
+	}
+	for other := range j.found.repos {
+		if same, err := filepath.Rel(other, real); err == nil && same == rel && other != repo {
+			return true
+		}
+	}
+	return false
 }
 
 func exists(path string) bool {

@@ -165,8 +165,33 @@ var plantings = map[string]struct{ before, script, look string }{
 		`printf 'EVIL' > t/monitor`, "git status"},
 	"a link that a setting names": {`mkdir t; printf '#!/bin/sh\n' > t/monitor; chmod +x t/monitor; ln -s t/monitor m; git config core.fsmonitor ./m`,
 		`printf 'EVIL' > x.sh; chmod +x x.sh; ln -sf x.sh m`, "git status"},
-	"a hook beside a setting": {"", `printf 'EVIL' > x.sh; chmod +x x.sh; git remote add o https://example.com; git config core.fsmonitor ./x.sh`, looks},
+	"a reflog that is a link": {"printf '#!/bin/sh\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit", `printf 'EVIL' > x.sh; chmod +x x.sh; git config user.name "U; $PWD/x.sh; echo"; rm .git/logs/HEAD; ln -s ../hooks/pre-commit .git/logs/HEAD`,
+		"git commit --allow-empty -qm 1; git commit --allow-empty -qm 2; :"},
+	"a branch's reflog that is a link": {"printf '#!/bin/sh\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit", `printf 'EVIL' > x.sh; chmod +x x.sh; git config user.name "U; $PWD/x.sh; echo"; touch .git/logs/.git; rm .git/logs/refs/heads/main; ln -s ../../../hooks/pre-commit .git/logs/refs/heads/main`,
+		"git commit --allow-empty -qm 1; git commit --allow-empty -qm 2; :"},
+	"a reflog that is a hard link": {"printf '#!/bin/sh\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit", `printf 'EVIL' > x.sh; chmod +x x.sh; git config user.name "U; $PWD/x.sh; echo"; rm .git/logs/HEAD; ln .git/hooks/pre-commit .git/logs/HEAD`,
+		"git commit --allow-empty -qm 1; git commit --allow-empty -qm 2; :"},
+	"a merge tool of a path":                          {conflict + "; git merge -q f || :", `printf 'EVIL' > t; git config merge.tool "../../../../../../../../../../../..$PWD/t"; git config mergetool.prompt false`, "timeout 20 git mergetool a < /dev/null; :"},
+	"a junk byte behind the index":                    {"", badIndex + `{ head -c -20 j; printf xyz; } > i; seal`, "git checkout -- .; git checkout -q -b z; :"},
+	"an extension of any size":                        {"", badIndex + `{ head -c -20 j; printf 'ZZZZ\377\377\377\370'; } > i; seal`, "git checkout -- .; git checkout -q -b z; :"},
+	"an index that is a link":                         {"", badIndex + `head -c -20 j > i; seal; mv .git/index k; ln -s ../k .git/index`, "git checkout -- .; git checkout -q -b z; :"},
+	"an index of 300 MB":                              {"", badIndex + `{ head -c -20 j; printf 'ZZZZ\022\000\000\000'; head -c 301989888 /dev/zero; } > i; seal`, "git checkout -- .; git checkout -q -b z; :"},
+	"hooks of a home's directory":                     {`mkdir -p h; printf '#!/bin/sh\n' > h/pre-commit; chmod +x h/pre-commit; git config core.hooksPath "~/../root/h"`, `printf 'EVIL' > h/pre-commit`, looks},
+	"new hooks of a home's directory":                 {`mkdir -p h; git config core.hooksPath "~/../root/h"`, `printf 'EVIL' > h/pre-commit; chmod +x h/pre-commit`, looks},
+	"settings of a home's directory":                  {`mkdir -p h; touch h/c; git config include.path "~/../root/h/c"`, `printf 'EVIL' > x.sh; chmod +x x.sh; git config -f h/c core.fsmonitor "$PWD/x.sh"`, "git status"},
+	"hooks that an included file names":               {`mkdir -p gh s; git config -f s/c core.hooksPath gh; git config include.path ../s/c`, `printf 'EVIL' > gh/pre-commit; chmod +x gh/pre-commit`, looks},
+	"hooks that an included file outside names":       {`mkdir -p gh; git config -f ../c core.hooksPath gh; git config include.path ../../c`, `printf 'EVIL' > gh/pre-commit; chmod +x gh/pre-commit`, looks},
+	"settings that an included file outside includes": {`mkdir -p s; touch s/c; git config -f ../c include.path root/s/c; git config include.path ../../c`, `printf 'EVIL' > x.sh; chmod +x x.sh; git config -f s/c core.fsmonitor "$PWD/x.sh"`, "git status"},
+	"hooks behind a link":                             {`mkdir -p t/a; printf '#!/bin/sh\n' > t/a/pre-commit; chmod +x t/a/pre-commit; ln -s a t/h; git config core.hooksPath t/h`, `mkdir t/b; printf 'EVIL' > t/b/pre-commit; chmod +x t/b/pre-commit; ln -sfn b t/h`, looks},
+	"hooks behind a link above":                       {`mkdir -p a/h; printf '#!/bin/sh\n' > a/h/pre-commit; chmod +x a/h/pre-commit; ln -s a t; git config core.hooksPath t/h`, `mkdir -p b/h; printf 'EVIL' > b/h/pre-commit; chmod +x b/h/pre-commit; ln -sfn b t`, looks},
+	"a hook beside a setting":                         {"", `printf 'EVIL' > x.sh; chmod +x x.sh; git remote add o https://example.com; git config core.fsmonitor ./x.sh`, looks},
 }
+
+// badIndex makes the index j with a hook, and seal makes i with a checksum the
+// index of git.
+const badIndex = `h=$(printf 'EVIL' | git hash-object -w --stdin); GIT_INDEX_FILE=$PWD/i git update-index --add --cacheinfo "100755,$h,xgit/hooks/post-checkout"
+	LC_ALL=C sed 's/xgit/.git/' i > j; rm i; seal() { { cat i; printf "$(sha1sum < i | cut -c1-40 | sed 's/../\\x&/g')"; } > .git/index; }
+	`
 
 // conflict makes a branch f that conflicts with the current one, and goOn
 // continues its rebase.

@@ -174,6 +174,9 @@ func (w *watch) adopt(guard []string) error {
 		}
 		w.inventory.recent = nil
 	}
+	if d.none() {
+		w.inventory.trustIndexes()
+	}
 	changed = w.base.forgetMade(w.root) || changed
 	if changed || w.base.Dirs == nil {
 		w.base.note(w.root, !d.none())
@@ -211,12 +214,12 @@ func (w *watch) save() error {
 func (w *watch) adoptOnce(guard []string, d *doubts) (changed bool) {
 	changed = w.base.adopt(w.root, w.inventory.take(w.base.HookDirs, w.base.Included, w.base.Programs, guard), w.trustTimes, d)
 	for range mostIncludes {
-		dirs, files, programs := w.base.gitPlaces(w.root, w.git)
-		if slices.Equal(dirs, w.base.HookDirs) && slices.Equal(files, w.base.Included) && slices.Equal(programs, w.base.Programs) {
+		p := w.base.gitPlaces(w.root, w.git)
+		if slices.Equal(p.hookDirs, w.base.HookDirs) && slices.Equal(p.included, w.base.Included) && slices.Equal(p.programs, w.base.Programs) {
 			break
 		}
-		w.base.HookDirs, w.base.Included, w.base.Programs, changed = dirs, files, programs, true
-		w.base.adopt(w.root, w.inventory.take(dirs, files, programs, guard), w.trustTimes, d)
+		w.base.HookDirs, w.base.Included, w.base.Programs, changed = p.hookDirs, p.included, p.programs, true
+		w.base.adopt(w.root, w.inventory.take(p.hookDirs, p.included, p.programs, guard), w.trustTimes, d)
 	}
 	return changed
 }
