@@ -78,6 +78,12 @@ func IsProjectName(dir, name string) (depth int) {
 	return 0
 }
 
+// IsProjectParent reports whether a directory of this name holds settings of
+// the directory above it beside other files, as .config does.
+func IsProjectParent(name string) bool {
+	return slices.ContainsFunc([]string{".config", ".github", ".hg", "mise"}, func(parent string) bool { return is(name, parent) })
+}
+
 // mayBeProjectName is false for most names, at little cost.
 func mayBeProjectName(name string) bool {
 	if name == "" {

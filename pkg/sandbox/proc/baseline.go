@@ -43,8 +43,8 @@ type baseline struct {
 	Tops     map[string]bool
 	Seen     directories
 	Included []string                  // files with settings that git is told to read, by their names in the root
-	HookDirs []string                  // directories that core.hooksPath names
-	Programs []string                  // files that other settings of git name, by their names in the root
+	HookDirs []string                  // directories that core.hooksPath names, or to which links in place of project settings lead
+	Programs []string                  // files that other settings of git name, and those to which such links lead
 	Kept     map[string][2]uint64      // by paths that are mounted read-only at L2, see holderOf
 	Made     map[string]madeRepository // by names in the root
 	Steps    map[string]heldSteps      // by names in the root

@@ -38,9 +38,9 @@ func userGitOf(rules Rules) userGit {
 // gitPlaces are the places that git's settings name, as names in the root. They
 // need not exist.
 type gitPlaces struct {
-	hookDirs []string // directories that core.hooksPath names
+	hookDirs []string // directories that core.hooksPath names, or to which links in place of project settings lead
 	included []string // files with settings that the user's or the repositories' include
-	programs []string // programs that other settings name, and links on the way to all of these
+	programs []string // programs that other settings name, links on the way to all of these, files to which such links lead
 
 	root string
 	tops map[string]bool
@@ -58,6 +58,9 @@ func (b *baseline) gitPlaces(root string, user userGit) *gitPlaces {
 		p.hooks(path, b.Tops, "")
 	}
 	for name, it := range b.Items {
+		if it.Spot == projectKind && it.Mode&fs.ModeSymlink != 0 && !slices.Contains(b.Programs, name) {
+			p.project(filepath.Join(root, name))
+		}
 		if it.Spot != settingsKind {
 			continue
 		}
@@ -116,6 +119,20 @@ func (p *gitPlaces) hooks(path string, tops map[string]bool, repo string) {
 				p.hookDirs = append(p.hookDirs, dir)
 			}
 		}
+	}
+}
+
+// project adds the target of a link that is a project's settings.
+func (p *gitPlaces) project(link string) {
+	real := realPath(link)
+	info, err := os.Lstat(real)
+	switch {
+	case sandbox.IsProjectParent(filepath.Base(link)):
+	case err == nil && info.IsDir():
+		p.hookDirs = addName(p.hookDirs, p.root, real)
+	default:
+		_, target := firstLink(link) // the link itself is watched already
+		p.programs = addName(addLinks(p.programs, p.root, target), p.root, target)
 	}
 }
 

@@ -33,6 +33,8 @@ type judge struct {
 
 	ended bool // the command has ended, so that its unfinished rebase is judged
 
+	renamed []string // directories in which links in place of earlier directories lead
+
 	taken  []string // absolute paths of reverted files
 	held   bool     // base.Steps has changed
 	failed bool     // something could not be reverted
@@ -41,6 +43,7 @@ type judge struct {
 // run judges the files that were found and those of the baseline that are
 // missing.
 func (j *judge) run() {
+	j.renamed = j.replaced()
 	names := slices.Collect(maps.Keys(j.found.spots))
 	for name := range j.base.Items {
 		if _, ok := j.found.spots[name]; !ok {
@@ -57,6 +60,20 @@ func (j *judge) run() {
 	for _, name := range j.found.indexes {
 		j.index(name)
 	}
+}
+
+// replaced lists the directories to which links lead that took the place of a
+// directory of the baseline.
+func (j *judge) replaced() (dirs []string) {
+	for _, link := range j.found.links {
+		if !j.base.Seen.has(keyOf(link)) {
+			continue
+		}
+		if dir, err := filepath.Rel(j.root, realPath(filepath.Join(j.root, link))); err == nil && filepath.IsLocal(dir) && dir != "." {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
 }
 
 // maxIndex bounds how much of a git index is read, in bytes. The entries must
@@ -148,7 +165,7 @@ func (j *judge) changed(name, path string, at spot, had bool, was, now *item) {
 			j.undo(name, path, had, was)
 		}
 	case projectKind:
-		if had || j.base.Tops[at.repo] || j.base.Seen.has(keyOf(at.repo)) || slices.Contains(j.base.HookDirs, at.repo) || slices.Contains(j.base.Programs, name) {
+		if had || j.base.Tops[at.repo] || j.base.Seen.has(keyOf(at.repo)) || slices.ContainsFunc(j.renamed, func(dir string) bool { return within(dir, at.repo) }) || slices.Contains(j.base.HookDirs, at.repo) || slices.Contains(j.base.Programs, name) {
 			j.undo(name, path, had, was)
 		}
 	}

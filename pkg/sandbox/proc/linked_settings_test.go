@@ -1,0 +1,52 @@
+//go:build linux
+
+package proc_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+)
+
+// TestProjectSettingsBehindLinks: settings that are reached through a link are
+// reverted, too, whether the link is a command's or the user's.
+func TestProjectSettingsBehindLinks(t *testing.T) {
+	t.Parallel()
+	for _, level := range levels(t) {
+		if level == proc.Off {
+			continue
+		}
+		for name, c := range map[string]struct {
+			before, script string
+			file           string // the settings
+			want           string // their content afterwards; "": there are none
+		}{
+			"a directory replaced by a link":    {"mkdir -p p/b", `mkdir -p q/.vscode; echo evil > q/.vscode/tasks.json; rm -r p; ln -s q p`, "p/.vscode/tasks.json", ""},
+			"below a directory that is a link":  {"mkdir -p p/b", `mkdir -p q/b; echo evil > q/b/.envrc; rm -r p; ln -s q p`, "p/b/.envrc", ""},
+			"a link in place of .config":        {"", `mkdir -p c/mise; echo evil > c/mise/config.toml; ln -s c .config`, ".config/mise/config.toml", ""},
+			"a link in place of .github":        {"mkdir p", `mkdir -p g/hooks; echo evil > g/hooks/x.json; ln -s ../g p/.github`, "p/.github/hooks/x.json", ""},
+			"a link made before its directory":  {"", `ln -s g .github; mkdir -p g/hooks; echo evil > g/hooks/x.json`, ".github/hooks/x.json", ""},
+			"the user's link to a file":         {"mkdir conf; echo mine > conf/mcp.json; ln -s conf/mcp.json .mcp.json", `echo evil > n; mv n conf/mcp.json`, ".mcp.json", "mine\n"},
+			"the user's link to a directory":    {"mkdir -p shared/claude; echo mine > shared/claude/settings.json; ln -s shared/claude .claude", `echo evil > n; mv n shared/claude/settings.json`, ".claude/settings.json", "mine\n"},
+			"a new file behind the user's link": {"mkdir -p cfg; ln -s cfg .vscode", `echo evil > cfg/tasks.json`, ".vscode/tasks.json", ""},
+			"the user's link to nothing":        {"mkdir env; ln -s env/rc .envrc", `echo evil > env/rc`, ".envrc", ""},
+			"a link to the user's own file":     {"mkdir -p p; echo mine > f", `ln -s f l; ln -s ../f p/l`, "p/l", "mine\n"},
+		} {
+			t.Run(string(level)+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				p := newProject(t)
+				p.user(c.before + "\n:")
+				r := p.runner(level)
+				run(t, r, p.command("true"))
+				_, out := run(t, r, p.command(c.script))
+				content, err := os.ReadFile(filepath.Join(p.root, c.file))
+				require.Equal(t, c.want, string(content), out)
+				require.Equal(t, c.want == "", err != nil)
+			})
+		}
+	}
+}
