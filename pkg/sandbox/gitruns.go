@@ -125,6 +125,8 @@ func gitRuns(section, key, value string) bool {
 		return strings.HasPrefix(value, "/") || strings.HasPrefix(value, "~") || strings.Contains(value, "..") // patches written elsewhere
 	case key == "savecookies":
 		return !isGitFalse(value) // into the file http.cookieFile
+	case key == "cookiefile":
+		return value != ""
 	case kind == "core" && (key == "protecthfs" || key == "protectntfs"):
 		return isGitFalse(value) // a checkout may then write to .git under another spelling
 	case kind == "rebase" && key == "instructionformat":

@@ -28,6 +28,21 @@ func GitStepsWithout(todo []byte, allowed []string) (rest []byte) {
 	return rest
 }
 
+// GitStrategyRuns reports whether the options of an unfinished operation, in
+// its file of this name, make git run a program by path: the name of a merge
+// strategy is part of a program's name. ok is false for a file that git would
+// not understand.
+func GitStrategyRuns(name string, content []byte) (runs, ok bool) {
+	if name == "strategy" { // of a rebase
+		return bytes.ContainsAny(content, `/\`), true
+	}
+	values, ok := GitValues(content) // sequencer/opts
+	return slices.ContainsFunc(values, func(setting string) bool {
+		strategy, found := strings.CutPrefix(setting, "options.strategy=")
+		return found && strings.ContainsAny(strategy, `/\`)
+	}), ok
+}
+
 // execStep returns the command of a line with an exec, as parse_insn_line of
 // git's sequencer.c reads it.
 func execStep(line []byte) (command string, ok bool) {

@@ -15,3 +15,18 @@ func TestGitSteps(t *testing.T) {
 	require.Equal(t, todo, string(sandbox.GitStepsWithout([]byte(todo), sandbox.GitSteps([]byte(todo)))))
 	require.Empty(t, sandbox.GitStepsWithout(nil, nil))
 }
+
+func TestGitStrategyRuns(t *testing.T) {
+	for _, c := range []struct {
+		name, content string
+		runs, ok      bool
+	}{
+		{"strategy", "ort\n", false, true}, {"strategy", "../x\n", true, true}, {"strategy", "", false, true},
+		{"opts", "[options]\n\tstrategy = ort\n\tstrategy-option = subtree=a/b\n", false, true},
+		{"opts", "[options]\n\tstrategy = ../x\n", true, true}, {"opts", "[OPTIONS]\n\tStrategy = \"..\"/x\n", true, true},
+		{"opts", "[options", false, false},
+	} {
+		runs, ok := sandbox.GitStrategyRuns(c.name, []byte(c.content))
+		require.Equal(t, [2]bool{c.runs, c.ok}, [2]bool{runs, ok}, "%+v", c)
+	}
+}

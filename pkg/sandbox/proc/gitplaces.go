@@ -97,6 +97,12 @@ func (p *gitPlaces) add(file string, runs []string, tops map[string]bool, repo s
 			for _, path := range p.user.expand(value) {
 				p.hooks(filepath.FromSlash(path), tops, repo)
 			}
+		case key == "core.worktree": // another link in its place leads elsewhere
+			path := filepath.FromSlash(value)
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(filepath.Dir(file), path)
+			}
+			p.programs = addName(addLinks(p.programs, p.root, path), p.root, path)
 		case strings.HasPrefix(key, "include") && strings.HasSuffix(key, ".path"):
 			for _, path := range p.user.expand(value) {
 				if path = filepath.FromSlash(path); !filepath.IsAbs(path) {

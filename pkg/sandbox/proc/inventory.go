@@ -27,6 +27,7 @@ const (
 	projectKind                    // settings of agents, editors and other programs; files in core.hooksPath's directory
 	stepsKind                      // of an unfinished rebase: a step that runs a command must not be added
 	linkKind                       // a link in a repository, through which git would write elsewhere
+	optionsKind                    // of an unfinished rebase or cherry-pick: the merge strategy must not be a path
 )
 
 // spot is a watched file: other programs run programs because of its content.
@@ -39,7 +40,7 @@ type spot struct {
 
 // role says how a directory is watched, as its parent directory requires.
 type role struct {
-	kind kind // hookKind: hooks; attributesKind: info; stepsKind: rebase-merge; projectKind: every file in it is watched
+	kind kind // hookKind: hooks; attributesKind: info; stepsKind: rebase-merge, sequencer; projectKind: every file in it is watched
 	repo string
 }
 
@@ -61,6 +62,7 @@ type survey struct {
 	spots   map[string]spot
 	indexes []string        // of repositories, by names in the root
 	links   []string        // by names in the root
+	deep    []string        // directories whose files have too long paths to be examined, by names in the root
 	repos   map[string]bool // directories that git treats as a repository
 	tops    map[string]bool // directories that have a .git, and the root
 	dirs    []uint64        // keys of the directories outside repositories
@@ -198,8 +200,16 @@ func pointerTarget(path string) string {
 	return filepath.Dir(path) + "/" + target // not cleaned: the kernel applies ".." after it follows links
 }
 
+// longestPath bounds the path of a directory in bytes, so that each of its
+// entries has a path that the kernel takes (PATH_MAX, NAME_MAX).
+const longestPath = 4095 - 1 - 255
+
 // walk searches a directory and everything below.
 func (v *inventory) walk(s *survey, at *view) {
+	if len(at.path) > longestPath {
+		s.deep, s.dirs = append(s.deep, at.dir), append(s.dirs, at.key)
+		return
+	}
 	changed, closed, ok := v.changed(at.path)
 	if closed && unreadable(at.path) {
 		if l, err := lift(v.root, at.dir, 0o500); err == nil {

@@ -151,6 +151,10 @@ func (j *judge) changed(name, path string, at spot, had bool, was, now *item) {
 		if had || !j.linksWell(name, path, at.repo) {
 			j.undo(name, path, had, was)
 		}
+	case optionsKind:
+		if runs, ok := sandbox.GitStrategyRuns(filepath.Base(name), now.Content); runs || !ok {
+			j.undo(name, path, had, was)
+		}
 	case stepsKind:
 		if j.ended {
 			j.steps(name, path, was, now)

@@ -184,7 +184,14 @@ var plantings = map[string]struct{ before, script, look string }{
 	"settings that an included file outside includes": {`mkdir -p s; touch s/c; git config -f ../c include.path root/s/c; git config include.path ../../c`, `printf 'EVIL' > x.sh; chmod +x x.sh; git config -f s/c core.fsmonitor "$PWD/x.sh"`, "git status"},
 	"hooks behind a link":                             {`mkdir -p t/a; printf '#!/bin/sh\n' > t/a/pre-commit; chmod +x t/a/pre-commit; ln -s a t/h; git config core.hooksPath t/h`, `mkdir t/b; printf 'EVIL' > t/b/pre-commit; chmod +x t/b/pre-commit; ln -sfn b t/h`, looks},
 	"hooks behind a link above":                       {`mkdir -p a/h; printf '#!/bin/sh\n' > a/h/pre-commit; chmod +x a/h/pre-commit; ln -s a t; git config core.hooksPath t/h`, `mkdir -p b/h; printf 'EVIL' > b/h/pre-commit; chmod +x b/h/pre-commit; ln -sfn b t`, looks},
-	"a hook beside a setting":                         {"", `printf 'EVIL' > x.sh; chmod +x x.sh; git remote add o https://example.com; git config core.fsmonitor ./x.sh`, looks},
+	"a strategy of a cherry-pick": {"git checkout -q -b f; echo f > f; git add f; git commit -qm f; git checkout -q main", `printf 'EVIL' > evil; chmod +x evil; mkdir -p .git/sequencer git-merge-..; git rev-parse HEAD > .git/sequencer/head
+		git log -1 --format='pick %h %s' f > .git/sequencer/todo; git log -1 --format='pick %h %s' f >> .git/sequencer/todo; printf '[options]\n\tstrategy = ../../evil\n' > .git/sequencer/opts; git rev-parse HEAD > .git/sequencer/abort-safety`, "git cherry-pick --continue; git revert --continue; :"},
+	"a work tree that is a link": {"git init -q q; mkdir wt; printf 'x\n' > wt/f; cd q; git config core.worktree ../../wt; git add -A; git commit -qm q; cd ..; mkdir ../h; printf 'y\n' > ../h/f",
+		`rm -rf wt; ln -s ../h wt`, `(cd q; git checkout -- .); grep -q x ../h/f && touch ../ran; :`},
+	"a repository that is too deep": {"", `printf 'EVIL' > x.sh; chmod +x x.sh; git init -q e; git -C e -c user.name=x -c user.email=x@x commit -q --allow-empty -m e; git -C e config core.fsmonitor "$PWD/x.sh"; mv e/.git/config e/.git/c; mv e/.git/HEAD e/.git/H
+		n=$(printf '%0200d' 0); top=$PWD; at=; while [ $((${#top} + ${#at} + 205)) -lt 4084 ]; do at=$at$n/; done; k=$((4086 - ${#top} - ${#at} - 1)); at=$at$(printf "%0${k}d" 0); o=$(git rev-parse main)
+		(IFS=/; for d in $at; do mkdir $d; cd -P $d; done; mv "$top/e/.git" .; mv .git/c .git/config; mv .git/H .git/HEAD); git update-index --add --cacheinfo 160000,$o,$at`, "git status"},
+	"a hook beside a setting": {"", `printf 'EVIL' > x.sh; chmod +x x.sh; git remote add o https://example.com; git config core.fsmonitor ./x.sh`, looks},
 }
 
 // badIndex makes the index j with a hook, and seal makes i with a checksum the

@@ -77,8 +77,10 @@ func (v *view) sortOut(left int) {
 		case kind == stepsKind:
 			if entry.IsDir() {
 				v.descend(name, role{})
-			} else if entry.Name() == stepsFile {
+			} else if entry.Name() == stepsFile && entry.Type()&fs.ModeSymlink == 0 {
 				v.spots[name] = spot{stepsKind, v.role.repo}
+			} else if entry.Type().IsRegular() && (entry.Name() == "strategy" || entry.Name() == "opts") {
+				v.spots[name] = spot{optionsKind, v.role.repo}
 			} else {
 				v.link(name, entry)
 			}
@@ -160,7 +162,7 @@ func (v *view) ofRepository(name string, entry os.DirEntry) bool {
 		} else {
 			v.spots[name] = spot{hookKind, dir} // a link would hide its target
 		}
-	case "rebase-merge":
+	case "rebase-merge", "sequencer":
 		if entry.IsDir() {
 			v.descend(name, role{stepsKind, dir})
 		} else {

@@ -293,6 +293,9 @@ func (w *watch) judge(c *confinement, ended bool, open func(string) bool) *judge
 		root: w.root, handle: w.handle, base: &w.base, found: w.inventory.take(w.base.HookDirs, w.base.Included, w.base.Programs, c.guard), trustTimes: w.trustTimes,
 		open: open, elsewhere: c.elsewhere, aside: w.aside, checked: w.inventory.checked, ended: ended,
 	}
+	if j.bringUp(); len(j.taken) > 0 {
+		j.found = w.inventory.take(w.base.HookDirs, w.base.Included, w.base.Programs, c.guard)
+	}
 	j.run()
 	return j
 }
