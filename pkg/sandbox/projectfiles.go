@@ -11,22 +11,33 @@ import (
 // They are protected with all beneath, existing or not.
 var projectDirs = []string{
 	".amazonq",      // mcp.json starts servers, cli-agents/*.json have hooks
+	".augment",      // settings.json starts servers
 	".claude",       // settings, hooks, skills and commands that run shell lines
+	".codebuddy",    // as .claude
 	".codex",        // config.toml starts servers and a notify program
 	".continue",     // mcpServers/*.yaml starts servers
 	".cursor",       // mcp.json starts servers, hooks.json runs commands
 	".devcontainer", // devcontainer.json: initializeCommand runs on the host
 	".factory",      // mcp.json starts servers, settings.json has hooks
+	".fleet",        // run configurations
 	".gemini",       // settings.json starts servers and has hooks
+	".helix",        // languages.toml starts language servers and formatters
 	".husky",        // git hooks, by core.hooksPath
 	".idea",         // run configurations, startup tasks, file watchers
+	".junie",        // mcp/mcp.json starts servers
 	".kilo",         // kilo.json starts servers
 	".kilocode",     // mcp.json starts servers
 	".kiro",         // hooks run commands, settings/mcp.json starts servers
+	".mcp",          // starts servers
 	".mise",         // config.toml: hooks and templates run commands on cd
+	".openhands",    // setup.sh runs at the start
 	".opencode",     // plugins are run, opencode.json starts servers
 	".qwen",         // settings.json starts servers
 	".roo",          // mcp.json starts servers
+	".theia",        // as .vscode
+	".trae",         // mcp.json starts servers
+	".vim",          // coc-settings.json starts language servers
+	".vs",           // mcp.json starts servers, tasks
 	".vscode",       // tasks run on folderOpen, mcp.json starts servers
 	".windsurf",     // hooks.json runs commands
 	".zed",          // settings.json starts language and context servers
@@ -34,22 +45,32 @@ var projectDirs = []string{
 
 // projectFiles are the files of the same kind.
 var projectFiles = []string{
+	".aider.conf.yaml",   // as .aider.conf.yml
 	".aider.conf.yml",    // lint-cmd and test-cmd run after each edit
+	".autoenv.zsh",       // zsh-autoenv runs it on cd
 	".crush.json",        // as crush.json
 	".devcontainer.json", // as the directory
 	".dir-locals-2.el",   // as .dir-locals.el
 	".dir-locals.el",     // Emacs evaluates eval forms
+	".erlang",            // erl runs it
 	".envrc",             // direnv runs it on cd
 	".exrc",              // vi, vim and nvim run it with the option exrc
+	".ghci",              // ghci runs it
 	".gvimrc",            // as .vimrc
+	".iex.exs",           // iex runs it
+	".irbrc",             // irb runs it
+	".lazy.lua",          // lazy.nvim runs it
 	".lvimrc",            // the plugin localvimrc runs it
 	".mcp.json",          // starts servers
 	".mise.local.toml",   // as mise.toml
 	".mise.toml",         // as mise.toml
 	".nvim.lua",          // as .exrc
 	".nvimrc",            // as .exrc
+	".ocamlinit",         // ocaml and utop run it
 	".opencode.json",     // as opencode.json
 	".opencode.jsonc",    // as opencode.json
+	".pryrc",             // pry runs it
+	".rprofile",          // R and RStudio run it
 	".vimrc",             // vim runs it with the option exrc
 	"crush.json",         // starts MCP and language servers
 	"kilo.json",          // starts servers
@@ -81,7 +102,7 @@ func IsProjectName(dir, name string) (depth int) {
 // IsProjectParent reports whether a directory of this name holds settings of
 // the directory above it beside other files, as .config does.
 func IsProjectParent(name string) bool {
-	return slices.ContainsFunc([]string{".config", ".github", ".hg", "mise"}, func(parent string) bool { return is(name, parent) })
+	return slices.ContainsFunc([]string{".clinerules", ".config", ".github", ".hg", ".sl", "mise"}, func(parent string) bool { return is(name, parent) })
 }
 
 // mayBeProjectName is false for most names, at little cost.
@@ -101,7 +122,7 @@ func mayBeProjectName(name string) bool {
 	case 'c', 'k', 'm', 'o', 'h':
 		return true
 	}
-	return endsIn(name, ".code-workspace")
+	return endsIn(name, ".code-workspace") || endsIn(name, ".sublime-project")
 }
 
 // projectFile reports whether the component at the beginning of rest is a
@@ -113,8 +134,14 @@ func projectFile(part string, rest []string) bool {
 	if is(part, ".config") && len(rest) > 0 && (is(rest[0], "mise") || is(rest[0], "mise.toml")) {
 		return true // further places of mise's settings
 	}
-	if is(part, ".hg") && len(rest) == 1 && (is(rest[0], "hgrc") || is(rest[0], "hgrc-not-shared")) {
-		return true // Mercurial's hooks, aliases and extensions of a repository
+	if is(part, ".hg") && len(rest) == 1 && (is(rest[0], "hgrc") || is(rest[0], "hgrc-not-shared") || is(rest[0], "sharedpath")) {
+		return true // Mercurial's hooks, aliases and extensions of a repository, also of the one that sharedpath leads to
+	}
+	if is(part, ".sl") && len(rest) == 1 && is(rest[0], "config") {
+		return true // as .hg/hgrc, of Sapling
+	}
+	if is(part, ".clinerules") && len(rest) > 0 && is(rest[0], "hooks") {
+		return true // Cline runs its files
 	}
 	if is(part, ".github") && len(rest) > 0 && is(rest[0], "hooks") {
 		return true // Copilot's command line runs the hooks of *.json in it
@@ -126,6 +153,6 @@ func projectFile(part string, rest []string) bool {
 		return true
 	}
 	lowered := strings.ToLower(part)
-	return endsIn(part, ".code-workspace") || // tasks and settings, as .vscode
+	return endsIn(part, ".code-workspace") || endsIn(part, ".sublime-project") || // tasks and settings, as .vscode
 		endsIn(part, ".toml") && (strings.HasPrefix(lowered, "mise.") || strings.HasPrefix(lowered, ".mise."))
 }
