@@ -24,7 +24,7 @@ const (
 	cacheEvery = 24 * time.Hour
 )
 
-// cache is the cache of one tool, an entry of the directory of caches.
+// cache holds the caches of a project, an entry of the directory of caches.
 type cache struct {
 	name  string
 	bytes int64

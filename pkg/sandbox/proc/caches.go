@@ -1,8 +1,11 @@
 package proc
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
@@ -30,34 +33,52 @@ var moduleCaches = [...]struct{ variable, dir string }{
 	{"CARGO_HOME", "cargo"},
 }
 
-// caches makes the directories of the build caches and returns the variables
-// that name them.
-func (r *Runner) caches() ([]string, error) {
-	base := r.config.CacheDir
-	if base == "" {
-		return nil, nil
+// caches makes the directories of the build caches for commands with these
+// roots, and returns the directory of all of them and the variables that name
+// them. Caches are not shared with other roots: a command could put code there
+// that another project's build uses.
+func (r *Runner) caches(roots []supervise.Root) (base string, env []string, err error) {
+	if r.config.CacheDir == "" {
+		return "", nil, nil
 	}
+	base = filepath.Join(r.config.CacheDir, cacheName(roots))
 	all := buildCaches[:]
 	if r.config.reaches() {
 		all = append(all[:len(all):len(all)], moduleCaches[:]...)
 	}
 	r.mu.Lock()
-	made := r.cachesMade
+	made := r.cachesMade[base]
 	r.mu.Unlock()
-	var env []string
 	for _, cache := range all {
 		dir := filepath.Join(base, cache.dir)
 		if !made {
 			if err := os.MkdirAll(dir, 0o700); err != nil {
-				return nil, toolerr.New(toolerr.ExecutionError, "the build caches cannot be made: %w", err)
+				return "", nil, toolerr.New(toolerr.ExecutionError, "the build caches cannot be made: %w", err)
 			}
 		}
 		env = append(env, cache.variable+"="+dir)
 	}
 	r.mu.Lock()
-	r.cachesMade = true
+	if r.cachesMade == nil {
+		r.cachesMade = map[string]bool{}
+	}
+	r.cachesMade[base] = true
 	r.mu.Unlock()
-	return env, nil
+	return base, env, nil
+}
+
+// cacheName returns the name of the caches for commands that may write these
+// roots.
+func cacheName(roots []supervise.Root) string {
+	var paths []string
+	for _, root := range roots {
+		if !root.ReadOnly {
+			paths = append(paths, root.Path)
+		}
+	}
+	slices.Sort(paths)
+	sum := sha256.Sum256([]byte(strings.Join(paths, "\x00")))
+	return hex.EncodeToString(sum[:8])
 }
 
 // withCaches appends the variables of the build caches to base, except those

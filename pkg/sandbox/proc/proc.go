@@ -91,7 +91,8 @@ type Config struct {
 	// Writable are directories outside the roots that commands may write into.
 	Writable []string
 	// CacheDir holds the caches of build tools between commands: their
-	// environment variables point into it. Commands may write anything in it.
+	// environment variables point into a directory in it, which commands with
+	// the same writable roots share.
 	// "" leaves the variables unchanged.
 	CacheDir string
 

@@ -52,7 +52,7 @@ type Runner struct {
 	temps      []privateTemp   // prepared for the next commands
 	reports    bool            // the last command had a prologue
 	passed     func() []string // variables of Config.Environ that commands get
-	cachesMade bool
+	cachesMade map[string]bool // by directories
 }
 
 // New returns a runner. It starts no process and accesses no file. It returns
@@ -222,12 +222,12 @@ func (r *Runner) spec(c Command, level Level, temp privateTemp, m *moving) (_ *s
 			return nil, err
 		}
 	}
-	caches, err := r.caches()
+	cacheDir, caches, err := r.caches(s.Roots)
 	if err != nil {
 		return nil, err
 	}
 	if len(caches) > 0 {
-		s.Writable = append(slices.Clone(s.Writable), r.config.CacheDir)
+		s.Writable = append(slices.Clone(s.Writable), cacheDir)
 	}
 	inside := temp.inside(s.Covered("/tmp"), level)
 	environ := Environ{

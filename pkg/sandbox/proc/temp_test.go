@@ -146,11 +146,11 @@ func TestBuildCaches(t *testing.T) {
 	for _, level := range levels(t) {
 		t.Run(string(level), func(t *testing.T) {
 			dir, root := filepath.Join(place(t), "state", "cache"), place(t)
-			for _, script := range []string{
+			for i, script := range []string{
 				`for d in "$GOCACHE" "$npm_config_cache" "$PIP_CACHE_DIR"; do echo x > "$d/f" && echo made; done`,
 				`cat "$GOCACHE/f" "$npm_config_cache/f" "$PIP_CACHE_DIR/f"`,
 			} {
-				r := newRunner(t, proc.Config{Level: level, CacheDir: dir, Environ: append(os.Environ(), "GOCACHE=/nonexistent", "UV_CACHE_DIR="+root+"/uv")})
+				r := newRunner(t, proc.Config{Level: level, CacheDir: dir, Hidden: []string{filepath.Dir(dir)}, Environ: append(os.Environ(), "GOCACHE=/nonexistent", "UV_CACHE_DIR="+root+"/uv")})
 				proc.TrustLevel(r, level)
 				_, out := run(t, r, proc.Command{Script: script, Dir: root, Rules: rules{root: root}})
 				require.Contains(t, []string{"made\nmade\nmade\n", "x\nx\nx\n"}, out)
@@ -162,6 +162,16 @@ func TestBuildCaches(t *testing.T) {
 					require.Contains(t, out, root+"/uv\n", "it may be written anyway")
 				}
 				require.NotContains(t, out, "go-mod", "modules come from the user's")
+				other := place(t)
+				_, out = run(t, r, proc.Command{
+					Script: `cat "$GOCACHE/f" ` + dir + `/*/*/f; for d in ` + dir + `/*; do echo evil > "$d/go-build/evil"; done; ls "$GOCACHE"`, Dir: other, Rules: rules{root: other},
+				})
+				if level != proc.Off {
+					require.NotContains(t, out, "x\n", "of another project")
+					evil, err := filepath.Glob(filepath.Join(dir, "*", "go-build", "evil"))
+					require.NoError(t, err)
+					require.LessOrEqual(t, len(evil), i+1, "one of its own in each round")
+				}
 			}
 			info, err := os.Stat(dir)
 			require.NoError(t, err)
