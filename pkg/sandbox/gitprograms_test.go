@@ -39,3 +39,30 @@ func TestProgramsOfGitAreProtected(t *testing.T) {
 		}
 	})
 }
+
+// TestSettingsBehindLinksAreProtected: file tools do not write the target of a
+// link that is a project's settings.
+func TestSettingsBehindLinksAreProtected(t *testing.T) {
+	t.Parallel()
+	eachWay(t, func(t *testing.T, box func(sandbox.Config) *sandbox.Sandbox) {
+		tr := newTree(t)
+		tr.write(t, "root/conf/mcp.json", "old")
+		tr.write(t, "root/p/shared/claude/settings.json", "old")
+		tr.link(t, "conf/mcp.json", "root/.mcp.json")
+		tr.link(t, "shared/claude", "root/p/.claude")
+		tr.link(t, "env/rc", "root/.envrc")
+		fs := open(t, box, tr.root)
+		for name, refused := range map[string]bool{
+			"conf/mcp.json": true, "p/shared/claude/settings.json": true, "p/shared/claude/new": true, "env/rc": true,
+			"conf/other.json": false, "p/shared/x": false, "mcp.json": false,
+		} {
+			_, err := put(fs, name, "new", sandbox.ReplaceOptions{MakeParents: true})
+			if refused {
+				requireCode(t, toolerr.DeniedPath, err)
+				require.ErrorContains(t, err, "is reached through the link")
+			} else {
+				require.NoError(t, err, name)
+			}
+		}
+	})
+}

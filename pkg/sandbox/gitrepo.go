@@ -42,6 +42,9 @@ func (t *Target) checkGit() error {
 		if why == "" {
 			why = t.programOfGit()
 		}
+		if why == "" {
+			why = t.settingsByLink()
+		}
 		if why != "" {
 			refused = t.errProtected(why)
 		}

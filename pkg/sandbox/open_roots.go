@@ -29,6 +29,8 @@ type FS struct {
 	policy *secretPolicy
 	writes func() *writePolicy
 	finder Finder // for errors; nil: none
+
+	linkedSettings *linkedSettings
 }
 
 // Roots returns the roots, the one that relative paths start from first.
@@ -74,7 +76,7 @@ func (s *Sandbox) openRoots(specs []rootSpec) (*FS, error) {
 	if len(inForce) == 0 {
 		return nil, refusal
 	}
-	opened := &FS{policy: s.policy(), writes: sync.OnceValue(s.writePolicy), finder: s.config.Finder}
+	opened := &FS{linkedSettings: &linkedSettings{}, policy: s.policy(), writes: sync.OnceValue(s.writePolicy), finder: s.config.Finder}
 	for _, c := range inForce {
 		root, err := s.openOne(c)
 		if err != nil {

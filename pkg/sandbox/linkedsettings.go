@@ -1,0 +1,79 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	mostAbove  = 16   // directories above a target that are searched for links
+	mostLinked = 1000 // directories that are remembered
+	// linkedSettles is how long before a search a directory must have changed
+	// last for the result to be remembered: times are coarse.
+	linkedSettles = 100 * time.Millisecond
+)
+
+// linkedNames are the names of project settings that are the same in all
+// projects.
+var linkedNames = slices.Concat(projectDirs, projectFiles)
+
+// linkedSettings remembers the links in directories whose names are those of
+// project settings. Only the user makes such links. The zero value is empty.
+type linkedSettings struct {
+	mu   sync.Mutex
+	dirs map[string]linkedIn
+}
+
+// linkedIn is a directory's part of linkedSettings.
+type linkedIn struct {
+	changed time.Time
+	names   []string // of the links
+}
+
+// in returns the names of the links in a directory.
+func (l *linkedSettings) in(dir string) (names []string) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known, ok := l.dirs[dir]; ok && known.changed.Equal(info.ModTime()) {
+		return known.names
+	}
+	for _, name := range linkedNames {
+		if _, err := os.Readlink(filepath.Join(dir, name)); err == nil {
+			names = append(names, name)
+		}
+	}
+	if time.Since(info.ModTime()) > linkedSettles {
+		if l.dirs == nil || len(l.dirs) >= mostLinked {
+			l.dirs = map[string]linkedIn{}
+		}
+		l.dirs[dir] = linkedIn{info.ModTime(), names}
+	}
+	return names
+}
+
+// settingsByLink tells why the target is a project's settings although its
+// name does not tell, or "": a link of such a name in a directory above it
+// leads to it, or to a directory that it is in.
+func (t *Target) settingsByLink() string {
+	dir := filepath.Dir(t.Path)
+	for range mostAbove {
+		for _, name := range t.fs.linkedSettings.in(dir) {
+			target, err := os.Readlink(filepath.Join(dir, name))
+			if err == nil && contains(withoutLinks(under(dir, target)), t.Path) {
+				return "is reached through the link " + EscapeName(name) + ", a setting by which an agent, editor or shell starts programs"
+			}
+		}
+		if dir == filepath.Dir(dir) || slices.ContainsFunc(t.fs.roots, func(r *openRoot) bool { return r.Path == dir }) {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	return ""
+}
