@@ -121,8 +121,8 @@ func gitRuns(section, key, value string) bool {
 		return true
 	case (kind == "diff" || kind == "merge") && (key == "tool" || key == "guitool"):
 		return strings.ContainsAny(value, `/\`) // git-mergetool--lib sources the file of this name in its directory
-	case kind == "format" && (key == "outputdirectory" || key == "suffix"):
-		return strings.HasPrefix(value, "/") || strings.HasPrefix(value, "~") || strings.Contains(value, "..") // patches written elsewhere
+	case kind == "format" && slices.Contains([]string{"outputdirectory", "suffix", "signaturefile"}, key), kind == "commit" && key == "template":
+		return strings.HasPrefix(value, "/") || strings.HasPrefix(value, "~") || strings.Contains(value, "..") // written or read elsewhere
 	case key == "savecookies":
 		return !isGitFalse(value) // into the file http.cookieFile
 	case key == "cookiefile":

@@ -26,7 +26,7 @@ const (
 )
 
 // homeDirs are directories of a home that have credential stores as entries.
-var homeDirs = [...]string{".", ".config", ".docker", ".local/share", ".local/share/fish"}
+var homeDirs = StoreDirs()
 
 // linkedTo lists the files and directories in the roots that a secret name
 // elsewhere leads to: ~/.aws -> project/dotfiles/aws. Paths are absolute and

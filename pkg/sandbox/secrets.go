@@ -3,6 +3,8 @@ package sandbox
 import (
 	"bytes"
 	"path/filepath"
+	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -40,7 +42,7 @@ func (f *FS) DeniedIn(dir, name string) bool {
 			return !f.allowed(path)
 		}
 	}
-	return (secretName(last) || secretStore(last, "") || secretStore(above, name)) && !f.allowed(filepath.Join(dir, name))
+	return (secretName(last) || secretStore(last, "") || secretStore(above, name) || inStoreDir(above) && secretPath(filepath.Join(dir, name))) && !f.allowed(filepath.Join(dir, name))
 }
 
 // maybeSecret reports whether DeniedIn or Masked may be true for a name in
@@ -53,7 +55,7 @@ func maybeSecret(name string) bool {
 // maybeSecretAbove reports whether DeniedIn may be true for other names in a
 // directory of this name.
 func maybeSecretAbove(name string) bool {
-	return name != "" && (name[0] == '.' || name[0] == '_' || name[0] == '#') || !ascii(name)
+	return name != "" && (name[0] == '.' || name[0] == '_' || name[0] == '#') || !ascii(name) || inStoreDir(name)
 }
 
 // Masked reports by its name whether a readable file holds secrets as values
@@ -111,41 +113,116 @@ func secretStore(name, rest string) bool {
 	}
 	switch len(name) {
 	case 4:
-		return is(name, ".ssh") || is(name, ".aws")
+		if is(name, ".ssh") || is(name, ".aws") {
+			return true
+		}
 	case 5:
-		return is(name, ".kube")
+		if is(name, ".kube") {
+			return true
+		}
 	case 6:
-		return is(name, ".gnupg") || is(name, ".azure") || is(name, ".netrc") || is(name, "_netrc")
+		if is(name, ".gnupg") || is(name, ".azure") || is(name, ".netrc") || is(name, "_netrc") || is(name, ".s3cfg") {
+			return true
+		}
 	case 7:
-		if is(name, ".docker") {
-			return is(firstPart(rest), "config.json")
+		if is(name, ".pgpass") || is(name, ".pypirc") || is(name, ".my.cnf") {
+			return true
 		}
-		if is(name, ".config") {
-			next := firstPart(rest)
-			return is(next, "gcloud") || is(next, "gh")
-		}
-		return is(name, ".pgpass") || is(name, ".pypirc")
 	case 12:
 		return is(name, ".vault-token")
+	case 15:
+		return is(name, ".password-store")
 	case 16:
 		return is(name, ".git-credentials")
+	}
+	return rest != "" && storeIn(name, rest)
+}
+
+// storesIn lists the credential stores in directories that hold other files,
+// too: directory → paths below it.
+var storesIn = map[string][]string{
+	".cache":       {"huggingface/token"},
+	".cargo":       {"credentials", "credentials.toml"},
+	".claude":      {".credentials.json"},
+	".codex":       {"auth.json"},
+	".composer":    {"auth.json"},
+	".config":      {"Bitwarden", "configstore", "containers/auth.json", "doctl", "flyctl", "gcloud", "gh", "git/credentials", "github-copilot", "google-chrome", "hcloud", "hub", "ngrok", "op", "rclone", "sops", "stripe"},
+	".docker":      {"config.json"},
+	".fly":         {"config.yml"},
+	".gem":         {"credentials"},
+	".gemini":      {"oauth_creds.json"},
+	".huggingface": {"token"},
+	".kaggle":      {"kaggle.json"},
+	".local":       {"share/atuin/key", "share/keyrings", "share/opencode/auth.json"},
+	".mozilla":     {"firefox"},
+	".oci":         {"config"},
+	".pulumi":      {"credentials.json"},
+	".railway":     {"config.json"},
+	".step":        {"secrets"},
+	".subversion":  {"auth"},
+	".terraform.d": {"credentials.tfrc.json"},
+}
+
+// StoreDirs returns the directories of a home that have credential stores as
+// entries, relative to it and sorted.
+func StoreDirs() []string {
+	dirs := []string{".", filepath.FromSlash(".local/share/fish")}
+	for dir, stores := range storesIn {
+		for _, store := range stores {
+			dirs = append(dirs, filepath.Join(dir, filepath.Dir(filepath.FromSlash(store))))
+		}
+	}
+	slices.Sort(dirs)
+	return slices.Compact(dirs)
+}
+
+// storeIn reports whether a path below a directory of this name is in one of
+// storesIn.
+func storeIn(name, rest string) bool {
+	stores, ok := storesIn[name]
+	if !ok {
+		if stores, ok = storesIn[strings.ToLower(name)]; !ok {
+			return false
+		}
+	}
+	for _, store := range stores {
+		at, matches := rest, true
+		for part := range strings.SplitSeq(store, "/") {
+			var next string
+			if next, at = cutPart(at); !is(undecorated(foldName(next)), part) {
+				matches = false
+				break
+			}
+		}
+		if matches {
+			return true
+		}
 	}
 	return false
 }
 
-// firstPart is the component that a path beginning with a separator starts
-// with.
-func firstPart(rest string) string {
-	for rest != "" && isSeparator(rest[0]) {
-		rest = rest[1:]
-	}
-	for i := range len(rest) {
-		if isSeparator(rest[i]) {
-			rest = rest[:i]
-			break
+// inStoreDir reports whether a store of storesIn is more than one level below
+// its directory in a directory of this name.
+func inStoreDir(above string) bool {
+	for _, name := range [...]string{"git", "containers", "huggingface", "share", "atuin", "opencode"} {
+		if is(above, name) {
+			return true
 		}
 	}
-	return foldName(rest)
+	return false
+}
+
+// cutPart returns the first component of a path, and the rest.
+func cutPart(path string) (first, rest string) {
+	for path != "" && isSeparator(path[0]) {
+		path = path[1:]
+	}
+	for i := range len(path) {
+		if isSeparator(path[i]) {
+			return path[:i], path[i:]
+		}
+	}
+	return path, ""
 }
 
 // secretName reports whether a last component is the name of a private key,

@@ -16,6 +16,8 @@ import (
 
 var secretFiles = []string{
 	".ssh/config", ".ssh/id_ed25519", ".ssh/keys/deep", ".gnupg/secring.gpg", ".aws/credentials", ".azure/token",
+	".claude/.credentials.json", ".codex/auth.json", ".cargo/credentials.toml", ".config/git/credentials", ".Config/Git/Credentials", ".local/share/keyrings/login.keyring",
+	".local/share/opencode/auth.json", ".cache/huggingface/token", ".password-store/x.gpg", ".my.cnf", ".config/rclone/rclone.conf", ".mozilla/firefox/p/logins.json", ".step/secrets/key",
 	".kube/config", ".config/gcloud/credentials.db", ".config/gh/hosts.yml", ".docker/config.json", ".netrc", "_netrc",
 	".pgpass", ".pypirc", ".git-credentials", ".vault-token", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519",
 	"id_ed25519_sk", "deploy.p12", "deploy.pfx", "store.jks", "terraform.tfstate", "terraform.tfstate.backup",
@@ -27,6 +29,7 @@ var secretFiles = []string{
 
 var harmless = []string{
 	"id_rsa.pub", "id_ed25519.pub", "ssh/config", "aws/credentials", ".docker/cli.json", ".config/other/gh", ".config/ghost",
+	"git/credentials", ".claude/settings.json", ".codex/config.toml", "share/keyrings/x", ".cargo/config.toml", ".config/git/config", ".cache/token", "auth.json",
 	"config.json", "docker/config.json", "netrc", ".sshrc", ".aws.md", "x.p12.txt", "p12", "tfstate.go", "history", "git_history",
 	".github/workflows/ci.yml", ".gitignore", "id_rsa.go", "my_id_rsa", ".kubernetes/x", "jks",
 }

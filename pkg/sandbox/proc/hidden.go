@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
@@ -18,7 +19,7 @@ var systemSecrets = [...]string{
 
 // homeDirs lists the directories of a home whose entries are checked one by
 // one.
-var homeDirs = [...]string{".", ".config", ".docker", ".local/share", ".local/share/fish"}
+var homeDirs = sandbox.StoreDirs()
 
 // homeSecrets lists secrets that may appear in homeDirs later. They are masked
 // even if they do not exist yet, so that a file that appears while a command
