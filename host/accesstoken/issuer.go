@@ -26,7 +26,7 @@ const (
 	keyPause  = 10 * time.Second // between two requests for the keys
 )
 
-// issuer is what the metadata of the authorization server says.
+// issuer holds the metadata of the authorization server.
 type issuer struct {
 	Issuer        string `json:"issuer"`
 	Keys          string `json:"jwks_uri"`

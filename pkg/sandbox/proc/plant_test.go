@@ -4,6 +4,7 @@ package proc_test
 
 import (
 	"context"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -86,9 +87,12 @@ func (p *project) ran(look string) bool {
 	return err == nil
 }
 
-// plantings are scripts that leave a program for git to run. Each works
-// unconfined.
-var plantings = map[string]struct{ before, script, look string }{
+// planting is a script of a command that leaves a program for git to run,
+// after a script of the user. look is how the user then runs git.
+type planting struct{ before, script, look string }
+
+// plantings work unconfined.
+var plantings = map[string]planting{
 	"a gitlink's fsmonitor": {"", `printf 'EVIL' > x.sh; chmod +x x.sh; git init -q e
 		(cd e; git -c user.name=x -c user.email=x@x commit -q --allow-empty -m e; git config core.fsmonitor ../x.sh); git add e`, "git status"},
 	"a gitlink's filter": {"", `git init -q e; cd e; echo a > a; git add a; git -c user.name=x -c user.email=x@x commit -qm e
@@ -175,7 +179,6 @@ var plantings = map[string]struct{ before, script, look string }{
 	"a junk byte behind the index":                    {"", badIndex + `{ head -c -20 j; printf xyz; } > i; seal`, "git checkout -- .; git checkout -q -b z; :"},
 	"an extension of any size":                        {"", badIndex + `{ head -c -20 j; printf 'ZZZZ\377\377\377\370'; } > i; seal`, "git checkout -- .; git checkout -q -b z; :"},
 	"an index that is a link":                         {"", badIndex + `head -c -20 j > i; seal; mv .git/index k; ln -s ../k .git/index`, "git checkout -- .; git checkout -q -b z; :"},
-	"an index of 300 MB":                              {"", badIndex + `{ head -c -20 j; printf 'ZZZZ\022\000\000\000'; head -c 301989888 /dev/zero; } > i; seal`, "git checkout -- .; git checkout -q -b z; :"},
 	"hooks of a home's directory":                     {`mkdir -p h; printf '#!/bin/sh\n' > h/pre-commit; chmod +x h/pre-commit; git config core.hooksPath "~/../root/h"`, `printf 'EVIL' > h/pre-commit`, looks},
 	"new hooks of a home's directory":                 {`mkdir -p h; git config core.hooksPath "~/../root/h"`, `printf 'EVIL' > h/pre-commit; chmod +x h/pre-commit`, looks},
 	"settings of a home's directory":                  {`mkdir -p h; touch h/c; git config include.path "~/../root/h/c"`, `printf 'EVIL' > x.sh; chmod +x x.sh; git config -f h/c core.fsmonitor "$PWD/x.sh"`, "git status"},
@@ -200,6 +203,11 @@ const badIndex = `h=$(printf 'EVIL' | git hash-object -w --stdin); GIT_INDEX_FIL
 	LC_ALL=C sed 's/xgit/.git/' i > j; rm i; seal() { { cat i; printf "$(sha1sum < i | cut -c1-40 | sed 's/../\\x&/g')"; } > .git/index; }
 	`
 
+// largePlantings are like plantings, but take seconds.
+var largePlantings = map[string]planting{
+	"an index of 300 MB": {"", badIndex + `{ head -c -20 j; printf 'ZZZZ\022\000\000\000'; head -c 301989888 /dev/zero; } > i; seal`, "git checkout -- .; git checkout -q -b z; :"},
+}
+
 // conflict makes a branch f that conflicts with the current one, and goOn
 // continues its rebase.
 const (
@@ -212,7 +220,11 @@ const (
 func TestNothingPlantedRuns(t *testing.T) {
 	t.Parallel()
 	enforced := levels(t)
-	for name, c := range plantings {
+	tried := maps.Clone(plantings)
+	if long {
+		maps.Copy(tried, largePlantings)
+	}
+	for name, c := range tried {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, level := range oneConfined(enforced, name) {
