@@ -128,7 +128,7 @@ func gitRuns(section, key, value string) bool {
 	case key == "cookiefile":
 		return value != ""
 	case kind == "core" && (key == "protecthfs" || key == "protectntfs"):
-		return isGitFalse(value) // a checkout may then write to .git under another spelling
+		return !isGitTrue(value) // if false, a checkout may write to .git under another spelling
 	case kind == "rebase" && key == "instructionformat":
 		return !oneLine.MatchString(value) // a line of its own in the list of steps may be exec
 	case (kind == "remote" || kind == "submodule") && (key == "url" || key == "pushurl"):
@@ -167,10 +167,19 @@ func plainAlias(value string) bool {
 	return len(words) == 0 || slices.Contains(aliasCommands, words[0]) && !outputOption.MatchString(unquoted) && !strings.ContainsAny(value, "\\\n")
 }
 
-func isGitBool(value string) bool {
-	return isGitFalse(value) || slices.Contains([]string{"", "true", "yes", "on", "1"}, strings.ToLower(value))
+// isGitBool reports whether a value is one of git's words for true or false, or
+// is empty.
+func isGitBool(value string) bool { return value == "" || isGitTrue(value) || isGitFalse(value) }
+
+// isGitTrue reports whether a value is one of git's words for true. Git also
+// accepts other numbers. An empty value is false to git, a missing one true;
+// isGitTrue returns false for both.
+func isGitTrue(value string) bool {
+	return slices.Contains([]string{"true", "yes", "on", "1"}, strings.ToLower(value))
 }
 
+// isGitFalse reports whether a value is one of git's words for false. Git also
+// takes the empty value and spellings of zero (00, 0x0, 0k, -0) for false.
 func isGitFalse(value string) bool {
 	return slices.Contains([]string{"false", "no", "off", "0"}, strings.ToLower(value))
 }
