@@ -327,8 +327,8 @@ func (p *program) tryServer(ctx context.Context, name string, add func([]byte) (
 		return exit(exitFailed, err)
 	}
 	config, only := p.flags.Config, p.only
-	defer func() { p.flags.Config, p.only = config, only }()
-	p.flags.Config, p.only = temp.Name(), []string{name}
+	defer func() { p.flags.Config, p.only, p.trial = config, only, false }()
+	p.flags.Config, p.only, p.trial = temp.Name(), []string{name}, true
 	p.notices = func(string) {} // they name the temporary file
 	if err := p.startable(name); err != nil {
 		return err

@@ -61,6 +61,7 @@ type program struct {
 	log *slog.Logger // of what is said as JSON; nil: it is text
 
 	notices func(text string) // takes the configuration's; nil: they go to standard error
+	trial   bool              // the configuration is only tried: the files that it leads to are not recorded
 }
 
 // Main runs the command line of this process and returns its exit status.
@@ -199,8 +200,10 @@ func (p *program) openChanged(change func(config.Config) config.Config) (*app.Ap
 		}
 		p.logf("%s", notice)
 	}
-	if err := cfg.Remember(); err != nil {
-		p.logf("the files of the configuration cannot be recorded: %v", err)
+	if !p.trial {
+		if err := cfg.Remember(); err != nil {
+			p.logf("the files of the configuration cannot be recorded: %v", err)
+		}
 	}
 	self, err := os.Executable()
 	if err != nil {

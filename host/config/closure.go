@@ -23,8 +23,8 @@ import (
 //
 // For the user's own file and the file of --config, only files beneath a
 // writable root are checked. The user wrote the configuration: the files that it
-// leads to are remembered when it is first used, and when it changes. Later
-// changes of those files have to be trusted.
+// leads to beneath a root are remembered when it is first used with that root,
+// and when it changes. Later changes of those files have to be trusted.
 
 // closure decides on the files that a configuration leads to.
 type closure struct {
@@ -41,13 +41,29 @@ type closure struct {
 }
 
 // objectKey returns the key, in the file of trusted hashes, for a file that a
-// configuration leads to. An empty path returns the key for the configuration
-// itself at the time when its files were remembered.
-func objectKey(config, path string) string {
-	if path != "" {
-		path = trustKey(path)
+// configuration leads to.
+func objectKey(config, path string) string { return trustKey(config) + "\n" + trustKey(path) }
+
+// rootKey returns the key, in the file of trusted hashes, for the hash that a
+// configuration had when the files that it leads to beneath a root were
+// remembered. root has no links; an empty root stands for all directories.
+func rootKey(config, root string) string { return trustKey(config) + "\n\n" + root }
+
+// remembered reports whether the files that a configuration, as it is now, leads
+// to have been remembered for a root that contains path.
+func (l *closure) remembered(config, path string) bool {
+	key := trustKey(path)
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		real = key
 	}
-	return trustKey(config) + "\n" + path
+	roots := rootKey(config, "")
+	for known, hash := range l.known {
+		if root, ok := strings.CutPrefix(known, roots); ok && hash == l.texts[config] && (root == "" || beneath(root, key) || beneath(root, real)) {
+			return true
+		}
+	}
+	return false
 }
 
 func (c *Config) newClosure(f Flags, getenv func(string) string, cwd string) *closure {
@@ -122,7 +138,7 @@ func (l *closure) admit(config, path, state string, named bool) error {
 	case l.record != "":
 	case ok && have == state, state == trust.Absent && !ok:
 		return nil
-	case ok || config == l.local || l.known[objectKey(config, "")] == l.texts[config]:
+	case ok || config == l.local || l.remembered(config, path):
 		return trust.File{Path: path, State: have, By: config}.Changed(state)
 	}
 	l.found[key] = state
@@ -251,8 +267,10 @@ func (c Config) Remember() error {
 		return nil
 	}
 	for config, state := range l.texts { // also one that leads to nothing yet
-		if key := objectKey(config, ""); config != l.local && l.known[key] != state {
-			l.found[key] = state
+		for _, root := range l.roots {
+			if key := rootKey(config, root); config != l.local && l.known[key] != state {
+				l.found[key] = state
+			}
 		}
 	}
 	if len(l.found) == 0 {
@@ -295,11 +313,11 @@ func TrustAll(f Flags, name string, text []byte, dir, version string, getenv fun
 	if c.closure.texts[name] != contentHash(text) {
 		return nil, fmt.Errorf("%s is being changed; try again", name)
 	}
-	c.closure.found[objectKey(name, "")] = contentHash(text)
 	err = changeTrust(c.State, func(known map[string]string) {
+		known[rootKey(name, "")] = contentHash(text)
 		for key, state := range c.closure.found {
 			known[key] = state
-			if _, path, _ := strings.Cut(key, "\n"); path != "" && state != trust.Absent {
+			if _, path, ok := strings.Cut(key, "\n"); ok && state != trust.Absent {
 				files = append(files, path)
 			}
 		}

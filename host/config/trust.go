@@ -17,8 +17,9 @@ import (
 // trusts, by path.
 func trustFile(state string) string { return filepath.Join(state, "trusted.json") }
 
-// readTrust returns what is trusted: path of a configuration → SHA-256 of its
-// content, and path, line feed, path of a file that it leads to → trust.StateOf.
+// readTrust returns what is trusted. The keys are the path of a configuration
+// (→ SHA-256 of its content), objectKey (→ trust.StateOf) and rootKey (→ SHA-256
+// of the configuration).
 func readTrust(state string) (map[string]string, error) {
 	trusted := map[string]string{}
 	if state == "" {
