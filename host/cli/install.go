@@ -29,7 +29,7 @@ type installFlags struct {
 }
 
 func (f *installFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.scope, "scope", string(install.User), "change the configuration for all projects of this user (`user`), or for the working directory (project)")
+	cmd.Flags().StringVar(&f.scope, "scope", string(install.User), "`SCOPE` of the change: user (all projects of this user) or project (the working directory)")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the change as a diff and write nothing")
 }
 

@@ -33,7 +33,7 @@ func (p *program) tools() *cobra.Command {
 tools as they appear in a request to that vendor, and reports on standard error what
 the format cannot express; with --json it prints both as one object. With --tokens
 it prints how many tokens of a model's context each definition takes.`,
-		Example: "  mcp-host tools\n  mcp-host tools grep\n  mcp-host tools --format openai --tokens estimate",
+		Example: "  mcp-host tools\n  mcp-host tools grep\n  mcp-host tools --format openai --tokens=estimate",
 		Args:    arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := how.check(); err != nil {

@@ -15,9 +15,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Products are the programs whose configurations Import finds.
+// Products returns the names of the programs whose configurations Import finds.
+// claude stands for both claude-desktop and claude-code.
 func Products() []string {
-	return []string{"claude", "vscode", "cursor", "codex", "gemini", "opencode", "windsurf", "zed"}
+	return []string{"claude", "claude-desktop", "claude-code", "vscode", "cursor", "codex", "gemini", "opencode", "windsurf", "zed"}
 }
 
 // Locations returns where a product keeps its user's configuration on a
@@ -46,8 +47,12 @@ func Locations(product, system string, getenv func(string) string) []string {
 		apps = or("XDG_CONFIG_HOME", in(".config"))
 	}
 	switch product {
-	case "claude": // Desktop, then Code
-		return []string{filepath.Join(apps, "Claude", "claude_desktop_config.json"), filepath.Join(or("CLAUDE_CONFIG_DIR", home), ".claude.json")}
+	case "claude":
+		return slices.Concat(Locations("claude-desktop", system, getenv), Locations("claude-code", system, getenv))
+	case "claude-desktop":
+		return []string{filepath.Join(apps, "Claude", "claude_desktop_config.json")}
+	case "claude-code":
+		return []string{filepath.Join(or("CLAUDE_CONFIG_DIR", home), ".claude.json")}
 	case "vscode":
 		var files []string
 		for _, edition := range []string{"Code", "Code - Insiders", "VSCodium"} {

@@ -166,5 +166,5 @@ func TestImportOfNothing(t *testing.T) {
 	require.Empty(t, found.Problems)
 	require.Empty(t, found.Files)
 	_, err = config.Import("emacs", getenv)
-	require.ErrorContains(t, err, "emacs is neither a file nor one of claude, vscode, cursor, codex, gemini, opencode")
+	require.ErrorContains(t, err, "emacs is neither a file nor one of claude, claude-desktop, claude-code, vscode, cursor, codex, gemini, opencode")
 }

@@ -227,7 +227,11 @@ func (h *HTTPHandler) serveMCP(w http.ResponseWriter, r *http.Request, user *acc
 	session := r.Header.Get(server.HeaderKeySessionID)
 	switch {
 	case !ok:
-		refuseHTTP(w, r, http.StatusNotFound, "not found; the MCP endpoint is /mcp")
+		text := "not found"
+		if name, under := strings.CutPrefix(r.URL.Path, "/mcp/"); under {
+			text = fmt.Sprintf("no profile %q", name)
+		}
+		refuseHTTP(w, r, http.StatusNotFound, text+"; the MCP endpoint is /mcp")
 	case h.foreign(r, user):
 		refuseHTTP(w, r, http.StatusNotFound, "the session is not open; open a new one")
 	case session != "" && !mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) && h.gate.clients.get(sessionIdentity(session)).profile != profile:

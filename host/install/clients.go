@@ -75,8 +75,8 @@ func typedEntry(s Server) []field {
 //	goose           https://block.github.io/goose/docs/getting-started/using-extensions/
 func Clients() []Client {
 	return []Client{
-		{ID: "claude-desktop", Title: "Claude Desktop", Restart: "restart Claude Desktop", product: "claude", format: jsonFormat, member: "mcpServers", entry: commandEntry},
-		{ID: "claude-code", Title: "Claude Code", Restart: "start a new session", product: "claude", format: jsonFormat, member: "mcpServers", project: ".mcp.json", command: "claude", entry: typedEntry},
+		{ID: "claude-desktop", Title: "Claude Desktop", Restart: "restart Claude Desktop", product: "claude-desktop", format: jsonFormat, member: "mcpServers", entry: commandEntry},
+		{ID: "claude-code", Title: "Claude Code", Restart: "start a new session", product: "claude-code", format: jsonFormat, member: "mcpServers", project: ".mcp.json", command: "claude", entry: typedEntry},
 		{ID: "codex", Title: "Codex", Restart: "start a new session", product: "codex", format: tomlFormat, member: "mcp_servers", project: ".codex/config.toml", entry: commandEntry},
 		{ID: "gemini", Title: "Gemini CLI", Restart: "start a new session", product: "gemini", format: jsonFormat, member: "mcpServers", project: ".gemini/settings.json", entry: commandEntry},
 		{ID: "vscode", Title: "VS Code", Restart: "start the server in the list of MCP servers", product: "vscode", format: jsonFormat, member: "servers", project: ".vscode/mcp.json", projectRoot: "${workspaceFolder}", entry: typedEntry},
@@ -124,12 +124,7 @@ func (c Client) File(scope Scope, at Place) (path string, ok bool) {
 		return path, true
 	}
 	files := config.Locations(c.product, at.System, at.Getenv)
-	switch c.ID {
-	case "claude-desktop":
-		files = files[:min(1, len(files))]
-	case "claude-code":
-		files = files[min(1, len(files)):]
-	case "vscode":
+	if c.ID == "vscode" {
 		files = slices.DeleteFunc(files, func(path string) bool { return filepath.Base(path) != "mcp.json" })
 	}
 	if len(files) == 0 {

@@ -354,7 +354,7 @@ func (s *Stage) run(ctx context.Context, req *call.Request, r *Record, of subjec
 	if err != nil {
 		return nil, err
 	}
-	return remark(res, r), nil
+	return withRemark(res, r), nil
 }
 
 func outcome(res *call.Result, err error) string {

@@ -175,6 +175,17 @@ func TestRequestsAndDecisionsExpire(t *testing.T) {
 	require.Zero(t, d.ran.Load())
 }
 
+func TestTheNoteOfAnApprovalReachesTheCaller(t *testing.T) {
+	d := newDesk(t, approve.Config{})
+	p := d.waits(t, request(`{"path":"a"}`))
+	_, err := d.book.Decide(t.Context(), p.ID, approve.Decision{Approve: true, By: "me", Note: "only this once"})
+	require.NoError(t, err)
+	res, err := d.call(t.Context(), request(`{"path":"a"}`))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"content":[{"type":"text","text":"{\"path\":\"a\"}"},
+		{"type":"text","text":"Approved by me\nNote: only this once"}]}`, string(res.Raw))
+}
+
 func TestOtherArgumentsTakeThePlaceOfTheCallers(t *testing.T) {
 	d := newDesk(t, approve.Config{})
 	p := d.waits(t, request(`{"path":"a"}`))

@@ -110,17 +110,24 @@ func question(r *Record) json.RawMessage {
 		`"note":{"type":"string","title":"Note","description":"Reason sent to the caller"}},"required":["decision"]}}`...)
 }
 
-// remark tells who called that the arguments were others.
-func remark(res *call.Result, r *Record) *call.Result {
-	if r.Edited == nil || res == nil {
+// withRemark returns a result with a text for the caller, if the call was approved
+// with a note or with changed arguments. Any other result stays as it is.
+func withRemark(res *call.Result, r *Record) *call.Result {
+	if res == nil || r.Edited == nil && r.Note == "" {
 		return res
 	}
 	members, err := jsonrpc.Members(res.Raw)
 	if err != nil {
 		return res
 	}
-	note := jsonrpc.AppendString([]byte(`{"type":"text","text":`), "Approved by "+r.By+" with changed arguments: "+string(r.Edited))
-	note = append(note, '}')
+	text := "Approved by " + r.By
+	if r.Edited != nil {
+		text += " with changed arguments: " + string(r.Edited)
+	}
+	if r.Note != "" {
+		text += "\nNote: " + r.Note
+	}
+	note := append(jsonrpc.AppendString([]byte(`{"type":"text","text":`), text), '}')
 	for _, m := range members {
 		if m.Name != "content" || len(m.Value) < 2 || m.Value[0] != '[' {
 			continue
