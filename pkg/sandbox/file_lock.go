@@ -2,71 +2,10 @@ package sandbox
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"os"
 	"runtime"
 	"time"
-
-	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
-
-// Guard locks the file that the target names (flock on its inode), so that no
-// other process of ours, whatever its state directory, changes it until release.
-// It waits until ctx ends: LOCKED after its deadline. It locks nothing if the file
-// does not exist, because creating a file never replaces another, or if the system
-// or the file system has no such locks. Use state.Store.Lock, which also orders
-// the writers of files that do not exist.
-func (t *Target) Guard(ctx context.Context) (release func(), err error) {
-	nothing := func() {}
-	if !guarded {
-		return nothing, nil
-	}
-	for {
-		f, err := t.lockable()
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-			return nothing, nil
-		}
-		if err != nil {
-			return nil, t.fs.explainWrite(t.name, err)
-		}
-		locked, err := WaitLock(ctx, f)
-		if err == nil && !locked {
-			f.Close()
-			return nothing, nil
-		}
-		if err != nil {
-			f.Close()
-			if errors.Is(err, context.DeadlineExceeded) {
-				return nil, toolerr.New(toolerr.Locked, "%s is locked by another program, %s: try again when it has finished: %w", EscapeName(t.name), unchanged, err)
-			}
-			return nil, t.fs.explainWrite(t.name, err)
-		}
-		// Whoever held the lock may have put a new file in the place of the
-		// one we have locked.
-		now, err := t.current()
-		info, err2 := f.Stat()
-		if err == nil && err2 == nil && sameFile(now, info) {
-			return func() {
-				Unlock(f)
-				f.Close()
-			}, nil
-		}
-		f.Close()
-	}
-}
-
-// lockable opens the file as far as a lock needs it.
-func (t *Target) lockable() (*os.File, error) {
-	if _, err := t.current(); err != nil {
-		return nil, err
-	}
-	f, _, err := t.dir.open(t.base, os.O_RDONLY)
-	if errors.Is(err, fs.ErrPermission) {
-		f, _, err = t.dir.open(t.base, os.O_WRONLY)
-	}
-	return f, err
-}
 
 const (
 	lockPollMin = 500 * time.Microsecond

@@ -1,8 +1,6 @@
 package sandbox
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"unicode/utf8"
 )
@@ -65,87 +63,35 @@ func foldRune(r rune) (string, bool) {
 	return "", ignored
 }
 
-// inDirectory reports whether path is dir or beneath it, also in another spelling
-// where the file system takes both for the same name.
-func inDirectory(dir, path string) bool {
-	above, down := len(splitPath(dir)), splitPath(path)
-	return contains(dir, path) || len(down) >= above && sameDirectory(joinPath(volumeTop(path), down[:above]), dir)
-}
-
-func volumeTop(path string) string { return filepath.VolumeName(path) + pathSeparator }
-
-// sameDirectory reports whether two paths are one directory in two spellings.
-// Of those that do not exist, the name of the repository next to them tells
-// whether letter case matters there.
-func sameDirectory(a, b string) bool {
-	if a == b || !strings.EqualFold(foldName(a), foldName(b)) {
-		return a == b
-	}
-	one, err := os.Stat(a)
-	two, err2 := os.Stat(b)
-	switch {
-	case err == nil && err2 == nil:
-		return os.SameFile(one, two)
-	case err == nil || err2 == nil:
+// is compares with an ASCII word, ignoring case.
+func is(s, word string) bool {
+	if len(s) != len(word) {
 		return false
 	}
-	lower, err := os.Stat(filepath.Join(filepath.Dir(b), ".git"))
-	upper, err2 := os.Stat(filepath.Join(filepath.Dir(b), ".GIT"))
-	if err != nil {
-		return foldsCase
+	for i := range len(s) {
+		if lower(s[i]) != lower(word[i]) {
+			return false
+		}
 	}
-	return err2 == nil && os.SameFile(lower, upper)
+	return true
 }
 
-// copySuffixes are endings that editors and people give to the name of a copy.
-var copySuffixes = [...]string{".bak", ".old", ".orig", ".swp", ".swo", ".swn", ".save", ".backup", ".copy", ".tmp", ".rej", ".kate-swp"}
-
-// undecorated returns the name of the file that a file is a copy of by its
-// name: .env~, #.env#, .#.env, .env.bak, .id_rsa.swp; else the name itself.
-func undecorated(name string) string {
-	for range 3 {
-		n := len(name)
-		if n < 2 {
-			return name
-		}
-		bare := name
-		switch {
-		case name[0] == '#' && name[n-1] == '#' && n > 2:
-			bare = name[1 : n-1]
-		case name[0] == '.' && (name[1] == '#' || name[1] == '~') && n > 2:
-			bare = name[2:]
-		case name[n-1] == '~':
-			bare = name[:n-1]
-			if numbered, ok := strings.CutSuffix(strings.TrimRight(bare, "0123456789"), ".~"); ok { // .env.~1~
-				bare = numbered
-			}
-		default:
-			bare = withoutSuffix(name)
-		}
-		if len(bare) == n {
-			return name
-		}
-		name = bare
-	}
-	return name
+func endsIn(s, suffix string) bool {
+	return len(s) >= len(suffix) && is(s[len(s)-len(suffix):], suffix)
 }
 
-// withoutSuffix removes a suffix of a copy, and the dot that vim puts before
-// the name of a swap file.
-func withoutSuffix(name string) string {
-	switch lower(name[len(name)-1]) {
-	case 'k', 'd', 'g', 'p', 'o', 'n', 'e', 'y', 'j':
-	default:
-		return name
+func lower(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		c += 'a' - 'A'
 	}
-	for _, suffix := range copySuffixes {
-		if len(name) > len(suffix) && endsIn(name, suffix) {
-			bare := name[:len(name)-len(suffix)]
-			if is(suffix[:3], ".sw") && len(bare) > 3 && bare[0] == '.' && (is(bare[1:4], "id_") || bare[1] == '.' || bare[1] == '_') {
-				bare = bare[1:]
-			}
-			return bare
+	return c
+}
+
+func ascii(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
 		}
 	}
-	return name
+	return true
 }

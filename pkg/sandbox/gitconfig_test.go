@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
-	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
 var (
@@ -39,28 +38,4 @@ func TestGitRuns(t *testing.T) {
 		_, ok := sandbox.GitRuns([]byte(config))
 		require.False(t, ok, config)
 	}
-}
-
-// A repository's settings can be edited, but not made to run anything.
-func TestGitConfigIsWrittenWithCare(t *testing.T) {
-	eachWay(t, func(t *testing.T, box func(sandbox.Config) *sandbox.Sandbox) {
-		tr := newTree(t)
-		old := "[core]\n\thooksPath = .husky\n"
-		for _, dir := range []string{".git", ".git/modules/m", "bare.git"} {
-			name := "root/" + dir + "/config"
-			tr.write(t, name, old)
-			fs := open(t, box, tr.root)
-			_, err := put(fs, dir+"/config", old+"[user]\n\tname = A\n", sandbox.ReplaceOptions{})
-			require.NoError(t, err)
-			for _, config := range gitDangerous {
-				_, err := put(fs, dir+"/config", old+config, sandbox.ReplaceOptions{})
-				requireCode(t, toolerr.DeniedPath, err)
-				_, err = put(fs, dir+"/config.worktree", config, sandbox.ReplaceOptions{})
-				requireCode(t, toolerr.DeniedPath, err)
-			}
-			require.Equal(t, old+"[user]\n\tname = A\n", tr.onDisk(t, name))
-		}
-		_, err := put(open(t, box, tr.root), "config", "[core]\n\thooksPath = x\n", sandbox.ReplaceOptions{})
-		require.NoError(t, err, "a file like any other")
-	})
 }

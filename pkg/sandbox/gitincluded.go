@@ -113,3 +113,25 @@ func withoutLinks(path string) string {
 	}
 	return path
 }
+
+// programOfGit tells why git runs the target, or "": the settings of a
+// repository above it name it as a program, or as a script of one.
+func (t *Target) programOfGit() string {
+	for top := filepath.Dir(t.Path); ; top = filepath.Dir(top) {
+		if dir, _ := gitDirectories(top); dir != "" {
+			for _, file := range t.fs.gitSettings(top) {
+				settings, _ := GitRuns(readSmall(file))
+				for _, program := range GitPrograms(settings) {
+					for _, path := range t.fs.gitPaths(top, program) {
+						if path == t.Path || withoutLinks(path) == t.Path {
+							return "is a program that settings of git run"
+						}
+					}
+				}
+			}
+		}
+		if top == filepath.Dir(top) {
+			return ""
+		}
+	}
+}

@@ -268,18 +268,6 @@ func (f *FS) hookDirectories(top string) []string {
 	return dirs
 }
 
-// GitHooksPaths returns the values of core.hooksPath in a git configuration
-// file, in order.
-func GitHooksPaths(config []byte) (paths []string) {
-	p := newGitParser(config)
-	for p.next() {
-		if p.section == "core" && p.key == "hookspath" && p.value != "" {
-			paths = append(paths, p.value)
-		}
-	}
-	return paths
-}
-
 // gitFile returns the directory that a file called .git leads to, or "".
 func gitFile(top, file string) string {
 	path, ok := strings.CutPrefix(strings.TrimSpace(string(readSmall(file))), "gitdir:")

@@ -183,3 +183,15 @@ func isGitTrue(value string) bool {
 func isGitFalse(value string) bool {
 	return slices.Contains([]string{"false", "no", "off", "0"}, strings.ToLower(value))
 }
+
+// GitHooksPaths returns the values of core.hooksPath in a git configuration
+// file, in order.
+func GitHooksPaths(config []byte) (paths []string) {
+	p := newGitParser(config)
+	for p.next() {
+		if p.section == "core" && p.key == "hookspath" && p.value != "" {
+			paths = append(paths, p.value)
+		}
+	}
+	return paths
+}

@@ -7,38 +7,7 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
-
-const (
-	maxPath      = 4096 // bytes
-	maxComponent = 255  // bytes
-)
-
-// checkName refuses what no system takes as a path.
-func checkName(name string) error {
-	if len(name) > maxPath {
-		return toolerr.New(toolerr.InvalidParams, "the path is too long: %d bytes, at most %d", len(name), maxPath)
-	}
-	if strings.IndexByte(name, 0) >= 0 {
-		return toolerr.New(toolerr.InvalidParams, "the path %s contains a NUL byte, which no file name can", EscapeName(name))
-	}
-	start := 0
-	for i := 0; i <= len(name); i++ {
-		if i < len(name) && !isSeparator(name[i]) {
-			continue
-		}
-		if i-start > maxComponent {
-			return toolerr.New(toolerr.InvalidParams, "the path has a component that is too long: %d bytes (%s…), at most %d",
-				i-start, EscapeName(strings.ToValidUTF8(name[start:start+40], "")), maxComponent)
-		}
-		start = i + 1
-	}
-	return checkSystemName(name)
-}
-
-func isSeparator(c byte) bool { return c == '/' || c == filepath.Separator }
 
 // EscapeName makes a file name safe to show: control characters, escape
 // sequences, bidirectional and invisible characters, and bytes that are not
@@ -146,16 +115,4 @@ func UnescapeName(s string) (name string, ok bool) {
 		s = rest
 	}
 	return b.String(), true
-}
-
-// Display shows a path in results: relative to the first root ("." for the
-// root itself), absolute elsewhere, with slashes and escaped. It can be given
-// back as an argument.
-func (f *FS) Display(abs string) string {
-	if len(f.roots) > 0 {
-		if rel, ok := relativeTo(f.roots[0].Path, abs); ok {
-			abs = rel
-		}
-	}
-	return EscapeName(filepath.ToSlash(abs))
 }

@@ -218,3 +218,13 @@ func splitPath(path string) []string {
 func joinPath(dir string, parts []string) string {
 	return filepath.Join(dir, strings.Join(parts, string(filepath.Separator)))
 }
+
+// baseName is the last component of a path.
+func baseName(path string) string {
+	for i := len(path) - 1; i >= 0; i-- {
+		if isSeparator(path[i]) {
+			return path[i+1:]
+		}
+	}
+	return path
+}

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 )
 
@@ -47,4 +48,16 @@ func (f *FS) rootList(from, most int) string {
 		names = append(names, shownRoot(f.roots[i].Path, f.roots[i].ReadOnly))
 	}
 	return strings.Join(names, ", ")
+}
+
+// Display shows a path in results: relative to the first root ("." for the
+// root itself), absolute elsewhere, with slashes and escaped. It can be given
+// back as an argument.
+func (f *FS) Display(abs string) string {
+	if len(f.roots) > 0 {
+		if rel, ok := relativeTo(f.roots[0].Path, abs); ok {
+			abs = rel
+		}
+	}
+	return EscapeName(filepath.ToSlash(abs))
 }

@@ -109,15 +109,6 @@ func canonical(name string) string {
 	}, name)
 }
 
-func ascii(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
-}
-
 // readNames returns up to limit names from an open directory and closes it.
 func readNames(f *os.File, limit int) []string {
 	defer f.Close()

@@ -1,0 +1,56 @@
+package sandbox
+
+import "strings"
+
+// copySuffixes are endings that editors and people give to the name of a copy.
+var copySuffixes = [...]string{".bak", ".old", ".orig", ".swp", ".swo", ".swn", ".save", ".backup", ".copy", ".tmp", ".rej", ".kate-swp"}
+
+// undecorated returns the name of the file that a file is a copy of by its
+// name: .env~, #.env#, .#.env, .env.bak, .id_rsa.swp; else the name itself.
+func undecorated(name string) string {
+	for range 3 {
+		n := len(name)
+		if n < 2 {
+			return name
+		}
+		bare := name
+		switch {
+		case name[0] == '#' && name[n-1] == '#' && n > 2:
+			bare = name[1 : n-1]
+		case name[0] == '.' && (name[1] == '#' || name[1] == '~') && n > 2:
+			bare = name[2:]
+		case name[n-1] == '~':
+			bare = name[:n-1]
+			if numbered, ok := strings.CutSuffix(strings.TrimRight(bare, "0123456789"), ".~"); ok { // .env.~1~
+				bare = numbered
+			}
+		default:
+			bare = withoutSuffix(name)
+		}
+		if len(bare) == n {
+			return name
+		}
+		name = bare
+	}
+	return name
+}
+
+// withoutSuffix removes a suffix of a copy, and the dot that vim puts before
+// the name of a swap file.
+func withoutSuffix(name string) string {
+	switch lower(name[len(name)-1]) {
+	case 'k', 'd', 'g', 'p', 'o', 'n', 'e', 'y', 'j':
+	default:
+		return name
+	}
+	for _, suffix := range copySuffixes {
+		if len(name) > len(suffix) && endsIn(name, suffix) {
+			bare := name[:len(name)-len(suffix)]
+			if is(suffix[:3], ".sw") && len(bare) > 3 && bare[0] == '.' && (is(bare[1:4], "id_") || bare[1] == '.' || bare[1] == '_') {
+				bare = bare[1:]
+			}
+			return bare
+		}
+	}
+	return name
+}

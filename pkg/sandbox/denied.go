@@ -1,0 +1,62 @@
+package sandbox
+
+import "path/filepath"
+
+// secretPolicy is the user's exceptions from the rules of this file.
+type secretPolicy struct {
+	allow []string // globs over slash paths
+}
+
+func (s *Sandbox) policy() *secretPolicy {
+	return &secretPolicy{allow: s.globs(s.config.AllowPaths)}
+}
+
+// Denied reports by its name whether the file or directory at an absolute
+// path is a secret, which is listed with a mark and never read: credential
+// stores with all they hold, private keys, key stores, Terraform state, shell
+// histories. It is called for each entry of large trees and allocates
+// nothing unless the answer is yes.
+func (f *FS) Denied(abs string) bool {
+	return (secretPath(abs) || f.linked.denies(abs)) && !f.allowed(abs)
+}
+
+// DeniedIn is Denied for the entry name of a directory that is not denied
+// itself, as any that was opened; dir is its absolute path. It spares a walk
+// the joining and the looking at each path once more.
+func (f *FS) DeniedIn(dir, name string) bool {
+	above, last := baseName(dir), name
+	if !ascii(above) {
+		above = foldName(above)
+	}
+	if !ascii(last) {
+		last = foldName(last)
+	}
+	if path := ""; f.linked.any() {
+		if path = filepath.Join(dir, name); f.linked.denies(path) {
+			return !f.allowed(path)
+		}
+	}
+	return (secretName(last) || secretStore(last, "") || secretStore(above, name) || inStoreDir(above) && secretPath(filepath.Join(dir, name))) && !f.allowed(filepath.Join(dir, name))
+}
+
+// Masked reports by its name whether a readable file holds secrets as values
+// (.env, .env.*, .npmrc), which are shown as MaskSecrets leaves them.
+func (f *FS) Masked(abs string) bool {
+	return (maskedName(baseName(abs)) || f.linked.masks(abs)) && !f.allowed(abs)
+}
+
+// MaskedFile reports whether an open file is one that Masked holds for by
+// another of its names, that is a hard link.
+func (f *FS) MaskedFile(path string, st Stat) bool {
+	secret, ok := f.linked.named(st)
+	return ok && !secret && !f.allowed(path)
+}
+
+// ExplicitlyAllowed reports whether --allow-path lifts the rules for a path, also those
+// that go by content.
+func (f *FS) ExplicitlyAllowed(abs string) bool { return f.allowed(abs) }
+
+// allowed reports whether --allow-path lifts the rules for a path.
+func (f *FS) allowed(abs string) bool {
+	return f.matches(f.policy.allow, abs)
+}

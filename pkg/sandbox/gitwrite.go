@@ -1,0 +1,94 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// maxGitConfig bounds what is read of a repository's settings.
+const maxGitConfig = 1 << 20
+
+// isGitConfig reports whether a path is by its name that of a repository's
+// settings, also of one within another, or of the list of its submodules.
+func isGitConfig(abs string) bool {
+	parts := splitPath(abs)
+	last := foldName(parts[len(parts)-1])
+	if is(last, ".gitmodules") {
+		return true
+	}
+	if !is(last, "config") && !is(last, "config.worktree") {
+		return false
+	}
+	for i, part := range parts[:len(parts)-1] {
+		part = foldName(part)
+		if is(part, ".git") || endsIn(part, ".git") && (i == len(parts)-2 || is(foldName(parts[i+1]), "modules")) {
+			return true
+		}
+	}
+	return false
+}
+
+// gitRuns is GitRuns for the target: of a list of submodules, what makes git
+// run something or leave the directory.
+func (t *Target) gitRuns(config []byte) (settings []string, ok bool) {
+	if !is(foldName(t.base), ".gitmodules") {
+		return GitRunsIn(t.Root.Path, t.Path, config)
+	}
+	p := newGitParser(config)
+	for p.next() {
+		_, name, _ := strings.Cut(p.section, ".")
+		path := p.key == "path" && (leavesUp(p.value) || strings.HasPrefix(p.value, "-") || strings.HasPrefix(p.value, "/"))
+		if path || leavesUp(name) || gitRuns(p.section, p.key, p.value) {
+			settings = append(settings, p.setting())
+		}
+	}
+	return settings, !p.bad
+}
+
+// leavesUp reports whether a component of a path is "..".
+func leavesUp(path string) bool {
+	return slices.Contains(strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' }), "..")
+}
+
+// checkedConfig is write, for a repository's settings: what they would make
+// git run beyond what they do now is refused.
+func (t *Target) checkedConfig(ctx context.Context, write func(io.Writer) error) (func(io.Writer) error, error) {
+	if t.fs.matches(t.fs.writes().allow, t.Path) || !isGitConfig(t.Path) && !isGitConfig(t.asked) && !t.inGitConfig() && !t.includedConfig() {
+		t.unjudged = true
+		return write, nil
+	}
+	var content bytes.Buffer
+	if err := writeTo(ctx, &content, write); err != nil {
+		return nil, err
+	}
+	if content.Len() > maxGitConfig {
+		return nil, toolerr.New(toolerr.TooLarge, "%s would be larger than %d bytes, too large for git settings", EscapeName(t.name), maxGitConfig)
+	}
+	var before []string
+	if file, err := t.open(); err == nil {
+		defer file.Close()
+		old, err := io.ReadAll(io.LimitReader(file, maxGitConfig))
+		if err != nil {
+			return nil, err
+		}
+		before, _ = t.gitRuns(old)
+	} else if _, err2 := t.current(); err2 == nil {
+		return nil, err
+	}
+	after, ok := t.gitRuns(content.Bytes())
+	if !ok {
+		return nil, toolerr.New(toolerr.DeniedPath, "%s is not written: git could no longer parse it, so its effect cannot be checked", EscapeName(t.name))
+	}
+	for _, setting := range after {
+		if !slices.Contains(before, setting) {
+			return nil, toolerr.New(toolerr.DeniedPath, "%s is not written: %s makes git run a program or follow other settings; ask the user, who can allow it with --allow-write",
+				EscapeName(t.name), EscapeName(setting))
+		}
+	}
+	return Bytes(content.Bytes()), nil
+}

@@ -1,0 +1,39 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// inDirectory reports whether path is dir or beneath it, also in another spelling
+// where the file system takes both for the same name.
+func inDirectory(dir, path string) bool {
+	above, down := len(splitPath(dir)), splitPath(path)
+	return contains(dir, path) || len(down) >= above && sameDirectory(joinPath(volumeTop(path), down[:above]), dir)
+}
+
+func volumeTop(path string) string { return filepath.VolumeName(path) + pathSeparator }
+
+// sameDirectory reports whether two paths are one directory in two spellings.
+// Of those that do not exist, the name of the repository next to them tells
+// whether letter case matters there.
+func sameDirectory(a, b string) bool {
+	if a == b || !strings.EqualFold(foldName(a), foldName(b)) {
+		return a == b
+	}
+	one, err := os.Stat(a)
+	two, err2 := os.Stat(b)
+	switch {
+	case err == nil && err2 == nil:
+		return os.SameFile(one, two)
+	case err == nil || err2 == nil:
+		return false
+	}
+	lower, err := os.Stat(filepath.Join(filepath.Dir(b), ".git"))
+	upper, err2 := os.Stat(filepath.Join(filepath.Dir(b), ".GIT"))
+	if err != nil {
+		return foldsCase
+	}
+	return err2 == nil && os.SameFile(lower, upper)
+}
