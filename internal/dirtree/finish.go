@@ -1,9 +1,9 @@
 package dirtree
 
-import "github.com/toolroom-mcp/toolroom/pkg/sandbox"
+import "github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 
 // label returns the entry's name as shown.
-func (e *entry) label() string { return sandbox.EscapeName(e.name) }
+func (e *entry) label() string { return pathname.Escape(e.name) }
 
 // eachRow calls f with the page's rows in the order of the text.
 func (r *Result) eachRow(f func(*shownRow)) {

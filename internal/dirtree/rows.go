@@ -15,6 +15,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
 	"github.com/toolroom-mcp/toolroom/internal/walk"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -108,7 +109,7 @@ type detailReader struct {
 }
 
 func (k *detailReader) row(e *entry) *shownRow {
-	row := &shownRow{label: sandbox.EscapeName(e.name)}
+	row := &shownRow{label: pathname.Escape(e.name)}
 	row.Type, row.Ignored, row.Secret = kindName(e.typ), e.ignored, e.secret
 	st, err := k.dir.Lstat(e.name)
 	if err != nil {
@@ -142,7 +143,7 @@ func (k *detailReader) link(name string, row *shownRow) {
 		row.Error = errorWithoutPath(err)
 		return
 	}
-	row.Target = sandbox.EscapeName(target)
+	row.Target = pathname.Escape(target)
 	row.label += " -> " + row.Target
 }
 
@@ -226,7 +227,7 @@ func listFile(ctx context.Context, box *sandbox.FS, name string, opts Options) (
 	}
 	defer d.Close()
 	st, err := d.Lstat(base)
-	if literal, ok := sandbox.UnescapeName(base); err != nil && ok {
+	if literal, ok := pathname.Unescape(base); err != nil && ok {
 		base = literal
 		st, err = d.Lstat(base)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/glob"
 	"github.com/toolroom-mcp/toolroom/internal/walk"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
 // Number of entries that a directory lists at its turn. The numbers are part of
@@ -319,7 +320,7 @@ func (l *lister) excluded(e *walk.Entry) bool {
 }
 
 // pathOf returns a path below the top as shown.
-func (l *lister) pathOf(rel string) string { return join(l.shown, sandbox.EscapeName(rel)) }
+func (l *lister) pathOf(rel string) string { return join(l.shown, pathname.Escape(rel)) }
 
 func join(dir, rel string) string {
 	switch {

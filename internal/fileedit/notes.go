@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
 // Notes returns what was unusual about the change, one sentence each, without a
@@ -34,7 +34,7 @@ func (o *Outcome) Notes() []string {
 		note("the file lost %s, which cannot be kept", strings.Join(w.Dropped, ", "))
 	}
 	if w.Unsynced != nil {
-		note("the disk did not confirm the write, which may not survive a power cut: %s", sandbox.EscapeName(w.Unsynced.Error()))
+		note("the disk did not confirm the write, which may not survive a power cut: %s", pathname.Escape(w.Unsynced.Error()))
 	}
 	if o.NoUndo != nil {
 		note("no undo: %s", o.NoUndo)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -130,14 +131,14 @@ func (s *Store) holder(name string) string {
 	if len(lines) < 3 {
 		return "another program"
 	}
-	return fmt.Sprintf("%s, process %s", sandbox.EscapeName(lines[1]), sandbox.EscapeName(lines[0]))
+	return fmt.Sprintf("%s, process %s", pathname.Escape(lines[1]), pathname.Escape(lines[0]))
 }
 
 func lockedError(path, holder string, err error) error {
 	if errors.Is(err, context.Canceled) {
-		return toolerr.New(toolerr.Cancelled, "waiting for %s was stopped, nothing was changed: %w", sandbox.EscapeName(filepath.Base(path)), err)
+		return toolerr.New(toolerr.Cancelled, "waiting for %s was stopped, nothing was changed: %w", pathname.Escape(filepath.Base(path)), err)
 	}
-	return toolerr.New(toolerr.Locked, "%s is being changed by %s, nothing was changed: try again in a moment: %w", sandbox.EscapeName(filepath.Base(path)), holder, err)
+	return toolerr.New(toolerr.Locked, "%s is being changed by %s, nothing was changed: try again in a moment: %w", pathname.Escape(filepath.Base(path)), holder, err)
 }
 
 // clearLocks removes lock files that have not been used for pruneEvery, at most

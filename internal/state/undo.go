@@ -19,7 +19,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -184,7 +184,7 @@ func (p *Pending) Discard() {
 // that gave the file the content now. It returns NOT_FOUND if no change is
 // known, and STALE if something else has changed the file since.
 func (s *Store) LastChange(path string, now Version) (*Change, error) {
-	shown := sandbox.EscapeName(filepath.Base(path))
+	shown := pathname.Escape(filepath.Base(path))
 	dir, err := s.subdir(undoDir)
 	if err != nil {
 		return nil, toolerr.New(toolerr.NotFound, "nothing to undo: no state is kept, so no change to %s is recorded: %w", shown, err)
@@ -200,7 +200,7 @@ func (s *Store) LastChange(path string, now Version) (*Change, error) {
 		}
 		if !strings.HasSuffix(name, pendingSuffix) {
 			return nil, toolerr.New(toolerr.Stale, "%s was changed by another program after %s wrote it on %s, so that change is not undone; edit the file instead",
-				shown, sandbox.EscapeName(c.Tool), c.Time.Format(time.RFC3339)).With("changed_by", c.Tool)
+				shown, pathname.Escape(c.Tool), c.Time.Format(time.RFC3339)).With("changed_by", c.Tool)
 		}
 	}
 	return nil, toolerr.New(toolerr.NotFound, "nothing to undo: no change to %s by these tools is recorded", shown)
@@ -244,7 +244,7 @@ func recordedSince(name string, since time.Time) bool {
 // file. It returns STALE if current is not the content after the change.
 func (c *Change) Restore(current []byte) ([]byte, error) {
 	if VersionOf(current) != c.After {
-		return nil, toolerr.New(toolerr.Stale, "%s was changed after it was written", sandbox.EscapeName(filepath.Base(c.Path)))
+		return nil, toolerr.New(toolerr.Stale, "%s was changed after it was written", pathname.Escape(filepath.Base(c.Path)))
 	}
 	if c.Start < 0 || c.End < 0 || c.Start > c.After.Size-c.End || c.Start+int64(len(c.Removed))+c.End != c.Before.Size {
 		return nil, errDamaged

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
 // tally holds the counts of one worker.
@@ -154,7 +154,7 @@ func Unread(faults []Fault, shown func(path string) string) string {
 	var names []string
 	for _, path := range paths[:min(len(paths), maxNamed)] {
 		if filepath.IsAbs(path) {
-			names = append(names, sandbox.EscapeName(path))
+			names = append(names, pathname.Escape(path))
 		} else {
 			names = append(names, shown(path))
 		}

@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -109,7 +110,7 @@ func readSmall(path string) ([]byte, error) {
 		return nil, err
 	}
 	if !before.Mode().IsRegular() {
-		return nil, toolerr.New(toolerr.SpecialFile, "%s is not a regular file", sandbox.EscapeName(path))
+		return nil, toolerr.New(toolerr.SpecialFile, "%s is not a regular file", pathname.Escape(path))
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -121,11 +122,11 @@ func readSmall(path string) ([]byte, error) {
 		return nil, err
 	}
 	if !os.SameFile(before, after) {
-		return nil, toolerr.New(toolerr.SpecialFile, "%s was replaced while it was opened", sandbox.EscapeName(path))
+		return nil, toolerr.New(toolerr.SpecialFile, "%s was replaced while it was opened", pathname.Escape(path))
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxIgnoreFile+1))
 	if len(text) > maxIgnoreFile {
-		return nil, toolerr.New(toolerr.TooLarge, "%s is larger than %d bytes", sandbox.EscapeName(path), maxIgnoreFile)
+		return nil, toolerr.New(toolerr.TooLarge, "%s is larger than %d bytes", pathname.Escape(path), maxIgnoreFile)
 	}
 	return text, err
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"golang.org/x/sys/unix"
 )
 
@@ -142,7 +143,7 @@ func growing(call func([]byte) (int, error)) ([]byte, error) {
 
 // copy gives to one attribute.
 func (a attributes) copy(name string, to *os.File) (why string, err error) {
-	why = fmt.Sprintf("a new file cannot get its attribute %s", EscapeName(name))
+	why = fmt.Sprintf("a new file cannot get its attribute %s", pathname.Escape(name))
 	value, err := a.get(name)
 	if err == unix.ENODATA {
 		return "", nil // gone meanwhile

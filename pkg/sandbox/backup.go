@@ -1,6 +1,10 @@
 package sandbox
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
+)
 
 // copySuffixes are endings that editors and people give to the name of a copy.
 var copySuffixes = [...]string{".bak", ".old", ".orig", ".swp", ".swo", ".swn", ".save", ".backup", ".copy", ".tmp", ".rej", ".kate-swp"}
@@ -38,15 +42,15 @@ func undecorated(name string) string {
 // withoutSuffix removes a suffix of a copy, and the dot that vim puts before
 // the name of a swap file.
 func withoutSuffix(name string) string {
-	switch lower(name[len(name)-1]) {
+	switch pathname.Lower(name[len(name)-1]) {
 	case 'k', 'd', 'g', 'p', 'o', 'n', 'e', 'y', 'j':
 	default:
 		return name
 	}
 	for _, suffix := range copySuffixes {
-		if len(name) > len(suffix) && endsIn(name, suffix) {
+		if len(name) > len(suffix) && pathname.HasSuffixFold(name, suffix) {
 			bare := name[:len(name)-len(suffix)]
-			if is(suffix[:3], ".sw") && len(bare) > 3 && bare[0] == '.' && (is(bare[1:4], "id_") || bare[1] == '.' || bare[1] == '_') {
+			if pathname.EqualFold(suffix[:3], ".sw") && len(bare) > 3 && bare[0] == '.' && (pathname.EqualFold(bare[1:4], "id_") || bare[1] == '.' || bare[1] == '_') {
 				bare = bare[1:]
 			}
 			return bare

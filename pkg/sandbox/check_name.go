@@ -1,9 +1,10 @@
 package sandbox
 
 import (
-	"path/filepath"
+	"os"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -18,20 +19,18 @@ func checkName(name string) error {
 		return toolerr.New(toolerr.InvalidParams, "the path is too long: %d bytes, at most %d", len(name), maxPath)
 	}
 	if strings.IndexByte(name, 0) >= 0 {
-		return toolerr.New(toolerr.InvalidParams, "the path %s contains a NUL byte, which no file name can", EscapeName(name))
+		return toolerr.New(toolerr.InvalidParams, "the path %s contains a NUL byte, which no file name can", pathname.Escape(name))
 	}
 	start := 0
 	for i := 0; i <= len(name); i++ {
-		if i < len(name) && !isSeparator(name[i]) {
+		if i < len(name) && !os.IsPathSeparator(name[i]) {
 			continue
 		}
 		if i-start > maxComponent {
 			return toolerr.New(toolerr.InvalidParams, "the path has a component that is too long: %d bytes (%s…), at most %d",
-				i-start, EscapeName(strings.ToValidUTF8(name[start:start+40], "")), maxComponent)
+				i-start, pathname.Escape(strings.ToValidUTF8(name[start:start+40], "")), maxComponent)
 		}
 		start = i + 1
 	}
 	return checkSystemName(name)
 }
-
-func isSeparator(c byte) bool { return c == '/' || c == filepath.Separator }

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -13,7 +14,7 @@ import (
 func checkSystemName(name string) error {
 	for part := range strings.FieldsFuncSeq(name[len(filepath.VolumeName(name)):], func(r rune) bool { return r == '/' || r == '\\' }) {
 		if strings.Contains(part, ":") || part != "." && part != ".." && strings.TrimRight(part, ". ") != part {
-			return toolerr.New(toolerr.InvalidParams, "%s: a name cannot contain a colon or end in a dot or a space", EscapeName(name))
+			return toolerr.New(toolerr.InvalidParams, "%s: a name cannot contain a colon or end in a dot or a space", pathname.Escape(name))
 		}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolroom-mcp/toolroom/internal/editdistance"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -28,7 +29,7 @@ func (c *Config) CheckRoots(args []string) error {
 			return err
 		}
 		info, err := os.Stat(abs)
-		switch shown := EscapeName(dir); {
+		switch shown := pathname.Escape(dir); {
 		case os.IsNotExist(err):
 			if near := nearDirs(abs, filepath.Dir(dir)); len(near) > 0 {
 				return toolerr.New(toolerr.NotFound, "the directory %s does not exist; did you mean %s?", shown, strings.Join(near, ", "))
@@ -62,7 +63,7 @@ func nearDirs(missing, shown string) []string {
 			continue
 		}
 		if info, err := os.Stat(filepath.Join(filepath.Dir(missing), name)); err == nil && info.IsDir() {
-			all = append(all, near{EscapeName(filepath.Join(shown, name)), d})
+			all = append(all, near{pathname.Escape(filepath.Join(shown, name)), d})
 		}
 	}
 	slices.SortFunc(all, func(a, b near) int {

@@ -1,6 +1,10 @@
 package sandbox
 
-import "path/filepath"
+import (
+	"path/filepath"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
+)
 
 // secretPolicy is the user's exceptions from the rules of this file.
 type secretPolicy struct {
@@ -24,12 +28,12 @@ func (f *FS) Denied(abs string) bool {
 // itself, as any that was opened; dir is its absolute path. It spares a walk
 // the joining and the looking at each path once more.
 func (f *FS) DeniedIn(dir, name string) bool {
-	above, last := baseName(dir), name
-	if !ascii(above) {
-		above = foldName(above)
+	above, last := pathname.Base(dir), name
+	if !pathname.IsASCII(above) {
+		above = pathname.Fold(above)
 	}
-	if !ascii(last) {
-		last = foldName(last)
+	if !pathname.IsASCII(last) {
+		last = pathname.Fold(last)
 	}
 	if path := ""; f.linked.any() {
 		if path = filepath.Join(dir, name); f.linked.denies(path) {
@@ -42,7 +46,7 @@ func (f *FS) DeniedIn(dir, name string) bool {
 // Masked reports by its name whether a readable file holds secrets as values
 // (.env, .env.*, .npmrc), which are shown as MaskSecrets leaves them.
 func (f *FS) Masked(abs string) bool {
-	return (maskedName(baseName(abs)) || f.linked.masks(abs)) && !f.allowed(abs)
+	return (maskedName(pathname.Base(abs)) || f.linked.masks(abs)) && !f.allowed(abs)
 }
 
 // MaskedFile reports whether an open file is one that Masked holds for by

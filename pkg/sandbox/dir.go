@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -62,12 +63,12 @@ func checkComponent(name string) error {
 
 // errSpecial is the refusal of fifos, sockets and devices.
 func errSpecial(path string, mode fs.FileMode) error {
-	return toolerr.New(toolerr.SpecialFile, "%s is a %s: only regular files are read", EscapeName(path), kindOf(mode))
+	return toolerr.New(toolerr.SpecialFile, "%s is a %s: only regular files are read", pathname.Escape(path), kindOf(mode))
 }
 
 // tooLarge is the refusal of a file that is larger than a reader takes.
 func (d *Dir) tooLarge(name string, limit int64) error {
-	return toolerr.New(toolerr.TooLarge, "%s is larger than %d bytes", EscapeName(d.join(name)), limit)
+	return toolerr.New(toolerr.TooLarge, "%s is larger than %d bytes", pathname.Escape(d.join(name)), limit)
 }
 
 // kindOf names what is not a regular file.
@@ -99,7 +100,7 @@ func (d *Dir) join(name string) string {
 
 // MaybeSecret reports whether, because of the directory's name, FS.DeniedIn may be
 // true for entries in it.
-func (d *Dir) MaybeSecret() bool { return maybeSecretAbove(baseName(d.path)) }
+func (d *Dir) MaybeSecret() bool { return maybeSecretAbove(pathname.Base(d.path)) }
 
 // Path returns the absolute path the directory had when it was opened, links
 // resolved. It is for messages and for finding what lies above: operations

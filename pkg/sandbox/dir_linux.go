@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -91,7 +92,7 @@ func (d *Dir) openMounted(name string) (*Dir, error) {
 	var st unix.Stat_t
 	if unix.Fstat(fd, &st) != nil || pseudoFD(fd) || devDevice() != 0 && uint64(st.Dev) == devDevice() {
 		unix.Close(fd)
-		return nil, toolerr.New(toolerr.SpecialFile, "%s is a pseudo file system: it is not entered", EscapeName(d.join(name)))
+		return nil, toolerr.New(toolerr.SpecialFile, "%s is a pseudo file system: it is not entered", pathname.Escape(d.join(name)))
 	}
 	return d.child(fd, name), nil
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -47,7 +48,7 @@ func (d *Dir) OpenDir(name string) (*Dir, error) {
 		return nil, err
 	}
 	if !before.IsDir() {
-		return nil, toolerr.New(toolerr.NotADirectory, "%s is a %s, not a directory", EscapeName(d.join(name)), kindOf(before.Mode()))
+		return nil, toolerr.New(toolerr.NotADirectory, "%s is a %s, not a directory", pathname.Escape(d.join(name)), kindOf(before.Mode()))
 	}
 	child, err := d.root.OpenRoot(name)
 	if err != nil {
@@ -57,7 +58,7 @@ func (d *Dir) OpenDir(name string) (*Dir, error) {
 	if err == nil && !os.SameFile(before, after) {
 		// OpenRoot follows links inside the root: somebody put one here
 		// after we looked.
-		err = toolerr.New(toolerr.NotADirectory, "%s was replaced while it was opened: try again", EscapeName(d.join(name)))
+		err = toolerr.New(toolerr.NotADirectory, "%s was replaced while it was opened: try again", pathname.Escape(d.join(name)))
 	}
 	if err != nil {
 		return nil, errors.Join(err, child.Close())
@@ -80,7 +81,7 @@ func (d *Dir) Open(name string) (*os.File, Stat, error) {
 		return nil, Stat{}, err
 	}
 	if before.IsDir() {
-		return nil, Stat{}, toolerr.New(toolerr.IsADirectory, "%s is a directory", EscapeName(d.join(name)))
+		return nil, Stat{}, toolerr.New(toolerr.IsADirectory, "%s is a directory", pathname.Escape(d.join(name)))
 	}
 	if !before.Mode().IsRegular() {
 		return nil, Stat{}, errSpecial(d.join(name), before.Mode())
@@ -91,7 +92,7 @@ func (d *Dir) Open(name string) (*os.File, Stat, error) {
 	}
 	after, err := f.Stat()
 	if err == nil && !os.SameFile(before, after) {
-		err = toolerr.New(toolerr.SpecialFile, "%s was replaced while it was opened: try again", EscapeName(d.join(name)))
+		err = toolerr.New(toolerr.SpecialFile, "%s was replaced while it was opened: try again", pathname.Escape(d.join(name)))
 	}
 	if err == nil {
 		err = d.refuseFile(name, statOfInfo(after))

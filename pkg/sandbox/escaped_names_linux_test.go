@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -22,7 +23,7 @@ func TestEscapedNamesAreAccepted(t *testing.T) {
 		fs := open(t, box, tr.root, tr.second)
 		for _, name := range names {
 			abs := filepath.Join(tr.root, name)
-			for _, given := range []string{name, abs, fs.Display(abs), sandbox.EscapeName(abs)} {
+			for _, given := range []string{name, abs, fs.Display(abs), pathname.Escape(abs)} {
 				content, err := read(t, fs, given)
 				require.NoError(t, err, "%q", given)
 				require.Equal(t, "content of "+name, content)

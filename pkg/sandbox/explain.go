@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -21,7 +22,7 @@ var (
 // and what to do next; nil stays nil. What is outside the roots gets one and
 // the same text, whether it exists or not.
 func (f *FS) explain(name string, err error) error {
-	shown := EscapeName(name)
+	shown := pathname.Escape(name)
 	var m *missing
 	switch {
 	case err == nil:
@@ -52,11 +53,11 @@ func (f *FS) explain(name string, err error) error {
 // that is not the very name that was asked for, as behind a link that leads
 // nowhere, it says so.
 func (f *FS) notFound(name string, m *missing) error {
-	shown, at := EscapeName(name), ""
+	shown, at := pathname.Escape(name), ""
 	dir := f.Display(joinPath(m.root.Path, m.dir))
 	whole := joinPath(m.root.Path, append(slices.Clip(m.dir), m.name))
-	if len(m.rest) > 0 || EscapeName(filepath.ToSlash(filepath.Clean(name))) != f.Display(whole) && filepath.Clean(name) != whole {
-		at = fmt.Sprintf(": there is no %s in %s", EscapeName(m.name), dir)
+	if len(m.rest) > 0 || pathname.Escape(filepath.ToSlash(filepath.Clean(name))) != f.Display(whole) && filepath.Clean(name) != whole {
+		at = fmt.Sprintf(": there is no %s in %s", pathname.Escape(m.name), dir)
 	}
 	if f.listed > 1 {
 		at += "; the roots are " + f.listRoots()

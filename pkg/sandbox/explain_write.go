@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"syscall"
 
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -14,7 +15,7 @@ const unchanged = "nothing was changed"
 
 // explainWrite explains an error of writing, as explain does. nil stays nil.
 func (f *FS) explainWrite(name string, err error) error {
-	shown := EscapeName(name)
+	shown := pathname.Escape(name)
 	var ours *toolerr.Error
 	switch {
 	case err == nil:

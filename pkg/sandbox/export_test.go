@@ -2,6 +2,8 @@ package sandbox
 
 import (
 	"runtime"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
 // NewPortable makes a sandbox that uses os.Root also where the kernel has
@@ -35,7 +37,9 @@ func (f *FS) Close() {
 
 // MaybeSecret reports whether reading a directory marks an entry, or all entries
 // because of the directory's name.
-func MaybeSecret(dir, name string) bool { return maybeSecret(name) || maybeSecretAbove(baseName(dir)) }
+func MaybeSecret(dir, name string) bool {
+	return maybeSecret(name) || maybeSecretAbove(pathname.Base(dir))
+}
 
 // The names that are protected at any depth, existing or not.
 var (

@@ -22,7 +22,7 @@ func (f *FS) findRoot(name string) (*openRoot, []string, bool) {
 		}
 		return f.findRootOfParts(volume, cleanParts(parts))
 	}
-	if filepath.VolumeName(name) != "" || runtime.GOOS == "windows" && name != "" && isSeparator(name[0]) {
+	if filepath.VolumeName(name) != "" || runtime.GOOS == "windows" && name != "" && os.IsPathSeparator(name[0]) {
 		return nil, nil, false // "C:x" and "\x" depend on what is current
 	}
 	return f.roots[0], splitPath(name), true

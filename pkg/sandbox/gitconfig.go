@@ -3,6 +3,8 @@ package sandbox
 import (
 	"bytes"
 	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
 // gitParser reads a file as git's config.c does: by characters, so that a
@@ -49,7 +51,7 @@ func (p *gitParser) next() bool {
 			}
 		case c == '[':
 			p.readSection()
-		case lower(c) >= 'a' && lower(c) <= 'z':
+		case pathname.Lower(c) >= 'a' && pathname.Lower(c) <= 'z':
 			p.left = len(p.rest) + 1
 			p.readSetting(c)
 			return !p.bad
@@ -83,16 +85,16 @@ func (p *gitParser) readSection() {
 		case quoted:
 			name = append(name, c)
 		case c != ' ' && c != '\t':
-			name = append(name, lower(c))
+			name = append(name, pathname.Lower(c))
 		}
 	}
 }
 
 // readSetting reads a key that begins with c, and its value.
 func (p *gitParser) readSetting(c byte) {
-	key := []byte{lower(c)}
-	for c = p.take(); lower(c) >= 'a' && lower(c) <= 'z' || c >= '0' && c <= '9' || c == '-'; c = p.take() {
-		key = append(key, lower(c))
+	key := []byte{pathname.Lower(c)}
+	for c = p.take(); pathname.Lower(c) >= 'a' && pathname.Lower(c) <= 'z' || c >= '0' && c <= '9' || c == '-'; c = p.take() {
+		key = append(key, pathname.Lower(c))
 	}
 	for c == ' ' || c == '\t' {
 		c = p.take()

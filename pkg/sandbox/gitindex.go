@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"slices"
 	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
 // GitIndexEscapes returns the first path of a git index that leads into a
@@ -133,7 +135,7 @@ func indexVarint(data []byte) (n, size int) {
 // names that file systems take for .git.
 func escapesWorktree(path string) bool {
 	return strings.HasPrefix(path, "/") || slices.ContainsFunc(strings.Split(path, "/"), func(part string) bool {
-		name := strings.TrimRight(foldName(part), ". ")
-		return part == ".." || part == "." || is(name, ".git") || is(name, "git~1")
+		name := strings.TrimRight(pathname.Fold(part), ". ")
+		return part == ".." || part == "." || pathname.EqualFold(name, ".git") || pathname.EqualFold(name, "git~1")
 	})
 }

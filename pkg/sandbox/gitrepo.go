@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -26,7 +27,7 @@ func (t *Target) checkGit() error {
 	t.gitDirs(func(d gitDir) bool {
 		why := ""
 		switch {
-		case d.before && !slices.Contains(gitEntries, strings.ToLower(foldName(d.rest[0]))):
+		case d.before && !slices.Contains(gitEntries, strings.ToLower(pathname.Fold(d.rest[0]))):
 		case d.before:
 			why = inGit(d.rest)
 		case d.after:
@@ -64,13 +65,13 @@ func (t *Target) stillNoGit() error {
 		return err
 	}
 	if t.unjudged && !t.fs.matches(t.fs.writes().allow, t.Path) && t.inGitConfig() {
-		return toolerr.New(toolerr.Conflict, "%s became git settings during the write, %s: try again", EscapeName(t.name), unchanged)
+		return toolerr.New(toolerr.Conflict, "%s became git settings during the write, %s: try again", pathname.Escape(t.name), unchanged)
 	}
 	return nil
 }
 
 func (t *Target) errProtected(why string) error {
-	return toolerr.New(toolerr.DeniedPath, "%s is not written: it %s; ask the user, who can allow it with --allow-write", EscapeName(t.name), why)
+	return toolerr.New(toolerr.DeniedPath, "%s is not written: it %s; ask the user, who can allow it with --allow-write", pathname.Escape(t.name), why)
 }
 
 // gitDir is a directory above a target as git sees it.
@@ -95,7 +96,7 @@ func (t *Target) gitDirs(yield func(gitDir) bool) {
 		}
 		d := gitDir{parentDir: f, rest: slices.Concat(t.real[i:], t.rest, []string{t.base})}
 		made := d.rest[0]
-		if len(d.rest) > 1 && is(foldName(made), "HEAD") {
+		if len(d.rest) > 1 && pathname.EqualFold(pathname.Fold(made), "HEAD") {
 			made = "" // a directory, which makes no repository
 		}
 		d.before, d.after = d.repository(""), d.repository(made)
@@ -112,7 +113,7 @@ func (t *Target) gitDirs(yield func(gitDir) bool) {
 // without its look into HEAD.
 func (d gitDir) repository(made string) bool {
 	has := func(name string) bool {
-		if is(foldName(made), name) {
+		if pathname.EqualFold(pathname.Fold(made), name) {
 			return true
 		}
 		st, err := d.lstat(name)
@@ -125,7 +126,7 @@ func (d gitDir) repository(made string) bool {
 // or "".
 func (d gitDir) armed() string {
 	const makes = "makes a git repository of its directory, "
-	if _, err := d.lstat("commondir"); err == nil || is(foldName(d.rest[0]), "commondir") {
+	if _, err := d.lstat("commondir"); err == nil || pathname.EqualFold(pathname.Fold(d.rest[0]), "commondir") {
 		return makes + "with settings from elsewhere"
 	}
 	for _, name := range []string{"config", "config.worktree"} {
@@ -144,7 +145,7 @@ func (d gitDir) armed() string {
 			return makes + "whose " + name + " cannot be checked"
 		}
 		if len(settings) > 0 {
-			return makes + "whose " + name + " has " + EscapeName(settings[0])
+			return makes + "whose " + name + " has " + pathname.Escape(settings[0])
 		}
 	}
 	st, err := d.lstat("hooks")
@@ -187,9 +188,9 @@ func (d gitDir) settings(name string) (settings []string, ok bool) {
 // any name.
 func (t *Target) inGitConfig() (found bool) {
 	t.gitDirs(func(d gitDir) bool {
-		last := foldName(d.rest[len(d.rest)-1])
-		own := len(d.rest) == 1 || is(foldName(d.rest[0]), "modules") || is(foldName(d.rest[0]), "worktrees")
-		found = own && (is(last, "config") || is(last, "config.worktree"))
+		last := pathname.Fold(d.rest[len(d.rest)-1])
+		own := len(d.rest) == 1 || pathname.EqualFold(pathname.Fold(d.rest[0]), "modules") || pathname.EqualFold(pathname.Fold(d.rest[0]), "worktrees")
+		found = own && (pathname.EqualFold(last, "config") || pathname.EqualFold(last, "config.worktree"))
 		return !found
 	})
 	return found

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -17,16 +18,16 @@ const maxGitConfig = 1 << 20
 // settings, also of one within another, or of the list of its submodules.
 func isGitConfig(abs string) bool {
 	parts := splitPath(abs)
-	last := foldName(parts[len(parts)-1])
-	if is(last, ".gitmodules") {
+	last := pathname.Fold(parts[len(parts)-1])
+	if pathname.EqualFold(last, ".gitmodules") {
 		return true
 	}
-	if !is(last, "config") && !is(last, "config.worktree") {
+	if !pathname.EqualFold(last, "config") && !pathname.EqualFold(last, "config.worktree") {
 		return false
 	}
 	for i, part := range parts[:len(parts)-1] {
-		part = foldName(part)
-		if is(part, ".git") || endsIn(part, ".git") && (i == len(parts)-2 || is(foldName(parts[i+1]), "modules")) {
+		part = pathname.Fold(part)
+		if pathname.EqualFold(part, ".git") || pathname.HasSuffixFold(part, ".git") && (i == len(parts)-2 || pathname.EqualFold(pathname.Fold(parts[i+1]), "modules")) {
 			return true
 		}
 	}
@@ -36,7 +37,7 @@ func isGitConfig(abs string) bool {
 // gitRuns is GitRuns for the target: of a list of submodules, what makes git
 // run something or leave the directory.
 func (t *Target) gitRuns(config []byte) (settings []string, ok bool) {
-	if !is(foldName(t.base), ".gitmodules") {
+	if !pathname.EqualFold(pathname.Fold(t.base), ".gitmodules") {
 		return GitRunsIn(t.Root.Path, t.Path, config)
 	}
 	p := newGitParser(config)
@@ -67,7 +68,7 @@ func (t *Target) checkedConfig(ctx context.Context, write func(io.Writer) error)
 		return nil, err
 	}
 	if content.Len() > maxGitConfig {
-		return nil, toolerr.New(toolerr.TooLarge, "%s would be larger than %d bytes, too large for git settings", EscapeName(t.name), maxGitConfig)
+		return nil, toolerr.New(toolerr.TooLarge, "%s would be larger than %d bytes, too large for git settings", pathname.Escape(t.name), maxGitConfig)
 	}
 	var before []string
 	if file, err := t.open(); err == nil {
@@ -82,12 +83,12 @@ func (t *Target) checkedConfig(ctx context.Context, write func(io.Writer) error)
 	}
 	after, ok := t.gitRuns(content.Bytes())
 	if !ok {
-		return nil, toolerr.New(toolerr.DeniedPath, "%s is not written: git could no longer parse it, so its effect cannot be checked", EscapeName(t.name))
+		return nil, toolerr.New(toolerr.DeniedPath, "%s is not written: git could no longer parse it, so its effect cannot be checked", pathname.Escape(t.name))
 	}
 	for _, setting := range after {
 		if !slices.Contains(before, setting) {
 			return nil, toolerr.New(toolerr.DeniedPath, "%s is not written: %s makes git run a program or follow other settings; ask the user, who can allow it with --allow-write",
-				EscapeName(t.name), EscapeName(setting))
+				pathname.Escape(t.name), pathname.Escape(setting))
 		}
 	}
 	return Bytes(content.Bytes()), nil

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -36,7 +37,7 @@ func (t *Target) Guard(ctx context.Context) (release func(), err error) {
 		if err != nil {
 			f.Close()
 			if errors.Is(err, context.DeadlineExceeded) {
-				return nil, toolerr.New(toolerr.Locked, "%s is locked by another program, %s: try again when it has finished: %w", EscapeName(t.name), unchanged, err)
+				return nil, toolerr.New(toolerr.Locked, "%s is locked by another program, %s: try again when it has finished: %w", pathname.Escape(t.name), unchanged, err)
 			}
 			return nil, t.fs.explainWrite(t.name, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -29,7 +30,7 @@ func irreplaceable(err error) string {
 func (r *replacement) inPlace(write func(io.Writer) error, why string) error {
 	if r.old.Nlink > 1 && !r.options.KeepHardlinks {
 		return toolerr.New(toolerr.PermissionDenied, "%s cannot be replaced because %s, and writing in place would change all of its %d hard links, %s; the user can allow that with --keep-hardlinks",
-			EscapeName(r.name), why, r.old.Nlink, unchanged)
+			pathname.Escape(r.name), why, r.old.Nlink, unchanged)
 	}
 	var source io.ReaderAt
 	var size int64

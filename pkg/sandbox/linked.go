@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -114,7 +115,7 @@ func (l *linkSearch) secretsIn(dir string, names []string) (secrets []string) {
 		}
 		if secret {
 			secrets = append(secrets, path)
-		} else if real, err := filepath.EvalSymlinks(path); err == nil && real != path && l.mayMark(real) && !maskedName(baseName(real)) {
+		} else if real, err := filepath.EvalSymlinks(path); err == nil && real != path && l.mayMark(real) && !maskedName(pathname.Base(real)) {
 			if info, err := os.Lstat(real); err == nil && info.Mode().IsRegular() {
 				l.found.masked = append(l.found.masked, real)
 			}
@@ -213,7 +214,7 @@ func (s *Sandbox) look(dir string) *lookedAt {
 	}
 	entries, _ := os.ReadDir(dir)
 	now.entries = len(entries)
-	above := maybeSecretAbove(baseName(dir))
+	above := maybeSecretAbove(pathname.Base(dir))
 	for _, entry := range entries {
 		name, link := entry.Name(), entry.Type()&os.ModeSymlink != 0
 		if above || maybeSecret(name) {
@@ -250,7 +251,7 @@ func (d *Dir) linkedName(name string) bool {
 	}
 	for _, targets := range [...][]string{d.linked.denied, d.linked.masked} {
 		for _, target := range targets {
-			if strings.HasSuffix(target, name) && baseName(target) == name {
+			if strings.HasSuffix(target, name) && pathname.Base(target) == name {
 				return true
 			}
 		}
@@ -263,7 +264,7 @@ func (d *Dir) refuse(name string) error {
 	if !d.linked.any() || !d.linked.denies(d.join(name)) {
 		return nil
 	}
-	return toolerr.New(toolerr.DeniedPath, "%s is not read: a credential store links to it", EscapeName(d.join(name)))
+	return toolerr.New(toolerr.DeniedPath, "%s is not read: a credential store links to it", pathname.Escape(d.join(name)))
 }
 
 // refuseFile is the error for an open file that is a secret by another name.
@@ -271,5 +272,5 @@ func (d *Dir) refuseFile(name string, st Stat) error {
 	if secret, ok := d.linked.named(st); !ok || !secret {
 		return nil
 	}
-	return toolerr.New(toolerr.DeniedPath, "%s is not read: it is also linked as a credential store", EscapeName(d.join(name)))
+	return toolerr.New(toolerr.DeniedPath, "%s is not read: it is also linked as a credential store", pathname.Escape(d.join(name)))
 }

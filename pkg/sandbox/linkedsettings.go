@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
 const (
@@ -67,7 +69,7 @@ func (t *Target) settingsByLink() string {
 		for _, name := range t.fs.linkedSettings.in(dir) {
 			target, err := os.Readlink(filepath.Join(dir, name))
 			if err == nil && contains(withoutLinks(under(dir, target)), t.Path) {
-				return "is reached through the link " + EscapeName(name) + ", a setting by which an agent, editor or shell starts programs"
+				return "is reached through the link " + pathname.Escape(name) + ", a setting by which an agent, editor or shell starts programs"
 			}
 		}
 		if dir == filepath.Dir(dir) || slices.ContainsFunc(t.fs.roots, func(r *openRoot) bool { return r.Path == dir }) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -50,7 +51,7 @@ func (f *FS) openResolved(name string, o *resolved) (*File, error) {
 	switch mode := o.stat().Mode; {
 	case mode.IsRegular():
 	case mode.IsDir():
-		return nil, toolerr.New(toolerr.IsADirectory, "%s is a directory, not a file: use ls on it, or name a file in it", EscapeName(name))
+		return nil, toolerr.New(toolerr.IsADirectory, "%s is a directory, not a file: use ls on it, or name a file in it", pathname.Escape(name))
 	default:
 		return nil, errSpecial(name, mode)
 	}
@@ -98,7 +99,7 @@ func (f *FS) OpenDir(name string) (*Dir, error) {
 	}
 	defer o.close()
 	if mode := o.stat().Mode; !mode.IsDir() {
-		return nil, toolerr.New(toolerr.NotADirectory, "%s is a %s, not a directory: name the directory it is in", EscapeName(name), kindOf(mode))
+		return nil, toolerr.New(toolerr.NotADirectory, "%s is a %s, not a directory: name the directory it is in", pathname.Escape(name), kindOf(mode))
 	}
 	dir, err := o.openDir(o.path)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -125,7 +126,7 @@ type candidate struct {
 // examine resolves the links of a specification once and refuses what is no
 // directory or, unless any breadth will do, too broad.
 func (s *Sandbox) examine(spec rootSpec, anyBreadth bool) (candidate, error) {
-	shown := EscapeName(spec.dir)
+	shown := pathname.Escape(spec.dir)
 	if err := checkName(spec.dir); err != nil {
 		return candidate{}, err
 	}
@@ -224,7 +225,7 @@ next:
 func (s *Sandbox) openOne(c candidate) (*openRoot, error) {
 	h, err := s.open(c.real)
 	if err != nil {
-		return nil, rootError(EscapeName(c.real), "the configuration", err)
+		return nil, rootError(pathname.Escape(c.real), "the configuration", err)
 	}
 	root := &openRoot{
 		Root: Root{Path: c.real, ReadOnly: c.readOnly}, aliases: c.aliases,
@@ -232,7 +233,7 @@ func (s *Sandbox) openOne(c candidate) (*openRoot, error) {
 	}
 	if h.pseudo() && !s.config.AllowRootDir {
 		return nil, toolerr.New(toolerr.RootRefused,
-			"root %s is refused: it is a pseudo file system, not files; allow it with --allow-root-dir", EscapeName(c.real))
+			"root %s is refused: it is a pseudo file system, not files; allow it with --allow-root-dir", pathname.Escape(c.real))
 	}
 	return root, nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -22,13 +23,13 @@ func (r *replacement) makeParents() error {
 		return nil
 	}
 	if !r.options.MakeParents {
-		return toolerr.New(toolerr.NotFound, "%s cannot be created: the directory %s does not exist; create it first", EscapeName(r.name), r.fs.Display(r.MissingParents()[0]))
+		return toolerr.New(toolerr.NotFound, "%s cannot be created: the directory %s does not exist; create it first", pathname.Escape(r.name), r.fs.Display(r.MissingParents()[0]))
 	}
 	if err := r.atItsPlace(); err != nil {
 		return err
 	}
 	for _, path := range r.MissingParents() {
-		name := baseName(path)
+		name := pathname.Base(path)
 		err := r.dir.mkdir(name)
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return err

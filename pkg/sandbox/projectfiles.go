@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
 // projectDirs are the directories of a project whose files make an editor, an
@@ -102,7 +104,7 @@ func IsProjectName(dir, name string) (depth int) {
 // IsProjectParent reports whether a directory of this name holds settings of
 // the directory above it beside other files, as .config does.
 func IsProjectParent(name string) bool {
-	return slices.ContainsFunc([]string{".clinerules", ".config", ".github", ".hg", ".sl", "mise"}, func(parent string) bool { return is(name, parent) })
+	return slices.ContainsFunc([]string{".clinerules", ".config", ".github", ".hg", ".sl", "mise"}, func(parent string) bool { return pathname.EqualFold(name, parent) })
 }
 
 // mayBeProjectName is false for most names, at little cost.
@@ -118,41 +120,41 @@ func mayBeProjectName(name string) bool {
 	if name[0] == '.' {
 		return true
 	}
-	switch lower(name[0]) {
+	switch pathname.Lower(name[0]) {
 	case 'c', 'k', 'm', 'o', 'h':
 		return true
 	}
-	return endsIn(name, ".code-workspace") || endsIn(name, ".sublime-project")
+	return pathname.HasSuffixFold(name, ".code-workspace") || pathname.HasSuffixFold(name, ".sublime-project")
 }
 
 // projectFile reports whether the component at the beginning of rest is a
 // projectDirs or projectFiles name, or one that a pattern describes.
 func projectFile(part string, rest []string) bool {
-	if slices.ContainsFunc(projectDirs, func(name string) bool { return is(part, name) }) {
+	if slices.ContainsFunc(projectDirs, func(name string) bool { return pathname.EqualFold(part, name) }) {
 		return true
 	}
-	if is(part, ".config") && len(rest) > 0 && (is(rest[0], "mise") || is(rest[0], "mise.toml")) {
+	if pathname.EqualFold(part, ".config") && len(rest) > 0 && (pathname.EqualFold(rest[0], "mise") || pathname.EqualFold(rest[0], "mise.toml")) {
 		return true // further places of mise's settings
 	}
-	if is(part, ".hg") && len(rest) == 1 && (is(rest[0], "hgrc") || is(rest[0], "hgrc-not-shared") || is(rest[0], "sharedpath")) {
+	if pathname.EqualFold(part, ".hg") && len(rest) == 1 && (pathname.EqualFold(rest[0], "hgrc") || pathname.EqualFold(rest[0], "hgrc-not-shared") || pathname.EqualFold(rest[0], "sharedpath")) {
 		return true // Mercurial's hooks, aliases and extensions of a repository, also of the one that sharedpath leads to
 	}
-	if is(part, ".sl") && len(rest) == 1 && is(rest[0], "config") {
+	if pathname.EqualFold(part, ".sl") && len(rest) == 1 && pathname.EqualFold(rest[0], "config") {
 		return true // as .hg/hgrc, of Sapling
 	}
-	if is(part, ".clinerules") && len(rest) > 0 && is(rest[0], "hooks") {
+	if pathname.EqualFold(part, ".clinerules") && len(rest) > 0 && pathname.EqualFold(rest[0], "hooks") {
 		return true // Cline runs its files
 	}
-	if is(part, ".github") && len(rest) > 0 && is(rest[0], "hooks") {
+	if pathname.EqualFold(part, ".github") && len(rest) > 0 && pathname.EqualFold(rest[0], "hooks") {
 		return true // Copilot's command line runs the hooks of *.json in it
 	}
 	if len(rest) > 0 {
-		return is(part, "mise") && len(rest) == 1 && is(rest[0], "config.toml")
+		return pathname.EqualFold(part, "mise") && len(rest) == 1 && pathname.EqualFold(rest[0], "config.toml")
 	}
-	if slices.ContainsFunc(projectFiles, func(name string) bool { return is(part, name) }) {
+	if slices.ContainsFunc(projectFiles, func(name string) bool { return pathname.EqualFold(part, name) }) {
 		return true
 	}
 	lowered := strings.ToLower(part)
-	return endsIn(part, ".code-workspace") || endsIn(part, ".sublime-project") || // tasks and settings, as .vscode
-		endsIn(part, ".toml") && (strings.HasPrefix(lowered, "mise.") || strings.HasPrefix(lowered, ".mise."))
+	return pathname.HasSuffixFold(part, ".code-workspace") || pathname.HasSuffixFold(part, ".sublime-project") || // tasks and settings, as .vscode
+		pathname.HasSuffixFold(part, ".toml") && (strings.HasPrefix(lowered, "mise.") || strings.HasPrefix(lowered, ".mise."))
 }

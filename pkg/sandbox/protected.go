@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
 // writePolicy holds the paths that are protected from writing in addition to the
@@ -85,8 +86,8 @@ func (f *FS) Protected(abs string) string {
 func (p *writePolicy) protects(abs string) string {
 	parts := splitPath(abs[len(filepath.VolumeName(abs)):])
 	for i, part := range parts {
-		if !ascii(part) {
-			parts[i] = foldName(part)
+		if !pathname.IsASCII(part) {
+			parts[i] = pathname.Fold(part)
 		}
 	}
 	if why := runByOthers(parts); why != "" {
@@ -97,7 +98,7 @@ func (p *writePolicy) protects(abs string) string {
 			return "is part of the tools' own configuration or state"
 		}
 	}
-	if name := baseName(abs); p.bin != "" && filepath.Dir(abs) == p.bin && strings.HasPrefix(name, "mcp-") {
+	if name := pathname.Base(abs); p.bin != "" && filepath.Dir(abs) == p.bin && strings.HasPrefix(name, "mcp-") {
 		return "is one of the tools' own programs"
 	}
 	for _, home := range p.homes {
@@ -113,13 +114,13 @@ func runByOthers(parts []string) string {
 	for i, part := range parts {
 		rest := parts[i+1:]
 		switch {
-		case is(part, ".git") && len(rest) == 0:
+		case pathname.EqualFold(part, ".git") && len(rest) == 0:
 			return "tells git where the repository is"
-		case is(part, ".git") || endsIn(part, ".git") && len(rest) > 1:
+		case pathname.EqualFold(part, ".git") || pathname.HasSuffixFold(part, ".git") && len(rest) > 1:
 			if why := inGit(rest); why != "" {
 				return why
 			}
-		case is(part, ".envrc") && len(rest) == 0:
+		case pathname.EqualFold(part, ".envrc") && len(rest) == 0:
 			return "is run by direnv"
 		case projectFile(part, rest):
 			return "is a setting by which an agent, editor or shell starts programs"
@@ -137,25 +138,25 @@ func runByOthers(parts []string) string {
 func inGit(rest []string) string {
 	for i, part := range rest {
 		switch {
-		case i == 0 && (is(part, "objects") || is(part, "refs") || is(part, "logs")):
+		case i == 0 && (pathname.EqualFold(part, "objects") || pathname.EqualFold(part, "refs") || pathname.EqualFold(part, "logs")):
 			return ""
-		case i == 2 && is(rest[0], "worktrees") && (is(part, "refs") || is(part, "logs")):
+		case i == 2 && pathname.EqualFold(rest[0], "worktrees") && (pathname.EqualFold(part, "refs") || pathname.EqualFold(part, "logs")):
 			return ""
-		case is(part, "hooks"):
+		case pathname.EqualFold(part, "hooks"):
 			return "is run by git"
-		case is(part, "rebase-merge") || is(part, "rebase-apply") || is(part, "sequencer"):
+		case pathname.EqualFold(part, "rebase-merge") || pathname.EqualFold(part, "rebase-apply") || pathname.EqualFold(part, "sequencer"):
 			return "is a list of steps that git continues with and may run"
-		case i == 0 && (is(part, "remotes") || is(part, "branches")) && len(rest) > 1:
+		case i == 0 && (pathname.EqualFold(part, "remotes") || pathname.EqualFold(part, "branches")) && len(rest) > 1:
 			return "tells git where to fetch from and with which program"
-		case is(part, "info") && i == len(rest)-2 && is(rest[i+1], "attributes"):
+		case pathname.EqualFold(part, "info") && i == len(rest)-2 && pathname.EqualFold(rest[i+1], "attributes"):
 			return "tells git which programs to run on files"
 		}
 	}
-	own := len(rest) == 1 || is(rest[0], "modules") || is(rest[0], "worktrees")
+	own := len(rest) == 1 || pathname.EqualFold(rest[0], "modules") || pathname.EqualFold(rest[0], "worktrees")
 	switch last := rest[len(rest)-1]; {
-	case is(last, "gitdir") || is(last, "commondir"):
+	case pathname.EqualFold(last, "gitdir") || pathname.EqualFold(last, "commondir"):
 		return "tells git where the repository is"
-	case own && (is(last, "index") || strings.HasPrefix(strings.ToLower(last), "sharedindex.")):
+	case own && (pathname.EqualFold(last, "index") || strings.HasPrefix(strings.ToLower(last), "sharedindex.")):
 		return "tells git which files to check out, hooks too" // git restore does not check its paths
 	}
 	return ""
@@ -169,14 +170,14 @@ func startup(rel []string) bool {
 		switch {
 		case len(first) < 2 || first[0] != '.':
 			return false
-		case endsIn(first, "rc"), endsIn(first, "profile"), endsIn(first, "login"), endsIn(first, "logout"), endsIn(first, "env"):
+		case pathname.HasSuffixFold(first, "rc"), pathname.HasSuffixFold(first, "profile"), pathname.HasSuffixFold(first, "login"), pathname.HasSuffixFold(first, "logout"), pathname.HasSuffixFold(first, "env"):
 			return true
 		}
 		for _, name := range []string{
 			".bash_aliases", ".gitconfig", ".tmux.conf", ".emacs", ".gdbinit", ".lldbinit", ".xsession", ".pam_environment",
 			".yarnrc.yml", ".forward", ".rhosts", ".crontab",
 		} {
-			if is(first, name) {
+			if pathname.EqualFold(first, name) {
 				return true
 			}
 		}

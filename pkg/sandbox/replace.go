@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"syscall"
 
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -368,13 +369,13 @@ func (r *replacement) finish(f *os.File) error {
 }
 
 func errGone(name string) error {
-	return toolerr.New(toolerr.Stale, "%s was deleted or renamed by another program, %s: check the current state", EscapeName(name), unchanged)
+	return toolerr.New(toolerr.Stale, "%s was deleted or renamed by another program, %s: check the current state", pathname.Escape(name), unchanged)
 }
 
 func errStale(name string) error {
-	return toolerr.New(toolerr.Stale, "%s was changed by another program, %s: view it again and repeat the change on the current content", EscapeName(name), unchanged)
+	return toolerr.New(toolerr.Stale, "%s was changed by another program, %s: view it again and repeat the change on the current content", pathname.Escape(name), unchanged)
 }
 
 func errExists(name string) error {
-	return toolerr.New(toolerr.Exists, "%s already exists, %s: view it, then change it", EscapeName(name), unchanged)
+	return toolerr.New(toolerr.Exists, "%s already exists, %s: view it, then change it", pathname.Escape(name), unchanged)
 }

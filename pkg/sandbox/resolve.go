@@ -3,9 +3,12 @@ package sandbox
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
 // maxLinks bounds the links followed for one path, as the kernel does.
@@ -54,7 +57,7 @@ const (
 )
 
 // resolve finds the object that a tool's argument names. A name in the form
-// that EscapeName gives is accepted where the literal one does not exist.
+// that pathname.Escape gives is accepted where the literal one does not exist.
 // Errors are ready to be shown.
 func (f *FS) resolve(name string, why purpose) (*resolved, error) {
 	if err := checkName(name); err != nil {
@@ -80,7 +83,7 @@ func (f *FS) lookup(name string, why purpose) (o *resolved, err error) {
 	return o, err
 }
 
-// unescapePath undoes EscapeName in each component that holds an escape.
+// unescapePath undoes pathname.Escape in each component that holds an escape.
 func unescapePath(name string) (string, bool) {
 	if filepath.Separator == '\\' || !strings.Contains(name, `\`) {
 		return "", false
@@ -88,7 +91,7 @@ func unescapePath(name string) (string, bool) {
 	parts := strings.Split(name, "/")
 	any := false
 	for i, part := range parts {
-		if plain, ok := UnescapeName(part); ok {
+		if plain, ok := pathname.Unescape(part); ok {
 			parts[i], any = plain, true
 		}
 	}
@@ -200,7 +203,7 @@ func splitPath(path string) []string {
 	parts := make([]string, 0, strings.Count(path, "/")+2)
 	start := 0
 	for i := 0; i <= len(path); i++ {
-		if i < len(path) && !isSeparator(path[i]) {
+		if i < len(path) && !os.IsPathSeparator(path[i]) {
 			continue
 		}
 		if i > start {
@@ -208,7 +211,7 @@ func splitPath(path string) []string {
 		}
 		start = i + 1
 	}
-	if len(path) > 0 && isSeparator(path[len(path)-1]) {
+	if len(path) > 0 && os.IsPathSeparator(path[len(path)-1]) {
 		parts = append(parts, ".")
 	}
 	return parts
@@ -217,14 +220,4 @@ func splitPath(path string) []string {
 // joinPath is the absolute path of components beneath dir, cleaned by name.
 func joinPath(dir string, parts []string) string {
 	return filepath.Join(dir, strings.Join(parts, string(filepath.Separator)))
-}
-
-// baseName is the last component of a path.
-func baseName(path string) string {
-	for i := len(path) - 1; i >= 0; i-- {
-		if isSeparator(path[i]) {
-			return path[i+1:]
-		}
-	}
-	return path
 }

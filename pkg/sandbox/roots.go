@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -114,13 +115,13 @@ func (s *Sandbox) expand(dir string) (string, error) {
 	if dir == "~" || strings.HasPrefix(dir, "~/") || runtime.GOOS == "windows" && strings.HasPrefix(dir, `~\`) {
 		home := s.home()
 		if home == "" {
-			return "", toolerr.New(toolerr.NotFound, "root %s: the home directory is not known; set HOME or give the whole path", EscapeName(dir))
+			return "", toolerr.New(toolerr.NotFound, "root %s: the home directory is not known; set HOME or give the whole path", pathname.Escape(dir))
 		}
 		dir = filepath.Join(home, dir[1:])
 	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
-		return "", toolerr.New(toolerr.NotFound, "root %s: %w", EscapeName(dir), err)
+		return "", toolerr.New(toolerr.NotFound, "root %s: %w", pathname.Escape(dir), err)
 	}
 	return abs, nil
 }

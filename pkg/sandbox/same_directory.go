@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
 // inDirectory reports whether path is dir or beneath it, also in another spelling
@@ -19,7 +21,7 @@ func volumeTop(path string) string { return filepath.VolumeName(path) + pathSepa
 // Of those that do not exist, the name of the repository next to them tells
 // whether letter case matters there.
 func sameDirectory(a, b string) bool {
-	if a == b || !strings.EqualFold(foldName(a), foldName(b)) {
+	if a == b || !strings.EqualFold(pathname.Fold(a), pathname.Fold(b)) {
 		return a == b
 	}
 	one, err := os.Stat(a)

@@ -2,23 +2,26 @@ package sandbox
 
 import (
 	"bytes"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
 // maybeSecret reports whether DeniedIn or Masked may be true for a name in
 // whatever directory. It tells most names apart once, when a directory is
 // read, which a search that remembers directories need not do again.
 func maybeSecret(name string) bool {
-	return !ascii(name) || secretName(name) || secretStore(name, "") || maskedName(name)
+	return !pathname.IsASCII(name) || secretName(name) || secretStore(name, "") || maskedName(name)
 }
 
 // maybeSecretAbove reports whether DeniedIn may be true for other names in a
 // directory of this name.
 func maybeSecretAbove(name string) bool {
-	return name != "" && (name[0] == '.' || name[0] == '_' || name[0] == '#') || !ascii(name) || inStoreDir(name)
+	return name != "" && (name[0] == '.' || name[0] == '_' || name[0] == '#') || !pathname.IsASCII(name) || inStoreDir(name)
 }
 
 // secretPath looks at each component from the last to the first. Letter case
@@ -26,14 +29,14 @@ func maybeSecretAbove(name string) bool {
 func secretPath(path string) bool {
 	end, last, odd := len(path), true, false
 	for i := len(path) - 1; i >= -1; i-- {
-		if i >= 0 && !isSeparator(path[i]) {
+		if i >= 0 && !os.IsPathSeparator(path[i]) {
 			odd = odd || path[i] >= utf8.RuneSelf
 			continue
 		}
 		if i+1 < end {
 			name := path[i+1 : end]
 			if odd {
-				name = foldName(name)
+				name = pathname.Fold(name)
 			}
 			if last && secretName(name) || secretStore(name, path[end:]) {
 				return true
@@ -54,27 +57,27 @@ func secretStore(name, rest string) bool {
 	}
 	switch len(name) {
 	case 4:
-		if is(name, ".ssh") || is(name, ".aws") {
+		if pathname.EqualFold(name, ".ssh") || pathname.EqualFold(name, ".aws") {
 			return true
 		}
 	case 5:
-		if is(name, ".kube") {
+		if pathname.EqualFold(name, ".kube") {
 			return true
 		}
 	case 6:
-		if is(name, ".gnupg") || is(name, ".azure") || is(name, ".netrc") || is(name, "_netrc") || is(name, ".s3cfg") {
+		if pathname.EqualFold(name, ".gnupg") || pathname.EqualFold(name, ".azure") || pathname.EqualFold(name, ".netrc") || pathname.EqualFold(name, "_netrc") || pathname.EqualFold(name, ".s3cfg") {
 			return true
 		}
 	case 7:
-		if is(name, ".pgpass") || is(name, ".pypirc") || is(name, ".my.cnf") {
+		if pathname.EqualFold(name, ".pgpass") || pathname.EqualFold(name, ".pypirc") || pathname.EqualFold(name, ".my.cnf") {
 			return true
 		}
 	case 12:
-		return is(name, ".vault-token")
+		return pathname.EqualFold(name, ".vault-token")
 	case 15:
-		return is(name, ".password-store")
+		return pathname.EqualFold(name, ".password-store")
 	case 16:
-		return is(name, ".git-credentials")
+		return pathname.EqualFold(name, ".git-credentials")
 	}
 	return rest != "" && storeIn(name, rest)
 }
@@ -130,7 +133,7 @@ func storeIn(name, rest string) bool {
 		at, matches := rest, true
 		for part := range strings.SplitSeq(store, "/") {
 			var next string
-			if next, at = cutPart(at); !is(undecorated(foldName(next)), part) {
+			if next, at = cutPart(at); !pathname.EqualFold(undecorated(pathname.Fold(next)), part) {
 				matches = false
 				break
 			}
@@ -146,7 +149,7 @@ func storeIn(name, rest string) bool {
 // its directory in a directory of this name.
 func inStoreDir(above string) bool {
 	for _, name := range [...]string{"git", "containers", "huggingface", "share", "atuin", "opencode"} {
-		if is(above, name) {
+		if pathname.EqualFold(above, name) {
 			return true
 		}
 	}
@@ -155,11 +158,11 @@ func inStoreDir(above string) bool {
 
 // cutPart returns the first component of a path, and the rest.
 func cutPart(path string) (first, rest string) {
-	for path != "" && isSeparator(path[0]) {
+	for path != "" && os.IsPathSeparator(path[0]) {
 		path = path[1:]
 	}
 	for i := range len(path) {
-		if isSeparator(path[i]) {
+		if os.IsPathSeparator(path[i]) {
 			return path[:i], path[i:]
 		}
 	}
@@ -170,38 +173,38 @@ func cutPart(path string) (first, rest string) {
 // a key store, Terraform state or a shell history.
 func secretName(name string) bool {
 	name = undecorated(name)
-	if name == "" { // nothing but characters that foldName drops
+	if name == "" { // nothing but characters that pathname.Fold drops
 		return false
 	}
-	switch lower(name[len(name)-1]) {
+	switch pathname.Lower(name[len(name)-1]) {
 	case 'a': // id_rsa, id_dsa, id_ecdsa
-		if is(name, "id_rsa") || is(name, "id_dsa") || is(name, "id_ecdsa") {
+		if pathname.EqualFold(name, "id_rsa") || pathname.EqualFold(name, "id_dsa") || pathname.EqualFold(name, "id_ecdsa") {
 			return true
 		}
 	case '9':
-		if is(name, "id_ed25519") {
+		if pathname.EqualFold(name, "id_ed25519") {
 			return true
 		}
 	case 'k':
-		if is(name, "id_ecdsa_sk") || is(name, "id_ed25519_sk") {
+		if pathname.EqualFold(name, "id_ecdsa_sk") || pathname.EqualFold(name, "id_ed25519_sk") {
 			return true
 		}
 	case '2', 'x', 's':
-		if endsIn(name, ".p12") || endsIn(name, ".pfx") || endsIn(name, ".jks") {
+		if pathname.HasSuffixFold(name, ".p12") || pathname.HasSuffixFold(name, ".pfx") || pathname.HasSuffixFold(name, ".jks") {
 			return true
 		}
 	case 'e', 'y':
-		if is(name, ".histfile") || is(name, ".history") || is(name, ".zhistory") || is(name, "fish_history") ||
-			name[0] == '.' && endsIn(name, "_history") {
+		if pathname.EqualFold(name, ".histfile") || pathname.EqualFold(name, ".history") || pathname.EqualFold(name, ".zhistory") || pathname.EqualFold(name, "fish_history") ||
+			name[0] == '.' && pathname.HasSuffixFold(name, "_history") {
 			return true
 		}
 	case 't':
-		if is(name, "ConsoleHost_history.txt") {
+		if pathname.EqualFold(name, "ConsoleHost_history.txt") {
 			return true
 		}
 	}
 	for i := 0; i+len(".tfstate") <= len(name); i++ {
-		if name[i] == '.' && is(name[i:i+len(".tfstate")], ".tfstate") {
+		if name[i] == '.' && pathname.EqualFold(name[i:i+len(".tfstate")], ".tfstate") {
 			return true
 		}
 	}
@@ -211,12 +214,12 @@ func secretName(name string) bool {
 // maskedName reports whether a file of this name holds settings some of whose
 // values are secrets.
 func maskedName(name string) bool {
-	if !ascii(name) {
-		name = foldName(name)
+	if !pathname.IsASCII(name) {
+		name = pathname.Fold(name)
 	}
 	bare := undecorated(name)
 	for _, settings := range [...]string{".env", ".npmrc"} {
-		if len(bare) < len(settings) || !is(bare[:len(settings)], settings) {
+		if len(bare) < len(settings) || !pathname.EqualFold(bare[:len(settings)], settings) {
 			continue
 		}
 		rest := bare[len(settings):]
@@ -229,7 +232,7 @@ func maskedName(name string) bool {
 // of settings only.
 func template(end string) bool {
 	for _, word := range [...]string{"example", "sample", "template", "dist"} {
-		if at := len(end) - len(word); at >= 0 && is(end[at:], word) && (at == 0 || end[at-1] == '.') {
+		if at := len(end) - len(word); at >= 0 && pathname.EqualFold(end[at:], word) && (at == 0 || end[at-1] == '.') {
 			return true
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
 // Names returns the configured roots as they are shown, the one that relative
@@ -23,9 +25,9 @@ func (c *Config) Names() []string {
 
 func shownRoot(dir string, readOnly bool) string {
 	if readOnly {
-		return EscapeName(dir) + " (read-only)"
+		return pathname.Escape(dir) + " (read-only)"
 	}
-	return EscapeName(dir)
+	return pathname.Escape(dir)
 }
 
 // RootNote says, for the header of a call without a path, which root it took
@@ -34,7 +36,7 @@ func (f *FS) RootNote() string {
 	if f.listed < 2 {
 		return ""
 	}
-	return fmt.Sprintf("root %s (other roots: %s)", EscapeName(f.roots[0].Path), f.rootList(1, 4))
+	return fmt.Sprintf("root %s (other roots: %s)", pathname.Escape(f.roots[0].Path), f.rootList(1, 4))
 }
 
 // rootList names the roots from one on, as far as most, and counts the rest.
@@ -59,5 +61,5 @@ func (f *FS) Display(abs string) string {
 			abs = rel
 		}
 	}
-	return EscapeName(filepath.ToSlash(abs))
+	return pathname.Escape(filepath.ToSlash(abs))
 }

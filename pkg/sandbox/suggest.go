@@ -10,6 +10,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/toolroom-mcp/toolroom/internal/editdistance"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
 const (
@@ -91,7 +92,7 @@ func (f *FS) reopen(root *openRoot, real []string) (object, func()) {
 // canonical makes names equal that people take for equal: composed and
 // decomposed letters, upper and lower case, the kinds of space.
 func canonical(name string) string {
-	if plainName(name) && ascii(name) {
+	if pathname.IsASCII(name) && pathname.Escape(name) == name {
 		return strings.ToLower(name)
 	}
 	name = norm.NFC.String(name)
@@ -102,7 +103,7 @@ func canonical(name string) string {
 		if r == '\u2019' || r == '\u2018' {
 			return '\''
 		}
-		if hidden(r) {
+		if pathname.Hidden(r) {
 			return -1
 		}
 		return unicode.ToLower(r)

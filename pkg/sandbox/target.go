@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -103,7 +104,7 @@ func (f *FS) targetOnce(name string) (*Target, error) {
 	if o.secret {
 		return nil, errDenied
 	}
-	t := &Target{fs: f, name: name, asked: asked, home: w.root, real: slices.Clone(w.real), Path: o.path, base: baseName(o.path), Masked: o.masked}
+	t := &Target{fs: f, name: name, asked: asked, home: w.root, real: slices.Clone(w.real), Path: o.path, base: pathname.Base(o.path), Masked: o.masked}
 	t.dir, err = w.here.parentDir()
 	return t, err
 }
@@ -115,7 +116,7 @@ func (f *FS) absentTarget(name, asked string, w *walker, err error) (*Target, er
 		return nil, f.hide(err, toRead)
 	}
 	if n := len(lack.rest); n > 0 && lack.rest[n-1] == "." {
-		return nil, toolerr.New(toolerr.IsADirectory, "%s ends in a slash, so it names a directory: give the name of a file", EscapeName(name))
+		return nil, toolerr.New(toolerr.IsADirectory, "%s ends in a slash, so it names a directory: give the name of a file", pathname.Escape(name))
 	}
 	t := &Target{fs: f, name: name, asked: asked, home: w.root, real: slices.Clone(w.real), lack: lack}
 	parts := slices.DeleteFunc(append([]string{lack.name}, lack.rest...), func(part string) bool { return part == "." })
@@ -134,7 +135,7 @@ func (t *Target) check() error {
 	}
 	if t.Root.ReadOnly {
 		return toolerr.New(toolerr.ReadOnly, "%s is in %s, a read-only root: the user can allow writing by starting the server without :ro or --read-only",
-			EscapeName(t.name), EscapeName(t.Root.Path))
+			pathname.Escape(t.name), pathname.Escape(t.Root.Path))
 	}
 	if err := t.checkGit(); err != nil {
 		return err
@@ -169,9 +170,9 @@ func (f *FS) refuseWrite(abs string) error {
 // errNotWritten refuses to write an object that is not a regular file.
 func errNotWritten(name string, mode fs.FileMode) error {
 	if mode.IsDir() {
-		return toolerr.New(toolerr.IsADirectory, "%s is a directory, not a file: name a file in it", EscapeName(name))
+		return toolerr.New(toolerr.IsADirectory, "%s is a directory, not a file: name a file in it", pathname.Escape(name))
 	}
-	return toolerr.New(toolerr.SpecialFile, "%s is a %s: only regular files are written", EscapeName(name), kindOf(mode))
+	return toolerr.New(toolerr.SpecialFile, "%s is a %s: only regular files are written", pathname.Escape(name), kindOf(mode))
 }
 
 // Close frees the descriptors.

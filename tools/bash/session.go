@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -89,11 +90,11 @@ func (s *sessions) begin(fsys *sandbox.FS, args arguments) (start, error) {
 		b.session = defaultSession
 	}
 	if !isName(b.session, "_.-") || len(b.session) > 64 {
-		return b, toolerr.New(toolerr.InvalidParams, "session %q is no name: use letters, digits, _, . and -, at most 64", sandbox.EscapeName(args.Session))
+		return b, toolerr.New(toolerr.InvalidParams, "session %q is no name: use letters, digits, _, . and -, at most 64", pathname.Escape(args.Session))
 	}
 	for name := range args.Env {
 		if !isVariable(name) {
-			return b, toolerr.New(toolerr.InvalidParams, "env: %q is no name of a variable: use letters, digits and _", sandbox.EscapeName(name))
+			return b, toolerr.New(toolerr.InvalidParams, "env: %q is no name of a variable: use letters, digits and _", pathname.Escape(name))
 		}
 	}
 	s.mu.Lock()
@@ -219,7 +220,7 @@ func (s *sessions) end(fsys *sandbox.FS, b *start, env []string, filter proc.Env
 		dir, ok = nextDir(fsys, b.dir, after.dir)
 	}
 	if !ok {
-		notes = append(notes, fmt.Sprintf("%s is not in the roots: the next command begins in %s", sandbox.EscapeName(after.dir), fsys.Display(dir)))
+		notes = append(notes, fmt.Sprintf("%s is not in the roots: the next command begins in %s", pathname.Escape(after.dir), fsys.Display(dir)))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
 func shortCost(cost float64) string { return strconv.FormatFloat(cost, 'g', 3, 64) }
@@ -19,5 +19,5 @@ func visible(text string) string {
 		}
 		return r
 	}, text)
-	return sandbox.EscapeName(text)
+	return pathname.Escape(text)
 }

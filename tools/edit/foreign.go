@@ -1,7 +1,7 @@
 package main
 
 import (
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -30,7 +30,7 @@ func (a *arguments) translate() error {
 		a.Undo = true
 	case a.Command != "" && a.Command != "str_replace":
 		return toolerr.New(toolerr.InvalidParams,
-			"edit has no command %s: give file_path, old_string and new_string", sandbox.EscapeName(a.Command))
+			"edit has no command %s: give file_path, old_string and new_string", pathname.Escape(a.Command))
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/walk"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -163,7 +164,7 @@ func compile(pattern string) (*glob.Glob, error) {
 	if err != nil || filepath.Separator == '\\' {
 		return g, err
 	}
-	name, ok := sandbox.UnescapeName(pattern)
+	name, ok := pathname.Unescape(pattern)
 	if !ok || name == pattern || strings.ReplaceAll(name, `\`, `\\`) == pattern {
 		return g, nil
 	}
@@ -200,7 +201,7 @@ func (q *query) explain(err error) error {
 	if q.pattern != q.args.Pattern && toolerr.Is(err, toolerr.OutsideRoot) {
 		if _, failed := q.fs.Quiet().Stat(q.args.Pattern); failed == nil { // a root, whose parent is outside the roots
 			return toolerr.New(toolerr.BadPattern, "%s is the directory to search, not a pattern: %q lists the files in it",
-				sandbox.EscapeName(q.args.Pattern), strings.TrimRight(q.args.Pattern, "/")+"/**")
+				pathname.Escape(q.args.Pattern), strings.TrimRight(q.args.Pattern, "/")+"/**")
 		}
 		return toolerr.New(toolerr.OutsideRoot, `%w (a pattern relative to path does not begin with "/")`, err)
 	}
@@ -231,7 +232,7 @@ func (q *query) followPrefix() error {
 	}
 	defer dir.Close()
 	if dir.Path() != filepath.Join(start.Path(), filepath.FromSlash(prefix)) {
-		q.inDir = path.Join(q.fs.Display(start.Path()), sandbox.EscapeName(prefix))
+		q.inDir = path.Join(q.fs.Display(start.Path()), pathname.Escape(prefix))
 		q.dir, q.glob = below, q.glob.Below()
 	}
 	return nil

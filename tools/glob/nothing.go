@@ -13,7 +13,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/internal/walk"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
 // Limits of the additional search after a search without matches.
@@ -26,7 +26,7 @@ const (
 // paths.
 func (q *query) nothing(ctx context.Context, f *found) (*mcpkit.Result, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "0 %s match %s in %s (searched %s", q.noun(0), sandbox.EscapeName(q.args.Pattern), f.shown, textfmt.Count(f.report.Files+f.report.Dirs, "path"))
+	fmt.Fprintf(&b, "0 %s match %s in %s (searched %s", q.noun(0), pathname.Escape(q.args.Pattern), f.shown, textfmt.Count(f.report.Files+f.report.Dirs, "path"))
 	for _, note := range q.remarks(f) {
 		b.WriteString("; " + note)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/internal/walk"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
 // headerRoom is reserved for the first line and notes, in bytes.
@@ -91,12 +91,12 @@ func (q *query) rows(f *found) []row {
 func (q *query) shownPath(f *found, rel string) string {
 	dir := f.shown
 	if q.args.Absolute {
-		dir = sandbox.EscapeName(filepath.ToSlash(f.abs))
+		dir = pathname.Escape(filepath.ToSlash(f.abs))
 	}
 	if dir == "." {
-		return sandbox.EscapeName(rel)
+		return pathname.Escape(rel)
 	}
-	return strings.TrimSuffix(dir, "/") + "/" + sandbox.EscapeName(rel)
+	return strings.TrimSuffix(dir, "/") + "/" + pathname.Escape(rel)
 }
 
 // header returns the first line.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/internal/walk"
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
 // maxNamed bounds the paths that a note names.
@@ -72,7 +72,7 @@ func verb(n int, one, many string) string {
 // quoted formats a pattern on one line, cut to a bound.
 func quoted(pattern string) string {
 	const most = 100
-	shown := []rune(sandbox.EscapeName(pattern))
+	shown := []rune(pathname.Escape(pattern))
 	if len(shown) > most {
 		shown = append(shown[:most], '…')
 	}

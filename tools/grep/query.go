@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/internal/glob"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/tools/grep/search"
 )
 
@@ -107,7 +108,7 @@ func compileGlobs(patterns []string) ([]*glob.Glob, error) {
 		if err != nil {
 			return nil, err
 		}
-		if name, ok := sandbox.UnescapeName(pattern); ok && name != pattern && filepath.Separator == '/' {
+		if name, ok := pathname.Unescape(pattern); ok && name != pattern && filepath.Separator == '/' {
 			if shown, err := glob.Compile(strings.ReplaceAll(name, `\`, `\\`)); err == nil {
 				g = g.Or(shown)
 			}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
 const (
@@ -273,7 +273,7 @@ func (q *query) shownPath(abs, rel string) string {
 	}
 	dir := q.fs.Display(abs)
 	if dir == "." {
-		return sandbox.EscapeName(rel)
+		return pathname.Escape(rel)
 	}
-	return strings.TrimSuffix(dir, "/") + "/" + sandbox.EscapeName(rel)
+	return strings.TrimSuffix(dir, "/") + "/" + pathname.Escape(rel)
 }

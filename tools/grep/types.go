@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/internal/glob"
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -80,10 +80,10 @@ func unknownType(name string) error {
 	near = append(near, far...)
 	if len(near) == 0 {
 		return toolerr.New(toolerr.InvalidParams, `type: unknown file type %q; use ripgrep's names such as go, py, js, ts, rust, md, or use glob: "*.%s"`,
-			sandbox.EscapeName(name), sandbox.EscapeName(plain))
+			pathname.Escape(name), pathname.Escape(plain))
 	}
 	return toolerr.New(toolerr.InvalidParams, `type: unknown file type %q; did you mean %s? (or use glob: "*.%s")`,
-		sandbox.EscapeName(name), strings.Join(near[:min(len(near), maxNear)], ", "), sandbox.EscapeName(plain))
+		pathname.Escape(name), strings.Join(near[:min(len(near), maxNear)], ", "), pathname.Escape(plain))
 }
 
 // oneEdit reports whether two words of at least three letters differ in at most

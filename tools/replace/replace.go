@@ -15,6 +15,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/walk"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -106,7 +107,7 @@ func (a *arguments) check() error {
 	a.Etag = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(a.Etag), "etag="))
 	switch {
 	case a.Command != "" && a.Command != "create":
-		return toolerr.New(toolerr.InvalidParams, "replace writes a whole file: for command %s use edit or view", sandbox.EscapeName(a.Command))
+		return toolerr.New(toolerr.InvalidParams, "replace writes a whole file: for command %s use edit or view", pathname.Escape(a.Command))
 	case a.FilePath == "":
 		return toolerr.New(toolerr.MissingParameter, "file_path is empty: name the file to write")
 	case a.Etag != "" && !etagForm.MatchString(a.Etag):

@@ -14,6 +14,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -46,7 +47,7 @@ func (v *viewer) show(ctx context.Context, fsys *sandbox.FS, a ask) (*answer, er
 		case !errors.Is(err, textfile.ErrChanged):
 			return got, err
 		case try == openTries:
-			return nil, toolerr.New(toolerr.Conflict, "%s keeps changing while it is read: try again when its writer has finished", sandbox.EscapeName(a.name))
+			return nil, toolerr.New(toolerr.Conflict, "%s keeps changing while it is read: try again when its writer has finished", pathname.Escape(a.name))
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/walk"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -149,7 +150,7 @@ func (v *viewer) call(ctx context.Context, args arguments) (*mcpkit.Result, erro
 // asksOf validates the arguments and returns a request per file.
 func asksOf(ctx context.Context, args arguments) ([]ask, error) {
 	if args.Command != "" && args.Command != "view" {
-		return nil, toolerr.New(toolerr.InvalidParams, "view only reads files: for command %s use edit or replace", sandbox.EscapeName(args.Command))
+		return nil, toolerr.New(toolerr.InvalidParams, "view only reads files: for command %s use edit or replace", pathname.Escape(args.Command))
 	}
 	if err := args.apply(ctx, &args.Offset, &args.Limit); err != nil {
 		return nil, err
@@ -215,7 +216,7 @@ func (v *viewer) several(ctx context.Context, fsys *sandbox.FS, asks []ask, budg
 		left := budget - text.Len()
 		if left < tokenRoom && i > 0 {
 			m.Truncated = true
-			fmt.Fprintf(&text, "\nnote: %d more files do not fit; view %s and the rest in another call\n", len(asks)-i, sandbox.EscapeName(a.name))
+			fmt.Fprintf(&text, "\nnote: %d more files do not fit; view %s and the rest in another call\n", len(asks)-i, pathname.Escape(a.name))
 			break
 		}
 		a.budget = max(left/(len(asks)-i), min(left, tokenRoom))
@@ -228,7 +229,7 @@ func (v *viewer) several(ctx context.Context, fsys *sandbox.FS, asks []ask, budg
 			if first == nil {
 				first = err
 			}
-			fmt.Fprintf(&text, "%s  error: %s (%s)\n", sandbox.EscapeName(a.name), err, toolerr.CodeOf(err))
+			fmt.Fprintf(&text, "%s  error: %s (%s)\n", pathname.Escape(a.name), err, toolerr.CodeOf(err))
 			continue
 		}
 		text.WriteString(shown.text)

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -41,11 +41,11 @@ func (s *Store) Create(roots []string) (*Set, error) {
 func (s *Store) Open(id string) (*Set, error) {
 	set := &Set{dir: filepath.Join(s.dir, id), id: id}
 	if filepath.Base(id) != id || !strings.HasPrefix(id, "c") {
-		return nil, toolerr.New(toolerr.NotFound, "there are no changes %s", sandbox.EscapeName(id))
+		return nil, toolerr.New(toolerr.NotFound, "there are no changes %s", pathname.Escape(id))
 	}
 	if _, err := set.load(); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, toolerr.New(toolerr.NotFound, "there are no pending changes %s: they were applied or discarded", sandbox.EscapeName(id))
+			return nil, toolerr.New(toolerr.NotFound, "there are no pending changes %s: they were applied or discarded", pathname.Escape(id))
 		}
 		return nil, err
 	}

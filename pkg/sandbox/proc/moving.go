@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -81,7 +81,7 @@ func (s *spec) close() {
 
 func errMoving(path string) error {
 	return toolerr.New(toolerr.Conflict, "the command was not started: another program keeps moving what commands must not read, in %s: try again",
-		sandbox.EscapeName(filepath.Dir(path)))
+		pathname.Escape(filepath.Dir(path)))
 }
 
 // pin adds the hidden files of the roots to the files to mask. At L2, files

@@ -16,6 +16,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/egress"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -141,7 +142,7 @@ func (r *Runner) Start(ctx context.Context, c Command) (*Process, error) {
 func (r *Runner) start(ctx context.Context, c Command, level Level, argv []string) (*Process, error) {
 	began := time.Now()
 	if info, err := os.Stat(c.Dir); len(c.Layers) == 0 && (err != nil || !info.IsDir()) { // it may exist in a layer only
-		return nil, toolerr.New(toolerr.NotFound, "working directory %s is not a directory that exists", sandbox.EscapeName(c.Dir))
+		return nil, toolerr.New(toolerr.NotFound, "working directory %s is not a directory that exists", pathname.Escape(c.Dir))
 	}
 	if level != Off && c.Rules == nil {
 		return nil, toolerr.New(toolerr.NoRoot, "no root is known that a confined command could use: give one with --root DIR")

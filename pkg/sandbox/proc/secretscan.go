@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
@@ -414,5 +415,5 @@ func beginsAsKey(path string) (info os.FileInfo, secret bool, err error) {
 
 // unsearched describes the gap for a root that is too large to search.
 func unsearched(root string) string {
-	return fmt.Sprintf("secrets and protected files deep inside %s, which has more than %d entries", sandbox.EscapeName(root), searchEntries)
+	return fmt.Sprintf("secrets and protected files deep inside %s, which has more than %d entries", pathname.Escape(root), searchEntries)
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
@@ -47,7 +47,7 @@ func (r *Runner) leads(s *spec, hidden []string, rules Rules) (targets []string)
 				if why := s.unmaskable(real); why == "" {
 					targets = append(targets, real)
 				} else if why != "system" {
-					s.gaps = append(s.gaps, fmt.Sprintf("%s, which %s leads to: it holds %s", sandbox.EscapeName(real), sandbox.EscapeName(path), why))
+					s.gaps = append(s.gaps, fmt.Sprintf("%s, which %s leads to: it holds %s", pathname.Escape(real), pathname.Escape(path), why))
 					continue
 				} else {
 					continue

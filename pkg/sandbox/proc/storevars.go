@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
 // storeVariables lists the environment variables that move a credential store.
@@ -38,7 +38,7 @@ func (r *Runner) namedStores(s *spec, rules Rules) (stores []string) {
 			stores = append(stores, filepath.Clean(path), real)
 		case "system":
 		default:
-			s.gaps = append(s.gaps, fmt.Sprintf("%s, which %s names: it holds %s", sandbox.EscapeName(real), variable, why))
+			s.gaps = append(s.gaps, fmt.Sprintf("%s, which %s names: it holds %s", pathname.Escape(real), variable, why))
 		}
 	}
 	for _, v := range storeVariables {

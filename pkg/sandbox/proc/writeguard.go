@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
@@ -99,7 +99,7 @@ func (r *Runner) Watched(rules Rules, do func()) (taken, aside, gaps []string) {
 
 // miss records that a root is not watched.
 func (w *writeGuard) miss(root string, err error) {
-	w.gaps = append(w.gaps, fmt.Sprintf("what commands leave in %s for other programs to run: %v", sandbox.EscapeName(root), err))
+	w.gaps = append(w.gaps, fmt.Sprintf("what commands leave in %s for other programs to run: %v", pathname.Escape(root), err))
 }
 
 // guard adds existing files to those that the kernel protects from writes.

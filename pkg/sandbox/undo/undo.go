@@ -25,7 +25,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -97,7 +97,7 @@ func (s *Store) Open(id string) (*Record, error) {
 }
 
 func notFound(id string) error {
-	return toolerr.New(toolerr.NotFound, "there is no undo record %s: it was undone, or it is too old", sandbox.EscapeName(id))
+	return toolerr.New(toolerr.NotFound, "there is no undo record %s: it was undone, or it is too old", pathname.Escape(id))
 }
 
 // Prune removes the records older than maxAge, and then the oldest ones until

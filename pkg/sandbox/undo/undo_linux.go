@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -82,7 +83,7 @@ func (r *Record) Undo(refuse func(abs string) string) (Report, error) {
 	}
 	for i := len(steps) - 1 - done; i >= 0; i-- {
 		if err := u.take(&steps[i]); err != nil {
-			return u.report, toolerr.New(toolerr.ExecutionError, "undo stopped at %s: %w; call it again to go on", sandbox.EscapeName(steps[i].Path), err)
+			return u.report, toolerr.New(toolerr.ExecutionError, "undo stopped at %s: %w; call it again to go on", pathname.Escape(steps[i].Path), err)
 		}
 		u.setProgress(len(steps) - i)
 	}
@@ -227,7 +228,7 @@ func (u *undoing) check(stamps []supervise.UndoRecord, ended int64) error {
 		case was.Size == is.Size && (was.Modified == is.Modified || was.Hash != "" && was.Hash == u.hash(path)):
 			continue
 		}
-		names = append(names, sandbox.EscapeName(path))
+		names = append(names, pathname.Escape(path))
 	}
 	if len(names) == 0 {
 		return nil

@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -147,7 +148,7 @@ func (w *Wanted) encoding(charset, from string) {
 	name, mark := strings.CutSuffix(strings.ToLower(charset), "-bom")
 	encoding, err := textfile.ParseEncoding(name)
 	if err != nil {
-		w.Unknown = from + " sets " + sandbox.EscapeName(charset)
+		w.Unknown = from + " sets " + pathname.Escape(charset)
 		return
 	}
 	w.Encoding, w.EncodingFrom = encoding, from

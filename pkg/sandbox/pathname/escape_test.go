@@ -1,6 +1,6 @@
 //go:build unix
 
-package sandbox_test
+package pathname_test
 
 import (
 	"strings"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
 func TestEscapeName(t *testing.T) {
@@ -22,27 +22,27 @@ func TestEscapeName(t *testing.T) {
 		// A backslash stays unless it could be taken for an escape.
 		`back\slash`: `back\slash`, `c:\dir`: `c:\dir`, `a\nb`: `a\\nb`, `a\\b`: `a\\\\b`, "a\\b\n": `a\\b\n`, `x\x1b`: `x\\x1b`, `x\x41`: `x\x41`,
 	} {
-		require.Equal(t, want, sandbox.EscapeName(in))
+		require.Equal(t, want, pathname.Escape(in))
 	}
 	for _, in := range []string{"plain", `c:\dir`, `\x2e\x2e`, `\x2f`, `\u002f`, `a\0`, `\000`, `\101`, `a\`, `\x`, `\ud800`, `\q`, `\"`, `\x00`} {
-		_, ok := sandbox.UnescapeName(in)
+		_, ok := pathname.Unescape(in)
 		require.False(t, ok, in)
 	}
 }
 
-func FuzzEscapeName(f *testing.F) {
+func FuzzEscape(f *testing.F) {
 	for _, seed := range []string{"a\nb", `a\nb`, `a\\nb`, "\xff", `\xff`, "\u202e", `\`, "\U000e0041\\", "é\x80", `\u00e9`} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		shown := sandbox.EscapeName(name)
+		shown := pathname.Escape(name)
 		require.True(t, utf8.ValidString(shown))
 		require.NotContains(t, shown, "\n")
 		require.NotContains(t, shown, "\x1b")
 		if strings.Contains(name, "\x00") {
 			return // shown in errors, but no file's name: never accepted back
 		}
-		back, ok := sandbox.UnescapeName(shown)
+		back, ok := pathname.Unescape(shown)
 		if shown == name {
 			require.False(t, ok, "%q shows as itself but reads as %q", name, back)
 			return

@@ -1,14 +1,14 @@
-package sandbox
+package pathname
 
 import (
 	"strings"
 	"unicode/utf8"
 )
 
-// foldName maps what file systems that ignore case take for ASCII letters, and
+// Fold maps what file systems that ignore case take for ASCII letters, and
 // drops the characters that they ignore in a name: HFS+, APFS, and ext4 and
 // f2fs in directories with the attribute F. It allocates only if there is any.
-func foldName(name string) string {
+func Fold(name string) string {
 	for i, r := range name {
 		if r < utf8.RuneSelf {
 			continue
@@ -58,36 +58,42 @@ func foldRune(r rune) (string, bool) {
 	case 0xfb05, 0xfb06:
 		return "st", true
 	}
-	ignored := r >= utf8.RuneSelf && r != utf8.RuneError && hidden(r) ||
+	ignored := r >= utf8.RuneSelf && r != utf8.RuneError && Hidden(r) ||
 		r == 0xfe0f || r >= 0xfff0 && r <= 0xfff8 || r >= 0x1bca0 && r <= 0x1bca3 || r >= 0x1d173 && r <= 0x1d17a
 	return "", ignored
 }
 
-// is compares with an ASCII word, ignoring case.
-func is(s, word string) bool {
-	if len(s) != len(word) {
+// EqualFold reports whether two names are equal if the case of ASCII letters is
+// ignored. Other letters are compared as they are: see Fold.
+func EqualFold(a, b string) bool {
+	if len(a) != len(b) {
 		return false
 	}
-	for i := range len(s) {
-		if lower(s[i]) != lower(word[i]) {
+	for i := range len(a) {
+		if Lower(a[i]) != Lower(b[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-func endsIn(s, suffix string) bool {
-	return len(s) >= len(suffix) && is(s[len(s)-len(suffix):], suffix)
+// HasSuffixFold reports whether s ends in suffix if the case of ASCII letters
+// is ignored.
+func HasSuffixFold(s, suffix string) bool {
+	return len(s) >= len(suffix) && EqualFold(s[len(s)-len(suffix):], suffix)
 }
 
-func lower(c byte) byte {
+// Lower returns the lower case of an ASCII letter, and any other byte as it is.
+func Lower(c byte) byte {
 	if c >= 'A' && c <= 'Z' {
 		c += 'a' - 'A'
 	}
 	return c
 }
 
-func ascii(s string) bool {
+// IsASCII reports whether s has ASCII characters only, so that Fold returns it
+// unchanged.
+func IsASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
 			return false

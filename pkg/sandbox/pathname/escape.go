@@ -1,4 +1,4 @@
-package sandbox
+package pathname
 
 import (
 	"fmt"
@@ -9,13 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// EscapeName makes a file name safe to show: control characters, escape
+// Escape makes a file name safe to show: control characters, escape
 // sequences, bidirectional and invisible characters, and bytes that are not
-// UTF-8 become Go escapes (\n \x1b \u202e \xff). Any other name stays as it
-// is; backslashes are doubled only in a name that has escapes, or that would
-// read as if it had. So two names never look the same.
-func EscapeName(s string) string {
-	if plainName(s) {
+// UTF-8 become Go escapes (\n \x1b \u202e \xff). All other names stay
+// unchanged. Backslashes are doubled only in a name that has escapes, or that
+// would read as if it had, so that two names never look the same.
+func Escape(s string) string {
+	if plain(s) {
 		return s
 	}
 	var b strings.Builder
@@ -26,7 +26,7 @@ func EscapeName(s string) string {
 			b.WriteString(`\\`)
 		case r == utf8.RuneError && size == 1:
 			fmt.Fprintf(&b, `\x%02x`, s[0])
-		case hidden(r):
+		case Hidden(r):
 			quoted := strconv.QuoteRuneToASCII(r)
 			b.WriteString(quoted[1 : len(quoted)-1])
 		default:
@@ -37,8 +37,8 @@ func EscapeName(s string) string {
 	return b.String()
 }
 
-// plainName reports whether EscapeName leaves s alone.
-func plainName(s string) bool {
+// plain reports whether Escape returns s unchanged.
+func plain(s string) bool {
 	backslash := false
 	for i := 0; i < len(s); {
 		c := s[i]
@@ -51,7 +51,7 @@ func plainName(s string) bool {
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && size == 1 || hidden(r) {
+		if r == utf8.RuneError && size == 1 || Hidden(r) {
 			return false
 		}
 		i += size
@@ -59,13 +59,13 @@ func plainName(s string) bool {
 	if !backslash || filepath.Separator == '\\' {
 		return true
 	}
-	_, ambiguous := UnescapeName(s)
+	_, ambiguous := Unescape(s)
 	return !ambiguous
 }
 
-// hidden reports whether a character is invisible, or changes how what
-// follows is shown.
-func hidden(r rune) bool {
+// Hidden reports whether a character is invisible, or changes how the
+// characters after it are shown: Escape escapes it.
+func Hidden(r rune) bool {
 	switch {
 	case r < ' ', r >= 0x7f && r <= 0x9f:
 		return true
@@ -75,17 +75,17 @@ func hidden(r rune) bool {
 		return true
 	case r >= 0xe0000 && r <= 0xe0fff: // tags, variation selectors
 		return true
-	case r >= 0xfe00 && r <= 0xfe0e: // variation selectors but the emoji one
+	case r >= 0xfe00 && r <= 0xfe0e: // variation selectors except the emoji one
 		return true
 	}
 	// Format characters: zero-width, bidi, joiners, interlinear annotation.
 	return unicode.Is(unicode.Cf, r)
 }
 
-// UnescapeName undoes EscapeName. ok is false when s holds no escape, or one
-// that EscapeName never makes: above all no printable character, dot or
-// slash can be written that way.
-func UnescapeName(s string) (name string, ok bool) {
+// Unescape undoes Escape. ok is false if s has no escape, or has one that
+// Escape never makes: no printable character, dot or slash can be written as an
+// escape. name is then not usable.
+func Unescape(s string) (name string, ok bool) {
 	if strings.IndexByte(s, '\\') < 0 {
 		return s, false
 	}
@@ -107,7 +107,7 @@ func UnescapeName(s string) (name string, ok bool) {
 			return "", false
 		case !multibyte && r >= utf8.RuneSelf: // \xff
 			b.WriteByte(byte(r))
-		case r == '\\' && strings.HasPrefix(s, `\\`), hidden(r):
+		case r == '\\' && strings.HasPrefix(s, `\\`), Hidden(r):
 			b.WriteRune(r)
 		default:
 			return "", false
