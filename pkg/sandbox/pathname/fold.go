@@ -5,9 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// Fold maps what file systems that ignore case take for ASCII letters, and
-// drops the characters that they ignore in a name: HFS+, APFS, and ext4 and
-// f2fs in directories with the attribute F. It allocates only if there is any.
+// Fold replaces characters that file systems which ignore letter case take for
+// ASCII letters by those letters (ſ by s, ﬁ by fi), and drops the characters
+// that they ignore in a name. ASCII letters keep their case: see EqualFold. The
+// rules are those of HFS+, APFS, and of ext4 and f2fs in directories with the
+// attribute F. It allocates only if the name changes.
 func Fold(name string) string {
 	for i, r := range name {
 		if r < utf8.RuneSelf {
@@ -35,9 +37,9 @@ func folded(start, rest string) string {
 	return b.String()
 }
 
-// foldRune returns the ASCII letters that a character is folded to; "" for one
-// that is ignored. It is false for all others.
-func foldRune(r rune) (string, bool) {
+// foldRune returns the ASCII letters that a character is folded to, or "" for
+// one that is ignored. ok is false for all other characters.
+func foldRune(r rune) (letters string, ok bool) {
 	switch r {
 	case 0x17f:
 		return "s", true
