@@ -17,15 +17,6 @@ func NewPortable(c Config) *Sandbox {
 // NameTempFile is the name of a file's temporary file.
 func NameTempFile(base string, slot int) string { return nameTempFile(base, slot) }
 
-// GitSettings lists all settings of a git configuration as GitRuns reads it.
-func GitSettings(config []byte) (settings []string, ok bool) {
-	p := newGitParser(config)
-	for p.next() {
-		settings = append(settings, p.section+"."+p.key+"="+p.value)
-	}
-	return settings, !p.bad
-}
-
 // Close closes the roots now, for a test that opens more of them than the
 // collector comes round to.
 func (f *FS) Close() {

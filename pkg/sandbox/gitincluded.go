@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/toolroom-mcp/toolroom/internal/gitfile"
 )
 
 // maxIncluded bounds the files with settings that are looked at for one write.
@@ -28,7 +30,7 @@ func (f *FS) gitSettings(top string) []string {
 func (f *FS) UserGitSettings() (files, hooksPaths []string) {
 	files = f.withIncluded(slices.Clone(f.writes().git))
 	for _, file := range files {
-		for _, path := range GitHooksPaths(readSmall(file)) {
+		for _, path := range gitfile.HooksPaths(readSmall(file)) {
 			if strings.HasPrefix(path, "~/") {
 				hooksPaths = append(hooksPaths, f.gitPaths("", path)...)
 			} else {
@@ -42,12 +44,8 @@ func (f *FS) UserGitSettings() (files, hooksPaths []string) {
 // withIncluded adds the files that settings files include.
 func (f *FS) withIncluded(files []string) []string {
 	for i := 0; i < len(files) && len(files) < maxIncluded; i++ {
-		p := newGitParser(readSmall(files[i]))
-		for p.next() {
-			if kind, _, _ := strings.Cut(p.section, "."); (kind != "include" && kind != "includeif") || p.key != "path" || p.value == "" {
-				continue
-			}
-			for _, path := range f.gitPaths(filepath.Dir(files[i]), p.value) {
+		for _, included := range gitfile.IncludePaths(readSmall(files[i])) {
+			for _, path := range f.gitPaths(filepath.Dir(files[i]), included) {
 				if !slices.Contains(files, path) {
 					files = append(files, path)
 				}
@@ -120,8 +118,8 @@ func (t *Target) programOfGit() string {
 	for top := filepath.Dir(t.Path); ; top = filepath.Dir(top) {
 		if dir, _ := gitDirectories(top); dir != "" {
 			for _, file := range t.fs.gitSettings(top) {
-				settings, _ := GitRuns(readSmall(file))
-				for _, program := range GitPrograms(settings) {
+				settings, _ := gitfile.Runs(readSmall(file))
+				for _, program := range gitfile.Programs(settings) {
 					for _, path := range t.fs.gitPaths(top, program) {
 						if path == t.Path || withoutLinks(path) == t.Path {
 							return "is a program that settings of git run"

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/toolroom-mcp/toolroom/internal/gitfile"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -170,7 +171,7 @@ func (d gitDir) armed() string {
 // maxHooks bounds the entries of a hooks directory that are looked at.
 const maxHooks = 1000
 
-// settings returns what GitRuns finds in a file of the directory.
+// settings returns what gitfile.Runs finds in a file of the directory.
 func (d gitDir) settings(name string) (settings []string, ok bool) {
 	file, _, err := d.open(name, os.O_RDONLY)
 	if err != nil {
@@ -181,7 +182,7 @@ func (d gitDir) settings(name string) (settings []string, ok bool) {
 	if err != nil || len(config) > maxGitConfig {
 		return nil, false
 	}
-	return GitRuns(config)
+	return gitfile.Runs(config)
 }
 
 // inGitConfig reports whether the target holds settings of a repository of
@@ -262,7 +263,7 @@ func (f *FS) hookDirectories(top string) []string {
 	}
 	dirs := []string{filepath.Join(common, "hooks")}
 	for _, config := range f.gitSettings(top) {
-		for _, path := range GitHooksPaths(readSmall(config)) {
+		for _, path := range gitfile.HooksPaths(readSmall(config)) {
 			dirs = append(dirs, f.gitPaths(top, path)...)
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"context"
 	"io"
 	"slices"
-	"strings"
 
+	"github.com/toolroom-mcp/toolroom/internal/gitfile"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -34,26 +34,13 @@ func isGitConfig(abs string) bool {
 	return false
 }
 
-// gitRuns is GitRuns for the target: of a list of submodules, what makes git
-// run something or leave the directory.
+// gitRuns lists the settings of the target, with the given content, that make
+// git run something. ok is false if git would not understand the content.
 func (t *Target) gitRuns(config []byte) (settings []string, ok bool) {
-	if !pathname.EqualFold(pathname.Fold(t.base), ".gitmodules") {
-		return GitRunsIn(t.Root.Path, t.Path, config)
+	if pathname.EqualFold(pathname.Fold(t.base), ".gitmodules") {
+		return gitfile.RunsInModules(config)
 	}
-	p := newGitParser(config)
-	for p.next() {
-		_, name, _ := strings.Cut(p.section, ".")
-		path := p.key == "path" && (leavesUp(p.value) || strings.HasPrefix(p.value, "-") || strings.HasPrefix(p.value, "/"))
-		if path || leavesUp(name) || gitRuns(p.section, p.key, p.value) {
-			settings = append(settings, p.setting())
-		}
-	}
-	return settings, !p.bad
-}
-
-// leavesUp reports whether a component of a path is "..".
-func leavesUp(path string) bool {
-	return slices.Contains(strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' }), "..")
+	return gitfile.RunsIn(t.Root.Path, t.Path, config)
 }
 
 // checkedConfig is write, for a repository's settings: what they would make

@@ -1,6 +1,9 @@
 package sandbox_test
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,6 +13,11 @@ import (
 
 // A repository's settings can be edited, but not made to run anything.
 func TestGitConfigIsWrittenWithCare(t *testing.T) {
+	raw, err := os.ReadFile(filepath.FromSlash("../../internal/gitfile/testdata/configs.json"))
+	require.NoError(t, err)
+	var configs struct{ Dangerous []string }
+	require.NoError(t, json.Unmarshal(raw, &configs))
+	require.NotEmpty(t, configs.Dangerous)
 	eachWay(t, func(t *testing.T, box func(sandbox.Config) *sandbox.Sandbox) {
 		tr := newTree(t)
 		old := "[core]\n\thooksPath = .husky\n"
@@ -19,7 +27,7 @@ func TestGitConfigIsWrittenWithCare(t *testing.T) {
 			fs := open(t, box, tr.root)
 			_, err := put(fs, dir+"/config", old+"[user]\n\tname = A\n", sandbox.ReplaceOptions{})
 			require.NoError(t, err)
-			for _, config := range gitDangerous {
+			for _, config := range configs.Dangerous {
 				_, err := put(fs, dir+"/config", old+config, sandbox.ReplaceOptions{})
 				requireCode(t, toolerr.DeniedPath, err)
 				_, err = put(fs, dir+"/config.worktree", config, sandbox.ReplaceOptions{})

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/internal/gitfile"
 )
 
 // keptBytes bounds the files whose content is stored. A change of a larger
@@ -87,9 +87,9 @@ func readItem(path string, at spot, info os.FileInfo) item {
 	it.Hash = sha256.Sum256(it.Content)
 	switch at.kind {
 	case settingsKind:
-		it.Runs, _ = sandbox.GitRuns(it.Content)
+		it.Runs, _ = gitfile.Runs(it.Content)
 	case stepsKind:
-		it.Runs = sandbox.GitSteps(it.Content)
+		it.Runs = gitfile.Steps(it.Content)
 	}
 	return it
 }

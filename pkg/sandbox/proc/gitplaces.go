@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolroom-mcp/toolroom/internal/gitfile"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
@@ -81,7 +82,7 @@ func (b *baseline) gitPlaces(root string, user userGit) *gitPlaces {
 // add adds the places that a settings file names which holds for the work
 // trees of tops. repo is its repository, "" for an included file.
 func (p *gitPlaces) add(file string, runs []string, tops map[string]bool, repo string, depth int) {
-	for _, program := range sandbox.GitPrograms(runs) {
+	for _, program := range gitfile.Programs(runs) {
 		for _, path := range p.user.expand(program) {
 			for top := range tops {
 				path := absolute(p.root, top, path)
@@ -154,7 +155,7 @@ func (p *gitPlaces) include(path string, depth int) {
 		return
 	}
 	if config, err := readRegular(realPath(path), mostOutside); err == nil {
-		runs, _ := sandbox.GitRuns(config)
+		runs, _ := gitfile.Runs(config)
 		p.add(path, runs, p.tops, "", depth+1)
 	}
 }

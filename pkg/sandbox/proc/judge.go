@@ -11,7 +11,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/internal/gitfile"
 )
 
 // judge compares a root with its baseline, and reverts changes that commands
@@ -96,7 +96,7 @@ func (j *judge) index(name string) {
 	if err != nil && !errors.Is(err, syscall.EFBIG) {
 		return
 	}
-	if escaping, ok := sandbox.GitIndexEscapes(content); escaping == "" && ok {
+	if escaping, ok := gitfile.IndexEscapes(content); escaping == "" && ok {
 		j.checked[name] = now
 		return
 	}
@@ -152,7 +152,7 @@ func (j *judge) changed(name, path string, at spot, had bool, was, now *item) {
 			j.undo(name, path, had, was)
 		}
 	case optionsKind:
-		if runs, ok := sandbox.GitStrategyRuns(filepath.Base(name), now.Content); runs || !ok {
+		if runs, ok := gitfile.StrategyRuns(filepath.Base(name), now.Content); runs || !ok {
 			j.undo(name, path, had, was)
 		}
 	case stepsKind:
@@ -249,7 +249,7 @@ func (j *judge) settings(name, path string, had bool, was, now *item) {
 		j.undo(name, path, had, was)
 		return
 	}
-	runs, ok := sandbox.GitRuns(now.Content)
+	runs, ok := gitfile.Runs(now.Content)
 	unwanted := func(setting string) bool {
 		return slices.Contains(runs, setting) && !slices.Contains(was.Runs, setting) && (had || !j.worktreeInside(setting, now.Repo))
 	}
@@ -261,16 +261,16 @@ func (j *judge) settings(name, path string, had bool, was, now *item) {
 		j.undo(name, path, had, was)
 		return
 	}
-	stripped := sandbox.GitWithout(now.Content, slices.DeleteFunc(slices.Clone(runs), func(setting string) bool { return !unwanted(setting) }))
-	if left, ok := sandbox.GitRuns(stripped); !ok || slices.ContainsFunc(left, unwanted) {
+	stripped := gitfile.Without(now.Content, slices.DeleteFunc(slices.Clone(runs), func(setting string) bool { return !unwanted(setting) }))
+	if left, ok := gitfile.Runs(stripped); !ok || slices.ContainsFunc(left, unwanted) {
 		j.undo(name, path, had, was)
 		return
 	}
-	if before, _ := sandbox.GitValues(was.Content); had {
-		if after, _ := sandbox.GitValues(stripped); slices.Equal(before, after) {
+	if before, _ := gitfile.Values(was.Content); had {
+		if after, _ := gitfile.Values(stripped); slices.Equal(before, after) {
 			stripped = was.Content
 		}
-	} else if after, _ := sandbox.GitValues(stripped); len(after) == 0 {
+	} else if after, _ := gitfile.Values(stripped); len(after) == 0 {
 		j.undo(name, path, had, was)
 		return
 	}

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/internal/gitfile"
 )
 
 // stepsFile is the list of steps of an unfinished rebase, in the directory
@@ -31,7 +31,7 @@ func (j *judge) steps(name, path string, was, now *item) {
 		j.undo(name, path, was.Spot == stepsKind, was)
 		return
 	}
-	left := sandbox.GitStepsWithout(now.Content, was.Runs)
+	left := gitfile.StepsWithout(now.Content, was.Runs)
 	if len(left) == len(now.Content) {
 		return
 	}

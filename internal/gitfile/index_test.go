@@ -1,4 +1,4 @@
-package sandbox_test
+package gitfile_test
 
 import (
 	"bytes"
@@ -7,11 +7,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/internal/gitfile"
 )
 
-// gitIndex writes an index of a version with hashes of so many bytes.
-func gitIndex(version uint32, hash int, paths ...string) []byte {
+// encodeIndex writes an index of a version with hashes of so many bytes.
+func encodeIndex(version uint32, hash int, paths ...string) []byte {
 	b := binary.BigEndian.AppendUint32([]byte("DIRC"), version)
 	b = binary.BigEndian.AppendUint32(b, uint32(len(paths)))
 	before := ""
@@ -38,25 +38,25 @@ func TestGitIndexEscapes(t *testing.T) {
 				".git/hooks/post-checkout": true, "a/.GIT/config": true, "../x": true, "a/./b": true, "/etc/x": true, "git~1/hooks/x": true,
 				".g\u200cit/hooks/x": true, ".git /x": true, ".gitignore": false, "a/.gitmodules": false, "git/x": false, ".github/x": false, "..x": false,
 			} {
-				index := gitIndex(version, hash, "README.md", path, "z")
-				found, ok := sandbox.GitIndexEscapes(index)
+				index := encodeIndex(version, hash, "README.md", path, "z")
+				found, ok := gitfile.IndexEscapes(index)
 				require.True(t, ok, "%d %d %q", version, hash, path)
 				require.Equal(t, want, found == path, "%d %d %q: %q", version, hash, path, found)
 			}
-			_, ok := sandbox.GitIndexEscapes(gitIndex(version, hash, "a", "b")[:60])
+			_, ok := gitfile.IndexEscapes(encodeIndex(version, hash, "a", "b")[:60])
 			require.False(t, ok)
 		}
 	}
-	_, ok := sandbox.GitIndexEscapes([]byte("DIRC"))
+	_, ok := gitfile.IndexEscapes([]byte("DIRC"))
 	require.False(t, ok)
 }
 
 func FuzzGitIndexEscapes(f *testing.F) {
 	for _, version := range []uint32{2, 3, 4} {
-		f.Add(gitIndex(version, 20, "a", ".git/x"))
+		f.Add(encodeIndex(version, 20, "a", ".git/x"))
 	}
 	f.Fuzz(func(t *testing.T, index []byte) {
-		path, ok := sandbox.GitIndexEscapes(index)
+		path, ok := gitfile.IndexEscapes(index)
 		if ok && path != "" {
 			require.True(t, bytes.Contains(index, []byte(path[len(path)-1:])))
 		}

@@ -1,4 +1,8 @@
-package sandbox
+// Package gitfile reads git's own files: configuration, index, and the steps of
+// an unfinished operation. It finds the entries that make git run a program,
+// follow other settings or write outside the work tree. It works on content
+// and opens no files.
+package gitfile
 
 import (
 	"path"
@@ -8,28 +12,28 @@ import (
 	"strings"
 )
 
-// GitRuns lists the settings of a git configuration file, as
+// Runs lists the settings of a git configuration file, as
 // "section.name.key=value", that make git run a program, read settings from
 // elsewhere, or look for hooks elsewhere. ok is false for a file that git
 // would not understand.
 //
 // It is broad: a key that sounds like a program counts in any section.
-// testdata/gitkeys.tsv classifies the keys that git documents.
-func GitRuns(config []byte) (settings []string, ok bool) {
-	p := newGitParser(config)
+// testdata/keys.tsv classifies the keys that git documents.
+func Runs(config []byte) (settings []string, ok bool) {
+	p := newParser(config)
 	for p.next() {
-		if gitRuns(p.section, p.key, p.value) {
+		if settingRuns(p.section, p.key, p.value) {
 			settings = append(settings, p.setting())
 		}
 	}
 	return settings, !p.bad
 }
 
-// GitRunsIn is GitRuns for the configuration file at an absolute path inside
-// a root. It leaves out the core.worktree that git itself writes for a
-// submodule (in .git/modules) if it leads to a place inside the root.
-func GitRunsIn(root, file string, config []byte) (settings []string, ok bool) {
-	settings, ok = GitRuns(config)
+// RunsIn is Runs for the configuration file at an absolute path inside a root.
+// It leaves out the core.worktree that git itself writes for a submodule (in
+// .git/modules) if it leads to a place inside the root.
+func RunsIn(root, file string, config []byte) (settings []string, ok bool) {
+	settings, ok = Runs(config)
 	dir, slash := filepath.ToSlash(filepath.Dir(file)), filepath.ToSlash(root)
 	if !strings.Contains(dir, "/.git/modules/") {
 		return settings, ok
@@ -47,12 +51,32 @@ func GitRunsIn(root, file string, config []byte) (settings []string, ok bool) {
 	}), ok
 }
 
-// GitWithout returns a git configuration file without the given settings, in
-// the form in which GitRuns lists them. All other bytes are kept, comments
+// RunsInModules lists the settings of a .gitmodules file, as Runs does, that
+// make git run a program, or that name a directory outside the work tree. ok is
+// false for a file that git would not understand.
+func RunsInModules(modules []byte) (settings []string, ok bool) {
+	p := newParser(modules)
+	for p.next() {
+		_, name, _ := strings.Cut(p.section, ".")
+		path := p.key == "path" && (leavesUp(p.value) || strings.HasPrefix(p.value, "-") || strings.HasPrefix(p.value, "/"))
+		if path || leavesUp(name) || settingRuns(p.section, p.key, p.value) {
+			settings = append(settings, p.setting())
+		}
+	}
+	return settings, !p.bad
+}
+
+// leavesUp reports whether a component of a path is "..".
+func leavesUp(path string) bool {
+	return slices.Contains(strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' }), "..")
+}
+
+// Without returns a git configuration file without the given settings, in
+// the form in which Runs lists them. All other bytes are kept, comments
 // too, except that a line on which nothing remains is removed.
-func GitWithout(config []byte, settings []string) []byte {
+func Without(config []byte, settings []string) []byte {
 	var out []byte
-	p, kept := newGitParser(config), 0
+	p, kept := newParser(config), 0
 	for p.next() {
 		if !slices.Contains(settings, p.setting()) {
 			continue
@@ -74,31 +98,19 @@ func GitWithout(config []byte, settings []string) []byte {
 	return append(out, config[kept:]...)
 }
 
-// GitValues lists all settings of a git configuration file in their order,
-// as GitRuns does. ok is false for a file that git would not understand.
-func GitValues(config []byte) (settings []string, ok bool) {
-	p := newGitParser(config)
-	for p.next() {
-		settings = append(settings, p.section+"."+p.key+"="+p.value)
-	}
-	return settings, !p.bad
-}
-
-func (p *gitParser) setting() string { return p.section + "." + p.key + "=" + p.value }
-
-// gitRunKeys are the keys, in whichever section, whose value is a program or
+// runKeys are the keys, in whichever section, whose value is a program or
 // leads to one.
-var gitRunKeys = []string{
+var runKeys = []string{
 	"hookspath", "fsmonitor", "askpass", "gitproxy", "attributesfile", "worktree", "helper", "clean", "smudge", "process", "textconv",
 	"driver", "dbdriver", "external", "uploadpack", "receivepack", "uploadarchive", "vcs", "templatedir", "difffilter", "tunnel", "smtpserver",
 	"smtpserveroption", "browser", "httpd", "modulepath", "standalonetransferagent",
 }
 
-var gitRunEndings = []string{"command", "cmd", "hook", "editor", "pager", "program"}
+var runEndings = []string{"command", "cmd", "hook", "editor", "pager", "program"}
 
-// gitRuns judges one setting; section and key are in lower case, the section
-// with its name: filter.lfs.
-func gitRuns(section, key, value string) bool {
+// settingRuns reports whether a setting makes git run something. section and key
+// are in lower case, the section with its name: filter.lfs.
+func settingRuns(section, key, value string) bool {
 	kind, name, _ := strings.Cut(section, ".")
 	switch {
 	case kind == "advice" || kind == "color" || kind == "column":
@@ -112,8 +124,8 @@ func gitRuns(section, key, value string) bool {
 	case kind == "protocol" && key == "allow":
 		return value != "never"
 	case kind == "pager":
-		return !isGitBool(value)
-	case isGitBool(value) && key == "fsmonitor":
+		return !isBool(value)
+	case isBool(value) && key == "fsmonitor":
 		return false
 	case kind == "hook":
 		return true
@@ -124,11 +136,11 @@ func gitRuns(section, key, value string) bool {
 	case kind == "format" && slices.Contains([]string{"outputdirectory", "suffix", "signaturefile"}, key), kind == "commit" && key == "template":
 		return strings.HasPrefix(value, "/") || strings.HasPrefix(value, "~") || strings.Contains(value, "..") // written or read elsewhere
 	case key == "savecookies":
-		return !isGitFalse(value) // into the file http.cookieFile
+		return !isFalse(value) // into the file http.cookieFile
 	case key == "cookiefile":
 		return value != ""
 	case kind == "core" && (key == "protecthfs" || key == "protectntfs"):
-		return !isGitTrue(value) // if false, a checkout may write to .git under another spelling
+		return !isTrue(value) // if false, a checkout may write to .git under another spelling
 	case kind == "rebase" && key == "instructionformat":
 		return !oneLine.MatchString(value) // a line of its own in the list of steps may be exec
 	case (kind == "remote" || kind == "submodule") && (key == "url" || key == "pushurl"):
@@ -136,7 +148,7 @@ func gitRuns(section, key, value string) bool {
 	case kind == "url" && (key == "insteadof" || key == "pushinsteadof"):
 		return !wholeURL.MatchString(name)
 	}
-	return slices.Contains(gitRunKeys, key) || slices.ContainsFunc(gitRunEndings, func(end string) bool { return strings.HasSuffix(key, end) })
+	return slices.Contains(runKeys, key) || slices.ContainsFunc(runEndings, func(end string) bool { return strings.HasSuffix(key, end) })
 }
 
 var (
@@ -167,31 +179,19 @@ func plainAlias(value string) bool {
 	return len(words) == 0 || slices.Contains(aliasCommands, words[0]) && !outputOption.MatchString(unquoted) && !strings.ContainsAny(value, "\\\n")
 }
 
-// isGitBool reports whether a value is one of git's words for true or false, or
+// isBool reports whether a value is one of git's words for true or false, or
 // is empty.
-func isGitBool(value string) bool { return value == "" || isGitTrue(value) || isGitFalse(value) }
+func isBool(value string) bool { return value == "" || isTrue(value) || isFalse(value) }
 
-// isGitTrue reports whether a value is one of git's words for true. Git also
+// isTrue reports whether a value is one of git's words for true. Git also
 // accepts other numbers. An empty value is false to git, a missing one true;
-// isGitTrue returns false for both.
-func isGitTrue(value string) bool {
+// isTrue returns false for both.
+func isTrue(value string) bool {
 	return slices.Contains([]string{"true", "yes", "on", "1"}, strings.ToLower(value))
 }
 
-// isGitFalse reports whether a value is one of git's words for false. Git also
+// isFalse reports whether a value is one of git's words for false. Git also
 // takes the empty value and spellings of zero (00, 0x0, 0k, -0) for false.
-func isGitFalse(value string) bool {
+func isFalse(value string) bool {
 	return slices.Contains([]string{"false", "no", "off", "0"}, strings.ToLower(value))
-}
-
-// GitHooksPaths returns the values of core.hooksPath in a git configuration
-// file, in order.
-func GitHooksPaths(config []byte) (paths []string) {
-	p := newGitParser(config)
-	for p.next() {
-		if p.section == "core" && p.key == "hookspath" && p.value != "" {
-			paths = append(paths, p.value)
-		}
-	}
-	return paths
 }

@@ -1,6 +1,6 @@
 //go:build oracle
 
-package sandbox_test
+package gitfile_test
 
 import (
 	"os"
@@ -13,19 +13,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolroom-mcp/toolroom/bench/oracle"
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/internal/gitfile"
 )
 
 // Whatever git finds in a file, the parser finds too.
 func TestGitRunsReadsAsGitDoes(t *testing.T) {
+	harmless, dangerous := configs(t)
 	git := oracle.Path(t, "git")
-	for i, config := range slices.Concat(gitHarmless, gitDangerous) {
+	for i, config := range slices.Concat(harmless, dangerous) {
 		path := filepath.Join(t.TempDir(), "config")
 		require.NoError(t, os.WriteFile(path, []byte(config), 0o644))
 		cmd := exec.Command(git, "config", "--file", path, "--no-includes", "--list", "--null")
 		cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull)
 		out, err := cmd.Output()
-		mine, ok := sandbox.GitSettings([]byte(config))
+		mine, ok := gitfile.Values([]byte(config))
 		require.Equal(t, err == nil, ok, "%d: %q", i, config)
 		if err != nil {
 			continue

@@ -1,19 +1,19 @@
-package sandbox_test
+package gitfile_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/internal/gitfile"
 )
 
 func TestGitSteps(t *testing.T) {
 	const todo = "pick 1 exec a\n# exec no\n \texec\tmake  test \nx a; b\r\nexecute no\nexec\nxno\npick 2 two\nx last"
-	require.Equal(t, []string{"make  test", "a; b", "", "last"}, sandbox.GitSteps([]byte(todo)))
-	require.Equal(t, "pick 1 exec a\n# exec no\nx a; b\r\nexecute no\nxno\npick 2 two\n", string(sandbox.GitStepsWithout([]byte(todo), []string{"a; b"})))
-	require.Equal(t, todo, string(sandbox.GitStepsWithout([]byte(todo), sandbox.GitSteps([]byte(todo)))))
-	require.Empty(t, sandbox.GitStepsWithout(nil, nil))
+	require.Equal(t, []string{"make  test", "a; b", "", "last"}, gitfile.Steps([]byte(todo)))
+	require.Equal(t, "pick 1 exec a\n# exec no\nx a; b\r\nexecute no\nxno\npick 2 two\n", string(gitfile.StepsWithout([]byte(todo), []string{"a; b"})))
+	require.Equal(t, todo, string(gitfile.StepsWithout([]byte(todo), gitfile.Steps([]byte(todo)))))
+	require.Empty(t, gitfile.StepsWithout(nil, nil))
 }
 
 func TestGitStrategyRuns(t *testing.T) {
@@ -26,7 +26,7 @@ func TestGitStrategyRuns(t *testing.T) {
 		{"opts", "[options]\n\tstrategy = ../x\n", true, true}, {"opts", "[OPTIONS]\n\tStrategy = \"..\"/x\n", true, true},
 		{"opts", "[options", false, false},
 	} {
-		runs, ok := sandbox.GitStrategyRuns(c.name, []byte(c.content))
+		runs, ok := gitfile.StrategyRuns(c.name, []byte(c.content))
 		require.Equal(t, [2]bool{c.runs, c.ok}, [2]bool{runs, ok}, "%+v", c)
 	}
 }

@@ -1,4 +1,4 @@
-package sandbox
+package gitfile
 
 import (
 	"path/filepath"
@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// GitPrograms returns the words of settings, in the form in which GitRuns
-// lists them, that may be the path of a program that git runs: all words of a
-// command line, without quotes. A relative path is relative to the top of the
-// work tree. Words of options, variables and names without a slash or dot are
-// left out, and for a command of git itself all names without a slash.
-func GitPrograms(settings []string) (paths []string) {
+// Programs returns the words of settings, in the form in which Runs lists them,
+// that may be the path of a program that git runs: all words of a command line,
+// without quotes, sorted. A relative path is relative to the top of the work
+// tree. Words of options, variables and names without a slash or dot are left
+// out, and for a command of git itself all names without a slash.
+func Programs(settings []string) (paths []string) {
 	for _, setting := range settings {
 		key, value, _ := strings.Cut(setting, "=")
 		if strings.HasPrefix(key, "include") || strings.HasSuffix(key, ".url") || slices.Contains([]string{"core.hookspath", "core.worktree", "core.attributesfile", "init.templatedir"}, key) {

@@ -1,4 +1,4 @@
-package sandbox
+package gitfile
 
 import (
 	"bytes"
@@ -7,9 +7,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
-// gitParser reads a file as git's config.c does: by characters, so that a
+// parser reads a file as git's config.c does: by characters, so that a
 // section and a key may stand on one line.
-type gitParser struct {
+type parser struct {
 	rest                []byte
 	section, key, value string
 	bad                 bool
@@ -18,12 +18,12 @@ type gitParser struct {
 	left, behind int
 }
 
-func newGitParser(config []byte) *gitParser {
-	return &gitParser{rest: bytes.TrimPrefix(config, []byte("\xef\xbb\xbf"))}
+func newParser(config []byte) *parser {
+	return &parser{rest: bytes.TrimPrefix(config, []byte("\xef\xbb\xbf"))}
 }
 
 // take returns the next character, 0 at the end; CRLF is one line end.
-func (p *gitParser) take() byte {
+func (p *parser) take() byte {
 	if len(p.rest) == 0 {
 		return 0
 	}
@@ -39,7 +39,7 @@ func (p *gitParser) take() byte {
 }
 
 // next reads the next setting.
-func (p *gitParser) next() bool {
+func (p *parser) next() bool {
 	for len(p.rest) > 0 && !p.bad {
 		switch c := p.take(); {
 		case c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f':
@@ -63,7 +63,7 @@ func (p *gitParser) next() bool {
 }
 
 // readSection reads what stands between brackets.
-func (p *gitParser) readSection() {
+func (p *parser) readSection() {
 	var name []byte
 	quoted := false
 	for {
@@ -91,7 +91,7 @@ func (p *gitParser) readSection() {
 }
 
 // readSetting reads a key that begins with c, and its value.
-func (p *gitParser) readSetting(c byte) {
+func (p *parser) readSetting(c byte) {
 	key := []byte{pathname.Lower(c)}
 	for c = p.take(); pathname.Lower(c) >= 'a' && pathname.Lower(c) <= 'z' || c >= '0' && c <= '9' || c == '-'; c = p.take() {
 		key = append(key, pathname.Lower(c))
@@ -111,14 +111,14 @@ func (p *gitParser) readSetting(c byte) {
 }
 
 // endValue notes that a value ended at c, a line feed or the end of the file.
-func (p *gitParser) endValue(c byte) {
+func (p *parser) endValue(c byte) {
 	p.behind = len(p.rest)
 	if c == '\n' {
 		p.behind++
 	}
 }
 
-func (p *gitParser) readValue() {
+func (p *parser) readValue() {
 	var value []byte
 	quoted, commented := false, false
 	for {
@@ -159,3 +159,6 @@ func (p *gitParser) readValue() {
 		}
 	}
 }
+
+// setting returns the setting that next read, as "section.name.key=value".
+func (p *parser) setting() string { return p.section + "." + p.key + "=" + p.value }

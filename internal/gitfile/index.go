@@ -1,4 +1,4 @@
-package sandbox
+package gitfile
 
 import (
 	"bytes"
@@ -9,17 +9,17 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
-// GitIndexEscapes returns the first path of a git index that leads into a
+// IndexEscapes returns the first path of a git index that leads into a
 // repository's own directory or out of the worktree, or "". git restore and
 // git checkout PATH write the files of an index without looking at their
 // paths, so such an entry plants a hook. ok is false for an index whose
-// entries are cut off, that is of an unknown version, or whose threads would
-// read other entries than a single one.
+// entries are cut off, that is of an unknown version, or of which git with
+// several threads would read other entries than git with one.
 //
 // It reads versions 2 to 4 with SHA-1 and SHA-256 names (gitformat-index(5)).
 // The entries of a split index are in its shared file, which is a separate index.
 // Like git it accepts anything behind the entries.
-func GitIndexEscapes(index []byte) (path string, ok bool) {
+func IndexEscapes(index []byte) (path string, ok bool) {
 	for _, hash := range []int{20, 32} {
 		found, whole := indexEscapes(index, hash)
 		if ok = ok || whole; whole && found != "" {

@@ -1,6 +1,6 @@
 //go:build oracle
 
-package sandbox_test
+package gitfile_test
 
 import (
 	"os"
@@ -13,11 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolroom-mcp/toolroom/bench/oracle"
+	"github.com/toolroom-mcp/toolroom/internal/gitfile"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// A real git runs a program for each of these settings, and GitRuns finds
+// A real git runs a program for each of these settings, and Runs finds
 // them. RUN in a value is a script that leaves a mark.
 func TestGitRunsWhatIsClassified(t *testing.T) {
 	git := oracle.Path(t, "git")
@@ -88,7 +88,7 @@ func TestGitRunsWhatIsClassified(t *testing.T) {
 			}
 			config, err := os.ReadFile(filepath.Join(dir, "repo/.git/config"))
 			require.NoError(t, err)
-			runs, ok := sandbox.GitRuns(config)
+			runs, ok := gitfile.Runs(config)
 			require.True(t, ok)
 			require.NotEmpty(t, runs, "%s", config)
 			require.NoFileExists(t, mark)
@@ -96,20 +96,20 @@ func TestGitRunsWhatIsClassified(t *testing.T) {
 			require.FileExists(t, mark)
 
 			require.NoError(t, os.Remove(mark))
-			require.NoError(t, os.WriteFile(filepath.Join(dir, "repo/.git/config"), sandbox.GitWithout(config, runs), 0o644))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "repo/.git/config"), gitfile.Without(config, runs), 0o644))
 			sh("git reset -q --hard; git status; git fetch o; git commit --allow-empty -m x; git diff HEAD~1")
 			require.NoFileExists(t, mark, "without them nothing runs")
 		})
 	}
 }
 
-// The keys of this git that testdata/gitkeys.tsv does not have are named, for
+// The keys of this git that testdata/keys.tsv does not have are named, for
 // the next review: a new git is no failure.
 func TestGitHasNoKeysUnknown(t *testing.T) {
 	out, err := exec.Command(oracle.Path(t, "git"), "help", "-c").Output()
 	require.NoError(t, err)
 	known := map[string]bool{}
-	for _, k := range gitKeys(t) {
+	for _, k := range documentedKeys(t) {
 		known[k.name] = true
 	}
 	for line := range strings.Lines(string(out)) {

@@ -1,4 +1,4 @@
-package sandbox
+package gitfile
 
 import (
 	"bytes"
@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// GitSteps lists the commands that the steps of an unfinished rebase run: the
+// Steps lists the commands that the steps of an unfinished rebase run: the
 // arguments of exec in git-rebase-todo, in order (git-rebase(1), "exec").
-func GitSteps(todo []byte) (commands []string) {
+func Steps(todo []byte) (commands []string) {
 	for line := range bytes.Lines(todo) {
 		if command, ok := execStep(line); ok {
 			commands = append(commands, command)
@@ -17,9 +17,9 @@ func GitSteps(todo []byte) (commands []string) {
 	return commands
 }
 
-// GitStepsWithout returns the steps of a rebase without those that run a
+// StepsWithout returns the steps of a rebase without those that run a
 // command that is not in allowed. All other bytes are kept.
-func GitStepsWithout(todo []byte, allowed []string) (rest []byte) {
+func StepsWithout(todo []byte, allowed []string) (rest []byte) {
 	for line := range bytes.Lines(todo) {
 		if command, ok := execStep(line); !ok || slices.Contains(allowed, command) {
 			rest = append(rest, line...)
@@ -28,15 +28,16 @@ func GitStepsWithout(todo []byte, allowed []string) (rest []byte) {
 	return rest
 }
 
-// GitStrategyRuns reports whether the options of an unfinished operation, in
-// its file of this name, make git run a program by path: the name of a merge
-// strategy is part of a program's name. ok is false for a file that git would
+// StrategyRuns reports whether the options of an unfinished operation make git
+// run a program by path: the name of a merge strategy is part of a program's
+// name. The options are the content of the file with the given name: strategy
+// of a rebase, or opts of a sequencer. ok is false for a file that git would
 // not understand.
-func GitStrategyRuns(name string, content []byte) (runs, ok bool) {
+func StrategyRuns(name string, content []byte) (runs, ok bool) {
 	if name == "strategy" { // of a rebase
 		return bytes.ContainsAny(content, `/\`), true
 	}
-	values, ok := GitValues(content) // sequencer/opts
+	values, ok := Values(content) // sequencer/opts
 	return slices.ContainsFunc(values, func(setting string) bool {
 		strategy, found := strings.CutPrefix(setting, "options.strategy=")
 		return found && strings.ContainsAny(strategy, `/\`)

@@ -1,4 +1,4 @@
-package sandbox_test
+package gitfile_test
 
 import (
 	"bytes"
@@ -11,17 +11,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/internal/gitfile"
 )
 
-// gitKey is a line of testdata/gitkeys.tsv.
-type gitKey struct {
+// documentedKey is a line of testdata/keys.tsv.
+type documentedKey struct {
 	name, value string
 	runs        bool
 }
 
-func gitKeys(t testing.TB) (keys []gitKey) {
-	raw, err := os.ReadFile(filepath.Join("testdata", "gitkeys.tsv"))
+func documentedKeys(t testing.TB) (keys []documentedKey) {
+	raw, err := os.ReadFile(filepath.Join("testdata", "keys.tsv"))
 	require.NoError(t, err)
 	for line := range strings.Lines(string(raw)) {
 		if strings.HasPrefix(line, "#") {
@@ -29,7 +29,7 @@ func gitKeys(t testing.TB) (keys []gitKey) {
 		}
 		fields := strings.Split(strings.TrimSpace(line), "\t")
 		require.GreaterOrEqual(t, len(fields), 2, line)
-		k := gitKey{name: fields[1], runs: fields[0] == "runs", value: "./evil"}
+		k := documentedKey{name: fields[1], runs: fields[0] == "runs", value: "./evil"}
 		if len(fields) == 3 {
 			k.value = fields[2]
 		}
@@ -42,7 +42,7 @@ func gitKeys(t testing.TB) (keys []gitKey) {
 var placeholder = regexp.MustCompile(`<[^>]*>|\*`)
 
 // config returns a file with the key set.
-func (k gitKey) config() string {
+func (k documentedKey) config() string {
 	name := placeholder.ReplaceAllString(k.name, "x")
 	first, last := strings.Index(name, "."), strings.LastIndex(name, ".")
 	section := name[:first]
@@ -54,10 +54,10 @@ func (k gitKey) config() string {
 
 // Each key that git documents is classified, and found or not found.
 func TestEveryKeyOfGitIsClassified(t *testing.T) {
-	keys := gitKeys(t)
+	keys := documentedKeys(t)
 	require.Greater(t, len(keys), 800)
 	for _, k := range keys {
-		settings, ok := sandbox.GitRuns([]byte(k.config()))
+		settings, ok := gitfile.Runs([]byte(k.config()))
 		require.True(t, ok, k.config())
 		require.Equal(t, k.runs, len(settings) > 0, "%s: %s", k.name, settings)
 	}
@@ -94,11 +94,11 @@ func TestGitRunsByValue(t *testing.T) {
 		{`lfs`, "path", []string{"x"}, nil},
 	} {
 		for _, value := range c.runs {
-			settings, ok := sandbox.GitRuns(setting(c.section, c.key, value))
+			settings, ok := gitfile.Runs(setting(c.section, c.key, value))
 			require.True(t, len(settings) > 0 || !ok, "%s.%s=%s", c.section, c.key, value)
 		}
 		for _, value := range c.plain {
-			settings, ok := sandbox.GitRuns(setting(c.section, c.key, value))
+			settings, ok := gitfile.Runs(setting(c.section, c.key, value))
 			require.True(t, ok)
 			require.Empty(t, settings, "%s.%s=%s", c.section, c.key, value)
 		}
@@ -120,11 +120,11 @@ func TestGitRunsInASubmodule(t *testing.T) {
 		{"/r/p/.git/config", "../m", true},
 		{"/r/modules/m/config", "../m", true},
 	} {
-		settings, ok := sandbox.GitRunsIn("/r", c.file, []byte("[core]\n\tworktree = "+c.tree+"\n"))
+		settings, ok := gitfile.RunsIn("/r", c.file, []byte("[core]\n\tworktree = "+c.tree+"\n"))
 		require.True(t, ok)
 		require.Equal(t, c.runs, len(settings) > 0, "%s %s", c.file, c.tree)
 	}
-	settings, _ := sandbox.GitRunsIn("/r", file, []byte("[core]\n\tworktree = ../../../m\n\tpager = x\n"))
+	settings, _ := gitfile.RunsIn("/r", file, []byte("[core]\n\tworktree = ../../../m\n\tpager = x\n"))
 	require.Equal(t, []string{"core.pager=x"}, settings)
 }
 
@@ -140,26 +140,27 @@ func TestGitWithout(t *testing.T) {
 		{"\xef\xbb\xbf[core]pager=x\n[user]\nname=y\n", "\xef\xbb\xbf[core]\n[user]\nname=y\n"},
 		{"[user]\nname=y\n", "[user]\nname=y\n"},
 	} {
-		settings, ok := sandbox.GitRuns([]byte(c[0]))
+		settings, ok := gitfile.Runs([]byte(c[0]))
 		require.True(t, ok)
-		require.Equal(t, c[1], string(sandbox.GitWithout([]byte(c[0]), settings)))
+		require.Equal(t, c[1], string(gitfile.Without([]byte(c[0]), settings)))
 	}
 }
 
 // The result has all settings except those that were removed.
 func FuzzGitWithout(f *testing.F) {
-	for _, config := range slices.Concat(gitHarmless, gitDangerous) {
+	harmless, dangerous := configs(f)
+	for _, config := range slices.Concat(harmless, dangerous) {
 		f.Add([]byte(config))
 	}
 	f.Fuzz(func(t *testing.T, config []byte) {
-		runs, ok := sandbox.GitRuns(config)
+		runs, ok := gitfile.Runs(config)
 		if !ok {
 			return
 		}
-		all, _ := sandbox.GitSettings(config)
+		all, _ := gitfile.Values(config)
 		want := slices.DeleteFunc(all, func(s string) bool { return slices.Contains(runs, s) })
-		without := sandbox.GitWithout(bytes.Clone(config), runs)
-		left, ok := sandbox.GitSettings(without)
+		without := gitfile.Without(bytes.Clone(config), runs)
+		left, ok := gitfile.Values(without)
 		require.True(t, ok, "%q", without)
 		require.Equal(t, len(want), len(left), "%q", without)
 		require.True(t, slices.Equal(want, left), "%q", without)

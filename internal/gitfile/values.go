@@ -1,0 +1,39 @@
+package gitfile
+
+import "strings"
+
+// Values lists all settings of a git configuration file in their order, as
+// "section.name.key=value". ok is false for a file that git would not
+// understand.
+func Values(config []byte) (settings []string, ok bool) {
+	p := newParser(config)
+	for p.next() {
+		settings = append(settings, p.setting())
+	}
+	return settings, !p.bad
+}
+
+// HooksPaths returns the values of core.hooksPath in a git configuration
+// file, in order.
+func HooksPaths(config []byte) (paths []string) {
+	p := newParser(config)
+	for p.next() {
+		if p.section == "core" && p.key == "hookspath" && p.value != "" {
+			paths = append(paths, p.value)
+		}
+	}
+	return paths
+}
+
+// IncludePaths returns the paths of the files that a git configuration file
+// includes, whatever the condition, in order. They are as written: a path may
+// begin with ~ or be relative to the file.
+func IncludePaths(config []byte) (paths []string) {
+	p := newParser(config)
+	for p.next() {
+		if kind, _, _ := strings.Cut(p.section, "."); (kind == "include" || kind == "includeif") && p.key == "path" && p.value != "" {
+			paths = append(paths, p.value)
+		}
+	}
+	return paths
+}
