@@ -55,4 +55,4 @@ func SetHomes(r *Runner, homes ...string) { r.homes = func() []string { return h
 // Unseen hides the commands of r from other servers. A test needs it if its
 // root is the whole disk: otherwise changes by concurrent tests would count as
 // those of a command.
-func Unseen(r *Runner) { r.unseen = true }
+func Unseen(r *Runner) { r.guards.HideCommands() }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/fileinfo"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
@@ -25,7 +26,7 @@ func (r *Runner) inHome(dir string, hide func(string) bool) *folder {
 	if err != nil {
 		return &folder{}
 	}
-	changed := changeTime(info)
+	changed := fileinfo.ChangeTime(info)
 	r.mu.Lock()
 	known := r.home[dir]
 	r.mu.Unlock()
@@ -87,7 +88,7 @@ type otherName struct {
 func (r *Runner) otherNames(s *spec, objects []supervise.Pinned) (names []string) {
 	several := map[fileID]bool{}
 	note := func(path string) {
-		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && links(info) > 1 {
+		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && fileinfo.Links(info) > 1 {
 			if id, ok := idOf(info); ok {
 				several[id] = true
 			}
@@ -156,7 +157,7 @@ func (f *folder) severalIn(dir string) []otherName {
 			continue
 		}
 		info, err := entry.Info()
-		if err != nil || links(info) < 2 {
+		if err != nil || fileinfo.Links(info) < 2 {
 			continue
 		}
 		if id, ok := idOf(info); ok {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/egress"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/writeguard"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -53,7 +54,7 @@ type Process struct {
 	mark   string
 	undo   string // Spec.Undo
 	env    []string
-	guard  *writeGuard
+	guard  *writeguard.Command
 	proxy  *egress.Proxy // nil without Config.Egress
 	began  time.Time
 	grace  time.Duration
@@ -170,15 +171,15 @@ func (p *Process) watch(ctx context.Context, c Command, in *bufio.Reader) {
 			}
 		})
 	}
-	tasks.Go(func() { p.guard.checkWhileRunning(enough) })
+	tasks.Go(func() { p.guard.CheckWhileRunning(enough) })
 	go func() {
 		p.follow(ctx, c.Timeout, reports)
 		close(enough)
 		p.finish(read)
 		tasks.Wait()
 		p.out.end()
-		p.result.TakenBack, p.result.Aside = p.guard.end()
-		p.result.Gaps = append(p.result.Gaps, p.guard.gaps...)
+		p.result.TakenBack, p.result.Aside = p.guard.End()
+		p.result.Gaps = append(p.result.Gaps, p.guard.Gaps()...)
 		p.result.Undo = p.runner.recorded(p.undo)
 		p.result.Duration = time.Since(p.began)
 		p.runner.mu.Lock()

@@ -18,6 +18,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/egress"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/writeguard"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -34,7 +35,6 @@ type Runner struct {
 	noUnix  bool             // the supervisor cannot connect unix sockets here
 	fails   map[Level]string // for tests: the check that fails
 	outward egress.Config    // for tests: other names and hosts
-	unseen  bool             // for tests: other servers do not see its commands
 	shared  chan struct{}    // holds one value for each connection through the proxy, except the first of each command
 
 	tasks       sync.WaitGroup  // background work
@@ -42,7 +42,7 @@ type Runner struct {
 	preparing   int             // prestarted supervisors being started
 	last        *supervise.Spec // the spec of the last command; the next is probably similar
 	secretScans map[string]*secretScan
-	watches     map[string]*watch // by roots
+	guards      *writeguard.Guards
 	home        map[string]*folder
 	several     map[fileID]bool    // hidden files with several links, as of the last command
 	stores      map[string]*folder // directories of credential stores
@@ -68,7 +68,7 @@ func New(c Config) (*Runner, error) {
 
 func newRunner(c Config) *Runner {
 	r := &Runner{
-		config: c, running: map[*Process]struct{}{}, secretScans: map[string]*secretScan{}, watches: map[string]*watch{}, home: map[string]*folder{},
+		config: c, running: map[*Process]struct{}{}, secretScans: map[string]*secretScan{}, guards: writeguard.New(c.WatchDir), home: map[string]*folder{},
 		stores: map[string]*folder{}, homes: sync.OnceValue(func() []string { return sandbox.Homes(c.getenv) }),
 		passed: sync.OnceValue(func() []string { return Environ{PassSecrets: c.PassSecrets}.filter(c.Environ) }),
 	}
@@ -114,7 +114,7 @@ func (r *Runner) Close() error {
 	r.tasks.Wait()
 	r.releaseHidden()
 	r.endRun()
-	r.endWatches()
+	r.guards.Close()
 	return nil
 }
 
@@ -185,13 +185,13 @@ func (r *Runner) tryStart(ctx context.Context, c Command, level Level, argv []st
 	} else {
 		r.planUndo(s, c)
 	}
-	guard := &writeGuard{}
+	guard := &writeguard.Command{}
 	if level != Off {
 		guard = r.guardRoots(s, c.Rules)
 	}
 	p, err := r.launch(ctx, c, s, temp, guard, began)
 	if err != nil {
-		guard.end()
+		guard.End()
 	}
 	return p, s, err
 }
@@ -280,7 +280,7 @@ func cutPrefix(s, prefix string) (string, bool) {
 }
 
 // launch starts the supervisor, sends it the spec, and waits until bash runs.
-func (r *Runner) launch(ctx context.Context, c Command, s *spec, temp privateTemp, guard *writeGuard, began time.Time) (*Process, error) {
+func (r *Runner) launch(ctx context.Context, c Command, s *spec, temp privateTemp, guard *writeguard.Command, began time.Time) (*Process, error) {
 	stdin, stdinEnd, err := openStdin(c)
 	if err != nil {
 		return nil, toolerr.New(toolerr.ExecutionError, "standard input cannot be made: %w", err)

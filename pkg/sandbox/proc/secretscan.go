@@ -16,6 +16,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/fileinfo"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
@@ -66,7 +67,7 @@ type keyFile struct {
 
 func keyFileOf(info os.FileInfo) keyFile {
 	id, _ := idOf(info)
-	return keyFile{id: id, changed: changeTime(info), size: info.Size()}
+	return keyFile{id: id, changed: fileinfo.ChangeTime(info), size: info.Size()}
 }
 
 // current reports whether the cached content is still that of the directory,
@@ -176,7 +177,7 @@ func (w *scanPass) visit(dir string) bool {
 	if err != nil || !info.IsDir() {
 		return err != nil && !gone(err)
 	}
-	f, changed := w.before[dir], changeTime(info)
+	f, changed := w.before[dir], fileinfo.ChangeTime(info)
 	if f == nil || w.stale[dir] || !f.current(changed) {
 		if f, err = readFolder(dir, w.left, w.limits); gone(err) {
 			return false
@@ -269,7 +270,7 @@ func (w *scanPass) readHot(always bool) (again bool) {
 	}
 	for dir, f := range w.folders {
 		info, err := os.Lstat(dir)
-		if err == nil && changeTime(info).Equal(f.changed) {
+		if err == nil && fileinfo.ChangeTime(info).Equal(f.changed) {
 			always = always || f.read.Sub(f.changed) < settled
 			continue
 		}
@@ -333,7 +334,7 @@ func readFolder(dir string, left int, l limits) (*folder, error) {
 		case l.protected(path) != "":
 			f.guarded = append(f.guarded, path)
 		case entry.IsDir():
-			if name != "node_modules" && !(inGit && (name == "objects" || name == "refs" || name == "logs")) && !pseudo(path) {
+			if name != "node_modules" && !(inGit && (name == "objects" || name == "refs" || name == "logs")) && !fileinfo.IsPseudoDir(path) {
 				f.below = append(f.below, path)
 			}
 		case entry.Type().IsRegular() && namedLikeKey(name):
@@ -341,12 +342,6 @@ func readFolder(dir string, left int, l limits) (*folder, error) {
 		}
 	}
 	return f, nil
-}
-
-// pseudo reports whether path is a directory whose files the kernel generates,
-// or one that each command has privately.
-func pseudo(path string) bool {
-	return path == "/proc" || path == "/sys" || path == "/dev" || path == "/run"
 }
 
 // namedLikeKey reports whether a file's name suggests a private key. To read

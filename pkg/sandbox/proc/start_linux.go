@@ -165,15 +165,6 @@ func (s *supervisor) pass(text []byte, files []*os.File) error {
 	return err
 }
 
-// changeTime returns a file's time of change (ctime), which programs cannot
-// set.
-func changeTime(info os.FileInfo) time.Time {
-	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
-		return time.Unix(sys.Ctim.Unix())
-	}
-	return info.ModTime()
-}
-
 // readable reports whether the server can read a file. It is called before
 // each command.
 func readable(path string) bool {
@@ -199,29 +190,4 @@ func (p *Process) exited(wait int) {
 		p.result.Signal = status.Signal()
 		p.result.ExitCode = 128 + int(status.Signal())
 	}
-}
-
-// keepsTimes reports whether the file system of a directory updates the times
-// at each change, including writes through a mapping. tmpfs does not.
-func keepsTimes(dir string) bool {
-	var fs unix.Statfs_t
-	if unix.Statfs(dir, &fs) != nil {
-		return false
-	}
-	switch int64(fs.Type) {
-	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC:
-		return true
-	}
-	return false
-}
-
-// directoryChanged returns the time of change of a directory in nanoseconds
-// since 1970. closed means that its permissions keep its owner from listing or
-// entering it. ok is false if path is not a directory.
-func directoryChanged(path string) (changed int64, closed, ok bool) {
-	var st unix.Stat_t
-	if unix.Lstat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		return 0, false, false
-	}
-	return st.Ctim.Nano(), st.Mode&0o500 != 0o500, true
 }

@@ -5,7 +5,6 @@ package proc
 import (
 	"errors"
 	"os"
-	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
@@ -24,8 +23,6 @@ func outputPipe() (read, write *os.File, err error) { return os.Pipe() }
 func drain(*os.File, []byte, func([]byte)) {}
 
 func (s *supervisor) pass([]byte, []*os.File) error { return errUnsupported }
-
-func changeTime(info os.FileInfo) time.Time { return info.ModTime() }
 
 func readable(path string) bool {
 	f, err := os.Open(path)
@@ -46,22 +43,3 @@ func runRole(string) int { return 2 }
 func readReport(string) []byte { return nil }
 
 func sealedFile(string) (*os.File, error) { return nil, errUnsupported }
-
-func keepsTimes(string) bool { return false }
-
-func directoryChanged(path string) (changed int64, closed, ok bool) {
-	info, err := os.Lstat(path)
-	if err != nil || !info.IsDir() {
-		return 0, false, false
-	}
-	return info.ModTime().UnixNano(), false, true
-}
-
-// lifted is a file whose mode is changed temporarily.
-type lifted struct{}
-
-func lift(string, string, os.FileMode) (*lifted, error) { return nil, errUnsupported }
-
-func (l *lifted) drop() {}
-
-func (l *lifted) path() string { return "" }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/fileinfo"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
@@ -59,7 +60,7 @@ func (r *Runner) leads(s *spec, hidden []string, rules Rules) (targets []string)
 			if err == nil && info.IsDir() && dirs < storeDirs {
 				dirs++
 				s.stores = append(s.stores, real)
-				next = append(next, r.linksIn(real, changeTime(info))...)
+				next = append(next, r.linksIn(real, fileinfo.ChangeTime(info))...)
 			}
 		}
 		queue = next

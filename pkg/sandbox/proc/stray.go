@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/fileinfo"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
@@ -208,7 +209,7 @@ func (s *secretScan) walkFor(lost map[string][]fileID, now map[fileID]*known, al
 					}
 				}
 			}
-			if entry.IsDir() && !pseudo(path) {
+			if entry.IsDir() && !fileinfo.IsPseudoDir(path) {
 				queue = append(queue, path)
 			}
 		}

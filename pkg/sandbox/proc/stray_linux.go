@@ -18,14 +18,6 @@ func idOf(info os.FileInfo) (fileID, bool) {
 	return fileID{int64(sys.Dev), int64(sys.Ino)}, true
 }
 
-// links returns the number of hard links of a file.
-func links(info os.FileInfo) uint64 {
-	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
-		return uint64(sys.Nlink)
-	}
-	return 1
-}
-
 // holdFile opens the file at path without read access. It returns nil if the
 // file does not have this identity.
 func holdFile(path string, id fileID) *os.File {

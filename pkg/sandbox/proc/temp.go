@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/fileinfo"
 )
 
 // The private temporary directories of a runner's commands are in one
@@ -140,13 +141,7 @@ func (r *Runner) newTemp() (privateTemp, error) {
 // there reports whether the path still leads to the directory.
 func (d *runDir) there() bool {
 	now, err := os.Lstat(d.path)
-	return err == nil && isDir(d.root, now)
-}
-
-// isDir reports whether info describes the directory that root is open on.
-func isDir(root *os.Root, info os.FileInfo) bool {
-	own, err := root.Stat(".")
-	return err == nil && os.SameFile(own, info)
+	return err == nil && fileinfo.IsOpenOn(d.root, now)
 }
 
 // claimRun makes a runner's directory and locks it. was is the earlier target
@@ -163,7 +158,7 @@ func claimRun(base, was string) (run runDir, err error) {
 	if run.base, err = os.OpenRoot(real); err != nil {
 		return runDir{}, err
 	}
-	if now, err := os.Lstat(real); err != nil || !isDir(run.base, now) {
+	if now, err := os.Lstat(real); err != nil || !fileinfo.IsOpenOn(run.base, now) {
 		run.base.Close()
 		return runDir{}, errors.Join(fmt.Errorf("%s is changed meanwhile", base), err)
 	}

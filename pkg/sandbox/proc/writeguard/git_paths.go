@@ -1,4 +1,4 @@
-package proc
+package writeguard
 
 import (
 	"errors"
@@ -12,26 +12,26 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// userGit holds the user's git settings that may name paths in a root.
-type userGit struct {
-	files      []string // files that git reads as settings; absolute
-	hooksPaths []string // values of core.hooksPath; a relative one applies to each work tree
+// UserGit holds the user's git settings that may name paths in a root.
+type UserGit struct {
+	Files      []string // files that git reads as settings; absolute
+	HooksPaths []string // values of core.hooksPath; a relative one applies to each work tree
 
-	// expand replaces the ~ or ~USER of a path. It returns nil for an unknown
+	// Expand replaces the ~ or ~USER of a path. It returns nil for an unknown
 	// user.
-	expand func(path string) []string
+	Expand func(path string) []string
 }
 
-// userGitOf returns the git settings of rules that implement UserGitSettings
+// UserGitOf returns the git settings of rules that implement UserGitSettings
 // and ExpandHome, empty ones for others.
-func userGitOf(rules Rules) userGit {
-	git := userGit{expand: func(path string) []string { return []string{path} }}
+func UserGitOf(rules any) UserGit {
+	git := UserGit{Expand: func(path string) []string { return []string{path} }}
 	if f, ok := rules.(interface {
 		UserGitSettings() (files, hooksPaths []string)
 		ExpandHome(path string) []string
 	}); ok {
-		git.files, git.hooksPaths = f.UserGitSettings()
-		git.expand = f.ExpandHome
+		git.Files, git.HooksPaths = f.UserGitSettings()
+		git.Expand = f.ExpandHome
 	}
 	return git
 }
@@ -45,17 +45,17 @@ type gitPlaces struct {
 
 	root string
 	tops map[string]bool
-	user userGit
+	user UserGit
 }
 
 // gitPlaces finds the places that the settings of the user and of the root's
 // repositories name. Its lists are sorted.
-func (b *baseline) gitPlaces(root string, user userGit) *gitPlaces {
+func (b *baseline) gitPlaces(root string, user UserGit) *gitPlaces {
 	p := &gitPlaces{root: root, tops: b.Tops, user: user}
-	for _, path := range user.files {
+	for _, path := range user.Files {
 		p.included = addName(p.included, root, path)
 	}
-	for _, path := range user.hooksPaths {
+	for _, path := range user.HooksPaths {
 		p.hooks(path, b.Tops, "")
 	}
 	for name, it := range b.Items {
@@ -83,7 +83,7 @@ func (b *baseline) gitPlaces(root string, user userGit) *gitPlaces {
 // trees of tops. repo is its repository, "" for an included file.
 func (p *gitPlaces) add(file string, runs []string, tops map[string]bool, repo string, depth int) {
 	for _, program := range gitfile.Programs(runs) {
-		for _, path := range p.user.expand(program) {
+		for _, path := range p.user.Expand(program) {
 			for top := range tops {
 				path := absolute(p.root, top, path)
 				p.programs = addName(addLinks(p.programs, p.root, path), p.root, path)
@@ -95,7 +95,7 @@ func (p *gitPlaces) add(file string, runs []string, tops map[string]bool, repo s
 		switch {
 		case value == "":
 		case key == "core.hookspath":
-			for _, path := range p.user.expand(value) {
+			for _, path := range p.user.Expand(value) {
 				p.hooks(filepath.FromSlash(path), tops, repo)
 			}
 		case key == "core.worktree": // another link in its place leads elsewhere
@@ -105,7 +105,7 @@ func (p *gitPlaces) add(file string, runs []string, tops map[string]bool, repo s
 			}
 			p.programs = addName(addLinks(p.programs, p.root, path), p.root, path)
 		case strings.HasPrefix(key, "include") && strings.HasSuffix(key, ".path"):
-			for _, path := range p.user.expand(value) {
+			for _, path := range p.user.Expand(value) {
 				if path = filepath.FromSlash(path); !filepath.IsAbs(path) {
 					path = filepath.Join(filepath.Dir(file), path)
 				}

@@ -1,4 +1,4 @@
-package proc
+package writeguard
 
 import (
 	"maps"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/fileinfo"
 )
 
 // doubt represents a command of another server, or in an overlapping root,
@@ -101,7 +103,7 @@ func (d *doubts) changedSince(b *baseline, name string, now *item, since time.Ti
 	}
 	for dir := filepath.Dir(name); ; dir = filepath.Dir(dir) {
 		info, err := os.Lstat(filepath.Join(d.root, dir))
-		if err != nil || b.Dirs[dir] != nodeOf(info) && !changeTime(info).Before(since) {
+		if err != nil || b.Dirs[dir] != nodeOf(info) && !fileinfo.ChangeTime(info).Before(since) {
 			return true
 		}
 		if dir == "." {
@@ -150,7 +152,7 @@ func (d *doubts) hasOlder(dir string) bool {
 	oldest := slices.MinFunc(d.running, func(a, b doubt) int { return a.since.Compare(b.since) })
 	return slices.ContainsFunc(entries, func(entry os.DirEntry) bool {
 		info, err := entry.Info()
-		return err == nil && changeTime(info).Before(oldest.since)
+		return err == nil && fileinfo.ChangeTime(info).Before(oldest.since)
 	})
 }
 

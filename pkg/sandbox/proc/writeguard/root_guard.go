@@ -1,4 +1,4 @@
-package proc
+package writeguard
 
 import (
 	"errors"
@@ -8,9 +8,12 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/fileinfo"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// watch compares a root with its baseline. A runner has one for each root.
+// RootGuard compares a root with its baseline. A runner has one for each root.
 // Servers with the same state directory share the baseline through these
 // files:
 //
@@ -27,7 +30,7 @@ import (
 //
 // Commands of other servers may also run in this root: see neighbour for
 // overlapping roots, and presence for other state directories.
-type watch struct {
+type RootGuard struct {
 	root, dir  string // dir "": shared only by this runner's commands
 	handle     *os.Root
 	trustTimes bool
@@ -35,12 +38,12 @@ type watch struct {
 	mu        sync.Mutex
 	inventory inventory
 	base      baseline
-	git       userGit
+	git       UserGit
 	loaded    os.FileInfo // the file that base was read from or written to
 	fresh     bool        // base is the root's baseline; false: it is empty because there is none
 	use, lock *os.File
 	running   int
-	looked    map[Level]time.Time
+	looked    map[supervise.Level]time.Time
 	aside     *aside
 	mark      byte
 
@@ -58,8 +61,8 @@ const (
 	markL1   = '1'
 )
 
-func markOf(level Level) byte {
-	if level == L1 {
+func markOf(level supervise.Level) byte {
+	if level == supervise.L1 {
 		return markL1
 	}
 	return markL2
@@ -71,7 +74,7 @@ const lockWait = 20 * time.Second
 var errBusy = errors.New("another server has been looking through the root for too long")
 
 // enter takes the lock of the baseline. It returns errBusy after lockWait.
-func (w *watch) enter() error {
+func (w *RootGuard) enter() error {
 	w.mu.Lock()
 	for began := time.Now(); w.lock != nil && !flock(w.lock, lockExclusive); time.Sleep(time.Millisecond) {
 		if time.Since(began) > lockWait {
@@ -79,7 +82,7 @@ func (w *watch) enter() error {
 			return errBusy
 		}
 	}
-	if now, err := os.Lstat(w.root); err == nil && !isDir(w.handle, now) { // another directory has its name
+	if now, err := os.Lstat(w.root); err == nil && !fileinfo.IsOpenOn(w.handle, now) { // another directory has its name
 		if handle, err := os.OpenRoot(w.root); err == nil {
 			w.handle.Close()
 			w.handle = handle
@@ -88,7 +91,7 @@ func (w *watch) enter() error {
 	return nil
 }
 
-func (w *watch) leave() {
+func (w *RootGuard) leave() {
 	if w.lock != nil {
 		flock(w.lock, lockNone)
 	}
@@ -97,19 +100,19 @@ func (w *watch) leave() {
 
 // alone takes the root exclusively. It returns false if a command of another
 // server or of this one is running in it.
-func (w *watch) alone() bool {
+func (w *RootGuard) alone() bool {
 	return w.running == 0 && (w.use == nil || flock(w.use, lockExclusive))
 }
 
 // share shows other servers that a command runs, until rest.
-func (w *watch) share() {
+func (w *RootGuard) share() {
 	if w.use != nil && w.running == 0 {
 		flock(w.use, lockShared)
 	}
 	w.running++
 }
 
-func (w *watch) readMark() byte {
+func (w *RootGuard) readMark() byte {
 	if w.use == nil {
 		return w.mark
 	}
@@ -120,7 +123,7 @@ func (w *watch) readMark() byte {
 	return markIdle
 }
 
-func (w *watch) writeMark(mark byte) error {
+func (w *RootGuard) writeMark(mark byte) error {
 	w.mark = mark
 	if w.use == nil {
 		return nil
@@ -130,7 +133,7 @@ func (w *watch) writeMark(mark byte) error {
 }
 
 // refresh reads the baseline if another server has written it.
-func (w *watch) refresh() {
+func (w *RootGuard) refresh() {
 	if w.dir == "" {
 		return
 	}
@@ -143,7 +146,7 @@ func (w *watch) refresh() {
 	}
 }
 
-func (w *watch) file() string { return filepath.Join(w.dir, "baseline") }
+func (w *RootGuard) file() string { return filepath.Join(w.dir, "baseline") }
 
 // mostIncludes bounds the depth of includes in settings files, as git does.
 const mostIncludes = 10
@@ -154,7 +157,7 @@ const adoptTries = 3
 
 // adopt makes the root's current state the baseline, except for changes since
 // a command of another server or in an overlapping root began.
-func (w *watch) adopt(guard []string) error {
+func (w *RootGuard) adopt(guard []string) error {
 	defer w.inventory.shut()
 	before, known, began := w.base, w.fresh, fileClock()
 	var d *doubts
@@ -197,7 +200,7 @@ func (w *watch) adopt(guard []string) error {
 }
 
 // save writes the baseline for other servers, if there is a state directory.
-func (w *watch) save() error {
+func (w *RootGuard) save() error {
 	if w.dir == "" {
 		return nil
 	}
@@ -211,7 +214,7 @@ func (w *watch) save() error {
 // adoptOnce makes the root's current state the baseline, except for the files
 // in doubt. The adopted settings may name further directories and files, so it
 // repeats until they do not. It reports whether the baseline changed.
-func (w *watch) adoptOnce(guard []string, d *doubts) (changed bool) {
+func (w *RootGuard) adoptOnce(guard []string, d *doubts) (changed bool) {
 	changed = w.base.adopt(w.root, w.inventory.take(w.base.HookDirs, w.base.Included, w.base.Programs, guard), w.trustTimes, d)
 	for range mostIncludes {
 		p := w.base.gitPlaces(w.root, w.git)
@@ -226,14 +229,14 @@ func (w *watch) adoptOnce(guard []string, d *doubts) (changed bool) {
 
 // begin registers the start of a command. It returns the files that it
 // reverted because the command of a killed server had changed them.
-func (w *watch) begin(c *confinement) (taken []string, err error) {
+func (w *RootGuard) begin(c *Command, dirChanged func(dir string) (changed int64, closed, ok bool)) (taken []string, err error) {
 	taken, err = w.enterAmong(c)
 	if err != nil {
 		return taken, err
 	}
 	defer func() { err = errors.Join(err, w.private) }()
 	defer w.leave()
-	w.git = c.git
+	w.git = c.Git
 	defer w.unlockNeighbours()
 	w.refresh()
 	mark := w.readMark()
@@ -243,24 +246,24 @@ func (w *watch) begin(c *confinement) (taken []string, err error) {
 	alone := w.alone()
 	defer w.share()
 	if !alone && w.fresh {
-		if markOf(c.level) < mark { // '1' < '2'
-			err = w.writeMark(markOf(c.level))
+		if markOf(c.Level) < mark { // '1' < '2'
+			err = w.writeMark(markOf(c.Level))
 		}
 		return taken, err
 	}
 	if mark == markIdle {
-		w.inventory.recent = c.folders[w.root]
+		w.inventory.recent = dirChanged
 		defer func() { w.inventory.recent = nil }()
 	}
 	if alone && w.fresh && mark != markIdle {
 		j := w.judgeKilled(c, mark)
 		taken = append(taken, j.taken...)
 		if j.failed {
-			return taken, w.writeMark(min(mark, markOf(c.level)))
+			return taken, w.writeMark(min(mark, markOf(c.Level)))
 		}
 	}
-	if err = w.adopt(c.guard); err == nil && (alone || markOf(c.level) < mark) {
-		err = w.writeMark(markOf(c.level))
+	if err = w.adopt(c.Protected); err == nil && (alone || markOf(c.Level) < mark) {
+		err = w.writeMark(markOf(c.Level))
 	}
 	if err == nil && w.giveSteps() {
 		err = w.save()
@@ -270,12 +273,12 @@ func (w *watch) begin(c *confinement) (taken []string, err error) {
 
 // judgeKilled reverts the changes that the commands of a killed server left
 // behind.
-func (w *watch) judgeKilled(c *confinement, mark byte) *judge {
+func (w *RootGuard) judgeKilled(c *Command, mark byte) *judge {
 	return w.judge(c, true, func(path string) bool { return c.open(path) || mark == markL2 && w.guardedAtL2(path) })
 }
 
 // addLinked adds the paths of files that have several hard links.
-func (w *watch) addLinked(paths map[string]bool) {
+func (w *RootGuard) addLinked(paths map[string]bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for name, it := range w.base.Items {
@@ -287,14 +290,14 @@ func (w *watch) addLinked(paths map[string]bool) {
 
 // judge compares the root with the baseline and reverts forbidden changes.
 // ended is false while the command runs.
-func (w *watch) judge(c *confinement, ended bool, open func(string) bool) *judge {
+func (w *RootGuard) judge(c *Command, ended bool, open func(string) bool) *judge {
 	defer w.inventory.shut()
 	j := &judge{
-		root: w.root, handle: w.handle, base: &w.base, found: w.inventory.take(w.base.HookDirs, w.base.Included, w.base.Programs, c.guard), trustTimes: w.trustTimes,
-		open: open, elsewhere: c.elsewhere, aside: w.aside, checked: w.inventory.checked, ended: ended,
+		root: w.root, handle: w.handle, base: &w.base, found: w.inventory.take(w.base.HookDirs, w.base.Included, w.base.Programs, c.Protected), trustTimes: w.trustTimes,
+		open: open, elsewhere: c.Watched, aside: w.aside, checked: w.inventory.checked, ended: ended,
 	}
 	if j.bringUp(); len(j.taken) > 0 {
-		j.found = w.inventory.take(w.base.HookDirs, w.base.Included, w.base.Programs, c.guard)
+		j.found = w.inventory.take(w.base.HookDirs, w.base.Included, w.base.Programs, c.Protected)
 	}
 	j.run()
 	return j
@@ -302,22 +305,22 @@ func (w *watch) judge(c *confinement, ended bool, open func(string) bool) *judge
 
 // look judges while commands run. It does nothing if another command of the
 // level did so within this time.
-func (w *watch) look(c *confinement, within time.Duration) (taken []string) {
+func (w *RootGuard) look(c *Command, within time.Duration) (taken []string) {
 	if w.enter() != nil {
 		return nil
 	}
 	defer w.leave()
-	if last, ok := w.looked[c.level]; ok && time.Since(last) < within {
+	if last, ok := w.looked[c.Level]; ok && time.Since(last) < within {
 		return nil
 	}
 	w.refresh()
 	taken = w.judge(c, false, c.open).taken
-	w.looked[c.level] = time.Now()
+	w.looked[c.Level] = time.Now()
 	return taken
 }
 
 // end judges the changes of an ended command, and registers its end.
-func (w *watch) end(c *confinement) (taken []string, err error) {
+func (w *RootGuard) end(c *Command) (taken []string, err error) {
 	if err := w.enter(); err != nil {
 		return nil, err
 	}
@@ -347,7 +350,7 @@ func (w *watch) end(c *confinement) (taken []string, err error) {
 }
 
 // knows reports whether the baseline contains a path or a file below it.
-func (w *watch) knows(path string) bool {
+func (w *RootGuard) knows(path string) bool {
 	name, err := filepath.Rel(w.root, path)
 	if err != nil || !filepath.IsLocal(name) {
 		return false
@@ -363,4 +366,22 @@ func (w *watch) knows(path string) bool {
 		}
 	}
 	return false
+}
+
+// mostBusyDirs bounds the directories of a root that inotify watches.
+const mostBusyDirs = 200
+
+// busyDirs lists the directories in which new settings usually appear.
+func (w *RootGuard) busyDirs() (dirs []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	dirs = append(dirs, w.root)
+	for _, known := range []map[string]bool{w.base.Tops, w.base.Repos} {
+		for dir := range known {
+			if len(dirs) < mostBusyDirs {
+				dirs = append(dirs, filepath.Join(w.root, dir))
+			}
+		}
+	}
+	return dirs
 }

@@ -1,4 +1,4 @@
-package proc
+package writeguard
 
 import (
 	"hash/fnv"

@@ -1,4 +1,4 @@
-package proc
+package writeguard
 
 import (
 	"os"
@@ -9,16 +9,16 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// guards lists the paths of the root that commands at L2 must not write: files
+// MountPaths lists the paths of the root that commands at L2 must not write: files
 // that make git and other programs run something, except for git's settings and
 // the files that lead to a repository, which git itself replaces and removes.
-func (w *watch) guards() (paths []string) {
+func (w *RootGuard) MountPaths() (paths []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.guarded()
 }
 
-func (w *watch) guarded() (paths []string) {
+func (w *RootGuard) guarded() (paths []string) {
 	for repo := range w.base.Repos {
 		for _, name := range []string{"hooks", "info/attributes"} {
 			paths = append(paths, filepath.Join(w.root, repo, name))
@@ -42,18 +42,18 @@ func (w *watch) guarded() (paths []string) {
 	}
 	paths = slices.DeleteFunc(paths, func(path string) bool {
 		rel, err := filepath.Rel(w.root, path)
-		return err != nil || w.base.madeByCommands(rel) || beneathName(rel, ".husky") || supervise.Beneath(path, w.root)
+		return err != nil || w.base.madeByCommands(rel) || HasComponent(rel, ".husky") || supervise.Beneath(path, w.root)
 	})
 	slices.Sort(paths)
 	return slices.Compact(paths)
 }
 
-// mountable reports whether a file of the root can be mounted read-only for a
+// Mountable reports whether a file of the root can be mounted read-only for a
 // command. The files that lead git to a repository cannot: a mount would keep git
 // worktree remove, git submodule deinit and the removal or renaming of a work
 // tree from working. Nor can those of repositories that commands created. They
 // are judged instead.
-func (w *watch) mountable(path string) bool {
+func (w *RootGuard) Mountable(path string) bool {
 	rel, err := filepath.Rel(w.root, path)
 	if err != nil || !filepath.IsLocal(rel) {
 		return true
@@ -62,7 +62,7 @@ func (w *watch) mountable(path string) bool {
 	case ".git":
 		return false
 	case "commondir", "gitdir":
-		if beneathName(rel, ".git") {
+		if HasComponent(rel, ".git") {
 			return false
 		}
 	}
@@ -73,13 +73,13 @@ func (w *watch) mountable(path string) bool {
 
 // guardedAtL2 reports whether the kernel protected a file of the baseline from
 // all commands at L2, so that its change is the user's.
-func (w *watch) guardedAtL2(path string) bool {
+func (w *RootGuard) guardedAtL2(path string) bool {
 	rel, err := filepath.Rel(w.root, path)
 	if err != nil {
 		return false
 	}
 	was, had := w.base.Items[rel]
-	if !had || was.Spot == settingsKind || was.Links > 1 || beneathName(rel, ".husky") {
+	if !had || was.Spot == settingsKind || was.Links > 1 || HasComponent(rel, ".husky") {
 		return false
 	}
 	for at := path; supervise.Beneath(w.root, at) && at != w.root; at = filepath.Dir(at) {

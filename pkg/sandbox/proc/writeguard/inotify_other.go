@@ -1,6 +1,6 @@
 //go:build !linux
 
-package proc
+package writeguard
 
 // notices is unused: no level confines commands on this system.
 type notices struct{ events chan struct{} }

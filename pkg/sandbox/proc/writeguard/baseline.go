@@ -1,4 +1,4 @@
-package proc
+package writeguard
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/internal/gitfile"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/fileinfo"
 )
 
 // keptBytes bounds the files whose content is stored. A change of a larger
@@ -53,8 +54,8 @@ type baseline struct {
 
 // stampOf returns a file's item without the content.
 func stampOf(info os.FileInfo, at spot) item {
-	it := item{Spot: at.kind, Repo: at.repo, Mode: info.Mode(), Size: info.Size(), Changed: changeTime(info)}
-	it.Node, it.Links = nodeOf(info), linksOf(info)
+	it := item{Spot: at.kind, Repo: at.repo, Mode: info.Mode(), Size: info.Size(), Changed: fileinfo.ChangeTime(info)}
+	it.Node, it.Links = nodeOf(info), fileinfo.Links(info)
 	return it
 }
 

@@ -1,4 +1,4 @@
-package proc
+package writeguard
 
 import (
 	"bytes"
@@ -55,7 +55,7 @@ func (j *judge) steps(name, path string, was, now *item) {
 // giveSteps writes the removed steps of unfinished rebases back before a
 // command starts, which may continue the rebase. It forgets those of a rebase
 // that has moved on since, and reports whether there are any.
-func (w *watch) giveSteps() (changed bool) {
+func (w *RootGuard) giveSteps() (changed bool) {
 	for name, held := range w.base.Steps {
 		path := filepath.Join(w.root, name)
 		content, err := readRegular(path, keptBytes)

@@ -1,4 +1,4 @@
-package proc
+package writeguard
 
 import (
 	"io/fs"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/fileinfo"
 )
 
 // view caches the entries of a directory.
@@ -118,7 +119,7 @@ func (v *view) link(name string, entry os.DirEntry) bool {
 // system.
 func (v *view) descend(name string, as role) {
 	path := filepath.Join(v.path, filepath.Base(name))
-	if !pseudo(path) {
+	if !fileinfo.IsPseudoDir(path) {
 		v.below = append(v.below, &view{
 			dir: name, path: path, role: as, key: keyOf(name),
 			inside: v.inside, installed: v.installed || slices.Contains(dependencyDirs, filepath.Base(name)),

@@ -1,6 +1,6 @@
 //go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
 
-package proc
+package writeguard
 
 import (
 	"errors"
@@ -16,14 +16,6 @@ func nodeOf(info os.FileInfo) (node [2]uint64) {
 		node = [2]uint64{uint64(sys.Dev), uint64(sys.Ino)}
 	}
 	return node
-}
-
-// linksOf returns the number of hard links of a file.
-func linksOf(info os.FileInfo) uint64 {
-	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
-		return uint64(sys.Nlink)
-	}
-	return 1
 }
 
 // flock takes (LOCK_EX, LOCK_SH) or releases (LOCK_UN) the lock of an open

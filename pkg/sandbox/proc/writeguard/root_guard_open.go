@@ -1,4 +1,4 @@
-package proc
+package writeguard
 
 import (
 	"crypto/sha256"
@@ -6,12 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
 // openWatch opens a root, with the files of its baseline in the directory
 // state, in memory if state is "".
-func openWatch(root, state string) (*watch, error) {
-	w := &watch{root: root, inventory: inventory{root: root, checked: map[string]item{}}, trustTimes: keepsTimes(root), looked: map[Level]time.Time{}, mark: markIdle}
+func openRootGuard(root, state string) (*RootGuard, error) {
+	w := &RootGuard{root: root, inventory: inventory{root: root, checked: map[string]item{}}, trustTimes: keepsTimes(root), looked: map[supervise.Level]time.Time{}, mark: markIdle}
 	var err error
 	if w.handle, err = os.OpenRoot(root); err != nil {
 		return nil, err
@@ -32,7 +34,7 @@ func openWatch(root, state string) (*watch, error) {
 }
 
 // openState opens the files in the state directory.
-func (w *watch) openState() error {
+func (w *RootGuard) openState() error {
 	err := os.MkdirAll(w.dir, 0o700)
 	if err == nil {
 		w.use, err = os.OpenFile(filepath.Join(w.dir, "use"), os.O_RDWR|os.O_CREATE, 0o600)
@@ -51,7 +53,7 @@ func (w *watch) openState() error {
 // commands run, it does nothing, since their servers hold the locks of the
 // removed files. If the files cannot be opened, the baseline is kept in
 // memory.
-func (w *watch) reopenState() {
+func (w *RootGuard) reopenState() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.dir == "" || w.running > 0 {
@@ -71,7 +73,7 @@ func (w *watch) reopenState() {
 	}
 }
 
-func (w *watch) close() {
+func (w *RootGuard) close() {
 	w.handle.Close()
 	w.presence.close()
 	w.closeNeighbours()

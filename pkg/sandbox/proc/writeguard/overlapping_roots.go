@@ -1,4 +1,4 @@
-package proc
+package writeguard
 
 import (
 	"errors"
@@ -27,7 +27,7 @@ type neighbour struct {
 
 // findNeighbours lists the neighbours in the state directory, if a root was
 // added to it since the last call.
-func (w *watch) findNeighbours() {
+func (w *RootGuard) findNeighbours() {
 	if w.dir == "" {
 		return
 	}
@@ -64,7 +64,7 @@ func (w *watch) findNeighbours() {
 // findPeers adds the neighbours of other state directories while commands run
 // in overlapping roots. For a server whose state cannot be read, only the
 // start time of its command is known, see doubt.
-func (w *watch) findPeers() {
+func (w *RootGuard) findPeers() {
 	w.near = slices.DeleteFunc(w.near, func(n *neighbour) bool {
 		_, err := os.Lstat(n.dir)
 		if err != nil {
@@ -90,7 +90,7 @@ func (n *neighbour) close() { closeAll(n.use, n.lock) }
 
 // neighbour opens the state of another root. It returns nil if the roots do
 // not overlap.
-func (w *watch) neighbour(dir string) *neighbour {
+func (w *RootGuard) neighbour(dir string) *neighbour {
 	text, err := os.ReadFile(filepath.Join(dir, "root"))
 	if err != nil {
 		return nil
@@ -110,7 +110,7 @@ func (w *watch) neighbour(dir string) *neighbour {
 	return n
 }
 
-func (w *watch) closeNeighbours() {
+func (w *RootGuard) closeNeighbours() {
 	for _, n := range w.near {
 		n.close()
 	}
@@ -243,7 +243,7 @@ func sameVersion(a, b os.FileInfo) bool {
 // server of a neighbour was killed while a command ran, it first judges that
 // root: the changes of that command must not become the user's. It returns the
 // reverted files.
-func (w *watch) enterAmong(c *confinement) (taken []string, err error) {
+func (w *RootGuard) enterAmong(c *Command) (taken []string, err error) {
 	w.reopenState()
 	settled := false
 	for began := time.Now(); ; time.Sleep(time.Millisecond + rand.N(4*time.Millisecond)) {
@@ -273,7 +273,7 @@ func (w *watch) enterAmong(c *confinement) (taken []string, err error) {
 
 // lockNeighbours takes the locks of all neighbours. If one is held, it takes
 // none and returns false.
-func (w *watch) lockNeighbours() bool {
+func (w *RootGuard) lockNeighbours() bool {
 	for i, n := range w.near {
 		if !flock(n.lock, lockExclusive) {
 			for _, locked := range w.near[:i] {
@@ -285,14 +285,14 @@ func (w *watch) lockNeighbours() bool {
 	return true
 }
 
-func (w *watch) unlockNeighbours() {
+func (w *RootGuard) unlockNeighbours() {
 	for _, n := range w.near {
 		flock(n.lock, lockNone)
 	}
 }
 
 // leftBehind lists the neighbours whose server was killed while a command ran.
-func (w *watch) leftBehind() (left []*neighbour) {
+func (w *RootGuard) leftBehind() (left []*neighbour) {
 	for _, n := range w.near {
 		if _, killed := n.holds(); !killed {
 			continue
@@ -307,9 +307,9 @@ func (w *watch) leftBehind() (left []*neighbour) {
 }
 
 // settle judges the roots of killed servers, and returns the reverted files.
-func settle(c *confinement, left []*neighbour) (taken []string) {
+func settle(c *Command, left []*neighbour) (taken []string) {
 	for _, n := range left {
-		other, err := openWatch(n.root, filepath.Dir(n.dir))
+		other, err := openRootGuard(n.root, filepath.Dir(n.dir))
 		if err != nil {
 			continue // its baseline is used, see doubts
 		}
@@ -321,7 +321,7 @@ func settle(c *confinement, left []*neighbour) (taken []string) {
 
 // settleOwn judges the root if its server was killed while a command ran and
 // no other command is running in it. It returns the reverted files.
-func (w *watch) settleOwn(c *confinement) (taken []string) {
+func (w *RootGuard) settleOwn(c *Command) (taken []string) {
 	if w.enter() != nil {
 		return nil
 	}
@@ -345,7 +345,7 @@ func (w *watch) settleOwn(c *confinement) (taken []string) {
 
 // doubts lists the running commands in this root and the neighbours with
 // running or interrupted commands. known means that this root has a baseline.
-func (w *watch) doubts(known bool) *doubts {
+func (w *RootGuard) doubts(known bool) *doubts {
 	d := &doubts{root: w.root, running: w.presence.others(), known: known, dropped: map[string]bool{}}
 	for _, n := range w.near {
 		if running, left := n.holds(); (running || left) && n.refresh() {

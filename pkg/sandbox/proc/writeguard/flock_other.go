@@ -1,14 +1,14 @@
 //go:build !linux && !darwin && !freebsd && !netbsd && !openbsd && !dragonfly
 
-package proc
+package writeguard
 
-import "os"
+import (
+	"os"
+)
 
 const noFollow = 0
 
 func nodeOf(os.FileInfo) [2]uint64 { return [2]uint64{} }
-
-func linksOf(os.FileInfo) uint64 { return 1 }
 
 // flock always succeeds: no level confines commands on this system.
 func flock(*os.File, int) bool { return true }

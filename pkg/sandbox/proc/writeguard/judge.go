@@ -1,4 +1,4 @@
-package proc
+package writeguard
 
 import (
 	"crypto/rand"
@@ -182,7 +182,7 @@ func (j *judge) misses(name string, was *item) bool {
 	case hookKind, attributesKind:
 		return j.found.repos[was.Repo]
 	case projectKind:
-		if inRepository(name) || slices.Contains(j.base.Programs, name) {
+		if InRepository(name) || slices.Contains(j.base.Programs, name) {
 			return false // git worktree remove, git checkout
 		}
 		_, err := os.Lstat(filepath.Join(j.root, was.Repo))

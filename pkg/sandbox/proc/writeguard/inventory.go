@@ -1,4 +1,4 @@
-package proc
+package writeguard
 
 import (
 	"errors"
@@ -49,12 +49,12 @@ type role struct {
 type inventory struct {
 	root    string
 	top     *view
-	special map[string]*view // directories watched in another way than their parents require
-	left    int              // remaining entries to examine
-	recent  map[string]*folder
-	checked map[string]item // indexes found harmless, in the state of that check
-	indexes []string        // that take found last
-	lifted  []*lifted       // directories made readable, until shut
+	special map[string]*view                                  // directories watched in another way than their parents require
+	left    int                                               // remaining entries to examine
+	recent  func(dir string) (changed int64, closed, ok bool) // see Command.Begin; nil: nothing was read
+	checked map[string]item                                   // indexes found harmless, in the state of that check
+	indexes []string                                          // that take found last
+	lifted  []*lifted                                         // directories made readable, until shut
 }
 
 // survey is the result of an inventory.
@@ -253,8 +253,10 @@ func (v *inventory) walk(s *survey, at *view) {
 // reuses the result of the search for secrets, which runs just before a
 // command starts.
 func (v *inventory) changed(path string) (changed int64, closed, ok bool) {
-	if f := v.recent[path]; f != nil {
-		return f.changed.UnixNano(), f.closed, true
+	if v.recent != nil {
+		if changed, closed, ok := v.recent(path); ok {
+			return changed, closed, true
+		}
 	}
 	return directoryChanged(path)
 }

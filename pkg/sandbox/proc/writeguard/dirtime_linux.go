@@ -1,0 +1,28 @@
+package writeguard
+
+import "golang.org/x/sys/unix"
+
+// keepsTimes reports whether the file system of a directory updates the times
+// at each change, including writes through a mapping. tmpfs does not.
+func keepsTimes(dir string) bool {
+	var fs unix.Statfs_t
+	if unix.Statfs(dir, &fs) != nil {
+		return false
+	}
+	switch int64(fs.Type) {
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC:
+		return true
+	}
+	return false
+}
+
+// directoryChanged returns the time of change of a directory in nanoseconds
+// since 1970. closed means that its permissions keep its owner from listing or
+// entering it. ok is false if path is not a directory.
+func directoryChanged(path string) (changed int64, closed, ok bool) {
+	var st unix.Stat_t
+	if unix.Lstat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return 0, false, false
+	}
+	return st.Ctim.Nano(), st.Mode&0o500 != 0o500, true
+}

@@ -1,0 +1,272 @@
+// Package writeguard reverts what commands write into roots for other programs
+// to run: git's hooks and settings, and project settings that make agents,
+// editors or shells run programs.
+//
+// The guard's life of one command:
+//
+//  1. Guards.NewCommand takes the rules of the command.
+//  2. Command.Begin adds a writable root. If no other command runs in it, the
+//     changes since the last command are the user's: an inventory finds the
+//     watched files, and their state becomes the baseline. If the server of an
+//     earlier command was killed, its changes are judged first.
+//  3. RootGuard.MountPaths lists the files to mount read-only at L2, where the
+//     kernel refuses the write; Command.Mounted says which were mounted.
+//  4. Command.CheckWhileRunning judges the roots every second, and as soon as
+//     inotify reports a file with a suspicious name.
+//  5. Command.End judges them a last time. To judge means to compare the files
+//     with the baseline, to remove what is new and forbidden, to restore what
+//     was there before, and to store a copy of each reverted file.
+//
+// All servers of a user share the baselines through a state directory. They
+// see each other's commands in the same root or an overlapping one by file
+// locks, see presence and neighbour.
+package writeguard
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
+)
+
+// Guards holds the guards of the roots that the commands of one runner write
+// to. It is safe for concurrent use.
+type Guards struct {
+	stateDir string
+	mu       sync.Mutex
+	unseen   bool
+	roots    map[string]*RootGuard // by paths of the roots
+}
+
+// New returns an empty set of guards. The baselines and the copies of reverted
+// files are stored in stateDir, which all servers of a user should share; ""
+// keeps the baselines in memory and stores no copies.
+func New(stateDir string) *Guards {
+	return &Guards{stateDir: stateDir, roots: map[string]*RootGuard{}}
+}
+
+// HideCommands keeps other servers from seeing the commands of roots that are
+// guarded from now on. It is for tests.
+func (g *Guards) HideCommands() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.unseen = true
+}
+
+// Close closes the guards of all roots. No command must be running.
+func (g *Guards) Close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for root, w := range g.roots {
+		w.close()
+		delete(g.roots, root)
+	}
+}
+
+// root returns the guard of a root. It opens the guard on the first call.
+func (g *Guards) root(root string) (*RootGuard, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if w := g.roots[root]; w != nil {
+		return w, nil
+	}
+	w, err := openRootGuard(root, g.stateDir)
+	if err != nil && g.stateDir != "" {
+		reason := err
+		if w, err = openRootGuard(root, ""); err == nil {
+			w.private = fmt.Errorf("other servers do not know of it, the state directory cannot be written: %w", reason)
+		}
+	}
+	if err == nil {
+		w.unseen = g.unseen
+		g.roots[root] = w
+	}
+	return w, err
+}
+
+// CommandRules are the properties of a command that its guard needs.
+type CommandRules struct {
+	Level supervise.Level
+	// Writable reports whether the user allows commands to write a file.
+	Writable func(path string) bool
+	// Watched reports whether a path is in a root of the command, in a
+	// directory where new files are found.
+	Watched func(path string) bool
+	// Protected are further files to watch, and directories to watch with
+	// everything below. The paths are absolute.
+	Protected []string
+	Git       UserGit
+}
+
+// Command is the guard of one command: it reverts forbidden changes in the
+// roots added by Begin. The zero value guards no root.
+type Command struct {
+	CommandRules
+	guards   *Guards
+	roots    []*RootGuard // these count the command as running
+	mounted  func(path string) bool
+	reverted []string
+	gaps     []string
+}
+
+// NewCommand returns the guard of a command that is about to start.
+func (g *Guards) NewCommand(rules CommandRules) *Command {
+	return &Command{CommandRules: rules, guards: g}
+}
+
+// open reports whether a file is not judged: the user allows commands to write
+// it, or the kernel protects it.
+func (c *Command) open(path string) bool {
+	return c.Writable(path) || c.mounted != nil && c.mounted(path)
+}
+
+// Begin records the state of a root before the command starts. It returns nil
+// if the root cannot be guarded; then Gaps gives the reason. dirChanged returns
+// a directory's time of change in nanoseconds since 1970 and whether its
+// permissions keep its owner out, if that was read just before; else ok is
+// false.
+func (c *Command) Begin(root string, dirChanged func(dir string) (changed int64, closed, ok bool)) *RootGuard {
+	w, err := c.guards.root(root)
+	if err != nil {
+		c.miss(root, err)
+		return nil
+	}
+	reverted, err := w.begin(c, dirChanged)
+	c.reverted = append(c.reverted, reverted...)
+	if err != nil {
+		c.miss(root, err)
+	}
+	if err == errBusy {
+		return nil
+	}
+	c.roots = append(c.roots, w)
+	return w
+}
+
+// miss records that a root is not watched.
+func (c *Command) miss(root string, err error) {
+	c.gaps = append(c.gaps, fmt.Sprintf("what commands leave in %s for other programs to run: %v", pathname.Escape(root), err))
+}
+
+// Gaps describes the roots that could not be guarded, and why.
+func (c *Command) Gaps() []string { return c.gaps }
+
+// Mounted tells the guard which paths are mounted read-only for the command.
+// It does not judge a path of the baseline that is one of them or below one,
+// with three exceptions: a mount disappears when its file is removed or
+// replaced from outside, links have no mounts, and a file with a second hard
+// link can be written through that.
+func (c *Command) Mounted(paths []string) {
+	kept := map[string]os.FileInfo{}
+	for _, path := range paths {
+		if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSymlink == 0 &&
+			slices.ContainsFunc(c.roots, func(w *RootGuard) bool { return w.knows(path) }) {
+			kept[path] = info
+		}
+	}
+	linked := map[string]bool{}
+	for _, w := range c.roots {
+		w.addLinked(linked)
+	}
+	c.mounted = func(path string) bool {
+		if linked[path] {
+			return false
+		}
+		for ; ; path = filepath.Dir(path) {
+			if was := kept[path]; was != nil {
+				now, err := os.Lstat(path)
+				return err == nil && os.SameFile(now, was)
+			}
+			if path == filepath.Dir(path) {
+				return false
+			}
+		}
+	}
+}
+
+const (
+	// checkAfter is the run time after which checks begin. A shorter command
+	// is checked only when it ends.
+	checkAfter = 100 * time.Millisecond
+	// checkEvery is the interval between checks of a root while a command
+	// runs.
+	checkEvery = time.Second
+)
+
+// CheckWhileRunning reverts forbidden changes until ended is closed: every
+// second, and at once when a file appears whose name other programs trust.
+func (c *Command) CheckWhileRunning(ended <-chan struct{}) {
+	if len(c.roots) == 0 {
+		return
+	}
+	select {
+	case <-ended:
+		return
+	case <-time.After(checkAfter):
+	}
+	var dirs []string
+	for _, w := range c.roots {
+		dirs = append(dirs, w.busyDirs()...)
+	}
+	var events <-chan struct{}
+	if n := notify(dirs, isPlanted); n != nil {
+		defer n.close()
+		events = n.events
+	}
+	tick := time.NewTicker(checkEvery)
+	defer tick.Stop()
+	for pause := time.Duration(0); ; {
+		began := time.Now()
+		for _, w := range c.roots {
+			c.reverted = append(c.reverted, w.look(c, pause)...)
+		}
+		// A command that changes files all the time must not make these checks
+		// use all of the processor.
+		pause = min(10*time.Since(began), checkEvery)
+		select {
+		case <-ended:
+			return
+		case <-time.After(pause):
+		}
+		select {
+		case <-tick.C:
+		case <-events:
+		case <-ended:
+			return
+		}
+	}
+}
+
+// End reverts forbidden changes after the command has ended, and returns the
+// absolute paths of all files that were reverted since NewCommand, and the
+// directories of their copies. CheckWhileRunning must have returned.
+func (c *Command) End() (reverted, copyDirs []string) {
+	for _, w := range c.roots {
+		reverted, err := w.end(c)
+		c.reverted = append(c.reverted, reverted...)
+		if err != nil {
+			c.miss(w.root, err)
+		}
+	}
+	for _, w := range c.roots {
+		if len(c.reverted) > 0 && w.aside != nil && w.aside.n > 0 {
+			copyDirs = append(copyDirs, w.aside.dir)
+		}
+	}
+	c.roots = nil
+	slices.Sort(c.reverted)
+	return slices.Compact(c.reverted), copyDirs
+}
+
+func closeAll(files ...*os.File) {
+	for _, f := range files {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
