@@ -1,7 +1,9 @@
 package gitfile
 
 import (
+	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -9,25 +11,46 @@ import (
 // Programs returns the words of settings, in the form in which Runs lists them,
 // that may be the path of a program that git runs: all words of a command line,
 // without quotes, sorted. A relative path is relative to the top of the work
-// tree. Words of options, variables and names without a slash or dot are left
-// out, and for a command of git itself all names without a slash.
+// tree. A path that begins with a variable or with the output of a command counts as
+// relative ($PWD/x, $(git rev-parse --show-toplevel)/x), and a relative path counts
+// below each directory of a cd, too. Words of options, other words with variables,
+// and names without a slash or dot are left out, and for a command of git itself all
+// names without a slash.
 func Programs(settings []string) (paths []string) {
 	for _, setting := range settings {
 		key, value, _ := strings.Cut(setting, "=")
 		if strings.HasPrefix(key, "include") || strings.HasSuffix(key, ".url") || slices.Contains([]string{"core.hookspath", "core.worktree", "core.attributesfile", "init.templatedir"}, key) {
 			continue
 		}
+		value = homeVariable.ReplaceAllString(value, "~/")
+		value = outputOrVariable.ReplaceAllString(value, "./")
 		words := strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(" \t\r\n'\"!;&|()<>`=", r) })
 		marks := "/."
 		if len(words) > 0 && words[0] == "git" {
 			marks = "/" // its arguments are mostly files and branches
 		}
-		for _, word := range words {
-			if strings.ContainsAny(word, marks) && !strings.ContainsAny(word, "$*?:") && word[0] != '-' {
-				paths = append(paths, filepath.FromSlash(word))
+		dirs := []string{""}
+		for i, word := range words {
+			if i > 0 && words[i-1] == "cd" {
+				dirs = append(dirs, word)
+			}
+			if !strings.ContainsAny(word, marks) || strings.ContainsAny(word, "$*?:") || word[0] == '-' {
+				continue
+			}
+			paths = append(paths, filepath.FromSlash(word))
+			for _, dir := range dirs[1:] {
+				if !strings.HasPrefix(word, "/") && !strings.HasPrefix(word, "~") && dir != word {
+					paths = append(paths, filepath.FromSlash(path.Join(dir, word)))
+				}
 			}
 		}
 	}
 	slices.Sort(paths)
 	return slices.Compact(paths)
 }
+
+var homeVariable = regexp.MustCompile(`\$(HOME|\{HOME\})["']?/`)
+
+// outputOrVariable matches the beginning of a path that the shell makes: a
+// variable, or the output of a command.
+var outputOrVariable = regexp.MustCompile("(\\$\\([^()]*\\)|`[^`]*`|\\$\\{[^{}]*\\}|\\$\\w+)[\"']?/")

@@ -8,8 +8,23 @@ import (
 )
 
 func TestGitPrograms(t *testing.T) {
-	require.Equal(t, []string{"../d/e", "./a", "/abs/c", "b.py", "~/y"}, gitfile.Programs([]string{
+	require.Equal(t, []string{"../d/e", "./a", "/abs/c", "b.py", "d/e", "~/x", "~/y"}, gitfile.Programs([]string{
 		"core.fsmonitor=./a", "filter.x.clean=python3 'b.py' %f --opt=/abs/c", "alias.t=!cd x && ../d/e -v",
 		"core.hookspath=hooks/x", "include.path=y/z", "credential.helper=store", "alias.wip=!git add notes.txt", "diff.x.textconv=$HOME/x ~/y -f/z",
 	}))
+}
+
+// The shell makes the beginning of the path, or enters its directory.
+func TestProgramsOfShellCommands(t *testing.T) {
+	for command, want := range map[string][]string{
+		`"$PWD/tools/mon"`: {"./tools/mon"},
+		`${PWD}/tools/mon`: {"./tools/mon"},
+		`"$PWD"/tools/mon`: {"./tools/mon"},
+		`!$(git rev-parse --show-toplevel)/tools/lint`:                {"./tools/lint"},
+		"!`git rev-parse --show-toplevel`/tools/lint":                 {"./tools/lint"},
+		`!cd tools && ./lint`:                                         {"./lint", "tools/lint"},
+		`!cd "$(git rev-parse --show-toplevel)/tools"; sh lint.sh -x`: {"./tools", "lint.sh", "tools/lint.sh"},
+	} {
+		require.Equal(t, want, gitfile.Programs([]string{"alias.x=" + command}), command)
+	}
 }

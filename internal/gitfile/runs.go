@@ -106,7 +106,7 @@ var runKeys = []string{
 	"smtpserveroption", "browser", "httpd", "modulepath", "standalonetransferagent",
 }
 
-var runEndings = []string{"command", "cmd", "hook", "editor", "pager", "program"}
+var runEndings = []string{"command", "cmd", "hook", "editor", "pager", "program", "prog"}
 
 // settingRuns reports whether a setting makes git run something. section and key
 // are in lower case, the section with its name: filter.lfs.
@@ -141,6 +141,16 @@ func settingRuns(section, key, value string) bool {
 		return value != ""
 	case kind == "core" && (key == "protecthfs" || key == "protectntfs"):
 		return !isTrue(value) // if false, a checkout may write to .git under another spelling
+	case kind == "mergetool" && key == "layout":
+		return true // the shell evaluates it
+	case kind == "remotes":
+		return !remoteNames.MatchString(value) // arguments of git fetch
+	case kind == "branch" && (key == "remote" || key == "pushremote"), kind == "remote" && key == "pushdefault":
+		return helperURL.MatchString(value)
+	case kind == "branch" && key == "mergeoptions":
+		return !mergeOptions.MatchString(value)
+	case kind == "pull" && (key == "twohead" || key == "octopus"):
+		return slices.ContainsFunc(strings.Fields(value), func(name string) bool { return !isStrategy(name) })
 	case kind == "rebase" && key == "instructionformat":
 		return !oneLine.MatchString(value) // a line of its own in the list of steps may be exec
 	case (kind == "remote" || kind == "submodule") && (key == "url" || key == "pushurl"):
@@ -158,15 +168,21 @@ var (
 	// helperURL matches an address that git passes to a helper program
 	// (git-remote-NAME), or would take for an option.
 	helperURL = regexp.MustCompile(`^(-|[A-Za-z0-9]+::)`)
+	// remoteNames matches names of remotes without a path or option.
+	remoteNames = regexp.MustCompile(`^\s*(\w[\w.-]*(\s+|$))*$`)
+	// mergeOptions matches options of git merge without a path. A path could be
+	// a strategy, which is part of a program's name.
+	mergeOptions = regexp.MustCompile(`^\s*((--(no-)?(ff|ff-only|edit|commit|squash|log|stat|signoff|verify-signatures|rerere-autoupdate|autostash|allow-unrelated-histories)` +
+		`|-n|-s\s*(ort|ours|recursive|resolve|octopus|subtree)|-X\s*[a-z-]+(=[a-z]+)?)(\s+|$))*$`)
 	// wholeURL matches a prefix with scheme and host, which cannot become a
 	// helperURL together with the text after it.
 	wholeURL = regexp.MustCompile(`^((https?|ssh|git|git\+ssh|ftps?)://|[\w.-]+@[\w.-]+:)`)
 )
 
-// aliasCommands are commands of git of which no option runs a program that
-// the settings do not name.
-var aliasCommands = strings.Fields(`add blame branch cat-file checkout cherry clean commit describe diff log ls-files ls-tree merge-base
-	mv name-rev reflog reset restore rev-list rev-parse rm shortlog show show-branch show-ref stash status switch tag whatchanged`)
+// aliasCommands are commands of git without an option that runs a program that
+// the settings do not name, or that writes to a path of the command line.
+var aliasCommands = strings.Fields(`add blame branch cat-file checkout cherry commit describe diff log ls-files ls-tree merge-base
+	name-rev reflog reset restore rev-list rev-parse shortlog show show-branch show-ref stash status switch tag whatchanged`)
 
 // outputOption is --output, also cut short: it writes to a file of any name.
 var outputOption = regexp.MustCompile(`(^|\s)--ou(t|=|\s|$)`)

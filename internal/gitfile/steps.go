@@ -2,6 +2,7 @@ package gitfile
 
 import (
 	"bytes"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -28,21 +29,33 @@ func StepsWithout(todo []byte, allowed []string) (rest []byte) {
 	return rest
 }
 
-// StrategyRuns reports whether the options of an unfinished operation make git
-// run a program by path: the name of a merge strategy is part of a program's
-// name. The options are the content of the file with the given name: strategy
-// of a rebase, or opts of a sequencer. ok is false for a file that git would
-// not understand.
-func StrategyRuns(name string, content []byte) (runs, ok bool) {
-	if name == "strategy" { // of a rebase
-		return bytes.ContainsAny(content, `/\`), true
+// OptionsRun reports whether the options of an unfinished operation may make git
+// run a program or write elsewhere. A merge strategy is part of a program's
+// name, and git apply takes a directory to write to. The options are the content of
+// the file with the given name: strategy of a rebase, opts of a sequencer, or
+// apply-opt of git am. ok is false for a file that git would not understand.
+func OptionsRun(name string, content []byte) (runs, ok bool) {
+	switch name {
+	case "strategy":
+		text := strings.TrimSpace(string(content))
+		return text != "" && !isStrategy(text), true
+	case "apply-opt":
+		return !applyOptions.Match(content), true
 	}
-	values, ok := Values(content) // sequencer/opts
+	values, ok := Values(content)
 	return slices.ContainsFunc(values, func(setting string) bool {
 		strategy, found := strings.CutPrefix(setting, "options.strategy=")
-		return found && strings.ContainsAny(strategy, `/\`)
+		return found && strategy != "" && !isStrategy(strategy)
 	}), ok
 }
+
+// isStrategy reports whether a name is one of git's own merge strategies.
+func isStrategy(name string) bool {
+	return slices.Contains([]string{"ort", "ours", "recursive", "resolve", "octopus", "subtree"}, name)
+}
+
+// applyOptions matches quoted options of git apply that name no path.
+var applyOptions = regexp.MustCompile(`^\s*('(--whitespace=[a-z-]+|-[Cp][0-9]+|--ignore-whitespace|--ignore-space-change|--reject|--3way)'(\s+|$))*$`)
 
 // execStep returns the command of a line with an exec, as parse_insn_line of
 // git's sequencer.c reads it.

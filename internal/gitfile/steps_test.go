@@ -16,7 +16,7 @@ func TestGitSteps(t *testing.T) {
 	require.Empty(t, gitfile.StepsWithout(nil, nil))
 }
 
-func TestGitStrategyRuns(t *testing.T) {
+func TestGitOptionsRun(t *testing.T) {
 	for _, c := range []struct {
 		name, content string
 		runs, ok      bool
@@ -25,8 +25,12 @@ func TestGitStrategyRuns(t *testing.T) {
 		{"opts", "[options]\n\tstrategy = ort\n\tstrategy-option = subtree=a/b\n", false, true},
 		{"opts", "[options]\n\tstrategy = ../x\n", true, true}, {"opts", "[OPTIONS]\n\tStrategy = \"..\"/x\n", true, true},
 		{"opts", "[options", false, false},
+		{"strategy", "file", true, true}, {"opts", "[options]\n\tstrategy = file\n", true, true}, {"opts", "[options]\n\tstrategy = index\n", true, true},
+		{"apply-opt", "", false, true}, {"apply-opt", " '--whitespace=fix' '-C1' '-p0' '--ignore-whitespace'\n", false, true},
+		{"apply-opt", "'--directory=.git/hooks'", true, true}, {"apply-opt", "'--build-fake-ancestor=/x'", true, true},
+		{"apply-opt", "'-p1''--directory=x'", true, true}, {"apply-opt", "-p1", true, true},
 	} {
-		runs, ok := gitfile.StrategyRuns(c.name, []byte(c.content))
+		runs, ok := gitfile.OptionsRun(c.name, []byte(c.content))
 		require.Equal(t, [2]bool{c.runs, c.ok}, [2]bool{runs, ok}, "%+v", c)
 	}
 }

@@ -152,7 +152,7 @@ func (j *judge) changed(name, path string, at spot, had bool, was, now *item) {
 			j.undo(name, path, had, was)
 		}
 	case optionsKind:
-		if runs, ok := gitfile.StrategyRuns(filepath.Base(name), now.Content); runs || !ok {
+		if runs, ok := gitfile.OptionsRun(filepath.Base(name), now.Content); runs || !ok {
 			j.undo(name, path, had, was)
 		}
 	case stepsKind:
