@@ -64,7 +64,7 @@ func TestGitRunsWhatIsClassified(t *testing.T) {
 		"archive":           {[]string{"tar.x.command=RUN"}, "git archive --format=x HEAD"},
 		"man":               {[]string{"man.viewer=x", "man.x.cmd=RUN"}, "git help -m status"},
 		"browser":           {[]string{"browser.x.cmd=RUN"}, "git web--browse -t x http://x"},
-		"layout of vimdiff": {[]string{"merge.tool=vimdiff", "mergetool.vimdiff.layout=`sh<x.sh`"}, "cp RUN x.sh; git checkout -q -b o HEAD~1; echo z >f; git commit -qam z; git merge -; git mergetool -y </dev/null"},
+		"layout of vimdiff": {[]string{"merge.tool=vimdiff", "mergetool.vimdiff.layout=`sh<x.sh`"}, "cp RUN x.sh; mkdir bin; printf '#!/bin/sh\\n' >bin/vim; chmod 755 bin/vim; cp bin/vim bin/vimdiff; git checkout -q -b o HEAD~1; echo z >f; git commit -qam z; git merge -; PATH=$PWD/bin:$PATH timeout 20 git mergetool -y </dev/null"},
 		"group of remotes":  {[]string{"remotes.default=--upload-pack=RUN", "branch.main.remote=.", "branch.main.merge=refs/heads/main"}, "git branch -M main; git remote update"},
 		"merge tool":        {[]string{"mergetool.x.cmd=RUN"}, "git checkout -q -b o HEAD~1; echo z >f; git commit -qam z; git merge -; echo y | git mergetool -y -t x"},
 	} {
