@@ -153,7 +153,7 @@ func TestCells(t *testing.T) {
 	machine, err := r.machine("One")
 	require.NoError(t, err)
 	require.Equal(t, "2 CPUs.", machine)
-	for v, want := range map[float64]string{76: "76", 17.5: "17.5", 2796: "2 796", 138912: "138 912", 1234567: "1 234 567"} {
+	for v, want := range map[float64]string{76: "76", 17.5: "17.5", 2796: "2,796", 138912: "138,912", 1234567: "1,234,567"} {
 		require.Equal(t, want, figure(v))
 	}
 }

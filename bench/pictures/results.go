@@ -93,12 +93,12 @@ func cells(line string) []string {
 	return all
 }
 
-// figure writes a number as people read it: 17.5, 2 796.
+// figure writes a number as people read it: 17.5, 2,796.
 func figure(v float64) string {
 	text := strconv.FormatFloat(v, 'f', -1, 64)
 	whole, rest, _ := strings.Cut(text, ".")
 	for i := len(whole) - 3; i > 0; i -= 3 {
-		whole = whole[:i] + " " + whole[i:]
+		whole = whole[:i] + "," + whole[i:]
 	}
 	if rest != "" {
 		rest = "." + rest
