@@ -74,7 +74,7 @@ var goEnv = sync.OnceValue(func() []string {
 		return nil
 	}
 	lines := strings.Split(strings.ReplaceAll(string(out), "\r\n", "\n"), "\n")
-	return []string{"GOPATH=" + lines[0], "GOCACHE=" + lines[1], "GOMODCACHE=" + lines[2], "GOFLAGS=" + strings.TrimSpace(lines[3]+" -mod=mod"), "GOPROXY=off"}
+	return []string{"GOPATH=" + lines[0], "GOCACHE=" + lines[1], "GOMODCACHE=" + lines[2], "GOFLAGS=" + strings.TrimSpace(lines[3]), "GOPROXY=off"}
 })
 
 // copies has one copy of each binary in the file system of the tests, for
@@ -140,28 +140,34 @@ func (m *machine) write(name, text string) {
 }
 
 // intercept makes the requests of curl itself, since not every machine has
-// it, and has `go get` of this module take the module of the working tree.
+// it. The module that a page makes uses the working tree in place of the clone
+// in home, and go.sum and the module cache in place of the network; for that,
+// go mod tidy leaves out the tests of other modules (-e).
 func (m *machine) intercept(next interp.ExecHandlerFunc) interp.ExecHandlerFunc {
 	const module = "github.com/toolroom-mcp/toolroom"
 	return func(ctx context.Context, args []string) error {
-		if args[0] == "curl" {
-			return curl(ctx, args)
-		}
-		if strings.Join(args, " ") != "go get "+module+"@latest" {
-			return next(ctx, args)
-		}
 		tree, err := filepath.Abs("..")
 		if err != nil {
 			return err
 		}
-		sums, err := os.ReadFile(filepath.Join(tree, "go.sum"))
-		if err != nil {
-			return err
+		switch command := strings.Join(args, " "); command {
+		case "go mod edit -replace " + module + "=" + filepath.Join(m.home, "toolroom"):
+			args[4] = module + "=" + tree
+		case "go mod tidy":
+			sums, err := os.ReadFile(filepath.Join(tree, "go.sum"))
+			if err != nil {
+				return err
+			}
+			if err := os.WriteFile(filepath.Join(interp.HandlerCtx(ctx).Dir, "go.sum"), sums, 0o644); err != nil {
+				return err
+			}
+			args = append(args, "-e")
+		default:
+			if args[0] == "curl" {
+				return curl(ctx, args)
+			}
 		}
-		if err := os.WriteFile(filepath.Join(interp.HandlerCtx(ctx).Dir, "go.sum"), sums, 0o644); err != nil {
-			return err
-		}
-		return next(ctx, []string{"go", "mod", "edit", "-require", module + "@v0.0.0", "-replace", module + "=" + tree})
+		return next(ctx, args)
 	}
 }
 
