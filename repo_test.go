@@ -91,6 +91,7 @@ var foundation = map[string][]string{
 	"pkg/mcpkit":            {"pkg/toolerr", "pkg/mcpkit"},
 	"pkg/sandbox":           {"pkg/toolerr"},
 	"pkg/sandbox/pathname":  {},
+	"pkg/sandbox/secret":    {"pkg/sandbox/pathname"},
 	"pkg/sandbox/egress":    {"pkg/toolerr"},
 	"pkg/sandbox/policy":    {"pkg/toolerr"},
 	"pkg/sandbox/proc":      {"pkg/toolerr", "pkg/sandbox"}, // but supervise nothing, by a test of its own

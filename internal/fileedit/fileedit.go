@@ -66,7 +66,7 @@ type Before struct {
 	Path    string // absolute, links resolved
 	Shown   string // as shown; accepted as a path
 	Exists  bool
-	Masked  bool         // its values must not be shown: sandbox.MaskSecrets
+	Masked  bool         // its values must not be shown: secret.Mask
 	Content []byte       // must not be changed
 	Stat    sandbox.Stat // if the file exists
 	Etag    textfile.Etag

@@ -4,9 +4,10 @@ import (
 	"path/filepath"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 )
 
-// secretPolicy is the user's exceptions from the rules of this file.
+// secretPolicy holds the user's exceptions from the rules of package secret.
 type secretPolicy struct {
 	allow []string // globs over slash paths
 }
@@ -21,39 +22,32 @@ func (s *Sandbox) policy() *secretPolicy {
 // histories. It is called for each entry of large trees and allocates
 // nothing unless the answer is yes.
 func (f *FS) Denied(abs string) bool {
-	return (secretPath(abs) || f.linked.denies(abs)) && !f.allowed(abs)
+	return (secret.IsPath(abs) || f.linked.denies(abs)) && !f.allowed(abs)
 }
 
 // DeniedIn is Denied for the entry name of a directory that is not denied
 // itself, as any that was opened; dir is its absolute path. It spares a walk
 // the joining and the looking at each path once more.
 func (f *FS) DeniedIn(dir, name string) bool {
-	above, last := pathname.Base(dir), name
-	if !pathname.IsASCII(above) {
-		above = pathname.Fold(above)
-	}
-	if !pathname.IsASCII(last) {
-		last = pathname.Fold(last)
-	}
-	if path := ""; f.linked.any() {
-		if path = filepath.Join(dir, name); f.linked.denies(path) {
+	if f.linked.any() {
+		if path := filepath.Join(dir, name); f.linked.denies(path) {
 			return !f.allowed(path)
 		}
 	}
-	return (secretName(last) || secretStore(last, "") || secretStore(above, name) || inStoreDir(above) && secretPath(filepath.Join(dir, name))) && !f.allowed(filepath.Join(dir, name))
+	return secret.IsEntry(dir, name) && !f.allowed(filepath.Join(dir, name))
 }
 
 // Masked reports by its name whether a readable file holds secrets as values
-// (.env, .env.*, .npmrc), which are shown as MaskSecrets leaves them.
+// (.env, .env.*, .npmrc), which are shown as secret.Mask leaves them.
 func (f *FS) Masked(abs string) bool {
-	return (maskedName(pathname.Base(abs)) || f.linked.masks(abs)) && !f.allowed(abs)
+	return (secret.IsSettings(pathname.Base(abs)) || f.linked.masks(abs)) && !f.allowed(abs)
 }
 
 // MaskedFile reports whether an open file is one that Masked holds for by
 // another of its names, that is a hard link.
 func (f *FS) MaskedFile(path string, st Stat) bool {
-	secret, ok := f.linked.named(st)
-	return ok && !secret && !f.allowed(path)
+	denied, ok := f.linked.named(st)
+	return ok && !denied && !f.allowed(path)
 }
 
 // ExplicitlyAllowed reports whether --allow-path lifts the rules for a path, also those

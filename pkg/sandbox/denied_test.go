@@ -2,13 +2,17 @@ package sandbox_test
 
 import (
 	"context"
-	"encoding/binary"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -33,7 +37,7 @@ func TestDeniedIn(t *testing.T) {
 				name := parts[r.IntN(len(parts))]
 				want := fs.Denied(filepath.Join(dir, name))
 				require.Equal(t, want, fs.DeniedIn(dir, name), "%q in %q", name, dir)
-				noted := sandbox.MaybeSecret(dir, name)
+				noted := secret.MaybeEntry(name) || secret.MaybeIn(dir)
 				require.True(t, noted || !want && !fs.Masked(name), "%q in %q", name, dir)
 				if !noted {
 					ordinary++
@@ -59,11 +63,31 @@ func TestDeniedAllocatesNothing(t *testing.T) {
 	}
 }
 
+// secretNames returns the names that package secret tests: of secrets, and of
+// other files.
+func secretNames(t testing.TB) (secrets, harmless []string) {
+	raw, err := os.ReadFile(filepath.FromSlash("secret/testdata/names.tsv"))
+	require.NoError(t, err)
+	for line := range strings.Lines(string(raw)) {
+		kind, name, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		switch kind {
+		case "secret":
+			secrets = append(secrets, name)
+		case "-":
+			harmless = append(harmless, name)
+		}
+	}
+	require.NotEmpty(t, secrets)
+	require.NotEmpty(t, harmless)
+	return secrets, harmless
+}
+
 // A secret is refused by the name asked for, and by the name that a link leads to.
 func TestSecretsAreNotRead(t *testing.T) {
+	secrets, harmless := secretNames(t)
 	eachWay(t, func(t *testing.T, box func(sandbox.Config) *sandbox.Sandbox) {
 		tr := newTree(t)
-		for _, name := range append(secretFiles, harmless...) {
+		for _, name := range slices.Concat(secrets, harmless) {
 			tr.write(t, "root/h/"+name, "content of "+name)
 		}
 		tr.link(t, ".ssh", "root/h/keys")
@@ -73,7 +97,7 @@ func TestSecretsAreNotRead(t *testing.T) {
 		tr.link(t, "../a.txt", "root/h/.ssh/harmless-target")
 		tr.link(t, filepath.Join(tr.root, "h", ".aws"), "root/h/abs")
 		fs := open(t, box, tr.root)
-		for _, name := range secretFiles {
+		for _, name := range secrets {
 			_, err := read(t, fs, "h/"+name)
 			requireCode(t, toolerr.DeniedPath, err)
 			require.NotContains(t, err.Error(), "content of")
@@ -143,22 +167,15 @@ func TestAllowPath(t *testing.T) {
 func TestPrivateKeysByContent(t *testing.T) {
 	eachWay(t, func(t *testing.T, box func(sandbox.Config) *sandbox.Sandbox) {
 		tr := newTree(t)
-		secret := map[string]string{
-			"pkcs8": "-----BEGIN PRIVATE KEY-----\nMIIE\n", "rsa": "-----BEGIN RSA PRIVATE KEY-----\r\nMIIE\r\n",
-			"openssh": "-----BEGIN OPENSSH PRIVATE KEY-----\n", "encrypted": "-----BEGIN ENCRYPTED PRIVATE KEY-----",
-			"pgp": "-----BEGIN PGP PRIVATE KEY BLOCK-----\n", "bom": "\xef\xbb\xbf-----BEGIN EC PRIVATE KEY-----\n",
-			"blank": "\n\n  -----BEGIN EC PRIVATE KEY-----\n", "id_x.pub": "-----BEGIN EC PRIVATE KEY-----\n",
+		keys := map[string]string{
+			"pkcs8": "-----BEGIN PRIVATE KEY-----\nMIIE\n", "id_x.pub": "-----BEGIN EC PRIVATE KEY-----\n",
 			"ecparam": "-----BEGIN EC PARAMETERS-----\nBggq\n-----END EC PARAMETERS-----\n-----BEGIN EC PRIVATE KEY-----\n",
-			"pkcs12":  "Bag Attributes\n    friendlyName: x\nKey Attributes: <No Attributes>\n-----BEGIN PRIVATE KEY-----\nMIIE\n",
-			"utf16le": wide("-----BEGIN RSA PRIVATE KEY-----\r\nMIIE\r\n", binary.LittleEndian),
-			"utf16be": wide("-----BEGIN RSA PRIVATE KEY-----\r\nMIIE\r\n", binary.BigEndian),
+			"utf16le": "\xff\xfe" + strings.ReplaceAll("-----BEGIN RSA PRIVATE KEY-----\r\nMIIE\r\n", "", "\x00")[1:],
 		}
 		shown := map[string]string{
-			"cert": "-----BEGIN CERTIFICATE-----\nMIIE\n", "public": "-----BEGIN PUBLIC KEY-----\n", "empty": "",
-			"about": "A key begins with\n-----BEGIN PRIVATE KEY-----\n", "short": "-----BEGIN",
-			"params": "-----BEGIN DH PARAMETERS-----\nMIIB\n-----END DH PARAMETERS-----\n", "bag": "Bag Attributes\n",
+			"cert": "-----BEGIN CERTIFICATE-----\nMIIE\n", "empty": "", "about": "A key begins with\n-----BEGIN PRIVATE KEY-----\n",
 		}
-		for name, content := range secret {
+		for name, content := range keys {
 			tr.write(t, "root/"+name, content)
 		}
 		for name, content := range shown {
@@ -166,7 +183,7 @@ func TestPrivateKeysByContent(t *testing.T) {
 		}
 		tr.link(t, "pkcs8", "root/link")
 		fs := open(t, box, tr.root)
-		for name := range secret {
+		for name := range keys {
 			_, err := fs.Open(name)
 			requireCode(t, toolerr.DeniedPath, err)
 		}
@@ -178,15 +195,6 @@ func TestPrivateKeysByContent(t *testing.T) {
 			require.Equal(t, content, got)
 		}
 	})
-}
-
-// wide is ASCII text as UTF-16 with its byte order mark.
-func wide(text string, order binary.AppendByteOrder) string {
-	out := order.AppendUint16(nil, 0xfeff)
-	for _, c := range []byte(text) {
-		out = order.AppendUint16(out, uint16(c))
-	}
-	return string(out)
 }
 
 func TestMaskedFile(t *testing.T) {

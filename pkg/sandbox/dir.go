@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -100,7 +101,7 @@ func (d *Dir) join(name string) string {
 
 // MaybeSecret reports whether, because of the directory's name, FS.DeniedIn may be
 // true for entries in it.
-func (d *Dir) MaybeSecret() bool { return maybeSecretAbove(pathname.Base(d.path)) }
+func (d *Dir) MaybeSecret() bool { return secret.MaybeIn(d.path) }
 
 // Path returns the absolute path the directory had when it was opened, links
 // resolved. It is for messages and for finding what lies above: operations

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 	"golang.org/x/sys/unix"
 )
 
@@ -48,7 +49,7 @@ func (r *DirReader) Read(d *Dir, prefix string, buf []DirEntry, limit int) (entr
 	for i, end := range r.ends {
 		e := &buf[first+i]
 		e.Name = all[start:end]
-		e.MaybeSecret = maybeSecret(e.Name[len(prefix):]) || d.linkedName(e.Name[len(prefix):])
+		e.MaybeSecret = secret.MaybeEntry(e.Name[len(prefix):]) || d.linkedName(e.Name[len(prefix):])
 		start = end
 	}
 	return buf, done, err

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -230,7 +231,7 @@ func (r *DirReader) Read(d *Dir, prefix string, buf []DirEntry, limit int) (entr
 		}
 		list, err := f.ReadDir(batch)
 		for _, e := range list {
-			buf = append(buf, DirEntry{Name: prefix + e.Name(), Type: e.Type(), MaybeSecret: maybeSecret(e.Name()) || d.linkedName(e.Name())})
+			buf = append(buf, DirEntry{Name: prefix + e.Name(), Type: e.Type(), MaybeSecret: secret.MaybeEntry(e.Name()) || d.linkedName(e.Name())})
 			names += len(prefix) + len(e.Name())
 		}
 		if err == io.EOF {

@@ -2,8 +2,6 @@ package sandbox
 
 import (
 	"runtime"
-
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
 // NewPortable makes a sandbox that uses os.Root also where the kernel has
@@ -24,12 +22,6 @@ func (f *FS) Close() {
 		runtime.SetFinalizer(r.object, nil)
 		r.object.close()
 	}
-}
-
-// MaybeSecret reports whether reading a directory marks an entry, or all entries
-// because of the directory's name.
-func MaybeSecret(dir, name string) bool {
-	return maybeSecret(name) || maybeSecretAbove(pathname.Base(dir))
 }
 
 // The names that are protected at any depth, existing or not.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -27,7 +28,7 @@ const (
 )
 
 // homeDirs are directories of a home that have credential stores as entries.
-var homeDirs = StoreDirs()
+var homeDirs = secret.StoreDirs()
 
 // linkedTo lists the files and directories in the roots that a secret name
 // elsewhere leads to: ~/.aws -> project/dotfiles/aws. Paths are absolute and
@@ -55,13 +56,14 @@ func (l *linkedTo) masks(path string) bool {
 	return l != nil && len(l.masked) > 0 && slices.Contains(l.masked, path)
 }
 
-// named looks a file up among those with several names.
-func (l *linkedTo) named(st Stat) (secret, ok bool) {
+// named looks a file up among the secret files with several names. ok is false
+// if it is none of them. denied tells whether it is refused, or else masked.
+func (l *linkedTo) named(st Stat) (denied, ok bool) {
 	if l == nil || len(l.several) == 0 || st.Nlink < 2 {
 		return false, false
 	}
-	secret, ok = l.several[objectID{st.Dev, st.Ino}]
-	return secret, ok
+	denied, ok = l.several[objectID{st.Dev, st.Ino}]
+	return denied, ok
 }
 
 func (l *linkedTo) equal(other *linkedTo) bool {
@@ -109,20 +111,20 @@ func (s *Sandbox) linked(f *FS) *linkedTo {
 func (l *linkSearch) secretsIn(dir string, names []string) (secrets []string) {
 	for _, name := range names {
 		path := filepath.Join(dir, name)
-		secret := secretPath(path)
-		if !secret && !maskedName(name) || l.fs.allowed(path) {
+		denied := secret.IsPath(path)
+		if !denied && !secret.IsSettings(name) || l.fs.allowed(path) {
 			continue
 		}
-		if secret {
+		if denied {
 			secrets = append(secrets, path)
-		} else if real, err := filepath.EvalSymlinks(path); err == nil && real != path && l.mayMark(real) && !maskedName(pathname.Base(real)) {
+		} else if real, err := filepath.EvalSymlinks(path); err == nil && real != path && l.mayMark(real) && !secret.IsSettings(pathname.Base(real)) {
 			if info, err := os.Lstat(real); err == nil && info.Mode().IsRegular() {
 				l.found.masked = append(l.found.masked, real)
 			}
 		}
 		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
 			if st := statOfInfo(info); st.Nlink > 1 {
-				l.found.several[objectID{st.Dev, st.Ino}] = secret || l.found.several[objectID{st.Dev, st.Ino}]
+				l.found.several[objectID{st.Dev, st.Ino}] = denied || l.found.several[objectID{st.Dev, st.Ino}]
 			}
 		}
 	}
@@ -132,7 +134,7 @@ func (l *linkSearch) secretsIn(dir string, names []string) (secrets []string) {
 // mayMark reports whether what a link leads to is in a root, not a secret by
 // its own name and not lifted.
 func (l *linkSearch) mayMark(real string) bool {
-	return l.fs.inside(real) && !secretPath(real) && !l.fs.allowed(real)
+	return l.fs.inside(real) && !secret.IsPath(real) && !l.fs.allowed(real)
 }
 
 // inRoots looks for links with secret names deeper in the roots, breadth first
@@ -214,10 +216,10 @@ func (s *Sandbox) look(dir string) *lookedAt {
 	}
 	entries, _ := os.ReadDir(dir)
 	now.entries = len(entries)
-	above := maybeSecretAbove(pathname.Base(dir))
+	above := secret.MaybeIn(dir)
 	for _, entry := range entries {
 		name, link := entry.Name(), entry.Type()&os.ModeSymlink != 0
-		if above || maybeSecret(name) {
+		if above || secret.MaybeEntry(name) {
 			now.maybeSecret = append(now.maybeSecret, name)
 		}
 		if entry.IsDir() || link {
@@ -269,7 +271,7 @@ func (d *Dir) refuse(name string) error {
 
 // refuseFile is the error for an open file that is a secret by another name.
 func (d *Dir) refuseFile(name string, st Stat) error {
-	if secret, ok := d.linked.named(st); !ok || !secret {
+	if denied, ok := d.linked.named(st); !ok || !denied {
 		return nil
 	}
 	return toolerr.New(toolerr.DeniedPath, "%s is not read: it is also linked as a credential store", pathname.Escape(d.join(name)))

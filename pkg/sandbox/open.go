@@ -8,6 +8,7 @@ import (
 	"runtime"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -81,13 +82,13 @@ func (f *FS) holdsKey(file *File) bool {
 	if err != nil && err != io.EOF {
 		return false // the reader will see it, too
 	}
-	return IsPrivateKey(head[:n]) && !f.allowed(file.Path) && !f.allowed(file.asked)
+	return secret.IsPrivateKey(head[:n]) && !f.allowed(file.Path) && !f.allowed(file.asked)
 }
 
 // deniedFile reports whether an open file is a secret by another of its names.
 func (f *FS) deniedFile(file *File) bool {
-	secret, ok := f.linked.named(file.Stat)
-	return ok && secret && !f.allowed(file.Path) && !f.allowed(file.asked)
+	denied, ok := f.linked.named(file.Stat)
+	return ok && denied && !f.allowed(file.Path) && !f.allowed(file.asked)
 }
 
 // OpenDir opens a directory, from which its entries are opened in turn.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 

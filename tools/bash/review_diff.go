@@ -14,6 +14,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/changes"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -160,7 +161,7 @@ func contentAfter(c changes.Change) (content []byte, ok bool) {
 
 func textOf(r io.Reader) ([]byte, bool) {
 	content, err := io.ReadAll(io.LimitReader(r, maxDiffed+1))
-	if err != nil || len(content) > maxDiffed || bytes.IndexByte(content, 0) >= 0 || !utf8.Valid(content) || sandbox.IsPrivateKey(content[:min(len(content), 1024)]) {
+	if err != nil || len(content) > maxDiffed || bytes.IndexByte(content, 0) >= 0 || !utf8.Valid(content) || secret.IsPrivateKey(content[:min(len(content), 1024)]) {
 		return nil, false
 	}
 	return content, true

@@ -8,7 +8,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/internal/textdiff"
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
@@ -32,7 +32,7 @@ type span struct{ shown, shownEnd, start, end int }
 
 func newMaskedView(f *splice.File) *maskedView {
 	v := &maskedView{file: f}
-	text := append(bytes.Clone(f.Text[:f.Body]), sandbox.MaskSecrets(f.Text[f.Body:])...)
+	text := append(bytes.Clone(f.Text[:f.Body]), secret.Mask(f.Text[f.Body:])...)
 	v.shown = &splice.File{
 		Format: textfile.Format{Encoding: textfile.UTF8, BOM: f.Body, Ending: f.Ending},
 		Raw:    text, Text: text, Body: f.Body, EOL: f.EOL,
@@ -141,8 +141,8 @@ func (v *maskedView) toFile(at int) (int, bool) {
 // check refuses an edit that would show a masked value, for example by turning
 // it into a comment.
 func (v *maskedView) check(changes, inFile []textdiff.Change) error {
-	after := sandbox.MaskSecrets(patched(v.file.Text, inFile)[v.file.Body:])
-	want := sandbox.MaskSecrets(patched(v.shown.Text, changes)[v.file.Body:])
+	after := secret.Mask(patched(v.file.Text, inFile)[v.file.Body:])
+	want := secret.Mask(patched(v.shown.Text, changes)[v.file.Body:])
 	if !bytes.Equal(after, want) {
 		return errRevealed()
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
@@ -72,7 +73,7 @@ func reversalDiff(ctx context.Context, done *fileedit.Outcome) func(textdiff.Opt
 func diffText(f *splice.File, hide bool) []byte {
 	text := f.Text[f.Body:]
 	if hide {
-		text = sandbox.MaskSecrets(text)
+		text = secret.Mask(text)
 	}
 	if f.EOL != '\n' {
 		text = bytes.ReplaceAll(text, []byte{f.EOL}, []byte{'\n'})

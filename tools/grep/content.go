@@ -9,7 +9,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 )
 
 const (
@@ -41,7 +41,7 @@ const (
 	binary
 	tooLarge
 	unreadable
-	secret
+	secretFile
 	special
 	outcomes
 )
@@ -138,7 +138,7 @@ func searchableText(raw []byte, masked bool) []byte {
 		raw = bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf"))
 	}
 	if masked {
-		raw = sandbox.MaskSecrets(raw)
+		raw = secret.Mask(raw)
 	}
 	return raw
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/walk"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 	"github.com/toolroom-mcp/toolroom/tools/grep/index"
 	"github.com/toolroom-mcp/toolroom/tools/grep/search"
@@ -85,7 +86,7 @@ func (w *searcher) whole(path string, raw []byte, st sandbox.Stat, masked bool) 
 		return -1
 	}
 	if w.kept == nil && w.isKey(path, raw) { // the index keeps no keys
-		w.outcomes[secret]++
+		w.outcomes[secretFile]++
 		return -1
 	}
 	text, e, ok := w.readable(raw, masked)
@@ -105,7 +106,7 @@ func (w *searcher) whole(path string, raw []byte, st sandbox.Stat, masked bool) 
 }
 
 // looksLikeKey reports whether a file begins like a private key.
-func looksLikeKey(raw []byte) bool { return sandbox.IsPrivateKey(raw[:min(len(raw), keyHead)]) }
+func looksLikeKey(raw []byte) bool { return secret.IsPrivateKey(raw[:min(len(raw), keyHead)]) }
 
 // isKey reports whether a file is a private key that the user did not allow.
 func (w *searcher) isKey(path string, raw []byte) bool {
@@ -308,7 +309,7 @@ func (w *searcher) windows(path string, file io.Reader, st sandbox.Stat, masked,
 	case st.Size > w.MaxFileSize && !w.anySize, st.Size > held && whole:
 		return tooLarge
 	case masked && st.Size > maxMasked:
-		return secret
+		return secretFile
 	}
 	n, err := io.ReadFull(file, w.head[:])
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -316,7 +317,7 @@ func (w *searcher) windows(path string, file io.Reader, st sandbox.Stat, masked,
 	}
 	head := w.head[:n]
 	if !checked && w.isKey(path, head) {
-		return secret
+		return secretFile
 	}
 	if textfile.HasBinarySignature(head) {
 		return binary
@@ -338,7 +339,7 @@ func (w *searcher) windows(path string, file io.Reader, st sandbox.Stat, masked,
 			return unreadable
 		}
 		if first && masked {
-			text = sandbox.MaskSecrets(text)
+			text = secret.Mask(text)
 		}
 		if bytes.IndexByte(text, 0) >= 0 {
 			return binary

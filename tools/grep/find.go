@@ -247,7 +247,7 @@ func (w *searcher) visit(e *walk.Entry) error {
 		case !w.filter.enter(e.Path):
 			return fs.SkipDir
 		case e.MaybeSecret && w.fs.DeniedIn(e.Dir.Path(), e.Name):
-			w.outcomes[secret]++
+			w.outcomes[secretFile]++
 			return fs.SkipDir
 		}
 		return nil
@@ -260,7 +260,7 @@ func (w *searcher) visit(e *walk.Entry) error {
 		w.filtered++
 		return nil
 	case e.MaybeSecret && w.fs.DeniedIn(e.Dir.Path(), e.Name):
-		w.outcomes[secret]++
+		w.outcomes[secretFile]++
 		return nil
 	}
 	if w.limit != nil {

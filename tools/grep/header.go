@@ -91,7 +91,7 @@ func (q *query) remarks(f *found) []string {
 		text string
 	}{
 		{binary, "binary"}, {tooLarge, q.tooLarge()},
-		{unreadable, "unreadable"}, {secret, "secret"}, {special, "special"},
+		{unreadable, "unreadable"}, {secretFile, "secret"}, {special, "special"},
 	} {
 		if n := f.outcomes[kind.what]; n > 0 {
 			skipped = append(skipped, fmt.Sprintf("%d %s", n, kind.text)+q.nameSome(f, n, f.named[kind.what]))

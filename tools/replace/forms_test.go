@@ -15,7 +15,7 @@ import (
 // TestNoToolShowsAValue: no answer of a file tool has a byte of a masked value,
 // whatever the value's syntax and the line endings.
 func TestNoToolShowsAValue(t *testing.T) {
-	raw, err := os.ReadFile(filepath.FromSlash("../../pkg/sandbox/testdata/secretforms.json"))
+	raw, err := os.ReadFile(filepath.FromSlash("../../pkg/sandbox/secret/testdata/forms.json"))
 	require.NoError(t, err)
 	var forms map[string]string
 	require.NoError(t, json.Unmarshal(raw, &forms))

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -101,4 +101,4 @@ func asValue(line string) bool {
 // not produce.
 var dressed = regexp.MustCompile("(^|[=:])[ \t]*[\"'`]?\\*{3,}[\"'`]?[ \t]*[;,]?([ \t]+[#;].*)?$")
 
-func masked(text string) string { return string(sandbox.MaskSecrets([]byte(text))) }
+func masked(text string) string { return string(secret.Mask([]byte(text))) }

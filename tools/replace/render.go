@@ -11,7 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 )
 
 const (
@@ -146,7 +146,7 @@ func (p *plan) diff(ctx context.Context) textdiff.Diff {
 	}
 	old, now := p.oldText, p.text
 	if p.before.Masked {
-		old, now = sandbox.MaskSecrets(old), masked(now)
+		old, now = secret.Mask(old), masked(now)
 	}
 	if p.old.Ending == textfile.CR {
 		old, now = bytes.ReplaceAll(old, []byte{'\r'}, []byte{'\n'}), strings.ReplaceAll(now, "\r", "\n")

@@ -10,7 +10,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/internal/state"
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -119,12 +119,12 @@ func (f *opened) masked(ctx context.Context) (*answer, error) {
 	// of a character.
 	encoding, hidden := f.index.Encoding, raw[f.index.BOM:]
 	if encoding.Wide() {
-		hidden = sandbox.MaskSecrets([]byte(encoding.Decode(hidden)))
+		hidden = secret.Mask([]byte(encoding.Decode(hidden)))
 	} else {
 		if f.encoding != "" && !f.encoding.Wide() {
 			encoding = f.encoding
 		}
-		hidden = []byte(encoding.Decode(sandbox.MaskSecrets(hidden)))
+		hidden = []byte(encoding.Decode(secret.Mask(hidden)))
 	}
 	if f.index.Ending == textfile.CR {
 		hidden = bytes.ReplaceAll(hidden, []byte{'\r'}, []byte{'\n'})

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 )
 
 // systemSecrets lists files that root can read even without capabilities.
@@ -19,7 +19,7 @@ var systemSecrets = [...]string{
 
 // homeDirs lists the directories of a home whose entries are checked one by
 // one.
-var homeDirs = sandbox.StoreDirs()
+var homeDirs = secret.StoreDirs()
 
 // homeSecrets lists secrets that may appear in homeDirs later. They are masked
 // even if they do not exist yet, so that a file that appears while a command

@@ -14,10 +14,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/fileinfo"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 )
 
 // Bounds of the search of a root for files that a command must not read or
@@ -243,10 +243,10 @@ func (w *scanPass) identify() (again bool) {
 			add(path, info, err)
 		}
 		for _, path := range f.keys {
-			switch info, secret, err := w.holdsKey(path, keys); {
+			switch info, isKey, err := w.holdsKey(path, keys); {
 			case len(keys) > keyFiles:
 				w.all.whole = false
-			case err != nil || secret && !w.lifted(path):
+			case err != nil || isKey && !w.lifted(path):
 				add(path, info, err)
 			}
 		}
@@ -367,7 +367,7 @@ func namedLikeKey(name string) bool {
 // holdsKey reports whether the file at path begins as a private key, and
 // returns that file's info. It stores the result in known. An error means that
 // the file is gone.
-func (s *secretScan) holdsKey(path string, known map[string]keyFile) (info os.FileInfo, secret bool, err error) {
+func (s *secretScan) holdsKey(path string, known map[string]keyFile) (info os.FileInfo, isKey bool, err error) {
 	info, err = os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > keyFileBytes {
 		return info, false, err
@@ -375,11 +375,11 @@ func (s *secretScan) holdsKey(path string, known map[string]keyFile) (info os.Fi
 	now, had := keyFileOf(info), s.keys[path]
 	now.secret = had.secret
 	if now != had || time.Since(now.changed) <= supervise.SettledAfter {
-		if info, secret, err = beginsAsKey(path); err != nil {
+		if info, isKey, err = beginsAsKey(path); err != nil {
 			return info, false, err
 		}
 		now = keyFileOf(info) // perhaps another file than before
-		now.secret = secret
+		now.secret = isKey
 	}
 	known[path] = now
 	return info, now.secret, nil
@@ -389,7 +389,7 @@ func (s *secretScan) holdsKey(path string, known map[string]keyFile) (info os.Fi
 // returns that file's info. An error means that the file is gone. A file that
 // cannot be opened counts as a key: a command might be able to open it, after
 // a chmod for example.
-func beginsAsKey(path string) (info os.FileInfo, secret bool, err error) {
+func beginsAsKey(path string) (info os.FileInfo, isKey bool, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		if gone(err) {
@@ -405,7 +405,7 @@ func beginsAsKey(path string) (info os.FileInfo, secret bool, err error) {
 	}
 	head := make([]byte, keyHead)
 	n, _ := io.ReadFull(f, head)
-	return info, sandbox.IsPrivateKey(head[:n]), nil
+	return info, secret.IsPrivateKey(head[:n]), nil
 }
 
 // unsearched describes the gap for a root that is too large to search.

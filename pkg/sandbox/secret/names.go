@@ -1,7 +1,10 @@
-package sandbox
+// Package secret tells secrets by the names of files and by their content. It
+// knows credential stores, private keys and shell histories, and masks the
+// values of settings files. It opens no files: pkg/sandbox decides what is
+// refused.
+package secret
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,22 +14,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
-// maybeSecret reports whether DeniedIn or Masked may be true for a name in
-// whatever directory. It tells most names apart once, when a directory is
-// read, which a search that remembers directories need not do again.
-func maybeSecret(name string) bool {
-	return !pathname.IsASCII(name) || secretName(name) || secretStore(name, "") || maskedName(name)
-}
-
-// maybeSecretAbove reports whether DeniedIn may be true for other names in a
-// directory of this name.
-func maybeSecretAbove(name string) bool {
-	return name != "" && (name[0] == '.' || name[0] == '_' || name[0] == '#') || !pathname.IsASCII(name) || inStoreDir(name)
-}
-
-// secretPath looks at each component from the last to the first. Letter case
-// never matters, since on many file systems it does not.
-func secretPath(path string) bool {
+// IsPath reports by its name whether the file or directory at a path is a
+// secret: a credential store or something in one, a private key, a key store,
+// Terraform state or a shell history. Letter case never matters, since on many
+// file systems it does not. It is called for each entry of large trees and
+// allocates nothing for ordinary names.
+func IsPath(path string) bool {
 	end, last, odd := len(path), true, false
 	for i := len(path) - 1; i >= -1; i-- {
 		if i >= 0 && !os.IsPathSeparator(path[i]) {
@@ -38,7 +31,7 @@ func secretPath(path string) bool {
 			if odd {
 				name = pathname.Fold(name)
 			}
-			if last && secretName(name) || secretStore(name, path[end:]) {
+			if last && isName(name) || isStore(name, path[end:]) {
 				return true
 			}
 			last, odd = false, false
@@ -48,10 +41,55 @@ func secretPath(path string) bool {
 	return false
 }
 
-// secretStore reports whether a component is a credential store, which makes
-// all beneath it secret. rest is the path behind it.
-func secretStore(name, rest string) bool {
-	name = undecorated(name)
+// IsEntry is IsPath for the entry name of a directory that is not a secret
+// itself. dir is the directory's path. IsEntry does not look at all components
+// of the path again.
+func IsEntry(dir, name string) bool {
+	above, last := pathname.Base(dir), name
+	if !pathname.IsASCII(above) {
+		above = pathname.Fold(above)
+	}
+	if !pathname.IsASCII(last) {
+		last = pathname.Fold(last)
+	}
+	return isName(last) || isStore(last, "") || isStore(above, name) || mayHoldStore(above) && IsPath(filepath.Join(dir, name))
+}
+
+// MaybeEntry reports whether IsEntry may be true for a name because of the name,
+// whatever the directory, or IsSettings is true for it. A search that remembers
+// directories asks once for each name and passes over most of them later.
+func MaybeEntry(name string) bool {
+	return !pathname.IsASCII(name) || isName(name) || isStore(name, "") || IsSettings(name)
+}
+
+// MaybeIn reports whether IsEntry may be true for further names in a directory,
+// because of the directory's own name. dir is its path.
+func MaybeIn(dir string) bool {
+	name := pathname.Base(dir)
+	return name != "" && (name[0] == '.' || name[0] == '_' || name[0] == '#') || !pathname.IsASCII(name) || mayHoldStore(name)
+}
+
+// IsSettings reports whether a file of this name holds settings some of whose
+// values are secrets (.env, .env.*, .npmrc): Mask hides them.
+func IsSettings(name string) bool {
+	if !pathname.IsASCII(name) {
+		name = pathname.Fold(name)
+	}
+	bare := original(name)
+	for _, settings := range [...]string{".env", ".npmrc"} {
+		if len(bare) < len(settings) || !pathname.EqualFold(bare[:len(settings)], settings) {
+			continue
+		}
+		rest := bare[len(settings):]
+		return rest == "" || !wordByte(rest[0]) && !(len(bare) == len(name) && template(rest[1:]))
+	}
+	return false
+}
+
+// isStore reports whether a component is a credential store, which makes
+// everything in it secret. rest is the path after it.
+func isStore(name, rest string) bool {
+	name = original(name)
 	if len(name) < 4 || name[0] != '.' && name[0] != '_' {
 		return false
 	}
@@ -79,7 +117,7 @@ func secretStore(name, rest string) bool {
 	case 16:
 		return pathname.EqualFold(name, ".git-credentials")
 	}
-	return rest != "" && storeIn(name, rest)
+	return rest != "" && isStoreIn(name, rest)
 }
 
 // storesIn lists the credential stores in directories that hold other files,
@@ -120,9 +158,9 @@ func StoreDirs() []string {
 	return slices.Compact(dirs)
 }
 
-// storeIn reports whether a path below a directory of this name is in one of
+// isStoreIn reports whether a path below a directory of this name is in one of
 // storesIn.
-func storeIn(name, rest string) bool {
+func isStoreIn(name, rest string) bool {
 	stores, ok := storesIn[name]
 	if !ok {
 		if stores, ok = storesIn[strings.ToLower(name)]; !ok {
@@ -133,7 +171,7 @@ func storeIn(name, rest string) bool {
 		at, matches := rest, true
 		for part := range strings.SplitSeq(store, "/") {
 			var next string
-			if next, at = cutPart(at); !pathname.EqualFold(undecorated(pathname.Fold(next)), part) {
+			if next, at = cutPart(at); !pathname.EqualFold(original(pathname.Fold(next)), part) {
 				matches = false
 				break
 			}
@@ -145,9 +183,9 @@ func storeIn(name, rest string) bool {
 	return false
 }
 
-// inStoreDir reports whether a store of storesIn is more than one level below
+// mayHoldStore reports whether a store of storesIn is more than one level below
 // its directory in a directory of this name.
-func inStoreDir(above string) bool {
+func mayHoldStore(above string) bool {
 	for _, name := range [...]string{"git", "containers", "huggingface", "share", "atuin", "opencode"} {
 		if pathname.EqualFold(above, name) {
 			return true
@@ -169,10 +207,10 @@ func cutPart(path string) (first, rest string) {
 	return path, ""
 }
 
-// secretName reports whether a last component is the name of a private key,
+// isName reports whether a last component is the name of a private key,
 // a key store, Terraform state or a shell history.
-func secretName(name string) bool {
-	name = undecorated(name)
+func isName(name string) bool {
+	name = original(name)
 	if name == "" { // nothing but characters that pathname.Fold drops
 		return false
 	}
@@ -211,23 +249,6 @@ func secretName(name string) bool {
 	return false
 }
 
-// maskedName reports whether a file of this name holds settings some of whose
-// values are secrets.
-func maskedName(name string) bool {
-	if !pathname.IsASCII(name) {
-		name = pathname.Fold(name)
-	}
-	bare := undecorated(name)
-	for _, settings := range [...]string{".env", ".npmrc"} {
-		if len(bare) < len(settings) || !pathname.EqualFold(bare[:len(settings)], settings) {
-			continue
-		}
-		rest := bare[len(settings):]
-		return rest == "" || !wordByte(rest[0]) && !(len(bare) == len(name) && template(rest[1:]))
-	}
-	return false
-}
-
 // template reports whether the end of a name says that the file has examples
 // of settings only.
 func template(end string) bool {
@@ -241,28 +262,4 @@ func template(end string) bool {
 
 func wordByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c >= utf8.RuneSelf
-}
-
-// IsPrivateKey reports whether a file that begins with head begins as a
-// private key in PEM form, also behind the parameters or the attributes that
-// openssl writes before it, and in UTF-16 as some shells redirect to. A
-// kilobyte is enough.
-func IsPrivateKey(head []byte) bool {
-	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) {
-		head = bytes.ReplaceAll(head[2:], []byte{0}, nil)
-	}
-	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
-	before := bytes.HasPrefix(head, []byte("Bag Attributes")) || bytes.HasPrefix(head, []byte("Key Attributes"))
-	for line := range bytes.Lines(head) {
-		kind, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("-----BEGIN "))
-		switch {
-		case ok && (bytes.Contains(kind, []byte("PRIVATE KEY-----")) || bytes.Contains(kind, []byte("PRIVATE KEY BLOCK-----"))):
-			return true
-		case ok && bytes.HasSuffix(kind, []byte(" PARAMETERS-----")):
-			before = true
-		case !before:
-			return false
-		}
-	}
-	return false
 }

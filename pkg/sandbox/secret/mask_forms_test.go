@@ -1,4 +1,4 @@
-package sandbox_test
+package secret_test
 
 import (
 	"bytes"
@@ -13,13 +13,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 )
 
 // secretForms returns the ways in which programs that read .env files write a
 // value, with S for each part of it that must not be seen.
 func secretForms(t *testing.T) (forms map[string]string) {
-	raw, err := os.ReadFile(filepath.Join("testdata", "secretforms.json"))
+	raw, err := os.ReadFile(filepath.Join("testdata", "forms.json"))
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(raw, &forms))
 	require.Greater(t, len(forms), 40)
@@ -51,7 +51,7 @@ func TestNoFormOfAValueIsSeen(t *testing.T) {
 						continue // to a shell the quote before is a part of it
 					}
 					text = strings.ReplaceAll(text, "\n", ending)
-					out := string(sandbox.MaskSecrets([]byte(text)))
+					out := string(secret.Mask([]byte(text)))
 					for _, secret := range secrets {
 						require.NotContains(t, out, secret, "%s: %q is shown as %q", name, text, out)
 					}
@@ -90,7 +90,7 @@ func TestMasksWhatNodeReads(t *testing.T) {
 	values := 0
 	for range 100_000 {
 		text := scribble(r)
-		out := sandbox.MaskSecrets([]byte(text))
+		out := secret.Mask([]byte(text))
 		for _, match := range nodeLine.FindAllStringSubmatch(text, -1) {
 			for _, word := range scribbled.FindAllString(match[2], -1) {
 				values++
@@ -131,5 +131,5 @@ EMPTY=
 JSON=***
 TAG=***
 `
-	require.Equal(t, want, string(sandbox.MaskSecrets([]byte(text))))
+	require.Equal(t, want, string(secret.Mask([]byte(text))))
 }

@@ -1,6 +1,6 @@
 //go:build oracle
 
-package sandbox_test
+package secret_test
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolroom-mcp/toolroom/bench/oracle"
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 )
 
 // What bash takes for the value of K is never seen.
@@ -30,7 +30,7 @@ func TestMasksWhatBashReads(t *testing.T) {
 		cmd := exec.Command(bash, "--norc", "-c", "K=; PATH=; . ./env; printf '%s' \"$K\"")
 		cmd.Dir, cmd.Env = dir, []string{"HOME=" + dir}
 		got, _ := cmd.Output() // most of them are no script
-		out := sandbox.MaskSecrets([]byte(text))
+		out := secret.Mask([]byte(text))
 		for _, word := range scribbled.FindAllString(string(got), -1) {
 			if strings.Contains(text, word) {
 				values++

@@ -1,4 +1,4 @@
-package sandbox_test
+package secret_test
 
 import (
 	"bytes"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 )
 
 func TestMaskSecrets(t *testing.T) {
@@ -37,22 +37,22 @@ func TestMaskSecrets(t *testing.T) {
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
-			require.Equal(t, tc.want, string(sandbox.MaskSecrets([]byte(tc.in))))
+			require.Equal(t, tc.want, string(secret.Mask([]byte(tc.in))))
 		})
 	}
 }
 
 // Whatever the text, lines stay lines and a value behind = never shows.
-func FuzzMaskSecrets(f *testing.F) {
+func FuzzMask(f *testing.F) {
 	f.Add([]byte("A=1\nB=\"x\ny\"\n# c\n"), "hunter2")
 	f.Add([]byte("{\r\n\"a\":'\\"), "s3cr3t")
-	f.Fuzz(func(t *testing.T, text []byte, secret string) {
-		out := sandbox.MaskSecrets(text)
+	f.Fuzz(func(t *testing.T, text []byte, value string) {
+		out := secret.Mask(text)
 		require.Equal(t, bytes.Count(text, []byte("\n")), bytes.Count(out, []byte("\n")))
-		if len(secret) < 4 || bytes.ContainsAny([]byte(secret), "\n\r*=#") || len(bytes.TrimSpace([]byte(secret))) != len(secret) || bytes.Contains(text, []byte(secret)) {
+		if len(value) < 4 || bytes.ContainsAny([]byte(value), "\n\r*=#") || len(bytes.TrimSpace([]byte(value))) != len(value) || bytes.Contains(text, []byte(value)) {
 			return
 		}
-		withSecret := append(append(append([]byte{}, text...), "\nTOKEN="...), secret...)
-		require.NotContains(t, string(sandbox.MaskSecrets(withSecret)), secret)
+		withSecret := append(append(append([]byte{}, text...), "\nTOKEN="...), value...)
+		require.NotContains(t, string(secret.Mask(withSecret)), value)
 	})
 }

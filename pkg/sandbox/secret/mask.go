@@ -1,4 +1,4 @@
-package sandbox
+package secret
 
 import (
 	"bytes"
@@ -8,14 +8,14 @@ import (
 // mask replaces a value that is not shown.
 const mask = "***"
 
-// MaskSecrets replaces each value of a settings file (.env, .npmrc) by ***,
+// Mask replaces each value of a settings file (.env, .npmrc) by ***,
 // keeping names, comments, empty values and every line end, so that line
 // numbers stay true. A line that is not understood is masked whole. It needs
 // the whole text: a value may span lines.
 //
 // Programs read such files differently. A line is shown only if none of them
 // could take it for a part of a value: see opened.
-func MaskSecrets(text []byte) []byte {
+func Mask(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	m := masker{opened: opened{block: -1}}
 	old := bytes.IndexByte(text, '\n') < 0 // lines end in CR, as on old systems

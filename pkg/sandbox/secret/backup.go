@@ -1,4 +1,4 @@
-package sandbox
+package secret
 
 import (
 	"strings"
@@ -9,9 +9,9 @@ import (
 // copySuffixes are endings that editors and people give to the name of a copy.
 var copySuffixes = [...]string{".bak", ".old", ".orig", ".swp", ".swo", ".swn", ".save", ".backup", ".copy", ".tmp", ".rej", ".kate-swp"}
 
-// undecorated returns the name of the file that a file is a copy of by its
+// original returns the name of the file that a file is a copy of by its
 // name: .env~, #.env#, .#.env, .env.bak, .id_rsa.swp; else the name itself.
-func undecorated(name string) string {
+func original(name string) string {
 	for range 3 {
 		n := len(name)
 		if n < 2 {

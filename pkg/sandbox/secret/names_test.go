@@ -1,0 +1,62 @@
+package secret_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
+)
+
+// names returns the names in testdata/names.tsv: of secrets, and of other files.
+func names(t testing.TB) (secrets, harmless []string) {
+	raw, err := os.ReadFile(filepath.Join("testdata", "names.tsv"))
+	require.NoError(t, err)
+	for line := range strings.Lines(string(raw)) {
+		kind, name, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		switch kind {
+		case "secret":
+			secrets = append(secrets, name)
+		case "-":
+			harmless = append(harmless, name)
+		}
+	}
+	require.NotEmpty(t, secrets)
+	require.NotEmpty(t, harmless)
+	return secrets, harmless
+}
+
+func TestSecretNames(t *testing.T) {
+	secrets, harmless := names(t)
+	at := func(name string) string { return filepath.FromSlash("/root/" + name) }
+	settings := func(name string) bool { return secret.IsSettings(pathname.Base(at(name))) }
+	for _, name := range secrets {
+		for _, where := range []string{"", "a/b/c/"} {
+			require.True(t, secret.IsPath(at(where+name)), name)
+			require.True(t, secret.IsPath(at(where+strings.ToUpper(name))), name)
+			require.True(t, secret.IsPath(at(where+strings.ReplaceAll(name, "s", "S"))), name)
+		}
+	}
+	for _, name := range []string{".ssh", ".gnupg", ".aws", ".azure", ".kube", ".config/gcloud", ".config/gh", ".\u00dfh", ".\u1e9eH/x", ".con\ufb01g/gh", ".co\u200dnf\ufe0fig/gh",
+		"\ufb01sh_hi\ufb06ory", ".s\ufff0sh", ".k\u00adube", ".\u017f\u017fh", ".\u212aube/config", ".s\u200csh/x", "ID_R\u017fA"} {
+		require.True(t, secret.IsPath(at(name)), name)
+	}
+	for _, name := range harmless {
+		require.False(t, secret.IsPath(at(name)), name)
+		require.False(t, settings(name), name)
+	}
+	for _, name := range []string{".env", ".ENV", ".env.local", ".env.production", "a/.npmrc", ".env.example.bak",
+		".env~", ".env.bak", ".env.swp", "#.env#", ".env.local.old", ".#.env", ".env.~1~", ".~.env", "#.env.local#", ".env-old", ".env_backup", ".env copy", ".env (1)",
+		".env,v", ".npmrc~", ".npmrc.bak", "#.npmrc#", ".ENV.BAK", ".en\u200dv", ".env\ufe0f", ".np\u200cmrc~", ".env.un~", ".env.example~"} {
+		require.True(t, settings(name), name)
+		require.False(t, secret.IsPath(at(name)), name)
+	}
+	for _, name := range []string{".env.example", ".env.local.sample", ".env.Template", ".env.dist", ".environment", "env", ".envrc", "x.env",
+		".envs", ".env1", ".npmrcs", ".npmrc.example", "env.bak", "#env#", "~", "#", "##", "~~", ".bak", ".#", ".env\u0301x"} {
+		require.False(t, settings(name), name)
+	}
+}

@@ -1,0 +1,43 @@
+package secret_test
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
+)
+
+func TestIsPrivateKey(t *testing.T) {
+	keys := map[string]string{
+		"pkcs8": "-----BEGIN PRIVATE KEY-----\nMIIE\n", "rsa": "-----BEGIN RSA PRIVATE KEY-----\r\nMIIE\r\n",
+		"openssh": "-----BEGIN OPENSSH PRIVATE KEY-----\n", "encrypted": "-----BEGIN ENCRYPTED PRIVATE KEY-----",
+		"pgp": "-----BEGIN PGP PRIVATE KEY BLOCK-----\n", "bom": "\xef\xbb\xbf-----BEGIN EC PRIVATE KEY-----\n",
+		"blank": "\n\n  -----BEGIN EC PRIVATE KEY-----\n", "id_x.pub": "-----BEGIN EC PRIVATE KEY-----\n",
+		"ecparam": "-----BEGIN EC PARAMETERS-----\nBggq\n-----END EC PARAMETERS-----\n-----BEGIN EC PRIVATE KEY-----\n",
+		"pkcs12":  "Bag Attributes\n    friendlyName: x\nKey Attributes: <No Attributes>\n-----BEGIN PRIVATE KEY-----\nMIIE\n",
+		"utf16le": wide("-----BEGIN RSA PRIVATE KEY-----\r\nMIIE\r\n", binary.LittleEndian),
+		"utf16be": wide("-----BEGIN RSA PRIVATE KEY-----\r\nMIIE\r\n", binary.BigEndian),
+	}
+	others := map[string]string{
+		"cert": "-----BEGIN CERTIFICATE-----\nMIIE\n", "public": "-----BEGIN PUBLIC KEY-----\n", "empty": "",
+		"about": "A key begins with\n-----BEGIN PRIVATE KEY-----\n", "short": "-----BEGIN",
+		"params": "-----BEGIN DH PARAMETERS-----\nMIIB\n-----END DH PARAMETERS-----\n", "bag": "Bag Attributes\n",
+	}
+	for name, content := range keys {
+		require.True(t, secret.IsPrivateKey([]byte(content)), name)
+	}
+	for name, content := range others {
+		require.False(t, secret.IsPrivateKey([]byte(content)), name)
+	}
+}
+
+// wide is ASCII text as UTF-16 with its byte order mark.
+func wide(text string, order binary.AppendByteOrder) string {
+	out := order.AppendUint16(nil, 0xfeff)
+	for _, c := range []byte(text) {
+		out = order.AppendUint16(out, uint16(c))
+	}
+	return string(out)
+}
