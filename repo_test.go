@@ -96,6 +96,7 @@ var foundation = map[string][]string{
 	"pkg/sandbox/policy":    {"pkg/toolerr"},
 	"pkg/sandbox/proc":      {"pkg/toolerr", "pkg/sandbox"}, // but supervise nothing, by a test of its own
 	"internal/gitfile":      {"pkg/sandbox/pathname"},
+	"internal/projectfile":  {"pkg/sandbox/pathname"},
 	"internal/walk":         {"pkg/toolerr", "pkg/sandbox"},
 	"internal/textfile":     {"pkg/toolerr"},
 	"internal/textdiff":     {},

@@ -1,8 +1,6 @@
 package sandbox
 
-import (
-	"runtime"
-)
+import "runtime"
 
 // NewPortable makes a sandbox that uses os.Root also where the kernel has
 // something better, so that the same tests run over both.
@@ -23,9 +21,3 @@ func (f *FS) Close() {
 		r.object.close()
 	}
 }
-
-// The names that are protected at any depth, existing or not.
-var (
-	ProjectDirs  = projectDirs
-	ProjectFiles = projectFiles
-)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/internal/projectfile"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
@@ -20,7 +21,7 @@ const (
 
 // linkedNames are the names of project settings that are the same in all
 // projects.
-var linkedNames = slices.Concat(projectDirs, projectFiles)
+var linkedNames = slices.Concat(projectfile.Dirs(), projectfile.Files())
 
 // linkedSettings remembers the links in directories whose names are those of
 // project settings. Only the user makes such links. The zero value is empty.

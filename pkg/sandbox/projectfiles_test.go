@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolroom-mcp/toolroom/internal/projectfile"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -23,10 +24,10 @@ func TestProjectFilesAreProtected(t *testing.T) {
 		".hg/hgrc", ".hg/sharedpath", ".sl/config", ".clinerules/hooks/x", "p.sublime-project", ".github/hooks/x.json", ".mise/config.toml", ".config/mise/config.toml", ".config/mise.toml", "mise/config.toml", "mise.ci.toml", ".mise.ci.toml",
 		".git/modules/objects/hooks/post-checkout", ".git/modules/logs/hooks/x", ".git/modules/a/refs/hooks/x", "x.git/modules/refs/hooks/x",
 	}
-	for _, dir := range sandbox.ProjectDirs {
+	for _, dir := range projectfile.Dirs() {
 		names = append(names, dir, dir+"/x", dir+"/a/b")
 	}
-	names = append(names, sandbox.ProjectFiles...)
+	names = append(names, projectfile.Files()...)
 	eachWay(t, func(t *testing.T, box func(sandbox.Config) *sandbox.Sandbox) {
 		tr := newTree(t)
 		tr.write(t, "root/.vscode/settings.json", "{}")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/toolroom-mcp/toolroom/internal/projectfile"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
@@ -123,7 +124,7 @@ func runByOthers(parts []string) string {
 			}
 		case pathname.EqualFold(part, ".envrc") && len(rest) == 0:
 			return "is run by direnv"
-		case projectFile(part, rest):
+		case projectfile.Match(part, rest):
 			return "is a setting by which an agent, editor or shell starts programs"
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/internal/gitfile"
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/internal/projectfile"
 )
 
 // UserGit holds the user's git settings that may name paths in a root.
@@ -134,7 +134,7 @@ func (p *gitPlaces) project(link string) {
 	real := realPath(link)
 	info, err := os.Lstat(real)
 	switch {
-	case sandbox.IsProjectParent(filepath.Base(link)):
+	case projectfile.IsParent(filepath.Base(link)):
 	case err == nil && info.IsDir():
 		p.hookDirs = addName(p.hookDirs, p.root, real)
 	default:

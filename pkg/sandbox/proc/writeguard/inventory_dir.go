@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/internal/projectfile"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/fileinfo"
 )
 
@@ -185,10 +185,10 @@ func (v *view) ofDirectory(name string, entry os.DirEntry) {
 		v.spots[name] = spot{settingsKind, dir}
 	case !v.top && v.installed:
 		v.ofAny(name, entry)
-	case entry.Type()&fs.ModeSymlink != 0 && sandbox.IsProjectParent(entry.Name()) && leadsToDirectory(filepath.Join(v.path, entry.Name())):
+	case entry.Type()&fs.ModeSymlink != 0 && projectfile.IsParent(entry.Name()) && leadsToDirectory(filepath.Join(v.path, entry.Name())):
 		v.spots[name] = spot{projectKind, dir}
 	default:
-		switch sandbox.IsProjectName(filepath.Base(dir), entry.Name()) {
+		switch projectfile.Depth(filepath.Base(dir), entry.Name()) {
 		case 1:
 			v.watch(name, entry, role{projectKind, dir})
 		case 2:
@@ -232,7 +232,7 @@ func (v *view) watch(name string, entry os.DirEntry, as role) {
 
 // isProjectName reports whether an entry of any directory holds settings that
 // make agents, editors or shells run programs.
-func isProjectName(name string) bool { return sandbox.IsProjectName("", name) == 1 }
+func isProjectName(name string) bool { return projectfile.Depth("", name) == 1 }
 
 // dependencyDirs lists directories that package managers fill. Packages
 // contain their developers' settings, and nobody opens an editor there.

@@ -1,4 +1,7 @@
-package sandbox
+// Package projectfile knows the files of a project by which an editor, an agent
+// or a shell runs programs once somebody opens or enters the project. It goes by
+// names and opens no files.
+package projectfile
 
 import (
 	"slices"
@@ -8,10 +11,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
-// projectDirs are the directories of a project whose files make an editor, an
+// dirs are the directories of a project whose files make an editor, an
 // agent or a shell run a program once somebody opens or enters the project.
 // They are protected with all beneath, existing or not.
-var projectDirs = []string{
+var dirs = []string{
 	".amazonq",      // mcp.json starts servers, cli-agents/*.json have hooks
 	".augment",      // settings.json starts servers
 	".claude",       // settings, hooks, skills and commands that run shell lines
@@ -45,8 +48,8 @@ var projectDirs = []string{
 	".zed",          // settings.json starts language and context servers
 }
 
-// projectFiles are the files of the same kind.
-var projectFiles = []string{
+// files are the files of the same kind.
+var files = []string{
 	".aider.conf.yaml",   // as .aider.conf.yml
 	".aider.conf.yml",    // lint-cmd and test-cmd run after each edit
 	".autoenv.zsh",       // zsh-autoenv runs it on cd
@@ -83,32 +86,40 @@ var projectFiles = []string{
 	"opencode.jsonc",     // as opencode.json
 }
 
-// IsProjectName reports whether an entry of a directory, or the directory
-// itself as an entry of the directory above, holds settings by which an editor,
-// agent or shell runs programs. dir is the directory's own name, name the
-// entry's. depth is 1 where the settings belong to dir, 2 where they belong to
-// the directory above it (.config/mise, .github/hooks), and 0 where the entry
-// holds none.
-func IsProjectName(dir, name string) (depth int) {
+// Dirs returns the names of the directories that hold such files at any depth.
+// Match also knows patterns and names of several components, which are not in the
+// list.
+func Dirs() []string { return slices.Clone(dirs) }
+
+// Files returns the names of such files. Match also knows patterns and names of
+// several components, which are not in the list.
+func Files() []string { return slices.Clone(files) }
+
+// Depth tells how many levels above an entry of a directory the project is that
+// the entry holds settings of. dir is the directory's own name, name the entry's.
+// Depth is 1 where the settings belong to dir, 2 where they belong to the
+// directory above it (.config/mise, .github/hooks), and 0 where the entry holds
+// no settings by which an editor, agent or shell runs programs.
+func Depth(dir, name string) (depth int) {
 	switch {
-	case !mayBeProjectName(name):
+	case !maybeSettings(name):
 		return 0
-	case projectFile(dir, []string{name}) && !projectFile(dir, nil):
+	case Match(dir, []string{name}) && !Match(dir, nil):
 		return 2
-	case projectFile(name, nil):
+	case Match(name, nil):
 		return 1
 	}
 	return 0
 }
 
-// IsProjectParent reports whether a directory of this name holds settings of
-// the directory above it beside other files, as .config does.
-func IsProjectParent(name string) bool {
+// IsParent reports whether a directory of this name holds settings of the
+// directory above it next to other files, as .config does.
+func IsParent(name string) bool {
 	return slices.ContainsFunc([]string{".clinerules", ".config", ".github", ".hg", ".sl", "mise"}, func(parent string) bool { return pathname.EqualFold(name, parent) })
 }
 
-// mayBeProjectName is false for most names, at little cost.
-func mayBeProjectName(name string) bool {
+// maybeSettings reports at little cost whether Depth may be above 0 for a name.
+func maybeSettings(name string) bool {
 	if name == "" {
 		return false
 	}
@@ -127,10 +138,11 @@ func mayBeProjectName(name string) bool {
 	return pathname.HasSuffixFold(name, ".code-workspace") || pathname.HasSuffixFold(name, ".sublime-project")
 }
 
-// projectFile reports whether the component at the beginning of rest is a
-// projectDirs or projectFiles name, or one that a pattern describes.
-func projectFile(part string, rest []string) bool {
-	if slices.ContainsFunc(projectDirs, func(name string) bool { return pathname.EqualFold(part, name) }) {
+// Match reports whether the component part of a path, followed by the components
+// rest, is or begins the path of such a file or directory, in any letter case.
+// Names that are not ASCII are to be folded first (pathname.Fold).
+func Match(part string, rest []string) bool {
+	if slices.ContainsFunc(dirs, func(name string) bool { return pathname.EqualFold(part, name) }) {
 		return true
 	}
 	if pathname.EqualFold(part, ".config") && len(rest) > 0 && (pathname.EqualFold(rest[0], "mise") || pathname.EqualFold(rest[0], "mise.toml")) {
@@ -151,7 +163,7 @@ func projectFile(part string, rest []string) bool {
 	if len(rest) > 0 {
 		return pathname.EqualFold(part, "mise") && len(rest) == 1 && pathname.EqualFold(rest[0], "config.toml")
 	}
-	if slices.ContainsFunc(projectFiles, func(name string) bool { return pathname.EqualFold(part, name) }) {
+	if slices.ContainsFunc(files, func(name string) bool { return pathname.EqualFold(part, name) }) {
 		return true
 	}
 	lowered := strings.ToLower(part)

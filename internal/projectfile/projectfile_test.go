@@ -1,0 +1,38 @@
+package projectfile_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/internal/projectfile"
+)
+
+func TestDepth(t *testing.T) {
+	for path, want := range map[string]int{
+		"x/.vscode": 1, "x/.VSCode": 1, "x/.mcp.json": 1, "x/mise.ci.toml": 1, "x/a.code-workspace": 1, "x/P.sublime-project": 1,
+		".config/mise": 2, ".github/hooks": 2, ".hg/hgrc": 2, ".sl/config": 2, ".clinerules/hooks": 2, "mise/config.toml": 2,
+		".vscode/tasks.json": 0, "x/main.go": 0, "x/config.toml": 0, ".github/workflows": 0, "x/mise": 0, "x/": 0,
+	} {
+		dir, name, _ := strings.Cut(path, "/")
+		require.Equal(t, want, projectfile.Depth(dir, name), path)
+		if want == 2 {
+			require.True(t, projectfile.IsParent(dir), path)
+		}
+	}
+	require.False(t, projectfile.IsParent(".vscode"))
+}
+
+func TestMatch(t *testing.T) {
+	for _, name := range projectfile.Dirs() {
+		require.True(t, projectfile.Match(name, nil), name)
+		require.True(t, projectfile.Match(strings.ToUpper(name), []string{"a", "b"}), name)
+		require.Equal(t, 1, projectfile.Depth("x", name), name)
+	}
+	for _, name := range projectfile.Files() {
+		require.True(t, projectfile.Match(strings.ToUpper(name), nil), name)
+		require.False(t, projectfile.Match(name, []string{"below"}), name)
+		require.Equal(t, 1, projectfile.Depth("x", name), name)
+	}
+}
