@@ -95,6 +95,7 @@ var foundation = map[string][]string{
 	"pkg/sandbox/egress":    {"pkg/toolerr"},
 	"pkg/sandbox/policy":    {"pkg/toolerr"},
 	"pkg/sandbox/proc":      {"pkg/toolerr", "pkg/sandbox"}, // but supervise nothing, by a test of its own
+	"internal/filelock":     {},
 	"internal/gitfile":      {"pkg/sandbox/pathname"},
 	"internal/projectfile":  {"pkg/sandbox/pathname"},
 	"internal/walk":         {"pkg/toolerr", "pkg/sandbox"},
@@ -105,7 +106,7 @@ var foundation = map[string][]string{
 	"internal/visible":      {},
 	"internal/httpguard":    {"pkg/toolerr"},
 	"internal/schemacheck":  {},
-	"internal/state":        {"pkg/toolerr", "pkg/sandbox", "internal/textfile"},
+	"internal/state":        {"pkg/toolerr", "pkg/sandbox", "internal/filelock", "internal/textfile"},
 	"internal/fileedit":     {"pkg/toolerr", "pkg/sandbox", "internal/state", "internal/textfile", "internal/textdiff", "internal/textfmt"},
 	"internal/glob":         {"pkg/toolerr"},
 	"internal/dirtree":      {"pkg/toolerr", "pkg/sandbox", "internal/textfile", "internal/walk", "internal/glob", "internal/textfmt"},

@@ -14,7 +14,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/internal/filelock"
 )
 
 // tokens holds the result of a sign-in, and the values that a refresh or a
@@ -158,12 +158,12 @@ func (c Config) lock(ctx context.Context) (unlock func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("tokens: %w", err)
 	}
-	if _, err := sandbox.WaitLock(ctx, f); err != nil {
+	if _, err := filelock.Lock(ctx, f); err != nil {
 		f.Close() //nolint:errcheck // nothing was written
 		return nil, fmt.Errorf("tokens: another process holds the lock of %s: %w", c.path(), err)
 	}
 	return func() {
-		sandbox.Unlock(f)
+		filelock.Unlock(f)
 		f.Close() //nolint:errcheck // nothing was written
 	}, nil
 }

@@ -7,7 +7,7 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/internal/filelock"
 )
 
 // dirLocksWork is true: the lock of a directory shows whether a process writes in
@@ -28,7 +28,7 @@ func lockShared(dir string) (release func(), err error) {
 	}
 	// On a file system without locks, no process can claim the directory.
 	return func() {
-		sandbox.Unlock(f)
+		filelock.Unlock(f)
 		f.Close()
 	}, nil
 }
@@ -45,7 +45,7 @@ func lockExclusive(dir string) (release func(), alone bool) {
 		return nil, false
 	}
 	return func() {
-		sandbox.Unlock(f)
+		filelock.Unlock(f)
 		f.Close()
 	}, true
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/internal/filelock"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -76,7 +77,7 @@ func (s *Store) LockPath(ctx context.Context, path string) (unlock func(), err e
 	}
 	return sync.OnceFunc(func() {
 		if f != nil {
-			sandbox.Unlock(f)
+			filelock.Unlock(f)
 			f.Close()
 		}
 		s.queue.release(name)
@@ -96,7 +97,7 @@ func (s *Store) lockFile(ctx context.Context, name string) (*os.File, error) {
 		if err != nil {
 			return nil, nil
 		}
-		locked, err := sandbox.WaitLock(ctx, f)
+		locked, err := filelock.Lock(ctx, f)
 		if err != nil || !locked {
 			f.Close()
 			return nil, err
@@ -175,7 +176,7 @@ func clearLock(path string) {
 		return
 	}
 	defer f.Close()
-	if locked, err := sandbox.TryLock(f); err != nil || !locked {
+	if locked, err := filelock.TryLock(f); err != nil || !locked {
 		return
 	}
 	mine, err := f.Stat()

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/toolroom-mcp/toolroom/internal/filelock"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -18,7 +19,7 @@ import (
 // the writers of files that do not exist.
 func (t *Target) Guard(ctx context.Context) (release func(), err error) {
 	nothing := func() {}
-	if !guarded {
+	if !filelock.Advisory {
 		return nothing, nil
 	}
 	for {
@@ -29,7 +30,7 @@ func (t *Target) Guard(ctx context.Context) (release func(), err error) {
 		if err != nil {
 			return nil, t.fs.explainWrite(t.name, err)
 		}
-		locked, err := WaitLock(ctx, f)
+		locked, err := filelock.Lock(ctx, f)
 		if err == nil && !locked {
 			f.Close()
 			return nothing, nil
@@ -47,7 +48,7 @@ func (t *Target) Guard(ctx context.Context) (release func(), err error) {
 		info, err2 := f.Stat()
 		if err == nil && err2 == nil && sameFile(now, info) {
 			return func() {
-				Unlock(f)
+				filelock.Unlock(f)
 				f.Close()
 			}, nil
 		}

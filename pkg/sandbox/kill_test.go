@@ -19,6 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolroom-mcp/toolroom/internal/filelock"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
@@ -198,7 +199,7 @@ func TestOnlyLitterIsCleared(t *testing.T) {
 		busy, err := os.Open(filepath.Join(tr.root, live))
 		require.NoError(t, err)
 		defer busy.Close()
-		locked, err := sandbox.TryLock(busy)
+		locked, err := filelock.TryLock(busy)
 		require.NoError(t, err)
 		require.True(t, locked)
 		if os.Geteuid() == 0 {

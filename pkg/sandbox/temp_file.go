@@ -10,6 +10,8 @@ import (
 	"os"
 	"regexp"
 	"time"
+
+	"github.com/toolroom-mcp/toolroom/internal/filelock"
 )
 
 // tempFile is a new file while it is written: without a name where the system
@@ -49,7 +51,7 @@ func (d *parentDir) newTempFile(base string, perm uint32) (*tempFile, error) {
 		return nil, err
 	}
 	if ok {
-		TryLock(f) // nobody else can have it
+		filelock.TryLock(f) // nobody else can have it
 		return &tempFile{File: f, in: d, base: base}, nil
 	}
 	s := &tempFile{in: d, base: base}
@@ -58,7 +60,7 @@ func (d *parentDir) newTempFile(base string, perm uint32) (*tempFile, error) {
 		if err != nil {
 			return err
 		}
-		locked, err := TryLock(f)
+		locked, err := filelock.TryLock(f)
 		now, err2 := d.lstat(name)
 		info, err3 := f.Stat()
 		if !locked && err == nil || err2 != nil || err3 != nil || !sameFile(now, info) {
@@ -177,9 +179,9 @@ func (d *parentDir) clear(name string) {
 		return
 	}
 	defer f.Close()
-	locked, err := TryLock(f)
+	locked, err := filelock.TryLock(f)
 	old := time.Since(st.ModTime) > sweepAge
-	if !old && (err != nil || !guarded || !d.local()) || err == nil && !locked {
+	if !old && (err != nil || !filelock.Advisory || !d.local()) || err == nil && !locked {
 		return
 	}
 	// While we hold its lock nobody else removes it.
@@ -187,7 +189,7 @@ func (d *parentDir) clear(name string) {
 	if err != nil || now.Ino != opened.Ino || now.Dev != opened.Dev {
 		return
 	}
-	if !guarded {
+	if !filelock.Advisory {
 		f.Close() // an open file cannot be removed there
 	}
 	d.remove(name)

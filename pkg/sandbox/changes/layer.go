@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/internal/filelock"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -46,7 +46,7 @@ func (s *Set) Begin(command string) (*Layer, error) {
 		if l.lock, err = os.OpenFile(filepath.Join(s.dir, l.name, "lock"), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
 			return err
 		}
-		if _, err = sandbox.TryLock(l.lock); err != nil {
+		if _, err = filelock.TryLock(l.lock); err != nil {
 			return err
 		}
 		// Use the time of the lock file: the clock for file times differs from
@@ -141,7 +141,7 @@ func (l *Layer) End() (entries []Entry, err error) {
 // free releases the lock, even if a process that another goroutine is starting
 // has inherited its descriptor.
 func (l *Layer) free() {
-	sandbox.Unlock(l.lock)
+	filelock.Unlock(l.lock)
 	l.lock.Close() //nolint:errcheck // nothing was written
 }
 
@@ -213,9 +213,9 @@ func (s *Set) runs(l layerRecord) bool {
 		return false
 	}
 	defer f.Close() //nolint:errcheck // opened only for its lock
-	free, err := sandbox.TryLock(f)
+	free, err := filelock.TryLock(f)
 	if free {
-		sandbox.Unlock(f)
+		filelock.Unlock(f)
 	}
 	return err == nil && !free
 }

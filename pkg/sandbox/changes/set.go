@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/internal/filelock"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -105,7 +105,7 @@ func (s *Set) locked(use func(*record) error) error {
 	if err := lockFile(lock); err != nil {
 		return err
 	}
-	defer sandbox.Unlock(lock)
+	defer filelock.Unlock(lock)
 	r, err := s.load()
 	if errors.Is(err, fs.ErrNotExist) {
 		return toolerr.New(toolerr.NotFound, "there are no pending changes %s any more: they were applied or discarded", s.id)

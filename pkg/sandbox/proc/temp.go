@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/internal/filelock"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/fileinfo"
 )
 
@@ -174,7 +174,7 @@ func claimRun(base, was string) (run runDir, err error) {
 			run.root.Close()
 			continue // another runner removed it as left behind
 		}
-		locked, noLocks := sandbox.TryLock(run.lock)
+		locked, noLocks := filelock.TryLock(run.lock)
 		now, err := run.base.Lstat(filepath.Join(name, lockName))
 		mine, err2 := run.lock.Stat()
 		if err == nil && err2 == nil && os.SameFile(now, mine) && (locked || noLocks != nil) {
@@ -212,7 +212,7 @@ func clearStale(base *os.Root) {
 		if err != nil {
 			continue
 		}
-		if locked, err := sandbox.TryLock(lock); err == nil && locked {
+		if locked, err := filelock.TryLock(lock); err == nil && locked {
 			removeTree(base, name)
 		}
 		lock.Close()

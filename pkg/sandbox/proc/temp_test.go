@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/internal/filelock"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
@@ -103,10 +103,10 @@ func killServer(t testing.TB, job serverJob, held ...string) {
 		lock, err := os.OpenFile(name, os.O_RDWR, 0)
 		require.NoError(t, err)
 		require.Eventually(t, func() bool {
-			free, err := sandbox.TryLock(lock)
+			free, err := filelock.TryLock(lock)
 			return err != nil || free
 		}, time.Minute, time.Millisecond)
-		sandbox.Unlock(lock)
+		filelock.Unlock(lock)
 		require.NoError(t, lock.Close())
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/internal/filelock"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
@@ -31,7 +31,7 @@ func lock(log string) (unlock func(), err error) {
 		return nil, err
 	}
 	return func() {
-		sandbox.Unlock(f)
+		filelock.Unlock(f)
 		f.Close() //nolint:errcheck // nothing was written
 	}, nil
 }

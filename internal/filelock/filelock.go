@@ -1,4 +1,6 @@
-package sandbox
+// Package filelock takes exclusive locks of open files, which exclude other
+// processes.
+package filelock
 
 import (
 	"context"
@@ -12,11 +14,11 @@ const (
 	lockPollMax = 8 * time.Millisecond
 )
 
-// WaitLock is TryLock that waits until the lock is free or ctx ends. false
+// Lock is TryLock that waits until the lock is free or ctx ends. false
 // without an error: there are no locks here. The system's own waiting cannot
 // be cancelled, so this asks again and again, in intervals that do not grow
 // with the waiting: nobody falls behind.
-func WaitLock(ctx context.Context, f *os.File) (bool, error) {
+func Lock(ctx context.Context, f *os.File) (bool, error) {
 	interval := lockPollMin
 	for {
 		locked, err := TryLock(f)

@@ -1,6 +1,6 @@
 //go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
 
-package sandbox_test
+package filelock_test
 
 import (
 	"os"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/internal/filelock"
 )
 
 // A lock that was freed must not seem held because another goroutine starts a
@@ -35,10 +35,10 @@ func TestUnlockWhileProcessesStart(t *testing.T) {
 	for range 5000 {
 		f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
 		require.NoError(t, err)
-		free, err := sandbox.TryLock(f)
+		free, err := filelock.TryLock(f)
 		require.NoError(t, err)
 		require.True(t, free)
-		sandbox.Unlock(f)
+		filelock.Unlock(f)
 		require.NoError(t, f.Close())
 	}
 }

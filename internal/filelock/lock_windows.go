@@ -1,4 +1,4 @@
-package sandbox
+package filelock
 
 import (
 	"errors"
@@ -7,11 +7,13 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// guarded: a lock on a file of the user's own would keep readers out, too.
-const guarded = false
+// Advisory reports whether there are locks that hinder only programs that ask for
+// them. Here a lock on a user's file would also keep readers out.
+const Advisory = false
 
 // TryLock takes the exclusive lock of an open file for as long as it is open,
-// without waiting. It goes with the process, however that ends.
+// without waiting. It returns false if another holder has the lock, and an error
+// if the file cannot be locked.
 func TryLock(f *os.File) (bool, error) {
 	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &windows.Overlapped{OffsetHigh: 1 << 30})
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) || errors.Is(err, windows.ERROR_IO_PENDING) {
@@ -20,5 +22,5 @@ func TryLock(f *os.File) (bool, error) {
 	return err == nil, err
 }
 
-// Unlock does nothing: to close the file frees the lock here.
+// Unlock does nothing: closing the file frees the lock here.
 func Unlock(*os.File) {}

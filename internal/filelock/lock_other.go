@@ -1,13 +1,13 @@
 //go:build !linux && !darwin && !freebsd && !netbsd && !openbsd && !dragonfly && !windows
 
-package sandbox
+package filelock
 
 import (
 	"errors"
 	"os"
 )
 
-const guarded = false
+const Advisory = false
 
 // TryLock is not to be had on this system.
 func TryLock(*os.File) (bool, error) { return false, errors.ErrUnsupported }

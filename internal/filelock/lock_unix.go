@@ -1,6 +1,6 @@
 //go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
 
-package sandbox
+package filelock
 
 import (
 	"errors"
@@ -8,11 +8,13 @@ import (
 	"syscall"
 )
 
-// guarded: a file's own lock excludes other writers of ours here.
-const guarded = true
+// Advisory reports whether there are locks that hinder only programs that ask for
+// them, so that a user's file can be locked while others read and write it.
+const Advisory = true
 
 // TryLock takes the exclusive lock of an open file for as long as it is open
-// (flock), without waiting. It goes with the process, however that ends.
+// (flock), without waiting. It returns false if another holder has the lock, and
+// an error if the file cannot be locked.
 func TryLock(f *os.File) (bool, error) {
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
@@ -28,7 +30,7 @@ func TryLock(f *os.File) (bool, error) {
 	}
 }
 
-// Unlock frees the lock of an open file at once. To close the file does not
-// where another goroutine starts a process: that process has the descriptor,
-// too, until it runs its program (fork(2), flock(2)).
+// Unlock frees the lock of an open file at once. Closing the file does not, if
+// another goroutine starts a process: that process also has the descriptor until
+// it runs its program (fork(2), flock(2)).
 func Unlock(f *os.File) { syscall.Flock(int(f.Fd()), syscall.LOCK_UN) } //nolint:errcheck // closing the file frees the lock, too
