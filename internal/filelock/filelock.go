@@ -1,5 +1,5 @@
 // Package filelock takes exclusive locks of open files, which exclude other
-// processes.
+// processes. The system frees a lock when its process ends, however that ends.
 package filelock
 
 import (
@@ -10,16 +10,19 @@ import (
 )
 
 const (
-	lockPollMin = 500 * time.Microsecond
-	lockPollMax = 8 * time.Millisecond
+	pollMin = 500 * time.Microsecond
+	pollMax = 8 * time.Millisecond
 )
 
-// Lock is TryLock that waits until the lock is free or ctx ends. false
-// without an error: there are no locks here. The system's own waiting cannot
-// be cancelled, so this asks again and again, in intervals that do not grow
-// with the waiting: nobody falls behind.
+// Lock takes the exclusive lock of an open file like TryLock, and waits until it
+// is free. It returns false and ctx.Err() if ctx ends first. It returns false
+// without an error if there are no locks on this system or file system.
+//
+// The system's own waiting cannot be cancelled. Lock asks again and again
+// instead, at intervals that stay short, so that a caller that has waited for
+// long is not at a disadvantage.
 func Lock(ctx context.Context, f *os.File) (bool, error) {
-	interval := lockPollMin
+	interval := pollMin
 	for {
 		locked, err := TryLock(f)
 		runtime.KeepAlive(f)
@@ -36,6 +39,6 @@ func Lock(ctx context.Context, f *os.File) (bool, error) {
 			return false, ctx.Err()
 		case <-timer.C:
 		}
-		interval = min(2*interval, lockPollMax)
+		interval = min(2*interval, pollMax)
 	}
 }

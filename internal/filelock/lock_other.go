@@ -7,10 +7,12 @@ import (
 	"os"
 )
 
+// Advisory reports whether there are locks that hinder only programs that ask for
+// them. There are none on this system.
 const Advisory = false
 
-// TryLock is not to be had on this system.
+// TryLock always returns errors.ErrUnsupported: this system has no locks.
 func TryLock(*os.File) (bool, error) { return false, errors.ErrUnsupported }
 
-// Unlock has nothing to free.
+// Unlock does nothing.
 func Unlock(*os.File) {}
