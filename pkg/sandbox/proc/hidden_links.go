@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
@@ -121,36 +120,4 @@ func (s *spec) unmaskable(real string) string {
 		}
 	}
 	return ""
-}
-
-// realHomes returns the homes of this user with links resolved, and separately
-// the home of the environment, "" if it names none.
-func (r *Runner) realHomes() (env string, all []string) {
-	for _, pair := range r.config.Environ {
-		if home, ok := strings.CutPrefix(pair, "HOME="); ok && filepath.IsAbs(home) {
-			if real, err := filepath.EvalSymlinks(home); err == nil {
-				env = real
-			}
-		}
-	}
-	for _, home := range r.homes() {
-		if real, err := filepath.EvalSymlinks(home); err == nil && !slices.Contains(all, real) {
-			all = append(all, real)
-		}
-	}
-	if env != "" && !slices.Contains(all, env) {
-		all = append(all, env)
-	}
-	return env, all
-}
-
-// getenv returns the value of a variable in Config.Environ, "" if it is not
-// set.
-func (c *Config) getenv(name string) (value string) {
-	for _, pair := range c.Environ {
-		if rest, ok := strings.CutPrefix(pair, name+"="); ok {
-			value = rest
-		}
-	}
-	return value
 }

@@ -3,21 +3,17 @@ package proc
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/fileinfo"
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 )
 
 // Bounds of the search of a root for files that a command must not read or
@@ -40,40 +36,6 @@ type secretScan struct {
 	hidden  map[fileID]*known // hidden by the last command or an earlier server
 	loaded  bool              // the file in Config.RecordDir was read
 	saved   string            // its text
-}
-
-// folder is the cached content of one directory.
-type folder struct {
-	changed, read time.Time
-	entries       int
-	closed        bool // its permissions keep its owner from listing or entering it
-	hidden        []string
-	guarded       []string
-	links         []string    // links with a secret's name, to be resolved
-	keys          []string    // files whose names suggest a private key
-	below         []string    // subdirectories to search
-	dotted        []string    // dot directories of a home
-	files         []string    // names of regular files in a credential store
-	multiple      []otherName // files with several links; nil: not searched yet
-}
-
-// keyFile is the cached result of a look for a private key in a file.
-type keyFile struct {
-	id      fileID
-	changed time.Time
-	size    int64
-	secret  bool
-}
-
-func keyFileOf(info os.FileInfo) keyFile {
-	id, _ := idOf(info)
-	return keyFile{id: id, changed: fileinfo.ChangeTime(info), size: info.Size()}
-}
-
-// current reports whether the cached content is still that of the directory,
-// whose time of change is now changed.
-func (f *folder) current(changed time.Time) bool {
-	return changed.Equal(f.changed) && f.read.Sub(changed) >= supervise.SettledAfter
 }
 
 // scanResult is the result of a search.
@@ -292,120 +254,6 @@ func (w *scanPass) readHot(always bool) (again bool) {
 	}
 	w.hot = nil
 	return again
-}
-
-// isRepository reports whether a directory with these entries is a git
-// directory. A bare repository may have any name.
-func isRepository(entries []os.DirEntry) bool {
-	has := 0
-	for _, entry := range entries {
-		switch entry.Name() {
-		case "HEAD", "objects", "refs":
-			has++
-		}
-	}
-	return has == 3
-}
-
-// readFolder classifies the entries of a directory. It reads at most left+1
-// entries.
-func readFolder(dir string, left int, l limits) (*folder, error) {
-	f := &folder{read: time.Now()}
-	d, err := os.Open(dir)
-	if err != nil {
-		return f, err
-	}
-	defer d.Close()
-	entries, _ := d.ReadDir(left + 1)
-	f.entries = len(entries)
-	inGit := strings.Contains(dir+"/", "/.git/") || isRepository(entries)
-	for _, entry := range entries {
-		name, path := entry.Name(), filepath.Join(dir, entry.Name())
-		switch {
-		case entry.Type()&os.ModeSymlink != 0:
-			if l.hide(path) {
-				f.links = append(f.links, path)
-			}
-		case l.hide(path):
-			f.hidden = append(f.hidden, path)
-		case name == ".git" && entry.IsDir():
-			f.below = append(f.below, path)
-		case inGit && name == "config" && entry.Type().IsRegular(): // its repository is judged as a whole, see writeGuard
-		case l.protected(path) != "":
-			f.guarded = append(f.guarded, path)
-		case entry.IsDir():
-			if name != "node_modules" && !(inGit && (name == "objects" || name == "refs" || name == "logs")) && !fileinfo.IsPseudoDir(path) {
-				f.below = append(f.below, path)
-			}
-		case entry.Type().IsRegular() && namedLikeKey(name):
-			f.keys = append(f.keys, path)
-		}
-	}
-	return f, nil
-}
-
-// namedLikeKey reports whether a file's name suggests a private key. To read
-// the beginning of every file would take too long.
-func namedLikeKey(name string) bool {
-	lower := strings.ToLower(name)
-	for _, end := range []string{".pem", ".key", ".p8", ".pk8", ".asc", ".gpg", ".ppk", ".crt", ".cer", ".cert"} {
-		if strings.HasSuffix(lower, end) {
-			return true
-		}
-	}
-	if strings.HasSuffix(lower, ".pub") {
-		return false
-	}
-	for _, word := range []string{"rsa", "ecdsa", "ed25519", "privkey", "private", "secret", "deploy_key", "deploykey", "ssh_key", "sshkey"} {
-		if strings.Contains(lower, word) {
-			return true
-		}
-	}
-	return false
-}
-
-// holdsKey reports whether the file at path begins as a private key, and
-// returns that file's info. It stores the result in known. An error means that
-// the file is gone.
-func (s *secretScan) holdsKey(path string, known map[string]keyFile) (info os.FileInfo, isKey bool, err error) {
-	info, err = os.Lstat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > keyFileBytes {
-		return info, false, err
-	}
-	now, had := keyFileOf(info), s.keys[path]
-	now.secret = had.secret
-	if now != had || time.Since(now.changed) <= supervise.SettledAfter {
-		if info, isKey, err = beginsAsKey(path); err != nil {
-			return info, false, err
-		}
-		now = keyFileOf(info) // perhaps another file than before
-		now.secret = isKey
-	}
-	known[path] = now
-	return info, now.secret, nil
-}
-
-// beginsAsKey reports whether the file at path begins as a private key, and
-// returns that file's info. An error means that the file is gone. A file that
-// cannot be opened counts as a key: a command might be able to open it, after
-// a chmod for example.
-func beginsAsKey(path string) (info os.FileInfo, isKey bool, err error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		if gone(err) {
-			return nil, false, err
-		}
-		info, err = os.Lstat(path)
-		return info, err == nil && info.Mode().IsRegular(), err
-	}
-	defer f.Close()
-	info, err = f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return info, false, err
-	}
-	head := make([]byte, keyHead)
-	n, _ := io.ReadFull(f, head)
-	return info, secret.IsPrivateKey(head[:n]), nil
 }
 
 // unsearched describes the gap for a root that is too large to search.

@@ -3,6 +3,7 @@ package proc
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
@@ -56,36 +57,13 @@ func (r *Runner) namedStores(s *spec, rules Rules) (stores []string) {
 	return stores
 }
 
-// secondNames calls note with each file of the searched credential stores, whose
-// other hard links must be masked too.
-func (r *Runner) secondNames(s *spec, note func(path string)) {
-	left := storeFiles
-	for _, dir := range s.stores {
-		r.mu.Lock()
-		f := r.stores[dir]
-		r.mu.Unlock()
-		if f == nil {
-			continue
-		}
-		for _, name := range f.files {
-			if left--; left < 0 {
-				return
-			}
-			note(filepath.Join(dir, name))
+// getenv returns the value of a variable in Config.Environ, "" if it is not
+// set.
+func (c *Config) getenv(name string) (value string) {
+	for _, pair := range c.Environ {
+		if rest, ok := strings.CutPrefix(pair, name+"="); ok {
+			value = rest
 		}
 	}
-}
-
-// hiddenBelow lists the hidden files directly in the dot directories of a home.
-func (r *Runner) hiddenBelow(s *spec, home string, hide func(string) bool, left *int) (hidden []string) {
-	for _, dir := range r.inHome(home, hide).dotted {
-		if len(s.deep) >= deepDirs || *left < 0 {
-			break
-		}
-		s.deep = append(s.deep, dir)
-		f := r.inHome(dir, hide)
-		*left -= f.entries
-		hidden = append(hidden, f.hidden...)
-	}
-	return hidden
+	return value
 }

@@ -16,34 +16,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// lateness is the time that the supervisor gets beyond its deadline before it
-// is killed as lost.
-const lateness = 3 * time.Second
-
 // closeDelay is the time to wait for the end of the output after the last
 // process of the command has ended: another process may still have the pipe
 // open.
 const closeDelay = 250 * time.Millisecond
-
-// supervisor is a running supervisor process.
-type supervisor struct {
-	process *os.Process
-	control *os.File
-	output  *os.File // the pipe with the command's output
-	level   Level
-	// expected is the spec that the supervisor prepared for, or nil.
-	expected *supervise.Spec
-	ahead    bool   // its preparations were for this command's spec
-	mounts   string // the mount table when it was started
-}
-
-// abandon kills a supervisor that has not started a command, or whose command
-// is no longer needed.
-func (s *supervisor) abandon() {
-	closeAll(s.control, s.output)
-	s.process.Kill() // fails only if it has ended
-	s.process.Wait()
-}
 
 // Process is a started command. Its methods are safe for concurrent use.
 type Process struct {

@@ -2,7 +2,6 @@ package proc
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -33,14 +32,4 @@ func (s *spec) addPrologue(c Command, inside string) ([]string, error) {
 	}
 	s.prologue = f
 	return []string{fmt.Sprintf("BASH_ENV=/proc/self/fd/%d", fd)}, nil
-}
-
-// files returns the files of the command for the supervisor, in the order of
-// their descriptors.
-func (s *spec) files(c Command, stdin, output *os.File) []*os.File {
-	files := append([]*os.File{stdin, output}, c.Files...)
-	if s.prologue != nil {
-		files = append(files, s.prologue)
-	}
-	return append(s.withFollowed(s.link.files(files)), s.undo...)
 }

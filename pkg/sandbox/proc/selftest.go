@@ -2,103 +2,11 @@ package proc
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
-
-// State is the result of a check.
-type State string
-
-// The states.
-const (
-	Enforced     State = "enforced"
-	NotEnforced  State = "not enforced"
-	NotAvailable State = "not available" // this machine has nothing to try it on
-)
-
-// Check is the result of testing one promise on this machine.
-type Check struct {
-	Name  string
-	State State
-	Why   string // the attempt and its result
-	// Needed reports whether the level promises this. A check that is neither
-	// needed nor enforced is a gap of the level.
-	Needed bool
-}
-
-// Report is the result of a self-test, which tries each promise in a command
-// confined like any other.
-type Report struct {
-	// Level is the level that was tested or chosen.
-	Level Level
-	// Checks are in the order of the tests. They are empty if the level could
-	// not be set up; then Failure gives the reason.
-	Checks  []Check
-	Failure string
-	// Landlock is the kernel's Landlock version, 0 without Landlock.
-	Landlock int
-	// NoUnix means L2 without unix sockets, because the supervisor cannot make
-	// connections for commands here.
-	NoUnix bool
-	// Higher are the reports of the higher levels that failed.
-	Higher []Report
-}
-
-// Passed reports whether everything that the level promises is enforced.
-func (r Report) Passed() bool {
-	if r.Failure != "" {
-		return false
-	}
-	for _, c := range r.Checks {
-		if c.Needed && c.State == NotEnforced {
-			return false
-		}
-	}
-	return len(r.Checks) > 0 || r.Level == Off
-}
-
-// Gaps returns short descriptions of the accesses that the level does not
-// restrict.
-func (r Report) Gaps() []string {
-	if r.Level == Off {
-		return []string{"nothing is confined"}
-	}
-	var gaps []string
-	for _, c := range r.Checks {
-		if !c.Needed && c.State == NotEnforced {
-			gaps = append(gaps, c.Name)
-		}
-	}
-	gaps = append(gaps, "code that others run later")
-	if r.NoUnix {
-		gaps = append(gaps, "programs that need unix sockets fail")
-	}
-	if r.Level == L1 {
-		gaps = append(gaps, "secrets inside roots", "protected files inside roots while a command runs",
-			"arguments and scheduling of the user's other processes")
-	} else {
-		gaps = append(gaps, "secrets that appear while a command runs", "the user's sockets in roots that were renamed or appear while a command runs",
-			"private keys in roots whose names tell nothing", "secrets in node_modules and .git/objects of roots")
-	}
-	return gaps
-}
-
-// failures describes the needed checks that failed, for an error.
-func (r Report) failures() string {
-	if r.Failure != "" {
-		return fmt.Sprintf("%s: %s", r.Level, r.Failure)
-	}
-	var names []string
-	for _, c := range r.Checks {
-		if c.Needed && c.State == NotEnforced {
-			names = append(names, c.Name+" ("+c.Why+")")
-		}
-	}
-	return fmt.Sprintf("%s does not keep: %s", r.Level, strings.Join(names, ", "))
-}
 
 // SelfTest tests the configured level. With Highest it tests each level from
 // L2 down until one passes. The result is cached, except if ctx ended. Each

@@ -1,7 +1,10 @@
 package proc
 
 import (
+	"cmp"
+	"crypto/rand"
 	"os"
+	"slices"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
@@ -28,3 +31,79 @@ type (
 	controlMessage = supervise.ControlMessage
 	report         = supervise.Report
 )
+
+// close frees the files that are only needed to start the command.
+func (s *spec) close() {
+	s.link.close()
+	closeAll(s.prologue)
+	closeAll(s.undo...)
+	for _, f := range s.followed {
+		f.Close()
+	}
+}
+
+// files returns the files of the command for the supervisor, in the order of
+// their descriptors.
+func (s *spec) files(c Command, stdin, output *os.File) []*os.File {
+	files := append([]*os.File{stdin, output}, c.Files...)
+	if s.prologue != nil {
+		files = append(files, s.prologue)
+	}
+	return append(s.withFollowed(s.link.files(files)), s.undo...)
+}
+
+// spec returns the supervisor's instructions for c.
+func (r *Runner) spec(c Command, level Level, temp privateTemp, m *moving) (_ *spec, err error) {
+	s := &spec{Spec: supervise.Spec{
+		Level: level, Network: r.config.Network, Dir: c.Dir, Mark: rand.Text(),
+		Limits: r.config.Limits, GraceMS: r.config.Grace.Milliseconds(), WaitMS: r.config.Linger.Milliseconds(),
+		Writable: r.config.Writable, Temp: temp.path, Layers: c.Layers, NoUnix: r.noUnix,
+	}, spillDir: cmp.Or(c.SpillDir, r.config.SpillDir)}
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	if level != Off {
+		for _, root := range c.Rules.Roots() {
+			s.Roots = append(s.Roots, supervise.Root(root))
+		}
+		s.Sockets = r.sockets(level)
+		if err := r.findHidden(s, c.Rules, m); err != nil {
+			return nil, err
+		}
+	}
+	cacheDir, caches, err := r.caches(s.Roots)
+	if err != nil {
+		return nil, err
+	}
+	if len(caches) > 0 {
+		s.Writable = append(slices.Clone(s.Writable), cacheDir)
+	}
+	inside := temp.inside(s.Covered("/tmp"), level)
+	environ := Environ{
+		Base: r.passed(), filtered: true, known: &r.paths, Extra: c.Env, PassSecrets: r.config.PassSecrets,
+		Set: []string{"TMPDIR=" + inside, "PWD=" + c.Dir, supervise.MarkName + "=" + s.Mark},
+	}
+	before, err := s.addPrologue(c, inside)
+	if err != nil {
+		return nil, err
+	}
+	environ.Set = append(environ.Set, before...)
+	if err := r.linkEgress(s, &environ); err != nil {
+		return nil, err
+	}
+	for _, root := range s.Roots {
+		if !root.ReadOnly {
+			environ.Writable = append(environ.Writable, root.Path)
+		}
+	}
+	environ.Base = withCaches(environ.Base, caches, slices.Concat(environ.Writable, r.config.Writable))
+	s.Env, s.refused = environ.Build()
+	bash, err := findBash(s.Env)
+	if err != nil {
+		return nil, err
+	}
+	s.Argv = []string{bash, "--noprofile", "--norc", "-c", c.Script}
+	return s, nil
+}

@@ -6,7 +6,6 @@ import (
 	"os"
 	"runtime"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -66,23 +65,6 @@ func expectation(s *supervise.Spec) *os.File {
 	return nil
 }
 
-// sealedFile returns a memfd with text that nobody can change.
-func sealedFile(text string) (*os.File, error) {
-	fd, err := unix.MemfdCreate("prologue", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
-	if err != nil {
-		return nil, os.NewSyscallError("memfd_create", err)
-	}
-	f := os.NewFile(uintptr(fd), "prologue")
-	if _, err = f.WriteString(text); err == nil {
-		_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SEAL|unix.F_SEAL_WRITE|unix.F_SEAL_GROW|unix.F_SEAL_SHRINK)
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
-}
-
 // supervisorAttr makes the clone start the supervisor directly in the
 // namespaces of its level. The supervisor leads a new session, so that a
 // terminal's signals to the server do not reach it.
@@ -102,43 +84,6 @@ func mountTable(level Level) string {
 	}
 	text, _ := os.ReadFile("/proc/self/mountinfo")
 	return string(text)
-}
-
-// outputPipe returns a pipe for the output of a command.
-func outputPipe() (read, write *os.File, err error) {
-	read, write, err = os.Pipe()
-	if err == nil {
-		if raw, err := read.SyscallConn(); err == nil { // a larger pipe is only faster
-			raw.Control(func(fd uintptr) { unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeSize) })
-		}
-	}
-	return read, write, err
-}
-
-// pipeSize is the capacity of the output pipe in bytes.
-const pipeSize = 1 << 20
-
-// drain reads the content of a pipe without waiting for more. It reads at most
-// pipeSize bytes, since somebody may still be writing.
-func drain(pipe *os.File, buf []byte, take func([]byte)) {
-	raw, err := pipe.SyscallConn()
-	if err != nil || pipe.SetReadDeadline(time.Time{}) != nil {
-		return
-	}
-	raw.Read(func(fd uintptr) bool {
-		for left := pipeSize; left > 0; {
-			n, err := unix.Read(int(fd), buf)
-			if err == unix.EINTR {
-				continue
-			}
-			if err != nil || n <= 0 {
-				break
-			}
-			take(buf[:n])
-			left -= n
-		}
-		return true
-	})
 }
 
 // pass sends text and the files to the supervisor. The caller still has to
@@ -163,31 +108,4 @@ func (s *supervisor) pass(text []byte, files []*os.File) error {
 		_, err = s.control.Write(text[n:])
 	}
 	return err
-}
-
-// readable reports whether the server can read a file. It is called before
-// each command.
-func readable(path string) bool {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return false
-	}
-	unix.Close(fd)
-	return true
-}
-
-// ownFile reports whether a file belongs to this user.
-func ownFile(info os.FileInfo) bool {
-	sys, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(sys.Uid) == os.Geteuid()
-}
-
-// exited sets the exit code and signal of the result from a wait status.
-func (p *Process) exited(wait int) {
-	status := syscall.WaitStatus(wait)
-	p.result.ExitCode = status.ExitStatus()
-	if status.Signaled() {
-		p.result.Signal = status.Signal()
-		p.result.ExitCode = 128 + int(status.Signal())
-	}
 }

@@ -129,3 +129,19 @@ func stepsOfGit(rel string) bool {
 
 // mostBusyDirs bounds the directories of a root that inotify watches.
 const mostBusyDirs = 200
+
+// KeptFromCommands returns a function that returns the reason why commands in
+// these roots must not leave a file, "" if they may. It returns "" for files
+// of git repositories, which Runner.Watched judges by their content.
+func KeptFromCommands(rules Rules) func(abs string) string {
+	s := &spec{}
+	for _, root := range rules.Roots() {
+		s.Roots = append(s.Roots, supervise.Root(root))
+	}
+	return func(abs string) string {
+		if s.inRoot(abs, writeguard.InRepository) {
+			return ""
+		}
+		return rules.Protected(abs)
+	}
+}

@@ -6,10 +6,6 @@ import (
 	"os"
 )
 
-const noFollow = 0
-
-func nodeOf(os.FileInfo) [2]uint64 { return [2]uint64{} }
-
 // flock always succeeds: no level confines commands on this system.
 func flock(*os.File, int) bool { return true }
 

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
@@ -151,53 +150,6 @@ func (v *inventory) add(s *survey, known map[string]*view, path string) {
 	default:
 		s.spots[name] = spot{projectKind, filepath.Dir(name)}
 	}
-}
-
-// leadsTo returns the directory that a .git or commondir names, as a name in
-// the root. ok is false if it is outside the root or does not exist.
-func (v *inventory) leadsTo(name string) (dir string, ok bool) {
-	target, err := filepath.EvalSymlinks(pointerTarget(filepath.Join(v.root, name)))
-	if err != nil {
-		return "", false
-	}
-	rel, err := filepath.Rel(v.root, target)
-	return rel, err == nil && filepath.IsLocal(rel)
-}
-
-// pointerTarget returns the absolute path that a .git or commondir contains,
-// "" if it contains none. Like git, it reads a link to a file as if the file
-// were in the place of the link.
-func pointerTarget(path string) string {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return ""
-	}
-	file := path
-	if info.Mode()&os.ModeSymlink != 0 {
-		target, err := os.Readlink(path)
-		if err == nil && !filepath.IsAbs(target) {
-			target = filepath.Dir(path) + "/" + target
-		}
-		if inner, err := os.Stat(path); err != nil || !inner.Mode().IsRegular() {
-			return target
-		}
-		if file, err = filepath.EvalSymlinks(path); err != nil {
-			return ""
-		}
-	}
-	text, err := readRegular(file, 64<<10)
-	target := strings.TrimRight(string(text), "\r\n")
-	if err == nil && strings.EqualFold(filepath.Base(path), ".git") {
-		var ok bool
-		if target, ok = strings.CutPrefix(target, "gitdir:"); !ok {
-			return ""
-		}
-		target = strings.TrimLeft(target, " ")
-	}
-	if err != nil || target == "" || filepath.IsAbs(target) {
-		return target
-	}
-	return filepath.Dir(path) + "/" + target // not cleaned: the kernel applies ".." after it follows links
 }
 
 // longestPath bounds the path of a directory in bytes, so that each of its

@@ -127,18 +127,6 @@ func (v *view) descend(name string, as role) {
 	}
 }
 
-func isDotGit(name string) bool { return strings.EqualFold(name, ".git") }
-
-// looksLikeRepository reports whether git would treat a directory as a
-// repository, whatever its name and whatever the types of these entries.
-func looksLikeRepository(entries []os.DirEntry) bool {
-	has := map[string]bool{}
-	for _, entry := range entries {
-		has[entry.Name()] = true
-	}
-	return has["HEAD"] && (has["objects"] && has["refs"] || has["commondir"])
-}
-
 // ofRepository handles an entry of a repository. It returns false for an entry
 // that has no special meaning there.
 func (v *view) ofRepository(name string, entry os.DirEntry) bool {
@@ -229,11 +217,3 @@ func (v *view) watch(name string, entry os.DirEntry, as role) {
 		v.descend(name, as)
 	}
 }
-
-// isProjectName reports whether an entry of any directory holds settings that
-// make agents, editors or shells run programs.
-func isProjectName(name string) bool { return projectfile.Depth("", name) == 1 }
-
-// dependencyDirs lists directories that package managers fill. Packages
-// contain their developers' settings, and nobody opens an editor there.
-var dependencyDirs = []string{"node_modules", "bower_components", "jspm_packages", "site-packages", "dist-packages", "vendor", "Pods"}

@@ -1,16 +1,13 @@
 package writeguard
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-)
 
-// isPlanted reports whether a file of this name in a directory of busyDirs may
-// make other programs run something.
-func isPlanted(name string) bool {
-	return isProjectName(name) || isDotGit(name) || slices.Contains([]string{"config", "config.worktree", "commondir", "hooks", ".gitmodules"}, name)
-}
+	"github.com/toolroom-mcp/toolroom/internal/projectfile"
+)
 
 // InRepository reports whether a name in a root is in a git repository or is a
 // .git file, and contains no name of project settings.
@@ -30,3 +27,35 @@ func firstPart(rel string) string {
 	first, _, _ := strings.Cut(rel, string(filepath.Separator))
 	return first
 }
+
+// isHooks reports whether a directory is the default hooks directory of a
+// repository.
+func isHooks(dir string) bool {
+	return filepath.Base(dir) == "hooks" && isDotGit(filepath.Base(filepath.Dir(dir)))
+}
+
+// within reports whether name is dir or below it. Both are relative to the
+// root.
+func within(dir, name string) bool {
+	return dir == "." || name == dir || strings.HasPrefix(name, dir+string(filepath.Separator))
+}
+
+func isDotGit(name string) bool { return strings.EqualFold(name, ".git") }
+
+// looksLikeRepository reports whether git would treat a directory as a
+// repository, whatever its name and whatever the types of these entries.
+func looksLikeRepository(entries []os.DirEntry) bool {
+	has := map[string]bool{}
+	for _, entry := range entries {
+		has[entry.Name()] = true
+	}
+	return has["HEAD"] && (has["objects"] && has["refs"] || has["commondir"])
+}
+
+// isProjectName reports whether an entry of any directory holds settings that
+// make agents, editors or shells run programs.
+func isProjectName(name string) bool { return projectfile.Depth("", name) == 1 }
+
+// dependencyDirs lists directories that package managers fill. Packages
+// contain their developers' settings, and nobody opens an editor there.
+var dependencyDirs = []string{"node_modules", "bower_components", "jspm_packages", "site-packages", "dist-packages", "vendor", "Pods"}

@@ -1,8 +1,6 @@
 package writeguard
 
 import (
-	"errors"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -117,74 +115,6 @@ func (w *RootGuard) closeNeighbours() {
 	w.near = nil
 }
 
-// relate finds out how the roots overlap, by their paths and by the
-// directories that these lead to. It returns false if they do not.
-func (n *neighbour) relate(root string) bool {
-	if !filepath.IsAbs(n.root) {
-		return false
-	}
-	if rel, ok := relateTo(n.root, root); ok {
-		n.above, n.rel = true, rel
-		return true
-	}
-	if rel, ok := relateTo(root, n.root); ok {
-		n.rel = rel
-		return true
-	}
-	return false
-}
-
-// relateTo returns the path of lower relative to upper. ok is false if lower
-// is not in upper.
-func relateTo(upper, lower string) (rel string, ok bool) {
-	if supervise.Beneath(upper, lower) {
-		rel, err := filepath.Rel(upper, lower)
-		return rel, err == nil
-	}
-	info, err := os.Stat(upper)
-	if err != nil {
-		return "", false
-	}
-	for _, path := range append([]string{lower}, otherPaths(lower)...) {
-		for dir := path; ; dir = filepath.Dir(dir) {
-			if now, err := os.Stat(dir); err == nil && os.SameFile(now, info) {
-				rel, err := filepath.Rel(dir, path)
-				return rel, err == nil
-			}
-			if dir == filepath.Dir(dir) {
-				break
-			}
-		}
-	}
-	return "", false
-}
-
-// toTheirs converts a name in our root to a name in the neighbour's root.
-// inside is false if the file is not in that root.
-func (n *neighbour) toTheirs(name string) (theirs string, inside bool) {
-	if n.above {
-		return filepath.Join(n.rel, name), true
-	}
-	return strip(n.rel, name)
-}
-
-// toOurs is the inverse of toTheirs.
-func (n *neighbour) toOurs(theirs string) (name string, inside bool) {
-	if n.above {
-		return strip(n.rel, theirs)
-	}
-	return filepath.Join(n.rel, theirs), true
-}
-
-// strip returns name relative to dir. inside is false if name is not in dir.
-func strip(dir, name string) (rest string, inside bool) {
-	if !within(dir, name) {
-		return "", false
-	}
-	rest, err := filepath.Rel(dir, name)
-	return rest, err == nil
-}
-
 // watches reports whether the neighbour's baseline would contain the file if
 // it had existed then. Directories of hooks and included files depend on the
 // settings of the neighbour's user.
@@ -289,58 +219,6 @@ func (w *RootGuard) unlockNeighbours() {
 	for _, n := range w.near {
 		flock(n.lock, lockNone)
 	}
-}
-
-// leftBehind lists the neighbours whose server was killed while a command ran.
-func (w *RootGuard) leftBehind() (left []*neighbour) {
-	for _, n := range w.near {
-		if _, killed := n.holds(); !killed {
-			continue
-		}
-		if _, err := os.Lstat(n.root); errors.Is(err, fs.ErrNotExist) {
-			n.use.WriteAt([]byte{markIdle}, 0) //nolint:errcheck // on failure the next call tries again
-			continue
-		}
-		left = append(left, n)
-	}
-	return left
-}
-
-// settle judges the roots of killed servers, and returns the reverted files.
-func settle(c *Command, left []*neighbour) (taken []string) {
-	for _, n := range left {
-		other, err := openRootGuard(n.root, filepath.Dir(n.dir))
-		if err != nil {
-			continue // its baseline is used, see doubts
-		}
-		taken = append(taken, other.settleOwn(c)...)
-		other.close()
-	}
-	return taken
-}
-
-// settleOwn judges the root if its server was killed while a command ran and
-// no other command is running in it. It returns the reverted files.
-func (w *RootGuard) settleOwn(c *Command) (taken []string) {
-	if w.enter() != nil {
-		return nil
-	}
-	defer w.leave()
-	w.refresh()
-	mark := w.readMark()
-	if mark == markIdle || !w.alone() {
-		return nil
-	}
-	defer flock(w.use, lockNone)
-	failed := false
-	if w.fresh {
-		j := w.judgeKilled(c, mark)
-		taken, failed = j.taken, j.failed
-	}
-	if !failed {
-		w.writeMark(markIdle) //nolint:errcheck // on failure it is judged again
-	}
-	return taken
 }
 
 // doubts lists the running commands in this root and the neighbours with

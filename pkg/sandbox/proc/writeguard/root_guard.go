@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/fileinfo"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
@@ -54,179 +52,6 @@ type RootGuard struct {
 	listed, read time.Time // state directory's time of change, and time when near was read
 }
 
-// The marks of a root.
-const (
-	markIdle = ' '
-	markL2   = '2' // commands ran only at L2
-	markL1   = '1'
-)
-
-func markOf(level supervise.Level) byte {
-	if level == supervise.L1 {
-		return markL1
-	}
-	return markL2
-}
-
-// lockWait bounds the wait for another server that searches a root.
-const lockWait = 20 * time.Second
-
-var errBusy = errors.New("another server has been looking through the root for too long")
-
-// enter takes the lock of the baseline. It returns errBusy after lockWait.
-func (w *RootGuard) enter() error {
-	w.mu.Lock()
-	for began := time.Now(); w.lock != nil && !flock(w.lock, lockExclusive); time.Sleep(time.Millisecond) {
-		if time.Since(began) > lockWait {
-			w.mu.Unlock()
-			return errBusy
-		}
-	}
-	if now, err := os.Lstat(w.root); err == nil && !fileinfo.IsOpenOn(w.handle, now) { // another directory has its name
-		if handle, err := os.OpenRoot(w.root); err == nil {
-			w.handle.Close()
-			w.handle = handle
-		}
-	}
-	return nil
-}
-
-func (w *RootGuard) leave() {
-	if w.lock != nil {
-		flock(w.lock, lockNone)
-	}
-	w.mu.Unlock()
-}
-
-// alone takes the root exclusively. It returns false if a command of another
-// server or of this one is running in it.
-func (w *RootGuard) alone() bool {
-	return w.running == 0 && (w.use == nil || flock(w.use, lockExclusive))
-}
-
-// share shows other servers that a command runs, until rest.
-func (w *RootGuard) share() {
-	if w.use != nil && w.running == 0 {
-		flock(w.use, lockShared)
-	}
-	w.running++
-}
-
-func (w *RootGuard) readMark() byte {
-	if w.use == nil {
-		return w.mark
-	}
-	var b [1]byte
-	if n, _ := w.use.ReadAt(b[:], 0); n == 1 {
-		return b[0]
-	}
-	return markIdle
-}
-
-func (w *RootGuard) writeMark(mark byte) error {
-	w.mark = mark
-	if w.use == nil {
-		return nil
-	}
-	_, err := w.use.WriteAt([]byte{mark}, 0)
-	return err
-}
-
-// refresh reads the baseline if another server has written it.
-func (w *RootGuard) refresh() {
-	if w.dir == "" {
-		return
-	}
-	info, err := os.Stat(w.file())
-	if err != nil || w.loaded != nil && sameVersion(info, w.loaded) {
-		return
-	}
-	if w.base.load(w.file()) == nil {
-		w.loaded, w.fresh = info, true
-	}
-}
-
-func (w *RootGuard) file() string { return filepath.Join(w.dir, "baseline") }
-
-// mostIncludes bounds the depth of includes in settings files, as git does.
-const mostIncludes = 10
-
-// adoptTries bounds the attempts to read a root while commands of other
-// servers begin or end.
-const adoptTries = 3
-
-// adopt makes the root's current state the baseline, except for changes since
-// a command of another server or in an overlapping root began.
-func (w *RootGuard) adopt(guard []string) error {
-	defer w.inventory.shut()
-	before, known, began := w.base, w.fresh, fileClock()
-	var d *doubts
-	changed := false
-	for try := 1; ; try++ {
-		d, w.base = w.doubts(known), before
-		if try == adoptTries {
-			d.running = append(d.running, doubt{since: began})
-		}
-		if changed = w.adoptOnce(guard, d); !changed || try == adoptTries {
-			break
-		}
-		// A command that ran meanwhile either still runs, or was judged, which
-		// restores the files.
-		if again := w.doubts(known); d.equal(again) && !w.base.movedSince(w.root, &before) {
-			break
-		}
-		w.inventory.recent = nil
-	}
-	if d.none() {
-		w.inventory.trustIndexes()
-	}
-	changed = w.base.forgetMade(w.root) || changed
-	if changed || w.base.Dirs == nil {
-		w.base.note(w.root, !d.none())
-		changed = true
-	}
-	if w.dir == "" || !changed && w.fresh && w.loaded != nil {
-		w.fresh = true
-		return nil
-	}
-	w.base.Kept = map[string][2]uint64{}
-	for _, path := range w.guarded() {
-		if node, ok := holderOf(path); ok {
-			w.base.Kept[path] = node
-		}
-	}
-	w.fresh = true
-	return w.save()
-}
-
-// save writes the baseline for other servers, if there is a state directory.
-func (w *RootGuard) save() error {
-	if w.dir == "" {
-		return nil
-	}
-	err := w.base.save(w.file())
-	if err == nil {
-		w.loaded, err = os.Stat(w.file())
-	}
-	return err
-}
-
-// adoptOnce makes the root's current state the baseline, except for the files
-// in doubt. The adopted settings may name further directories and files, so it
-// repeats until they do not. It reports whether the baseline changed.
-func (w *RootGuard) adoptOnce(guard []string, d *doubts) (changed bool) {
-	changed = w.base.adopt(w.root, w.inventory.take(w.base.HookDirs, w.base.Included, w.base.Programs, guard), w.trustTimes, d)
-	for range mostIncludes {
-		p := w.base.gitPlaces(w.root, w.git)
-		if slices.Equal(p.hookDirs, w.base.HookDirs) && slices.Equal(p.included, w.base.Included) && slices.Equal(p.programs, w.base.Programs) {
-			break
-		}
-		w.base.HookDirs, w.base.Included, w.base.Programs, changed = p.hookDirs, p.included, p.programs, true
-		w.base.adopt(w.root, w.inventory.take(p.hookDirs, p.included, p.programs, guard), w.trustTimes, d)
-	}
-	return changed
-}
-
 // begin registers the start of a command. It returns the files that it
 // reverted because the command of a killed server had changed them.
 func (w *RootGuard) begin(c *Command, dirChanged func(dir string) (changed int64, closed, ok bool)) (taken []string, err error) {
@@ -269,12 +94,6 @@ func (w *RootGuard) begin(c *Command, dirChanged func(dir string) (changed int64
 		err = w.save()
 	}
 	return taken, err
-}
-
-// judgeKilled reverts the changes that the commands of a killed server left
-// behind.
-func (w *RootGuard) judgeKilled(c *Command, mark byte) *judge {
-	return w.judge(c, true, func(path string) bool { return c.open(path) || mark == markL2 && w.guardedAtL2(path) })
 }
 
 // addLinked adds the paths of files that have several hard links.
@@ -366,22 +185,4 @@ func (w *RootGuard) knows(path string) bool {
 		}
 	}
 	return false
-}
-
-// mostBusyDirs bounds the directories of a root that inotify watches.
-const mostBusyDirs = 200
-
-// busyDirs lists the directories in which new settings usually appear.
-func (w *RootGuard) busyDirs() (dirs []string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	dirs = append(dirs, w.root)
-	for _, known := range []map[string]bool{w.base.Tops, w.base.Repos} {
-		for dir := range known {
-			if len(dirs) < mostBusyDirs {
-				dirs = append(dirs, filepath.Join(w.root, dir))
-			}
-		}
-	}
-	return dirs
 }

@@ -28,7 +28,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
@@ -185,59 +184,6 @@ func (c *Command) Mounted(paths []string) {
 			if path == filepath.Dir(path) {
 				return false
 			}
-		}
-	}
-}
-
-const (
-	// checkAfter is the run time after which checks begin. A shorter command
-	// is checked only when it ends.
-	checkAfter = 100 * time.Millisecond
-	// checkEvery is the interval between checks of a root while a command
-	// runs.
-	checkEvery = time.Second
-)
-
-// CheckWhileRunning reverts forbidden changes until ended is closed: every
-// second, and at once when a file appears whose name other programs trust.
-func (c *Command) CheckWhileRunning(ended <-chan struct{}) {
-	if len(c.roots) == 0 {
-		return
-	}
-	select {
-	case <-ended:
-		return
-	case <-time.After(checkAfter):
-	}
-	var dirs []string
-	for _, w := range c.roots {
-		dirs = append(dirs, w.busyDirs()...)
-	}
-	var events <-chan struct{}
-	if n := notify(dirs, isPlanted); n != nil {
-		defer n.close()
-		events = n.events
-	}
-	tick := time.NewTicker(checkEvery)
-	defer tick.Stop()
-	for pause := time.Duration(0); ; {
-		began := time.Now()
-		for _, w := range c.roots {
-			c.reverted = append(c.reverted, w.look(c, pause)...)
-		}
-		// A command that changes files all the time must not make these checks
-		// use all of the processor.
-		pause = min(10*time.Since(began), checkEvery)
-		select {
-		case <-ended:
-			return
-		case <-time.After(pause):
-		}
-		select {
-		case <-tick.C:
-		case <-events:
-		case <-ended:
-			return
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"os"
 	"path/filepath"
 	"syscall"
 
@@ -36,4 +37,21 @@ func readReport(temp string) []byte {
 		n += m
 	}
 	return report
+}
+
+// sealedFile returns a memfd with text that nobody can change.
+func sealedFile(text string) (*os.File, error) {
+	fd, err := unix.MemfdCreate("prologue", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, os.NewSyscallError("memfd_create", err)
+	}
+	f := os.NewFile(uintptr(fd), "prologue")
+	if _, err = f.WriteString(text); err == nil {
+		_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SEAL|unix.F_SEAL_WRITE|unix.F_SEAL_GROW|unix.F_SEAL_SHRINK)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }

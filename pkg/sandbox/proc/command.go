@@ -1,0 +1,92 @@
+package proc
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// Rules define which parts of the file system a command may use. *sandbox.FS
+// implements it.
+type Rules interface {
+	Roots() []sandbox.Root
+	Denied(abs string) bool            // must not be read
+	ExplicitlyAllowed(abs string) bool // may be read, whatever its content
+	Masked(abs string) bool            // must not be read while the command has network access
+	Protected(abs string) string       // the reason why it must not be written, or ""
+}
+
+// Command describes a command to run.
+type Command struct {
+	// Script is run by bash -c.
+	Script string
+	// Prologue returns shell code that the same bash runs before Script.
+	// Content written to the file report, by the prologue or anything else,
+	// becomes Result.Report.
+	Prologue func(report string) string
+	// Dir is the absolute working directory.
+	Dir string
+	// Env are further variables of this command as NAME=value, besides those
+	// of the Config. The same filter applies to them.
+	Env []string
+	// Stdin is the content of standard input. With KeepStdin, standard input
+	// then stays open for Process.WriteStdin until Process.CloseStdin.
+	Stdin     []byte
+	KeepStdin bool
+	// SpillDir replaces Config.SpillDir, unless it is "". The command can read
+	// the files in it, even if it is in Config.Hidden, and those of no other
+	// command's directory.
+	SpillDir string
+	// Files are open files that the command inherits, from descriptor 3 on.
+	Files []*os.File
+	// Timeout bounds the run time; 0 means no timeout.
+	Timeout time.Duration
+	// Rules apply to the command at the levels L1 and L2.
+	Rules Rules
+	// Layers keep the command's changes to these roots separate from the
+	// roots. They need L2: at another level Start returns SANDBOX_UNAVAILABLE.
+	Layers []Layer
+}
+
+// Layer is the copy-on-write layer over a root, see package changes.
+type Layer = supervise.Layer
+
+// maxScript is the largest length of an argument or variable of a program,
+// without its final NUL (MAX_ARG_STRLEN of execve(2)).
+const maxScript = 128<<10 - 1
+
+// mostFiles bounds Command.Files. Four descriptors are reserved: standard
+// input, output, the prologue, and the socket for the proxy's listener.
+const mostFiles = supervise.MaxFiles - 4
+
+func (c *Command) validate() error {
+	switch {
+	case c.Script == "":
+		return toolerr.New(toolerr.MissingParameter, "the command is empty")
+	case len(c.Files) > mostFiles:
+		return toolerr.New(toolerr.InvalidParams, "%d further files are more than the %d that can be passed", len(c.Files), mostFiles)
+	case c.SpillDir != "" && !filepath.IsAbs(c.SpillDir):
+		return toolerr.New(toolerr.InvalidParams, "directory %q is relative: give an absolute path", c.SpillDir)
+	case !filepath.IsAbs(c.Dir):
+		return toolerr.New(toolerr.InvalidParams, "working directory %q is relative: give an absolute path", c.Dir)
+	}
+	if len(c.Script) > maxScript {
+		return toolerr.New(toolerr.InvalidParams, "the command has %d bytes and bash takes at most %d: put it into a file and run that", len(c.Script), maxScript)
+	}
+	for _, pair := range c.Env {
+		if name, _, _ := strings.Cut(pair, "="); len(pair) > maxScript {
+			return toolerr.New(toolerr.InvalidParams, "the variable %.100s has %d bytes and a program takes at most %d: put the data into a file", name, len(pair), maxScript)
+		}
+	}
+	for i := range len(c.Script) {
+		if c.Script[i] == 0 {
+			return toolerr.New(toolerr.InvalidParams, "the command has a NUL byte at %d: bash cannot be given one", i)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package proc
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/internal/redact"
+)
+
+// filter returns the variables that pass.
+func (e Environ) filter(pairs []string) (passed []string) {
+	for _, pair := range pairs {
+		if name, value, ok := strings.Cut(pair, "="); ok && e.passes(name, value) {
+			passed = append(passed, pair)
+		}
+	}
+	return passed
+}
+
+// passes reports whether a variable may reach a command.
+func (e Environ) passes(name, value string) bool {
+	if name == "" || len(name)+1+len(value) > maxScript || strings.ContainsAny(name, "\x00=") || strings.Contains(value, "\x00") {
+		return false
+	}
+	return !steers(name, value) && (!looksSecret(name, value) || slices.Contains(e.PassSecrets, name))
+}
+
+// steers reports whether a variable makes programs run or load something, or
+// names an agent or a proxy of the user.
+func steers(name, value string) bool {
+	upper := strings.ToUpper(name)
+	switch upper {
+	case "BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PROMPT_COMMAND", "PS4", "IFS", "CDPATH", "GLOBIGNORE", "BASH_XTRACEFD",
+		"SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSH_ASKPASS", "GPG_AGENT_INFO", "GIT_ASKPASS", "SUDO_ASKPASS",
+		"XAUTHORITY", "DISPLAY", "WAYLAND_DISPLAY", "DOCKER_HOST", "XDG_RUNTIME_DIR",
+		"TOOLROOM_TOKEN", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_EXTERNAL_DIFF", "GIT_PROXY_COMMAND", "GIT_EXEC_PATH":
+		return true
+	}
+	return strings.HasPrefix(upper, "LD_") || strings.HasPrefix(upper, "DYLD_") || strings.HasPrefix(upper, "BASH_FUNC_") ||
+		strings.HasPrefix(upper, "DBUS_") || strings.HasPrefix(upper, "GIT_CONFIG") ||
+		strings.HasSuffix(upper, "_PROXY") || strings.HasPrefix(value, "() {")
+}
+
+// secretValues lists prefixes of values that are secrets, except service keys,
+// which redact.Issued knows.
+var secretValues = [...]string{"-----BEGIN ", "SG.", "https://hooks.slack.com/services/"}
+
+// secretFields lists fields of connection strings and headers that hold
+// secrets, in lower case.
+var secretFields = [...]string{";password=", ";pwd=", ";accountkey=", ";sharedaccesskey=", ";sharedaccesssignature=", "authorization: "}
+
+// looksSecret reports whether a variable's name or value suggests a secret.
+func looksSecret(name, value string) bool {
+	upper := strings.ToUpper(name)
+	switch {
+	case upper == "PWD", upper == "OLDPWD", upper == "DESKTOP_SESSION", strings.HasPrefix(upper, "XDG_SESSION_"):
+		return false
+	case redact.IsSecretName(name), redact.IsIssuedKey(value):
+		return true
+	}
+	for _, prefix := range secretValues {
+		if len(value) > len(prefix)+8 && strings.HasPrefix(value, prefix) {
+			return true
+		}
+	}
+	lower := ";" + strings.ToLower(value)
+	if slices.ContainsFunc(secretFields[:], func(field string) bool { return strings.Contains(lower, field) }) {
+		return true
+	}
+	return credentialsInURL(value)
+}
+
+// credentialsInURL reports whether a value holds a URL with a password, or an
+// http or https URL with a user name, which may be a token.
+func credentialsInURL(value string) bool {
+	for before, rest, ok := strings.Cut(value, "://"); ok; before, rest, ok = strings.Cut(rest, "://") {
+		authority := rest
+		if end := strings.IndexAny(rest, "/?# \t\n"); end >= 0 {
+			authority = rest[:end]
+		}
+		if at := strings.LastIndexByte(authority, '@'); at > 0 {
+			_, password, _ := strings.Cut(authority[:at], ":")
+			if web := strings.HasSuffix(before, "http") || strings.HasSuffix(before, "https"); password != "" || web {
+				return true
+			}
+		}
+	}
+	return false
+}

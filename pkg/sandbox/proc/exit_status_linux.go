@@ -1,0 +1,15 @@
+package proc
+
+import (
+	"syscall"
+)
+
+// exited sets the exit code and signal of the result from a wait status.
+func (p *Process) exited(wait int) {
+	status := syscall.WaitStatus(wait)
+	p.result.ExitCode = status.ExitStatus()
+	if status.Signaled() {
+		p.result.Signal = status.Signal()
+		p.result.ExitCode = 128 + int(status.Signal())
+	}
+}

@@ -1,0 +1,25 @@
+package proc
+
+import (
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// readable reports whether the server can read a file. It is called before
+// each command.
+func readable(path string) bool {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	unix.Close(fd)
+	return true
+}
+
+// ownFile reports whether a file belongs to this user.
+func ownFile(info os.FileInfo) bool {
+	sys, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(sys.Uid) == os.Geteuid()
+}

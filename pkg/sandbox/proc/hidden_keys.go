@@ -1,0 +1,90 @@
+package proc
+
+import (
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/fileinfo"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
+)
+
+// keyFile is the cached result of a look for a private key in a file.
+type keyFile struct {
+	id      fileID
+	changed time.Time
+	size    int64
+	secret  bool
+}
+
+func keyFileOf(info os.FileInfo) keyFile {
+	id, _ := idOf(info)
+	return keyFile{id: id, changed: fileinfo.ChangeTime(info), size: info.Size()}
+}
+
+// namedLikeKey reports whether a file's name suggests a private key. To read
+// the beginning of every file would take too long.
+func namedLikeKey(name string) bool {
+	lower := strings.ToLower(name)
+	for _, end := range []string{".pem", ".key", ".p8", ".pk8", ".asc", ".gpg", ".ppk", ".crt", ".cer", ".cert"} {
+		if strings.HasSuffix(lower, end) {
+			return true
+		}
+	}
+	if strings.HasSuffix(lower, ".pub") {
+		return false
+	}
+	for _, word := range []string{"rsa", "ecdsa", "ed25519", "privkey", "private", "secret", "deploy_key", "deploykey", "ssh_key", "sshkey"} {
+		if strings.Contains(lower, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// holdsKey reports whether the file at path begins as a private key, and
+// returns that file's info. It stores the result in known. An error means that
+// the file is gone.
+func (s *secretScan) holdsKey(path string, known map[string]keyFile) (info os.FileInfo, isKey bool, err error) {
+	info, err = os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > keyFileBytes {
+		return info, false, err
+	}
+	now, had := keyFileOf(info), s.keys[path]
+	now.secret = had.secret
+	if now != had || time.Since(now.changed) <= supervise.SettledAfter {
+		if info, isKey, err = beginsAsKey(path); err != nil {
+			return info, false, err
+		}
+		now = keyFileOf(info) // perhaps another file than before
+		now.secret = isKey
+	}
+	known[path] = now
+	return info, now.secret, nil
+}
+
+// beginsAsKey reports whether the file at path begins as a private key, and
+// returns that file's info. An error means that the file is gone. A file that
+// cannot be opened counts as a key: a command might be able to open it, after
+// a chmod for example.
+func beginsAsKey(path string) (info os.FileInfo, isKey bool, err error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		if gone(err) {
+			return nil, false, err
+		}
+		info, err = os.Lstat(path)
+		return info, err == nil && info.Mode().IsRegular(), err
+	}
+	defer f.Close()
+	info, err = f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return info, false, err
+	}
+	head := make([]byte, keyHead)
+	n, _ := io.ReadFull(f, head)
+	return info, secret.IsPrivateKey(head[:n]), nil
+}

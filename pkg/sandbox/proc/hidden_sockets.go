@@ -1,0 +1,49 @@
+package proc
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
+)
+
+// outsideSockets lists the unix sockets of this network namespace whose names
+// are in directories that the command may write. Elsewhere the supervisor
+// refuses all sockets. In these directories it connects the command to sockets
+// that the command made, so the user's own are masked. The kernel shows only
+// the name that a socket was bound to: a socket that was renamed or linked
+// into a root is not found.
+func outsideSockets(s *spec) []string {
+	f, err := os.Open("/proc/net/unix")
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	var names []string
+	visible := s.visible()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		fields := strings.SplitN(lines.Text(), " /", 2)
+		if len(fields) != 2 {
+			continue
+		}
+		path := filepath.Clean("/" + fields[1])
+		inRoot := slices.ContainsFunc(visible, func(dir string) bool { return supervise.Beneath(dir, path) })
+		if inRoot && !slices.Contains(s.Sockets, path) {
+			names = append(names, path)
+		}
+	}
+	return names
+}
+
+// visible returns the directories that the command sees even below a covered
+// directory: the writable ones and the roots.
+func (s *spec) visible() []string {
+	dirs := slices.Clone(s.Writable)
+	for _, root := range s.Roots {
+		dirs = append(dirs, root.Path)
+	}
+	return dirs
+}

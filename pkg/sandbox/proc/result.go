@@ -1,0 +1,62 @@
+package proc
+
+import (
+	"syscall"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/egress"
+)
+
+// Ending is the reason why a command ended.
+type Ending string
+
+// The endings.
+const (
+	Exited     Ending = "exited" // by itself; also by its own signal or one of Process.Signal
+	TimedOut   Ending = "timeout"
+	Cancelled  Ending = "cancelled" // its context was cancelled
+	Killed     Ending = "killed"    // by Process.Kill or Runner.Close
+	OverMemory Ending = "memory"
+	Lost       Ending = "lost" // the supervisor was killed
+)
+
+// Result describes how a command ended.
+type Result struct {
+	Ending Ending
+	// ExitCode is bash's exit code, or 128 + Signal; -1 means that it is not
+	// known.
+	ExitCode int
+	Signal   syscall.Signal
+	Duration time.Duration
+	// LeftBehind counts the processes that were still running when bash exited
+	// and had to be killed.
+	LeftBehind int
+	// Refused are the names of the variables of Command.Env that were not
+	// passed.
+	Refused []string
+	// TakenBack are files that the command must not write, and whose changes
+	// were reverted. A new file was removed, an old one restored; git's
+	// settings may only have lost the settings that run programs.
+	TakenBack []string
+	// Protected are the files and directories in the roots that were mounted
+	// read-only for the command (L2): it could not write, move or delete them, nor
+	// move or delete a directory above them.
+	Protected []string
+	// Aside are the directories with copies of the reverted files.
+	Aside []string
+	// Gaps are the gaps of this command's confinement beyond those of
+	// Report.Gaps.
+	Gaps []string
+	// Report is the final content of Command.Prologue's file, if that is at
+	// most 1 MiB, else nil. The command can write to that file too, so do not
+	// trust it.
+	Report []byte
+	// RefusedHosts are hosts that the command asked for and Config.Egress does
+	// not allow. MoreRefused counts the refusals not in that list.
+	RefusedHosts []egress.Refusal
+	MoreRefused  int
+	// Undo is the name of the record in Config.UndoDir, "" for a command
+	// without a record.
+	Undo  string
+	Level Level
+}

@@ -1,0 +1,172 @@
+package proc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/writeguard"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// start starts c at a level. argv replaces bash for the self-test.
+func (r *Runner) start(ctx context.Context, c Command, level Level, argv []string) (*Process, error) {
+	began := time.Now()
+	if info, err := os.Stat(c.Dir); len(c.Layers) == 0 && (err != nil || !info.IsDir()) { // it may exist in a layer only
+		return nil, toolerr.New(toolerr.NotFound, "working directory %s is not a directory that exists", pathname.Escape(c.Dir))
+	}
+	if level != Off && c.Rules == nil {
+		return nil, toolerr.New(toolerr.NoRoot, "no root is known that a confined command could use: give one with --root DIR")
+	}
+	if len(c.Layers) > 0 && level != L2 {
+		return nil, toolerr.New(toolerr.SandboxUnavailable, "changes cannot be kept apart: that needs overlayfs in namespaces (level L2; here it is %s). Instead start the server on a copy: cp -a --reflink=auto DIR COPY", level)
+	}
+	temp, err := r.makeTemp()
+	if toolerr.CodeOf(err) == toolerr.Cancelled {
+		return nil, err
+	}
+	if err != nil {
+		return nil, toolerr.New(toolerr.ExecutionError, "no private temporary directory can be made: %w", err)
+	}
+	for m := new(moving); ; {
+		p, s, err := r.tryStart(ctx, c, level, argv, temp, m, began)
+		if moved := (*movedError)(nil); errors.As(err, &moved) {
+			if err = m.moved(s, moved.path); err == nil {
+				continue
+			}
+		}
+		if err != nil {
+			temp.remove()
+			return nil, err
+		}
+		return p, nil
+	}
+}
+
+// tryStart makes one attempt to start the command. It returns a *movedError if
+// a hidden file was moved meanwhile.
+func (r *Runner) tryStart(ctx context.Context, c Command, level Level, argv []string, temp privateTemp, m *moving, began time.Time) (*Process, *spec, error) {
+	s, err := r.spec(c, level, temp, m)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer s.close()
+	if argv != nil {
+		s.Argv, s.Probe = argv, true
+	} else {
+		r.planUndo(s, c)
+	}
+	guard := &writeguard.Command{}
+	if level != Off {
+		guard = r.guardRoots(s, c.Rules)
+	}
+	p, err := r.launch(ctx, c, s, temp, guard, began)
+	if err != nil {
+		guard.End()
+	}
+	return p, s, err
+}
+
+// movedError reports that a hidden file is no longer at the path that the spec
+// names.
+type movedError struct{ path string }
+
+func (e *movedError) Error() string { return e.path + " is moved meanwhile" }
+
+// launch starts the supervisor, sends it the spec, and waits until bash runs.
+func (r *Runner) launch(ctx context.Context, c Command, s *spec, temp privateTemp, guard *writeguard.Command, began time.Time) (*Process, error) {
+	stdin, stdinEnd, err := openStdin(c)
+	if err != nil {
+		return nil, toolerr.New(toolerr.ExecutionError, "standard input cannot be made: %w", err)
+	}
+	defer stdin.Close()
+	output, write, err := outputPipe()
+	if err != nil {
+		closeAll(stdinEnd)
+		return nil, toolerr.New(toolerr.ExecutionError, "the pipe for the output cannot be made: %w", err)
+	}
+	defer write.Close()
+	super, reports, err := r.engage(ctx, s, s.files(c, stdin, write))
+	if err != nil {
+		closeAll(stdinEnd, output)
+		return nil, err
+	}
+	super.output = output
+	proxy, err := r.openEgress(s.link)
+	if err != nil {
+		super.abandon()
+		closeAll(stdinEnd)
+		return nil, err
+	}
+	p := &Process{
+		undo: s.Undo, runner: r, super: super, stdin: stdinEnd, temp: temp, mark: s.Mark, guard: guard, proxy: proxy, began: began, grace: r.config.Grace,
+		out: newOutput(s.spillDir, r.config.SpillBytes), done: make(chan struct{}),
+		env: s.Env, kill: make(chan struct{}), abort: make(chan struct{}), result: Result{Ending: Exited, ExitCode: -1, Level: s.Level, Refused: s.refused, Gaps: s.gaps, Protected: s.protected()},
+	}
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		super.abandon()
+		closeAll(stdinEnd)
+		p.endEgress()
+		return nil, errEnding()
+	}
+	r.running[p], r.last, r.reports = struct{}{}, &s.Spec, c.Prologue != nil
+	r.mu.Unlock()
+	p.watch(ctx, c, reports)
+	return p, nil
+}
+
+// openStdin returns the command's standard input, and the end of the pipe to
+// write to. write is nil if the command has no input.
+func openStdin(c Command) (read, write *os.File, err error) {
+	if len(c.Stdin) == 0 && !c.KeepStdin {
+		read, err = os.Open(os.DevNull)
+		return read, nil, err
+	}
+	return os.Pipe()
+}
+
+// hint returns the likely reason why this user cannot make namespaces, "" if
+// it knows none.
+func hint(level Level, err error) string {
+	switch {
+	case level != L2:
+	case errors.Is(err, syscall.ENOSPC):
+		return " (there may be no more user name spaces: see the sysctl user.max_user_namespaces)"
+	case errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EACCES):
+		return " (this system or container does not let users make name spaces)"
+	}
+	return ""
+}
+
+// findBash finds bash in the command's own PATH.
+func findBash(env []string) (string, error) {
+	for _, pair := range env {
+		if path, ok := cutPrefix(pair, "PATH="); ok {
+			for _, dir := range filepath.SplitList(path) {
+				if name, err := exec.LookPath(filepath.Join(dir, "bash")); err == nil {
+					return name, nil
+				}
+			}
+		}
+	}
+	return "", toolerr.New(toolerr.ExecutionError, "bash is not in the search path: install it, or start the server with a PATH that has it")
+}
+
+func cutPrefix(s, prefix string) (string, bool) {
+	if len(s) >= len(prefix) && s[:len(prefix)] == prefix {
+		return s[len(prefix):], true
+	}
+	return s, false
+}
+
+func unavailable(format string, args ...any) error {
+	return toolerr.New(toolerr.SandboxUnavailable, "%s; --sandbox off runs commands without confinement", fmt.Sprintf(format, args...))
+}

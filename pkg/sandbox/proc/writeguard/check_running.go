@@ -1,0 +1,84 @@
+package writeguard
+
+import (
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+const (
+	// checkAfter is the run time after which checks begin. A shorter command
+	// is checked only when it ends.
+	checkAfter = 100 * time.Millisecond
+	// checkEvery is the interval between checks of a root while a command
+	// runs.
+	checkEvery = time.Second
+)
+
+// CheckWhileRunning reverts forbidden changes until ended is closed: every
+// second, and at once when a file appears whose name other programs trust.
+func (c *Command) CheckWhileRunning(ended <-chan struct{}) {
+	if len(c.roots) == 0 {
+		return
+	}
+	select {
+	case <-ended:
+		return
+	case <-time.After(checkAfter):
+	}
+	var dirs []string
+	for _, w := range c.roots {
+		dirs = append(dirs, w.busyDirs()...)
+	}
+	var events <-chan struct{}
+	if n := notify(dirs, isPlanted); n != nil {
+		defer n.close()
+		events = n.events
+	}
+	tick := time.NewTicker(checkEvery)
+	defer tick.Stop()
+	for pause := time.Duration(0); ; {
+		began := time.Now()
+		for _, w := range c.roots {
+			c.reverted = append(c.reverted, w.look(c, pause)...)
+		}
+		// A command that changes files all the time must not make these checks
+		// use all of the processor.
+		pause = min(10*time.Since(began), checkEvery)
+		select {
+		case <-ended:
+			return
+		case <-time.After(pause):
+		}
+		select {
+		case <-tick.C:
+		case <-events:
+		case <-ended:
+			return
+		}
+	}
+}
+
+// mostBusyDirs bounds the directories of a root that inotify watches.
+const mostBusyDirs = 200
+
+// busyDirs lists the directories in which new settings usually appear.
+func (w *RootGuard) busyDirs() (dirs []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	dirs = append(dirs, w.root)
+	for _, known := range []map[string]bool{w.base.Tops, w.base.Repos} {
+		for dir := range known {
+			if len(dirs) < mostBusyDirs {
+				dirs = append(dirs, filepath.Join(w.root, dir))
+			}
+		}
+	}
+	return dirs
+}
+
+// isPlanted reports whether a file of this name in a directory of busyDirs may
+// make other programs run something.
+func isPlanted(name string) bool {
+	return isProjectName(name) || isDotGit(name) || slices.Contains([]string{"config", "config.worktree", "commondir", "hooks", ".gitmodules"}, name)
+}

@@ -1,0 +1,67 @@
+package writeguard
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// mostLinks bounds the links on the way to a file, as the kernel does.
+const mostLinks = 40
+
+// addLinks appends the names of the links in the root on the way to path,
+// which may itself be one. Another link in their place would lead elsewhere.
+func addLinks(names []string, root, path string) []string {
+	for range mostLinks {
+		link, target := firstLink(path)
+		if link == "" {
+			break
+		}
+		if rel, err := filepath.Rel(root, link); err == nil && filepath.IsLocal(rel) && rel != "." {
+			names = append(names, rel)
+		}
+		path = target
+	}
+	return names
+}
+
+// firstLink returns the first link on the way to an absolute path, and where
+// the path leads with this link resolved; "" if there is none.
+func firstLink(path string) (link, target string) {
+	path = filepath.Clean(path)
+	for at := len(filepath.VolumeName(path)) + 1; at <= len(path); at++ {
+		if at < len(path) && !os.IsPathSeparator(path[at]) {
+			continue
+		}
+		info, err := os.Lstat(path[:at])
+		if err != nil {
+			return "", ""
+		}
+		if info.Mode()&fs.ModeSymlink == 0 {
+			continue
+		}
+		to, err := os.Readlink(path[:at])
+		if err != nil {
+			return "", ""
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(path[:at]), to)
+		}
+		return path[:at], filepath.Join(to, path[at:])
+	}
+	return "", ""
+}
+
+// realPath resolves the links of the longest part of path that exists.
+func realPath(path string) string {
+	path = filepath.Clean(path)
+	real, err := filepath.EvalSymlinks(path)
+	if parent := filepath.Dir(path); errors.Is(err, fs.ErrNotExist) && parent != path {
+		return filepath.Join(realPath(parent), filepath.Base(path))
+	}
+	if err != nil {
+		return path
+	}
+	return real
+}
