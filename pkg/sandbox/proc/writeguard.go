@@ -20,7 +20,7 @@ func (r *Runner) guardRoots(s *spec, rules Rules) *writeguard.Command {
 	}
 	s.Guard = slices.DeleteFunc(s.Guard, func(path string) bool { return s.inRoot(path, stepsOfGit) })
 	guard := r.guards.NewCommand(writeguard.CommandRules{
-		Level: s.Level, Writable: writable, Watched: s.watchedElsewhere, Protected: slices.Clone(s.Guard), Git: writeguard.UserGitOf(rules),
+		Level: s.Level, Writable: writable, InAnyRoot: s.watchedElsewhere, Protected: slices.Clone(s.Guard), Git: writeguard.UserGitSettingsOf(rules),
 	})
 	s.Guard = slices.DeleteFunc(s.Guard, func(path string) bool {
 		return s.inRoot(path, func(rel string) bool { return writeguard.HasComponent(rel, ".husky") })
@@ -31,13 +31,13 @@ func (r *Runner) guardRoots(s *spec, rules Rules) *writeguard.Command {
 		}
 		one := guard.Begin(root.Path, s.scannedDirs(root.Path))
 		if one != nil && s.Level == L2 {
-			s.Guard = slices.DeleteFunc(s.Guard, func(path string) bool { return !one.Mountable(path) })
-			s.guard(one.MountPaths(), writable)
+			s.Guard = slices.DeleteFunc(s.Guard, func(path string) bool { return !one.CanBeReadOnly(path) })
+			s.guard(one.ReadOnlyPaths(), writable)
 			s.openWorktrees(root.Path)
 		}
 	}
 	if s.Level == L2 {
-		guard.Mounted(s.Guard)
+		guard.SetReadOnly(s.Guard)
 	}
 	return guard
 }

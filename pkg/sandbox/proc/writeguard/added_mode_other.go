@@ -7,11 +7,11 @@ import (
 	"os"
 )
 
-// lifted is a file whose mode is changed temporarily.
-type lifted struct{}
+// addedMode is a file whose mode is changed temporarily.
+type addedMode struct{}
 
-func lift(string, string, os.FileMode) (*lifted, error) { return nil, errors.ErrUnsupported }
+func addMode(string, string, os.FileMode) (*addedMode, error) { return nil, errors.ErrUnsupported }
 
-func (l *lifted) drop() {}
+func (l *addedMode) restore() {}
 
-func (l *lifted) path() string { return "" }
+func (l *addedMode) procPath() string { return "" }

@@ -11,64 +11,64 @@ import (
 // after a command is compared with it. All commands of all servers with the
 // same state directory share the baseline of a root.
 type baseline struct {
-	Items    map[string]item // by their names in the root
+	Items    map[string]fileState // by their names in the root
 	Repos    map[string]bool
 	Tops     map[string]bool
-	Seen     directories
+	Seen     knownDirs
 	Included []string                  // files with settings that git is told to read, by their names in the root
 	HookDirs []string                  // directories that core.hooksPath names, or to which links in place of project settings lead
 	Programs []string                  // files that other settings of git name, and those to which such links lead
 	Kept     map[string][2]uint64      // by paths that are mounted read-only at L2, see holderOf
 	Made     map[string]madeRepository // by names in the root
-	Steps    map[string]heldSteps      // by names in the root
+	Steps    map[string]removedSteps   // by names in the root
 	Dirs     map[string][2]uint64      // nodes of the items' directories; nil in a file of an older version
 }
 
-// adopt makes the current state of a root the baseline, except for the files
+// update makes the current state of a root the baseline, except for the files
 // that commands may have changed according to d. It reports whether the
 // baseline changed.
-func (b *baseline) adopt(root string, s *survey, trustTimes bool, d *doubts) (changed bool) {
-	items := make(map[string]item, len(s.spots))
-	for name, at := range s.spots {
+func (b *baseline) update(root string, s *scanResult, trustTimes bool, d *otherCommands) (changed bool) {
+	items := make(map[string]fileState, len(s.files))
+	for name, at := range s.files {
 		path := filepath.Join(root, name)
 		info, err := os.Lstat(path)
 		if err != nil {
 			continue
 		}
-		now := stampOf(info, at)
-		if was, ok := b.Items[name]; ok && trustTimes && was.sameStamp(&now) && was.Spot == at.kind && was.Repo == at.repo {
+		now := stateWithoutContent(info, at)
+		if was, ok := b.Items[name]; ok && trustTimes && was.sameMetadata(&now) && was.Spot == at.kind && was.Repo == at.repo {
 			items[name] = was
 			continue
 		}
-		it := readItem(path, at, info)
-		it, keep := d.pick(b, name, &it)
+		it := readState(path, at, info)
+		it, keep := d.stateToRecord(b, name, &it)
 		was, ok := b.Items[name]
-		changed = changed || keep && (!ok || !was.sameStamp(&it) || !was.same(&it))
+		changed = changed || keep && (!ok || !was.sameMetadata(&it) || !was.sameContentAndType(&it))
 		if keep {
 			items[name] = it
 		}
 	}
-	repos, tops := d.add(b, s, items)
+	repos, tops := d.addMissing(b, s, items)
 	changed = changed || len(items) != len(b.Items) || !sameKeys(b.Repos, repos) || !sameKeys(b.Tops, tops)
 	b.Items, b.Repos, b.Tops = items, repos, tops
-	if d.none() { // the directories of a running command are not the user's
-		changed = b.Seen.adopt(s.dirs) || changed
+	if d.isEmpty() { // the directories of a running command are not the user's
+		changed = b.Seen.add(s.dirKeys) || changed
 	}
 	return changed
 }
 
-// movedSince reports whether a file that entered the baseline later than
+// addedFileChanged reports whether a file that entered the baseline later than
 // before has been changed again.
-func (b *baseline) movedSince(root string, before *baseline) bool {
+func (b *baseline) addedFileChanged(root string, before *baseline) bool {
 	for name, it := range b.Items {
-		if was, ok := before.Items[name]; ok && was.sameStamp(&it) {
+		if was, ok := before.Items[name]; ok && was.sameMetadata(&it) {
 			continue
 		}
 		info, err := os.Lstat(filepath.Join(root, name))
 		if err != nil {
 			return true
 		}
-		if now := stampOf(info, spot{}); !it.sameStamp(&now) {
+		if now := stateWithoutContent(info, watchedFile{}); !it.sameMetadata(&now) {
 			return true
 		}
 	}

@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// checkAfter is the run time after which checks begin. A shorter command
+	// firstCheckAfter is the run time after which checks begin. A shorter command
 	// is checked only when it ends.
-	checkAfter = 100 * time.Millisecond
+	firstCheckAfter = 100 * time.Millisecond
 	// checkEvery is the interval between checks of a root while a command
 	// runs.
 	checkEvery = time.Second
@@ -24,14 +24,14 @@ func (c *Command) CheckWhileRunning(ended <-chan struct{}) {
 	select {
 	case <-ended:
 		return
-	case <-time.After(checkAfter):
+	case <-time.After(firstCheckAfter):
 	}
 	var dirs []string
 	for _, w := range c.roots {
-		dirs = append(dirs, w.busyDirs()...)
+		dirs = append(dirs, w.dirsToNotify()...)
 	}
 	var events <-chan struct{}
-	if n := notify(dirs, isPlanted); n != nil {
+	if n := watchDirs(dirs, isSuspiciousName); n != nil {
 		defer n.close()
 		events = n.events
 	}
@@ -40,7 +40,7 @@ func (c *Command) CheckWhileRunning(ended <-chan struct{}) {
 	for pause := time.Duration(0); ; {
 		began := time.Now()
 		for _, w := range c.roots {
-			c.reverted = append(c.reverted, w.look(c, pause)...)
+			c.reverted = append(c.reverted, w.checkWhileRunning(c, pause)...)
 		}
 		// A command that changes files all the time must not make these checks
 		// use all of the processor.
@@ -59,17 +59,17 @@ func (c *Command) CheckWhileRunning(ended <-chan struct{}) {
 	}
 }
 
-// mostBusyDirs bounds the directories of a root that inotify watches.
-const mostBusyDirs = 200
+// maxNotifyDirs bounds the directories of a root that inotify watches.
+const maxNotifyDirs = 200
 
-// busyDirs lists the directories in which new settings usually appear.
-func (w *RootGuard) busyDirs() (dirs []string) {
+// dirsToNotify lists the directories in which new settings usually appear.
+func (w *RootGuard) dirsToNotify() (dirs []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	dirs = append(dirs, w.root)
-	for _, known := range []map[string]bool{w.base.Tops, w.base.Repos} {
+	for _, known := range []map[string]bool{w.baseline.Tops, w.baseline.Repos} {
 		for dir := range known {
-			if len(dirs) < mostBusyDirs {
+			if len(dirs) < maxNotifyDirs {
 				dirs = append(dirs, filepath.Join(w.root, dir))
 			}
 		}
@@ -77,8 +77,8 @@ func (w *RootGuard) busyDirs() (dirs []string) {
 	return dirs
 }
 
-// isPlanted reports whether a file of this name in a directory of busyDirs may
+// isSuspiciousName reports whether a file of this name in a directory of busyDirs may
 // make other programs run something.
-func isPlanted(name string) bool {
-	return isProjectName(name) || isDotGit(name) || slices.Contains([]string{"config", "config.worktree", "commondir", "hooks", ".gitmodules"}, name)
+func isSuspiciousName(name string) bool {
+	return isProjectSettingsName(name) || isDotGit(name) || slices.Contains([]string{"config", "config.worktree", "commondir", "hooks", ".gitmodules"}, name)
 }

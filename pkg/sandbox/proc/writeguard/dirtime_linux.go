@@ -2,9 +2,9 @@ package writeguard
 
 import "golang.org/x/sys/unix"
 
-// keepsTimes reports whether the file system of a directory updates the times
+// recordsEveryChange reports whether the file system of a directory updates the times
 // at each change, including writes through a mapping. tmpfs does not.
-func keepsTimes(dir string) bool {
+func recordsEveryChange(dir string) bool {
 	var fs unix.Statfs_t
 	if unix.Statfs(dir, &fs) != nil {
 		return false
@@ -16,10 +16,10 @@ func keepsTimes(dir string) bool {
 	return false
 }
 
-// directoryChanged returns the time of change of a directory in nanoseconds
+// dirChangeTime returns the time of change of a directory in nanoseconds
 // since 1970. closed means that its permissions keep its owner from listing or
 // entering it. ok is false if path is not a directory.
-func directoryChanged(path string) (changed int64, closed, ok bool) {
+func dirChangeTime(path string) (changed int64, closed, ok bool) {
 	var st unix.Stat_t
 	if unix.Lstat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return 0, false, false

@@ -4,9 +4,9 @@ package writeguard
 
 import "os"
 
-func keepsTimes(string) bool { return false }
+func recordsEveryChange(string) bool { return false }
 
-func directoryChanged(path string) (changed int64, closed, ok bool) {
+func dirChangeTime(path string) (changed int64, closed, ok bool) {
 	info, err := os.Lstat(path)
 	if err != nil || !info.IsDir() {
 		return 0, false, false

@@ -6,6 +6,6 @@ import (
 	"os"
 )
 
-const noFollow = 0
+const openNoFollow = 0
 
-func nodeOf(os.FileInfo) [2]uint64 { return [2]uint64{} }
+func deviceAndInode(os.FileInfo) [2]uint64 { return [2]uint64{} }

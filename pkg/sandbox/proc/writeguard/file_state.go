@@ -14,13 +14,13 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/fileinfo"
 )
 
-// keptBytes bounds the files whose content is stored. A change of a larger
+// maxStoredBytes bounds the files whose content is stored. A change of a larger
 // file is only detected by its size and times.
-const keptBytes = 16 << 20
+const maxStoredBytes = 16 << 20
 
-// item is the recorded state of a watched file.
-type item struct {
-	Spot    kind
+// fileState is the recorded state of a watched file.
+type fileState struct {
+	Spot    fileKind
 	Repo    string
 	Mode    fs.FileMode
 	Size    int64
@@ -32,58 +32,58 @@ type item struct {
 	Runs    []string
 }
 
-// stampOf returns a file's item without the content.
-func stampOf(info os.FileInfo, at spot) item {
-	it := item{Spot: at.kind, Repo: at.repo, Mode: info.Mode(), Size: info.Size(), Changed: fileinfo.ChangeTime(info)}
-	it.Node, it.Links = nodeOf(info), fileinfo.Links(info)
+// stateWithoutContent returns a file's item without the content.
+func stateWithoutContent(info os.FileInfo, at watchedFile) fileState {
+	it := fileState{Spot: at.kind, Repo: at.repo, Mode: info.Mode(), Size: info.Size(), Changed: fileinfo.ChangeTime(info)}
+	it.Node, it.Links = deviceAndInode(info), fileinfo.Links(info)
 	return it
 }
 
-// sameStamp reports whether a file is unwritten since was recorded: node,
+// sameMetadata reports whether a file is unwritten since was recorded: node,
 // mode, size and time of change are equal.
-func (it *item) sameStamp(now *item) bool {
+func (it *fileState) sameMetadata(now *fileState) bool {
 	return it.Node == now.Node && it.Mode == now.Mode && it.Size == now.Size && it.Changed.Equal(now.Changed)
 }
 
-// same reports whether a file has the recorded content, type and execute bits.
-func (it *item) same(now *item) bool {
+// sameContentAndType reports whether a file has the recorded content, type and execute bits.
+func (it *fileState) sameContentAndType(now *fileState) bool {
 	return it.Mode.Type() == now.Mode.Type() && it.Mode.Perm()&0o111 == now.Mode.Perm()&0o111 && it.Size == now.Size && it.Hash == now.Hash &&
-		(it.Size <= keptBytes || it.sameStamp(now))
+		(it.Size <= maxStoredBytes || it.sameMetadata(now))
 }
 
-// readItem reads a file. It does not block on FIFOs or devices, and follows no
+// readState reads a file. It does not block on FIFOs or devices, and follows no
 // link.
-func readItem(path string, at spot, info os.FileInfo) item {
-	it := stampOf(info, at)
+func readState(path string, at watchedFile, info os.FileInfo) fileState {
+	it := stateWithoutContent(info, at)
 	switch {
 	case it.Mode&fs.ModeSymlink != 0:
 		target, _ := os.Readlink(path)
 		it.Content = []byte(target)
-	case it.Mode.IsRegular() && it.Size <= keptBytes:
-		it.Content, _ = readRegular(path, keptBytes)
+	case it.Mode.IsRegular() && it.Size <= maxStoredBytes:
+		it.Content, _ = readRegularFile(path, maxStoredBytes)
 		if it.Content == nil {
 			it.Content = []byte{}
 		}
 	}
 	it.Hash = sha256.Sum256(it.Content)
 	switch at.kind {
-	case settingsKind:
+	case gitSettingsKind:
 		it.Runs, _ = gitfile.Runs(it.Content)
-	case stepsKind:
+	case rebaseStepsKind:
 		it.Runs = gitfile.Steps(it.Content)
 	}
 	return it
 }
 
-// readRegular reads a regular file. It returns an error if the file is larger
+// readRegularFile reads a regular file. It returns an error if the file is larger
 // than most bytes or not regular.
-func readRegular(path string, most int64) ([]byte, error) {
+func readRegularFile(path string, maxBytes int64) ([]byte, error) {
 	const flags = os.O_RDONLY | syscall.O_NONBLOCK
-	f, err := os.OpenFile(path, flags|noFollow, 0)
+	f, err := os.OpenFile(path, flags|openNoFollow, 0)
 	if errors.Is(err, fs.ErrPermission) { // a command may have removed its permissions
-		if l, err2 := lift(filepath.Dir(path), filepath.Base(path), 0o400); err2 == nil {
-			f, err = os.OpenFile(l.path(), flags, 0)
-			l.drop()
+		if l, err2 := addMode(filepath.Dir(path), filepath.Base(path), 0o400); err2 == nil {
+			f, err = os.OpenFile(l.procPath(), flags, 0)
+			l.restore()
 		}
 	}
 	if err != nil {
@@ -93,8 +93,8 @@ func readRegular(path string, most int64) ([]byte, error) {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return nil, fs.ErrInvalid
 	}
-	text, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(text)) > most {
+	text, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
+	if err == nil && int64(len(text)) > maxBytes {
 		err = syscall.EFBIG
 	}
 	return text, err

@@ -6,11 +6,11 @@ import (
 	"os"
 )
 
-// flock always succeeds: no level confines commands on this system.
-func flock(*os.File, int) bool { return true }
+// tryFlock always succeeds: no level confines commands on this system.
+func tryFlock(*os.File, int) bool { return true }
 
 const (
 	lockShared = iota
 	lockExclusive
-	lockNone
+	lockRelease
 )

@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// flock takes (LOCK_EX, LOCK_SH) or releases (LOCK_UN) the lock of an open
+// tryFlock takes (LOCK_EX, LOCK_SH) or releases (LOCK_UN) the lock of an open
 // file without waiting. It returns false if another process holds it.
-func flock(f *os.File, how int) bool {
+func tryFlock(f *os.File, operation int) bool {
 	for {
-		err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
+		err := syscall.Flock(int(f.Fd()), operation|syscall.LOCK_NB)
 		if !errors.Is(err, syscall.EINTR) {
 			return err == nil
 		}
@@ -22,5 +22,5 @@ func flock(f *os.File, how int) bool {
 const (
 	lockShared    = syscall.LOCK_SH
 	lockExclusive = syscall.LOCK_EX
-	lockNone      = syscall.LOCK_UN
+	lockRelease   = syscall.LOCK_UN
 )

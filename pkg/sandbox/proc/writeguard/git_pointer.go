@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// leadsTo returns the directory that a .git or commondir names, as a name in
+// pointedDir returns the directory that a .git or commondir names, as a name in
 // the root. ok is false if it is outside the root or does not exist.
-func (v *inventory) leadsTo(name string) (dir string, ok bool) {
-	target, err := filepath.EvalSymlinks(pointerTarget(filepath.Join(v.root, name)))
+func (v *inventory) pointedDir(name string) (dir string, ok bool) {
+	target, err := filepath.EvalSymlinks(readGitPointer(filepath.Join(v.root, name)))
 	if err != nil {
 		return "", false
 	}
@@ -17,10 +17,10 @@ func (v *inventory) leadsTo(name string) (dir string, ok bool) {
 	return rel, err == nil && filepath.IsLocal(rel)
 }
 
-// pointerTarget returns the absolute path that a .git or commondir contains,
+// readGitPointer returns the absolute path that a .git or commondir contains,
 // "" if it contains none. Like git, it reads a link to a file as if the file
 // were in the place of the link.
-func pointerTarget(path string) string {
+func readGitPointer(path string) string {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return ""
@@ -38,7 +38,7 @@ func pointerTarget(path string) string {
 			return ""
 		}
 	}
-	text, err := readRegular(file, 64<<10)
+	text, err := readRegularFile(file, 64<<10)
 	target := strings.TrimRight(string(text), "\r\n")
 	if err == nil && strings.EqualFold(filepath.Base(path), ".git") {
 		var ok bool

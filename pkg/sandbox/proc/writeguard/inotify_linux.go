@@ -7,16 +7,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// notices reports changes directly in some directories.
-type notices struct {
+// dirWatcher reports changes directly in some directories.
+type dirWatcher struct {
 	file   *os.File
 	events chan struct{} // closed after the last event
 }
 
-// notify starts to watch directories. It returns nil if the kernel allows no
+// watchDirs starts to watch directories. It returns nil if the kernel allows no
 // further inotify instance. A change of a file sends an event if interesting
 // returns true for its name.
-func notify(dirs []string, interesting func(name string) bool) *notices {
+func watchDirs(dirs []string, sendFor func(name string) bool) *dirWatcher {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
 		return nil
@@ -24,13 +24,13 @@ func notify(dirs []string, interesting func(name string) bool) *notices {
 	for _, dir := range dirs {
 		unix.InotifyAddWatch(fd, dir, unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_CLOSE_WRITE|unix.IN_ONLYDIR|unix.IN_DONT_FOLLOW) //nolint:errcheck // the ticker also finds changes
 	}
-	n := &notices{file: os.NewFile(uintptr(fd), "inotify"), events: make(chan struct{}, 1)}
-	go n.read(interesting)
+	n := &dirWatcher{file: os.NewFile(uintptr(fd), "inotify"), events: make(chan struct{}, 1)}
+	go n.sendEvents(sendFor)
 	return n
 }
 
-// read sends events until close.
-func (n *notices) read(interesting func(string) bool) {
+// sendEvents sends events until close.
+func (n *dirWatcher) sendEvents(interesting func(string) bool) {
 	defer close(n.events)
 	buf := make([]byte, 16<<10)
 	for {
@@ -55,7 +55,7 @@ func (n *notices) read(interesting func(string) bool) {
 }
 
 // close stops the watch and waits for its goroutine.
-func (n *notices) close() {
+func (n *dirWatcher) close() {
 	n.file.Close()
 	for range n.events {
 	}

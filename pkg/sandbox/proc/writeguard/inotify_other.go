@@ -2,9 +2,9 @@
 
 package writeguard
 
-// notices is unused: no level confines commands on this system.
-type notices struct{ events chan struct{} }
+// dirWatcher is unused: no level confines commands on this system.
+type dirWatcher struct{ events chan struct{} }
 
-func notify([]string, func(string) bool) *notices { return nil }
+func watchDirs([]string, func(string) bool) *dirWatcher { return nil }
 
-func (n *notices) close() {}
+func (n *dirWatcher) close() {}

@@ -7,14 +7,14 @@ import (
 	"path/filepath"
 )
 
-// leftBehind lists the neighbours whose server was killed while a command ran.
-func (w *RootGuard) leftBehind() (left []*neighbour) {
-	for _, n := range w.near {
-		if _, killed := n.holds(); !killed {
+// interruptedRoots lists the neighbours whose server was killed while a command ran.
+func (w *RootGuard) interruptedRoots() (left []*overlappingRoot) {
+	for _, n := range w.overlapping {
+		if _, killed := n.commandState(); !killed {
 			continue
 		}
 		if _, err := os.Lstat(n.root); errors.Is(err, fs.ErrNotExist) {
-			n.use.WriteAt([]byte{markIdle}, 0) //nolint:errcheck // on failure the next call tries again
+			n.useFile.WriteAt([]byte{markIdle}, 0) //nolint:errcheck // on failure the next call tries again
 			continue
 		}
 		left = append(left, n)
@@ -22,36 +22,36 @@ func (w *RootGuard) leftBehind() (left []*neighbour) {
 	return left
 }
 
-// settle judges the roots of killed servers, and returns the reverted files.
-func settle(c *Command, left []*neighbour) (taken []string) {
+// checkInterruptedRoots judges the roots of killed servers, and returns the reverted files.
+func checkInterruptedRoots(c *Command, left []*overlappingRoot) (taken []string) {
 	for _, n := range left {
-		other, err := openRootGuard(n.root, filepath.Dir(n.dir))
+		other, err := openRootGuard(n.root, filepath.Dir(n.stateDir))
 		if err != nil {
 			continue // its baseline is used, see doubts
 		}
-		taken = append(taken, other.settleOwn(c)...)
+		taken = append(taken, other.checkIfInterrupted(c)...)
 		other.close()
 	}
 	return taken
 }
 
-// settleOwn judges the root if its server was killed while a command ran and
+// checkIfInterrupted judges the root if its server was killed while a command ran and
 // no other command is running in it. It returns the reverted files.
-func (w *RootGuard) settleOwn(c *Command) (taken []string) {
-	if w.enter() != nil {
+func (w *RootGuard) checkIfInterrupted(c *Command) (taken []string) {
+	if w.lock() != nil {
 		return nil
 	}
-	defer w.leave()
-	w.refresh()
+	defer w.unlock()
+	w.reloadBaseline()
 	mark := w.readMark()
-	if mark == markIdle || !w.alone() {
+	if mark == markIdle || !w.tryUseExclusive() {
 		return nil
 	}
-	defer flock(w.use, lockNone)
+	defer tryFlock(w.useFile, lockRelease)
 	failed := false
-	if w.fresh {
-		j := w.judgeKilled(c, mark)
-		taken, failed = j.taken, j.failed
+	if w.hasBaseline {
+		rc := w.checkInterrupted(c, mark)
+		taken, failed = rc.reverted, rc.failed
 	}
 	if !failed {
 		w.writeMark(markIdle) //nolint:errcheck // on failure it is judged again
@@ -59,8 +59,8 @@ func (w *RootGuard) settleOwn(c *Command) (taken []string) {
 	return taken
 }
 
-// judgeKilled reverts the changes that the commands of a killed server left
+// checkInterrupted reverts the changes that the commands of a killed server left
 // behind.
-func (w *RootGuard) judgeKilled(c *Command, mark byte) *judge {
-	return w.judge(c, true, func(path string) bool { return c.open(path) || mark == markL2 && w.guardedAtL2(path) })
+func (w *RootGuard) checkInterrupted(c *Command, mark byte) *rootCheck {
+	return w.check(c, true, func(path string) bool { return c.skips(path) || mark == markL2 && w.wasReadOnlyAtL2(path) })
 }

@@ -12,150 +12,150 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/fileinfo"
 )
 
-// view caches the entries of a directory.
-type view struct {
-	dir, path string // name in the root, absolute path
-	changed   int64  // nanoseconds since 1970, as read
-	read      time.Time
-	role      role
-	entries   int
-	repo, top bool            // it is a repository; it has a .git
-	installed bool            // belongs to a package manager, see dependencyDirs
-	key       uint64          // of dir, see keyOf
-	inside    string          // the repository that dir is or is in, without work trees in it
-	spots     map[string]spot // by names in the root
-	indexes   []string        // index files of a repository, by names in the root
-	links     []string        // by names in the root, except in repositories and in directories of package managers
-	below     []*view
+// dirCache caches the entries of a directory.
+type dirCache struct {
+	dir, path            string // name in the root, absolute path
+	changed              int64  // nanoseconds since 1970, as read
+	readAt               time.Time
+	role                 dirRole
+	entryCount           int
+	isRepo, isProjectTop bool                   // it is a repository; it has a .git
+	ofPackageManager     bool                   // belongs to a package manager, see dependencyDirs
+	key                  uint64                 // of dir, see keyOf
+	inRepo               string                 // the repository that dir is or is in, without work trees in it
+	files                map[string]watchedFile // by names in the root
+	indexes              []string               // index files of a repository, by names in the root
+	links                []string               // by names in the root, except in repositories and in directories of package managers
+	subdirs              []*dirCache
 }
 
-// sortOut reads a directory, and keeps the cached views of its subdirectories.
+// readEntries reads a directory, and keeps the cached views of its subdirectories.
 // It skips no directory: a repository may be among the objects of another, and
 // any project may use the names of a repository's parts.
-func (v *view) sortOut(left int) {
-	known := make(map[string]*view, len(v.below))
-	for _, below := range v.below {
+func (v *dirCache) readEntries(maxEntries int) {
+	known := make(map[string]*dirCache, len(v.subdirs))
+	for _, below := range v.subdirs {
 		known[below.dir] = below
 	}
-	v.read, v.spots, v.below, v.entries, v.repo, v.top = time.Now(), map[string]spot{}, nil, 0, false, false
+	v.readAt, v.files, v.subdirs, v.entryCount, v.isRepo, v.isProjectTop = time.Now(), map[string]watchedFile{}, nil, 0, false, false
 	v.indexes, v.links = nil, nil
 	d, err := os.Open(v.path)
 	if err != nil {
 		return
 	}
-	entries, _ := d.ReadDir(left + 1)
+	entries, _ := d.ReadDir(maxEntries + 1)
 	d.Close()
-	v.entries = len(entries)
+	v.entryCount = len(entries)
 	kind := v.role.kind
-	v.repo = kind == settingsKind || (kind == 0 || kind == projectKind) && isDotGit(filepath.Base(v.dir)) || kind == 0 && looksLikeRepository(entries)
-	v.top = v.dir == "." || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return isDotGit(e.Name()) })
+	v.isRepo = kind == gitSettingsKind || (kind == 0 || kind == projectSettingsKind) && isDotGit(filepath.Base(v.dir)) || kind == 0 && looksLikeRepository(entries)
+	v.isProjectTop = v.dir == "." || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return isDotGit(e.Name()) })
 	switch {
-	case v.repo:
-		v.inside = v.dir
-	case v.top && !v.written():
-		v.inside = ""
+	case v.isRepo:
+		v.inRepo = v.dir
+	case v.isProjectTop && !v.isWrittenByGit():
+		v.inRepo = ""
 	}
 	for _, entry := range entries {
 		name := filepath.Join(v.dir, entry.Name())
 		switch {
-		case kind == projectKind && (!v.repo || !v.ofRepository(name, entry)):
-			v.watch(name, entry, v.role)
-		case kind == projectKind:
-		case kind == hookKind:
+		case kind == projectSettingsKind && (!v.isRepo || !v.addRepositoryEntry(name, entry)):
+			v.addProjectSettings(name, entry, v.role)
+		case kind == projectSettingsKind:
+		case kind == gitHookKind:
 			if entry.IsDir() {
-				v.descend(name, role{})
+				v.addSubdir(name, dirRole{})
 			} else if !strings.HasSuffix(entry.Name(), ".sample") {
-				v.spots[name] = spot{hookKind, v.role.repo}
+				v.files[name] = watchedFile{gitHookKind, v.role.repo}
 			}
-		case kind == attributesKind:
+		case kind == gitAttributesKind:
 			if entry.IsDir() {
-				v.descend(name, role{})
+				v.addSubdir(name, dirRole{})
 			} else if entry.Name() == "attributes" {
-				v.spots[name] = spot{attributesKind, v.role.repo}
+				v.files[name] = watchedFile{gitAttributesKind, v.role.repo}
 			} else {
-				v.link(name, entry)
+				v.addRepositoryLink(name, entry)
 			}
-		case kind == stepsKind:
+		case kind == rebaseStepsKind:
 			if entry.IsDir() {
-				v.descend(name, role{})
-			} else if entry.Name() == stepsFile && entry.Type()&fs.ModeSymlink == 0 {
-				v.spots[name] = spot{stepsKind, v.role.repo}
+				v.addSubdir(name, dirRole{})
+			} else if entry.Name() == rebaseTodoName && entry.Type()&fs.ModeSymlink == 0 {
+				v.files[name] = watchedFile{rebaseStepsKind, v.role.repo}
 			} else if entry.Type().IsRegular() && (entry.Name() == "strategy" || entry.Name() == "opts") {
-				v.spots[name] = spot{optionsKind, v.role.repo}
+				v.files[name] = watchedFile{mergeOptionsKind, v.role.repo}
 			} else {
-				v.link(name, entry)
+				v.addRepositoryLink(name, entry)
 			}
-		case v.repo && v.ofRepository(name, entry) || v.link(name, entry):
+		case v.isRepo && v.addRepositoryEntry(name, entry) || v.addRepositoryLink(name, entry):
 		default:
-			v.ofDirectory(name, entry)
+			v.addEntry(name, entry)
 		}
 	}
-	for i, below := range v.below {
-		if was := known[below.dir]; was != nil && was.role == below.role && was.inside == below.inside {
-			v.below[i] = was
+	for i, below := range v.subdirs {
+		if was := known[below.dir]; was != nil && was.role == below.role && was.inRepo == below.inRepo {
+			v.subdirs[i] = was
 		}
 	}
 }
 
-// written reports whether a directory of a repository is one that git writes
+// isWrittenByGit reports whether a directory of a repository is one that git writes
 // to. A .git in it does not make it a work tree.
-func (v *view) written() bool {
-	rel, err := filepath.Rel(v.inside, v.dir)
-	return v.inside != "" && err == nil && slices.Contains(
-		[]string{"logs", "refs", "objects", "info", "worktrees", "rebase-merge", "rebase-apply", "sequencer", "rr-cache", "branches", "remotes"}, firstPart(rel))
+func (v *dirCache) isWrittenByGit() bool {
+	rel, err := filepath.Rel(v.inRepo, v.dir)
+	return v.inRepo != "" && err == nil && slices.Contains(
+		[]string{"logs", "refs", "objects", "info", "worktrees", "rebase-merge", "rebase-apply", "sequencer", "rr-cache", "branches", "remotes"}, firstComponent(rel))
 }
 
-// link adds a link in a repository to the watched files, and reports whether
+// addRepositoryLink adds a link in a repository to the watched files, and reports whether
 // the entry is one.
-func (v *view) link(name string, entry os.DirEntry) bool {
-	if v.inside == "" || entry.Type()&fs.ModeSymlink == 0 {
+func (v *dirCache) addRepositoryLink(name string, entry os.DirEntry) bool {
+	if v.inRepo == "" || entry.Type()&fs.ModeSymlink == 0 {
 		return false
 	}
-	v.spots[name] = spot{linkKind, v.inside}
+	v.files[name] = watchedFile{repositoryLinkKind, v.inRepo}
 	return true
 }
 
-// descend adds a subdirectory to be searched, unless it is on a pseudo file
+// addSubdir adds a subdirectory to be searched, unless it is on a pseudo file
 // system.
-func (v *view) descend(name string, as role) {
+func (v *dirCache) addSubdir(name string, as dirRole) {
 	path := filepath.Join(v.path, filepath.Base(name))
 	if !fileinfo.IsPseudoDir(path) {
-		v.below = append(v.below, &view{
-			dir: name, path: path, role: as, key: keyOf(name),
-			inside: v.inside, installed: v.installed || slices.Contains(dependencyDirs, filepath.Base(name)),
+		v.subdirs = append(v.subdirs, &dirCache{
+			dir: name, path: path, role: as, key: dirKey(name),
+			inRepo: v.inRepo, ofPackageManager: v.ofPackageManager || slices.Contains(packageManagerDirs, filepath.Base(name)),
 		})
 	}
 }
 
-// ofRepository handles an entry of a repository. It returns false for an entry
+// addRepositoryEntry handles an entry of a repository. It returns false for an entry
 // that has no special meaning there.
-func (v *view) ofRepository(name string, entry os.DirEntry) bool {
+func (v *dirCache) addRepositoryEntry(name string, entry os.DirEntry) bool {
 	dir := v.dir
 	if entry.Type().IsRegular() && (entry.Name() == "index" || strings.HasPrefix(entry.Name(), "sharedindex.")) {
 		v.indexes = append(v.indexes, name)
 	}
 	switch entry.Name() {
 	case "config", "config.worktree":
-		v.spots[name] = spot{settingsKind, dir}
+		v.files[name] = watchedFile{gitSettingsKind, dir}
 	case "commondir", "gitdir":
-		v.spots[name] = spot{pointerKind, dir}
+		v.files[name] = watchedFile{gitPointerKind, dir}
 	case "hooks":
 		if entry.IsDir() {
-			v.descend(name, role{hookKind, dir})
+			v.addSubdir(name, dirRole{gitHookKind, dir})
 		} else {
-			v.spots[name] = spot{hookKind, dir}
+			v.files[name] = watchedFile{gitHookKind, dir}
 		}
 	case "info":
 		if entry.IsDir() {
-			v.descend(name, role{attributesKind, dir})
+			v.addSubdir(name, dirRole{gitAttributesKind, dir})
 		} else {
-			v.spots[name] = spot{hookKind, dir} // a link would hide its target
+			v.files[name] = watchedFile{gitHookKind, dir} // a link would hide its target
 		}
 	case "rebase-merge", "sequencer":
 		if entry.IsDir() {
-			v.descend(name, role{stepsKind, dir})
+			v.addSubdir(name, dirRole{rebaseStepsKind, dir})
 		} else {
-			v.spots[name] = spot{hookKind, dir}
+			v.files[name] = watchedFile{gitHookKind, dir}
 		}
 	default:
 		return false
@@ -163,57 +163,57 @@ func (v *view) ofRepository(name string, entry os.DirEntry) bool {
 	return true
 }
 
-// ofDirectory handles an entry of any directory.
-func (v *view) ofDirectory(name string, entry os.DirEntry) {
+// addEntry handles an entry of any directory.
+func (v *dirCache) addEntry(name string, entry os.DirEntry) {
 	dir := v.dir
 	switch {
 	case isDotGit(entry.Name()) && !entry.IsDir():
-		v.spots[name] = spot{pointerKind, dir}
-	case v.top && entry.Name() == ".gitmodules" && !entry.IsDir():
-		v.spots[name] = spot{settingsKind, dir}
-	case !v.top && v.installed:
-		v.ofAny(name, entry)
-	case entry.Type()&fs.ModeSymlink != 0 && projectfile.IsParent(entry.Name()) && leadsToDirectory(filepath.Join(v.path, entry.Name())):
-		v.spots[name] = spot{projectKind, dir}
+		v.files[name] = watchedFile{gitPointerKind, dir}
+	case v.isProjectTop && entry.Name() == ".gitmodules" && !entry.IsDir():
+		v.files[name] = watchedFile{gitSettingsKind, dir}
+	case !v.isProjectTop && v.ofPackageManager:
+		v.addPlainEntry(name, entry)
+	case entry.Type()&fs.ModeSymlink != 0 && projectfile.IsParent(entry.Name()) && linksToDirOrNothing(filepath.Join(v.path, entry.Name())):
+		v.files[name] = watchedFile{projectSettingsKind, dir}
 	default:
 		switch projectfile.Depth(filepath.Base(dir), entry.Name()) {
 		case 1:
-			v.watch(name, entry, role{projectKind, dir})
+			v.addProjectSettings(name, entry, dirRole{projectSettingsKind, dir})
 		case 2:
-			v.watch(name, entry, role{projectKind, filepath.Dir(dir)})
+			v.addProjectSettings(name, entry, dirRole{projectSettingsKind, filepath.Dir(dir)})
 		default:
-			v.ofAny(name, entry)
+			v.addPlainEntry(name, entry)
 		}
 	}
 }
 
-// ofAny handles an entry without a special meaning.
-func (v *view) ofAny(name string, entry os.DirEntry) {
+// addPlainEntry handles an entry without a special meaning.
+func (v *dirCache) addPlainEntry(name string, entry os.DirEntry) {
 	switch {
 	case entry.IsDir():
-		v.descend(name, role{})
-	case entry.Type()&fs.ModeSymlink != 0 && !v.installed:
+		v.addSubdir(name, dirRole{})
+	case entry.Type()&fs.ModeSymlink != 0 && !v.ofPackageManager:
 		v.links = append(v.links, name)
 	}
 }
 
-// leadsToDirectory reports whether a link leads to a directory, or to nothing
+// linksToDirOrNothing reports whether a link leads to a directory, or to nothing
 // so far.
-func leadsToDirectory(link string) bool {
+func linksToDirOrNothing(link string) bool {
 	info, err := os.Stat(link)
 	return err != nil || info.IsDir()
 }
 
-// watch adds a watched file, or a directory with everything below.
-func (v *view) watch(name string, entry os.DirEntry, as role) {
+// addProjectSettings adds a watched file, or a directory with everything below.
+func (v *dirCache) addProjectSettings(name string, entry os.DirEntry, as dirRole) {
 	switch {
 	case isDotGit(entry.Name()) && !entry.IsDir():
-		v.spots[name] = spot{pointerKind, filepath.Dir(name)}
+		v.files[name] = watchedFile{gitPointerKind, filepath.Dir(name)}
 	case !entry.IsDir():
-		v.spots[name] = spot{projectKind, as.repo}
+		v.files[name] = watchedFile{projectSettingsKind, as.repo}
 	case filepath.Base(name) == "worktrees" && filepath.Base(filepath.Dir(name)) == ".claude":
-		v.descend(name, role{}) // Claude Code puts work trees there
+		v.addSubdir(name, dirRole{}) // Claude Code puts work trees there
 	default:
-		v.descend(name, as)
+		v.addSubdir(name, as)
 	}
 }

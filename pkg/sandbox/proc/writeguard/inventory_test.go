@@ -20,17 +20,17 @@ func BenchmarkInventory(b *testing.B) {
 				}
 			}
 			v := inventory{root: root}
-			v.take(nil, nil, nil, nil)
-			var age func(*view)
-			age = func(at *view) { // as if it had been read later
-				at.read = at.read.Add(1 << 40)
-				for _, below := range at.below {
+			v.scan(nil, nil, nil, nil)
+			var age func(*dirCache)
+			age = func(at *dirCache) { // as if it had been read later
+				at.readAt = at.readAt.Add(1 << 40)
+				for _, below := range at.subdirs {
 					age(below)
 				}
 			}
-			age(v.top)
+			age(v.topDir)
 			for b.Loop() {
-				if !v.take(nil, nil, nil, nil).whole {
+				if !v.scan(nil, nil, nil, nil).complete {
 					b.Fatal("not whole")
 				}
 			}

@@ -5,14 +5,14 @@ import (
 	"path/filepath"
 )
 
-// bringUp moves new directories that are too deep to be examined to the top
+// moveUpDeepDirs moves new directories that are too deep to be examined to the top
 // of the root: git examines them by relative paths. There they are judged.
-func (j *judge) bringUp() {
-	for _, name := range j.found.deep {
-		if j.base.Seen.has(keyOf(name)) {
+func (rc *rootCheck) moveUpDeepDirs() {
+	for _, name := range rc.found.tooDeep {
+		if rc.baseline.Seen.has(dirKey(name)) {
 			continue
 		}
-		err := j.retry(name, func() error { return j.handle.Rename(name, "toolroom-deep-"+rand.Text()) })
-		j.done(filepath.Join(j.root, name), err)
+		err := rc.withAccess(name, func() error { return rc.handle.Rename(name, "toolroom-deep-"+rand.Text()) })
+		rc.recordRevert(filepath.Join(rc.root, name), err)
 	}
 }

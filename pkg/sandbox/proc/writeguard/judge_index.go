@@ -9,30 +9,30 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/gitfile"
 )
 
-// maxIndex bounds how much of a git index is read, in bytes. The entries must
+// maxIndexBytes bounds how much of a git index is read, in bytes. The entries must
 // be within it.
-const maxIndex = 256 << 20
+const maxIndexBytes = 256 << 20
 
-// index removes a git index with entries that git would write into a
+// checkIndex removes a git index with entries that git would write into a
 // repository's own directory, or that cannot be read. The user can rebuild the index with git reset.
-func (j *judge) index(name string) {
-	path := filepath.Join(j.root, name)
+func (rc *rootCheck) checkIndex(name string) {
+	path := filepath.Join(rc.root, name)
 	info, err := os.Lstat(path)
 	if err != nil {
 		return
 	}
-	now := stampOf(info, spot{})
-	if was, ok := j.checked[name]; ok && j.trustTimes && was.sameStamp(&now) {
+	now := stateWithoutContent(info, watchedFile{})
+	if was, ok := rc.harmlessIndexes[name]; ok && rc.trustTimes && was.sameMetadata(&now) {
 		return
 	}
-	content, err := readRegular(path, maxIndex)
+	content, err := readRegularFile(path, maxIndexBytes)
 	if err != nil && !errors.Is(err, syscall.EFBIG) {
 		return
 	}
 	if escaping, ok := gitfile.IndexEscapes(content); escaping == "" && ok {
-		j.checked[name] = now
+		rc.harmlessIndexes[name] = now
 		return
 	}
-	j.aside.keep(path, content)
-	j.done(path, j.retry(name, func() error { return j.remove(name) }))
+	rc.copies.store(path, content)
+	rc.recordRevert(path, rc.withAccess(name, func() error { return rc.removeFile(name) }))
 }

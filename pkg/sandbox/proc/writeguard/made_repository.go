@@ -16,10 +16,10 @@ type madeRepository struct {
 	Tree  bool      // the directory with its .git is new, too
 }
 
-// noteMade records the repositories that an ended command created. It reports
+// recordMadeRepositories records the repositories that an ended command created. It reports
 // whether there are any.
-func (b *baseline) noteMade(root string, s *survey) (changed bool) {
-	if !s.whole { // b.Seen may lack directories of the user
+func (b *baseline) recordMadeRepositories(root string, s *scanResult) (changed bool) {
+	if !s.complete { // b.Seen may lack directories of the user
 		return false
 	}
 	for repo := range s.repos {
@@ -30,26 +30,26 @@ func (b *baseline) noteMade(root string, s *survey) (changed bool) {
 		if err != nil {
 			continue
 		}
-		if was, ok := b.Made[repo]; ok && was.Node == nodeOf(info) {
+		if was, ok := b.Made[repo]; ok && was.Node == deviceAndInode(info) {
 			continue
 		}
 		if b.Made == nil {
 			b.Made = map[string]madeRepository{}
 		}
 		top := filepath.Dir(repo)
-		b.Made[repo] = madeRepository{Node: nodeOf(info), Since: time.Now(), Tree: isDotGit(filepath.Base(repo)) && top != "." && !b.Seen.has(keyOf(top))}
+		b.Made[repo] = madeRepository{Node: deviceAndInode(info), Since: time.Now(), Tree: isDotGit(filepath.Base(repo)) && top != "." && !b.Seen.has(dirKey(top))}
 		changed = true
 	}
 	return changed
 }
 
-// forgetMade removes the repositories that are gone, were replaced, or have a
+// forgetMadeRepositories removes the repositories that are gone, were replaced, or have a
 // watched file that changed while no command ran: these are the user's. It
 // reports whether there are any.
-func (b *baseline) forgetMade(root string) (changed bool) {
+func (b *baseline) forgetMadeRepositories(root string) (changed bool) {
 	for repo, made := range b.Made {
 		info, err := os.Lstat(filepath.Join(root, repo))
-		if err == nil && b.Repos[repo] && nodeOf(info) == made.Node && !b.changedIn(repo, made) {
+		if err == nil && b.Repos[repo] && deviceAndInode(info) == made.Node && !b.changedAfterMade(repo, made) {
 			continue
 		}
 		delete(b.Made, repo)
@@ -58,27 +58,27 @@ func (b *baseline) forgetMade(root string) (changed bool) {
 	return changed
 }
 
-// changedIn reports whether a watched file of a repository changed after the
+// changedAfterMade reports whether a watched file of a repository changed after the
 // command that created it.
-func (b *baseline) changedIn(repo string, made madeRepository) bool {
+func (b *baseline) changedAfterMade(repo string, made madeRepository) bool {
 	for name, it := range b.Items {
-		if it.Spot != stepsKind && made.holds(repo, name) && it.Changed.After(made.Since) {
+		if it.Spot != rebaseStepsKind && made.contains(repo, name) && it.Changed.After(made.Since) {
 			return true
 		}
 	}
 	return false
 }
 
-// holds reports whether a file belongs to the repository or to its new work tree.
-func (m madeRepository) holds(repo, name string) bool {
-	return within(repo, name) || m.Tree && within(filepath.Dir(repo), name)
+// contains reports whether a file belongs to the repository or to its new work tree.
+func (m madeRepository) contains(repo, name string) bool {
+	return isAtOrBelow(repo, name) || m.Tree && isAtOrBelow(filepath.Dir(repo), name)
 }
 
-// madeByCommands reports whether a file, a name in the root, belongs to a
+// isMadeByCommands reports whether a file, a name in the root, belongs to a
 // repository that commands created.
-func (b *baseline) madeByCommands(name string) bool {
+func (b *baseline) isMadeByCommands(name string) bool {
 	for repo, made := range b.Made {
-		if made.holds(repo, name) {
+		if made.contains(repo, name) {
 			return true
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // .git file, and contains no name of project settings.
 func InRepository(rel string) bool {
 	parts := strings.Split(rel, string(filepath.Separator))
-	return !slices.ContainsFunc(parts, isProjectName) &&
+	return !slices.ContainsFunc(parts, isProjectSettingsName) &&
 		slices.ContainsFunc(parts, func(part string) bool { return strings.HasSuffix(strings.ToLower(part), ".git") })
 }
 
@@ -23,20 +23,20 @@ func HasComponent(rel, name string) bool {
 	return slices.ContainsFunc(strings.Split(rel, string(filepath.Separator)), func(part string) bool { return strings.EqualFold(part, name) })
 }
 
-func firstPart(rel string) string {
+func firstComponent(rel string) string {
 	first, _, _ := strings.Cut(rel, string(filepath.Separator))
 	return first
 }
 
-// isHooks reports whether a directory is the default hooks directory of a
+// isDefaultHooksDir reports whether a directory is the default hooks directory of a
 // repository.
-func isHooks(dir string) bool {
+func isDefaultHooksDir(dir string) bool {
 	return filepath.Base(dir) == "hooks" && isDotGit(filepath.Base(filepath.Dir(dir)))
 }
 
-// within reports whether name is dir or below it. Both are relative to the
+// isAtOrBelow reports whether name is dir or below it. Both are relative to the
 // root.
-func within(dir, name string) bool {
+func isAtOrBelow(dir, name string) bool {
 	return dir == "." || name == dir || strings.HasPrefix(name, dir+string(filepath.Separator))
 }
 
@@ -52,10 +52,10 @@ func looksLikeRepository(entries []os.DirEntry) bool {
 	return has["HEAD"] && (has["objects"] && has["refs"] || has["commondir"])
 }
 
-// isProjectName reports whether an entry of any directory holds settings that
+// isProjectSettingsName reports whether an entry of any directory holds settings that
 // make agents, editors or shells run programs.
-func isProjectName(name string) bool { return projectfile.Depth("", name) == 1 }
+func isProjectSettingsName(name string) bool { return projectfile.Depth("", name) == 1 }
 
-// dependencyDirs lists directories that package managers fill. Packages
+// packageManagerDirs lists directories that package managers fill. Packages
 // contain their developers' settings, and nobody opens an editor there.
-var dependencyDirs = []string{"node_modules", "bower_components", "jspm_packages", "site-packages", "dist-packages", "vendor", "Pods"}
+var packageManagerDirs = []string{"node_modules", "bower_components", "jspm_packages", "site-packages", "dist-packages", "vendor", "Pods"}

@@ -7,26 +7,26 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// relate finds out how the roots overlap, by their paths and by the
+// setOverlap finds out how the roots overlap, by their paths and by the
 // directories that these lead to. It returns false if they do not.
-func (n *neighbour) relate(root string) bool {
+func (n *overlappingRoot) setOverlap(root string) bool {
 	if !filepath.IsAbs(n.root) {
 		return false
 	}
-	if rel, ok := relateTo(n.root, root); ok {
-		n.above, n.rel = true, rel
+	if rel, ok := pathBelow(n.root, root); ok {
+		n.isUpper, n.lowerInUpper = true, rel
 		return true
 	}
-	if rel, ok := relateTo(root, n.root); ok {
-		n.rel = rel
+	if rel, ok := pathBelow(root, n.root); ok {
+		n.lowerInUpper = rel
 		return true
 	}
 	return false
 }
 
-// relateTo returns the path of lower relative to upper. ok is false if lower
+// pathBelow returns the path of lower relative to upper. ok is false if lower
 // is not in upper.
-func relateTo(upper, lower string) (rel string, ok bool) {
+func pathBelow(upper, lower string) (rel string, ok bool) {
 	if supervise.Beneath(upper, lower) {
 		rel, err := filepath.Rel(upper, lower)
 		return rel, err == nil
@@ -35,7 +35,7 @@ func relateTo(upper, lower string) (rel string, ok bool) {
 	if err != nil {
 		return "", false
 	}
-	for _, path := range append([]string{lower}, otherPaths(lower)...) {
+	for _, path := range append([]string{lower}, pathsThroughMounts(lower)...) {
 		for dir := path; ; dir = filepath.Dir(dir) {
 			if now, err := os.Stat(dir); err == nil && os.SameFile(now, info) {
 				rel, err := filepath.Rel(dir, path)
@@ -49,26 +49,26 @@ func relateTo(upper, lower string) (rel string, ok bool) {
 	return "", false
 }
 
-// toTheirs converts a name in our root to a name in the neighbour's root.
+// toTheirName converts a name in our root to a name in the neighbour's root.
 // inside is false if the file is not in that root.
-func (n *neighbour) toTheirs(name string) (theirs string, inside bool) {
-	if n.above {
-		return filepath.Join(n.rel, name), true
+func (n *overlappingRoot) toTheirName(name string) (theirs string, inside bool) {
+	if n.isUpper {
+		return filepath.Join(n.lowerInUpper, name), true
 	}
-	return strip(n.rel, name)
+	return nameBelow(n.lowerInUpper, name)
 }
 
-// toOurs is the inverse of toTheirs.
-func (n *neighbour) toOurs(theirs string) (name string, inside bool) {
-	if n.above {
-		return strip(n.rel, theirs)
+// toOurName is the inverse of toTheirs.
+func (n *overlappingRoot) toOurName(theirs string) (name string, inside bool) {
+	if n.isUpper {
+		return nameBelow(n.lowerInUpper, theirs)
 	}
-	return filepath.Join(n.rel, theirs), true
+	return filepath.Join(n.lowerInUpper, theirs), true
 }
 
-// strip returns name relative to dir. inside is false if name is not in dir.
-func strip(dir, name string) (rest string, inside bool) {
-	if !within(dir, name) {
+// nameBelow returns name relative to dir. inside is false if name is not in dir.
+func nameBelow(dir, name string) (rest string, inside bool) {
+	if !isAtOrBelow(dir, name) {
 		return "", false
 	}
 	rest, err := filepath.Rel(dir, name)

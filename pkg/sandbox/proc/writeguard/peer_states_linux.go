@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// peerStates lists the state directories of roots that other processes of this
+// foreignStateDirs lists the state directories of roots that other processes of this
 // user hold open: those of servers with another state directory.
-func peerStates() (dirs []string) {
+func foreignStateDirs() (dirs []string) {
 	processes, _ := os.ReadDir("/proc")
 	mounts, _ := os.Readlink("/proc/self/ns/mnt")
 	for _, process := range processes {
 		proc := "/proc/" + process.Name()
-		if process.Name()[0] > '9' || !trustedPeer(proc, mounts) {
+		if process.Name()[0] > '9' || !isTrustedPeer(proc, mounts) {
 			continue
 		}
 		d, err := os.Open(proc + "/fd")
@@ -34,15 +34,15 @@ func peerStates() (dirs []string) {
 	return dirs
 }
 
-// trustedPeer reports whether a process belongs to this user, has the same
+// isTrustedPeer reports whether a process belongs to this user, has the same
 // mount namespace and is not confined. A confined process could lie. It is
 // recognized by NoNewPrivs, which cannot be reset.
-func trustedPeer(proc, mounts string) bool {
-	status, err := os.ReadFile(proc + "/status")
+func isTrustedPeer(procDir, mountNamespace string) bool {
+	status, err := os.ReadFile(procDir + "/status")
 	id := os.Geteuid()
 	if err != nil || !bytes.Contains(status, []byte("\nNoNewPrivs:\t0\n")) || !bytes.Contains(status, fmt.Appendf(nil, "\nUid:\t%d\t%d\t%d\t%d\n", id, id, id, id)) {
 		return false
 	}
-	theirs, err := os.Readlink(proc + "/ns/mnt")
-	return err == nil && theirs == mounts
+	theirNamespace, err := os.Readlink(procDir + "/ns/mnt")
+	return err == nil && theirNamespace == mountNamespace
 }

@@ -35,22 +35,22 @@ const (
 	beneathFlag = 1 << 62
 	hashBits    = 20
 	timeBits    = 42 // milliseconds until the year 2109
-	// mostPresent bounds the locks read from one directory.
-	mostPresent = 256
+	// maxLocksRead bounds the locks read from one directory.
+	maxLocksRead = 256
 )
 
 // openPresence opens the root and the directories above it. Unreadable
 // directories are skipped: no server of this user can have one as its root.
 func openPresence(root string) *presence {
 	p := &presence{root: root}
-	p.open()
+	p.openDirs()
 	return p
 }
 
-func (p *presence) open() {
-	for _, path := range append([]string{p.root}, otherPaths(p.root)...) {
+func (p *presence) openDirs() {
+	for _, path := range append([]string{p.root}, pathsThroughMounts(p.root)...) {
 		for dir := path; ; dir = filepath.Dir(dir) {
-			p.add(dir)
+			p.addDir(dir)
 			if dir == filepath.Dir(dir) {
 				break
 			}
@@ -58,14 +58,14 @@ func (p *presence) open() {
 	}
 }
 
-// add opens a directory, unless it is already open or cannot be opened.
-func (p *presence) add(dir string) {
+// addDir opens a directory, unless it is already open or cannot be opened.
+func (p *presence) addDir(dir string) {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NONBLOCK | unix.O_CLOEXEC
 	fd, err := unix.Open(dir, flags, 0)
 	if err == unix.EACCES { // a command may have removed its permissions
-		if l, err2 := lift(dir, ".", 0o400); err2 == nil {
+		if l, err2 := addMode(dir, ".", 0o400); err2 == nil {
 			fd, err = unix.Open(dir, flags, 0)
-			l.drop()
+			l.restore()
 		}
 	}
 	if err != nil {
@@ -96,28 +96,28 @@ func (p *presence) publish() {
 	for i, f := range p.dirs {
 		if now, err := os.Lstat(f.Name()); err != nil || !os.SameFile(now, p.infos[i]) { // moved or replaced
 			p.close()
-			p.open()
+			p.openDirs()
 			break
 		}
 	}
-	p.since = fileClock().UnixNano()
+	p.since = fileTimeNow().UnixNano()
 	info, err := os.Lstat(p.root)
 	if err != nil {
 		return
 	}
-	hash := nodeHash(info)
+	hash := dirHash(info)
 	for _, f := range p.dirs {
 		at := p.since
 		if f.Name() != p.root {
 			at = beneathFlag | int64(hash)<<timeBits | p.since/1e6
 		}
-		lockByte(f, unix.F_RDLCK, at, 1)
+		setByteLock(f, unix.F_RDLCK, at, 1)
 	}
 }
 
-// fileClock returns the time of the clock that the kernel uses for file times.
+// fileTimeNow returns the time of the clock that the kernel uses for file times.
 // It is up to one tick behind time.Now.
-func fileClock() time.Time {
+func fileTimeNow() time.Time {
 	var now unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &now) != nil {
 		return time.Now()
@@ -131,34 +131,34 @@ func (p *presence) withdraw() {
 	}
 	p.since = 0
 	for _, f := range p.dirs {
-		lockByte(f, unix.F_UNLCK, 0, 0)
+		setByteLock(f, unix.F_UNLCK, 0, 0)
 	}
 }
 
-// lockByte sets or releases a lock. If the file system has no locks, servers
+// setByteLock sets or releases a lock. If the file system has no locks, servers
 // with other state directories do not see each other.
-func lockByte(f *os.File, kind int16, start, length int64) {
+func setByteLock(f *os.File, kind int16, start, length int64) {
 	unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: kind, Start: start, Len: length}) //nolint:errcheck // see above
 }
 
 // others lists the commands of other servers and watches whose roots overlap
 // with this one.
-func (p *presence) others() (list []doubt) {
+func (p *presence) others() (list []runningCommand) {
 	for _, f := range p.dirs {
 		top := int64(beneathFlag)
 		if f.Name() == p.root {
 			top = math.MaxInt64
 		}
-		locks, whole := locksOf(f, 0, top, nil)
+		locks, whole := lockedBytes(f, 0, top, nil)
 		for _, at := range locks {
 			if at&beneathFlag == 0 {
-				list = append(list, doubt{since: time.Unix(0, at)})
+				list = append(list, runningCommand{since: time.Unix(0, at)})
 			} else {
-				list = append(list, doubt{since: time.UnixMilli(at & (1<<timeBits - 1)), within: uint32(at>>timeBits) & (1<<hashBits - 1), part: true})
+				list = append(list, runningCommand{since: time.UnixMilli(at & (1<<timeBits - 1)), rootHash: uint32(at>>timeBits) & (1<<hashBits - 1), onlyInOneRoot: true})
 			}
 		}
 		if !whole { // the oldest may be missing
-			list = append(list, doubt{since: bootTime()})
+			list = append(list, runningCommand{since: bootTime()})
 		}
 	}
 	return list
@@ -173,13 +173,13 @@ func bootTime() time.Time {
 	return time.Now().Add(-time.Duration(up.Nano()))
 }
 
-// locksOf appends the locked bytes in [start, end) to found. whole is false if
+// lockedBytes appends the locked bytes in [start, end) to found. whole is false if
 // it stopped at mostPresent.
-func locksOf(f *os.File, start, end int64, found []int64) (all []int64, whole bool) {
+func lockedBytes(f *os.File, start, end int64, found []int64) (all []int64, whole bool) {
 	if start >= end {
 		return found, true
 	}
-	if len(found) >= mostPresent {
+	if len(found) >= maxLocksRead {
 		return found, false
 	}
 	l := unix.Flock_t{Type: unix.F_WRLCK, Start: start, Len: end - start}
@@ -190,18 +190,18 @@ func locksOf(f *os.File, start, end int64, found []int64) (all []int64, whole bo
 	if l.Len > 0 {
 		last = l.Start + l.Len
 	}
-	found, whole = locksOf(f, start, first, append(found, first))
+	found, whole = lockedBytes(f, start, first, append(found, first))
 	if whole {
-		found, whole = locksOf(f, last, end, found)
+		found, whole = lockedBytes(f, last, end, found)
 	}
 	return found, whole
 }
 
-// nodeHash returns a short hash of a directory's device and inode. Different
+// dirHash returns a short hash of a directory's device and inode. Different
 // directories may have the same hash.
-func nodeHash(info os.FileInfo) uint32 {
+func dirHash(info os.FileInfo) uint32 {
 	h := fnv.New64a()
-	for _, number := range nodeOf(info) {
+	for _, number := range deviceAndInode(info) {
 		var b [8]byte
 		for i := range b {
 			b[i] = byte(number >> (8 * i))
@@ -211,8 +211,8 @@ func nodeHash(info os.FileInfo) uint32 {
 	return uint32(h.Sum64()) & (1<<hashBits - 1)
 }
 
-// otherPaths lists the paths to a directory through other mounts.
-func otherPaths(root string) (paths []string) {
+// pathsThroughMounts lists the paths to a directory through other mounts.
+func pathsThroughMounts(root string) (paths []string) {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	info, err2 := os.Stat(root)
 	if err != nil || err2 != nil {

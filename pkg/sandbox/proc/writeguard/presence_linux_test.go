@@ -35,17 +35,17 @@ func TestPresence(t *testing.T) {
 
 	list := u.others()
 	require.Len(t, list, 1)
-	require.True(t, list[0].part)
-	d := doubts{root: upper}
-	require.True(t, d.covers(list[0], "lower/.mcp.json"))
-	require.False(t, d.covers(list[0], "side/.mcp.json"))
+	require.True(t, list[0].onlyInOneRoot)
+	d := otherCommands{root: upper}
+	require.True(t, d.mayChange(list[0], "lower/.mcp.json"))
+	require.False(t, d.mayChange(list[0], "side/.mcp.json"))
 	l.withdraw()
 	require.Empty(t, same.others())
 	require.Empty(t, u.others())
 	u.publish()
 	for _, p := range []*presence{l, s} {
 		require.Len(t, p.others(), 1)
-		require.False(t, p.others()[0].part)
+		require.False(t, p.others()[0].onlyInOneRoot)
 	}
 }
 
@@ -55,8 +55,8 @@ func TestPresenceWithManyLocks(t *testing.T) {
 	dir := t.TempDir()
 	p, other := presenceIn(t, dir), presenceIn(t, dir)
 	other.publish()
-	for i := range int64(2 * mostPresent) {
-		lockByte(other.dirs[0], unix.F_RDLCK, other.since+2*i+2, 1)
+	for i := range int64(2 * maxLocksRead) {
+		setByteLock(other.dirs[0], unix.F_RDLCK, other.since+2*i+2, 1)
 	}
 	oldest := p.others()[0].since
 	for _, one := range p.others() {

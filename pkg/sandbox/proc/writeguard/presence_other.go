@@ -16,14 +16,14 @@ func (p *presence) close() {}
 
 func (p *presence) publish() {}
 
-func fileClock() time.Time { return time.Now() }
+func fileTimeNow() time.Time { return time.Now() }
 
 func (p *presence) withdraw() {}
 
-func (p *presence) others() []doubt { return nil }
+func (p *presence) others() []runningCommand { return nil }
 
-func nodeHash(os.FileInfo) uint32 { return 0 }
+func dirHash(os.FileInfo) uint32 { return 0 }
 
-func otherPaths(string) []string { return nil }
+func pathsThroughMounts(string) []string { return nil }
 
-func peerStates() []string { return nil }
+func foreignStateDirs() []string { return nil }

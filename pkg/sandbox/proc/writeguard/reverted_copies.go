@@ -8,30 +8,30 @@ import (
 	"time"
 )
 
-// asideBytes bounds the copies of reverted files, in bytes for each root.
-const asideBytes = 64 << 20
+// maxCopyBytes bounds the copies of reverted files, in bytes for each root.
+const maxCopyBytes = 64 << 20
 
-// aside stores copies of reverted files for the user to inspect. A nil aside
+// revertedCopies stores copies of reverted files for the user to inspect. A nil aside
 // stores nothing.
-type aside struct {
-	dir  string
-	used int64
-	n    int
+type revertedCopies struct {
+	dir       string
+	usedBytes int64
+	count     int
 }
 
-// keep stores a file's content under a new name, which no program reads as
+// store stores a file's content under a new name, which no program reads as
 // settings. If the copies exceed asideBytes or a write fails, it stores
 // nothing.
-func (a *aside) keep(path string, content []byte) {
-	if a == nil || a.used+int64(len(content)) > asideBytes || os.MkdirAll(a.dir, 0o700) != nil {
+func (a *revertedCopies) store(path string, content []byte) {
+	if a == nil || a.usedBytes+int64(len(content)) > maxCopyBytes || os.MkdirAll(a.dir, 0o700) != nil {
 		return
 	}
-	a.n++
-	name := fmt.Sprintf("%s-%d.kept", time.Now().UTC().Format("20060102T150405.000"), a.n)
+	a.count++
+	name := fmt.Sprintf("%s-%d.kept", time.Now().UTC().Format("20060102T150405.000"), a.count)
 	if os.WriteFile(filepath.Join(a.dir, name), content, 0o600) != nil {
 		return
 	}
-	a.used += int64(len(content))
+	a.usedBytes += int64(len(content))
 	index, err := os.OpenFile(filepath.Join(a.dir, "index"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return
@@ -40,12 +40,12 @@ func (a *aside) keep(path string, content []byte) {
 	fmt.Fprintf(index, "%s %q\n", name, strings.ToValidUTF8(path, "?"))
 }
 
-// measure adds up the sizes of the copies that are already stored.
-func (a *aside) measure() {
+// addStoredSizes adds up the sizes of the copies that are already stored.
+func (a *revertedCopies) addStoredSizes() {
 	entries, _ := os.ReadDir(a.dir)
 	for _, entry := range entries {
 		if info, err := entry.Info(); err == nil {
-			a.used += info.Size()
+			a.usedBytes += info.Size()
 		}
 	}
 }

@@ -29,158 +29,158 @@ import (
 // Commands of other servers may also run in this root: see neighbour for
 // overlapping roots, and presence for other state directories.
 type RootGuard struct {
-	root, dir  string // dir "": shared only by this runner's commands
-	handle     *os.Root
-	trustTimes bool
+	root, stateDir string // dir "": shared only by this runner's commands
+	handle         *os.Root
+	trustTimes     bool
 
-	mu        sync.Mutex
-	inventory inventory
-	base      baseline
-	git       UserGit
-	loaded    os.FileInfo // the file that base was read from or written to
-	fresh     bool        // base is the root's baseline; false: it is empty because there is none
-	use, lock *os.File
-	running   int
-	looked    map[supervise.Level]time.Time
-	aside     *aside
-	mark      byte
+	mu                sync.Mutex
+	inventory         inventory
+	baseline          baseline
+	git               UserGitSettings
+	loadedInfo        os.FileInfo // the file that base was read from or written to
+	hasBaseline       bool        // base is the root's baseline; false: it is empty because there is none
+	useFile, lockFile *os.File
+	runningCount      int
+	lastChecked       map[supervise.Level]time.Time
+	copies            *revertedCopies
+	mark              byte
 
-	private      error // why the baseline is not shared with other servers
-	unseen       bool  // see Runner
-	presence     *presence
-	near         []*neighbour
-	listed, read time.Time // state directory's time of change, and time when near was read
+	notShared                     error // why the baseline is not shared with other servers
+	isHidden                      bool  // see Runner
+	presence                      *presence
+	overlapping                   []*overlappingRoot
+	stateDirChanged, stateDirRead time.Time // state directory's time of change, and time when near was read
 }
 
-// begin registers the start of a command. It returns the files that it
+// beginCommand registers the start of a command. It returns the files that it
 // reverted because the command of a killed server had changed them.
-func (w *RootGuard) begin(c *Command, dirChanged func(dir string) (changed int64, closed, ok bool)) (taken []string, err error) {
-	taken, err = w.enterAmong(c)
+func (w *RootGuard) beginCommand(c *Command, dirChanged func(dir string) (changed int64, closed, ok bool)) (taken []string, err error) {
+	taken, err = w.lockWithOverlapping(c)
 	if err != nil {
 		return taken, err
 	}
-	defer func() { err = errors.Join(err, w.private) }()
-	defer w.leave()
+	defer func() { err = errors.Join(err, w.notShared) }()
+	defer w.unlock()
 	w.git = c.Git
-	defer w.unlockNeighbours()
-	w.refresh()
+	defer w.unlockOverlapping()
+	w.reloadBaseline()
 	mark := w.readMark()
-	if w.running == 0 && !w.unseen {
+	if w.runningCount == 0 && !w.isHidden {
 		w.presence.publish()
 	}
-	alone := w.alone()
-	defer w.share()
-	if !alone && w.fresh {
+	alone := w.tryUseExclusive()
+	defer w.useShared()
+	if !alone && w.hasBaseline {
 		if markOf(c.Level) < mark { // '1' < '2'
 			err = w.writeMark(markOf(c.Level))
 		}
 		return taken, err
 	}
 	if mark == markIdle {
-		w.inventory.recent = dirChanged
-		defer func() { w.inventory.recent = nil }()
+		w.inventory.dirChanged = dirChanged
+		defer func() { w.inventory.dirChanged = nil }()
 	}
-	if alone && w.fresh && mark != markIdle {
-		j := w.judgeKilled(c, mark)
-		taken = append(taken, j.taken...)
-		if j.failed {
+	if alone && w.hasBaseline && mark != markIdle {
+		rc := w.checkInterrupted(c, mark)
+		taken = append(taken, rc.reverted...)
+		if rc.failed {
 			return taken, w.writeMark(min(mark, markOf(c.Level)))
 		}
 	}
-	if err = w.adopt(c.Protected); err == nil && (alone || markOf(c.Level) < mark) {
+	if err = w.updateBaseline(c.Protected); err == nil && (alone || markOf(c.Level) < mark) {
 		err = w.writeMark(markOf(c.Level))
 	}
-	if err == nil && w.giveSteps() {
-		err = w.save()
+	if err == nil && w.restoreRebaseSteps() {
+		err = w.saveBaseline()
 	}
 	return taken, err
 }
 
-// addLinked adds the paths of files that have several hard links.
-func (w *RootGuard) addLinked(paths map[string]bool) {
+// addHardLinked adds the paths of files that have several hard links.
+func (w *RootGuard) addHardLinked(paths map[string]bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for name, it := range w.base.Items {
+	for name, it := range w.baseline.Items {
 		if it.Links > 1 {
 			paths[filepath.Join(w.root, name)] = true
 		}
 	}
 }
 
-// judge compares the root with the baseline and reverts forbidden changes.
+// check compares the root with the baseline and reverts forbidden changes.
 // ended is false while the command runs.
-func (w *RootGuard) judge(c *Command, ended bool, open func(string) bool) *judge {
-	defer w.inventory.shut()
-	j := &judge{
-		root: w.root, handle: w.handle, base: &w.base, found: w.inventory.take(w.base.HookDirs, w.base.Included, w.base.Programs, c.Protected), trustTimes: w.trustTimes,
-		open: open, elsewhere: c.Watched, aside: w.aside, checked: w.inventory.checked, ended: ended,
+func (w *RootGuard) check(c *Command, ended bool, skip func(string) bool) *rootCheck {
+	defer w.inventory.restoreModes()
+	rc := &rootCheck{
+		root: w.root, handle: w.handle, baseline: &w.baseline, found: w.inventory.scan(w.baseline.HookDirs, w.baseline.Included, w.baseline.Programs, c.Protected), trustTimes: w.trustTimes,
+		skip: skip, inOtherRoot: c.InAnyRoot, copies: w.copies, harmlessIndexes: w.inventory.harmlessIndexes, ended: ended,
 	}
-	if j.bringUp(); len(j.taken) > 0 {
-		j.found = w.inventory.take(w.base.HookDirs, w.base.Included, w.base.Programs, c.Protected)
+	if rc.moveUpDeepDirs(); len(rc.reverted) > 0 {
+		rc.found = w.inventory.scan(w.baseline.HookDirs, w.baseline.Included, w.baseline.Programs, c.Protected)
 	}
-	j.run()
-	return j
+	rc.checkFiles()
+	return rc
 }
 
-// look judges while commands run. It does nothing if another command of the
+// checkWhileRunning judges while commands run. It does nothing if another command of the
 // level did so within this time.
-func (w *RootGuard) look(c *Command, within time.Duration) (taken []string) {
-	if w.enter() != nil {
+func (w *RootGuard) checkWhileRunning(c *Command, minInterval time.Duration) (taken []string) {
+	if w.lock() != nil {
 		return nil
 	}
-	defer w.leave()
-	if last, ok := w.looked[c.Level]; ok && time.Since(last) < within {
+	defer w.unlock()
+	if last, ok := w.lastChecked[c.Level]; ok && time.Since(last) < minInterval {
 		return nil
 	}
-	w.refresh()
-	taken = w.judge(c, false, c.open).taken
-	w.looked[c.Level] = time.Now()
+	w.reloadBaseline()
+	taken = w.check(c, false, c.skips).reverted
+	w.lastChecked[c.Level] = time.Now()
 	return taken
 }
 
-// end judges the changes of an ended command, and registers its end.
-func (w *RootGuard) end(c *Command) (taken []string, err error) {
-	if err := w.enter(); err != nil {
+// endCommand judges the changes of an ended command, and registers its end.
+func (w *RootGuard) endCommand(c *Command) (taken []string, err error) {
+	if err := w.lock(); err != nil {
 		return nil, err
 	}
-	defer w.leave()
-	w.refresh()
-	j := w.judge(c, true, c.open)
-	if made := w.fresh && !j.failed && w.base.noteMade(w.root, j.found); made || j.held {
-		err = w.save()
+	defer w.unlock()
+	w.reloadBaseline()
+	rc := w.check(c, true, c.skips)
+	if made := w.hasBaseline && !rc.failed && w.baseline.recordMadeRepositories(w.root, rc.found); made || rc.stepsRemoved {
+		err = w.saveBaseline()
 	}
-	w.running--
-	if w.running == 0 {
-		if w.alone() && !j.failed { // else the next command starts with this baseline
+	w.runningCount--
+	if w.runningCount == 0 {
+		if w.tryUseExclusive() && !rc.failed { // else the next command starts with this baseline
 			err = errors.Join(err, w.writeMark(markIdle))
 		}
-		if w.use != nil {
-			flock(w.use, lockNone)
+		if w.useFile != nil {
+			tryFlock(w.useFile, lockRelease)
 		}
 		w.presence.withdraw()
 	}
-	if j.failed {
+	if rc.failed {
 		err = errors.Join(err, errors.New("some of it could not be taken back"))
 	}
-	if !j.found.whole {
-		err = errors.Join(err, fmt.Errorf("it has more than %d entries", scanEntries))
+	if !rc.found.complete {
+		err = errors.Join(err, fmt.Errorf("it has more than %d entries", maxScanEntries))
 	}
-	return j.taken, err
+	return rc.reverted, err
 }
 
-// knows reports whether the baseline contains a path or a file below it.
-func (w *RootGuard) knows(path string) bool {
+// watchesAtOrBelow reports whether the baseline contains a path or a file below it.
+func (w *RootGuard) watchesAtOrBelow(path string) bool {
 	name, err := filepath.Rel(w.root, path)
 	if err != nil || !filepath.IsLocal(name) {
 		return false
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.base.Repos[filepath.Dir(name)] && filepath.Base(name) == "hooks" {
+	if w.baseline.Repos[filepath.Dir(name)] && filepath.Base(name) == "hooks" {
 		return true
 	}
-	for item := range w.base.Items {
-		if within(name, item) {
+	for item := range w.baseline.Items {
+		if isAtOrBelow(name, item) {
 			return true
 		}
 	}

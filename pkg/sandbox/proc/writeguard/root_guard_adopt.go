@@ -6,97 +6,97 @@ import (
 	"slices"
 )
 
-// mostIncludes bounds the depth of includes in settings files, as git does.
-const mostIncludes = 10
+// maxIncludeDepth bounds the depth of includes in settings files, as git does.
+const maxIncludeDepth = 10
 
-// adoptTries bounds the attempts to read a root while commands of other
+// maxUpdateTries bounds the attempts to read a root while commands of other
 // servers begin or end.
-const adoptTries = 3
+const maxUpdateTries = 3
 
-// adopt makes the root's current state the baseline, except for changes since
+// updateBaseline makes the root's current state the baseline, except for changes since
 // a command of another server or in an overlapping root began.
-func (w *RootGuard) adopt(guard []string) error {
-	defer w.inventory.shut()
-	before, known, began := w.base, w.fresh, fileClock()
-	var d *doubts
+func (w *RootGuard) updateBaseline(protected []string) error {
+	defer w.inventory.restoreModes()
+	before, known, began := w.baseline, w.hasBaseline, fileTimeNow()
+	var d *otherCommands
 	changed := false
 	for try := 1; ; try++ {
-		d, w.base = w.doubts(known), before
-		if try == adoptTries {
-			d.running = append(d.running, doubt{since: began})
+		d, w.baseline = w.otherCommands(known), before
+		if try == maxUpdateTries {
+			d.running = append(d.running, runningCommand{since: began})
 		}
-		if changed = w.adoptOnce(guard, d); !changed || try == adoptTries {
+		if changed = w.updateBaselineOnce(protected, d); !changed || try == maxUpdateTries {
 			break
 		}
 		// A command that ran meanwhile either still runs, or was judged, which
 		// restores the files.
-		if again := w.doubts(known); d.equal(again) && !w.base.movedSince(w.root, &before) {
+		if again := w.otherCommands(known); d.equal(again) && !w.baseline.addedFileChanged(w.root, &before) {
 			break
 		}
-		w.inventory.recent = nil
+		w.inventory.dirChanged = nil
 	}
-	if d.none() {
-		w.inventory.trustIndexes()
+	if d.isEmpty() {
+		w.inventory.markIndexesHarmless()
 	}
-	changed = w.base.forgetMade(w.root) || changed
-	if changed || w.base.Dirs == nil {
-		w.base.note(w.root, !d.none())
+	changed = w.baseline.forgetMadeRepositories(w.root) || changed
+	if changed || w.baseline.Dirs == nil {
+		w.baseline.recordDirs(w.root, !d.isEmpty())
 		changed = true
 	}
-	if w.dir == "" || !changed && w.fresh && w.loaded != nil {
-		w.fresh = true
+	if w.stateDir == "" || !changed && w.hasBaseline && w.loadedInfo != nil {
+		w.hasBaseline = true
 		return nil
 	}
-	w.base.Kept = map[string][2]uint64{}
-	for _, path := range w.guarded() {
-		if node, ok := holderOf(path); ok {
-			w.base.Kept[path] = node
+	w.baseline.Kept = map[string][2]uint64{}
+	for _, path := range w.readOnlyPaths() {
+		if node, ok := mountNode(path); ok {
+			w.baseline.Kept[path] = node
 		}
 	}
-	w.fresh = true
-	return w.save()
+	w.hasBaseline = true
+	return w.saveBaseline()
 }
 
-// adoptOnce makes the root's current state the baseline, except for the files
+// updateBaselineOnce makes the root's current state the baseline, except for the files
 // in doubt. The adopted settings may name further directories and files, so it
 // repeats until they do not. It reports whether the baseline changed.
-func (w *RootGuard) adoptOnce(guard []string, d *doubts) (changed bool) {
-	changed = w.base.adopt(w.root, w.inventory.take(w.base.HookDirs, w.base.Included, w.base.Programs, guard), w.trustTimes, d)
-	for range mostIncludes {
-		p := w.base.gitPlaces(w.root, w.git)
-		if slices.Equal(p.hookDirs, w.base.HookDirs) && slices.Equal(p.included, w.base.Included) && slices.Equal(p.programs, w.base.Programs) {
+func (w *RootGuard) updateBaselineOnce(protected []string, d *otherCommands) (changed bool) {
+	changed = w.baseline.update(w.root, w.inventory.scan(w.baseline.HookDirs, w.baseline.Included, w.baseline.Programs, protected), w.trustTimes, d)
+	for range maxIncludeDepth {
+		p := w.baseline.gitPaths(w.root, w.git)
+		if slices.Equal(p.hookDirs, w.baseline.HookDirs) && slices.Equal(p.settingsFiles, w.baseline.Included) && slices.Equal(p.programs, w.baseline.Programs) {
 			break
 		}
-		w.base.HookDirs, w.base.Included, w.base.Programs, changed = p.hookDirs, p.included, p.programs, true
-		w.base.adopt(w.root, w.inventory.take(p.hookDirs, p.included, p.programs, guard), w.trustTimes, d)
+		w.baseline.HookDirs, w.baseline.Included, w.baseline.Programs, changed = p.hookDirs, p.settingsFiles, p.programs, true
+		w.baseline.update(w.root, w.inventory.scan(p.hookDirs, p.settingsFiles, p.programs, protected), w.trustTimes, d)
 	}
 	return changed
 }
 
-// save writes the baseline for other servers, if there is a state directory.
-func (w *RootGuard) save() error {
-	if w.dir == "" {
+// saveBaseline writes the baseline for other servers, if there is a state directory.
+func (w *RootGuard) saveBaseline() error {
+	if w.stateDir == "" {
 		return nil
 	}
-	err := w.base.save(w.file())
+	err := w.baseline.save(w.baselinePath())
 	if err == nil {
-		w.loaded, err = os.Stat(w.file())
+		w.loadedInfo, err = os.Stat(w.baselinePath())
 	}
 	return err
 }
 
-// refresh reads the baseline if another server has written it.
-func (w *RootGuard) refresh() {
-	if w.dir == "" {
+// reloadBaseline reads the baseline if another server has written it.
+func (w *RootGuard) reloadBaseline() {
+	if w.stateDir == "" {
 		return
 	}
-	info, err := os.Stat(w.file())
-	if err != nil || w.loaded != nil && sameVersion(info, w.loaded) {
+	info, err := os.Stat(w.baselinePath())
+	if err != nil || w.loadedInfo != nil && isSameVersion(info, w.loadedInfo) {
 		return
 	}
-	if w.base.load(w.file()) == nil {
-		w.loaded, w.fresh = info, true
+	if w.baseline.load(w.baselinePath()) == nil {
+		w.loadedInfo, w.hasBaseline = info, true
 	}
 }
 
-func (w *RootGuard) file() string { return filepath.Join(w.dir, "baseline") }
+func (w *RootGuard) baselinePath() string { return filepath.Join(w.stateDir, "baseline") }

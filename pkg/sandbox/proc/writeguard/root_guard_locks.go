@@ -23,16 +23,16 @@ func markOf(level supervise.Level) byte {
 	return markL2
 }
 
-// lockWait bounds the wait for another server that searches a root.
-const lockWait = 20 * time.Second
+// maxLockWait bounds the wait for another server that searches a root.
+const maxLockWait = 20 * time.Second
 
 var errBusy = errors.New("another server has been looking through the root for too long")
 
-// enter takes the lock of the baseline. It returns errBusy after lockWait.
-func (w *RootGuard) enter() error {
+// lock takes the lock of the baseline. It returns errBusy after lockWait.
+func (w *RootGuard) lock() error {
 	w.mu.Lock()
-	for began := time.Now(); w.lock != nil && !flock(w.lock, lockExclusive); time.Sleep(time.Millisecond) {
-		if time.Since(began) > lockWait {
+	for began := time.Now(); w.lockFile != nil && !tryFlock(w.lockFile, lockExclusive); time.Sleep(time.Millisecond) {
+		if time.Since(began) > maxLockWait {
 			w.mu.Unlock()
 			return errBusy
 		}
@@ -46,33 +46,33 @@ func (w *RootGuard) enter() error {
 	return nil
 }
 
-func (w *RootGuard) leave() {
-	if w.lock != nil {
-		flock(w.lock, lockNone)
+func (w *RootGuard) unlock() {
+	if w.lockFile != nil {
+		tryFlock(w.lockFile, lockRelease)
 	}
 	w.mu.Unlock()
 }
 
-// alone takes the root exclusively. It returns false if a command of another
+// tryUseExclusive takes the root exclusively. It returns false if a command of another
 // server or of this one is running in it.
-func (w *RootGuard) alone() bool {
-	return w.running == 0 && (w.use == nil || flock(w.use, lockExclusive))
+func (w *RootGuard) tryUseExclusive() bool {
+	return w.runningCount == 0 && (w.useFile == nil || tryFlock(w.useFile, lockExclusive))
 }
 
-// share shows other servers that a command runs, until rest.
-func (w *RootGuard) share() {
-	if w.use != nil && w.running == 0 {
-		flock(w.use, lockShared)
+// useShared shows other servers that a command runs, until rest.
+func (w *RootGuard) useShared() {
+	if w.useFile != nil && w.runningCount == 0 {
+		tryFlock(w.useFile, lockShared)
 	}
-	w.running++
+	w.runningCount++
 }
 
 func (w *RootGuard) readMark() byte {
-	if w.use == nil {
+	if w.useFile == nil {
 		return w.mark
 	}
 	var b [1]byte
-	if n, _ := w.use.ReadAt(b[:], 0); n == 1 {
+	if n, _ := w.useFile.ReadAt(b[:], 0); n == 1 {
 		return b[0]
 	}
 	return markIdle
@@ -80,9 +80,9 @@ func (w *RootGuard) readMark() byte {
 
 func (w *RootGuard) writeMark(mark byte) error {
 	w.mark = mark
-	if w.use == nil {
+	if w.useFile == nil {
 		return nil
 	}
-	_, err := w.use.WriteAt([]byte{mark}, 0)
+	_, err := w.useFile.WriteAt([]byte{mark}, 0)
 	return err
 }

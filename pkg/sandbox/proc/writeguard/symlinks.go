@@ -7,13 +7,13 @@ import (
 	"path/filepath"
 )
 
-// mostLinks bounds the links on the way to a file, as the kernel does.
-const mostLinks = 40
+// maxLinks bounds the links on the way to a file, as the kernel does.
+const maxLinks = 40
 
-// addLinks appends the names of the links in the root on the way to path,
+// appendLinks appends the names of the links in the root on the way to path,
 // which may itself be one. Another link in their place would lead elsewhere.
-func addLinks(names []string, root, path string) []string {
-	for range mostLinks {
+func appendLinks(names []string, root, path string) []string {
+	for range maxLinks {
 		link, target := firstLink(path)
 		if link == "" {
 			break
@@ -53,15 +53,15 @@ func firstLink(path string) (link, target string) {
 	return "", ""
 }
 
-// realPath resolves the links of the longest part of path that exists.
-func realPath(path string) string {
+// resolveExisting resolves the links of the longest part of path that exists.
+func resolveExisting(path string) string {
 	path = filepath.Clean(path)
-	real, err := filepath.EvalSymlinks(path)
+	resolved, err := filepath.EvalSymlinks(path)
 	if parent := filepath.Dir(path); errors.Is(err, fs.ErrNotExist) && parent != path {
-		return filepath.Join(realPath(parent), filepath.Base(path))
+		return filepath.Join(resolveExisting(parent), filepath.Base(path))
 	}
 	if err != nil {
 		return path
 	}
-	return real
+	return resolved
 }

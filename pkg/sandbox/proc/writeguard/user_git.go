@@ -1,25 +1,25 @@
 package writeguard
 
-// UserGit holds the user's git settings that may name paths in a root.
-type UserGit struct {
+// UserGitSettings holds the user's git settings that may name paths in a root.
+type UserGitSettings struct {
 	Files      []string // files that git reads as settings; absolute
 	HooksPaths []string // values of core.hooksPath; a relative one applies to each work tree
 
-	// Expand replaces the ~ or ~USER of a path. It returns nil for an unknown
+	// ExpandHome replaces the ~ or ~USER of a path. It returns nil for an unknown
 	// user.
-	Expand func(path string) []string
+	ExpandHome func(path string) []string
 }
 
-// UserGitOf returns the git settings of rules that implement UserGitSettings
+// UserGitSettingsOf returns the git settings of rules that implement UserGitSettings
 // and ExpandHome, empty ones for others.
-func UserGitOf(rules any) UserGit {
-	git := UserGit{Expand: func(path string) []string { return []string{path} }}
+func UserGitSettingsOf(rules any) UserGitSettings {
+	git := UserGitSettings{ExpandHome: func(path string) []string { return []string{path} }}
 	if f, ok := rules.(interface {
 		UserGitSettings() (files, hooksPaths []string)
 		ExpandHome(path string) []string
 	}); ok {
 		git.Files, git.HooksPaths = f.UserGitSettings()
-		git.Expand = f.ExpandHome
+		git.ExpandHome = f.ExpandHome
 	}
 	return git
 }

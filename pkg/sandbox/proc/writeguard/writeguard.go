@@ -36,10 +36,10 @@ import (
 // Guards holds the guards of the roots that the commands of one runner write
 // to. It is safe for concurrent use.
 type Guards struct {
-	stateDir string
-	mu       sync.Mutex
-	unseen   bool
-	roots    map[string]*RootGuard // by paths of the roots
+	stateDir     string
+	mu           sync.Mutex
+	hideCommands bool
+	roots        map[string]*RootGuard // by paths of the roots
 }
 
 // New returns an empty set of guards. The baselines and the copies of reverted
@@ -54,7 +54,7 @@ func New(stateDir string) *Guards {
 func (g *Guards) HideCommands() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.unseen = true
+	g.hideCommands = true
 }
 
 // Close closes the guards of all roots. No command must be running.
@@ -67,8 +67,8 @@ func (g *Guards) Close() {
 	}
 }
 
-// root returns the guard of a root. It opens the guard on the first call.
-func (g *Guards) root(root string) (*RootGuard, error) {
+// guardOf returns the guard of a root. It opens the guard on the first call.
+func (g *Guards) guardOf(root string) (*RootGuard, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if w := g.roots[root]; w != nil {
@@ -78,11 +78,11 @@ func (g *Guards) root(root string) (*RootGuard, error) {
 	if err != nil && g.stateDir != "" {
 		reason := err
 		if w, err = openRootGuard(root, ""); err == nil {
-			w.private = fmt.Errorf("other servers do not know of it, the state directory cannot be written: %w", reason)
+			w.notShared = fmt.Errorf("other servers do not know of it, the state directory cannot be written: %w", reason)
 		}
 	}
 	if err == nil {
-		w.unseen = g.unseen
+		w.isHidden = g.hideCommands
 		g.roots[root] = w
 	}
 	return w, err
@@ -93,24 +93,24 @@ type CommandRules struct {
 	Level supervise.Level
 	// Writable reports whether the user allows commands to write a file.
 	Writable func(path string) bool
-	// Watched reports whether a path is in a root of the command, in a
+	// InAnyRoot reports whether a path is in a root of the command, in a
 	// directory where new files are found.
-	Watched func(path string) bool
+	InAnyRoot func(path string) bool
 	// Protected are further files to watch, and directories to watch with
 	// everything below. The paths are absolute.
 	Protected []string
-	Git       UserGit
+	Git       UserGitSettings
 }
 
 // Command is the guard of one command: it reverts forbidden changes in the
 // roots added by Begin. The zero value guards no root.
 type Command struct {
 	CommandRules
-	guards   *Guards
-	roots    []*RootGuard // these count the command as running
-	mounted  func(path string) bool
-	reverted []string
-	gaps     []string
+	guards     *Guards
+	roots      []*RootGuard // these count the command as running
+	isReadOnly func(path string) bool
+	reverted   []string
+	gaps       []string
 }
 
 // NewCommand returns the guard of a command that is about to start.
@@ -118,10 +118,10 @@ func (g *Guards) NewCommand(rules CommandRules) *Command {
 	return &Command{CommandRules: rules, guards: g}
 }
 
-// open reports whether a file is not judged: the user allows commands to write
+// skips reports whether a file is not judged: the user allows commands to write
 // it, or the kernel protects it.
-func (c *Command) open(path string) bool {
-	return c.Writable(path) || c.mounted != nil && c.mounted(path)
+func (c *Command) skips(path string) bool {
+	return c.Writable(path) || c.isReadOnly != nil && c.isReadOnly(path)
 }
 
 // Begin records the state of a root before the command starts. It returns nil
@@ -130,15 +130,15 @@ func (c *Command) open(path string) bool {
 // permissions keep its owner out, if that was read just before; else ok is
 // false.
 func (c *Command) Begin(root string, dirChanged func(dir string) (changed int64, closed, ok bool)) *RootGuard {
-	w, err := c.guards.root(root)
+	w, err := c.guards.guardOf(root)
 	if err != nil {
-		c.miss(root, err)
+		c.addGap(root, err)
 		return nil
 	}
-	reverted, err := w.begin(c, dirChanged)
+	reverted, err := w.beginCommand(c, dirChanged)
 	c.reverted = append(c.reverted, reverted...)
 	if err != nil {
-		c.miss(root, err)
+		c.addGap(root, err)
 	}
 	if err == errBusy {
 		return nil
@@ -147,32 +147,32 @@ func (c *Command) Begin(root string, dirChanged func(dir string) (changed int64,
 	return w
 }
 
-// miss records that a root is not watched.
-func (c *Command) miss(root string, err error) {
+// addGap records that a root is not watched.
+func (c *Command) addGap(root string, err error) {
 	c.gaps = append(c.gaps, fmt.Sprintf("what commands leave in %s for other programs to run: %v", pathname.Escape(root), err))
 }
 
 // Gaps describes the roots that could not be guarded, and why.
 func (c *Command) Gaps() []string { return c.gaps }
 
-// Mounted tells the guard which paths are mounted read-only for the command.
+// SetReadOnly tells the guard which paths are mounted read-only for the command.
 // It does not judge a path of the baseline that is one of them or below one,
 // with three exceptions: a mount disappears when its file is removed or
 // replaced from outside, links have no mounts, and a file with a second hard
 // link can be written through that.
-func (c *Command) Mounted(paths []string) {
+func (c *Command) SetReadOnly(paths []string) {
 	kept := map[string]os.FileInfo{}
 	for _, path := range paths {
 		if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSymlink == 0 &&
-			slices.ContainsFunc(c.roots, func(w *RootGuard) bool { return w.knows(path) }) {
+			slices.ContainsFunc(c.roots, func(w *RootGuard) bool { return w.watchesAtOrBelow(path) }) {
 			kept[path] = info
 		}
 	}
 	linked := map[string]bool{}
 	for _, w := range c.roots {
-		w.addLinked(linked)
+		w.addHardLinked(linked)
 	}
-	c.mounted = func(path string) bool {
+	c.isReadOnly = func(path string) bool {
 		if linked[path] {
 			return false
 		}
@@ -193,15 +193,15 @@ func (c *Command) Mounted(paths []string) {
 // directories of their copies. CheckWhileRunning must have returned.
 func (c *Command) End() (reverted, copyDirs []string) {
 	for _, w := range c.roots {
-		reverted, err := w.end(c)
+		reverted, err := w.endCommand(c)
 		c.reverted = append(c.reverted, reverted...)
 		if err != nil {
-			c.miss(w.root, err)
+			c.addGap(w.root, err)
 		}
 	}
 	for _, w := range c.roots {
-		if len(c.reverted) > 0 && w.aside != nil && w.aside.n > 0 {
-			copyDirs = append(copyDirs, w.aside.dir)
+		if len(c.reverted) > 0 && w.copies != nil && w.copies.count > 0 {
+			copyDirs = append(copyDirs, w.copies.dir)
 		}
 	}
 	c.roots = nil
