@@ -11,8 +11,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// maxLooked bounds the number of processes that Activity examines.
-const maxLooked = 512
+// maxProcesses bounds the number of processes that Activity examines.
+const maxProcesses = 512
 
 // Activity returns the state of the command's processes, the zero value once
 // the command has ended. It only reads /proc and opens the terminals that the
@@ -25,8 +25,8 @@ func (p *Process) Activity() Activity {
 	}
 	a := Activity{Asleep: true}
 	newest := uint64(0)
-	queue := supervise.Children(strconv.Itoa(p.super.process.Pid))
-	for looked := 0; len(queue) > 0 && looked < maxLooked; looked++ {
+	queue := supervise.Children(strconv.Itoa(p.supervisor.process.Pid))
+	for looked := 0; len(queue) > 0 && looked < maxProcesses; looked++ {
 		pid := queue[0]
 		queue = append(queue[1:], supervise.Children(pid)...)
 		stat, ok := readStat(pid)
@@ -37,10 +37,10 @@ func (p *Process) Activity() Activity {
 		if stat.state == 'R' || stat.state == 'D' {
 			a.Asleep = false
 		}
-		if stat.began >= newest && stat.state != 'Z' {
-			newest, a.Program = stat.began, stat.name
+		if stat.startTime >= newest && stat.state != 'Z' {
+			newest, a.Program = stat.startTime, stat.name
 		}
-		if a.Terminal == "" && stat.terminal && stat.state == 'S' && (readsTerminal(pid) || takesKeys(pid)) {
+		if a.Terminal == "" && stat.hasTerminal && stat.state == 'S' && (readsTerminal(pid) || readsSingleKeys(pid)) {
 			a.Terminal = stat.name
 		}
 	}
@@ -49,10 +49,10 @@ func (p *Process) Activity() Activity {
 
 // processStat holds fields of /proc/PID/stat (proc_pid_stat(5)).
 type processStat struct {
-	name     string
-	state    byte
-	terminal bool // the process has a controlling terminal
-	began    uint64
+	name        string
+	state       byte
+	hasTerminal bool // the process has a controlling terminal
+	startTime   uint64
 }
 
 func readStat(pid string) (processStat, bool) {
@@ -70,7 +70,7 @@ func readStat(pid string) (processStat, bool) {
 		return processStat{}, false
 	}
 	began, _ := strconv.ParseUint(fields[22-3], 10, 64)
-	return processStat{name: line[open+1 : end], state: fields[0][0], terminal: fields[7-3] != "0", began: began}, true
+	return processStat{name: line[open+1 : end], state: fields[0][0], hasTerminal: fields[7-3] != "0", startTime: began}, true
 }
 
 // readsTerminal reports whether a thread of the process is in read(2) on a
@@ -94,10 +94,10 @@ func readsTerminal(pid string) bool {
 	return false
 }
 
-// takesKeys reports whether the process has a terminal as standard input that
+// readsSingleKeys reports whether the process has a terminal as standard input that
 // is not in canonical mode: it delivers each key, as editors and prompts with
 // line editing want it.
-func takesKeys(pid string) bool {
+func readsSingleKeys(pid string) bool {
 	if !isTerminalLink(pid, 0) {
 		return false
 	}

@@ -6,15 +6,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// sockets resolves links in Config.Sockets. It runs for each command, since
+// allowedSockets resolves links in Config.Sockets. It runs for each command, since
 // services make their sockets again when they restart.
-func (r *Runner) sockets(level Level) (paths []string) {
+func (r *Runner) allowedSockets(level Level) (paths []string) {
 	if level != L2 {
 		return nil
 	}
 	for _, path := range r.config.Sockets {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			paths = append(paths, real)
+		if resolved, err := filepath.EvalSymlinks(path); err == nil {
+			paths = append(paths, resolved)
 		}
 	}
 	return paths

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// signatures lists the first bytes of common binary formats.
-var signatures = [...]struct{ prefix, kind string }{
+// binarySignatures lists the first bytes of common binary formats.
+var binarySignatures = [...]struct{ prefix, kind string }{
 	{"\x7fELF", "ELF program"}, {"\x89PNG\r\n\x1a\n", "PNG image"}, {"\xff\xd8\xff", "JPEG image"},
 	{"GIF87a", "GIF image"}, {"GIF89a", "GIF image"}, {"%PDF-", "PDF document"}, {"PK\x03\x04", "zip archive"},
 	{"\x1f\x8b", "gzip data"}, {"BZh", "bzip2 data"}, {"\xfd7zXZ\x00", "xz data"}, {"\x28\xb5\x2f\xfd", "zstd data"},
@@ -19,29 +19,29 @@ var signatures = [...]struct{ prefix, kind string }{
 // examined bytes are control bytes (a list separated by NUL has fewer), or if
 // more than three tenths are not UTF-8. With fewer such bytes it is text.
 func binaryKind(head, tail []byte) string {
-	for _, s := range signatures {
-		if bytes.HasPrefix(head, []byte(s.prefix)) && !textual(head, s.prefix) {
+	for _, s := range binarySignatures {
+		if bytes.HasPrefix(head, []byte(s.prefix)) && !isText(head, s.prefix) {
 			return s.kind
 		}
 	}
-	if odd(head) || len(tail) > 0 && odd(tail) {
+	if isBinary(head) || len(tail) > 0 && isBinary(tail) {
 		return "binary output"
 	}
 	return ""
 }
 
-// textual reports whether p is text although it begins with a printable
+// isText reports whether p is text although it begins with a printable
 // signature, as a text about PDF may.
-func textual(p []byte, signature string) bool {
+func isText(p []byte, signature string) bool {
 	if strings.ContainsFunc(signature, func(r rune) bool { return r < ' ' || r > '~' }) {
 		return false
 	}
 	return utf8.Valid(p) && !bytes.Contains(p, []byte{0}) || len(p) == len(signature)
 }
 
-// odd reports whether the first 32 KiB of p contain too many control bytes or
+// isBinary reports whether the first 32 KiB of p contain too many control bytes or
 // invalid UTF-8 for text.
-func odd(p []byte) bool {
+func isBinary(p []byte) bool {
 	p = p[:min(len(p), 32<<10)]
 	if len(p) < 4 {
 		return false

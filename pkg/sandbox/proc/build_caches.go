@@ -33,17 +33,17 @@ var moduleCaches = [...]struct{ variable, dir string }{
 	{"CARGO_HOME", "cargo"},
 }
 
-// caches makes the directories of the build caches for commands with these
+// makeBuildCaches makes the directories of the build caches for commands with these
 // roots, and returns the directory of all of them and the variables that name
 // them. Caches are not shared with other roots: a command could put code there
 // that another project's build uses.
-func (r *Runner) caches(roots []supervise.Root) (base string, env []string, err error) {
+func (r *Runner) makeBuildCaches(roots []supervise.Root) (base string, env []string, err error) {
 	if r.config.CacheDir == "" {
 		return "", nil, nil
 	}
-	base = filepath.Join(r.config.CacheDir, cacheName(roots))
+	base = filepath.Join(r.config.CacheDir, cacheDirName(roots))
 	all := buildCaches[:]
-	if r.config.reaches() {
+	if r.config.hasNetwork() {
 		all = append(all[:len(all):len(all)], moduleCaches[:]...)
 	}
 	r.mu.Lock()
@@ -67,9 +67,9 @@ func (r *Runner) caches(roots []supervise.Root) (base string, env []string, err 
 	return base, env, nil
 }
 
-// cacheName returns the name of the caches for commands that may write these
+// cacheDirName returns the name of the caches for commands that may write these
 // roots.
-func cacheName(roots []supervise.Root) string {
+func cacheDirName(roots []supervise.Root) string {
 	var paths []string
 	for _, root := range roots {
 		if !root.ReadOnly {
@@ -81,9 +81,9 @@ func cacheName(roots []supervise.Root) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// withCaches appends the variables of the build caches to base, except those
+// appendCacheVars appends the variables of the build caches to base, except those
 // that base sets to a directory that commands may write.
-func withCaches(base, caches, writable []string) []string {
+func appendCacheVars(base, caches, writable []string) []string {
 	all := base[:len(base):len(base)]
 	for _, cache := range caches {
 		name, _, _ := strings.Cut(cache, "=")

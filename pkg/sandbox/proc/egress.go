@@ -37,8 +37,8 @@ func (c *Config) validateEgress() error {
 	return nil
 }
 
-// reaches reports whether commands can reach any host.
-func (c *Config) reaches() bool { return c.Network || c.Egress != nil }
+// hasNetwork reports whether commands can reach any host.
+func (c *Config) hasNetwork() bool { return c.Network || c.Egress != nil }
 
 // checkEgress returns an error if the level cannot restrict a command to the
 // allowed hosts.
@@ -54,43 +54,43 @@ func (c *Config) checkEgress(level Level) error {
 // end of a socket pair as the last of the command's files, and sends the
 // descriptor through it. It is nil for commands without a proxy.
 type egressLink struct {
-	ours, theirs *os.File
+	serverEnd, supervisorEnd *os.File
 }
 
 func (l *egressLink) close() {
 	if l != nil {
-		closeAll(l.ours, l.theirs)
+		closeAll(l.serverEnd, l.supervisorEnd)
 	}
 }
 
-// files appends the supervisor's end to others.
-func (l *egressLink) files(others []*os.File) []*os.File {
+// appendTo appends the supervisor's end to others.
+func (l *egressLink) appendTo(others []*os.File) []*os.File {
 	if l == nil {
 		return others
 	}
-	return append(others, l.theirs)
+	return append(others, l.supervisorEnd)
 }
 
-// linkEgress prepares a command for the proxy if Config.Egress is set and the
+// prepareEgress prepares a command for the proxy if Config.Egress is set and the
 // level is L2.
-func (r *Runner) linkEgress(s *spec, environ *Environ) (err error) {
+func (r *Runner) prepareEgress(s *spec, environ *Environ) (err error) {
 	if r.config.Egress == nil || s.Level != L2 {
 		return nil
 	}
-	if s.link, err = newEgressLink(); err != nil {
+	if s.egress, err = newEgressLink(); err != nil {
 		return toolerr.New(toolerr.ExecutionError, "the way out for allowed hosts cannot be made: %w", err)
 	}
 	s.Egress, environ.Set = true, append(environ.Set, egressEnv()...)
 	return nil
 }
 
-// openEgress serves the listener made by the supervisor. It returns nil, nil
+// startProxy serves the listener made by the supervisor. It returns nil, nil
 // without a link.
-func (r *Runner) openEgress(l *egressLink) (*egress.Proxy, error) {
+func (r *Runner) startProxy(l *egressLink) (*egress.Proxy, error) {
 	if l == nil {
 		return nil, nil
 	}
-	file, err := l.receive()
+	file, err := l.receiveListener()
 	if err != nil {
 		return nil, toolerr.New(toolerr.ExecutionError, "the listener for the allowed hosts did not arrive: %w", err)
 	}
@@ -99,14 +99,14 @@ func (r *Runner) openEgress(l *egressLink) (*egress.Proxy, error) {
 	if err != nil {
 		return nil, toolerr.New(toolerr.ExecutionError, "the listener for the allowed hosts cannot be used: %w", err)
 	}
-	config := r.outward
-	config.Allow, config.Shared = r.config.Egress, r.shared
+	config := r.egressConfig
+	config.Allow, config.Shared = r.config.Egress, r.connectionSlots
 	return egress.Start(config, listener), nil
 }
 
-// endEgress closes the proxy with the command's connections, and records the
+// closeProxy closes the proxy with the command's connections, and records the
 // refused hosts.
-func (p *Process) endEgress() {
+func (p *Process) closeProxy() {
 	if p.proxy != nil {
 		p.proxy.Close()
 		p.result.RefusedHosts, p.result.MoreRefused = p.proxy.Refused()

@@ -16,14 +16,14 @@ func newEgressLink() (*egressLink, error) {
 	return &egressLink{os.NewFile(uintptr(ends[0]), "listener"), os.NewFile(uintptr(ends[1]), "listener")}, nil
 }
 
-// receive returns the listener. It does not wait: the supervisor sends it
+// receiveListener returns the listener. It does not wait: the supervisor sends it
 // before it reports the command as started. If several have arrived, the last
 // one is valid; a supervisor that ended early sent the others.
-func (l *egressLink) receive() (*os.File, error) {
+func (l *egressLink) receiveListener() (*os.File, error) {
 	last := -1
 	for {
 		oob := make([]byte, unix.CmsgSpace(4))
-		n, oobn, _, _, err := unix.Recvmsg(int(l.ours.Fd()), make([]byte, 1), oob, unix.MSG_CMSG_CLOEXEC|unix.MSG_DONTWAIT)
+		n, oobn, _, _, err := unix.Recvmsg(int(l.serverEnd.Fd()), make([]byte, 1), oob, unix.MSG_CMSG_CLOEXEC|unix.MSG_DONTWAIT)
 		runtime.KeepAlive(l)
 		if err == unix.EINTR {
 			continue
@@ -35,7 +35,7 @@ func (l *egressLink) receive() (*os.File, error) {
 			unix.Close(last)
 		}
 		if err == nil {
-			last, err = descriptor(oob[:oobn])
+			last, err = singleDescriptor(oob[:oobn])
 		}
 		if err != nil {
 			return nil, os.NewSyscallError("recvmsg", err)
@@ -43,8 +43,8 @@ func (l *egressLink) receive() (*os.File, error) {
 	}
 }
 
-// descriptor returns the single descriptor in a control message.
-func descriptor(oob []byte) (int, error) {
+// singleDescriptor returns the single descriptor in a control message.
+func singleDescriptor(oob []byte) (int, error) {
 	messages, err := unix.ParseSocketControlMessage(oob)
 	if err != nil || len(messages) != 1 {
 		return -1, errors.Join(errors.New("not one message"), err)

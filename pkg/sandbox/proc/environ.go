@@ -25,10 +25,10 @@ type Environ struct {
 	// Writable are directories that commands may write into. Entries of PATH
 	// in them are removed.
 	Writable []string
-	// filtered means that Base has already been filtered.
-	filtered bool
-	// known caches the lookup of search paths; nil: no cache.
-	known *searchPaths
+	// baseFiltered means that Base has already been filtered.
+	baseFiltered bool
+	// pathCache caches the lookup of search paths; nil: no cache.
+	pathCache *searchPathCache
 	// Set holds the server's own variables. They override all others and are
 	// not filtered.
 	Set []string
@@ -39,7 +39,7 @@ type Environ struct {
 func (e Environ) Build() (env, refused []string) {
 	values := make(map[string]string, len(e.Base)+len(e.Extra)+len(e.Set)+len(fixedEnv))
 	base := e.Base
-	if !e.filtered {
+	if !e.baseFiltered {
 		base = e.filter(base)
 	}
 	for _, pair := range base {
@@ -55,7 +55,7 @@ func (e Environ) Build() (env, refused []string) {
 		values[name] = value
 	}
 	if path, ok := values["PATH"]; ok {
-		values["PATH"] = e.known.reduce(path, e.Writable)
+		values["PATH"] = e.pathCache.safe(path, e.Writable)
 	}
 	if values["PATH"] == "" {
 		values["PATH"] = "/usr/local/bin:/usr/bin:/bin"

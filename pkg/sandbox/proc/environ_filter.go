@@ -22,12 +22,12 @@ func (e Environ) passes(name, value string) bool {
 	if name == "" || len(name)+1+len(value) > maxScript || strings.ContainsAny(name, "\x00=") || strings.Contains(value, "\x00") {
 		return false
 	}
-	return !steers(name, value) && (!looksSecret(name, value) || slices.Contains(e.PassSecrets, name))
+	return !controlsPrograms(name, value) && (!looksSecret(name, value) || slices.Contains(e.PassSecrets, name))
 }
 
-// steers reports whether a variable makes programs run or load something, or
+// controlsPrograms reports whether a variable makes programs run or load something, or
 // names an agent or a proxy of the user.
-func steers(name, value string) bool {
+func controlsPrograms(name, value string) bool {
 	upper := strings.ToUpper(name)
 	switch upper {
 	case "BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PROMPT_COMMAND", "PS4", "IFS", "CDPATH", "GLOBIGNORE", "BASH_XTRACEFD",

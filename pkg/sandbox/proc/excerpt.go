@@ -44,9 +44,9 @@ func (e Excerpt) Text() string {
 // from the end. Each part is cut at a line break in its outer half, or between
 // characters if that half has none. max <= 0 means DefaultCharacters, which is
 // also the largest value.
-func (o *Output) Excerpt(max int) Excerpt {
-	if max <= 0 || max > DefaultCharacters {
-		max = DefaultCharacters
+func (o *Output) Excerpt(maxChars int) Excerpt {
+	if maxChars <= 0 || maxChars > DefaultCharacters {
+		maxChars = DefaultCharacters
 	}
 	o.mu.Lock()
 	head := o.head[:len(o.head):len(o.head)] // its bytes never change
@@ -59,7 +59,7 @@ func (o *Output) Excerpt(max int) Excerpt {
 	}
 	if total == int64(len(head)+len(tail)) {
 		all := append(head, tail...)
-		if utf8.RuneCount(all) <= max {
+		if utf8.RuneCount(all) <= maxChars {
 			text, replaced := validText(all)
 			return Excerpt{Head: text, Replaced: replaced}
 		}
@@ -67,8 +67,8 @@ func (o *Output) Excerpt(max int) Excerpt {
 	}
 	// The output is longer than both parts in memory, so the two excerpts
 	// never overlap.
-	first := cutHead(head, max*3/10)
-	second := cutTail(tail, max-max*3/10)
+	first := cutHead(head, maxChars*3/10)
+	second := cutTail(tail, maxChars-maxChars*3/10)
 	e := Excerpt{OmittedBytes: total - int64(len(first)) - int64(len(second))}
 	shown := countLines(first) + countLines(second)
 	e.OmittedLines = lines - shown

@@ -4,8 +4,8 @@ import (
 	"syscall"
 )
 
-// exited sets the exit code and signal of the result from a wait status.
-func (p *Process) exited(wait int) {
+// setExitStatus sets the exit code and signal of the result from a wait status.
+func (p *Process) setExitStatus(wait int) {
 	status := syscall.WaitStatus(wait)
 	p.result.ExitCode = status.ExitStatus()
 	if status.Signaled() {

@@ -7,29 +7,29 @@ import (
 
 // FailChecks makes self-tests of r fail: for each level, fails names the check
 // that fails; "" means that the level cannot be set up.
-func FailChecks(r *Runner, fails map[Level]string) { r.fails = fails }
+func FailChecks(r *Runner, fails map[Level]string) { r.failChecks = fails }
 
 // TrustLevel makes r use a level without a self-test, because another runner
 // has tested it.
 func TrustLevel(r *Runner, level Level) {
-	r.report = &Report{Level: level, Checks: []Check{{Name: "trusted", State: Enforced}}}
+	r.selfTest = &Report{Level: level, Checks: []Check{{Name: "trusted", State: Enforced}}}
 }
 
 // ReachOnly makes r resolve and reach allowed hosts according to c.
-func ReachOnly(r *Runner, c egress.Config) { r.outward = c }
+func ReachOnly(r *Runner, c egress.Config) { r.egressConfig = c }
 
 // Ahead reports whether the command was started from preparations of its
 // supervisor.
-func Ahead(p *Process) bool { return p.super.ahead }
+func Ahead(p *Process) bool { return p.supervisor.usedPreparation }
 
 // MakeTemp returns the path of a new temporary directory for a command.
 func MakeTemp(r *Runner) (string, error) {
-	temp, err := r.makeTemp()
+	temp, err := r.takeTemp()
 	return temp.path, err
 }
 
 // AddTemps prepares temporary directories.
-func AddTemps(r *Runner) { r.addTemps() }
+func AddTemps(r *Runner) { r.prepareTemps() }
 
 // EgressAddr is the address of the proxy, as seen by commands.
 const EgressAddr = supervise.EgressAddr
@@ -41,16 +41,18 @@ func NewOutput(spillDir string, spillMax int64) *Output { return newOutput(spill
 func (o *Output) Take(p []byte) { o.write(p) }
 
 // End marks the output as complete.
-func (o *Output) End() { o.end() }
+func (o *Output) End() { o.setComplete() }
 
 // NewSearchPaths returns an empty cache.
-func NewSearchPaths() *searchPaths { return &searchPaths{} }
+func NewSearchPaths() *searchPathCache { return &searchPathCache{} }
 
 // Reduce returns path without unsafe entries, as Environ.Build uses it.
-func (p *searchPaths) Reduce(path string, writable []string) string { return p.reduce(path, writable) }
+func (p *searchPathCache) Reduce(path string, writable []string) string {
+	return p.safe(path, writable)
+}
 
 // SetHomes sets the home directories of the account for r.
-func SetHomes(r *Runner, homes ...string) { r.homes = func() []string { return homes } }
+func SetHomes(r *Runner, homes ...string) { r.accountHomes = func() []string { return homes } }
 
 // Unseen hides the commands of r from other servers. A test needs it if its
 // root is the whole disk: otherwise changes by concurrent tests would count as

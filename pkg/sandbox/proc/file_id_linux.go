@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// idOf returns the identity of a file. It returns false if info holds no
+// fileIDOf returns the identity of a file. It returns false if info holds no
 // device and inode.
-func idOf(info os.FileInfo) (fileID, bool) {
+func fileIDOf(info os.FileInfo) (fileID, bool) {
 	sys, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return fileID{}, false
@@ -18,9 +18,9 @@ func idOf(info os.FileInfo) (fileID, bool) {
 	return fileID{int64(sys.Dev), int64(sys.Ino)}, true
 }
 
-// holdFile opens the file at path without read access. It returns nil if the
+// openIdentified opens the file at path without read access. It returns nil if the
 // file does not have this identity.
-func holdFile(path string, id fileID) *os.File {
+func openIdentified(path string, id fileID) *os.File {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil
@@ -33,9 +33,9 @@ func holdFile(path string, id fileID) *os.File {
 	return os.NewFile(uintptr(fd), path)
 }
 
-// pathOf returns the current path of an open file. It returns false if the
+// currentPath returns the current path of an open file. It returns false if the
 // file was deleted.
-func pathOf(f *os.File) (string, bool) {
+func currentPath(f *os.File) (string, bool) {
 	var now unix.Stat_t
 	if unix.Fstat(int(f.Fd()), &now) != nil || now.Nlink == 0 {
 		return "", false
@@ -44,8 +44,8 @@ func pathOf(f *os.File) (string, bool) {
 	return path, err == nil
 }
 
-// duplicate returns another descriptor of the same file, nil on an error.
-func duplicate(f *os.File) *os.File {
+// duplicateFile returns another descriptor of the same file, nil on an error.
+func duplicateFile(f *os.File) *os.File {
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return nil

@@ -6,10 +6,10 @@ import (
 	"os"
 )
 
-func idOf(os.FileInfo) (fileID, bool) { return fileID{}, false }
+func fileIDOf(os.FileInfo) (fileID, bool) { return fileID{}, false }
 
-func holdFile(string, fileID) *os.File { return nil }
+func openIdentified(string, fileID) *os.File { return nil }
 
-func pathOf(*os.File) (string, bool) { return "", false }
+func currentPath(*os.File) (string, bool) { return "", false }
 
-func duplicate(*os.File) *os.File { return nil }
+func duplicateFile(*os.File) *os.File { return nil }

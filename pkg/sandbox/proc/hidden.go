@@ -14,9 +14,9 @@ var systemSecrets = [...]string{
 	"/etc/ssh/ssh_host_rsa_key", "/etc/ssh/ssh_host_ecdsa_key", "/etc/ssh/ssh_host_ed25519_key", "/etc/security/opasswd",
 }
 
-// homeDirs lists the directories of a home whose entries are checked one by
+// homeStoreDirs lists the directories of a home whose entries are checked one by
 // one.
-var homeDirs = secret.StoreDirs()
+var homeStoreDirs = secret.StoreDirs()
 
 // homeSecrets lists secrets that may appear in homeDirs later. They are masked
 // even if they do not exist yet, so that a file that appears while a command
@@ -30,74 +30,74 @@ var homeSecrets = [...]string{
 // findHidden fills s with the files that a command must not read, and those in
 // its roots that it must not write. It returns a CONFLICT error if files in a
 // root are moved too fast to be masked.
-func (r *Runner) findHidden(s *spec, rules Rules, moving *moving) error {
+func (r *Runner) findHidden(s *spec, rules Rules, moved *movedFiles) error {
 	s.Home, s.homes = r.realHomes()
-	hide := func(path string) bool { return rules.Denied(path) || r.config.reaches() && rules.Masked(path) }
+	hide := func(path string) bool { return rules.Denied(path) || r.config.hasNetwork() && rules.Masked(path) }
 	for _, home := range s.homes {
 		for _, name := range homeSecrets {
 			if path := filepath.Join(home, name); hide(path) {
 				s.Mask = append(s.Mask, path)
 			}
 		}
-		for _, dir := range homeDirs {
-			s.Mask = append(s.Mask, r.inHome(filepath.Join(home, dir), hide).hidden...)
+		for _, dir := range homeStoreDirs {
+			s.Mask = append(s.Mask, r.listHomeDir(filepath.Join(home, dir), hide).hidden...)
 		}
-		s.Mask = append(s.Mask, r.deepInHome(s, home, hide)...)
+		s.Mask = append(s.Mask, r.hiddenDeepInHome(s, home, hide)...)
 	}
-	s.Mask = append(s.Mask, r.namedStores(s, rules)...)
+	s.Mask = append(s.Mask, r.storesFromVariables(s, rules)...)
 	for _, path := range systemSecrets {
 		if readable(path) {
 			s.Mask = append(s.Mask, path)
 		}
 	}
 	for _, path := range r.config.Hidden {
-		if real, err := filepath.EvalSymlinks(path); err == nil && !slices.Contains(s.Cover, real) {
-			s.Cover = append(s.Cover, real)
+		if resolved, err := filepath.EvalSymlinks(path); err == nil && !slices.Contains(s.Cover, resolved) {
+			s.Cover = append(s.Cover, resolved)
 		}
 	}
 	if s.spillDir != "" && len(s.Cover) > 0 {
 		s.Shown = []string{s.spillDir}
 	}
-	s.Mask = append(s.Mask, r.leads(s, slices.Clone(s.Mask), rules)...)
+	s.Mask = append(s.Mask, r.linkTargets(s, slices.Clone(s.Mask), rules)...)
 	if s.Level == L2 { // L1 refuses all such sockets
-		s.Mask = append(s.Mask, outsideSockets(s)...)
+		s.Mask = append(s.Mask, socketsToMask(s)...)
 	}
 	outer := s.Mask
 	var objects []supervise.Pinned
 	for _, root := range s.Roots {
-		of, err := r.hiddenInRoot(s, root, outer, limits{hide, rules.ExplicitlyAllowed, rules.Protected}, rules, moving)
+		of, err := r.addHiddenInRoot(s, root, outer, scanRules{hide, rules.ExplicitlyAllowed, rules.Protected}, rules, moved)
 		if err != nil {
 			return err
 		}
 		objects = append(objects, of...)
 	}
-	s.Mask = append(s.Mask, r.otherNames(s, objects)...)
+	s.Mask = append(s.Mask, r.otherHardLinks(s, objects)...)
 	slices.Sort(s.Mask)
 	s.Mask = slices.Compact(s.Mask)
-	s.pin(objects)
+	s.addMasks(objects)
 	return nil
 }
 
-// hiddenInRoot adds the findings of a search of a root to s, and returns the
+// addHiddenInRoot adds the findings of a search of a root to s, and returns the
 // files in it that must not be read. outer holds the paths that are masked
 // already.
-func (r *Runner) hiddenInRoot(s *spec, root supervise.Root, outer []string, l limits, rules Rules, m *moving) ([]supervise.Pinned, error) {
-	of := r.secretScan(root.Path)
-	of.mu.Lock()
-	defer of.mu.Unlock()
-	if !of.loaded {
-		of.load(r.recordPath(root.Path))
+func (r *Runner) addHiddenInRoot(s *spec, root supervise.Root, outer []string, l scanRules, rules Rules, moved *movedFiles) ([]supervise.Pinned, error) {
+	scan := r.secretScan(root.Path)
+	scan.mu.Lock()
+	defer scan.mu.Unlock()
+	if !scan.recordLoaded {
+		scan.loadRecord(r.recordPath(root.Path))
 	}
-	found := of.update(l)
-	defer found.release()
-	if found.unstable != "" {
-		return nil, errMoving(filepath.Join(found.unstable, "x"))
+	found := scan.scan(l)
+	defer found.closeDescriptors()
+	if found.unstableDir != "" {
+		return nil, errMoving(filepath.Join(found.unstableDir, "x"))
 	}
 	names := found.links
 	for path := range found.paths {
 		names = append(names, path)
 	}
-	targets := r.leads(s, names, rules)
+	targets := r.linkTargets(s, names, rules)
 	s.Mask = append(s.Mask, targets...)
 	var tracked []string
 	for _, path := range slices.Concat(outer, targets) {
@@ -105,20 +105,20 @@ func (r *Runner) hiddenInRoot(s *spec, root supervise.Root, outer []string, l li
 			tracked = append(tracked, path)
 		}
 	}
-	objects := of.keep(&found, tracked, l)
-	of.save(r.recordPath(root.Path))
-	for id, k := range of.hidden {
-		s.follow(id, k, m)
+	objects := scan.updateHidden(&found, tracked, l)
+	scan.saveRecord(r.recordPath(root.Path))
+	for id, k := range scan.hidden {
+		s.passDescriptor(id, k, moved)
 	}
-	if !found.whole {
-		s.gaps = append(s.gaps, unsearched(root.Path))
+	if !found.complete {
+		s.gaps = append(s.gaps, tooLargeGap(root.Path))
 	}
 	if !root.ReadOnly {
-		if s.folders == nil {
-			s.folders = map[string]map[string]*folder{}
+		if s.scannedDirs == nil {
+			s.scannedDirs = map[string]map[string]*dirCache{}
 		}
-		s.folders[root.Path] = of.folders
-		s.Guard = append(s.Guard, found.guard...)
+		s.scannedDirs[root.Path] = scan.dirs
+		s.Guard = append(s.Guard, found.protected...)
 	}
 	return objects, nil
 }

@@ -10,19 +10,19 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// otherName is one name of a file with several hard links.
-type otherName struct {
+// hardLink is one name of a file with several hard links.
+type hardLink struct {
 	path string
 	id   fileID
 }
 
-// otherNames lists the other hard links of hidden files, in the roots and in
+// otherHardLinks lists the other hard links of hidden files, in the roots and in
 // the searched directories of the homes.
-func (r *Runner) otherNames(s *spec, objects []supervise.Pinned) (names []string) {
+func (r *Runner) otherHardLinks(s *spec, objects []supervise.Pinned) (names []string) {
 	several := map[fileID]bool{}
 	note := func(path string) {
 		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && fileinfo.Links(info) > 1 {
-			if id, ok := idOf(info); ok {
+			if id, ok := fileIDOf(info); ok {
 				several[id] = true
 			}
 		}
@@ -33,19 +33,19 @@ func (r *Runner) otherNames(s *spec, objects []supervise.Pinned) (names []string
 	for _, object := range objects {
 		note(object.Path)
 	}
-	r.secondNames(s, note)
+	r.eachStoreFile(s, note)
 	if len(several) == 0 {
 		return nil
 	}
 	r.mu.Lock()
-	fresh := !maps.Equal(several, r.several)
-	r.several = several
+	fresh := !maps.Equal(several, r.hardLinkedIDs)
+	r.hardLinkedIDs = several
 	r.mu.Unlock()
-	add := func(f *folder, dir string) {
+	add := func(f *dirCache, dir string) {
 		if fresh { // a file may have got another link since
-			f.multiple = nil
+			f.hardLinked = nil
 		}
-		for _, other := range f.severalIn(dir) {
+		for _, other := range f.hardLinkedFiles(dir) {
 			if several[other.id] {
 				names = append(names, other.path)
 			}
@@ -54,14 +54,14 @@ func (r *Runner) otherNames(s *spec, objects []supervise.Pinned) (names []string
 	for _, root := range s.Roots {
 		of := r.secretScan(root.Path)
 		of.mu.Lock()
-		for dir, f := range of.folders {
+		for dir, f := range of.dirs {
 			add(f, dir)
 		}
 		of.mu.Unlock()
 	}
-	dirs := slices.Clone(s.deep)
+	dirs := slices.Clone(s.homeDirs)
 	for _, home := range s.homes {
-		for _, dir := range homeDirs {
+		for _, dir := range homeStoreDirs {
 			dirs = append(dirs, filepath.Join(home, dir))
 		}
 	}
@@ -69,21 +69,21 @@ func (r *Runner) otherNames(s *spec, objects []supervise.Pinned) (names []string
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, dir := range slices.Compact(dirs) {
-		if f := r.home[dir]; f != nil {
+		if f := r.homeDirCache[dir]; f != nil {
 			add(f, dir)
 		}
 	}
 	return names
 }
 
-// severalIn lists the files of a directory that have several hard links. The
+// hardLinkedFiles lists the files of a directory that have several hard links. The
 // result is cached until the directory's time of change differs, since a new
 // link changes that.
-func (f *folder) severalIn(dir string) []otherName {
-	if f.multiple != nil && f.read.Sub(f.changed) >= supervise.SettledAfter {
-		return f.multiple
+func (f *dirCache) hardLinkedFiles(dir string) []hardLink {
+	if f.hardLinked != nil && f.readAt.Sub(f.changed) >= supervise.SettledAfter {
+		return f.hardLinked
 	}
-	f.multiple = []otherName{}
+	f.hardLinked = []hardLink{}
 	entries, _ := os.ReadDir(dir)
 	for _, entry := range entries {
 		if entry.Type() != 0 {
@@ -93,29 +93,29 @@ func (f *folder) severalIn(dir string) []otherName {
 		if err != nil || fileinfo.Links(info) < 2 {
 			continue
 		}
-		if id, ok := idOf(info); ok {
-			f.multiple = append(f.multiple, otherName{filepath.Join(dir, entry.Name()), id})
+		if id, ok := fileIDOf(info); ok {
+			f.hardLinked = append(f.hardLinked, hardLink{filepath.Join(dir, entry.Name()), id})
 		}
 	}
-	return f.multiple
+	return f.hardLinked
 }
 
-// secondNames calls note with each file of the searched credential stores, whose
+// eachStoreFile calls note with each file of the searched credential stores, whose
 // other hard links must be masked too.
-func (r *Runner) secondNames(s *spec, note func(path string)) {
-	left := storeFiles
-	for _, dir := range s.stores {
+func (r *Runner) eachStoreFile(s *spec, visit func(path string)) {
+	left := maxStoreFiles
+	for _, dir := range s.storeDirs {
 		r.mu.Lock()
-		f := r.stores[dir]
+		f := r.storeDirCache[dir]
 		r.mu.Unlock()
 		if f == nil {
 			continue
 		}
-		for _, name := range f.files {
+		for _, name := range f.fileNames {
 			if left--; left < 0 {
 				return
 			}
-			note(filepath.Join(dir, name))
+			visit(filepath.Join(dir, name))
 		}
 	}
 }

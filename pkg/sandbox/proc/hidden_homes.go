@@ -13,79 +13,79 @@ import (
 
 // Bounds of the search for credential stores in deeper directories of a home.
 const (
-	deepDepth   = 4
-	deepDirs    = 300
-	deepEntries = 10_000
-	deepMasks   = 200
+	maxHomeDepth   = 4
+	maxHomeDirs    = 300
+	maxHomeEntries = 10_000
+	maxHomeMasks   = 200
 )
 
-// inHome returns the hidden entries and the subdirectories of a directory in a
+// listHomeDir returns the hidden entries and the subdirectories of a directory in a
 // home. The result is cached until the directory's time of change differs.
-func (r *Runner) inHome(dir string, hide func(string) bool) *folder {
+func (r *Runner) listHomeDir(dir string, hide func(string) bool) *dirCache {
 	info, err := os.Stat(dir)
 	if err != nil {
-		return &folder{}
+		return &dirCache{}
 	}
 	changed := fileinfo.ChangeTime(info)
 	r.mu.Lock()
-	known := r.home[dir]
+	known := r.homeDirCache[dir]
 	r.mu.Unlock()
-	if known != nil && known.current(changed) {
+	if known != nil && known.isCurrent(changed) {
 		return known
 	}
-	now := &folder{read: time.Now(), changed: changed}
+	now := &dirCache{readAt: time.Now(), changed: changed}
 	entries, _ := os.ReadDir(dir)
-	now.entries = len(entries)
+	now.entryCount = len(entries)
 	for _, entry := range entries {
 		name, path := entry.Name(), filepath.Join(dir, entry.Name())
 		switch {
 		case hide(path):
 			now.hidden = append(now.hidden, path)
 		case entry.IsDir() && name[0] == '.':
-			now.dotted = append(now.dotted, path)
+			now.dotDirs = append(now.dotDirs, path)
 		case entry.IsDir() && name != "node_modules":
-			now.below = append(now.below, path)
+			now.subdirs = append(now.subdirs, path)
 		}
 	}
 	r.mu.Lock()
-	r.home[dir] = now
+	r.homeDirCache[dir] = now
 	r.mu.Unlock()
 	return now
 }
 
-// deepInHome lists the hidden files in the visible directories of a home,
+// hiddenDeepInHome lists the hidden files in the visible directories of a home,
 // breadth first and within the bounds above, and then those directly in its
 // dot directories. It skips roots, which are searched separately.
-func (r *Runner) deepInHome(s *spec, home string, hide func(string) bool) (hidden []string) {
-	queue := slices.Clone(r.inHome(home, hide).below)
-	left := deepEntries
-	for depth := 1; depth < deepDepth; depth++ {
+func (r *Runner) hiddenDeepInHome(s *spec, home string, hide func(string) bool) (hidden []string) {
+	queue := slices.Clone(r.listHomeDir(home, hide).subdirs)
+	left := maxHomeEntries
+	for depth := 1; depth < maxHomeDepth; depth++ {
 		var next []string
 		for _, dir := range queue {
 			root := slices.ContainsFunc(s.Roots, func(root supervise.Root) bool { return root.Path == dir })
-			if root || len(s.deep) >= deepDirs || left < 0 || len(hidden) >= deepMasks {
+			if root || len(s.homeDirs) >= maxHomeDirs || left < 0 || len(hidden) >= maxHomeMasks {
 				continue
 			}
-			s.deep = append(s.deep, dir)
-			f := r.inHome(dir, hide)
-			left -= f.entries
+			s.homeDirs = append(s.homeDirs, dir)
+			f := r.listHomeDir(dir, hide)
+			left -= f.entryCount
 			hidden = append(hidden, f.hidden...)
-			next = append(next, f.below...)
+			next = append(next, f.subdirs...)
 		}
 		queue = next
 	}
-	return append(hidden, r.hiddenBelow(s, home, hide, &left)...)
+	return append(hidden, r.hiddenInDotDirs(s, home, hide, &left)...)
 }
 
-// hiddenBelow lists the hidden files directly in the dot directories of a home.
-func (r *Runner) hiddenBelow(s *spec, home string, hide func(string) bool, left *int) (hidden []string) {
-	for _, dir := range r.inHome(home, hide).dotted {
-		if len(s.deep) >= deepDirs || *left < 0 {
+// hiddenInDotDirs lists the hidden files directly in the dot directories of a home.
+func (r *Runner) hiddenInDotDirs(s *spec, home string, hide func(string) bool, entriesLeft *int) (hidden []string) {
+	for _, dir := range r.listHomeDir(home, hide).dotDirs {
+		if len(s.homeDirs) >= maxHomeDirs || *entriesLeft < 0 {
 			break
 		}
-		s.deep = append(s.deep, dir)
-		f := r.inHome(dir, hide)
-		*left -= f.entries
+		s.homeDirs = append(s.homeDirs, dir)
+		f := r.listHomeDir(dir, hide)
+		*entriesLeft -= f.entryCount
 		hidden = append(hidden, f.hidden...)
 	}
 	return hidden
@@ -96,14 +96,14 @@ func (r *Runner) hiddenBelow(s *spec, home string, hide func(string) bool, left 
 func (r *Runner) realHomes() (env string, all []string) {
 	for _, pair := range r.config.Environ {
 		if home, ok := strings.CutPrefix(pair, "HOME="); ok && filepath.IsAbs(home) {
-			if real, err := filepath.EvalSymlinks(home); err == nil {
-				env = real
+			if resolved, err := filepath.EvalSymlinks(home); err == nil {
+				env = resolved
 			}
 		}
 	}
-	for _, home := range r.homes() {
-		if real, err := filepath.EvalSymlinks(home); err == nil && !slices.Contains(all, real) {
-			all = append(all, real)
+	for _, home := range r.accountHomes() {
+		if resolved, err := filepath.EvalSymlinks(home); err == nil && !slices.Contains(all, resolved) {
+			all = append(all, resolved)
 		}
 	}
 	if env != "" && !slices.Contains(all, env) {

@@ -12,22 +12,22 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 )
 
-// keyFile is the cached result of a look for a private key in a file.
-type keyFile struct {
+// keyCheck is the cached result of a look for a private key in a file.
+type keyCheck struct {
 	id      fileID
 	changed time.Time
 	size    int64
 	secret  bool
 }
 
-func keyFileOf(info os.FileInfo) keyFile {
-	id, _ := idOf(info)
-	return keyFile{id: id, changed: fileinfo.ChangeTime(info), size: info.Size()}
+func keyCheckOf(info os.FileInfo) keyCheck {
+	id, _ := fileIDOf(info)
+	return keyCheck{id: id, changed: fileinfo.ChangeTime(info), size: info.Size()}
 }
 
-// namedLikeKey reports whether a file's name suggests a private key. To read
+// mayBeKeyName reports whether a file's name suggests a private key. To read
 // the beginning of every file would take too long.
-func namedLikeKey(name string) bool {
+func mayBeKeyName(name string) bool {
 	lower := strings.ToLower(name)
 	for _, end := range []string{".pem", ".key", ".p8", ".pk8", ".asc", ".gpg", ".ppk", ".crt", ".cer", ".cert"} {
 		if strings.HasSuffix(lower, end) {
@@ -45,24 +45,24 @@ func namedLikeKey(name string) bool {
 	return false
 }
 
-// holdsKey reports whether the file at path begins as a private key, and
+// isPrivateKeyFile reports whether the file at path begins as a private key, and
 // returns that file's info. It stores the result in known. An error means that
 // the file is gone.
-func (s *secretScan) holdsKey(path string, known map[string]keyFile) (info os.FileInfo, isKey bool, err error) {
+func (s *secretScan) isPrivateKeyFile(path string, checks map[string]keyCheck) (info os.FileInfo, isKey bool, err error) {
 	info, err = os.Lstat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > keyFileBytes {
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxKeyFileBytes {
 		return info, false, err
 	}
-	now, had := keyFileOf(info), s.keys[path]
+	now, had := keyCheckOf(info), s.keyChecks[path]
 	now.secret = had.secret
 	if now != had || time.Since(now.changed) <= supervise.SettledAfter {
 		if info, isKey, err = beginsAsKey(path); err != nil {
 			return info, false, err
 		}
-		now = keyFileOf(info) // perhaps another file than before
+		now = keyCheckOf(info) // perhaps another file than before
 		now.secret = isKey
 	}
-	known[path] = now
+	checks[path] = now
 	return info, now.secret, nil
 }
 
@@ -73,7 +73,7 @@ func (s *secretScan) holdsKey(path string, known map[string]keyFile) (info os.Fi
 func beginsAsKey(path string) (info os.FileInfo, isKey bool, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		if gone(err) {
+		if isGone(err) {
 			return nil, false, err
 		}
 		info, err = os.Lstat(path)
@@ -84,7 +84,7 @@ func beginsAsKey(path string) (info os.FileInfo, isKey bool, err error) {
 	if err != nil || !info.Mode().IsRegular() {
 		return info, false, err
 	}
-	head := make([]byte, keyHead)
+	head := make([]byte, keyPrefixBytes)
 	n, _ := io.ReadFull(f, head)
 	return info, secret.IsPrivateKey(head[:n]), nil
 }

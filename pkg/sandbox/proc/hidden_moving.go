@@ -9,56 +9,56 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// mostStarts bounds the attempts to start one command.
-const mostStarts = 10
+// maxStartAttempts bounds the attempts to start one command.
+const maxStartAttempts = 10
 
-// mostPassed bounds the descriptors of moved files that are passed to the
+// maxPassedDescriptors bounds the descriptors of moved files that are passed to the
 // supervisor.
-const mostPassed = 16
+const maxPassedDescriptors = 16
 
-// moving records the hidden files that moved while a command was being
+// movedFiles records the hidden files that moved while a command was being
 // started.
-type moving struct {
-	starts int
-	files  map[fileID]bool
+type movedFiles struct {
+	attempts int
+	ids      map[fileID]bool
 }
 
-// moved records that path no longer led to its file when the supervisor was to
+// add records that path no longer led to its file when the supervisor was to
 // mask it. It returns a CONFLICT error after mostStarts attempts.
-func (m *moving) moved(s *spec, path string) error {
-	if m.starts++; m.starts > mostStarts {
+func (m *movedFiles) add(s *spec, path string) error {
+	if m.attempts++; m.attempts > maxStartAttempts {
 		return errMoving(path)
 	}
 	for _, p := range s.Pinned {
 		if p.Path == path {
-			if m.files == nil {
-				m.files = map[fileID]bool{}
+			if m.ids == nil {
+				m.ids = map[fileID]bool{}
 			}
-			m.files[fileID{p.Dev, p.Ino}] = true
+			m.ids[fileID{p.Dev, p.Ino}] = true
 		}
 	}
 	return nil
 }
 
-// follow duplicates the descriptor of a hidden file that has moved before, so
+// passDescriptor duplicates the descriptor of a hidden file that has moved before, so
 // that the supervisor can find it under any name.
-func (s *spec) follow(id fileID, k *known, m *moving) {
-	if !m.files[id] || k.file == nil || s.followed[id] != nil || len(s.followed) >= mostPassed {
+func (s *spec) passDescriptor(id fileID, k *hiddenFile, m *movedFiles) {
+	if !m.ids[id] || k.descriptor == nil || s.movedFiles[id] != nil || len(s.movedFiles) >= maxPassedDescriptors {
 		return
 	}
-	if f := duplicate(k.file); f != nil {
-		if s.followed == nil {
-			s.followed = map[fileID]*os.File{}
+	if f := duplicateFile(k.descriptor); f != nil {
+		if s.movedFiles == nil {
+			s.movedFiles = map[fileID]*os.File{}
 		}
-		s.followed[id] = f
+		s.movedFiles[id] = f
 	}
 }
 
-// withFollowed appends the duplicated descriptors to the supervisor's files.
-func (s *spec) withFollowed(files []*os.File) []*os.File {
+// appendMoved appends the duplicated descriptors to the supervisor's files.
+func (s *spec) appendMoved(files []*os.File) []*os.File {
 	for i := range s.Pinned {
 		p := &s.Pinned[i]
-		if f := s.followed[fileID{p.Dev, p.Ino}]; f != nil && len(files) < supervise.MaxFiles {
+		if f := s.movedFiles[fileID{p.Dev, p.Ino}]; f != nil && len(files) < supervise.MaxFiles {
 			files = append(files, f)
 			s.Held++
 			p.Held = s.Held

@@ -15,8 +15,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// mostRecorded bounds the hidden files of one root in a record.
-const mostRecorded = 4000
+// maxRecorded bounds the hidden files of one root in a record.
+const maxRecorded = 4000
 
 // recordPath returns the path of a root's file in Config.RecordDir, "" if that
 // is not set.
@@ -27,52 +27,52 @@ func (r *Runner) recordPath(root string) string {
 	return filepath.Join(r.config.RecordDir, fmt.Sprintf("hidden-%x", sha256.Sum256([]byte(root)))[:40])
 }
 
-// load adds the hidden files that earlier servers found in the root, so that
+// loadRecord adds the hidden files that earlier servers found in the root, so that
 // files moved since then are searched for. A line of the record is device,
 // inode, whether a link led to the file, the day, and the quoted path. It
 // holds no contents.
-func (s *secretScan) load(path string) {
-	if s.loaded = true; path == "" {
+func (s *secretScan) loadRecord(path string) {
+	if s.recordLoaded = true; path == "" {
 		return
 	}
-	s.saved, _ = s.merge(path, s.hidden)
+	s.savedRecord, _ = s.mergeRecord(path, s.hidden)
 }
 
-// merge adds files of the record that are missing in files. It returns the
+// mergeRecord adds files of the record that are missing in files. It returns the
 // record's text.
-func (s *secretScan) merge(path string, files map[fileID]*known) (text string, err error) {
+func (s *secretScan) mergeRecord(path string, files map[fileID]*hiddenFile) (text string, err error) {
 	all, err := os.ReadFile(path)
 	if err != nil {
 		return "", err
 	}
 	for lines := bufio.NewScanner(strings.NewReader(string(all))); lines.Scan(); {
 		var id fileID
-		k := &known{}
-		if n, _ := fmt.Sscanf(lines.Text(), "%d %d %t %d %q", &id.dev, &id.ino, &k.linked, &k.seen, &k.path); n != 5 {
+		k := &hiddenFile{}
+		if n, _ := fmt.Sscanf(lines.Text(), "%d %d %t %d %q", &id.dev, &id.ino, &k.viaLink, &k.lastSeenDay, &k.path); n != 5 {
 			continue
 		}
-		if files[id] == nil && supervise.Beneath(s.root, k.path) && today()-k.seen < forgetDays && len(files) < mostRecorded {
+		if files[id] == nil && supervise.Beneath(s.root, k.path) && daysSince1970()-k.lastSeenDay < forgetDays && len(files) < maxRecorded {
 			files[id] = k
 		}
 	}
 	return string(all), nil
 }
 
-// save writes the hidden files to the record if they have changed. It keeps
+// saveRecord writes the hidden files to the record if they have changed. It keeps
 // the entries of other servers. It fails silently: later servers then only
 // find fewer moved files.
-func (s *secretScan) save(path string) {
-	if path == "" || s.record(s.hidden) == s.saved {
+func (s *secretScan) saveRecord(path string) {
+	if path == "" || s.recordText(s.hidden) == s.savedRecord {
 		return
 	}
-	all := make(map[fileID]*known, len(s.hidden))
+	all := make(map[fileID]*hiddenFile, len(s.hidden))
 	for id, k := range s.hidden {
 		all[id] = k
 	}
-	if _, err := s.merge(path, all); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if _, err := s.mergeRecord(path, all); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	text := s.record(all)
+	text := s.recordText(all)
 	temp, err := os.CreateTemp(filepath.Dir(path), "new-*")
 	if err != nil {
 		return
@@ -85,18 +85,18 @@ func (s *secretScan) save(path string) {
 		os.Remove(temp.Name()) //nolint:errcheck // nothing else can be done
 		return
 	}
-	s.saved = s.record(s.hidden)
+	s.savedRecord = s.recordText(s.hidden)
 }
 
-// record returns the text of a record.
-func (s *secretScan) record(files map[fileID]*known) string {
+// recordText returns the text of a record.
+func (s *secretScan) recordText(files map[fileID]*hiddenFile) string {
 	lines := make([]string, 0, len(files))
 	for id, k := range files {
-		lines = append(lines, fmt.Sprintf("%d %d %t %d %q\n", id.dev, id.ino, k.linked, k.seen, k.path))
+		lines = append(lines, fmt.Sprintf("%d %d %t %d %q\n", id.dev, id.ino, k.viaLink, k.lastSeenDay, k.path))
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "")
 }
 
-// today returns the number of days since 1970.
-func today() int64 { return time.Now().Unix() / (24 * 60 * 60) }
+// daysSince1970 returns the number of days since 1970.
+func daysSince1970() int64 { return time.Now().Unix() / (24 * 60 * 60) }

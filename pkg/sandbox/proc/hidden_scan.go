@@ -19,40 +19,40 @@ import (
 // Bounds of the search of a root for files that a command must not read or
 // write.
 const (
-	searchEntries = 50_000
-	keyFiles      = 2000     // files whose names suggest a private key
-	keyFileBytes  = 64 << 10 // larger files are not read
-	keyHead       = 1024
+	maxScanEntries  = 50_000
+	maxKeyFiles     = 2000     // files whose names suggest a private key
+	maxKeyFileBytes = 64 << 10 // larger files are not read
+	keyPrefixBytes  = 1024
 )
 
 // secretScan caches the files in a root that a command must not read or write.
 // It is updated before each command: a directory is read again if its time of
 // change differs.
 type secretScan struct {
-	mu      sync.Mutex
-	root    string
-	folders map[string]*folder
-	keys    map[string]keyFile
-	hidden  map[fileID]*known // hidden by the last command or an earlier server
-	loaded  bool              // the file in Config.RecordDir was read
-	saved   string            // its text
+	mu           sync.Mutex
+	root         string
+	dirs         map[string]*dirCache
+	keyChecks    map[string]keyCheck
+	hidden       map[fileID]*hiddenFile // hidden by the last command or an earlier server
+	recordLoaded bool                   // the file in Config.RecordDir was read
+	savedRecord  string                 // its text
 }
 
 // scanResult is the result of a search.
 type scanResult struct {
-	paths    map[string]os.FileInfo // files that must not be read, by path
-	held     map[fileID]*os.File    // descriptors of files in paths that the search does not hold yet
-	links    []string               // links to files that must not be read
-	guard    []string
-	whole    bool   // the bounds were not reached
-	unstable string // a directory whose entries moved during every attempt to read it
+	paths       map[string]os.FileInfo // files that must not be read, by path
+	descriptors map[fileID]*os.File    // descriptors of files in paths that the search does not hold yet
+	links       []string               // links to files that must not be read
+	protected   []string
+	complete    bool   // the bounds were not reached
+	unstableDir string // a directory whose entries moved during every attempt to read it
 }
 
-// limits holds the rules of a search.
-type limits struct {
-	hide      func(path string) bool
-	lifted    func(path string) bool // shown whatever its content
-	protected func(path string) string
+// scanRules holds the rules of a search.
+type scanRules struct {
+	isHidden     func(path string) bool
+	isAllowed    func(path string) bool // shown whatever its content
+	whyProtected func(path string) string
 }
 
 // secretScan returns the runner's cache for a root.
@@ -61,7 +61,7 @@ func (r *Runner) secretScan(root string) *secretScan {
 	defer r.mu.Unlock()
 	s := r.secretScans[root]
 	if s == nil {
-		s = &secretScan{root: root, keys: map[string]keyFile{}, hidden: map[fileID]*known{}}
+		s = &secretScan{root: root, keyChecks: map[string]keyCheck{}, hidden: map[fileID]*hiddenFile{}}
 		r.secretScans[root] = s
 	}
 	return s
@@ -69,65 +69,65 @@ func (r *Runner) secretScan(root string) *secretScan {
 
 // Bounds of the repetitions that find files which move during a search.
 const (
-	mostRelists = 500 // directories read again because an entry vanished from them
-	fewRounds   = 3   // of reading directories that changed within hotFor
-	mostRounds  = 20  // the same, while they keep changing
-	mostHot     = 400 // directories read in all of these
-	hotFor      = time.Second
+	maxReadAgain   = 500 // directories read again because an entry vanished from them
+	minRounds      = 3   // of reading directories that changed within hotFor
+	maxRounds      = 20  // the same, while they keep changing
+	maxRecentReads = 400 // directories read in all of these
+	recentFor      = time.Second
 	// A change older than settled is not part of a series. Times of change
 	// have a resolution of up to 10 ms.
-	settled = 20 * time.Millisecond
+	seriesGap = 20 * time.Millisecond
 )
 
-// update searches the root breadth first, within the bounds. It follows no
+// scan searches the root breadth first, within the bounds. It follows no
 // link: the caller resolves those in links. If a directory or a secret
 // vanishes between its listing and its use, it was perhaps renamed, so its
 // parent is read again.
-func (s *secretScan) update(l limits) scanResult {
-	w := &scanPass{secretScan: s, limits: l, before: s.folders, stale: map[string]bool{}, left: searchEntries, all: scanResult{whole: true, paths: map[string]os.FileInfo{}, held: map[fileID]*os.File{}}}
-	s.folders = make(map[string]*folder, len(w.before))
+func (s *secretScan) scan(l scanRules) scanResult {
+	w := &scanPass{secretScan: s, scanRules: l, oldDirs: s.dirs, stale: map[string]bool{}, entriesLeft: maxScanEntries, result: scanResult{complete: true, paths: map[string]os.FileInfo{}, descriptors: map[fileID]*os.File{}}}
+	s.dirs = make(map[string]*dirCache, len(w.oldDirs))
 	w.queue = []string{s.root}
 	for rounds := 0; ; {
-		w.drain()
-		again := w.identify()
-		if w.all.unstable != "" || !w.all.whole {
+		w.readQueue()
+		again := w.lookUpHidden()
+		if w.result.unstableDir != "" || !w.result.complete {
 			break
 		}
 		if again { // read the directories that files vanished from
 			continue
 		}
-		if rounds++; rounds > mostRounds || !w.readHot(rounds <= fewRounds) {
+		if rounds++; rounds > maxRounds || !w.queueRecentDirs(rounds <= minRounds) {
 			break
 		}
 	}
-	for _, f := range s.folders {
-		w.all.guard = append(w.all.guard, f.guarded...)
-		w.all.links = append(w.all.links, f.links...)
+	for _, f := range s.dirs {
+		w.result.protected = append(w.result.protected, f.protected...)
+		w.result.links = append(w.result.links, f.links...)
 	}
-	slices.Sort(w.all.guard)
-	slices.Sort(w.all.links)
-	return w.all
+	slices.Sort(w.result.protected)
+	slices.Sort(w.result.links)
+	return w.result
 }
 
 // scanPass is the state of one update of a search.
 type scanPass struct {
 	*secretScan
-	limits
-	before  map[string]*folder // also read concurrently, see spec.folders
-	stale   map[string]bool    // entries of before that must not be used
-	queue   []string
-	left    int // remaining entries
-	relists int
-	hot     []string // directories that changed within hotFor
-	rereads int
-	all     scanResult
+	scanRules
+	oldDirs        map[string]*dirCache // also read concurrently, see spec.folders
+	stale          map[string]bool      // entries of before that must not be used
+	queue          []string
+	entriesLeft    int // remaining entries
+	readAgainCount int
+	recentDirs     []string // directories that changed within hotFor
+	recentReads    int
+	result         scanResult
 }
 
-// drain reads the directories of the queue and everything below them.
-func (w *scanPass) drain() {
-	for ; len(w.queue) > 0 && w.all.whole; w.queue = w.queue[1:] {
-		if dir := w.queue[0]; w.folders[dir] == nil && !w.visit(dir) && dir != w.root {
-			w.relist(filepath.Dir(dir))
+// readQueue reads the directories of the queue and everything below them.
+func (w *scanPass) readQueue() {
+	for ; len(w.queue) > 0 && w.result.complete; w.queue = w.queue[1:] {
+		if dir := w.queue[0]; w.dirs[dir] == nil && !w.visit(dir) && dir != w.root {
+			w.readAgain(filepath.Dir(dir))
 		}
 	}
 }
@@ -137,126 +137,126 @@ func (w *scanPass) drain() {
 func (w *scanPass) visit(dir string) bool {
 	info, err := os.Lstat(dir)
 	if err != nil || !info.IsDir() {
-		return err != nil && !gone(err)
+		return err != nil && !isGone(err)
 	}
-	f, changed := w.before[dir], fileinfo.ChangeTime(info)
-	if f == nil || w.stale[dir] || !f.current(changed) {
-		if f, err = readFolder(dir, w.left, w.limits); gone(err) {
+	f, changed := w.oldDirs[dir], fileinfo.ChangeTime(info)
+	if f == nil || w.stale[dir] || !f.isCurrent(changed) {
+		if f, err = readDirCache(dir, w.entriesLeft, w.scanRules); isGone(err) {
 			return false
 		}
-		f.changed, f.closed = changed, info.Mode().Perm()&0o500 != 0o500
-		if f.read.Sub(changed) < hotFor {
-			w.hot = append(w.hot, dir)
+		f.changed, f.barsOwner = changed, info.Mode().Perm()&0o500 != 0o500
+		if f.readAt.Sub(changed) < recentFor {
+			w.recentDirs = append(w.recentDirs, dir)
 		}
 	}
-	if w.left -= f.entries; w.left < 0 {
-		w.all.whole = false
+	if w.entriesLeft -= f.entryCount; w.entriesLeft < 0 {
+		w.result.complete = false
 		return true
 	}
-	w.folders[dir] = f
-	w.queue = append(w.queue, f.below...)
+	w.dirs[dir] = f
+	w.queue = append(w.queue, f.subdirs...)
 	return true
 }
 
-// gone reports whether err means that no file is at the path.
-func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
+// isGone reports whether err means that no file is at the path.
+func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
 
-// relist reads a directory again, or its nearest existing parent.
-func (w *scanPass) relist(dir string) {
-	if w.relists++; w.relists > mostRelists {
-		w.all.unstable = dir
+// readAgain reads a directory again, or its nearest existing parent.
+func (w *scanPass) readAgain(dir string) {
+	if w.readAgainCount++; w.readAgainCount > maxReadAgain {
+		w.result.unstableDir = dir
 		w.queue = nil
 		return
 	}
 	w.forget(dir)
 	if !w.visit(dir) && dir != w.root {
-		w.relist(filepath.Dir(dir))
+		w.readAgain(filepath.Dir(dir))
 	}
 }
 
 // forget removes a directory from the cache, so that visit reads it.
 func (w *scanPass) forget(dir string) {
-	if f := w.folders[dir]; f != nil {
-		w.left += f.entries
+	if f := w.dirs[dir]; f != nil {
+		w.entriesLeft += f.entryCount
 	}
-	delete(w.folders, dir)
+	delete(w.dirs, dir)
 	w.stale[dir] = true
 }
 
-// identify looks up the files that must not be read. It returns true if one
+// lookUpHidden looks up the files that must not be read. It returns true if one
 // has vanished, so that the search must continue.
-func (w *scanPass) identify() (again bool) {
-	earlier := w.all.paths
-	w.all.paths = map[string]os.FileInfo{}
-	keys := make(map[string]keyFile, len(w.keys))
+func (w *scanPass) lookUpHidden() (again bool) {
+	earlier := w.result.paths
+	w.result.paths = map[string]os.FileInfo{}
+	keys := make(map[string]keyCheck, len(w.keyChecks))
 	var lost []string
 	add := func(path string, info os.FileInfo, err error) {
 		switch {
 		case err == nil:
-			w.all.paths[path] = info
-			w.hold(path, info)
-		case gone(err):
+			w.result.paths[path] = info
+			w.holdDescriptor(path, info)
+		case isGone(err):
 			lost = append(lost, filepath.Dir(path))
 		}
 	}
-	for _, f := range w.folders {
+	for _, f := range w.dirs {
 		for _, path := range f.hidden {
 			info, err := os.Lstat(path)
 			add(path, info, err)
 		}
-		for _, path := range f.keys {
-			switch info, isKey, err := w.holdsKey(path, keys); {
-			case len(keys) > keyFiles:
-				w.all.whole = false
-			case err != nil || isKey && !w.lifted(path):
+		for _, path := range f.keyCandidates {
+			switch info, secret, err := w.isPrivateKeyFile(path, keys); {
+			case len(keys) > maxKeyFiles:
+				w.result.complete = false
+			case err != nil || secret && !w.isAllowed(path):
 				add(path, info, err)
 			}
 		}
 	}
-	w.secretScan.keys = keys
-	w.retain(earlier)
+	w.secretScan.keyChecks = keys
+	w.retainVanished(earlier)
 	for _, dir := range lost {
-		w.relist(dir)
+		w.readAgain(dir)
 	}
-	return len(lost) > 0 && w.all.unstable == ""
+	return len(lost) > 0 && w.result.unstableDir == ""
 }
 
-// readHot queues the directories that changed within hotFor, to read them
+// queueRecentDirs queues the directories that changed within hotFor, to read them
 // again: a file may have moved from a directory not read yet into one already
 // read. Unless always is true, it queues them only if one has changed since it
 // was read, or so shortly before that its time of change would not show the
 // next change. It reports whether it queued any.
-func (w *scanPass) readHot(always bool) (again bool) {
-	if len(w.hot) == 0 {
+func (w *scanPass) queueRecentDirs(always bool) (again bool) {
+	if len(w.recentDirs) == 0 {
 		return false
 	}
-	for dir, f := range w.folders {
+	for dir, f := range w.dirs {
 		info, err := os.Lstat(dir)
 		if err == nil && fileinfo.ChangeTime(info).Equal(f.changed) {
-			always = always || f.read.Sub(f.changed) < settled
+			always = always || f.readAt.Sub(f.changed) < seriesGap
 			continue
 		}
 		always = true
-		if !slices.Contains(w.hot, dir) { // it has changed since it was read
-			w.hot = append(w.hot, dir)
+		if !slices.Contains(w.recentDirs, dir) { // it has changed since it was read
+			w.recentDirs = append(w.recentDirs, dir)
 		}
 	}
 	if !always {
 		return false
 	}
 	// A random order keeps other programs from staying one step ahead.
-	rand.Shuffle(len(w.hot), func(i, j int) { w.hot[i], w.hot[j] = w.hot[j], w.hot[i] })
-	for _, dir := range w.hot[:min(len(w.hot), max(0, mostHot-w.rereads))] {
-		w.rereads++
+	rand.Shuffle(len(w.recentDirs), func(i, j int) { w.recentDirs[i], w.recentDirs[j] = w.recentDirs[j], w.recentDirs[i] })
+	for _, dir := range w.recentDirs[:min(len(w.recentDirs), max(0, maxRecentReads-w.recentReads))] {
+		w.recentReads++
 		w.forget(dir)
 		w.queue = append(w.queue, dir)
 		again = true
 	}
-	w.hot = nil
+	w.recentDirs = nil
 	return again
 }
 
-// unsearched describes the gap for a root that is too large to search.
-func unsearched(root string) string {
-	return fmt.Sprintf("secrets and protected files deep inside %s, which has more than %d entries", pathname.Escape(root), searchEntries)
+// tooLargeGap describes the gap for a root that is too large to search.
+func tooLargeGap(root string) string {
+	return fmt.Sprintf("secrets and protected files deep inside %s, which has more than %d entries", pathname.Escape(root), maxScanEntries)
 }

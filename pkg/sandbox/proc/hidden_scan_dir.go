@@ -10,30 +10,30 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// folder is the cached content of one directory.
-type folder struct {
-	changed, read time.Time
-	entries       int
-	closed        bool // its permissions keep its owner from listing or entering it
-	hidden        []string
-	guarded       []string
-	links         []string    // links with a secret's name, to be resolved
-	keys          []string    // files whose names suggest a private key
-	below         []string    // subdirectories to search
-	dotted        []string    // dot directories of a home
-	files         []string    // names of regular files in a credential store
-	multiple      []otherName // files with several links; nil: not searched yet
+// dirCache is the cached content of one directory.
+type dirCache struct {
+	changed, readAt time.Time
+	entryCount      int
+	barsOwner       bool // its permissions keep its owner from listing or entering it
+	hidden          []string
+	protected       []string
+	links           []string   // links with a secret's name, to be resolved
+	keyCandidates   []string   // files whose names suggest a private key
+	subdirs         []string   // subdirectories to search
+	dotDirs         []string   // dot directories of a home
+	fileNames       []string   // names of regular files in a credential store
+	hardLinked      []hardLink // files with several links; nil: not searched yet
 }
 
-// current reports whether the cached content is still that of the directory,
+// isCurrent reports whether the cached content is still that of the directory,
 // whose time of change is now changed.
-func (f *folder) current(changed time.Time) bool {
-	return changed.Equal(f.changed) && f.read.Sub(changed) >= supervise.SettledAfter
+func (f *dirCache) isCurrent(changed time.Time) bool {
+	return changed.Equal(f.changed) && f.readAt.Sub(changed) >= supervise.SettledAfter
 }
 
-// isRepository reports whether a directory with these entries is a git
+// isGitDir reports whether a directory with these entries is a git
 // directory. A bare repository may have any name.
-func isRepository(entries []os.DirEntry) bool {
+func isGitDir(entries []os.DirEntry) bool {
 	has := 0
 	for _, entry := range entries {
 		switch entry.Name() {
@@ -44,38 +44,38 @@ func isRepository(entries []os.DirEntry) bool {
 	return has == 3
 }
 
-// readFolder classifies the entries of a directory. It reads at most left+1
+// readDirCache classifies the entries of a directory. It reads at most left+1
 // entries.
-func readFolder(dir string, left int, l limits) (*folder, error) {
-	f := &folder{read: time.Now()}
+func readDirCache(dir string, maxEntries int, l scanRules) (*dirCache, error) {
+	f := &dirCache{readAt: time.Now()}
 	d, err := os.Open(dir)
 	if err != nil {
 		return f, err
 	}
 	defer d.Close()
-	entries, _ := d.ReadDir(left + 1)
-	f.entries = len(entries)
-	inGit := strings.Contains(dir+"/", "/.git/") || isRepository(entries)
+	entries, _ := d.ReadDir(maxEntries + 1)
+	f.entryCount = len(entries)
+	inGit := strings.Contains(dir+"/", "/.git/") || isGitDir(entries)
 	for _, entry := range entries {
 		name, path := entry.Name(), filepath.Join(dir, entry.Name())
 		switch {
 		case entry.Type()&os.ModeSymlink != 0:
-			if l.hide(path) {
+			if l.isHidden(path) {
 				f.links = append(f.links, path)
 			}
-		case l.hide(path):
+		case l.isHidden(path):
 			f.hidden = append(f.hidden, path)
 		case name == ".git" && entry.IsDir():
-			f.below = append(f.below, path)
+			f.subdirs = append(f.subdirs, path)
 		case inGit && name == "config" && entry.Type().IsRegular(): // its repository is judged as a whole, see writeGuard
-		case l.protected(path) != "":
-			f.guarded = append(f.guarded, path)
+		case l.whyProtected(path) != "":
+			f.protected = append(f.protected, path)
 		case entry.IsDir():
 			if name != "node_modules" && !(inGit && (name == "objects" || name == "refs" || name == "logs")) && !fileinfo.IsPseudoDir(path) {
-				f.below = append(f.below, path)
+				f.subdirs = append(f.subdirs, path)
 			}
-		case entry.Type().IsRegular() && namedLikeKey(name):
-			f.keys = append(f.keys, path)
+		case entry.Type().IsRegular() && mayBeKeyName(name):
+			f.keyCandidates = append(f.keyCandidates, path)
 		}
 	}
 	return f, nil

@@ -11,23 +11,23 @@ import (
 )
 
 // keysOnly hides only files that begin as a private key.
-var keysOnly = limits{
-	hide:      func(string) bool { return false },
-	lifted:    func(string) bool { return false },
-	protected: func(string) string { return "" },
+var keysOnly = scanRules{
+	isHidden:     func(string) bool { return false },
+	isAllowed:    func(string) bool { return false },
+	whyProtected: func(string) string { return "" },
 }
 
 func newSecretScan(root string) *secretScan {
-	return &secretScan{root: root, keys: map[string]keyFile{}, hidden: map[fileID]*known{}}
+	return &secretScan{root: root, keyChecks: map[string]keyCheck{}, hidden: map[fileID]*hiddenFile{}}
 }
 
 // The first search of a root finds a file that another program keeps moving
 // between two directories, whether it is hidden by its name or by its content.
 func TestASearchFindsWhatIsBeingMoved(t *testing.T) {
 	byName := keysOnly
-	byName.hide = func(path string) bool { return filepath.Base(path) == "id_rsa" }
+	byName.isHidden = func(path string) bool { return filepath.Base(path) == "id_rsa" }
 	for _, places := range [][2]string{{"top/keys", "top2"}, {"d/keys", "e/f/keys"}, {"d/keys", "d/k2"}} {
-		for name, l := range map[string]limits{"name": byName, "content": keysOnly} {
+		for name, l := range map[string]scanRules{"name": byName, "content": keysOnly} {
 			t.Run(places[0]+" "+places[1]+" by "+name, func(t *testing.T) {
 				t.Parallel()
 				root := t.TempDir()
@@ -53,16 +53,16 @@ func TestASearchFindsWhatIsBeingMoved(t *testing.T) {
 				defer func() { close(end); <-ended }()
 				for range 500 {
 					s := newSecretScan(root)
-					found := s.update(l)
-					if found.unstable == "" {
+					found := s.scan(l)
+					if found.unstableDir == "" {
 						require.Contains(t, identities(found), id)
-						objects := s.keep(&found, nil, l)
+						objects := s.updateHidden(&found, nil, l)
 						require.Contains(t, s.hidden, id)
-						found = s.update(l)
-						require.Len(t, append(objects, s.keep(&found, nil, l)...), 2)
-						s.hidden[id].release()
+						found = s.scan(l)
+						require.Len(t, append(objects, s.updateHidden(&found, nil, l)...), 2)
+						s.hidden[id].closeDescriptor()
 					}
-					found.release()
+					found.closeDescriptors()
 				}
 			})
 		}
@@ -73,14 +73,14 @@ func fileAt(t *testing.T, path string) fileID {
 	t.Helper()
 	info, err := os.Lstat(path)
 	require.NoError(t, err)
-	id, ok := idOf(info)
+	id, ok := fileIDOf(info)
 	require.True(t, ok)
 	return id
 }
 
 func identities(f scanResult) (ids []fileID) {
 	for _, info := range f.paths {
-		id, _ := idOf(info)
+		id, _ := fileIDOf(info)
 		ids = append(ids, id)
 	}
 	return ids
@@ -95,14 +95,14 @@ func TestASearchChangesNothingOfTheLastOne(t *testing.T) {
 	}
 	l := keysOnly
 	s := newSecretScan(root)
-	first := s.update(l)
-	defer first.release()
-	found := s.folders
+	first := s.scan(l)
+	defer first.closeDescriptors()
+	found := s.dirs
 	before := maps.Clone(found)
 	require.Len(t, before, 4)
 	require.NoError(t, os.Mkdir(filepath.Join(root, "b", "new"), 0o755)) // b is read again
-	second := s.update(l)
-	defer second.release()
+	second := s.scan(l)
+	defer second.closeDescriptors()
 	require.Equal(t, before, found)
-	require.Len(t, s.folders, 5)
+	require.Len(t, s.dirs, 5)
 }

@@ -6,61 +6,61 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// hold opens a file that was found, unless the search already has a descriptor
+// holdDescriptor opens a file that was found, unless the search already has a descriptor
 // of it. The descriptor shows later whether the file was moved or deleted.
-func (w *scanPass) hold(path string, info os.FileInfo) {
-	id, ok := idOf(info)
-	if !ok || w.descriptor(id) != nil || len(w.all.held) >= mostHeld {
+func (w *scanPass) holdDescriptor(path string, info os.FileInfo) {
+	id, ok := fileIDOf(info)
+	if !ok || w.descriptor(id) != nil || len(w.result.descriptors) >= maxHeldDescriptors {
 		return
 	}
-	if f := holdFile(path, id); f != nil {
-		w.all.held[id] = f
+	if f := openIdentified(path, id); f != nil {
+		w.result.descriptors[id] = f
 	}
 }
 
 // descriptor returns the descriptor held of a file, or nil.
 func (w *scanPass) descriptor(id fileID) *os.File {
-	if k := w.hidden[id]; k != nil && k.file != nil {
-		return k.file
+	if k := w.hidden[id]; k != nil && k.descriptor != nil {
+		return k.descriptor
 	}
-	return w.all.held[id]
+	return w.result.descriptors[id]
 }
 
-// retain adds the files that were found earlier in this search and have
+// retainVanished adds the files that were found earlier in this search and have
 // vanished from their paths: in each round, a file may be moved from a
 // directory not read yet into one already read. If a descriptor shows that the
 // file was deleted or moved out of the root, it is left out, since to mask a
 // missing file would fail.
-func (w *scanPass) retain(earlier map[string]os.FileInfo) {
+func (w *scanPass) retainVanished(earlier map[string]os.FileInfo) {
 	var found map[fileID]bool
 	for path, info := range earlier {
-		if w.all.paths[path] != nil {
+		if w.result.paths[path] != nil {
 			continue
 		}
 		if found == nil {
 			found = map[fileID]bool{}
-			for _, info := range w.all.paths {
-				id, _ := idOf(info)
+			for _, info := range w.result.paths {
+				id, _ := fileIDOf(info)
 				found[id] = true
 			}
 		}
-		id, ok := idOf(info)
+		id, ok := fileIDOf(info)
 		if !ok || found[id] {
 			continue
 		}
 		if f := w.descriptor(id); f != nil {
-			if path, ok = pathOf(f); !ok || !supervise.Beneath(w.root, path) {
+			if path, ok = currentPath(f); !ok || !supervise.Beneath(w.root, path) {
 				continue
 			}
 		}
-		w.all.paths[path] = info
+		w.result.paths[path] = info
 	}
 }
 
-// release closes the descriptors that are still held.
-func (f *scanResult) release() {
-	for _, file := range f.held {
+// closeDescriptors closes the descriptors that are still held.
+func (f *scanResult) closeDescriptors() {
+	for _, file := range f.descriptors {
 		file.Close()
 	}
-	f.held = nil
+	f.descriptors = nil
 }

@@ -10,20 +10,20 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// outsideSockets lists the unix sockets of this network namespace whose names
+// socketsToMask lists the unix sockets of this network namespace whose names
 // are in directories that the command may write. Elsewhere the supervisor
 // refuses all sockets. In these directories it connects the command to sockets
 // that the command made, so the user's own are masked. The kernel shows only
 // the name that a socket was bound to: a socket that was renamed or linked
 // into a root is not found.
-func outsideSockets(s *spec) []string {
+func socketsToMask(s *spec) []string {
 	f, err := os.Open("/proc/net/unix")
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
 	var names []string
-	visible := s.visible()
+	visible := s.alwaysVisibleDirs()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		fields := strings.SplitN(lines.Text(), " /", 2)
 		if len(fields) != 2 {
@@ -38,9 +38,9 @@ func outsideSockets(s *spec) []string {
 	return names
 }
 
-// visible returns the directories that the command sees even below a covered
+// alwaysVisibleDirs returns the directories that the command sees even below a covered
 // directory: the writable ones and the roots.
-func (s *spec) visible() []string {
+func (s *spec) alwaysVisibleDirs() []string {
 	dirs := slices.Clone(s.Writable)
 	for _, root := range s.Roots {
 		dirs = append(dirs, root.Path)

@@ -23,23 +23,23 @@ var storeVariables = [...]struct{ name, in string }{
 // values are masked.
 var settingsVariables = [...]string{"NPM_CONFIG_USERCONFIG", "npm_config_userconfig"}
 
-// namedStores returns the paths of the stores given by environment variables. It
+// storesFromVariables returns the paths of the stores given by environment variables. It
 // leaves out paths that cannot be masked, such as /dev/null or a root.
-func (r *Runner) namedStores(s *spec, rules Rules) (stores []string) {
+func (r *Runner) storesFromVariables(s *spec, rules Rules) (stores []string) {
 	add := func(path, variable string) {
 		if !filepath.IsAbs(path) || rules.ExplicitlyAllowed(filepath.Clean(path)) {
 			return
 		}
-		real, err := filepath.EvalSymlinks(path)
-		if err != nil || rules.ExplicitlyAllowed(real) {
+		resolved, err := filepath.EvalSymlinks(path)
+		if err != nil || rules.ExplicitlyAllowed(resolved) {
 			return
 		}
-		switch why := s.unmaskable(real); why {
+		switch why := s.whyUnmaskable(resolved); why {
 		case "":
-			stores = append(stores, filepath.Clean(path), real)
+			stores = append(stores, filepath.Clean(path), resolved)
 		case "system":
 		default:
-			s.gaps = append(s.gaps, fmt.Sprintf("%s, which %s names: it holds %s", pathname.Escape(real), variable, why))
+			s.gaps = append(s.gaps, fmt.Sprintf("%s, which %s names: it holds %s", pathname.Escape(resolved), variable, why))
 		}
 	}
 	for _, v := range storeVariables {
@@ -49,7 +49,7 @@ func (r *Runner) namedStores(s *spec, rules Rules) (stores []string) {
 			}
 		}
 	}
-	if r.config.reaches() {
+	if r.config.hasNetwork() {
 		for _, name := range settingsVariables {
 			add(r.config.getenv(name), name)
 		}

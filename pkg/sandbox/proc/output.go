@@ -13,8 +13,8 @@ import (
 // output and, beyond that, its end. Each is enough for an Excerpt at four
 // bytes a character.
 const (
-	keptHead = 128 << 10
-	keptTail = 128 << 10
+	maxHeadBytes = 128 << 10
+	maxTailBytes = 128 << 10
 )
 
 // DefaultSpillBytes bounds the size of the file with the whole output.
@@ -28,15 +28,15 @@ const DefaultSpillBytes = 256 << 20
 // separate file (mode 0600) up to a bound. Beyond that bound only the last 128
 // KiB are kept, and the rest is counted.
 type Output struct {
-	mu      sync.Mutex
-	head    []byte // the first bytes
-	ring    []byte // the last bytes, once head is full; the oldest is at next
-	next    int
-	total   int64
-	breaks  int64 // line ends
-	last    byte
-	changed chan struct{} // closed at the next change
-	closed  bool
+	mu       sync.Mutex
+	head     []byte // the first bytes
+	ring     []byte // the last bytes, once head is full; the oldest is at next
+	oldest   int
+	total    int64
+	lineEnds int64 // line ends
+	last     byte
+	changed  chan struct{} // closed at the next change
+	complete bool
 
 	spillDir string
 	spillMax int64
@@ -71,9 +71,9 @@ func (o *Output) Lines() int64 {
 
 func (o *Output) lines() int64 {
 	if o.total > 0 && o.last != '\n' {
-		return o.breaks + 1
+		return o.lineEnds + 1
 	}
-	return o.breaks
+	return o.lineEnds
 }
 
 // Spill returns the name of the file that holds the output from its beginning,
@@ -129,10 +129,10 @@ func (o *Output) Read(offset int64, p []byte) (n int, skipped int64, err error) 
 
 // tail returns the bytes of the ring, oldest first.
 func (o *Output) tail() []byte {
-	if len(o.ring) < keptTail {
+	if len(o.ring) < maxTailBytes {
 		return o.ring
 	}
-	return append(append(make([]byte, 0, keptTail), o.ring[o.next:]...), o.ring[:o.next]...)
+	return append(append(make([]byte, 0, maxTailBytes), o.ring[o.oldest:]...), o.ring[:o.oldest]...)
 }
 
 // write adds p. It never fails: output that cannot be kept is only counted.
@@ -143,9 +143,9 @@ func (o *Output) write(p []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.total += int64(len(p))
-	o.breaks += int64(bytes.Count(p, []byte{'\n'}))
+	o.lineEnds += int64(bytes.Count(p, []byte{'\n'}))
 	o.last = p[len(p)-1]
-	fits := min(len(p), keptHead-len(o.head))
+	fits := min(len(p), maxHeadBytes-len(o.head))
 	o.head = append(o.head, p[:fits]...)
 	if rest := p[fits:]; len(rest) > 0 {
 		o.keepTail(rest)
@@ -157,16 +157,16 @@ func (o *Output) write(p []byte) {
 
 // keepTail writes p to the ring, over the oldest bytes.
 func (o *Output) keepTail(p []byte) {
-	if len(p) > keptTail {
-		p = p[len(p)-keptTail:]
+	if len(p) > maxTailBytes {
+		p = p[len(p)-maxTailBytes:]
 	}
-	if grow := min(len(p), keptTail-len(o.ring)); grow > 0 {
+	if grow := min(len(p), maxTailBytes-len(o.ring)); grow > 0 {
 		o.ring = append(o.ring, p[:grow]...)
 		p = p[grow:]
 	}
 	for len(p) > 0 {
-		n := copy(o.ring[o.next:], p)
-		o.next = (o.next + n) % keptTail
+		n := copy(o.ring[o.oldest:], p)
+		o.oldest = (o.oldest + n) % maxTailBytes
 		p = p[n:]
 	}
 }
@@ -199,12 +199,12 @@ func (o *Output) appendSpill(p []byte) bool {
 	return err == nil
 }
 
-// end marks the output as complete.
-func (o *Output) end() {
+// setComplete marks the output as complete.
+func (o *Output) setComplete() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.closed {
-		o.closed = true
+	if !o.complete {
+		o.complete = true
 		close(o.changed)
 		o.changed = make(chan struct{})
 	}

@@ -11,26 +11,26 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// engage makes a supervisor start the command: a waiting one, else a new one.
-func (r *Runner) engage(ctx context.Context, s *spec, files []*os.File) (*supervisor, *bufio.Reader, error) {
+// startOnSupervisor makes a supervisor start the command: a waiting one, else a new one.
+func (r *Runner) startOnSupervisor(ctx context.Context, s *spec, files []*os.File) (*supervisor, *bufio.Reader, error) {
 	for super := r.takePrestarted(s.Level); super != nil; super = r.takePrestarted(s.Level) {
 		reports := bufio.NewReader(super.control)
 		err := super.handshake(ctx, s, files, reports)
 		if err == nil {
 			return super, reports, nil
 		}
-		super.abandon()
-		if lost := (*lostError)(nil); !errors.As(err, &lost) {
+		super.kill()
+		if lost := (*supervisorLostError)(nil); !errors.As(err, &lost) {
 			return nil, nil, err
 		}
 	}
-	super, err := spawn(s.Level, s.Network, nil)
+	super, err := startSupervisor(s.Level, s.Network, nil)
 	if err != nil {
-		return nil, nil, toolerr.New(toolerr.ExecutionError, "the supervisor of the command cannot be started: %w%s", err, hint(s.Level, err))
+		return nil, nil, toolerr.New(toolerr.ExecutionError, "the supervisor of the command cannot be started: %w%s", err, namespaceHint(s.Level, err))
 	}
 	reports := bufio.NewReader(super.control)
 	if err := super.handshake(ctx, s, files, reports); err != nil {
-		super.abandon()
+		super.kill()
 		return nil, nil, err
 	}
 	return super, reports, nil
@@ -48,10 +48,10 @@ func (r *Runner) takePrestarted(level Level) *supervisor {
 		super := r.prestarted[0]
 		r.prestarted = slices.Delete(r.prestarted, 0, 1)
 		r.mu.Unlock()
-		if super.level == level && super.mounts == mountTable(level) {
+		if super.level == level && super.mounts == readMountTable(level) {
 			return super
 		}
-		super.abandon()
+		super.kill()
 	}
 }
 
@@ -59,27 +59,27 @@ func (r *Runner) takePrestarted(level Level) *supervisor {
 // succession need not wait for a new one.
 const maxPrestarted = 2
 
-// breather is the delay of other work after a command, so that the answer is
+// afterAnswerDelay is the delay of other work after a command, so that the answer is
 // sent first.
-const breather = 500 * time.Microsecond
+const afterAnswerDelay = 500 * time.Microsecond
 
-// prepare starts supervisors in advance, in the background: starting the
+// prestartSupervisors starts supervisors in advance, in the background: starting the
 // program again takes most of the time of a short command. The supervisors are
 // sleeping processes. The caller holds r.mu.
-func (r *Runner) prepare(level Level) {
-	for ; !r.closed && len(r.prestarted)+r.preparing < maxPrestarted; r.preparing++ {
-		expected := r.last
-		r.tasks.Go(func() {
-			time.Sleep(breather)
-			super, err := spawn(level, r.config.Network, expected)
-			r.addTemps()
+func (r *Runner) prestartSupervisors(level Level) {
+	for ; !r.closed && len(r.prestarted)+r.prestarting < maxPrestarted; r.prestarting++ {
+		expected := r.lastSpec
+		r.background.Go(func() {
+			time.Sleep(afterAnswerDelay)
+			super, err := startSupervisor(level, r.config.Network, expected)
+			r.prepareTemps()
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			r.preparing--
+			r.prestarting--
 			switch {
 			case err != nil: // the next command reports it
 			case r.closed:
-				super.abandon()
+				super.kill()
 			default:
 				r.prestarted = append(r.prestarted, super)
 			}

@@ -23,22 +23,22 @@ const closeDelay = 250 * time.Millisecond
 
 // Process is a started command. Its methods are safe for concurrent use.
 type Process struct {
-	runner *Runner
-	super  *supervisor
-	out    *Output
-	temp   privateTemp
-	mark   string
-	undo   string // Spec.Undo
-	env    []string
-	guard  *writeguard.Command
-	proxy  *egress.Proxy // nil without Config.Egress
-	began  time.Time
-	grace  time.Duration
+	runner     *Runner
+	supervisor *supervisor
+	output     *Output
+	temp       privateTemp
+	mark       string
+	undoID     string // Spec.Undo
+	env        []string
+	guard      *writeguard.Command
+	proxy      *egress.Proxy // nil without Config.Egress
+	began      time.Time
+	grace      time.Duration
 
-	sending sync.Mutex
+	sendMu sync.Mutex
 
-	input sync.Mutex
-	stdin *os.File // nil if closed or never open
+	stdinMu sync.Mutex
+	stdin   *os.File // nil if closed or never open
 
 	killOnce sync.Once
 	kill     chan struct{}
@@ -51,7 +51,7 @@ type Process struct {
 }
 
 // Output returns the command's output.
-func (p *Process) Output() *Output { return p.out }
+func (p *Process) Output() *Output { return p.output }
 
 // Done returns a channel that is closed when the command and all its
 // descendants have ended.
@@ -69,7 +69,7 @@ func (p *Process) Kill() { p.killOnce.Do(func() { close(p.kill) }) }
 
 // UndoID returns the name of the command's undo record, "" if it has none. The
 // record exists only after the command has changed a file.
-func (p *Process) UndoID() string { return p.undo }
+func (p *Process) UndoID() string { return p.undoID }
 
 // Environ returns the environment of bash. The caller must not change it.
 func (p *Process) Environ() []string { return p.env }
@@ -89,9 +89,9 @@ func (p *Process) Signal(signal syscall.Signal) error {
 // command has read it or has ended. The error is CONFLICT if standard input is
 // closed, EXECUTION_ERROR if the command does not read it.
 func (p *Process) WriteStdin(data []byte) error {
-	p.input.Lock()
+	p.stdinMu.Lock()
 	stdin := p.stdin
-	p.input.Unlock()
+	p.stdinMu.Unlock()
 	if stdin == nil {
 		return toolerr.New(toolerr.Conflict, "the command's standard input is closed")
 	}
@@ -103,22 +103,22 @@ func (p *Process) WriteStdin(data []byte) error {
 
 // CloseStdin closes the command's standard input.
 func (p *Process) CloseStdin() {
-	p.input.Lock()
-	defer p.input.Unlock()
+	p.stdinMu.Lock()
+	defer p.stdinMu.Unlock()
 	closeAll(p.stdin)
 	p.stdin = nil
 }
 
 func (p *Process) send(m controlMessage) error {
-	p.sending.Lock()
-	defer p.sending.Unlock()
-	_, err := p.super.control.Write(supervise.Append(nil, &m))
+	p.sendMu.Lock()
+	defer p.sendMu.Unlock()
+	_, err := p.supervisor.control.Write(supervise.Append(nil, &m))
 	return err
 }
 
-// watch follows the command until it ends. All its goroutines have ended
+// monitor follows the command until it ends. All its goroutines have ended
 // before done is closed.
-func (p *Process) watch(ctx context.Context, c Command, in *bufio.Reader) {
+func (p *Process) monitor(ctx context.Context, c Command, in *bufio.Reader) {
 	var tasks sync.WaitGroup
 	reports, enough := make(chan report), make(chan struct{})
 	tasks.Go(func() {
@@ -149,26 +149,26 @@ func (p *Process) watch(ctx context.Context, c Command, in *bufio.Reader) {
 	}
 	tasks.Go(func() { p.guard.CheckWhileRunning(enough) })
 	go func() {
-		p.follow(ctx, c.Timeout, reports)
+		p.handleReports(ctx, c.Timeout, reports)
 		close(enough)
-		p.finish(read)
+		p.cleanUp(read)
 		tasks.Wait()
-		p.out.end()
+		p.output.setComplete()
 		p.result.TakenBack, p.result.Aside = p.guard.End()
 		p.result.Gaps = append(p.result.Gaps, p.guard.Gaps()...)
-		p.result.Undo = p.runner.recorded(p.undo)
+		p.result.Undo = p.runner.existingUndoID(p.undoID)
 		p.result.Duration = time.Since(p.began)
 		p.runner.mu.Lock()
 		delete(p.runner.running, p)
-		p.runner.prepare(p.result.Level)
+		p.runner.prestartSupervisors(p.result.Level)
 		p.runner.mu.Unlock()
 		close(p.done)
 	}()
 }
 
-// follow receives the supervisor's reports until the last one, and sends the
+// handleReports receives the supervisor's reports until the last one, and sends the
 // order to stop on a timeout, a cancelled context, Kill or Abort.
-func (p *Process) follow(ctx context.Context, timeout time.Duration, reports <-chan report) {
+func (p *Process) handleReports(ctx context.Context, timeout time.Duration, reports <-chan report) {
 	var timer, late <-chan time.Time
 	if timeout > 0 {
 		timer = time.After(timeout - time.Since(p.began))
@@ -183,19 +183,19 @@ func (p *Process) follow(ctx context.Context, timeout time.Duration, reports <-c
 			late = time.After(0)
 			return
 		}
-		late = time.After(p.grace + lateness)
+		late = time.After(p.grace + lateKillDelay)
 	}
 	for {
 		select {
 		case r, ok := <-reports:
 			switch {
 			case !ok:
-				p.lost()
+				p.handleLostSupervisor()
 				return
 			case r.Memory:
 				p.result.Ending = OverMemory
 			case r.Exited:
-				p.exited(r.Status)
+				p.setExitStatus(r.Status)
 			}
 			if r.Done {
 				p.result.LeftBehind = r.Left
@@ -212,49 +212,49 @@ func (p *Process) follow(ctx context.Context, timeout time.Duration, reports <-c
 				p.result.Ending = Killed
 			}
 			timer, cancelled, kill, abort = nil, nil, nil, nil
-			p.super.hangUp()
-			late = time.After(lateness)
+			p.supervisor.hangUp()
+			late = time.After(lateKillDelay)
 		case <-late:
-			p.super.process.Kill()
+			p.supervisor.process.Kill()
 		}
 	}
 }
 
-// lost handles a supervisor that exited without its final report.
-func (p *Process) lost() {
+// handleLostSupervisor handles a supervisor that exited without its final report.
+func (p *Process) handleLostSupervisor() {
 	if p.result.ExitCode < 0 && p.result.Ending == Exited {
 		p.result.Ending = Lost
 	}
-	p.super.process.Kill()
+	p.supervisor.process.Kill()
 	p.result.LeftBehind += supervise.KillMarked(p.mark)
 }
 
-// finish frees the resources of the command after the supervisor has exited.
-func (p *Process) finish(read <-chan struct{}) {
+// cleanUp frees the resources of the command after the supervisor has exited.
+func (p *Process) cleanUp(read <-chan struct{}) {
 	p.result.Report = readReport(p.temp.path)
-	p.runner.tasks.Go(func() {
-		time.Sleep(breather)
-		p.super.process.Wait()
+	p.runner.background.Go(func() {
+		time.Sleep(afterAnswerDelay)
+		p.supervisor.process.Wait()
 		// Wait first: to remove a directory that is a mount point in an
 		// existing namespace takes long.
 		p.temp.remove()
 	})
 	p.CloseStdin()
-	p.endEgress()
+	p.closeProxy()
 	select {
 	case <-read:
 	case <-time.After(closeDelay):
-		p.super.output.SetReadDeadline(time.Now())
+		p.supervisor.output.SetReadDeadline(time.Now())
 		<-read
 	}
-	closeAll(p.super.output, p.super.control)
+	closeAll(p.supervisor.output, p.supervisor.control)
 }
 
 func (p *Process) copyOutput() {
 	buf := make([]byte, 64<<10)
 	for {
-		n, err := p.super.output.Read(buf)
-		p.out.write(buf[:n])
+		n, err := p.supervisor.output.Read(buf)
+		p.output.write(buf[:n])
 		switch {
 		case err == nil:
 		case errors.Is(err, io.EOF):
@@ -262,10 +262,10 @@ func (p *Process) copyOutput() {
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			// On a busy machine this may be the first time that this goroutine
 			// reads.
-			drain(p.super.output, buf, p.out.write)
+			drain(p.supervisor.output, buf, p.output.write)
 			return
 		default:
-			p.out.write([]byte("\n[the output could not be read to its end: " + err.Error() + "]\n"))
+			p.output.write([]byte("\n[the output could not be read to its end: " + err.Error() + "]\n"))
 			return
 		}
 	}

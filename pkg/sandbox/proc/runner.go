@@ -20,30 +20,30 @@ type Runner struct {
 	running map[*Process]struct{}
 	closed  bool
 
-	probe   sync.Mutex // held while self-tests run
-	report  *Report
-	noUnix  bool             // the supervisor cannot connect unix sockets here
-	fails   map[Level]string // for tests: the check that fails
-	outward egress.Config    // for tests: other names and hosts
-	shared  chan struct{}    // holds one value for each connection through the proxy, except the first of each command
+	selfTestMu      sync.Mutex // held while self-tests run
+	selfTest        *Report
+	noUnix          bool             // the supervisor cannot connect unix sockets here
+	failChecks      map[Level]string // for tests: the check that fails
+	egressConfig    egress.Config    // for tests: other names and hosts
+	connectionSlots chan struct{}    // holds one value for each connection through the proxy, except the first of each command
 
-	tasks       sync.WaitGroup  // background work
-	prestarted  []*supervisor   // waiting for the next commands
-	preparing   int             // prestarted supervisors being started
-	last        *supervise.Spec // the spec of the last command; the next is probably similar
-	secretScans map[string]*secretScan
-	guards      *writeguard.Guards
-	home        map[string]*folder
-	several     map[fileID]bool    // hidden files with several links, as of the last command
-	stores      map[string]*folder // directories of credential stores
-	homes       func() []string
-	paths       searchPaths
+	background    sync.WaitGroup  // background work
+	prestarted    []*supervisor   // waiting for the next commands
+	prestarting   int             // prestarted supervisors being started
+	lastSpec      *supervise.Spec // the spec of the last command; the next is probably similar
+	secretScans   map[string]*secretScan
+	guards        *writeguard.Guards
+	homeDirCache  map[string]*dirCache
+	hardLinkedIDs map[fileID]bool      // hidden files with several links, as of the last command
+	storeDirCache map[string]*dirCache // directories of credential stores
+	accountHomes  func() []string
+	searchPaths   searchPathCache
 
-	run        runDir
-	temps      []privateTemp   // prepared for the next commands
-	reports    bool            // the last command had a prologue
-	passed     func() []string // variables of Config.Environ that commands get
-	cachesMade map[string]bool // by directories
+	runDir          runDir
+	preparedTemps   []privateTemp   // prepared for the next commands
+	lastHadPrologue bool            // the last command had a prologue
+	passedEnv       func() []string // variables of Config.Environ that commands get
+	cachesMade      map[string]bool // by directories
 }
 
 // New returns a runner. It starts no process and accesses no file. It returns
@@ -58,12 +58,12 @@ func New(c Config) (*Runner, error) {
 
 func newRunner(c Config) *Runner {
 	r := &Runner{
-		config: c, running: map[*Process]struct{}{}, secretScans: map[string]*secretScan{}, guards: writeguard.New(c.WatchDir), home: map[string]*folder{},
-		stores: map[string]*folder{}, homes: sync.OnceValue(func() []string { return sandbox.Homes(c.getenv) }),
-		passed: sync.OnceValue(func() []string { return Environ{PassSecrets: c.PassSecrets}.filter(c.Environ) }),
+		config: c, running: map[*Process]struct{}{}, secretScans: map[string]*secretScan{}, guards: writeguard.New(c.WatchDir), homeDirCache: map[string]*dirCache{},
+		storeDirCache: map[string]*dirCache{}, accountHomes: sync.OnceValue(func() []string { return sandbox.Homes(c.getenv) }),
+		passedEnv: sync.OnceValue(func() []string { return Environ{PassSecrets: c.PassSecrets}.filter(c.Environ) }),
 	}
 	if c.Connections > 0 {
-		r.shared = make(chan struct{}, c.Connections)
+		r.connectionSlots = make(chan struct{}, c.Connections)
 	}
 	return r
 }
@@ -99,11 +99,11 @@ func (r *Runner) Close() error {
 	r.prestarted = nil
 	r.mu.Unlock()
 	for _, super := range prestarted {
-		super.abandon()
+		super.kill()
 	}
-	r.tasks.Wait()
-	r.releaseHidden()
-	r.endRun()
+	r.background.Wait()
+	r.closeHiddenDescriptors()
+	r.removeRunDir()
 	r.guards.Close()
 	return nil
 }
@@ -115,7 +115,7 @@ func (r *Runner) Start(ctx context.Context, c Command) (*Process, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	level, err := r.level(ctx)
+	level, err := r.testedLevel(ctx)
 	if err == nil {
 		err = r.config.checkEgress(level)
 	}
@@ -128,7 +128,7 @@ func (r *Runner) Start(ctx context.Context, c Command) (*Process, error) {
 	return r.start(ctx, c, level, nil)
 }
 
-func errEnding() error { return toolerr.New(toolerr.Cancelled, "the server is ending") }
+func errClosing() error { return toolerr.New(toolerr.Cancelled, "the server is ending") }
 
 func closeAll(files ...*os.File) {
 	for _, f := range files {

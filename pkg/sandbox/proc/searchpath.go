@@ -11,32 +11,32 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// searchPaths removes unsafe entries from search paths. It caches the last
+// searchPathCache removes unsafe entries from search paths. It caches the last
 // result with the files it depends on: to check that these are unchanged is
 // faster than to resolve a dozen directories. It is safe for concurrent use.
-type searchPaths struct {
-	mu   sync.Mutex
-	last *reduced
+type searchPathCache struct {
+	mu       sync.Mutex
+	lastPath *safePath
 }
 
-// reduced is a search path and its safe part.
-type reduced struct {
-	path     string
-	writable []string
-	kept     string
-	steps    []step
-	loose    bool // the result depends on more than steps
+// safePath is a search path and its safe part.
+type safePath struct {
+	path        string
+	writable    []string
+	safe        string
+	steps       []pathStep
+	uncacheable bool // the result depends on more than steps
 }
 
-// step is a file on the path to a directory.
-type step struct {
+// pathStep is a file on the path to a directory.
+type pathStep struct {
 	path string
 	mode fs.FileMode // its type; ModeIrregular if there is no file
 	link string      // the target, if it is a link
 }
 
-func stepAt(path string) step {
-	s := step{path: path, mode: fs.ModeIrregular}
+func pathStepAt(path string) pathStep {
+	s := pathStep{path: path, mode: fs.ModeIrregular}
 	if info, err := os.Lstat(path); err == nil {
 		s.mode = info.Mode().Type()
 	}
@@ -46,66 +46,66 @@ func stepAt(path string) step {
 	return s
 }
 
-// reduce removes entries that are relative or in a directory that commands may
+// safe removes entries that are relative or in a directory that commands may
 // write into: another command would run programs that one put there.
-func (p *searchPaths) reduce(path string, writable []string) string {
+func (p *searchPathCache) safe(path string, writable []string) string {
 	if p == nil {
-		return reduce(path, writable).kept
+		return newSafePath(path, writable).safe
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if r := p.last; r == nil || r.path != path || !slices.Equal(r.writable, writable) || !r.current() {
-		p.last = reduce(path, slices.Clone(writable))
+	if r := p.lastPath; r == nil || r.path != path || !slices.Equal(r.writable, writable) || !r.isCurrent() {
+		p.lastPath = newSafePath(path, slices.Clone(writable))
 	}
-	return p.last.kept
+	return p.lastPath.safe
 }
 
-func reduce(path string, writable []string) *reduced {
-	r := &reduced{path: path, writable: writable}
+func newSafePath(path string, writable []string) *safePath {
+	r := &safePath{path: path, writable: writable}
 	var kept []string
 	for _, dir := range filepath.SplitList(path) {
 		if !filepath.IsAbs(dir) || slices.Contains(kept, dir) {
 			continue
 		}
-		real, ok := r.resolve(dir)
-		if ok && !slices.ContainsFunc(writable, func(root string) bool { return supervise.Beneath(root, dir) || supervise.Beneath(root, real) }) {
+		resolved, ok := r.resolve(dir)
+		if ok && !slices.ContainsFunc(writable, func(root string) bool { return supervise.Beneath(root, dir) || supervise.Beneath(root, resolved) }) {
 			kept = append(kept, dir)
 		}
 	}
-	r.kept = strings.Join(kept, string(filepath.ListSeparator))
+	r.safe = strings.Join(kept, string(filepath.ListSeparator))
 	return r
 }
 
-// maxLinks bounds the links on the path to a directory.
-const maxLinks = 255
+// maxPathLinks bounds the links on the path to a directory.
+const maxPathLinks = 255
 
 // resolve is filepath.EvalSymlinks, and records the files it depends on. It
 // leaves paths with ".." to filepath.EvalSymlinks, because of the links before
 // the "..".
-func (r *reduced) resolve(dir string) (real string, ok bool) {
+func (r *safePath) resolve(dir string) (resolved string, ok bool) {
 	rest := dir
-	for links := 0; rest != "" && links <= maxLinks; links++ {
+	for links := 0; rest != "" && links <= maxPathLinks; links++ {
 		if strings.Contains(rest, "..") {
-			r.loose = true
-			real, err := filepath.EvalSymlinks(dir)
-			return real, err == nil
+			r.uncacheable = true
+			resolved, err := filepath.EvalSymlinks(dir)
+			return resolved, err == nil
 		}
-		if real, rest = r.follow(filepath.Clean(rest)); real != "" {
-			return real, true
+		if resolved, rest = r.walkToLink(filepath.Clean(rest)); resolved != "" {
+			return resolved, true
 		}
 	}
 	return "", false
 }
 
-// follow walks along a path. At the end it returns the path as real. At the
+// walkToLink walks along a path. At the end it returns the path as real. At the
 // first link it returns the path with the link replaced by its target. If the
 // path leads nowhere, both are "".
-func (r *reduced) follow(path string) (real, link string) {
+func (r *safePath) walkToLink(path string) (resolved, link string) {
 	for end := 1; end <= len(path); end++ {
 		if end < len(path) && path[end] != filepath.Separator {
 			continue
 		}
-		s := r.step(path[:end])
+		s := r.addStep(path[:end])
 		switch {
 		case s.mode == fs.ModeSymlink && filepath.IsAbs(s.link):
 			return "", s.link + path[end:]
@@ -118,19 +118,19 @@ func (r *reduced) follow(path string) (real, link string) {
 	return path, ""
 }
 
-// step records a file once, and returns its state.
-func (r *reduced) step(path string) step {
+// addStep records a file once, and returns its state.
+func (r *safePath) addStep(path string) pathStep {
 	for _, s := range r.steps {
 		if s.path == path {
 			return s
 		}
 	}
-	s := stepAt(path)
+	s := pathStepAt(path)
 	r.steps = append(r.steps, s)
 	return s
 }
 
-// current reports whether all recorded files are unchanged.
-func (r *reduced) current() bool {
-	return !r.loose && !slices.ContainsFunc(r.steps, func(s step) bool { return stepAt(s.path) != s })
+// isCurrent reports whether all recorded files are unchanged.
+func (r *safePath) isCurrent() bool {
+	return !r.uncacheable && !slices.ContainsFunc(r.steps, func(s pathStep) bool { return pathStepAt(s.path) != s })
 }

@@ -13,54 +13,54 @@ import (
 // start of a command calls it. If the level does not pass, it returns a
 // SANDBOX_UNAVAILABLE error and the report.
 func (r *Runner) SelfTest(ctx context.Context) (Report, error) {
-	r.probe.Lock()
-	defer r.probe.Unlock()
-	if r.report == nil {
-		report := r.choose(ctx)
+	r.selfTestMu.Lock()
+	defer r.selfTestMu.Unlock()
+	if r.selfTest == nil {
+		report := r.chooseLevel(ctx)
 		if ctx.Err() != nil {
 			return report, ctx.Err()
 		}
-		r.report = &report
+		r.selfTest = &report
 	}
-	if r.report.Passed() {
-		return *r.report, nil
+	if r.selfTest.Passed() {
+		return *r.selfTest, nil
 	}
 	var all []string
-	for _, tried := range append(r.report.Higher, *r.report) {
+	for _, tried := range append(r.selfTest.Higher, *r.selfTest) {
 		all = append(all, tried.failures())
 	}
-	return *r.report, unavailable("commands cannot be confined on this machine (%s)", strings.Join(all, "; "))
+	return *r.selfTest, unavailable("commands cannot be confined on this machine (%s)", strings.Join(all, "; "))
 }
 
-// choose tests the configured level and returns its report. With Highest it
+// chooseLevel tests the configured level and returns its report. With Highest it
 // tests L2, and then L1 if L2 does not pass.
-func (r *Runner) choose(ctx context.Context) Report {
+func (r *Runner) chooseLevel(ctx context.Context) Report {
 	switch r.config.Level {
 	case Off:
 		return Report{Level: Off}
 	case Highest:
-		first := r.triedL2(ctx)
+		first := r.probeL2(ctx)
 		if first.Passed() {
 			return first
 		}
-		second := r.tried(ctx, L1)
+		second := r.probe(ctx, L1)
 		second.Higher = append(first.Higher, first)
 		return second
 	case L2:
-		return r.triedL2(ctx)
+		return r.probeL2(ctx)
 	}
-	return r.tried(ctx, r.config.Level)
+	return r.probe(ctx, r.config.Level)
 }
 
-// triedL2 tests L2 and, if that fails, L2 without unix sockets: a container
+// probeL2 tests L2 and, if that fails, L2 without unix sockets: a container
 // may not let the supervisor make a command's connections.
-func (r *Runner) triedL2(ctx context.Context) Report {
-	first := r.tried(ctx, L2)
-	if first.Passed() || !first.mayBeSockets() {
+func (r *Runner) probeL2(ctx context.Context) Report {
+	first := r.probe(ctx, L2)
+	if first.Passed() || !first.onlySupervisedChecksFailed() {
 		return first
 	}
 	r.noUnix = true
-	second := r.tried(ctx, L2)
+	second := r.probe(ctx, L2)
 	if second.Passed() {
 		second.NoUnix = true
 		return second
@@ -69,14 +69,14 @@ func (r *Runner) triedL2(ctx context.Context) Report {
 	return first
 }
 
-// mayBeSockets reports whether the failed checks all depend on system calls
+// onlySupervisedChecksFailed reports whether the failed checks all depend on system calls
 // made by the supervisor for commands.
-func (r Report) mayBeSockets() bool {
+func (r Report) onlySupervisedChecksFailed() bool {
 	if r.Failure != "" {
 		return strings.Contains(r.Failure, seccompFailure)
 	}
 	for _, c := range r.Checks {
-		if c.Needed && c.State == NotEnforced && !slices.Contains(supervised[:], c.Name) {
+		if c.Needed && c.State == NotEnforced && !slices.Contains(supervisedChecks[:], c.Name) {
 			return false
 		}
 	}
@@ -87,21 +87,21 @@ func (r Report) mayBeSockets() bool {
 // refused.
 const seccompFailure = "seccomp: "
 
-// supervised lists the checks that need system calls made by the supervisor.
-var supervised = [...]string{useLoopback, useNamedSockets}
+// supervisedChecks lists the checks that need system calls made by the supervisor.
+var supervisedChecks = [...]string{useLoopback, useNamedSockets}
 
 const (
 	useLoopback     = "use loopback"
 	useNamedSockets = "use named sockets"
 )
 
-// tried tests a level. For tests, Runner.fails makes the result fail.
-func (r *Runner) tried(ctx context.Context, level Level) Report {
-	check, fail := r.fails[level]
+// probe tests a level. For tests, Runner.fails makes the result fail.
+func (r *Runner) probe(ctx context.Context, level Level) Report {
+	check, fail := r.failChecks[level]
 	if fail && check == "" {
 		return Report{Level: level, Failure: "made to fail"}
 	}
-	report := r.try(ctx, level)
+	report := r.runProbe(ctx, level)
 	for i := range report.Checks {
 		if fail && report.Checks[i].Name == check {
 			report.Checks[i].State, report.Checks[i].Why = NotEnforced, "made to fail"
@@ -110,8 +110,8 @@ func (r *Runner) tried(ctx context.Context, level Level) Report {
 	return report
 }
 
-// level returns the level of the commands.
-func (r *Runner) level(ctx context.Context) (Level, error) {
+// testedLevel returns the level of the commands.
+func (r *Runner) testedLevel(ctx context.Context) (Level, error) {
 	if err := ctx.Err(); err != nil { // a start would only notice later
 		return "", toolerr.New(toolerr.Cancelled, "the command was cancelled before it was started: %w", err)
 	}

@@ -12,71 +12,71 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// bait holds the objects that the probe tries to access.
-type bait struct {
-	Level    Level
-	Network  bool
-	Root     string // writable root
-	ReadOnly string // read-only root
-	Outside  string // a directory outside the roots
-	Owned    string // belongs to the user and is outside the roots; "" if nothing does
-	Secret   string // must not be readable
-	Server   int    // process id of the server, which must be inaccessible
-	TCP      string // listeners of the server
-	UDP      string
-	Unix     string // in Root, so that only its mask hides it; "" if its name were too long
-	Renamed  string // a socket in ReadOnly that no mask hides; "" if its name were too long
-	NoUnix   bool   // the level is tested without unix sockets
-	Name     string // abstract socket
-	Token    string // marks the process that the probe leaves running
+// probeTargets holds the objects that the probe tries to access.
+type probeTargets struct {
+	Level          Level
+	Network        bool
+	Root           string // writable root
+	ReadOnlyRoot   string // read-only root
+	OutsideDir     string // a directory outside the roots
+	OwnedOutside   string // belongs to the user and is outside the roots; "" if nothing does
+	SecretDir      string // must not be readable
+	ServerPID      int    // process id of the server, which must be inaccessible
+	TCP            string // listeners of the server
+	UDP            string
+	NamedSocket    string // in Root, so that only its mask hides it; "" if its name were too long
+	RenamedSocket  string // a socket in ReadOnly that no mask hides; "" if its name were too long
+	NoUnix         bool   // the level is tested without unix sockets
+	AbstractSocket string // abstract socket
+	Token          string // marks the process that the probe leaves running
 }
 
-// baitRules are the rules for the self-test's own roots.
-type baitRules struct{ root, readOnly, secret string }
+// probeRules are the rules for the self-test's own roots.
+type probeRules struct{ root, readOnly, secret string }
 
-func (b baitRules) Roots() []sandbox.Root {
+func (b probeRules) Roots() []sandbox.Root {
 	return []sandbox.Root{{Path: b.root}, {Path: b.readOnly, ReadOnly: true}}
 }
 
-func (b baitRules) Denied(abs string) bool { return abs == b.secret }
+func (b probeRules) Denied(abs string) bool { return abs == b.secret }
 
-func (b baitRules) Masked(string) bool { return false }
+func (b probeRules) Masked(string) bool { return false }
 
-func (b baitRules) ExplicitlyAllowed(string) bool { return false }
+func (b probeRules) ExplicitlyAllowed(string) bool { return false }
 
-func (b baitRules) Protected(string) string { return "" }
+func (b probeRules) Protected(string) string { return "" }
 
 // longestSocket bounds the length of a unix socket's name in bytes (unix(7)).
 const longestSocket = 107
 
-// layBait makes the objects that the probe tries to access. The caller must
+// makeProbeTargets makes the objects that the probe tries to access. The caller must
 // call the returned function to remove them, even with an error.
-func layBait(dir string, level Level, network bool) (bait, func(), error) {
-	b := bait{
-		Level: level, Network: network, Root: filepath.Join(dir, "root"), ReadOnly: filepath.Join(dir, "ro"), Outside: filepath.Join(dir, "outside"),
-		Server: os.Getpid(), Token: "toolroom-selftest-" + rand.Text(),
+func makeProbeTargets(dir string, level Level, network bool) (probeTargets, func(), error) {
+	b := probeTargets{
+		Level: level, Network: network, Root: filepath.Join(dir, "root"), ReadOnlyRoot: filepath.Join(dir, "ro"), OutsideDir: filepath.Join(dir, "outside"),
+		ServerPID: os.Getpid(), Token: "toolroom-selftest-" + rand.Text(),
 	}
-	if level == L2 && dirWouldBeHidden(dir) {
+	if level == L2 && isHiddenAtL2(dir) {
 		// L2 hides the files of /tmp completely, which would not test the
 		// protection of visible files: use a directory that is read-only at
 		// L2.
-		b.Outside = "/"
+		b.OutsideDir = "/"
 	}
-	b.Owned = ownedOutside(level, dir)
+	b.OwnedOutside = findOwnedOutside(level, dir)
 	var closers []func() error
 	closeAll := func() {
 		for _, c := range closers {
 			c()
 		}
 	}
-	b.Secret = filepath.Join(dir, "home", ".ssh")
-	err := errors.Join(os.Mkdir(b.Root, 0o700), os.Mkdir(b.ReadOnly, 0o700), os.Mkdir(filepath.Join(dir, "own"), 0o700), os.MkdirAll(b.Secret, 0o700), os.MkdirAll(filepath.Join(dir, "outside"), 0o700))
+	b.SecretDir = filepath.Join(dir, "home", ".ssh")
+	err := errors.Join(os.Mkdir(b.Root, 0o700), os.Mkdir(b.ReadOnlyRoot, 0o700), os.Mkdir(filepath.Join(dir, "own"), 0o700), os.MkdirAll(b.SecretDir, 0o700), os.MkdirAll(filepath.Join(dir, "outside"), 0o700))
 	if level == L2 { // in the root, since the directory "home" in /tmp may be hidden
-		b.Secret = filepath.Join(b.Root, "secret")
-		err = errors.Join(err, os.Mkdir(b.Secret, 0o700))
+		b.SecretDir = filepath.Join(b.Root, "secret")
+		err = errors.Join(err, os.Mkdir(b.SecretDir, 0o700))
 	}
 	err = errors.Join(err,
-		os.WriteFile(filepath.Join(b.Secret, "key"), []byte("secret"), 0o600),
+		os.WriteFile(filepath.Join(b.SecretDir, "key"), []byte("secret"), 0o600),
 		os.WriteFile(filepath.Join(dir, "outside", "file"), []byte("outside"), 0o600))
 	tcp, e := net.Listen("tcp", "127.0.0.1:0")
 	if err = errors.Join(err, e); e == nil {
@@ -87,35 +87,35 @@ func layBait(dir string, level Level, network bool) (bait, func(), error) {
 		b.UDP, closers = udp.LocalAddr().String(), append(closers, udp.Close)
 	}
 	if name := filepath.Join(b.Root, "s"); len(name) <= longestSocket {
-		b.Unix = name
-		named, e := net.Listen("unix", b.Unix)
+		b.NamedSocket = name
+		named, e := net.Listen("unix", b.NamedSocket)
 		if err = errors.Join(err, e); e == nil {
 			closers = append(closers, named.Close)
 		}
-		renamed, e := net.Listen("unix", filepath.Join(b.ReadOnly, "a"))
+		renamed, e := net.Listen("unix", filepath.Join(b.ReadOnlyRoot, "a"))
 		if err = errors.Join(err, e); e == nil {
-			b.Renamed, closers = filepath.Join(b.ReadOnly, "b"), append(closers, renamed.Close)
-			err = errors.Join(err, os.Rename(filepath.Join(b.ReadOnly, "a"), b.Renamed))
+			b.RenamedSocket, closers = filepath.Join(b.ReadOnlyRoot, "b"), append(closers, renamed.Close)
+			err = errors.Join(err, os.Rename(filepath.Join(b.ReadOnlyRoot, "a"), b.RenamedSocket))
 		}
 	}
-	b.Name = "@" + b.Token
-	abstract, e := net.Listen("unix", b.Name)
+	b.AbstractSocket = "@" + b.Token
+	abstract, e := net.Listen("unix", b.AbstractSocket)
 	if err = errors.Join(err, e); e == nil {
 		closers = append(closers, abstract.Close)
 	}
 	return b, closeAll, err
 }
 
-// ownedOutside returns a file of this user outside the roots for the chmod
+// findOwnedOutside returns a file of this user outside the roots for the chmod
 // test, "" if it finds none.
-func ownedOutside(level Level, dir string) string {
+func findOwnedOutside(level Level, dir string) string {
 	if level != L2 {
 		return filepath.Join(dir, "outside")
 	}
 	home, _ := filepath.EvalSymlinks(os.Getenv("HOME"))
 	for _, name := range []string{home, "/", "/usr"} {
 		info, err := os.Stat(name)
-		if err != nil || !filepath.IsAbs(name) || dirWouldBeHidden(name) { // the probe's own directory: EvalSymlinks("") returned "."
+		if err != nil || !filepath.IsAbs(name) || isHiddenAtL2(name) { // the probe's own directory: EvalSymlinks("") returned "."
 			continue
 		}
 		if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) == os.Geteuid() {
@@ -125,8 +125,8 @@ func ownedOutside(level Level, dir string) string {
 	return ""
 }
 
-// dirWouldBeHidden reports whether L2 mounts an empty or private directory
+// isHiddenAtL2 reports whether L2 mounts an empty or private directory
 // over dir or above it.
-func dirWouldBeHidden(dir string) bool {
+func isHiddenAtL2(dir string) bool {
 	return supervise.Beneath("/tmp", dir) || supervise.Beneath("/var/tmp", dir) || supervise.Beneath("/run", dir)
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// try runs the probe at a level and returns its report.
-func (r *Runner) try(ctx context.Context, level Level) (report Report) {
+// runProbe runs the probe at a level and returns its report.
+func (r *Runner) runProbe(ctx context.Context, level Level) (report Report) {
 	report = Report{Level: level, Landlock: supervise.LandlockABI()}
-	temp, err := r.makeTemp()
+	temp, err := r.takeTemp()
 	dir := temp.path
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
@@ -24,7 +24,7 @@ func (r *Runner) try(ctx context.Context, level Level) (report Report) {
 		return report
 	}
 	defer temp.remove()
-	b, closeBait, err := layBait(dir, level, r.config.Network)
+	b, closeBait, err := makeProbeTargets(dir, level, r.config.Network)
 	defer closeBait()
 	if err != nil {
 		report.Failure = "the self-test could not be prepared: " + err.Error()
@@ -42,7 +42,7 @@ func (r *Runner) try(ctx context.Context, level Level) (report Report) {
 	own := newRunner(c)
 	own.noUnix = r.noUnix
 	p, err := own.start(ctx, Command{
-		Script: "probe", Dir: b.Root, Stdin: text, Timeout: 30 * time.Second, Rules: baitRules{b.Root, b.ReadOnly, b.Secret},
+		Script: "probe", Dir: b.Root, Stdin: text, Timeout: 30 * time.Second, Rules: probeRules{b.Root, b.ReadOnlyRoot, b.SecretDir},
 	}, level, []string{supervise.Self, supervise.RoleArg, probeRole})
 	if err != nil {
 		report.Failure = err.Error()
@@ -55,13 +55,13 @@ func (r *Runner) try(ctx context.Context, level Level) (report Report) {
 		report.Failure = fmt.Sprintf("the self-test ended with %s %d and said %.200q", result.Ending, result.ExitCode, printed.Text())
 		return report
 	}
-	report.Checks = append(report.Checks, r.lookAround(b)...)
+	report.Checks = append(report.Checks, r.checkDaemons(b)...)
 	return report
 }
 
-// lookAround kills the process that the probe left running, and returns a
+// checkDaemons kills the process that the probe left running, and returns a
 // failed check if there was one.
-func (r *Runner) lookAround(b bait) []Check {
+func (r *Runner) checkDaemons(b probeTargets) []Check {
 	check := Check{Name: "daemons", State: Enforced, Needed: true, Why: "a process in its own session was killed"}
 	if left := supervise.KillMarked(b.Token); left > 0 {
 		check.State, check.Why = NotEnforced, fmt.Sprintf("%d processes were still running", left)

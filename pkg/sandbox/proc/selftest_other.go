@@ -7,6 +7,6 @@ import (
 	"runtime"
 )
 
-func (r *Runner) try(_ context.Context, level Level) Report {
+func (r *Runner) runProbe(_ context.Context, level Level) Report {
 	return Report{Level: level, Failure: "there is no confinement for " + runtime.GOOS + " yet"}
 }

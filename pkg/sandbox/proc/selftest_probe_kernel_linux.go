@@ -11,10 +11,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// kernel tries the system calls that the filter must refuse, each with
+// checkKernel tries the system calls that the filter must refuse, each with
 // arguments that would do nothing, and checks the kernel's status of this
 // process.
-func (p *prober) kernel() {
+func (p *prober) checkKernel() {
 	for _, c := range []struct {
 		name    string
 		want    unix.Errno
@@ -42,33 +42,33 @@ func (p *prober) kernel() {
 		{"set attributes of files", unix.EOPNOTSUPP, unix.SYS_FSETXATTR, ^uintptr(0), 0, 0},
 		{"type into a terminal", unix.EPERM, unix.SYS_IOCTL, 0, unix.TIOCSTI, 0},
 	} {
-		err := call(c.number, c.a, c.b, c.c, 0)
+		err := rawSyscall(c.number, c.a, c.b, c.c, 0)
 		if err != nil && !errors.Is(err, c.want) {
 			// Another error comes from the kernel itself, so the filter let
 			// the call pass.
 			p.checks = append(p.checks, Check{Name: c.name, State: NotEnforced, Needed: true, Why: "not filtered: " + err.Error()})
 			continue
 		}
-		p.fails(c.name, true, err)
+		p.mustFail(c.name, true, err)
 	}
 	if supervise.AuditArch == unix.AUDIT_ARCH_X86_64 {
-		p.fails("use the x32 calls", true, call(supervise.X32Bit|unix.SYS_GETPID, 0, 0, 0, 0))
+		p.mustFail("use the x32 calls", true, rawSyscall(supervise.X32Bit|unix.SYS_GETPID, 0, 0, 0, 0))
 	}
-	if !p.l2() {
-		err := call(unix.SYS_SHMGET, 0, 0, 0, 0) // of size 0
+	if !p.isL2() {
+		err := rawSyscall(unix.SYS_SHMGET, 0, 0, 0, 0) // of size 0
 		if !errors.Is(err, unix.ENOSYS) {
 			err = nil
 		}
-		p.fails("use System V memory", true, err)
+		p.mustFail("use System V memory", true, err)
 	}
-	p.status()
+	p.checkStatus()
 }
 
-// status checks the attributes of this process in /proc/self/status.
-func (p *prober) status() {
+// checkStatus checks the attributes of this process in /proc/self/status.
+func (p *prober) checkStatus() {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {
-		p.works("read /proc", err)
+		p.mustWork("read /proc", err)
 		return
 	}
 	values := map[string]string{}
@@ -80,7 +80,7 @@ func (p *prober) status() {
 	for _, set := range []string{"CapInh", "CapPrm", "CapEff", "CapAmb"} {
 		must[set] = "0000000000000000"
 	}
-	if p.l2() || os.Geteuid() == 0 { // a plain user at L1 cannot empty it, and cannot use it
+	if p.isL2() || os.Geteuid() == 0 { // a plain user at L1 cannot empty it, and cannot use it
 		must["CapBnd"] = "0000000000000000"
 	}
 	wrong := []string{}
@@ -93,5 +93,5 @@ func (p *prober) status() {
 		p.checks = append(p.checks, Check{Name: "have capabilities", State: NotEnforced, Needed: true, Why: strings.Join(wrong, ", ")})
 		return
 	}
-	p.fails("have capabilities", true, err)
+	p.mustFail("have capabilities", true, err)
 }

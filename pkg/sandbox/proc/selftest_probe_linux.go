@@ -20,7 +20,7 @@ import (
 
 // prober tries each promise of a level, from inside the sandbox.
 type prober struct {
-	bait
+	probeTargets
 	checks []Check
 }
 
@@ -37,23 +37,23 @@ func runRole(role string) int {
 		return 2
 	}
 	p := &prober{}
-	if err := json.NewDecoder(os.Stdin).Decode(&p.bait); err != nil {
+	if err := json.NewDecoder(os.Stdin).Decode(&p.probeTargets); err != nil {
 		fmt.Println(err)
 		return 2
 	}
-	p.files()
-	p.network()
-	p.processes()
-	p.kernel()
-	p.leaveRunning()
+	p.checkFiles()
+	p.checkNetwork()
+	p.checkProcesses()
+	p.checkKernel()
+	p.leaveProcessRunning()
 	if err := json.NewEncoder(os.Stdout).Encode(p.checks); err != nil {
 		return 2
 	}
 	return 0
 }
 
-// works records the result of an action that must be possible.
-func (p *prober) works(name string, err error) {
+// mustWork records the result of an action that must be possible.
+func (p *prober) mustWork(name string, err error) {
 	c := Check{Name: name, State: Enforced, Needed: true, Why: "works"}
 	if err != nil {
 		c.State, c.Why = NotEnforced, err.Error()
@@ -61,9 +61,9 @@ func (p *prober) works(name string, err error) {
 	p.checks = append(p.checks, c)
 }
 
-// fails records the result of an action that must be impossible. If the level
+// mustFail records the result of an action that must be impossible. If the level
 // does not promise that, a nil err is recorded as a gap of the level.
-func (p *prober) fails(name string, promised bool, err error) {
+func (p *prober) mustFail(name string, promised bool, err error) {
 	c := Check{Name: name, State: NotEnforced, Needed: promised, Why: "it was possible"}
 	if err != nil {
 		c.State, c.Why = Enforced, err.Error()
@@ -71,32 +71,32 @@ func (p *prober) fails(name string, promised bool, err error) {
 	p.checks = append(p.checks, c)
 }
 
-func (p *prober) l2() bool { return p.Level == L2 }
+func (p *prober) isL2() bool { return p.Level == L2 }
 
-func (p *prober) files() {
+func (p *prober) checkFiles() {
 	inside := filepath.Join(p.Root, "file")
-	p.works("write in roots", os.WriteFile(inside, []byte("x"), 0o600))
+	p.mustWork("write in roots", os.WriteFile(inside, []byte("x"), 0o600))
 	temp, err := os.CreateTemp("", "probe")
-	if p.works("write in TMPDIR", err); err == nil {
+	if p.mustWork("write in TMPDIR", err); err == nil {
 		temp.Close()
 	}
 	_, err = os.ReadFile("/usr/bin/env")
-	p.works("read programs", err)
+	p.mustWork("read programs", err)
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if p.works("use /dev/null", err); err == nil {
+	if p.mustWork("use /dev/null", err); err == nil {
 		null.Close()
 	}
 
-	p.fails("write outside", true, os.WriteFile(filepath.Join(p.Outside, p.Token), []byte("x"), 0o600))
-	p.fails("make a directory outside", true, os.Mkdir(filepath.Join(p.Outside, p.Token), 0o700))
-	p.fails("move out of a root", true, os.Rename(inside, filepath.Join(p.Outside, p.Token)))
-	p.fails("link out of a root", true, os.Link(inside, filepath.Join(p.Outside, p.Token)))
-	_, err = os.ReadFile(filepath.Join(p.Secret, "key"))
-	p.fails("read secrets", true, err)
-	p.fails("write to /proc/sys", true, openForWrite("/proc/sys/kernel/core_pattern"))
+	p.mustFail("write outside", true, os.WriteFile(filepath.Join(p.OutsideDir, p.Token), []byte("x"), 0o600))
+	p.mustFail("make a directory outside", true, os.Mkdir(filepath.Join(p.OutsideDir, p.Token), 0o700))
+	p.mustFail("move out of a root", true, os.Rename(inside, filepath.Join(p.OutsideDir, p.Token)))
+	p.mustFail("link out of a root", true, os.Link(inside, filepath.Join(p.OutsideDir, p.Token)))
+	_, err = os.ReadFile(filepath.Join(p.SecretDir, "key"))
+	p.mustFail("read secrets", true, err)
+	p.mustFail("write to /proc/sys", true, openForWrite("/proc/sys/kernel/core_pattern"))
 	p.chmodOutside()
-	p.fails("open a disk", true, openDisk())
-	p.fails("inherited descriptors", true, inherited())
+	p.mustFail("open a disk", true, openDisk())
+	p.mustFail("inherited descriptors", true, findInheritedDescriptor())
 }
 
 func openForWrite(name string) error {
@@ -110,16 +110,16 @@ func openForWrite(name string) error {
 // chmodOutside sets a file outside the roots to the mode it already has.
 func (p *prober) chmodOutside() {
 	const name = "change modes outside"
-	if p.Owned == "" {
-		p.checks = append(p.checks, Check{Name: name, State: NotAvailable, Needed: p.l2(), Why: "nothing outside belongs to this user"})
+	if p.OwnedOutside == "" {
+		p.checks = append(p.checks, Check{Name: name, State: NotAvailable, Needed: p.isL2(), Why: "nothing outside belongs to this user"})
 		return
 	}
-	info, err := os.Stat(p.Owned)
+	info, err := os.Stat(p.OwnedOutside)
 	if err == nil {
 		mode := info.Sys().(*syscall.Stat_t).Mode // including the special bits
-		err = unix.Chmod(p.Owned, mode&0o7777)
+		err = unix.Chmod(p.OwnedOutside, mode&0o7777)
 	}
-	p.fails(name, p.l2(), err)
+	p.mustFail(name, p.isL2(), err)
 }
 
 // openDisk tries to open a block device. It returns nil if one can be opened.
@@ -134,9 +134,9 @@ func openDisk() error {
 	return errors.New("none can be opened")
 }
 
-// inherited looks for descriptors that a command would inherit. It returns nil
+// findInheritedDescriptor looks for descriptors that a command would inherit. It returns nil
 // if there are any.
-func inherited() error {
+func findInheritedDescriptor() error {
 	var limit unix.Rlimit
 	unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
 	for fd := 3; fd < int(min(limit.Cur, 4096)); fd++ {
@@ -147,23 +147,23 @@ func inherited() error {
 	return errors.New("there are none")
 }
 
-func (p *prober) network() {
+func (p *prober) checkNetwork() {
 	off := !p.Network
 	for _, kind := range []struct {
 		name, network, address string
 		promised               bool
 	}{
 		{"connect by TCP", "tcp", p.TCP, off},
-		{"connect to an abstract socket", "unix", p.Name, true},
-		{"connect to a named socket", "unix", p.Unix, true},
+		{"connect to an abstract socket", "unix", p.AbstractSocket, true},
+		{"connect to a named socket", "unix", p.NamedSocket, true},
 	} {
 		if kind.address == "" {
 			p.checks = append(p.checks, Check{Name: kind.name, State: NotAvailable, Needed: kind.promised, Why: "the name would be too long"})
 			continue
 		}
-		p.fails(kind.name, kind.promised, dial(kind.network, kind.address))
+		p.mustFail(kind.name, kind.promised, dial(kind.network, kind.address))
 	}
-	p.fails("send by UDP", off, p.udp())
+	p.mustFail("send by UDP", off, p.sendUDP())
 	for _, kind := range []struct {
 		name                   string
 		family, kind, protocol int
@@ -177,27 +177,27 @@ func (p *prober) network() {
 		if err == nil {
 			unix.Close(fd)
 		}
-		p.fails(kind.name, true, err)
+		p.mustFail(kind.name, true, err)
 	}
-	if p.l2() {
-		p.works(useLoopback, ownListener("tcp", "127.0.0.1:0"))
+	if p.isL2() {
+		p.mustWork(useLoopback, connectToOwnListener("tcp", "127.0.0.1:0"))
 		if !p.NoUnix {
-			p.works(useNamedSockets, ownListener("unix", filepath.Join(os.TempDir(), "s")))
+			p.mustWork(useNamedSockets, connectToOwnListener("unix", filepath.Join(os.TempDir(), "s")))
 		}
-		if p.Renamed != "" {
-			p.fails("connect to a socket outside", true, dial("unix", p.Renamed))
+		if p.RenamedSocket != "" {
+			p.mustFail("connect to a socket outside", true, dial("unix", p.RenamedSocket))
 		}
 		names, err := os.ReadDir("/sys/class/net")
 		if err == nil && len(names) == 0 {
 			err = errors.New("none is listed")
 		}
-		p.fails("see network devices", true, err)
+		p.mustFail("see network devices", true, err)
 	}
 }
 
-// udp sends to the server's listener. In a network namespace without a
+// sendUDP sends to the server's listener. In a network namespace without a
 // listener, a later write returns the error.
-func (p *prober) udp() error {
+func (p *prober) sendUDP() error {
 	conn, err := net.Dial("udp", p.UDP)
 	if err != nil {
 		return err
@@ -220,8 +220,8 @@ func dial(network, address string) error {
 	return err
 }
 
-// ownListener starts a listener and connects to it.
-func ownListener(network, address string) error {
+// connectToOwnListener starts a listener and connects to it.
+func connectToOwnListener(network, address string) error {
 	listener, err := net.Listen(network, address)
 	if err != nil {
 		return err
@@ -234,45 +234,45 @@ func ownListener(network, address string) error {
 	return conn.Close()
 }
 
-func (p *prober) processes() {
+func (p *prober) checkProcesses() {
 	for _, other := range []struct {
 		name string
 		pid  int
-	}{{"the server", p.Server}, {"the supervisor", os.Getppid()}} {
+	}{{"the server", p.ServerPID}, {"the supervisor", os.Getppid()}} {
 		pid := strconv.Itoa(other.pid)
-		if p.l2() && other.pid == p.Server {
+		if p.isL2() && other.pid == p.ServerPID {
 			// Inside, this number belongs to another process or to none.
 			_, err := os.Stat("/proc/" + pid + "/stat")
 			if comm, _ := os.ReadFile("/proc/" + pid + "/status"); err == nil && strings.Contains(string(comm), "NSpid:\t"+pid+"\t") {
-				p.fails("see "+other.name, true, nil)
+				p.mustFail("see "+other.name, true, nil)
 			} else {
-				p.fails("see "+other.name, true, errors.New("it has no number here"))
+				p.mustFail("see "+other.name, true, errors.New("it has no number here"))
 			}
 			continue
 		}
 		_, err := os.ReadFile("/proc/" + pid + "/environ")
-		p.fails("read the environment of "+other.name, true, err)
+		p.mustFail("read the environment of "+other.name, true, err)
 		_, err = os.Readlink("/proc/" + pid + "/fd/0")
-		p.fails("follow the descriptors of "+other.name, true, err)
-		promised := p.l2() || supervise.LandlockABI() >= supervise.SignalsABI
-		p.fails("signal "+other.name, promised && !(p.l2() && other.pid == 1), unix.Kill(other.pid, unix.SIGCONT))
-		p.fails("trace "+other.name, true, call(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(other.pid), 0, 0))
+		p.mustFail("follow the descriptors of "+other.name, true, err)
+		promised := p.isL2() || supervise.LandlockABI() >= supervise.SignalsABI
+		p.mustFail("signal "+other.name, promised && !(p.isL2() && other.pid == 1), unix.Kill(other.pid, unix.SIGCONT))
+		p.mustFail("trace "+other.name, true, rawSyscall(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(other.pid), 0, 0))
 		var word uintptr
 		local := unix.Iovec{Base: (*byte)(unsafe.Pointer(&word)), Len: 8}
 		_, err = unix.ProcessVMReadv(other.pid, []unix.Iovec{local}, []unix.RemoteIovec{{Base: 0x400000, Len: 8}}, 0)
-		p.fails("read the memory of "+other.name, true, err)
+		p.mustFail("read the memory of "+other.name, true, err)
 	}
 }
 
-// leaveRunning starts a process and does not wait for it.
-func (p *prober) leaveRunning() {
+// leaveProcessRunning starts a process and does not wait for it.
+func (p *prober) leaveProcessRunning() {
 	_, err := os.StartProcess("/usr/bin/env", []string{"env", "sleep", "1000"}, &os.ProcAttr{
 		Env: []string{supervise.MarkName + "=" + p.Token, "PATH=" + os.Getenv("PATH")}, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
-	p.works("start processes", err)
+	p.mustWork("start processes", err)
 }
 
-func call(number, a, b, c, d uintptr) error {
+func rawSyscall(number, a, b, c, d uintptr) error {
 	if _, _, errno := unix.Syscall6(number, a, b, c, d, 0, 0); errno != 0 {
 		return errno
 	}

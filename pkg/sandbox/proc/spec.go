@@ -14,17 +14,17 @@ import (
 type spec struct {
 	supervise.Spec
 
-	refused  []string // for the result
-	link     *egressLink
-	gaps     []string // for the result
-	homes    []string // homes of this user, links resolved
-	deep     []string // searched directories in homes
-	stores   []string // searched directories of credential stores
-	followed map[fileID]*os.File
-	prologue *os.File // nil without a prologue
-	spillDir string
-	folders  map[string]map[string]*folder // just read, by root
-	undo     []*os.File                    // the files counted by Spec.UndoFiles
+	refusedVars []string // for the result
+	egress      *egressLink
+	gaps        []string // for the result
+	homes       []string // homes of this user, links resolved
+	homeDirs    []string // searched directories in homes
+	storeDirs   []string // searched directories of credential stores
+	movedFiles  map[fileID]*os.File
+	prologue    *os.File // nil without a prologue
+	spillDir    string
+	scannedDirs map[string]map[string]*dirCache // just read, by root
+	undoDirs    []*os.File                      // the files counted by Spec.UndoFiles
 }
 
 type (
@@ -32,28 +32,28 @@ type (
 	report         = supervise.Report
 )
 
-// close frees the files that are only needed to start the command.
-func (s *spec) close() {
-	s.link.close()
+// closeFiles frees the files that are only needed to start the command.
+func (s *spec) closeFiles() {
+	s.egress.close()
 	closeAll(s.prologue)
-	closeAll(s.undo...)
-	for _, f := range s.followed {
+	closeAll(s.undoDirs...)
+	for _, f := range s.movedFiles {
 		f.Close()
 	}
 }
 
-// files returns the files of the command for the supervisor, in the order of
+// commandFiles returns the files of the command for the supervisor, in the order of
 // their descriptors.
-func (s *spec) files(c Command, stdin, output *os.File) []*os.File {
+func (s *spec) commandFiles(c Command, stdin, output *os.File) []*os.File {
 	files := append([]*os.File{stdin, output}, c.Files...)
 	if s.prologue != nil {
 		files = append(files, s.prologue)
 	}
-	return append(s.withFollowed(s.link.files(files)), s.undo...)
+	return append(s.appendMoved(s.egress.appendTo(files)), s.undoDirs...)
 }
 
 // spec returns the supervisor's instructions for c.
-func (r *Runner) spec(c Command, level Level, temp privateTemp, m *moving) (_ *spec, err error) {
+func (r *Runner) spec(c Command, level Level, temp privateTemp, moved *movedFiles) (_ *spec, err error) {
 	s := &spec{Spec: supervise.Spec{
 		Level: level, Network: r.config.Network, Dir: c.Dir, Mark: rand.Text(),
 		Limits: r.config.Limits, GraceMS: r.config.Grace.Milliseconds(), WaitMS: r.config.Linger.Milliseconds(),
@@ -61,28 +61,28 @@ func (r *Runner) spec(c Command, level Level, temp privateTemp, m *moving) (_ *s
 	}, spillDir: cmp.Or(c.SpillDir, r.config.SpillDir)}
 	defer func() {
 		if err != nil {
-			s.close()
+			s.closeFiles()
 		}
 	}()
 	if level != Off {
 		for _, root := range c.Rules.Roots() {
 			s.Roots = append(s.Roots, supervise.Root(root))
 		}
-		s.Sockets = r.sockets(level)
-		if err := r.findHidden(s, c.Rules, m); err != nil {
+		s.Sockets = r.allowedSockets(level)
+		if err := r.findHidden(s, c.Rules, moved); err != nil {
 			return nil, err
 		}
 	}
-	cacheDir, caches, err := r.caches(s.Roots)
+	cacheDir, caches, err := r.makeBuildCaches(s.Roots)
 	if err != nil {
 		return nil, err
 	}
 	if len(caches) > 0 {
 		s.Writable = append(slices.Clone(s.Writable), cacheDir)
 	}
-	inside := temp.inside(s.Covered("/tmp"), level)
+	inside := temp.pathInside(s.Covered("/tmp"), level)
 	environ := Environ{
-		Base: r.passed(), filtered: true, known: &r.paths, Extra: c.Env, PassSecrets: r.config.PassSecrets,
+		Base: r.passedEnv(), baseFiltered: true, pathCache: &r.searchPaths, Extra: c.Env, PassSecrets: r.config.PassSecrets,
 		Set: []string{"TMPDIR=" + inside, "PWD=" + c.Dir, supervise.MarkName + "=" + s.Mark},
 	}
 	before, err := s.addPrologue(c, inside)
@@ -90,7 +90,7 @@ func (r *Runner) spec(c Command, level Level, temp privateTemp, m *moving) (_ *s
 		return nil, err
 	}
 	environ.Set = append(environ.Set, before...)
-	if err := r.linkEgress(s, &environ); err != nil {
+	if err := r.prepareEgress(s, &environ); err != nil {
 		return nil, err
 	}
 	for _, root := range s.Roots {
@@ -98,8 +98,8 @@ func (r *Runner) spec(c Command, level Level, temp privateTemp, m *moving) (_ *s
 			environ.Writable = append(environ.Writable, root.Path)
 		}
 	}
-	environ.Base = withCaches(environ.Base, caches, slices.Concat(environ.Writable, r.config.Writable))
-	s.Env, s.refused = environ.Build()
+	environ.Base = appendCacheVars(environ.Base, caches, slices.Concat(environ.Writable, r.config.Writable))
+	s.Env, s.refusedVars = environ.Build()
 	bash, err := findBash(s.Env)
 	if err != nil {
 		return nil, err

@@ -27,17 +27,17 @@ func (r *Runner) start(ctx context.Context, c Command, level Level, argv []strin
 	if len(c.Layers) > 0 && level != L2 {
 		return nil, toolerr.New(toolerr.SandboxUnavailable, "changes cannot be kept apart: that needs overlayfs in namespaces (level L2; here it is %s). Instead start the server on a copy: cp -a --reflink=auto DIR COPY", level)
 	}
-	temp, err := r.makeTemp()
+	temp, err := r.takeTemp()
 	if toolerr.CodeOf(err) == toolerr.Cancelled {
 		return nil, err
 	}
 	if err != nil {
 		return nil, toolerr.New(toolerr.ExecutionError, "no private temporary directory can be made: %w", err)
 	}
-	for m := new(moving); ; {
-		p, s, err := r.tryStart(ctx, c, level, argv, temp, m, began)
-		if moved := (*movedError)(nil); errors.As(err, &moved) {
-			if err = m.moved(s, moved.path); err == nil {
+	for moved := new(movedFiles); ; {
+		p, s, err := r.tryStart(ctx, c, level, argv, temp, moved, began)
+		if movedErr := (*movedError)(nil); errors.As(err, &movedErr) {
+			if err = moved.add(s, movedErr.path); err == nil {
 				continue
 			}
 		}
@@ -51,12 +51,12 @@ func (r *Runner) start(ctx context.Context, c Command, level Level, argv []strin
 
 // tryStart makes one attempt to start the command. It returns a *movedError if
 // a hidden file was moved meanwhile.
-func (r *Runner) tryStart(ctx context.Context, c Command, level Level, argv []string, temp privateTemp, m *moving, began time.Time) (*Process, *spec, error) {
-	s, err := r.spec(c, level, temp, m)
+func (r *Runner) tryStart(ctx context.Context, c Command, level Level, argv []string, temp privateTemp, moved *movedFiles, began time.Time) (*Process, *spec, error) {
+	s, err := r.spec(c, level, temp, moved)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer s.close()
+	defer s.closeFiles()
 	if argv != nil {
 		s.Argv, s.Probe = argv, true
 	} else {
@@ -92,34 +92,34 @@ func (r *Runner) launch(ctx context.Context, c Command, s *spec, temp privateTem
 		return nil, toolerr.New(toolerr.ExecutionError, "the pipe for the output cannot be made: %w", err)
 	}
 	defer write.Close()
-	super, reports, err := r.engage(ctx, s, s.files(c, stdin, write))
+	super, reports, err := r.startOnSupervisor(ctx, s, s.commandFiles(c, stdin, write))
 	if err != nil {
 		closeAll(stdinEnd, output)
 		return nil, err
 	}
 	super.output = output
-	proxy, err := r.openEgress(s.link)
+	proxy, err := r.startProxy(s.egress)
 	if err != nil {
-		super.abandon()
+		super.kill()
 		closeAll(stdinEnd)
 		return nil, err
 	}
 	p := &Process{
-		undo: s.Undo, runner: r, super: super, stdin: stdinEnd, temp: temp, mark: s.Mark, guard: guard, proxy: proxy, began: began, grace: r.config.Grace,
-		out: newOutput(s.spillDir, r.config.SpillBytes), done: make(chan struct{}),
-		env: s.Env, kill: make(chan struct{}), abort: make(chan struct{}), result: Result{Ending: Exited, ExitCode: -1, Level: s.Level, Refused: s.refused, Gaps: s.gaps, Protected: s.protected()},
+		undoID: s.Undo, runner: r, supervisor: super, stdin: stdinEnd, temp: temp, mark: s.Mark, guard: guard, proxy: proxy, began: began, grace: r.config.Grace,
+		output: newOutput(s.spillDir, r.config.SpillBytes), done: make(chan struct{}),
+		env: s.Env, kill: make(chan struct{}), abort: make(chan struct{}), result: Result{Ending: Exited, ExitCode: -1, Level: s.Level, Refused: s.refusedVars, Gaps: s.gaps, Protected: s.readOnlyPaths()},
 	}
 	r.mu.Lock()
 	if r.closed {
 		r.mu.Unlock()
-		super.abandon()
+		super.kill()
 		closeAll(stdinEnd)
-		p.endEgress()
-		return nil, errEnding()
+		p.closeProxy()
+		return nil, errClosing()
 	}
-	r.running[p], r.last, r.reports = struct{}{}, &s.Spec, c.Prologue != nil
+	r.running[p], r.lastSpec, r.lastHadPrologue = struct{}{}, &s.Spec, c.Prologue != nil
 	r.mu.Unlock()
-	p.watch(ctx, c, reports)
+	p.monitor(ctx, c, reports)
 	return p, nil
 }
 
@@ -133,9 +133,9 @@ func openStdin(c Command) (read, write *os.File, err error) {
 	return os.Pipe()
 }
 
-// hint returns the likely reason why this user cannot make namespaces, "" if
+// namespaceHint returns the likely reason why this user cannot make namespaces, "" if
 // it knows none.
-func hint(level Level, err error) string {
+func namespaceHint(level Level, err error) string {
 	switch {
 	case level != L2:
 	case errors.Is(err, syscall.ENOSPC):

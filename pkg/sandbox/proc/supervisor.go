@@ -12,9 +12,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// lateness is the time that the supervisor gets beyond its deadline before it
+// lateKillDelay is the time that the supervisor gets beyond its deadline before it
 // is killed as lost.
-const lateness = 3 * time.Second
+const lateKillDelay = 3 * time.Second
 
 // supervisor is a running supervisor process.
 type supervisor struct {
@@ -22,32 +22,32 @@ type supervisor struct {
 	control *os.File
 	output  *os.File // the pipe with the command's output
 	level   Level
-	// expected is the spec that the supervisor prepared for, or nil.
-	expected *supervise.Spec
-	ahead    bool   // its preparations were for this command's spec
-	mounts   string // the mount table when it was started
+	// preparedSpec is the spec that the supervisor prepared for, or nil.
+	preparedSpec    *supervise.Spec
+	usedPreparation bool   // its preparations were for this command's spec
+	mounts          string // the mount table when it was started
 }
 
-// abandon kills a supervisor that has not started a command, or whose command
+// kill kills a supervisor that has not started a command, or whose command
 // is no longer needed.
-func (s *supervisor) abandon() {
+func (s *supervisor) kill() {
 	closeAll(s.control, s.output)
 	s.process.Kill() // fails only if it has ended
 	s.process.Wait()
 }
 
-// lostError reports that a supervisor ended before it started the command.
-type lostError struct{ cause error }
+// supervisorLostError reports that a supervisor ended before it started the command.
+type supervisorLostError struct{ cause error }
 
-func (e *lostError) Error() string {
+func (e *supervisorLostError) Error() string {
 	return "the supervisor of the command ended early: " + e.cause.Error()
 }
 
-func (e *lostError) Unwrap() error { return e.cause }
+func (e *supervisorLostError) Unwrap() error { return e.cause }
 
-// startLimit bounds the time to start a command. Without it, a file system
+// startTimeout bounds the time to start a command. Without it, a file system
 // that does not answer would block for ever.
-const startLimit = time.Minute
+const startTimeout = time.Minute
 
 // handshake sends the spec and receives whether bash was started. ctx and
 // startLimit apply until the supervisor is ready to start bash. After that the
@@ -56,7 +56,7 @@ const startLimit = time.Minute
 func (super *supervisor) handshake(ctx context.Context, s *spec, files []*os.File, reports *bufio.Reader) error {
 	var mu sync.Mutex
 	ready := false
-	super.control.SetDeadline(time.Now().Add(startLimit))
+	super.control.SetDeadline(time.Now().Add(startTimeout))
 	defer super.control.SetDeadline(time.Time{})
 	defer context.AfterFunc(ctx, func() {
 		mu.Lock()
@@ -65,39 +65,39 @@ func (super *supervisor) handshake(ctx context.Context, s *spec, files []*os.Fil
 			super.control.SetDeadline(time.Now())
 		}
 	})()
-	first, err := super.exchange(s, files, reports)
+	first, err := super.sendSpec(s, files, reports)
 	mu.Lock()
 	ready = first.Ready
 	mu.Unlock()
 	if ready {
-		super.control.SetDeadline(time.Now().Add(startLimit))
+		super.control.SetDeadline(time.Now().Add(startTimeout))
 		if supervise.Read(reports, &first) != nil {
 			return nil
 		}
-		super.ahead = first.Ahead
+		super.usedPreparation = first.Ahead
 	}
 	switch {
 	case err == nil:
-		return failure(first, s)
+		return startError(first, s)
 	case ctx.Err() != nil:
 		return toolerr.New(toolerr.Cancelled, "the command was cancelled before it was started: %w", ctx.Err())
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return toolerr.New(toolerr.Timeout, "the command was not started within %v: a file system that it needs may not answer", startLimit)
+		return toolerr.New(toolerr.Timeout, "the command was not started within %v: a file system that it needs may not answer", startTimeout)
 	}
-	return toolerr.New(toolerr.ExecutionError, "%w", &lostError{err})
+	return toolerr.New(toolerr.ExecutionError, "%w", &supervisorLostError{err})
 }
 
-// exchange sends the spec and the files, and returns the first report.
-func (super *supervisor) exchange(s *spec, files []*os.File, reports *bufio.Reader) (first report, err error) {
-	if err = super.pass(supervise.Append(nil, s.Since(super.expected)), files); err == nil {
+// sendSpec sends the spec and the files, and returns the first report.
+func (super *supervisor) sendSpec(s *spec, files []*os.File, reports *bufio.Reader) (first report, err error) {
+	if err = super.sendFiles(supervise.Append(nil, s.Since(super.preparedSpec)), files); err == nil {
 		err = supervise.Read(reports, &first)
 	}
 	return first, err
 }
 
-// failure returns the error of a report that bash was not started, nil for
+// startError returns the error of a report that bash was not started, nil for
 // other reports.
-func failure(r report, s *spec) error {
+func startError(r report, s *spec) error {
 	if r.Error == "" {
 		return nil
 	}

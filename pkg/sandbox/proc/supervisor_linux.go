@@ -12,24 +12,24 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// spawn starts a supervisor, which waits for its spec. If expected is not nil,
+// startSupervisor starts a supervisor, which waits for its spec. If expected is not nil,
 // the supervisor prepares for a similar spec.
-func spawn(level Level, network bool, expected *supervise.Spec) (*supervisor, error) {
+func startSupervisor(level Level, network bool, expected *supervise.Spec) (*supervisor, error) {
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, os.NewSyscallError("socketpair", err)
 	}
 	unix.SetNonblock(ends[0], true)
-	control, theirs := os.NewFile(uintptr(ends[0]), "control"), os.NewFile(uintptr(ends[1]), "control")
-	defer theirs.Close()
+	control, supervisorEnd := os.NewFile(uintptr(ends[0]), "control"), os.NewFile(uintptr(ends[1]), "control")
+	defer supervisorEnd.Close()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		closeAll(control)
 		return nil, err
 	}
 	defer null.Close()
-	args, files := []string{os.Args[0], supervise.RoleArg, supervise.Role}, []*os.File{null, null, null, theirs}
-	if text := expectation(expected); text != nil {
+	args, files := []string{os.Args[0], supervise.RoleArg, supervise.Role}, []*os.File{null, null, null, supervisorEnd}
+	if text := expectedSpecFile(expected); text != nil {
 		defer text.Close()
 		args, files = append(args, supervise.ExpectArg), append(files, text)
 	} else {
@@ -42,12 +42,12 @@ func spawn(level Level, network bool, expected *supervise.Spec) (*supervisor, er
 		closeAll(control)
 		return nil, err
 	}
-	return &supervisor{process: process, control: control, level: level, expected: expected, mounts: mountTable(level)}, nil
+	return &supervisor{process: process, control: control, level: level, preparedSpec: expected, mounts: readMountTable(level)}, nil
 }
 
-// expectation returns a file with the spec. It returns nil if s is nil or on
+// expectedSpecFile returns a file with the spec. It returns nil if s is nil or on
 // an error, since the preparation only makes the next command faster.
-func expectation(s *supervise.Spec) *os.File {
+func expectedSpecFile(s *supervise.Spec) *os.File {
 	if s == nil {
 		return nil
 	}
@@ -76,9 +76,9 @@ func supervisorAttr(level Level, network bool) *syscall.SysProcAttr {
 	return attr
 }
 
-// mountTable returns the current mounts at L2, else "". A waiting supervisor
+// readMountTable returns the current mounts at L2, else "". A waiting supervisor
 // at L2 has the mounts of the time when it was started.
-func mountTable(level Level) string {
+func readMountTable(level Level) string {
 	if level != L2 {
 		return ""
 	}
@@ -86,9 +86,9 @@ func mountTable(level Level) string {
 	return string(text)
 }
 
-// pass sends text and the files to the supervisor. The caller still has to
+// sendFiles sends text and the files to the supervisor. The caller still has to
 // close the files.
-func (s *supervisor) pass(text []byte, files []*os.File) error {
+func (s *supervisor) sendFiles(text []byte, files []*os.File) error {
 	fds := make([]int, len(files))
 	for i, f := range files {
 		fds[i] = int(f.Fd()) // Fd makes the file blocking, as programs expect it

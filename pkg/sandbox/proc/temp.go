@@ -25,23 +25,23 @@ const (
 	lockName  = "lock"
 )
 
-// unlockedFor is the age at which a directory without a locked file counts as
+// staleAfter is the age at which a directory without a locked file counts as
 // left behind. A younger one may be in the making.
-const unlockedFor = time.Minute
+const staleAfter = time.Minute
 
-// mostStale bounds the names checked for directories left behind.
-const mostStale = 10_000
+// maxStaleNames bounds the names checked for directories left behind.
+const maxStaleNames = 10_000
 
 // runDir is a runner's directory. A command's root may contain it, so commands
 // can replace directories on the way to its files by links. Therefore it is
 // used by its descriptor, and its path is used only where links are not
 // followed.
 type runDir struct {
-	base *os.Root // Config.TempDir
-	root *os.Root
-	path string // contained no link when it was made
-	lock *os.File
-	next int
+	base       *os.Root // Config.TempDir
+	root       *os.Root
+	path       string // contained no link when it was made
+	lock       *os.File
+	lastNumber int
 }
 
 // privateTemp is the private temporary directory of a command.
@@ -51,53 +51,53 @@ type privateTemp struct {
 	path string
 }
 
-// inside returns the path at which a command sees the directory. covered means
+// pathInside returns the path at which a command sees the directory. covered means
 // that the command sees all of /tmp.
-func (t privateTemp) inside(covered bool, level Level) string {
-	if level == L2 && !covered {
+func (t privateTemp) pathInside(tmpCovered bool, level Level) string {
+	if level == L2 && !tmpCovered {
 		return "/tmp"
 	}
 	return t.path
 }
 
-// makeTemp returns a private temporary directory, a prepared one if possible.
-func (r *Runner) makeTemp() (privateTemp, error) {
+// takeTemp returns a private temporary directory, a prepared one if possible.
+func (r *Runner) takeTemp() (privateTemp, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		return privateTemp{}, errEnding()
+		return privateTemp{}, errClosing()
 	}
-	for len(r.temps) > 0 {
-		temp := r.temps[0]
-		r.temps = slices.Delete(r.temps, 0, 1)
-		if info, err := temp.root.Lstat(temp.name); err == nil && info.IsDir() && temp.root == r.run.root && r.run.there() { // otherwise somebody has removed it
+	for len(r.preparedTemps) > 0 {
+		temp := r.preparedTemps[0]
+		r.preparedTemps = slices.Delete(r.preparedTemps, 0, 1)
+		if info, err := temp.root.Lstat(temp.name); err == nil && info.IsDir() && temp.root == r.runDir.root && r.runDir.isAtPath() { // otherwise somebody has removed it
 			return temp, nil
 		}
 	}
 	return r.newTemp()
 }
 
-// addTemps prepares as many directories as there are waiting supervisors. If
+// prepareTemps prepares as many directories as there are waiting supervisors. If
 // the last command had a prologue, it also makes the report file, since that
 // takes longer than to write it.
-func (r *Runner) addTemps() {
+func (r *Runner) prepareTemps() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for !r.closed && len(r.temps) < maxPrestarted {
+	for !r.closed && len(r.preparedTemps) < maxPrestarted {
 		temp, err := r.newTemp()
 		if err != nil { // the next command reports it
 			return
 		}
-		if r.reports {
-			temp.write(reportName, "") //nolint:errcheck // otherwise the prologue makes it
+		if r.lastHadPrologue {
+			temp.writeFile(reportName, "") //nolint:errcheck // otherwise the prologue makes it
 		}
-		r.temps = append(r.temps, temp)
+		r.preparedTemps = append(r.preparedTemps, temp)
 	}
 }
 
-// write makes a file in the directory. It replaces a file that a command may
+// writeFile makes a file in the directory. It replaces a file that a command may
 // have made.
-func (t privateTemp) write(name, text string) error {
+func (t privateTemp) writeFile(name, text string) error {
 	name = filepath.Join(t.name, name)
 	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	f, err := t.root.OpenFile(name, flags, 0o600)
@@ -119,46 +119,46 @@ func (t privateTemp) remove() { removeTree(t.root, t.name) }
 // remove directories left behind by ended servers, in the background. The
 // caller holds r.mu.
 func (r *Runner) newTemp() (privateTemp, error) {
-	for first := r.run.root == nil; ; first = true {
+	for first := r.runDir.root == nil; ; first = true {
 		if first {
-			closeAll(r.run.lock)
-			run, err := claimRun(r.config.TempDir, filepath.Dir(r.run.path))
+			closeAll(r.runDir.lock)
+			run, err := makeRunDir(r.config.TempDir, filepath.Dir(r.runDir.path))
 			if err != nil {
 				return privateTemp{}, err
 			}
-			r.run = run
-			r.tasks.Go(func() { clearStale(run.base) })
+			r.runDir = run
+			r.background.Go(func() { removeStaleRuns(run.base) })
 		}
-		r.run.next++
-		name := strconv.Itoa(r.run.next)
-		err := r.run.root.Mkdir(name, 0o700)
-		if first || err == nil && r.run.there() || err != nil && !errors.Is(err, fs.ErrNotExist) { // otherwise somebody has removed it
-			return privateTemp{root: r.run.root, name: name, path: filepath.Join(r.run.path, name)}, err
+		r.runDir.lastNumber++
+		name := strconv.Itoa(r.runDir.lastNumber)
+		err := r.runDir.root.Mkdir(name, 0o700)
+		if first || err == nil && r.runDir.isAtPath() || err != nil && !errors.Is(err, fs.ErrNotExist) { // otherwise somebody has removed it
+			return privateTemp{root: r.runDir.root, name: name, path: filepath.Join(r.runDir.path, name)}, err
 		}
 	}
 }
 
-// there reports whether the path still leads to the directory.
-func (d *runDir) there() bool {
+// isAtPath reports whether the path still leads to the directory.
+func (d *runDir) isAtPath() bool {
 	now, err := os.Lstat(d.path)
 	return err == nil && fileinfo.IsOpenOn(d.root, now)
 }
 
-// claimRun makes a runner's directory and locks it. was is the earlier target
+// makeRunDir makes a runner's directory and locks it. was is the earlier target
 // of base, or "." for the first directory. It returns an error if the target
 // has changed.
-func claimRun(base, was string) (run runDir, err error) {
-	real, err := filepath.EvalSymlinks(base)
-	if err == nil && was != "." && was != real {
+func makeRunDir(base, expected string) (run runDir, err error) {
+	resolved, err := filepath.EvalSymlinks(base)
+	if err == nil && expected != "." && expected != resolved {
 		err = fmt.Errorf("%s leads to another directory than before", base)
 	}
 	if err != nil {
 		return runDir{}, err
 	}
-	if run.base, err = os.OpenRoot(real); err != nil {
+	if run.base, err = os.OpenRoot(resolved); err != nil {
 		return runDir{}, err
 	}
-	if now, err := os.Lstat(real); err != nil || !fileinfo.IsOpenOn(run.base, now) {
+	if now, err := os.Lstat(resolved); err != nil || !fileinfo.IsOpenOn(run.base, now) {
 		run.base.Close()
 		return runDir{}, errors.Join(fmt.Errorf("%s is changed meanwhile", base), err)
 	}
@@ -178,7 +178,7 @@ func claimRun(base, was string) (run runDir, err error) {
 		now, err := run.base.Lstat(filepath.Join(name, lockName))
 		mine, err2 := run.lock.Stat()
 		if err == nil && err2 == nil && os.SameFile(now, mine) && (locked || noLocks != nil) {
-			run.path = filepath.Join(real, name)
+			run.path = filepath.Join(resolved, name)
 			return run, nil
 		}
 		run.lock.Close()
@@ -188,14 +188,14 @@ func claimRun(base, was string) (run runDir, err error) {
 	return runDir{}, errors.Join(errors.New("the directory is removed as soon as it is made"), err)
 }
 
-// clearStale removes the directories of ended runners. It only considers those
+// removeStaleRuns removes the directories of ended runners. It only considers those
 // of this user.
-func clearStale(base *os.Root) {
+func removeStaleRuns(base *os.Root) {
 	dir, err := base.Open(".")
 	if err != nil {
 		return
 	}
-	names, _ := dir.Readdirnames(mostStale)
+	names, _ := dir.Readdirnames(maxStaleNames)
 	dir.Close()
 	for _, name := range names {
 		if !strings.HasPrefix(name, runPrefix) {
@@ -206,7 +206,7 @@ func clearStale(base *os.Root) {
 			continue
 		}
 		lock, err := base.OpenFile(filepath.Join(name, lockName), os.O_RDWR, 0)
-		if errors.Is(err, fs.ErrNotExist) && time.Since(info.ModTime()) > unlockedFor {
+		if errors.Is(err, fs.ErrNotExist) && time.Since(info.ModTime()) > staleAfter {
 			removeTree(base, name)
 		}
 		if err != nil {
@@ -219,16 +219,16 @@ func clearStale(base *os.Root) {
 	}
 }
 
-// endRun removes the runner's directory.
-func (r *Runner) endRun() {
+// removeRunDir removes the runner's directory.
+func (r *Runner) removeRunDir() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if run := r.run; run.root != nil {
+	if run := r.runDir; run.root != nil {
 		run.root.Close()
 		removeTree(run.base, filepath.Base(run.path))
 		run.base.Close()
 		closeAll(run.lock)
-		r.run = runDir{}
+		r.runDir = runDir{}
 	}
 }
 

@@ -19,28 +19,28 @@ func (r *Runner) planUndo(s *spec, c Command) {
 	if err != nil {
 		return
 	}
-	s.undo = []*os.File{dir}
+	s.undoDirs = []*os.File{dir}
 	for _, root := range s.Roots {
 		if root.ReadOnly {
 			continue
 		}
-		if len(s.undo) == supervise.MaxUndoFiles {
+		if len(s.undoDirs) == supervise.MaxUndoFiles {
 			break
 		}
-		f, err := openPath(root.Path)
+		f, err := openDirPath(root.Path)
 		if err != nil {
-			closeAll(s.undo...)
-			s.undo = nil
+			closeAll(s.undoDirs...)
+			s.undoDirs = nil
 			return
 		}
-		s.undo = append(s.undo, f)
+		s.undoDirs = append(s.undoDirs, f)
 	}
-	s.Undo, s.UndoFiles = "u"+strings.ToLower(rand.Text()[:8]), len(s.undo)
+	s.Undo, s.UndoFiles = "u"+strings.ToLower(rand.Text()[:8]), len(s.undoDirs)
 }
 
-// recorded returns the id of an ended command's undo record, "" if the command
+// existingUndoID returns the id of an ended command's undo record, "" if the command
 // changed nothing in the roots.
-func (r *Runner) recorded(id string) string {
+func (r *Runner) existingUndoID(id string) string {
 	if id == "" {
 		return ""
 	}

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openPath opens a directory with O_PATH, which allows no access to its
+// openDirPath opens a directory with O_PATH, which allows no access to its
 // content.
-func openPath(dir string) (*os.File, error) {
+func openDirPath(dir string) (*os.File, error) {
 	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: dir, Err: err}

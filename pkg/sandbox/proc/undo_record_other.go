@@ -7,4 +7,4 @@ import (
 	"os"
 )
 
-func openPath(string) (*os.File, error) { return nil, errors.ErrUnsupported }
+func openDirPath(string) (*os.File, error) { return nil, errors.ErrUnsupported }

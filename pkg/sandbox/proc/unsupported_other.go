@@ -14,15 +14,15 @@ import (
 
 var errUnsupported = errors.New("this system has no supervisor for commands yet")
 
-func spawn(Level, bool, *supervise.Spec) (*supervisor, error) { return nil, errUnsupported }
+func startSupervisor(Level, bool, *supervise.Spec) (*supervisor, error) { return nil, errUnsupported }
 
-func mountTable(Level) string { return "" }
+func readMountTable(Level) string { return "" }
 
 func outputPipe() (read, write *os.File, err error) { return os.Pipe() }
 
 func drain(*os.File, []byte, func([]byte)) {}
 
-func (s *supervisor) pass([]byte, []*os.File) error { return errUnsupported }
+func (s *supervisor) sendFiles([]byte, []*os.File) error { return errUnsupported }
 
 func readable(path string) bool {
 	f, err := os.Open(path)
@@ -32,11 +32,11 @@ func readable(path string) bool {
 
 func ownFile(os.FileInfo) bool { return false }
 
-func (p *Process) exited(int) {}
+func (p *Process) setExitStatus(int) {}
 
 func newEgressLink() (*egressLink, error) { return nil, errUnsupported }
 
-func (l *egressLink) receive() (*os.File, error) { return nil, errUnsupported }
+func (l *egressLink) receiveListener() (*os.File, error) { return nil, errUnsupported }
 
 func runRole(string) int { return 2 }
 

@@ -18,9 +18,9 @@ func (r *Runner) guardRoots(s *spec, rules Rules) *writeguard.Command {
 	if f, ok := rules.(interface{ WriteAllowed(abs string) bool }); ok {
 		writable = f.WriteAllowed
 	}
-	s.Guard = slices.DeleteFunc(s.Guard, func(path string) bool { return s.inRoot(path, stepsOfGit) })
+	s.Guard = slices.DeleteFunc(s.Guard, func(path string) bool { return s.inRoot(path, isGitOperationState) })
 	guard := r.guards.NewCommand(writeguard.CommandRules{
-		Level: s.Level, Writable: writable, InAnyRoot: s.watchedElsewhere, Protected: slices.Clone(s.Guard), Git: writeguard.UserGitSettingsOf(rules),
+		Level: s.Level, Writable: writable, InAnyRoot: s.isWatched, Protected: slices.Clone(s.Guard), Git: writeguard.UserGitSettingsOf(rules),
 	})
 	s.Guard = slices.DeleteFunc(s.Guard, func(path string) bool {
 		return s.inRoot(path, func(rel string) bool { return writeguard.HasComponent(rel, ".husky") })
@@ -29,11 +29,11 @@ func (r *Runner) guardRoots(s *spec, rules Rules) *writeguard.Command {
 		if root.ReadOnly {
 			continue
 		}
-		one := guard.Begin(root.Path, s.scannedDirs(root.Path))
+		one := guard.Begin(root.Path, s.scannedChangeTimes(root.Path))
 		if one != nil && s.Level == L2 {
 			s.Guard = slices.DeleteFunc(s.Guard, func(path string) bool { return !one.CanBeReadOnly(path) })
-			s.guard(one.ReadOnlyPaths(), writable)
-			s.openWorktrees(root.Path)
+			s.addReadOnly(one.ReadOnlyPaths(), writable)
+			s.keepWorktreesWritable(root.Path)
 		}
 	}
 	if s.Level == L2 {
@@ -42,18 +42,18 @@ func (r *Runner) guardRoots(s *spec, rules Rules) *writeguard.Command {
 	return guard
 }
 
-// scannedDirs returns a function that returns a directory's time of change in
+// scannedChangeTimes returns a function that returns a directory's time of change in
 // nanoseconds since 1970, and whether its permissions keep its owner out, as
 // the search for hidden files has just read them. It returns ok == false for a
 // directory that was not searched.
-func (s *spec) scannedDirs(root string) func(dir string) (changed int64, closed, ok bool) {
-	folders := s.folders[root]
+func (s *spec) scannedChangeTimes(root string) func(dir string) (changed int64, closed, ok bool) {
+	folders := s.scannedDirs[root]
 	return func(dir string) (changed int64, closed, ok bool) {
 		f := folders[dir]
 		if f == nil {
 			return 0, false, false
 		}
-		return f.changed.UnixNano(), f.closed, true
+		return f.changed.UnixNano(), f.barsOwner, true
 	}
 }
 
@@ -72,10 +72,10 @@ func (r *Runner) Watched(rules Rules, do func()) (taken, aside, gaps []string) {
 	return taken, aside, guard.Gaps()
 }
 
-// guard adds existing files to those that the kernel protects from writes.
-func (s *spec) guard(paths []string, lifted func(string) bool) {
+// addReadOnly adds existing files to those that the kernel protects from writes.
+func (s *spec) addReadOnly(paths []string, writable func(string) bool) {
 	for _, path := range paths {
-		if lifted(path) || slices.ContainsFunc(s.Guard, func(dir string) bool { return supervise.Beneath(dir, path) }) {
+		if writable(path) || slices.ContainsFunc(s.Guard, func(dir string) bool { return supervise.Beneath(dir, path) }) {
 			continue
 		}
 		if _, err := os.Lstat(path); err == nil {
@@ -84,17 +84,17 @@ func (s *spec) guard(paths []string, lifted func(string) bool) {
 	}
 }
 
-// protected returns what is mounted read-only, if the level mounts.
-func (s *spec) protected() []string {
+// readOnlyPaths returns what is mounted read-only, if the level mounts.
+func (s *spec) readOnlyPaths() []string {
 	if s.Level != L2 {
 		return nil
 	}
 	return s.Guard
 }
 
-// openWorktrees keeps Claude Code's work trees writable, which are below its
+// keepWorktreesWritable keeps Claude Code's work trees writable, which are below its
 // protected settings.
-func (s *spec) openWorktrees(root string) {
+func (s *spec) keepWorktreesWritable(root string) {
 	dir := filepath.Join(root, ".claude", "worktrees")
 	info, err := os.Lstat(dir)
 	if err == nil && info.IsDir() && slices.Contains(s.Guard, filepath.Dir(dir)) {
@@ -111,18 +111,18 @@ func (s *spec) inRoot(path string, f func(rel string) bool) bool {
 	})
 }
 
-// watchedElsewhere reports whether a path is in a root, except in directories
+// isWatched reports whether a path is in a root, except in directories
 // where git only stores objects, refs and logs.
-func (s *spec) watchedElsewhere(path string) bool {
+func (s *spec) isWatched(path string) bool {
 	return s.inRoot(path, func(rel string) bool {
 		return !slices.ContainsFunc([]string{"objects", "refs", "logs"}, func(name string) bool { return writeguard.HasComponent(rel, name) })
 	})
 }
 
-// stepsOfGit reports whether a name in a root is git's index, or the state of
+// isGitOperationState reports whether a name in a root is git's index, or the state of
 // an unfinished rebase or similar operation, which one command begins and
 // another continues.
-func stepsOfGit(rel string) bool {
+func isGitOperationState(rel string) bool {
 	last := strings.ToLower(filepath.Base(rel))
 	return writeguard.HasComponent(rel, ".git") && (last == "index" || strings.HasPrefix(last, "sharedindex.") || writeguard.HasComponent(rel, "rebase-merge") || writeguard.HasComponent(rel, "rebase-apply") || writeguard.HasComponent(rel, "sequencer"))
 }
