@@ -7,15 +7,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// addedMode is a file whose mode is changed temporarily. A command of a plain
-// user may have removed its permissions, which keeps out the server as well.
+// addedMode is an open file with permissions that were added for a time. A
+// command of a plain user may have removed them, which keeps out the server as
+// well.
 type addedMode struct {
-	fd               int
+	fd               int // opened with O_PATH
 	oldMode, newMode uint32
 }
 
-// addMode adds bits to the mode of a file that this user owns, until drop. name
-// is relative to root. No link is followed.
+// addMode adds bits to the mode of a file or directory that this user owns,
+// until restore. name is relative to root. No link in name is followed.
 func addMode(root, name string, bits os.FileMode) (*addedMode, error) {
 	dir, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -47,11 +48,12 @@ func addMode(root, name string, bits os.FileMode) (*addedMode, error) {
 	return l, nil
 }
 
-// procPath returns a path to the file itself, whatever has its name by now.
+// procPath returns a path that leads to the file itself, whatever has its name
+// by now.
 func (l *addedMode) procPath() string { return fmt.Sprintf("/proc/self/fd/%d", l.fd) }
 
-// restore restores the file's mode, unless it was changed since lift, and frees
-// the descriptor.
+// restore restores the file's mode, unless it was changed since addMode, and
+// closes the file.
 func (l *addedMode) restore() {
 	var st unix.Stat_t
 	if unix.Fstat(l.fd, &st) == nil && st.Mode&0o7777 == l.newMode {

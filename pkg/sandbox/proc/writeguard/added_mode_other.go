@@ -7,7 +7,6 @@ import (
 	"os"
 )
 
-// addedMode is a file whose mode is changed temporarily.
 type addedMode struct{}
 
 func addMode(string, string, os.FileMode) (*addedMode, error) { return nil, errors.ErrUnsupported }

@@ -7,26 +7,28 @@ import (
 	"path/filepath"
 )
 
-// baseline is the recorded state of a root as the user left it; the state
-// after a command is compared with it. All commands of all servers with the
-// same state directory share the baseline of a root.
+// baseline is the state of a root as the user left it, which the state after a
+// command is compared with. All servers with the same state directory share
+// the baseline of a root. All names are relative to the root. It is stored
+// with encoding/gob: a renamed field would not be read from older files.
 type baseline struct {
-	Items    map[string]fileState // by their names in the root
-	Repos    map[string]bool
-	Tops     map[string]bool
+	Items    map[string]fileState // the watched files
+	Repos    map[string]bool      // directories that git treats as a repository
+	Tops     map[string]bool      // directories that have a .git, and the root
 	Seen     knownDirs
-	Included []string                  // files with settings that git is told to read, by their names in the root
+	Included []string                  // files with settings that git is told to read
 	HookDirs []string                  // directories that core.hooksPath names, or to which links in place of project settings lead
 	Programs []string                  // files that other settings of git name, and those to which such links lead
-	Kept     map[string][2]uint64      // by paths that are mounted read-only at L2, see holderOf
-	Made     map[string]madeRepository // by names in the root
-	Steps    map[string]removedSteps   // by names in the root
-	Dirs     map[string][2]uint64      // nodes of the items' directories; nil in a file of an older version
+	Kept     map[string][2]uint64      // absolute paths that are mounted read-only at L2, with their mountNode
+	Made     map[string]madeRepository // by the repository's directory
+	Steps    map[string]removedSteps   // by the file with the steps
+	Dirs     map[string][2]uint64      // device and inode of the directories above the items; nil in a file of an older version
 }
 
 // update makes the current state of a root the baseline, except for the files
-// that commands may have changed according to d. It reports whether the
-// baseline changed.
+// that the commands of d may have changed. found are the files to record. With
+// trustTimes, a file whose metadata is unchanged is not read. It reports
+// whether the baseline changed.
 func (b *baseline) update(root string, s *scanResult, trustTimes bool, d *otherCommands) (changed bool) {
 	items := make(map[string]fileState, len(s.files))
 	for name, at := range s.files {
@@ -57,8 +59,8 @@ func (b *baseline) update(root string, s *scanResult, trustTimes bool, d *otherC
 	return changed
 }
 
-// addedFileChanged reports whether a file that entered the baseline later than
-// before has been changed again.
+// addedFileChanged reports whether a file that differs from before, an earlier
+// baseline, has changed once more since it was recorded.
 func (b *baseline) addedFileChanged(root string, before *baseline) bool {
 	for name, it := range b.Items {
 		if was, ok := before.Items[name]; ok && was.sameMetadata(&it) {
@@ -75,6 +77,7 @@ func (b *baseline) addedFileChanged(root string, before *baseline) bool {
 	return false
 }
 
+// sameKeys reports whether two sets are equal. All values must be true.
 func sameKeys(a, b map[string]bool) bool {
 	for name := range a {
 		if !b[name] {
@@ -84,7 +87,8 @@ func sameKeys(a, b map[string]bool) bool {
 	return len(a) == len(b)
 }
 
-// load reads a file written by save.
+// load replaces the baseline by that in a file written by save. On an error the
+// baseline is unchanged.
 func (b *baseline) load(path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -98,6 +102,7 @@ func (b *baseline) load(path string) error {
 	return nil
 }
 
+// save writes the baseline to a file, which it replaces atomically.
 func (b *baseline) save(path string) error {
 	var data bytes.Buffer
 	if err := gob.NewEncoder(&data).Encode(b); err != nil {

@@ -5,8 +5,9 @@ import (
 	"path/filepath"
 )
 
-// moveUpDeepDirs moves new directories that are too deep to be examined to the top
-// of the root: git examines them by relative paths. There they are judged.
+// moveUpDeepDirs moves new directories that are too deep to be examined to the
+// top of the root, where they can be checked: git examines them by relative
+// paths. It adds their earlier paths to rc.reverted.
 func (rc *rootCheck) moveUpDeepDirs() {
 	for _, name := range rc.found.tooDeep {
 		if rc.baseline.Seen.has(dirKey(name)) {

@@ -9,12 +9,13 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/gitfile"
 )
 
-// maxIndexBytes bounds how much of a git index is read, in bytes. The entries must
-// be within it.
+// maxIndexBytes bounds how much of a git index is read. The entries must be
+// within it.
 const maxIndexBytes = 256 << 20
 
-// checkIndex removes a git index with entries that git would write into a
-// repository's own directory, or that cannot be read. The user can rebuild the index with git reset.
+// checkIndex removes a git index that cannot be parsed, or with entries that
+// git would write into a repository's own directory. The user can rebuild the
+// index with git reset.
 func (rc *rootCheck) checkIndex(name string) {
 	path := filepath.Join(rc.root, name)
 	info, err := os.Lstat(path)

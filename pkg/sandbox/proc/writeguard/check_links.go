@@ -5,9 +5,10 @@ import (
 	"path/filepath"
 )
 
-// isPointerAllowed reports whether a .git or commondir names a watched repository, a
-// gitdir the .git of a work tree, or either a path that does not exist or is in
-// another watched root. Files that appear there later are judged as new.
+// isPointerAllowed reports whether a .git or commondir names a watched
+// repository, a gitdir the .git of a work tree, or either a path that does not
+// exist or is in another watched root. Files that appear at that path later are
+// checked as new.
 func (rc *rootCheck) isPointerAllowed(name, path, repo string) bool {
 	if filepath.Base(name) == "commondir" && rc.baseline.Repos[repo] {
 		return false // git only makes it together with the repository
@@ -29,8 +30,8 @@ func (rc *rootCheck) isPointerAllowed(name, path, repo string) bool {
 	return rc.inOtherRoot(resolved)
 }
 
-// isLinkAllowed reports whether a link in a repository leads to the same name in
-// another repository of the root, as in a work tree that shares the other's
+// isLinkAllowed reports whether a link in a repository leads to the same name
+// in another repository of the root, as in a work tree that shares the other's
 // refs, or is a HEAD that leads to a branch.
 func (rc *rootCheck) isLinkAllowed(name, path, repo string) bool {
 	rel, err := filepath.Rel(repo, name)
@@ -52,8 +53,8 @@ func (rc *rootCheck) isLinkAllowed(name, path, repo string) bool {
 	return false
 }
 
-// targetsOfReplacingLinks lists the directories to which links lead that took the place of a
-// directory of the baseline.
+// targetsOfReplacingLinks lists the directories in the root to which links lead
+// that took the place of a directory of the baseline.
 func (rc *rootCheck) targetsOfReplacingLinks() (dirs []string) {
 	for _, link := range rc.found.links {
 		if !rc.baseline.Seen.has(dirKey(link)) {

@@ -11,21 +11,22 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/gitfile"
 )
 
-// rebaseTodoName is the list of steps of an unfinished rebase, in the directory
-// rebase-merge of a repository.
+// rebaseTodoName is the file with the steps of an unfinished rebase, in the
+// directory rebase-merge of a repository.
 const rebaseTodoName = "git-rebase-todo"
 
-// removedSteps are the steps of a rebase that a command began. While no command
-// runs, the file lacks those that run a command of it, so that the user's git
-// rebase --continue does not run them.
+// removedSteps are the steps of a rebase that a command began. While no
+// command runs, the file lacks the steps that run a program, so that the
+// user's git rebase --continue does not run them. As part of the baseline, it
+// is stored with encoding/gob.
 type removedSteps struct {
-	Whole []byte            // as the command left it
+	Whole []byte            // content of the file as the command left it
 	Left  [sha256.Size]byte // hash of the file without the removed steps
 }
 
-// checkRebaseSteps removes the steps of a rebase that run a command, except for those of
-// the baseline. It reports the file unless another command has already been
-// told of the same steps.
+// checkRebaseSteps removes the steps of a rebase that run a program, except for
+// those of the baseline. It adds the file to rc.reverted only if these steps
+// were not reported before.
 func (rc *rootCheck) checkRebaseSteps(name, path string, was, now *fileState) {
 	if !now.Mode.IsRegular() || now.Size > maxStoredBytes {
 		rc.revert(name, path, was.Spot == rebaseStepsKind, was)
@@ -52,20 +53,20 @@ func (rc *rootCheck) checkRebaseSteps(name, path string, was, now *fileState) {
 	}
 }
 
-// restoreRebaseSteps writes the removed steps of unfinished rebases back before a
-// command starts, which may continue the rebase. It forgets those of a rebase
-// that has moved on since, and reports whether there are any.
+// restoreRebaseSteps writes the removed steps of unfinished rebases back before
+// a command starts, which may continue the rebase. It forgets the steps of a
+// rebase that has moved on since, and reports whether it forgot any.
 func (w *RootGuard) restoreRebaseSteps() (changed bool) {
-	for name, held := range w.baseline.Steps {
+	for name, removed := range w.baseline.Steps {
 		path := filepath.Join(w.root, name)
 		content, err := readRegularFile(path, maxStoredBytes)
-		if err == nil && sha256.Sum256(content) == held.Left {
+		if err == nil && sha256.Sum256(content) == removed.Left {
 			rc := &rootCheck{root: w.root, handle: w.handle, baseline: &w.baseline, found: &scanResult{}}
-			if rc.withAccess(name, func() error { return rc.replaceFile(name, held.Whole, permOf(path)) }) == nil {
+			if rc.withAccess(name, func() error { return rc.replaceFile(name, removed.Whole, permOf(path)) }) == nil {
 				continue
 			}
 		}
-		if err == nil && bytes.Equal(content, held.Whole) {
+		if err == nil && bytes.Equal(content, removed.Whole) {
 			continue // the server of the last command was killed
 		}
 		delete(w.baseline.Steps, name)
@@ -74,6 +75,7 @@ func (w *RootGuard) restoreRebaseSteps() (changed bool) {
 	return changed
 }
 
+// permOf returns the permission bits of a file, 0644 if there is no file.
 func permOf(path string) fs.FileMode {
 	if info, err := os.Lstat(path); err == nil {
 		return info.Mode().Perm()

@@ -7,16 +7,17 @@ import (
 )
 
 const (
-	// firstCheckAfter is the run time after which checks begin. A shorter command
-	// is checked only when it ends.
+	// firstCheckAfter is the run time after which checks begin. A shorter
+	// command is checked only when it ends.
 	firstCheckAfter = 100 * time.Millisecond
 	// checkEvery is the interval between checks of a root while a command
 	// runs.
 	checkEvery = time.Second
 )
 
-// CheckWhileRunning reverts forbidden changes until ended is closed: every
-// second, and at once when a file appears whose name other programs trust.
+// CheckWhileRunning reverts forbidden changes every second, and at once when a
+// file appears whose name other programs trust. It returns when ended is
+// closed.
 func (c *Command) CheckWhileRunning(ended <-chan struct{}) {
 	if len(c.roots) == 0 {
 		return
@@ -62,7 +63,9 @@ func (c *Command) CheckWhileRunning(ended <-chan struct{}) {
 // maxNotifyDirs bounds the directories of a root that inotify watches.
 const maxNotifyDirs = 200
 
-// dirsToNotify lists the directories in which new settings usually appear.
+// dirsToNotify lists the absolute paths of the directories in which new
+// settings usually appear: the root, and the top directories of projects and
+// repositories.
 func (w *RootGuard) dirsToNotify() (dirs []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -77,8 +80,8 @@ func (w *RootGuard) dirsToNotify() (dirs []string) {
 	return dirs
 }
 
-// isSuspiciousName reports whether a file of this name in a directory of busyDirs may
-// make other programs run something.
+// isSuspiciousName reports whether a file of this name in a directory of
+// dirsToNotify may make other programs run something.
 func isSuspiciousName(name string) bool {
 	return isProjectSettingsName(name) || isDotGit(name) || slices.Contains([]string{"config", "config.worktree", "commondir", "hooks", ".gitmodules"}, name)
 }

@@ -11,27 +11,29 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/fileinfo"
 )
 
-// runningCommand represents a command of another server, or in an overlapping root,
+// runningCommand is a command of another server, or in an overlapping root,
 // that runs while the state of a root is about to become the baseline. Its
 // changes are not the user's.
 type runningCommand struct {
 	since         time.Time // all processes of the command were started later
-	onlyInOneRoot bool      // only below the directory with the hash within
-	rootHash      uint32
+	onlyInOneRoot bool      // it only writes below a directory in this root
+	rootHash      uint32    // dirHash of that directory
 }
 
-// otherCommands holds the running commands that affect one root, and the baselines of
-// overlapping roots whose commands run and share the state directory.
+// otherCommands are the commands of other servers that may be changing files
+// of a root, while its state is about to become the baseline.
 type otherCommands struct {
 	root        string
 	running     []runningCommand
-	overlapping []*overlappingRoot
-	hadBaseline bool // a baseline existed before
-	omitted     map[string]bool
+	overlapping []*overlappingRoot // with running or interrupted commands, and a known baseline
+	hadBaseline bool               // root has a baseline
+	omitted     map[string]bool    // names of files that stateToRecord left out
 }
 
 func (d *otherCommands) isEmpty() bool { return len(d.running) == 0 && len(d.overlapping) == 0 }
 
+// equal reports whether other has the same running commands, and as many
+// overlapping roots.
 func (d *otherCommands) equal(other *otherCommands) bool {
 	if len(d.running) != len(other.running) || len(d.overlapping) != len(other.overlapping) {
 		return false
@@ -44,10 +46,10 @@ func (d *otherCommands) equal(other *otherCommands) bool {
 	return true
 }
 
-// stateToRecord returns the item to record for a file: its current state, or the state
-// before the running commands. ok is false if the file must not be in the
-// baseline. The baseline of an overlapping root is exact; without one the
-// times of files decide.
+// stateToRecord returns the state to record for a file: its current state, or
+// the state before the running commands. ok is false if the file must not be in
+// the baseline; then the name is added to d.omitted. The baseline of an
+// overlapping root is exact; without one the times of files decide.
 func (d *otherCommands) stateToRecord(b *baseline, name string, now *fileState) (_ fileState, ok bool) {
 	for _, n := range d.overlapping {
 		theirs, inside := n.toTheirName(name)
@@ -77,7 +79,8 @@ func (d *otherCommands) stateToRecord(b *baseline, name string, now *fileState) 
 	return *now, true
 }
 
-// mayChange reports whether the command may have changed the file.
+// mayChange reports whether the command may write the file: it is below the
+// command's root.
 func (d *otherCommands) mayChange(command runningCommand, name string) bool {
 	if !command.onlyInOneRoot {
 		return true
@@ -92,8 +95,8 @@ func (d *otherCommands) mayChange(command runningCommand, name string) bool {
 
 // changedSince reports whether a file was written or replaced since a time.
 // That includes the renaming of a directory above it, which leaves the file's
-// own times unchanged. A root without a baseline has no recorded directories
-// to compare with.
+// own times unchanged. Without the baseline's directories, such a renaming is
+// not noticed.
 func (d *otherCommands) changedSince(b *baseline, name string, now *fileState, since time.Time) bool {
 	if !now.Changed.Before(since) {
 		return true
@@ -112,9 +115,9 @@ func (d *otherCommands) changedSince(b *baseline, name string, now *fileState, s
 	}
 }
 
-// addMissing adds the missing items of overlapping roots, because a command deleted
-// them. It returns the repositories and projects of the survey, without those
-// whose files were left out.
+// addMissing adds to items the files in the baselines of overlapping roots that
+// are missing now, because a command deleted them. It returns the repositories
+// and project tops of s, without those whose files were omitted.
 func (d *otherCommands) addMissing(b *baseline, s *scanResult, items map[string]fileState) (repos, tops map[string]bool) {
 	repos, tops = maps.Clone(s.repos), maps.Clone(s.tops)
 	for dir := range s.repos {
@@ -142,8 +145,8 @@ func (d *otherCommands) addMissing(b *baseline, s *scanResult, items map[string]
 	return repos, tops
 }
 
-// isOlderThanCommands reports whether a directory has an entry older than the running
-// commands: then it was a repository before they started.
+// isOlderThanCommands reports whether a directory has an entry older than the
+// running commands: then it was a repository before they started.
 func (d *otherCommands) isOlderThanCommands(dir string) bool {
 	entries, err := os.ReadDir(filepath.Join(d.root, dir))
 	if err != nil || len(d.running) == 0 {
@@ -156,7 +159,7 @@ func (d *otherCommands) isOlderThanCommands(dir string) bool {
 	})
 }
 
-// omittedDotGit reports whether a file in the .git of a directory was left out.
+// omittedDotGit reports whether a file in the .git of a directory was omitted.
 func (d *otherCommands) omittedDotGit(dir string) bool {
 	for name := range d.omitted {
 		rest, ok := strings.CutPrefix(name, dir+string(filepath.Separator))
@@ -167,9 +170,9 @@ func (d *otherCommands) omittedDotGit(dir string) bool {
 	return false
 }
 
-// recordDirs records the nodes of the items' directories. With keep, directories
-// that are already recorded are not updated, since commands may have replaced
-// them.
+// recordDirs records device and inode of the directories above the items. With
+// keepKnown, directories that are already recorded are not updated, since
+// commands may have replaced them.
 func (b *baseline) recordDirs(root string, keepKnown bool) {
 	dirs := map[string][2]uint64{}
 	for _, name := range append(slices.Collect(maps.Keys(b.Items)), "in the root") {

@@ -12,26 +12,29 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/fileinfo"
 )
 
-// dirCache caches the entries of a directory.
+// dirCache caches the entries of one directory of an inventory. The names are
+// relative to the root.
 type dirCache struct {
-	dir, path            string // name in the root, absolute path
-	changed              int64  // nanoseconds since 1970, as read
-	readAt               time.Time
-	role                 dirRole
-	entryCount           int
-	isRepo, isProjectTop bool                   // it is a repository; it has a .git
-	ofPackageManager     bool                   // belongs to a package manager, see dependencyDirs
-	key                  uint64                 // of dir, see keyOf
-	inRepo               string                 // the repository that dir is or is in, without work trees in it
-	files                map[string]watchedFile // by names in the root
-	indexes              []string               // index files of a repository, by names in the root
-	links                []string               // by names in the root, except in repositories and in directories of package managers
-	subdirs              []*dirCache
+	dir, path        string // name in the root, absolute path
+	changed          int64  // time of change in nanoseconds since 1970, as read
+	readAt           time.Time
+	role             dirRole
+	entryCount       int
+	isRepo           bool
+	isProjectTop     bool                   // it has a .git, or is the root
+	ofPackageManager bool                   // it is in one of packageManagerDirs
+	key              uint64                 // dirKey of dir
+	inRepo           string                 // the repository that dir is or is in, "" in a work tree
+	files            map[string]watchedFile // the watched files directly in it
+	indexes          []string               // index files of a repository
+	links            []string               // symbolic links, except in repositories and in directories of package managers
+	subdirs          []*dirCache
 }
 
-// readEntries reads a directory, and keeps the cached views of its subdirectories.
-// It skips no directory: a repository may be among the objects of another, and
-// any project may use the names of a repository's parts.
+// readEntries reads a directory, and keeps the cached entries of its
+// subdirectories. It skips no directory: a repository may be among the objects
+// of another, and any project may use the names of a repository's parts. If the
+// directory has more entries than maxEntries, entryCount is maxEntries+1.
 func (v *dirCache) readEntries(maxEntries int) {
 	known := make(map[string]*dirCache, len(v.subdirs))
 	for _, below := range v.subdirs {
@@ -97,16 +100,16 @@ func (v *dirCache) readEntries(maxEntries int) {
 	}
 }
 
-// isWrittenByGit reports whether a directory of a repository is one that git writes
-// to. A .git in it does not make it a work tree.
+// isWrittenByGit reports whether the directory is one of a repository that git
+// writes to. A .git in such a directory does not make it a work tree.
 func (v *dirCache) isWrittenByGit() bool {
 	rel, err := filepath.Rel(v.inRepo, v.dir)
 	return v.inRepo != "" && err == nil && slices.Contains(
 		[]string{"logs", "refs", "objects", "info", "worktrees", "rebase-merge", "rebase-apply", "sequencer", "rr-cache", "branches", "remotes"}, firstComponent(rel))
 }
 
-// addRepositoryLink adds a link in a repository to the watched files, and reports whether
-// the entry is one.
+// addRepositoryLink adds the entry to the watched files if it is a link in a
+// repository, and reports whether it is.
 func (v *dirCache) addRepositoryLink(name string, entry os.DirEntry) bool {
 	if v.inRepo == "" || entry.Type()&fs.ModeSymlink == 0 {
 		return false
@@ -116,7 +119,7 @@ func (v *dirCache) addRepositoryLink(name string, entry os.DirEntry) bool {
 }
 
 // addSubdir adds a subdirectory to be searched, unless it is on a pseudo file
-// system.
+// system such as /proc.
 func (v *dirCache) addSubdir(name string, as dirRole) {
 	path := filepath.Join(v.path, filepath.Base(name))
 	if !fileinfo.IsPseudoDir(path) {
@@ -127,8 +130,9 @@ func (v *dirCache) addSubdir(name string, as dirRole) {
 	}
 }
 
-// addRepositoryEntry handles an entry of a repository. It returns false for an entry
-// that has no special meaning there.
+// addRepositoryEntry adds an entry of a repository's directory to the watched
+// files or to the subdirectories. It returns false for an entry that has no
+// special meaning there.
 func (v *dirCache) addRepositoryEntry(name string, entry os.DirEntry) bool {
 	dir := v.dir
 	if entry.Type().IsRegular() && (entry.Name() == "index" || strings.HasPrefix(entry.Name(), "sharedindex.")) {
@@ -163,7 +167,7 @@ func (v *dirCache) addRepositoryEntry(name string, entry os.DirEntry) bool {
 	return true
 }
 
-// addEntry handles an entry of any directory.
+// addEntry adds an entry of a directory outside repositories.
 func (v *dirCache) addEntry(name string, entry os.DirEntry) {
 	dir := v.dir
 	switch {
@@ -187,7 +191,8 @@ func (v *dirCache) addEntry(name string, entry os.DirEntry) {
 	}
 }
 
-// addPlainEntry handles an entry without a special meaning.
+// addPlainEntry adds an entry whose name has no special meaning: a subdirectory
+// to be searched, or a link to be remembered.
 func (v *dirCache) addPlainEntry(name string, entry os.DirEntry) {
 	switch {
 	case entry.IsDir():
@@ -197,14 +202,15 @@ func (v *dirCache) addPlainEntry(name string, entry os.DirEntry) {
 	}
 }
 
-// linksToDirOrNothing reports whether a link leads to a directory, or to nothing
-// so far.
+// linksToDirOrNothing reports whether a link leads to a directory, or to
+// nothing so far.
 func linksToDirOrNothing(link string) bool {
 	info, err := os.Stat(link)
 	return err != nil || info.IsDir()
 }
 
-// addProjectSettings adds a watched file, or a directory with everything below.
+// addProjectSettings adds a file to the watched files, or a directory in which
+// all files are watched. as is the role of that directory.
 func (v *dirCache) addProjectSettings(name string, entry os.DirEntry, as dirRole) {
 	switch {
 	case isDotGit(entry.Name()) && !entry.IsDir():

@@ -2,8 +2,9 @@ package writeguard
 
 import "golang.org/x/sys/unix"
 
-// recordsEveryChange reports whether the file system of a directory updates the times
-// at each change, including writes through a mapping. tmpfs does not.
+// recordsEveryChange reports whether the file system of a directory updates a
+// file's times at each change, including writes through a mapping. tmpfs does
+// not.
 func recordsEveryChange(dir string) bool {
 	var fs unix.Statfs_t
 	if unix.Statfs(dir, &fs) != nil {
@@ -16,8 +17,8 @@ func recordsEveryChange(dir string) bool {
 	return false
 }
 
-// dirChangeTime returns the time of change of a directory in nanoseconds
-// since 1970. closed means that its permissions keep its owner from listing or
+// dirChangeTime returns the time of change of a directory in nanoseconds since
+// 1970. closed means that its permissions keep its owner from listing or
 // entering it. ok is false if path is not a directory.
 func dirChangeTime(path string) (changed int64, closed, ok bool) {
 	var st unix.Stat_t

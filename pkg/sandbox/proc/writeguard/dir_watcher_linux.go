@@ -7,15 +7,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dirWatcher reports changes directly in some directories.
+// dirWatcher reports changes of the entries of some directories.
 type dirWatcher struct {
-	file   *os.File
-	events chan struct{} // closed after the last event
+	file *os.File // of inotify
+	// events receives a value after changes; several changes may share one.
+	// It is closed by close.
+	events chan struct{}
 }
 
 // watchDirs starts to watch directories. It returns nil if the kernel allows no
-// further inotify instance. A change of a file sends an event if interesting
-// returns true for its name.
+// further inotify instance. It sends an event when a file was created, moved in
+// or written for whose name sendFor returns true. Directories that cannot be
+// watched are skipped.
 func watchDirs(dirs []string, sendFor func(name string) bool) *dirWatcher {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
@@ -29,8 +32,8 @@ func watchDirs(dirs []string, sendFor func(name string) bool) *dirWatcher {
 	return n
 }
 
-// sendEvents sends events until close.
-func (n *dirWatcher) sendEvents(interesting func(string) bool) {
+// sendEvents reads inotify and sends events until close.
+func (n *dirWatcher) sendEvents(sendFor func(string) bool) {
 	defer close(n.events)
 	buf := make([]byte, 16<<10)
 	for {
@@ -42,7 +45,7 @@ func (n *dirWatcher) sendEvents(interesting func(string) bool) {
 		for at := 0; at+unix.SizeofInotifyEvent <= size; {
 			event := (*unix.InotifyEvent)(unsafe.Pointer(&buf[at]))
 			name := buf[at+unix.SizeofInotifyEvent : at+unix.SizeofInotifyEvent+int(event.Len)]
-			told = told || event.Mask&unix.IN_Q_OVERFLOW != 0 || interesting(unix.ByteSliceToString(name))
+			told = told || event.Mask&unix.IN_Q_OVERFLOW != 0 || sendFor(unix.ByteSliceToString(name))
 			at += unix.SizeofInotifyEvent + int(event.Len)
 		}
 		if told {
@@ -54,7 +57,7 @@ func (n *dirWatcher) sendEvents(interesting func(string) bool) {
 	}
 }
 
-// close stops the watch and waits for its goroutine.
+// close stops watching and waits for the goroutine.
 func (n *dirWatcher) close() {
 	n.file.Close()
 	for range n.events {

@@ -8,8 +8,9 @@ import (
 	"syscall"
 )
 
-// tryFlock takes (LOCK_EX, LOCK_SH) or releases (LOCK_UN) the lock of an open
-// file without waiting. It returns false if another process holds it.
+// tryFlock takes (lockExclusive, lockShared) or releases (lockRelease) the lock
+// of an open file without waiting. It returns false if another open file holds
+// a conflicting lock.
 func tryFlock(f *os.File, operation int) bool {
 	for {
 		err := syscall.Flock(int(f.Fd()), operation|syscall.LOCK_NB)

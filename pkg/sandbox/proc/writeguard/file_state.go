@@ -14,45 +14,50 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/fileinfo"
 )
 
-// maxStoredBytes bounds the files whose content is stored. A change of a larger
-// file is only detected by its size and times.
+// maxStoredBytes bounds the files whose content is stored in the baseline. A
+// change of a larger file is only detected by its size and times.
 const maxStoredBytes = 16 << 20
 
-// fileState is the recorded state of a watched file.
+// fileState is the state of a watched file at one moment. Baselines are stored
+// with encoding/gob: a renamed field would not be read from older files.
 type fileState struct {
-	Spot    fileKind
-	Repo    string
+	Spot    fileKind // what the file is
+	Repo    string   // as watchedFile.repo
 	Mode    fs.FileMode
 	Size    int64
-	Changed time.Time
+	Changed time.Time // of the inode (ctime)
 	Node    [2]uint64 // device and inode
-	Links   uint64    // names of the file
+	Links   uint64    // number of hard links
 	Hash    [sha256.Size]byte
-	Content []byte // of the file, or the target of a link
-	Runs    []string
+	Content []byte   // of a file up to maxStoredBytes, or the target of a link
+	Runs    []string // settings of git (KEY=VALUE) or steps of a rebase that run a program
 }
 
-// stateWithoutContent returns a file's item without the content.
+// stateWithoutContent returns the part of a file's state that info holds. Hash,
+// Content and Runs are empty.
 func stateWithoutContent(info os.FileInfo, at watchedFile) fileState {
 	it := fileState{Spot: at.kind, Repo: at.repo, Mode: info.Mode(), Size: info.Size(), Changed: fileinfo.ChangeTime(info)}
 	it.Node, it.Links = deviceAndInode(info), fileinfo.Links(info)
 	return it
 }
 
-// sameMetadata reports whether a file is unwritten since was recorded: node,
-// mode, size and time of change are equal.
+// sameMetadata reports whether node, mode, size and time of change are equal,
+// which means that the file was not written in between.
 func (it *fileState) sameMetadata(now *fileState) bool {
 	return it.Node == now.Node && it.Mode == now.Mode && it.Size == now.Size && it.Changed.Equal(now.Changed)
 }
 
-// sameContentAndType reports whether a file has the recorded content, type and execute bits.
+// sameContentAndType reports whether content, type and execute bits are equal.
+// The content of files above maxStoredBytes is taken as equal if their metadata
+// is.
 func (it *fileState) sameContentAndType(now *fileState) bool {
 	return it.Mode.Type() == now.Mode.Type() && it.Mode.Perm()&0o111 == now.Mode.Perm()&0o111 && it.Size == now.Size && it.Hash == now.Hash &&
 		(it.Size <= maxStoredBytes || it.sameMetadata(now))
 }
 
-// readState reads a file. It does not block on FIFOs or devices, and follows no
-// link.
+// readState reads the state of the file at path, which info describes. It does
+// not block on FIFOs or devices, and follows no link. If the file cannot be
+// read, the content is empty.
 func readState(path string, at watchedFile, info os.FileInfo) fileState {
 	it := stateWithoutContent(info, at)
 	switch {
@@ -75,8 +80,10 @@ func readState(path string, at watchedFile, info os.FileInfo) fileState {
 	return it
 }
 
-// readRegularFile reads a regular file. It returns an error if the file is larger
-// than most bytes or not regular.
+// readRegularFile reads a regular file, even if a command has removed its
+// owner's permission to read. It follows no link at the end of path. It returns
+// EFBIG and the first maxBytes+1 bytes if the file is larger, fs.ErrInvalid if
+// it is not regular.
 func readRegularFile(path string, maxBytes int64) ([]byte, error) {
 	const flags = os.O_RDONLY | syscall.O_NONBLOCK
 	f, err := os.OpenFile(path, flags|openNoFollow, 0)

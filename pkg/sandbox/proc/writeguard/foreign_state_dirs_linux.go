@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// foreignStateDirs lists the state directories of roots that other processes of this
-// user hold open: those of servers with another state directory.
+// foreignStateDirs lists the directories with the state of a root that other
+// processes of this user hold open: those of servers with another state
+// directory.
 func foreignStateDirs() (dirs []string) {
 	processes, _ := os.ReadDir("/proc")
 	mounts, _ := os.Readlink("/proc/self/ns/mnt")
@@ -36,7 +37,8 @@ func foreignStateDirs() (dirs []string) {
 
 // isTrustedPeer reports whether a process belongs to this user, has the same
 // mount namespace and is not confined. A confined process could lie. It is
-// recognized by NoNewPrivs, which cannot be reset.
+// recognized by NoNewPrivs, which cannot be reset. procDir is the process's
+// directory in /proc, mountNamespace the link ns/mnt of this process.
 func isTrustedPeer(procDir, mountNamespace string) bool {
 	status, err := os.ReadFile(procDir + "/status")
 	id := os.Geteuid()

@@ -11,19 +11,19 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/projectfile"
 )
 
-// gitPaths are the places that git's settings name, as names in the root. They
+// gitPaths are the paths that git's settings name, as names in the root. They
 // need not exist.
 type gitPaths struct {
 	hookDirs      []string // directories that core.hooksPath names, or to which links in place of project settings lead
 	settingsFiles []string // files with settings that the user's or the repositories' include
-	programs      []string // programs that other settings name, links on the way to all of these, files to which such links lead
+	programs      []string // programs that other settings name, links on the way to all of these, files to which links in place of project settings lead
 
 	root string
-	tops map[string]bool
+	tops map[string]bool // as in baseline
 	user UserGitSettings
 }
 
-// gitPaths finds the places that the settings of the user and of the root's
+// gitPaths finds the paths that the settings of the user and of the root's
 // repositories name. Its lists are sorted.
 func (b *baseline) gitPaths(root string, user UserGitSettings) *gitPaths {
 	p := &gitPaths{root: root, tops: b.Tops, user: user}
@@ -54,8 +54,9 @@ func (b *baseline) gitPaths(root string, user UserGitSettings) *gitPaths {
 	return p
 }
 
-// addSettings adds the places that a settings file names which holds for the work
-// trees of tops. repo is its repository, "" for an included file.
+// addSettings adds the paths that the settings runs (KEY=VALUE) of a file name,
+// for the work trees of tops. repo is the file's repository, "" for an included
+// file. depth counts the includes that led to the file.
 func (p *gitPaths) addSettings(file string, runs []string, tops map[string]bool, repo string, depth int) {
 	for _, program := range gitfile.Programs(runs) {
 		for _, path := range p.user.ExpandHome(program) {
@@ -90,8 +91,8 @@ func (p *gitPaths) addSettings(file string, runs []string, tops map[string]bool,
 	}
 }
 
-// addHooksDir adds a directory of hooks, except one in the repository itself, whose
-// own hooks are watched.
+// addHooksDir adds a directory of hooks for the work trees of tops, except a
+// directory in repo itself, whose own hooks are watched.
 func (p *gitPaths) addHooksDir(path string, tops map[string]bool, repo string) {
 	for top := range tops {
 		path := joinIfRelative(p.root, top, path)
@@ -104,7 +105,7 @@ func (p *gitPaths) addHooksDir(path string, tops map[string]bool, repo string) {
 	}
 }
 
-// addLinkedSettings adds the target of a link that is a project's settings.
+// addLinkedSettings adds the target of a link in place of project settings.
 func (p *gitPaths) addLinkedSettings(link string) {
 	resolved := resolveExisting(link)
 	info, err := os.Lstat(resolved)
@@ -118,8 +119,9 @@ func (p *gitPaths) addLinkedSettings(link string) {
 	}
 }
 
-// addIncluded adds an included file, and the places that it names if it is outside
-// the root. Those of a file in the root are added once it is in the baseline.
+// addIncluded adds an included settings file. It adds the paths that the file
+// names only if the file is outside the root: those of a file in the root are
+// added once it is in the baseline.
 func (p *gitPaths) addIncluded(path string, depth int) {
 	p.programs = appendLinks(p.programs, p.root, path)
 	if names := appendIfInRoot(nil, p.root, path); len(names) > 0 {
@@ -135,10 +137,11 @@ func (p *gitPaths) addIncluded(path string, depth int) {
 	}
 }
 
-// maxIncludedBytes bounds a settings file outside the root in bytes.
+// maxIncludedBytes bounds a settings file outside the root. A larger file is
+// ignored.
 const maxIncludedBytes = 1 << 20
 
-// joinIfRelative returns path, joined with root and dir if it is relative.
+// joinIfRelative returns path if it is absolute, else root/dir/path.
 func joinIfRelative(root, dir, path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -146,7 +149,8 @@ func joinIfRelative(root, dir, path string) string {
 	return filepath.Join(root, dir, path)
 }
 
-// workTreeOf returns the top directory of a repository's work tree.
+// workTreeOf returns the top directory of a repository's work tree, the
+// repository itself if it is not called .git.
 func workTreeOf(repo string) string {
 	if isDotGit(filepath.Base(repo)) {
 		return filepath.Dir(repo)
@@ -154,8 +158,8 @@ func workTreeOf(repo string) string {
 	return repo
 }
 
-// appendIfInRoot resolves the links of path, and appends its name in the root if it
-// is in the root.
+// appendIfInRoot resolves the links of path, and appends its name in the root
+// to names if it is in the root.
 func appendIfInRoot(names []string, root, path string) []string {
 	rel, err := filepath.Rel(root, resolveExisting(path))
 	if err != nil || !filepath.IsLocal(rel) {

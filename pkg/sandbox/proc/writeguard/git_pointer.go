@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// pointedDir returns the directory that a .git or commondir names, as a name in
-// the root. ok is false if it is outside the root or does not exist.
+// pointedDir returns the directory that a .git or commondir names. Both are
+// names in the root. ok is false if the directory is outside the root or does
+// not exist.
 func (v *inventory) pointedDir(name string) (dir string, ok bool) {
 	target, err := filepath.EvalSymlinks(readGitPointer(filepath.Join(v.root, name)))
 	if err != nil {
@@ -17,9 +18,10 @@ func (v *inventory) pointedDir(name string) (dir string, ok bool) {
 	return rel, err == nil && filepath.IsLocal(rel)
 }
 
-// readGitPointer returns the absolute path that a .git or commondir contains,
-// "" if it contains none. Like git, it reads a link to a file as if the file
-// were in the place of the link.
+// readGitPointer returns the absolute path that a .git, commondir or gitdir
+// contains, "" if it contains none. Like git, it reads a link to a file as if
+// the file were in the place of the link. For another link it returns the
+// link's target.
 func readGitPointer(path string) string {
 	info, err := os.Lstat(path)
 	if err != nil {

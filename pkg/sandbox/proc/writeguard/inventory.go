@@ -15,65 +15,72 @@ import (
 // repositories and project settings.
 const maxScanEntries = 1_000_000
 
-// fileKind says which changes of a watched file are allowed.
+// fileKind says what a watched file is. checkChanged has the rules for its
+// changes.
 type fileKind uint8
 
 const (
 	gitSettingsKind     fileKind = iota + 1 // git's settings: a setting that runs a program must not be added
 	gitPointerKind                          // .git or commondir: must name a watched repository; gitdir: must name a .git
-	gitHookKind                             // of a repository
-	gitAttributesKind                       // of a repository
+	gitHookKind                             // a hook of a repository, or a file in place of a directory of git
+	gitAttributesKind                       // info/attributes of a repository
 	projectSettingsKind                     // settings of agents, editors and other programs; files in core.hooksPath's directory
-	rebaseStepsKind                         // of an unfinished rebase: a step that runs a command must not be added
+	rebaseStepsKind                         // steps of an unfinished rebase: a step that runs a command must not be added
 	repositoryLinkKind                      // a link in a repository, through which git would write elsewhere
-	mergeOptionsKind                        // of an unfinished rebase or cherry-pick: the merge strategy must not be a path
+	mergeOptionsKind                        // options of an unfinished rebase or cherry-pick: the merge strategy must not be a path
 )
 
-// watchedFile is a watched file: other programs run programs because of its content.
+// watchedFile is a file because of whose content other programs run programs.
 type watchedFile struct {
 	kind fileKind
 	// repo is the directory of its repository, or the top directory of the
-	// project for project settings.
+	// project for project settings, relative to the root.
 	repo string
 }
 
-// dirRole says how a directory is watched, as its parent directory requires.
+// dirRole says why a directory is watched, as its parent directory requires.
+// The zero value is a directory without a special role.
 type dirRole struct {
-	kind fileKind // hookKind: hooks; attributesKind: info; stepsKind: rebase-merge, sequencer; projectKind: every file in it is watched
-	repo string
+	// kind is gitHookKind for hooks, gitAttributesKind for info,
+	// rebaseStepsKind for rebase-merge and sequencer, gitSettingsKind for a
+	// repository that a .git names. With projectSettingsKind every file in the
+	// directory is watched.
+	kind fileKind
+	repo string // as watchedFile.repo
 }
 
-// inventory finds the files in a root that make other programs run something.
-// It reads a directory again only after its time of change differs.
+// inventory finds the watched files of a root. It reads a directory again only
+// after its time of change differs.
 type inventory struct {
 	root            string
 	topDir          *dirCache
-	roleDirs        map[string]*dirCache                              // directories watched in another way than their parents require
-	entriesLeft     int                                               // remaining entries to examine
+	roleDirs        map[string]*dirCache                              // directories watched in another role than their parents require, by names
+	entriesLeft     int                                               // number of directory entries that the scan may still examine
 	dirChanged      func(dir string) (changed int64, closed, ok bool) // see Command.Begin; nil: nothing was read
 	harmlessIndexes map[string]fileState                              // indexes found harmless, in the state of that check
-	lastIndexes     []string                                          // that take found last
-	madeReadable    []*addedMode                                      // directories made readable, until shut
+	lastIndexes     []string                                          // indexes found by the last scan
+	madeReadable    []*addedMode                                      // directories made readable, until restoreModes
 }
 
-// scanResult is the result of an inventory.
+// scanResult is the result of a scan of a root. All names are relative to the
+// root.
 type scanResult struct {
 	files    map[string]watchedFile
-	indexes  []string        // of repositories, by names in the root
-	links    []string        // by names in the root
-	tooDeep  []string        // directories whose files have too long paths to be examined, by names in the root
+	indexes  []string        // index files of repositories
+	links    []string        // symbolic links outside repositories
+	tooDeep  []string        // directories whose files have too long paths to be examined
 	repos    map[string]bool // directories that git treats as a repository
 	tops     map[string]bool // directories that have a .git, and the root
 	dirKeys  []uint64        // keys of the directories outside repositories
-	complete bool            // the bounds were not reached
+	complete bool            // the whole root was examined: maxScanEntries was not reached
 }
 
-// scan searches the root. It follows no link, except from a .git to its
-// repository. Directories that this process cannot read are made readable
-// until shut. hookDirs, names in the root, are watched with everything below,
-// and so are the files and directories of guard, which are absolute paths.
-// included are names of files with git's settings, programs those of files that
-// git runs.
+// scan finds the watched files of the root. It follows no link, except from a
+// .git to its repository. It makes directories readable that this process
+// cannot read, until restoreModes. Everything in hookDirs, names in the root,
+// is watched, and so are the files and directories of protected, which are
+// absolute paths. included are the names of files with git's settings, programs
+// the names of files that git runs.
 func (v *inventory) scan(hookDirs, included, programs, protected []string) *scanResult {
 	s := &scanResult{files: map[string]watchedFile{}, repos: map[string]bool{}, tops: map[string]bool{".": true}}
 	known := v.roleDirs
@@ -114,7 +121,8 @@ func (v *inventory) scan(hookDirs, included, programs, protected []string) *scan
 	return s
 }
 
-// markIndexesHarmless takes the indexes as they are for the user's.
+// markIndexesHarmless records that the indexes of the last scan are harmless in
+// their current state, because the user made them.
 func (v *inventory) markIndexesHarmless() {
 	for _, name := range v.lastIndexes {
 		if info, err := os.Lstat(filepath.Join(v.root, name)); err == nil {
@@ -123,7 +131,8 @@ func (v *inventory) markIndexesHarmless() {
 	}
 }
 
-// walkWithRole searches a directory that is watched in its own role.
+// walkWithRole searches a directory in a role that its parent does not give it.
+// known holds the directories of the last scan.
 func (v *inventory) walkWithRole(s *scanResult, known map[string]*dirCache, dir string, as dirRole) {
 	one := known[dir]
 	if one == nil || one.role != as {
@@ -135,8 +144,10 @@ func (v *inventory) walkWithRole(s *scanResult, known map[string]*dirCache, dir 
 	}
 }
 
-// addProtected adds a protected file, or a directory with everything below. Files of
-// repositories are skipped: they are found with their repository.
+// addProtected adds to s the protected file at path or, if it is a directory,
+// all files below it. It skips missing paths, paths outside the root, and git's
+// own files (.git, hooks), which are found with their repository. known holds
+// the directories of the last scan.
 func (v *inventory) addProtected(s *scanResult, known map[string]*dirCache, path string) {
 	name, err := filepath.Rel(v.root, path)
 	if err != nil || !filepath.IsLocal(name) || name == "." || slices.Contains([]string{".git", "hooks", "attributes", "commondir", "gitdir"}, filepath.Base(name)) {
@@ -156,7 +167,7 @@ func (v *inventory) addProtected(s *scanResult, known map[string]*dirCache, path
 // entries has a path that the kernel takes (PATH_MAX, NAME_MAX).
 const maxDirPath = 4095 - 1 - 255
 
-// walk searches a directory and everything below.
+// walk adds the watched files in a directory and below it to s.
 func (v *inventory) walk(s *scanResult, at *dirCache) {
 	if len(at.path) > maxDirPath {
 		s.tooDeep, s.dirKeys = append(s.tooDeep, at.dir), append(s.dirKeys, at.key)
@@ -200,10 +211,10 @@ func (v *inventory) walk(s *scanResult, at *dirCache) {
 	}
 }
 
-// changeTimeOf returns a directory's time of change in nanoseconds since 1970,
-// whether its permissions keep this process out, and whether it exists. It
-// reuses the result of the search for secrets, which runs just before a
-// command starts.
+// changeTimeOf returns a directory's time of change in nanoseconds since 1970.
+// closed means that its permissions keep its owner out. ok is false if the
+// directory does not exist. It reuses the result of the search for hidden
+// files, which runs just before a command starts.
 func (v *inventory) changeTimeOf(path string) (changed int64, closed, ok bool) {
 	if v.dirChanged != nil {
 		if changed, closed, ok := v.dirChanged(path); ok {
@@ -213,7 +224,8 @@ func (v *inventory) changeTimeOf(path string) (changed int64, closed, ok bool) {
 	return dirChangeTime(path)
 }
 
-// isUnreadable reports whether this process cannot list or enter a directory.
+// isUnreadable reports whether permissions keep this process from listing or
+// entering a directory.
 func isUnreadable(path string) bool {
 	d, err := os.Open(path)
 	if err == nil {
@@ -223,7 +235,8 @@ func isUnreadable(path string) bool {
 	return errors.Is(err, fs.ErrPermission)
 }
 
-// restoreModes restores the permissions of the directories that take made readable.
+// restoreModes restores the permissions of the directories that scan made
+// readable.
 func (v *inventory) restoreModes() {
 	for _, l := range slices.Backward(v.madeReadable) {
 		l.restore()

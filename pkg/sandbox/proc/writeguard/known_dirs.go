@@ -6,24 +6,24 @@ import (
 )
 
 // knownDirs holds the keys of the directories that a root had, sorted. A new
-// project settings file in one of them was written by a command and is
-// reverted. In a directory that a command made, it arrived with the directory,
-// as in a clone, and stays.
+// project settings file in one of these directories was written by a command
+// and is reverted. In a directory that a command made, such a file arrived with
+// the directory, as in a clone, and stays.
 type knownDirs []uint64
 
-// dirKey returns the key of a directory, a hash of its name in the root.
+// dirKey returns the key of a directory: a hash of its name in the root.
 func dirKey(name string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(name)) //nolint:errcheck // it never fails
 	return h.Sum64()
 }
 
-// maxDeletedDirs bounds the deleted directories that are still remembered: a
-// command may have moved one away, and another may move it back.
+// maxDeletedDirs bounds the deleted directories that are remembered: a command
+// may have moved one away, and another command may move it back.
 const maxDeletedDirs = 4096
 
-// add adds keys, and reports whether anything changed. Once too many of the
-// directories are gone, it forgets these.
+// add adds the keys of all directories that exist now, and reports whether d
+// changed. If d then holds too many deleted directories, add removes them.
 func (d *knownDirs) add(keys []uint64) (changed bool) {
 	added := slices.DeleteFunc(slices.Clone(keys), d.has)
 	if len(added) == 0 && len(*d) <= 2*len(keys)+maxDeletedDirs {

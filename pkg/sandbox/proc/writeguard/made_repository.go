@@ -7,17 +7,18 @@ import (
 )
 
 // madeRepository is a repository that commands created and the user has not
-// changed since. Its hooks and settings hold nothing of the user's, so they are
-// not mounted read-only, and commands can remove and rename it. Changes in it are
-// judged as in every repository.
+// changed since. Its hooks and settings hold nothing of the user's, so they
+// are not mounted read-only, and commands can remove and rename it. Changes in
+// it are checked as in every repository. As part of the baseline, it is stored
+// with encoding/gob.
 type madeRepository struct {
-	Node  [2]uint64 // of its directory
+	Node  [2]uint64 // device and inode of its directory
 	Since time.Time // when the command that created it ended
 	Tree  bool      // the directory with its .git is new, too
 }
 
-// recordMadeRepositories records the repositories that an ended command created. It reports
-// whether there are any.
+// recordMadeRepositories records the repositories that an ended command
+// created, and reports whether there are any.
 func (b *baseline) recordMadeRepositories(root string, s *scanResult) (changed bool) {
 	if !s.complete { // b.Seen may lack directories of the user
 		return false
@@ -43,9 +44,9 @@ func (b *baseline) recordMadeRepositories(root string, s *scanResult) (changed b
 	return changed
 }
 
-// forgetMadeRepositories removes the repositories that are gone, were replaced, or have a
-// watched file that changed while no command ran: these are the user's. It
-// reports whether there are any.
+// forgetMadeRepositories removes from b.Made the repositories that are gone,
+// were replaced, or have a watched file that changed while no command ran:
+// these are the user's. It reports whether it removed any.
 func (b *baseline) forgetMadeRepositories(root string) (changed bool) {
 	for repo, made := range b.Made {
 		info, err := os.Lstat(filepath.Join(root, repo))
@@ -58,8 +59,8 @@ func (b *baseline) forgetMadeRepositories(root string) (changed bool) {
 	return changed
 }
 
-// changedAfterMade reports whether a watched file of a repository changed after the
-// command that created it.
+// changedAfterMade reports whether a watched file of a repository changed after
+// the command that created it had ended.
 func (b *baseline) changedAfterMade(repo string, made madeRepository) bool {
 	for name, it := range b.Items {
 		if it.Spot != rebaseStepsKind && made.contains(repo, name) && it.Changed.After(made.Since) {
@@ -69,7 +70,8 @@ func (b *baseline) changedAfterMade(repo string, made madeRepository) bool {
 	return false
 }
 
-// contains reports whether a file belongs to the repository or to its new work tree.
+// contains reports whether a file belongs to the repository repo or to its new
+// work tree. Both are names in the root.
 func (m madeRepository) contains(repo, name string) bool {
 	return isAtOrBelow(repo, name) || m.Tree && isAtOrBelow(filepath.Dir(repo), name)
 }

@@ -10,7 +10,8 @@ import (
 )
 
 // InRepository reports whether a name in a root is in a git repository or is a
-// .git file, and contains no name of project settings.
+// .git file, and has no component that names project settings. It only looks at
+// the name.
 func InRepository(rel string) bool {
 	parts := strings.Split(rel, string(filepath.Separator))
 	return !slices.ContainsFunc(parts, isProjectSettingsName) &&
@@ -23,13 +24,15 @@ func HasComponent(rel, name string) bool {
 	return slices.ContainsFunc(strings.Split(rel, string(filepath.Separator)), func(part string) bool { return strings.EqualFold(part, name) })
 }
 
+// firstComponent returns the part of a relative path before the first
+// separator.
 func firstComponent(rel string) string {
 	first, _, _ := strings.Cut(rel, string(filepath.Separator))
 	return first
 }
 
-// isDefaultHooksDir reports whether a directory is the default hooks directory of a
-// repository.
+// isDefaultHooksDir reports whether a name is that of a repository's own hooks
+// directory, .git/hooks.
 func isDefaultHooksDir(dir string) bool {
 	return filepath.Base(dir) == "hooks" && isDotGit(filepath.Base(filepath.Dir(dir)))
 }
@@ -52,10 +55,12 @@ func looksLikeRepository(entries []os.DirEntry) bool {
 	return has["HEAD"] && (has["objects"] && has["refs"] || has["commondir"])
 }
 
-// isProjectSettingsName reports whether an entry of any directory holds settings that
-// make agents, editors or shells run programs.
+// isProjectSettingsName reports whether a file or directory of this name, in
+// any directory, holds settings that make agents, editors or shells run
+// programs.
 func isProjectSettingsName(name string) bool { return projectfile.Depth("", name) == 1 }
 
-// packageManagerDirs lists directories that package managers fill. Packages
-// contain their developers' settings, and nobody opens an editor there.
+// packageManagerDirs lists directories that package managers fill. Project
+// settings in them are not watched: packages contain their developers'
+// settings, and nobody opens an editor there.
 var packageManagerDirs = []string{"node_modules", "bower_components", "jspm_packages", "site-packages", "dist-packages", "vendor", "Pods"}

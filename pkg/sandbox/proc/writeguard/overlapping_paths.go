@@ -7,8 +7,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// setOverlap finds out how the roots overlap, by their paths and by the
-// directories that these lead to. It returns false if they do not.
+// setOverlap sets isUpper and lowerInUpper for the root at a path. It compares
+// the paths and the directories that they lead to. It returns false if the
+// roots do not overlap.
 func (n *overlappingRoot) setOverlap(root string) bool {
 	if !filepath.IsAbs(n.root) {
 		return false
@@ -25,7 +26,7 @@ func (n *overlappingRoot) setOverlap(root string) bool {
 }
 
 // pathBelow returns the path of lower relative to upper. ok is false if lower
-// is not in upper.
+// is not upper or below it. Both are absolute.
 func pathBelow(upper, lower string) (rel string, ok bool) {
 	if supervise.Beneath(upper, lower) {
 		rel, err := filepath.Rel(upper, lower)
@@ -49,8 +50,8 @@ func pathBelow(upper, lower string) (rel string, ok bool) {
 	return "", false
 }
 
-// toTheirName converts a name in our root to a name in the neighbour's root.
-// inside is false if the file is not in that root.
+// toTheirName converts a name in our root to a name in the other root. inside
+// is false if the file is not in that root.
 func (n *overlappingRoot) toTheirName(name string) (theirs string, inside bool) {
 	if n.isUpper {
 		return filepath.Join(n.lowerInUpper, name), true
@@ -58,7 +59,8 @@ func (n *overlappingRoot) toTheirName(name string) (theirs string, inside bool) 
 	return nameBelow(n.lowerInUpper, name)
 }
 
-// toOurName is the inverse of toTheirs.
+// toOurName converts a name in the other root to a name in ours. inside is
+// false if the file is not in our root.
 func (n *overlappingRoot) toOurName(theirs string) (name string, inside bool) {
 	if n.isUpper {
 		return nameBelow(n.lowerInUpper, theirs)
@@ -66,7 +68,8 @@ func (n *overlappingRoot) toOurName(theirs string) (name string, inside bool) {
 	return filepath.Join(n.lowerInUpper, theirs), true
 }
 
-// nameBelow returns name relative to dir. inside is false if name is not in dir.
+// nameBelow returns name relative to dir. inside is false if name is neither
+// dir nor below it.
 func nameBelow(dir, name string) (rest string, inside bool) {
 	if !isAtOrBelow(dir, name) {
 		return "", false

@@ -10,21 +10,22 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// overlappingRoot is the state of another root that overlaps with this one: one of
-// the roots contains the other, or both are the same directory under two paths
-// or in two state directories.
+// overlappingRoot is the state of another guarded root that has files in
+// common with this one: one of the roots contains the other, or both are the
+// same directory under two paths or with two state directories.
 type overlappingRoot struct {
-	stateDir, root    string
-	foreignStateDir   bool   // belongs to another state directory
+	stateDir          string // the other root's directory of state
+	root              string // its path
+	isForeign         bool   // its state is not in the state directory of this server
 	lowerInUpper      string // path of the lower root, relative to the upper
-	isUpper           bool   // this neighbour's root is the upper one
+	isUpper           bool   // the other root contains this one
 	useFile, lockFile *os.File
 	baseline          baseline
-	loadedInfo        os.FileInfo
+	loadedInfo        os.FileInfo // of the file that baseline was read from
 }
 
-// findOverlapping lists the neighbours in the state directory, if a root was
-// added to it since the last call.
+// findOverlapping updates w.overlapping from the state directory, if a root was
+// added to that since the last call.
 func (w *RootGuard) findOverlapping() {
 	if w.stateDir == "" {
 		return
@@ -36,32 +37,33 @@ func (w *RootGuard) findOverlapping() {
 	}
 	w.stateDirChanged, w.stateDirRead = info.ModTime(), time.Now()
 	entries, _ := os.ReadDir(state)
-	var near []*overlappingRoot
+	var overlapping []*overlappingRoot
 	for _, entry := range entries {
 		dir := filepath.Join(state, entry.Name())
 		if dir == w.stateDir {
 			continue
 		}
 		if at := slices.IndexFunc(w.overlapping, func(n *overlappingRoot) bool { return n.stateDir == dir }); at >= 0 {
-			near = append(near, w.overlapping[at])
+			overlapping = append(overlapping, w.overlapping[at])
 			w.overlapping = slices.Delete(w.overlapping, at, at+1)
 		} else if n := w.openOverlapping(dir); n != nil {
-			near = append(near, n)
+			overlapping = append(overlapping, n)
 		}
 	}
 	for _, n := range w.overlapping {
-		if n.foreignStateDir {
-			near = append(near, n)
+		if n.isForeign {
+			overlapping = append(overlapping, n)
 		} else {
 			n.close()
 		}
 	}
-	w.overlapping = near
+	w.overlapping = overlapping
 }
 
-// findForeign adds the neighbours of other state directories while commands run
-// in overlapping roots. For a server whose state cannot be read, only the
-// start time of its command is known, see doubt.
+// findForeign adds overlapping roots of other state directories while commands
+// run in them, and drops those whose state was removed. For a server whose
+// state cannot be read, only the start time of its command is known, see
+// runningCommand.
 func (w *RootGuard) findForeign() {
 	w.overlapping = slices.DeleteFunc(w.overlapping, func(n *overlappingRoot) bool {
 		_, err := os.Lstat(n.stateDir)
@@ -78,7 +80,7 @@ func (w *RootGuard) findForeign() {
 			continue
 		}
 		if n := w.openOverlapping(dir); n != nil {
-			n.foreignStateDir = true
+			n.isForeign = true
 			w.overlapping = append(w.overlapping, n)
 		}
 	}
@@ -86,8 +88,8 @@ func (w *RootGuard) findForeign() {
 
 func (n *overlappingRoot) close() { closeAll(n.useFile, n.lockFile) }
 
-// openOverlapping opens the state of another root. It returns nil if the roots do
-// not overlap.
+// openOverlapping opens the state of another root in its directory of state. It
+// returns nil if the roots do not overlap or the state cannot be opened.
 func (w *RootGuard) openOverlapping(dir string) *overlappingRoot {
 	text, err := os.ReadFile(filepath.Join(dir, "root"))
 	if err != nil {
@@ -115,9 +117,10 @@ func (w *RootGuard) closeOverlapping() {
 	w.overlapping = nil
 }
 
-// wouldWatch reports whether the neighbour's baseline would contain the file if
-// it had existed then. Directories of hooks and included files depend on the
-// settings of the neighbour's user.
+// wouldWatch reports whether the other root's baseline would contain a file if
+// the file had existed when it was recorded. theirs is its name in the other
+// root, name that in ours. For directories of hooks and included files it may
+// be wrong, as these depend on the settings of the other root's user.
 func (n *overlappingRoot) wouldWatch(theirs string, now *fileState, name string) bool {
 	if _, ok := n.baseline.Items[theirs]; ok {
 		return true
@@ -133,9 +136,9 @@ func (n *overlappingRoot) wouldWatch(theirs string, now *fileState, name string)
 	return true
 }
 
-// commandState reports whether a command is running in the neighbour's root
-// (running), and whether one was running when its server was killed (left).
-// The caller holds the neighbour's lock.
+// commandState reports whether a command is running in the other root, and
+// whether a command was interrupted: it was running when its server was killed.
+// The caller holds n.lockFile.
 func (n *overlappingRoot) commandState() (running, interrupted bool) {
 	if !tryFlock(n.useFile, lockExclusive) {
 		return true, false
@@ -146,8 +149,8 @@ func (n *overlappingRoot) commandState() (running, interrupted bool) {
 	return false, count == 1 && mark[0] != markIdle
 }
 
-// reload reads the neighbour's baseline if it has changed. It returns false
-// if there is no readable baseline.
+// reload reads the other root's baseline if it has changed. It returns false if
+// there is no readable baseline.
 func (n *overlappingRoot) reload() bool {
 	path := filepath.Join(n.stateDir, "baseline")
 	info, err := os.Stat(path)
@@ -163,46 +166,46 @@ func (n *overlappingRoot) reload() bool {
 	return true
 }
 
-// isSameVersion reports whether two infos describe the same file without a write
+// isSameVersion reports whether a and b describe the same file without a write
 // in between.
 func isSameVersion(a, b os.FileInfo) bool {
 	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
 }
 
-// lockWithOverlapping takes the locks of the baseline and of all neighbours. If the
-// server of a neighbour was killed while a command ran, it first judges that
-// root: the changes of that command must not become the user's. It returns the
-// reverted files.
-func (w *RootGuard) lockWithOverlapping(c *Command) (taken []string, err error) {
+// lockWithOverlapping takes the lock of this root and those of all overlapping
+// ones. If the server of an overlapping root was killed while a command ran, it
+// first checks that root: the changes of that command must not become the
+// user's. It returns the reverted files, and errBusy after maxLockWait.
+func (w *RootGuard) lockWithOverlapping(c *Command) (reverted []string, err error) {
 	w.reopenStateFiles()
-	settled := false
+	checked := false
 	for began := time.Now(); ; time.Sleep(time.Millisecond + rand.N(4*time.Millisecond)) {
 		if err := w.lock(); err != nil {
-			return taken, err
+			return reverted, err
 		}
 		w.findOverlapping()
 		if w.runningCount == 0 {
 			w.findForeign()
 		}
 		if w.tryLockOverlapping() {
-			left := w.interruptedRoots()
-			if settled || len(left) == 0 {
-				return taken, nil
+			interrupted := w.interruptedRoots()
+			if checked || len(interrupted) == 0 {
+				return reverted, nil
 			}
 			w.unlockOverlapping()
 			w.unlock()
-			taken, settled = checkInterruptedRoots(c, left), true
+			reverted, checked = checkInterruptedRoots(c, interrupted), true
 			continue
 		}
 		w.unlock()
 		if time.Since(began) > maxLockWait {
-			return taken, errBusy
+			return reverted, errBusy
 		}
 	}
 }
 
-// tryLockOverlapping takes the locks of all neighbours. If one is held, it takes
-// none and returns false.
+// tryLockOverlapping takes the locks of all overlapping roots. If another
+// server holds one of them, it takes none and returns false.
 func (w *RootGuard) tryLockOverlapping() bool {
 	for i, n := range w.overlapping {
 		if !tryFlock(n.lockFile, lockExclusive) {
@@ -221,12 +224,13 @@ func (w *RootGuard) unlockOverlapping() {
 	}
 }
 
-// otherCommands lists the running commands in this root and the neighbours with
-// running or interrupted commands. known means that this root has a baseline.
+// otherCommands returns the commands of other servers in this root, and the
+// overlapping roots with running or interrupted commands. hadBaseline means
+// that this root has a baseline.
 func (w *RootGuard) otherCommands(hadBaseline bool) *otherCommands {
 	d := &otherCommands{root: w.root, running: w.presence.others(), hadBaseline: hadBaseline, omitted: map[string]bool{}}
 	for _, n := range w.overlapping {
-		if running, left := n.commandState(); (running || left) && n.reload() {
+		if running, interrupted := n.commandState(); (running || interrupted) && n.reload() {
 			d.overlapping = append(d.overlapping, n)
 		}
 	}

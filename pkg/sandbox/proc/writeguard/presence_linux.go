@@ -20,15 +20,16 @@ import (
 //
 //	the root                byte N: a command runs since N ns after 1970
 //	directories above it    byte beneathFlag | H<<timeBits | M: a command runs
-//	                        since M ms after 1970 in a root beneath whose node has the hash H
+//	                        since M ms after 1970 in a root below this
+//	                        directory; H is the dirHash of the root
 //
-// If one root contains the other, both servers check the upper root's
-// directory.
+// If one root contains the other, both servers check the directory of the
+// upper root.
 type presence struct {
 	root  string
-	dirs  []*os.File // the root, and the directories above it, by every path that leads to it
-	infos []os.FileInfo
-	since int64 // nanoseconds; 0: no command runs
+	dirs  []*os.File    // the root, and the directories above it, by every path that leads to it
+	infos []os.FileInfo // of dirs
+	since int64         // start of the first running command, in nanoseconds since 1970; 0: none runs
 }
 
 const (
@@ -40,7 +41,8 @@ const (
 )
 
 // openPresence opens the root and the directories above it. Unreadable
-// directories are skipped: no server of this user can have one as its root.
+// directories are skipped: no server of this user can have one as its root. The
+// caller closes the presence.
 func openPresence(root string) *presence {
 	p := &presence{root: root}
 	p.openDirs()
@@ -58,7 +60,8 @@ func (p *presence) openDirs() {
 	}
 }
 
-// addDir opens a directory, unless it is already open or cannot be opened.
+// addDir opens a directory and adds it to p.dirs, unless it is already open or
+// cannot be opened.
 func (p *presence) addDir(dir string) {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NONBLOCK | unix.O_CLOEXEC
 	fd, err := unix.Open(dir, flags, 0)
@@ -91,7 +94,8 @@ func (p *presence) close() {
 	p.dirs, p.infos = nil, nil
 }
 
-// publish takes the locks which show that a command runs, until withdraw.
+// publish takes the locks which show that a command runs, until withdraw. It
+// opens directories again that were moved or replaced.
 func (p *presence) publish() {
 	for i, f := range p.dirs {
 		if now, err := os.Lstat(f.Name()); err != nil || !os.SameFile(now, p.infos[i]) { // moved or replaced
@@ -115,8 +119,8 @@ func (p *presence) publish() {
 	}
 }
 
-// fileTimeNow returns the time of the clock that the kernel uses for file times.
-// It is up to one tick behind time.Now.
+// fileTimeNow returns the time of the clock that the kernel uses for file
+// times. It is up to one tick earlier than time.Now.
 func fileTimeNow() time.Time {
 	var now unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &now) != nil {
@@ -125,6 +129,7 @@ func fileTimeNow() time.Time {
 	return time.Unix(now.Unix())
 }
 
+// withdraw releases the locks of publish.
 func (p *presence) withdraw() {
 	if p.since == 0 {
 		return
@@ -135,21 +140,22 @@ func (p *presence) withdraw() {
 	}
 }
 
-// setByteLock sets or releases a lock. If the file system has no locks, servers
+// setByteLock takes (F_RDLCK) or releases (F_UNLCK) a lock on length bytes; a
+// length of 0 means up to the end. If the file system has no locks, servers
 // with other state directories do not see each other.
 func setByteLock(f *os.File, kind int16, start, length int64) {
 	unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: kind, Start: start, Len: length}) //nolint:errcheck // see above
 }
 
-// others lists the commands of other servers and watches whose roots overlap
-// with this one.
+// others lists the running commands of other servers, and of other guards of
+// this process, whose roots overlap with this root.
 func (p *presence) others() (list []runningCommand) {
 	for _, f := range p.dirs {
 		top := int64(beneathFlag)
 		if f.Name() == p.root {
 			top = math.MaxInt64
 		}
-		locks, whole := lockedBytes(f, 0, top, nil)
+		locks, complete := lockedBytes(f, 0, top, nil)
 		for _, at := range locks {
 			if at&beneathFlag == 0 {
 				list = append(list, runningCommand{since: time.Unix(0, at)})
@@ -157,7 +163,7 @@ func (p *presence) others() (list []runningCommand) {
 				list = append(list, runningCommand{since: time.UnixMilli(at & (1<<timeBits - 1)), rootHash: uint32(at>>timeBits) & (1<<hashBits - 1), onlyInOneRoot: true})
 			}
 		}
-		if !whole { // the oldest may be missing
+		if !complete { // the oldest may be missing
 			list = append(list, runningCommand{since: bootTime()})
 		}
 	}
@@ -165,6 +171,7 @@ func (p *presence) others() (list []runningCommand) {
 }
 
 // bootTime returns the time when the machine was started. No command is older.
+// It returns the zero time if it is not known.
 func bootTime() time.Time {
 	var up unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &up) != nil {
@@ -173,9 +180,9 @@ func bootTime() time.Time {
 	return time.Now().Add(-time.Duration(up.Nano()))
 }
 
-// lockedBytes appends the locked bytes in [start, end) to found. whole is false if
-// it stopped at mostPresent.
-func lockedBytes(f *os.File, start, end int64, found []int64) (all []int64, whole bool) {
+// lockedBytes appends the offsets of the bytes in [start, end) that others have
+// locked to found. complete is false if it stopped at maxLocksRead.
+func lockedBytes(f *os.File, start, end int64, found []int64) (all []int64, complete bool) {
 	if start >= end {
 		return found, true
 	}
@@ -190,15 +197,15 @@ func lockedBytes(f *os.File, start, end int64, found []int64) (all []int64, whol
 	if l.Len > 0 {
 		last = l.Start + l.Len
 	}
-	found, whole = lockedBytes(f, start, first, append(found, first))
-	if whole {
-		found, whole = lockedBytes(f, last, end, found)
+	found, complete = lockedBytes(f, start, first, append(found, first))
+	if complete {
+		found, complete = lockedBytes(f, last, end, found)
 	}
-	return found, whole
+	return found, complete
 }
 
-// dirHash returns a short hash of a directory's device and inode. Different
-// directories may have the same hash.
+// dirHash returns a hash of a directory's device and inode, of hashBits bits.
+// Different directories may have the same hash.
 func dirHash(info os.FileInfo) uint32 {
 	h := fnv.New64a()
 	for _, number := range deviceAndInode(info) {
@@ -211,7 +218,8 @@ func dirHash(info os.FileInfo) uint32 {
 	return uint32(h.Sum64()) & (1<<hashBits - 1)
 }
 
-// pathsThroughMounts lists the paths to a directory through other mounts.
+// pathsThroughMounts lists the paths to the directory root through other
+// mounts, such as bind mounts.
 func pathsThroughMounts(root string) (paths []string) {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	info, err2 := os.Stat(root)

@@ -9,15 +9,17 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// ReadOnlyPaths lists the paths of the root that commands at L2 must not write: files
-// that make git and other programs run something, except for git's settings and
-// the files that lead to a repository, which git itself replaces and removes.
+// ReadOnlyPaths lists the absolute paths in the root to mount read-only for
+// commands at L2: files that make git and other programs run something. Git's
+// settings and the files that lead to a repository are not listed, since git
+// itself replaces and removes them. The paths need not exist.
 func (w *RootGuard) ReadOnlyPaths() (paths []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.readOnlyPaths()
 }
 
+// readOnlyPaths is ReadOnlyPaths for a caller that holds w.mu.
 func (w *RootGuard) readOnlyPaths() (paths []string) {
 	for repo := range w.baseline.Repos {
 		for _, name := range []string{"hooks", "info/attributes"} {
@@ -48,11 +50,11 @@ func (w *RootGuard) readOnlyPaths() (paths []string) {
 	return slices.Compact(paths)
 }
 
-// CanBeReadOnly reports whether a file of the root can be mounted read-only for a
-// command. The files that lead git to a repository cannot: a mount would keep git
-// worktree remove, git submodule deinit and the removal or renaming of a work
-// tree from working. Nor can those of repositories that commands created. They
-// are judged instead.
+// CanBeReadOnly reports whether a file can be mounted read-only for a command.
+// A path outside the root can. The files that lead git to a repository cannot:
+// a mount would keep git worktree remove, git submodule deinit and the removal
+// or renaming of a work tree from working. Nor can the files of repositories
+// that commands created. Both are checked instead.
 func (w *RootGuard) CanBeReadOnly(path string) bool {
 	rel, err := filepath.Rel(w.root, path)
 	if err != nil || !filepath.IsLocal(rel) {
@@ -71,8 +73,8 @@ func (w *RootGuard) CanBeReadOnly(path string) bool {
 	return !w.baseline.isMadeByCommands(rel)
 }
 
-// wasReadOnlyAtL2 reports whether the kernel protected a file of the baseline from
-// all commands at L2, so that its change is the user's.
+// wasReadOnlyAtL2 reports whether the kernel protected a file of the baseline
+// from all commands at L2, so that its change is the user's.
 func (w *RootGuard) wasReadOnlyAtL2(path string) bool {
 	rel, err := filepath.Rel(w.root, path)
 	if err != nil {
@@ -91,10 +93,10 @@ func (w *RootGuard) wasReadOnlyAtL2(path string) bool {
 	return false
 }
 
-// mountNode returns the node that a mount over a path depends on: a directory's
-// own node, else that of the directory above. A command cannot replace a mount
-// point, but it can replace its parent. ok is false for links, which are not
-// mounted over.
+// mountNode returns the device and inode of the directory that a mount over a
+// path depends on: the path itself if it is a directory, else the directory
+// above. A command cannot replace a mount point, but it can replace its parent.
+// ok is false for links, which are not mounted over.
 func mountNode(path string) (node [2]uint64, ok bool) {
 	info, err := os.Lstat(path)
 	if err == nil && info.Mode()&os.ModeSymlink != 0 {

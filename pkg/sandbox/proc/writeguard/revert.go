@@ -8,22 +8,21 @@ import (
 	"path/filepath"
 )
 
-// revert stores a copy of a file aside, then restores its recorded state, or
-// removes it if had is false.
-func (rc *rootCheck) revert(name, path string, had bool, was *fileState) {
+// revert stores a copy of a file, and then restores its state of the baseline,
+// or removes a file that is not in it.
+func (rc *rootCheck) revert(name, path string, inBaseline bool, was *fileState) {
 	if info, err := os.Lstat(path); err == nil {
 		it := readState(path, watchedFile{}, info)
 		rc.copies.store(path, it.Content)
 	}
-	if had {
+	if inBaseline {
 		rc.restore(name, path, was)
 		return
 	}
 	rc.recordRevert(path, rc.withAccess(name, func() error { return rc.removeFile(name) }))
 }
 
-// recordRevert records the result of a revert: the path, or the failure if err is not
-// nil.
+// recordRevert adds path to rc.reverted, or sets rc.failed if err is not nil.
 func (rc *rootCheck) recordRevert(path string, err error) {
 	if err != nil {
 		rc.failed = true
@@ -32,9 +31,9 @@ func (rc *rootCheck) recordRevert(path string, err error) {
 	rc.reverted = append(rc.reverted, path)
 }
 
-// withAccess calls do. If permissions prevent it, retry makes the directories above
-// the file accessible and calls do again: a command may have removed their
-// permissions to prevent the revert.
+// withAccess calls do. If permissions prevent it, withAccess makes the
+// directories above the file accessible and calls do again: a command may have
+// removed their permissions to prevent the revert.
 func (rc *rootCheck) withAccess(name string, do func() error) error {
 	err := do()
 	if !errors.Is(err, fs.ErrPermission) {
@@ -54,8 +53,8 @@ func (rc *rootCheck) withAccess(name string, do func() error) error {
 	return do()
 }
 
-// removeFile removes a file, and then the directories of settings that became
-// empty.
+// removeFile removes a file or directory, and then the directories of project
+// settings that became empty.
 func (rc *rootCheck) removeFile(name string) error {
 	if err := rc.removeLinksAbove(name); err != nil {
 		return err
@@ -71,8 +70,8 @@ func (rc *rootCheck) removeFile(name string) error {
 	return nil
 }
 
-// removeLinksAbove removes links that a command made in place of the directories above a
-// file.
+// removeLinksAbove removes links that a command made in place of directories
+// above a file.
 func (rc *rootCheck) removeLinksAbove(name string) error {
 	for dir := filepath.Dir(name); dir != "."; dir = filepath.Dir(dir) {
 		if info, err := rc.handle.Lstat(dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
@@ -84,8 +83,8 @@ func (rc *rootCheck) removeLinksAbove(name string) error {
 	return nil
 }
 
-// restore restores a file's recorded state. It fails for files larger than
-// keptBytes.
+// restore writes a file's state of the baseline, and records the result. It
+// fails for files larger than maxStoredBytes, whose content is not stored.
 func (rc *rootCheck) restore(name, path string, was *fileState) {
 	if was.Size > maxStoredBytes {
 		rc.failed = true
@@ -94,6 +93,7 @@ func (rc *rootCheck) restore(name, path string, was *fileState) {
 	rc.recordRevert(path, rc.withAccess(name, func() error { return rc.writeState(name, was) }))
 }
 
+// writeState replaces a file by the recorded file or link.
 func (rc *rootCheck) writeState(name string, was *fileState) error {
 	if was.Mode&fs.ModeSymlink == 0 {
 		return rc.replaceFile(name, was.Content, was.Mode.Perm())
@@ -104,8 +104,8 @@ func (rc *rootCheck) writeState(name string, was *fileState) error {
 	return rc.handle.Symlink(string(was.Content), name)
 }
 
-// clearPath removes the file or directory at a name, and makes the directory above
-// it.
+// clearPath removes the file or directory at a name, and makes the directories
+// above it.
 func (rc *rootCheck) clearPath(name string) error {
 	if err := rc.removeLinksAbove(name); err != nil {
 		return err
@@ -116,8 +116,8 @@ func (rc *rootCheck) clearPath(name string) error {
 	return rc.handle.MkdirAll(filepath.Dir(name), 0o755)
 }
 
-// replaceFile replaces a file atomically: the user's programs see the old or the new
-// content.
+// replaceFile replaces a file atomically: the user's programs see the old or
+// the new content. It makes missing directories.
 func (rc *rootCheck) replaceFile(name string, content []byte, mode fs.FileMode) error {
 	if err := rc.removeLinksAbove(name); err != nil {
 		return err

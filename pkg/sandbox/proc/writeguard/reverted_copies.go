@@ -8,20 +8,21 @@ import (
 	"time"
 )
 
-// maxCopyBytes bounds the copies of reverted files, in bytes for each root.
+// maxCopyBytes bounds the total size of the copies for each root.
 const maxCopyBytes = 64 << 20
 
-// revertedCopies stores copies of reverted files for the user to inspect. A nil aside
-// stores nothing.
+// revertedCopies stores copies of reverted files for the user to inspect. The
+// file "index" in its directory names the path of each copy. A nil
+// *revertedCopies stores nothing.
 type revertedCopies struct {
 	dir       string
-	usedBytes int64
-	count     int
+	usedBytes int64 // size of all copies in dir
+	count     int   // copies stored by this process
 }
 
-// store stores a file's content under a new name, which no program reads as
-// settings. If the copies exceed asideBytes or a write fails, it stores
-// nothing.
+// store stores the content of the file at path under a new name, which no
+// program reads as settings. If the copies would exceed maxCopyBytes or a write
+// fails, it stores nothing.
 func (a *revertedCopies) store(path string, content []byte) {
 	if a == nil || a.usedBytes+int64(len(content)) > maxCopyBytes || os.MkdirAll(a.dir, 0o700) != nil {
 		return
@@ -40,7 +41,7 @@ func (a *revertedCopies) store(path string, content []byte) {
 	fmt.Fprintf(index, "%s %q\n", name, strings.ToValidUTF8(path, "?"))
 }
 
-// addStoredSizes adds up the sizes of the copies that are already stored.
+// addStoredSizes adds the sizes of the copies of earlier servers to usedBytes.
 func (a *revertedCopies) addStoredSizes() {
 	entries, _ := os.ReadDir(a.dir)
 	for _, entry := range entries {

@@ -9,35 +9,37 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/gitfile"
 )
 
-// rootCheck compares a root with its baseline, and reverts changes that commands
-// must not make.
+// rootCheck compares a root with its baseline once, and reverts changes that
+// commands must not make. In its methods, name is a file's name in the root,
+// path its absolute path, was its state in the baseline and now its current
+// state; inBaseline is false for a new file, and was is then the zero value.
 type rootCheck struct {
 	root       string
 	handle     *os.Root
 	baseline   *baseline
 	found      *scanResult
-	trustTimes bool
-	// skip reports whether a file is skipped: the user allows commands to
+	trustTimes bool // as in RootGuard
+	// skip reports whether a file is not checked: the user allows commands to
 	// write it, or the kernel protected it.
 	skip func(path string) bool
-	// inOtherRoot reports whether a path outside the root is in another watched
-	// root.
+	// inOtherRoot reports whether a path outside the root is in another
+	// watched root.
 	inOtherRoot     func(path string) bool
 	copies          *revertedCopies
-	harmlessIndexes map[string]fileState // see inventory
+	harmlessIndexes map[string]fileState // as in inventory
 
-	ended bool // the command has ended, so that its unfinished rebase is judged
+	ended bool // the command has ended, so that its unfinished rebase is checked
 
-	replacingDirs []string // directories in which links in place of earlier directories lead
+	replacingDirs []string // targets of the links that took the place of directories of the baseline
 
 	reverted     []string // absolute paths of reverted files
-	stepsRemoved bool     // base.Steps has changed
+	stepsRemoved bool     // baseline.Steps has changed
 	failed       bool     // something could not be reverted
 }
 
-// checkFiles judges the files that were found and those of the baseline that are
-// missing.
-func (rc *rootCheck) checkFiles() {
+// checkAll checks the files that were found, those of the baseline that are
+// missing, and the indexes.
+func (rc *rootCheck) checkAll() {
 	rc.replacingDirs = rc.targetsOfReplacingLinks()
 	names := slices.Collect(maps.Keys(rc.found.files))
 	for name := range rc.baseline.Items {
@@ -57,10 +59,11 @@ func (rc *rootCheck) checkFiles() {
 	}
 }
 
-// checkFile judges one file. It does nothing if the file is unchanged.
+// checkFile checks one file, and reverts its change if commands must not make
+// it. It does nothing if the file is unchanged.
 func (rc *rootCheck) checkFile(name, path string) {
 	at := rc.found.files[name]
-	was, had := rc.baseline.Items[name]
+	was, inBaseline := rc.baseline.Items[name]
 	if at.kind == 0 {
 		at = watchedFile{was.Spot, was.Repo}
 	}
@@ -68,11 +71,11 @@ func (rc *rootCheck) checkFile(name, path string) {
 	var now fileState
 	if err == nil {
 		now = stateWithoutContent(info, at)
-		if had && rc.trustTimes && was.sameMetadata(&now) && was.Size <= maxStoredBytes {
+		if inBaseline && rc.trustTimes && was.sameMetadata(&now) && was.Size <= maxStoredBytes {
 			return
 		}
 		now = readState(path, at, info)
-		if had && was.sameContentAndType(&now) && at.kind != gitPointerKind {
+		if inBaseline && was.sameContentAndType(&now) && at.kind != gitPointerKind {
 			if now.Links > was.Links && now.Mode.IsRegular() { // another name could be written through
 				rc.restore(name, path, &was)
 			}
@@ -81,32 +84,32 @@ func (rc *rootCheck) checkFile(name, path string) {
 		_, err = os.Lstat(path) // a running command may have removed it before the read
 	}
 	if err != nil {
-		if had && rc.mustRestore(name, &was) {
+		if inBaseline && rc.mustRestore(name, &was) {
 			rc.restore(name, path, &was)
 		}
 		return
 	}
-	rc.checkChanged(name, path, at, had, &was, &now)
+	rc.checkChanged(name, path, at, inBaseline, &was, &now)
 }
 
-// checkChanged judges a file that is new or differs from the baseline. had is false
-// for a new file, and was is then the zero value.
-func (rc *rootCheck) checkChanged(name, path string, at watchedFile, had bool, was, now *fileState) {
+// checkChanged checks a file that is new or differs from the baseline, by the
+// rules for its kind.
+func (rc *rootCheck) checkChanged(name, path string, at watchedFile, inBaseline bool, was, now *fileState) {
 	switch at.kind {
 	case gitSettingsKind:
-		rc.checkGitSettings(name, path, had, was, now)
+		rc.checkGitSettings(name, path, inBaseline, was, now)
 	case gitPointerKind:
-		if had && was.sameContentAndType(now) || rc.isPointerAllowed(name, path, at.repo) {
+		if inBaseline && was.sameContentAndType(now) || rc.isPointerAllowed(name, path, at.repo) {
 			return
 		}
-		rc.revert(name, path, had, was)
+		rc.revert(name, path, inBaseline, was)
 	case repositoryLinkKind:
-		if had || !rc.isLinkAllowed(name, path, at.repo) {
-			rc.revert(name, path, had, was)
+		if inBaseline || !rc.isLinkAllowed(name, path, at.repo) {
+			rc.revert(name, path, inBaseline, was)
 		}
 	case mergeOptionsKind:
 		if runs, ok := gitfile.OptionsRun(filepath.Base(name), now.Content); runs || !ok {
-			rc.revert(name, path, had, was)
+			rc.revert(name, path, inBaseline, was)
 		}
 	case rebaseStepsKind:
 		if rc.ended {
@@ -114,22 +117,23 @@ func (rc *rootCheck) checkChanged(name, path string, at watchedFile, had bool, w
 		}
 	case gitHookKind:
 		runs := now.Mode.Perm()&0o111 != 0 || !now.Mode.IsRegular()
-		if had || rc.baseline.Repos[at.repo] || runs {
-			rc.revert(name, path, had, was)
+		if inBaseline || rc.baseline.Repos[at.repo] || runs {
+			rc.revert(name, path, inBaseline, was)
 		}
 	case gitAttributesKind:
-		if had || rc.baseline.Repos[at.repo] {
-			rc.revert(name, path, had, was)
+		if inBaseline || rc.baseline.Repos[at.repo] {
+			rc.revert(name, path, inBaseline, was)
 		}
 	case projectSettingsKind:
-		if had || rc.baseline.Tops[at.repo] || rc.baseline.Seen.has(dirKey(at.repo)) || slices.ContainsFunc(rc.replacingDirs, func(dir string) bool { return isAtOrBelow(dir, at.repo) }) || slices.Contains(rc.baseline.HookDirs, at.repo) || slices.Contains(rc.baseline.Programs, name) {
-			rc.revert(name, path, had, was)
+		if inBaseline || rc.baseline.Tops[at.repo] || rc.baseline.Seen.has(dirKey(at.repo)) || slices.ContainsFunc(rc.replacingDirs, func(dir string) bool { return isAtOrBelow(dir, at.repo) }) || slices.Contains(rc.baseline.HookDirs, at.repo) || slices.Contains(rc.baseline.Programs, name) {
+			rc.revert(name, path, inBaseline, was)
 		}
 	}
 }
 
-// mustRestore reports whether a missing file must be restored. Commands may delete
-// settings of git, a .git, commondir or gitdir, and a whole repository.
+// mustRestore reports whether a missing file must be restored. Commands may
+// delete settings of git, a .git, commondir or gitdir, and a whole repository
+// or project.
 func (rc *rootCheck) mustRestore(name string, was *fileState) bool {
 	switch was.Spot {
 	case gitHookKind, gitAttributesKind:

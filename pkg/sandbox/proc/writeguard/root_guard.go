@@ -11,53 +11,60 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// RootGuard compares a root with its baseline. A runner has one for each root.
-// Servers with the same state directory share the baseline through these
-// files:
+// RootGuard compares a root with its baseline, and reverts what commands must
+// not change. Its methods are safe for concurrent use.
+//
+// Servers with the same state directory share the baseline through the files
+// of one directory in it:
 //
 //	baseline  the root as the user left it
-//	lock      held while the baseline is compared or replaced
+//	lock      locked while the baseline is compared or replaced
 //	use       locked, shared, while a command runs; contains the highest
-//	          of the marks below since no command ran
+//	          of the marks (markL2, …) since no command ran
 //	aside/    copies of reverted files
 //	root      the root's path
 //
 // Changes while no command runs are the user's, and become the baseline. If
 // the mark shows that a command ran and nobody holds the lock of use, a
-// command made the changes and its server was killed: they are judged first.
+// command made the changes and its server was killed: they are checked first.
 //
-// Commands of other servers may also run in this root: see neighbour for
+// Commands of other servers may also run in this root: see overlappingRoot for
 // overlapping roots, and presence for other state directories.
 type RootGuard struct {
-	root, stateDir string // dir "": shared only by this runner's commands
-	handle         *os.Root
-	trustTimes     bool
+	root       string
+	stateDir   string // this root's directory of state; "": only this process knows the baseline
+	handle     *os.Root
+	trustTimes bool // a file with the same metadata has the same content
 
 	mu                sync.Mutex
 	inventory         inventory
 	baseline          baseline
+	hasBaseline       bool // baseline is valid; false: it is empty because none was recorded
 	git               UserGitSettings
-	loadedInfo        os.FileInfo // the file that base was read from or written to
-	hasBaseline       bool        // base is the root's baseline; false: it is empty because there is none
-	useFile, lockFile *os.File
-	runningCount      int
+	loadedInfo        os.FileInfo // of the file that baseline was read from or written to
+	useFile, lockFile *os.File    // nil without a state directory
+	mark              byte        // without useFile
+	runningCount      int         // commands of this process in the root
 	lastChecked       map[supervise.Level]time.Time
 	copies            *revertedCopies
-	mark              byte
 
-	notShared                     error // why the baseline is not shared with other servers
-	isHidden                      bool  // see Runner
-	presence                      *presence
-	overlapping                   []*overlappingRoot
-	stateDirChanged, stateDirRead time.Time // state directory's time of change, and time when near was read
+	notShared       error // why the baseline is not shared with other servers
+	isHidden        bool  // other servers do not see its commands
+	presence        *presence
+	overlapping     []*overlappingRoot
+	stateDirChanged time.Time // modification time of the directory of all roots' state
+	stateDirRead    time.Time // when overlapping was read from it
 }
 
-// beginCommand registers the start of a command. It returns the files that it
-// reverted because the command of a killed server had changed them.
-func (w *RootGuard) beginCommand(c *Command, dirChanged func(dir string) (changed int64, closed, ok bool)) (taken []string, err error) {
-	taken, err = w.lockWithOverlapping(c)
+// beginCommand registers the start of a command, and updates the baseline if no
+// other command runs in the root. It returns the files that it reverted because
+// the command of a killed server had changed them. See Command.Begin for
+// dirChanged. On an error other than errBusy the command is registered, and
+// endCommand must be called.
+func (w *RootGuard) beginCommand(c *Command, dirChanged func(dir string) (changed int64, closed, ok bool)) (reverted []string, err error) {
+	reverted, err = w.lockWithOverlapping(c)
 	if err != nil {
-		return taken, err
+		return reverted, err
 	}
 	defer func() { err = errors.Join(err, w.notShared) }()
 	defer w.unlock()
@@ -74,7 +81,7 @@ func (w *RootGuard) beginCommand(c *Command, dirChanged func(dir string) (change
 		if markOf(c.Level) < mark { // '1' < '2'
 			err = w.writeMark(markOf(c.Level))
 		}
-		return taken, err
+		return reverted, err
 	}
 	if mark == markIdle {
 		w.inventory.dirChanged = dirChanged
@@ -82,9 +89,9 @@ func (w *RootGuard) beginCommand(c *Command, dirChanged func(dir string) (change
 	}
 	if alone && w.hasBaseline && mark != markIdle {
 		rc := w.checkInterrupted(c, mark)
-		taken = append(taken, rc.reverted...)
+		reverted = append(reverted, rc.reverted...)
 		if rc.failed {
-			return taken, w.writeMark(min(mark, markOf(c.Level)))
+			return reverted, w.writeMark(min(mark, markOf(c.Level)))
 		}
 	}
 	if err = w.updateBaseline(c.Protected); err == nil && (alone || markOf(c.Level) < mark) {
@@ -93,10 +100,11 @@ func (w *RootGuard) beginCommand(c *Command, dirChanged func(dir string) (change
 	if err == nil && w.restoreRebaseSteps() {
 		err = w.saveBaseline()
 	}
-	return taken, err
+	return reverted, err
 }
 
-// addHardLinked adds the paths of files that have several hard links.
+// addHardLinked adds to paths the absolute paths of watched files that have
+// several hard links.
 func (w *RootGuard) addHardLinked(paths map[string]bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -107,8 +115,9 @@ func (w *RootGuard) addHardLinked(paths map[string]bool) {
 	}
 }
 
-// check compares the root with the baseline and reverts forbidden changes.
-// ended is false while the command runs.
+// check compares the root with the baseline and reverts forbidden changes,
+// except in files for which skip returns true. ended is false while the command
+// runs. The caller holds the lock.
 func (w *RootGuard) check(c *Command, ended bool, skip func(string) bool) *rootCheck {
 	defer w.inventory.restoreModes()
 	rc := &rootCheck{
@@ -118,13 +127,14 @@ func (w *RootGuard) check(c *Command, ended bool, skip func(string) bool) *rootC
 	if rc.moveUpDeepDirs(); len(rc.reverted) > 0 {
 		rc.found = w.inventory.scan(w.baseline.HookDirs, w.baseline.Included, w.baseline.Programs, c.Protected)
 	}
-	rc.checkFiles()
+	rc.checkAll()
 	return rc
 }
 
-// checkWhileRunning judges while commands run. It does nothing if another command of the
-// level did so within this time.
-func (w *RootGuard) checkWhileRunning(c *Command, minInterval time.Duration) (taken []string) {
+// checkWhileRunning checks the root while the command runs, and returns the
+// reverted files. It does nothing if that was done less than minInterval ago
+// for any command of this level.
+func (w *RootGuard) checkWhileRunning(c *Command, minInterval time.Duration) (reverted []string) {
 	if w.lock() != nil {
 		return nil
 	}
@@ -133,13 +143,15 @@ func (w *RootGuard) checkWhileRunning(c *Command, minInterval time.Duration) (ta
 		return nil
 	}
 	w.reloadBaseline()
-	taken = w.check(c, false, c.skips).reverted
+	reverted = w.check(c, false, c.skips).reverted
 	w.lastChecked[c.Level] = time.Now()
-	return taken
+	return reverted
 }
 
-// endCommand judges the changes of an ended command, and registers its end.
-func (w *RootGuard) endCommand(c *Command) (taken []string, err error) {
+// endCommand checks the root after a command has ended, registers the end, and
+// returns the reverted files. The error says what could not be checked or
+// reverted.
+func (w *RootGuard) endCommand(c *Command) (reverted []string, err error) {
 	if err := w.lock(); err != nil {
 		return nil, err
 	}
@@ -168,7 +180,8 @@ func (w *RootGuard) endCommand(c *Command) (taken []string, err error) {
 	return rc.reverted, err
 }
 
-// watchesAtOrBelow reports whether the baseline contains a path or a file below it.
+// watchesAtOrBelow reports whether the file at an absolute path, or a file
+// below it, is in the baseline.
 func (w *RootGuard) watchesAtOrBelow(path string) bool {
 	name, err := filepath.Rel(w.root, path)
 	if err != nil || !filepath.IsLocal(name) {

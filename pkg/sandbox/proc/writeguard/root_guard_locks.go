@@ -9,13 +9,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// The marks of a root.
+// The marks of a root: the first byte of the file "use". A lower level has a
+// lower mark.
 const (
-	markIdle = ' '
-	markL2   = '2' // commands ran only at L2
-	markL1   = '1'
+	markIdle = ' ' // no command runs
+	markL2   = '2' // commands run or ran, all at L2
+	markL1   = '1' // at least one command runs or ran at L1
 )
 
+// markOf returns the mark of a command at a level.
 func markOf(level supervise.Level) byte {
 	if level == supervise.L1 {
 		return markL1
@@ -26,9 +28,12 @@ func markOf(level supervise.Level) byte {
 // maxLockWait bounds the wait for another server that searches a root.
 const maxLockWait = 20 * time.Second
 
+// errBusy means that another server held a lock for maxLockWait.
 var errBusy = errors.New("another server has been looking through the root for too long")
 
-// lock takes the lock of the baseline. It returns errBusy after lockWait.
+// lock takes the locks of this process and of the baseline, and opens the root
+// again if another directory has its path by now. It returns errBusy after
+// maxLockWait; then no lock is held.
 func (w *RootGuard) lock() error {
 	w.mu.Lock()
 	for began := time.Now(); w.lockFile != nil && !tryFlock(w.lockFile, lockExclusive); time.Sleep(time.Millisecond) {
@@ -53,13 +58,15 @@ func (w *RootGuard) unlock() {
 	w.mu.Unlock()
 }
 
-// tryUseExclusive takes the root exclusively. It returns false if a command of another
-// server or of this one is running in it.
+// tryUseExclusive takes the lock of the file "use" exclusively, and returns
+// true if no command of any server with this state directory is running in the
+// root.
 func (w *RootGuard) tryUseExclusive() bool {
 	return w.runningCount == 0 && (w.useFile == nil || tryFlock(w.useFile, lockExclusive))
 }
 
-// useShared shows other servers that a command runs, until rest.
+// useShared counts one more command, and shares the lock of the file "use",
+// which shows other servers that a command runs.
 func (w *RootGuard) useShared() {
 	if w.useFile != nil && w.runningCount == 0 {
 		tryFlock(w.useFile, lockShared)
@@ -67,6 +74,7 @@ func (w *RootGuard) useShared() {
 	w.runningCount++
 }
 
+// readMark returns the mark in the file "use", markIdle if it cannot be read.
 func (w *RootGuard) readMark() byte {
 	if w.useFile == nil {
 		return w.mark

@@ -10,8 +10,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// openWatch opens a root, with the files of its baseline in the directory
-// state, in memory if state is "".
+// openRootGuard opens the guard of a root. Its baseline is stored in a
+// directory of state, an existing or new directory; with "" it is only kept in
+// memory. The caller closes the guard.
 func openRootGuard(root, state string) (*RootGuard, error) {
 	w := &RootGuard{root: root, inventory: inventory{root: root, harmlessIndexes: map[string]fileState{}}, trustTimes: recordsEveryChange(root), lastChecked: map[supervise.Level]time.Time{}, mark: markIdle}
 	var err error
@@ -33,7 +34,8 @@ func openRootGuard(root, state string) (*RootGuard, error) {
 	return w, nil
 }
 
-// openStateFiles opens the files in the state directory.
+// openStateFiles opens the files use and lock in the state directory, which it
+// makes if needed. On an error it may leave one of them open.
 func (w *RootGuard) openStateFiles() error {
 	err := os.MkdirAll(w.stateDir, 0o700)
 	if err == nil {
@@ -49,10 +51,10 @@ func (w *RootGuard) openStateFiles() error {
 	return err
 }
 
-// reopenStateFiles opens the files again if the state directory was removed. While
-// commands run, it does nothing, since their servers hold the locks of the
-// removed files. If the files cannot be opened, the baseline is kept in
-// memory.
+// reopenStateFiles opens the files again if the state directory was removed.
+// While commands run, it does nothing, since their servers hold the locks of
+// the removed files. If the files cannot be opened, the baseline is only kept
+// in memory.
 func (w *RootGuard) reopenStateFiles() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -73,6 +75,7 @@ func (w *RootGuard) reopenStateFiles() {
 	}
 }
 
+// close closes all files. No command must be running in the root.
 func (w *RootGuard) close() {
 	w.handle.Close()
 	w.presence.close()

@@ -7,11 +7,12 @@ import (
 	"path/filepath"
 )
 
-// maxLinks bounds the links on the way to a file, as the kernel does.
+// maxLinks bounds the symbolic links on the way to a file, as the kernel does.
 const maxLinks = 40
 
-// appendLinks appends the names of the links in the root on the way to path,
-// which may itself be one. Another link in their place would lead elsewhere.
+// appendLinks appends to names the names of the links in the root on the way to
+// path, which may itself be a link. Another link in their place would lead
+// elsewhere.
 func appendLinks(names []string, root, path string) []string {
 	for range maxLinks {
 		link, target := firstLink(path)
@@ -26,8 +27,8 @@ func appendLinks(names []string, root, path string) []string {
 	return names
 }
 
-// firstLink returns the first link on the way to an absolute path, and where
-// the path leads with this link resolved; "" if there is none.
+// firstLink returns the first link on the way to an absolute path, and the path
+// with this link replaced by its target. Both are "" if there is no link.
 func firstLink(path string) (link, target string) {
 	path = filepath.Clean(path)
 	for at := len(filepath.VolumeName(path)) + 1; at <= len(path); at++ {
@@ -54,6 +55,7 @@ func firstLink(path string) (link, target string) {
 }
 
 // resolveExisting resolves the links of the longest part of path that exists.
+// On another error it returns path.
 func resolveExisting(path string) string {
 	path = filepath.Clean(path)
 	resolved, err := filepath.EvalSymlinks(path)

@@ -2,16 +2,15 @@ package writeguard
 
 // UserGitSettings holds the user's git settings that may name paths in a root.
 type UserGitSettings struct {
-	Files      []string // files that git reads as settings; absolute
+	Files      []string // absolute paths of the files that git reads as settings
 	HooksPaths []string // values of core.hooksPath; a relative one applies to each work tree
-
-	// ExpandHome replaces the ~ or ~USER of a path. It returns nil for an unknown
-	// user.
+	// ExpandHome replaces the ~ or ~USER of a path. It returns several paths
+	// if the home is ambiguous, nil for an unknown user.
 	ExpandHome func(path string) []string
 }
 
-// UserGitSettingsOf returns the git settings of rules that implement UserGitSettings
-// and ExpandHome, empty ones for others.
+// UserGitSettingsOf returns the git settings of rules that have methods
+// UserGitSettings and ExpandHome, as *sandbox.FS has, empty settings of others.
 func UserGitSettingsOf(rules any) UserGitSettings {
 	git := UserGitSettings{ExpandHome: func(path string) []string { return []string{path} }}
 	if f, ok := rules.(interface {

@@ -8,18 +8,18 @@
 //  2. Command.Begin adds a writable root. If no other command runs in it, the
 //     changes since the last command are the user's: an inventory finds the
 //     watched files, and their state becomes the baseline. If the server of an
-//     earlier command was killed, its changes are judged first.
-//  3. RootGuard.MountPaths lists the files to mount read-only at L2, where the
-//     kernel refuses the write; Command.Mounted says which were mounted.
-//  4. Command.CheckWhileRunning judges the roots every second, and as soon as
+//     earlier command was killed, its changes are checked first.
+//  3. RootGuard.ReadOnlyPaths lists the files to mount read-only at L2, where
+//     the kernel refuses the write; Command.SetReadOnly says which are mounted.
+//  4. Command.CheckWhileRunning checks the roots every second, and as soon as
 //     inotify reports a file with a suspicious name.
-//  5. Command.End judges them a last time. To judge means to compare the files
-//     with the baseline, to remove what is new and forbidden, to restore what
-//     was there before, and to store a copy of each reverted file.
+//  5. Command.End checks them a last time. A check compares the files with the
+//     baseline, removes new forbidden files and settings, restores changed
+//     files, and stores a copy of each reverted file.
 //
 // All servers of a user share the baselines through a state directory. They
 // see each other's commands in the same root or an overlapping one by file
-// locks, see presence and neighbour.
+// locks, see presence and overlappingRoot.
 package writeguard
 
 import (
@@ -38,7 +38,7 @@ import (
 type Guards struct {
 	stateDir     string
 	mu           sync.Mutex
-	hideCommands bool
+	hideCommands bool                  // for tests: other servers do not see the commands
 	roots        map[string]*RootGuard // by paths of the roots
 }
 
@@ -49,7 +49,7 @@ func New(stateDir string) *Guards {
 	return &Guards{stateDir: stateDir, roots: map[string]*RootGuard{}}
 }
 
-// HideCommands keeps other servers from seeing the commands of roots that are
+// HideCommands keeps other servers from seeing the commands in roots that are
 // guarded from now on. It is for tests.
 func (g *Guards) HideCommands() {
 	g.mu.Lock()
@@ -67,7 +67,8 @@ func (g *Guards) Close() {
 	}
 }
 
-// guardOf returns the guard of a root. It opens the guard on the first call.
+// guardOf returns the guard of a root, which it opens at the first call. If the
+// state directory cannot be written, the guard works without it.
 func (g *Guards) guardOf(root string) (*RootGuard, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -90,26 +91,27 @@ func (g *Guards) guardOf(root string) (*RootGuard, error) {
 
 // CommandRules are the properties of a command that its guard needs.
 type CommandRules struct {
-	Level supervise.Level
+	Level supervise.Level // L1 or L2
 	// Writable reports whether the user allows commands to write a file.
 	Writable func(path string) bool
-	// InAnyRoot reports whether a path is in a root of the command, in a
-	// directory where new files are found.
+	// InAnyRoot reports whether a path is in a root of the command where new
+	// files are found and checked.
 	InAnyRoot func(path string) bool
-	// Protected are further files to watch, and directories to watch with
-	// everything below. The paths are absolute.
+	// Protected are the absolute paths of further files to watch, and of
+	// directories to watch with everything below.
 	Protected []string
 	Git       UserGitSettings
 }
 
 // Command is the guard of one command: it reverts forbidden changes in the
-// roots added by Begin. The zero value guards no root.
+// roots added by Begin. The zero value guards no root. Its methods must not be
+// called concurrently.
 type Command struct {
 	CommandRules
 	guards     *Guards
-	roots      []*RootGuard // these count the command as running
-	isReadOnly func(path string) bool
-	reverted   []string
+	roots      []*RootGuard           // these count the command as running
+	isReadOnly func(path string) bool // set by SetReadOnly, else nil
+	reverted   []string               // absolute paths
 	gaps       []string
 }
 
@@ -118,17 +120,17 @@ func (g *Guards) NewCommand(rules CommandRules) *Command {
 	return &Command{CommandRules: rules, guards: g}
 }
 
-// skips reports whether a file is not judged: the user allows commands to write
-// it, or the kernel protects it.
+// skips reports whether a file is not checked: the user allows commands to
+// write it, or the kernel protects it.
 func (c *Command) skips(path string) bool {
 	return c.Writable(path) || c.isReadOnly != nil && c.isReadOnly(path)
 }
 
 // Begin records the state of a root before the command starts. It returns nil
 // if the root cannot be guarded; then Gaps gives the reason. dirChanged returns
-// a directory's time of change in nanoseconds since 1970 and whether its
-// permissions keep its owner out, if that was read just before; else ok is
-// false.
+// a directory's time of change in nanoseconds since 1970, and whether its
+// permissions keep its owner out (closed), if these were read just before; else
+// ok is false.
 func (c *Command) Begin(root string, dirChanged func(dir string) (changed int64, closed, ok bool)) *RootGuard {
 	w, err := c.guards.guardOf(root)
 	if err != nil {
@@ -147,25 +149,25 @@ func (c *Command) Begin(root string, dirChanged func(dir string) (changed int64,
 	return w
 }
 
-// addGap records that a root is not watched.
+// addGap records that a root is not, or not fully, guarded.
 func (c *Command) addGap(root string, err error) {
 	c.gaps = append(c.gaps, fmt.Sprintf("what commands leave in %s for other programs to run: %v", pathname.Escape(root), err))
 }
 
-// Gaps describes the roots that could not be guarded, and why.
+// Gaps describes the roots that are not, or not fully, guarded, and why.
 func (c *Command) Gaps() []string { return c.gaps }
 
-// SetReadOnly tells the guard which paths are mounted read-only for the command.
-// It does not judge a path of the baseline that is one of them or below one,
-// with three exceptions: a mount disappears when its file is removed or
-// replaced from outside, links have no mounts, and a file with a second hard
-// link can be written through that.
+// SetReadOnly tells the guard which paths are mounted read-only for the
+// command. It then does not check a file of the baseline that is one of them or
+// below one. There are three exceptions: a mount disappears when its file is
+// removed or replaced from outside, links have no mounts, and a file with a
+// second hard link can be written through that.
 func (c *Command) SetReadOnly(paths []string) {
-	kept := map[string]os.FileInfo{}
+	readOnly := map[string]os.FileInfo{}
 	for _, path := range paths {
 		if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSymlink == 0 &&
 			slices.ContainsFunc(c.roots, func(w *RootGuard) bool { return w.watchesAtOrBelow(path) }) {
-			kept[path] = info
+			readOnly[path] = info
 		}
 	}
 	linked := map[string]bool{}
@@ -177,7 +179,7 @@ func (c *Command) SetReadOnly(paths []string) {
 			return false
 		}
 		for ; ; path = filepath.Dir(path) {
-			if was := kept[path]; was != nil {
+			if was := readOnly[path]; was != nil {
 				now, err := os.Lstat(path)
 				return err == nil && os.SameFile(now, was)
 			}
@@ -188,9 +190,9 @@ func (c *Command) SetReadOnly(paths []string) {
 	}
 }
 
-// End reverts forbidden changes after the command has ended, and returns the
-// absolute paths of all files that were reverted since NewCommand, and the
-// directories of their copies. CheckWhileRunning must have returned.
+// End reverts forbidden changes after the command has ended. It returns the
+// absolute paths of all files that were reverted since NewCommand, sorted, and
+// the directories with their copies. CheckWhileRunning must have returned.
 func (c *Command) End() (reverted, copyDirs []string) {
 	for _, w := range c.roots {
 		reverted, err := w.endCommand(c)

@@ -13,24 +13,25 @@ const maxIncludeDepth = 10
 // servers begin or end.
 const maxUpdateTries = 3
 
-// updateBaseline makes the root's current state the baseline, except for changes since
-// a command of another server or in an overlapping root began.
+// updateBaseline makes the root's current state the baseline, except for
+// changes since a command of another server or in an overlapping root began. It
+// writes the baseline for other servers. protected is as in CommandRules.
 func (w *RootGuard) updateBaseline(protected []string) error {
 	defer w.inventory.restoreModes()
-	before, known, began := w.baseline, w.hasBaseline, fileTimeNow()
+	before, hadBaseline, began := w.baseline, w.hasBaseline, fileTimeNow()
 	var d *otherCommands
 	changed := false
 	for try := 1; ; try++ {
-		d, w.baseline = w.otherCommands(known), before
+		d, w.baseline = w.otherCommands(hadBaseline), before
 		if try == maxUpdateTries {
 			d.running = append(d.running, runningCommand{since: began})
 		}
 		if changed = w.updateBaselineOnce(protected, d); !changed || try == maxUpdateTries {
 			break
 		}
-		// A command that ran meanwhile either still runs, or was judged, which
+		// A command that ran meanwhile either still runs, or was checked, which
 		// restores the files.
-		if again := w.otherCommands(known); d.equal(again) && !w.baseline.addedFileChanged(w.root, &before) {
+		if again := w.otherCommands(hadBaseline); d.equal(again) && !w.baseline.addedFileChanged(w.root, &before) {
 			break
 		}
 		w.inventory.dirChanged = nil
@@ -57,9 +58,10 @@ func (w *RootGuard) updateBaseline(protected []string) error {
 	return w.saveBaseline()
 }
 
-// updateBaselineOnce makes the root's current state the baseline, except for the files
-// in doubt. The adopted settings may name further directories and files, so it
-// repeats until they do not. It reports whether the baseline changed.
+// updateBaselineOnce makes the root's current state the baseline, except for
+// the files that the commands of d may have changed. The new settings of git
+// may name further directories and files, so it repeats until they do not. It
+// reports whether the baseline changed.
 func (w *RootGuard) updateBaselineOnce(protected []string, d *otherCommands) (changed bool) {
 	changed = w.baseline.update(w.root, w.inventory.scan(w.baseline.HookDirs, w.baseline.Included, w.baseline.Programs, protected), w.trustTimes, d)
 	for range maxIncludeDepth {
@@ -73,7 +75,8 @@ func (w *RootGuard) updateBaselineOnce(protected []string, d *otherCommands) (ch
 	return changed
 }
 
-// saveBaseline writes the baseline for other servers, if there is a state directory.
+// saveBaseline writes the baseline for other servers. It does nothing without a
+// state directory.
 func (w *RootGuard) saveBaseline() error {
 	if w.stateDir == "" {
 		return nil
@@ -85,7 +88,8 @@ func (w *RootGuard) saveBaseline() error {
 	return err
 }
 
-// reloadBaseline reads the baseline if another server has written it.
+// reloadBaseline reads the baseline if another server has written it since. If
+// it cannot be read, the one in memory is kept.
 func (w *RootGuard) reloadBaseline() {
 	if w.stateDir == "" {
 		return
