@@ -8,28 +8,30 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 )
 
-// systemSecrets lists files that root can read even without capabilities.
+// systemSecrets lists secrets outside homes that a command of root could read
+// even without capabilities.
 var systemSecrets = [...]string{
 	"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssl/private",
 	"/etc/ssh/ssh_host_rsa_key", "/etc/ssh/ssh_host_ecdsa_key", "/etc/ssh/ssh_host_ed25519_key", "/etc/security/opasswd",
 }
 
-// homeStoreDirs lists the directories of a home whose entries are checked one by
-// one.
+// homeStoreDirs lists the directories of a home whose entries are checked one
+// by one.
 var homeStoreDirs = secret.StoreDirs()
 
-// homeSecrets lists secrets that may appear in homeDirs later. They are masked
-// even if they do not exist yet, so that a file that appears while a command
-// is being started is masked too.
+// homeSecrets lists secrets that may appear in homeStoreDirs later. They are
+// masked even if they do not exist yet, so that a file that appears while a
+// command is being started is masked too.
 var homeSecrets = [...]string{
 	".ssh", ".gnupg", ".aws", ".azure", ".kube", ".config/gcloud", ".config/gh", ".docker/config.json", ".netrc", ".pgpass",
 	".pypirc", ".git-credentials", ".vault-token", ".bash_history", ".zsh_history", ".python_history", ".node_repl_history",
 	".local/share/fish/fish_history",
 }
 
-// findHidden fills s with the files that a command must not read, and those in
-// its roots that it must not write. It returns a CONFLICT error if files in a
-// root are moved too fast to be masked.
+// findHidden finds the files that a command must not read, and those in its
+// roots that it must not write, and adds them to s (Mask, Pinned, Cover,
+// Guard). It returns a CONFLICT error if files in a root are moved too fast to
+// be masked.
 func (r *Runner) findHidden(s *spec, rules Rules, moved *movedFiles) error {
 	s.Home, s.homes = r.realHomes()
 	hide := func(path string) bool { return rules.Denied(path) || r.config.hasNetwork() && rules.Masked(path) }
@@ -78,9 +80,9 @@ func (r *Runner) findHidden(s *spec, rules Rules, moved *movedFiles) error {
 	return nil
 }
 
-// addHiddenInRoot adds the findings of a search of a root to s, and returns the
-// files in it that must not be read. outer holds the paths that are masked
-// already.
+// addHiddenInRoot searches a root. It adds the targets of hidden links,
+// protected files and gaps to s, and returns the files in the root that must
+// not be read. outer holds the paths that are masked already.
 func (r *Runner) addHiddenInRoot(s *spec, root supervise.Root, outer []string, l scanRules, rules Rules, moved *movedFiles) ([]supervise.Pinned, error) {
 	scan := r.secretScan(root.Path)
 	scan.mu.Lock()

@@ -16,14 +16,15 @@ type hardLink struct {
 	id   fileID
 }
 
-// otherHardLinks lists the other hard links of hidden files, in the roots and in
-// the searched directories of the homes.
+// otherHardLinks lists the paths of hard links of hidden files in the roots and
+// in the searched directories of the homes. objects are the hidden files of the
+// roots. The result may contain the hidden paths themselves.
 func (r *Runner) otherHardLinks(s *spec, objects []supervise.Pinned) (names []string) {
-	several := map[fileID]bool{}
+	hiddenIDs := map[fileID]bool{}
 	note := func(path string) {
 		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && fileinfo.Links(info) > 1 {
 			if id, ok := fileIDOf(info); ok {
-				several[id] = true
+				hiddenIDs[id] = true
 			}
 		}
 	}
@@ -34,19 +35,19 @@ func (r *Runner) otherHardLinks(s *spec, objects []supervise.Pinned) (names []st
 		note(object.Path)
 	}
 	r.eachStoreFile(s, note)
-	if len(several) == 0 {
+	if len(hiddenIDs) == 0 {
 		return nil
 	}
 	r.mu.Lock()
-	fresh := !maps.Equal(several, r.hardLinkedIDs)
-	r.hardLinkedIDs = several
+	changed := !maps.Equal(hiddenIDs, r.hardLinkedIDs)
+	r.hardLinkedIDs = hiddenIDs
 	r.mu.Unlock()
 	add := func(f *dirCache, dir string) {
-		if fresh { // a file may have got another link since
+		if changed { // a file may have got another link since
 			f.hardLinked = nil
 		}
 		for _, other := range f.hardLinkedFiles(dir) {
-			if several[other.id] {
+			if hiddenIDs[other.id] {
 				names = append(names, other.path)
 			}
 		}
@@ -76,9 +77,9 @@ func (r *Runner) otherHardLinks(s *spec, objects []supervise.Pinned) (names []st
 	return names
 }
 
-// hardLinkedFiles lists the files of a directory that have several hard links. The
-// result is cached until the directory's time of change differs, since a new
-// link changes that.
+// hardLinkedFiles lists the regular files of a directory that have several hard
+// links. The result is cached until the directory's time of change differs,
+// since a new link changes that.
 func (f *dirCache) hardLinkedFiles(dir string) []hardLink {
 	if f.hardLinked != nil && f.readAt.Sub(f.changed) >= supervise.SettledAfter {
 		return f.hardLinked
@@ -100,8 +101,8 @@ func (f *dirCache) hardLinkedFiles(dir string) []hardLink {
 	return f.hardLinked
 }
 
-// eachStoreFile calls note with each file of the searched credential stores, whose
-// other hard links must be masked too.
+// eachStoreFile calls visit with the path of each file in the searched
+// credential stores, up to maxStoreFiles.
 func (r *Runner) eachStoreFile(s *spec, visit func(path string)) {
 	left := maxStoreFiles
 	for _, dir := range s.storeDirs {

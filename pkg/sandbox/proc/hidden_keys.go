@@ -15,18 +15,20 @@ import (
 // keyCheck is the cached result of a look for a private key in a file.
 type keyCheck struct {
 	id      fileID
-	changed time.Time
+	changed time.Time // the file's time of change
 	size    int64
-	secret  bool
+	secret  bool // it begins as a private key
 }
 
+// keyCheckOf returns the keyCheck of a file that was not looked into.
 func keyCheckOf(info os.FileInfo) keyCheck {
 	id, _ := fileIDOf(info)
 	return keyCheck{id: id, changed: fileinfo.ChangeTime(info), size: info.Size()}
 }
 
-// mayBeKeyName reports whether a file's name suggests a private key. To read
-// the beginning of every file would take too long.
+// mayBeKeyName reports whether a file's name suggests a private key, or a
+// certificate or message that may contain one. To read the beginning of every
+// file would take too long.
 func mayBeKeyName(name string) bool {
 	lower := strings.ToLower(name)
 	for _, end := range []string{".pem", ".key", ".p8", ".pk8", ".asc", ".gpg", ".ppk", ".crt", ".cer", ".cert"} {
@@ -45,9 +47,10 @@ func mayBeKeyName(name string) bool {
 	return false
 }
 
-// isPrivateKeyFile reports whether the file at path begins as a private key, and
-// returns that file's info. It stores the result in known. An error means that
-// the file is gone.
+// isPrivateKeyFile reports whether the file at path begins as a private key
+// (secret), and returns that file's info. It uses the cached result of an
+// unchanged file, and stores the result in checks. An error means that the file
+// is gone.
 func (s *secretScan) isPrivateKeyFile(path string, checks map[string]keyCheck) (info os.FileInfo, isKey bool, err error) {
 	info, err = os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxKeyFileBytes {
@@ -66,10 +69,10 @@ func (s *secretScan) isPrivateKeyFile(path string, checks map[string]keyCheck) (
 	return info, now.secret, nil
 }
 
-// beginsAsKey reports whether the file at path begins as a private key, and
-// returns that file's info. An error means that the file is gone. A file that
-// cannot be opened counts as a key: a command might be able to open it, after
-// a chmod for example.
+// beginsAsKey reports whether the file at path begins as a private key
+// (secret), and returns that file's info. An error means that the file is gone.
+// A file that cannot be opened counts as a key: a command might be able to open
+// it, after a chmod for example.
 func beginsAsKey(path string) (info os.FileInfo, isKey bool, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

@@ -9,8 +9,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// addMasks adds the hidden files of the roots to the files to mask. At L2, files
-// that a command can move are masked by their identity instead of their path.
+// addMasks adds the hidden files of the roots to the files to mask. At L2,
+// files that a command can move are masked by their identity (Spec.Pinned)
+// instead of their path (Spec.Mask).
 func (s *spec) addMasks(objects []supervise.Pinned) {
 	if s.Level != L2 {
 		s.Mask = append(s.Mask, pathsOf(objects)...)
@@ -44,15 +45,15 @@ func (s *spec) addMasks(objects []supervise.Pinned) {
 	}
 }
 
-// isInLayer reports whether a root with an overlay holds path.
+// isInLayer reports whether path is in a root with a copy-on-write layer.
 func (s *spec) isInLayer(path string) bool {
 	return slices.ContainsFunc(s.Layers, func(l supervise.Layer) bool { return supervise.Beneath(l.Root, path) })
 }
 
-// pinnedAt returns the identity of the file at path, if it is in a writable
-// root. ok is false for a link, and for a path with a link on the way: leads
-// adds the path of the target.
-func (s *spec) pinnedAt(path string) (supervise.Pinned, bool) {
+// pinnedAt returns path and identity of the file at path. ok is false unless
+// the file is in a writable root, and for a link or a path with a link on the
+// way: linkTargets adds the path of the target.
+func (s *spec) pinnedAt(path string) (file supervise.Pinned, ok bool) {
 	if !slices.ContainsFunc(s.Roots, func(root supervise.Root) bool { return !root.ReadOnly && supervise.Beneath(root.Path, path) }) {
 		return supervise.Pinned{}, false
 	}
@@ -77,6 +78,7 @@ func (s *spec) isCovered(path string) bool {
 	})
 }
 
+// comparePinned orders files by path.
 func comparePinned(a, b supervise.Pinned) int { return strings.Compare(a.Path, b.Path) }
 
 func pathsOf(objects []supervise.Pinned) (all []string) {

@@ -12,19 +12,20 @@ import (
 // maxStartAttempts bounds the attempts to start one command.
 const maxStartAttempts = 10
 
-// maxPassedDescriptors bounds the descriptors of moved files that are passed to the
-// supervisor.
+// maxPassedDescriptors bounds the descriptors of moved files that are passed to
+// the supervisor.
 const maxPassedDescriptors = 16
 
 // movedFiles records the hidden files that moved while a command was being
 // started.
 type movedFiles struct {
-	attempts int
-	ids      map[fileID]bool
+	attempts int             // failed attempts to start the command
+	ids      map[fileID]bool // the files that moved
 }
 
-// add records that path no longer led to its file when the supervisor was to
-// mask it. It returns a CONFLICT error after mostStarts attempts.
+// add records that path, a path of s, no longer led to its file when the
+// supervisor was to mask it. It returns a CONFLICT error after maxStartAttempts
+// attempts.
 func (m *movedFiles) add(s *spec, path string) error {
 	if m.attempts++; m.attempts > maxStartAttempts {
 		return errMoving(path)
@@ -40,8 +41,9 @@ func (m *movedFiles) add(s *spec, path string) error {
 	return nil
 }
 
-// passDescriptor duplicates the descriptor of a hidden file that has moved before, so
-// that the supervisor can find it under any name.
+// passDescriptor adds a duplicate of the descriptor of a hidden file to
+// s.movedFiles, if the file is in m, so that the supervisor can find it under
+// any name.
 func (s *spec) passDescriptor(id fileID, k *hiddenFile, m *movedFiles) {
 	if !m.ids[id] || k.descriptor == nil || s.movedFiles[id] != nil || len(s.movedFiles) >= maxPassedDescriptors {
 		return
@@ -54,7 +56,8 @@ func (s *spec) passDescriptor(id fileID, k *hiddenFile, m *movedFiles) {
 	}
 }
 
-// appendMoved appends the duplicated descriptors to the supervisor's files.
+// appendMoved appends the descriptors of s.movedFiles to files, and sets their
+// numbers in s.Pinned.
 func (s *spec) appendMoved(files []*os.File) []*os.File {
 	for i := range s.Pinned {
 		p := &s.Pinned[i]
@@ -67,6 +70,8 @@ func (s *spec) appendMoved(files []*os.File) []*os.File {
 	return files
 }
 
+// errMoving returns the CONFLICT error for a file that is moved too fast to be
+// masked.
 func errMoving(path string) error {
 	return toolerr.New(toolerr.Conflict, "the command was not started: another program keeps moving what commands must not read, in %s: try again",
 		pathname.Escape(filepath.Dir(path)))

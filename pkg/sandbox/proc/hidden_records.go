@@ -18,8 +18,8 @@ import (
 // maxRecorded bounds the hidden files of one root in a record.
 const maxRecorded = 4000
 
-// recordPath returns the path of a root's file in Config.RecordDir, "" if that
-// is not set.
+// recordPath returns the path of a root's record in Config.RecordDir, "" if
+// that is not set.
 func (r *Runner) recordPath(root string) string {
 	if r.config.RecordDir == "" {
 		return ""
@@ -27,10 +27,10 @@ func (r *Runner) recordPath(root string) string {
 	return filepath.Join(r.config.RecordDir, fmt.Sprintf("hidden-%x", sha256.Sum256([]byte(root)))[:40])
 }
 
-// loadRecord adds the hidden files that earlier servers found in the root, so that
-// files moved since then are searched for. A line of the record is device,
-// inode, whether a link led to the file, the day, and the quoted path. It
-// holds no contents.
+// loadRecord adds the hidden files that earlier servers found in the root, so
+// that files moved since then are searched for. A line of the record has
+// device, inode, whether a link led to the file, the day when it was last
+// found, and the quoted path. It holds no contents.
 func (s *secretScan) loadRecord(path string) {
 	if s.recordLoaded = true; path == "" {
 		return
@@ -38,14 +38,14 @@ func (s *secretScan) loadRecord(path string) {
 	s.savedRecord, _ = s.mergeRecord(path, s.hidden)
 }
 
-// mergeRecord adds files of the record that are missing in files. It returns the
-// record's text.
+// mergeRecord adds to files the files of the record that are missing there. It
+// returns the record's text.
 func (s *secretScan) mergeRecord(path string, files map[fileID]*hiddenFile) (text string, err error) {
-	all, err := os.ReadFile(path)
+	record, err := os.ReadFile(path)
 	if err != nil {
 		return "", err
 	}
-	for lines := bufio.NewScanner(strings.NewReader(string(all))); lines.Scan(); {
+	for lines := bufio.NewScanner(strings.NewReader(string(record))); lines.Scan(); {
 		var id fileID
 		k := &hiddenFile{}
 		if n, _ := fmt.Sscanf(lines.Text(), "%d %d %t %d %q", &id.dev, &id.ino, &k.viaLink, &k.lastSeenDay, &k.path); n != 5 {
@@ -55,12 +55,12 @@ func (s *secretScan) mergeRecord(path string, files map[fileID]*hiddenFile) (tex
 			files[id] = k
 		}
 	}
-	return string(all), nil
+	return string(record), nil
 }
 
-// saveRecord writes the hidden files to the record if they have changed. It keeps
-// the entries of other servers. It fails silently: later servers then only
-// find fewer moved files.
+// saveRecord writes the hidden files to the record if they have changed. It
+// keeps the entries of other servers. It ignores errors: later servers then
+// only find fewer moved files.
 func (s *secretScan) saveRecord(path string) {
 	if path == "" || s.recordText(s.hidden) == s.savedRecord {
 		return
@@ -88,7 +88,7 @@ func (s *secretScan) saveRecord(path string) {
 	s.savedRecord = s.recordText(s.hidden)
 }
 
-// recordText returns the text of a record.
+// recordText returns files as the text of a record, sorted.
 func (s *secretScan) recordText(files map[fileID]*hiddenFile) string {
 	lines := make([]string, 0, len(files))
 	for id, k := range files {
@@ -98,5 +98,4 @@ func (s *secretScan) recordText(files map[fileID]*hiddenFile) string {
 	return strings.Join(lines, "")
 }
 
-// daysSince1970 returns the number of days since 1970.
 func daysSince1970() int64 { return time.Now().Unix() / (24 * 60 * 60) }

@@ -19,43 +19,43 @@ import (
 // Bounds of the search of a root for files that a command must not read or
 // write.
 const (
-	maxScanEntries  = 50_000
+	maxScanEntries  = 50_000   // directory entries
 	maxKeyFiles     = 2000     // files whose names suggest a private key
 	maxKeyFileBytes = 64 << 10 // larger files are not read
-	keyPrefixBytes  = 1024
+	keyPrefixBytes  = 1024     // read of each such file
 )
 
-// secretScan caches the files in a root that a command must not read or write.
-// It is updated before each command: a directory is read again if its time of
-// change differs.
+// secretScan finds the files in a root that a command must not read or write,
+// and caches them. It is updated before each command: a directory is read
+// again if its time of change differs.
 type secretScan struct {
-	mu           sync.Mutex
+	mu           sync.Mutex // held by the callers of the methods
 	root         string
-	dirs         map[string]*dirCache
-	keyChecks    map[string]keyCheck
+	dirs         map[string]*dirCache   // by path
+	keyChecks    map[string]keyCheck    // by path
 	hidden       map[fileID]*hiddenFile // hidden by the last command or an earlier server
 	recordLoaded bool                   // the file in Config.RecordDir was read
-	savedRecord  string                 // its text
+	savedRecord  string                 // its text, without the entries of other servers
 }
 
-// scanResult is the result of a search.
+// scanResult is the result of one search of a root. All paths are absolute.
 type scanResult struct {
-	paths       map[string]os.FileInfo // files that must not be read, by path
-	descriptors map[fileID]*os.File    // descriptors of files in paths that the search does not hold yet
-	links       []string               // links to files that must not be read
-	protected   []string
-	complete    bool   // the bounds were not reached
-	unstableDir string // a directory whose entries moved during every attempt to read it
+	paths       map[string]os.FileInfo // files that must not be read
+	descriptors map[fileID]*os.File    // of files in paths, if secretScan.hidden has none
+	links       []string               // links whose names must not be read
+	protected   []string               // files that must not be written
+	complete    bool                   // no bound was reached
+	unstableDir string                 // a directory whose entries moved during every attempt to read it, or ""
 }
 
-// scanRules holds the rules of a search.
+// scanRules decide which files a search finds.
 type scanRules struct {
-	isHidden     func(path string) bool
-	isAllowed    func(path string) bool // shown whatever its content
-	whyProtected func(path string) string
+	isHidden     func(path string) bool   // must not be read, by its name
+	isAllowed    func(path string) bool   // may be read, whatever its content
+	whyProtected func(path string) string // the reason why it must not be written, or ""
 }
 
-// secretScan returns the runner's cache for a root.
+// secretScan returns the runner's search of a root, the same at each call.
 func (r *Runner) secretScan(root string) *secretScan {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,19 +70,19 @@ func (r *Runner) secretScan(root string) *secretScan {
 // Bounds of the repetitions that find files which move during a search.
 const (
 	maxReadAgain   = 500 // directories read again because an entry vanished from them
-	minRounds      = 3   // of reading directories that changed within hotFor
+	minRounds      = 3   // of reading directories that changed within recentFor
 	maxRounds      = 20  // the same, while they keep changing
-	maxRecentReads = 400 // directories read in all of these
+	maxRecentReads = 400 // directories read in all of these rounds
 	recentFor      = time.Second
-	// A change older than settled is not part of a series. Times of change
-	// have a resolution of up to 10 ms.
+	// A change that is older than seriesGap is not part of a series of
+	// changes. Times of change have a resolution of up to 10 ms.
 	seriesGap = 20 * time.Millisecond
 )
 
-// scan searches the root breadth first, within the bounds. It follows no
-// link: the caller resolves those in links. If a directory or a secret
+// scan searches the root breadth first, within the bounds. It follows no link:
+// the caller resolves the links of the result. If a directory or a secret
 // vanishes between its listing and its use, it was perhaps renamed, so its
-// parent is read again.
+// parent is read again. The caller must call scanResult.closeDescriptors.
 func (s *secretScan) scan(l scanRules) scanResult {
 	w := &scanPass{secretScan: s, scanRules: l, oldDirs: s.dirs, stale: map[string]bool{}, entriesLeft: maxScanEntries, result: scanResult{complete: true, paths: map[string]os.FileInfo{}, descriptors: map[fileID]*os.File{}}}
 	s.dirs = make(map[string]*dirCache, len(w.oldDirs))
@@ -109,17 +109,17 @@ func (s *secretScan) scan(l scanRules) scanResult {
 	return w.result
 }
 
-// scanPass is the state of one update of a search.
+// scanPass is the state of one scan.
 type scanPass struct {
 	*secretScan
 	scanRules
-	oldDirs        map[string]*dirCache // also read concurrently, see spec.folders
-	stale          map[string]bool      // entries of before that must not be used
-	queue          []string
-	entriesLeft    int // remaining entries
+	oldDirs        map[string]*dirCache // cache of the last scan; also read concurrently, see spec.scannedDirs
+	stale          map[string]bool      // directories that must not be taken from oldDirs
+	queue          []string             // directories to read
+	entriesLeft    int
 	readAgainCount int
-	recentDirs     []string // directories that changed within hotFor
-	recentReads    int
+	recentDirs     []string // directories that changed within recentFor
+	recentReads    int      // number of directories read by queueRecentDirs
 	result         scanResult
 }
 
@@ -132,8 +132,8 @@ func (w *scanPass) readQueue() {
 	}
 }
 
-// visit returns false if dir is gone or not a directory. It reads the directory
-// unless the cache is current.
+// visit takes a directory from the cache or reads it, and queues its
+// subdirectories. It returns false if dir is gone or not a directory.
 func (w *scanPass) visit(dir string) bool {
 	info, err := os.Lstat(dir)
 	if err != nil || !info.IsDir() {
@@ -161,7 +161,8 @@ func (w *scanPass) visit(dir string) bool {
 // isGone reports whether err means that no file is at the path.
 func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
 
-// readAgain reads a directory again, or its nearest existing parent.
+// readAgain reads a directory again, or its nearest parent that exists. After
+// maxReadAgain calls it sets result.unstableDir, which ends the scan.
 func (w *scanPass) readAgain(dir string) {
 	if w.readAgainCount++; w.readAgainCount > maxReadAgain {
 		w.result.unstableDir = dir
@@ -183,8 +184,9 @@ func (w *scanPass) forget(dir string) {
 	w.stale[dir] = true
 }
 
-// lookUpHidden looks up the files that must not be read. It returns true if one
-// has vanished, so that the search must continue.
+// lookUpHidden sets result.paths from the directories that were read. It
+// returns true if one of the files has vanished, so that the scan must
+// continue.
 func (w *scanPass) lookUpHidden() (again bool) {
 	earlier := w.result.paths
 	w.result.paths = map[string]os.FileInfo{}
@@ -221,11 +223,11 @@ func (w *scanPass) lookUpHidden() (again bool) {
 	return len(lost) > 0 && w.result.unstableDir == ""
 }
 
-// queueRecentDirs queues the directories that changed within hotFor, to read them
-// again: a file may have moved from a directory not read yet into one already
-// read. Unless always is true, it queues them only if one has changed since it
-// was read, or so shortly before that its time of change would not show the
-// next change. It reports whether it queued any.
+// queueRecentDirs queues the directories that changed within recentFor, to read
+// them again: a file may have moved from a directory not read yet into one
+// already read. Unless always is true, it queues them only if one of them has
+// changed since it was read, or so shortly before that its time of change would
+// not show the next change. It reports whether it queued any.
 func (w *scanPass) queueRecentDirs(always bool) (again bool) {
 	if len(w.recentDirs) == 0 {
 		return false
@@ -256,7 +258,8 @@ func (w *scanPass) queueRecentDirs(always bool) (again bool) {
 	return again
 }
 
-// tooLargeGap describes the gap for a root that is too large to search.
+// tooLargeGap describes the gap for a root that is too large to search
+// completely.
 func tooLargeGap(root string) string {
 	return fmt.Sprintf("secrets and protected files deep inside %s, which has more than %d entries", pathname.Escape(root), maxScanEntries)
 }

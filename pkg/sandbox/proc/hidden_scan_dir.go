@@ -10,16 +10,17 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// dirCache is the cached content of one directory.
+// dirCache is the cached content of one directory. A search of a root, of a
+// home or of a credential store sets only the lists that it needs.
 type dirCache struct {
-	changed, readAt time.Time
+	changed, readAt time.Time // changed is the directory's time of change
 	entryCount      int
-	barsOwner       bool // its permissions keep its owner from listing or entering it
-	hidden          []string
-	protected       []string
+	barsOwner       bool       // its permissions keep its owner from listing or entering it
+	hidden          []string   // paths of files that must not be read
+	protected       []string   // paths of files that must not be written
 	links           []string   // links with a secret's name, to be resolved
 	keyCandidates   []string   // files whose names suggest a private key
-	subdirs         []string   // subdirectories to search
+	subdirs         []string   // subdirectories to search; in a store also links
 	dotDirs         []string   // dot directories of a home
 	fileNames       []string   // names of regular files in a credential store
 	hardLinked      []hardLink // files with several links; nil: not searched yet
@@ -31,8 +32,8 @@ func (f *dirCache) isCurrent(changed time.Time) bool {
 	return changed.Equal(f.changed) && f.readAt.Sub(changed) >= supervise.SettledAfter
 }
 
-// isGitDir reports whether a directory with these entries is a git
-// directory. A bare repository may have any name.
+// isGitDir reports whether a directory with these entries is a git directory. A
+// bare repository may have any name.
 func isGitDir(entries []os.DirEntry) bool {
 	has := 0
 	for _, entry := range entries {
@@ -44,8 +45,8 @@ func isGitDir(entries []os.DirEntry) bool {
 	return has == 3
 }
 
-// readDirCache classifies the entries of a directory. It reads at most left+1
-// entries.
+// readDirCache reads a directory and classifies its entries. It reads at most
+// maxEntries+1 entries. On an error it returns an empty dirCache as well.
 func readDirCache(dir string, maxEntries int, l scanRules) (*dirCache, error) {
 	f := &dirCache{readAt: time.Now()}
 	d, err := os.Open(dir)
@@ -67,7 +68,7 @@ func readDirCache(dir string, maxEntries int, l scanRules) (*dirCache, error) {
 			f.hidden = append(f.hidden, path)
 		case name == ".git" && entry.IsDir():
 			f.subdirs = append(f.subdirs, path)
-		case inGit && name == "config" && entry.Type().IsRegular(): // its repository is judged as a whole, see writeGuard
+		case inGit && name == "config" && entry.Type().IsRegular(): // its repository is checked as a whole, see package writeguard
 		case l.whyProtected(path) != "":
 			f.protected = append(f.protected, path)
 		case entry.IsDir():

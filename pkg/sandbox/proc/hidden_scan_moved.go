@@ -6,8 +6,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// holdDescriptor opens a file that was found, unless the search already has a descriptor
-// of it. The descriptor shows later whether the file was moved or deleted.
+// holdDescriptor opens a file that was found, unless the scan already has a
+// descriptor of it. The descriptor shows later whether the file was moved or
+// deleted.
 func (w *scanPass) holdDescriptor(path string, info os.FileInfo) {
 	id, ok := fileIDOf(info)
 	if !ok || w.descriptor(id) != nil || len(w.result.descriptors) >= maxHeldDescriptors {
@@ -18,7 +19,7 @@ func (w *scanPass) holdDescriptor(path string, info os.FileInfo) {
 	}
 }
 
-// descriptor returns the descriptor held of a file, or nil.
+// descriptor returns the open descriptor of a file, or nil.
 func (w *scanPass) descriptor(id fileID) *os.File {
 	if k := w.hidden[id]; k != nil && k.descriptor != nil {
 		return k.descriptor
@@ -26,8 +27,8 @@ func (w *scanPass) descriptor(id fileID) *os.File {
 	return w.result.descriptors[id]
 }
 
-// retainVanished adds the files that were found earlier in this search and have
-// vanished from their paths: in each round, a file may be moved from a
+// retainVanished adds to result.paths the files of earlier, the paths of the
+// last round, that have vanished: in each round, a file may be moved from a
 // directory not read yet into one already read. If a descriptor shows that the
 // file was deleted or moved out of the root, it is left out, since to mask a
 // missing file would fail.
@@ -57,7 +58,7 @@ func (w *scanPass) retainVanished(earlier map[string]os.FileInfo) {
 	}
 }
 
-// closeDescriptors closes the descriptors that are still held.
+// closeDescriptors closes the descriptors that updateHidden has not taken over.
 func (f *scanResult) closeDescriptors() {
 	for _, file := range f.descriptors {
 		file.Close()

@@ -13,8 +13,8 @@ import (
 // socketsToMask lists the unix sockets of this network namespace whose names
 // are in directories that the command may write. Elsewhere the supervisor
 // refuses all sockets. In these directories it connects the command to sockets
-// that the command made, so the user's own are masked. The kernel shows only
-// the name that a socket was bound to: a socket that was renamed or linked
+// that the command made, so the user's own sockets are masked. The kernel shows
+// only the name that a socket was bound to: a socket that was renamed or linked
 // into a root is not found.
 func socketsToMask(s *spec) []string {
 	f, err := os.Open("/proc/net/unix")
@@ -38,8 +38,8 @@ func socketsToMask(s *spec) []string {
 	return names
 }
 
-// alwaysVisibleDirs returns the directories that the command sees even below a covered
-// directory: the writable ones and the roots.
+// alwaysVisibleDirs returns the directories that the command sees even below a
+// covered directory: the roots, and the writable directories outside them.
 func (s *spec) alwaysVisibleDirs() []string {
 	dirs := slices.Clone(s.Writable)
 	for _, root := range s.Roots {

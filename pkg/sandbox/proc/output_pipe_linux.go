@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// outputPipe returns a pipe for the output of a command.
+// outputPipe returns a pipe of pipeSize for the output of a command.
 func outputPipe() (read, write *os.File, err error) {
 	read, write, err = os.Pipe()
 	if err == nil {
@@ -21,8 +21,9 @@ func outputPipe() (read, write *os.File, err error) {
 // pipeSize is the capacity of the output pipe in bytes.
 const pipeSize = 1 << 20
 
-// drain reads the content of a pipe without waiting for more. It reads at most
-// pipeSize bytes, since somebody may still be writing.
+// drain passes the content of a pipe to take without waiting for more. It reads
+// at most pipeSize bytes, since another process may still be writing. buf is
+// its buffer.
 func drain(pipe *os.File, buf []byte, take func([]byte)) {
 	raw, err := pipe.SyscallConn()
 	if err != nil || pipe.SetReadDeadline(time.Time{}) != nil {

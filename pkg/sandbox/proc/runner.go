@@ -14,36 +14,38 @@ import (
 
 // Runner starts commands. It is safe for concurrent use.
 type Runner struct {
-	config Config
+	config       Config
+	guards       *writeguard.Guards
+	accountHomes func() []string // home directories of the account
+	passedEnv    func() []string // variables of Config.Environ that commands get
+	searchPaths  searchPathCache
+	background   sync.WaitGroup // goroutines that Close waits for
+	// connectionSlots holds one value for each open connection through the
+	// proxy, except the first of each command. nil means no common bound.
+	connectionSlots chan struct{}
 
-	mu      sync.Mutex
-	running map[*Process]struct{}
-	closed  bool
+	selfTestMu sync.Mutex // held while self-tests run
+	selfTest   *Report    // of the configured level; nil: not tested yet
+	noUnix     bool       // the supervisor cannot connect unix sockets here
 
-	selfTestMu      sync.Mutex // held while self-tests run
-	selfTest        *Report
-	noUnix          bool             // the supervisor cannot connect unix sockets here
-	failChecks      map[Level]string // for tests: the check that fails
-	egressConfig    egress.Config    // for tests: other names and hosts
-	connectionSlots chan struct{}    // holds one value for each connection through the proxy, except the first of each command
-
-	background    sync.WaitGroup  // background work
-	prestarted    []*supervisor   // waiting for the next commands
-	prestarting   int             // prestarted supervisors being started
-	lastSpec      *supervise.Spec // the spec of the last command; the next is probably similar
-	secretScans   map[string]*secretScan
-	guards        *writeguard.Guards
-	homeDirCache  map[string]*dirCache
-	hardLinkedIDs map[fileID]bool      // hidden files with several links, as of the last command
-	storeDirCache map[string]*dirCache // directories of credential stores
-	accountHomes  func() []string
-	searchPaths   searchPathCache
+	mu            sync.Mutex // for the fields below
+	running       map[*Process]struct{}
+	closed        bool
+	prestarted    []*supervisor          // waiting for the next commands
+	prestarting   int                    // number of supervisors being prestarted
+	lastSpec      *supervise.Spec        // of the last command; the next is probably similar
+	secretScans   map[string]*secretScan // by root
+	homeDirCache  map[string]*dirCache   // directories in homes, by path
+	storeDirCache map[string]*dirCache   // directories of credential stores, by path
+	hardLinkedIDs map[fileID]bool        // hidden files with several links, as of the last command
 
 	runDir          runDir
-	preparedTemps   []privateTemp   // prepared for the next commands
+	preparedTemps   []privateTemp   // for the next commands
 	lastHadPrologue bool            // the last command had a prologue
-	passedEnv       func() []string // variables of Config.Environ that commands get
-	cachesMade      map[string]bool // by directories
+	cachesMade      map[string]bool // build cache directories that exist, by path
+
+	failChecks   map[Level]string // for tests: the check that fails
+	egressConfig egress.Config    // for tests: other names and hosts
 }
 
 // New returns a runner. It starts no process and accesses no file. It returns
@@ -56,6 +58,7 @@ func New(c Config) (*Runner, error) {
 	return newRunner(c), nil
 }
 
+// newRunner returns a runner with a complete and valid configuration.
 func newRunner(c Config) *Runner {
 	r := &Runner{
 		config: c, running: map[*Process]struct{}{}, secretScans: map[string]*secretScan{}, guards: writeguard.New(c.WatchDir), homeDirCache: map[string]*dirCache{},
@@ -68,7 +71,8 @@ func newRunner(c Config) *Runner {
 	return r
 }
 
-// Abort is Close without the grace: all commands are killed at once.
+// Abort kills all commands at once, without TERM and the grace, and then closes
+// the runner like Close. The error is always nil.
 func (r *Runner) Abort() error {
 	r.mu.Lock()
 	r.closed = true
@@ -79,7 +83,9 @@ func (r *Runner) Abort() error {
 	return r.Close()
 }
 
-// Close ends all commands, waits until they have ended, and refuses new ones.
+// Close ends all commands as Process.Kill does, waits until they have ended,
+// and frees the runner's resources. Later calls of Start return a CANCELLED
+// error. The error is always nil.
 func (r *Runner) Close() error {
 	r.mu.Lock()
 	r.closed = true
@@ -109,8 +115,11 @@ func (r *Runner) Close() error {
 }
 
 // Start starts a command. Cancelling ctx ends the command, and Process.Wait
-// returns its result. The error is SANDBOX_UNAVAILABLE if this machine does
-// not enforce the level, EXECUTION_ERROR if bash cannot be started.
+// returns its result. The error is SANDBOX_UNAVAILABLE if this machine does not
+// enforce the level, EXECUTION_ERROR if bash cannot be started, CONFLICT if
+// hidden files are moved too fast to be masked, CANCELLED if ctx or the runner
+// has ended, or INVALID_PARAMS, MISSING_PARAMETER, NOT_FOUND or NO_ROOT for an
+// unusable c.
 func (r *Runner) Start(ctx context.Context, c Command) (*Process, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -128,8 +137,10 @@ func (r *Runner) Start(ctx context.Context, c Command) (*Process, error) {
 	return r.start(ctx, c, level, nil)
 }
 
+// errClosing returns the error of commands that are started after Close.
 func errClosing() error { return toolerr.New(toolerr.Cancelled, "the server is ending") }
 
+// closeAll closes files that are not nil, and ignores errors.
 func closeAll(files ...*os.File) {
 	for _, f := range files {
 		if f != nil {

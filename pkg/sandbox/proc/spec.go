@@ -9,21 +9,21 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// spec holds the supervisor's instructions and data that only the server
-// needs.
+// spec holds the supervisor's instructions for one command, and data that only
+// the server needs.
 type spec struct {
 	supervise.Spec
 
-	refusedVars []string // for the result
-	egress      *egressLink
-	gaps        []string // for the result
-	homes       []string // homes of this user, links resolved
-	homeDirs    []string // searched directories in homes
-	storeDirs   []string // searched directories of credential stores
-	movedFiles  map[fileID]*os.File
-	prologue    *os.File // nil without a prologue
-	spillDir    string
-	scannedDirs map[string]map[string]*dirCache // just read, by root
+	refusedVars []string                        // for Result.Refused
+	gaps        []string                        // for Result.Gaps
+	egress      *egressLink                     // nil without a proxy
+	homes       []string                        // homes of this user, links resolved
+	homeDirs    []string                        // searched directories in homes
+	storeDirs   []string                        // searched directories of credential stores
+	movedFiles  map[fileID]*os.File             // descriptors of hidden files that moved before
+	prologue    *os.File                        // nil without a prologue
+	spillDir    string                          // for the command's output
+	scannedDirs map[string]map[string]*dirCache // directories as just read, by root and path
 	undoDirs    []*os.File                      // the files counted by Spec.UndoFiles
 }
 
@@ -32,7 +32,7 @@ type (
 	report         = supervise.Report
 )
 
-// closeFiles frees the files that are only needed to start the command.
+// closeFiles closes the files that are only needed to start the command.
 func (s *spec) closeFiles() {
 	s.egress.close()
 	closeAll(s.prologue)
@@ -42,8 +42,8 @@ func (s *spec) closeFiles() {
 	}
 }
 
-// commandFiles returns the files of the command for the supervisor, in the order of
-// their descriptors.
+// commandFiles returns the files to send to the supervisor, in the order of
+// their descriptors in the command.
 func (s *spec) commandFiles(c Command, stdin, output *os.File) []*os.File {
 	files := append([]*os.File{stdin, output}, c.Files...)
 	if s.prologue != nil {
@@ -52,7 +52,8 @@ func (s *spec) commandFiles(c Command, stdin, output *os.File) []*os.File {
 	return append(s.appendMoved(s.egress.appendTo(files)), s.undoDirs...)
 }
 
-// spec returns the supervisor's instructions for c.
+// spec returns the supervisor's instructions for c. The caller must call
+// closeFiles.
 func (r *Runner) spec(c Command, level Level, temp privateTemp, moved *movedFiles) (_ *spec, err error) {
 	s := &spec{Spec: supervise.Spec{
 		Level: level, Network: r.config.Network, Dir: c.Dir, Mark: rand.Text(),

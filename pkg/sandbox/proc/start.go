@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -15,7 +16,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// start starts c at a level. argv replaces bash for the self-test.
+// start starts c at a level. argv replaces bash for the self-test; nil means
+// bash.
 func (r *Runner) start(ctx context.Context, c Command, level Level, argv []string) (*Process, error) {
 	began := time.Now()
 	if info, err := os.Stat(c.Dir); len(c.Layers) == 0 && (err != nil || !info.IsDir()) { // it may exist in a layer only
@@ -50,7 +52,8 @@ func (r *Runner) start(ctx context.Context, c Command, level Level, argv []strin
 }
 
 // tryStart makes one attempt to start the command. It returns a *movedError if
-// a hidden file was moved meanwhile.
+// a hidden file was moved meanwhile. The returned spec is nil only if it could
+// not be made.
 func (r *Runner) tryStart(ctx context.Context, c Command, level Level, argv []string, temp privateTemp, moved *movedFiles, began time.Time) (*Process, *spec, error) {
 	s, err := r.spec(c, level, temp, moved)
 	if err != nil {
@@ -80,32 +83,33 @@ type movedError struct{ path string }
 func (e *movedError) Error() string { return e.path + " is moved meanwhile" }
 
 // launch starts the supervisor, sends it the spec, and waits until bash runs.
+// On an error nothing runs; temp and guard are left to the caller.
 func (r *Runner) launch(ctx context.Context, c Command, s *spec, temp privateTemp, guard *writeguard.Command, began time.Time) (*Process, error) {
-	stdin, stdinEnd, err := openStdin(c)
+	stdin, stdinWriter, err := openStdin(c)
 	if err != nil {
 		return nil, toolerr.New(toolerr.ExecutionError, "standard input cannot be made: %w", err)
 	}
 	defer stdin.Close()
 	output, write, err := outputPipe()
 	if err != nil {
-		closeAll(stdinEnd)
+		closeAll(stdinWriter)
 		return nil, toolerr.New(toolerr.ExecutionError, "the pipe for the output cannot be made: %w", err)
 	}
 	defer write.Close()
 	super, reports, err := r.startOnSupervisor(ctx, s, s.commandFiles(c, stdin, write))
 	if err != nil {
-		closeAll(stdinEnd, output)
+		closeAll(stdinWriter, output)
 		return nil, err
 	}
 	super.output = output
 	proxy, err := r.startProxy(s.egress)
 	if err != nil {
 		super.kill()
-		closeAll(stdinEnd)
+		closeAll(stdinWriter)
 		return nil, err
 	}
 	p := &Process{
-		undoID: s.Undo, runner: r, supervisor: super, stdin: stdinEnd, temp: temp, mark: s.Mark, guard: guard, proxy: proxy, began: began, grace: r.config.Grace,
+		undoID: s.Undo, runner: r, supervisor: super, stdin: stdinWriter, temp: temp, mark: s.Mark, guard: guard, proxy: proxy, began: began, grace: r.config.Grace,
 		output: newOutput(s.spillDir, r.config.SpillBytes), done: make(chan struct{}),
 		env: s.Env, kill: make(chan struct{}), abort: make(chan struct{}), result: Result{Ending: Exited, ExitCode: -1, Level: s.Level, Refused: s.refusedVars, Gaps: s.gaps, Protected: s.readOnlyPaths()},
 	}
@@ -113,7 +117,7 @@ func (r *Runner) launch(ctx context.Context, c Command, s *spec, temp privateTem
 	if r.closed {
 		r.mu.Unlock()
 		super.kill()
-		closeAll(stdinEnd)
+		closeAll(stdinWriter)
 		p.closeProxy()
 		return nil, errClosing()
 	}
@@ -124,7 +128,7 @@ func (r *Runner) launch(ctx context.Context, c Command, s *spec, temp privateTem
 }
 
 // openStdin returns the command's standard input, and the end of the pipe to
-// write to. write is nil if the command has no input.
+// write to. write is nil if the command has no input. The caller closes both.
 func openStdin(c Command) (read, write *os.File, err error) {
 	if len(c.Stdin) == 0 && !c.KeepStdin {
 		read, err = os.Open(os.DevNull)
@@ -133,8 +137,8 @@ func openStdin(c Command) (read, write *os.File, err error) {
 	return os.Pipe()
 }
 
-// namespaceHint returns the likely reason why this user cannot make namespaces, "" if
-// it knows none.
+// namespaceHint returns the likely reason, in parentheses, why this user cannot
+// make namespaces, "" if it knows none.
 func namespaceHint(level Level, err error) string {
 	switch {
 	case level != L2:
@@ -146,10 +150,10 @@ func namespaceHint(level Level, err error) string {
 	return ""
 }
 
-// findBash finds bash in the command's own PATH.
+// findBash returns the path of bash in the PATH of a command's environment.
 func findBash(env []string) (string, error) {
 	for _, pair := range env {
-		if path, ok := cutPrefix(pair, "PATH="); ok {
+		if path, ok := strings.CutPrefix(pair, "PATH="); ok {
 			for _, dir := range filepath.SplitList(path) {
 				if name, err := exec.LookPath(filepath.Join(dir, "bash")); err == nil {
 					return name, nil
@@ -160,13 +164,7 @@ func findBash(env []string) (string, error) {
 	return "", toolerr.New(toolerr.ExecutionError, "bash is not in the search path: install it, or start the server with a PATH that has it")
 }
 
-func cutPrefix(s, prefix string) (string, bool) {
-	if len(s) >= len(prefix) && s[:len(prefix)] == prefix {
-		return s[len(prefix):], true
-	}
-	return s, false
-}
-
+// unavailable returns a SANDBOX_UNAVAILABLE error.
 func unavailable(format string, args ...any) error {
 	return toolerr.New(toolerr.SandboxUnavailable, "%s; --sandbox off runs commands without confinement", fmt.Sprintf(format, args...))
 }

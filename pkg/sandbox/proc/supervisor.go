@@ -12,24 +12,24 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// lateKillDelay is the time that the supervisor gets beyond its deadline before it
-// is killed as lost.
+// lateKillDelay is the time that the supervisor gets beyond the grace to end a
+// command. Then it is killed, and the command counts as lost.
 const lateKillDelay = 3 * time.Second
 
 // supervisor is a running supervisor process.
 type supervisor struct {
 	process *os.Process
-	control *os.File
-	output  *os.File // the pipe with the command's output
+	control *os.File // socket for its instructions and reports
+	output  *os.File // the pipe with the command's output; nil before the command
 	level   Level
 	// preparedSpec is the spec that the supervisor prepared for, or nil.
 	preparedSpec    *supervise.Spec
-	usedPreparation bool   // its preparations were for this command's spec
-	mounts          string // the mount table when it was started
+	usedPreparation bool   // the preparation served the command
+	mounts          string // the mount table when it was started, "" below L2
 }
 
-// kill kills a supervisor that has not started a command, or whose command
-// is no longer needed.
+// kill kills a supervisor that has not started a command, or whose command is
+// no longer needed, and closes its files.
 func (s *supervisor) kill() {
 	closeAll(s.control, s.output)
 	s.process.Kill() // fails only if it has ended
@@ -49,10 +49,11 @@ func (e *supervisorLostError) Unwrap() error { return e.cause }
 // that does not answer would block for ever.
 const startTimeout = time.Minute
 
-// handshake sends the spec and receives whether bash was started. ctx and
-// startLimit apply until the supervisor is ready to start bash. After that the
-// command counts as started, even if it has ended already, and the supervisor
-// with it.
+// handshake sends the spec and files, and waits until the supervisor has
+// started bash or reports an error. ctx and startTimeout apply until the
+// supervisor is ready to start bash. After that the command counts as started,
+// even if it has ended already, and the supervisor with it. The error wraps a
+// *supervisorLostError if the supervisor ended early.
 func (super *supervisor) handshake(ctx context.Context, s *spec, files []*os.File, reports *bufio.Reader) error {
 	var mu sync.Mutex
 	ready := false
@@ -87,7 +88,8 @@ func (super *supervisor) handshake(ctx context.Context, s *spec, files []*os.Fil
 	return toolerr.New(toolerr.ExecutionError, "%w", &supervisorLostError{err})
 }
 
-// sendSpec sends the spec and the files, and returns the first report.
+// sendSpec sends the spec and the files, and returns the supervisor's first
+// report.
 func (super *supervisor) sendSpec(s *spec, files []*os.File, reports *bufio.Reader) (first report, err error) {
 	if err = super.sendFiles(supervise.Append(nil, s.Since(super.preparedSpec)), files); err == nil {
 		err = supervise.Read(reports, &first)

@@ -12,8 +12,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// startSupervisor starts a supervisor, which waits for its spec. If expected is not nil,
-// the supervisor prepares for a similar spec.
+// startSupervisor starts a supervisor, which waits for its spec. If expected is
+// not nil, the supervisor prepares for a similar spec.
 func startSupervisor(level Level, network bool, expected *supervise.Spec) (*supervisor, error) {
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -45,8 +45,8 @@ func startSupervisor(level Level, network bool, expected *supervise.Spec) (*supe
 	return &supervisor{process: process, control: control, level: level, preparedSpec: expected, mounts: readMountTable(level)}, nil
 }
 
-// expectedSpecFile returns a file with the spec. It returns nil if s is nil or on
-// an error, since the preparation only makes the next command faster.
+// expectedSpecFile returns a file with the encoded spec. It returns nil if s is
+// nil or on an error, since the preparation only makes the next command faster.
 func expectedSpecFile(s *supervise.Spec) *os.File {
 	if s == nil {
 		return nil
@@ -76,8 +76,8 @@ func supervisorAttr(level Level, network bool) *syscall.SysProcAttr {
 	return attr
 }
 
-// readMountTable returns the current mounts at L2, else "". A waiting supervisor
-// at L2 has the mounts of the time when it was started.
+// readMountTable returns the current mounts at L2, else "". A waiting
+// supervisor at L2 has the mounts of the time when it was started.
 func readMountTable(level Level) string {
 	if level != L2 {
 		return ""
@@ -86,8 +86,8 @@ func readMountTable(level Level) string {
 	return string(text)
 }
 
-// sendFiles sends text and the files to the supervisor. The caller still has to
-// close the files.
+// sendFiles sends text and the files to the supervisor. It does not close the
+// files.
 func (s *supervisor) sendFiles(text []byte, files []*os.File) error {
 	fds := make([]int, len(files))
 	for i, f := range files {
