@@ -11,7 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// maxProcesses bounds the number of processes that Activity examines.
+// maxProcesses bounds the processes that Activity examines.
 const maxProcesses = 512
 
 // Activity returns the state of the command's processes, the zero value once
@@ -50,12 +50,13 @@ func (p *Process) Activity() Activity {
 // processStat holds fields of /proc/PID/stat (proc_pid_stat(5)).
 type processStat struct {
 	name        string
-	state       byte
+	state       byte // R, S, D, Z, …
 	hasTerminal bool // the process has a controlling terminal
 	startTime   uint64
 }
 
-func readStat(pid string) (processStat, bool) {
+// readStat reads the fields of a process. ok is false if the process has ended.
+func readStat(pid string) (stat processStat, ok bool) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%s/stat", pid))
 	if err != nil {
 		return processStat{}, false
@@ -74,7 +75,7 @@ func readStat(pid string) (processStat, bool) {
 }
 
 // readsTerminal reports whether a thread of the process is in read(2) on a
-// terminal. It also returns false if the system does not show that.
+// terminal. It also returns false if the system does not show this.
 func readsTerminal(pid string) bool {
 	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%s/task", pid))
 	if err != nil {
@@ -87,18 +88,18 @@ func readsTerminal(pid string) bool {
 			continue
 		}
 		fd, err := strconv.ParseInt(strings.TrimPrefix(fields[1], "0x"), 16, 32)
-		if err == nil && isTerminalLink(pid, int(fd)) {
+		if err == nil && isTerminal(pid, int(fd)) {
 			return true
 		}
 	}
 	return false
 }
 
-// readsSingleKeys reports whether the process has a terminal as standard input that
-// is not in canonical mode: it delivers each key, as editors and prompts with
-// line editing want it.
+// readsSingleKeys reports whether the process has a terminal as standard input
+// that is not in canonical mode: it delivers each key at once, as editors and
+// prompts with line editing set it.
 func readsSingleKeys(pid string) bool {
-	if !isTerminalLink(pid, 0) {
+	if !isTerminal(pid, 0) {
 		return false
 	}
 	// A hostile command may replace the file meanwhile. The flags keep this
@@ -113,9 +114,9 @@ func readsSingleKeys(pid string) bool {
 	return err == nil && mode.Lflag&unix.ICANON == 0
 }
 
-// isTerminalLink reports whether a descriptor of a process is a terminal, by
-// its name.
-func isTerminalLink(pid string, fd int) bool {
+// isTerminal reports whether a descriptor of a process is a terminal, by its
+// name in /proc.
+func isTerminal(pid string, fd int) bool {
 	name, err := os.Readlink(fmt.Sprintf("/proc/%s/fd/%d", pid, fd))
 	if err != nil {
 		return false

@@ -6,8 +6,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// allowedSockets resolves links in Config.Sockets. It runs for each command, since
-// services make their sockets again when they restart.
+// allowedSockets returns Config.Sockets with links resolved at L2, nil at other
+// levels. Sockets that do not exist are left out. It runs for each command,
+// since services make their sockets again when they restart.
 func (r *Runner) allowedSockets(level Level) (paths []string) {
 	if level != L2 {
 		return nil
@@ -20,8 +21,8 @@ func (r *Runner) allowedSockets(level Level) (paths []string) {
 	return paths
 }
 
-// checkSockets returns an error if commands at this level cannot connect to
-// Config.Sockets.
+// checkSockets returns a SANDBOX_UNAVAILABLE error if Config.Sockets are set
+// and commands at this level cannot connect to them.
 func (r *Runner) checkSockets(level Level) error {
 	if len(r.config.Sockets) > 0 && (level == L1 || level == L2 && r.noUnix) {
 		return toolerr.New(toolerr.SandboxUnavailable, "--allow-socket needs level L2 with unix sockets, which this machine does not enforce: leave it out")

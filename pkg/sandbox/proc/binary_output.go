@@ -17,7 +17,7 @@ var binarySignatures = [...]struct{ prefix, kind string }{
 // binaryKind returns a description of output that is not text, "" for text.
 // Output is binary if it begins with a signature, if more than a tenth of the
 // examined bytes are control bytes (a list separated by NUL has fewer), or if
-// more than three tenths are not UTF-8. With fewer such bytes it is text.
+// more than three tenths are not UTF-8.
 func binaryKind(head, tail []byte) string {
 	for _, s := range binarySignatures {
 		if bytes.HasPrefix(head, []byte(s.prefix)) && !isText(head, s.prefix) {
@@ -39,8 +39,8 @@ func isText(p []byte, signature string) bool {
 	return utf8.Valid(p) && !bytes.Contains(p, []byte{0}) || len(p) == len(signature)
 }
 
-// isBinary reports whether the first 32 KiB of p contain too many control bytes or
-// invalid UTF-8 for text.
+// isBinary reports whether the first 32 KiB of p contain too many control bytes
+// or too much invalid UTF-8 for text. Fewer than 4 bytes are text.
 func isBinary(p []byte) bool {
 	p = p[:min(len(p), 32<<10)]
 	if len(p) < 4 {

@@ -26,17 +26,18 @@ var buildCaches = [...]struct{ variable, dir string }{
 	{"CCACHE_DIR", "ccache"},
 }
 
-// moduleCaches hold downloaded modules. Without network access, commands read
-// the user's caches; with it, they download into their own.
+// moduleCaches lists, like buildCaches, the caches of downloaded modules.
+// Without network access, commands read the user's caches; with it, they
+// download into their own.
 var moduleCaches = [...]struct{ variable, dir string }{
 	{"GOMODCACHE", "go-mod"},
 	{"CARGO_HOME", "cargo"},
 }
 
-// makeBuildCaches makes the directories of the build caches for commands with these
-// roots, and returns the directory of all of them and the variables that name
-// them. Caches are not shared with other roots: a command could put code there
-// that another project's build uses.
+// makeBuildCaches makes the directories of the build caches for commands with
+// these roots. It returns their common directory and the variables that name
+// them, nothing without Config.CacheDir. Caches are not shared with other
+// roots: a command could put code there that another project's build uses.
 func (r *Runner) makeBuildCaches(roots []supervise.Root) (base string, env []string, err error) {
 	if r.config.CacheDir == "" {
 		return "", nil, nil
@@ -67,8 +68,8 @@ func (r *Runner) makeBuildCaches(roots []supervise.Root) (base string, env []str
 	return base, env, nil
 }
 
-// cacheDirName returns the name of the caches for commands that may write these
-// roots.
+// cacheDirName returns the name of the common directory of the caches for
+// commands with these roots. Only the writable roots count.
 func cacheDirName(roots []supervise.Root) string {
 	var paths []string
 	for _, root := range roots {
@@ -81,8 +82,8 @@ func cacheDirName(roots []supervise.Root) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// appendCacheVars appends the variables of the build caches to base, except those
-// that base sets to a directory that commands may write.
+// appendCacheVars appends the variables of the build caches to base, except
+// those that base sets to a directory that commands may write.
 func appendCacheVars(base, caches, writable []string) []string {
 	all := base[:len(base):len(base)]
 	for _, cache := range caches {

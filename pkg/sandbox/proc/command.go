@@ -11,8 +11,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Rules define which parts of the file system a command may use. *sandbox.FS
-// implements it.
+// Rules define which parts of the file system a command may use. Paths are
+// absolute. *sandbox.FS implements it.
 type Rules interface {
 	Roots() []sandbox.Root
 	Denied(abs string) bool            // must not be read
@@ -56,20 +56,22 @@ type Command struct {
 // Layer is the copy-on-write layer over a root, see package changes.
 type Layer = supervise.Layer
 
-// maxScript is the largest length of an argument or variable of a program,
-// without its final NUL (MAX_ARG_STRLEN of execve(2)).
+// maxScript is the largest length of an argument or variable of a program in
+// bytes, without its final NUL (MAX_ARG_STRLEN of execve(2)).
 const maxScript = 128<<10 - 1
 
-// mostFiles bounds Command.Files. Four descriptors are reserved: standard
+// maxExtraFiles bounds Command.Files. Four descriptors are reserved: standard
 // input, output, the prologue, and the socket for the proxy's listener.
-const mostFiles = supervise.MaxFiles - 4
+const maxExtraFiles = supervise.MaxFiles - 4
 
+// validate returns an error for a command that no system could run, else nil.
+// It does not look at the file system.
 func (c *Command) validate() error {
 	switch {
 	case c.Script == "":
 		return toolerr.New(toolerr.MissingParameter, "the command is empty")
-	case len(c.Files) > mostFiles:
-		return toolerr.New(toolerr.InvalidParams, "%d further files are more than the %d that can be passed", len(c.Files), mostFiles)
+	case len(c.Files) > maxExtraFiles:
+		return toolerr.New(toolerr.InvalidParams, "%d further files are more than the %d that can be passed", len(c.Files), maxExtraFiles)
 	case c.SpillDir != "" && !filepath.IsAbs(c.SpillDir):
 		return toolerr.New(toolerr.InvalidParams, "directory %q is relative: give an absolute path", c.SpillDir)
 	case !filepath.IsAbs(c.Dir):

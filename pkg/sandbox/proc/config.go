@@ -23,18 +23,18 @@ type Config struct {
 	// Network.
 	Egress *egress.Allow
 	// Connections bounds the concurrent connections of all commands through
-	// Egress, besides one for each command. 0 means the bound of a single
-	// command.
+	// Egress together, not counting one connection of each command. 0 means
+	// that only the bound for a single command applies.
 	Connections int
 
 	// SpillDir is the directory for the output of commands beyond 128 KiB; ""
 	// keeps only its beginning and end. SpillBytes bounds the size of each
-	// file; 0 means 256 MiB.
+	// file; 0 means DefaultSpillBytes.
 	SpillDir   string
 	SpillBytes int64
 	// TempDir is the directory in which each command's private temporary
-	// directory is made; "" means os.TempDir(). Directories left behind by
-	// killed servers are removed from it.
+	// directory is made; "" means os.TempDir(). Directories of servers that
+	// were killed are removed from it.
 	TempDir string
 	// Writable are directories outside the roots that commands may write into.
 	Writable []string
@@ -89,7 +89,8 @@ type Config struct {
 // Limits are the resource limits of a command.
 type Limits = supervise.Limits
 
-func (c *Config) complete() {
+// setDefaults replaces zero values by their defaults.
+func (c *Config) setDefaults() {
 	if c.Grace <= 0 {
 		c.Grace = 1750 * time.Millisecond
 	}

@@ -15,7 +15,7 @@ import (
 // was made, and passes its descriptor out. The server answers its connections
 // from outside. There is no other way to the network.
 
-// egressEnv returns the variables that make clients use the proxy, except for
+// egressEnv returns the variables that make programs use the proxy, except for
 // loopback addresses.
 func egressEnv() []string {
 	const url, direct = "http://" + supervise.EgressAddr, "localhost,127.0.0.1,::1"
@@ -26,6 +26,8 @@ func egressEnv() []string {
 	}
 }
 
+// validateEgress returns an INVALID_PARAMS error if Egress contradicts another
+// setting, else nil.
 func (c *Config) validateEgress() error {
 	switch {
 	case c.Egress == nil:
@@ -37,11 +39,11 @@ func (c *Config) validateEgress() error {
 	return nil
 }
 
-// hasNetwork reports whether commands can reach any host.
+// hasNetwork reports whether commands can reach any host outside this machine.
 func (c *Config) hasNetwork() bool { return c.Network || c.Egress != nil }
 
-// checkEgress returns an error if the level cannot restrict a command to the
-// allowed hosts.
+// checkEgress returns a SANDBOX_UNAVAILABLE error if Egress is set and the
+// level cannot restrict commands to its hosts.
 func (c *Config) checkEgress(level Level) error {
 	if c.Egress != nil && level != L2 {
 		return toolerr.New(toolerr.SandboxUnavailable,
@@ -50,9 +52,10 @@ func (c *Config) checkEgress(level Level) error {
 	return nil
 }
 
-// egressLink passes the listener out of the namespace. The supervisor gets one
-// end of a socket pair as the last of the command's files, and sends the
-// descriptor through it. It is nil for commands without a proxy.
+// egressLink is a socket pair that passes the proxy's listener out of the
+// namespace. The supervisor gets one end as the last of the command's files,
+// and sends the listener's descriptor through it. It is nil for commands
+// without a proxy.
 type egressLink struct {
 	serverEnd, supervisorEnd *os.File
 }
@@ -63,16 +66,16 @@ func (l *egressLink) close() {
 	}
 }
 
-// appendTo appends the supervisor's end to others.
-func (l *egressLink) appendTo(others []*os.File) []*os.File {
+// appendTo appends the supervisor's end to files.
+func (l *egressLink) appendTo(files []*os.File) []*os.File {
 	if l == nil {
-		return others
+		return files
 	}
-	return append(others, l.supervisorEnd)
+	return append(files, l.supervisorEnd)
 }
 
-// prepareEgress prepares a command for the proxy if Config.Egress is set and the
-// level is L2.
+// prepareEgress adds the link and the variables for the proxy to a command, if
+// Config.Egress is set and the level is L2.
 func (r *Runner) prepareEgress(s *spec, environ *Environ) (err error) {
 	if r.config.Egress == nil || s.Level != L2 {
 		return nil
@@ -84,8 +87,8 @@ func (r *Runner) prepareEgress(s *spec, environ *Environ) (err error) {
 	return nil
 }
 
-// startProxy serves the listener made by the supervisor. It returns nil, nil
-// without a link.
+// startProxy starts a proxy on the listener made by the supervisor. It returns
+// nil, nil if l is nil.
 func (r *Runner) startProxy(l *egressLink) (*egress.Proxy, error) {
 	if l == nil {
 		return nil, nil
@@ -104,8 +107,8 @@ func (r *Runner) startProxy(l *egressLink) (*egress.Proxy, error) {
 	return egress.Start(config, listener), nil
 }
 
-// closeProxy closes the proxy with the command's connections, and records the
-// refused hosts.
+// closeProxy closes the proxy with the command's connections, and adds the
+// refused hosts to the result.
 func (p *Process) closeProxy() {
 	if p.proxy != nil {
 		p.proxy.Close()

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// newEgressLink returns a new socket pair. The caller closes it.
 func newEgressLink() (*egressLink, error) {
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -16,9 +17,10 @@ func newEgressLink() (*egressLink, error) {
 	return &egressLink{os.NewFile(uintptr(ends[0]), "listener"), os.NewFile(uintptr(ends[1]), "listener")}, nil
 }
 
-// receiveListener returns the listener. It does not wait: the supervisor sends it
-// before it reports the command as started. If several have arrived, the last
-// one is valid; a supervisor that ended early sent the others.
+// receiveListener returns the listener. It does not wait: the supervisor sends
+// it before it reports the command as started. If several have arrived, the
+// last one is valid; supervisors that ended early sent the others. The caller
+// closes it.
 func (l *egressLink) receiveListener() (*os.File, error) {
 	last := -1
 	for {
@@ -43,7 +45,8 @@ func (l *egressLink) receiveListener() (*os.File, error) {
 	}
 }
 
-// singleDescriptor returns the single descriptor in a control message.
+// singleDescriptor returns the single descriptor in a control message. It is an
+// error if there are none or several.
 func singleDescriptor(oob []byte) (int, error) {
 	messages, err := unix.ParseSocketControlMessage(oob)
 	if err != nil || len(messages) != 1 {

@@ -13,11 +13,13 @@ var fixedEnv = [...]string{
 	"GIT_TERMINAL_PROMPT=0", "GIT_EDITOR=true", "EDITOR=true", "VISUAL=true", "DEBIAN_FRONTEND=noninteractive",
 }
 
-// Environ describes how to build the environment of a command.
+// Environ describes how to build the environment of a command. Variables have
+// the form NAME=value.
 type Environ struct {
 	// Base holds the initial variables, as os.Environ() returns them.
 	Base []string
-	// Extra holds the variables of the call. The same filter applies to them.
+	// Extra holds the variables of the call, which override those of Base. The
+	// same filter applies to them.
 	Extra []string
 	// PassSecrets are names of variables to pass although they look like
 	// secrets.
@@ -25,17 +27,16 @@ type Environ struct {
 	// Writable are directories that commands may write into. Entries of PATH
 	// in them are removed.
 	Writable []string
-	// baseFiltered means that Base has already been filtered.
-	baseFiltered bool
-	// pathCache caches the lookup of search paths; nil: no cache.
-	pathCache *searchPathCache
 	// Set holds the server's own variables. They override all others and are
 	// not filtered.
 	Set []string
+
+	baseFiltered bool             // Base has already been filtered
+	pathCache    *searchPathCache // nil: no cache
 }
 
-// Build returns the variables, sorted and each name once, and the names of the
-// variables of Extra that were refused.
+// Build returns the variables, sorted by name and each name once, and the names
+// of the variables of Extra that were refused.
 func (e Environ) Build() (env, refused []string) {
 	values := make(map[string]string, len(e.Base)+len(e.Extra)+len(e.Set)+len(fixedEnv))
 	base := e.Base

@@ -7,7 +7,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/redact"
 )
 
-// filter returns the variables that pass.
+// filter returns the variables that may reach a command.
 func (e Environ) filter(pairs []string) (passed []string) {
 	for _, pair := range pairs {
 		if name, value, ok := strings.Cut(pair, "="); ok && e.passes(name, value) {
@@ -17,7 +17,8 @@ func (e Environ) filter(pairs []string) (passed []string) {
 	return passed
 }
 
-// passes reports whether a variable may reach a command.
+// passes reports whether a variable may reach a command: it is valid, does not
+// control programs, and is no secret unless PassSecrets names it.
 func (e Environ) passes(name, value string) bool {
 	if name == "" || len(name)+1+len(value) > maxScript || strings.ContainsAny(name, "\x00=") || strings.Contains(value, "\x00") {
 		return false
@@ -25,8 +26,8 @@ func (e Environ) passes(name, value string) bool {
 	return !controlsPrograms(name, value) && (!looksSecret(name, value) || slices.Contains(e.PassSecrets, name))
 }
 
-// controlsPrograms reports whether a variable makes programs run or load something, or
-// names an agent or a proxy of the user.
+// controlsPrograms reports whether a variable makes programs run or load
+// something, or names an agent, a proxy or a display of the user.
 func controlsPrograms(name, value string) bool {
 	upper := strings.ToUpper(name)
 	switch upper {
@@ -41,8 +42,8 @@ func controlsPrograms(name, value string) bool {
 		strings.HasSuffix(upper, "_PROXY") || strings.HasPrefix(value, "() {")
 }
 
-// secretValues lists prefixes of values that are secrets, except service keys,
-// which redact.Issued knows.
+// secretValues lists prefixes of values that are secrets, besides the keys of
+// services that redact.IsIssuedKey knows.
 var secretValues = [...]string{"-----BEGIN ", "SG.", "https://hooks.slack.com/services/"}
 
 // secretFields lists fields of connection strings and headers that hold

@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// DefaultCharacters is the default and largest length of an excerpt.
+// DefaultCharacters is the default and largest length of an excerpt, in
+// characters.
 const DefaultCharacters = 30_000
 
 // Excerpt is the shown part of an output: all of it, or its beginning and its
@@ -40,10 +41,10 @@ func (e Excerpt) Text() string {
 	return fmt.Sprintf("%s[… %d lines, %d bytes omitted …]\n%s", head, e.OmittedLines, e.OmittedBytes, e.Tail)
 }
 
-// Excerpt returns at most max characters: 30 % from the beginning and 70 %
+// Excerpt returns at most maxChars characters: 30 % from the beginning and 70 %
 // from the end. Each part is cut at a line break in its outer half, or between
-// characters if that half has none. max <= 0 means DefaultCharacters, which is
-// also the largest value.
+// characters if that half has none. maxChars <= 0 means DefaultCharacters,
+// which is also the largest value.
 func (o *Output) Excerpt(maxChars int) Excerpt {
 	if maxChars <= 0 || maxChars > DefaultCharacters {
 		maxChars = DefaultCharacters
@@ -82,6 +83,8 @@ func (o *Output) Excerpt(maxChars int) Excerpt {
 	return e
 }
 
+// countLines returns the number of lines in p, including a last line without a
+// line end.
 func countLines(p []byte) int64 {
 	n := int64(bytes.Count(p, []byte{'\n'}))
 	if len(p) > 0 && p[len(p)-1] != '\n' {
@@ -90,7 +93,8 @@ func countLines(p []byte) int64 {
 	return n
 }
 
-// cutHead returns up to n characters from the beginning of p.
+// cutHead returns up to n characters from the beginning of p, cut after a line
+// end if there is one in the second half.
 func cutHead(p []byte, n int) []byte {
 	end := 0
 	for range n {
@@ -106,8 +110,8 @@ func cutHead(p []byte, n int) []byte {
 	return p[:end]
 }
 
-// cutTail returns up to n characters from the end of p. p may begin in the
-// middle of a character.
+// cutTail returns up to n characters from the end of p, cut after a line end if
+// there is one in the first half. p may begin in the middle of a character.
 func cutTail(p []byte, n int) []byte {
 	start := len(p)
 	for range n {

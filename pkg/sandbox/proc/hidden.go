@@ -34,17 +34,17 @@ var homeSecrets = [...]string{
 // be masked.
 func (r *Runner) findHidden(s *spec, rules Rules, moved *movedFiles) error {
 	s.Home, s.homes = r.realHomes()
-	hide := func(path string) bool { return rules.Denied(path) || r.config.hasNetwork() && rules.Masked(path) }
+	isHidden := func(path string) bool { return rules.Denied(path) || r.config.hasNetwork() && rules.Masked(path) }
 	for _, home := range s.homes {
 		for _, name := range homeSecrets {
-			if path := filepath.Join(home, name); hide(path) {
+			if path := filepath.Join(home, name); isHidden(path) {
 				s.Mask = append(s.Mask, path)
 			}
 		}
 		for _, dir := range homeStoreDirs {
-			s.Mask = append(s.Mask, r.listHomeDir(filepath.Join(home, dir), hide).hidden...)
+			s.Mask = append(s.Mask, r.listHomeDir(filepath.Join(home, dir), isHidden).hidden...)
 		}
-		s.Mask = append(s.Mask, r.hiddenDeepInHome(s, home, hide)...)
+		s.Mask = append(s.Mask, r.hiddenDeepInHome(s, home, isHidden)...)
 	}
 	s.Mask = append(s.Mask, r.storesFromVariables(s, rules)...)
 	for _, path := range systemSecrets {
@@ -67,7 +67,7 @@ func (r *Runner) findHidden(s *spec, rules Rules, moved *movedFiles) error {
 	outer := s.Mask
 	var objects []supervise.Pinned
 	for _, root := range s.Roots {
-		of, err := r.addHiddenInRoot(s, root, outer, scanRules{hide, rules.ExplicitlyAllowed, rules.Protected}, rules, moved)
+		of, err := r.addHiddenInRoot(s, root, outer, scanRules{isHidden, rules.ExplicitlyAllowed, rules.Protected}, rules, moved)
 		if err != nil {
 			return err
 		}

@@ -13,15 +13,16 @@ import (
 
 // Bounds of the search for credential stores in deeper directories of a home.
 const (
-	maxHomeDepth   = 4
-	maxHomeDirs    = 300
-	maxHomeEntries = 10_000
-	maxHomeMasks   = 200
+	maxHomeDepth   = 4      // levels of directories, the home included
+	maxHomeDirs    = 300    // directories, in all homes together
+	maxHomeEntries = 10_000 // directory entries
+	maxHomeMasks   = 200    // hidden files
 )
 
-// listHomeDir returns the hidden entries and the subdirectories of a directory in a
-// home. The result is cached until the directory's time of change differs.
-func (r *Runner) listHomeDir(dir string, hide func(string) bool) *dirCache {
+// listHomeDir returns the hidden entries and the subdirectories of a directory
+// in a home. The result is cached until the directory's time of change differs.
+// It is empty if the directory cannot be read.
+func (r *Runner) listHomeDir(dir string, isHidden func(string) bool) *dirCache {
 	info, err := os.Stat(dir)
 	if err != nil {
 		return &dirCache{}
@@ -39,7 +40,7 @@ func (r *Runner) listHomeDir(dir string, hide func(string) bool) *dirCache {
 	for _, entry := range entries {
 		name, path := entry.Name(), filepath.Join(dir, entry.Name())
 		switch {
-		case hide(path):
+		case isHidden(path):
 			now.hidden = append(now.hidden, path)
 		case entry.IsDir() && name[0] == '.':
 			now.dotDirs = append(now.dotDirs, path)
@@ -54,45 +55,47 @@ func (r *Runner) listHomeDir(dir string, hide func(string) bool) *dirCache {
 }
 
 // hiddenDeepInHome lists the hidden files in the visible directories of a home,
-// breadth first and within the bounds above, and then those directly in its
-// dot directories. It skips roots, which are searched separately.
-func (r *Runner) hiddenDeepInHome(s *spec, home string, hide func(string) bool) (hidden []string) {
-	queue := slices.Clone(r.listHomeDir(home, hide).subdirs)
-	left := maxHomeEntries
+// breadth first and within the bounds, and then those directly in its dot
+// directories. It adds the searched directories to s.homeDirs. It skips roots,
+// which are searched separately.
+func (r *Runner) hiddenDeepInHome(s *spec, home string, isHidden func(string) bool) (hidden []string) {
+	queue := slices.Clone(r.listHomeDir(home, isHidden).subdirs)
+	entriesLeft := maxHomeEntries
 	for depth := 1; depth < maxHomeDepth; depth++ {
 		var next []string
 		for _, dir := range queue {
 			root := slices.ContainsFunc(s.Roots, func(root supervise.Root) bool { return root.Path == dir })
-			if root || len(s.homeDirs) >= maxHomeDirs || left < 0 || len(hidden) >= maxHomeMasks {
+			if root || len(s.homeDirs) >= maxHomeDirs || entriesLeft < 0 || len(hidden) >= maxHomeMasks {
 				continue
 			}
 			s.homeDirs = append(s.homeDirs, dir)
-			f := r.listHomeDir(dir, hide)
-			left -= f.entryCount
+			f := r.listHomeDir(dir, isHidden)
+			entriesLeft -= f.entryCount
 			hidden = append(hidden, f.hidden...)
 			next = append(next, f.subdirs...)
 		}
 		queue = next
 	}
-	return append(hidden, r.hiddenInDotDirs(s, home, hide, &left)...)
+	return append(hidden, r.hiddenInDotDirs(s, home, isHidden, &entriesLeft)...)
 }
 
-// hiddenInDotDirs lists the hidden files directly in the dot directories of a home.
-func (r *Runner) hiddenInDotDirs(s *spec, home string, hide func(string) bool, entriesLeft *int) (hidden []string) {
-	for _, dir := range r.listHomeDir(home, hide).dotDirs {
+// hiddenInDotDirs lists the hidden files directly in the dot directories of a
+// home, while entriesLeft, which it decreases, is not negative.
+func (r *Runner) hiddenInDotDirs(s *spec, home string, isHidden func(string) bool, entriesLeft *int) (hidden []string) {
+	for _, dir := range r.listHomeDir(home, isHidden).dotDirs {
 		if len(s.homeDirs) >= maxHomeDirs || *entriesLeft < 0 {
 			break
 		}
 		s.homeDirs = append(s.homeDirs, dir)
-		f := r.listHomeDir(dir, hide)
+		f := r.listHomeDir(dir, isHidden)
 		*entriesLeft -= f.entryCount
 		hidden = append(hidden, f.hidden...)
 	}
 	return hidden
 }
 
-// realHomes returns the homes of this user with links resolved, and separately
-// the home of the environment, "" if it names none.
+// realHomes returns the homes of this user with links resolved (all), and the
+// home of the environment alone (env), "" if it names none.
 func (r *Runner) realHomes() (env string, all []string) {
 	for _, pair := range r.config.Environ {
 		if home, ok := strings.CutPrefix(pair, "HOME="); ok && filepath.IsAbs(home) {

@@ -14,20 +14,21 @@ import (
 
 // Bounds of the search of a credential store for links that lead out of it.
 const (
-	maxStoreDepth = 32
-	maxStoreDirs  = 128
-	maxStoreFiles = 1000
+	maxStoreDepth = 32   // levels of directories and links
+	maxStoreDirs  = 128  // directories
+	maxStoreFiles = 1000 // files whose hard links are counted
 )
 
-// systemDirs lists directories of the system. A link from a credential store into
-// one, such as .bash_history -> /dev/null, is not followed: the user has no
-// secrets there.
+// systemDirs lists directories of the system. A link from a credential store
+// into one of them, such as .bash_history -> /dev/null, is not followed: the
+// user has no secrets there.
 var systemDirs = [...]string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/gnu", "/proc", "/sys", "/dev", "/run"}
 
-// linkTargets returns the files that hidden names lead to: the target of a hidden
-// link, and the targets of the links in a hidden directory. A mask on a link
-// would hide nothing, and a mask on a directory does not cover the targets of
-// its links. The returned paths contain no links.
+// linkTargets returns the files that hidden paths lead to: the target of a
+// hidden link, and the targets of the links in a hidden directory. A mask on a
+// link would hide nothing, and a mask on a directory does not cover the targets
+// of its links. The returned paths contain no links. It adds the searched
+// directories to s.storeDirs, and to s.gaps the targets that cannot be masked.
 func (r *Runner) linkTargets(s *spec, hidden []string, rules Rules) (targets []string) {
 	queue := hidden
 	seen := map[string]bool{}
@@ -67,8 +68,9 @@ func (r *Runner) linkTargets(s *spec, hidden []string, rules Rules) (targets []s
 	return targets
 }
 
-// listStoreDir lists the links and directories in a directory of a store. It reads
-// the directory again only if its time of change differs.
+// listStoreDir lists the paths of the links and directories in a directory of a
+// credential store. changed is the directory's time of change: the result is
+// cached until it differs.
 func (r *Runner) listStoreDir(dir string, changed time.Time) []string {
 	r.mu.Lock()
 	known := r.storeDirCache[dir]
@@ -92,9 +94,9 @@ func (r *Runner) listStoreDir(dir string, changed time.Time) []string {
 	return now.subdirs
 }
 
-// whyUnmaskable returns the reason why a target is not masked: "system" for
-// directories of the system, or a description of something in it that a
-// command needs. "" means that it is masked.
+// whyUnmaskable returns the reason why a file without links in its path is not
+// masked: "system" for directories of the system, or a description of something
+// in it that a command needs. "" means that it is masked.
 func (s *spec) whyUnmaskable(resolved string) string {
 	if slices.ContainsFunc(systemDirs[:], func(dir string) bool { return supervise.Beneath(dir, resolved) }) {
 		return "system"

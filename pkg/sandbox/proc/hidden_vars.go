@@ -8,8 +8,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
-// storeVariables lists the environment variables that move a credential store.
-// in is the path of the store below the value, "" if the value is the store.
+// storeVariables lists the environment variables that say where a credential
+// store is. in is the path of the store below the variable's value, "" if the
+// value is the store.
 var storeVariables = [...]struct{ name, in string }{
 	{"AWS_SHARED_CREDENTIALS_FILE", ""}, {"AWS_CONFIG_FILE", ""}, {"AWS_WEB_IDENTITY_TOKEN_FILE", ""},
 	{"AZURE_CONFIG_DIR", ""}, {"CLOUDSDK_CONFIG", ""}, {"GOOGLE_APPLICATION_CREDENTIALS", ""},
@@ -19,14 +20,15 @@ var storeVariables = [...]struct{ name, in string }{
 	{"XDG_DATA_HOME", "fish/fish_history"}, {"ZDOTDIR", ".zsh_history"}, {"ZDOTDIR", ".zhistory"},
 }
 
-// settingsVariables lists the variables with the path of a settings file whose
-// values are masked.
+// settingsVariables lists the variables with the path of a settings file that
+// is only masked with network access.
 var settingsVariables = [...]string{"NPM_CONFIG_USERCONFIG", "npm_config_userconfig"}
 
-// storesFromVariables returns the paths of the stores given by environment variables. It
-// leaves out paths that cannot be masked, such as /dev/null or a root.
+// storesFromVariables returns the paths of the stores given by environment
+// variables. It leaves out paths that cannot be masked, such as /dev/null or a
+// root, and adds some of these to s.gaps.
 func (r *Runner) storesFromVariables(s *spec, rules Rules) (stores []string) {
-	add := func(path, variable string) {
+	addStore := func(path, variable string) {
 		if !filepath.IsAbs(path) || rules.ExplicitlyAllowed(filepath.Clean(path)) {
 			return
 		}
@@ -45,13 +47,13 @@ func (r *Runner) storesFromVariables(s *spec, rules Rules) (stores []string) {
 	for _, v := range storeVariables {
 		for _, value := range filepath.SplitList(r.config.getenv(v.name)) {
 			if value != "" {
-				add(filepath.Join(value, v.in), v.name)
+				addStore(filepath.Join(value, v.in), v.name)
 			}
 		}
 	}
 	if r.config.hasNetwork() {
 		for _, name := range settingsVariables {
-			add(r.config.getenv(name), name)
+			addStore(r.config.getenv(name), name)
 		}
 	}
 	return stores

@@ -8,7 +8,7 @@ import (
 )
 
 // Init must be called first in main. In the process that the self-test starts,
-// it runs the probe and does not return.
+// it runs the probe and does not return. In other processes it does nothing.
 func Init() {
 	if len(os.Args) >= 3 && os.Args[1] == supervise.RoleArg {
 		// os.Exit sleeps one second in a program built with -race.

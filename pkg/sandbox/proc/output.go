@@ -10,14 +10,14 @@ import (
 )
 
 // Bounds of the bytes that an Output keeps in memory: the beginning of the
-// output and, beyond that, its end. Each is enough for an Excerpt at four
+// output and, beyond that, its end. Each is enough for an Excerpt with four
 // bytes a character.
 const (
 	maxHeadBytes = 128 << 10
 	maxTailBytes = 128 << 10
 )
 
-// DefaultSpillBytes bounds the size of the file with the whole output.
+// DefaultSpillBytes is the default bound of the file with the output, in bytes.
 const DefaultSpillBytes = 256 << 20
 
 // Output collects a command's standard output and standard error, in the order
@@ -29,24 +29,24 @@ const DefaultSpillBytes = 256 << 20
 // KiB are kept, and the rest is counted.
 type Output struct {
 	mu       sync.Mutex
-	head     []byte // the first bytes
-	ring     []byte // the last bytes, once head is full; the oldest is at next
-	oldest   int
-	total    int64
-	lineEnds int64 // line ends
-	last     byte
+	head     []byte // the first bytes, up to maxHeadBytes
+	ring     []byte // the last bytes, up to maxTailBytes, once head is full
+	oldest   int    // index of the oldest byte in ring
+	total    int64  // bytes written
+	lineEnds int64
+	last     byte          // the last byte written
 	changed  chan struct{} // closed at the next change
 	complete bool
 
-	spillDir string
+	spillDir string // "": no file
 	spillMax int64
-	spill    *os.File
-	spilled  int64
-	spillErr error
+	spill    *os.File // nil until the output exceeds head
+	spilled  int64    // bytes in the file
+	spillErr error    // why nothing more is written to the file
 }
 
-// newOutput returns an Output. spillDir "" means no file, spillMax <= 0 means
-// DefaultSpillBytes.
+// newOutput returns an empty Output. spillDir "" means no file, spillMax <= 0
+// means DefaultSpillBytes.
 func newOutput(spillDir string, spillMax int64) *Output {
 	if spillMax <= 0 {
 		spillMax = DefaultSpillBytes
@@ -69,6 +69,7 @@ func (o *Output) Lines() int64 {
 	return o.lines()
 }
 
+// lines is Lines for a caller that holds o.mu.
 func (o *Output) lines() int64 {
 	if o.total > 0 && o.last != '\n' {
 		return o.lineEnds + 1
@@ -78,8 +79,8 @@ func (o *Output) lines() int64 {
 
 // Spill returns the name of the file that holds the output from its beginning,
 // and the number of bytes in it. The name is "" while the output is in memory
-// only. It is also "" if no file could be created; then err gives the reason.
-// The caller removes the file.
+// only, and if no file could be created; then err gives the reason. The file
+// stays after Close: the caller of Spill removes it.
 func (o *Output) Spill() (name string, size int64, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -97,8 +98,8 @@ func (o *Output) Changed() <-chan struct{} {
 	return o.changed
 }
 
-// Read copies output from the byte offset on. It skips bytes that were not
-// kept, between the end of the file and the tail: p[:n] begins at
+// Read copies output from the byte offset on to p. It skips bytes that were not
+// kept, between the end of the file and the last 128 KiB: p[:n] begins at
 // offset+skipped. At the end of the output so far, n is 0 and err is nil.
 func (o *Output) Read(offset int64, p []byte) (n int, skipped int64, err error) {
 	o.mu.Lock()
@@ -127,7 +128,8 @@ func (o *Output) Read(offset int64, p []byte) (n int, skipped int64, err error) 
 	return copy(p, tail[offset-start:]), skipped, nil
 }
 
-// tail returns the bytes of the ring, oldest first.
+// tail returns the bytes of the ring, oldest first. The result may share memory
+// with the ring.
 func (o *Output) tail() []byte {
 	if len(o.ring) < maxTailBytes {
 		return o.ring
@@ -171,8 +173,8 @@ func (o *Output) keepTail(p []byte) {
 	}
 }
 
-// writeSpill appends to the file. It creates the file with the first bytes
-// that do not fit into head.
+// writeSpill appends p to the file. It creates the file, with the content of
+// head, at the first call.
 func (o *Output) writeSpill(p []byte) {
 	if o.spillErr != nil || o.spillDir == "" {
 		return
@@ -199,7 +201,7 @@ func (o *Output) appendSpill(p []byte) bool {
 	return err == nil
 }
 
-// setComplete marks the output as complete.
+// setComplete marks the output as complete: no write follows.
 func (o *Output) setComplete() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -210,7 +212,7 @@ func (o *Output) setComplete() {
 	}
 }
 
-// Close closes the file. Output in memory stays readable.
+// Close closes the file, which stays on disk. Output in memory stays readable.
 func (o *Output) Close() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

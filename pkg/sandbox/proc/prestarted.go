@@ -11,7 +11,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// startOnSupervisor makes a supervisor start the command: a waiting one, else a new one.
+// startOnSupervisor makes a waiting supervisor start the command, or a new one
+// if none is waiting. The returned reader receives the supervisor's further
+// reports.
 func (r *Runner) startOnSupervisor(ctx context.Context, s *spec, files []*os.File) (*supervisor, *bufio.Reader, error) {
 	for super := r.takePrestarted(s.Level); super != nil; super = r.takePrestarted(s.Level) {
 		reports := bufio.NewReader(super.control)
@@ -37,7 +39,7 @@ func (r *Runner) startOnSupervisor(ctx context.Context, s *spec, files []*os.Fil
 }
 
 // takePrestarted removes and returns a waiting supervisor for the level, or
-// nil. It abandons unsuitable ones.
+// nil. It kills unsuitable ones.
 func (r *Runner) takePrestarted(level Level) *supervisor {
 	for {
 		r.mu.Lock()
@@ -56,16 +58,17 @@ func (r *Runner) takePrestarted(level Level) *supervisor {
 }
 
 // maxPrestarted bounds the waiting supervisors. With two, commands in quick
-// succession need not wait for a new one.
+// succession need not wait for a new supervisor.
 const maxPrestarted = 2
 
-// afterAnswerDelay is the delay of other work after a command, so that the answer is
-// sent first.
+// afterAnswerDelay is the delay of background work after a command, so that its
+// result is sent first.
 const afterAnswerDelay = 500 * time.Microsecond
 
-// prestartSupervisors starts supervisors in advance, in the background: starting the
-// program again takes most of the time of a short command. The supervisors are
-// sleeping processes. The caller holds r.mu.
+// prestartSupervisors starts supervisors for the next commands in the
+// background, up to maxPrestarted: starting the program again takes most of the
+// time of a short command. The supervisors are sleeping processes. The caller
+// holds r.mu.
 func (r *Runner) prestartSupervisors(level Level) {
 	for ; !r.closed && len(r.prestarted)+r.prestarting < maxPrestarted; r.prestarting++ {
 		expected := r.lastSpec

@@ -18,28 +18,39 @@
 //
 // # One command
 //
-// The supervisor runs between the caller and bash. Orphans of bash are
+// The supervisor is the parent of bash and a child of the program that uses
+// this package, the caller. Orphans of bash are
 // reparented to it (PR_SET_CHILD_SUBREAPER); at a level with a pid namespace
 // it is that namespace's first process. It exits when no descendant is left,
 // which the kernel reports by ECHILD. It kills all descendants when the caller
-// asks for that or is gone. It detects the latter by the end of the socket
+// asks for that or has ended. It detects the latter by the end of the socket
 // between them, even after a kill -9.
 //
 // A command ends when bash exits, not when its output is closed. Processes
 // that bash left running get Config.Linger to finish writing, and are then
-// ended too. To end a process means TERM, and KILL after Config.Grace.
+// ended too: by TERM, and by KILL after Config.Grace.
 //
 // # Levels
 //
-// See Level and Report. The self-test finds out by trying what this machine
-// enforces.
+// See Level and Report. The self-test tries what this machine enforces.
+//
+// # Files
+//
+//	start.go, spec.go, supervisor*.go   start one command
+//	process.go, output.go, result.go    follow it, collect its output, end it
+//	hidden*.go                          find the files that it must not read
+//	writeguard.go                       revert what it must not write, see
+//	                                    package writeguard
+//	selftest*.go                        test what this machine enforces
 package proc
 
 import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// Level says how far a command is confined.
+// Level says how far a command is confined: Off not at all, L1 by Landlock and
+// seccomp, L2 also by namespaces and mounts. See Report.Gaps for what each does
+// not restrict.
 type Level = supervise.Level
 
 // The levels.

@@ -17,8 +17,8 @@ import (
 )
 
 // closeDelay is the time to wait for the end of the output after the last
-// process of the command has ended: another process may still have the pipe
-// open.
+// process of the command has ended: a process of another command may still have
+// the pipe open.
 const closeDelay = 250 * time.Millisecond
 
 // Process is a started command. Its methods are safe for concurrent use.
@@ -27,7 +27,7 @@ type Process struct {
 	supervisor *supervisor
 	output     *Output
 	temp       privateTemp
-	mark       string
+	mark       string // marks its processes in their environment
 	undoID     string // Spec.Undo
 	env        []string
 	guard      *writeguard.Command
@@ -35,22 +35,22 @@ type Process struct {
 	began      time.Time
 	grace      time.Duration
 
-	sendMu sync.Mutex
+	sendMu sync.Mutex // held to write to the control socket
 
 	stdinMu sync.Mutex
 	stdin   *os.File // nil if closed or never open
 
 	killOnce sync.Once
-	kill     chan struct{}
+	kill     chan struct{} // closed by Kill
 
 	abortOnce sync.Once
-	abort     chan struct{}
+	abort     chan struct{} // closed by Runner.Abort
 
 	result Result // final once done is closed
 	done   chan struct{}
 }
 
-// Output returns the command's output.
+// Output returns the command's output, which grows while the command runs.
 func (p *Process) Output() *Output { return p.output }
 
 // Done returns a channel that is closed when the command and all its
@@ -71,7 +71,8 @@ func (p *Process) Kill() { p.killOnce.Do(func() { close(p.kill) }) }
 // record exists only after the command has changed a file.
 func (p *Process) UndoID() string { return p.undoID }
 
-// Environ returns the environment of bash. The caller must not change it.
+// Environ returns the environment of bash as NAME=value. It must not be
+// changed.
 func (p *Process) Environ() []string { return p.env }
 
 // Signal sends a signal to bash's process group. It returns os.ErrProcessDone
@@ -109,6 +110,7 @@ func (p *Process) CloseStdin() {
 	p.stdin = nil
 }
 
+// send sends a message to the supervisor.
 func (p *Process) send(m controlMessage) error {
 	p.sendMu.Lock()
 	defer p.sendMu.Unlock()
@@ -116,8 +118,9 @@ func (p *Process) send(m controlMessage) error {
 	return err
 }
 
-// monitor follows the command until it ends. All its goroutines have ended
-// before done is closed.
+// monitor follows the command in the background until it ends, sets p.result,
+// and closes p.done. All other goroutines of the command have ended before
+// that. in receives the supervisor's reports.
 func (p *Process) monitor(ctx context.Context, c Command, in *bufio.Reader) {
 	var tasks sync.WaitGroup
 	reports, enough := make(chan report), make(chan struct{})
@@ -166,8 +169,9 @@ func (p *Process) monitor(ctx context.Context, c Command, in *bufio.Reader) {
 	}()
 }
 
-// handleReports receives the supervisor's reports until the last one, and sends the
-// order to stop on a timeout, a cancelled context, Kill or Abort.
+// handleReports receives the supervisor's reports until the last one. On a
+// timeout, a cancelled context, Kill or Abort it tells the supervisor to end
+// the command.
 func (p *Process) handleReports(ctx context.Context, timeout time.Duration, reports <-chan report) {
 	var timer, late <-chan time.Time
 	if timeout > 0 {
@@ -220,7 +224,8 @@ func (p *Process) handleReports(ctx context.Context, timeout time.Duration, repo
 	}
 }
 
-// handleLostSupervisor handles a supervisor that exited without its final report.
+// handleLostSupervisor kills the processes of a supervisor that ended without
+// its last report.
 func (p *Process) handleLostSupervisor() {
 	if p.result.ExitCode < 0 && p.result.Ending == Exited {
 		p.result.Ending = Lost
@@ -229,8 +234,9 @@ func (p *Process) handleLostSupervisor() {
 	p.result.LeftBehind += supervise.KillMarked(p.mark)
 }
 
-// cleanUp frees the resources of the command after the supervisor has exited.
-func (p *Process) cleanUp(read <-chan struct{}) {
+// cleanUp frees the resources of the command after the supervisor has ended it.
+// outputRead is closed at the end of the output.
+func (p *Process) cleanUp(outputRead <-chan struct{}) {
 	p.result.Report = readReport(p.temp.path)
 	p.runner.background.Go(func() {
 		time.Sleep(afterAnswerDelay)
@@ -242,14 +248,15 @@ func (p *Process) cleanUp(read <-chan struct{}) {
 	p.CloseStdin()
 	p.closeProxy()
 	select {
-	case <-read:
+	case <-outputRead:
 	case <-time.After(closeDelay):
 		p.supervisor.output.SetReadDeadline(time.Now())
-		<-read
+		<-outputRead
 	}
 	closeAll(p.supervisor.output, p.supervisor.control)
 }
 
+// copyOutput copies the pipe to p.output until its end or its read deadline.
 func (p *Process) copyOutput() {
 	buf := make([]byte, 64<<10)
 	for {

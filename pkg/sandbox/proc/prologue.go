@@ -7,7 +7,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// reportName is the name of the prologue's report in the private temporary
+// reportName is the name of the file for Result.Report in the private temporary
 // directory.
 const reportName = ".toolroom-report"
 
@@ -18,8 +18,9 @@ const maxReport = 1 << 20
 // reads the file that BASH_ENV names. The file is a sealed memfd, which bash
 // inherits after c.Files. Other commands could change a file in a directory,
 // since their roots may contain any directory. The prologue closes the
-// descriptor first. inside is the private temporary directory as seen by the
-// command. It returns the variable BASH_ENV, nil without a prologue.
+// descriptor first. inside is the path of the private temporary directory as
+// the command sees it. It returns the variable BASH_ENV as NAME=value, nil
+// without a prologue.
 func (s *spec) addPrologue(c Command, inside string) ([]string, error) {
 	if c.Prologue == nil {
 		return nil, nil

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readReport reads the file written by the prologue or the command. It returns
-// nil unless it is a regular file of at most maxReport bytes, with no link in
-// its path. It uses system calls, since os.File prepares for waiting, which
-// takes several times as long as this read.
+// readReport reads the file that the prologue or the command wrote to temp, the
+// private temporary directory. It returns nil unless that is a regular file of
+// 1 to maxReport bytes, with no link in its path. It uses system calls, since
+// os.File prepares for waiting, which takes several times as long as this read.
 func readReport(temp string) []byte {
 	fd, err := unix.Openat2(unix.AT_FDCWD, filepath.Join(temp, reportName), &unix.OpenHow{
 		Flags: unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS,
@@ -39,7 +39,7 @@ func readReport(temp string) []byte {
 	return report
 }
 
-// sealedFile returns a memfd with text that nobody can change.
+// sealedFile returns an open memfd with text that no process can change.
 func sealedFile(text string) (*os.File, error) {
 	fd, err := unix.MemfdCreate("prologue", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {

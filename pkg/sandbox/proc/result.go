@@ -29,7 +29,7 @@ type Result struct {
 	Signal   syscall.Signal
 	Duration time.Duration
 	// LeftBehind counts the processes that were still running when bash exited
-	// and had to be killed.
+	// and had to be killed after Config.Linger.
 	LeftBehind int
 	// Refused are the names of the variables of Command.Env that were not
 	// passed.

@@ -54,7 +54,7 @@ func New(c Config) (*Runner, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	c.complete()
+	c.setDefaults()
 	return newRunner(c), nil
 }
 

@@ -11,30 +11,32 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// searchPathCache removes unsafe entries from search paths. It caches the last
-// result with the files it depends on: to check that these are unchanged is
-// faster than to resolve a dozen directories. It is safe for concurrent use.
+// searchPathCache removes unsafe entries from search paths (PATH). It caches
+// the last result with the files that the result depends on: to check that
+// these are unchanged is faster than to resolve a dozen directories. It is
+// safe for concurrent use. A nil *searchPathCache caches nothing.
 type searchPathCache struct {
 	mu       sync.Mutex
-	lastPath *safePath
+	lastPath *safePath // nil before the first call
 }
 
 // safePath is a search path and its safe part.
 type safePath struct {
 	path        string
-	writable    []string
-	safe        string
+	writable    []string // directories that commands may write into
+	safe        string   // path without unsafe entries
 	steps       []pathStep
 	uncacheable bool // the result depends on more than steps
 }
 
-// pathStep is a file on the path to a directory.
+// pathStep is the state of one file on the way to a directory.
 type pathStep struct {
 	path string
 	mode fs.FileMode // its type; ModeIrregular if there is no file
 	link string      // the target, if it is a link
 }
 
+// pathStepAt returns the current state of the file at path.
 func pathStepAt(path string) pathStep {
 	s := pathStep{path: path, mode: fs.ModeIrregular}
 	if info, err := os.Lstat(path); err == nil {
@@ -46,8 +48,9 @@ func pathStepAt(path string) pathStep {
 	return s
 }
 
-// safe removes entries that are relative or in a directory that commands may
-// write into: another command would run programs that one put there.
+// safe returns path without entries that are relative or in a directory that
+// commands may write into: another command would run programs that one command
+// put there.
 func (p *searchPathCache) safe(path string, writable []string) string {
 	if p == nil {
 		return newSafePath(path, writable).safe
@@ -60,6 +63,7 @@ func (p *searchPathCache) safe(path string, writable []string) string {
 	return p.lastPath.safe
 }
 
+// newSafePath computes the safe part of a path.
 func newSafePath(path string, writable []string) *safePath {
 	r := &safePath{path: path, writable: writable}
 	var kept []string
@@ -76,12 +80,12 @@ func newSafePath(path string, writable []string) *safePath {
 	return r
 }
 
-// maxPathLinks bounds the links on the path to a directory.
+// maxPathLinks bounds the links on the way to a directory.
 const maxPathLinks = 255
 
-// resolve is filepath.EvalSymlinks, and records the files it depends on. It
-// leaves paths with ".." to filepath.EvalSymlinks, because of the links before
-// the "..".
+// resolve is filepath.EvalSymlinks, and records in r.steps the files that its
+// result depends on. It leaves paths with ".." to filepath.EvalSymlinks,
+// because of the links before the "..".
 func (r *safePath) resolve(dir string) (resolved string, ok bool) {
 	rest := dir
 	for links := 0; rest != "" && links <= maxPathLinks; links++ {
@@ -97,10 +101,10 @@ func (r *safePath) resolve(dir string) (resolved string, ok bool) {
 	return "", false
 }
 
-// walkToLink walks along a path. At the end it returns the path as real. At the
-// first link it returns the path with the link replaced by its target. If the
-// path leads nowhere, both are "".
-func (r *safePath) walkToLink(path string) (resolved, link string) {
+// walkToLink walks along a path up to its first link. It returns the path with
+// this link replaced by its target as next, or, if there is no link, the path
+// as resolved. If the path leads to no directory, both are "".
+func (r *safePath) walkToLink(path string) (resolved, next string) {
 	for end := 1; end <= len(path); end++ {
 		if end < len(path) && path[end] != filepath.Separator {
 			continue
@@ -118,7 +122,7 @@ func (r *safePath) walkToLink(path string) (resolved, link string) {
 	return path, ""
 }
 
-// addStep records a file once, and returns its state.
+// addStep returns the state of a file. It records the state at the first call.
 func (r *safePath) addStep(path string) pathStep {
 	for _, s := range r.steps {
 		if s.path == path {

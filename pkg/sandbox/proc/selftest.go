@@ -8,10 +8,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// SelfTest tests the configured level. With Highest it tests each level from
-// L2 down until one passes. The result is cached, except if ctx ended. Each
-// start of a command calls it. If the level does not pass, it returns a
-// SANDBOX_UNAVAILABLE error and the report.
+// SelfTest tests the configured level. With Highest it tests each level from L2
+// down until one passes. The result is cached, unless ctx ended. Runner.Start
+// calls it. If no level passes, it returns the report and a SANDBOX_UNAVAILABLE
+// error.
 func (r *Runner) SelfTest(ctx context.Context) (Report, error) {
 	r.selfTestMu.Lock()
 	defer r.selfTestMu.Unlock()
@@ -27,13 +27,13 @@ func (r *Runner) SelfTest(ctx context.Context) (Report, error) {
 	}
 	var all []string
 	for _, tried := range append(r.selfTest.Higher, *r.selfTest) {
-		all = append(all, tried.failures())
+		all = append(all, tried.describeFailures())
 	}
 	return *r.selfTest, unavailable("commands cannot be confined on this machine (%s)", strings.Join(all, "; "))
 }
 
-// chooseLevel tests the configured level and returns its report. With Highest it
-// tests L2, and then L1 if L2 does not pass.
+// chooseLevel tests the configured level and returns its report. With Highest
+// it tests L2, and then L1 if L2 does not pass.
 func (r *Runner) chooseLevel(ctx context.Context) Report {
 	switch r.config.Level {
 	case Off:
@@ -52,8 +52,9 @@ func (r *Runner) chooseLevel(ctx context.Context) Report {
 	return r.probe(ctx, r.config.Level)
 }
 
-// probeL2 tests L2 and, if that fails, L2 without unix sockets: a container
-// may not let the supervisor make a command's connections.
+// probeL2 tests L2 and, if that fails, L2 without unix sockets (noUnix): a
+// container may not let the supervisor make a command's connections. If both
+// fail, it returns the first report.
 func (r *Runner) probeL2(ctx context.Context) Report {
 	first := r.probe(ctx, L2)
 	if first.Passed() || !first.onlySupervisedChecksFailed() {
@@ -69,8 +70,8 @@ func (r *Runner) probeL2(ctx context.Context) Report {
 	return first
 }
 
-// onlySupervisedChecksFailed reports whether the failed checks all depend on system calls
-// made by the supervisor for commands.
+// onlySupervisedChecksFailed reports whether all failed checks depend on system
+// calls that the supervisor makes for commands.
 func (r Report) onlySupervisedChecksFailed() bool {
 	if r.Failure != "" {
 		return strings.Contains(r.Failure, seccompFailure)
@@ -83,11 +84,11 @@ func (r Report) onlySupervisedChecksFailed() bool {
 	return true
 }
 
-// seccompFailure begins the error for a seccomp filter that the kernel
-// refused.
+// seccompFailure begins the error for a seccomp filter that the kernel refused.
 const seccompFailure = "seccomp: "
 
-// supervisedChecks lists the checks that need system calls made by the supervisor.
+// supervisedChecks lists the checks that depend on system calls made by the
+// supervisor.
 var supervisedChecks = [...]string{useLoopback, useNamedSockets}
 
 const (
@@ -95,7 +96,8 @@ const (
 	useNamedSockets = "use named sockets"
 )
 
-// probe tests a level. For tests, Runner.fails makes the result fail.
+// probe runs the self-test at a level. Go tests set Runner.failChecks to make
+// it report a failure.
 func (r *Runner) probe(ctx context.Context, level Level) Report {
 	check, fail := r.failChecks[level]
 	if fail && check == "" {
@@ -110,7 +112,8 @@ func (r *Runner) probe(ctx context.Context, level Level) Report {
 	return report
 }
 
-// testedLevel returns the level of the commands.
+// testedLevel returns the level at which commands run, once its self-test has
+// passed.
 func (r *Runner) testedLevel(ctx context.Context) (Level, error) {
 	if err := ctx.Err(); err != nil { // a start would only notice later
 		return "", toolerr.New(toolerr.Cancelled, "the command was cancelled before it was started: %w", err)

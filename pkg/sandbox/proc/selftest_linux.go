@@ -11,7 +11,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// runProbe runs the probe at a level and returns its report.
+// runProbe runs the probe as a command at a level, in roots made for it, and
+// returns its report. Report.Failure says why it could not run.
 func (r *Runner) runProbe(ctx context.Context, level Level) (report Report) {
 	report = Report{Level: level, Landlock: supervise.LandlockABI()}
 	temp, err := r.takeTemp()
@@ -24,8 +25,8 @@ func (r *Runner) runProbe(ctx context.Context, level Level) (report Report) {
 		return report
 	}
 	defer temp.remove()
-	b, closeBait, err := makeProbeTargets(dir, level, r.config.Network)
-	defer closeBait()
+	b, closeTargets, err := makeProbeTargets(dir, level, r.config.Network)
+	defer closeTargets()
 	if err != nil {
 		report.Failure = "the self-test could not be prepared: " + err.Error()
 		return report
@@ -60,10 +61,10 @@ func (r *Runner) runProbe(ctx context.Context, level Level) (report Report) {
 }
 
 // checkDaemons kills the process that the probe left running, and returns a
-// failed check if there was one.
+// check that failed if the sandbox had not killed it already.
 func (r *Runner) checkDaemons(b probeTargets) []Check {
 	check := Check{Name: "daemons", State: Enforced, Needed: true, Why: "a process in its own session was killed"}
-	if left := supervise.KillMarked(b.Token); left > 0 {
+	if left := supervise.KillMarked(b.Mark); left > 0 {
 		check.State, check.Why = NotEnforced, fmt.Sprintf("%d processes were still running", left)
 	}
 	return []Check{check}

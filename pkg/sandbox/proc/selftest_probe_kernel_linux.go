@@ -64,7 +64,8 @@ func (p *prober) checkKernel() {
 	p.checkStatus()
 }
 
-// checkStatus checks the attributes of this process in /proc/self/status.
+// checkStatus checks the attributes of this process in /proc/self/status:
+// NoNewPrivs, seccomp, and no capabilities.
 func (p *prober) checkStatus() {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -21,15 +21,15 @@ import (
 // prober tries each promise of a level, from inside the sandbox.
 type prober struct {
 	probeTargets
-	checks []Check
+	checks []Check // results so far
 }
 
 // probeRole is the role of the program when it is the command of the
 // self-test.
 const probeRole = "probe"
 
-// runRole is the main function of this program in a role other than
-// supervisor. It reads the bait from standard input, prints the checks, and
+// runRole is the main function of this program in a role other than supervisor.
+// It reads the probeTargets from standard input, prints the checks as JSON, and
 // returns the exit code.
 func runRole(role string) int {
 	if role != probeRole {
@@ -52,7 +52,7 @@ func runRole(role string) int {
 	return 0
 }
 
-// mustWork records the result of an action that must be possible.
+// mustWork records the result of an action that commands must be able to do.
 func (p *prober) mustWork(name string, err error) {
 	c := Check{Name: name, State: Enforced, Needed: true, Why: "works"}
 	if err != nil {
@@ -61,8 +61,9 @@ func (p *prober) mustWork(name string, err error) {
 	p.checks = append(p.checks, c)
 }
 
-// mustFail records the result of an action that must be impossible. If the level
-// does not promise that, a nil err is recorded as a gap of the level.
+// mustFail records the result of an action that the sandbox must prevent; err
+// is nil if it was possible. promised says whether the level promises this:
+// else a nil err is recorded as a gap of the level.
 func (p *prober) mustFail(name string, promised bool, err error) {
 	c := Check{Name: name, State: NotEnforced, Needed: promised, Why: "it was possible"}
 	if err != nil {
@@ -73,6 +74,7 @@ func (p *prober) mustFail(name string, promised bool, err error) {
 
 func (p *prober) isL2() bool { return p.Level == L2 }
 
+// checkFiles tries accesses to files inside and outside the roots.
 func (p *prober) checkFiles() {
 	inside := filepath.Join(p.Root, "file")
 	p.mustWork("write in roots", os.WriteFile(inside, []byte("x"), 0o600))
@@ -87,10 +89,10 @@ func (p *prober) checkFiles() {
 		null.Close()
 	}
 
-	p.mustFail("write outside", true, os.WriteFile(filepath.Join(p.OutsideDir, p.Token), []byte("x"), 0o600))
-	p.mustFail("make a directory outside", true, os.Mkdir(filepath.Join(p.OutsideDir, p.Token), 0o700))
-	p.mustFail("move out of a root", true, os.Rename(inside, filepath.Join(p.OutsideDir, p.Token)))
-	p.mustFail("link out of a root", true, os.Link(inside, filepath.Join(p.OutsideDir, p.Token)))
+	p.mustFail("write outside", true, os.WriteFile(filepath.Join(p.OutsideDir, p.Mark), []byte("x"), 0o600))
+	p.mustFail("make a directory outside", true, os.Mkdir(filepath.Join(p.OutsideDir, p.Mark), 0o700))
+	p.mustFail("move out of a root", true, os.Rename(inside, filepath.Join(p.OutsideDir, p.Mark)))
+	p.mustFail("link out of a root", true, os.Link(inside, filepath.Join(p.OutsideDir, p.Mark)))
 	_, err = os.ReadFile(filepath.Join(p.SecretDir, "key"))
 	p.mustFail("read secrets", true, err)
 	p.mustFail("write to /proc/sys", true, openForWrite("/proc/sys/kernel/core_pattern"))
@@ -107,7 +109,8 @@ func openForWrite(name string) error {
 	return err
 }
 
-// chmodOutside sets a file outside the roots to the mode it already has.
+// chmodOutside tries to set a file outside the roots to the mode it already
+// has.
 func (p *prober) chmodOutside() {
 	const name = "change modes outside"
 	if p.OwnedOutside == "" {
@@ -122,7 +125,8 @@ func (p *prober) chmodOutside() {
 	p.mustFail(name, p.isL2(), err)
 }
 
-// openDisk tries to open a block device. It returns nil if one can be opened.
+// openDisk tries to open a block device for reading. It returns nil if one can
+// be opened.
 func openDisk() error {
 	names, _ := filepath.Glob("/sys/class/block/*")
 	for _, name := range names {
@@ -134,8 +138,8 @@ func openDisk() error {
 	return errors.New("none can be opened")
 }
 
-// findInheritedDescriptor looks for descriptors that a command would inherit. It returns nil
-// if there are any.
+// findInheritedDescriptor returns nil if a command would inherit a descriptor
+// from 3 on, else an error.
 func findInheritedDescriptor() error {
 	var limit unix.Rlimit
 	unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
@@ -147,6 +151,8 @@ func findInheritedDescriptor() error {
 	return errors.New("there are none")
 }
 
+// checkNetwork tries to reach the server's listeners, and to open kinds of
+// sockets.
 func (p *prober) checkNetwork() {
 	off := !p.Network
 	for _, kind := range []struct {
@@ -154,7 +160,7 @@ func (p *prober) checkNetwork() {
 		promised               bool
 	}{
 		{"connect by TCP", "tcp", p.TCP, off},
-		{"connect to an abstract socket", "unix", p.AbstractSocket, true},
+		{"connect to an abstract socket", "unix", p.AbstractName, true},
 		{"connect to a named socket", "unix", p.NamedSocket, true},
 	} {
 		if kind.address == "" {
@@ -195,8 +201,8 @@ func (p *prober) checkNetwork() {
 	}
 }
 
-// sendUDP sends to the server's listener. In a network namespace without a
-// listener, a later write returns the error.
+// sendUDP sends to the server's socket. In a network namespace without that
+// socket, a later write returns the error.
 func (p *prober) sendUDP() error {
 	conn, err := net.Dial("udp", p.UDP)
 	if err != nil {
@@ -234,6 +240,7 @@ func connectToOwnListener(network, address string) error {
 	return conn.Close()
 }
 
+// checkProcesses tries to read, signal and trace the server and the supervisor.
 func (p *prober) checkProcesses() {
 	for _, other := range []struct {
 		name string
@@ -264,14 +271,16 @@ func (p *prober) checkProcesses() {
 	}
 }
 
-// leaveProcessRunning starts a process and does not wait for it.
+// leaveProcessRunning starts a process in its own session and does not wait for
+// it.
 func (p *prober) leaveProcessRunning() {
 	_, err := os.StartProcess("/usr/bin/env", []string{"env", "sleep", "1000"}, &os.ProcAttr{
-		Env: []string{supervise.MarkName + "=" + p.Token, "PATH=" + os.Getenv("PATH")}, Sys: &syscall.SysProcAttr{Setsid: true},
+		Env: []string{supervise.MarkName + "=" + p.Mark, "PATH=" + os.Getenv("PATH")}, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	p.mustWork("start processes", err)
 }
 
+// rawSyscall makes a system call with four arguments, and returns its error.
 func rawSyscall(number, a, b, c, d uintptr) error {
 	if _, _, errno := unix.Syscall6(number, a, b, c, d, 0, 0); errno != 0 {
 		return errno

@@ -25,8 +25,8 @@ type Check struct {
 	Needed bool
 }
 
-// Report is the result of a self-test, which tries each promise in a command
-// confined like any other.
+// Report is the result of a self-test, which tries each promise of a level in a
+// command confined like any other.
 type Report struct {
 	// Level is the level that was tested or chosen.
 	Level Level
@@ -43,7 +43,8 @@ type Report struct {
 	Higher []Report
 }
 
-// Passed reports whether everything that the level promises is enforced.
+// Passed reports whether this machine enforces everything that the level
+// promises. It is true for Off.
 func (r Report) Passed() bool {
 	if r.Failure != "" {
 		return false
@@ -82,8 +83,8 @@ func (r Report) Gaps() []string {
 	return gaps
 }
 
-// failures describes the needed checks that failed, for an error.
-func (r Report) failures() string {
+// describeFailures describes the needed checks that failed, for an error.
+func (r Report) describeFailures() string {
 	if r.Failure != "" {
 		return fmt.Sprintf("%s: %s", r.Level, r.Failure)
 	}

@@ -17,31 +17,32 @@ import (
 )
 
 // The private temporary directories of a runner's commands are in one
-// directory of Config.TempDir. That directory has runPrefix and contains a
-// file that the runner keeps locked. The kernel releases the lock when the
-// process ends, so later runners know which directories are unused.
+// directory of Config.TempDir. That directory has the name runPrefix+random
+// and contains a file that the runner keeps locked. The kernel releases the
+// lock when the process ends, so later runners know which directories are
+// unused.
 const (
 	runPrefix = "toolroom-run-"
 	lockName  = "lock"
 )
 
-// staleAfter is the age at which a directory without a locked file counts as
-// left behind. A younger one may be in the making.
+// staleAfter is the age at which a directory without a lock file counts as
+// unused. A younger directory may be in the making.
 const staleAfter = time.Minute
 
-// maxStaleNames bounds the names checked for directories left behind.
+// maxStaleNames bounds the names that are checked for unused directories.
 const maxStaleNames = 10_000
 
-// runDir is a runner's directory. A command's root may contain it, so commands
-// can replace directories on the way to its files by links. Therefore it is
-// used by its descriptor, and its path is used only where links are not
-// followed.
+// runDir is the directory with all private temporary directories of a runner.
+// A command's root may contain it, so commands can replace directories on the
+// way to its files by links. Therefore it is used by its descriptor, and its
+// path is used only where links are not followed.
 type runDir struct {
 	base       *os.Root // Config.TempDir
-	root       *os.Root
-	path       string // contained no link when it was made
-	lock       *os.File
-	lastNumber int
+	root       *os.Root // the directory itself; nil: not made yet
+	path       string   // contained no link when it was made
+	lock       *os.File // locked until the runner is closed
+	lastNumber int      // name of the last directory made in it
 }
 
 // privateTemp is the private temporary directory of a command.
@@ -51,8 +52,8 @@ type privateTemp struct {
 	path string
 }
 
-// pathInside returns the path at which a command sees the directory. covered means
-// that the command sees all of /tmp.
+// pathInside returns the path at which a command sees the directory. tmpCovered
+// means that the command sees all of /tmp instead of the directory there.
 func (t privateTemp) pathInside(tmpCovered bool, level Level) string {
 	if level == L2 && !tmpCovered {
 		return "/tmp"
@@ -60,7 +61,8 @@ func (t privateTemp) pathInside(tmpCovered bool, level Level) string {
 	return t.path
 }
 
-// takeTemp returns a private temporary directory, a prepared one if possible.
+// takeTemp returns an empty private temporary directory, a prepared one if
+// possible. It returns a CANCELLED error after Close.
 func (r *Runner) takeTemp() (privateTemp, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -77,9 +79,9 @@ func (r *Runner) takeTemp() (privateTemp, error) {
 	return r.newTemp()
 }
 
-// prepareTemps prepares as many directories as there are waiting supervisors. If
-// the last command had a prologue, it also makes the report file, since that
-// takes longer than to write it.
+// prepareTemps makes as many directories as there are waiting supervisors. If
+// the last command had a prologue, it also makes the report file, since to
+// create it takes longer than to write it.
 func (r *Runner) prepareTemps() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,8 +97,8 @@ func (r *Runner) prepareTemps() {
 	}
 }
 
-// writeFile makes a file in the directory. It replaces a file that a command may
-// have made.
+// writeFile makes a file in the directory. It replaces a file that a command
+// may have made.
 func (t privateTemp) writeFile(name, text string) error {
 	name = filepath.Join(t.name, name)
 	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL
@@ -116,8 +118,8 @@ func (t privateTemp) writeFile(name, text string) error {
 func (t privateTemp) remove() { removeTree(t.root, t.name) }
 
 // newTemp makes a private temporary directory. The first call also starts to
-// remove directories left behind by ended servers, in the background. The
-// caller holds r.mu.
+// remove the directories of ended servers, in the background. The caller holds
+// r.mu.
 func (r *Runner) newTemp() (privateTemp, error) {
 	for first := r.runDir.root == nil; ; first = true {
 		if first {
@@ -138,15 +140,15 @@ func (r *Runner) newTemp() (privateTemp, error) {
 	}
 }
 
-// isAtPath reports whether the path still leads to the directory.
+// isAtPath reports whether d.path still leads to the directory.
 func (d *runDir) isAtPath() bool {
 	now, err := os.Lstat(d.path)
 	return err == nil && fileinfo.IsOpenOn(d.root, now)
 }
 
-// makeRunDir makes a runner's directory and locks it. was is the earlier target
-// of base, or "." for the first directory. It returns an error if the target
-// has changed.
+// makeRunDir makes a runner's directory in base and locks it. expected is the
+// directory that base must lead to, with links resolved; "." means any. It
+// returns an error if base leads elsewhere.
 func makeRunDir(base, expected string) (run runDir, err error) {
 	resolved, err := filepath.EvalSymlinks(base)
 	if err == nil && expected != "." && expected != resolved {
@@ -188,8 +190,7 @@ func makeRunDir(base, expected string) (run runDir, err error) {
 	return runDir{}, errors.Join(errors.New("the directory is removed as soon as it is made"), err)
 }
 
-// removeStaleRuns removes the directories of ended runners. It only considers those
-// of this user.
+// removeStaleRuns removes the directories of ended runners of this user.
 func removeStaleRuns(base *os.Root) {
 	dir, err := base.Open(".")
 	if err != nil {
@@ -219,7 +220,7 @@ func removeStaleRuns(base *os.Root) {
 	}
 }
 
-// removeRunDir removes the runner's directory.
+// removeRunDir removes the runner's directory with everything in it.
 func (r *Runner) removeRunDir() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -233,7 +234,8 @@ func (r *Runner) removeRunDir() {
 }
 
 // removeTree removes a directory and its content, including directories whose
-// permissions commands removed. It follows no link out of root.
+// permissions commands removed. It follows no link out of root, and ignores
+// errors: a later runner tries again.
 func removeTree(root *os.Root, name string) {
 	if root.RemoveAll(name) == nil {
 		return

@@ -9,8 +9,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// planUndo prepares the record of a command's changes, see Config.UndoDir. A
-// command whose record cannot be written runs without one.
+// planUndo adds to s the record of the command's changes, see Config.UndoDir. A
+// command whose record cannot be written runs without a record.
 func (r *Runner) planUndo(s *spec, c Command) {
 	if r.config.UndoDir == "" || s.Level == Off || len(c.Layers) > 0 {
 		return
@@ -38,8 +38,8 @@ func (r *Runner) planUndo(s *spec, c Command) {
 	s.Undo, s.UndoFiles = "u"+strings.ToLower(rand.Text()[:8]), len(s.undoDirs)
 }
 
-// existingUndoID returns the id of an ended command's undo record, "" if the command
-// changed nothing in the roots.
+// existingUndoID returns id if an ended command has an undo record of this
+// name, "" if the command changed nothing in the roots.
 func (r *Runner) existingUndoID(id string) string {
 	if id == "" {
 		return ""

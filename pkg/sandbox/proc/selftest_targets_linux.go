@@ -12,26 +12,27 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// probeTargets holds the objects that the probe tries to access.
+// probeTargets are the objects that the probe tries to access. The probe reads
+// them from standard input as JSON.
 type probeTargets struct {
-	Level          Level
-	Network        bool
-	Root           string // writable root
-	ReadOnlyRoot   string // read-only root
-	OutsideDir     string // a directory outside the roots
-	OwnedOutside   string // belongs to the user and is outside the roots; "" if nothing does
-	SecretDir      string // must not be readable
-	ServerPID      int    // process id of the server, which must be inaccessible
-	TCP            string // listeners of the server
-	UDP            string
-	NamedSocket    string // in Root, so that only its mask hides it; "" if its name were too long
-	RenamedSocket  string // a socket in ReadOnly that no mask hides; "" if its name were too long
-	NoUnix         bool   // the level is tested without unix sockets
-	AbstractSocket string // abstract socket
-	Token          string // marks the process that the probe leaves running
+	Level         Level
+	Network       bool   // commands may use the network
+	Root          string // writable root
+	ReadOnlyRoot  string
+	OutsideDir    string // a directory outside the roots
+	OwnedOutside  string // belongs to the user and is outside the roots; "" if nothing does
+	SecretDir     string // must not be readable
+	ServerPID     int    // process id of the server, which must be inaccessible
+	TCP           string // address of a listener of the server
+	UDP           string // address of a socket of the server
+	NamedSocket   string // unix socket of the server in Root, so that only its mask hides it; "" if its name were too long
+	RenamedSocket string // unix socket of the server in ReadOnlyRoot that no mask hides; "" if its name were too long
+	NoUnix        bool   // the level is tested without unix sockets
+	AbstractName  string // abstract unix socket of the server
+	Mark          string // marks the process that the probe leaves running
 }
 
-// probeRules are the rules for the self-test's own roots.
+// probeRules are the Rules for the self-test's own roots.
 type probeRules struct{ root, readOnly, secret string }
 
 func (b probeRules) Roots() []sandbox.Root {
@@ -46,15 +47,16 @@ func (b probeRules) ExplicitlyAllowed(string) bool { return false }
 
 func (b probeRules) Protected(string) string { return "" }
 
-// longestSocket bounds the length of a unix socket's name in bytes (unix(7)).
-const longestSocket = 107
+// maxSocketName bounds the length of a unix socket's name in bytes (unix(7)).
+const maxSocketName = 107
 
-// makeProbeTargets makes the objects that the probe tries to access. The caller must
-// call the returned function to remove them, even with an error.
-func makeProbeTargets(dir string, level Level, network bool) (probeTargets, func(), error) {
+// makeProbeTargets makes the objects that the probe tries to access: files in
+// dir, and listeners. The caller must call closeListeners, even with an error,
+// and removes dir.
+func makeProbeTargets(dir string, level Level, network bool) (_ probeTargets, closeListeners func(), _ error) {
 	b := probeTargets{
 		Level: level, Network: network, Root: filepath.Join(dir, "root"), ReadOnlyRoot: filepath.Join(dir, "ro"), OutsideDir: filepath.Join(dir, "outside"),
-		ServerPID: os.Getpid(), Token: "toolroom-selftest-" + rand.Text(),
+		ServerPID: os.Getpid(), Mark: "toolroom-selftest-" + rand.Text(),
 	}
 	if level == L2 && isHiddenAtL2(dir) {
 		// L2 hides the files of /tmp completely, which would not test the
@@ -64,7 +66,7 @@ func makeProbeTargets(dir string, level Level, network bool) (probeTargets, func
 	}
 	b.OwnedOutside = findOwnedOutside(level, dir)
 	var closers []func() error
-	closeAll := func() {
+	closeListeners = func() {
 		for _, c := range closers {
 			c()
 		}
@@ -86,7 +88,7 @@ func makeProbeTargets(dir string, level Level, network bool) (probeTargets, func
 	if err = errors.Join(err, e); e == nil {
 		b.UDP, closers = udp.LocalAddr().String(), append(closers, udp.Close)
 	}
-	if name := filepath.Join(b.Root, "s"); len(name) <= longestSocket {
+	if name := filepath.Join(b.Root, "s"); len(name) <= maxSocketName {
 		b.NamedSocket = name
 		named, e := net.Listen("unix", b.NamedSocket)
 		if err = errors.Join(err, e); e == nil {
@@ -98,16 +100,16 @@ func makeProbeTargets(dir string, level Level, network bool) (probeTargets, func
 			err = errors.Join(err, os.Rename(filepath.Join(b.ReadOnlyRoot, "a"), b.RenamedSocket))
 		}
 	}
-	b.AbstractSocket = "@" + b.Token
-	abstract, e := net.Listen("unix", b.AbstractSocket)
+	b.AbstractName = "@" + b.Mark
+	abstract, e := net.Listen("unix", b.AbstractName)
 	if err = errors.Join(err, e); e == nil {
 		closers = append(closers, abstract.Close)
 	}
-	return b, closeAll, err
+	return b, closeListeners, err
 }
 
-// findOwnedOutside returns a file of this user outside the roots for the chmod
-// test, "" if it finds none.
+// findOwnedOutside returns a file outside the roots that belongs to this user,
+// for the chmod test, "" if it finds none. dir holds the probe's targets.
 func findOwnedOutside(level Level, dir string) string {
 	if level != L2 {
 		return filepath.Join(dir, "outside")
@@ -125,8 +127,8 @@ func findOwnedOutside(level Level, dir string) string {
 	return ""
 }
 
-// isHiddenAtL2 reports whether L2 mounts an empty or private directory
-// over dir or above it.
+// isHiddenAtL2 reports whether L2 mounts an empty or private directory over dir
+// or above it.
 func isHiddenAtL2(dir string) bool {
 	return supervise.Beneath("/tmp", dir) || supervise.Beneath("/var/tmp", dir) || supervise.Beneath("/run", dir)
 }
