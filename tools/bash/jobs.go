@@ -134,8 +134,8 @@ func (j *job) meta() meta {
 		result := j.process.Wait()
 		m.ExitCode, m.DurationMS, m.Ending = &result.ExitCode, result.Duration.Milliseconds(), string(result.Ending)
 		m.Changes = result.Undo
-		m.LeftBehind, m.TakenBack = result.LeftBehind, displayed(j.fs, result.TakenBack)
-		m.Aside = result.Aside
+		m.LeftBehind, m.TakenBack = result.LeftBehind, displayed(j.fs, result.Reverted)
+		m.Aside = result.CopyDirs
 	}
 	if name, size, _ := j.output.Spill(); name != "" {
 		m.File, m.FileBytes = name, size

@@ -111,7 +111,7 @@ func sandboxWords(level proc.Level, net egress.Net) string {
 func (r *running) meta(result proc.Result) meta {
 	return meta{
 		ExitCode: &result.ExitCode, DurationMS: result.Duration.Milliseconds(), Ending: string(result.Ending),
-		Bytes: r.output.Size(), Lines: r.output.Lines(), LeftBehind: result.LeftBehind, TakenBack: displayed(r.fs, result.TakenBack), Aside: result.Aside,
+		Bytes: r.output.Size(), Lines: r.output.Lines(), LeftBehind: result.LeftBehind, TakenBack: displayed(r.fs, result.Reverted), Aside: result.CopyDirs,
 		Changes: result.Undo, Policy: newVerdictMeta(r.verdict), Sandbox: newSandboxMeta(r.report, r.shell.config.Network, result.Gaps),
 	}
 }

@@ -291,7 +291,7 @@ func (s *shell) apply(fsys *sandbox.FS, set *changes.Set, files []string) (*mcpk
 		return nil, err
 	}
 	var report changes.Report
-	taken, aside, gaps := runner.Watched(fsys, func() { report, err = set.Apply(files, proc.KeptFromCommands(fsys)) })
+	taken, aside, gaps := runner.WithWriteGuard(fsys, func() { report, err = set.Apply(files, proc.WhyProtected(fsys)) })
 	var b strings.Builder
 	if len(taken) > 0 {
 		fmt.Fprintf(&b, "%s%s\n", takenWords(displayed(fsys, taken)), keptWords(aside))

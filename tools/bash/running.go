@@ -145,8 +145,8 @@ func (r *running) ended(ctx context.Context) (*mcpkit.Result, error) {
 	if len(result.Report) == 0 && steers(r.args.Command) && result.Ending == proc.Exited {
 		mcpkit.Notef(ctx, "the shell did not finish (exec, or a signal): directory and variables are those from before the command")
 	}
-	if len(result.Refused) > 0 {
-		mcpkit.Notef(ctx, "env: not passed, since they look like secrets or steer programs: %s (--pass-secret NAME passes a secret)", shorten(strings.Join(result.Refused, ", "), 300))
+	if len(result.RefusedVars) > 0 {
+		mcpkit.Notef(ctx, "env: not passed, since they look like secrets or steer programs: %s (--pass-secret NAME passes a secret)", shorten(strings.Join(result.RefusedVars, ", "), 300))
 	}
 	m := r.meta(result)
 	m.Cwd = r.fs.Display(dir)

@@ -117,7 +117,7 @@ func (s *shell) callUndo(ctx context.Context, args jobArguments) (*mcpkit.Result
 			return nil, toolerr.New(toolerr.OutsideRoot, "%s changed %s, which is in none of this server's roots", record.ID, safe(root).text)
 		}
 	}
-	report, err := record.Undo(proc.KeptFromCommands(fsys))
+	report, err := record.Undo(proc.WhyProtected(fsys))
 	if err != nil {
 		return nil, err
 	}

@@ -25,28 +25,28 @@ type Rules interface {
 type Command struct {
 	// Script is run by bash -c.
 	Script string
-	// Prologue returns shell code that the same bash runs before Script.
-	// Content written to the file report, by the prologue or anything else,
-	// becomes Result.Report.
+	// Prologue returns shell code that the same bash runs before Script; nil
+	// means none. The content of the file report at the end, written by this
+	// code or by the command, becomes Result.Report.
 	Prologue func(report string) string
 	// Dir is the absolute working directory.
 	Dir string
-	// Env are further variables of this command as NAME=value, besides those
-	// of the Config. The same filter applies to them.
+	// Env are variables of this command as NAME=value, which override those of
+	// Config.Environ. The same filter applies to them.
 	Env []string
 	// Stdin is the content of standard input. With KeepStdin, standard input
 	// then stays open for Process.WriteStdin until Process.CloseStdin.
 	Stdin     []byte
 	KeepStdin bool
-	// SpillDir replaces Config.SpillDir, unless it is "". The command can read
-	// the files in it, even if it is in Config.Hidden, and those of no other
-	// command's directory.
+	// SpillDir replaces Config.SpillDir, unless it is "". If it is in one of
+	// Config.Hidden, it is the only directory there that the command can read.
 	SpillDir string
 	// Files are open files that the command inherits, from descriptor 3 on.
+	// Start does not close them.
 	Files []*os.File
 	// Timeout bounds the run time; 0 means no timeout.
 	Timeout time.Duration
-	// Rules apply to the command at the levels L1 and L2.
+	// Rules apply to the command at L1 and L2, which need them.
 	Rules Rules
 	// Layers keep the command's changes to these roots separate from the
 	// roots. They need L2: at another level Start returns SANDBOX_UNAVAILABLE.

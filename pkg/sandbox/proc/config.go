@@ -40,8 +40,7 @@ type Config struct {
 	Writable []string
 	// CacheDir holds the caches of build tools between commands: their
 	// environment variables point into a directory in it, which commands with
-	// the same writable roots share.
-	// "" leaves the variables unchanged.
+	// the same writable roots share. "" leaves the variables unchanged.
 	CacheDir string
 
 	// Sockets are unix sockets outside the roots that commands may connect to
@@ -49,10 +48,10 @@ type Config struct {
 	// exist when a command starts is not available to that command.
 	Sockets []string
 
-	// WatchDir holds the state that roots are compared with after each
-	// command, and copies of reverted files. All servers of a user should use
-	// the same directory. "" compares the commands of this runner alone, and
-	// stores nothing.
+	// WatchDir is the state directory of package writeguard: it holds the
+	// baselines that roots are compared with after each command, and copies of
+	// reverted files. All servers of a user should use the same directory. ""
+	// keeps the baselines in memory and stores no copies.
 	WatchDir string
 
 	// Hidden are directories of the server whose content commands cannot see,
@@ -73,8 +72,8 @@ type Config struct {
 	// Grace is the time between TERM and KILL; 0 means 1.75 s, so that
 	// everything has ended within 2 s.
 	Grace time.Duration
-	// Linger is the time that processes get to finish after bash has exited; 0
-	// means 200 ms.
+	// Linger is the time that processes get to finish after bash has exited,
+	// before they are ended; 0 means 200 ms.
 	Linger time.Duration
 	// Limits bound the resources of each command.
 	Limits Limits

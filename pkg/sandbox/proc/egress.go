@@ -60,6 +60,7 @@ type egressLink struct {
 	serverEnd, supervisorEnd *os.File
 }
 
+// close closes both ends. l may be nil.
 func (l *egressLink) close() {
 	if l != nil {
 		closeAll(l.serverEnd, l.supervisorEnd)

@@ -130,6 +130,7 @@ func (k *hiddenFile) locate(id fileID) (path string, where int) {
 	return "", fileLost
 }
 
+// closeDescriptor closes the descriptor if there is one.
 func (k *hiddenFile) closeDescriptor() {
 	closeAll(k.descriptor)
 	k.descriptor = nil

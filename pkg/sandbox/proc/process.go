@@ -157,7 +157,7 @@ func (p *Process) monitor(ctx context.Context, c Command, in *bufio.Reader) {
 		p.cleanUp(read)
 		tasks.Wait()
 		p.output.setComplete()
-		p.result.TakenBack, p.result.Aside = p.guard.End()
+		p.result.Reverted, p.result.CopyDirs = p.guard.End()
 		p.result.Gaps = append(p.result.Gaps, p.guard.Gaps()...)
 		p.result.Undo = p.runner.existingUndoID(p.undoID)
 		p.result.Duration = time.Since(p.began)

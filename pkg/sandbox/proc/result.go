@@ -26,24 +26,27 @@ type Result struct {
 	// ExitCode is bash's exit code, or 128 + Signal; -1 means that it is not
 	// known.
 	ExitCode int
-	Signal   syscall.Signal
+	// Signal is the signal that killed bash, 0 if it exited.
+	Signal syscall.Signal
+	// Duration is the time from the call of Start until everything had ended.
 	Duration time.Duration
 	// LeftBehind counts the processes that were still running when bash exited
-	// and had to be killed after Config.Linger.
+	// and had to be ended after Config.Linger.
 	LeftBehind int
-	// Refused are the names of the variables of Command.Env that were not
+	// RefusedVars are the names of the variables of Command.Env that were not
 	// passed.
-	Refused []string
-	// TakenBack are files that the command must not write, and whose changes
-	// were reverted. A new file was removed, an old one restored; git's
-	// settings may only have lost the settings that run programs.
-	TakenBack []string
+	RefusedVars []string
+	// Reverted are the absolute paths, sorted, of files that the command must
+	// not write, and whose changes were reverted. A new file was removed, an
+	// old one restored; git's settings may only have lost the settings that
+	// run programs.
+	Reverted []string
 	// Protected are the files and directories in the roots that were mounted
-	// read-only for the command (L2): it could not write, move or delete them, nor
-	// move or delete a directory above them.
+	// read-only for the command (L2): it could not write, move or delete them,
+	// nor move or delete a directory above them.
 	Protected []string
-	// Aside are the directories with copies of the reverted files.
-	Aside []string
+	// CopyDirs are the directories with copies of the reverted files.
+	CopyDirs []string
 	// Gaps are the gaps of this command's confinement beyond those of
 	// Report.Gaps.
 	Gaps []string
@@ -57,6 +60,7 @@ type Result struct {
 	MoreRefused  int
 	// Undo is the name of the record in Config.UndoDir, "" for a command
 	// without a record.
-	Undo  string
+	Undo string
+	// Level is the level at which the command ran.
 	Level Level
 }

@@ -101,6 +101,7 @@ func (p *prober) checkFiles() {
 	p.mustFail("inherited descriptors", true, findInheritedDescriptor())
 }
 
+// openForWrite returns nil if a file can be opened for writing.
 func openForWrite(name string) error {
 	f, err := os.OpenFile(name, os.O_WRONLY, 0)
 	if err == nil {
@@ -218,6 +219,7 @@ func (p *prober) sendUDP() error {
 	return nil
 }
 
+// dial returns nil if a connection can be made within 2 s.
 func dial(network, address string) error {
 	conn, err := net.DialTimeout(network, address, 2*time.Second)
 	if err == nil {

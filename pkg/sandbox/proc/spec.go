@@ -14,7 +14,7 @@ import (
 type spec struct {
 	supervise.Spec
 
-	refusedVars []string                        // for Result.Refused
+	refusedVars []string                        // for Result.RefusedVars
 	gaps        []string                        // for Result.Gaps
 	egress      *egressLink                     // nil without a proxy
 	homes       []string                        // homes of this user, links resolved

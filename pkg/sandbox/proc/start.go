@@ -111,7 +111,7 @@ func (r *Runner) launch(ctx context.Context, c Command, s *spec, temp privateTem
 	p := &Process{
 		undoID: s.Undo, runner: r, supervisor: super, stdin: stdinWriter, temp: temp, mark: s.Mark, guard: guard, proxy: proxy, began: began, grace: r.config.Grace,
 		output: newOutput(s.spillDir, r.config.SpillBytes), done: make(chan struct{}),
-		env: s.Env, kill: make(chan struct{}), abort: make(chan struct{}), result: Result{Ending: Exited, ExitCode: -1, Level: s.Level, Refused: s.refusedVars, Gaps: s.gaps, Protected: s.readOnlyPaths()},
+		env: s.Env, kill: make(chan struct{}), abort: make(chan struct{}), result: Result{Ending: Exited, ExitCode: -1, Level: s.Level, RefusedVars: s.refusedVars, Gaps: s.gaps, Protected: s.readOnlyPaths()},
 	}
 	r.mu.Lock()
 	if r.closed {

@@ -56,11 +56,11 @@ func (s *spec) scannedChangeTimes(root string) func(dir string) (changed int64, 
 	}
 }
 
-// Watched calls apply, which writes files made by commands into the roots, and
-// then reverts what would be reverted after a command. reverted and copyDirs
-// are as in Result.TakenBack and Result.Aside. gaps describes the roots that
-// could not be guarded.
-func (r *Runner) Watched(rules Rules, apply func()) (reverted, copyDirs, gaps []string) {
+// WithWriteGuard calls apply, which writes files made by commands into the
+// roots, and then reverts what would be reverted after a command. reverted and
+// copyDirs are as in Result. gaps describes the roots that could not be
+// guarded.
+func (r *Runner) WithWriteGuard(rules Rules, apply func()) (reverted, copyDirs, gaps []string) {
 	s := &spec{Spec: supervise.Spec{Level: L1}} // no mount protects files from writes
 	for _, root := range rules.Roots() {
 		s.Roots = append(s.Roots, supervise.Root(root))
@@ -128,11 +128,11 @@ func isGitOperationState(rel string) bool {
 	return writeguard.HasComponent(rel, ".git") && (last == "index" || strings.HasPrefix(last, "sharedindex.") || writeguard.HasComponent(rel, "rebase-merge") || writeguard.HasComponent(rel, "rebase-apply") || writeguard.HasComponent(rel, "sequencer"))
 }
 
-// KeptFromCommands returns a function for applying and undoing the changes of
+// WhyProtected returns a function for applying and undoing the changes of
 // commands. It returns the reason why a command must not change the file at an
 // absolute path, "" if it may. For files of git repositories it returns "":
-// Runner.Watched checks these by their content.
-func KeptFromCommands(rules Rules) func(abs string) string {
+// Runner.WithWriteGuard checks these by their content.
+func WhyProtected(rules Rules) func(abs string) string {
 	s := &spec{}
 	for _, root := range rules.Roots() {
 		s.Roots = append(s.Roots, supervise.Root(root))

@@ -59,7 +59,7 @@ func TestRepositoriesMadeByCommands(t *testing.T) {
 						require.NotEqual(t, 0, result.ExitCode, "step %d: %s", i, s.script)
 					} else if !s.fails {
 						require.Equal(t, 0, result.ExitCode, "step %d: %s: %s", i, s.script, out)
-						require.Empty(t, result.TakenBack, "step %d: %s", i, s.script)
+						require.Empty(t, result.Reverted, "step %d: %s", i, s.script)
 					}
 				}
 			})
@@ -87,7 +87,7 @@ func TestPlantsInRepositoriesMadeByCommands(t *testing.T) {
 			_, out := run(t, r, p.command("git init -q c; git -C c commit -q --allow-empty -m c"))
 			require.Empty(t, out)
 			result, _ := run(t, r, p.command(plant))
-			require.NotEmpty(t, result.TakenBack, "%s: %s", level, plant)
+			require.NotEmpty(t, result.Reverted, "%s: %s", level, plant)
 			p.user("git status -s; git -C c status -s; git -C c commit -q --allow-empty -m x")
 			require.NoFileExists(t, p.mark, "%s: %s", level, plant)
 		}

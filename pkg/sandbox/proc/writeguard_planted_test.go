@@ -239,7 +239,7 @@ func TestNothingPlantedRuns(t *testing.T) {
 				}
 				require.False(t, p.ran(c.look), "%s escaped from %s: %s", name, level, out)
 				if result.ExitCode == 0 {
-					t.Logf("%s: undone: %v", level, result.TakenBack)
+					t.Logf("%s: undone: %v", level, result.Reverted)
 				}
 			}
 		})
@@ -348,10 +348,10 @@ func TestEverydayGit(t *testing.T) {
 				r := p.runner(level)
 				result, out := run(t, r, p.command("set -e; "+c.script))
 				require.Equal(t, 0, result.ExitCode, "%s: %s", level, out)
-				require.Empty(t, result.TakenBack, level)
+				require.Empty(t, result.Reverted, level)
 				p.user("set -e; " + c.after)
 				result, out = run(t, r, p.command("git status --porcelain; true"))
-				require.Empty(t, result.TakenBack, level)
+				require.Empty(t, result.Reverted, level)
 				require.NotContains(t, out, "fatal", level)
 			}
 		})
@@ -369,7 +369,7 @@ func TestStepsOfOneRebase(t *testing.T) {
 		for _, script := range []string{"GIT_SEQUENCE_EDITOR='sed -i 1s/pick/edit/' git rebase -q -i HEAD~2", "git status", "git rebase --continue",
 			"git cherry-pick HEAD~2 HEAD~1; echo x > a; git add a", "git cherry-pick --abort"} {
 			result, out := run(t, r, p.command(script))
-			require.Empty(t, result.TakenBack, "%s: %s: %s", level, script, out)
+			require.Empty(t, result.Reverted, "%s: %s: %s", level, script, out)
 		}
 		p.user("! test -e .git/rebase-merge && ! test -e .git/sequencer && git log -1 --format=%s | grep -qx 3")
 	}
@@ -396,7 +396,7 @@ func TestProjectSettingsAreKept(t *testing.T) {
 		r := p.runner(level)
 		result, _ := run(t, r, p.command("set -- evil; "+write+`printf '[submodule "x"]\n\tpath = x\n\turl = u\n\tupdate = !./x.sh\n' > .gitmodules`))
 		for _, name := range strings.Fields(names) {
-			require.Contains(t, result.TakenBack, filepath.Join(p.root, name), level)
+			require.Contains(t, result.Reverted, filepath.Join(p.root, name), level)
 			require.NoFileExists(t, filepath.Join(p.root, name), level)
 		}
 		text, err := os.ReadFile(filepath.Join(p.root, ".gitmodules"))
@@ -431,12 +431,12 @@ func TestProjectSettingsAtAnyDepth(t *testing.T) {
 			result, out := run(t, r, p.command("cd "+dir+" && for f in "+names+"; do "+writeSetting("evil")+"; done"))
 			for _, name := range strings.Fields(names) {
 				path := filepath.Join(p.root, dir, name)
-				require.Contains(t, result.TakenBack, path, "%s %s", level, out)
+				require.Contains(t, result.Reverted, path, "%s %s", level, out)
 				require.NoFileExists(t, path, level)
 			}
 		}
 		result, _ := run(t, r, p.command("git init -q p/b; mkdir p/b/.vscode; echo evil > p/b/.vscode/tasks.json"))
-		require.Contains(t, result.TakenBack, filepath.Join(p.root, "p/b/.vscode/tasks.json"), level)
+		require.Contains(t, result.Reverted, filepath.Join(p.root, "p/b/.vscode/tasks.json"), level)
 		run(t, r, p.command("mv p/b d; mkdir d/.cursor; echo evil > d/.cursor/mcp.json"))
 		run(t, r, p.command("mv d p/b"))
 		require.NoFileExists(t, filepath.Join(p.root, "p/b/.cursor/mcp.json"), level)
@@ -444,11 +444,11 @@ func TestProjectSettingsAtAnyDepth(t *testing.T) {
 
 		result, out := run(t, r, p.command("git clone -q lib.git p/clone; git clone -q lib.git node_modules/x; mkdir -p new/pkg/.vscode vendor/y/.idea node_modules/z; echo x > new/pkg/.vscode/settings.json; echo x > vendor/y/.idea/x.xml"))
 		require.Zero(t, result.ExitCode, out)
-		require.Empty(t, result.TakenBack, level)
+		require.Empty(t, result.Reverted, level)
 		for _, name := range []string{"p/clone/.vscode/tasks.json", "node_modules/x/.vscode/tasks.json", "new/pkg/.vscode/settings.json", "vendor/y/.idea/x.xml"} {
 			require.FileExists(t, filepath.Join(p.root, name), level)
 		}
 		result, _ = run(t, r, p.command("mkdir -p node_modules/z/.idea vendor/y/.vscode; echo x > node_modules/z/.idea/a.xml; echo x > vendor/y/.vscode/settings.json"))
-		require.Empty(t, result.TakenBack, level)
+		require.Empty(t, result.Reverted, level)
 	}
 }

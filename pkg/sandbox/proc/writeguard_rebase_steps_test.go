@@ -43,11 +43,11 @@ func TestStepsOfARebase(t *testing.T) {
 				run(t, r, p.command("true"))
 				if c.taken {
 					result, out := run(t, r, p.command(begin))
-					require.Equal(t, []string{todo}, result.TakenBack, out)
+					require.Equal(t, []string{todo}, result.Reverted, out)
 				}
 				for _, script := range c.then {
 					result, out := run(t, r, p.command(script))
-					require.Empty(t, result.TakenBack, out)
+					require.Empty(t, result.Reverted, out)
 				}
 				p.user(c.after + "\n:")
 				steps, _ := os.ReadFile(filepath.Join(p.root, "steps"))

@@ -62,10 +62,10 @@ fsmonitor = evil' >> .git/config`, ".git/config", "[core]\n", true},
 					require.Equal(t, c.want, string(text))
 				}
 				if c.taken {
-					require.Len(t, result.TakenBack, 1)
-					require.True(t, file == result.TakenBack[0] || filepath.Dir(file) == result.TakenBack[0], result.TakenBack)
+					require.Len(t, result.Reverted, 1)
+					require.True(t, file == result.Reverted[0] || filepath.Dir(file) == result.Reverted[0], result.Reverted)
 				} else {
-					require.Empty(t, result.TakenBack)
+					require.Empty(t, result.Reverted)
 				}
 			})
 		}

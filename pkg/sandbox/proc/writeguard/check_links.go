@@ -67,6 +67,7 @@ func (rc *rootCheck) targetsOfReplacingLinks() (dirs []string) {
 	return dirs
 }
 
+// pathExists reports whether there is a file at path. It follows no link.
 func pathExists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil

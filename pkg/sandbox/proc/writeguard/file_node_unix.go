@@ -7,6 +7,7 @@ import (
 	"syscall"
 )
 
+// openNoFollow is the flag of open(2) that makes it fail for a symbolic link.
 const openNoFollow = syscall.O_NOFOLLOW
 
 // deviceAndInode returns a file's device and inode.

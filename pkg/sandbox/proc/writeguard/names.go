@@ -43,6 +43,7 @@ func isAtOrBelow(dir, name string) bool {
 	return dir == "." || name == dir || strings.HasPrefix(name, dir+string(filepath.Separator))
 }
 
+// isDotGit reports whether name is .git, ignoring case.
 func isDotGit(name string) bool { return strings.EqualFold(name, ".git") }
 
 // looksLikeRepository reports whether git would treat a directory as a

@@ -110,6 +110,7 @@ func (w *RootGuard) openOverlapping(dir string) *overlappingRoot {
 	return n
 }
 
+// closeOverlapping closes and forgets all overlapping roots.
 func (w *RootGuard) closeOverlapping() {
 	for _, n := range w.overlapping {
 		n.close()
@@ -218,6 +219,7 @@ func (w *RootGuard) tryLockOverlapping() bool {
 	return true
 }
 
+// unlockOverlapping releases the locks of tryLockOverlapping.
 func (w *RootGuard) unlockOverlapping() {
 	for _, n := range w.overlapping {
 		tryFlock(n.lockFile, lockRelease)

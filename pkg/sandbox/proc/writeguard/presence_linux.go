@@ -49,6 +49,8 @@ func openPresence(root string) *presence {
 	return p
 }
 
+// openDirs opens the root and the directories above it, by every path that
+// leads to the root.
 func (p *presence) openDirs() {
 	for _, path := range append([]string{p.root}, pathsThroughMounts(p.root)...) {
 		for dir := path; ; dir = filepath.Dir(dir) {
@@ -88,6 +90,7 @@ func (p *presence) addDir(dir string) {
 	p.dirs, p.infos = append(p.dirs, f), append(p.infos, info)
 }
 
+// close releases the locks of publish and closes the directories.
 func (p *presence) close() {
 	p.withdraw()
 	closeAll(p.dirs...)

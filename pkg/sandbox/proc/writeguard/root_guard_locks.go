@@ -51,6 +51,7 @@ func (w *RootGuard) lock() error {
 	return nil
 }
 
+// unlock releases the locks of lock.
 func (w *RootGuard) unlock() {
 	if w.lockFile != nil {
 		tryFlock(w.lockFile, lockRelease)
@@ -86,6 +87,8 @@ func (w *RootGuard) readMark() byte {
 	return markIdle
 }
 
+// writeMark writes the mark to the file "use", or keeps it in memory without a
+// state directory.
 func (w *RootGuard) writeMark(mark byte) error {
 	w.mark = mark
 	if w.useFile == nil {
