@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -28,26 +29,71 @@ type parameter struct {
 	Items       *parameter   `json:"items"`
 }
 
-// notes describe the parameters that a schema leaves to their names, to save
-// the model's context.
+// notes describe parameters whose description in the schema is missing or
+// short, to save the model's context.
 var notes = map[string]string{
-	"ls.depth":                   "levels of directories",
-	"glob.pattern":               "pattern of names or paths",
-	"grep.output_mode":           "lines, paths only, or matches per file",
-	"view.paths":                 "several files in one call, each with `file_path`, `offset` and `limit`",
-	"view.hex":                   "show the bytes in hexadecimal",
-	"edit.file_path":             "file to change",
-	"edit.replace_all":           "replace every match",
-	"edit.edits":                 "several changes in one call; all of them are made, or none",
-	"replace.file_path":          "file to write",
-	"bash.command":               "command line for bash",
-	"bash.description":           "what the command does, for people who read the call",
-	"bash_job.action":            "what to do",
-	"bash_job.job_id":            "the job; not needed for list",
-	"bash_job.wait_ms":           "milliseconds to wait for output or the end",
-	"bash_job.wait_for":          "regular expression: wait until the output matches",
-	"dispatch_agent.description": "what the agent does, for people who read the call",
-	"dispatch_agent.max_tokens":  "tokens of all turns, input and output",
+	"ls.depth":                     "levels of directories",
+	"ls.no_ignore":                 "include ignored files",
+	"ls.offset":                    "number of entries to skip",
+	"glob.pattern":                 "pattern for names or paths",
+	"glob.no_ignore":               "include ignored files",
+	"glob.offset":                  "number of paths to skip",
+	"glob.sort":                    "`mtime`: newest first",
+	"glob.absolute":                "return absolute paths",
+	"grep.output_mode":             "matching lines, paths only, or the number of matches per file",
+	"grep.-A":                      "lines to show after each match",
+	"grep.-B":                      "lines to show before each match",
+	"grep.-C":                      "lines to show before and after each match",
+	"grep.-i":                      "ignore case",
+	"grep.-n":                      "show line numbers",
+	"grep.literal":                 "search plain text, not a regular expression",
+	"grep.no_ignore":               "include ignored files",
+	"grep.offset":                  "number of matches (or files) to skip",
+	"grep.sort":                    "`mtime`: newest first",
+	"view.tail":                    "read the last N lines",
+	"view.section":                 "markdown heading or symbol to read",
+	"view.paths":                   "several files in one call, each with `file_path`, `offset` and `limit`",
+	"edit.file_path":               "file to change",
+	"edit.old_string":              "text to replace",
+	"edit.replace_all":             "replace every match",
+	"edit.edits":                   "several changes in one call, each with `old_string`, `new_string` and `replace_all`; all of them are made, or none",
+	"edit.dry_run":                 "show the diff only",
+	"edit.encoding":                "encoding of the file; default: detected",
+	"replace.file_path":            "file to write",
+	"replace.content":              "complete new text",
+	"replace.encoding":             "encoding to write; default: that of the existing file",
+	"replace.overwrite":            "write even if the file has changed",
+	"replace.dry_run":              "show the diff only",
+	"bash.command":                 "command line for bash",
+	"bash.stdin":                   "standard input of the command; default: empty",
+	"bash.description":             "what the command does, for people who read the call",
+	"bash_job.action":              "what to do",
+	"dispatch_agent.description":   "what the agent does, for people who read the call",
+	"view.encoding":                "encoding of the file; default: detected",
+	"edit.expected_replacements":   "replace every match, but fail unless there are exactly this many",
+	"edit.etag":                    "etag that view showed; the call fails if the lines to change have changed since",
+	"edit.strict":                  "ignore no difference except line endings",
+	"edit.undo":                    "revert the last change that edit or replace made to the file",
+	"replace.etag":                 "etag that view showed; the call fails if the file has changed since",
+	"bash.session":                 "use a separate working directory and separate variables, kept under this name",
+	"bash.timeout":                 "milliseconds until the command is killed; default 120000, or none with `run_in_background`",
+	"bash_job.job_id":              "the job; required except for `list`",
+	"bash_job.since":               "return output from this byte offset on; a negative value counts from the end; default: where the last answer ended",
+	"bash_job.wait_ms":             "milliseconds to wait until the job ends or `wait_for` matches; default 0, or 30000 with `wait_for`",
+	"view.metadata":                "show type, size, encoding and times instead of the content",
+	"grep.max_per_file":            "matches shown per file; default 20; without limit if `path` is a file",
+	"grep.multiline":               "matches may span lines; `.` also matches a line break",
+	"view.file_path":               "file to show: absolute, or relative to the first root; omit it if `paths` is given",
+	"bash_job.wait_for":            "wait until the output matches this regular expression",
+	"bash_job.input":               "for `write`: the text to send (\\n is Enter, \\u0004 at the end closes the input); for `signal`: the name of the signal, such as INT",
+	"dispatch_agent.prompt":        "the whole task; may be omitted only with `agent_id`",
+	"dispatch_agent.model":         "`NAME`, `PROVIDER/NAME` or `PROVIDER` from the configuration; default: the configured model",
+	"dispatch_agent.max_tokens":    "maximum tokens of all turns together, input and output",
+	"dispatch_agent.max_turns":     "maximum turns of the model; default 25",
+	"dispatch_agent.timeout":       "time limit in seconds; default 600",
+	"dispatch_agent.wait_ms":       "milliseconds to wait for the report before the call returns an `agent_id`; default 45000",
+	"dispatch_agent.agent_id":      "agent to wait for or to continue",
+	"dispatch_agent.output_schema": "JSON Schema that the report must match",
 }
 
 // toolBinaries maps the tools that do not have a binary of the same name.
@@ -140,10 +186,7 @@ func (p parameter) kind() string {
 
 // meaning returns the description of a parameter with its default and bounds.
 func (p parameter) meaning(tool string, required bool) (string, error) {
-	text := p.Description
-	if text == "" {
-		text = notes[tool+"."+p.Name]
-	}
+	text := cmp.Or(notes[tool+"."+p.Name], p.Description)
 	words := []string{text}
 	if p.Default != nil {
 		words = append(words, fmt.Sprintf("default `%v`", p.Default))

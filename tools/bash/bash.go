@@ -47,13 +47,13 @@ const (
 
 type arguments struct {
 	Command     string            `json:"command" alias:"cmd,script,command_line,bash_command,shell_command" argv:"true" min:"1" verbatim:"true"`
-	Timeout     int64             `json:"timeout,omitempty" alias:"timeout_ms,timeout_millis" min:"1" max:"600000" jsonschema:"milliseconds; default 120000"`
+	Timeout     int64             `json:"timeout,omitempty" alias:"timeout_ms,timeout_millis" min:"1" max:"600000" jsonschema:"milliseconds until the command is killed; default 120000, in background none"`
 	Workdir     string            `json:"workdir,omitempty" alias:"cwd,working_directory,working_dir,work_dir,directory,dir,dir_path" jsonschema:"directory for this call"`
-	Stdin       string            `json:"stdin,omitempty" alias:"input" verbatim:"true" jsonschema:"standard input"`
-	Env         map[string]string `json:"env,omitempty" alias:"environment,env_vars" jsonschema:"variables for this call"`
-	Session     string            `json:"session,omitempty" jsonschema:"name of a separate session"`
+	Stdin       string            `json:"stdin,omitempty" alias:"input" verbatim:"true"`
+	Env         map[string]string `json:"env,omitempty" alias:"environment,env_vars" jsonschema:"environment variables for this call"`
+	Session     string            `json:"session,omitempty" jsonschema:"name of a separate working directory and variables"`
 	Background  bool              `json:"run_in_background,omitempty" alias:"background,is_background" default:"false" jsonschema:"return a job_id at once"`
-	Patience    int64             `json:"auto_background_after,omitempty" alias:"yield_time_ms" default:"45000" min:"1" max:"600000" jsonschema:"milliseconds"`
+	Patience    int64             `json:"auto_background_after,omitempty" alias:"yield_time_ms" default:"45000" min:"1" max:"600000" jsonschema:"milliseconds until a running command becomes a job"`
 	Description string            `json:"description,omitempty"`
 
 	// Arguments of other tools, accepted but not in the schema.
@@ -122,7 +122,7 @@ func (s *shell) tools() ([]*mcpkit.Tool, error) {
 		Timeout:       deadline, MaxConcurrent: maxConcurrent, Output: meta{},
 	}, s.call)
 	def := mcpkit.Def{
-		Name: "bash_job", Title: "Look after a job", Description: strings.TrimSpace(jobDescription),
+		Name: "bash_job", Title: "Control a background command", Description: strings.TrimSpace(jobDescription),
 		Hints:         mcpkit.Hints{Destructive: true, OpenWorld: true},
 		RefuseUnknown: true, Control: true,
 		Timeout: jobDeadline, MaxConcurrent: maxConcurrent, Output: meta{}, Row: row{},

@@ -29,11 +29,11 @@ const patternTail = 4 << 10
 
 type jobArguments struct {
 	Action  string `json:"action" enum:"list,poll,write,signal,kill"`
-	JobID   string `json:"job_id,omitempty" alias:"id,bash_id,shell_id,task_id,session_id"`
-	Since   *int64 `json:"since,omitempty" jsonschema:"byte offset: output from here on; negative: from the end"`
-	WaitMS  int64  `json:"wait_ms,omitempty" alias:"yield_time_ms" min:"0" max:"50000"`
+	JobID   string `json:"job_id,omitempty" alias:"id,bash_id,shell_id,task_id,session_id" jsonschema:"required except for list"`
+	Since   *int64 `json:"since,omitempty" jsonschema:"byte offset; negative: from the end"`
+	WaitMS  int64  `json:"wait_ms,omitempty" alias:"yield_time_ms" min:"0" max:"50000" jsonschema:"default 0; 30000 with wait_for"`
 	WaitFor string `json:"wait_for,omitempty" verbatim:"true" jsonschema:"regular expression"`
-	Input   string `json:"input,omitempty" alias:"chars" verbatim:"true" jsonschema:"text (\\n: Enter, \\u0004: end of input) or signal name"`
+	Input   string `json:"input,omitempty" alias:"chars" verbatim:"true" jsonschema:"text (\\n: Enter, \\u0004: end of input) or signal name, e.g. INT"`
 
 	Files []string `json:"files,omitempty" hidden:"true"`
 }
@@ -41,11 +41,11 @@ type jobArguments struct {
 // reviewArguments are the arguments of bash_job if changes are reviewed.
 type reviewArguments struct {
 	Action  string `json:"action" enum:"list,poll,write,signal,kill,diff,apply,discard"`
-	JobID   string `json:"job_id,omitempty" alias:"id,bash_id,shell_id,task_id,session_id,changes" jsonschema:"of a job, or of pending changes"`
-	Since   *int64 `json:"since,omitempty" jsonschema:"byte offset: output from here on; negative: from the end"`
-	WaitMS  int64  `json:"wait_ms,omitempty" alias:"yield_time_ms" min:"0" max:"50000"`
+	JobID   string `json:"job_id,omitempty" alias:"id,bash_id,shell_id,task_id,session_id,changes" jsonschema:"id of a job or of changes; required except for list"`
+	Since   *int64 `json:"since,omitempty" jsonschema:"byte offset; negative: from the end"`
+	WaitMS  int64  `json:"wait_ms,omitempty" alias:"yield_time_ms" min:"0" max:"50000" jsonschema:"default 0; 30000 with wait_for"`
 	WaitFor string `json:"wait_for,omitempty" verbatim:"true" jsonschema:"regular expression"`
-	Input   string `json:"input,omitempty" alias:"chars" verbatim:"true" jsonschema:"text (\\n: Enter, \\u0004: end of input) or signal name"`
+	Input   string `json:"input,omitempty" alias:"chars" verbatim:"true" jsonschema:"text (\\n: Enter, \\u0004: end of input) or signal name, e.g. INT"`
 
 	Files []string `json:"files,omitempty" alias:"file,paths,path" jsonschema:"files or directories to show or apply; default all"`
 }
@@ -53,11 +53,11 @@ type reviewArguments struct {
 // undoArguments are the arguments of bash_job if changes are recorded.
 type undoArguments struct {
 	Action  string `json:"action" enum:"list,poll,write,signal,kill,undo"`
-	JobID   string `json:"job_id,omitempty" alias:"id,bash_id,shell_id,task_id,session_id" jsonschema:"of a job, or of an undo record"`
-	Since   *int64 `json:"since,omitempty" jsonschema:"byte offset: output from here on; negative: from the end"`
-	WaitMS  int64  `json:"wait_ms,omitempty" alias:"yield_time_ms" min:"0" max:"50000"`
+	JobID   string `json:"job_id,omitempty" alias:"id,bash_id,shell_id,task_id,session_id" jsonschema:"id of a job or of an undo record; required except for list and undo"`
+	Since   *int64 `json:"since,omitempty" jsonschema:"byte offset; negative: from the end"`
+	WaitMS  int64  `json:"wait_ms,omitempty" alias:"yield_time_ms" min:"0" max:"50000" jsonschema:"default 0; 30000 with wait_for"`
 	WaitFor string `json:"wait_for,omitempty" verbatim:"true" jsonschema:"regular expression"`
-	Input   string `json:"input,omitempty" alias:"chars" verbatim:"true" jsonschema:"text (\\n: Enter, \\u0004: end of input) or signal name"`
+	Input   string `json:"input,omitempty" alias:"chars" verbatim:"true" jsonschema:"text (\\n: Enter, \\u0004: end of input) or signal name, e.g. INT"`
 
 	Files []string `json:"files,omitempty" hidden:"true"`
 }

@@ -34,18 +34,18 @@ const (
 )
 
 type arguments struct {
-	Prompt       string         `json:"prompt,omitempty" verbatim:"true" jsonschema:"the whole task"`
+	Prompt       string         `json:"prompt,omitempty" verbatim:"true" jsonschema:"the whole task; omit only to wait"`
 	Description  string         `json:"description,omitempty"`
 	Agent        string         `json:"agent,omitempty" alias:"subagent_type" jsonschema:"explore, general, or a configured kind"`
 	Path         string         `json:"path,omitempty" jsonschema:"directory to work in"`
-	Model        string         `json:"model,omitempty" jsonschema:"default: the configured one"`
+	Model        string         `json:"model,omitempty" jsonschema:"configured model; usually omit"`
 	Tools        []string       `json:"tools,omitempty" jsonschema:"allow only these tools"`
 	MaxTurns     int            `json:"max_turns,omitempty" min:"1" max:"500" jsonschema:"default 25"`
-	MaxTokens    int64          `json:"max_tokens,omitempty" min:"1"`
+	MaxTokens    int64          `json:"max_tokens,omitempty" min:"1" jsonschema:"limit for all turns, input and output"`
 	Timeout      int64          `json:"timeout,omitempty" min:"1" max:"3600" jsonschema:"seconds; default 600"`
 	OutputSchema map[string]any `json:"output_schema,omitempty" jsonschema:"JSON Schema of the report"`
 	AgentID      string         `json:"agent_id,omitempty" jsonschema:"agent to wait for or continue"`
-	WaitMS       *int64         `json:"wait_ms,omitempty" min:"0" max:"600000" jsonschema:"milliseconds; default 45000"`
+	WaitMS       *int64         `json:"wait_ms,omitempty" min:"0" max:"600000" jsonschema:"milliseconds to wait; default 45000"`
 }
 
 // meta is the result's metadata.

@@ -45,16 +45,16 @@ func (c *Config) AddFlags(flags *flag.FlagSet) {
 
 type arguments struct {
 	FilePath  string          `json:"file_path" alias:"@file"`
-	OldString *string         `json:"old_string,omitempty" alias:"@old" verbatim:"true" jsonschema:"text to replace"`
+	OldString *string         `json:"old_string,omitempty" alias:"@old" verbatim:"true"`
 	NewString *string         `json:"new_string,omitempty" alias:"@new" verbatim:"true" jsonschema:"replacement; empty deletes"`
 	All       bool            `json:"replace_all,omitempty" alias:"allow_multiple,all_occurrences" default:"false"`
-	Expected  int             `json:"expected_replacements,omitempty" min:"1" jsonschema:"fail unless this many match"`
+	Expected  int             `json:"expected_replacements,omitempty" min:"1" jsonschema:"replace all matches; fail unless there are this many"`
 	Edits     []editArguments `json:"edits,omitempty" alias:"replacements,changes"`
-	DryRun    bool            `json:"dry_run,omitempty" default:"false" jsonschema:"show the diff only"`
-	Etag      string          `json:"etag,omitempty" jsonschema:"version you viewed"`
-	Encoding  string          `json:"encoding,omitempty" jsonschema:"default: detected"`
-	Strict    bool            `json:"strict,omitempty" default:"false" jsonschema:"exact match only"`
-	Undo      bool            `json:"undo,omitempty" default:"false" jsonschema:"revert this tool's last change to the file"`
+	DryRun    bool            `json:"dry_run,omitempty" default:"false"`
+	Etag      string          `json:"etag,omitempty" jsonschema:"from view; fail if those lines changed"`
+	Encoding  string          `json:"encoding,omitempty"`
+	Strict    bool            `json:"strict,omitempty" default:"false" jsonschema:"ignore only line endings"`
+	Undo      bool            `json:"undo,omitempty" default:"false" jsonschema:"revert the last change by edit or replace"`
 	foreign
 }
 

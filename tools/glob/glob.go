@@ -25,15 +25,15 @@ const defaultTimeout = 10 * time.Second
 
 type arguments struct {
 	Pattern  string   `json:"pattern" alias:"glob,glob_pattern,file_pattern,name_pattern,query"`
-	Path     string   `json:"path,omitempty" alias:"@dir" jsonschema:"default: first root"`
+	Path     string   `json:"path,omitempty" alias:"@dir" jsonschema:"directory to search; default: first root"`
 	Exclude  []string `json:"exclude,omitempty" alias:"@leave" bare:"true" jsonschema:"globs to exclude"`
 	Hidden   bool     `json:"hidden,omitempty" alias:"include_hidden" default:"true" jsonschema:"include dotfiles"`
-	NoIgnore bool     `json:"no_ignore,omitempty" alias:"no_ignore_vcs,include_ignored" default:"false" jsonschema:"include ignored files"`
+	NoIgnore bool     `json:"no_ignore,omitempty" alias:"no_ignore_vcs,include_ignored" default:"false"`
 	Type     string   `json:"type,omitempty" enum:"f,d,any" default:"f" jsonschema:"f: files, d: directories"`
 	Limit    int      `json:"limit,omitempty" alias:"@limit,head_limit" default:"100" min:"0" jsonschema:"0: no limit"`
-	Offset   int      `json:"offset,omitempty" min:"0" jsonschema:"paths to skip"`
-	Sort     string   `json:"sort,omitempty" enum:"mtime,path" default:"mtime" jsonschema:"mtime: newest first"`
-	Absolute bool     `json:"absolute,omitempty" default:"false" jsonschema:"return absolute paths"`
+	Offset   int      `json:"offset,omitempty" min:"0"`
+	Sort     string   `json:"sort,omitempty" enum:"mtime,path" default:"mtime"`
+	Absolute bool     `json:"absolute,omitempty" default:"false"`
 
 	Respect *bool `json:"respect_git_ignore,omitempty" alias:"respect_gitignore" hidden:"true"` // argument of other tools
 }

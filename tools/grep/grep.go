@@ -36,20 +36,20 @@ type arguments struct {
 	Exclude    []string `json:"exclude,omitempty" alias:"@leave" bare:"true" jsonschema:"globs to exclude"`
 	Type       string   `json:"type,omitempty" alias:"file_type,-t" jsonschema:"file type, e.g. go, py, js"`
 	OutputMode string   `json:"output_mode,omitempty" enum:"content,files_with_matches,count" default:"content"`
-	After      *int     `json:"-A,omitempty" alias:"A,after,after_context,context_after,lines_after" min:"0" jsonschema:"lines after each match"`
-	Before     *int     `json:"-B,omitempty" alias:"B,before,before_context,context_before,lines_before" min:"0" jsonschema:"lines before each match"`
-	Context    *int     `json:"-C,omitempty" alias:"C,context,context_lines" min:"0" jsonschema:"lines around each match"`
-	IgnoreCase bool     `json:"-i,omitempty" alias:"i,ignore_case,case_insensitive" default:"false" jsonschema:"ignore case"`
-	Number     bool     `json:"-n,omitempty" alias:"n,line_number,line_numbers,show_line_numbers" default:"true" jsonschema:"line numbers"`
+	After      *int     `json:"-A,omitempty" alias:"A,after,after_context,context_after,lines_after" min:"0"`
+	Before     *int     `json:"-B,omitempty" alias:"B,before,before_context,context_before,lines_before" min:"0"`
+	Context    *int     `json:"-C,omitempty" alias:"C,context,context_lines" min:"0"`
+	IgnoreCase bool     `json:"-i,omitempty" alias:"i,ignore_case,case_insensitive" default:"false"`
+	Number     bool     `json:"-n,omitempty" alias:"n,line_number,line_numbers,show_line_numbers" default:"true"`
 	Only       bool     `json:"-o,omitempty" alias:"o,only_matching" default:"false" jsonschema:"only the matched text"`
-	Multiline  bool     `json:"multiline,omitempty" alias:"-U" default:"false" jsonschema:"matches may span lines"`
-	Literal    bool     `json:"literal,omitempty" alias:"fixed_strings,fixed_string,is_literal,-F" default:"false" jsonschema:"plain text, not a regex"`
-	NoIgnore   bool     `json:"no_ignore,omitempty" alias:"no_ignore_vcs,include_ignored,include_ignored_files" default:"false" jsonschema:"include ignored files"`
+	Multiline  bool     `json:"multiline,omitempty" alias:"-U" default:"false" jsonschema:"matches may span lines; . matches a newline"`
+	Literal    bool     `json:"literal,omitempty" alias:"fixed_strings,fixed_string,is_literal,-F" default:"false"`
+	NoIgnore   bool     `json:"no_ignore,omitempty" alias:"no_ignore_vcs,include_ignored,include_ignored_files" default:"false"`
 	Hidden     bool     `json:"hidden,omitempty" alias:"include_hidden,-." default:"true" jsonschema:"include dotfiles"`
 	HeadLimit  int      `json:"head_limit,omitempty" alias:"@limit,limit,max_matches,count" default:"100" min:"0" jsonschema:"matches (or files) shown; 0: no limit"`
-	MaxPerFile int      `json:"max_per_file,omitempty" alias:"-m,max_matches_per_file" min:"1" jsonschema:"default 20"`
-	Offset     int      `json:"offset,omitempty" min:"0" jsonschema:"matches (or files) to skip"`
-	Sort       string   `json:"sort,omitempty" enum:"mtime,path" default:"mtime" jsonschema:"mtime: newest first"`
+	MaxPerFile int      `json:"max_per_file,omitempty" alias:"-m,max_matches_per_file" min:"1" jsonschema:"matches shown per file; default 20 unless path is a file"`
+	Offset     int      `json:"offset,omitempty" min:"0"`
+	Sort       string   `json:"sort,omitempty" enum:"mtime,path" default:"mtime"`
 	foreign
 
 	unlimited bool // no head_limit was wanted

@@ -13,13 +13,13 @@ import (
 var description string
 
 type arguments struct {
-	Path     string   `json:"path,omitempty" alias:"@dir,file_path" jsonschema:"default: first root"`
+	Path     string   `json:"path,omitempty" alias:"@dir,file_path" jsonschema:"directory to list; default: first root"`
 	Depth    int      `json:"depth,omitempty" alias:"max_depth,level,levels" default:"2" min:"1" max:"20"`
 	Ignore   []string `json:"ignore,omitempty" alias:"@leave,exclude" bare:"true" jsonschema:"globs to exclude"`
 	Hidden   bool     `json:"hidden,omitempty" alias:"show_hidden,include_hidden,all" default:"true" jsonschema:"show dotfiles"`
-	NoIgnore bool     `json:"no_ignore,omitempty" alias:"no_ignore_vcs,include_ignored" default:"false" jsonschema:"include ignored files"`
+	NoIgnore bool     `json:"no_ignore,omitempty" alias:"no_ignore_vcs,include_ignored" default:"false"`
 	Limit    int      `json:"limit,omitempty" alias:"@limit,head_limit" default:"400" min:"0" jsonschema:"0: no limit"`
-	Offset   int      `json:"offset,omitempty" min:"0" jsonschema:"entries to skip"`
+	Offset   int      `json:"offset,omitempty" min:"0"`
 	Long     bool     `json:"long,omitempty" alias:"long_format,details" default:"false" jsonschema:"show mode and modification time"`
 
 	// Hidden arguments that other tools have.

@@ -46,11 +46,11 @@ func (c *Config) AddFlags(flags *flag.FlagSet) {
 
 type arguments struct {
 	FilePath  string `json:"file_path" alias:"@file"`
-	Content   string `json:"content" alias:"file_text,contents,text,file_content,new_content,file_contents" verbatim:"true" jsonschema:"complete new text"`
-	Etag      string `json:"etag,omitempty" jsonschema:"version to replace"`
-	Encoding  string `json:"encoding,omitempty" jsonschema:"default: the file's"`
-	Overwrite bool   `json:"overwrite,omitempty" default:"false" jsonschema:"write even if the file changed"`
-	DryRun    bool   `json:"dry_run,omitempty" default:"false" jsonschema:"show the diff only"`
+	Content   string `json:"content" alias:"file_text,contents,text,file_content,new_content,file_contents" verbatim:"true"`
+	Etag      string `json:"etag,omitempty" jsonschema:"from view; fail if the file changed"`
+	Encoding  string `json:"encoding,omitempty"`
+	Overwrite bool   `json:"overwrite,omitempty" default:"false"`
+	DryRun    bool   `json:"dry_run,omitempty" default:"false"`
 	Command   string `json:"command,omitempty" hidden:"true"` // argument of Anthropic's text editor tool
 }
 

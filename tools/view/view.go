@@ -32,15 +32,15 @@ const (
 )
 
 type arguments struct {
-	FilePath string `json:"file_path,omitempty" alias:"@file" jsonschema:"absolute, or relative to the first root"`
+	FilePath string `json:"file_path,omitempty" alias:"@file" jsonschema:"absolute, or relative to the first root; or use paths"`
 	Offset   int64  `json:"offset,omitempty" min:"0" jsonschema:"first line (PDF: page; hex: byte)"`
 	Limit    int64  `json:"limit,omitempty" alias:"max_lines,num_lines,line_count,head" min:"0" jsonschema:"lines (PDF: pages; hex: bytes); default 2000"`
-	Tail     int64  `json:"tail,omitempty" min:"1" jsonschema:"read the last N lines"`
-	Section  string `json:"section,omitempty" alias:"find_section,heading,symbol" jsonschema:"markdown heading or symbol to read"`
+	Tail     int64  `json:"tail,omitempty" min:"1"`
+	Section  string `json:"section,omitempty" alias:"find_section,heading,symbol"`
 	Paths    []part `json:"paths,omitempty" alias:"files,file_paths"`
-	Hex      bool   `json:"hex,omitempty" default:"false"`
+	Hex      bool   `json:"hex,omitempty" default:"false" jsonschema:"show bytes in hexadecimal"`
 	Encoding string `json:"encoding,omitempty" jsonschema:"default: detected"`
-	Metadata bool   `json:"metadata,omitempty" default:"false" jsonschema:"no content"`
+	Metadata bool   `json:"metadata,omitempty" default:"false" jsonschema:"show type, size and times, not the content"`
 	lineRange
 	Pages   json.RawMessage `json:"pages,omitempty" alias:"page,page_range" hidden:"true"`
 	Command string          `json:"command,omitempty" hidden:"true"` // argument of Anthropic's text editor tool
