@@ -147,7 +147,7 @@ could not be reached.`,
 	f.StringVar(&p.flags.Config, "config", "", "configuration `FILE` (default toolroom/toolroom.yaml in $XDG_CONFIG_HOME or ~/.config, if it exists)")
 	f.StringArrayVar(&p.flags.Roots, "root", nil, "allow the tools access to `DIR`, or DIR:ro (read-only); repeatable (default: MCP_ROOT, CLAUDE_PROJECT_DIR, the client's roots, or the working directory)")
 	f.BoolVar(&p.flags.Allow.AllowRootDir, "allow-root-dir", false, "accept a root as broad as / or the home directory")
-	f.StringArrayVar(&p.flags.Allow.AllowPaths, "allow-path", nil, "allow reading files that match `GLOB` although they look like credentials; repeatable")
+	f.StringArrayVar(&p.flags.Allow.AllowPaths, "allow-path", nil, "allow reading files that match `GLOB` even if they look like credentials; repeatable")
 	f.StringArrayVar(&p.flags.Allow.AllowWrites, "allow-write", nil, "allow writing protected files that match `GLOB`; repeatable")
 	f.StringVar(&p.flags.MCPServers, "mcpservers", "", "more servers: `COMMANDS` as in \"cmd args;ENV=value cmd2\"")
 	f.StringVar(&p.flags.State, "state", "", "`DIR` for state (default MCP_STATE_DIR, $XDG_STATE_HOME/toolroom, or ~/.local/state/toolroom)")

@@ -15,7 +15,7 @@ func agentFields(k *agent.Kind) []field {
 		text("description", nil, "The purpose of this kind; a model or user chooses the kind from it.", &k.Description),
 		text("instructions", []string{"system", "prompt"}, "Instructions for the agent, before its task.", &k.Instructions),
 		text("model", nil, "Model of the agent, as in models.default; default: the default model.", &k.Model),
-		{"tools", []string{"allow", "allow_tools"}, "Served names of the tools that the agent may use, with *; default: all.", listOf("string"), func(r *reader, n *node) {
+		{"tools", []string{"allow", "allow_tools"}, "Patterns of served names; the agent may use only matching tools; default: all.", listOf("string"), func(r *reader, n *node) {
 			k.Tools = append([]string{}, r.texts(n)...) // an empty list is none
 		}},
 		number("max_turns", []string{"max_rounds"}, "Maximum number of model turns (default 25).", &k.Bounds.Turns),

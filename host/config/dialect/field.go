@@ -50,7 +50,7 @@ func fields() []field {
 
 func processFields() []field {
 	return []field{
-		{"command", []string{"cmd"}, "The program, or a list of the program and its arguments. A name without a slash is searched on PATH; a path is relative to this file.",
+		{"command", []string{"cmd"}, "The program, or a list of the program and its arguments. A name without a slash is looked up in PATH; a path is relative to this file.",
 			map[string]any{"oneOf": []any{typed("string"), listOf("string")}},
 			func(r *reader, n *node) {
 				if n.kind == listNode {
@@ -102,12 +102,12 @@ func remoteFields() []field {
 			func(r *reader, n *node) { r.server.APIKey = secret.Text(r.text(n)) }},
 		{"auth_token_env", []string{"bearerTokenEnvVar", "apiKeyEnv"}, "The name of the environment variable that holds the bearer token.", typed("string"),
 			func(r *reader, n *node) { r.server.AuthTokenEnv = r.text(n) }},
-		{"oauth", nil, "Sign-in with mcp-host login NAME: the client, scopes and account; default: the host registers itself. false: never sign in.", oauthSchema(), readOAuth},
+		{"oauth", nil, "Settings for the sign-in by mcp-host login NAME, such as client, scopes and account. By default (true), the host registers itself as a client if the server asks for a sign-in. false: never sign in.", oauthSchema(), readOAuth},
 		{"auth", nil, "", nil, readAuth},
 		{"auth_provider_type", nil, "", nil, readAuthProvider},
 		{"scopes", []string{"oauthScopes"}, "", nil,
 			func(r *reader, n *node) { r.scopes(n) }},
-		{"headers_helper", nil, "Program that prints more headers as a JSON object, run for each connection and after a refusal: a list, or a command line for the shell.",
+		{"headers_helper", nil, "Program that prints more headers as a JSON object: a list of the program and its arguments, or a command line for the shell. It runs for each connection, and again if the server answers 401 or 403.",
 			map[string]any{"type": []string{"array", "string"}, "items": typed("string")}, readHeadersHelper},
 		{"allow_private", nil, "Accept a public host name that resolves to a private address, for example inside a company network (default false).", typed("boolean"),
 			func(r *reader, n *node) { r.server.AllowPrivate, _ = r.boolean(n) }},
@@ -170,10 +170,10 @@ func toolFields() []field {
 		{"tools", []string{"toolFilter", "toolConfiguration"}, "Filters and renames the server's tools.", map[string]any{
 			"type": "object", "additionalProperties": false,
 			"properties": map[string]any{
-				"allow":    described(listOfSome("string"), "Patterns with *; only matching tools are served."),
-				"block":    described(listOf("string"), "Patterns with *; matching tools are not served."),
-				"rename":   described(mapOf("string"), "tool → served name"),
-				"describe": described(mapOf("string"), "tool → served description"),
+				"allow":    described(listOfSome("string"), "Patterns; only tools whose own or served name matches are served."),
+				"block":    described(listOf("string"), "Patterns; tools whose own or served name matches are not served."),
+				"rename":   described(mapOf("string"), "Tool → served name."),
+				"describe": described(mapOf("string"), "Tool → served description."),
 			}}, readTools},
 		{"allow_tools", []string{"allowedTools", "includeTools", "enabledTools", "includedTools"}, "", nil, allow},
 		{"block_tools", []string{"excludeTools", "excludedTools", "disabledTools", "blockedTools", "blocklist"}, "", nil, block},

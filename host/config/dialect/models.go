@@ -26,10 +26,10 @@ func providerFields(p *registry.Provider) []field {
 		return field{name, also, doc, typed("string"), func(r *reader, n *node) { *into = r.text(n) }}
 	}
 	return []field{
-		{"kind", []string{"type", "vendor"}, "API of the provider: openai or compatible (default), anthropic, gemini, scripted, command.", oneOf(registry.Kinds()...),
+		{"kind", []string{"type", "vendor"}, "API of the provider: openai (also for compatible APIs; default), anthropic or gemini. scripted: answers from file. command: no model, each message is a call.", oneOf(registry.Kinds()...),
 			func(r *reader, n *node) { p.Kind = registry.Kind(r.choice(n, registry.Kinds()...)) }},
 		text("base_url", []string{"url", "endpoint", "api_base"}, "Base URL of the API, such as http://127.0.0.1:11434/v1; default: the vendor's.", &p.BaseURL),
-		text("api_key_env", []string{"auth_token_env", "key_env"}, "Name of the environment variable that holds the API key; default, if base_url is the vendor's: the vendor's variable (such as OPENAI_API_KEY).", &p.KeyEnv),
+		text("api_key_env", []string{"auth_token_env", "key_env"}, "Name of the environment variable that holds the API key; default: the vendor's variable, such as OPENAI_API_KEY; none if base_url or project is set.", &p.KeyEnv),
 		{"headers", []string{"extra_headers"}, "HTTP headers of every request. Write ${NAME} to take a value from the environment.", mapOf("string"), func(r *reader, n *node) {
 			set, _ := r.vars(n, ":")
 			merge(&p.Headers, set)
@@ -54,15 +54,15 @@ func providerFields(p *registry.Provider) []field {
 }
 
 func modelFields(m *registry.Model) []field {
-	price := func(name string, also []string, into *float64) field {
-		return field{name, also, "Price of a million tokens; default: unknown.", map[string]any{"type": "number", "minimum": 0}, func(r *reader, n *node) { *into = r.price(n) }}
+	price := func(name, what string, also []string, into *float64) field {
+		return field{name, also, "Price of a million " + what + "; default: unknown.", map[string]any{"type": "number", "minimum": 0}, func(r *reader, n *node) { *into = r.price(n) }}
 	}
 	prices := []field{
-		price("input", nil, &m.Price.Input), price("output", nil, &m.Price.Output),
-		price("cache_read", []string{"cached_input"}, &m.Price.CacheRead), price("cache_write", nil, &m.Price.CacheWrite),
+		price("input", "input tokens", nil, &m.Price.Input), price("output", "output tokens", nil, &m.Price.Output),
+		price("cache_read", "tokens read from the cache", []string{"cached_input"}, &m.Price.CacheRead), price("cache_write", "tokens written to the cache", nil, &m.Price.CacheWrite),
 	}
 	return []field{
-		{"name", []string{"id", "model"}, "The provider's name of the model.", typed("string"), func(r *reader, n *node) { m.Name = r.text(n) }},
+		{"name", []string{"id", "model"}, "The provider's name for the model.", typed("string"), func(r *reader, n *node) { m.Name = r.text(n) }},
 		number("window", []string{"context_window", "context"}, "Context window: maximum tokens of a request and its answer together; default: the known value of the model.", &m.Window),
 		number("max_output", []string{"max_tokens", "max_output_tokens"}, "Maximum tokens of an answer; default: the known value of the model.", &m.MaxOutput),
 		{"prices", []string{"price"}, "Prices per million tokens, in a unit of your choice.", objectOf(prices), func(r *reader, n *node) { r.members(n, prices) }},

@@ -97,9 +97,9 @@ func settings() []setting {
 
 func profileFields(p *catalog.Profile) []field {
 	return []field{
-		texts("servers", nil, "Names of servers, with *; only their tools are served.", &p.Servers),
-		some("allow", []string{"allow_tools", "tools", "allowlist"}, "Served names of tools, with *; only matching tools are served.", ", or block \"*\"", &p.Allow),
-		texts("block", []string{"block_tools", "blocklist", "deny"}, "Served names of tools, with *; matching tools are not served.", &p.Block),
+		texts("servers", nil, "Patterns of server names; only the tools of matching servers are served.", &p.Servers),
+		some("allow", []string{"allow_tools", "tools", "allowlist"}, "Patterns of served names; only matching tools are served.", ", or block \"*\"", &p.Allow),
+		texts("block", []string{"block_tools", "blocklist", "deny"}, "Patterns of served names; matching tools are not served.", &p.Block),
 	}
 }
 
@@ -125,8 +125,8 @@ func storeFields(s *Store) []field {
 	return []field{
 		{"url", nil, "nats://HOST:4222, several of them separated by commas, or memory.", typed("string"), func(r *reader, n *node) { *s = storeOf(r.text(n), *s) }},
 		{"dir", []string{"path"}, "Directory of the database, relative to this file; default: the state directory.", typed("string"), func(r *reader, n *node) { s.Dir = r.text(n) }},
-		{"token", nil, "Credentials for the cluster. Write ${NAME} to take it from the environment.", typed("string"), func(r *reader, n *node) { s.Token = secret.Text(r.text(n)) }},
-		size("max_bytes", "Maximum size of keys and logs (default 512MiB).", &s.MaxBytes),
+		{"token", nil, "Token for the NATS servers. Write ${NAME} to take it from the environment.", typed("string"), func(r *reader, n *node) { s.Token = secret.Text(r.text(n)) }},
+		size("max_bytes", "Maximum size of the database; for NATS, of the keys and of the logs, each (default 512MiB).", &s.MaxBytes),
 	}
 }
 
@@ -185,8 +185,8 @@ func contextFields(o *offer.Config) []field {
 		number("max_tools", nil, "Maximum number of tools listed to an MCP client; default: no limit.", &o.MaxTools),
 		number("tools_percent", nil, "Maximum share of the window for the listed definitions, in percent; default: no limit.", &o.ToolsPercent),
 		number("window", []string{"context_window"}, "Context window of the clients' models in tokens (default 200000).", &o.Window),
-		texts("pinned", []string{"pin"}, "Served names of tools, with *, that are always listed.", &o.Pinned),
-		texts("priority", nil, "Served names of tools, with *, that are listed before others, in this order, as space permits.", &o.Priority),
+		texts("pinned", []string{"pin"}, "Patterns of served names; matching tools are always listed.", &o.Pinned),
+		texts("priority", nil, "Patterns of served names; matching tools are listed before others, in this order, as space permits.", &o.Priority),
 	}
 }
 
@@ -204,7 +204,7 @@ func limitFields(s *Stages) []field {
 	count := func(name string, also []string, doc string, into *int) field { return number(name, also, doc, into) }
 	return []field{
 		count("concurrent", []string{"max_concurrent", "max_concurrent_tools"}, "Maximum concurrent calls per server (default 5); max_concurrent of a server overrides it.", &l.Concurrent),
-		count("max_parallel", nil, "Maximum concurrent calls of one caller, on all servers; default: no limit.", &l.MaxParallel),
+		count("max_parallel", nil, "Maximum concurrent calls of one caller, on all servers; further calls wait. The same setting as policy.max_parallel; default: 10 within a turn, otherwise no limit.", &l.MaxParallel),
 		count("queue", nil, "Maximum waiting calls per caller and server (default 1000).", &l.Queue),
 		size("queue_bytes", "Maximum total size of the parameters of all calls waiting for one server (default 64MiB).", &l.QueueBytes),
 		span("max_wait", "Maximum time that a call waits for its turn (default 1m).", &l.MaxWait),
@@ -237,8 +237,8 @@ func retryFields(s *Stages) []field {
 func breakerFields(s *Stages) []field {
 	return []field{
 		number("failures", nil, "Failures in a row that open the breaker (default 5).", &s.Breaker.Failures),
-		span("within", "Time within which these failures occur (default 30s).", &s.Breaker.Within),
-		span("open", "How long calls are refused while open (default 5s).", &s.Breaker.Open),
+		span("within", "Time within which the failures must occur to open the breaker (default 30s).", &s.Breaker.Within),
+		span("open", "How long calls are refused after the breaker opened (default 5s).", &s.Breaker.Open),
 	}
 }
 
