@@ -96,8 +96,8 @@ type Config struct {
 
 // AddFlags registers the flags that set c.
 func (c *Config) AddFlags(flags *flag.FlagSet) {
-	flags.StringVar(&c.Dir, "state", c.Dir, "keep state in `DIR` (else $MCP_STATE_DIR, $XDG_STATE_HOME/toolroom, ~/.local/state/toolroom)")
-	flags.BoolVar(&c.Disabled, "no-state", c.Disabled, "keep no state: no undo, and repeated calls are slower")
+	flags.StringVar(&c.Dir, "state", c.Dir, "keep state in `DIR` (default: $MCP_STATE_DIR, else $XDG_STATE_HOME/toolroom, else ~/.local/state/toolroom)")
+	flags.BoolVar(&c.Disabled, "no-state", c.Disabled, "keep no state: no undo, changes by others are noticed only with etag, and repeated calls are slower")
 }
 
 // Validate reports contradictory settings. It does not check whether the

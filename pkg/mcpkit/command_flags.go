@@ -18,10 +18,10 @@ func (c *Command) addFlags() {
 	flags.StringVar(&c.settings.call, "call", "", "make one call with these arguments, a `JSON` object (- reads them from standard input), print the answer and exit")
 	flags.Var(&c.settings.schema, "schema", "print the tools' definitions as JSON and exit; --schema=openai prints them for OpenAI's strict mode")
 	flags.BoolVar(&c.settings.version, "version", false, "print the version and exit")
-	flags.BoolVar(&c.settings.structured, "structured", false, "for programs: return the whole answer as structuredContent, and in one-shot calls the rows as objects")
-	flags.BoolVar(&c.settings.text, "text", false, "print one-shot answers as text instead of JSON and errors on standard error; exit as a failed command does")
-	flags.Var(&c.settings.maxTokens, "max-tokens", "limit a result to `N` tokens of 4 bytes (default: set by the tool, mostly 12000)")
-	flags.Var(&c.settings.logLevel, "log-level", "what to log to standard error: `LEVEL` is error, warn, info, debug or trace (trace adds the messages, redacted)")
+	flags.BoolVar(&c.settings.structured, "structured", false, "for programs: return the whole answer as structuredContent; a single call prints lists as JSON objects instead of text")
+	flags.BoolVar(&c.settings.text, "text", false, "for a single call: print the answer as text instead of JSON, and errors on standard error; with bash, exit with the exit code of the command")
+	flags.Var(&c.settings.maxTokens, "max-tokens", "limit a result to `N` tokens of 4 bytes (default 12000; 20000 for view)")
+	flags.Var(&c.settings.logLevel, "log-level", "what to log to standard error: `LEVEL` is error, warn, info, debug or trace (trace also logs the protocol messages, with secrets redacted)")
 }
 
 // fileArgument splits plain into the file to show and the root directories. A

@@ -54,9 +54,9 @@ type Config struct {
 
 // AddFlags registers the flags that set c.
 func (c *Config) AddFlags(fs *flag.FlagSet) {
-	fs.Var((*stringList)(&c.Roots), "root", "allow access to `DIR[:ro]`, :ro for reading only; may be repeated")
+	fs.Var((*stringList)(&c.Roots), "root", "allow access to `DIR`; DIR:ro allows only reading; may be repeated")
 	fs.BoolVar(&c.ReadOnly, "read-only", c.ReadOnly, "make every root read-only")
-	fs.Var((*stringList)(&c.AllowPaths), "allow-path", "allow reading files that match `GLOB` although they look like credentials; may be repeated")
+	fs.Var((*stringList)(&c.AllowPaths), "allow-path", "allow reading files that match `GLOB` even if they look like credentials; may be repeated")
 	fs.Var((*stringList)(&c.AllowWrites), "allow-write", "allow writing protected files that match `GLOB`; may be repeated")
 	fs.Var((*stringList)(&c.Protect), "protect", "never write `PATH` or anything below it; may be repeated")
 	fs.BoolVar(&c.AllowRootDir, "allow-root-dir", c.AllowRootDir, "accept a root as broad as / or the home directory")

@@ -52,7 +52,7 @@ func (c *Config) AddFlags(flags *flag.FlagSet) {
 	flags.StringVar(&c.Tools, "tools", c.Tools, "tools that agents may use: readonly, edit, all, or a comma-separated `LIST` (default: $MCP_AGENT_TOOLS, else readonly)")
 	flags.StringVar(&c.Model, "model", c.Model, "default `MODEL` of agents (default: as configured for mcp-host)")
 	flags.StringVar(&c.Config, "config", c.Config, "configuration `FILE` of mcp-host (default: the one that mcp-host finds)")
-	flags.StringVar(&c.Kinds, "agents", c.Kinds, "`DIR` with agent definitions, NAME.md each (default: toolroom/agents in the user's configuration directory)")
+	flags.StringVar(&c.Kinds, "agents", c.Kinds, "`DIR` with agent definitions, one file NAME.md for each (default: toolroom/agents in the user's configuration directory)")
 	flags.IntVar(&c.MaxTurns, "max-turns", c.MaxTurns, "default limit of `N` model turns per agent")
 	flags.DurationVar(&c.Timeout, "timeout", c.Timeout, "default `TIME` limit per agent")
 	flags.DurationVar(&c.Grace, "grace", c.Grace, "extra `TIME` after the timeout to write a summary")

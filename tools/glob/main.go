@@ -48,7 +48,7 @@ func main() {
 	cmd.Memory = 48 << 20
 	var st state.Config // all tools accept its flags; glob keeps no state
 	st.AddFlags(cmd.Flags)
-	timeout := cmd.Flags.Duration("timeout", defaultTimeout, "`time` after which a call returns partial results")
+	timeout := cmd.Flags.Duration("timeout", defaultTimeout, "return partial results after `TIME`")
 	cmd.Tools = func() ([]*mcpkit.Tool, error) {
 		if err := errors.Join(box.Validate(), st.Validate()); err != nil {
 			return nil, err
