@@ -6,10 +6,10 @@
 // a DIR or --root the roots come from MCP_ROOT, CLAUDE_PROJECT_DIR, the
 // client, or the working directory.
 //
-// A call lists a tree breadth-first, with a fair share for each directory, and
-// shows line counts, sizes and git status letters. Ignored directories (by
-// .gitignore and the like) are collapsed, .git is left out, and symbolic links
-// are not followed.
+// A call lists a tree breadth-first. If there is no room for all entries, the
+// directories take turns and show ten entries at a time. A call also shows line
+// counts, sizes and git status letters. Ignored directories (by .gitignore and the
+// like) are collapsed, .git is left out, and symbolic links are not followed.
 //
 // Outside any git repository, .gitignore counts in a directory that has a
 // project file (package.json, go.mod, Makefile and the like), and below it.
