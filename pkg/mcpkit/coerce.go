@@ -1,12 +1,9 @@
 package mcpkit
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"math"
-	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -156,86 +153,4 @@ func unwrap(n *node, want byte) (*node, bool) {
 	}
 	inner, err := parseJSON([]byte(text))
 	return inner, err == nil && inner.kind == want
-}
-
-// integer is a whole number as a sign and 64 bits.
-type integer struct {
-	negative  bool
-	magnitude uint64
-}
-
-func (v integer) text() string {
-	text := strconv.FormatUint(v.magnitude, 10)
-	if v.negative {
-		return "-" + text
-	}
-	return text
-}
-
-func (v integer) bound() bound {
-	f := float64(v.magnitude)
-	if v.negative {
-		return bound{set: true, integer: -int64(v.magnitude), float: -f, whole: v.magnitude <= 1<<63}
-	}
-	return bound{set: true, integer: int64(v.magnitude), float: f, whole: v.magnitude <= math.MaxInt64}
-}
-
-// wholeNumber reads a JSON number without loss. whole is false for a fraction
-// such as 10.5; fits is false if the value exceeds 64 bits. 10.0 and 1e3 are
-// whole.
-func wholeNumber(text string) (v integer, whole, fits bool) {
-	text, v.negative = strings.CutPrefix(text, "-")
-	mantissa, exponentText, _ := strings.Cut(strings.ToLower(text), "e")
-	exponent := 0
-	if exponentText != "" {
-		var err error
-		if exponent, err = strconv.Atoi(exponentText); err != nil {
-			exponent = 1 << 20
-			if exponentText[0] == '-' {
-				exponent = -exponent
-			}
-		}
-	}
-	digits, fraction, _ := strings.Cut(mantissa, ".")
-	exponent -= len(fraction)
-	digits = strings.TrimLeft(digits+fraction, "0")
-	short := strings.TrimRight(digits, "0")
-	exponent += len(digits) - len(short)
-	switch {
-	case short == "":
-		return integer{}, true, true
-	case exponent < 0:
-		return v, false, false
-	case exponent > 20 || len(short) > 20:
-		return v, true, false
-	}
-	var err error
-	v.magnitude, err = strconv.ParseUint(short+strings.Repeat("0", exponent), 10, 64)
-	return v, true, err == nil
-}
-
-// fitsInt reports whether the Go type of s can hold v.
-func fitsInt(s *schema, v integer) bool {
-	bits, signed := 64, true
-	if s.typ != nil {
-		bits = s.typ.Bits()
-		signed = s.typ.Kind() < reflect.Uint
-	}
-	switch {
-	case !signed:
-		return (!v.negative || v.magnitude == 0) && v.magnitude <= math.MaxUint64>>(64-bits)
-	case v.negative:
-		return v.magnitude <= 1<<(bits-1)
-	}
-	return v.magnitude < 1<<(bits-1)
-}
-
-// decodeBase64 decodes the standard and the URL alphabet, with or without
-// padding.
-func decodeBase64(text string) ([]byte, error) {
-	text = strings.TrimRight(text, "=")
-	if strings.ContainsAny(text, "-_") {
-		return base64.RawURLEncoding.DecodeString(text)
-	}
-	return base64.RawStdEncoding.DecodeString(text)
 }

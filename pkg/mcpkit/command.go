@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"runtime/debug"
-	"strings"
 	"sync"
 
 	"github.com/mark3labs/mcp-go/server"
@@ -162,19 +161,6 @@ func (c *Command) Run(ctx context.Context, args []string, stdin io.Reader, stdou
 	return c.runMode(ctx, newRegistry(tools...), file, stdin, stdout, stderr)
 }
 
-// structuredTools returns the tools in the variant that answers with
-// structuredContent.
-func structuredTools(tools []*Tool) ([]*Tool, error) {
-	out := make([]*Tool, len(tools))
-	for i, t := range tools {
-		var err error
-		if out[i], err = t.Structured(); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
 // exitCode returns the exit code for err, the outcome of printing, and reports
 // the error.
 func (c *Command) exitCode(stderr io.Writer, err error) int {
@@ -252,36 +238,4 @@ func (c *Command) oneShotExitCode(stderr io.Writer, err error) int {
 func (c *Command) Server(tools ...*Tool) *server.MCPServer {
 	_, s := newToolServer(c, c.runner(newRegistry(tools...)), false)
 	return s
-}
-
-// runner returns the runner that carries out calls for this command.
-func (c *Command) runner(tools *registry) *runner {
-	return &runner{
-		tools:     tools,
-		handler:   chain(handle, append(standard(), c.Middleware...)...),
-		maxTokens: int(c.settings.maxTokens),
-	}
-}
-
-// parseInterspersed parses flags anywhere among plain arguments, which it
-// returns. Arguments after "--" are plain.
-func parseInterspersed(flags *flag.FlagSet, args []string) (plain []string, err error) {
-	var said strings.Builder
-	flags.SetOutput(&said)
-	flags.Usage = func() {}
-	for len(args) > 0 {
-		if err := flags.Parse(args); err != nil {
-			return nil, err
-		}
-		rest := flags.Args()
-		if used := len(args) - len(rest); used > 0 && args[used-1] == "--" {
-			return append(plain, rest...), nil
-		}
-		if len(rest) == 0 {
-			break
-		}
-		plain = append(plain, rest[0])
-		args = rest[1:]
-	}
-	return plain, nil
 }

@@ -3,13 +3,8 @@ package mcpkit
 import (
 	"flag"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
-
-	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
 // addFlags registers the flags that every Command has.
@@ -23,55 +18,6 @@ func (c *Command) addFlags() {
 	flags.Var(&c.settings.maxTokens, "max-tokens", "limit a result to `N` tokens of 4 bytes (default 12000; 20000 for view)")
 	flags.Var(&c.settings.logLevel, "log-level", "what to log to standard error: `LEVEL` is error, warn, info, debug or trace (trace also logs the protocol messages, with secrets redacted)")
 }
-
-// fileArgument splits plain into the file to show and the root directories. A
-// single argument in an existing directory counts as a file even if it is
-// missing, provided that the command shows files: the call then reports it and
-// suggests similar names. Without --root, the root is the working directory, or
-// the file's own directory if the file is outside.
-func (c *Command) fileArgument(plain []string) (file string, rest []string, err error) {
-	if c.CheckPositional != nil {
-		err = c.CheckPositional(plain)
-	}
-	for _, arg := range plain {
-		if c.namesFlag(arg) && err != nil {
-			return "", plain, fmt.Errorf("%w; the flag is --%s", err, arg)
-		}
-	}
-	if c.File == "" || len(plain) != 1 {
-		return "", plain, err
-	}
-	abs, absErr := filepath.Abs(plain[0])
-	if absErr != nil || !c.showsFile(abs, err) {
-		return "", plain, err
-	}
-	rooted := false
-	c.Flags.Visit(func(f *flag.Flag) { rooted = rooted || f.Name == "root" })
-	if rooted {
-		return abs, nil, nil
-	}
-	if wd, err := os.Getwd(); err == nil {
-		if rel, err := filepath.Rel(wd, abs); err == nil && filepath.IsLocal(rel) {
-			return rel, []string{wd}, nil
-		}
-	}
-	return abs, []string{filepath.Dir(abs)}, nil
-}
-
-// showsFile reports whether a plain argument is a file to show: an existing
-// file, or a missing name in an existing directory. refused is
-// CheckPositional's error for the argument.
-func (c *Command) showsFile(abs string, refused error) bool {
-	info, err := os.Stat(abs)
-	if err != nil {
-		parent, parentErr := os.Stat(filepath.Dir(abs))
-		return toolerr.Is(refused, toolerr.NotFound) && parentErr == nil && parent.IsDir()
-	}
-	return !info.IsDir()
-}
-
-// namesFlag reports whether an argument is the name of a flag without dashes.
-func (c *Command) namesFlag(arg string) bool { return arg == "help" || c.Flags.Lookup(arg) != nil }
 
 // callGiven reports whether --call was given, even with an empty value.
 func callGiven(flags *flag.FlagSet) bool {
@@ -124,57 +70,25 @@ func (f *schemaFlag) Set(s string) error {
 	return nil
 }
 
-// help prints the manual: the package comment of main.go, then the flags.
-func (c *Command) help(w io.Writer) error {
-	var b strings.Builder
-	manual := packageComment(c.Source)
-	if manual == "" {
-		manual = c.program() + " serves " + c.Title + " as an MCP tool on standard input and output.\n"
+// parseInterspersed parses flags anywhere among plain arguments, which it
+// returns. Arguments after "--" are plain.
+func parseInterspersed(flags *flag.FlagSet, args []string) (plain []string, err error) {
+	var said strings.Builder
+	flags.SetOutput(&said)
+	flags.Usage = func() {}
+	for len(args) > 0 {
+		if err := flags.Parse(args); err != nil {
+			return nil, err
+		}
+		rest := flags.Args()
+		if used := len(args) - len(rest); used > 0 && args[used-1] == "--" {
+			return append(plain, rest...), nil
+		}
+		if len(rest) == 0 {
+			break
+		}
+		plain = append(plain, rest[0])
+		args = rest[1:]
 	}
-	b.WriteString(manual)
-	b.WriteString("\nFlags:\n")
-	c.Flags.VisitAll(func(f *flag.Flag) {
-		value, usage := flag.UnquoteUsage(f)
-		if isBool(f) {
-			value = ""
-		}
-		fmt.Fprintf(&b, "  --%s", f.Name)
-		if value != "" {
-			b.WriteString(" " + value)
-		}
-		b.WriteString("\n    \t" + strings.ReplaceAll(usage, "\n", "\n    \t"))
-		if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "0" && !strings.Contains(usage, "(default") {
-			fmt.Fprintf(&b, " (default %s)", f.DefValue)
-		}
-		b.WriteByte('\n')
-	})
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-func isBool(f *flag.Flag) bool {
-	b, ok := f.Value.(interface{ IsBoolFlag() bool })
-	return ok && b.IsBoolFlag()
-}
-
-// packageComment returns the comment directly above the package clause of a Go
-// file. It reads // comments only.
-func packageComment(source string) string {
-	var comment []string
-	for line := range strings.Lines(source) {
-		line = strings.TrimRight(line, "\r\n")
-		switch {
-		case strings.HasPrefix(line, "package "):
-			if len(comment) == 0 {
-				return ""
-			}
-			return strings.Join(comment, "\n") + "\n"
-		case strings.HasPrefix(line, "//go:"):
-		case strings.HasPrefix(line, "//"):
-			comment = append(comment, strings.TrimPrefix(strings.TrimPrefix(line, "//"), " "))
-		default:
-			comment = nil
-		}
-	}
-	return ""
+	return plain, nil
 }

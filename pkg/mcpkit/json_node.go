@@ -205,3 +205,16 @@ func loneSurrogate(raw []byte) bool {
 	}
 	return high
 }
+
+func text(s string) *node { return &node{kind: '"', raw: encode(s), str: s} }
+
+func objectOf(members []member) *node {
+	raw := []byte{'{'}
+	for i, m := range members {
+		if i > 0 {
+			raw = append(raw, ',')
+		}
+		raw = append(append(append(raw, encode(m.name)...), ':'), m.value.raw...)
+	}
+	return &node{kind: '{', raw: append(raw, '}'), members: members}
+}

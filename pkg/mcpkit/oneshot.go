@@ -3,12 +3,10 @@ package mcpkit
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"strings"
 	"time"
 
@@ -85,13 +83,6 @@ func (o *oneShot) stream(ctx context.Context, in io.Reader) error {
 	}
 }
 
-// printInvalid answers input that is not a JSON object.
-func (o *oneShot) printInvalid(err error) error {
-	return o.print(false, errorResult(toolerr.New(toolerr.InvalidInput,
-		"the input is not a JSON object (%v); send the arguments, such as {\"path\":\".\"}, or {\"name\":\"%s\",\"params\":{…}}",
-		err, o.tools.Names()[0])))
-}
-
 // answer carries out one call. null means no arguments.
 func (o *oneShot) answer(ctx context.Context, value json.RawMessage) error {
 	if value[0] != '{' && string(value) != "null" {
@@ -157,106 +148,4 @@ func (o *oneShot) runBounded(ctx context.Context, t *Tool, args json.RawMessage)
 	case <-time.After(wire.DefaultGrace):
 		return errorResult(toolerr.New(toolerr.Cancelled, "%s was stopped: %w", t.Name(), context.Cause(ctx)))
 	}
-}
-
-// print writes one answer, as text or in the form of JSON that the call used.
-func (o *oneShot) print(named bool, res *CallResult) error {
-	if o.text {
-		return o.printText(res)
-	}
-	var answer any
-	var line json.RawMessage
-	var err error
-	switch {
-	case res.IsError && named:
-		answer = struct {
-			Error any `json:"error"`
-		}{oneShotError{Message: res.Text, Code: res.Code}}
-	case res.IsError:
-		answer = oneShotFlatError{Error: res.Text, Code: res.Code}
-	case o.structured && res.Rows != nil:
-		answer = struct {
-			Results any `json:"results"`
-		}{rows(res.Rows)}
-	case res.Notes == "" && len(res.Images) == 0: // most answers, and the long ones
-		line = append(jsonrpc.AppendString([]byte(`{"result":`), res.Text), '}')
-	default:
-		answer = oneShotResult{Result: res.Text, Notes: res.Notes, Images: images(res.Images)}
-	}
-	if line == nil {
-		if line, err = jsonrpc.Marshal(answer); err != nil {
-			return fmt.Errorf("encoding the answer: %w", err)
-		}
-	}
-	if _, err := o.out.Write(append(line, '\n')); err != nil {
-		return err
-	}
-	if res.IsError {
-		return errCallFailed
-	}
-	return nil
-}
-
-// printText writes a result's text to the output; errors and notes about images
-// go to standard error.
-func (o *oneShot) printText(res *CallResult) error {
-	if res.IsError {
-		if _, err := fmt.Fprintf(o.errs, "%s: %s\n", o.program, strings.TrimSuffix(res.Text, "\n")); err != nil {
-			return err
-		}
-		return errCallFailed
-	}
-	if _, err := io.WriteString(o.out, strings.TrimSuffix(res.Text, "\n")+"\n"); err != nil {
-		return err
-	}
-	if n := len(res.Images); n > 0 {
-		fmt.Fprintf(o.errs, "%s: %d images are not shown; without --text they are in the JSON\n", o.program, n)
-	}
-	if res.Notes != "" {
-		fmt.Fprintln(o.errs, res.Notes)
-	}
-	if res.ExitStatus != 0 {
-		return exitStatus(res.ExitStatus)
-	}
-	return nil
-}
-
-type oneShotError struct {
-	Message string       `json:"message"`
-	Code    toolerr.Code `json:"code"`
-}
-
-type oneShotFlatError struct {
-	Error string       `json:"error"`
-	Code  toolerr.Code `json:"code"`
-}
-
-type oneShotResult struct {
-	Result string         `json:"result"`
-	Notes  string         `json:"notes,omitempty"` // where the result is data
-	Images []oneShotImage `json:"images,omitempty"`
-}
-
-type oneShotImage struct {
-	MIME string `json:"mimeType"`
-	Data string `json:"data"` // base64
-}
-
-func images(list []Image) []oneShotImage {
-	var out []oneShotImage
-	for _, img := range list {
-		out = append(out, oneShotImage{MIME: img.MIME, Data: base64.StdEncoding.EncodeToString(img.Data)})
-	}
-	return out
-}
-
-// rows returns the rows to encode: an empty list instead of a nil one.
-func rows(list any) any {
-	if make, ok := list.(func() any); ok {
-		list = make()
-	}
-	if v := reflect.ValueOf(list); v.Kind() == reflect.Slice && v.IsNil() {
-		return []struct{}{}
-	}
-	return list
 }

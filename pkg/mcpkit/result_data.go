@@ -1,7 +1,6 @@
 package mcpkit
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -85,25 +84,6 @@ func (t *Tool) errorMembers(err error) []member {
 	}
 	return out
 }
-
-// structuredAnswer makes the structuredContent of a text tool: the metadata and
-// the rows, or else the text. It is complete because some clients pass it to
-// the model instead of the content.
-func structuredAnswer(res *CallResult, meta []member) json.RawMessage {
-	var out []member
-	if res.IsError {
-		out = append(out, member{"code", text(string(res.Code))})
-	}
-	content := member{"text", text(res.Text)}
-	if res.Rows != nil && !res.IsError {
-		if raw, err := jsonrpc.Marshal(rows(res.Rows)); err == nil {
-			content = member{"results", &node{kind: '[', raw: raw}}
-		}
-	}
-	return objectOf(dropRepeated(append(append(out, content), meta...))).raw
-}
-
-func text(s string) *node { return &node{kind: '"', raw: encode(s), str: s} }
 
 func sortedKeys(m map[string]any) []string {
 	keys := make([]string, 0, len(m))
@@ -248,15 +228,4 @@ func fitList(s *schema, n *node, at *path) (*node, error) {
 		raw = append(raw, value.raw...)
 	}
 	return &node{kind: '[', raw: append(raw, ']')}, nil
-}
-
-func objectOf(members []member) *node {
-	raw := []byte{'{'}
-	for i, m := range members {
-		if i > 0 {
-			raw = append(raw, ',')
-		}
-		raw = append(append(append(raw, encode(m.name)...), ':'), m.value.raw...)
-	}
-	return &node{kind: '{', raw: append(raw, '}'), members: members}
 }

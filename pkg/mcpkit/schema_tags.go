@@ -259,20 +259,3 @@ func (s *schema) parseBound(text string) (bound, error) {
 	}
 	return bound{}, fmt.Errorf("not a valid bound of a %s", s.typeName())
 }
-
-// bound is an optional limit of a number, of a duration in nanoseconds, or of a
-// length.
-type bound struct {
-	set     bool
-	text    string
-	integer int64
-	float   float64
-	whole   bool // i is exact
-}
-
-func (b bound) less(other bound) bool {
-	if b.whole && other.whole {
-		return b.integer < other.integer
-	}
-	return b.float < other.float
-}

@@ -3,6 +3,8 @@ package mcpkit
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
@@ -161,4 +163,9 @@ func (t *Tool) call(ctx context.Context, args json.RawMessage) (res *CallResult)
 	}
 	r, err := t.run(ctx, n)
 	return t.render(ctx, r, err, said)
+}
+
+// warn logs, for the tool's author, a fault that the client is not told about.
+func (t *Tool) warn(format string, args ...any) {
+	slog.Warn(t.Name() + ": " + fmt.Sprintf(format, args...))
 }

@@ -2,30 +2,14 @@ package mcpkit
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
-	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
-
-// isName reports whether name has 1 to 64 characters, each an ASCII letter, a
-// digit or in others: the names that every model API accepts. A regular
-// expression would have to be compiled at every start.
-func isName(name, others string) bool {
-	return name != "" && len(name) <= 64 &&
-		!strings.ContainsFunc(name, func(r rune) bool { return !isNameRune(r, others) })
-}
-
-func isNameRune(r rune, others string) bool {
-	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune(others, r)
-}
 
 // NewTool makes a tool that returns text. A is the struct of its arguments (or
 // a map); these tags of its fields make the input schema:
@@ -176,147 +160,4 @@ func (t *Tool) finish(input, output reflect.Type) error {
 	}
 	t.definition, err = t.define()
 	return err
-}
-
-// faults returns the faults of the definition that do not depend on types.
-func (d Def) faults() []error {
-	var faults []error
-	add := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
-	for i, name := range append([]string{d.Name}, d.Aliases...) {
-		if !isName(name, "_-") {
-			add("clients refuse the name %q: letters, digits, _ and -, at most 64 of them", name)
-		}
-		if i > 0 && (name == d.Name || slices.Index(d.Aliases, name) != i-1) {
-			add("the alias %q is given twice", name)
-		}
-	}
-	if d.Hints.ReadOnly && d.Hints.Destructive {
-		add("a tool cannot be both read-only and destructive")
-	}
-	if d.Timeout < 0 || d.MaxConcurrent < 0 || d.MaxTokens < 0 {
-		add("Timeout, MaxConcurrent and MaxTokens cannot be negative")
-	}
-	if _, taken := d.Meta[metaCallSettings]; taken {
-		add("_meta %s is reserved", metaCallSettings)
-	}
-	return faults
-}
-
-// outputSchema returns the schema of structuredContent. Its root requires no
-// member and has a code, since strict clients also check errors against it.
-func outputSchema(t reflect.Type) (*schema, error) {
-	s, err := buildSchema(t, true)
-	if err != nil {
-		return s, fmt.Errorf("output: %w", err)
-	}
-	if s.kind == kindMap {
-		return s, checkMapOutput(s)
-	}
-	if s.kind != kindObject {
-		return s, fmt.Errorf("output must be a struct or a map, not %s", t)
-	}
-	s.optionalRoot = true
-	code := schema{kind: kindString, description: "stable code of an error"}
-	if i, taken := s.byName["code"]; taken {
-		if s.properties[i].kind != kindString || len(s.properties[i].enum) > 0 {
-			return s, errors.New("output: code is the error's code, a string")
-		}
-		return s, nil
-	}
-	s.byName["code"] = len(s.properties)
-	s.properties = append(s.properties, property{name: "code", schema: &code})
-	return s, nil
-}
-
-// recursive reports whether the type refers to itself, or contains a type that
-// does.
-func (s *schema) recursive() bool {
-	return s.kind == kindRef || s.items != nil && s.items.recursive() ||
-		slices.ContainsFunc(s.properties, func(p property) bool { return p.recursive() })
-}
-
-// structuredSchema returns the schema of structuredAnswer's object.
-func (t *Tool) structuredSchema() *schema {
-	out := schema{kind: kindObject, byName: map[string]int{}, optionalRoot: true}
-	if t.output != nil {
-		out.defs = t.output.defs
-	}
-	add := func(p property) {
-		if _, taken := out.byName[p.name]; !taken {
-			out.byName[p.name] = len(out.properties)
-			out.properties = append(out.properties, p)
-		}
-	}
-	if t.row != nil {
-		add(property{name: "results", schema: &schema{kind: kindList, items: t.row}})
-	}
-	add(property{name: "text", schema: &schema{kind: kindString, description: "the answer as text, if it has no rows"}})
-	add(property{name: "code", schema: &schema{kind: kindString, description: "stable code of an error"}})
-	if t.output != nil && t.output.kind == kindObject {
-		for _, p := range t.output.properties {
-			add(p)
-		}
-	}
-	return &out
-}
-
-// checkMapOutput returns an error if an error's code does not fit the map's
-// values.
-func checkMapOutput(s *schema) error {
-	if k := s.items.target().kind; k != kindString && k != kindAny {
-		return errors.New("output: an error's code does not fit into a map of " + plural(s.items.typeName()) + ": use a struct")
-	}
-	return nil
-}
-
-// metaCallSettings is the _meta key for a tool's call settings, such as timeout
-// and concurrency, which hosts read.
-const metaCallSettings = "toolroom/call"
-
-// define returns the tool's entry for tools/list.
-func (t *Tool) define() (json.RawMessage, error) {
-	d := t.def
-	type annotations struct {
-		ReadOnly    bool `json:"readOnlyHint"`
-		Destructive bool `json:"destructiveHint"`
-		Idempotent  bool `json:"idempotentHint"`
-		OpenWorld   bool `json:"openWorldHint"`
-	}
-	meta := map[string]any{metaCallSettings: struct {
-		Validates  bool  `json:"validates"`
-		TimeoutMS  int64 `json:"timeoutMs"` // 0: none
-		Concurrent int   `json:"concurrency"`
-		Control    bool  `json:"control,omitempty"`
-	}{true, d.Timeout.Milliseconds(), cmpPositive(d.MaxConcurrent, wire.DefaultMaxConcurrent), d.Control}}
-	for key, value := range d.Meta {
-		meta[key] = value
-	}
-	text, err := jsonrpc.Marshal(struct {
-		Name        string          `json:"name"`
-		Title       string          `json:"title,omitempty"`
-		Description string          `json:"description,omitempty"`
-		Input       json.RawMessage `json:"inputSchema"`
-		Output      json.RawMessage `json:"outputSchema,omitempty"`
-		Annotations annotations     `json:"annotations"`
-		Meta        map[string]any  `json:"_meta"`
-	}{
-		d.Name, d.Title, strings.TrimSpace(d.Description), t.input.JSON(), t.OutputSchema(),
-		annotations{d.Hints.ReadOnly, d.Hints.Destructive, d.Hints.Idempotent, d.Hints.OpenWorld}, meta,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("the definition cannot be sent as JSON: %w", err)
-	}
-	return text, nil
-}
-
-func cmpPositive(n, otherwise int) int {
-	if n > 0 {
-		return n
-	}
-	return otherwise
-}
-
-// warn logs, for the tool's author, a fault that the client is not told about.
-func (t *Tool) warn(format string, args ...any) {
-	slog.Warn(t.Name() + ": " + fmt.Sprintf(format, args...))
 }

@@ -4,41 +4,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"slices"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/buildinfo"
-	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/callerror"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 )
-
-// A runner carries out calls of a set of tools.
-type runner struct {
-	tools     *registry
-	handler   Handler
-	maxTokens int // for every tool; 0: each tool's Def.MaxTokens
-}
-
-// run carries out one call and logs a panic of the tool.
-func (r *runner) run(ctx context.Context, t *Tool, args json.RawMessage) *CallResult {
-	tokens := r.maxTokens
-	if tokens == 0 {
-		tokens = t.Def().MaxTokens
-	}
-	res := r.handler(wire.WithBudget(ctx, tokens), t, args)
-	var p *callerror.Panic
-	if errors.As(res.Err, &p) {
-		slog.Error(fmt.Sprintf("panic in %s: %v\n%s", t.Name(), p.Value, p.Stack))
-	}
-	return res
-}
 
 // A toolServer puts tools into an mcp-go server.
 type toolServer struct {
@@ -214,27 +189,4 @@ func (s *toolServer) call(ctx context.Context, t *Tool, req mcp.CallToolRequest)
 		return nil, fmt.Errorf("encoding the result: %w", err)
 	}
 	return &res, nil
-}
-
-// printSchema prints the definitions, indented: {"tools": […]} as in
-// tools/list, or the list of function tools in OpenAI's form.
-func (c *Command) printSchema(w io.Writer, tools *registry) error {
-	list := make([]any, 0, tools.Len())
-	for _, t := range tools.All() {
-		if c.settings.schema == "openai" {
-			schema, _ := t.Schema(true)
-			list = append(list, map[string]any{"type": "function", "function": map[string]any{
-				"name": t.Name(), "description": t.Def().Description, "strict": true, "parameters": schema}})
-			continue
-		}
-		list = append(list, t.Definition())
-	}
-	var shown any = map[string]any{"tools": list}
-	if c.settings.schema == "openai" {
-		shown = list
-	}
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(shown)
 }

@@ -2,10 +2,15 @@ package mcpkit
 
 import (
 	"encoding"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"reflect"
 	"strconv"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/callerror"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
 // decode sets v to a checked node. encoding/json would match names in any case,
@@ -168,4 +173,24 @@ func (n *node) decodeAny() any {
 		return f
 	}
 	return nil
+}
+
+// decodeBase64 decodes the standard and the URL alphabet, with or without
+// padding.
+func decodeBase64(text string) ([]byte, error) {
+	text = strings.TrimRight(text, "=")
+	if strings.ContainsAny(text, "-_") {
+		return base64.RawURLEncoding.DecodeString(text)
+	}
+	return base64.RawStdEncoding.DecodeString(text)
+}
+
+// decodeArgs decodes checked arguments into a value of type A.
+func decodeArgs[A any](t *Tool, n *node) (A, error) {
+	var args A
+	if err := decode(t.input, n, reflect.ValueOf(&args).Elem(), nil); err != nil {
+		return args, &callerror.ValidationError{Type: callerror.ArgsInvalid, Tool: t.Name(), Detail: err.Error(),
+			Err: toolerr.New(toolerr.InvalidParams, "%w", err)}
+	}
+	return args, nil
 }

@@ -215,3 +215,23 @@ func skipSpace(b []byte, pos int) int {
 	}
 	return pos
 }
+
+// Items splits one JSON array into its items. It validates the whole array.
+func Items(array []byte) ([]json.RawMessage, error) {
+	if !utf8.Valid(array) {
+		return nil, fmt.Errorf("%w: the text is not valid UTF-8", errSyntax)
+	}
+	pos := skipSpace(array, 0)
+	if pos >= len(array) || array[pos] != '[' {
+		return nil, syntax(pos, "expected [")
+	}
+	var items []json.RawMessage
+	end, err := eachItem(array, pos, 0, func(start, end int) { items = append(items, array[start:end:end]) })
+	if err != nil {
+		return nil, err
+	}
+	if end = skipSpace(array, end); end != len(array) {
+		return nil, syntax(end, "more text after the array")
+	}
+	return items, nil
+}

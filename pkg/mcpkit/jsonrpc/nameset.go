@@ -2,10 +2,7 @@ package jsonrpc
 
 import (
 	"bytes"
-	"encoding/json"
-	"fmt"
 	"strings"
-	"unicode/utf8"
 )
 
 // A NameSet tells which member names an object may have, so that a large object
@@ -61,24 +58,4 @@ func (s *NameSet) scan(b []byte, pos int) (end int, err error) {
 // could hide it.
 func mayHaveHostMeta(meta []byte) bool {
 	return bytes.IndexByte(meta, '\\') >= 0 || bytes.Contains(bytes.ToLower(meta), []byte("toolroom"))
-}
-
-// Items splits one JSON array into its items. It validates the whole array.
-func Items(array []byte) ([]json.RawMessage, error) {
-	if !utf8.Valid(array) {
-		return nil, fmt.Errorf("%w: the text is not valid UTF-8", errSyntax)
-	}
-	pos := skipSpace(array, 0)
-	if pos >= len(array) || array[pos] != '[' {
-		return nil, syntax(pos, "expected [")
-	}
-	var items []json.RawMessage
-	end, err := eachItem(array, pos, 0, func(start, end int) { items = append(items, array[start:end:end]) })
-	if err != nil {
-		return nil, err
-	}
-	if end = skipSpace(array, end); end != len(array) {
-		return nil, syntax(end, "more text after the array")
-	}
-	return items, nil
 }

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
@@ -50,17 +49,6 @@ type Call struct {
 	Arguments json.RawMessage // nil: none were sent
 	Meta      json.RawMessage // nil: none was sent
 	Cancelled bool            // the client cancelled it
-}
-
-// Fault describes how an answer fails. The zero value is no fault.
-type Fault struct {
-	Delay     time.Duration   // before the answer
-	Hold      <-chan struct{} // no answer before it is closed
-	Error     *RPCError       // instead of a result
-	Crash     bool            // instead of answering, the server ends
-	Malformed bool            // the answer is a line that is not JSON
-	HugeLine  int             // the answer is one text of this many bytes
-	Times     int             // number of answers that fail; 0: all
 }
 
 // NewMock makes a mock without tools.
@@ -138,39 +126,6 @@ func (m *Mock) SetResult(tool string, result json.RawMessage) {
 	m.tools[i].result = result
 }
 
-// SetFault sets the fault of a tool or a method.
-func (m *Mock) SetFault(what string, f Fault) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.faults[what] = &f
-}
-
-// ClearFault removes the fault of a tool or a method.
-func (m *Mock) ClearFault(what string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.faults, what)
-}
-
-// SetError makes a tool or method answer with a JSON-RPC error.
-func (m *Mock) SetError(what string, code int, message string) {
-	m.SetFault(what, Fault{Error: &RPCError{Code: code, Message: message}})
-}
-
-// Delay delays the answers of a tool or method. Fault.Hold does so without a
-// clock.
-func (m *Mock) Delay(what string, d time.Duration) { m.SetFault(what, Fault{Delay: d}) }
-
-// Crash makes the server end instead of answering: a child exits with status 1,
-// Serve returns ErrCrashed, an HTTP connection breaks off.
-func (m *Mock) Crash(what string) { m.SetFault(what, Fault{Crash: true}) }
-
-// Malformed makes the answers of a tool or method lines that are not JSON.
-func (m *Mock) Malformed(what string) { m.SetFault(what, Fault{Malformed: true}) }
-
-// HugeLine makes each answer of a tool or method one text of that many bytes.
-func (m *Mock) HugeLine(what string, bytes int) { m.SetFault(what, Fault{HugeLine: bytes}) }
-
 // Noise sets a line, not a message, that is sent before every answer; "" sends
 // none. It has no effect over HTTP, which cannot carry such a line.
 func (m *Mock) Noise(line string) {
@@ -238,20 +193,4 @@ func (m *Mock) Arrival() <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.arrived
-}
-
-// fault returns the fault for the next answer and counts it. The caller holds
-// m.mu.
-func (m *Mock) fault(what string) Fault {
-	f := m.faults[what]
-	if f == nil {
-		return Fault{}
-	}
-	now := *f
-	if f.Times > 0 {
-		if f.Times--; f.Times == 0 {
-			delete(m.faults, what)
-		}
-	}
-	return now
 }

@@ -96,7 +96,3 @@ func relay(where string, in io.Reader, out io.Writer) int {
 		return 1
 	}
 }
-
-func newMockClient() *mockClient {
-	return &mockClient{inflight: map[string]context.CancelFunc{}, out: func([]byte) error { return nil }}
-}

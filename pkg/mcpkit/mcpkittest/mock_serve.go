@@ -6,10 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"strconv"
-	"strings"
 	"sync"
-	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
@@ -194,113 +191,6 @@ func (c *mockClient) cancel(params json.RawMessage) {
 	}
 }
 
-// wait waits until the answer is due. It reports false if the request was
-// cancelled.
-func (f Fault) wait(ctx context.Context) bool {
-	if f.Delay > 0 {
-		timer := time.NewTimer(f.Delay)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			return false
-		}
-	}
-	if f.Hold != nil {
-		select {
-		case <-f.Hold:
-		case <-ctx.Done():
-			return false
-		}
-	}
-	return ctx.Err() == nil
-}
-
-// spoil returns the answer with the fault applied.
-func (f Fault) spoil(id json.RawMessage, answer []byte) []byte {
-	switch {
-	case f.Malformed:
-		return []byte(`{"jsonrpc":"2.0","id":` + string(id) + `,"result":{"content":[`)
-	case f.Error != nil:
-		return jsonrpc.AppendError(nil, id, f.Error.Code, f.Error.Message)
-	case f.HugeLine > 0:
-		return jsonrpc.AppendResult(nil, id, json.RawMessage(`{"content":[{"type":"text","text":"`+strings.Repeat("x", f.HugeLine)+`"}]}`))
-	}
-	return answer
-}
-
-// answer returns the answer without any fault. The caller holds m.mu.
-func (m *Mock) answer(msg jsonrpc.Message, name string, arguments json.RawMessage, cursor, version string) []byte {
-	result := func(raw string) []byte { return jsonrpc.AppendResult(nil, msg.ID, json.RawMessage(raw)) }
-	switch msg.Method {
-	case "initialize":
-		if version < "2024-11-05" || version > "2025-11-25" {
-			version = "2025-11-25"
-		}
-		return result(`{"protocolVersion":` + strconv.Quote(version) + `,"capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":` +
-			string(jsonrpc.AppendString(nil, m.name)) + `,"version":"1"}}`)
-	case "ping":
-		return result(`{}`)
-	case "tools/list":
-		return result(m.list(cursor))
-	case "tools/call":
-		i := m.index(name)
-		if i < 0 {
-			return jsonrpc.AppendError(nil, msg.ID, jsonrpc.CodeInvalidParams, "unknown tool "+strconv.Quote(name))
-		}
-		if r := m.tools[i].result; r != nil {
-			return result(string(r))
-		}
-		if arguments == nil {
-			arguments = json.RawMessage(`{}`)
-		}
-		return result(`{"content":[{"type":"text","text":` + string(jsonrpc.AppendString(nil, string(arguments))) + `}]}`)
-	}
-	return jsonrpc.AppendError(nil, msg.ID, jsonrpc.CodeMethodNotFound, "method not found: "+msg.Method)
-}
-
-// list returns one page of tools/list.
-func (m *Mock) list(cursor string) string {
-	from, _ := strconv.Atoi(cursor) //nolint:errcheck // a cursor of nobody's is the first page
-	from = min(max(from, 0), len(m.tools))
-	to := len(m.tools)
-	if m.page > 0 {
-		to = min(from+m.page, to)
-	}
-	var all []string
-	for _, t := range m.tools[from:to] {
-		all = append(all, string(t.definition))
-	}
-	page := `{"tools":[` + strings.Join(all, ",") + `]`
-	if to < len(m.tools) {
-		page += `,"nextCursor":"` + strconv.Itoa(to) + `"`
-	}
-	return page + `}`
-}
-
-// modernKey is the _meta member that marks a modern request.
-const modernKey = `"io.modelcontextprotocol/protocolVersion"`
-
-// answerModern converts an answer to the modern era. The caller holds m.mu.
-func (m *Mock) answerModern(msg jsonrpc.Message, answer []byte) []byte {
-	info := json.RawMessage(`{"io.modelcontextprotocol/serverInfo":{"name":` + string(jsonrpc.AppendString(nil, m.name)) + `,"version":"1"}}`)
-	result := json.RawMessage(`{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`)
-	if msg.Method != "server/discover" {
-		was, err := jsonrpc.Split(answer)
-		if err != nil || was.Result == nil {
-			return answer
-		}
-		result = was.Result
-	}
-	for _, add := range []struct{ name, value string }{{"resultType", `"complete"`}, {"ttlMs", "0"}, {"cacheScope", `"private"`}, {"_meta", string(info)}} {
-		if add.name != "resultType" && add.name != "_meta" && msg.Method == "tools/call" {
-			continue
-		}
-		with, err := jsonrpc.SetMember(result, add.name, json.RawMessage(add.value))
-		if err != nil {
-			return answer
-		}
-		result = with
-	}
-	return jsonrpc.AppendResult(nil, msg.ID, result)
+func newMockClient() *mockClient {
+	return &mockClient{inflight: map[string]context.CancelFunc{}, out: func([]byte) error { return nil }}
 }

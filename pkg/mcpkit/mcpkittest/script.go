@@ -1,7 +1,6 @@
 package mcpkittest
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -157,92 +156,4 @@ func (s *script) runWire(t *testing.T, bin string) {
 			t.Errorf("standard error lacks %q; it is:\n%s", line, c.Stderr())
 		}
 	}
-}
-
-// send sends the lines of section in.
-func (s *script) send(c *Client) error {
-	taken := map[string][]Answer{}
-	number, closed := 0, false
-	for _, line := range joinLines(s.vars.Replace(s.sections["in"])) {
-		await := true
-		if rest, ok := strings.CutPrefix(line, "&"); ok {
-			line, await = strings.TrimSpace(rest), false
-		}
-		head, rest, _ := strings.Cut(line, " ")
-		switch {
-		case head == "eof" && rest == "":
-			c.CloseInput()
-			closed = true
-		case head == "wait":
-			id := strings.TrimSpace(rest)
-			taken[id] = append(taken[id], c.Answer(idToWire(id)))
-		case isCall(line):
-			number++
-			method, params, err := call(head, strings.TrimSpace(rest))
-			if err != nil {
-				return err
-			}
-			id := c.Go(method, params)
-			if await {
-				taken[id] = append(taken[id], c.Answer(id))
-			}
-		default:
-			c.Send([]byte(line))
-		}
-		if closed {
-			break
-		}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for id, answers := range taken { // put back, for the check
-		c.got[idToWire(id)] = append(answers, c.got[idToWire(id)]...)
-	}
-	return nil
-}
-
-// isCall reports whether a line is NAME {…} or METHOD/NAME {…}; other lines are
-// sent unchanged.
-func isCall(line string) bool {
-	head, rest, _ := strings.Cut(line, " ")
-	rest = strings.TrimSpace(rest)
-	if strings.ContainsAny(head, "{}[]\",:") || rest != "" && rest[0] != '{' && rest != "null" {
-		return false
-	}
-	return rest != "" || strings.Contains(head, "/")
-}
-
-func call(name, args string) (method string, params any, err error) {
-	if strings.Contains(name, "/") {
-		if args == "" {
-			return name, nil, nil
-		}
-		return name, rawJSON(args), validJSON(args)
-	}
-	return "tools/call", CallParams(name, rawJSON(args)), validJSON(args)
-}
-
-// idToWire returns a script's id in its JSON form: numbers and null unchanged,
-// other ids as strings.
-func idToWire(id string) string {
-	if id == "null" || validJSON(id) == nil {
-		return id
-	}
-	return fmt.Sprintf("%q", id)
-}
-
-// joinLines drops comments and blank lines and joins continuation lines.
-func joinLines(text string) []string {
-	var lines []string
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\r\n")
-		switch {
-		case strings.TrimSpace(line) == "" || line[0] == '#':
-		case (line[0] == ' ' || line[0] == '\t') && len(lines) > 0:
-			lines[len(lines)-1] += strings.TrimLeft(line, " \t")
-		default:
-			lines = append(lines, line)
-		}
-	}
-	return lines
 }

@@ -12,9 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -148,59 +145,3 @@ func (p Policy) wait(ctx context.Context, attempt int, err error) (time.Duration
 	}
 	return wait, true
 }
-
-// After names the extra value of a toolerr.Error with the time to wait before a
-// retry, an int64 in milliseconds.
-const After = "retryAfterMs"
-
-// ParseAfter parses the header Retry-After (RFC 9110, section 10.2.3): seconds,
-// capped at a day, or a date. It reports false for other values.
-func ParseAfter(value string, now time.Time) (time.Duration, bool) {
-	value = strings.TrimSpace(value)
-	if seconds, err := strconv.Atoi(value); err == nil && seconds >= 0 {
-		return time.Duration(min(seconds, 24*60*60)) * time.Second, true
-	}
-	if at, err := http.ParseTime(value); err == nil {
-		return max(0, at.Sub(now)), true
-	}
-	return 0, false
-}
-
-// Retryable reports whether an error may be transient: TRANSPORT_ERROR,
-// RATE_LIMITED, TIMEOUT or SERVER_OFFLINE, unless an HTTP status says that the
-// request itself is wrong.
-func Retryable(err error) bool {
-	switch toolerr.CodeOf(err) {
-	case toolerr.TransportError, toolerr.RateLimited, toolerr.Timeout, toolerr.ServerOffline:
-		return !refused(err)
-	}
-	return false
-}
-
-// refused reports whether an HTTP server refused the request: a status from 400
-// to 499, except those that ask to try later.
-func refused(err error) bool {
-	var said interface{ StatusCode() int }
-	if !errors.As(err, &said) {
-		return false
-	}
-	status := said.StatusCode()
-	return status >= 400 && status < 500 && status != http.StatusRequestTimeout && status != http.StatusTooManyRequests
-}
-
-type permanentError struct{ err error }
-
-func (e *permanentError) Error() string { return e.err.Error() }
-func (e *permanentError) Unwrap() error { return e.err }
-
-// Permanent marks an error as not retryable, whatever its code. Permanent(nil)
-// is nil.
-func Permanent(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &permanentError{err}
-}
-
-// IsPermanent reports whether err is, or wraps, an error marked with Permanent.
-func IsPermanent(err error) bool { return errors.As(err, new(*permanentError)) }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"slices"
-	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
@@ -89,81 +87,10 @@ func (req *request) runNotifier(p *notifier) {
 	}
 }
 
-// sendBroadcasts is runNotifier for a session that gets broadcasts: the sender
-// does not wait for this client to read. A client that is far behind misses
-// some notifications, but not which lists have changed.
-func (req *request) sendBroadcasts(p *notifier) {
-	next, written := make(chan encodedNotification), make(chan struct{})
-	go func() {
-		defer close(written)
-		for n := range next {
-			req.sendEncoded(n)
-		}
-	}()
-	var late backlog
-	take := func(n mcp.JSONRPCNotification) {
-		if one, ok := req.encodeNotification(n); ok {
-			late.add(one)
-		}
-	}
-	for stop := p.stop; ; {
-		var out chan<- encodedNotification
-		var first encodedNotification
-		switch {
-		case len(late.notifications) > 0:
-			out, first = next, late.notifications[0]
-		case stop == nil:
-			close(next)
-			<-written
-			return
-		}
-		select {
-		case n := <-p.notifications:
-			take(n)
-			p.signal()
-		case out <- first:
-			late.shift()
-		case <-stop:
-			for stop = nil; len(p.notifications) > 0; {
-				take(<-p.notifications)
-			}
-		}
-	}
-}
-
 // An encodedNotification is a notification as one line of JSON.
 type encodedNotification struct {
 	method string
 	line   []byte
-}
-
-// notificationCost is the memory of a notification in addition to its line, in
-// bytes.
-const notificationCost = 128
-
-// backlog holds the notifications that wait for a client: about writeBacklog
-// bytes, and at most one notification for each changed list.
-type backlog struct {
-	notifications []encodedNotification
-	bytes         int
-}
-
-func (b *backlog) add(n encodedNotification) {
-	if strings.HasSuffix(n.method, "/list_changed") { // one notification of a changed list is enough
-		if slices.ContainsFunc(b.notifications, func(have encodedNotification) bool { return have.method == n.method }) {
-			return
-		}
-	} else if b.bytes > writeBacklog {
-		return
-	}
-	b.notifications = append(b.notifications, n)
-	b.bytes += len(n.line) + notificationCost
-}
-
-func (b *backlog) shift() {
-	b.bytes -= len(b.notifications[0].line) + notificationCost
-	b.notifications[0] = encodedNotification{}
-	b.notifications = b.notifications[1:]
 }
 
 func (req *request) sendNotification(n mcp.JSONRPCNotification) {

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/mark3labs/mcp-go/server"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
@@ -59,27 +58,4 @@ func progressToken(params json.RawMessage) json.RawMessage {
 		return nil
 	}
 	return token
-}
-
-// Notify sends a notification that belongs to ctx's request, with params
-// unchanged, before the request's answer. It reports false if the request has
-// been answered or cancelled or did not come over ServeStdio, or if the client
-// has stopped reading and too much waits for it.
-func Notify(ctx context.Context, method string, params json.RawMessage) bool {
-	req := requestOf(ctx)
-	if req == nil {
-		return false
-	}
-	req.mu.Lock()
-	defer req.mu.Unlock()
-	if req.sendingEnded() {
-		return false
-	}
-	return req.conn.trySend(jsonrpc.AppendNotification(nil, method, params))
-}
-
-// requestOf returns the stdio request that ctx belongs to, or nil.
-func requestOf(ctx context.Context) *request {
-	req, _ := server.ClientSessionFromContext(ctx).(*request)
-	return req
 }

@@ -3,16 +3,12 @@ package wire
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"sync"
 	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 )
-
-// sessionID is the default session of a connection.
-const sessionID = "stdio"
 
 // A handshake holds the results of initialize. A connection's legacy requests
 // share it; modern requests carry their own data and do not use it.
@@ -79,173 +75,14 @@ var (
 // Hold mu: otherwise another goroutine may answer right after.
 func (req *request) sendingEnded() bool { return req.ended || req.state.Load() == cancelled }
 
-// SessionID returns the connection's session, or a listen stream's own: mcp-go
-// sends list changes to the session of each id.
-func (req *request) SessionID() string {
-	if req.listen {
-		return req.conn.opts.Session + "/" + req.key
-	}
-	return req.conn.opts.Session
-}
-
-// Initialize is called for initialize and for every modern request.
-func (req *request) Initialize() {
-	if req.method == string(mcp.MethodInitialize) {
-		hs := &req.conn.handshake
-		hs.mu.Lock()
-		hs.begun, hs.level = true, mcp.LoggingLevelError
-		hs.mu.Unlock()
-		return
-	}
-	req.mu.Lock()
-	req.modern = true
-	req.mu.Unlock()
-}
-
-// Initialized reports whether notifications may be sent.
-func (req *request) Initialized() bool {
-	if req.isModern() {
-		return true
-	}
-	hs := &req.conn.handshake
-	hs.mu.Lock()
-	defer hs.mu.Unlock()
-	return hs.begun
-}
-
 func (req *request) isModern() bool {
 	req.mu.Lock()
 	defer req.mu.Unlock()
 	return req.modern || req.listen
 }
 
-// SetClientInfo is called for initialize and for every modern request.
-func (req *request) SetClientInfo(info mcp.Implementation) {
-	if req.method == string(mcp.MethodInitialize) {
-		req.conn.handshake.mu.Lock()
-		req.conn.handshake.info = info
-		req.conn.handshake.mu.Unlock()
-		return
-	}
-	req.mu.Lock()
-	req.modern, req.info = true, info
-	req.mu.Unlock()
+// requestOf returns the stdio request that ctx belongs to, or nil.
+func requestOf(ctx context.Context) *request {
+	req, _ := server.ClientSessionFromContext(ctx).(*request)
+	return req
 }
-
-// GetClientInfo returns the name and version of the requesting client.
-func (req *request) GetClientInfo() mcp.Implementation {
-	if req.isModern() {
-		req.mu.Lock()
-		defer req.mu.Unlock()
-		return req.info
-	}
-	req.conn.handshake.mu.Lock()
-	defer req.conn.handshake.mu.Unlock()
-	return req.conn.handshake.info
-}
-
-// SetClientCapabilities is called for initialize and for every modern request.
-func (req *request) SetClientCapabilities(caps mcp.ClientCapabilities) {
-	if req.method == string(mcp.MethodInitialize) {
-		req.conn.handshake.mu.Lock()
-		req.conn.handshake.caps = caps
-		req.conn.handshake.mu.Unlock()
-		return
-	}
-	req.mu.Lock()
-	req.modern, req.caps = true, caps
-	req.mu.Unlock()
-}
-
-// GetClientCapabilities returns the capabilities of the requesting client.
-func (req *request) GetClientCapabilities() mcp.ClientCapabilities {
-	if req.isModern() {
-		req.mu.Lock()
-		defer req.mu.Unlock()
-		return req.caps
-	}
-	req.conn.handshake.mu.Lock()
-	defer req.conn.handshake.mu.Unlock()
-	return req.conn.handshake.caps
-}
-
-// SetProtocolVersion is called for initialize.
-func (req *request) SetProtocolVersion(version string) {
-	req.conn.handshake.mu.Lock()
-	req.conn.handshake.version = version
-	req.conn.handshake.mu.Unlock()
-}
-
-// ProtocolVersion returns the version that initialize agreed on.
-func (req *request) ProtocolVersion() string {
-	req.conn.handshake.mu.Lock()
-	defer req.conn.handshake.mu.Unlock()
-	return req.conn.handshake.version
-}
-
-// SetLogLevel is called for logging/setLevel, a legacy request.
-func (req *request) SetLogLevel(level mcp.LoggingLevel) {
-	req.conn.handshake.mu.Lock()
-	req.conn.handshake.level = level
-	req.conn.handshake.mu.Unlock()
-}
-
-// GetLogLevel returns the level set by logging/setLevel; error by default.
-func (req *request) GetLogLevel() mcp.LoggingLevel {
-	req.conn.handshake.mu.Lock()
-	defer req.conn.handshake.mu.Unlock()
-	if req.conn.handshake.level == "" {
-		return mcp.LoggingLevelError
-	}
-	return req.conn.handshake.level
-}
-
-// SetSubscriptionFilter is called when a listen stream begins and ends.
-func (req *request) SetSubscriptionFilter(filter mcp.SubscriptionFilter) {
-	req.mu.Lock()
-	req.filter = filter
-	req.mu.Unlock()
-}
-
-// SubscriptionFilter returns the filter of a listen stream, empty until it is
-// set; false for other requests.
-func (req *request) SubscriptionFilter() (mcp.SubscriptionFilter, bool) {
-	req.mu.Lock()
-	defer req.mu.Unlock()
-	return req.filter, req.listen
-}
-
-// RequestSampling asks the client for a message of its model.
-func (req *request) RequestSampling(ctx context.Context, request mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
-	var result mcp.CreateMessageResult
-	if err := req.conn.ask(ctx, string(mcp.MethodSamplingCreateMessage), request.CreateMessageParams, &result); err != nil {
-		return nil, err
-	}
-	content, err := mcp.ParseSamplingContent(result.Content)
-	if err != nil {
-		return nil, err
-	}
-	result.Content = content
-	return &result, nil
-}
-
-// RequestElicitation asks the client's user for input.
-func (req *request) RequestElicitation(ctx context.Context, request mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
-	var result mcp.ElicitationResult
-	if err := req.conn.ask(ctx, string(mcp.MethodElicitationCreate), request.Params, &result); err != nil {
-		return nil, err
-	}
-	return &result, nil
-}
-
-// ListRoots asks the client for its roots.
-func (req *request) ListRoots(ctx context.Context, _ mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
-	var result mcp.ListRootsResult
-	if err := req.conn.ask(ctx, string(mcp.MethodListRoots), nil, &result); err != nil {
-		return nil, err
-	}
-	return &result, nil
-}
-
-// errNoAnswer fails requests to the client once its input has ended.
-var errNoAnswer = errors.New("the client closed the connection before it answered")

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,21 +9,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// DefaultMaxConcurrent is the default limit of calls running at once.
-const DefaultMaxConcurrent = 64
-
 // maxControl limits the other requests (lists, pings) running at once. They
 // have a separate queue, so that they overtake waiting calls.
 const maxControl = 16
-
-// DefaultGrace is the time that running calls have to kill their processes when
-// the server must stop at once.
-const DefaultGrace = time.Second
 
 // ErrStopped is the cause of a call's context, and the error of ServeStdio,
 // after the server was stopped: the call must kill its processes at once,
@@ -38,35 +29,6 @@ var ErrCancelled = errors.New("cancelled by the client")
 // errInputEnded is the cause with which listen streams are closed after the
 // last answer.
 var errInputEnded = errors.New("the input ended")
-
-// ServeOptions are the settings of ServeStdio. The zero value uses the
-// defaults.
-type ServeOptions struct {
-	MaxConcurrent int           // limit of calls running at once; 0: DefaultMaxConcurrent
-	MaxLine       int           // longest message in bytes; 0: jsonrpc.MaxLine
-	Grace         time.Duration // for running calls when the server must stop; 0: DefaultGrace
-
-	// Session identifies the client if a server has several at the same time;
-	// "": "stdio".
-	Session string
-
-	// Trace, unless nil, is called with every message, without its newline. It
-	// must be safe for concurrent use and must not keep the bytes.
-	Trace func(sent bool, message []byte)
-
-	// Logf, unless nil, logs errors that no message reports, mostly one line
-	// each, without a final newline.
-	Logf func(format string, args ...any)
-
-	// Call, unless nil, answers tools/call instead of mcp-go, which would
-	// decode the arguments of each call several times. It reads RawParams,
-	// answers with SetRawResult or SetRawError, and returns true; if it returns
-	// false, without an answer, mcp-go handles the request. Requests of the
-	// modern era still pass through mcp-go, without their arguments.
-	Call func(ctx context.Context) bool
-
-	now func() time.Time // for tests
-}
 
 // A conn serves one client over one pair of streams.
 type conn struct {
@@ -229,98 +191,4 @@ func (c *conn) endListens() {
 	}
 	c.mu.Unlock()
 	c.waitFor(&c.listens, time.After(c.opts.Grace))
-}
-
-// read reads messages and starts their work until the input ends and it returns
-// nil, or until it returns a request for this goroutine to run, after another
-// goroutine has taken over reading.
-func (c *conn) read() *request {
-	req, err := c.readLines()
-	if req == nil {
-		c.calls.close()
-		c.otherRequests.close()
-		c.ended <- err
-	}
-	return req
-}
-
-func (c *conn) readLines() (*request, error) {
-	for c.ctx.Err() == nil {
-		c.out.waitRead()
-		line, err := c.lines.ReadLine()
-		switch {
-		case errors.Is(err, jsonrpc.ErrTooLong):
-			c.sendWithoutWaiting(jsonrpc.AppendError(nil, nil, jsonrpc.CodeInvalidRequest, "invalid request: "+err.Error()))
-			continue
-		case errors.Is(err, io.EOF):
-			return nil, nil
-		case err != nil:
-			return nil, fmt.Errorf("reading: %w", err)
-		}
-		if req := c.handleLine(line); req != nil {
-			return req, nil
-		}
-	}
-	return nil, nil
-}
-
-// handleLine handles one line. It returns the request, if any, that the reading
-// goroutine is to run itself.
-func (c *conn) handleLine(line []byte) *request {
-	if isBlank(line) {
-		return nil
-	}
-	if c.opts.Trace != nil {
-		c.opts.Trace(false, line)
-	}
-	m, err := jsonrpc.Split(line)
-	if err != nil {
-		var fault *jsonrpc.Error
-		if !errors.As(err, &fault) {
-			fault = &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "internal error"}
-		}
-		c.sendWithoutWaiting(jsonrpc.AppendError(nil, fault.ID, fault.Code, fault.Message))
-		return nil
-	}
-	switch m.Kind {
-	case jsonrpc.Response:
-		c.deliverResponse(m)
-	case jsonrpc.Notification:
-		c.handleNotification(m, line)
-	case jsonrpc.Request:
-		return c.acceptRequest(m, line)
-	}
-	return nil
-}
-
-func isBlank(line []byte) bool {
-	for _, b := range line {
-		if b != ' ' && b != '\t' && b != '\r' {
-			return false
-		}
-	}
-	return true
-}
-
-// handleNotification handles a notification from the client. Handlers that a
-// server registers for other notifications run here, in order; they must not
-// block.
-func (c *conn) handleNotification(m jsonrpc.Message, line []byte) {
-	switch m.Method {
-	case string(mcp.MethodNotificationCancelled):
-		c.cancelRequest(jsonrpc.MemberOf(m.Params, "requestId"))
-		return
-	case "notifications/initialized":
-		c.handshake.mu.Lock()
-		c.handshake.ready = c.handshake.begun
-		c.handshake.mu.Unlock()
-	case string(mcp.MethodNotificationRootsListChanged):
-		c.forgetRoots()
-	}
-	defer func() {
-		if value := recover(); value != nil {
-			c.logPanic(m.Method, value)
-		}
-	}()
-	c.server.HandleMessage(c.server.WithContext(c.ctx, c.session), json.RawMessage(line))
 }

@@ -1,56 +1,14 @@
-// Package middleware has middleware for mcpkit.Command.Middleware and
-// mcpkit.Tool.With.
 package middleware
 
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/retry"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
-
-// An Observation holds the metrics of one finished call.
-type Observation struct {
-	Tool  string
-	Took  time.Duration
-	Code  toolerr.Code // of a failed call; else ""
-	Bytes int          // of the result as it is sent
-}
-
-// Metrics calls observe after every call, from several goroutines.
-func Metrics(observe func(ctx context.Context, o Observation)) mcpkit.Middleware {
-	return func(next mcpkit.Handler) mcpkit.Handler {
-		return func(ctx context.Context, t *mcpkit.Tool, args json.RawMessage) *mcpkit.CallResult {
-			begin := time.Now()
-			res := next(ctx, t, args)
-			observe(ctx, Observation{Tool: t.Name(), Took: time.Since(begin), Code: res.Code, Bytes: len(res.JSON())})
-			return res
-		}
-	}
-}
-
-// Logging logs every call: the tool, the time it took, and the code of a
-// failure. It does not log arguments and results, which may be secret.
-func Logging(to *slog.Logger) mcpkit.Middleware {
-	return func(next mcpkit.Handler) mcpkit.Handler {
-		return func(ctx context.Context, t *mcpkit.Tool, args json.RawMessage) *mcpkit.CallResult {
-			begin := time.Now()
-			res := next(ctx, t, args)
-			said := []slog.Attr{slog.String("tool", t.Name()), slog.Duration("took", time.Since(begin))}
-			level := slog.LevelInfo
-			if res.IsError {
-				level = slog.LevelWarn
-				said = append(said, slog.String("code", string(res.Code)))
-			}
-			to.LogAttrs(ctx, level, "call", said...)
-			return res
-		}
-	}
-}
 
 // RetryPolicy configures Retry. The zero value retries twice, only tools that
 // are read-only or idempotent, and only errors that retry.Retryable accepts.

@@ -1,0 +1,59 @@
+package mcpkit
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// fileArgument splits plain into the file to show and the root directories. A
+// single argument in an existing directory counts as a file even if it is
+// missing, provided that the command shows files: the call then reports it and
+// suggests similar names. Without --root, the root is the working directory, or
+// the file's own directory if the file is outside.
+func (c *Command) fileArgument(plain []string) (file string, rest []string, err error) {
+	if c.CheckPositional != nil {
+		err = c.CheckPositional(plain)
+	}
+	for _, arg := range plain {
+		if c.namesFlag(arg) && err != nil {
+			return "", plain, fmt.Errorf("%w; the flag is --%s", err, arg)
+		}
+	}
+	if c.File == "" || len(plain) != 1 {
+		return "", plain, err
+	}
+	abs, absErr := filepath.Abs(plain[0])
+	if absErr != nil || !c.showsFile(abs, err) {
+		return "", plain, err
+	}
+	rooted := false
+	c.Flags.Visit(func(f *flag.Flag) { rooted = rooted || f.Name == "root" })
+	if rooted {
+		return abs, nil, nil
+	}
+	if wd, err := os.Getwd(); err == nil {
+		if rel, err := filepath.Rel(wd, abs); err == nil && filepath.IsLocal(rel) {
+			return rel, []string{wd}, nil
+		}
+	}
+	return abs, []string{filepath.Dir(abs)}, nil
+}
+
+// showsFile reports whether a plain argument is a file to show: an existing
+// file, or a missing name in an existing directory. refused is
+// CheckPositional's error for the argument.
+func (c *Command) showsFile(abs string, refused error) bool {
+	info, err := os.Stat(abs)
+	if err != nil {
+		parent, parentErr := os.Stat(filepath.Dir(abs))
+		return toolerr.Is(refused, toolerr.NotFound) && parentErr == nil && parent.IsDir()
+	}
+	return !info.IsDir()
+}
+
+// namesFlag reports whether an argument is the name of a flag without dashes.
+func (c *Command) namesFlag(arg string) bool { return arg == "help" || c.Flags.Lookup(arg) != nil }

@@ -1,0 +1,29 @@
+package mcpkit
+
+import (
+	"encoding/json"
+	"io"
+)
+
+// printSchema prints the definitions, indented: {"tools": […]} as in
+// tools/list, or the list of function tools in OpenAI's form.
+func (c *Command) printSchema(w io.Writer, tools *registry) error {
+	list := make([]any, 0, tools.Len())
+	for _, t := range tools.All() {
+		if c.settings.schema == "openai" {
+			schema, _ := t.Schema(true)
+			list = append(list, map[string]any{"type": "function", "function": map[string]any{
+				"name": t.Name(), "description": t.Def().Description, "strict": true, "parameters": schema}})
+			continue
+		}
+		list = append(list, t.Definition())
+	}
+	var shown any = map[string]any{"tools": list}
+	if c.settings.schema == "openai" {
+		shown = list
+	}
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(shown)
+}

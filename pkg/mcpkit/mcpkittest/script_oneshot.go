@@ -1,0 +1,141 @@
+package mcpkittest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// runOneShot runs the sections in.oneshot and out.oneshot in a second process.
+func (s *script) runOneShot(t *testing.T, bin string) {
+	t.Helper()
+	expected, err := parseBlocks(s.sections["out.oneshot"], false)
+	if err != nil {
+		t.Fatalf("section out.oneshot: %v", err)
+	}
+	args := s.words("args")
+	if _, own := s.sections["args.oneshot"]; own {
+		args = s.words("args.oneshot")
+	}
+	cmd := exec.Command(bin, args...)
+	cmd.Dir, cmd.Env, cmd.WaitDelay = s.root, s.env(), 5*time.Second
+	cmd.Stdin = strings.NewReader(s.vars.Replace(s.sections["in.oneshot"]))
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	timer := time.AfterFunc(Patience, func() {
+		if err := cmd.Process.Kill(); err != nil {
+			t.Logf("killing: %v", err)
+		}
+	})
+	defer timer.Stop()
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	answers, err := oneShotAnswers(&stdout)
+	if err != nil {
+		t.Fatalf("standard output: %v; standard error:\n%s", err, stderr.String())
+	}
+	s.checkOneShot(t, expected, answers, cmd.ProcessState.ExitCode(), stderr.String())
+}
+
+func (s *script) checkOneShot(t *testing.T, expected []*block, answers []outcome, exit int, stderr string) {
+	t.Helper()
+	status, fixed, failed := 0, "", false
+	var written []*block
+	for _, b := range expected {
+		if b.kind == "exit" {
+			fixed = b.arg
+			continue
+		}
+		written = append(written, b)
+	}
+	for i, got := range answers {
+		if got.kind == "error" {
+			status = 1
+		}
+		if i == len(written) {
+			b := &block{}
+			b.setExpected(got, s.placeholders)
+			written = append(written, b)
+			failed = true
+			if !*update {
+				t.Errorf("an answer that section out.oneshot does not list:\n%s", b)
+			}
+			continue
+		}
+		if fault := written[i].compare(got, s.vars, s.placeholders); fault != "" {
+			failed = true
+			if !*update {
+				t.Errorf("answer %d, %s: %s", i+1, written[i].head(), fault)
+			}
+			written[i].setExpected(got, s.placeholders)
+		}
+	}
+	if len(answers) < len(written) {
+		t.Errorf("%d answers, want %d; standard error:\n%s", len(answers), len(written), stderr)
+	}
+	want := strconv.Itoa(status)
+	if fixed != "" {
+		want = fixed
+		written = append(written, &block{kind: "exit", arg: fixed})
+	}
+	if got := strconv.Itoa(exit); got != want {
+		t.Errorf("exit status %s, want %s; standard error:\n%s", got, want, stderr)
+	}
+	if *update && failed {
+		s.replaceSection("out.oneshot", writeBlocks(written))
+	}
+}
+
+// oneShotAnswers decodes the objects that a one-shot run printed.
+func oneShotAnswers(out io.Reader) ([]outcome, error) {
+	var list []outcome
+	for decoder := json.NewDecoder(out); ; {
+		var raw json.RawMessage
+		err := decoder.Decode(&raw)
+		if errors.Is(err, io.EOF) {
+			return list, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("not JSON: %w", err)
+		}
+		var object struct {
+			Result *string         `json:"result"`
+			Error  json.RawMessage `json:"error"`
+			Code   string          `json:"code"`
+			Images []struct {
+				MIME string `json:"mimeType"`
+			} `json:"images"`
+		}
+		if err := json.Unmarshal(raw, &object); err != nil {
+			return nil, fmt.Errorf("%w: %s", err, raw)
+		}
+		got := outcome{kind: "ok", text: string(raw), whole: raw, meta: decodeJSON(raw)}
+		for _, image := range object.Images {
+			got.images = append(got.images, image.MIME)
+		}
+		switch {
+		case object.Result != nil:
+			got.text = *object.Result
+		case object.Error != nil:
+			got.kind, got.arg, got.text = "error", object.Code, ""
+			var inner struct{ Message, Code string }
+			if json.Unmarshal(object.Error, &got.text) != nil && json.Unmarshal(object.Error, &inner) == nil {
+				got.text, got.arg = inner.Message, inner.Code
+			}
+		}
+		list = append(list, got)
+	}
+}

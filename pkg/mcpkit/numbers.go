@@ -1,0 +1,97 @@
+package mcpkit
+
+import (
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// integer is a whole number as a sign and 64 bits.
+type integer struct {
+	negative  bool
+	magnitude uint64
+}
+
+func (v integer) text() string {
+	text := strconv.FormatUint(v.magnitude, 10)
+	if v.negative {
+		return "-" + text
+	}
+	return text
+}
+
+func (v integer) bound() bound {
+	f := float64(v.magnitude)
+	if v.negative {
+		return bound{set: true, integer: -int64(v.magnitude), float: -f, whole: v.magnitude <= 1<<63}
+	}
+	return bound{set: true, integer: int64(v.magnitude), float: f, whole: v.magnitude <= math.MaxInt64}
+}
+
+// wholeNumber reads a JSON number without loss. whole is false for a fraction
+// such as 10.5; fits is false if the value exceeds 64 bits. 10.0 and 1e3 are
+// whole.
+func wholeNumber(text string) (v integer, whole, fits bool) {
+	text, v.negative = strings.CutPrefix(text, "-")
+	mantissa, exponentText, _ := strings.Cut(strings.ToLower(text), "e")
+	exponent := 0
+	if exponentText != "" {
+		var err error
+		if exponent, err = strconv.Atoi(exponentText); err != nil {
+			exponent = 1 << 20
+			if exponentText[0] == '-' {
+				exponent = -exponent
+			}
+		}
+	}
+	digits, fraction, _ := strings.Cut(mantissa, ".")
+	exponent -= len(fraction)
+	digits = strings.TrimLeft(digits+fraction, "0")
+	short := strings.TrimRight(digits, "0")
+	exponent += len(digits) - len(short)
+	switch {
+	case short == "":
+		return integer{}, true, true
+	case exponent < 0:
+		return v, false, false
+	case exponent > 20 || len(short) > 20:
+		return v, true, false
+	}
+	var err error
+	v.magnitude, err = strconv.ParseUint(short+strings.Repeat("0", exponent), 10, 64)
+	return v, true, err == nil
+}
+
+// fitsInt reports whether the Go type of s can hold v.
+func fitsInt(s *schema, v integer) bool {
+	bits, signed := 64, true
+	if s.typ != nil {
+		bits = s.typ.Bits()
+		signed = s.typ.Kind() < reflect.Uint
+	}
+	switch {
+	case !signed:
+		return (!v.negative || v.magnitude == 0) && v.magnitude <= math.MaxUint64>>(64-bits)
+	case v.negative:
+		return v.magnitude <= 1<<(bits-1)
+	}
+	return v.magnitude < 1<<(bits-1)
+}
+
+// bound is an optional limit of a number, of a duration in nanoseconds, or of a
+// length.
+type bound struct {
+	set     bool
+	text    string
+	integer int64
+	float   float64
+	whole   bool // i is exact
+}
+
+func (b bound) less(other bound) bool {
+	if b.whole && other.whole {
+		return b.integer < other.integer
+	}
+	return b.float < other.float
+}

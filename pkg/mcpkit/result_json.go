@@ -1,0 +1,96 @@
+package mcpkit
+
+import (
+	"encoding/base64"
+	"encoding/json"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// The _meta keys of a result. Programs read them; clients do not pass _meta to
+// a model, so a model reads the text.
+const (
+	metaResult = "toolroom/result" // an object: counts, etag, exit code, …
+	metaCode   = "toolroom/code"   // the stable code of an error
+)
+
+// JSON returns the members of a CallToolResult (content, structuredContent,
+// isError, _meta) as one object on one line. To stay within MaxMessage with its
+// envelope, it first omits images, with a line that says so, and then cuts the
+// text.
+func (r *CallResult) JSON() json.RawMessage {
+	const room = MaxMessage - envelopeSize
+	if r.rawResult != nil && len(r.rawResult) <= room {
+		return r.rawResult
+	}
+	if r.size() <= room {
+		if out := r.encode(); len(out) <= room {
+			return out
+		}
+	}
+	cut := *r
+	cut.dropImages(room)
+	cut.dropRows()
+	out := cut.encode()
+	for limit := len(cut.Text); len(out) > room && limit > 0; out = cut.encode() {
+		limit = min(limit*3/4, room)
+		cut.Text = cutText(cut.Text, limit)
+		cut.dropRows()
+	}
+	if len(out) > room { // the data alone is too much
+		cut.Structured, cut.Details = nil, nil
+		out = cut.encode()
+	}
+	return out
+}
+
+func (r *CallResult) encode() json.RawMessage {
+	out := append(make([]byte, 0, r.size()), `{"content":[`...)
+	comma := func() {
+		if out[len(out)-1] != '[' {
+			out = append(out, ',')
+		}
+	}
+	for i, text := range []string{r.Text, r.Notes} {
+		// Model APIs refuse an empty text, and clients an empty content.
+		if text == "" && i == 0 && len(r.Images) == 0 {
+			text = "(no output)"
+		}
+		if text != "" {
+			comma()
+			out = append(jsonrpc.AppendString(append(out, `{"type":"text","text":`...), text), '}')
+		}
+	}
+	for _, image := range r.Images {
+		comma()
+		out = jsonrpc.AppendString(append(out, `{"type":"image","mimeType":`...), image.MIME)
+		out = base64.StdEncoding.AppendEncode(append(out, `,"data":"`...), image.Data)
+		out = append(out, `"}`...)
+	}
+	out = append(out, ']')
+	if r.Structured != nil {
+		out = append(append(out, `,"structuredContent":`...), r.Structured...)
+	}
+	if r.IsError {
+		out = append(out, `,"isError":true`...)
+	}
+	return append(r.appendMeta(out), '}')
+}
+
+// appendMeta appends the member _meta, unless it would be empty.
+func (r *CallResult) appendMeta(out []byte) []byte {
+	if r.Code == "" && r.Details == nil {
+		return out
+	}
+	out = append(out, `,"_meta":{`...)
+	if r.Code != "" {
+		out = jsonrpc.AppendString(append(out, `"`+metaCode+`":`...), string(r.Code))
+	}
+	if r.Details != nil {
+		if r.Code != "" {
+			out = append(out, ',')
+		}
+		out = append(append(out, `"`+metaResult+`":`...), r.Details...)
+	}
+	return append(out, '}')
+}

@@ -1,0 +1,25 @@
+package retry
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// After names the extra value of a toolerr.Error with the time to wait before a
+// retry, an int64 in milliseconds.
+const After = "retryAfterMs"
+
+// ParseAfter parses the header Retry-After (RFC 9110, section 10.2.3): seconds,
+// capped at a day, or a date. It reports false for other values.
+func ParseAfter(value string, now time.Time) (time.Duration, bool) {
+	value = strings.TrimSpace(value)
+	if seconds, err := strconv.Atoi(value); err == nil && seconds >= 0 {
+		return time.Duration(min(seconds, 24*60*60)) * time.Second, true
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return max(0, at.Sub(now)), true
+	}
+	return 0, false
+}

@@ -1,0 +1,144 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// rootsWait bounds how long a call waits for the client's roots.
+const rootsWait = 5 * time.Second
+
+// roots caches the client's roots.
+type roots struct {
+	mu           sync.Mutex
+	changes      int           // list_changed notifications so far
+	known        bool          // paths are current
+	paths        []string      // nil: the client offers no roots
+	pendingFetch chan struct{} // closed when the pending roots/list request has ended
+}
+
+// ClientRoots does what mcpkit.ClientRoots promises.
+func ClientRoots(ctx context.Context) ([]string, error) {
+	req := requestOf(ctx)
+	if req == nil || req.isModern() || !req.conn.offersRoots() {
+		return nil, nil
+	}
+	return req.conn.clientRoots(ctx)
+}
+
+// offersRoots reports whether the handshake is complete and named roots.
+func (c *conn) offersRoots() bool {
+	c.handshake.mu.Lock()
+	defer c.handshake.mu.Unlock()
+	return c.handshake.ready && c.handshake.caps.Roots != nil
+}
+
+func (c *conn) clientRoots(ctx context.Context) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, rootsWait+time.Second)
+	defer cancel()
+	r := &c.roots
+	for {
+		r.mu.Lock()
+		if r.known {
+			paths := slices.Clone(r.paths)
+			r.mu.Unlock()
+			return paths, nil
+		}
+		if r.pendingFetch == nil {
+			r.pendingFetch = make(chan struct{})
+			changes, waiting := r.changes, r.pendingFetch
+			c.background.Go(func() { c.fetchRoots(changes, waiting) })
+		}
+		asking := r.pendingFetch
+		r.mu.Unlock()
+		select {
+		case <-asking:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("waiting for the client's roots: %w", ctx.Err())
+		}
+	}
+}
+
+// fetchRoots asks the client once, for all calls that wait on asking. An answer
+// that arrives after they stopped waiting is used for later calls.
+func (c *conn) fetchRoots(changes int, asking chan struct{}) {
+	r := &c.roots
+	learn := func(paths []string, answered bool) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		waited := r.pendingFetch == asking
+		if r.changes == changes && (answered || waited) {
+			r.known, r.paths = true, paths
+		}
+		if waited {
+			close(asking)
+			r.pendingFetch = nil
+		}
+	}
+	patience := time.AfterFunc(rootsWait, func() {
+		c.logf("the client offers roots but has not listed them within %v; continuing without them until it does", rootsWait)
+		learn(nil, false)
+	})
+	var list mcp.ListRootsResult
+	err := c.ask(c.ctx, string(mcp.MethodListRoots), nil, &list)
+	patience.Stop()
+	if err != nil {
+		c.logf("the client offers roots but listing them failed; continuing without them: %v", err)
+	}
+	learn(rootPaths(list.Roots), true)
+}
+
+// forgetRoots drops the cached roots, so that the next call asks the client
+// again.
+func (c *conn) forgetRoots() {
+	r := &c.roots
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.changes++
+	r.known, r.paths = false, nil
+}
+
+// rootPaths returns the local paths of the roots in list that are file URIs.
+func rootPaths(list []mcp.Root) []string {
+	var paths []string
+	for _, root := range list {
+		if path, ok := filePath(root.URI, runtime.GOOS == "windows"); ok {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// filePath decodes a file URI (RFC 8089) to a local path: it handles
+// percent-escapes, the host (this machine or, on Windows, a share's server)
+// and, on Windows, the slash before a drive letter. It reports false for any
+// other URI.
+func filePath(uri string, windows bool) (string, bool) {
+	u, err := url.Parse(uri)
+	if err != nil || !strings.EqualFold(u.Scheme, "file") || u.Path == "" || strings.ContainsRune(u.Path, 0) {
+		return "", false
+	}
+	local := u.Host == "" || strings.EqualFold(u.Host, "localhost")
+	if !windows {
+		return filepath.Clean(u.Path), local && strings.HasPrefix(u.Path, "/")
+	}
+	path := u.Path
+	if !local {
+		path = "//" + u.Host + path
+	} else if len(path) >= 3 && path[0] == '/' && path[2] == ':' {
+		path = path[1:]
+		if len(path) == 2 {
+			path += "/"
+		}
+	}
+	return strings.ReplaceAll(path, "/", `\`), true
+}

@@ -1,0 +1,106 @@
+package wire
+
+import (
+	"encoding/json"
+	"runtime/debug"
+	"slices"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// run handles one queued request and answers it.
+func (c *conn) run(req *request) {
+	defer c.requests.Done()
+	c.serve(req)
+}
+
+// runListen serves a listen stream until the client or the end of input closes
+// it.
+func (c *conn) runListen(req *request) {
+	defer c.listens.Done()
+	if err := c.server.RegisterSession(req.ctx, req); err != nil {
+		c.logf("registering a listen stream: %v", err)
+	}
+	defer c.server.UnregisterSession(req.ctx, req.SessionID())
+	c.serve(req)
+}
+
+func (c *conn) serve(req *request) {
+	defer req.cancel(nil)
+	if !req.state.CompareAndSwap(queued, running) {
+		return // cancelled while it waited
+	}
+	response := c.handle(req)
+	req.endSending()
+	message := req.encodeAnswer(response)
+	if !req.state.CompareAndSwap(running, answered) {
+		return // cancelled: no answer
+	}
+	// Before the answer is sent, since the client may reuse the id from then
+	// on.
+	c.forget(req)
+	if req.method == string(mcp.MethodInitialize) {
+		c.sendWithoutWaiting(slices.Concat(message...))
+		return
+	}
+	c.send(message...)
+}
+
+func (c *conn) forget(req *request) {
+	c.mu.Lock()
+	if c.inflight[req.key] == req {
+		delete(c.inflight, req.key)
+	}
+	c.mu.Unlock()
+}
+
+// handle calls HandleMessage, or opts.Call, and answers a panic with an
+// internal error.
+func (c *conn) handle(req *request) (response mcp.JSONRPCMessage) {
+	defer func() {
+		if value := recover(); value != nil {
+			c.logPanic(req.method, value)
+			response = mcp.NewJSONRPCError(mcp.NewRequestId(nil), mcp.INTERNAL_ERROR,
+				"internal error; the server's log has the details", nil)
+		}
+	}()
+	line := req.line
+	if c.opts.Call != nil && req.method == string(mcp.MethodToolsCall) {
+		short, legacy := req.lineWithoutArguments()
+		if legacy && c.opts.Call(req.ctx) {
+			if !req.hasRawAnswer() {
+				return nil
+			}
+			return mcp.JSONRPCResponse{}
+		}
+		if !legacy {
+			line = short
+		}
+	}
+	return c.server.HandleMessage(req.ctx, json.RawMessage(line))
+}
+
+func (c *conn) logPanic(method string, value any) {
+	c.logf("panic in %s: %v\n%s", method, value, debug.Stack())
+}
+
+// cancelRequest cancels a request: it gets no answer, and if it is still queued
+// it never runs. initialize cannot be cancelled, since it is answered before
+// the next line is read.
+func (c *conn) cancelRequest(id json.RawMessage) {
+	key, err := jsonrpc.Key(id)
+	if err != nil {
+		return
+	}
+	c.mu.Lock()
+	req := c.inflight[key]
+	delete(c.inflight, key)
+	c.mu.Unlock()
+	if req == nil {
+		return
+	}
+	if req.state.CompareAndSwap(queued, cancelled) || req.state.CompareAndSwap(running, cancelled) {
+		req.cancel(ErrCancelled)
+	}
+}
