@@ -18,7 +18,7 @@ var aliasGroups = map[string]string{
 }
 
 // aliases reads the tag alias; a name that begins with @ names a group.
-func (b *builder) aliases(tags map[string]string, own, where string) []string {
+func (b *schemaBuilder) parseAliasTag(tags map[string]string, ownName, where string) []string {
 	text, ok := tags["alias"]
 	if !ok {
 		return nil
@@ -30,10 +30,10 @@ func (b *builder) aliases(tags map[string]string, own, where string) []string {
 		switch {
 		case isGroup:
 			names = append(names, slices.DeleteFunc(strings.Fields(group), func(name string) bool {
-				return name == own || slices.Contains(names, name)
+				return name == ownName || slices.Contains(names, name)
 			})...)
 		case alias == "" || slices.Contains(names, alias):
-			b.fault(where, "alias:%q: empty or repeated name", text)
+			b.faultf(where, "alias:%q: empty or repeated name", text)
 		default:
 			names = append(names, alias)
 		}
@@ -45,7 +45,7 @@ func (b *builder) aliases(tags map[string]string, own, where string) []string {
 // of a value tells it from each of them. It reports whether it did.
 func (s *schema) shareAlias(alias string, i int) bool {
 	for _, other := range append([]int{s.byName[alias]}, s.sharedAliases[alias]...) {
-		a, b := jsonKind(s.properties[i].target().kind), jsonKind(s.properties[other].target().kind)
+		a, b := jsonKind(s.properties[i].resolveRef().kind), jsonKind(s.properties[other].resolveRef().kind)
 		if other == i || a == 0 || b == 0 || a == b {
 			return false
 		}

@@ -13,13 +13,13 @@ var explanationNames = strings.Fields("explanation description reason reasoning 
 // lookup finds a property by the name that a caller gave: the property's name,
 // an alias, or, if tolerant, either in camelCase or kebab-case. own is the name
 // as written in the schema.
-func (s *schema) lookup(name string, tolerant bool) (own string, i int, known bool) {
-	if i, known = s.byName[name]; known || !tolerant {
-		return name, i, known
+func (s *schema) lookupProperty(name string, tolerant bool) (schemaName string, index int, known bool) {
+	if index, known = s.byName[name]; known || !tolerant {
+		return name, index, known
 	}
-	own = snakeCase(name)
-	i, known = s.byName[own]
-	return own, i, known
+	schemaName = snakeCase(name)
+	index, known = s.byName[schemaName]
+	return schemaName, index, known
 }
 
 // propertyFor returns the property that a member of all is for. If several
@@ -27,26 +27,26 @@ func (s *schema) lookup(name string, tolerant bool) (own string, i int, known bo
 // regex:true says that the pattern is a regular expression. A property that is
 // also given by its own name, or whose type the value has only after
 // conversion, ranks lower.
-func (c *checker) propertyFor(s *schema, all []member, m member, at *path) (i int, known bool) {
-	name, first, known := s.lookup(m.name, c.tolerant)
+func (c *checker) propertyOfMember(s *schema, all []jsonMember, m jsonMember, at *argPath) (i int, known bool) {
+	name, first, known := s.lookupProperty(m.name, c.tolerant)
 	if len(s.sharedAliases[name]) == 0 || !c.tolerant {
 		return first, known
 	}
-	best, most := first, 0
+	best, bestRank := first, 0
 	for _, i := range append([]int{first}, s.sharedAliases[name]...) {
 		p, rank := s.properties[i], 0
 		trial := checker{tolerant: true}
 		switch trial.check(p.schema, m.value, at.member(m.name)); {
-		case kindFits(p.target().kind, m.value.kind):
+		case kindAccepts(p.resolveRef().kind, m.value.kind):
 			rank = 2
 		case len(trial.faults) == 0:
 			rank = 1
 		}
-		if rank > 0 && !slices.ContainsFunc(all, func(o member) bool { return o.name == p.name && o.name != m.name }) {
+		if rank > 0 && !slices.ContainsFunc(all, func(o jsonMember) bool { return o.name == p.name && o.name != m.name }) {
 			rank += 2
 		}
-		if rank > most {
-			best, most = i, rank
+		if rank > bestRank {
+			best, bestRank = i, rank
 		}
 	}
 	return best, true
@@ -77,6 +77,6 @@ func snakeCase(name string) string {
 
 // isExplanation reports whether an unknown argument can be ignored without a
 // note.
-func isExplanation(name string, value *node) bool {
+func isExplanation(name string, value *jsonNode) bool {
 	return value.kind == '"' && slices.Contains(explanationNames, snakeCase(name))
 }

@@ -8,7 +8,7 @@ import (
 // request, so that the caller can stop waiting and read the stream later.
 type chunkReader struct {
 	src     io.Reader
-	ready   chan struct{}
+	arrived chan struct{}
 	pending bool // a read is running, or its chunk has not been taken
 	chunk   []byte
 	rest    []byte // of a chunk that Read took
@@ -17,7 +17,7 @@ type chunkReader struct {
 }
 
 func newChunkReader(src io.Reader) *chunkReader {
-	return &chunkReader{src: src, ready: make(chan struct{}, 1)}
+	return &chunkReader{src: src, arrived: make(chan struct{}, 1)}
 }
 
 // requestChunk starts a read unless one is pending, and returns a channel that
@@ -29,10 +29,10 @@ func (c *chunkReader) requestChunk() <-chan struct{} {
 			buf := make([]byte, 32<<10)
 			n, err := c.src.Read(buf)
 			c.chunk, c.err = buf[:n], err
-			c.ready <- struct{}{}
+			c.arrived <- struct{}{}
 		}()
 	}
-	return c.ready
+	return c.arrived
 }
 
 // takeChunk returns the chunk that was read, after the caller received from
@@ -46,7 +46,7 @@ func (c *chunkReader) takeChunk() []byte {
 // Read reads on from the stream directly, after the chunk of a pending read.
 func (c *chunkReader) Read(p []byte) (int, error) {
 	if c.pending {
-		<-c.ready
+		<-c.arrived
 		c.rest = c.takeChunk()
 	}
 	if len(c.rest) > 0 {

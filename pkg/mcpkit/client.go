@@ -9,7 +9,7 @@ import (
 )
 
 // maxSession bounds a session's name in bytes; longer names are ignored.
-const maxSession = 256
+const maxSessionName = 256
 
 // ClientSession returns the name of the session that ctx's request belongs to,
 // from its wire.MetaClient member; "" if there is no valid name. The client chooses
@@ -17,7 +17,7 @@ const maxSession = 256
 func ClientSession(ctx context.Context) string {
 	var name string
 	raw := jsonrpc.MemberOf(jsonrpc.MemberOf(wire.RawParams(ctx), "_meta"), wire.MetaClient)
-	if json.Unmarshal(raw, &name) != nil || len(name) > maxSession {
+	if json.Unmarshal(raw, &name) != nil || len(name) > maxSessionName {
 		return ""
 	}
 	return name

@@ -66,11 +66,11 @@ type Command struct {
 	// Listing 15 000 files is a third faster with it.
 	Memory int64
 
-	settings settings
+	common commonFlags
 }
 
 // settings are the values of the flags that every Command has.
-type settings struct {
+type commonFlags struct {
 	call       string
 	schema     schemaFlag
 	version    bool
@@ -84,7 +84,7 @@ type settings struct {
 func NewCommand(name, title, mainSource string) *Command {
 	c := &Command{Name: name, Title: title, Source: mainSource}
 	c.Flags = flag.NewFlagSet(c.program(), flag.ContinueOnError)
-	c.settings.logLevel.level = slog.LevelWarn
+	c.common.logLevel.level = slog.LevelWarn
 	c.addFlags()
 	return c
 }
@@ -112,7 +112,7 @@ func (c *Command) Run(ctx context.Context, args []string, stdin io.Reader, stdou
 	plain, err := parseInterspersed(c.Flags, args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		return c.exitCode(stderr, c.help(stdout))
+		return c.printExitCode(stderr, c.printHelp(stdout))
 	case err == nil && len(plain) > 0 && c.Positional == nil:
 		err = fmt.Errorf("unexpected argument %q", plain[0])
 	}
@@ -120,14 +120,14 @@ func (c *Command) Run(ctx context.Context, args []string, stdin io.Reader, stdou
 		fmt.Fprintf(stderr, "%s: %v\nRun '%s --help' for the manual.\n", c.program(), err, c.program())
 		return ExitUsage
 	}
-	slog.SetDefault(slog.New(&logHandler{w: stderr, name: c.program(), level: c.settings.logLevel.level, mu: new(sync.Mutex)}))
-	if c.settings.version {
+	slog.SetDefault(slog.New(&logHandler{w: stderr, program: c.program(), level: c.common.logLevel.level, mu: new(sync.Mutex)}))
+	if c.common.version {
 		_, err := fmt.Fprintln(stdout, buildinfo.Of(c.program()))
-		return c.exitCode(stderr, err)
+		return c.printExitCode(stderr, err)
 	}
 	file := ""
-	if !callGiven(c.Flags) && !c.settings.schema.asked() {
-		if file, plain, err = c.fileArgument(plain); err != nil {
+	if !isCallGiven(c.Flags) && !c.common.schema.isSet() {
+		if file, plain, err = c.splitFileArgument(plain); err != nil {
 			fmt.Fprintf(stderr, "%s: %v\nRun '%s --help' for the manual.\n", c.program(), err, c.program())
 			return ExitUsage
 		}
@@ -152,7 +152,7 @@ func (c *Command) Run(ctx context.Context, args []string, stdin io.Reader, stdou
 			return code
 		}
 	}
-	if c.settings.structured {
+	if c.common.structured {
 		if tools, err = structuredTools(tools); err != nil {
 			fmt.Fprintf(stderr, "%s: %v\n", c.program(), err)
 			return ExitUsage
@@ -163,7 +163,7 @@ func (c *Command) Run(ctx context.Context, args []string, stdin io.Reader, stdou
 
 // exitCode returns the exit code for err, the outcome of printing, and reports
 // the error.
-func (c *Command) exitCode(stderr io.Writer, err error) int {
+func (c *Command) printExitCode(stderr io.Writer, err error) int {
 	if err != nil {
 		fmt.Fprintf(stderr, "%s: writing: %v\n", c.program(), err)
 		return ExitFail
@@ -174,36 +174,36 @@ func (c *Command) exitCode(stderr io.Writer, err error) int {
 // runMode prints the schema, answers one-shot calls or serves MCP, by flags and
 // input.
 func (c *Command) runMode(ctx context.Context, tools *registry, file string, stdin io.Reader, stdout, stderr io.Writer) int {
-	if c.settings.schema.asked() {
-		return c.exitCode(stderr, c.printSchema(stdout, tools))
+	if c.common.schema.isSet() {
+		return c.printExitCode(stderr, c.printSchema(stdout, tools))
 	}
 	shot := &oneShot{
-		runner: c.runner(tools), structured: c.settings.structured, text: c.settings.text || file != "",
-		out: stdout, errs: stderr, program: c.program(),
+		runner: c.newRunner(tools), structured: c.common.structured, text: c.common.text || file != "",
+		stdout: stdout, stderr: stderr, program: c.program(),
 	}
 	if file != "" {
-		return c.oneShotExitCode(stderr, shot.answer(ctx, objectOf([]member{{c.File, text(file)}}).raw))
+		return c.callExitCode(stderr, shot.answerValue(ctx, objectNode([]jsonMember{{c.File, stringNode(file)}}).raw))
 	}
-	if callGiven(c.Flags) {
-		return c.oneShotExitCode(stderr, shot.call(ctx, c.settings.call, stdin))
+	if isCallGiven(c.Flags) {
+		return c.callExitCode(stderr, shot.answerCallFlag(ctx, c.common.call, stdin))
 	}
 	if f, ok := stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		fmt.Fprintf(stderr, "%s: waiting for an MCP client on standard input, or for one call as JSON, "+
 			"such as {} and Enter; end with Ctrl-D; run '%s --help' for the manual\n", c.program(), c.program())
 		shot.interactive = true
 	}
-	in, mode := detect(ctx, wire.PollableReader(stdin), shot.interactive)
+	in, mode := detectMode(ctx, wire.PollableReader(stdin), shot.interactive)
 	if mode == modeOneShot {
-		return c.oneShotExitCode(stderr, shot.stream(ctx, in))
+		return c.callExitCode(stderr, shot.answerStream(ctx, in))
 	}
 	return c.serve(ctx, tools, in, stdout)
 }
 
 // serve serves MCP until the input ends.
 func (c *Command) serve(ctx context.Context, tools *registry, in io.Reader, stdout io.Writer) int {
-	s, m := newToolServer(c, c.runner(tools), false)
+	s, m := newToolServer(c, c.newRunner(tools), false)
 	opts := wire.ServeOptions{
-		MaxConcurrent: c.MaxConcurrent, Call: s.callDirect,
+		MaxConcurrent: c.MaxConcurrent, Call: s.answerToolCall,
 		Logf: func(format string, args ...any) { slog.Error(fmt.Sprintf(format, args...)) },
 	}
 	if slog.Default().Enabled(ctx, levelTrace) {
@@ -222,20 +222,20 @@ func (c *Command) serve(ctx context.Context, tools *registry, in io.Reader, stdo
 	}
 }
 
-func (c *Command) oneShotExitCode(stderr io.Writer, err error) int {
-	var status exitStatus
+func (c *Command) callExitCode(stderr io.Writer, err error) int {
+	var status exitStatusError
 	switch {
 	case errors.As(err, &status):
 		return int(status)
 	case errors.Is(err, errCallFailed):
 		return ExitFail // printed on stdout
 	}
-	return c.exitCode(stderr, err)
+	return c.printExitCode(stderr, err)
 }
 
 // Server returns an MCP server of the tools with the command's middleware, for
 // use over any mcp-go transport.
 func (c *Command) Server(tools ...*Tool) *server.MCPServer {
-	_, s := newToolServer(c, c.runner(newRegistry(tools...)), false)
+	_, s := newToolServer(c, c.newRunner(newRegistry(tools...)), false)
 	return s
 }

@@ -14,21 +14,21 @@ import (
 // missing, provided that the command shows files: the call then reports it and
 // suggests similar names. Without --root, the root is the working directory, or
 // the file's own directory if the file is outside.
-func (c *Command) fileArgument(plain []string) (file string, rest []string, err error) {
+func (c *Command) splitFileArgument(positional []string) (file string, rest []string, err error) {
 	if c.CheckPositional != nil {
-		err = c.CheckPositional(plain)
+		err = c.CheckPositional(positional)
 	}
-	for _, arg := range plain {
-		if c.namesFlag(arg) && err != nil {
-			return "", plain, fmt.Errorf("%w; the flag is --%s", err, arg)
+	for _, arg := range positional {
+		if c.isFlagName(arg) && err != nil {
+			return "", positional, fmt.Errorf("%w; the flag is --%s", err, arg)
 		}
 	}
-	if c.File == "" || len(plain) != 1 {
-		return "", plain, err
+	if c.File == "" || len(positional) != 1 {
+		return "", positional, err
 	}
-	abs, absErr := filepath.Abs(plain[0])
-	if absErr != nil || !c.showsFile(abs, err) {
-		return "", plain, err
+	abs, absErr := filepath.Abs(positional[0])
+	if absErr != nil || !c.isFileToShow(abs, err) {
+		return "", positional, err
 	}
 	rooted := false
 	c.Flags.Visit(func(f *flag.Flag) { rooted = rooted || f.Name == "root" })
@@ -46,7 +46,7 @@ func (c *Command) fileArgument(plain []string) (file string, rest []string, err 
 // showsFile reports whether a plain argument is a file to show: an existing
 // file, or a missing name in an existing directory. refused is
 // CheckPositional's error for the argument.
-func (c *Command) showsFile(abs string, refused error) bool {
+func (c *Command) isFileToShow(abs string, refused error) bool {
 	info, err := os.Stat(abs)
 	if err != nil {
 		parent, parentErr := os.Stat(filepath.Dir(abs))
@@ -56,4 +56,4 @@ func (c *Command) showsFile(abs string, refused error) bool {
 }
 
 // namesFlag reports whether an argument is the name of a flag without dashes.
-func (c *Command) namesFlag(arg string) bool { return arg == "help" || c.Flags.Lookup(arg) != nil }
+func (c *Command) isFlagName(arg string) bool { return arg == "help" || c.Flags.Lookup(arg) != nil }

@@ -10,17 +10,17 @@ import (
 // addFlags registers the flags that every Command has.
 func (c *Command) addFlags() {
 	flags := c.Flags
-	flags.StringVar(&c.settings.call, "call", "", "make one call with these arguments, a `JSON` object (- reads them from standard input), print the answer and exit")
-	flags.Var(&c.settings.schema, "schema", "print the tools' definitions as JSON and exit; --schema=openai prints them for OpenAI's strict mode")
-	flags.BoolVar(&c.settings.version, "version", false, "print the version and exit")
-	flags.BoolVar(&c.settings.structured, "structured", false, "for programs: return the whole answer as structuredContent; a single call prints lists as JSON objects instead of text")
-	flags.BoolVar(&c.settings.text, "text", false, "for a single call: print the answer as text instead of JSON, and errors on standard error; with bash, exit with the exit code of the command")
-	flags.Var(&c.settings.maxTokens, "max-tokens", "limit a result to `N` tokens of 4 bytes (default 12000; 20000 for view)")
-	flags.Var(&c.settings.logLevel, "log-level", "what to log to standard error: `LEVEL` is error, warn, info, debug or trace (trace also logs the protocol messages, with secrets redacted)")
+	flags.StringVar(&c.common.call, "call", "", "make one call with these arguments, a `JSON` object (- reads them from standard input), print the answer and exit")
+	flags.Var(&c.common.schema, "schema", "print the tools' definitions as JSON and exit; --schema=openai prints them for OpenAI's strict mode")
+	flags.BoolVar(&c.common.version, "version", false, "print the version and exit")
+	flags.BoolVar(&c.common.structured, "structured", false, "for programs: return the whole answer as structuredContent; a single call prints lists as JSON objects instead of text")
+	flags.BoolVar(&c.common.text, "text", false, "for a single call: print the answer as text instead of JSON, and errors on standard error; with bash, exit with the exit code of the command")
+	flags.Var(&c.common.maxTokens, "max-tokens", "limit a result to `N` tokens of 4 bytes (default 12000; 20000 for view)")
+	flags.Var(&c.common.logLevel, "log-level", "what to log to standard error: `LEVEL` is error, warn, info, debug or trace (trace also logs the protocol messages, with secrets redacted)")
 }
 
 // callGiven reports whether --call was given, even with an empty value.
-func callGiven(flags *flag.FlagSet) bool {
+func isCallGiven(flags *flag.FlagSet) bool {
 	seen := false
 	flags.Visit(func(f *flag.Flag) { seen = seen || f.Name == "call" })
 	return seen
@@ -50,7 +50,7 @@ func (f *tokenFlag) Set(s string) error {
 type schemaFlag string
 
 func (f *schemaFlag) String() string { return string(*f) }
-func (f *schemaFlag) asked() bool    { return *f != "" }
+func (f *schemaFlag) isSet() bool    { return *f != "" }
 
 // IsBoolFlag makes the value of --schema optional.
 func (f *schemaFlag) IsBoolFlag() bool { return true }

@@ -8,7 +8,7 @@ import (
 )
 
 // help prints the manual: the package comment of main.go, then the flags.
-func (c *Command) help(w io.Writer) error {
+func (c *Command) printHelp(w io.Writer) error {
 	var b strings.Builder
 	manual := packageComment(c.Source)
 	if manual == "" {
@@ -18,7 +18,7 @@ func (c *Command) help(w io.Writer) error {
 	b.WriteString("\nFlags:\n")
 	c.Flags.VisitAll(func(f *flag.Flag) {
 		value, usage := flag.UnquoteUsage(f)
-		if isBool(f) {
+		if isBoolFlag(f) {
 			value = ""
 		}
 		fmt.Fprintf(&b, "  --%s", f.Name)
@@ -35,7 +35,7 @@ func (c *Command) help(w io.Writer) error {
 	return err
 }
 
-func isBool(f *flag.Flag) bool {
+func isBoolFlag(f *flag.Flag) bool {
 	b, ok := f.Value.(interface{ IsBoolFlag() bool })
 	return ok && b.IsBoolFlag()
 }

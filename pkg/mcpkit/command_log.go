@@ -44,12 +44,12 @@ func (f *levelFlag) Set(s string) error {
 
 // A logHandler writes records as "name: message key=value", one a line.
 type logHandler struct {
-	w     io.Writer
-	name  string
-	level slog.Level
-	attrs string // " key=value"…, set by WithAttrs
-	group string // "a.b."
-	mu    *sync.Mutex
+	w       io.Writer
+	program string
+	level   slog.Level
+	attrs   string // " key=value"…, set by WithAttrs
+	group   string // "a.b."
+	mu      *sync.Mutex
 }
 
 // Enabled reports whether the level is logged.
@@ -58,7 +58,7 @@ func (h *logHandler) Enabled(_ context.Context, level slog.Level) bool { return 
 // Handle writes one record.
 func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
 	var b strings.Builder
-	b.WriteString(h.name + ": " + r.Message + h.attrs)
+	b.WriteString(h.program + ": " + r.Message + h.attrs)
 	r.Attrs(func(a slog.Attr) bool {
 		b.WriteString(" " + h.group + a.Key + "=" + a.Value.String())
 		return true

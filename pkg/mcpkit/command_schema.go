@@ -10,7 +10,7 @@ import (
 func (c *Command) printSchema(w io.Writer, tools *registry) error {
 	list := make([]any, 0, tools.Len())
 	for _, t := range tools.All() {
-		if c.settings.schema == "openai" {
+		if c.common.schema == "openai" {
 			schema, _ := t.Schema(true)
 			list = append(list, map[string]any{"type": "function", "function": map[string]any{
 				"name": t.Name(), "description": t.Def().Description, "strict": true, "parameters": schema}})
@@ -19,7 +19,7 @@ func (c *Command) printSchema(w io.Writer, tools *registry) error {
 		list = append(list, t.Definition())
 	}
 	var shown any = map[string]any{"tools": list}
-	if c.settings.schema == "openai" {
+	if c.common.schema == "openai" {
 		shown = list
 	}
 	enc := json.NewEncoder(w)

@@ -13,7 +13,7 @@ import (
 )
 
 // traceText bounds a string in a trace, in bytes.
-const traceText = 200
+const maxTraceString = 200
 
 // traceMessage logs one protocol message, redacted.
 func traceMessage(sent bool, message []byte) {
@@ -41,7 +41,7 @@ func redactMessage(message []byte) string {
 	return string(shown)
 }
 
-func redactValue(name string, value any) any {
+func redactValue(memberName string, value any) any {
 	switch v := value.(type) {
 	case map[string]any:
 		for key, member := range v {
@@ -49,31 +49,31 @@ func redactValue(name string, value any) any {
 		}
 	case []any:
 		for i, item := range v {
-			v[i] = redactValue(name, item)
+			v[i] = redactValue(memberName, item)
 		}
 	case string:
-		return redactText(name, v)
+		return redactString(memberName, v)
 	case json.Number:
-		if redact.IsSecretName(name) {
+		if redact.IsSecretName(memberName) {
 			return "***"
 		}
 	}
 	return value
 }
 
-func redactText(name, text string) string {
-	if redact.IsSecretName(name) {
+func redactString(memberName, text string) string {
+	if redact.IsSecretName(memberName) {
 		return "***"
 	}
-	switch name {
+	switch memberName {
 	case "text", "data", "blob": // the content of results
 		return fmt.Sprintf("(%d bytes)", len(text))
 	}
 	text = redact.Text(text)
-	if len(text) <= traceText {
+	if len(text) <= maxTraceString {
 		return text
 	}
-	cut := traceText
+	cut := maxTraceString
 	for !utf8.RuneStart(text[cut]) {
 		cut--
 	}

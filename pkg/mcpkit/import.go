@@ -58,7 +58,7 @@ func Import(ctx context.Context, s Session, change func(*ToolOverride) bool) ([]
 // importSource holds the extra state of an imported tool.
 type importSource struct {
 	session       Session
-	name          string // its name on the session's server
+	remoteName    string // its name on the session's server
 	input, output json.RawMessage
 }
 
@@ -83,10 +83,10 @@ func importTool(s Session, raw json.RawMessage, change func(*ToolOverride) bool)
 	if err := json.Unmarshal(raw, &d); err != nil {
 		return nil, toolerr.New(toolerr.ProtocolError, "a definition of the session's is malformed: %w", err)
 	}
-	missing := func(b *bool) bool { return b == nil || *b } // the worst case, as the specification says
+	trueIfMissing := func(b *bool) bool { return b == nil || *b } // the worst case, as the specification says
 	was := ToolOverride{Name: d.Name, Title: d.Title, Description: d.Description, Input: d.Input, Hints: Hints{
-		ReadOnly: d.Hints.ReadOnly, Destructive: !d.Hints.ReadOnly && missing(d.Hints.Destructive),
-		Idempotent: d.Hints.Idempotent, OpenWorld: missing(d.Hints.OpenWorld),
+		ReadOnly: d.Hints.ReadOnly, Destructive: !d.Hints.ReadOnly && trueIfMissing(d.Hints.Destructive),
+		Idempotent: d.Hints.Idempotent, OpenWorld: trueIfMissing(d.Hints.OpenWorld),
 	}}
 	now := was
 	if change != nil && !change(&now) {
@@ -94,25 +94,25 @@ func importTool(s Session, raw json.RawMessage, change func(*ToolOverride) bool)
 	}
 	t := &Tool{
 		def:        Def{Name: now.Name, Title: now.Title, Description: now.Description, Hints: now.Hints},
-		definition: raw, remote: &importSource{session: s, name: d.Name, input: now.Input, output: d.Output},
+		definition: raw, remote: &importSource{session: s, remoteName: d.Name, input: now.Input, output: d.Output},
 	}
-	var said struct {
+	var callSettings struct {
 		TimeoutMS  int64 `json:"timeoutMs"`
 		Concurrent int   `json:"concurrency"`
 		Control    bool  `json:"control"`
 	}
-	if meta, ok := d.Meta[metaCallSettings]; ok && json.Unmarshal(meta, &said) == nil {
-		t.def.Timeout, t.def.MaxConcurrent, t.def.Control = time.Duration(said.TimeoutMS)*time.Millisecond, max(0, said.Concurrent), said.Control
+	if meta, ok := d.Meta[metaKeyCallSettings]; ok && json.Unmarshal(meta, &callSettings) == nil {
+		t.def.Timeout, t.def.MaxConcurrent, t.def.Control = time.Duration(callSettings.TimeoutMS)*time.Millisecond, max(0, callSettings.Concurrent), callSettings.Control
 	}
 	for _, fault := range t.def.faults() {
 		return nil, fmt.Errorf("tool %q: %w", d.Name, fault)
 	}
-	return t, t.redefine(was, now)
+	return t, t.rewriteDefinition(was, now)
 }
 
 // redefine rewrites the members of the definition that differ between was and
 // now.
-func (t *Tool) redefine(was, now ToolOverride) error {
+func (t *Tool) rewriteDefinition(was, now ToolOverride) error {
 	set := func(name string, value any) error {
 		raw, err := jsonrpc.Marshal(value)
 		if err == nil {

@@ -15,11 +15,11 @@ func (t *Tool) callRemote(ctx context.Context, args json.RawMessage) *CallResult
 	if len(bytes.TrimSpace(args)) == 0 || string(args) == "null" {
 		args = json.RawMessage(`{}`)
 	}
-	raw, err := t.remote.session.CallTool(ctx, t.remote.name, args)
+	raw, err := t.remote.session.CallTool(ctx, t.remote.remoteName, args)
 	if err != nil {
-		return t.ErrorResult(t.withTimeoutCode(ctx, err))
+		return t.ErrorResult(t.withCode(ctx, err))
 	}
-	res, err := remoteResult(raw)
+	res, err := parseRemoteResult(raw)
 	if err != nil {
 		return t.ErrorResult(toolerr.New(toolerr.ResultInvalid, "the result of %s is malformed: %w", t.Name(), err))
 	}
@@ -28,26 +28,26 @@ func (t *Tool) callRemote(ctx context.Context, args json.RawMessage) *CallResult
 
 // remoteResult reads the parts of a result that middleware uses. It drops
 // members that belong to the message instead of the result.
-func remoteResult(raw json.RawMessage) (*CallResult, error) {
+func parseRemoteResult(raw json.RawMessage) (*CallResult, error) {
 	members, err := jsonrpc.Members(raw)
 	if err != nil {
 		return nil, err
 	}
 	res := &CallResult{rawResult: json.RawMessage("{")}
-	has := false
+	hasContent := false
 	for _, m := range members {
 		switch m.Name {
 		case "resultType":
 			continue
 		case "_meta":
-			if m.Value, err = parseMeta(m.Value, res); err != nil {
+			if m.Value, err = parseRemoteMeta(m.Value, res); err != nil {
 				return nil, err
 			}
 			if m.Value == nil {
 				continue
 			}
 		case "content":
-			has = true
+			hasContent = true
 			var content []struct {
 				Text string `json:"text"`
 			}
@@ -71,7 +71,7 @@ func remoteResult(raw json.RawMessage) (*CallResult, error) {
 		}
 		res.rawResult = append(append(jsonrpc.AppendString(res.rawResult, m.Name), ':'), m.Value...)
 	}
-	if !has {
+	if !hasContent {
 		if len(res.rawResult) > 1 {
 			res.rawResult = append(res.rawResult, ',')
 		}
@@ -92,7 +92,7 @@ func remoteResult(raw json.RawMessage) (*CallResult, error) {
 // parseMeta reads the code and the details in a result's _meta into res. It
 // returns _meta without the protocol's keys, which belong to the message; nil
 // if nothing is left.
-func parseMeta(raw json.RawMessage, res *CallResult) (json.RawMessage, error) {
+func parseRemoteMeta(raw json.RawMessage, res *CallResult) (json.RawMessage, error) {
 	members, err := jsonrpc.Members(raw)
 	if err != nil {
 		return nil, err
@@ -103,12 +103,12 @@ func parseMeta(raw json.RawMessage, res *CallResult) (json.RawMessage, error) {
 			continue
 		}
 		switch m.Name {
-		case metaCode:
+		case metaKeyCode:
 			var code string
 			if err := json.Unmarshal(m.Value, &code); err == nil {
 				res.Code = toolerr.Code(code)
 			}
-		case metaResult:
+		case metaKeyDetails:
 			res.Details = m.Value
 		}
 		if len(out) > 1 {

@@ -10,25 +10,25 @@ import (
 
 // node is one JSON value. It keeps what encoding/json drops: the exact bytes of
 // numbers, the case and repetition of names, and lone surrogates.
-type node struct {
+type jsonNode struct {
 	kind             byte   // { [ " 0 t n
 	raw              []byte // the value as received
 	str              string // of a string: its decoded text
 	hasLoneSurrogate bool   // the string has a lone surrogate
-	items            []*node
-	members          []member
-	fields           []*node // of a checked object: parallel to the schema's properties, nil if absent
+	items            []*jsonNode
+	members          []jsonMember
+	fields           []*jsonNode // of a checked object: parallel to the schema's properties, nil if absent
 }
 
-type member struct {
+type jsonMember struct {
 	name  string
-	value *node
+	value *jsonNode
 }
 
-func (n *node) boolean() bool { return n.raw[0] == 't' }
+func (n *jsonNode) boolValue() bool { return n.raw[0] == 't' }
 
 // isNull reports whether the value is null, which means "not given".
-func (n *node) isNull() bool { return n.kind == 'n' }
+func (n *jsonNode) isNull() bool { return n.kind == 'n' }
 
 // maxDepth bounds the nesting of arguments, so that no input can exhaust the
 // stack.
@@ -37,9 +37,9 @@ const maxDepth = 200
 var errTooDeep = fmt.Errorf("nested more than %d levels deep", maxDepth)
 
 // parseJSON parses one value. The nodes alias data, which must not change.
-func parseJSON(data []byte) (*node, error) {
+func parseJSON(data []byte) (*jsonNode, error) {
 	if !utf8.Valid(data) {
-		return nil, fmt.Errorf("invalid UTF-8 at byte %d", invalidAt(data))
+		return nil, fmt.Errorf("invalid UTF-8 at byte %d", firstInvalidUTF8(data))
 	}
 	var raw json.RawMessage
 	if err := json.Unmarshal(data, &raw); err != nil {
@@ -49,12 +49,12 @@ func parseJSON(data []byte) (*node, error) {
 		}
 		return nil, fmt.Errorf("not valid JSON: %w", err)
 	}
-	p := parser{data: data}
-	p.space()
-	return p.value(0)
+	p := jsonParser{data: data}
+	p.skipSpace()
+	return p.parseValue(0)
 }
 
-func invalidAt(data []byte) int {
+func firstInvalidUTF8(data []byte) int {
 	for i := 0; i < len(data); {
 		r, size := utf8.DecodeRune(data[i:])
 		if r == utf8.RuneError && size <= 1 {
@@ -66,12 +66,12 @@ func invalidAt(data []byte) int {
 }
 
 // parser walks text that has been validated as JSON.
-type parser struct {
+type jsonParser struct {
 	data []byte
 	at   int
 }
 
-func (p *parser) space() {
+func (p *jsonParser) skipSpace() {
 	for p.at < len(p.data) {
 		switch p.data[p.at] {
 		case ' ', '\t', '\r', '\n':
@@ -82,21 +82,21 @@ func (p *parser) space() {
 	}
 }
 
-func (p *parser) value(depth int) (*node, error) {
+func (p *jsonParser) parseValue(depth int) (*jsonNode, error) {
 	if depth > maxDepth {
 		return nil, errTooDeep
 	}
 	start := p.at
-	n := &node{}
+	n := &jsonNode{}
 	var err error
 	switch c := p.data[p.at]; c {
 	case '{':
-		n.kind, err = c, p.object(n, depth)
+		n.kind, err = c, p.parseObject(n, depth)
 	case '[':
-		n.kind, err = c, p.list(n, depth)
+		n.kind, err = c, p.parseList(n, depth)
 	case '"':
 		n.kind = c
-		n.str, n.hasLoneSurrogate, err = p.text()
+		n.str, n.hasLoneSurrogate, err = p.parseString()
 	case 't', 'n':
 		n.kind = c
 		p.at += 4
@@ -105,7 +105,7 @@ func (p *parser) value(depth int) (*node, error) {
 		p.at += 5
 	default:
 		n.kind = '0'
-		for p.at < len(p.data) && number(p.data[p.at]) {
+		for p.at < len(p.data) && isNumberByte(p.data[p.at]) {
 			p.at++
 		}
 	}
@@ -113,29 +113,29 @@ func (p *parser) value(depth int) (*node, error) {
 	return n, err
 }
 
-func number(c byte) bool {
+func isNumberByte(c byte) bool {
 	return c >= '0' && c <= '9' || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E'
 }
 
-func (p *parser) object(n *node, depth int) error {
+func (p *jsonParser) parseObject(n *jsonNode, depth int) error {
 	for p.at++; ; p.at++ {
-		p.space()
+		p.skipSpace()
 		if p.data[p.at] == '}' { // only of an empty object
 			break
 		}
-		name, _, err := p.text()
+		name, _, err := p.parseString()
 		if err != nil {
 			return err
 		}
-		p.space()
+		p.skipSpace()
 		p.at++ // the colon
-		p.space()
-		value, err := p.value(depth + 1)
+		p.skipSpace()
+		value, err := p.parseValue(depth + 1)
 		if err != nil {
 			return err
 		}
-		n.members = append(n.members, member{name, value})
-		if p.space(); p.data[p.at] == '}' {
+		n.members = append(n.members, jsonMember{name, value})
+		if p.skipSpace(); p.data[p.at] == '}' {
 			break
 		}
 	}
@@ -143,18 +143,18 @@ func (p *parser) object(n *node, depth int) error {
 	return nil
 }
 
-func (p *parser) list(n *node, depth int) error {
+func (p *jsonParser) parseList(n *jsonNode, depth int) error {
 	for p.at++; ; p.at++ {
-		p.space()
+		p.skipSpace()
 		if p.data[p.at] == ']' {
 			break
 		}
-		item, err := p.value(depth + 1)
+		item, err := p.parseValue(depth + 1)
 		if err != nil {
 			return err
 		}
 		n.items = append(n.items, item)
-		if p.space(); p.data[p.at] == ']' {
+		if p.skipSpace(); p.data[p.at] == ']' {
 			break
 		}
 	}
@@ -164,7 +164,7 @@ func (p *parser) list(n *node, depth int) error {
 
 // text reads a string. torn reports a lone surrogate, which encoding/json would
 // replace silently.
-func (p *parser) text() (s string, torn bool, err error) {
+func (p *jsonParser) parseString() (s string, loneSurrogate bool, err error) {
 	start := p.at
 	escaped := false
 	for p.at++; p.data[p.at] != '"'; p.at++ {
@@ -179,10 +179,10 @@ func (p *parser) text() (s string, torn bool, err error) {
 		return string(raw[1 : len(raw)-1]), false, nil
 	}
 	err = json.Unmarshal(raw, &s)
-	return s, loneSurrogate(raw), err
+	return s, hasLoneSurrogate(raw), err
 }
 
-func loneSurrogate(raw []byte) bool {
+func hasLoneSurrogate(raw []byte) bool {
 	high := false // the previous escape was the first half of a pair
 	for i := 0; i < len(raw); i++ {
 		if raw[i] != '\\' {
@@ -206,15 +206,15 @@ func loneSurrogate(raw []byte) bool {
 	return high
 }
 
-func text(s string) *node { return &node{kind: '"', raw: encode(s), str: s} }
+func stringNode(s string) *jsonNode { return &jsonNode{kind: '"', raw: mustMarshal(s), str: s} }
 
-func objectOf(members []member) *node {
+func objectNode(members []jsonMember) *jsonNode {
 	raw := []byte{'{'}
 	for i, m := range members {
 		if i > 0 {
 			raw = append(raw, ',')
 		}
-		raw = append(append(append(raw, encode(m.name)...), ':'), m.value.raw...)
+		raw = append(append(append(raw, mustMarshal(m.name)...), ':'), m.value.raw...)
 	}
-	return &node{kind: '{', raw: append(raw, '}'), members: members}
+	return &jsonNode{kind: '{', raw: append(raw, '}'), members: members}
 }

@@ -16,7 +16,7 @@ func Main(name string, tools ...*Tool) {
 	if len(tools) > 0 && tools[0] != nil && tools[0].def.Title != "" {
 		title = tools[0].def.Title
 	}
-	c := NewCommand(name, title, manualOf(name, tools))
+	c := NewCommand(name, title, manualSource(name, tools))
 	c.Tools = func() ([]*Tool, error) {
 		for _, t := range tools {
 			if t == nil {
@@ -29,7 +29,7 @@ func Main(name string, tools ...*Tool) {
 }
 
 // manualOf returns the source of a manual that lists the tools.
-func manualOf(name string, tools []*Tool) string {
+func manualSource(name string, tools []*Tool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "// Mcp-%s is an MCP server on standard input and output. Its tools:\n//\n", name)
 	for _, t := range tools {

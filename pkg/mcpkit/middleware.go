@@ -15,7 +15,7 @@ type Middleware func(next Handler) Handler
 
 // chain wraps h: the first middleware is the outermost, so it sees a call
 // first and its result last.
-func chain(h Handler, mw ...Middleware) Handler {
+func wrapHandler(h Handler, mw ...Middleware) Handler {
 	for _, m := range slices.Backward(mw) {
 		h = m(h)
 	}
@@ -31,11 +31,11 @@ func chain(h Handler, mw ...Middleware) Handler {
 //  3. At most MaxConcurrent calls of a tool run at once.
 //
 // A Command's own middleware comes after these, next to the tool.
-func standard() []Middleware {
-	return []Middleware{recoverPanic, deadline(overrun), concurrency()}
+func standardMiddleware() []Middleware {
+	return []Middleware{recoverPanic, enforceToolTimeout(overrunGrace), limitConcurrency()}
 }
 
 // handle is the innermost handler.
-func handle(ctx context.Context, t *Tool, args json.RawMessage) *CallResult {
+func toolHandler(ctx context.Context, t *Tool, args json.RawMessage) *CallResult {
 	return t.Call(ctx, args)
 }

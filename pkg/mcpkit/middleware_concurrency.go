@@ -11,31 +11,31 @@ import (
 
 // concurrency limits the running calls of each tool to its MaxConcurrent; other
 // calls wait in order.
-func concurrency() Middleware {
-	var turns sync.Map // *Tool → chan struct{}
+func limitConcurrency() Middleware {
+	var slotsOf sync.Map // *Tool → chan struct{}
 	return func(next Handler) Handler {
 		return func(ctx context.Context, t *Tool, args json.RawMessage) *CallResult {
 			limit := t.Def().MaxConcurrent
 			if limit <= 0 {
 				return next(ctx, t, args)
 			}
-			made, ok := turns.Load(t)
+			value, ok := slotsOf.Load(t)
 			if !ok {
-				made, _ = turns.LoadOrStore(t, make(chan struct{}, limit))
+				value, _ = slotsOf.LoadOrStore(t, make(chan struct{}, limit))
 			}
-			turn := made.(chan struct{})
+			slots := value.(chan struct{})
 			select {
-			case turn <- struct{}{}:
+			case slots <- struct{}{}:
 			case <-ctx.Done():
-				return t.ErrorResult(waitError(ctx, t))
+				return t.ErrorResult(notStartedError(ctx, t))
 			}
-			defer func() { <-turn }()
+			defer func() { <-slots }()
 			return next(ctx, t, args)
 		}
 	}
 }
 
-func waitError(ctx context.Context, t *Tool) error {
+func notStartedError(ctx context.Context, t *Tool) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return toolerr.New(toolerr.Timeout, "%s is busy: the call could not start before its deadline; try again later", t.Name())
 	}

@@ -46,7 +46,7 @@ func TestChainOrder(t *testing.T) {
 		order = append(order, "tool")
 		return &Result{Text: "x"}, nil
 	})
-	chain(callTool, mark("outer"), mark("inner"))(t.Context(), work, nil)
+	wrapHandler(callTool, mark("outer"), mark("inner"))(t.Context(), work, nil)
 	require.Equal(t, []string{"outer", "inner", "tool", "/inner", "/outer"}, order)
 }
 
@@ -57,8 +57,8 @@ func TestRecover(t *testing.T) {
 		return func(context.Context, *Tool, json.RawMessage) *CallResult { panic("secret state") }
 	}
 	for name, handler := range map[string]Handler{
-		"tool":       chain(callTool, standard()...),
-		"middleware": chain(callTool, append(standard(), middleware)...),
+		"tool":       wrapHandler(callTool, standardMiddleware()...),
+		"middleware": wrapHandler(callTool, append(standardMiddleware(), middleware)...),
 	} {
 		t.Run(name, func(t *testing.T) {
 			res := handler(t.Context(), work, nil)
@@ -82,7 +82,7 @@ func TestDeadlineMinded(t *testing.T) {
 		<-ctx.Done()
 		return &Result{Text: "3 found before the deadline"}, nil
 	})
-	res := chain(callTool, standard()...)(t.Context(), work, nil)
+	res := wrapHandler(callTool, standardMiddleware()...)(t.Context(), work, nil)
 	require.False(t, res.IsError)
 	require.Equal(t, "3 found before the deadline", res.Text)
 }
@@ -98,7 +98,7 @@ func TestDeadlineOverrun(t *testing.T) {
 			<-release
 			return &Result{Text: "late"}, nil
 		})
-		handler := chain(callTool, recoverPanic, deadline(time.Millisecond), concurrency())
+		handler := wrapHandler(callTool, recoverPanic, enforceToolTimeout(time.Millisecond), limitConcurrency())
 		res := handler(t.Context(), work, nil)
 		require.Equal(t, toolerr.Timeout, res.Code)
 		require.Contains(t, res.Text, "work did not finish within 1ms")
@@ -123,7 +123,7 @@ func TestConcurrency(t *testing.T) {
 		now.Add(-1)
 		return &Result{Text: "x"}, nil
 	})
-	handler := chain(callTool, concurrency())
+	handler := wrapHandler(callTool, limitConcurrency())
 	done := make(chan *CallResult, calls)
 	for range calls {
 		go func() { done <- handler(t.Context(), work, nil) }()
@@ -144,7 +144,7 @@ func TestConcurrencyCancelled(t *testing.T) {
 		<-release
 		return &Result{Text: "x"}, nil
 	})
-	handler := chain(callTool, concurrency())
+	handler := wrapHandler(callTool, limitConcurrency())
 	done := make(chan struct{})
 	go func() { defer close(done); handler(t.Context(), work, nil) }()
 	<-began

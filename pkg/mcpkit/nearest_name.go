@@ -9,17 +9,17 @@ import (
 // nearest returns the known name that a mistyped name most likely means, or "".
 // Names are near if they differ only in case or separators (oldString,
 // old_string), in one letter, or, for long names, in two.
-func nearest(name string, known []string) string {
+func nearestName(name string, known []string) string {
 	if len(name) > 128 {
 		return ""
 	}
-	plain := plainName(name)
+	plain := normalizeName(name)
 	best, bestDistance := "", 3
 	for _, candidate := range known {
 		if candidate == name {
 			return candidate
 		}
-		other := plainName(candidate)
+		other := normalizeName(candidate)
 		distance := 0
 		if plain != other || plain == "" {
 			longest := max(len(plain), len(other))
@@ -43,4 +43,4 @@ func nearest(name string, known []string) string {
 
 var separators = strings.NewReplacer("_", "", "-", "", ".", "", " ", "")
 
-func plainName(name string) string { return strings.ToLower(separators.Replace(name)) }
+func normalizeName(name string) string { return strings.ToLower(separators.Replace(name)) }

@@ -8,12 +8,12 @@ import (
 )
 
 // integer is a whole number as a sign and 64 bits.
-type integer struct {
+type wholeNumber struct {
 	negative  bool
 	magnitude uint64
 }
 
-func (v integer) text() string {
+func (v wholeNumber) decimal() string {
 	text := strconv.FormatUint(v.magnitude, 10)
 	if v.negative {
 		return "-" + text
@@ -21,18 +21,18 @@ func (v integer) text() string {
 	return text
 }
 
-func (v integer) bound() bound {
+func (v wholeNumber) asBound() bound {
 	f := float64(v.magnitude)
 	if v.negative {
-		return bound{set: true, integer: -int64(v.magnitude), float: -f, whole: v.magnitude <= 1<<63}
+		return bound{isSet: true, integer: -int64(v.magnitude), float: -f, isExact: v.magnitude <= 1<<63}
 	}
-	return bound{set: true, integer: int64(v.magnitude), float: f, whole: v.magnitude <= math.MaxInt64}
+	return bound{isSet: true, integer: int64(v.magnitude), float: f, isExact: v.magnitude <= math.MaxInt64}
 }
 
 // wholeNumber reads a JSON number without loss. whole is false for a fraction
 // such as 10.5; fits is false if the value exceeds 64 bits. 10.0 and 1e3 are
 // whole.
-func wholeNumber(text string) (v integer, whole, fits bool) {
+func parseWholeNumber(text string) (v wholeNumber, whole, fits bool) {
 	text, v.negative = strings.CutPrefix(text, "-")
 	mantissa, exponentText, _ := strings.Cut(strings.ToLower(text), "e")
 	exponent := 0
@@ -52,7 +52,7 @@ func wholeNumber(text string) (v integer, whole, fits bool) {
 	exponent += len(digits) - len(short)
 	switch {
 	case short == "":
-		return integer{}, true, true
+		return wholeNumber{}, true, true
 	case exponent < 0:
 		return v, false, false
 	case exponent > 20 || len(short) > 20:
@@ -64,11 +64,11 @@ func wholeNumber(text string) (v integer, whole, fits bool) {
 }
 
 // fitsInt reports whether the Go type of s can hold v.
-func fitsInt(s *schema, v integer) bool {
+func fitsIntType(s *schema, v wholeNumber) bool {
 	bits, signed := 64, true
-	if s.typ != nil {
-		bits = s.typ.Bits()
-		signed = s.typ.Kind() < reflect.Uint
+	if s.goType != nil {
+		bits = s.goType.Bits()
+		signed = s.goType.Kind() < reflect.Uint
 	}
 	switch {
 	case !signed:
@@ -82,15 +82,15 @@ func fitsInt(s *schema, v integer) bool {
 // bound is an optional limit of a number, of a duration in nanoseconds, or of a
 // length.
 type bound struct {
-	set     bool
+	isSet   bool
 	text    string
 	integer int64
 	float   float64
-	whole   bool // i is exact
+	isExact bool // i is exact
 }
 
 func (b bound) less(other bound) bool {
-	if b.whole && other.whole {
+	if b.isExact && other.isExact {
 		return b.integer < other.integer
 	}
 	return b.float < other.float

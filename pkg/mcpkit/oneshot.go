@@ -21,20 +21,20 @@ var errCallFailed = errors.New("the call failed")
 // A oneShot answers calls given as plain JSON, without JSON-RPC.
 type oneShot struct {
 	*runner
-	structured  bool // rows as objects, where the tool has them
-	text        bool // for people: only the text
-	interactive bool // the input is typed at a terminal
-	out, errs   io.Writer
-	program     string
+	structured     bool // rows as objects, where the tool has them
+	text           bool // for people: only the text
+	interactive    bool // the input is typed at a terminal
+	stdout, stderr io.Writer
+	program        string
 }
 
 // exitStatus is the status of a failed command that a call ran.
-type exitStatus int
+type exitStatusError int
 
-func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+func (e exitStatusError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 // call answers --call: args, or standard input if args is "-".
-func (o *oneShot) call(ctx context.Context, args string, stdin io.Reader) error {
+func (o *oneShot) answerCallFlag(ctx context.Context, args string, stdin io.Reader) error {
 	if args != "-" {
 		return o.answerText(ctx, []byte(args))
 	}
@@ -49,16 +49,16 @@ func (o *oneShot) call(ctx context.Context, args string, stdin io.Reader) error 
 func (o *oneShot) answerText(ctx context.Context, text []byte) error {
 	text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")))
 	if len(text) > jsonrpc.MaxLine {
-		return o.printInvalid(fmt.Errorf("more than %d bytes", jsonrpc.MaxLine))
+		return o.printInvalidInput(fmt.Errorf("more than %d bytes", jsonrpc.MaxLine))
 	}
 	if err := jsonrpc.Valid(text); err != nil {
-		return o.printInvalid(err)
+		return o.printInvalidInput(err)
 	}
-	return o.answer(ctx, text)
+	return o.answerValue(ctx, text)
 }
 
 // stream answers each object of the input in order, as soon as it is complete.
-func (o *oneShot) stream(ctx context.Context, in io.Reader) error {
+func (o *oneShot) answerStream(ctx context.Context, in io.Reader) error {
 	dec := json.NewDecoder(in)
 	var failed error
 	for n := 0; ; n++ {
@@ -68,14 +68,14 @@ func (o *oneShot) stream(ctx context.Context, in io.Reader) error {
 		case errors.Is(err, io.EOF) && n > 0:
 			return failed
 		case err != nil:
-			return o.printInvalid(err)
+			return o.printInvalidInput(err)
 		}
 		if err := jsonrpc.Valid(value); err != nil {
-			return o.printInvalid(err)
+			return o.printInvalidInput(err)
 		}
-		if err := o.answer(ctx, value); err != nil {
+		if err := o.answerValue(ctx, value); err != nil {
 			failed = err
-			var status exitStatus
+			var status exitStatusError
 			if !errors.Is(err, errCallFailed) && !errors.As(err, &status) {
 				return err
 			}
@@ -84,16 +84,16 @@ func (o *oneShot) stream(ctx context.Context, in io.Reader) error {
 }
 
 // answer carries out one call. null means no arguments.
-func (o *oneShot) answer(ctx context.Context, value json.RawMessage) error {
+func (o *oneShot) answerValue(ctx context.Context, value json.RawMessage) error {
 	if value[0] != '{' && string(value) != "null" {
-		return o.printInvalid(errors.New("it is a JSON value of another type"))
+		return o.printInvalidInput(errors.New("it is a JSON value of another type"))
 	}
 	tool, args, named := o.parseCall(value)
 	if tool == nil {
-		return o.print(named, errorResult(toolerr.New(toolerr.ToolNotFound,
+		return o.printResult(named, errorResult(toolerr.New(toolerr.ToolNotFound,
 			"no tool %s, only %s", jsonrpc.MemberOf(value, "name"), strings.Join(o.tools.Names(), ", "))))
 	}
-	return o.print(named, o.runBounded(ctx, tool, args))
+	return o.printResult(named, o.runWithGrace(ctx, tool, args))
 }
 
 // parseCall returns the tool and its arguments. value is either the first
@@ -134,7 +134,7 @@ func (o *oneShot) parseCall(value json.RawMessage) (t *Tool, args json.RawMessag
 
 // runBounded is run, except that it does not wait longer than wire.DefaultGrace for
 // a tool that keeps running after ctx has ended.
-func (o *oneShot) runBounded(ctx context.Context, t *Tool, args json.RawMessage) *CallResult {
+func (o *oneShot) runWithGrace(ctx context.Context, t *Tool, args json.RawMessage) *CallResult {
 	done := make(chan *CallResult, 1)
 	go func() { done <- o.run(ctx, t, args) }()
 	select {

@@ -25,16 +25,16 @@ const (
 // object with a member jsonrpc is a message, any other is a call. Lines before
 // it that are not JSON are skipped. It returns a reader of the whole input. If
 // patient is true, it waits without limit for the end of an incomplete object.
-func detect(ctx context.Context, stdin io.Reader, patient bool) (io.Reader, mode) {
+func detectMode(ctx context.Context, stdin io.Reader, patient bool) (io.Reader, mode) {
 	src := newChunkReader(stdin)
 	var seen []byte // without a byte order mark
-	all := func() io.Reader { return io.MultiReader(bytes.NewReader(seen), src) }
-	judged, marked := 0, false
+	wholeInput := func() io.Reader { return io.MultiReader(bytes.NewReader(seen), src) }
+	classified, bomDropped := 0, false
 	for {
-		if shouldClassify(seen, judged) || src.ended {
-			judged = len(seen)
-			if verdict := classifyInput(seen, src.ended); verdict != undecided {
-				return all(), verdict.mode()
+		if shouldClassify(seen, classified) || src.ended {
+			classified = len(seen)
+			if verdict := classifyInput(seen, src.ended); verdict != inputUndecided {
+				return wholeInput(), verdict.mode()
 			}
 		}
 		var limit <-chan time.Time
@@ -44,17 +44,17 @@ func detect(ctx context.Context, stdin io.Reader, patient bool) (io.Reader, mode
 		select {
 		case <-src.requestChunk():
 			seen = append(seen, src.takeChunk()...)
-			if rest, ok := bytes.CutPrefix(seen, []byte("\xef\xbb\xbf")); ok && !marked {
-				seen, marked = rest, true
+			if rest, ok := bytes.CutPrefix(seen, []byte("\xef\xbb\xbf")); ok && !bomDropped {
+				seen, bomDropped = rest, true
 			}
 		case <-limit:
 			if endsWithNewline(seen) {
-				return all(), modeServe
+				return wholeInput(), modeServe
 			}
 			// A long line is still arriving: wait for its end.
 			patient = true
 		case <-ctx.Done():
-			return all(), modeServe
+			return wholeInput(), modeServe
 		}
 	}
 }
@@ -62,9 +62,9 @@ func detect(ctx context.Context, stdin io.Reader, patient bool) (io.Reader, mode
 // shouldClassify reports whether to classify seen again. For long input that is
 // only when it seems to end or has doubled, so that an object that arrives in
 // many pieces does not take quadratic time.
-func shouldClassify(seen []byte, judged int) bool {
+func shouldClassify(seen []byte, classified int) bool {
 	const short = 64 << 10
-	if len(seen) <= short || len(seen) >= 2*judged {
+	if len(seen) <= short || len(seen) >= 2*classified {
 		return true
 	}
 	end := bytes.TrimRight(seen, " \t\r\n")
@@ -77,13 +77,13 @@ func endsWithNewline(seen []byte) bool { return len(seen) > 0 && seen[len(seen)-
 type inputKind int
 
 const (
-	undecided inputKind = iota
-	isMessage
-	isCall
+	inputUndecided inputKind = iota
+	inputMessage
+	inputCall
 )
 
 func (v inputKind) mode() mode {
-	if v == isCall {
+	if v == inputCall {
 		return modeOneShot
 	}
 	return modeServe
@@ -95,9 +95,9 @@ func classifyInput(seen []byte, ended bool) inputKind {
 	rest := seen
 	if len(bytes.TrimSpace(rest)) == 0 {
 		if ended {
-			return isMessage // nothing to do
+			return inputMessage // nothing to do
 		}
-		return undecided
+		return inputUndecided
 	}
 	for len(bytes.TrimSpace(rest)) > 0 {
 		var value json.RawMessage
@@ -105,20 +105,20 @@ func classifyInput(seen []byte, ended bool) inputKind {
 		switch {
 		case err == nil && value[0] == '{':
 			if hasMember(value, "jsonrpc") {
-				return isMessage
+				return inputMessage
 			}
-			return isCall
+			return inputCall
 		case err == nil && value[0] == '[' && isBatch(value):
-			return isMessage // a batch, which the server refuses
+			return inputMessage // a batch, which the server refuses
 		case errors.Is(err, io.ErrUnexpectedEOF) && !ended:
-			return undecided
+			return inputUndecided
 		}
 		_, rest, _ = bytes.Cut(bytes.TrimLeft(rest, " \t\r\n"), []byte("\n"))
 	}
 	if ended {
-		return isCall // a malformed one
+		return inputCall // a malformed one
 	}
-	return undecided
+	return inputUndecided
 }
 
 func isBatch(array json.RawMessage) bool {

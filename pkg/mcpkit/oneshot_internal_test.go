@@ -19,7 +19,7 @@ func FuzzDetect(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in string) {
 		var modes [2]mode
 		for i, src := range []io.Reader{strings.NewReader(in), iotest.OneByteReader(strings.NewReader(in))} {
-			all, m := detect(context.Background(), src, true)
+			all, m := detectMode(context.Background(), src, true)
 			text, err := io.ReadAll(all)
 			require.NoError(t, err)
 			require.Equal(t, strings.TrimPrefix(in, "\xef\xbb\xbf"), string(text))

@@ -13,14 +13,14 @@ import (
 )
 
 // printInvalid answers input that is not a JSON object.
-func (o *oneShot) printInvalid(err error) error {
-	return o.print(false, errorResult(toolerr.New(toolerr.InvalidInput,
+func (o *oneShot) printInvalidInput(err error) error {
+	return o.printResult(false, errorResult(toolerr.New(toolerr.InvalidInput,
 		"the input is not a JSON object (%v); send the arguments, such as {\"path\":\".\"}, or {\"name\":\"%s\",\"params\":{…}}",
 		err, o.tools.Names()[0])))
 }
 
 // print writes one answer, as text or in the form of JSON that the call used.
-func (o *oneShot) print(named bool, res *CallResult) error {
+func (o *oneShot) printResult(named bool, res *CallResult) error {
 	if o.text {
 		return o.printText(res)
 	}
@@ -37,18 +37,18 @@ func (o *oneShot) print(named bool, res *CallResult) error {
 	case o.structured && res.Rows != nil:
 		answer = struct {
 			Results any `json:"results"`
-		}{rows(res.Rows)}
+		}{rowsToEncode(res.Rows)}
 	case res.Notes == "" && len(res.Images) == 0: // most answers, and the long ones
 		line = append(jsonrpc.AppendString([]byte(`{"result":`), res.Text), '}')
 	default:
-		answer = oneShotResult{Result: res.Text, Notes: res.Notes, Images: images(res.Images)}
+		answer = oneShotResult{Result: res.Text, Notes: res.Notes, Images: encodeImages(res.Images)}
 	}
 	if line == nil {
 		if line, err = jsonrpc.Marshal(answer); err != nil {
 			return fmt.Errorf("encoding the answer: %w", err)
 		}
 	}
-	if _, err := o.out.Write(append(line, '\n')); err != nil {
+	if _, err := o.stdout.Write(append(line, '\n')); err != nil {
 		return err
 	}
 	if res.IsError {
@@ -61,22 +61,22 @@ func (o *oneShot) print(named bool, res *CallResult) error {
 // go to standard error.
 func (o *oneShot) printText(res *CallResult) error {
 	if res.IsError {
-		if _, err := fmt.Fprintf(o.errs, "%s: %s\n", o.program, strings.TrimSuffix(res.Text, "\n")); err != nil {
+		if _, err := fmt.Fprintf(o.stderr, "%s: %s\n", o.program, strings.TrimSuffix(res.Text, "\n")); err != nil {
 			return err
 		}
 		return errCallFailed
 	}
-	if _, err := io.WriteString(o.out, strings.TrimSuffix(res.Text, "\n")+"\n"); err != nil {
+	if _, err := io.WriteString(o.stdout, strings.TrimSuffix(res.Text, "\n")+"\n"); err != nil {
 		return err
 	}
 	if n := len(res.Images); n > 0 {
-		fmt.Fprintf(o.errs, "%s: %d images are not shown; without --text they are in the JSON\n", o.program, n)
+		fmt.Fprintf(o.stderr, "%s: %d images are not shown; without --text they are in the JSON\n", o.program, n)
 	}
 	if res.Notes != "" {
-		fmt.Fprintln(o.errs, res.Notes)
+		fmt.Fprintln(o.stderr, res.Notes)
 	}
 	if res.ExitStatus != 0 {
-		return exitStatus(res.ExitStatus)
+		return exitStatusError(res.ExitStatus)
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ type oneShotImage struct {
 	Data string `json:"data"` // base64
 }
 
-func images(list []Image) []oneShotImage {
+func encodeImages(list []Image) []oneShotImage {
 	var out []oneShotImage
 	for _, img := range list {
 		out = append(out, oneShotImage{MIME: img.MIME, Data: base64.StdEncoding.EncodeToString(img.Data)})
@@ -111,9 +111,9 @@ func images(list []Image) []oneShotImage {
 }
 
 // rows returns the rows to encode: an empty list instead of a nil one.
-func rows(list any) any {
-	if make, ok := list.(func() any); ok {
-		list = make()
+func rowsToEncode(list any) any {
+	if makeRows, ok := list.(func() any); ok {
+		list = makeRows()
 	}
 	if v := reflect.ValueOf(list); v.Kind() == reflect.Slice && v.IsNil() {
 		return []struct{}{}

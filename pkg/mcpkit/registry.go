@@ -26,7 +26,7 @@ func (r *registry) Add(tools ...*Tool) {
 	defer r.mu.Unlock()
 	next := slices.Clone(r.tools)
 	for _, t := range tools {
-		if i := index(next, t.Name()); i >= 0 {
+		if i := indexByName(next, t.Name()); i >= 0 {
 			next[i] = t
 		} else {
 			next = append(next, t)
@@ -39,7 +39,7 @@ func (r *registry) Add(tools ...*Tool) {
 // alias.
 func (r *registry) ByName(name string) (*Tool, bool) {
 	tools := r.All()
-	if i := index(tools, name); i >= 0 {
+	if i := indexByName(tools, name); i >= 0 {
 		return tools[i], true
 	}
 	for _, t := range tools {
@@ -75,7 +75,7 @@ func (r *registry) Len() int { return len(r.All()) }
 func (r *registry) Remove(name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	i := index(r.tools, name)
+	i := indexByName(r.tools, name)
 	if i < 0 {
 		return false
 	}
@@ -83,6 +83,6 @@ func (r *registry) Remove(name string) bool {
 	return true
 }
 
-func index(tools []*Tool, name string) int {
+func indexByName(tools []*Tool, name string) int {
 	return slices.IndexFunc(tools, func(t *Tool) bool { return t.Name() == name })
 }

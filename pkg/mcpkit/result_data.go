@@ -11,28 +11,28 @@ import (
 )
 
 // maxMeta bounds the metadata of a text result, in bytes.
-const maxMeta = 64 << 10
+const maxMetaBytes = 64 << 10
 
 // addData sets the parts of res for programs: Details and, for a tool made by
 // Structured, Structured. Metadata that does not fit Def.Output is omitted and
 // logged, since strict clients would drop the whole answer. res.Text must be
 // final.
-func (t *Tool) addData(res *CallResult, meta any, err error) {
-	members := append(t.errorMembers(err), t.metaMembers(meta)...)
-	members = dropRepeated(members)
+func (t *Tool) setProgramData(res *CallResult, meta any, err error) {
+	members := append(t.fitErrorExtra(err), t.fitMeta(meta)...)
+	members = dropRepeatedNames(members)
 	res.Details = nil
 	if len(members) > 0 {
-		res.Details = objectOf(members).raw
+		res.Details = objectNode(members).raw
 	}
-	if t.structured {
+	if t.addsStructured {
 		res.Structured, res.isStructuredAnswer = structuredAnswer(res, members), true
 	}
 }
 
 // dropRepeated drops members that repeat an earlier member's name.
-func dropRepeated(members []member) []member {
+func dropRepeatedNames(members []jsonMember) []jsonMember {
 	seen := make(map[string]bool, len(members))
-	return slices.DeleteFunc(members, func(m member) bool {
+	return slices.DeleteFunc(members, func(m jsonMember) bool {
 		again := seen[m.name]
 		seen[m.name] = true
 		return again
@@ -40,32 +40,32 @@ func dropRepeated(members []member) []member {
 }
 
 // metaMembers returns the members of meta that fit Def.Output.
-func (t *Tool) metaMembers(meta any) []member {
+func (t *Tool) fitMeta(meta any) []jsonMember {
 	if meta == nil {
 		return nil
 	}
 	if t.output == nil {
-		t.warn("metadata without Def.Output is not sent")
+		t.warnf("metadata without Def.Output is not sent")
 		return nil
 	}
-	members, err := t.fit(meta, false)
+	members, err := t.fitOutput(meta, false)
 	if err != nil {
-		t.warn("%v", err)
+		t.warnf("%v", err)
 	}
-	if size := len(objectOf(members).raw); size > maxMeta {
-		t.warn("metadata of %d bytes is too much", size)
+	if size := len(objectNode(members).raw); size > maxMetaBytes {
+		t.warnf("metadata of %d bytes is too much", size)
 		return nil
 	}
 	return members
 }
 
 // errorMembers returns the extra values of a coded error.
-func (t *Tool) errorMembers(err error) []member {
+func (t *Tool) fitErrorExtra(err error) []jsonMember {
 	var coded *toolerr.Error
 	if !errors.As(err, &coded) {
 		return nil
 	}
-	var out []member
+	var out []jsonMember
 	extra := coded.Extra()
 	for _, name := range sortedKeys(extra) {
 		raw, bad := jsonrpc.Marshal(extra[name])
@@ -74,12 +74,12 @@ func (t *Tool) errorMembers(err error) []member {
 		}
 		value, bad := parseJSON(raw)
 		if bad == nil {
-			if value, bad = t.fitMember(name, value); bad == nil && value != nil {
-				out = append(out, member{name, value})
+			if value, bad = t.fitOutputMember(name, value); bad == nil && value != nil {
+				out = append(out, jsonMember{name, value})
 			}
 		}
 		if bad != nil {
-			t.warn("error metadata %s: %v", name, bad)
+			t.warnf("error metadata %s: %v", name, bad)
 		}
 	}
 	return out
@@ -96,15 +96,15 @@ func sortedKeys(m map[string]any) []string {
 
 // fitMember fits one top-level member to Def.Output; nil means that it is
 // omitted.
-func (t *Tool) fitMember(name string, value *node) (*node, error) {
+func (t *Tool) fitOutputMember(name string, value *jsonNode) (*jsonNode, error) {
 	if t.output == nil {
 		return value, nil
 	}
 	if t.output.kind == kindMap {
-		return fit(t.output.items, value, nil)
+		return fitNode(t.output.items, value, nil)
 	}
 	if i, known := t.output.byName[name]; known {
-		return fit(t.output.properties[i].schema, value, (*path)(nil).member(name))
+		return fitNode(t.output.properties[i].schema, value, (*argPath)(nil).member(name))
 	}
 	return value, nil
 }
@@ -112,7 +112,7 @@ func (t *Tool) fitMember(name string, value *node) (*node, error) {
 // fit returns the members of the object v in the form of Def.Output. If all is
 // set, a misfit fails the whole; otherwise misfits are omitted, and the error
 // describes the last of them.
-func (t *Tool) fit(v any, all bool) ([]member, error) {
+func (t *Tool) fitOutput(v any, failOnMisfit bool) ([]jsonMember, error) {
 	raw, err := jsonrpc.Marshal(v)
 	if err != nil {
 		return nil, err
@@ -127,19 +127,19 @@ func (t *Tool) fit(v any, all bool) ([]member, error) {
 	if n.kind != '{' {
 		return nil, fmt.Errorf("the data must be an object, got %s", n.describe())
 	}
-	var kept []member
+	var kept []jsonMember
 	var misfit error
 	for _, m := range n.members {
-		value, err := t.fitMember(m.name, m.value)
+		value, err := t.fitOutputMember(m.name, m.value)
 		if err != nil {
 			misfit = err
 			continue
 		}
 		if value != nil {
-			kept = append(kept, member{m.name, value})
+			kept = append(kept, jsonMember{m.name, value})
 		}
 	}
-	if misfit != nil && all {
+	if misfit != nil && failOnMisfit {
 		return nil, misfit
 	}
 	return kept, misfit
@@ -148,37 +148,37 @@ func (t *Tool) fit(v any, all bool) ([]member, error) {
 // fit converts encoding/json's output for a Go value to the schema's form: a
 // nil slice becomes an empty list instead of null, a nil pointer is omitted (a
 // nil node), a duration becomes text.
-func fit(s *schema, n *node, at *path) (*node, error) {
+func fitNode(s *schema, n *jsonNode, at *argPath) (*jsonNode, error) {
 	use := s
-	s = s.target()
+	s = s.resolveRef()
 	switch {
 	case n.isNull() && s.kind == kindList:
-		return &node{kind: '[', raw: []byte("[]")}, nil
+		return &jsonNode{kind: '[', raw: []byte("[]")}, nil
 	case n.isNull() && s.kind == kindMap:
-		return &node{kind: '{', raw: []byte("{}")}, nil
+		return &jsonNode{kind: '{', raw: []byte("{}")}, nil
 	case n.isNull() && s.kind == kindBytes:
-		return text(""), nil
+		return stringNode(""), nil
 	case n.isNull() && s.kind != kindAny:
 		return nil, nil
 	case s.kind == kindDuration && n.kind == '0':
-		value, whole, fits := wholeNumber(string(n.raw))
+		value, whole, fits := parseWholeNumber(string(n.raw))
 		if whole && fits {
-			return text(time.Duration(value.bound().integer).String()), nil
+			return stringNode(time.Duration(value.asBound().integer).String()), nil
 		}
 	case s.kind == kindObject && n.kind == '{':
 		return fitObject(s, n, at)
 	case s.kind == kindMap && n.kind == '{':
-		var members []member
+		var members []jsonMember
 		for _, m := range n.members {
-			value, err := fit(s.items, m.value, at.member(m.name))
+			value, err := fitNode(s.items, m.value, at.member(m.name))
 			if err != nil {
 				return nil, err
 			}
 			if value != nil {
-				members = append(members, member{m.name, value})
+				members = append(members, jsonMember{m.name, value})
 			}
 		}
-		return objectOf(members), nil
+		return objectNode(members), nil
 	case s.kind == kindList && n.kind == '[':
 		return fitList(s, n, at)
 	}
@@ -190,24 +190,24 @@ func fit(s *schema, n *node, at *path) (*node, error) {
 	return n, nil
 }
 
-func fitObject(s *schema, n *node, at *path) (*node, error) {
-	var members []member
+func fitObject(s *schema, n *jsonNode, at *argPath) (*jsonNode, error) {
+	var members []jsonMember
 	for _, m := range n.members {
 		value := m.value
 		if i, known := s.byName[m.name]; known {
 			var err error
-			if value, err = fit(s.properties[i].schema, value, at.member(m.name)); err != nil {
+			if value, err = fitNode(s.properties[i].schema, value, at.member(m.name)); err != nil {
 				return nil, err
 			}
 		}
 		if value != nil {
-			members = append(members, member{m.name, value})
+			members = append(members, jsonMember{m.name, value})
 		}
 	}
-	return objectOf(members), nil
+	return objectNode(members), nil
 }
 
-func fitList(s *schema, n *node, at *path) (*node, error) {
+func fitList(s *schema, n *jsonNode, at *argPath) (*jsonNode, error) {
 	raw := []byte{'['}
 	c := checker{}
 	c.checkLength(s, len(n.items), "items", at)
@@ -215,9 +215,9 @@ func fitList(s *schema, n *node, at *path) (*node, error) {
 		return nil, errors.New(c.faults[0].text)
 	}
 	for i, item := range n.items {
-		value, err := fit(s.items, item, at.at(i))
+		value, err := fitNode(s.items, item, at.item(i))
 		if err == nil && value == nil {
-			err = fmt.Errorf("%s is null, where %s belongs", quotable(at.at(i).String()), withArticle(s.items))
+			err = fmt.Errorf("%s is null, where %s belongs", printable(at.item(i).String()), typeWithArticle(s.items))
 		}
 		if err != nil {
 			return nil, err
@@ -227,5 +227,5 @@ func fitList(s *schema, n *node, at *path) (*node, error) {
 		}
 		raw = append(raw, value.raw...)
 	}
-	return &node{kind: '[', raw: append(raw, ']')}, nil
+	return &jsonNode{kind: '[', raw: append(raw, ']')}, nil
 }

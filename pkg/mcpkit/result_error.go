@@ -13,7 +13,7 @@ import (
 // and extra values in _meta.
 func (t *Tool) ErrorResult(err error) *CallResult {
 	res := errorResult(err)
-	t.addData(res, nil, err)
+	t.setProgramData(res, nil, err)
 	return res
 }
 
@@ -24,11 +24,11 @@ func errorResult(err error) *CallResult {
 	if strings.TrimSpace(res.Text) == "" {
 		res.Text = "failed with " + string(res.Code)
 	}
-	(&Tool{}).addData(res, nil, err)
+	(&Tool{}).setProgramData(res, nil, err)
 	return res
 }
 
-func (t *Tool) renderError(budget int, r *Result, err error, said *notes) *CallResult {
+func (t *Tool) renderError(budget int, r *Result, err error, collected *notes) *CallResult {
 	res := errorResult(err)
 	var meta any
 	if r != nil {
@@ -37,14 +37,14 @@ func (t *Tool) renderError(budget int, r *Result, err error, said *notes) *CallR
 			res.Text += "\n\n" + strings.ToValidUTF8(r.Text, "\uFFFD")
 		}
 	}
-	res.Text = said.addTo(res.Text, budget)
-	t.addData(res, meta, err)
+	res.Text = collected.addTo(res.Text, budget)
+	t.setProgramData(res, meta, err)
 	return res
 }
 
 // withTimeoutCode replaces an error of the context, or one without a code, by
 // an error with a clear message.
-func (t *Tool) withTimeoutCode(ctx context.Context, err error) error {
+func (t *Tool) withCode(ctx context.Context, err error) error {
 	var coded *toolerr.Error
 	switch {
 	case errors.As(err, &coded):

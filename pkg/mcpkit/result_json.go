@@ -10,8 +10,8 @@ import (
 // The _meta keys of a result. Programs read them; clients do not pass _meta to
 // a model, so a model reads the text.
 const (
-	metaResult = "toolroom/result" // an object: counts, etag, exit code, …
-	metaCode   = "toolroom/code"   // the stable code of an error
+	metaKeyDetails = "toolroom/result" // an object: counts, etag, exit code, …
+	metaKeyCode    = "toolroom/code"   // the stable code of an error
 )
 
 // JSON returns the members of a CallToolResult (content, structuredContent,
@@ -19,25 +19,25 @@ const (
 // envelope, it first omits images, with a line that says so, and then cuts the
 // text.
 func (r *CallResult) JSON() json.RawMessage {
-	const room = MaxMessage - envelopeSize
-	if r.rawResult != nil && len(r.rawResult) <= room {
+	const maxResult = MaxMessage - envelopeSize
+	if r.rawResult != nil && len(r.rawResult) <= maxResult {
 		return r.rawResult
 	}
-	if r.size() <= room {
-		if out := r.encode(); len(out) <= room {
+	if r.minEncodedSize() <= maxResult {
+		if out := r.encode(); len(out) <= maxResult {
 			return out
 		}
 	}
 	cut := *r
-	cut.dropImages(room)
-	cut.dropRows()
+	cut.dropImagesOver(maxResult)
+	cut.dropStructuredRows()
 	out := cut.encode()
-	for limit := len(cut.Text); len(out) > room && limit > 0; out = cut.encode() {
-		limit = min(limit*3/4, room)
-		cut.Text = cutText(cut.Text, limit)
-		cut.dropRows()
+	for limit := len(cut.Text); len(out) > maxResult && limit > 0; out = cut.encode() {
+		limit = min(limit*3/4, maxResult)
+		cut.Text = cutToLimit(cut.Text, limit)
+		cut.dropStructuredRows()
 	}
-	if len(out) > room { // the data alone is too much
+	if len(out) > maxResult { // the data alone is too much
 		cut.Structured, cut.Details = nil, nil
 		out = cut.encode()
 	}
@@ -45,7 +45,7 @@ func (r *CallResult) JSON() json.RawMessage {
 }
 
 func (r *CallResult) encode() json.RawMessage {
-	out := append(make([]byte, 0, r.size()), `{"content":[`...)
+	out := append(make([]byte, 0, r.minEncodedSize()), `{"content":[`...)
 	comma := func() {
 		if out[len(out)-1] != '[' {
 			out = append(out, ',')
@@ -84,13 +84,13 @@ func (r *CallResult) appendMeta(out []byte) []byte {
 	}
 	out = append(out, `,"_meta":{`...)
 	if r.Code != "" {
-		out = jsonrpc.AppendString(append(out, `"`+metaCode+`":`...), string(r.Code))
+		out = jsonrpc.AppendString(append(out, `"`+metaKeyCode+`":`...), string(r.Code))
 	}
 	if r.Details != nil {
 		if r.Code != "" {
 			out = append(out, ',')
 		}
-		out = append(append(out, `"`+metaResult+`":`...), r.Details...)
+		out = append(append(out, `"`+metaKeyDetails+`":`...), r.Details...)
 	}
 	return append(out, '}')
 }

@@ -9,33 +9,33 @@ import (
 )
 
 // render makes a call's result from the return values of the tool's function.
-func (t *Tool) render(ctx context.Context, r *Result, err error, said *notes) *CallResult {
+func (t *Tool) renderResult(ctx context.Context, r *Result, err error, collected *notes) *CallResult {
 	if err == nil && r == nil {
 		err = toolerr.New(toolerr.Internal, "%s returned neither a result nor an error: this is a bug in the tool", t.Name())
 	}
 	budget := Budget(ctx)
 	if err != nil {
-		return t.renderError(budget, r, t.withTimeoutCode(ctx, err), said)
+		return t.renderError(budget, r, t.withCode(ctx, err), collected)
 	}
 	res := &CallResult{Images: r.Images, Rows: r.Rows, ExitStatus: r.ExitStatus, Text: strings.ToValidUTF8(r.Text, "\uFFFD")}
-	if !t.data {
-		res.Text = said.addTo(res.Text, budget)
-		t.addData(res, r.Meta, nil)
+	if !t.returnsData {
+		res.Text = collected.addTo(res.Text, budget)
+		t.setProgramData(res, r.Meta, nil)
 		return res
 	}
-	res.Notes = said.text()
-	members, misfit := t.fit(r.Meta, true)
+	res.Notes = collected.joined()
+	members, misfit := t.fitOutput(r.Meta, true)
 	if misfit != nil {
 		return t.renderError(budget, nil, &callerror.ValidationError{
 			Type: callerror.ResultInvalid, Tool: t.Name(), Detail: misfit.Error(),
 			Err: toolerr.New(toolerr.ResultInvalid, "the result of %s does not fit its outputSchema: %w", t.Name(), misfit),
-		}, said)
+		}, collected)
 	}
-	res.Structured = objectOf(members).raw
+	res.Structured = objectNode(members).raw
 	if size := max(len(res.Text), len(res.Structured)); size > budget {
 		return t.renderError(budget, nil, toolerr.New(toolerr.TooLarge,
 			"the result of %s has %d bytes, more than the limit of %d: ask for less at once", t.Name(), size, budget).
-			With("bytes", size), said)
+			With("bytes", size), collected)
 	}
 	return res
 }

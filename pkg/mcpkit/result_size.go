@@ -11,45 +11,47 @@ import (
 const envelopeSize = 4 << 10
 
 // size returns a lower bound of the encoded result's size in bytes.
-func (r *CallResult) size() int {
+func (r *CallResult) minEncodedSize() int {
 	size := len(r.Text) + len(r.Notes) + len(r.Structured) + len(r.Details) + 192
 	for _, image := range r.Images {
-		size += image.size()
+		size += image.encodedSize()
 	}
 	return size
 }
 
-func (i Image) size() int { return base64.StdEncoding.EncodedLen(len(i.Data)) + len(i.MIME) + 64 }
+func (i Image) encodedSize() int {
+	return base64.StdEncoding.EncodedLen(len(i.Data)) + len(i.MIME) + 64
+}
 
 // dropImages omits the last images until the rest fits, and adds a line for
 // each to the text.
-func (r *CallResult) dropImages(room int) {
-	const most = 20
+func (r *CallResult) dropImagesOver(maxSize int) {
+	const maxLines = 20
 	all := r.Images
 	bare := *r
 	bare.Images = nil
 	// The text as it is on the wire, and what is added to it below.
-	size := len(bare.encode()) + (most+1)*128
+	size := len(bare.encode()) + (maxLines+1)*128
 	for i, image := range all {
-		if size += image.size(); size > room {
+		if size += image.encodedSize(); size > maxSize {
 			r.Images = all[:i]
 			break
 		}
 	}
-	left := all[len(r.Images):]
-	for i, image := range left {
-		if i == most {
-			r.Text += fmt.Sprintf("\n%d more images omitted", len(left)-most)
+	omitted := all[len(r.Images):]
+	for i, image := range omitted {
+		if i == maxLines {
+			r.Text += fmt.Sprintf("\n%d more images omitted", len(omitted)-maxLines)
 			break
 		}
 		r.Text += fmt.Sprintf("\nimage %d (%s, %d bytes) omitted: the message would exceed %d bytes",
-			len(r.Images)+i+1, quotable(image.MIME), len(image.Data), MaxMessage)
+			len(r.Images)+i+1, printable(image.MIME), len(image.Data), MaxMessage)
 	}
 }
 
 // dropRows reduces the structuredContent of a text tool to its text, without
 // rows and metadata.
-func (r *CallResult) dropRows() {
+func (r *CallResult) dropStructuredRows() {
 	if r.isStructuredAnswer {
 		r.Rows = nil
 		r.Structured = structuredAnswer(r, nil)
@@ -59,13 +61,13 @@ func (r *CallResult) dropRows() {
 // cutText cuts text to about limit bytes, as a last resort, and says so in a
 // last line. It cuts at the end of a line, or of a character if the only line
 // is too long.
-func cutText(text string, limit int) string {
+func cutToLimit(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
 	const form = "[cut to the result limit: %d of %d bytes shown; ask for less, or for the next part]"
-	room := max(limit-len(form)-20, 0)
-	kept := cutAtRune(text, room)
+	maxKept := max(limit-len(form)-20, 0)
+	kept := cutAtRune(text, maxKept)
 	if i := strings.LastIndexByte(kept, '\n'); i > 0 {
 		kept = kept[:i]
 	}

@@ -9,16 +9,16 @@ import (
 // structuredAnswer makes the structuredContent of a text tool: the metadata and
 // the rows, or else the text. It is complete because some clients pass it to
 // the model instead of the content.
-func structuredAnswer(res *CallResult, meta []member) json.RawMessage {
-	var out []member
+func structuredAnswer(res *CallResult, meta []jsonMember) json.RawMessage {
+	var out []jsonMember
 	if res.IsError {
-		out = append(out, member{"code", text(string(res.Code))})
+		out = append(out, jsonMember{"code", stringNode(string(res.Code))})
 	}
-	content := member{"text", text(res.Text)}
+	content := jsonMember{"text", stringNode(res.Text)}
 	if res.Rows != nil && !res.IsError {
-		if raw, err := jsonrpc.Marshal(rows(res.Rows)); err == nil {
-			content = member{"results", &node{kind: '[', raw: raw}}
+		if raw, err := jsonrpc.Marshal(rowsToEncode(res.Rows)); err == nil {
+			content = jsonMember{"results", &jsonNode{kind: '[', raw: raw}}
 		}
 	}
-	return objectOf(dropRepeated(append(append(out, content), meta...))).raw
+	return objectNode(dropRepeatedNames(append(append(out, content), meta...))).raw
 }

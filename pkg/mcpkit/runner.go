@@ -46,10 +46,10 @@ func structuredTools(tools []*Tool) ([]*Tool, error) {
 }
 
 // runner returns the runner that carries out calls for this command.
-func (c *Command) runner(tools *registry) *runner {
+func (c *Command) newRunner(tools *registry) *runner {
 	return &runner{
 		tools:     tools,
-		handler:   chain(handle, append(standard(), c.Middleware...)...),
-		maxTokens: int(c.settings.maxTokens),
+		handler:   wrapHandler(toolHandler, append(standardMiddleware(), c.Middleware...)...),
+		maxTokens: int(c.common.maxTokens),
 	}
 }

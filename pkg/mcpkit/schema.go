@@ -28,15 +28,15 @@ const (
 // built.
 type schema struct {
 	kind         kind
-	typ          reflect.Type // what it decodes into, pointers removed
+	goType       reflect.Type // what it decodes into, pointers removed
 	description  string
 	format       string
-	enum         []*node
-	defaultValue *node // default
-	min, max     bound // of the value, or of the length of strings, lists and maps
-	verbatim     bool  // "null" and "undefined" are ordinary text
-	acceptsBare  bool  // of a list: a bare value is accepted as a list of one, without a note
-	acceptsWords bool  // of a string: a shell command, accepted also as a list of words
+	enum         []*jsonNode
+	defaultValue *jsonNode // default
+	min, max     bound     // of the value, or of the length of strings, lists and maps
+	verbatim     bool      // "null" and "undefined" are ordinary text
+	acceptsBare  bool      // of a list: a bare value is accepted as a list of one, without a note
+	acceptsWords bool      // of a string: a shell command, accepted also as a list of words
 
 	properties    []property       // kindObject, in struct order
 	byName        map[string]int   // property name or alias → index of properties
@@ -44,22 +44,22 @@ type schema struct {
 	items         *schema          // of a list, or the values of a map
 	ref           *schema          // kindRef
 	defName       string           // name under $defs; "" is the root
-	optionalRoot  bool             // leave out the root's required list: an outputSchema also describes errors
+	noneRequired  bool             // leave out the root's required list: an outputSchema also describes errors
 	defs          []*schema        // of the root
 }
 
 // property is one member of an object.
 type property struct {
-	name     string
-	aliases  []string
-	required bool
-	hidden   bool  // accepted, but not in the schema that callers read
-	index    []int // path of the field, through embedded structs
+	name       string
+	aliases    []string
+	required   bool
+	hidden     bool  // accepted, but not in the schema that callers read
+	fieldIndex []int // path of the field, through embedded structs
 	*schema
 }
 
 // target follows a $ref.
-func (s *schema) target() *schema {
+func (s *schema) resolveRef() *schema {
 	for s.kind == kindRef {
 		s = s.ref
 	}
@@ -87,15 +87,15 @@ func (s *schema) jsonType() string {
 
 // typeName names the type for a person or a model.
 func (s *schema) typeName() string {
-	t := s.target()
+	t := s.resolveRef()
 	switch t.kind {
 	case kindMap:
-		if t.items.target().kind == kindAny {
+		if t.items.resolveRef().kind == kindAny {
 			return "object"
 		}
 		return "object of " + plural(t.items.typeName())
 	case kindList:
-		if t.items.target().kind == kindAny {
+		if t.items.resolveRef().kind == kindAny {
 			return "list"
 		}
 		return "list of " + plural(t.items.typeName())

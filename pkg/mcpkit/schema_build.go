@@ -20,18 +20,18 @@ var (
 	typeRaw      = reflect.TypeFor[json.RawMessage]()
 	typeNumber   = reflect.TypeFor[json.Number]()
 
-	unmarshaler     = reflect.TypeFor[json.Unmarshaler]()
-	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
-	marshaler       = reflect.TypeFor[json.Marshaler]()
-	textMarshaler   = reflect.TypeFor[encoding.TextMarshaler]()
+	typeUnmarshaler     = reflect.TypeFor[json.Unmarshaler]()
+	typeTextUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
+	typeMarshaler       = reflect.TypeFor[json.Marshaler]()
+	typeTextMarshaler   = reflect.TypeFor[encoding.TextMarshaler]()
 )
 
 // buildSchema makes the schema of a type, or returns every fault of its tags
 // and fields. If output is set, the schema describes the type as encoding/json
 // writes it.
 func buildSchema(t reflect.Type, output bool) (*schema, error) {
-	b := &builder{output: output, building: map[reflect.Type]*schema{}, done: map[reflect.Type]*schema{}}
-	s := b.build(t, t.String())
+	b := &schemaBuilder{output: output, building: map[reflect.Type]*schema{}, done: map[reflect.Type]*schema{}}
+	s := b.buildType(t, t.String())
 	if s.kind == kindRef { // the root itself is recursive: it is "#"
 		s = s.ref
 		s.defName = ""
@@ -44,7 +44,7 @@ func buildSchema(t reflect.Type, output bool) (*schema, error) {
 	return s, errors.Join(b.faults...)
 }
 
-type builder struct {
+type schemaBuilder struct {
 	output   bool
 	building map[reflect.Type]*schema // types being built, to find recursion
 	done     map[reflect.Type]*schema // recursive types that are built
@@ -52,15 +52,15 @@ type builder struct {
 	faults   []error
 }
 
-func (b *builder) fault(where, format string, args ...any) {
+func (b *schemaBuilder) faultf(where, format string, args ...any) {
 	b.faults = append(b.faults, fmt.Errorf("%s: %w", where, fmt.Errorf(format, args...)))
 }
 
 // build returns a new schema of t, which the caller may change by tags.
-func (b *builder) build(t reflect.Type, where string) *schema {
+func (b *schemaBuilder) buildType(t reflect.Type, where string) *schema {
 	for depth := 0; t.Kind() == reflect.Pointer; t = t.Elem() {
 		if depth++; depth > 8 {
-			b.fault(where, "a pointer to itself cannot be described")
+			b.faultf(where, "a pointer to itself cannot be described")
 			return &schema{}
 		}
 	}
@@ -68,26 +68,26 @@ func (b *builder) build(t reflect.Type, where string) *schema {
 		return s
 	}
 	if t.Name() == "" {
-		return b.compose(t, where, &schema{typ: t})
+		return b.buildByKind(t, where, &schema{goType: t})
 	}
 	if s := cmp.Or(b.building[t], b.done[t]); s != nil {
-		return b.referTo(t, s)
+		return b.reference(t, s)
 	}
-	s := &schema{typ: t}
+	s := &schema{goType: t}
 	b.building[t] = s
-	b.compose(t, where, s)
+	b.buildByKind(t, where, s)
 	delete(b.building, t)
 	if s.defName != "" {
 		b.done[t] = s
 		b.defs = append(b.defs, s)
-		return &schema{kind: kindRef, ref: s, typ: t}
+		return &schema{kind: kindRef, ref: s, goType: t}
 	}
 	return s
 }
 
 // referTo returns a reference to a recursive type, and names the type under
 // $defs.
-func (b *builder) referTo(t reflect.Type, s *schema) *schema {
+func (b *schemaBuilder) reference(t reflect.Type, s *schema) *schema {
 	if s.defName == "" {
 		name := strings.Join(strings.FieldsFunc(t.Name(), func(r rune) bool { return !isNameRune(r, "_") }), "_")
 		taken := func(name string) bool {
@@ -104,44 +104,44 @@ func (b *builder) referTo(t reflect.Type, s *schema) *schema {
 		}
 		s.defName = free
 	}
-	return &schema{kind: kindRef, ref: s, typ: t}
+	return &schema{kind: kindRef, ref: s, goType: t}
 }
 
 // specialSchema returns the schema of a type whose JSON form differs from that
 // of its kind, or nil.
-func (b *builder) specialSchema(t reflect.Type) *schema {
+func (b *schemaBuilder) specialSchema(t reflect.Type) *schema {
 	pointer := reflect.PointerTo(t)
 	switch {
 	case t == typeDuration:
-		return &schema{kind: kindDuration, typ: t}
+		return &schema{kind: kindDuration, goType: t}
 	case t == typeTime:
-		return &schema{kind: kindText, typ: t, format: "date-time"}
+		return &schema{kind: kindText, goType: t, format: "date-time"}
 	case t == typeRaw:
-		return &schema{kind: kindAny, typ: t}
+		return &schema{kind: kindAny, goType: t}
 	case t == typeNumber:
-		return &schema{kind: kindNumber, typ: t}
+		return &schema{kind: kindNumber, goType: t}
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
-		if !pointer.Implements(unmarshaler) && !pointer.Implements(textUnmarshaler) {
-			return &schema{kind: kindBytes, typ: t}
+		if !pointer.Implements(typeUnmarshaler) && !pointer.Implements(typeTextUnmarshaler) {
+			return &schema{kind: kindBytes, goType: t}
 		}
 	}
-	whole, text := unmarshaler, textUnmarshaler
+	whole, text := typeUnmarshaler, typeTextUnmarshaler
 	if b.output {
-		whole, text = marshaler, textMarshaler
+		whole, text = typeMarshaler, typeTextMarshaler
 	}
 	switch {
 	case t.Kind() == reflect.Interface:
 		return nil
 	case pointer.Implements(whole):
-		return &schema{kind: kindAny, typ: t}
+		return &schema{kind: kindAny, goType: t}
 	case pointer.Implements(text):
-		return &schema{kind: kindText, typ: t}
+		return &schema{kind: kindText, goType: t}
 	}
 	return nil
 }
 
 // compose fills in s by t's kind.
-func (b *builder) compose(t reflect.Type, where string, s *schema) *schema {
+func (b *schemaBuilder) buildByKind(t reflect.Type, where string, s *schema) *schema {
 	switch t.Kind() {
 	case reflect.Bool:
 		s.kind = kindBoolean
@@ -149,35 +149,35 @@ func (b *builder) compose(t reflect.Type, where string, s *schema) *schema {
 		s.kind = kindInteger
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		s.kind = kindInteger
-		s.min = bound{set: true, text: "0", whole: true}
+		s.min = bound{isSet: true, text: "0", isExact: true}
 	case reflect.Float32, reflect.Float64:
 		s.kind = kindNumber
 	case reflect.String:
 		s.kind = kindString
 	case reflect.Slice, reflect.Array:
 		s.kind = kindList
-		s.items = b.build(t.Elem(), where+"[]")
+		s.items = b.buildType(t.Elem(), where+"[]")
 		if t.Kind() == reflect.Array {
 			n := int64(t.Len())
-			s.min = bound{set: true, text: fmt.Sprint(n), integer: n, float: float64(n), whole: true}
+			s.min = bound{isSet: true, text: fmt.Sprint(n), integer: n, float: float64(n), isExact: true}
 			s.max = s.min
 		}
 	case reflect.Map:
 		s.kind = kindMap
-		if t.Key().Kind() != reflect.String || reflect.PointerTo(t.Key()).Implements(textUnmarshaler) {
-			b.fault(where, "a map needs plain string keys, not %s", t.Key())
+		if t.Key().Kind() != reflect.String || reflect.PointerTo(t.Key()).Implements(typeTextUnmarshaler) {
+			b.faultf(where, "a map needs plain string keys, not %s", t.Key())
 		}
-		s.items = b.build(t.Elem(), where+"{}")
+		s.items = b.buildType(t.Elem(), where+"{}")
 	case reflect.Struct:
 		s.kind = kindObject
-		b.object(t, where, s)
+		b.buildProperties(t, where, s)
 	case reflect.Interface:
 		if t.NumMethod() > 0 {
-			b.fault(where, "an interface with methods (%s) cannot be described", t)
+			b.faultf(where, "an interface with methods (%s) cannot be described", t)
 		}
 		s.kind = kindAny
 	default:
-		b.fault(where, "a %s cannot be sent as JSON", t.Kind())
+		b.faultf(where, "a %s cannot be sent as JSON", t.Kind())
 	}
 	return s
 }

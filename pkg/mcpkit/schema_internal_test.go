@@ -33,7 +33,7 @@ func TestNearest(t *testing.T) {
 		"old-string": "old_string", "oldstrng": "old_string", "-a": "-A", "i": "-i", "headlimit": "head_limit",
 		"no_ignored": "no_ignore", "-B": "", "foo": "", "pat": "path", "bath": "path", "description": "", "": "", "limit": "",
 	} {
-		require.Equal(t, want, nearest(name, known), name)
+		require.Equal(t, want, nearestName(name, known), name)
 	}
 }
 
@@ -43,16 +43,16 @@ func TestWholeNumber(t *testing.T) {
 		"18446744073709551615": "18446744073709551615", "-9223372036854775808": "-9223372036854775808",
 		"100e-2": "1", "0e999999999999": "0", "0.000e5": "0",
 	} {
-		v, whole, fits := wholeNumber(text)
+		v, whole, fits := parseWholeNumber(text)
 		require.True(t, whole && fits, text)
-		require.Equal(t, want, v.text(), text)
+		require.Equal(t, want, v.decimal(), text)
 	}
 	for _, text := range []string{"10.5", "1e-3", "1e-999999999999999999999"} {
-		_, whole, _ := wholeNumber(text)
+		_, whole, _ := parseWholeNumber(text)
 		require.False(t, whole, text)
 	}
 	for _, text := range []string{"1e99", "18446744073709551616", "1e999999999999999999999"} {
-		_, whole, fits := wholeNumber(text)
+		_, whole, fits := parseWholeNumber(text)
 		require.True(t, whole, text)
 		require.False(t, fits, text)
 	}

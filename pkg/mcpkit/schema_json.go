@@ -11,51 +11,51 @@ import (
 // the order of the struct, so that the same type always gives the same bytes.
 func (s *schema) JSON() json.RawMessage {
 	var w schemaWriter
-	w.root(s)
+	w.writeRoot(s)
 	return w.buf.Bytes()
 }
 
 type schemaWriter struct{ buf bytes.Buffer }
 
-func (w *schemaWriter) root(s *schema) {
-	w.open()
-	w.body(s)
+func (w *schemaWriter) writeRoot(s *schema) {
+	w.openObject()
+	w.writeKeywords(s)
 	if len(s.defs) > 0 {
-		w.key("$defs")
-		w.open()
+		w.writeName("$defs")
+		w.openObject()
 		for _, def := range s.defs {
-			w.key(def.defName)
-			w.schema(def)
+			w.writeName(def.defName)
+			w.writeSchema(def)
 		}
-		w.close()
+		w.closeObject()
 	}
-	w.close()
+	w.closeObject()
 }
 
-func (w *schemaWriter) schema(s *schema) {
-	w.open()
-	w.body(s)
-	w.close()
+func (w *schemaWriter) writeSchema(s *schema) {
+	w.openObject()
+	w.writeKeywords(s)
+	w.closeObject()
 }
 
-func (w *schemaWriter) body(s *schema) {
+func (w *schemaWriter) writeKeywords(s *schema) {
 	if s.kind == kindRef {
-		w.text("$ref", refTo(s.ref))
+		w.writeStringMember("$ref", refPointer(s.ref))
 	}
 	if name := s.jsonType(); name != "" {
-		w.text("type", name)
+		w.writeStringMember("type", name)
 	}
-	if text := s.describe(); text != "" {
-		w.text("description", text)
+	if text := s.descriptionText(); text != "" {
+		w.writeStringMember("description", text)
 	}
 	if s.format != "" {
-		w.text("format", s.format)
+		w.writeStringMember("format", s.format)
 	}
 	if s.kind == kindBytes {
-		w.text("contentEncoding", "base64")
+		w.writeStringMember("contentEncoding", "base64")
 	}
 	if len(s.enum) > 0 {
-		w.key("enum")
+		w.writeName("enum")
 		w.buf.WriteByte('[')
 		for i, value := range s.enum {
 			if i > 0 {
@@ -66,16 +66,16 @@ func (w *schemaWriter) body(s *schema) {
 		w.buf.WriteByte(']')
 	}
 	if s.defaultValue != nil && string(s.defaultValue.raw) != "false" {
-		w.raw("default", s.defaultValue.raw)
+		w.writeMember("default", s.defaultValue.raw)
 	}
-	w.bounds(s)
-	w.children(s)
+	w.writeBounds(s)
+	w.writeChildren(s)
 }
 
 // bounds writes the bounds of a value or a length. The model gets every byte of
 // a definition with each request, so a lower bound of 0 or 1 is checked but not
 // written, like the default false.
-func (w *schemaWriter) bounds(s *schema) {
+func (w *schemaWriter) writeBounds(s *schema) {
 	low, high := "minimum", "maximum"
 	switch s.kind {
 	case kindDuration: // said in the description: JSON Schema has no bounds for text
@@ -87,58 +87,58 @@ func (w *schemaWriter) bounds(s *schema) {
 	case kindMap:
 		low, high = "minProperties", "maxProperties"
 	}
-	if s.min.set && s.min.text != "0" && s.min.text != "1" {
-		w.raw(low, []byte(s.min.text))
+	if s.min.isSet && s.min.text != "0" && s.min.text != "1" {
+		w.writeMember(low, []byte(s.min.text))
 	}
-	if s.max.set {
-		w.raw(high, []byte(s.max.text))
+	if s.max.isSet {
+		w.writeMember(high, []byte(s.max.text))
 	}
 }
 
-func (w *schemaWriter) children(s *schema) {
+func (w *schemaWriter) writeChildren(s *schema) {
 	switch s.kind {
 	case kindList:
-		w.key("items")
-		w.schema(s.items)
+		w.writeName("items")
+		w.writeSchema(s.items)
 	case kindMap:
 		// Some clients refuse an object without properties.
-		w.raw("properties", []byte("{}"))
+		w.writeMember("properties", []byte("{}"))
 		if s.items.kind != kindAny || s.items.description != "" {
-			w.key("additionalProperties")
-			w.schema(s.items)
+			w.writeName("additionalProperties")
+			w.writeSchema(s.items)
 		}
 	case kindObject:
-		w.key("properties")
-		w.open()
+		w.writeName("properties")
+		w.openObject()
 		var required []string
 		for _, p := range s.properties {
 			if p.hidden {
 				continue
 			}
-			w.key(p.name)
-			w.schema(p.schema)
+			w.writeName(p.name)
+			w.writeSchema(p.schema)
 			if p.required {
 				required = append(required, p.name)
 			}
 		}
-		w.close()
-		if len(required) > 0 && !s.optionalRoot {
-			w.raw("required", encode(required))
+		w.closeObject()
+		if len(required) > 0 && !s.noneRequired {
+			w.writeMember("required", mustMarshal(required))
 		}
 	}
 }
 
 // describe returns the description, for a duration with its form and bounds,
 // which JSON Schema cannot express.
-func (s *schema) describe() string {
+func (s *schema) descriptionText() string {
 	if s.kind != kindDuration {
 		return s.description
 	}
 	text := `a duration like "30s" or "1m30s"`
-	if s.min.set {
+	if s.min.isSet {
 		text += ", at least " + s.min.text
 	}
-	if s.max.set {
+	if s.max.isSet {
 		text += ", at most " + s.max.text
 	}
 	if s.description == "" {
@@ -147,23 +147,23 @@ func (s *schema) describe() string {
 	return s.description + " (" + text + ")"
 }
 
-func (w *schemaWriter) open() { w.buf.WriteByte('{') }
+func (w *schemaWriter) openObject() { w.buf.WriteByte('{') }
 
-func (w *schemaWriter) close() { w.buf.WriteByte('}') }
+func (w *schemaWriter) closeObject() { w.buf.WriteByte('}') }
 
-func (w *schemaWriter) key(name string) {
+func (w *schemaWriter) writeName(name string) {
 	if b := w.buf.Bytes(); len(b) > 0 && b[len(b)-1] != '{' {
 		w.buf.WriteByte(',')
 	}
-	w.buf.Write(encode(name))
+	w.buf.Write(mustMarshal(name))
 	w.buf.WriteByte(':')
 }
 
-func (w *schemaWriter) raw(name string, value []byte) { w.key(name); w.buf.Write(value) }
+func (w *schemaWriter) writeMember(name string, value []byte) { w.writeName(name); w.buf.Write(value) }
 
-func (w *schemaWriter) text(name, value string) { w.raw(name, encode(value)) }
+func (w *schemaWriter) writeStringMember(name, value string) { w.writeMember(name, mustMarshal(value)) }
 
-func refTo(s *schema) string {
+func refPointer(s *schema) string {
 	if s.defName == "" {
 		return "#"
 	}
@@ -172,7 +172,7 @@ func refTo(s *schema) string {
 
 // encode marshals v without HTML escapes, which cost tokens. Callers pass only
 // values that can be encoded; text is made valid UTF-8.
-func encode(v any) []byte {
+func mustMarshal(v any) []byte {
 	out, err := jsonrpc.Marshal(v)
 	if err != nil {
 		panic(err)

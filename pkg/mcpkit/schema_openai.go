@@ -9,24 +9,24 @@ import (
 // every object closed, every property required, optional ones nullable (null
 // then means not given). lost lists what that form cannot express; the tool
 // still checks it.
-func (s *schema) strict() (out json.RawMessage, lost []string) {
+func (s *schema) strictJSON() (out json.RawMessage, lost []string) {
 	w := &strictWriter{}
 	if s.kind == kindMap { // arguments must be an object, and a strict one cannot have free names
-		w.addLost(nil, "an object with free names became one without members")
+		w.addLostf(nil, "an object with free names became one without members")
 		s = &schema{kind: kindObject, description: s.description}
 	}
-	w.open()
-	w.body(s, nil, false)
+	w.openObject()
+	w.writeKeywords(s, nil, false)
 	if len(s.defs) > 0 {
-		w.key("$defs")
-		w.open()
+		w.writeName("$defs")
+		w.openObject()
 		for _, def := range s.defs {
-			w.key(def.defName)
-			w.schema(def, (*path)(nil).member("$defs").member(def.defName), false)
+			w.writeName(def.defName)
+			w.writeSchema(def, (*argPath)(nil).member("$defs").member(def.defName), false)
 		}
-		w.close()
+		w.closeObject()
 	}
-	w.close()
+	w.closeObject()
 	return w.buf.Bytes(), w.lost
 }
 
@@ -35,7 +35,7 @@ type strictWriter struct {
 	lost []string
 }
 
-func (w *strictWriter) addLost(at *path, format string, args ...any) {
+func (w *strictWriter) addLostf(at *argPath, format string, args ...any) {
 	where := at.String()
 	if where == "" {
 		where = "the arguments"
@@ -44,76 +44,76 @@ func (w *strictWriter) addLost(at *path, format string, args ...any) {
 }
 
 // schema writes s, or null as well if the property is optional.
-func (w *strictWriter) schema(s *schema, at *path, nullable bool) {
-	w.open()
-	defer w.close()
+func (w *strictWriter) writeSchema(s *schema, at *argPath, nullable bool) {
+	w.openObject()
+	defer w.closeObject()
 	composed := s.kind == kindRef || s.kind == kindObject || s.kind == kindList
 	if !nullable || !composed {
-		w.body(s, at, nullable)
+		w.writeKeywords(s, at, nullable)
 		return
 	}
-	w.key("anyOf")
+	w.writeName("anyOf")
 	w.buf.WriteByte('[')
-	w.open()
-	w.body(s, at, false)
-	w.close()
+	w.openObject()
+	w.writeKeywords(s, at, false)
+	w.closeObject()
 	w.buf.WriteString(`,{"type":"null"}]`)
 }
 
-func (w *strictWriter) body(s *schema, at *path, nullable bool) {
+func (w *strictWriter) writeKeywords(s *schema, at *argPath, nullable bool) {
 	if s.kind == kindRef {
-		w.text("$ref", refTo(s.ref))
+		w.writeStringMember("$ref", refPointer(s.ref))
 		if s.description != "" {
-			w.addLost(at, "the description, which cannot be combined with a reference")
+			w.addLostf(at, "the description, which cannot be combined with a reference")
 		}
 		return
 	}
-	w.head(s, at, nullable)
+	w.writeHead(s, at, nullable)
 	if s.defaultValue != nil {
-		w.addLost(at, "the default %s", s.defaultValue.raw)
+		w.addLostf(at, "the default %s", s.defaultValue.raw)
 	}
 	switch s.kind {
 	case kindInteger, kindNumber, kindList:
-		w.bounds(s)
+		w.writeBounds(s)
 	case kindString, kindText, kindMap:
-		if s.min.set || s.max.set {
-			w.addLost(at, "the bounds of its length")
+		if s.min.isSet || s.max.isSet {
+			w.addLostf(at, "the bounds of its length")
 		}
 	}
 	switch s.kind {
 	case kindList:
-		w.key("items")
-		w.schema(s.items, at.member("items"), false)
+		w.writeName("items")
+		w.writeSchema(s.items, at.member("items"), false)
 	case kindObject:
-		w.object(s, at)
+		w.writeObject(s, at)
 	}
 }
 
 // head writes type, description and enum.
-func (w *strictWriter) head(s *schema, at *path, nullable bool) {
-	typ, description := s.jsonType(), s.describe()
+func (w *strictWriter) writeHead(s *schema, at *argPath, nullable bool) {
+	typ, description := s.jsonType(), s.descriptionText()
 	switch s.kind {
 	case kindMap, kindAny:
 		if s.kind == kindMap {
-			w.addLost(at, "an object with free names became a string that holds it as JSON")
-			description = join(description, "(a JSON object, as text)")
+			w.addLostf(at, "an object with free names became a string that holds it as JSON")
+			description = joinSentence(description, "(a JSON object, as text)")
 		} else {
-			w.addLost(at, "a value of any type became a string")
+			w.addLostf(at, "a value of any type became a string")
 		}
 		typ = "string"
 	case kindBytes:
-		description = join(description, "(base64)")
+		description = joinSentence(description, "(base64)")
 	}
 	if nullable {
-		w.raw("type", encode([]string{typ, "null"}))
+		w.writeMember("type", mustMarshal([]string{typ, "null"}))
 	} else {
-		w.text("type", typ)
+		w.writeStringMember("type", typ)
 	}
 	if description != "" {
-		w.text("description", description)
+		w.writeStringMember("description", description)
 	}
 	if s.format != "" {
-		w.text("format", s.format)
+		w.writeStringMember("format", s.format)
 	}
 	if len(s.enum) > 0 {
 		values := []json.RawMessage{}
@@ -123,30 +123,30 @@ func (w *strictWriter) head(s *schema, at *path, nullable bool) {
 		if nullable {
 			values = append(values, json.RawMessage("null"))
 		}
-		w.raw("enum", encode(values))
+		w.writeMember("enum", mustMarshal(values))
 	}
 }
 
-func join(a, b string) string {
+func joinSentence(a, b string) string {
 	if a == "" {
 		return b
 	}
 	return a + " " + b
 }
 
-func (w *strictWriter) object(s *schema, at *path) {
+func (w *strictWriter) writeObject(s *schema, at *argPath) {
 	names := []string{}
-	w.key("properties")
-	w.open()
+	w.writeName("properties")
+	w.openObject()
 	for _, p := range s.properties {
 		if p.hidden {
 			continue
 		}
 		names = append(names, p.name)
-		w.key(p.name)
-		w.schema(p.schema, at.member(p.name), !p.required)
+		w.writeName(p.name)
+		w.writeSchema(p.schema, at.member(p.name), !p.required)
 	}
-	w.close()
-	w.raw("required", encode(names))
-	w.raw("additionalProperties", []byte("false"))
+	w.closeObject()
+	w.writeMember("required", mustMarshal(names))
+	w.writeMember("additionalProperties", []byte("false"))
 }

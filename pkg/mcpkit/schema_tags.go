@@ -11,7 +11,7 @@ import (
 
 // otherDialect detects the tag syntax of other libraries ("description=…",
 // "required,minimum=1"), which would become the description here.
-func otherDialect(text string) bool {
+func isOtherDialect(text string) bool {
 	word := text
 	if end := strings.IndexAny(text, " \t\n"); end >= 0 {
 		word = text[:end]
@@ -28,7 +28,7 @@ func otherDialect(text string) bool {
 }
 
 // tagKeys are the tag keys that this package reads.
-var tagKeys = []string{"json", "jsonschema", "desc", "description", "enum", "default", "min", "max", "alias", "hidden", "verbatim", "bare", "argv"}
+var knownTags = []string{"json", "jsonschema", "desc", "description", "enum", "default", "min", "max", "alias", "hidden", "verbatim", "bare", "argv"}
 
 // parseTags parses a struct tag and fails on syntax errors: reflect.StructTag
 // ignores them, and a mistyped tag would lose an argument's description.
@@ -52,7 +52,7 @@ func parseTags(tag reflect.StructTag) (map[string]string, error) {
 		}
 		tags[key], rest = value, after[len(quoted):]
 	}
-	for _, key := range tagKeys {
+	for _, key := range knownTags {
 		for other := range tags {
 			if other != key && strings.EqualFold(other, key) {
 				return nil, fmt.Errorf("struct tag %s is spelled %s", other, key)
@@ -63,7 +63,7 @@ func parseTags(tag reflect.StructTag) (map[string]string, error) {
 }
 
 // jsonName reads the json tag as encoding/json does.
-func jsonName(field reflect.StructField, tags map[string]string) (name string, optional, skip bool, err error) {
+func parseJSONTag(field reflect.StructField, tags map[string]string) (name string, optional, skip bool, err error) {
 	tag, ok := tags["json"]
 	if tag == "-" {
 		return "", false, true, nil
@@ -86,7 +86,7 @@ func jsonName(field reflect.StructField, tags map[string]string) (name string, o
 
 // applyTags applies a field's tags to its schema.
 func (s *schema) applyTags(tags map[string]string) error {
-	description, err := descriptionOf(tags)
+	description, err := descriptionTag(tags)
 	if err != nil {
 		return err
 	}
@@ -112,16 +112,16 @@ func (s *schema) applyTags(tags map[string]string) error {
 			}
 		}
 	}
-	if s.min.set && s.max.set && s.max.less(s.min) {
+	if s.min.isSet && s.max.isSet && s.max.less(s.min) {
 		return fmt.Errorf("min %s is above max %s", s.min.text, s.max.text)
 	}
-	if s.acceptsBare, err = s.boolTag(tags, "bare", kindList, "lists"); err != nil {
+	if s.acceptsBare, err = s.parseBoolTag(tags, "bare", kindList, "lists"); err != nil {
 		return err
 	}
-	if s.verbatim, err = s.boolTag(tags, "verbatim", kindString, "strings"); err != nil {
+	if s.verbatim, err = s.parseBoolTag(tags, "verbatim", kindString, "strings"); err != nil {
 		return err
 	}
-	if s.acceptsWords, err = s.boolTag(tags, "argv", kindString, "strings"); err != nil {
+	if s.acceptsWords, err = s.parseBoolTag(tags, "argv", kindString, "strings"); err != nil {
 		return err
 	}
 	if text, ok := tags["default"]; ok {
@@ -132,19 +132,19 @@ func (s *schema) applyTags(tags map[string]string) error {
 
 // boolTag reads a tag that must be "true" if present, and is only for schemas
 // of kind only.
-func (s *schema) boolTag(tags map[string]string, key string, only kind, kinds string) (bool, error) {
+func (s *schema) parseBoolTag(tags map[string]string, key string, onlyKind kind, kinds string) (bool, error) {
 	switch {
 	case tags[key] == "":
 		return false, nil
 	case tags[key] != "true":
 		return false, fmt.Errorf("%s:%q: the value is \"true\"", key, tags[key])
-	case s.kind != only:
+	case s.kind != onlyKind:
 		return false, fmt.Errorf("%s is for %s only", key, kinds)
 	}
 	return true, nil
 }
 
-func descriptionOf(tags map[string]string) (string, error) {
+func descriptionTag(tags map[string]string) (string, error) {
 	text := ""
 	for _, key := range []string{"jsonschema", "desc", "description"} {
 		value, ok := tags[key]
@@ -154,7 +154,7 @@ func descriptionOf(tags map[string]string) (string, error) {
 		if strings.TrimSpace(value) == "" {
 			return "", fmt.Errorf("%s is empty", key)
 		}
-		if key == "jsonschema" && otherDialect(value) {
+		if key == "jsonschema" && isOtherDialect(value) {
 			return "", fmt.Errorf("jsonschema:%q is another library's syntax: write the description itself, and use enum, default, min and max for the rest", value)
 		}
 		if text != "" && text != value {
@@ -178,7 +178,7 @@ func (s *schema) setEnum(text string) error {
 			return fmt.Errorf("enum:%q: empty or repeated value", text)
 		}
 		seen[value] = true
-		n, err := s.parseLiteral(value)
+		n, err := s.parseTagValue(value)
 		if err != nil {
 			return fmt.Errorf("enum:%q: %w", text, err)
 		}
@@ -194,7 +194,7 @@ func (s *schema) setDefault(text string) error {
 	if s.kind == kindRef {
 		return fmt.Errorf("default:%q: a recursive type has no default", text)
 	}
-	n, err := s.parseLiteral(text)
+	n, err := s.parseTagValue(text)
 	if err != nil {
 		return fmt.Errorf("default:%q: %w", text, err)
 	}
@@ -207,10 +207,10 @@ func (s *schema) setDefault(text string) error {
 	return nil
 }
 
-func (s *schema) parseLiteral(text string) (*node, error) {
-	switch s.target().kind {
+func (s *schema) parseTagValue(text string) (*jsonNode, error) {
+	switch s.resolveRef().kind {
 	case kindString, kindText, kindBytes, kindDuration:
-		return parseJSON(encode(text))
+		return parseJSON(mustMarshal(text))
 	case kindList:
 		if strings.HasPrefix(strings.TrimSpace(text), "[") {
 			break
@@ -220,13 +220,13 @@ func (s *schema) parseLiteral(text string) (*node, error) {
 			if item = strings.TrimSpace(item); item == "" {
 				continue
 			}
-			n, err := s.target().items.parseLiteral(item)
+			n, err := s.resolveRef().items.parseTagValue(item)
 			if err != nil {
 				return nil, err
 			}
 			list = append(list, n.raw)
 		}
-		return parseJSON(encode(list))
+		return parseJSON(mustMarshal(list))
 	}
 	n, err := parseJSON([]byte(text))
 	if err != nil {
@@ -239,20 +239,20 @@ func (s *schema) parseBound(text string) (bound, error) {
 	switch s.kind {
 	case kindInteger:
 		if i, err := strconv.ParseInt(text, 10, 64); err == nil {
-			return bound{set: true, text: text, integer: i, float: float64(i), whole: true}, nil
+			return bound{isSet: true, text: text, integer: i, float: float64(i), isExact: true}, nil
 		}
 	case kindNumber:
 		if n, err := parseJSON([]byte(text)); err == nil && n.kind == '0' {
 			f, err := strconv.ParseFloat(text, 64)
-			return bound{set: true, text: text, float: f}, err
+			return bound{isSet: true, text: text, float: f}, err
 		}
 	case kindDuration:
 		if d, err := time.ParseDuration(text); err == nil {
-			return bound{set: true, text: text, integer: int64(d), float: float64(d), whole: true}, nil
+			return bound{isSet: true, text: text, integer: int64(d), float: float64(d), isExact: true}, nil
 		}
 	case kindString, kindText, kindList, kindMap:
 		if i, err := strconv.ParseInt(text, 10, 32); err == nil && i >= 0 {
-			return bound{set: true, text: text, integer: i, float: float64(i), whole: true}, nil
+			return bound{isSet: true, text: text, integer: i, float: float64(i), isExact: true}, nil
 		}
 	default:
 		return bound{}, fmt.Errorf("%s has no bounds", s.typeName())

@@ -19,7 +19,7 @@ type Server struct {
 	toolServer *toolServer
 	mcp        *server.MCPServer
 
-	mu sync.Mutex // of changes
+	changeMu sync.Mutex // of changes
 }
 
 // NewServer makes a server without tools. mw is as in
@@ -28,15 +28,15 @@ func NewServer(name, title string, mw ...Middleware) *Server {
 	c := NewCommand(name, title, "")
 	c.Middleware = mw
 	s := &Server{tools: newRegistry()}
-	s.toolServer, s.mcp = newToolServer(c, c.runner(s.tools), true)
+	s.toolServer, s.mcp = newToolServer(c, c.newRunner(s.tools), true)
 	return s
 }
 
 // Add adds tools, all or none. It fails if a name is taken, since a client may
 // be calling the existing tool.
 func (s *Server) Add(tools ...*Tool) (err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.changeMu.Lock()
+	defer s.changeMu.Unlock()
 	names := map[string]bool{}
 	for _, t := range tools {
 		if t == nil {
@@ -56,15 +56,15 @@ func (s *Server) Add(tools ...*Tool) (err error) {
 		}
 	}()
 	s.tools.Add(tools...)
-	s.mcp.AddTools(s.toolServer.serverTools(tools)...)
+	s.mcp.AddTools(s.toolServer.mcpServerTools(tools)...)
 	return nil
 }
 
 // Remove removes the named tool and reports whether it existed. Running calls
 // of the tool finish normally.
 func (s *Server) Remove(name string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.changeMu.Lock()
+	defer s.changeMu.Unlock()
 	if !s.tools.Remove(name) {
 		return false
 	}
@@ -78,6 +78,6 @@ func (s *Server) Tools() []*Tool { return s.tools.All() }
 // Serve serves one client, like wire.ServeStdio. Clients served at the same time
 // need different values of opts.Session.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer, opts wire.ServeOptions) error {
-	opts.Call = s.toolServer.callDirect
+	opts.Call = s.toolServer.answerToolCall
 	return wire.ServeStdio(ctx, s.mcp, in, out, opts)
 }

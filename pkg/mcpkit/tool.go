@@ -57,16 +57,16 @@ type Def struct {
 // Tool is one callable tool: a definition, the schemas made from its types,
 // and its function. It is immutable and safe for concurrent calls.
 type Tool struct {
-	def        Def
-	definition json.RawMessage
-	input      *schema
-	output     *schema // nil: none declared
-	row        *schema // of an element of Result.Rows; nil: the tool has none
-	data       bool    // the result is structuredContent, and the text shows the same data
-	structured bool    // a text tool that also returns structuredContent
-	run        func(ctx context.Context, args *node) (*Result, error)
-	remote     *importSource // of an imported tool, instead of schemas and run
-	through    Handler       // the middleware of With; nil: none
+	def            Def
+	definition     json.RawMessage
+	input          *schema
+	output         *schema // nil: none declared
+	row            *schema // of an element of Result.Rows; nil: the tool has none
+	returnsData    bool    // the result is structuredContent, and the text shows the same data
+	addsStructured bool    // a text tool that also returns structuredContent
+	runFunc        func(ctx context.Context, args *jsonNode) (*Result, error)
+	remote         *importSource // of an imported tool, instead of schemas and run
+	wrapped        Handler       // the middleware of With; nil: none
 }
 
 // Name returns the name under which the tool is served.
@@ -89,7 +89,7 @@ func (t *Tool) Schema(strictOpenAI bool) (schema json.RawMessage, lost []string)
 		return t.remote.input, lost
 	}
 	if strictOpenAI {
-		return t.input.strict()
+		return t.input.strictJSON()
 	}
 	return t.input.JSON(), nil
 }
@@ -100,9 +100,9 @@ func (t *Tool) OutputSchema() json.RawMessage {
 	switch {
 	case t.remote != nil:
 		return t.remote.output
-	case t.data:
+	case t.returnsData:
 		return t.output.JSON()
-	case t.structured:
+	case t.addsStructured:
 		return t.structuredSchema().JSON()
 	}
 	return nil
@@ -114,13 +114,13 @@ func (t *Tool) OutputSchema() json.RawMessage {
 // some clients pass structuredContent to the model instead of the text. A tool
 // made by NewStructuredTool or Import is returned unchanged.
 func (t *Tool) Structured() (*Tool, error) {
-	if t.data || t.remote != nil {
+	if t.returnsData || t.remote != nil {
 		return t, nil
 	}
 	out := *t
-	out.structured = true
+	out.addsStructured = true
 	var err error
-	out.definition, err = out.define()
+	out.definition, err = out.makeDefinition()
 	return &out, err
 }
 
@@ -129,26 +129,26 @@ func (t *Tool) Structured() (*Tool, error) {
 // none. It reports every failure by a result with IsError, including a Go
 // error, a missing result and a panic.
 func (t *Tool) Call(ctx context.Context, args json.RawMessage) (res *CallResult) {
-	if t.through != nil {
-		return t.through(ctx, t, args)
+	if t.wrapped != nil {
+		return t.wrapped(ctx, t, args)
 	}
-	return t.call(ctx, args)
+	return t.callUnwrapped(ctx, args)
 }
 
 // With returns a copy of t whose calls pass through mw, the first outermost.
 func (t *Tool) With(mw ...Middleware) *Tool {
 	wrapped := *t
 	inner := func(ctx context.Context, _ *Tool, args json.RawMessage) *CallResult { return t.Call(ctx, args) }
-	wrapped.through = chain(inner, append([]Middleware{recoverPanic}, mw...)...)
+	wrapped.wrapped = wrapHandler(inner, append([]Middleware{recoverPanic}, mw...)...)
 	return &wrapped
 }
 
-func (t *Tool) call(ctx context.Context, args json.RawMessage) (res *CallResult) {
+func (t *Tool) callUnwrapped(ctx context.Context, args json.RawMessage) (res *CallResult) {
 	if _, ok := wire.BudgetOf(ctx); !ok {
 		ctx = wire.WithBudget(ctx, t.def.MaxTokens)
 	}
-	said := &notes{}
-	ctx = context.WithValue(ctx, notesKey{}, said)
+	collected := &notes{}
+	ctx = context.WithValue(ctx, notesKey{}, collected)
 	defer func() {
 		if value := recover(); value != nil {
 			res = panicResult(t, value)
@@ -159,13 +159,13 @@ func (t *Tool) call(ctx context.Context, args json.RawMessage) (res *CallResult)
 	}
 	n, err := t.validate(ctx, args)
 	if err != nil {
-		return t.render(ctx, nil, err, said)
+		return t.renderResult(ctx, nil, err, collected)
 	}
-	r, err := t.run(ctx, n)
-	return t.render(ctx, r, err, said)
+	r, err := t.runFunc(ctx, n)
+	return t.renderResult(ctx, r, err, collected)
 }
 
 // warn logs, for the tool's author, a fault that the client is not told about.
-func (t *Tool) warn(format string, args ...any) {
+func (t *Tool) warnf(format string, args ...any) {
 	slog.Warn(t.Name() + ": " + fmt.Sprintf(format, args...))
 }

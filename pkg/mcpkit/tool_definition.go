@@ -13,13 +13,13 @@ import (
 // isName reports whether name has 1 to 64 characters, each an ASCII letter, a
 // digit or in others: the names that every model API accepts. A regular
 // expression would have to be compiled at every start.
-func isName(name, others string) bool {
+func isValidName(name, punctuation string) bool {
 	return name != "" && len(name) <= 64 &&
-		!strings.ContainsFunc(name, func(r rune) bool { return !isNameRune(r, others) })
+		!strings.ContainsFunc(name, func(r rune) bool { return !isNameRune(r, punctuation) })
 }
 
-func isNameRune(r rune, others string) bool {
-	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune(others, r)
+func isNameRune(r rune, punctuation string) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune(punctuation, r)
 }
 
 // faults returns the faults of the definition that do not depend on types.
@@ -27,7 +27,7 @@ func (d Def) faults() []error {
 	var faults []error
 	add := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
 	for i, name := range append([]string{d.Name}, d.Aliases...) {
-		if !isName(name, "_-") {
+		if !isValidName(name, "_-") {
 			add("clients refuse the name %q: letters, digits, _ and -, at most 64 of them", name)
 		}
 		if i > 0 && (name == d.Name || slices.Index(d.Aliases, name) != i-1) {
@@ -40,18 +40,18 @@ func (d Def) faults() []error {
 	if d.Timeout < 0 || d.MaxConcurrent < 0 || d.MaxTokens < 0 {
 		add("Timeout, MaxConcurrent and MaxTokens cannot be negative")
 	}
-	if _, taken := d.Meta[metaCallSettings]; taken {
-		add("_meta %s is reserved", metaCallSettings)
+	if _, taken := d.Meta[metaKeyCallSettings]; taken {
+		add("_meta %s is reserved", metaKeyCallSettings)
 	}
 	return faults
 }
 
 // metaCallSettings is the _meta key for a tool's call settings, such as timeout
 // and concurrency, which hosts read.
-const metaCallSettings = "toolroom/call"
+const metaKeyCallSettings = "toolroom/call"
 
 // define returns the tool's entry for tools/list.
-func (t *Tool) define() (json.RawMessage, error) {
+func (t *Tool) makeDefinition() (json.RawMessage, error) {
 	d := t.def
 	type annotations struct {
 		ReadOnly    bool `json:"readOnlyHint"`
@@ -59,12 +59,12 @@ func (t *Tool) define() (json.RawMessage, error) {
 		Idempotent  bool `json:"idempotentHint"`
 		OpenWorld   bool `json:"openWorldHint"`
 	}
-	meta := map[string]any{metaCallSettings: struct {
+	meta := map[string]any{metaKeyCallSettings: struct {
 		Validates  bool  `json:"validates"`
 		TimeoutMS  int64 `json:"timeoutMs"` // 0: none
 		Concurrent int   `json:"concurrency"`
 		Control    bool  `json:"control,omitempty"`
-	}{true, d.Timeout.Milliseconds(), cmpPositive(d.MaxConcurrent, wire.DefaultMaxConcurrent), d.Control}}
+	}{true, d.Timeout.Milliseconds(), positiveOr(d.MaxConcurrent, wire.DefaultMaxConcurrent), d.Control}}
 	for key, value := range d.Meta {
 		meta[key] = value
 	}
@@ -86,7 +86,7 @@ func (t *Tool) define() (json.RawMessage, error) {
 	return text, nil
 }
 
-func cmpPositive(n, otherwise int) int {
+func positiveOr(n, otherwise int) int {
 	if n > 0 {
 		return n
 	}

@@ -45,18 +45,18 @@ import (
 // definition and of the tags.
 func NewTool[A any](d Def, fn func(ctx context.Context, args A) (*Result, error)) (*Tool, error) {
 	t := &Tool{def: d}
-	err := t.finish(reflect.TypeFor[A](), nil)
+	err := t.setSchemas(reflect.TypeFor[A](), nil)
 	if fn == nil {
 		err = errors.Join(err, errors.New("no function"))
 	}
-	t.run = func(ctx context.Context, n *node) (*Result, error) {
+	t.runFunc = func(ctx context.Context, n *jsonNode) (*Result, error) {
 		args, err := decodeArgs[A](t, n)
 		if err != nil {
 			return nil, err
 		}
 		return fn(ctx, args)
 	}
-	return t.withName(err)
+	return t.orNamedError(err)
 }
 
 // NewStructuredTool makes a tool that returns data: R becomes both
@@ -64,22 +64,22 @@ func NewTool[A any](d Def, fn func(ctx context.Context, args A) (*Result, error)
 // that is not an object is sent as {"result": R}. Data cannot be cut: a result
 // above the budget is the error TOO_LARGE.
 func NewStructuredTool[A, R any](d Def, fn func(ctx context.Context, args A) (R, error)) (*Tool, error) {
-	t := &Tool{def: d, data: true}
+	t := &Tool{def: d, returnsData: true}
 	output := reflect.TypeFor[R]()
-	wrap := !isObject(output)
+	wrap := !encodesAsObject(output)
 	if wrap {
 		output = reflect.TypeFor[struct {
 			Result R `json:"result"`
 		}]()
 	}
-	err := t.finish(reflect.TypeFor[A](), output)
+	err := t.setSchemas(reflect.TypeFor[A](), output)
 	if fn == nil {
 		err = errors.Join(err, errors.New("no function"))
 	}
 	if d.Output != nil {
 		err = errors.Join(err, errors.New("field Output is for NewTool: here the result's type says it"))
 	}
-	t.run = func(ctx context.Context, n *node) (*Result, error) {
+	t.runFunc = func(ctx context.Context, n *jsonNode) (*Result, error) {
 		args, err := decodeArgs[A](t, n)
 		if err != nil {
 			return nil, err
@@ -88,21 +88,21 @@ func NewStructuredTool[A, R any](d Def, fn func(ctx context.Context, args A) (R,
 		if err != nil {
 			return nil, err
 		}
-		return renderData(r, wrap)
+		return dataResult(r, wrap)
 	}
-	return t.withName(err)
+	return t.orNamedError(err)
 }
 
 // isObject reports whether t is encoded as a JSON object.
-func isObject(t reflect.Type) bool {
+func encodesAsObject(t reflect.Type) bool {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	b := builder{output: true}
+	b := schemaBuilder{output: true}
 	return b.specialSchema(t) == nil && (t.Kind() == reflect.Struct || t.Kind() == reflect.Map)
 }
 
-func renderData(r any, wrap bool) (*Result, error) {
+func dataResult(r any, wrap bool) (*Result, error) {
 	v := reflect.ValueOf(r)
 	if v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, nil
@@ -123,7 +123,7 @@ func renderData(r any, wrap bool) (*Result, error) {
 	return res, nil
 }
 
-func (t *Tool) withName(err error) (*Tool, error) {
+func (t *Tool) orNamedError(err error) (*Tool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tool %q: %w", t.def.Name, err)
 	}
@@ -132,7 +132,7 @@ func (t *Tool) withName(err error) (*Tool, error) {
 
 // finish checks the definition and makes the schemas. If output is nil,
 // Def.Output gives the output type.
-func (t *Tool) finish(input, output reflect.Type) error {
+func (t *Tool) setSchemas(input, output reflect.Type) error {
 	t.def.Aliases = slices.Clone(t.def.Aliases)
 	faults := t.def.faults()
 	in, err := buildSchema(input, false)
@@ -158,6 +158,6 @@ func (t *Tool) finish(input, output reflect.Type) error {
 	if err := errors.Join(faults...); err != nil {
 		return err
 	}
-	t.definition, err = t.define()
+	t.definition, err = t.makeDefinition()
 	return err
 }

@@ -20,7 +20,7 @@ func outputSchema(t reflect.Type) (*schema, error) {
 	if s.kind != kindObject {
 		return s, fmt.Errorf("output must be a struct or a map, not %s", t)
 	}
-	s.optionalRoot = true
+	s.noneRequired = true
 	code := schema{kind: kindString, description: "stable code of an error"}
 	if i, taken := s.byName["code"]; taken {
 		if s.properties[i].kind != kindString || len(s.properties[i].enum) > 0 {
@@ -42,7 +42,7 @@ func (s *schema) recursive() bool {
 
 // structuredSchema returns the schema of structuredAnswer's object.
 func (t *Tool) structuredSchema() *schema {
-	out := schema{kind: kindObject, byName: map[string]int{}, optionalRoot: true}
+	out := schema{kind: kindObject, byName: map[string]int{}, noneRequired: true}
 	if t.output != nil {
 		out.defs = t.output.defs
 	}
@@ -68,7 +68,7 @@ func (t *Tool) structuredSchema() *schema {
 // checkMapOutput returns an error if an error's code does not fit the map's
 // values.
 func checkMapOutput(s *schema) error {
-	if k := s.items.target().kind; k != kindString && k != kindAny {
+	if k := s.items.resolveRef().kind; k != kindString && k != kindAny {
 		return errors.New("output: an error's code does not fit into a map of " + plural(s.items.typeName()) + ": use a struct")
 	}
 	return nil

@@ -23,7 +23,7 @@ type toolServer struct {
 
 // newToolServer makes the server. If changes is true, it announces to its
 // clients when tools are added or removed.
-func newToolServer(c *Command, r *runner, changes bool) (*toolServer, *server.MCPServer) {
+func newToolServer(c *Command, r *runner, announceChanges bool) (*toolServer, *server.MCPServer) {
 	s := &toolServer{runner: r}
 	identity := mcp.Implementation{Name: c.program(), Title: c.Title, Version: buildinfo.Version()}
 	meta, err := jsonrpc.Marshal(map[string]any{mcp.MetaKeyServerInfo: identity})
@@ -33,24 +33,24 @@ func newToolServer(c *Command, r *runner, changes bool) (*toolServer, *server.MC
 	s.identityMeta = meta
 
 	hooks := &server.Hooks{}
-	hooks.AddBeforeCallTool(s.resolveName)
-	hooks.AddAfterListTools(s.listDefinitions)
+	hooks.AddBeforeCallTool(s.resolveToolName)
+	hooks.AddAfterListTools(s.answerToolsList)
 	m := server.NewMCPServer(identity.Name, identity.Version,
 		server.WithTitle(c.Title),
-		server.WithInstructions(c.instructions()),
-		server.WithToolCapabilities(changes),
+		server.WithInstructions(c.instructionsWithRoots()),
+		server.WithToolCapabilities(announceChanges),
 		server.WithHooks(hooks),
 	)
-	m.AddTools(s.serverTools(r.tools.All())...)
+	m.AddTools(s.mcpServerTools(r.tools.All())...)
 	return s, m
 }
 
 // serverTools returns the tools in mcp-go's form.
-func (s *toolServer) serverTools(tools []*Tool) []server.ServerTool {
+func (s *toolServer) mcpServerTools(tools []*Tool) []server.ServerTool {
 	all := make([]server.ServerTool, 0, len(tools))
 	for _, t := range tools {
 		all = append(all, server.ServerTool{Tool: mcpTool(t), Handler: func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return s.call(ctx, t, req)
+			return s.handleToolCall(ctx, t, req)
 		}})
 	}
 	return all
@@ -74,7 +74,7 @@ func mcpTool(t *Tool) mcp.Tool {
 
 // resolveName makes tools/call accept aliases, and answers an unknown name with
 // the available ones.
-func (s *toolServer) resolveName(ctx context.Context, _ any, req *mcp.CallToolRequest) {
+func (s *toolServer) resolveToolName(ctx context.Context, _ any, req *mcp.CallToolRequest) {
 	if t, ok := s.tools.ByName(req.Params.Name); ok {
 		req.Params.Name = t.Name()
 		return
@@ -89,7 +89,7 @@ func (s *toolServer) resolveName(ctx context.Context, _ any, req *mcp.CallToolRe
 // listDefinitions answers tools/list with the definitions byte for byte, in the
 // registry's order. A request with a cursor goes to mcp-go, since there is only
 // one page.
-func (s *toolServer) listDefinitions(ctx context.Context, _ any, req *mcp.ListToolsRequest, _ *mcp.ListToolsResult) {
+func (s *toolServer) answerToolsList(ctx context.Context, _ any, req *mcp.ListToolsRequest, _ *mcp.ListToolsResult) {
 	if req.Params.Cursor != "" {
 		return
 	}
@@ -105,17 +105,17 @@ func (s *toolServer) listDefinitions(ctx context.Context, _ any, req *mcp.ListTo
 		// As mcp-go says: never cache, never share.
 		raw = append(raw, `,"ttlMs":0,"cacheScope":"private"`...)
 	}
-	wire.SetRawResult(ctx, s.completeResult(ctx, raw))
+	wire.SetRawResult(ctx, s.closeResult(ctx, raw))
 }
 
 // completeResult completes a result object; in the modern era with the members
 // that every result carries.
-func (s *toolServer) completeResult(ctx context.Context, object json.RawMessage) json.RawMessage {
+func (s *toolServer) closeResult(ctx context.Context, openObject json.RawMessage) json.RawMessage {
 	if server.IsModernRequest(ctx) {
-		object = append(object, `,"resultType":"complete","_meta":`...)
-		object = append(object, s.identityMeta...)
+		openObject = append(openObject, `,"resultType":"complete","_meta":`...)
+		openObject = append(openObject, s.identityMeta...)
 	}
-	return append(object, '}')
+	return append(openObject, '}')
 }
 
 // addModernMembers adds to a tool's result the members that every modern result
@@ -129,12 +129,12 @@ func (s *toolServer) addModernMembers(ctx context.Context, result json.RawMessag
 			}
 		}
 	}
-	return s.completeResult(ctx, result[:len(result)-1:len(result)-1])
+	return s.closeResult(ctx, result[:len(result)-1:len(result)-1])
 }
 
 // callDirect answers a tools/call that has only the usual members and names a
 // known tool. It reports false for other requests, which mcp-go answers.
-func (s *toolServer) callDirect(ctx context.Context) bool {
+func (s *toolServer) answerToolCall(ctx context.Context) bool {
 	name, arguments, ok := parsePlainCall(wire.RawParams(ctx))
 	if !ok {
 		return false
@@ -170,7 +170,7 @@ func parsePlainCall(params json.RawMessage) (name string, arguments json.RawMess
 
 // call answers tools/call. For a request over wire.ServeStdio it reads the arguments
 // from wire.RawParams, since mcp-go does not get them.
-func (s *toolServer) call(ctx context.Context, t *Tool, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+func (s *toolServer) handleToolCall(ctx context.Context, t *Tool, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	arguments := req.Params.RawArguments
 	if members, err := jsonrpc.Members(wire.RawParams(ctx)); arguments == nil && err == nil {
 		if i := slices.IndexFunc(members, func(m jsonrpc.Member) bool { return m.Name == "arguments" }); i >= 0 {

@@ -13,29 +13,29 @@ type checker struct {
 	refuseUnknown bool
 	faults        []fault
 	notes         []string
-	renamed       []string // arguments given under another name than the schema's
+	renamedArgs   []string // arguments given under another name than the schema's
 	droppedNotes  int      // number of notes beyond those kept
 	droppedFaults int      // number of faults beyond those kept
-	nulls         []string // optional arguments given as null, for one note
+	nullArgs      []string // optional arguments given as null, for one note
 }
 
-func (c *checker) fault(at *path, format string, args ...any) {
+func (c *checker) faultf(at *argPath, format string, args ...any) {
 	pointer := at.String()
 	text := fmt.Sprintf(format, args...)
 	if pointer != "" {
-		text = quotable(pointer) + " " + text
+		text = printable(pointer) + " " + text
 	} else {
 		text = "the arguments " + text
 	}
-	c.addFault(fault{path: pointer, text: text})
+	c.addFault(fault{pointer: pointer, text: text})
 }
 
-func (c *checker) note(at *path, format string, args ...any) {
+func (c *checker) notef(at *argPath, format string, args ...any) {
 	if len(c.notes) >= 10*maxFaults {
 		c.droppedNotes++
 		return
 	}
-	where := quotable(at.String())
+	where := printable(at.String())
 	if where == "" {
 		where = "arguments"
 	}
@@ -44,14 +44,14 @@ func (c *checker) note(at *path, format string, args ...any) {
 
 // check returns n in the form of s. After a fault, use the returned node only
 // to find more faults.
-func (c *checker) check(s *schema, n *node, at *path) *node {
+func (c *checker) check(s *schema, n *jsonNode, at *argPath) *jsonNode {
 	use := s
-	s = s.target()
-	if !kindFits(s.kind, n.kind) {
+	s = s.resolveRef()
+	if !kindAccepts(s.kind, n.kind) {
 		if better, ok := c.coerce(s, n, at); ok {
 			n = better
 		} else {
-			c.fault(at, "must be %s, got %s", withArticle(s), n.describe())
+			c.faultf(at, "must be %s, got %s", typeWithArticle(s), n.describe())
 			return n
 		}
 	}
@@ -75,7 +75,7 @@ func (c *checker) check(s *schema, n *node, at *path) *node {
 	return n
 }
 
-func kindFits(k kind, got byte) bool { return k == kindAny || got == jsonKind(k) }
+func kindAccepts(k kind, got byte) bool { return k == kindAny || got == jsonKind(k) }
 
 // jsonKind returns the kind of JSON value for a schema kind, as in node.kind; 0
 // means any.
@@ -95,34 +95,34 @@ func jsonKind(k kind) byte {
 	return 't'
 }
 
-func (c *checker) checkObject(s *schema, n *node, at *path) *node {
-	out := &node{kind: '{', raw: n.raw, fields: make([]*node, len(s.properties))}
+func (c *checker) checkObject(s *schema, n *jsonNode, at *argPath) *jsonNode {
+	out := &jsonNode{kind: '{', raw: n.raw, fields: make([]*jsonNode, len(s.properties))}
 	by := make([]string, len(s.properties)) // the name under which each was given
 	seen := make(map[string]bool, len(n.members))
 	for _, m := range n.members {
 		if seen[m.name] {
-			c.fault(at.member(m.name), "is given twice")
+			c.faultf(at.member(m.name), "is given twice")
 			continue
 		}
 		seen[m.name] = true
-		i, known := c.propertyFor(s, n.members, m, at)
+		i, known := c.propertyOfMember(s, n.members, m, at)
 		if !known {
-			c.unknownMember(s, m, at)
+			c.handleUnknown(s, m, at)
 			continue
 		}
 		p := s.properties[i]
-		value := c.givenValue(p, m, at)
+		value := c.valueIfGiven(p, m, at)
 		if value == nil {
 			continue
 		}
 		if out.fields[i] != nil {
 			if string(out.fields[i].raw) != string(value.raw) {
-				c.fault(at.member(m.name), "and %s are the same argument: give only %s", quotable(by[i]), p.name)
+				c.faultf(at.member(m.name), "and %s are the same argument: give only %s", printable(by[i]), p.name)
 			}
 			continue
 		}
 		if m.name != p.name && !p.hidden { // the tool's function adds notes for hidden ones
-			c.renamed = append(c.renamed, fmt.Sprintf("%s: taken as %s", quotable(at.member(m.name).String()), p.name))
+			c.renamedArgs = append(c.renamedArgs, fmt.Sprintf("%s: taken as %s", printable(at.member(m.name).String()), p.name))
 		}
 		out.fields[i], by[i] = c.check(p.schema, value, at.member(m.name)), m.name
 	}
@@ -132,7 +132,7 @@ func (c *checker) checkObject(s *schema, n *node, at *path) *node {
 		case p.defaultValue != nil && !p.required:
 			out.fields[i] = p.defaultValue
 		case p.required:
-			c.missingProperty(p, at)
+			c.addMissing(p, at)
 		}
 	}
 	return out
@@ -140,13 +140,13 @@ func (c *checker) checkObject(s *schema, n *node, at *path) *node {
 
 // givenValue returns the member's value, or nil if it means that the argument
 // is not given: null and, for optional arguments, "null" or "undefined".
-func (c *checker) givenValue(p property, m member, at *path) *node {
-	if m.value.isNull() && p.target().kind == kindAny && p.required {
+func (c *checker) valueIfGiven(p property, m jsonMember, at *argPath) *jsonNode {
+	if m.value.isNull() && p.resolveRef().kind == kindAny && p.required {
 		return m.value
 	}
 	absent := m.value.isNull()
 	if !p.required && !absent && c.tolerant && m.value.kind == '"' && !p.verbatim {
-		absent = (m.value.str == "null" || m.value.str == "undefined") && !p.allows(m.value)
+		absent = (m.value.str == "null" || m.value.str == "undefined") && !p.isEnumValue(m.value)
 	}
 	if absent && p.required {
 		return nil
@@ -155,35 +155,35 @@ func (c *checker) givenValue(p property, m member, at *path) *node {
 		return m.value
 	}
 	if absent {
-		c.nulls = append(c.nulls, quotable(at.member(m.name).String()))
+		c.nullArgs = append(c.nullArgs, printable(at.member(m.name).String()))
 		return nil
 	}
 	return m.value
 }
 
-func (s *schema) allows(n *node) bool {
-	return slices.ContainsFunc(s.enum, func(e *node) bool { return string(e.raw) == string(n.raw) })
+func (s *schema) isEnumValue(n *jsonNode) bool {
+	return slices.ContainsFunc(s.enum, func(e *jsonNode) bool { return string(e.raw) == string(n.raw) })
 }
 
-func (c *checker) missingProperty(p property, at *path) {
+func (c *checker) addMissing(p property, at *argPath) {
 	here := at.member(p.name)
-	c.addFault(fault{path: here.String(), missing: true,
-		text: fmt.Sprintf("missing: %s (%s, required) at %s", p.name, p.typeName(), quotable(here.String()))})
+	c.addFault(fault{pointer: here.String(), missing: true,
+		text: fmt.Sprintf("missing: %s (%s, required) at %s", p.name, p.typeName(), printable(here.String()))})
 }
 
-func (c *checker) unknownMember(s *schema, m member, at *path) {
+func (c *checker) handleUnknown(s *schema, m jsonMember, at *argPath) {
 	if c.tolerant && isExplanation(m.name, m.value) {
 		return
 	}
-	if near := nearest(m.name, s.names()); near != "" {
-		c.fault(at.member(m.name), "is not an argument: did you mean %s?", near)
+	if near := nearestName(m.name, s.argumentNames()); near != "" {
+		c.faultf(at.member(m.name), "is not an argument: did you mean %s?", near)
 		return
 	}
 	if c.refuseUnknown || !c.tolerant {
-		c.fault(at.member(m.name), "is not an argument%s", c.noArgumentsHint(s))
+		c.faultf(at.member(m.name), "is not an argument%s", c.noArgumentsHint(s))
 		return
 	}
-	c.note(at.member(m.name), "unknown argument ignored")
+	c.notef(at.member(m.name), "unknown argument ignored")
 }
 
 func (c *checker) noArgumentsHint(s *schema) string {
@@ -194,7 +194,7 @@ func (c *checker) noArgumentsHint(s *schema) string {
 }
 
 // names returns the names of the visible properties, then their aliases.
-func (s *schema) names() []string {
+func (s *schema) argumentNames() []string {
 	var names []string
 	for _, p := range s.properties {
 		if !p.hidden {
@@ -209,26 +209,26 @@ func (s *schema) names() []string {
 	return names
 }
 
-func (c *checker) checkMap(s *schema, n *node, at *path) *node {
-	out := &node{kind: '{', raw: n.raw}
+func (c *checker) checkMap(s *schema, n *jsonNode, at *argPath) *jsonNode {
+	out := &jsonNode{kind: '{', raw: n.raw}
 	seen := make(map[string]bool, len(n.members))
 	for _, m := range n.members {
 		here := at.member(m.name)
 		if seen[m.name] {
-			c.fault(here, "is given twice")
+			c.faultf(here, "is given twice")
 			continue
 		}
 		seen[m.name] = true
-		out.members = append(out.members, member{m.name, c.check(s.items, m.value, here)})
+		out.members = append(out.members, jsonMember{m.name, c.check(s.items, m.value, here)})
 	}
 	c.checkLength(s, len(out.members), "members", at)
 	return out
 }
 
-func (c *checker) checkList(s *schema, n *node, at *path) *node {
-	out := &node{kind: '[', raw: n.raw, items: make([]*node, 0, len(n.items))}
+func (c *checker) checkList(s *schema, n *jsonNode, at *argPath) *jsonNode {
+	out := &jsonNode{kind: '[', raw: n.raw, items: make([]*jsonNode, 0, len(n.items))}
 	for i, item := range n.items {
-		out.items = append(out.items, c.check(s.items, item, at.at(i)))
+		out.items = append(out.items, c.check(s.items, item, at.item(i)))
 	}
 	c.checkLength(s, len(n.items), "items", at)
 	return out

@@ -15,14 +15,14 @@ import (
 
 // decode sets v to a checked node. encoding/json would match names in any case,
 // round large numbers in an any, and not decode durations.
-func decode(s *schema, n *node, v reflect.Value, at *path) error {
+func decodeNode(s *schema, n *jsonNode, v reflect.Value, at *argPath) error {
 	for v.Kind() == reflect.Pointer {
 		if v.IsNil() {
 			v.Set(reflect.New(v.Type().Elem()))
 		}
 		v = v.Elem()
 	}
-	s = s.target()
+	s = s.resolveRef()
 	if n.isNull() && s.kind != kindAny {
 		return nil
 	}
@@ -49,22 +49,22 @@ func decode(s *schema, n *node, v reflect.Value, at *path) error {
 		err = parseErr
 		v.SetInt(int64(d))
 	case kindBoolean:
-		v.SetBool(n.boolean())
+		v.SetBool(n.boolValue())
 	case kindInteger, kindNumber:
 		err = decodeNumber(s, n, v)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", quotable(at.String()), err)
+		return fmt.Errorf("%s: %w", printable(at.String()), err)
 	}
 	return nil
 }
 
-func decodeObject(s *schema, n *node, v reflect.Value, at *path) error {
+func decodeObject(s *schema, n *jsonNode, v reflect.Value, at *argPath) error {
 	for i, p := range s.properties {
 		if n.fields[i] == nil {
 			continue
 		}
-		if err := decode(p.schema, n.fields[i], fieldByIndex(v, p.index), at.member(p.name)); err != nil {
+		if err := decodeNode(p.schema, n.fields[i], fieldAllocating(v, p.fieldIndex), at.member(p.name)); err != nil {
 			return err
 		}
 	}
@@ -72,7 +72,7 @@ func decodeObject(s *schema, n *node, v reflect.Value, at *path) error {
 }
 
 // fieldByIndex is reflect's FieldByIndex, but allocates nil embedded pointers.
-func fieldByIndex(v reflect.Value, index []int) reflect.Value {
+func fieldAllocating(v reflect.Value, index []int) reflect.Value {
 	for i, x := range index {
 		if i > 0 && v.Kind() == reflect.Pointer {
 			if v.IsNil() {
@@ -85,11 +85,11 @@ func fieldByIndex(v reflect.Value, index []int) reflect.Value {
 	return v
 }
 
-func decodeMap(s *schema, n *node, v reflect.Value, at *path) error {
+func decodeMap(s *schema, n *jsonNode, v reflect.Value, at *argPath) error {
 	out := reflect.MakeMapWithSize(v.Type(), len(n.members))
 	for _, m := range n.members {
 		value := reflect.New(v.Type().Elem()).Elem()
-		if err := decode(s.items, m.value, value, at.member(m.name)); err != nil {
+		if err := decodeNode(s.items, m.value, value, at.member(m.name)); err != nil {
 			return err
 		}
 		out.SetMapIndex(reflect.ValueOf(m.name).Convert(v.Type().Key()), value)
@@ -98,19 +98,19 @@ func decodeMap(s *schema, n *node, v reflect.Value, at *path) error {
 	return nil
 }
 
-func decodeList(s *schema, n *node, v reflect.Value, at *path) error {
+func decodeList(s *schema, n *jsonNode, v reflect.Value, at *argPath) error {
 	if v.Kind() == reflect.Slice {
 		v.Set(reflect.MakeSlice(v.Type(), len(n.items), len(n.items)))
 	}
 	for i, item := range n.items {
-		if err := decode(s.items, item, v.Index(i), at.at(i)); err != nil {
+		if err := decodeNode(s.items, item, v.Index(i), at.item(i)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func decodeNumber(s *schema, n *node, v reflect.Value) error {
+func decodeNumber(s *schema, n *jsonNode, v reflect.Value) error {
 	if v.Type() == typeNumber {
 		v.SetString(string(n.raw))
 		return nil
@@ -120,10 +120,10 @@ func decodeNumber(s *schema, n *node, v reflect.Value) error {
 		v.SetFloat(f)
 		return err
 	}
-	value, whole, fits := wholeNumber(string(n.raw))
+	value, whole, fits := parseWholeNumber(string(n.raw))
 	switch {
 	case !whole || !fits:
-		return fmt.Errorf("not a 64-bit integer: %s", quotable(string(n.raw)))
+		return fmt.Errorf("not a 64-bit integer: %s", printable(string(n.raw)))
 	case v.CanUint():
 		v.SetUint(value.magnitude)
 	case value.negative:
@@ -137,9 +137,9 @@ func decodeNumber(s *schema, n *node, v reflect.Value) error {
 // decodeAny sets an any, a json.RawMessage or a value with its own
 // UnmarshalJSON. In an any, a whole number that a float64 would round becomes a
 // json.Number.
-func decodeAny(n *node, v reflect.Value) error {
+func decodeAny(n *jsonNode, v reflect.Value) error {
 	if v.Kind() == reflect.Interface {
-		if value := n.decodeAny(); value != nil {
+		if value := n.goValue(); value != nil {
 			v.Set(reflect.ValueOf(value))
 		}
 		return nil
@@ -147,27 +147,27 @@ func decodeAny(n *node, v reflect.Value) error {
 	return json.Unmarshal(n.raw, v.Addr().Interface())
 }
 
-func (n *node) decodeAny() any {
+func (n *jsonNode) goValue() any {
 	switch n.kind {
 	case '{':
 		out := make(map[string]any, len(n.members))
 		for _, m := range n.members {
-			out[m.name] = m.value.decodeAny()
+			out[m.name] = m.value.goValue()
 		}
 		return out
 	case '[':
 		out := make([]any, len(n.items))
 		for i, item := range n.items {
-			out[i] = item.decodeAny()
+			out[i] = item.goValue()
 		}
 		return out
 	case '"':
 		return n.str
 	case 't':
-		return n.boolean()
+		return n.boolValue()
 	case '0':
 		f, err := strconv.ParseFloat(string(n.raw), 64)
-		if value, whole, fits := wholeNumber(string(n.raw)); err != nil || whole && (!fits || value.magnitude > 1<<53) {
+		if value, whole, fits := parseWholeNumber(string(n.raw)); err != nil || whole && (!fits || value.magnitude > 1<<53) {
 			return json.Number(n.raw)
 		}
 		return f
@@ -186,9 +186,9 @@ func decodeBase64(text string) ([]byte, error) {
 }
 
 // decodeArgs decodes checked arguments into a value of type A.
-func decodeArgs[A any](t *Tool, n *node) (A, error) {
+func decodeArgs[A any](t *Tool, n *jsonNode) (A, error) {
 	var args A
-	if err := decode(t.input, n, reflect.ValueOf(&args).Elem(), nil); err != nil {
+	if err := decodeNode(t.input, n, reflect.ValueOf(&args).Elem(), nil); err != nil {
 		return args, &callerror.ValidationError{Type: callerror.ArgsInvalid, Tool: t.Name(), Detail: err.Error(),
 			Err: toolerr.New(toolerr.InvalidParams, "%w", err)}
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // err returns one error for all faults.
-func (c *checker) err(t *Tool) error {
+func (c *checker) faultsError(t *Tool) error {
 	code := toolerr.MissingParameter
 	var lines []string
 	pointers := []string{}
@@ -20,8 +20,8 @@ func (c *checker) err(t *Tool) error {
 		if i < maxFaults {
 			lines = append(lines, f.text)
 		}
-		if i < maxFaults && f.path != "" {
-			pointers = append(pointers, quotable(f.path))
+		if i < maxFaults && f.pointer != "" {
+			pointers = append(pointers, printable(f.pointer))
 		}
 	}
 	total := len(c.faults) + c.droppedFaults
@@ -33,18 +33,18 @@ func (c *checker) err(t *Tool) error {
 	if total > 1 {
 		text = fmt.Sprintf("%d invalid arguments for %s:\n%s", total, t.Name(), detail)
 	}
-	if signature := t.input.signature(); signature != "" {
+	if signature := t.input.argumentList(); signature != "" {
 		text += fmt.Sprintf("\n%s takes: %s", t.Name(), signature)
 	}
 	return &callerror.ValidationError{
-		Type: callerror.ArgsInvalid, Tool: t.Name(), Detail: detail, Path: c.faults[0].path,
+		Type: callerror.ArgsInvalid, Tool: t.Name(), Detail: detail, Path: c.faults[0].pointer,
 		Err: toolerr.New(code, "%s", text).With("invalid", pointers),
 	}
 }
 
 // fault is one error in the arguments.
 type fault struct {
-	path    string // JSON pointer
+	pointer string // JSON pointer
 	text    string // a sentence, including the pointer
 	missing bool
 }

@@ -9,14 +9,14 @@ import (
 )
 
 // maxShown bounds a value quoted in a message, in characters.
-const maxShown = 80
+const maxQuotedRunes = 80
 
 // quotable makes outside text safe and short enough to quote in one line: it
 // escapes control and invisible characters.
-func quotable(s string) string {
+func printable(s string) string {
 	plain := true
 	for i, r := range s {
-		if i >= maxShown || r == utf8.RuneError || !unicode.IsPrint(r) {
+		if i >= maxQuotedRunes || r == utf8.RuneError || !unicode.IsPrint(r) {
 			plain = false
 			break
 		}
@@ -27,7 +27,7 @@ func quotable(s string) string {
 	var b strings.Builder
 	count := 0
 	for i, r := range s {
-		if count++; count > maxShown {
+		if count++; count > maxQuotedRunes {
 			b.WriteString("…")
 			break
 		}
@@ -45,26 +45,26 @@ func quotable(s string) string {
 }
 
 // describe describes a value: `string "abc"`, "number 5", "null", "a list".
-func (n *node) describe() string {
+func (n *jsonNode) describe() string {
 	switch n.kind {
 	case '{':
 		return "an object"
 	case '[':
 		return "a list"
 	case '"':
-		return "string " + quoted(n.str)
+		return "string " + inQuotes(n.str)
 	case '0':
-		return "number " + quotable(string(n.raw))
+		return "number " + printable(string(n.raw))
 	case 't':
 		return "boolean " + string(n.raw)
 	}
 	return "null"
 }
 
-func quoted(s string) string { return `"` + quotable(s) + `"` }
+func inQuotes(s string) string { return `"` + printable(s) + `"` }
 
 // withArticle returns a schema's type with its article, for use in a sentence.
-func withArticle(s *schema) string {
+func typeWithArticle(s *schema) string {
 	words := s.typeName()
 	switch words {
 	case "boolean":
@@ -82,7 +82,7 @@ func withArticle(s *schema) string {
 
 // signature lists the arguments on one line, for the end of an error: the
 // caller's next step is to call again with them.
-func (s *schema) signature() string {
+func (s *schema) argumentList() string {
 	const limit = 600
 	var b strings.Builder
 	for i, p := range s.properties {

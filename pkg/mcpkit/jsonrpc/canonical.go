@@ -7,15 +7,15 @@ import (
 )
 
 // maxCanonical bounds nesting; deeper values have no canonical form.
-const maxCanonical = 100
+const maxCanonicalDepth = 100
 
 // Canonical appends a JSON value with its members sorted by name, uniform
 // escapes and no white space. Numbers keep their spelling. It reports false for
 // a value with a repeated member, whose meaning differs between readers.
-func Canonical(dst []byte, raw json.RawMessage) ([]byte, bool) { return canonical(dst, raw, 0) }
+func Canonical(dst []byte, raw json.RawMessage) ([]byte, bool) { return appendCanonical(dst, raw, 0) }
 
-func canonical(dst []byte, raw json.RawMessage, depth int) ([]byte, bool) {
-	if depth > maxCanonical || len(raw) == 0 {
+func appendCanonical(dst []byte, raw json.RawMessage, depth int) ([]byte, bool) {
+	if depth > maxCanonicalDepth || len(raw) == 0 {
 		return dst, false
 	}
 	ok := true
@@ -32,7 +32,7 @@ func canonical(dst []byte, raw json.RawMessage, depth int) ([]byte, bool) {
 				dst = append(dst, ',')
 			}
 			dst = append(AppendString(dst, m.Name), ':')
-			if dst, ok = canonical(dst, m.Value, depth+1); !ok {
+			if dst, ok = appendCanonical(dst, m.Value, depth+1); !ok {
 				return dst, false
 			}
 		}
@@ -47,7 +47,7 @@ func canonical(dst []byte, raw json.RawMessage, depth int) ([]byte, bool) {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			if dst, ok = canonical(dst, item, depth+1); !ok {
+			if dst, ok = appendCanonical(dst, item, depth+1); !ok {
 				return dst, false
 			}
 		}

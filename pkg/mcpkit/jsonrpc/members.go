@@ -26,7 +26,7 @@ type Member struct {
 // not JSON.
 var errSyntax = errors.New("not JSON")
 
-func syntax(pos int, what string) error {
+func syntaxError(pos int, what string) error {
 	return fmt.Errorf("%w at byte %d: %s", errSyntax, pos, what)
 }
 
@@ -61,8 +61,8 @@ func MemberOf(object []byte, name string) json.RawMessage {
 // Members splits one JSON object into its members, in order, and validates the
 // whole object. Names are decoded; a repeated name is an error.
 func Members(object []byte) ([]Member, error) {
-	var room [8]Member
-	members, err := appendMembers(room[:0], object, nil)
+	var buf [8]Member
+	members, err := appendMembers(buf[:0], object, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func Valid(b []byte) error {
 		return err
 	}
 	if end = skipSpace(b, end); end != len(b) {
-		return syntax(end, "more text after the value")
+		return syntaxError(end, "more text after the value")
 	}
 	return nil
 }
@@ -93,12 +93,12 @@ func appendMembers(members []Member, b []byte, names *NameSet) ([]Member, error)
 	}
 	pos := skipSpace(b, 0)
 	if pos >= len(b) || b[pos] != '{' {
-		return nil, syntax(pos, "expected {")
+		return nil, syntaxError(pos, "expected {")
 	}
 	var twice error
 	end, err := eachMember(b, pos, 0, func(name string, start int) (end int, err error) {
 		if names != nil && name == "result" && start < len(b) && b[start] == '{' {
-			end, err = names.scan(b, start)
+			end, err = names.scanObject(b, start)
 		} else {
 			end, err = skipValue(b, start, 1)
 		}
@@ -120,7 +120,7 @@ func appendMembers(members []Member, b []byte, names *NameSet) ([]Member, error)
 		return nil, err
 	}
 	if end = skipSpace(b, end); end != len(b) {
-		return nil, syntax(end, "more text after the object")
+		return nil, syntaxError(end, "more text after the object")
 	}
 	return members, twice
 }
@@ -135,7 +135,7 @@ func eachMember(b []byte, pos, depth int, visit func(name string, start int) (en
 	}
 	for {
 		if pos >= len(b) || b[pos] != '"' {
-			return 0, syntax(pos, "expected a member name")
+			return 0, syntaxError(pos, "expected a member name")
 		}
 		nameEnd, escaped, err := skipString(b, pos)
 		if err != nil {
@@ -143,7 +143,7 @@ func eachMember(b []byte, pos, depth int, visit func(name string, start int) (en
 		}
 		colon := skipSpace(b, nameEnd)
 		if colon >= len(b) || b[colon] != ':' {
-			return 0, syntax(colon, "expected :")
+			return 0, syntaxError(colon, "expected :")
 		}
 		start := skipSpace(b, colon+1)
 		var end int
@@ -151,8 +151,8 @@ func eachMember(b []byte, pos, depth int, visit func(name string, start int) (en
 			end, err = skipValue(b, start, depth+1)
 		} else {
 			var name string
-			if name, err = text(b[pos:nameEnd], escaped); err != nil {
-				return 0, syntax(pos, err.Error())
+			if name, err = decodeString(b[pos:nameEnd], escaped); err != nil {
+				return 0, syntaxError(pos, err.Error())
 			}
 			end, err = visit(name, start)
 		}
@@ -166,14 +166,14 @@ func eachMember(b []byte, pos, depth int, visit func(name string, start int) (en
 		case pos < len(b) && b[pos] == '}':
 			return pos + 1, nil
 		default:
-			return 0, syntax(pos, "expected , or }")
+			return 0, syntaxError(pos, "expected , or }")
 		}
 	}
 }
 
 // text decodes a JSON string. Member names of usual messages need no
 // allocation.
-func text(quoted []byte, escaped bool) (string, error) {
+func decodeString(quoted []byte, escaped bool) (string, error) {
 	if escaped {
 		var s string
 		err := json.Unmarshal(quoted, &s)
@@ -223,7 +223,7 @@ func Items(array []byte) ([]json.RawMessage, error) {
 	}
 	pos := skipSpace(array, 0)
 	if pos >= len(array) || array[pos] != '[' {
-		return nil, syntax(pos, "expected [")
+		return nil, syntaxError(pos, "expected [")
 	}
 	var items []json.RawMessage
 	end, err := eachItem(array, pos, 0, func(start, end int) { items = append(items, array[start:end:end]) })
@@ -231,7 +231,7 @@ func Items(array []byte) ([]json.RawMessage, error) {
 		return nil, err
 	}
 	if end = skipSpace(array, end); end != len(array) {
-		return nil, syntax(end, "more text after the array")
+		return nil, syntaxError(end, "more text after the array")
 	}
 	return items, nil
 }

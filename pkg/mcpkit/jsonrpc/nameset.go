@@ -39,7 +39,7 @@ func nameBit(name string) NameSet {
 }
 
 // scan adds the names of the object at pos and returns the position after it.
-func (s *NameSet) scan(b []byte, pos int) (end int, err error) {
+func (s *NameSet) scanObject(b []byte, pos int) (end int, err error) {
 	*s |= scanned
 	return eachMember(b, pos, 1, func(name string, start int) (int, error) {
 		*s |= nameBit(name)

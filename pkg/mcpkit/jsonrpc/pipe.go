@@ -13,7 +13,7 @@ const DefaultPipeSize = 64 << 10
 func EnlargePipe(pipe any) {
 	if file, ok := pipe.(syscall.Conn); ok {
 		if raw, err := file.SyscallConn(); err == nil {
-			raw.Control(enlarge) //nolint:errcheck // it only costs time
+			raw.Control(enlargePipeFD) //nolint:errcheck // it only costs time
 		}
 	}
 }

@@ -2,5 +2,5 @@
 
 package jsonrpc
 
-// enlarge does nothing: this system cannot set a pipe's size.
-func enlarge(uintptr) {}
+// enlargePipeFD does nothing: this system cannot set a pipe's size.
+func enlargePipeFD(uintptr) {}

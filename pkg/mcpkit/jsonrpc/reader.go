@@ -32,7 +32,7 @@ func (e *TooLongError) Error() string {
 // Unwrap returns ErrTooLong.
 func (e *TooLongError) Unwrap() error { return ErrTooLong }
 
-const headSize = 256
+const maxHead = 256
 
 // Sizes of the read buffer, in bytes: it stays small on a mostly idle
 // connection and grows with the input.
@@ -44,17 +44,17 @@ const (
 
 // maxExpected bounds the buffer that is allocated at once for a long line
 // because the previous one was as long.
-const maxExpected = 4 << 20
+const maxExpectedLine = 4 << 20
 
 // A Reader reads lines of any length up to a limit.
 type Reader struct {
-	src        io.Reader
-	max        int
-	buf        []byte
-	start, end int // the unread part of buf
-	expected   int // length of the last long line
-	err        error
-	started    bool
+	src          io.Reader
+	maxLine      int
+	buf          []byte
+	start, end   int // the unread part of buf
+	lastLongLine int // length of the last long line
+	err          error
+	bomChecked   bool
 }
 
 // NewReader returns a Reader. A max of 0 means MaxLine. To read buffered input
@@ -63,7 +63,7 @@ func NewReader(src io.Reader, maxLine int) *Reader {
 	if maxLine <= 0 {
 		maxLine = MaxLine
 	}
-	return &Reader{src: src, max: maxLine}
+	return &Reader{src: src, maxLine: maxLine}
 }
 
 // Buffered reports whether input has been read that ReadLine has not returned.
@@ -74,18 +74,18 @@ func (r *Reader) Buffered() bool { return r.start < r.end }
 // line, after the lines before it. A byte order mark at the start of the input
 // is dropped.
 func (r *Reader) ReadLine() ([]byte, error) {
-	line, err := r.next()
+	line, err := r.nextLine()
 	if err != nil {
 		return nil, err
 	}
-	if !r.started {
-		r.started = true
+	if !r.bomChecked {
+		r.bomChecked = true
 		line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
 	}
 	return bytes.TrimSuffix(line, []byte("\r")), nil
 }
 
-func (r *Reader) next() ([]byte, error) {
+func (r *Reader) nextLine() ([]byte, error) {
 	var long []byte // the part of a line before the buffer; of a skipped line, its head
 	skipping := false
 	for {
@@ -95,8 +95,8 @@ func (r *Reader) next() ([]byte, error) {
 			return r.completeLine(long, part, skipping)
 		}
 		part := r.buf[r.start:r.end]
-		if !skipping && len(long)+len(part) > r.max {
-			skipping, long = true, head(long, part)
+		if !skipping && len(long)+len(part) > r.maxLine {
+			skipping, long = true, lineHead(long, part)
 		}
 		if !skipping {
 			long = append(long, part...)
@@ -117,23 +117,23 @@ func (r *Reader) next() ([]byte, error) {
 }
 
 func (r *Reader) completeLine(long, part []byte, skipping bool) ([]byte, error) {
-	if skipping || len(long)+len(part) > r.max {
-		r.started = true
-		return nil, &TooLongError{Max: r.max, Head: head(long, part)}
+	if skipping || len(long)+len(part) > r.maxLine {
+		r.bomChecked = true
+		return nil, &TooLongError{Max: r.maxLine, Head: lineHead(long, part)}
 	}
 	if long == nil {
 		return bytes.Clone(part), nil
 	}
-	if r.expected = 0; len(long) >= maxRead {
-		r.expected = min(len(long)+1, maxExpected)
+	if r.lastLongLine = 0; len(long) >= maxRead {
+		r.lastLongLine = min(len(long)+1, maxExpectedLine)
 	}
 	return append(long, part...), nil
 }
 
 // head returns a copy of a line's beginning.
-func head(long, part []byte) []byte {
-	h := append([]byte(nil), long[:min(len(long), headSize)]...)
-	return append(h, part[:min(len(part), headSize-len(h))]...)
+func lineHead(read, part []byte) []byte {
+	h := append([]byte(nil), read[:min(len(read), maxHead)]...)
+	return append(h, part[:min(len(part), maxHead-len(h))]...)
 }
 
 // fill reads once into the buffer, which is empty.
@@ -154,11 +154,11 @@ func (r *Reader) fill() {
 // Input after the line's end goes to the buffer.
 func (r *Reader) readLong(long []byte) []byte {
 	if cap(long)-len(long) < longLine {
-		room := max(len(long), r.expected-len(long), maxRead)
-		long = slices.Grow(long, min(room, r.max+1-len(long)))
+		grow := max(len(long), r.lastLongLine-len(long), maxRead)
+		long = slices.Grow(long, min(grow, r.maxLine+1-len(long)))
 	}
 	have := len(long)
-	long = long[:min(cap(long), r.max+1)]
+	long = long[:min(cap(long), r.maxLine+1)]
 	long = long[:have+r.read(long[have:])]
 	fresh := long[have:]
 	i := bytes.IndexByte(fresh, '\n')

@@ -9,10 +9,10 @@ import (
 // skipValue returns the position after the value at pos.
 func skipValue(b []byte, pos, depth int) (int, error) {
 	if pos >= len(b) {
-		return 0, syntax(pos, "unexpected end")
+		return 0, syntaxError(pos, "unexpected end")
 	}
 	if depth > maxDepth {
-		return 0, syntax(pos, fmt.Sprintf("nested deeper than %d", maxDepth))
+		return 0, syntaxError(pos, fmt.Sprintf("nested deeper than %d", maxDepth))
 	}
 	switch c := b[pos]; {
 	case c == '"':
@@ -23,15 +23,15 @@ func skipValue(b []byte, pos, depth int) (int, error) {
 	case c == '[':
 		return eachItem(b, pos, depth, nil)
 	case c == 't':
-		return skipWord(b, pos, "true")
+		return skipLiteral(b, pos, "true")
 	case c == 'f':
-		return skipWord(b, pos, "false")
+		return skipLiteral(b, pos, "false")
 	case c == 'n':
-		return skipWord(b, pos, "null")
+		return skipLiteral(b, pos, "null")
 	case c == '-' || c >= '0' && c <= '9':
 		return skipNumber(b, pos)
 	}
-	return 0, syntax(pos, "expected a value")
+	return 0, syntaxError(pos, "expected a value")
 }
 
 // eachItem scans the array at pos and returns the position after it. visit,
@@ -56,14 +56,14 @@ func eachItem(b []byte, pos, depth int, visit func(start, end int)) (int, error)
 		case pos < len(b) && b[pos] == ']':
 			return pos + 1, nil
 		default:
-			return 0, syntax(pos, "expected , or ]")
+			return 0, syntaxError(pos, "expected , or ]")
 		}
 	}
 }
 
-func skipWord(b []byte, pos int, word string) (int, error) {
+func skipLiteral(b []byte, pos int, word string) (int, error) {
 	if len(b)-pos < len(word) || string(b[pos:pos+len(word)]) != word {
-		return 0, syntax(pos, "expected a value")
+		return 0, syntaxError(pos, "expected a value")
 	}
 	return pos + len(word), nil
 }
@@ -82,12 +82,12 @@ func skipNumber(b []byte, pos int) (int, error) {
 	if pos < len(b) && b[pos] == '0' {
 		pos++
 	} else if !digits() {
-		return 0, syntax(pos, "expected a digit")
+		return 0, syntaxError(pos, "expected a digit")
 	}
 	if pos < len(b) && b[pos] == '.' {
 		pos++
 		if !digits() {
-			return 0, syntax(pos, "expected a digit")
+			return 0, syntaxError(pos, "expected a digit")
 		}
 	}
 	if pos < len(b) && b[pos]|0x20 == 'e' {
@@ -96,7 +96,7 @@ func skipNumber(b []byte, pos int) (int, error) {
 			pos++
 		}
 		if !digits() {
-			return 0, syntax(pos, "expected a digit")
+			return 0, syntaxError(pos, "expected a digit")
 		}
 	}
 	return pos, nil
@@ -108,14 +108,14 @@ func skipString(b []byte, pos int) (end int, escaped bool, err error) {
 	pos++
 	for {
 		for len(b)-pos >= 8 {
-			if special := specials(binary.LittleEndian.Uint64(b[pos:])); special != 0 {
+			if special := specialBytes(binary.LittleEndian.Uint64(b[pos:])); special != 0 {
 				pos += bits.TrailingZeros64(special) / 8
 				break
 			}
 			pos += 8
 		}
 		if pos >= len(b) {
-			return 0, false, syntax(pos, "unterminated string")
+			return 0, false, syntaxError(pos, "unterminated string")
 		}
 		switch c := b[pos]; {
 		case c == '"':
@@ -126,7 +126,7 @@ func skipString(b []byte, pos int) (end int, escaped bool, err error) {
 				return 0, false, err
 			}
 		case c < 0x20:
-			return 0, false, syntax(pos, "control character in a string")
+			return 0, false, syntaxError(pos, "control character in a string")
 		default:
 			pos++
 		}
@@ -137,7 +137,7 @@ func skipString(b []byte, pos int) (end int, escaped bool, err error) {
 // that is a quote, a backslash or below 0x20; 0 if no byte is. It uses the
 // zero-in-word test of Hacker's Delight, section 6-1, which may be wrong after
 // the first.
-func specials(w uint64) uint64 {
+func specialBytes(w uint64) uint64 {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	quote, slash := w^(ones*'"'), w^(ones*'\\')
 	control := (w - ones*0x20) &^ w
@@ -146,21 +146,21 @@ func specials(w uint64) uint64 {
 
 func skipEscape(b []byte, pos int) (int, error) {
 	if pos+1 >= len(b) {
-		return 0, syntax(pos, "unterminated string")
+		return 0, syntaxError(pos, "unterminated string")
 	}
 	switch b[pos+1] {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
 		return pos + 2, nil
 	case 'u':
 		if len(b)-pos < 6 {
-			return 0, syntax(pos, "unterminated escape")
+			return 0, syntaxError(pos, "unterminated escape")
 		}
 		for _, c := range b[pos+2 : pos+6] {
 			if (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'f') {
-				return 0, syntax(pos, "malformed \\u escape")
+				return 0, syntaxError(pos, "malformed \\u escape")
 			}
 		}
 		return pos + 6, nil
 	}
-	return 0, syntax(pos, "unknown escape")
+	return 0, syntaxError(pos, "unknown escape")
 }

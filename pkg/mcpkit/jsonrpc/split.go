@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-func invalid(id json.RawMessage, format string, args ...any) *Error {
+func invalidRequest(id json.RawMessage, format string, args ...any) *Error {
 	return &Error{Code: CodeInvalidRequest, Message: "invalid request: " + fmt.Sprintf(format, args...), ID: id}
 }
 
 // Split splits one line. A non-nil error is an *Error: with CodeParse if the
 // line is not JSON, with CodeInvalidRequest if it is JSON but not one message.
 func Split(line []byte) (Message, error) {
-	var room [8]Member
+	var buf [8]Member
 	var names NameSet
-	members, err := split(line, room[:0], &names)
+	members, err := splitMembers(line, buf[:0], &names)
 	if err != nil {
 		return Message{}, err
 	}
@@ -32,23 +32,23 @@ func Split(line []byte) (Message, error) {
 }
 
 // split is Members for a whole line, with errors as *Error.
-func split(line []byte, room []Member, names *NameSet) ([]Member, error) {
+func splitMembers(line []byte, buf []Member, names *NameSet) ([]Member, error) {
 	start := skipSpace(line, 0)
 	if start < len(line) && line[start] != '{' {
 		if err := Valid(line); err != nil {
 			return nil, parseError(err)
 		}
 		if line[start] == '[' {
-			return nil, invalid(nil, "batches are not supported: send one message per line")
+			return nil, invalidRequest(nil, "batches are not supported: send one message per line")
 		}
-		return nil, invalid(nil, "a message must be a JSON object")
+		return nil, invalidRequest(nil, "a message must be a JSON object")
 	}
-	members, err := appendMembers(room, line, names)
+	members, err := appendMembers(buf, line, names)
 	switch {
 	case err == nil:
 		return members, nil
 	case isDuplicate(err):
-		return nil, invalid(uniqueID(members), "%v", err)
+		return nil, invalidRequest(uniqueID(members), "%v", err)
 	default:
 		return nil, parseError(err)
 	}
@@ -96,22 +96,22 @@ func assignMembers(members []Member) (Message, *Error) {
 			m.Error = member.Value
 		default:
 			if name := misspelledMember(member.Name); name != "" {
-				return m, invalid(uniqueID(members), "member %q must be spelled %q", member.Name, name)
+				return m, invalidRequest(uniqueID(members), "member %q must be spelled %q", member.Name, name)
 			}
 		}
 	}
 	id := uniqueID(members)
 	if !bytes.Equal(version, []byte(`"2.0"`)) {
-		return m, invalid(id, `member "jsonrpc" must be "2.0"`)
+		return m, invalidRequest(id, `member "jsonrpc" must be "2.0"`)
 	}
 	if method != nil {
 		if method[0] == '"' {
-			if name, err := text(method, bytes.IndexByte(method, '\\') >= 0); err == nil {
+			if name, err := decodeString(method, bytes.IndexByte(method, '\\') >= 0); err == nil {
 				m.Method = name
 			}
 		}
 		if m.Method == "" {
-			return m, invalid(id, `member "method" must be a non-empty string`)
+			return m, invalidRequest(id, `member "method" must be a non-empty string`)
 		}
 	}
 	return m, nil
@@ -135,28 +135,28 @@ func misspelledMember(name string) string {
 func (m *Message) classify() *Error {
 	if m.ID != nil && !isNull(m.ID) {
 		if _, err := Key(m.ID); err != nil {
-			return invalid(nil, "%v", err)
+			return invalidRequest(nil, "%v", err)
 		}
 	}
 	switch {
 	case m.Method != "" && (m.Result != nil || m.Error != nil):
-		return invalid(m.ID, "a message has a method or a result, not both")
+		return invalidRequest(m.ID, "a message has a method or a result, not both")
 	case m.Method != "" && m.ID == nil:
 		m.Kind = Notification
 	case m.Method != "":
 		if isNull(m.ID) {
-			return invalid(nil, "a request's id is a string or an integer, not null")
+			return invalidRequest(nil, "a request's id is a string or an integer, not null")
 		}
 		m.Kind = Request
 	case (m.Result != nil) == (m.Error != nil):
-		return invalid(m.ID, `it has none of "method", "result" and "error"`)
+		return invalidRequest(m.ID, `it has none of "method", "result" and "error"`)
 	case m.ID == nil:
-		return invalid(nil, "a response carries the id of its request")
+		return invalidRequest(nil, "a response carries the id of its request")
 	default:
 		m.Kind = Response
 	}
 	if m.Params != nil && m.Params[0] != '{' && m.Params[0] != '[' && !isNull(m.Params) {
-		return invalid(m.ID, `member "params" must be an object`)
+		return invalidRequest(m.ID, `member "params" must be an object`)
 	}
 	return nil
 }

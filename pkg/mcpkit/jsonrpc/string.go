@@ -20,7 +20,7 @@ func AppendString(dst []byte, s string) []byte {
 		}
 		r, size := utf8.DecodeRuneInString(s[i:])
 		i += size
-		if escape := needsEscape(r, size); escape != "" {
+		if escape := runeEscape(r, size); escape != "" {
 			dst = append(append(dst, s[plain:i-size]...), escape...)
 			plain = i
 		}
@@ -52,7 +52,7 @@ func appendEscape(dst []byte, c byte) []byte {
 // needsEscape returns the escape of a non-ASCII character, or "" if it needs
 // none. It escapes bytes that are not UTF-8, and the two line ends that
 // JavaScript strings cannot hold.
-func needsEscape(r rune, size int) string {
+func runeEscape(r rune, size int) string {
 	switch {
 	case r == utf8.RuneError && size == 1:
 		return `\ufffd`

@@ -15,7 +15,7 @@ import (
 
 // built caches the binaries built by this process. It is the only package
 // variable that changes, since a test process has no other place for it.
-var built struct {
+var builtBinaries struct {
 	sync.Mutex
 	bin map[string]string
 }
@@ -25,29 +25,29 @@ var built struct {
 // from any directory of the module.
 func Build(t testing.TB, pkg string) string {
 	t.Helper()
-	built.Lock()
-	defer built.Unlock()
-	if bin, ok := built.bin[pkg]; ok {
+	builtBinaries.Lock()
+	defer builtBinaries.Unlock()
+	if bin, ok := builtBinaries.bin[pkg]; ok {
 		return bin
 	}
-	bin, err := build(pkg)
+	bin, err := buildBinary(pkg)
 	if err == nil {
-		err = watchSources()
+		err = statSources()
 	}
 	if err != nil {
 		t.Fatalf("building %s: %v", pkg, err)
 	}
-	if built.bin == nil {
-		built.bin = map[string]string{}
+	if builtBinaries.bin == nil {
+		builtBinaries.bin = map[string]string{}
 	}
-	built.bin[pkg] = bin
+	builtBinaries.bin[pkg] = bin
 	return bin
 }
 
 // watchSources stats every file that a binary may depend on. go test caches a
 // result until a file that the test accessed changes; it does not see the files
 // that go build reads, and would report a stale result.
-func watchSources() error {
+func statSources() error {
 	root, err := moduleRoot()
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func watchSources() error {
 // and replaces it atomically, so that concurrent runs do not disturb each
 // other. A current binary there, or in the output directory of `make build`, is
 // not linked again: go build leaves an up-to-date output alone.
-func build(pkg string) (string, error) {
+func buildBinary(pkg string) (string, error) {
 	root, err := moduleRoot()
 	if err != nil {
 		return "", err

@@ -51,16 +51,16 @@ type Client struct {
 	in      io.WriteCloser
 	out     io.Closer
 
-	mu     sync.Mutex
-	last   int                 // the last id that Go used
-	got    map[string][]Answer // answers not yet taken, by id
-	notes  []Notification
-	faults []string
-	change chan struct{} // closed and replaced when something arrives
-	ended  bool          // standard output has ended
-	stderr safeBuffer
-	exited chan struct{}
-	exit   int
+	mu            sync.Mutex
+	lastID        int                 // the last id that Go used
+	untaken       map[string][]Answer // answers not yet taken, by id
+	notifications []Notification
+	badOutput     []string
+	changed       chan struct{} // closed and replaced when something arrives
+	ended         bool          // standard output has ended
+	stderr        safeBuffer
+	exited        chan struct{}
+	exit          int
 }
 
 // Answer is a response as received. Exactly one of Result and Error is nil.
@@ -97,7 +97,7 @@ func Start(t testing.TB, bin string, args ...string) *Client {
 // StartWith starts a server, and initializes it if opts.Era is Legacy.
 func StartWith(t testing.TB, bin string, opts Options) *Client {
 	t.Helper()
-	c := &Client{t: t, opts: opts, got: map[string][]Answer{}, change: make(chan struct{}), exited: make(chan struct{})}
+	c := &Client{t: t, opts: opts, untaken: map[string][]Answer{}, changed: make(chan struct{}), exited: make(chan struct{})}
 	c.cmd = exec.Command(bin, opts.Args...)
 	c.cmd.Dir, c.cmd.Env = opts.Dir, opts.Env
 	c.cmd.Stderr = &c.stderr
@@ -131,7 +131,7 @@ func (c *Client) initialize() {
 		capabilities["roots"] = map[string]any{"listChanged": true}
 	}
 	id := `"initialize"`
-	c.Send(message(id, "initialize", map[string]any{
+	c.Send(encodeMessage(id, "initialize", map[string]any{
 		"protocolVersion": "2025-11-25",
 		"capabilities":    capabilities,
 		"clientInfo":      map[string]any{"name": "mcpkittest", "version": "1"},
@@ -182,7 +182,7 @@ func (c *Client) cleanup() {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, fault := range c.faults {
+	for _, fault := range c.badOutput {
 		if !c.opts.Lenient {
 			c.t.Error(fault)
 		}

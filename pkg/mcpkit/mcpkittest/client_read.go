@@ -42,8 +42,8 @@ func (c *Client) read(out io.Reader) {
 }
 
 func (c *Client) wake() {
-	close(c.change)
-	c.change = make(chan struct{})
+	close(c.changed)
+	c.changed = make(chan struct{})
 }
 
 // take stores or answers one message.
@@ -62,22 +62,22 @@ func (c *Client) take(line []byte, answers *int) {
 	defer c.wake()
 	switch {
 	case err != nil || m.Version != "2.0":
-		c.faults = append(c.faults, fmt.Sprintf("standard output has something other than a message: %.200q", line))
+		c.badOutput = append(c.badOutput, fmt.Sprintf("standard output has something other than a message: %.200q", line))
 	case m.Method != "" && m.ID != nil:
-		go c.reply(string(m.ID), m.Method, m.Params)
+		go c.answerServer(string(m.ID), m.Method, m.Params)
 	case m.Method != "":
-		c.notes = append(c.notes, Notification{m.Method, m.Params, *answers})
+		c.notifications = append(c.notifications, Notification{m.Method, m.Params, *answers})
 	case (m.Result == nil) == (m.Error == nil):
-		c.faults = append(c.faults, fmt.Sprintf("an answer has one of result and error: %.200q", line))
+		c.badOutput = append(c.badOutput, fmt.Sprintf("an answer has one of result and error: %.200q", line))
 	default:
 		*answers++
 		id := string(orNull(m.ID))
-		c.got[id] = append(c.got[id], Answer{id, m.Result, m.Error, line})
+		c.untaken[id] = append(c.untaken[id], Answer{id, m.Result, m.Error, line})
 	}
 }
 
 // reply answers a request of the server's.
-func (c *Client) reply(id, method string, params json.RawMessage) {
+func (c *Client) answerServer(id, method string, params json.RawMessage) {
 	var result any
 	err := errors.New("not supported by this client")
 	switch {

@@ -8,7 +8,7 @@ import (
 )
 
 // message encodes a message: a request, or a notification if id is "".
-func message(id, method string, params any) []byte {
+func encodeMessage(id, method string, params any) []byte {
 	m := struct {
 		Version string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id,omitempty"`
@@ -41,17 +41,17 @@ func (c *Client) SendRaw(data []byte) {
 // Notify sends a notification.
 func (c *Client) Notify(method string, params any) {
 	c.t.Helper()
-	c.Send(message("", method, params))
+	c.Send(encodeMessage("", method, params))
 }
 
 // Go sends a request with the next id and returns the id, for Answer.
 func (c *Client) Go(method string, params any) (id string) {
 	c.t.Helper()
 	c.mu.Lock()
-	c.last++
-	id = strconv.Itoa(c.last)
+	c.lastID++
+	id = strconv.Itoa(c.lastID)
 	c.mu.Unlock()
-	c.Send(message(id, method, c.withMeta(params)))
+	c.Send(encodeMessage(id, method, c.withMeta(params)))
 	return id
 }
 

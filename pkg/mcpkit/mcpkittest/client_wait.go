@@ -14,11 +14,11 @@ func (c *Client) Answer(id string) Answer {
 	c.t.Helper()
 	var answer Answer
 	c.Until("the answer to "+id, func() bool {
-		list := c.got[id]
+		list := c.untaken[id]
 		if len(list) == 0 {
 			return false
 		}
-		answer, c.got[id] = list[0], list[1:]
+		answer, c.untaken[id] = list[0], list[1:]
 		return true
 	})
 	return answer
@@ -32,7 +32,7 @@ func (c *Client) Until(what string, done func() bool) {
 	defer timer.Stop()
 	for {
 		c.mu.Lock()
-		ok, ended, change := done(), c.ended, c.change
+		ok, ended, change := done(), c.ended, c.changed
 		c.mu.Unlock()
 		if ok {
 			return
@@ -54,7 +54,7 @@ func (c *Client) Notifications(method string) []Notification {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var list []Notification
-	for _, n := range c.notes {
+	for _, n := range c.notifications {
 		if method == "" || n.Method == method {
 			list = append(list, n)
 		}
@@ -67,7 +67,7 @@ func (c *Client) Untaken() []Answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var list []Answer
-	for _, answers := range c.got {
+	for _, answers := range c.untaken {
 		list = append(list, answers...)
 	}
 	return list

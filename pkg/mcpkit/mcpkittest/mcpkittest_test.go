@@ -74,18 +74,18 @@ func TestClientAnswersTheServer(t *testing.T) {
 }
 
 func TestClientTellsWhatIsNoMessage(t *testing.T) {
-	c := &Client{t: t, got: map[string][]Answer{}, change: make(chan struct{})}
+	c := &Client{t: t, untaken: map[string][]Answer{}, changed: make(chan struct{})}
 	answers := 0
 	c.take([]byte(`hello`), &answers)
 	c.take([]byte(`{"jsonrpc":"2.0","id":1}`), &answers)
 	c.take([]byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"x"}}`), &answers)
-	require.Len(t, c.faults, 2)
+	require.Len(t, c.badOutput, 2)
 	require.Equal(t, "null", c.Answer("null").ID)
 }
 
 // A failing script reports why, and -update rewrites only the differences.
 func TestScriptComparesAndUpdates(t *testing.T) {
-	back := (&script{}).replacers("/tmp/x/root", "/tmp/x/state")
+	back := (&script{}).setReplacers("/tmp/x/root", "/tmp/x/state")
 	for _, tc := range []struct {
 		name, out string
 		text      string
@@ -106,19 +106,19 @@ func TestScriptComparesAndUpdates(t *testing.T) {
 		{"meta missing", `1 ok` + "\n" + `meta {"m":"*"}` + "\n", "", "toolroom/result/m"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			blocks, err := parseBlocks(tc.out, true)
+			blocks, err := parseExpectations(tc.out, true)
 			require.NoError(t, err)
-			require.Equal(t, tc.out, writeBlocks(blocks), "writing is reading backwards")
-			got := outcome{kind: "ok", text: tc.text, meta: map[string]any{"n": 1.0}}
-			fault := blocks[0].compare(got, back.vars, back.placeholders)
+			require.Equal(t, tc.out, formatExpectations(blocks), "writing is reading backwards")
+			got := actualAnswer{kind: "ok", text: tc.text, meta: map[string]any{"n": 1.0}}
+			fault := blocks[0].mismatch(got, back.expandVars, back.restoreVars)
 			if tc.want == "" {
 				require.Empty(t, fault)
 				return
 			}
 			require.Contains(t, fault, tc.want)
-			blocks[0].setExpected(got, back.placeholders)
+			blocks[0].setExpected(got, back.restoreVars)
 			if blocks[0].text != nil {
-				require.Empty(t, blocks[0].compare(got, back.vars, back.placeholders))
+				require.Empty(t, blocks[0].mismatch(got, back.expandVars, back.restoreVars))
 			}
 		})
 	}
@@ -126,16 +126,16 @@ func TestScriptComparesAndUpdates(t *testing.T) {
 
 func TestScriptsAreReadStrictly(t *testing.T) {
 	for _, out := range []string{"| a\n", "1\n", "1 fine\n", "1 error\n", "1 ok\nmeta {x\n", "notify\n"} {
-		_, err := parseBlocks(out, true)
+		_, err := parseExpectations(out, true)
 		require.Error(t, err, out)
 	}
 	s := &script{root: t.TempDir()}
 	for _, name := range []string{"../x", "/x", "a/../../x"} {
-		_, err := s.path(name)
+		_, err := s.pathInRoot(name)
 		require.Error(t, err, name)
 	}
-	require.ErrorContains(t, s.setup("explode x"), "no such verb")
-	require.True(t, errors.Is(s.setup("crlf gone"), os.ErrNotExist))
+	require.ErrorContains(t, s.runSetupLine("explode x"), "no such verb")
+	require.True(t, errors.Is(s.runSetupLine("crlf gone"), os.ErrNotExist))
 }
 
 func TestIDsOfScripts(t *testing.T) {
@@ -204,11 +204,11 @@ ok
 
 // An up-to-date binary is not linked again, in any process.
 func TestBuildLinksOnce(t *testing.T) {
-	first, err := build(server)
+	first, err := buildBinary(server)
 	require.NoError(t, err)
 	before, err := os.Stat(first)
 	require.NoError(t, err)
-	second, err := build(server)
+	second, err := buildBinary(server)
 	require.NoError(t, err)
 	require.Equal(t, first, second)
 	after, err := os.Stat(second)

@@ -23,18 +23,18 @@ import (
 type Mock struct {
 	name string
 
-	mu       sync.Mutex
-	tools    []*mockTool
-	faults   map[string]*Fault
-	calls    []*Call
-	page     int
-	token    string
-	noise    string
-	modern   bool
-	clients  map[*mockClient]bool
-	sessions map[string]*mockClient // HTTP sessions by id, with their requests in flight
-	opened   int                    // number of sessions so far
-	arrived  chan struct{}          // closed and replaced when a call arrives
+	mu           sync.Mutex
+	tools        []*mockTool
+	faults       map[string]*Fault
+	calls        []*Call
+	pageSize     int
+	bearerToken  string
+	noise        string
+	modern       bool
+	clients      map[*mockClient]bool
+	sessions     map[string]*mockClient // HTTP sessions by id, with their requests in flight
+	sessionCount int                    // number of sessions so far
+	arrived      chan struct{}          // closed and replaced when a call arrives
 }
 
 type mockTool struct {
@@ -85,7 +85,7 @@ func (m *Mock) AddTool(name, definition string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	t := &mockTool{name: name, definition: raw}
-	if i := m.index(name); i >= 0 {
+	if i := m.indexOfTool(name); i >= 0 {
 		m.tools[i] = t
 		return
 	}
@@ -96,12 +96,12 @@ func (m *Mock) AddTool(name, definition string) {
 func (m *Mock) RemoveTool(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if i := m.index(name); i >= 0 {
+	if i := m.indexOfTool(name); i >= 0 {
 		m.tools = slices.Delete(m.tools, i, i+1)
 	}
 }
 
-func (m *Mock) index(name string) int {
+func (m *Mock) indexOfTool(name string) int {
 	return slices.IndexFunc(m.tools, func(t *mockTool) bool { return t.name == name })
 }
 
@@ -119,7 +119,7 @@ func (m *Mock) SetToolError(tool, text string) {
 func (m *Mock) SetResult(tool string, result json.RawMessage) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	i := m.index(tool)
+	i := m.indexOfTool(tool)
 	if i < 0 {
 		panic("mock: there is no tool " + strconv.Quote(tool) + ": AddTool first")
 	}
@@ -146,7 +146,7 @@ func (m *Mock) Modern() {
 func (m *Mock) Paging(tools int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.page = tools
+	m.pageSize = tools
 }
 
 // RequireBearer makes the mock refuse HTTP requests without this token; ""
@@ -154,7 +154,7 @@ func (m *Mock) Paging(tools int) {
 func (m *Mock) RequireBearer(token string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.token = token
+	m.bearerToken = token
 }
 
 // NotifyListChanged notifies all clients that the list of tools has changed.

@@ -9,7 +9,7 @@ import (
 )
 
 // answer returns the answer without any fault. The caller holds m.mu.
-func (m *Mock) answer(msg jsonrpc.Message, name string, arguments json.RawMessage, cursor, version string) []byte {
+func (m *Mock) answerFor(msg jsonrpc.Message, name string, arguments json.RawMessage, cursor, version string) []byte {
 	result := func(raw string) []byte { return jsonrpc.AppendResult(nil, msg.ID, json.RawMessage(raw)) }
 	switch msg.Method {
 	case "initialize":
@@ -21,9 +21,9 @@ func (m *Mock) answer(msg jsonrpc.Message, name string, arguments json.RawMessag
 	case "ping":
 		return result(`{}`)
 	case "tools/list":
-		return result(m.list(cursor))
+		return result(m.listPage(cursor))
 	case "tools/call":
-		i := m.index(name)
+		i := m.indexOfTool(name)
 		if i < 0 {
 			return jsonrpc.AppendError(nil, msg.ID, jsonrpc.CodeInvalidParams, "unknown tool "+strconv.Quote(name))
 		}
@@ -39,12 +39,12 @@ func (m *Mock) answer(msg jsonrpc.Message, name string, arguments json.RawMessag
 }
 
 // list returns one page of tools/list.
-func (m *Mock) list(cursor string) string {
+func (m *Mock) listPage(cursor string) string {
 	from, _ := strconv.Atoi(cursor) //nolint:errcheck // a cursor of nobody's is the first page
 	from = min(max(from, 0), len(m.tools))
 	to := len(m.tools)
-	if m.page > 0 {
-		to = min(from+m.page, to)
+	if m.pageSize > 0 {
+		to = min(from+m.pageSize, to)
 	}
 	var all []string
 	for _, t := range m.tools[from:to] {
@@ -58,10 +58,10 @@ func (m *Mock) list(cursor string) string {
 }
 
 // modernKey is the _meta member that marks a modern request.
-const modernKey = `"io.modelcontextprotocol/protocolVersion"`
+const modernMetaKey = `"io.modelcontextprotocol/protocolVersion"`
 
 // answerModern converts an answer to the modern era. The caller holds m.mu.
-func (m *Mock) answerModern(msg jsonrpc.Message, answer []byte) []byte {
+func (m *Mock) toModern(msg jsonrpc.Message, answer []byte) []byte {
 	info := json.RawMessage(`{"io.modelcontextprotocol/serverInfo":{"name":` + string(jsonrpc.AppendString(nil, m.name)) + `,"version":"1"}}`)
 	result := json.RawMessage(`{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`)
 	if msg.Method != "server/discover" {

@@ -13,7 +13,7 @@ import (
 
 // relayAddress is the environment variable that makes the test program act as
 // the mock's child process.
-const relayAddress = "MCPKITTEST_MOCK"
+const relayEnv = "MCPKITTEST_MOCK"
 
 // Command returns the command line and the environment of a child process that
 // acts as the mock: the test's own program, which only copies bytes between its
@@ -54,13 +54,13 @@ func (m *Mock) Command(t testing.TB) (command, env []string) {
 		work.Wait()
 	})
 	// A program built with -race would wait a second before it exits.
-	return []string{self}, append(os.Environ(), "GORACE=atexit_sleep_ms=0", relayAddress+"="+secret+"@"+listener.Addr().String())
+	return []string{self}, append(os.Environ(), "GORACE=atexit_sleep_ms=0", relayEnv+"="+secret+"@"+listener.Addr().String())
 }
 
 // MockChild must be called first in TestMain. In a process started by the
 // command of Mock.Command it does not return.
 func MockChild() {
-	where := os.Getenv(relayAddress)
+	where := os.Getenv(relayEnv)
 	if where == "" {
 		return
 	}
@@ -69,17 +69,17 @@ func MockChild() {
 
 // relay copies bytes both ways and returns the exit status: 1 if the mock ended
 // before the input, which means a crash.
-func relay(where string, in io.Reader, out io.Writer) int {
+func relay(address string, in io.Reader, out io.Writer) int {
 	const secret = 26 // characters of rand.Text
-	if len(where) <= secret {
+	if len(address) <= secret {
 		return 2
 	}
-	conn, err := net.Dial("tcp", where[secret+1:])
+	conn, err := net.Dial("tcp", address[secret+1:])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mock:", err) //nolint:errcheck // nowhere else to say so
 		return 2
 	}
-	if _, err := io.WriteString(conn, where[:secret]); err != nil {
+	if _, err := io.WriteString(conn, address[:secret]); err != nil {
 		return 1
 	}
 	ended := make(chan struct{})

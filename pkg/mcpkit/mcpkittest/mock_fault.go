@@ -55,7 +55,7 @@ func (m *Mock) HugeLine(what string, bytes int) { m.SetFault(what, Fault{HugeLin
 
 // fault returns the fault for the next answer and counts it. The caller holds
 // m.mu.
-func (m *Mock) fault(what string) Fault {
+func (m *Mock) takeFault(what string) Fault {
 	f := m.faults[what]
 	if f == nil {
 		return Fault{}
@@ -71,7 +71,7 @@ func (m *Mock) fault(what string) Fault {
 
 // wait waits until the answer is due. It reports false if the request was
 // cancelled.
-func (f Fault) wait(ctx context.Context) bool {
+func (f Fault) waitUntilDue(ctx context.Context) bool {
 	if f.Delay > 0 {
 		timer := time.NewTimer(f.Delay)
 		defer timer.Stop()
@@ -92,7 +92,7 @@ func (f Fault) wait(ctx context.Context) bool {
 }
 
 // spoil returns the answer with the fault applied.
-func (f Fault) spoil(id json.RawMessage, answer []byte) []byte {
+func (f Fault) apply(id json.RawMessage, answer []byte) []byte {
 	switch {
 	case f.Malformed:
 		return []byte(`{"jsonrpc":"2.0","id":` + string(id) + `,"result":{"content":[`)

@@ -15,7 +15,7 @@ import (
 // httptest.NewServer(mock) is a complete server.
 func (m *Mock) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	m.mu.Lock()
-	token := m.token
+	token := m.bearerToken
 	session := req.Header.Get("Mcp-Session-Id")
 	client := m.sessions[session]
 	m.mu.Unlock()
@@ -31,9 +31,9 @@ func (m *Mock) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case !known:
 		http.Error(w, "no such session", http.StatusNotFound)
 	case req.Method == http.MethodPost:
-		m.post(w, req, client)
+		m.servePost(w, req, client)
 	case req.Method == http.MethodGet:
-		m.stream(w, req)
+		m.serveStream(w, req)
 	case req.Method == http.MethodDelete:
 		m.mu.Lock()
 		delete(m.sessions, session)
@@ -44,7 +44,7 @@ func (m *Mock) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 // post answers one message as JSON.
-func (m *Mock) post(w http.ResponseWriter, req *http.Request, c *mockClient) {
+func (m *Mock) servePost(w http.ResponseWriter, req *http.Request, c *mockClient) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, jsonrpc.MaxLine))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -57,7 +57,7 @@ func (m *Mock) post(w http.ResponseWriter, req *http.Request, c *mockClient) {
 		return
 	}
 	// A client that disconnects cancels its request.
-	answer := m.take(req.Context(), c, msg)
+	answer := m.acceptMessage(req.Context(), c, msg)
 	if answer == nil {
 		w.WriteHeader(http.StatusAccepted)
 		return
@@ -68,8 +68,8 @@ func (m *Mock) post(w http.ResponseWriter, req *http.Request, c *mockClient) {
 	}
 	if msg.Method == "initialize" {
 		m.mu.Lock()
-		m.opened++
-		session := "mock-" + strconv.Itoa(m.opened)
+		m.sessionCount++
+		session := "mock-" + strconv.Itoa(m.sessionCount)
 		m.sessions[session] = c
 		m.mu.Unlock()
 		w.Header().Set("Mcp-Session-Id", session)
@@ -79,10 +79,10 @@ func (m *Mock) post(w http.ResponseWriter, req *http.Request, c *mockClient) {
 }
 
 // stream sends notifications until the client disconnects.
-func (m *Mock) stream(w http.ResponseWriter, req *http.Request) {
+func (m *Mock) serveStream(w http.ResponseWriter, req *http.Request) {
 	lines := make(chan []byte, 16)
 	c := newMockClient()
-	c.out = func(line []byte) error {
+	c.writeLine = func(line []byte) error {
 		select {
 		case lines <- line:
 		case <-req.Context().Done():
@@ -92,8 +92,8 @@ func (m *Mock) stream(w http.ResponseWriter, req *http.Request) {
 	flush := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.WriteHeader(http.StatusOK)
-	m.join(c) // before the client knows that the stream is open
-	defer m.leave(c)
+	m.addClient(c) // before the client knows that the stream is open
+	defer m.removeClient(c)
 	flush.Flush() //nolint:errcheck // the client has gone
 	for {
 		select {

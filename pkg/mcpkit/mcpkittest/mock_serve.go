@@ -16,8 +16,8 @@ var ErrCrashed = errors.New("the mock crashed as requested")
 
 // mockClient is the state of one client.
 type mockClient struct {
-	write sync.Mutex
-	out   func(line []byte) error
+	writeMu   sync.Mutex
+	writeLine func(line []byte) error
 
 	mu       sync.Mutex
 	inflight map[string]context.CancelFunc // by id
@@ -25,9 +25,9 @@ type mockClient struct {
 
 // send writes a line. It ignores errors: the client has gone.
 func (c *mockClient) send(line []byte) {
-	c.write.Lock()
-	defer c.write.Unlock()
-	c.out(line) //nolint:errcheck // the reader notices that the client has gone
+	c.writeMu.Lock()
+	defer c.writeMu.Unlock()
+	c.writeLine(line) //nolint:errcheck // the reader notices that the client has gone
 }
 
 // Serve serves one client, one message a line, until in has ended and every
@@ -37,12 +37,12 @@ func (m *Mock) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c := newMockClient()
-	c.out = func(line []byte) error {
+	c.writeLine = func(line []byte) error {
 		_, err := out.Write(append(line, '\n'))
 		return err
 	}
-	m.join(c)
-	defer m.leave(c)
+	m.addClient(c)
+	defer m.removeClient(c)
 	over := make(chan error, 1)
 	lines := jsonrpc.NewReader(in, 0)
 	var work sync.WaitGroup
@@ -59,7 +59,7 @@ func (m *Mock) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 				c.send(jsonrpc.AppendError(nil, nil, jsonrpc.CodeParse, "parse error"))
 				continue
 			}
-			answer := m.take(ctx, c, msg)
+			answer := m.acceptMessage(ctx, c, msg)
 			if answer == nil {
 				continue
 			}
@@ -72,7 +72,7 @@ func (m *Mock) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 					}
 					return
 				}
-				m.say(c, line)
+				m.sendAnswer(c, line)
 			})
 		}
 	}()
@@ -85,7 +85,7 @@ func (m *Mock) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 }
 
 // say writes an answer, after a line of noise if that is set.
-func (m *Mock) say(c *mockClient, line []byte) {
+func (m *Mock) sendAnswer(c *mockClient, line []byte) {
 	if line == nil {
 		return
 	}
@@ -98,13 +98,13 @@ func (m *Mock) say(c *mockClient, line []byte) {
 	c.send(line)
 }
 
-func (m *Mock) join(c *mockClient) {
+func (m *Mock) addClient(c *mockClient) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.clients[c] = true
 }
 
-func (m *Mock) leave(c *mockClient) {
+func (m *Mock) removeClient(c *mockClient) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.clients, c)
@@ -113,11 +113,11 @@ func (m *Mock) leave(c *mockClient) {
 // take records one message and returns, for a request, a function that waits
 // until the answer is due and returns it: a line, nil for none, or crash if the
 // server is to end. Messages must be taken in order.
-func (m *Mock) take(ctx context.Context, c *mockClient, msg jsonrpc.Message) func() (line []byte, crash bool) {
+func (m *Mock) acceptMessage(ctx context.Context, c *mockClient, msg jsonrpc.Message) func() (line []byte, crash bool) {
 	switch msg.Kind {
 	case jsonrpc.Notification:
 		if msg.Method == "notifications/cancelled" {
-			c.cancel(msg.Params)
+			c.cancelRequest(msg.Params)
 		}
 		return nil
 	case jsonrpc.Response:
@@ -152,10 +152,10 @@ func (m *Mock) take(ctx context.Context, c *mockClient, msg jsonrpc.Message) fun
 		close(m.arrived)
 		m.arrived = make(chan struct{})
 	}
-	fault := m.fault(what)
-	answer := m.answer(msg, p.Name, p.Arguments, p.Cursor, p.Version)
-	if m.modern && bytes.Contains(p.Meta, []byte(modernKey)) {
-		answer = m.answerModern(msg, answer)
+	fault := m.takeFault(what)
+	answer := m.answerFor(msg, p.Name, p.Arguments, p.Cursor, p.Version)
+	if m.modern && bytes.Contains(p.Meta, []byte(modernMetaKey)) {
+		answer = m.toModern(msg, answer)
 	}
 	return func() ([]byte, bool) {
 		defer func() {
@@ -164,7 +164,7 @@ func (m *Mock) take(ctx context.Context, c *mockClient, msg jsonrpc.Message) fun
 			c.mu.Unlock()
 			cancel()
 		}()
-		if !fault.wait(ctx) {
+		if !fault.waitUntilDue(ctx) {
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			if call != nil {
@@ -172,12 +172,12 @@ func (m *Mock) take(ctx context.Context, c *mockClient, msg jsonrpc.Message) fun
 			}
 			return nil, false
 		}
-		return fault.spoil(msg.ID, answer), fault.Crash
+		return fault.apply(msg.ID, answer), fault.Crash
 	}
 }
 
 // cancel cancels a request in flight.
-func (c *mockClient) cancel(params json.RawMessage) {
+func (c *mockClient) cancelRequest(params json.RawMessage) {
 	var p struct {
 		ID json.RawMessage `json:"requestId"`
 	}
@@ -192,5 +192,5 @@ func (c *mockClient) cancel(params json.RawMessage) {
 }
 
 func newMockClient() *mockClient {
-	return &mockClient{inflight: map[string]context.CancelFunc{}, out: func([]byte) error { return nil }}
+	return &mockClient{inflight: map[string]context.CancelFunc{}, writeLine: func([]byte) error { return nil }}
 }

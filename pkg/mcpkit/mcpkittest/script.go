@@ -33,11 +33,11 @@ func RunScripts(t *testing.T, bin, dir string) {
 type script struct {
 	archive      *txtar.Archive
 	sections     map[string]string
-	vars         *strings.Replacer // $ROOT and $STATE to paths, also within JSON
-	placeholders *strings.Replacer
+	expandVars   *strings.Replacer // $ROOT and $STATE to paths, also within JSON
+	restoreVars  *strings.Replacer
 	root         string
 	state        string
-	changed      bool
+	needsRewrite bool
 }
 
 // sectionNames are the sections that are not files.
@@ -66,7 +66,7 @@ func runScript(t *testing.T, bin, file string) {
 	if oneShot {
 		s.runOneShot(t, bin)
 	}
-	if s.changed {
+	if s.needsRewrite {
 		if err := os.WriteFile(file, txtar.Format(archive), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -83,17 +83,17 @@ func tempDir(t *testing.T) string {
 	return dir
 }
 
-func (s *script) words(section string) []string {
+func (s *script) sectionWords(section string) []string {
 	args := strings.Fields(s.sections[section])
 	for i := range args { // after the split: a directory's name may contain blanks
-		args[i] = s.vars.Replace(args[i])
+		args[i] = s.expandVars.Replace(args[i])
 	}
 	return args
 }
 
-func (s *script) lines(section string) []string {
+func (s *script) sectionLines(section string) []string {
 	var lines []string
-	for line := range strings.Lines(s.vars.Replace(s.sections[section])) {
+	for line := range strings.Lines(s.expandVars.Replace(s.sections[section])) {
 		if line = strings.TrimRight(line, "\r\n"); strings.TrimSpace(line) != "" {
 			lines = append(lines, line)
 		}
@@ -101,7 +101,7 @@ func (s *script) lines(section string) []string {
 	return lines
 }
 
-func (s *script) env() []string {
+func (s *script) environment() []string {
 	env := []string{
 		"HOME=" + filepath.Join(s.state, "home"), "USERPROFILE=" + filepath.Join(s.state, "home"),
 		"XDG_STATE_HOME=" + s.state, "LOCALAPPDATA=" + s.state, "PATH=" + os.Getenv("PATH"),
@@ -110,12 +110,12 @@ func (s *script) env() []string {
 	if system := os.Getenv("SYSTEMROOT"); system != "" { // Windows starts nothing without
 		env = append(env, "SYSTEMROOT="+system)
 	}
-	return append(env, s.lines("env")...)
+	return append(env, s.sectionLines("env")...)
 }
 
 // replaceSection replaces the text of a section, for -update.
 func (s *script) replaceSection(name, text string) {
-	s.changed = true
+	s.needsRewrite = true
 	for i := range s.archive.Files {
 		if s.archive.Files[i].Name == name {
 			s.archive.Files[i].Data = []byte(text)
@@ -128,7 +128,7 @@ func (s *script) replaceSection(name, text string) {
 // runWire runs the sections in and out over the protocol.
 func (s *script) runWire(t *testing.T, bin string) {
 	t.Helper()
-	opts := Options{Args: s.words("args"), Dir: s.root, Env: s.env(), Roots: s.lines("roots")}
+	opts := Options{Args: s.sectionWords("args"), Dir: s.root, Env: s.environment(), Roots: s.sectionLines("roots")}
 	if len(opts.Roots) == 0 {
 		opts.Roots = nil
 	}
@@ -141,17 +141,17 @@ func (s *script) runWire(t *testing.T, bin string) {
 	default:
 		t.Fatalf("era %q: legacy, modern or none", era)
 	}
-	expected, err := parseBlocks(s.sections["out"], true)
+	expected, err := parseExpectations(s.sections["out"], true)
 	if err != nil {
 		t.Fatalf("section out: %v", err)
 	}
 	c := StartWith(t, bin, opts)
-	if err := s.send(c); err != nil {
+	if err := s.sendLines(c); err != nil {
 		t.Fatalf("section in: %v", err)
 	}
 	exit := c.Close()
 	s.checkWire(t, c, expected, exit)
-	for _, line := range s.lines("stderr") {
+	for _, line := range s.sectionLines("stderr") {
 		if !strings.Contains(c.Stderr(), line) {
 			t.Errorf("standard error lacks %q; it is:\n%s", line, c.Stderr())
 		}

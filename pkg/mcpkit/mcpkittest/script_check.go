@@ -10,15 +10,15 @@ import (
 )
 
 // outcomeOf converts a response to the form that blocks are compared with.
-func outcomeOf(a Answer) outcome {
+func actualOf(a Answer) actualAnswer {
 	if a.Error != nil {
 		whole, err := json.Marshal(a.Error)
 		if err != nil {
 			whole = nil
 		}
-		return outcome{kind: "rpc", arg: strconv.Itoa(a.Error.Code), text: a.Error.Message, whole: whole}
+		return actualAnswer{kind: "rpc", detail: strconv.Itoa(a.Error.Code), text: a.Error.Message, whole: whole}
 	}
-	got := outcome{kind: "ok", whole: a.Result}
+	got := actualAnswer{kind: "ok", whole: a.Result}
 	result, err := ParseResult(a.Result)
 	if err != nil || !bytes.Contains(a.Result, []byte(`"content"`)) { // not a tool's
 		got.text = string(a.Result)
@@ -26,13 +26,13 @@ func outcomeOf(a Answer) outcome {
 	}
 	got.text, got.images, got.meta = result.Text, result.Images, any(result.Meta)
 	if result.IsError {
-		got.kind, got.arg = "error", result.Code
+		got.kind, got.detail = "error", result.Code
 	}
 	return got
 }
 
 // checkWire compares all answers with section out.
-func (s *script) checkWire(t *testing.T, c *Client, expected []*block, exit int) {
+func (s *script) checkWire(t *testing.T, c *Client, expected []*expectation, exit int) {
 	t.Helper()
 	left := map[string][]Answer{}
 	for _, a := range c.Untaken() {
@@ -48,7 +48,7 @@ func (s *script) checkWire(t *testing.T, c *Client, expected []*block, exit int)
 	for _, b := range expected {
 		switch b.kind {
 		case "exit":
-			want = b.arg
+			want = b.detail
 		case "notify":
 			s.checkNotification(t, c, b)
 		default:
@@ -57,37 +57,37 @@ func (s *script) checkWire(t *testing.T, c *Client, expected []*block, exit int)
 				t.Errorf("no answer to %s", b.id)
 				continue
 			}
-			got := outcomeOf(left[id][0])
+			got := actualOf(left[id][0])
 			left[id] = left[id][1:]
-			if fault := b.compare(got, s.vars, s.placeholders); fault != "" {
-				fail("%s: %s", b.head(), fault)
-				b.setExpected(got, s.placeholders)
+			if fault := b.mismatch(got, s.expandVars, s.restoreVars); fault != "" {
+				fail("%s: %s", b.firstLine(), fault)
+				b.setExpected(got, s.restoreVars)
 			}
 		}
 	}
 	if got := strconv.Itoa(exit); got != want {
 		t.Errorf("exit status %s, want %s; standard error:\n%s", got, want, c.Stderr())
 	}
-	for _, b := range unexpected(left, s.placeholders) {
+	for _, b := range unlistedAnswers(left, s.restoreVars) {
 		fail("an answer that section out does not list:\n%s", b)
 		expected = append(expected, b)
 	}
 	if *update && failed {
-		s.replaceSection("out", writeBlocks(expected))
+		s.replaceSection("out", formatExpectations(expected))
 	}
 }
 
 // unexpected returns blocks for the answers that section out does not list.
-func unexpected(left map[string][]Answer, back *strings.Replacer) []*block {
-	var blocks []*block
+func unlistedAnswers(left map[string][]Answer, restoreVars *strings.Replacer) []*expectation {
+	var blocks []*expectation
 	for id, answers := range left {
 		for _, a := range answers {
-			b := &block{id: idFromWire(id)}
-			b.setExpected(outcomeOf(a), back)
+			b := &expectation{id: idFromWire(id)}
+			b.setExpected(actualOf(a), restoreVars)
 			blocks = append(blocks, b)
 		}
 	}
-	slices.SortFunc(blocks, func(a, b *block) int {
+	slices.SortFunc(blocks, func(a, b *expectation) int {
 		x, errX := strconv.Atoi(a.id)
 		y, errY := strconv.Atoi(b.id)
 		if errX == nil && errY == nil {
@@ -100,14 +100,14 @@ func unexpected(left map[string][]Answer, back *strings.Replacer) []*block {
 
 // setExpected makes the block expect the actual answer, for -update. Other
 // checks of the block are left to its author.
-func (b *block) setExpected(got outcome, back *strings.Replacer) {
-	b.kind, b.arg = got.kind, got.arg
-	if b.text != nil || len(b.checks) == 0 {
-		b.text = strings.Split(strings.TrimSuffix(back.Replace(got.text), "\n"), "\n")
+func (b *expectation) setExpected(got actualAnswer, restoreVars *strings.Replacer) {
+	b.kind, b.detail = got.kind, got.detail
+	if b.text != nil || len(b.conditions) == 0 {
+		b.text = strings.Split(strings.TrimSuffix(restoreVars.Replace(got.text), "\n"), "\n")
 	}
 }
 
-func writeBlocks(blocks []*block) string {
+func formatExpectations(blocks []*expectation) string {
 	var out strings.Builder
 	for _, b := range blocks {
 		out.WriteString(b.String())
@@ -115,16 +115,16 @@ func writeBlocks(blocks []*block) string {
 	return out.String()
 }
 
-func (s *script) checkNotification(t *testing.T, c *Client, b *block) {
+func (s *script) checkNotification(t *testing.T, c *Client, b *expectation) {
 	t.Helper()
 	var faults []string
-	for _, n := range c.Notifications(b.arg) {
-		got := outcome{kind: "notify", arg: b.arg, text: string(n.Params), whole: n.Params}
-		fault := b.compare(got, s.vars, s.placeholders)
+	for _, n := range c.Notifications(b.detail) {
+		got := actualAnswer{kind: "notify", detail: b.detail, text: string(n.Params), whole: n.Params}
+		fault := b.mismatch(got, s.expandVars, s.restoreVars)
 		if fault == "" {
 			return
 		}
 		faults = append(faults, fault)
 	}
-	t.Errorf("no such notification %s among %d:\n%s", b.arg, len(faults), strings.Join(faults, "\n"))
+	t.Errorf("no such notification %s among %d:\n%s", b.detail, len(faults), strings.Join(faults, "\n"))
 }

@@ -10,30 +10,30 @@ import (
 )
 
 // block holds a script's expectations of one answer.
-type block struct {
-	id      string // as in the script; "" in one-shot mode
-	kind    string // ok, error, rpc, notify, exit
-	arg     string // code, number, method, status
-	comment []string
-	text    []string // | lines; nil: not compared
-	checks  []check
+type expectation struct {
+	id         string // as in the script; "" in one-shot mode
+	kind       string // ok, error, rpc, notify, exit
+	detail     string // code, number, method, status
+	comment    []string
+	text       []string // | lines; nil: not compared
+	conditions []condition
 }
 
-type check struct{ verb, arg string }
+type condition struct{ verb, arg string }
 
 // outcome is one answer in the form with which blocks are compared.
-type outcome struct {
-	kind, arg string
-	text      string
-	meta      any
-	whole     json.RawMessage
-	images    []string
+type actualAnswer struct {
+	kind, detail string
+	text         string
+	meta         any
+	whole        json.RawMessage
+	images       []string
 }
 
 // parseBlocks parses section out or out.oneshot; withID says whether blocks
 // begin with an id.
-func parseBlocks(text string, withID bool) ([]*block, error) {
-	var blocks []*block
+func parseExpectations(text string, withID bool) ([]*expectation, error) {
+	var blocks []*expectation
 	var comment []string
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")
@@ -56,10 +56,10 @@ func parseBlocks(text string, withID bool) ([]*block, error) {
 			if (verb == "meta" || verb == "json") && validJSON(arg) != nil {
 				return nil, fmt.Errorf("%q: not valid JSON", line)
 			}
-			b.checks = append(b.checks, check{verb, arg})
+			b.conditions = append(b.conditions, condition{verb, arg})
 			continue
 		}
-		b, err := parseHead(strings.Fields(line), withID)
+		b, err := parseFirstLine(strings.Fields(line), withID)
 		if err != nil {
 			return nil, fmt.Errorf("%q: %w", line, err)
 		}
@@ -69,8 +69,8 @@ func parseBlocks(text string, withID bool) ([]*block, error) {
 	return blocks, nil
 }
 
-func parseHead(words []string, withID bool) (*block, error) {
-	b := &block{}
+func parseFirstLine(words []string, withID bool) (*expectation, error) {
+	b := &expectation{}
 	special := words[0] == "notify" || words[0] == "exit"
 	if withID && !special {
 		b.id, words = words[0], words[1:]
@@ -84,57 +84,57 @@ func parseHead(words []string, withID bool) (*block, error) {
 		return nil, fmt.Errorf("not ok, error CODE, rpc NUMBER, notify METHOD or exit N")
 	}
 	if arity == 2 {
-		b.arg = words[1]
+		b.detail = words[1]
 	}
 	return b, nil
 }
 
-func (b *block) head() string {
+func (b *expectation) firstLine() string {
 	head := b.kind
 	if b.id != "" {
 		head = b.id + " " + head
 	}
-	if b.arg != "" {
-		head += " " + b.arg
+	if b.detail != "" {
+		head += " " + b.detail
 	}
 	return head
 }
 
 // String formats the block as in a script.
-func (b *block) String() string {
+func (b *expectation) String() string {
 	var out strings.Builder
 	for _, line := range b.comment {
 		out.WriteString(line + "\n")
 	}
-	out.WriteString(b.head() + "\n")
+	out.WriteString(b.firstLine() + "\n")
 	for _, line := range b.text {
 		out.WriteString(strings.TrimRight("| "+line, " ") + "\n")
 	}
-	for _, c := range b.checks {
+	for _, c := range b.conditions {
 		out.WriteString(c.verb + " " + c.arg + "\n")
 	}
 	return out.String()
 }
 
 // compare returns the expectations that got does not meet, or "".
-func (b *block) compare(got outcome, vars, back *strings.Replacer) string {
+func (b *expectation) mismatch(got actualAnswer, expandVars, restoreVars *strings.Replacer) string {
 	var faults []string
-	if b.kind != got.kind || b.arg != got.arg {
-		faults = append(faults, fmt.Sprintf("want %s %s, got %s %s:\n%s", b.kind, b.arg, got.kind, got.arg, back.Replace(got.text)))
+	if b.kind != got.kind || b.detail != got.detail {
+		faults = append(faults, fmt.Sprintf("want %s %s, got %s %s:\n%s", b.kind, b.detail, got.kind, got.detail, restoreVars.Replace(got.text)))
 	}
-	if b.text != nil && !matchLines(b.text, strings.Split(back.Replace(got.text), "\n")) {
-		faults = append(faults, "text (-want +got):\n"+diffLines(strings.Join(b.text, "\n"), back.Replace(got.text)))
+	if b.text != nil && !matchLines(b.text, strings.Split(restoreVars.Replace(got.text), "\n")) {
+		faults = append(faults, "text (-want +got):\n"+diffLines(strings.Join(b.text, "\n"), restoreVars.Replace(got.text)))
 	}
-	for _, c := range b.checks {
-		if fault := c.fault(got, vars); fault != "" {
+	for _, c := range b.conditions {
+		if fault := c.mismatch(got, expandVars); fault != "" {
 			faults = append(faults, fault)
 		}
 	}
 	return strings.Join(faults, "\n")
 }
 
-func (c check) fault(got outcome, vars *strings.Replacer) string {
-	arg := vars.Replace(c.arg)
+func (c condition) mismatch(got actualAnswer, expandVars *strings.Replacer) string {
+	arg := expandVars.Replace(c.arg)
 	switch c.verb {
 	case "~":
 		if !strings.Contains(got.text, arg) {
@@ -145,11 +145,11 @@ func (c check) fault(got outcome, vars *strings.Replacer) string {
 			return fmt.Sprintf("the text must not have %q:\n%s", arg, got.text)
 		}
 	case "meta":
-		if fault := subset(decodeJSON([]byte(arg)), got.meta, "toolroom/result"); fault != "" {
+		if fault := subsetMismatch(decodeJSON([]byte(arg)), got.meta, "toolroom/result"); fault != "" {
 			return fault
 		}
 	case "json":
-		if fault := subset(decodeJSON([]byte(arg)), decodeJSON(got.whole), ""); fault != "" {
+		if fault := subsetMismatch(decodeJSON([]byte(arg)), decodeJSON(got.whole), ""); fault != "" {
 			return fault
 		}
 	case "image":
@@ -175,7 +175,7 @@ func matchLines(patterns, lines []string) bool {
 				after[j] = reached
 			}
 		} else {
-			match := linePattern(pattern)
+			match := lineMatcher(pattern)
 			for j, line := range lines {
 				after[j+1] = before[j] && match(strings.TrimRight(line, " \r"))
 			}
@@ -186,7 +186,7 @@ func matchLines(patterns, lines []string) bool {
 	return before[len(lines)] || len(lines) > 0 && lines[len(lines)-1] == "" && before[len(lines)-1]
 }
 
-func linePattern(pattern string) func(string) bool {
+func lineMatcher(pattern string) func(string) bool {
 	pattern = strings.TrimRight(pattern, " \r")
 	if !strings.Contains(pattern, "[..]") {
 		return func(line string) bool { return line == pattern }
@@ -200,7 +200,7 @@ func linePattern(pattern string) func(string) bool {
 
 // subset returns where got lacks something that want has, or "". The string "*"
 // matches any value; lists are compared item by item.
-func subset(want, got any, at string) string {
+func subsetMismatch(want, got any, at string) string {
 	if want == "*" && got != nil {
 		return ""
 	}
@@ -208,14 +208,14 @@ func subset(want, got any, at string) string {
 	case map[string]any:
 		object, ok := got.(map[string]any)
 		if !ok {
-			return fmt.Sprintf("%s: want an object, got %s", at, show(got))
+			return fmt.Sprintf("%s: want an object, got %s", at, showJSON(got))
 		}
 		for name, value := range want {
 			member, there := object[name]
 			if !there && value != nil {
-				return fmt.Sprintf("%s/%s: missing in %s", at, name, show(got))
+				return fmt.Sprintf("%s/%s: missing in %s", at, name, showJSON(got))
 			}
-			if fault := subset(value, member, at+"/"+name); fault != "" {
+			if fault := subsetMismatch(value, member, at+"/"+name); fault != "" {
 				return fault
 			}
 		}
@@ -223,22 +223,22 @@ func subset(want, got any, at string) string {
 	case []any:
 		list, ok := got.([]any)
 		if !ok || len(list) != len(want) {
-			return fmt.Sprintf("%s: want %s, got %s", at, show(want), show(got))
+			return fmt.Sprintf("%s: want %s, got %s", at, showJSON(want), showJSON(got))
 		}
 		for i := range want {
-			if fault := subset(want[i], list[i], at+"/"+strconv.Itoa(i)); fault != "" {
+			if fault := subsetMismatch(want[i], list[i], at+"/"+strconv.Itoa(i)); fault != "" {
 				return fault
 			}
 		}
 		return ""
 	}
 	if want != got {
-		return fmt.Sprintf("%s: want %s, got %s", at, show(want), show(got))
+		return fmt.Sprintf("%s: want %s, got %s", at, showJSON(want), showJSON(got))
 	}
 	return ""
 }
 
-func show(v any) string {
+func showJSON(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Sprint(v)

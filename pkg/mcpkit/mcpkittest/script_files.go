@@ -24,7 +24,7 @@ func (s *script) createFiles(dir string) error {
 			return err
 		}
 	}
-	s.replacers(s.root, s.state)
+	s.setReplacers(s.root, s.state)
 	for i, file := range s.archive.Files {
 		if slices.Contains(sectionNames, file.Name) {
 			if _, twice := s.sections[file.Name]; twice {
@@ -33,7 +33,7 @@ func (s *script) createFiles(dir string) error {
 			s.sections[file.Name] = string(file.Data)
 			continue
 		}
-		name, err := s.path(file.Name)
+		name, err := s.pathInRoot(file.Name)
 		if err != nil {
 			return err
 		}
@@ -48,8 +48,8 @@ func (s *script) createFiles(dir string) error {
 			return err
 		}
 	}
-	for _, line := range s.lines("setup") {
-		if err := s.setup(line); err != nil {
+	for _, line := range s.sectionLines("setup") {
+		if err := s.runSetupLine(line); err != nil {
 			return fmt.Errorf("setup %s: %w", line, err)
 		}
 	}
@@ -59,15 +59,15 @@ func (s *script) createFiles(dir string) error {
 // replacers sets vars, which puts the paths of the two directories into the
 // script's text, and back, which replaces them by their names in a server's
 // text.
-func (s *script) replacers(root, state string) *script {
+func (s *script) setReplacers(root, state string) *script {
 	slashRoot, slashState := filepath.ToSlash(root), filepath.ToSlash(state)
-	s.vars = strings.NewReplacer("$ROOT", slashRoot, "$STATE", slashState)
-	s.placeholders = strings.NewReplacer(root, "$ROOT", slashRoot, "$ROOT", state, "$STATE", slashState, "$STATE")
+	s.expandVars = strings.NewReplacer("$ROOT", slashRoot, "$STATE", slashState)
+	s.restoreVars = strings.NewReplacer(root, "$ROOT", slashRoot, "$ROOT", state, "$STATE", slashState, "$STATE")
 	return s
 }
 
 // path returns the path of name below the root. It fails for names outside.
-func (s *script) path(name string) (string, error) {
+func (s *script) pathInRoot(name string) (string, error) {
 	if !filepath.IsLocal(filepath.FromSlash(name)) {
 		return "", fmt.Errorf("the file %s is not below the root", name)
 	}
@@ -75,13 +75,13 @@ func (s *script) path(name string) (string, error) {
 }
 
 // setup carries out one line of section setup.
-func (s *script) setup(line string) error {
+func (s *script) runSetupLine(line string) error {
 	verb, rest, _ := strings.Cut(line, " ")
 	first, arg, _ := strings.Cut(strings.TrimSpace(rest), " ")
 	if verb == "chmod" {
 		first, arg = arg, first
 	}
-	name, err := s.path(first)
+	name, err := s.pathInRoot(first)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (s *script) setup(line string) error {
 	case "symlink":
 		return os.Symlink(arg, name)
 	case "hardlink":
-		old, err := s.path(arg)
+		old, err := s.pathInRoot(arg)
 		if err != nil {
 			return err
 		}

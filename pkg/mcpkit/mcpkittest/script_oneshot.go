@@ -16,17 +16,17 @@ import (
 // runOneShot runs the sections in.oneshot and out.oneshot in a second process.
 func (s *script) runOneShot(t *testing.T, bin string) {
 	t.Helper()
-	expected, err := parseBlocks(s.sections["out.oneshot"], false)
+	expected, err := parseExpectations(s.sections["out.oneshot"], false)
 	if err != nil {
 		t.Fatalf("section out.oneshot: %v", err)
 	}
-	args := s.words("args")
+	args := s.sectionWords("args")
 	if _, own := s.sections["args.oneshot"]; own {
-		args = s.words("args.oneshot")
+		args = s.sectionWords("args.oneshot")
 	}
 	cmd := exec.Command(bin, args...)
-	cmd.Dir, cmd.Env, cmd.WaitDelay = s.root, s.env(), 5*time.Second
-	cmd.Stdin = strings.NewReader(s.vars.Replace(s.sections["in.oneshot"]))
+	cmd.Dir, cmd.Env, cmd.WaitDelay = s.root, s.environment(), 5*time.Second
+	cmd.Stdin = strings.NewReader(s.expandVars.Replace(s.sections["in.oneshot"]))
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Start(); err != nil {
@@ -50,13 +50,13 @@ func (s *script) runOneShot(t *testing.T, bin string) {
 	s.checkOneShot(t, expected, answers, cmd.ProcessState.ExitCode(), stderr.String())
 }
 
-func (s *script) checkOneShot(t *testing.T, expected []*block, answers []outcome, exit int, stderr string) {
+func (s *script) checkOneShot(t *testing.T, expected []*expectation, answers []actualAnswer, exit int, stderr string) {
 	t.Helper()
 	status, fixed, failed := 0, "", false
-	var written []*block
+	var written []*expectation
 	for _, b := range expected {
 		if b.kind == "exit" {
-			fixed = b.arg
+			fixed = b.detail
 			continue
 		}
 		written = append(written, b)
@@ -66,8 +66,8 @@ func (s *script) checkOneShot(t *testing.T, expected []*block, answers []outcome
 			status = 1
 		}
 		if i == len(written) {
-			b := &block{}
-			b.setExpected(got, s.placeholders)
+			b := &expectation{}
+			b.setExpected(got, s.restoreVars)
 			written = append(written, b)
 			failed = true
 			if !*update {
@@ -75,12 +75,12 @@ func (s *script) checkOneShot(t *testing.T, expected []*block, answers []outcome
 			}
 			continue
 		}
-		if fault := written[i].compare(got, s.vars, s.placeholders); fault != "" {
+		if fault := written[i].mismatch(got, s.expandVars, s.restoreVars); fault != "" {
 			failed = true
 			if !*update {
-				t.Errorf("answer %d, %s: %s", i+1, written[i].head(), fault)
+				t.Errorf("answer %d, %s: %s", i+1, written[i].firstLine(), fault)
 			}
-			written[i].setExpected(got, s.placeholders)
+			written[i].setExpected(got, s.restoreVars)
 		}
 	}
 	if len(answers) < len(written) {
@@ -89,19 +89,19 @@ func (s *script) checkOneShot(t *testing.T, expected []*block, answers []outcome
 	want := strconv.Itoa(status)
 	if fixed != "" {
 		want = fixed
-		written = append(written, &block{kind: "exit", arg: fixed})
+		written = append(written, &expectation{kind: "exit", detail: fixed})
 	}
 	if got := strconv.Itoa(exit); got != want {
 		t.Errorf("exit status %s, want %s; standard error:\n%s", got, want, stderr)
 	}
 	if *update && failed {
-		s.replaceSection("out.oneshot", writeBlocks(written))
+		s.replaceSection("out.oneshot", formatExpectations(written))
 	}
 }
 
 // oneShotAnswers decodes the objects that a one-shot run printed.
-func oneShotAnswers(out io.Reader) ([]outcome, error) {
-	var list []outcome
+func oneShotAnswers(out io.Reader) ([]actualAnswer, error) {
+	var list []actualAnswer
 	for decoder := json.NewDecoder(out); ; {
 		var raw json.RawMessage
 		err := decoder.Decode(&raw)
@@ -122,7 +122,7 @@ func oneShotAnswers(out io.Reader) ([]outcome, error) {
 		if err := json.Unmarshal(raw, &object); err != nil {
 			return nil, fmt.Errorf("%w: %s", err, raw)
 		}
-		got := outcome{kind: "ok", text: string(raw), whole: raw, meta: decodeJSON(raw)}
+		got := actualAnswer{kind: "ok", text: string(raw), whole: raw, meta: decodeJSON(raw)}
 		for _, image := range object.Images {
 			got.images = append(got.images, image.MIME)
 		}
@@ -130,10 +130,10 @@ func oneShotAnswers(out io.Reader) ([]outcome, error) {
 		case object.Result != nil:
 			got.text = *object.Result
 		case object.Error != nil:
-			got.kind, got.arg, got.text = "error", object.Code, ""
+			got.kind, got.detail, got.text = "error", object.Code, ""
 			var inner struct{ Message, Code string }
 			if json.Unmarshal(object.Error, &got.text) != nil && json.Unmarshal(object.Error, &inner) == nil {
-				got.text, got.arg = inner.Message, inner.Code
+				got.text, got.detail = inner.Message, inner.Code
 			}
 		}
 		list = append(list, got)

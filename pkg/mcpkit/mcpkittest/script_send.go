@@ -7,10 +7,10 @@ import (
 )
 
 // send sends the lines of section in.
-func (s *script) send(c *Client) error {
+func (s *script) sendLines(c *Client) error {
 	taken := map[string][]Answer{}
 	number, closed := 0, false
-	for _, line := range joinLines(s.vars.Replace(s.sections["in"])) {
+	for _, line := range joinLines(s.expandVars.Replace(s.sections["in"])) {
 		await := true
 		if rest, ok := strings.CutPrefix(line, "&"); ok {
 			line, await = strings.TrimSpace(rest), false
@@ -23,9 +23,9 @@ func (s *script) send(c *Client) error {
 		case head == "wait":
 			id := strings.TrimSpace(rest)
 			taken[id] = append(taken[id], c.Answer(idToWire(id)))
-		case isCall(line):
+		case isCallLine(line):
 			number++
-			method, params, err := call(head, strings.TrimSpace(rest))
+			method, params, err := parseCallLine(head, strings.TrimSpace(rest))
 			if err != nil {
 				return err
 			}
@@ -43,14 +43,14 @@ func (s *script) send(c *Client) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for id, answers := range taken { // put back, for the check
-		c.got[idToWire(id)] = append(answers, c.got[idToWire(id)]...)
+		c.untaken[idToWire(id)] = append(answers, c.untaken[idToWire(id)]...)
 	}
 	return nil
 }
 
 // isCall reports whether a line is NAME {…} or METHOD/NAME {…}; other lines are
 // sent unchanged.
-func isCall(line string) bool {
+func isCallLine(line string) bool {
 	head, rest, _ := strings.Cut(line, " ")
 	rest = strings.TrimSpace(rest)
 	if strings.ContainsAny(head, "{}[]\",:") || rest != "" && rest[0] != '{' && rest != "null" {
@@ -59,7 +59,7 @@ func isCall(line string) bool {
 	return rest != "" || strings.Contains(head, "/")
 }
 
-func call(name, args string) (method string, params any, err error) {
+func parseCallLine(name, args string) (method string, params any, err error) {
 	if strings.Contains(name, "/") {
 		if args == "" {
 			return name, nil, nil

@@ -76,10 +76,10 @@ func (p Policy) WithDefaults() Policy {
 // Do calls once until it succeeds, fails with an error that is not retryable,
 // or has been called p.Attempts times, and returns the last call's results. It
 // gives up early if ctx has ended or would end before the next attempt.
-func Do[T any](ctx context.Context, p Policy, once func(ctx context.Context) (T, error)) (T, error) {
+func Do[T any](ctx context.Context, p Policy, operation func(ctx context.Context) (T, error)) (T, error) {
 	p = p.WithDefaults()
 	for attempt := 1; ; attempt++ {
-		res, err := one(ctx, p.PerAttempt, once)
+		res, err := runAttempt(ctx, p.PerAttempt, operation)
 		if err == nil {
 			return res, nil
 		}
@@ -92,7 +92,7 @@ func Do[T any](ctx context.Context, p Policy, once func(ctx context.Context) (T,
 		if attempt >= p.Attempts || ctx.Err() != nil || IsPermanent(err) || !p.Retryable(err) {
 			return giveUp()
 		}
-		wait, again := p.wait(ctx, attempt, err)
+		wait, again := p.waitBefore(ctx, attempt, err)
 		if !again {
 			return giveUp()
 		}
@@ -110,17 +110,17 @@ func Do[T any](ctx context.Context, p Policy, once func(ctx context.Context) (T,
 	}
 }
 
-func one[T any](ctx context.Context, limit time.Duration, once func(ctx context.Context) (T, error)) (T, error) {
+func runAttempt[T any](ctx context.Context, limit time.Duration, operation func(ctx context.Context) (T, error)) (T, error) {
 	if limit <= 0 {
-		return once(ctx)
+		return operation(ctx)
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return once(ctx)
+	return operation(ctx)
 }
 
 // wait returns the wait after an attempt; false means to give up.
-func (p Policy) wait(ctx context.Context, attempt int, err error) (time.Duration, bool) {
+func (p Policy) waitBefore(ctx context.Context, attempt int, err error) (time.Duration, bool) {
 	var wait time.Duration
 	if p.Wait != nil {
 		var again bool

@@ -13,14 +13,14 @@ import (
 func Retryable(err error) bool {
 	switch toolerr.CodeOf(err) {
 	case toolerr.TransportError, toolerr.RateLimited, toolerr.Timeout, toolerr.ServerOffline:
-		return !refused(err)
+		return !isClientFault(err)
 	}
 	return false
 }
 
 // refused reports whether an HTTP server refused the request: a status from 400
 // to 499, except those that ask to try later.
-func refused(err error) bool {
+func isClientFault(err error) bool {
 	var said interface{ StatusCode() int }
 	if !errors.As(err, &said) {
 		return false

@@ -15,7 +15,7 @@ func (c *conn) acceptRequest(m jsonrpc.Message, line []byte) *request {
 	if err != nil { // Split has checked
 		return nil
 	}
-	if fault := checkParams(m); fault != "" {
+	if fault := ambiguousParams(m); fault != "" {
 		c.sendWithoutWaiting(jsonrpc.AppendError(nil, m.ID, jsonrpc.CodeInvalidParams, "invalid params: "+fault))
 		return nil
 	}
@@ -36,12 +36,12 @@ func (c *conn) acceptRequest(m jsonrpc.Message, line []byte) *request {
 	}
 	c.inflight[key] = req
 	c.mu.Unlock()
-	return c.start(req)
+	return c.startRequest(req)
 }
 
 // start runs v, queues it by its method, or returns it for the reading
 // goroutine to run.
-func (c *conn) start(req *request) *request {
+func (c *conn) startRequest(req *request) *request {
 	if req.listen {
 		c.listens.Add(1)
 		go c.runListen(req)
@@ -50,16 +50,16 @@ func (c *conn) start(req *request) *request {
 	c.requests.Add(1)
 	switch mcp.MCPMethod(req.method) {
 	case mcp.MethodInitialize:
-		c.run(req) // later lines may depend on it
+		c.runQueued(req) // later lines may depend on it
 		return nil
 	case mcp.MethodToolsCall, mcp.MethodResourcesRead, mcp.MethodPromptsGet, mcp.MethodCompletionComplete:
 		req.queue = c.calls
 	default:
-		req.queue = c.otherRequests
+		req.queue = c.others
 	}
 	// No more input and no other request: running it here, without waking
 	// another goroutine, saves a tenth of a millisecond.
-	if !c.lines.Buffered() && req.queue.handOffReading(c.read) {
+	if !c.lines.Buffered() && req.queue.handOffReading(c.readLoop) {
 		return req
 	}
 	req.queue.add(req)
@@ -74,7 +74,7 @@ func paramNames() [7]string {
 
 // checkParams returns why two readers could understand params differently, or
 // "".
-func checkParams(m jsonrpc.Message) string {
+func ambiguousParams(m jsonrpc.Message) string {
 	if m.Params == nil || string(m.Params) == "null" {
 		return ""
 	}

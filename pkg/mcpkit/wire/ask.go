@@ -15,7 +15,7 @@ import (
 // outgoingRequests holds the requests sent to the client that await a response.
 type outgoingRequests struct {
 	mu      sync.Mutex
-	last    int
+	lastID  int
 	pending map[string]chan jsonrpc.Message // by id
 	closed  bool                            // set once the input has ended: no response can arrive
 }
@@ -60,8 +60,8 @@ func (c *conn) sendRequest(ctx context.Context, method string, params json.RawMe
 		q.mu.Unlock()
 		return jsonrpc.Message{}, errNoAnswer
 	}
-	q.last++
-	id := `"toolroom:` + strconv.Itoa(q.last) + `"`
+	q.lastID++
+	id := `"toolroom:` + strconv.Itoa(q.lastID) + `"`
 	answer := make(chan jsonrpc.Message, 1)
 	if q.pending == nil {
 		q.pending = make(map[string]chan jsonrpc.Message)
@@ -110,7 +110,7 @@ func (c *conn) deliverResponse(m jsonrpc.Message) {
 
 // close fails all pending requests and every later request: the input has
 // ended.
-func (q *outgoingRequests) close() {
+func (q *outgoingRequests) failAll() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true

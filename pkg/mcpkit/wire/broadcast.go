@@ -18,18 +18,18 @@ func (req *request) sendBroadcasts(p *notifier) {
 			req.sendEncoded(n)
 		}
 	}()
-	var late backlog
-	take := func(n mcp.JSONRPCNotification) {
+	var pending backlog
+	addPending := func(n mcp.JSONRPCNotification) {
 		if one, ok := req.encodeNotification(n); ok {
-			late.add(one)
+			pending.add(one)
 		}
 	}
 	for stop := p.stop; ; {
 		var out chan<- encodedNotification
 		var first encodedNotification
 		switch {
-		case len(late.notifications) > 0:
-			out, first = next, late.notifications[0]
+		case len(pending.notifications) > 0:
+			out, first = next, pending.notifications[0]
 		case stop == nil:
 			close(next)
 			<-written
@@ -37,13 +37,13 @@ func (req *request) sendBroadcasts(p *notifier) {
 		}
 		select {
 		case n := <-p.notifications:
-			take(n)
-			p.signal()
+			addPending(n)
+			p.wakeWaiting()
 		case out <- first:
-			late.shift()
+			pending.removeFirst()
 		case <-stop:
 			for stop = nil; len(p.notifications) > 0; {
-				take(<-p.notifications)
+				addPending(<-p.notifications)
 			}
 		}
 	}
@@ -65,14 +65,14 @@ func (b *backlog) add(n encodedNotification) {
 		if slices.ContainsFunc(b.notifications, func(have encodedNotification) bool { return have.method == n.method }) {
 			return
 		}
-	} else if b.bytes > writeBacklog {
+	} else if b.bytes > maxWriteBacklog {
 		return
 	}
 	b.notifications = append(b.notifications, n)
 	b.bytes += len(n.line) + notificationCost
 }
 
-func (b *backlog) shift() {
+func (b *backlog) removeFirst() {
 	b.bytes -= len(b.notifications[0].line) + notificationCost
 	b.notifications[0] = encodedNotification{}
 	b.notifications = b.notifications[1:]

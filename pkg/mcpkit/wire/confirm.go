@@ -13,7 +13,7 @@ func Confirm(ctx context.Context, message string) (agreed, asked bool, err error
 		return false, false, nil
 	}
 	req.conn.handshake.mu.Lock()
-	able := req.conn.handshake.ready && req.conn.handshake.caps.Elicitation != nil
+	able := req.conn.handshake.ready && req.conn.handshake.capabilities.Elicitation != nil
 	req.conn.handshake.mu.Unlock()
 	if !able {
 		return false, false, nil

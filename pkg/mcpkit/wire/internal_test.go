@@ -40,9 +40,9 @@ func TestAFloodThatNobodyReadsIsHeldBack(t *testing.T) {
 	out := stuckWriter{make(chan struct{})}
 	in := &countingReader{Reader: strings.NewReader(strings.Repeat("x\n", lines))}
 	c := newConn(t.Context(), nil, out, ServeOptions{})
-	c.out.readLimit = hold
+	c.out.maxReadBacklog = hold
 	c.lines = jsonrpc.NewReader(in, 0)
-	go c.calls.runWorker(task{read: c.read})
+	go c.calls.runWorker(task{readLoop: c.readLoop})
 
 	before, same := int64(0), 0
 	require.Eventually(t, func() bool {
@@ -52,11 +52,11 @@ func TestAFloodThatNobodyReadsIsHeldBack(t *testing.T) {
 		}
 		return same >= 10
 	}, 20*time.Second, 20*time.Millisecond, "reading pauses")
-	require.Empty(t, c.ended)
+	require.Empty(t, c.readEnded)
 	require.Less(t, in.n.Load(), int64(lines))
 
 	close(out.release)
-	require.NoError(t, <-c.ended)
+	require.NoError(t, <-c.readEnded)
 	require.NoError(t, c.out.flush())
 	require.EqualValues(t, 2*lines, in.n.Load())
 }
@@ -67,18 +67,18 @@ func TestTheQueueIsBoundedInMemory(t *testing.T) {
 	block := make(chan struct{})
 	q := newQueue(1, func(*request) { <-block })
 	q.add(&request{})
-	for q.bytes <= queueBytes {
+	for q.bytes <= maxQueueBytes {
 		q.add(&request{line: []byte(`{}`)})
 	}
-	require.LessOrEqual(t, len(q.waiting), queueBytes/requestCost+1)
+	require.LessOrEqual(t, len(q.waiting), maxQueueBytes/requestCost+1)
 	close(block)
 }
 
 // A large result is written without a copy, and the memory after it stays
 // unchanged; small messages that follow are joined in another buffer.
 func TestALargeResultIsNotCopied(t *testing.T) {
-	memory := bytes.Repeat([]byte("x"), 3*smallMessage)
-	result := memory[:2*smallMessage]
+	memory := bytes.Repeat([]byte("x"), 3*joinLimit)
+	result := memory[:2*joinLimit]
 	var out writes
 	lw := newLineWriter(&out, func(error) {})
 	lw.mu.Lock()
@@ -86,7 +86,7 @@ func TestALargeResultIsNotCopied(t *testing.T) {
 	lw.enqueue([]byte(`{"head":`), result, []byte("}"))
 	lw.enqueue([]byte("a"))
 	lw.enqueue([]byte("b"))
-	lw.write()
+	lw.writeQueue()
 	require.Zero(t, lw.waitingBytes)
 	lw.mu.Unlock()
 	require.Equal(t, bytes.Repeat([]byte("x"), len(memory)), memory)

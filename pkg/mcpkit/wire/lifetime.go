@@ -38,7 +38,7 @@ func Lifetime(ctx context.Context, stdout *os.File) (context.Context, func()) {
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		if what := watch(ctx, stdout); what != "" {
+		if what := waitForExitReason(ctx, stdout); what != "" {
 			cancel(fmt.Errorf("%w: %s", ErrStopped, what))
 		}
 	}()

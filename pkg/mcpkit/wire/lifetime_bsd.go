@@ -2,5 +2,5 @@
 
 package wire
 
-// openParent returns -1: this system has no such descriptor, so watch polls.
-func openParent(int) int { return -1 }
+// openParentPidfd returns -1: this system has no such descriptor, so waitForExitReason polls.
+func openParentPidfd(int) int { return -1 }

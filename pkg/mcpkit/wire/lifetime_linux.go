@@ -9,7 +9,7 @@ import (
 // openParent returns a descriptor that becomes readable when the parent process
 // ends, or -1. Unlike PR_SET_PDEATHSIG, it does not report the end of just the
 // parent's thread that started this process.
-func openParent(parent int) int {
+func openParentPidfd(parent int) int {
 	if parent <= 0 { // in another pid namespace
 		return -1
 	}

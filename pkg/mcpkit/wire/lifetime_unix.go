@@ -18,7 +18,7 @@ const parentInterval = time.Second
 // watch waits until stdout's reader or the parent process is gone and returns
 // the reason, or until ctx ends and returns "". It blocks in poll(2), so
 // waiting costs nothing.
-func watch(ctx context.Context, stdout *os.File) string {
+func waitForExitReason(ctx context.Context, stdout *os.File) string {
 	wakeRead, wakeWrite, err := os.Pipe()
 	if err != nil {
 		<-ctx.Done()
@@ -32,7 +32,7 @@ func watch(ctx context.Context, stdout *os.File) string {
 		}
 	}()
 	parent := os.Getppid()
-	pidfd := openParent(parent)
+	pidfd := openParentPidfd(parent)
 	timeout := int(parentInterval / time.Millisecond)
 	if pidfd >= 0 {
 		defer unix.Close(pidfd)

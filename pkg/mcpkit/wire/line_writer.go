@@ -11,28 +11,28 @@ import (
 
 const (
 	// smallMessage is the size up to which messages are joined into one write.
-	smallMessage = 16 << 10
+	joinLimit = 16 << 10
 	// writeBacklog is the number of bytes waiting for a slow client beyond
 	// which senders wait, too.
-	writeBacklog = 8 << 20
+	maxWriteBacklog = 8 << 20
 	// stallTime is the time without a read by the client after which offer
 	// stops waiting for it.
-	stallTime = time.Second
+	stallTimeout = time.Second
 	// readBacklog is the number of waiting bytes beyond which reading pauses.
 	// It exceeds writeBacklog because the reading goroutine itself answers
 	// malformed lines and must not wait for a client that writes first and
 	// reads later.
-	readBacklog = 64 << 20
+	maxReadBacklog = 64 << 20
 )
 
 // A lineWriter writes messages, one a line, in the order sent. A sender that
 // finds no other writing becomes the writer, until the queue is empty: a single
 // message needs no hand-over, and under load many messages share one write.
 type lineWriter struct {
-	w            io.Writer
-	fail         func(error) // called once, with the first write error
-	readLimit    int         // readBacklog; smaller in tests
-	pipeEnlarged bool        // a large message was written; used by the writer only
+	w              io.Writer
+	onError        func(error) // called once, with the first write error
+	maxReadBacklog int         // readBacklog; smaller in tests
+	pipeEnlarged   bool        // a large message was written; used by the writer only
 
 	linesWritten atomic.Uint64 // number of lines written
 
@@ -41,12 +41,12 @@ type lineWriter struct {
 	queue        [][]byte  // lines; small ones share an element, large ones may have several
 	waitingBytes int       // bytes in queue and in the current write
 	writing      bool
-	stalled      uint64 // linesWritten+1 at the time when the client had read nothing for stallTime
+	stalledAt    uint64 // linesWritten+1 at the time when the client had read nothing for stallTime
 	err          error
 }
 
 func newLineWriter(w io.Writer, fail func(error)) *lineWriter {
-	lw := &lineWriter{w: w, fail: fail, readLimit: readBacklog}
+	lw := &lineWriter{w: w, onError: fail, maxReadBacklog: maxReadBacklog}
 	lw.changed.L = &lw.mu
 	return lw
 }
@@ -55,11 +55,11 @@ func newLineWriter(w io.Writer, fail func(error)) *lineWriter {
 // ownership of them. It waits while the backlog is full.
 func (lw *lineWriter) send(parts ...[]byte) {
 	lw.mu.Lock()
-	for lw.waitingBytes > writeBacklog && lw.err == nil {
+	for lw.waitingBytes > maxWriteBacklog && lw.err == nil {
 		lw.changed.Wait()
 	}
 	if lw.enqueue(parts...) {
-		lw.write()
+		lw.writeQueue()
 	}
 	lw.mu.Unlock()
 }
@@ -70,16 +70,16 @@ func (lw *lineWriter) send(parts ...[]byte) {
 func (lw *lineWriter) trySend(msg []byte) bool {
 	lw.mu.Lock()
 	defer lw.mu.Unlock()
-	for lw.waitingBytes > writeBacklog && lw.err == nil {
+	for lw.waitingBytes > maxWriteBacklog && lw.err == nil {
 		at := lw.linesWritten.Load()
-		if at+1 == lw.stalled {
+		if at+1 == lw.stalledAt {
 			return false
 		}
-		late := time.AfterFunc(stallTime, func() {
+		late := time.AfterFunc(stallTimeout, func() {
 			lw.mu.Lock()
 			defer lw.mu.Unlock()
 			if at == lw.linesWritten.Load() {
-				lw.stalled = at + 1
+				lw.stalledAt = at + 1
 			}
 			lw.changed.Broadcast()
 		})
@@ -105,16 +105,16 @@ func (lw *lineWriter) sendWithoutWaiting(msg []byte) {
 func (lw *lineWriter) writeInBackground() {
 	go func() {
 		lw.mu.Lock()
-		lw.write()
+		lw.writeQueue()
 		lw.mu.Unlock()
 	}()
 }
 
 // waitRead waits until the backlog is small enough to read on.
-func (lw *lineWriter) waitRead() {
+func (lw *lineWriter) waitForBacklog() {
 	lw.mu.Lock()
 	defer lw.mu.Unlock()
-	for lw.waitingBytes > lw.readLimit && lw.err == nil {
+	for lw.waitingBytes > lw.maxReadBacklog && lw.err == nil {
 		lw.changed.Wait()
 	}
 }
@@ -133,7 +133,7 @@ func (lw *lineWriter) enqueue(parts ...[]byte) bool {
 	}
 	lw.waitingBytes += len(msg) + 1
 	last := len(lw.queue) - 1
-	if len(before) == 0 && last >= 0 && len(lw.queue[last])+len(msg) < smallMessage {
+	if len(before) == 0 && last >= 0 && len(lw.queue[last])+len(msg) < joinLimit {
 		lw.queue[last] = append(append(lw.queue[last], msg...), '\n')
 	} else {
 		lw.queue = append(lw.queue, append(msg, '\n'))
@@ -146,7 +146,7 @@ func (lw *lineWriter) enqueue(parts ...[]byte) bool {
 }
 
 // write writes until the queue is empty. The caller holds mu.
-func (lw *lineWriter) write() {
+func (lw *lineWriter) writeQueue() {
 	for len(lw.queue) > 0 && lw.err == nil {
 		batch := lw.queue
 		lw.queue = nil
@@ -169,7 +169,7 @@ func (lw *lineWriter) write() {
 		if err != nil {
 			lw.err = err
 			lw.queue = nil
-			go lw.fail(err)
+			go lw.onError(err)
 		}
 		lw.changed.Broadcast()
 	}

@@ -21,7 +21,7 @@ type notifier struct {
 	notifications chan mcp.JSONRPCNotification
 	hasSpace      chan struct{} // wakes one of the callers that wait for space
 	stop          chan struct{}
-	ended         chan struct{}
+	stopped       chan struct{}
 }
 
 // NotificationChannel returns the channel for one notification; mcp-go calls it
@@ -37,7 +37,7 @@ func (req *request) NotificationChannel() chan<- mcp.JSONRPCNotification {
 			notifications: make(chan mcp.JSONRPCNotification, notifierCapacity),
 			hasSpace:      make(chan struct{}, 1),
 			stop:          make(chan struct{}),
-			ended:         make(chan struct{}),
+			stopped:       make(chan struct{}),
 		}
 		go req.runNotifier(req.notifier)
 	}
@@ -45,16 +45,16 @@ func (req *request) NotificationChannel() chan<- mcp.JSONRPCNotification {
 	req.mu.Unlock()
 	for len(p.notifications) > notifierCapacity/2 {
 		select {
-		case <-p.ended:
+		case <-p.stopped:
 			return nil
 		case <-p.hasSpace:
 		}
 	}
-	p.signal() // wakes the next waiting caller
+	p.wakeWaiting() // wakes the next waiting caller
 	return p.notifications
 }
 
-func (p *notifier) signal() {
+func (p *notifier) wakeWaiting() {
 	select {
 	case p.hasSpace <- struct{}{}:
 	default:
@@ -64,7 +64,7 @@ func (p *notifier) signal() {
 // runNotifier writes notifications until stop is closed, and then the remaining
 // ones.
 func (req *request) runNotifier(p *notifier) {
-	defer close(p.ended)
+	defer close(p.stopped)
 	if req.listen || req == req.conn.session {
 		req.sendBroadcasts(p)
 		return
@@ -73,7 +73,7 @@ func (req *request) runNotifier(p *notifier) {
 		select {
 		case n := <-p.notifications:
 			req.sendNotification(n)
-			p.signal()
+			p.wakeWaiting()
 		case <-p.stop:
 			for {
 				select {
@@ -127,9 +127,9 @@ func (req *request) sendEncoded(n encodedNotification) {
 	req.conn.send(n.line)
 	if req.listen && n.method == mcp.MethodNotificationSubscriptionsAcknowledged {
 		req.mu.Lock()
-		req.hasAck = true
-		if req.acked != nil {
-			close(req.acked)
+		req.ackSent = true
+		if req.ackReached != nil {
+			close(req.ackReached)
 		}
 		req.mu.Unlock()
 	}
@@ -146,22 +146,22 @@ func Acknowledged(ctx context.Context) <-chan struct{} {
 	}
 	req.mu.Lock()
 	defer req.mu.Unlock()
-	req.acked = make(chan struct{})
-	if req.hasAck {
-		close(req.acked)
+	req.ackReached = make(chan struct{})
+	if req.ackSent {
+		close(req.ackReached)
 	}
-	return req.acked
+	return req.ackReached
 }
 
 // endSending ends the sending of notifications for the request: it returns once
 // earlier notifications have been written; later ones are dropped.
-func (req *request) endSending() {
+func (req *request) closeSending() {
 	req.mu.Lock()
-	req.ended = true
+	req.sendingClosed = true
 	p := req.notifier
 	req.mu.Unlock()
 	if p != nil {
 		close(p.stop)
-		<-p.ended
+		<-p.stopped
 	}
 }

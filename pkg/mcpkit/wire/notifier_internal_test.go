@@ -59,7 +59,7 @@ func TestAClientThatDoesNotReadHoldsUpNobodyElse(t *testing.T) {
 	h := server.NewMCPServer("x", "1", server.WithToolCapabilities(true))
 	out := &lateReader{release: make(chan struct{})}
 	c := newConn(t.Context(), h, out, ServeOptions{})
-	c.handshake.begun = true
+	c.handshake.initialized = true
 	require.NoError(t, h.RegisterSession(c.ctx, c.session))
 	stream := &request{conn: c, ctx: c.ctx, id: json.RawMessage(`7`), key: "7", listen: true}
 	pad := strings.Repeat("x", 1<<10)
@@ -75,11 +75,11 @@ func TestAClientThatDoesNotReadHoldsUpNobodyElse(t *testing.T) {
 		}
 	})
 	close(out.release)
-	c.session.endSending()
-	stream.endSending()
+	c.session.closeSending()
+	stream.closeSending()
 	require.NoError(t, c.out.flush())
 	all := out.String()
-	require.Less(t, len(all), 3*writeBacklog)
+	require.Less(t, len(all), 3*maxWriteBacklog)
 	for i := range 4000 { // the notifications that fit, in order
 		at := strings.Index(all, fmt.Sprintf(`"n":%d}`, i))
 		require.GreaterOrEqual(t, at, 0, "%d", i)
@@ -88,7 +88,7 @@ func TestAClientThatDoesNotReadHoldsUpNobodyElse(t *testing.T) {
 		}
 	}
 	last := strings.LastIndex(out.String(), `"notifications/message"`)
-	require.Less(t, last, strings.LastIndex(out.String(), `"notifications/tools/list_changed"`)+writeBacklog)
+	require.Less(t, last, strings.LastIndex(out.String(), `"notifications/tools/list_changed"`)+maxWriteBacklog)
 	require.Contains(t, out.String(), `"notifications/prompts/list_changed"`)
 	require.Contains(t, out.String(), `"io.modelcontextprotocol/subscriptionId":7`)
 }

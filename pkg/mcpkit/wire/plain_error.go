@@ -20,7 +20,7 @@ func PlainError(object json.RawMessage) json.RawMessage {
 	}
 	said := ""
 	if rest, ok := strings.CutPrefix(e.Message, "unparsable "); ok {
-		said = plainDecoding(rest)
+		said = explainDecoding(rest)
 	} else if strings.HasPrefix(e.Message, "illegal base64 data") { // mcp-go decodes base64 only for cursors
 		said = "unknown cursor: list again without a cursor"
 	}
@@ -39,7 +39,7 @@ func PlainError(object json.RawMessage) json.RawMessage {
 
 // plainDecoding rewrites "METHOD request: json: cannot unmarshal GOT into Go
 // struct field TYPE.params.NAME of type WANT".
-func plainDecoding(text string) string {
+func explainDecoding(text string) string {
 	method, why, _ := strings.Cut(text, " request: ")
 	found, isType := strings.CutPrefix(why, "json: cannot unmarshal ")
 	if !isType {
@@ -57,12 +57,12 @@ func plainDecoding(text string) string {
 		where = "params"
 	}
 	got, _, _ = strings.Cut(got, " ") // "number 1.5"
-	return where + " must be " + jsonType(want) + ", not " + jsonType(got)
+	return where + " must be " + jsonTypeOf(want) + ", not " + jsonTypeOf(got)
 }
 
 // jsonType returns the JSON type, with its article, for the name of a Go type
 // or of a kind of JSON value.
-func jsonType(name string) string {
+func jsonTypeOf(name string) string {
 	switch {
 	case name == "string", strings.HasSuffix(name, "Cursor"), strings.HasSuffix(name, "LoggingLevel"):
 		return "a string"

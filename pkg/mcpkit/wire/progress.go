@@ -35,7 +35,7 @@ func (req *request) reportProgress(done, total float64, message string) {
 	if !p.tokenRead {
 		p.tokenRead, p.token = true, progressToken(req.params)
 	}
-	now := req.conn.now()
+	now := req.conn.clockNow()
 	if p.token == nil || req.sendingEnded() || !p.sentAt.IsZero() && (done <= p.lastDone || now.Sub(p.sentAt) < progressInterval) {
 		return
 	}

@@ -5,7 +5,7 @@ import "sync"
 // queueBytes bounds the memory of waiting requests, in bytes. Beyond it,
 // reading pauses, so that a flood waits in the client's pipe instead of in this
 // process.
-const queueBytes = 256 << 20
+const maxQueueBytes = 256 << 20
 
 // requestCost is the memory of a waiting request in addition to its line, in
 // bytes.
@@ -14,8 +14,8 @@ const requestCost = 1 << 10
 // task is a worker's next work: run is a request; read reads the input until it
 // returns a request to run. The zero task ends the worker.
 type task struct {
-	run  *request
-	read func() *request
+	request  *request
+	readLoop func() *request
 }
 
 // A queue runs requests in order of arrival, at most limit at a time. Its
@@ -49,15 +49,15 @@ func (q *queue) add(req *request) {
 	if last := len(q.idle) - 1; last >= 0 {
 		worker := q.idle[last]
 		q.idle = q.idle[:last]
-		worker <- task{run: req}
+		worker <- task{request: req}
 		return
 	}
 	if q.workers < q.limit {
 		q.workers++
-		go q.runWorker(task{run: req})
+		go q.runWorker(task{request: req})
 		return
 	}
-	for q.bytes > queueBytes {
+	for q.bytes > maxQueueBytes {
 		q.hasSpace.Wait()
 	}
 	q.waiting = append(q.waiting, req)
@@ -67,7 +67,7 @@ func (q *queue) add(req *request) {
 // handOffReading hands the caller's read loop to an idle worker, so that the
 // caller can run a request itself and becomes a worker. It does so only if
 // every worker is idle and there is at least one; ok reports whether it did.
-func (q *queue) handOffReading(read func() *request) (ok bool) {
+func (q *queue) handOffReading(readLoop func() *request) (ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	last := len(q.idle) - 1
@@ -76,7 +76,7 @@ func (q *queue) handOffReading(read func() *request) (ok bool) {
 	}
 	worker := q.idle[last]
 	q.idle = q.idle[:last]
-	worker <- task{read: read}
+	worker <- task{readLoop: readLoop}
 	return true
 }
 
@@ -84,11 +84,11 @@ func (q *queue) handOffReading(read func() *request) (ok bool) {
 // has ended. A goroutine that reads becomes a worker of the queue of the
 // request that it takes.
 func (q *queue) runWorker(t task) {
-	hand := make(chan task, 1)
+	own := make(chan task, 1)
 	for {
-		req := t.run
-		if t.read != nil {
-			if req = t.read(); req != nil {
+		req := t.request
+		if t.readLoop != nil {
+			if req = t.readLoop(); req != nil {
 				q = req.queue
 			}
 		}
@@ -96,23 +96,23 @@ func (q *queue) runWorker(t task) {
 			return
 		}
 		q.run(req)
-		if t = (task{run: q.next(hand)}); t.run == nil {
-			t = <-hand
+		if t = (task{request: q.next(own)}); t.request == nil {
+			t = <-own
 		}
 	}
 }
 
 // next returns the first waiting request, or nil if none waits: the worker then
 // gets its next task from hand.
-func (q *queue) next(hand chan task) *request {
+func (q *queue) next(worker chan task) *request {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.head == len(q.waiting) {
 		q.waiting, q.head = nil, 0
 		if q.closed {
-			close(hand)
+			close(worker)
 		} else {
-			q.idle = append(q.idle, hand)
+			q.idle = append(q.idle, worker)
 		}
 		return nil
 	}
@@ -133,8 +133,8 @@ func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
-	for _, hand := range q.idle {
-		close(hand)
+	for _, worker := range q.idle {
+		close(worker)
 	}
 	q.idle = nil
 }

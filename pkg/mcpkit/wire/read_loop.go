@@ -13,19 +13,19 @@ import (
 // read reads messages and starts their work until the input ends and it returns
 // nil, or until it returns a request for this goroutine to run, after another
 // goroutine has taken over reading.
-func (c *conn) read() *request {
+func (c *conn) readLoop() *request {
 	req, err := c.readLines()
 	if req == nil {
 		c.calls.close()
-		c.otherRequests.close()
-		c.ended <- err
+		c.others.close()
+		c.readEnded <- err
 	}
 	return req
 }
 
 func (c *conn) readLines() (*request, error) {
 	for c.ctx.Err() == nil {
-		c.out.waitRead()
+		c.out.waitForBacklog()
 		line, err := c.lines.ReadLine()
 		switch {
 		case errors.Is(err, jsonrpc.ErrTooLong):
@@ -91,7 +91,7 @@ func (c *conn) handleNotification(m jsonrpc.Message, line []byte) {
 		return
 	case "notifications/initialized":
 		c.handshake.mu.Lock()
-		c.handshake.ready = c.handshake.begun
+		c.handshake.ready = c.handshake.initialized
 		c.handshake.mu.Unlock()
 	case string(mcp.MethodNotificationRootsListChanged):
 		c.forgetRoots()

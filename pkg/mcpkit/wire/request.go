@@ -13,13 +13,13 @@ import (
 // A handshake holds the results of initialize. A connection's legacy requests
 // share it; modern requests carry their own data and do not use it.
 type handshake struct {
-	mu      sync.Mutex
-	begun   bool // initialize was answered
-	ready   bool // notifications/initialized was received
-	info    mcp.Implementation
-	caps    mcp.ClientCapabilities
-	version string
-	level   mcp.LoggingLevel
+	mu           sync.Mutex
+	initialized  bool // initialize was answered
+	ready        bool // notifications/initialized was received
+	info         mcp.Implementation
+	capabilities mcp.ClientCapabilities
+	version      string
+	level        mcp.LoggingLevel
 }
 
 // States of a request.
@@ -46,18 +46,18 @@ type request struct {
 	cancel context.CancelCauseFunc
 	state  atomic.Int32
 
-	mu        sync.Mutex
-	ended     bool // no more messages may be sent for the request
-	rawResult json.RawMessage
-	rawErr    json.RawMessage
-	progress  progressState
-	modern    bool
-	info      mcp.Implementation     // modern only
-	caps      mcp.ClientCapabilities // modern only
-	filter    mcp.SubscriptionFilter // of a listen stream
-	notifier  *notifier              // nil until mcp-go sends a notification
-	acked     chan struct{}          // of a listen stream, see Acknowledged; nil until that is called
-	hasAck    bool
+	mu            sync.Mutex
+	sendingClosed bool // no more messages may be sent for the request
+	rawResult     json.RawMessage
+	rawErr        json.RawMessage
+	progress      progressState
+	modern        bool
+	info          mcp.Implementation     // modern only
+	capabilities  mcp.ClientCapabilities // modern only
+	filter        mcp.SubscriptionFilter // of a listen stream
+	notifier      *notifier              // nil until mcp-go sends a notification
+	ackReached    chan struct{}          // of a listen stream, see Acknowledged; nil until that is called
+	ackSent       bool
 }
 
 // The mcp-go interfaces that a request implements.
@@ -73,7 +73,7 @@ var (
 
 // sendingEnded reports whether no more messages may be sent for the request.
 // Hold mu: otherwise another goroutine may answer right after.
-func (req *request) sendingEnded() bool { return req.ended || req.state.Load() == cancelled }
+func (req *request) sendingEnded() bool { return req.sendingClosed || req.state.Load() == cancelled }
 
 func (req *request) isModern() bool {
 	req.mu.Lock()

@@ -15,13 +15,13 @@ import (
 )
 
 // rootsWait bounds how long a call waits for the client's roots.
-const rootsWait = 5 * time.Second
+const rootsTimeout = 5 * time.Second
 
 // roots caches the client's roots.
-type roots struct {
+type rootsCache struct {
 	mu           sync.Mutex
 	changes      int           // list_changed notifications so far
-	known        bool          // paths are current
+	isCurrent    bool          // paths are current
 	paths        []string      // nil: the client offers no roots
 	pendingFetch chan struct{} // closed when the pending roots/list request has ended
 }
@@ -39,16 +39,16 @@ func ClientRoots(ctx context.Context) ([]string, error) {
 func (c *conn) offersRoots() bool {
 	c.handshake.mu.Lock()
 	defer c.handshake.mu.Unlock()
-	return c.handshake.ready && c.handshake.caps.Roots != nil
+	return c.handshake.ready && c.handshake.capabilities.Roots != nil
 }
 
 func (c *conn) clientRoots(ctx context.Context) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, rootsWait+time.Second)
+	ctx, cancel := context.WithTimeout(ctx, rootsTimeout+time.Second)
 	defer cancel()
 	r := &c.roots
 	for {
 		r.mu.Lock()
-		if r.known {
+		if r.isCurrent {
 			paths := slices.Clone(r.paths)
 			r.mu.Unlock()
 			return paths, nil
@@ -58,10 +58,10 @@ func (c *conn) clientRoots(ctx context.Context) ([]string, error) {
 			changes, waiting := r.changes, r.pendingFetch
 			c.background.Go(func() { c.fetchRoots(changes, waiting) })
 		}
-		asking := r.pendingFetch
+		fetched := r.pendingFetch
 		r.mu.Unlock()
 		select {
-		case <-asking:
+		case <-fetched:
 		case <-ctx.Done():
 			return nil, fmt.Errorf("waiting for the client's roots: %w", ctx.Err())
 		}
@@ -70,31 +70,31 @@ func (c *conn) clientRoots(ctx context.Context) ([]string, error) {
 
 // fetchRoots asks the client once, for all calls that wait on asking. An answer
 // that arrives after they stopped waiting is used for later calls.
-func (c *conn) fetchRoots(changes int, asking chan struct{}) {
+func (c *conn) fetchRoots(changes int, fetched chan struct{}) {
 	r := &c.roots
-	learn := func(paths []string, answered bool) {
+	store := func(paths []string, answered bool) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		waited := r.pendingFetch == asking
+		waited := r.pendingFetch == fetched
 		if r.changes == changes && (answered || waited) {
-			r.known, r.paths = true, paths
+			r.isCurrent, r.paths = true, paths
 		}
 		if waited {
-			close(asking)
+			close(fetched)
 			r.pendingFetch = nil
 		}
 	}
-	patience := time.AfterFunc(rootsWait, func() {
-		c.logf("the client offers roots but has not listed them within %v; continuing without them until it does", rootsWait)
-		learn(nil, false)
+	timeout := time.AfterFunc(rootsTimeout, func() {
+		c.logf("the client offers roots but has not listed them within %v; continuing without them until it does", rootsTimeout)
+		store(nil, false)
 	})
 	var list mcp.ListRootsResult
 	err := c.ask(c.ctx, string(mcp.MethodListRoots), nil, &list)
-	patience.Stop()
+	timeout.Stop()
 	if err != nil {
 		c.logf("the client offers roots but listing them failed; continuing without them: %v", err)
 	}
-	learn(rootPaths(list.Roots), true)
+	store(rootPaths(list.Roots), true)
 }
 
 // forgetRoots drops the cached roots, so that the next call asks the client
@@ -104,14 +104,14 @@ func (c *conn) forgetRoots() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.changes++
-	r.known, r.paths = false, nil
+	r.isCurrent, r.paths = false, nil
 }
 
 // rootPaths returns the local paths of the roots in list that are file URIs.
 func rootPaths(list []mcp.Root) []string {
 	var paths []string
 	for _, root := range list {
-		if path, ok := filePath(root.URI, runtime.GOOS == "windows"); ok {
+		if path, ok := pathOfFileURI(root.URI, runtime.GOOS == "windows"); ok {
 			paths = append(paths, path)
 		}
 	}
@@ -122,7 +122,7 @@ func rootPaths(list []mcp.Root) []string {
 // percent-escapes, the host (this machine or, on Windows, a share's server)
 // and, on Windows, the slash before a drive letter. It reports false for any
 // other URI.
-func filePath(uri string, windows bool) (string, bool) {
+func pathOfFileURI(uri string, windows bool) (string, bool) {
 	u, err := url.Parse(uri)
 	if err != nil || !strings.EqualFold(u.Scheme, "file") || u.Path == "" || strings.ContainsRune(u.Path, 0) {
 		return "", false

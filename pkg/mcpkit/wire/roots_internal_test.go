@@ -30,7 +30,7 @@ func TestFilePath(t *testing.T) {
 		{"file:///C:", true, `C:\`},
 		{"file://server/share/x", true, `\\server\share\x`},
 	} {
-		got, ok := filePath(c.uri, c.windows)
+		got, ok := pathOfFileURI(c.uri, c.windows)
 		if c.want == "" {
 			require.False(t, ok, c.uri)
 			continue

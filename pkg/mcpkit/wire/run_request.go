@@ -10,9 +10,9 @@ import (
 )
 
 // run handles one queued request and answers it.
-func (c *conn) run(req *request) {
+func (c *conn) runQueued(req *request) {
 	defer c.requests.Done()
-	c.serve(req)
+	c.handleAndAnswer(req)
 }
 
 // runListen serves a listen stream until the client or the end of input closes
@@ -23,23 +23,23 @@ func (c *conn) runListen(req *request) {
 		c.logf("registering a listen stream: %v", err)
 	}
 	defer c.server.UnregisterSession(req.ctx, req.SessionID())
-	c.serve(req)
+	c.handleAndAnswer(req)
 }
 
-func (c *conn) serve(req *request) {
+func (c *conn) handleAndAnswer(req *request) {
 	defer req.cancel(nil)
 	if !req.state.CompareAndSwap(queued, running) {
 		return // cancelled while it waited
 	}
 	response := c.handle(req)
-	req.endSending()
+	req.closeSending()
 	message := req.encodeAnswer(response)
 	if !req.state.CompareAndSwap(running, answered) {
 		return // cancelled: no answer
 	}
 	// Before the answer is sent, since the client may reuse the id from then
 	// on.
-	c.forget(req)
+	c.removeInflight(req)
 	if req.method == string(mcp.MethodInitialize) {
 		c.sendWithoutWaiting(slices.Concat(message...))
 		return
@@ -47,7 +47,7 @@ func (c *conn) serve(req *request) {
 	c.send(message...)
 }
 
-func (c *conn) forget(req *request) {
+func (c *conn) removeInflight(req *request) {
 	c.mu.Lock()
 	if c.inflight[req.key] == req {
 		delete(c.inflight, req.key)

@@ -7,7 +7,7 @@ import (
 )
 
 // sessionID is the default session of a connection.
-const sessionID = "stdio"
+const defaultSession = "stdio"
 
 // SessionID returns the connection's session, or a listen stream's own: mcp-go
 // sends list changes to the session of each id.
@@ -23,7 +23,7 @@ func (req *request) Initialize() {
 	if req.method == string(mcp.MethodInitialize) {
 		hs := &req.conn.handshake
 		hs.mu.Lock()
-		hs.begun, hs.level = true, mcp.LoggingLevelError
+		hs.initialized, hs.level = true, mcp.LoggingLevelError
 		hs.mu.Unlock()
 		return
 	}
@@ -40,7 +40,7 @@ func (req *request) Initialized() bool {
 	hs := &req.conn.handshake
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
-	return hs.begun
+	return hs.initialized
 }
 
 // SetClientInfo is called for initialize and for every modern request.
@@ -72,12 +72,12 @@ func (req *request) GetClientInfo() mcp.Implementation {
 func (req *request) SetClientCapabilities(caps mcp.ClientCapabilities) {
 	if req.method == string(mcp.MethodInitialize) {
 		req.conn.handshake.mu.Lock()
-		req.conn.handshake.caps = caps
+		req.conn.handshake.capabilities = caps
 		req.conn.handshake.mu.Unlock()
 		return
 	}
 	req.mu.Lock()
-	req.modern, req.caps = true, caps
+	req.modern, req.capabilities = true, caps
 	req.mu.Unlock()
 }
 
@@ -86,11 +86,11 @@ func (req *request) GetClientCapabilities() mcp.ClientCapabilities {
 	if req.isModern() {
 		req.mu.Lock()
 		defer req.mu.Unlock()
-		return req.caps
+		return req.capabilities
 	}
 	req.conn.handshake.mu.Lock()
 	defer req.conn.handshake.mu.Unlock()
-	return req.conn.handshake.caps
+	return req.conn.handshake.capabilities
 }
 
 // SetProtocolVersion is called for initialize.

@@ -15,7 +15,7 @@ import (
 
 // maxControl limits the other requests (lists, pings) running at once. They
 // have a separate queue, so that they overtake waiting calls.
-const maxControl = 16
+const maxOtherRequests = 16
 
 // ErrStopped is the cause of a call's context, and the error of ServeStdio,
 // after the server was stopped: the call must kill its processes at once,
@@ -38,12 +38,12 @@ type conn struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
-	lines         *jsonrpc.Reader
-	ended         chan error // gets the error that ended reading
-	calls         *queue
-	otherRequests *queue
-	session       *request // the connection's own session, for broadcasts to legacy clients
-	handshake     handshake
+	lines     *jsonrpc.Reader
+	readEnded chan error // gets the error that ended reading
+	calls     *queue
+	others    *queue
+	session   *request // the connection's own session, for broadcasts to legacy clients
+	handshake handshake
 
 	mu         sync.Mutex
 	inflight   map[string]*request // by id
@@ -52,7 +52,7 @@ type conn struct {
 	background sync.WaitGroup      // goroutines that serve no request
 
 	outgoing outgoingRequests
-	roots    roots
+	roots    rootsCache
 }
 
 // ServeStdio serves h to one client, one JSON-RPC message a line, until in
@@ -70,29 +70,29 @@ type conn struct {
 // The goroutine that reads from in runs until in ends.
 func ServeStdio(ctx context.Context, h *server.MCPServer, in io.Reader, out io.Writer, opts ServeOptions) error {
 	c := newConn(ctx, h, out, opts)
-	defer c.finish()
+	defer c.stopAndWait()
 	if err := h.RegisterSession(c.ctx, c.session); err != nil {
 		return fmt.Errorf("registering the session: %w", err)
 	}
 	defer h.UnregisterSession(context.WithoutCancel(ctx), c.session.SessionID())
 
 	c.lines = jsonrpc.NewReader(in, opts.MaxLine)
-	go c.calls.runWorker(task{read: c.read})
+	go c.calls.runWorker(task{readLoop: c.readLoop})
 	var readErr error
 	select {
-	case readErr = <-c.ended:
-		c.outgoing.close()
+	case readErr = <-c.readEnded:
+		c.outgoing.failAll()
 		c.waitFor(&c.requests, nil)
-		c.endListens()
+		c.closeListens()
 	case <-c.ctx.Done():
 	}
 	if c.ctx.Err() != nil {
-		c.outgoing.close()
+		c.outgoing.failAll()
 		c.waitFor(&c.requests, time.After(c.opts.Grace))
-		c.background.Go(c.session.endSending)
+		c.background.Go(c.session.closeSending)
 		return context.Cause(c.ctx)
 	}
-	c.session.endSending()
+	c.session.closeSending()
 	if err := c.out.flush(); err != nil {
 		return fmt.Errorf("writing: %w", err)
 	}
@@ -107,21 +107,21 @@ func newConn(ctx context.Context, h *server.MCPServer, out io.Writer, opts Serve
 		opts.Grace = DefaultGrace
 	}
 	if opts.Session == "" {
-		opts.Session = sessionID
+		opts.Session = defaultSession
 	}
 	if opts.now == nil {
 		opts.now = time.Now
 	}
-	c := &conn{server: h, opts: opts, ended: make(chan error, 1), inflight: make(map[string]*request)}
+	c := &conn{server: h, opts: opts, readEnded: make(chan error, 1), inflight: make(map[string]*request)}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
 	c.out = newLineWriter(out, func(err error) { c.cancel(fmt.Errorf("writing: %w", err)) })
-	c.calls = newQueue(opts.MaxConcurrent, c.run)
-	c.otherRequests = newQueue(maxControl, c.run)
+	c.calls = newQueue(opts.MaxConcurrent, c.runQueued)
+	c.others = newQueue(maxOtherRequests, c.runQueued)
 	c.session = &request{conn: c, ctx: c.ctx}
 	return c
 }
 
-func (c *conn) now() time.Time { return c.opts.now() }
+func (c *conn) clockNow() time.Time { return c.opts.now() }
 
 func (c *conn) logf(format string, args ...any) {
 	if c.opts.Logf != nil {
@@ -175,7 +175,7 @@ func (c *conn) waitFor(wg *sync.WaitGroup, limit <-chan time.Time) {
 
 // finish ends listen streams and other goroutines, and waits for them at most
 // Grace: writers may be blocked by a client that does not read.
-func (c *conn) finish() {
+func (c *conn) stopAndWait() {
 	c.cancel(ErrStopped)
 	var all sync.WaitGroup
 	all.Go(c.listens.Wait)
@@ -184,7 +184,7 @@ func (c *conn) finish() {
 }
 
 // endListens closes the listen streams and waits for their final answers.
-func (c *conn) endListens() {
+func (c *conn) closeListens() {
 	c.mu.Lock()
 	for _, req := range c.inflight {
 		req.cancel(errInputEnded)
