@@ -7,27 +7,6 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// field is one word of a command after expansion. NUL in its text, which no
-// argument can hold, means an unknown part: any text.
-type field struct {
-	text string
-	many bool // may be several fields, or none
-	// files: what is not known are names of files that a glob matches.
-	files bool
-}
-
-func (f field) unknown() bool { return strings.IndexByte(f.text, 0) >= 0 }
-
-// is reports whether the field is known to be one of the texts.
-func (f field) is(texts ...string) bool {
-	for _, text := range texts {
-		if f.text == text && !f.many {
-			return true
-		}
-	}
-	return false
-}
-
 const (
 	anything       = "\x00"
 	maxVariants    = 32      // ways to read a command whose variables have several values

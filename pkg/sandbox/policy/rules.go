@@ -2,7 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"path"
 	"strings"
 	"unicode"
 )
@@ -129,83 +128,6 @@ func (r rule) forbids(fields []field) answer {
 	return min(result, operandsFit(operands, args))
 }
 
-// optionsEnd returns how many arguments stand before the -- that ends the
-// options. After an option, -- may be its value, except where none takes one.
-func (r rule) optionsEnd(args []field) int {
-	for i, arg := range args {
-		if !arg.is("--") {
-			continue
-		}
-		before := ""
-		if i > 0 {
-			before = args[i-1].text
-		}
-		_, program := splitProgram(r.words[0])
-		if len(before) < 2 || before[0] != '-' || strings.HasPrefix(before, "--") && strings.Contains(before, "=") || program == "rm" || program == "rmdir" {
-			return i
-		}
-	}
-	return len(args)
-}
-
-// hasOption reports whether args hold the option: a long one as it is or with
-// =value; of short ones each letter somewhere.
-func hasOption(option string, args []field) answer {
-	if strings.HasPrefix(option, "--") {
-		best := no
-		for i, arg := range args {
-			text, _, _ := strings.Cut(arg.text, "=")
-			fit := max(glob(option, text), glob(option, arg.text))
-			if fit == maybe && noOption(args, i) {
-				fit = no
-			}
-			best = max(best, fit)
-		}
-		return best
-	}
-	result := yes
-	for _, letter := range option[1:] {
-		found := no
-		for i, arg := range args {
-			switch {
-			case arg.text == option:
-				found = yes
-			case arg.unknown():
-				if !noOption(args, i) {
-					found = max(found, maybe)
-				}
-			case len(arg.text) > 1 && arg.text[0] == '-' && arg.text[1] != '-' && strings.ContainsRune(arg.text, letter):
-				found = yes
-			}
-		}
-		result = min(result, found)
-	}
-	return result
-}
-
-const maxAlike = 16 // unknown arguments in a row that count alike
-
-// noOption reports whether an unknown argument is surely, or as good as
-// surely, no option: it begins with other text, is a file that a glob finds,
-// or is one word after an option, whose value it then is (-m "$message").
-func noOption(args []field, i int) bool {
-	arg := args[i]
-	if arg.text[0] != 0 && arg.text[0] != '-' || arg.files {
-		return true
-	}
-	if arg.many || arg.text[0] == '-' {
-		return false
-	}
-	for n := 0; n < maxAlike && i > 0 && args[i-1].text == anything && !args[i-1].many; n++ {
-		i-- // of "$a" "$b" the second counts as the first does
-	}
-	if i == 0 {
-		return false
-	}
-	before := args[i-1].text
-	return len(before) > 1 && before[0] == '-' && !strings.Contains(before, "=")
-}
-
 const maxRuleArguments = 4096 // arguments compared with a rule's operands
 
 // operandsFit reports whether the operands stand at the front of args, in
@@ -246,76 +168,4 @@ func operandsFit(operands []string, args []field) answer {
 		fit = row
 	}
 	return fit[0]
-}
-
-// glob matches text, in which NUL means any text, with a pattern of literals and *.
-func glob(pattern, text string) answer {
-	if !strings.ContainsRune(text, 0) {
-		if globText(pattern, text) {
-			return yes
-		}
-		return no
-	}
-	head, tail := text[:strings.IndexByte(text, 0)], text[strings.LastIndexByte(text, 0)+1:]
-	before, _, wild := strings.Cut(pattern, "*")
-	after := pattern[strings.LastIndexByte(pattern, '*')+1:]
-	switch {
-	case !wild:
-		if len(head)+len(tail) <= len(pattern) && strings.HasPrefix(pattern, head) && strings.HasSuffix(pattern, tail) {
-			return maybe
-		}
-		return no
-	case strings.HasPrefix(head, before) && strings.HasSuffix(tail, after) && strings.Count(pattern, "*") == 1:
-		return yes
-	case agree(before, head, strings.HasPrefix) && agree(after, tail, strings.HasSuffix):
-		return maybe
-	}
-	return no
-}
-
-// agree reports whether one text begins (or ends) with the other.
-func agree(a, b string, in func(string, string) bool) bool { return in(a, b) || in(b, a) }
-
-// globText matches literals and *, in time linear in len(pattern)×len(text).
-func globText(pattern, text string) bool {
-	i, star, mark := 0, -1, 0
-	for j := 0; j < len(text); {
-		switch {
-		case i < len(pattern) && pattern[i] == '*':
-			star, mark = i, j
-			i++
-		case i < len(pattern) && pattern[i] == text[j]:
-			i++
-			j++
-		case star >= 0:
-			mark++
-			i, j = star+1, mark
-		default:
-			return false
-		}
-	}
-	return strings.Trim(pattern[i:], "*") == ""
-}
-
-// splitProgram cuts a command word into directory and base name, without the
-// .exe of Windows: "", "curl" for curl; "/usr/bin", "curl".
-func splitProgram(word string) (dir, base string) {
-	base = word
-	if slash := strings.LastIndexByte(word, '/'); slash >= 0 {
-		dir, base = path.Clean(word[:slash+1]), word[slash+1:]
-	}
-	if len(base) > 4 && strings.EqualFold(base[len(base)-4:], ".exe") {
-		base = base[:len(base)-4]
-	}
-	return dir, base
-}
-
-// systemDir reports whether programs in the directory are the system's, and
-// so what their name says.
-func systemDir(dir string) bool {
-	switch dir {
-	case "/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin":
-		return true
-	}
-	return false
 }

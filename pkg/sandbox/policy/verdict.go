@@ -2,9 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -129,30 +126,4 @@ func (c *check) verdict() Verdict {
 		v.Message = fmt.Sprintf("It cannot be told from the text what %s runs: %s.", first.Command, first.Reason)
 	}
 	return v
-}
-
-// excerpt makes a piece of a command fit for a message: one line, printable,
-// bounded.
-func excerpt(text string) string { return printable(text, maxExcerpt) }
-
-func printable(text string, most int) string {
-	var b strings.Builder
-	for i := 0; i < len(text); {
-		r, size := utf8.DecodeRuneInString(text[i:])
-		switch {
-		case r == utf8.RuneError && size == 1:
-			fmt.Fprintf(&b, `\x%02x`, text[i])
-		case r == '\n' || r == '\t' || r == '\r':
-			b.WriteByte(' ')
-		case !unicode.IsPrint(r):
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			b.WriteRune(r)
-		}
-		i += size
-		if b.Len() > most {
-			return b.String() + "…"
-		}
-	}
-	return strings.TrimSpace(b.String())
 }

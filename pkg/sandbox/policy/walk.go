@@ -8,29 +8,6 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-const (
-	maxText    = 64 << 10
-	maxTexts   = 512 << 10 // of all texts within texts
-	maxNodes   = 20_000
-	maxNesting = 100  // syntax in syntax
-	maxOpen    = 1000 // parentheses, before parsing
-	maxDepth   = 6    // texts in texts
-	maxPasses  = 3    // through one text, whose variables turn out to be others
-)
-
-// check is the work on one command.
-type check struct {
-	policy *Policy
-	nodes  int // still to be looked at, over all texts
-	bytes  int // still to be parsed
-	denied *finding
-	asked  *finding
-	doubts []Doubt
-	unsets bool // something may take functions away again
-	hides  bool // a name or shell code may be hidden somewhere
-	sure   bool // only what surely breaks a rule counts
-}
-
 // scope is one text under check: the command itself, or what is given to
 // eval or bash -c in it.
 type scope struct {
@@ -47,62 +24,6 @@ type scope struct {
 	listed     map[*syntax.Stmt]bool // their input is a list of files
 	files      bool                  // and so is the present command's
 	written    map[string]bool       // names of files that the text writes; nil: not known yet
-}
-
-// Check judges a command as bash -c would run it. It never runs anything,
-// and takes time and memory in proportion to the command's length.
-func (p *Policy) Check(command string) Verdict {
-	c := &check{policy: p, nodes: maxNodes, bytes: maxTexts}
-	s := &scope{
-		check: c, vars: newVariables(), functions: map[string]bool{},
-		positional: []field{}, zero: field{text: "bash"},
-	}
-	s.parse(command)
-	return c.verdict()
-}
-
-func (c *check) deny(f finding) {
-	if c.denied == nil {
-		f.name = excerpt(f.name)
-		c.denied = &f
-	}
-}
-
-func (c *check) tooMuch(why string) {
-	c.deny(finding{rule: "bounds", why: why, instead: "Run it in smaller parts, or write a script file and run that."})
-}
-
-// doubt notes that something cannot be told from the text. hides says that a
-// name or shell code may be hidden there: with deny rules the command is then
-// denied, with ask rules the user is asked.
-func (s *scope) doubt(hides bool, format string, args ...any) {
-	reason := printable(fmt.Sprintf(format, args...), maxReason)
-	c := s.check
-	c.hides = c.hides || hides
-	hides = hides && !c.sure
-	if hides && len(c.policy.deny) > 0 {
-		r := c.policy.deny[0]
-		c.deny(finding{
-			command: s.at, rule: r.String(),
-			why:     "it may hide a command that a deny rule names: " + reason,
-			instead: "Write the commands out, each by its name.",
-		})
-	}
-	if hides && len(c.policy.ask) > 0 && c.asked == nil {
-		c.asked = &finding{
-			command: s.at, rule: c.policy.ask[0].String(),
-			why: "it may hide a command that an ask rule names: " + reason,
-		}
-	}
-	d := Doubt{Command: s.at, Reason: reason}
-	for _, old := range c.doubts {
-		if old == d {
-			return
-		}
-	}
-	if len(c.doubts) < maxDoubts {
-		c.doubts = append(c.doubts, d)
-	}
 }
 
 // parse checks a whole text.
@@ -132,71 +53,6 @@ func (s *scope) parse(text string) {
 		s.invisible(file)
 	}
 	s.file(file)
-}
-
-// nested checks a text that the command gives to another shell. Unknown parts of
-// the text are skipped; the known parts are still checked.
-func (s *scope) nested(text field, positional []field, zero field) {
-	s.within(text, &scope{
-		check: s.check, depth: s.depth + 1, vars: s.vars.within(), functions: map[string]bool{},
-		positional: positional, zero: zero, at: s.at,
-	})
-}
-
-// evalText checks a text that runs in this very shell, with its functions.
-func (s *scope) evalText(text field) {
-	inner := &scope{
-		check: s.check, depth: s.depth + 1, vars: s.vars.within(), functions: maps.Clone(s.functions),
-		positional: s.positional, zero: s.zero, at: s.at,
-	}
-	s.within(text, inner)
-	if inner.positional == nil {
-		s.positional = nil
-	}
-}
-
-func (s *scope) within(text field, inner *scope) {
-	if !text.unknown() && !text.many {
-		inner.parse(text.text)
-		return
-	}
-	s.doubt(true, "shell code that is put together at run time")
-	s.guess(text, inner)
-}
-
-// guess checks a text of which not all is known, or not in this grammar: that
-// it does not parse means nothing.
-func (s *scope) guess(text field, inner *scope) {
-	script := strings.ReplaceAll(text.text, anything, "${__}")
-	trial := s.check.apart()
-	inner.check = trial
-	inner.parse(script)
-	s.check.nodes, s.check.bytes = trial.nodes, trial.bytes
-	if trial.denied != nil && trial.denied.rule == "must parse" {
-		return // with the unknown part filled in it may well parse
-	}
-	s.check.merge(trial)
-}
-
-// apart returns a check of the same policy whose findings are kept separate.
-func (c *check) apart() *check {
-	return &check{policy: c.policy, nodes: c.nodes, bytes: c.bytes, sure: c.sure}
-}
-
-// merge takes over what another check found.
-func (c *check) merge(other *check) {
-	c.hides = c.hides || other.hides
-	if c.denied == nil {
-		c.denied = other.denied
-	}
-	if c.asked == nil {
-		c.asked = other.asked
-	}
-	for _, d := range other.doubts {
-		if len(c.doubts) < maxDoubts {
-			c.doubts = append(c.doubts, d)
-		}
-	}
 }
 
 // file checks every statement, in the order of the text.
@@ -330,22 +186,4 @@ func (s *scope) redirections(stmt *syntax.Stmt) {
 			}
 		}
 	}
-}
-
-// tooNested reports whether parentheses are open so deep, in whatever quotes,
-// that parsing them would take seconds.
-func tooNested(text string) bool {
-	open := 0
-	for i := range len(text) {
-		switch text[i] {
-		case '(':
-			open++
-		case ')':
-			open = max(0, open-1)
-		}
-		if open > maxOpen {
-			return true
-		}
-	}
-	return false
 }

@@ -1,10 +1,7 @@
 package policy
 
 import (
-	"slices"
 	"strings"
-
-	"mvdan.cc/sh/v3/syntax"
 )
 
 // wrappers lists the programs whose arguments are another command, with the grammars
@@ -113,42 +110,6 @@ func (s *scope) unwrap(c call) (inner []field, transparent bool) {
 	return s.command(c, g), g.transparent
 }
 
-// runner is a program of which subcommands start another one.
-type runner struct {
-	subcommands string
-	operands    int // words before the command
-}
-
-var runners = map[string]runner{
-	"uv": {"run", 0}, "poetry": {"run", 0}, "pdm": {"run", 0}, "hatch": {"run", 0}, "pipenv": {"run", 0}, "rye": {"run", 0}, "pixi": {"run", 0},
-	"conda": {"run", 0}, "mamba": {"run", 0}, "npm": {"exec x", 0}, "pnpm": {"exec dlx", 0}, "yarn": {"exec dlx run", 0}, "bundle": {"exec", 0},
-	"pyenv": {"exec", 0}, "rbenv": {"exec", 0}, "nodenv": {"exec", 0}, "opam": {"exec", 0}, "stack": {"exec", 0}, "cabal": {"exec", 0},
-	"perf": {"stat record trace", 0}, "volta": {"run", 0}, "devbox": {"run", 0}, "mise": {"exec x", 0}, "asdf": {"exec", 0},
-	"rustup": {"run", 1}, "direnv": {"exec", 1}, "nvm": {"exec", 1},
-}
-
-// command returns what is started. The word after an option may be its value
-// or what is started, so that both readings are judged.
-func (r runner) command(s *scope, args []field) []field {
-	if len(args) == 0 || !slices.Contains(strings.Fields(r.subcommands), args[0].text) {
-		return nil
-	}
-	args = args[1:]
-	option := false
-	for len(args) > 0 && strings.HasPrefix(args[0].text, "-") {
-		option = !args[0].is("--")
-		args = args[1:]
-		if !option {
-			break
-		}
-	}
-	args = args[min(r.operands, len(args)):]
-	if option && len(args) > 1 {
-		s.simple(args[1:], nil, false)
-	}
-	return args
-}
-
 // command reads a wrapper's command line and returns the words after it.
 func (s *scope) command(c call, g grammar) []field {
 	args := c.args()
@@ -203,80 +164,6 @@ func (s *scope) command(c call, g grammar) []field {
 	return rest
 }
 
-// env skips assignments, which have the effect that they would have before
-// the command, and splits the value of -S.
-func (s *scope) env(options []option, rest []field) []field {
-	if split, ok := valueOf(options, "-S", "--split-string"); ok {
-		if split.unknown() {
-			s.doubt(true, "env -S with words that are not known")
-		}
-		rest = append(splitString(split), rest...)
-		more, after, _ := wrappers["env"].options(rest)
-		if _, again := valueOf(more, "-S", "--split-string"); again {
-			if s.check.bytes -= len(split.text); s.check.bytes < 0 {
-				s.check.tooMuch("env -S within env -S")
-				return nil
-			}
-			return s.env(more, after)
-		}
-		rest = after
-	}
-	for len(rest) > 0 {
-		name, value, ok := strings.Cut(rest[0].text, "=")
-		if rest[0].is("-") {
-			rest = rest[1:]
-			continue
-		}
-		if !ok || strings.Contains(name, anything) {
-			break
-		}
-		s.environment(name, field{text: value}, "env")
-		rest = rest[1:]
-	}
-	return rest
-}
-
-// splitString splits as env -S does: like a shell without expansions, but for
-// ${NAME}, which is not known.
-func splitString(f field) []field {
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(strings.ReplaceAll(envBlanks(f.text), anything, "${__}")), "")
-	if err != nil || len(file.Stmts) != 1 {
-		return []field{{text: anything, many: true}}
-	}
-	call, ok := file.Stmts[0].Cmd.(*syntax.CallExpr)
-	if !ok {
-		return []field{{text: anything, many: true}}
-	}
-	s := &scope{check: &check{policy: &Policy{}, nodes: maxNodes}, vars: newVariables(), functions: map[string]bool{}}
-	var fields []field
-	for _, assign := range call.Assigns {
-		value := s.textOf(assign.Value, nil)
-		fields = append(fields, field{text: assign.Name.Value + "=" + value.text})
-	}
-	return append(fields, s.fieldsOf(call.Args, nil)...)
-}
-
-// envBlanks replaces the \_ of env -S, which is a blank outside single quotes.
-func envBlanks(text string) string {
-	var b strings.Builder
-	single := false
-	for i := 0; i < len(text); i++ {
-		switch {
-		case text[i] == '\\' && !single && i+1 < len(text) && text[i+1] == '_':
-			b.WriteByte(' ')
-			i++
-			continue
-		case text[i] == '\\' && i+1 < len(text):
-			b.WriteByte(text[i])
-			i++
-		case text[i] == '\'':
-			single = !single
-		}
-		b.WriteByte(text[i])
-	}
-	return b.String()
-}
-
 // joined puts words together as eval, watch and ssh do.
 func joined(fields []field) field {
 	texts := make([]string, len(fields))
@@ -289,107 +176,4 @@ func joined(fields []field) field {
 		text += " " + anything
 	}
 	return field{text: text}
-}
-
-// xargs returns the command that xargs starts, with the arguments that it adds.
-func (s *scope) xargs(c call) []field {
-	g := grammar{
-		short: "aEdILnPs", optional: "eil",
-		long: "arg-file delimiter max-args max-procs max-chars process-slot-var",
-	}
-	options, rest, sure := g.options(c.args())
-	if !sure {
-		s.doubt(true, "it cannot be told which of its words xargs runs")
-	}
-	if len(rest) == 0 {
-		return nil // echo
-	}
-	rest = slices.Clone(rest)
-	replace, ok := valueOf(options, "-I", "-i", "--replace")
-	if _, file := valueOf(options, "-a", "--arg-file"); file {
-		s.files = false
-	}
-	if !ok {
-		return append(rest, field{text: anything, many: true, files: s.files})
-	}
-	if replace.text == "" {
-		replace.text = "{}"
-	}
-	return substitute(rest, replace.text, field{text: anything, files: s.files})
-}
-
-// substitute replaces every mark by the text of file.
-func substitute(fields []field, mark string, file field) []field {
-	out := make([]field, len(fields))
-	for i, f := range fields {
-		out[i] = field{text: strings.ReplaceAll(f.text, mark, file.text), many: f.many, files: f.is(mark) && file.files}
-	}
-	return out
-}
-
-// find judges the commands of -exec and its kin.
-func (s *scope) find(c call) {
-	args, file := c.args(), field{text: anything, files: findsFiles(c.args())}
-	for i := 0; i < len(args); i++ {
-		if args[i].is(";") || args[i].many && strings.HasPrefix(args[i].text, anything) && !args[i].files {
-			s.doubt(true, "words of %s that are not known may be -exec", c.base)
-		}
-		if !args[i].is("-exec", "-execdir", "-ok", "-okdir") {
-			continue
-		}
-		end := i + 1
-		for end < len(args) && !args[end].is(";") && !(args[end].is("+") && args[end-1].is("{}")) {
-			end++
-		}
-		// find wants {} before +, but takes anything here: so does this.
-		s.simple(substitute(trimPlus(args[i+1:end]), "{}", file), nil, false)
-		i = end
-	}
-}
-
-func trimPlus(fields []field) []field {
-	if n := len(fields); n > 0 && fields[n-1].is("+") {
-		return fields[:n-1]
-	}
-	return fields
-}
-
-// parallel joins its words and gives them to a shell for each argument.
-func (s *scope) parallel(c call) {
-	g := grammar{
-		short: "jSaNnLlIPdCEsrDi",
-		long:  "jobs sshlogin arg-file max-args max-lines delay timeout retries joblog results workdir colsep arg-sep delimiter halt load memfree nice tmpdir max-replace-args max-procs tagstring wd rpl bar-format block recstart recend",
-	}
-	_, rest, sure := g.options(c.args())
-	if !sure {
-		s.doubt(true, "it cannot be told which of its words parallel runs")
-	}
-	end := slices.IndexFunc(rest, func(f field) bool { return strings.HasPrefix(f.text, ":::") })
-	if end < 0 {
-		end = len(rest)
-	}
-	code := joined(rest[:end])
-	if code.text == "" {
-		s.doubt(true, "parallel takes whole commands from its input or arguments")
-		for _, f := range rest {
-			if !strings.HasPrefix(f.text, ":::") {
-				s.nested(f, []field{}, field{text: "sh"})
-			}
-		}
-		return
-	}
-	for _, mark := range []string{"{}", "{.}", "{/}", "{//}", "{/.}", "{#}", "{%}", "{1}", "{2}", "{3}"} {
-		code.text = strings.ReplaceAll(code.text, mark, anything)
-	}
-	if !strings.Contains(code.text, anything) {
-		code.text += " " + anything
-	}
-	s.filled(code)
-}
-
-// filled judges shell code into which arguments are put, quoted, so that
-// they cannot become commands unless they stand where one does.
-func (s *scope) filled(code field) {
-	marked := field{text: strings.ReplaceAll(code.text, anything, `"${__}"`)}
-	s.nested(marked, []field{}, field{text: "sh"})
 }

@@ -1,0 +1,250 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// collect reads every assignment in the file, again and again while those
+// that use each other tell something new. What adds to a value does so in round
+// 0 only.
+func (s *scope) collect(file *syntax.File, round int) {
+	for size := -1; s.vars.size() != size; round++ {
+		if size = s.vars.size(); round == maxRounds {
+			s.doubt(true, "its assignments use each other in too many ways")
+			return
+		}
+		syntax.Walk(file, func(node syntax.Node) bool {
+			switch node := node.(type) {
+			case *syntax.Assign:
+				s.assign(node, round == 0)
+			case *syntax.WordIter:
+				s.iterate(node)
+			case *syntax.ParamExp:
+				if node.Exp != nil && node.Param != nil && (node.Exp.Op == syntax.AssignUnset || node.Exp.Op == syntax.AssignUnsetOrNull) {
+					s.assignText(node.Param.Value, node.Exp.Word, "")
+				}
+			case *syntax.CallExpr:
+				if len(node.Args) > 0 {
+					s.assignedByBuiltin(node)
+				}
+			case *syntax.DeclClause:
+				s.declared(node)
+			case *syntax.FuncDecl:
+				s.positional = nil // $1 and $@ are the function's in it
+			}
+			return true
+		})
+	}
+}
+
+func (s *scope) assign(a *syntax.Assign, first bool) {
+	if a.Name == nil || a.Naked {
+		return
+	}
+	target := s.vars.get(a.Name.Value)
+	switch {
+	case a.Array != nil:
+		if first {
+			target.arrays++
+			var words []*syntax.Word
+			for _, elem := range a.Array.Elems {
+				words = append(words, elem.Value)
+				target.open = target.open || elem.Index != nil || a.Append
+			}
+			words = slices.DeleteFunc(words, func(w *syntax.Word) bool { return w == nil })
+			variants := s.variants(words...)
+			target.array = s.fieldsOf(words, variants[0])
+			target.open = target.open || len(variants) > 1
+			if len(target.array) > 0 {
+				s.vars.set(a.Name.Value, target.array[0])
+			}
+		}
+	case a.Index != nil:
+		target.open = true
+	case a.Append:
+		if first {
+			for _, old := range append([]string{""}, target.values...) {
+				s.assignText(a.Name.Value, a.Value, old)
+			}
+		}
+	default:
+		s.assignText(a.Name.Value, a.Value, "")
+	}
+}
+
+func (s *scope) assignText(name string, word *syntax.Word, before string) {
+	if before == "" && isNumber(word) {
+		s.vars.get(name).number = true
+		return
+	}
+	for _, reading := range s.variants(word) {
+		value := s.textOf(word, reading)
+		value.text = before + value.text
+		s.vars.set(name, value)
+	}
+}
+
+// isNumber reports whether a word is one $((…)) or ${#…}, quoted or not.
+func isNumber(word *syntax.Word) bool {
+	if word == nil || len(word.Parts) != 1 {
+		return false
+	}
+	part := word.Parts[0]
+	if quoted, ok := part.(*syntax.DblQuoted); ok && len(quoted.Parts) == 1 {
+		part = quoted.Parts[0]
+	}
+	switch part := part.(type) {
+	case *syntax.ArithmExp:
+		return true
+	case *syntax.ParamExp:
+		return part.Length
+	}
+	return false
+}
+
+func (s *scope) iterate(w *syntax.WordIter) {
+	if w.Name == nil {
+		return
+	}
+	if !w.InPos.IsValid() && s.positional == nil {
+		s.vars.get(w.Name.Value).open = true
+		return
+	}
+	for _, reading := range s.variants(w.Items...) {
+		for _, item := range s.fieldsOf(w.Items, reading) {
+			s.vars.set(w.Name.Value, item)
+		}
+	}
+}
+
+// declared notes what declare, local and their kin do to variables besides
+// plain assignments: local a makes it empty, declare -l a changes its case,
+// export "a=b" assigns.
+func (s *scope) declared(d *syntax.DeclClause) {
+	letters := ""
+	for _, a := range d.Args {
+		if !a.Naked {
+			if strings.ContainsAny(letters, "lucn") {
+				s.vars.get(a.Name.Value).open = true
+			}
+			continue
+		}
+		var f field
+		if a.Name != nil {
+			f.text = a.Name.Value
+		} else {
+			f = s.textOf(a.Value, nil)
+		}
+		if strings.HasPrefix(f.text, "-") || strings.HasPrefix(f.text, "+") {
+			letters += f.text[1:]
+			continue
+		}
+		if name, value, assigns := strings.Cut(f.text, "="); strings.Contains(name, anything) {
+			s.opened("declare", name)
+		} else if syntax.ValidName(name) {
+			if assigns || d.Variant.Value != "export" && d.Variant.Value != "readonly" {
+				s.vars.set(name, field{text: value})
+			}
+		}
+	}
+}
+
+// assigners are the builtins that put something into variables: their options
+// with a value, and those whose value is the name of one. All operands are
+// names, but for those of printf, wait and getopts.
+var assigners = map[string]struct {
+	grammar grammar
+	named   string
+}{
+	"read": {grammar{short: "adinNptu"}, "-a"}, "mapfile": {grammar{short: "dnOsuCc"}, ""}, "readarray": {grammar{short: "dnOsuCc"}, ""},
+	"printf": {grammar{short: "v"}, "-v"}, "wait": {grammar{short: "p"}, "-p"}, "getopts": {},
+	"local": {}, "declare": {}, "typeset": {}, "export": {}, "readonly": {}, "unset": {},
+}
+
+// assignedByBuiltin notes what a builtin may put into variables.
+func (s *scope) assignedByBuiltin(call *syntax.CallExpr) {
+	s.vars.presumed = true
+	readings := s.variants(call.Args...)
+	for _, reading := range readings {
+		s.assignedBy(s.fieldsOf(call.Args, reading))
+	}
+	s.vars.presumed = false
+}
+
+func (s *scope) assignedBy(fields []field) {
+	for len(fields) > 0 && fields[0].is("command", "builtin") {
+		_, fields, _ = grammar{}.options(fields[1:])
+	}
+	if len(fields) == 0 {
+		return
+	}
+	name := fields[0].text
+	if slices.Contains([]string{"set", "shift", "source", "."}, name) {
+		s.positional = nil
+		s.setTo(name, fields[1:])
+	}
+	if name == "source" || name == "." { // the file may assign to any
+		s.vars.get(anything).open = true
+	}
+	builtin, ok := assigners[name]
+	if !ok {
+		return
+	}
+	s.check.unsets = s.check.unsets || name == "unset"
+	options, names, sure := builtin.grammar.options(fields[1:])
+	switch {
+	case name == "getopts":
+		names = names[min(1, len(names)):min(2, len(names))]
+	case name == "wait", name == "printf" && sure:
+		names = nil
+	case name == "printf": // what is not known may be its option
+		names = names[:min(2, len(names))]
+	}
+	for _, o := range options {
+		if o.name == builtin.named {
+			names = append(names, o.value)
+		}
+	}
+	for _, f := range names {
+		s.opened(name, f.text)
+	}
+}
+
+// opened notes a variable that a builtin sets, by its name or NAME=VALUE. One
+// whose name is not known may be any.
+func (s *scope) opened(builtin, text string) {
+	name, _, _ := strings.Cut(text, "=")
+	switch {
+	case strings.Contains(name, anything):
+		s.vars.get(anything).open = true
+	case !syntax.ValidName(name):
+	case builtin == "unset":
+		s.vars.set(name, field{})
+	default:
+		s.vars.get(name).open = true
+	}
+}
+
+// pass marks what a statement at the top of a text assigns for sure.
+func (v *variables) pass(stmt *syntax.Stmt) {
+	if stmt.Background || stmt.Coprocess {
+		return
+	}
+	var assigns []*syntax.Assign
+	switch cmd := stmt.Cmd.(type) {
+	case *syntax.CallExpr:
+		if len(cmd.Args) == 0 {
+			assigns = cmd.Assigns
+		}
+	case *syntax.DeclClause:
+		assigns = cmd.Args
+	}
+	for _, a := range assigns {
+		if a.Name != nil && !a.Naked && !(a.Append && !v.sure[a.Name.Value]) {
+			v.sure[a.Name.Value] = true
+		}
+	}
+}

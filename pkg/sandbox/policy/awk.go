@@ -1,0 +1,128 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+)
+
+// maxForeignCode bounds the programs of awk and sed that are read, in bytes.
+const maxForeignCode = 8 << 10
+
+// awk judges an awk program: system(), pipes, /inet and what gawk loads run
+// other things; the rest is text processing.
+func (s *scope) awk(c call) {
+	g := grammar{short: "FvfeEilovW", long: "field-separator assign file source exec include load"}
+	options, rest, sure := g.options(c.args())
+	var programs []field
+	for _, o := range options {
+		switch o.name {
+		case "-f", "--file", "-E", "--exec", "-i", "--include", "-l", "--load":
+			s.doubt(false, "%s runs the program in a file", c.base)
+			rest = append([]field{{}}, rest...)
+		case "-W":
+			s.doubt(true, "%s -W may hold a program", c.base)
+		case "-e", "--source":
+			programs, rest = append(programs, o.value), append([]field{{}}, rest...)
+		}
+	}
+	if !sure {
+		s.doubt(true, "the program that %s runs is not known", c.base)
+		return
+	}
+	if len(programs) == 0 && len(rest) > 0 {
+		programs = rest[:1]
+	}
+	for _, program := range programs {
+		if program.unknown() || program.many || awkRuns(program.text) {
+			s.doubt(true, "%s can run commands (system, pipes)", c.base)
+			return
+		}
+	}
+}
+
+// awkRuns reports whether an awk program starts commands. It errs on the side
+// of yes.
+func awkRuns(program string) bool {
+	if len(program) > maxForeignCode {
+		return true
+	}
+	regexpMay := true // a / here begins a regular expression, not a division
+	unsure := false   // it may do either
+	for i := 0; i < len(program); i++ {
+		if program[i] == '/' && unsure {
+			return awkMentions(program)
+		}
+		unsure = unsure && (program[i] == ' ' || program[i] == '\t')
+		switch c := program[i]; {
+		case c == '#':
+			for i+1 < len(program) && program[i+1] != '\n' {
+				i++
+			}
+		case c == '"' || c == '/' && regexpMay:
+			start := i
+			for i++; i < len(program) && program[i] != c; i++ {
+				if program[i] == '\\' {
+					i++
+				} else if c == '/' && program[i] == '[' {
+					i = skipBracket(program, i)
+				}
+			}
+			if c == '"' && strings.Contains(program[start:min(i, len(program))], "/inet") {
+				return true
+			}
+			regexpMay = false
+		case c == '|':
+			if i+1 >= len(program) || program[i+1] != '|' {
+				return true
+			}
+			i++
+			regexpMay = true
+		case c == '@':
+			return true // gawk: @load, @include, calls by name
+		case letter(c):
+			start := i
+			for i+1 < len(program) && (letter(program[i+1]) || program[i+1] >= '0' && program[i+1] <= '9') {
+				i++
+			}
+			word := program[start : i+1]
+			if word == "system" {
+				return true
+			}
+			regexpMay = slices.Contains([]string{"return", "print", "printf", "in", "else", "do", "case", "exit"}, word)
+			unsure = word == "getline"
+		case c == ' ' || c == '\t':
+		default:
+			regexpMay = c != ')' && c != ']' && (c < '0' || c > '9') && c != '$'
+			// if (x) /y/ and (x) / y; x++ / y and a + +/y/.
+			unsure = c == ')' || (c == '+' || c == '-') && i > 0 && program[i-1] == c
+		}
+	}
+	return false
+}
+
+// awkMentions reports whether what starts commands stands anywhere in an awk
+// program, be it in a text or a comment.
+func awkMentions(program string) bool {
+	return strings.Contains(program, "system") || strings.Contains(program, "/inet") || strings.Contains(program, "@") ||
+		strings.Contains(strings.ReplaceAll(program, "||", ""), "|")
+}
+
+func letter(c byte) bool { return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+// skipBracket returns the end of the bracket expression that begins at i, or
+// i where it has none.
+func skipBracket(text string, i int) int {
+	j := i + 1
+	if j < len(text) && text[j] == '^' {
+		j++
+	}
+	if j < len(text) && text[j] == ']' {
+		j++
+	}
+	for ; j < len(text) && text[j] != '\n'; j++ {
+		if text[j] == ']' {
+			return j
+		}
+	}
+	return i
+}

@@ -1,0 +1,84 @@
+package policy
+
+import (
+	"strings"
+)
+
+// commandOptions are the options of ordinary programs whose value is a
+// command that they run.
+var commandOptions = map[string]string{
+	"tar":    "-I --use-compress-program --to-command --rsh-command -F --info-script --new-volume-script --checkpoint-action",
+	"bsdtar": "--use-compress-program", "cpio": "--rsh-command", "sort": "--compress-program", "split": "--filter",
+	"rg": "--pre --hostname-bin", "ag": "--pager", "bat": "--pager", "batcat": "--pager", "delta": "--pager",
+	"man": "-P --pager -H --html", "zip": "-TT --unzip-command", "rsync": "-e --rsh --rsync-path", "scp": "-S -o", "sftp": "-S -o",
+	"go": "-exec -toolexec -vettool", "gcc": "-wrapper", "g++": "-wrapper", "cargo": "--config", "install": "--strip-program",
+	"less": "-k --lesskey-src", "ctags": "--options", "fd": "-x -X --exec --exec-batch", "fdfind": "-x -X --exec --exec-batch",
+	"tcpdump": "-z", "logrotate": "-f", "csplit": "", "diff3": "--diff-program", "sdiff": "--diff-program", "hyperfine": "-p -s -c --prepare --setup --cleanup",
+	"npm": "--node-options --script-shell", "pip": "--config-settings", "date": "", "journalctl": "", "openssl": "-engine",
+	"dpkg": "--pre-invoke --post-invoke", "apt": "-o", "apt-get": "-o", "gpg": "--exec-path", "mail": "", "wget": "--use-askpass",
+}
+
+// commandOptionsOf judges every command that an option gives: its value, or
+// all words after it.
+func (s *scope) commandOptionsOf(c call) {
+	options, args := strings.Fields(commandOptions[c.base]), c.args()
+	where := "an option of " + c.base
+	for i, arg := range args {
+		for _, option := range options {
+			value, ok := optionValue(option, arg.text)
+			switch {
+			case !ok:
+			case value != "":
+				s.commandValue(field{text: value}, where)
+			case strings.HasPrefix(c.base, "fd"): // fd -x COMMAND…
+				s.commandValue(joined(args[i+1:]), where)
+			case i+1 < len(args):
+				s.commandValue(args[i+1], where)
+			}
+		}
+		switch {
+		case c.base == "tar" && tarRuns(arg.text, i == 0):
+			s.doubt(true, "an option of tar is a command to run")
+		case (c.base == "rsync" || c.base == "man") && clusterEnds(arg.text, map[string]string{"rsync": "e", "man": "P"}[c.base]) && i+1 < len(args):
+			s.commandValue(args[i+1], where)
+		case c.base == "less" && strings.HasPrefix(arg.text, "+") && strings.ContainsAny(arg.text, "!|"+anything):
+			s.doubt(true, "less %s runs a command", excerpt(strings.ReplaceAll(arg.text, anything, "…")))
+		}
+	}
+}
+
+// tarRuns reports whether an argument is a cluster of tar's short options with
+// -I or -F among them. The first one needs no dash.
+func tarRuns(arg string, first bool) bool {
+	letters, dashed := strings.CutPrefix(arg, "-")
+	if !dashed && !first || strings.HasPrefix(letters, "-") {
+		return false
+	}
+	if end := strings.IndexAny(letters, "bCfgHKLNTVX"); end >= 0 && dashed {
+		letters = letters[:end] // what follows is a value
+	}
+	return strings.ContainsAny(letters, "IF")
+}
+
+// clusterEnds reports whether an argument consists of short options, the last of
+// which is the letter.
+func clusterEnds(arg, letter string) bool {
+	return len(arg) > 2 && arg[0] == '-' && arg[1] != '-' && strings.HasSuffix(arg, letter)
+}
+
+// optionValue reports whether arg is the option, and its attached value.
+func optionValue(option, arg string) (string, bool) {
+	if arg == option {
+		return "", true
+	}
+	if value, ok := strings.CutPrefix(arg, option+"="); ok {
+		return value, true
+	}
+	if len(option) == 2 && option[0] == '-' && !strings.HasPrefix(arg, "--") {
+		return strings.CutPrefix(arg, option)
+	}
+	if name, value, _ := strings.Cut(arg, "="); len(name) > 5 && strings.HasPrefix(option, name) && strings.HasPrefix(name, "--") {
+		return value, true
+	}
+	return "", false
+}

@@ -1,0 +1,81 @@
+package policy
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// env skips assignments, which have the effect that they would have before
+// the command, and splits the value of -S.
+func (s *scope) env(options []option, rest []field) []field {
+	if split, ok := valueOf(options, "-S", "--split-string"); ok {
+		if split.unknown() {
+			s.doubt(true, "env -S with words that are not known")
+		}
+		rest = append(splitString(split), rest...)
+		more, after, _ := wrappers["env"].options(rest)
+		if _, again := valueOf(more, "-S", "--split-string"); again {
+			if s.check.bytes -= len(split.text); s.check.bytes < 0 {
+				s.check.tooMuch("env -S within env -S")
+				return nil
+			}
+			return s.env(more, after)
+		}
+		rest = after
+	}
+	for len(rest) > 0 {
+		name, value, ok := strings.Cut(rest[0].text, "=")
+		if rest[0].is("-") {
+			rest = rest[1:]
+			continue
+		}
+		if !ok || strings.Contains(name, anything) {
+			break
+		}
+		s.environment(name, field{text: value}, "env")
+		rest = rest[1:]
+	}
+	return rest
+}
+
+// splitString splits as env -S does: like a shell without expansions, but for
+// ${NAME}, which is not known.
+func splitString(f field) []field {
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(strings.ReplaceAll(envBlanks(f.text), anything, "${__}")), "")
+	if err != nil || len(file.Stmts) != 1 {
+		return []field{{text: anything, many: true}}
+	}
+	call, ok := file.Stmts[0].Cmd.(*syntax.CallExpr)
+	if !ok {
+		return []field{{text: anything, many: true}}
+	}
+	s := &scope{check: &check{policy: &Policy{}, nodes: maxNodes}, vars: newVariables(), functions: map[string]bool{}}
+	var fields []field
+	for _, assign := range call.Assigns {
+		value := s.textOf(assign.Value, nil)
+		fields = append(fields, field{text: assign.Name.Value + "=" + value.text})
+	}
+	return append(fields, s.fieldsOf(call.Args, nil)...)
+}
+
+// envBlanks replaces the \_ of env -S, which is a blank outside single quotes.
+func envBlanks(text string) string {
+	var b strings.Builder
+	single := false
+	for i := 0; i < len(text); i++ {
+		switch {
+		case text[i] == '\\' && !single && i+1 < len(text) && text[i+1] == '_':
+			b.WriteByte(' ')
+			i++
+			continue
+		case text[i] == '\\' && i+1 < len(text):
+			b.WriteByte(text[i])
+			i++
+		case text[i] == '\'':
+			single = !single
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
+}

@@ -1,0 +1,54 @@
+package policy
+
+import (
+	"strings"
+)
+
+// glob matches text, in which NUL means any text, with a pattern of literals and *.
+func glob(pattern, text string) answer {
+	if !strings.ContainsRune(text, 0) {
+		if globText(pattern, text) {
+			return yes
+		}
+		return no
+	}
+	head, tail := text[:strings.IndexByte(text, 0)], text[strings.LastIndexByte(text, 0)+1:]
+	before, _, wild := strings.Cut(pattern, "*")
+	after := pattern[strings.LastIndexByte(pattern, '*')+1:]
+	switch {
+	case !wild:
+		if len(head)+len(tail) <= len(pattern) && strings.HasPrefix(pattern, head) && strings.HasSuffix(pattern, tail) {
+			return maybe
+		}
+		return no
+	case strings.HasPrefix(head, before) && strings.HasSuffix(tail, after) && strings.Count(pattern, "*") == 1:
+		return yes
+	case agree(before, head, strings.HasPrefix) && agree(after, tail, strings.HasSuffix):
+		return maybe
+	}
+	return no
+}
+
+// agree reports whether one text begins (or ends) with the other.
+func agree(a, b string, in func(string, string) bool) bool { return in(a, b) || in(b, a) }
+
+// globText matches literals and *, in time linear in len(pattern)×len(text).
+func globText(pattern, text string) bool {
+	i, star, mark := 0, -1, 0
+	for j := 0; j < len(text); {
+		switch {
+		case i < len(pattern) && pattern[i] == '*':
+			star, mark = i, j
+			i++
+		case i < len(pattern) && pattern[i] == text[j]:
+			i++
+			j++
+		case star >= 0:
+			mark++
+			i, j = star+1, mark
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[i:], "*") == ""
+}

@@ -1,0 +1,147 @@
+package policy
+
+import (
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// clientGrammars are the options with a value of those clients that may talk
+// to loopback. An option that is missing here makes its value look like a
+// destination, which then is refused: that is the safe side.
+var clientGrammars = map[string]grammar{
+	"curl": {
+		short: "AbcCdDeEFHmoPQrtTuUwXyYz",
+		long: "url request header data data-raw data-binary data-urlencode data-ascii json form form-string output user user-agent max-time " +
+			"connect-timeout retry retry-delay retry-max-time write-out cookie cookie-jar upload-file referer cacert cert key range " +
+			"limit-rate max-redirs output-dir dump-header url-query oauth2-bearer stderr trace trace-ascii speed-limit speed-time",
+	},
+	"wget": {
+		short: "oOaPtTQUeDARIXlwB",
+		long: "output-file output-document append-output directory-prefix tries timeout user-agent header post-data post-file method " +
+			"body-data body-file user password quota wait limit-rate level accept reject load-cookies save-cookies",
+	},
+	"http": {short: "asopAv", long: "auth auth-type session output print style timeout verify pretty"},
+	"nc":   {short: "wiIOopqsTVX"},
+}
+
+// diverting are options that send a request elsewhere than its URL says, or
+// read more URLs, or run something.
+var diverting = []string{
+	"-x", "--proxy", "--preproxy", "--socks4", "--socks4a", "--socks5", "--socks5-hostname", "--connect-to", "--resolve", "-K",
+	"--config", "--dns-servers", "--doh-url", "--interface", "-i", "--input-file", "-e", "--execute", "-c", "--exec", "--sh-exec",
+	"--use-askpass", "--referer-url", "--base", "-B", "--proxy1.0", "-L", "--proxy-server", "-P", "-X",
+}
+
+// onLoopback reports whether all destinations of a client are this machine:
+// maybe, where only what follows the host is not known.
+func onLoopback(c call) answer {
+	name, list := c.base, diverting
+	switch name {
+	case "curlie":
+		name = "curl"
+	case "wget2":
+		name = "wget"
+	case "https", "httpie", "xh":
+		name = "http"
+	case "ncat", "netcat", "nc.openbsd", "nc.traditional", "telnet":
+		name = "nc"
+	case "socat", "http-prompt":
+		return no
+	}
+	switch name {
+	case "curl": // where these mean --request, --include, --location, --cookie-jar, …
+		list = slices.DeleteFunc(slices.Clone(list), func(o string) bool { return slices.Contains([]string{"-i", "-e", "-c", "-L", "-P", "-X", "-B"}, o) })
+	case "wget":
+		list = slices.DeleteFunc(slices.Clone(list), func(o string) bool { return slices.Contains([]string{"-c", "-x", "-L", "-P", "-X"}, o) })
+	}
+	destinations, ok := destinations(name, c.args(), list)
+	if !ok || len(destinations) == 0 {
+		return no
+	}
+	result := yes
+	for _, d := range destinations {
+		result = min(result, loopbackURL(d))
+	}
+	return result
+}
+
+// destinations returns the operands that are hosts or URLs.
+func destinations(name string, args []field, diverting []string) ([]field, bool) {
+	g := clientGrammars[name]
+	var operands []field
+	for len(args) > 0 {
+		options, rest, sure := g.options(args)
+		for _, o := range options {
+			if slices.Contains(diverting, o.name) {
+				return nil, false
+			}
+			if o.name == "--url" {
+				operands = append(operands, o.value)
+			}
+		}
+		if !sure && (rest[0].many || strings.HasPrefix(rest[0].text, anything)) {
+			return nil, false
+		}
+		if len(rest) == 0 {
+			break
+		}
+		operands, args = append(operands, rest[0]), rest[1:]
+	}
+	switch {
+	case name == "nc" && len(operands) > 0: // host, then ports
+		return operands[:1], true
+	case name == "http":
+		if len(operands) > 1 && strings.Trim(operands[0].text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" {
+			operands = operands[1:]
+		}
+		return operands[:min(1, len(operands))], true
+	}
+	return operands, true
+}
+
+// loopbackURL judges a URL, host or host:port.
+func loopbackURL(f field) answer {
+	known, rest, cut := strings.Cut(f.text, anything)
+	_ = rest
+	text := known
+	if !strings.Contains(text, "://") {
+		text = "http://" + text
+	}
+	_, after, _ := strings.Cut(text, "://")
+	authority, _, slashed := strings.Cut(after, "/")
+	switch {
+	case strings.ContainsAny(f.text, "\\ \t\n"):
+		return no
+	case cut && !slashed:
+		// http://localhost:$PORT: what follows may still change the host.
+		host, ok := strings.CutSuffix(authority, ":")
+		if ok && loopbackHost(host) {
+			return maybe
+		}
+		return no
+	case strings.Contains(authority, "@"):
+		return no
+	}
+	u, err := url.Parse("http://" + authority)
+	if err != nil || u.Hostname() == "" && !strings.HasPrefix(authority, ":") {
+		return no
+	}
+	if strings.HasPrefix(authority, ":") { // httpie's :8080
+		return yes
+	}
+	if loopbackHost(u.Hostname()) {
+		return yes
+	}
+	return no
+}
+
+func loopbackHost(host string) bool {
+	host = strings.ToLower(strings.Trim(strings.TrimSuffix(host, "."), "[]"))
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	address, err := netip.ParseAddr(host)
+	return err == nil && (address.Unmap().IsLoopback() || address.IsUnspecified())
+}

@@ -1,0 +1,83 @@
+package policy
+
+import (
+	"slices"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// binding is one reading of the variables in a command.
+type binding map[string]bound
+
+type bound struct {
+	state valueState
+	text  string
+}
+
+type valueState int
+
+const (
+	valueUnknown valueState = iota
+	valueKnown
+	valueUnset
+)
+
+// variants returns the ways to read the words: every combination of their
+// variables' values, or with those unknown that would make them too many.
+func (s *scope) variants(words ...*syntax.Word) []binding {
+	var names []string
+	withDefault := map[string]bool{}
+	for _, word := range words {
+		if word == nil {
+			continue
+		}
+		for _, part := range word.Parts {
+			collectNames(part, func(p *syntax.ParamExp) {
+				name := p.Param.Value
+				if !slices.Contains(names, name) {
+					names = append(names, name)
+				}
+				withDefault[name] = withDefault[name] || defaults(p)
+			})
+		}
+	}
+	all := []binding{{}}
+	for _, name := range names {
+		options := s.vars.options(name, withDefault[name])
+		if len(all)*len(options) > maxVariants {
+			options = []bound{{state: valueUnknown}}
+		}
+		next := make([]binding, 0, len(all)*len(options))
+		for _, base := range all {
+			for _, option := range options {
+				reading := make(binding, len(base)+1)
+				for key, value := range base {
+					reading[key] = value
+				}
+				reading[name] = option
+				next = append(next, reading)
+			}
+		}
+		all = next
+	}
+	return all
+}
+
+// collectNames visits the variables whose values become part of a word.
+func collectNames(part syntax.WordPart, visit func(*syntax.ParamExp)) {
+	switch part := part.(type) {
+	case *syntax.DblQuoted:
+		for _, inner := range part.Parts {
+			collectNames(inner, visit)
+		}
+	case *syntax.ParamExp:
+		if part.Param != nil && (part.Exp == nil || defaults(part)) {
+			visit(part)
+			if part.Exp != nil && part.Exp.Word != nil {
+				for _, inner := range part.Exp.Word.Parts {
+					collectNames(inner, visit)
+				}
+			}
+		}
+	}
+}

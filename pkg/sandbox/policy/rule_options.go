@@ -1,0 +1,82 @@
+package policy
+
+import (
+	"strings"
+)
+
+// optionsEnd returns how many arguments stand before the -- that ends the
+// options. After an option, -- may be its value, except where none takes one.
+func (r rule) optionsEnd(args []field) int {
+	for i, arg := range args {
+		if !arg.is("--") {
+			continue
+		}
+		before := ""
+		if i > 0 {
+			before = args[i-1].text
+		}
+		_, program := splitProgram(r.words[0])
+		if len(before) < 2 || before[0] != '-' || strings.HasPrefix(before, "--") && strings.Contains(before, "=") || program == "rm" || program == "rmdir" {
+			return i
+		}
+	}
+	return len(args)
+}
+
+// hasOption reports whether args hold the option: a long one as it is or with
+// =value; of short ones each letter somewhere.
+func hasOption(option string, args []field) answer {
+	if strings.HasPrefix(option, "--") {
+		best := no
+		for i, arg := range args {
+			text, _, _ := strings.Cut(arg.text, "=")
+			fit := max(glob(option, text), glob(option, arg.text))
+			if fit == maybe && noOption(args, i) {
+				fit = no
+			}
+			best = max(best, fit)
+		}
+		return best
+	}
+	result := yes
+	for _, letter := range option[1:] {
+		found := no
+		for i, arg := range args {
+			switch {
+			case arg.text == option:
+				found = yes
+			case arg.unknown():
+				if !noOption(args, i) {
+					found = max(found, maybe)
+				}
+			case len(arg.text) > 1 && arg.text[0] == '-' && arg.text[1] != '-' && strings.ContainsRune(arg.text, letter):
+				found = yes
+			}
+		}
+		result = min(result, found)
+	}
+	return result
+}
+
+const maxAlike = 16 // unknown arguments in a row that count alike
+
+// noOption reports whether an unknown argument is surely, or as good as
+// surely, no option: it begins with other text, is a file that a glob finds,
+// or is one word after an option, whose value it then is (-m "$message").
+func noOption(args []field, i int) bool {
+	arg := args[i]
+	if arg.text[0] != 0 && arg.text[0] != '-' || arg.files {
+		return true
+	}
+	if arg.many || arg.text[0] == '-' {
+		return false
+	}
+	for n := 0; n < maxAlike && i > 0 && args[i-1].text == anything && !args[i-1].many; n++ {
+		i-- // of "$a" "$b" the second counts as the first does
+	}
+	if i == 0 {
+		return false
+	}
+	before := args[i-1].text
+	return len(before) > 1 && before[0] == '-' && !strings.Contains(before, "=")
+}

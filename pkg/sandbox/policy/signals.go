@@ -1,0 +1,41 @@
+package policy
+
+import (
+	"strings"
+)
+
+// signals are the numbers that signal names have everywhere.
+var signals = map[string]string{"HUP": "1", "INT": "2", "QUIT": "3", "ABRT": "6", "KILL": "9", "ALRM": "14", "TERM": "15"}
+
+func signalNumber(text string) string {
+	name := strings.TrimPrefix(strings.ToUpper(text), "SIG")
+	if number, ok := signals[name]; ok {
+		return number
+	}
+	return name
+}
+
+// hasSignal reports whether the arguments of kill send the signal.
+func hasSignal(signal string, args []field) answer {
+	for i, arg := range args {
+		text := strings.TrimPrefix(arg.text, "--signal=")
+		switch {
+		case text != arg.text:
+		case arg.is("-s", "-n", "--signal") && i+1 < len(args):
+			text = args[i+1].text
+		case len(text) > 1 && text[0] == '-':
+			text = text[1:]
+			if len(text) > 1 && (text[0] == 's' || text[0] == 'n') {
+				if _, ok := signals[strings.TrimPrefix(text[1:], "SIG")]; ok || strings.Trim(text[1:], "0123456789") == "" {
+					text = text[1:]
+				}
+			}
+		default:
+			continue
+		}
+		if signalNumber(text) == signalNumber(signal) {
+			return yes
+		}
+	}
+	return no
+}
