@@ -7,7 +7,7 @@ import (
 )
 
 // ansiC decodes the inside of $'…' as bash does; a NUL ends it.
-func ansiC(text string) string {
+func decodeANSIC(text string) string {
 	var out []byte
 	for i := 0; i < len(text); i++ {
 		if text[i] != '\\' || i+1 == len(text) {
@@ -31,7 +31,7 @@ func ansiC(text string) string {
 			out = append(out, text[i]&0x1f)
 		case c == 'x' || c == 'u' || c == 'U' || c >= '0' && c <= '7':
 			var size int
-			out, size = numeric(out, text[i:])
+			out, size = appendNumericEscape(out, text[i:])
 			i += size - 1
 		default:
 			out = append(out, '\\', c)
@@ -45,7 +45,7 @@ func ansiC(text string) string {
 
 // numeric decodes the escape that text begins with (after the backslash) and
 // returns how much of it that is.
-func numeric(out []byte, text string) ([]byte, int) {
+func appendNumericEscape(out []byte, text string) ([]byte, int) {
 	base, skip, most := 16, 1, 2
 	switch text[0] {
 	case 'u':
@@ -57,7 +57,7 @@ func numeric(out []byte, text string) ([]byte, int) {
 		base, skip, most = 8, 0, 3
 	}
 	end := skip
-	for end < len(text) && end-skip < most && digit(text[end]) < base {
+	for end < len(text) && end-skip < most && digitValue(text[end]) < base {
 		end++
 	}
 	if end == skip {
@@ -70,7 +70,7 @@ func numeric(out []byte, text string) ([]byte, int) {
 	return utf8.AppendRune(out, rune(n)), end
 }
 
-func digit(c byte) int {
+func digitValue(c byte) int {
 	switch {
 	case c >= '0' && c <= '9':
 		return int(c - '0')

@@ -9,21 +9,21 @@ import (
 
 // arithmetic judges the variables in arithmetic: bash evaluates their values
 // again, and a value like x[$(code)] runs the code.
-func (s *scope) arithmetic(node syntax.Node) {
-	s.at = s.source(node)
+func (s *shellText) checkArithmetic(node syntax.Node) {
+	s.current = s.sourceOf(node)
 	switch node := node.(type) {
 	case *syntax.ArithmExp:
-		s.subscript(node.X)
+		s.checkArithmExpr(node.X)
 	case *syntax.ArithmCmd:
-		s.subscript(node.X)
+		s.checkArithmExpr(node.X)
 	case *syntax.LetClause:
 		for _, x := range node.Exprs {
-			s.subscript(x)
+			s.checkArithmExpr(x)
 		}
 	case *syntax.CStyleLoop:
 		for _, x := range []syntax.ArithmExpr{node.Init, node.Cond, node.Post} {
 			if x != nil {
-				s.subscript(x)
+				s.checkArithmExpr(x)
 			}
 		}
 	case *syntax.TestClause:
@@ -32,12 +32,12 @@ func (s *scope) arithmetic(node syntax.Node) {
 			case *syntax.BinaryTest:
 				switch n.Op {
 				case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr:
-					s.testOperand(n.X)
-					s.testOperand(n.Y)
+					s.checkTestOperand(n.X)
+					s.checkTestOperand(n.Y)
 				}
 			case *syntax.UnaryTest:
 				if n.Op == syntax.TsVarSet || n.Op == syntax.TsRefVar {
-					s.testOperand(n.X)
+					s.checkTestOperand(n.X)
 				}
 			}
 			return true
@@ -45,14 +45,14 @@ func (s *scope) arithmetic(node syntax.Node) {
 	}
 }
 
-func (s *scope) testOperand(x syntax.TestExpr) {
+func (s *shellText) checkTestOperand(x syntax.TestExpr) {
 	if word, ok := x.(*syntax.Word); ok {
-		s.subscript(word)
+		s.checkArithmExpr(word)
 	}
 }
 
 // subscript judges one arithmetic expression.
-func (s *scope) subscript(x syntax.ArithmExpr) {
+func (s *shellText) checkArithmExpr(x syntax.ArithmExpr) {
 	if x == nil {
 		return
 	}
@@ -61,18 +61,18 @@ func (s *scope) subscript(x syntax.ArithmExpr) {
 		case *syntax.Word:
 			if name := node.Lit(); name != "" {
 				if syntax.ValidName(name) {
-					s.arithmeticVariable(name)
+					s.checkArithmVariable(name)
 				}
 				return false
 			}
 			for _, part := range node.Parts {
 				if quoted, ok := part.(*syntax.SglQuoted); ok {
-					s.arithmeticText(field{text: quoted.Value})
+					s.checkArithmText(field{text: quoted.Value})
 				}
 			}
 		case *syntax.ParamExp:
 			if node.Param != nil && !node.Length {
-				s.arithmeticVariable(node.Param.Value)
+				s.checkArithmVariable(node.Param.Value)
 			}
 		case *syntax.CmdSubst:
 			return false // its output may be anything; so is said of variables only
@@ -84,27 +84,27 @@ func (s *scope) subscript(x syntax.ArithmExpr) {
 // arithmeticVariable judges a variable whose value is evaluated, and with it
 // the variables that the value names. One that the command does not assign is
 // taken to be a number.
-func (s *scope) arithmeticVariable(name string) {
+func (s *shellText) checkArithmVariable(name string) {
 	for seen, left := map[string]bool{}, []string{name}; len(left) > 0; left = left[1:] {
-		v := s.vars.known[left[0]]
+		v := s.vars.byName[left[0]]
 		if v == nil || seen[left[0]] {
 			continue
 		}
 		seen[left[0]] = true
-		if v.open {
-			s.doubt(strings.Contains(s.text, "[$(") || strings.Contains(s.text, "[`"), "arithmetic evaluates $%s, whose value is not known", excerpt(left[0]))
+		if v.mayBeOther {
+			s.addDoubt(strings.Contains(s.text, "[$(") || strings.Contains(s.text, "[`"), "arithmetic evaluates $%s, whose value is not known", excerpt(left[0]))
 		}
 		for _, value := range v.values {
-			s.arithmeticText(field{text: value})
-			left = append(left, strings.FieldsFunc(value, func(r rune) bool { return r > unicode.MaxASCII || !nameByte(byte(r)) })...)
+			s.checkArithmText(field{text: value})
+			left = append(left, strings.FieldsFunc(value, func(r rune) bool { return r > unicode.MaxASCII || !isNameByte(byte(r)) })...)
 		}
 	}
 }
 
-func nameByte(c byte) bool { return letter(c) || c >= '0' && c <= '9' }
+func isNameByte(c byte) bool { return isLetterByte(c) || c >= '0' && c <= '9' }
 
-func (s *scope) arithmeticText(f field) {
+func (s *shellText) checkArithmText(f field) {
 	if strings.ContainsAny(f.text, "$`[\x00") {
-		s.doubt(true, "arithmetic evaluates the text %s", excerpt(strings.ReplaceAll(f.text, anything, "…")))
+		s.addDoubt(true, "arithmetic evaluates the text %s", excerpt(strings.ReplaceAll(f.text, unknownText, "…")))
 	}
 }

@@ -10,28 +10,28 @@ import (
 // collect reads every assignment in the file, again and again while those
 // that use each other tell something new. What adds to a value does so in round
 // 0 only.
-func (s *scope) collect(file *syntax.File, round int) {
-	for size := -1; s.vars.size() != size; round++ {
-		if size = s.vars.size(); round == maxRounds {
-			s.doubt(true, "its assignments use each other in too many ways")
+func (s *shellText) collectAssignments(file *syntax.File, round int) {
+	for size := -1; s.vars.factCount() != size; round++ {
+		if size = s.vars.factCount(); round == maxCollectRounds {
+			s.addDoubt(true, "its assignments use each other in too many ways")
 			return
 		}
 		syntax.Walk(file, func(node syntax.Node) bool {
 			switch node := node.(type) {
 			case *syntax.Assign:
-				s.assign(node, round == 0)
+				s.recordAssign(node, round == 0)
 			case *syntax.WordIter:
-				s.iterate(node)
+				s.recordLoopVariable(node)
 			case *syntax.ParamExp:
 				if node.Exp != nil && node.Param != nil && (node.Exp.Op == syntax.AssignUnset || node.Exp.Op == syntax.AssignUnsetOrNull) {
-					s.assignText(node.Param.Value, node.Exp.Word, "")
+					s.recordValue(node.Param.Value, node.Exp.Word, "")
 				}
 			case *syntax.CallExpr:
 				if len(node.Args) > 0 {
-					s.assignedByBuiltin(node)
+					s.recordBuiltinCall(node)
 				}
 			case *syntax.DeclClause:
-				s.declared(node)
+				s.recordDeclaration(node)
 			case *syntax.FuncDecl:
 				s.positional = nil // $1 and $@ are the function's in it
 			}
@@ -40,55 +40,55 @@ func (s *scope) collect(file *syntax.File, round int) {
 	}
 }
 
-func (s *scope) assign(a *syntax.Assign, first bool) {
+func (s *shellText) recordAssign(a *syntax.Assign, firstRound bool) {
 	if a.Name == nil || a.Naked {
 		return
 	}
-	target := s.vars.get(a.Name.Value)
+	target := s.vars.getOrAdd(a.Name.Value)
 	switch {
 	case a.Array != nil:
-		if first {
-			target.arrays++
+		if firstRound {
+			target.arrayAssignments++
 			var words []*syntax.Word
 			for _, elem := range a.Array.Elems {
 				words = append(words, elem.Value)
-				target.open = target.open || elem.Index != nil || a.Append
+				target.mayBeOther = target.mayBeOther || elem.Index != nil || a.Append
 			}
 			words = slices.DeleteFunc(words, func(w *syntax.Word) bool { return w == nil })
-			variants := s.variants(words...)
-			target.array = s.fieldsOf(words, variants[0])
-			target.open = target.open || len(variants) > 1
+			variants := s.readings(words...)
+			target.array = s.expandFields(words, variants[0])
+			target.mayBeOther = target.mayBeOther || len(variants) > 1
 			if len(target.array) > 0 {
-				s.vars.set(a.Name.Value, target.array[0])
+				s.vars.addValue(a.Name.Value, target.array[0])
 			}
 		}
 	case a.Index != nil:
-		target.open = true
+		target.mayBeOther = true
 	case a.Append:
-		if first {
+		if firstRound {
 			for _, old := range append([]string{""}, target.values...) {
-				s.assignText(a.Name.Value, a.Value, old)
+				s.recordValue(a.Name.Value, a.Value, old)
 			}
 		}
 	default:
-		s.assignText(a.Name.Value, a.Value, "")
+		s.recordValue(a.Name.Value, a.Value, "")
 	}
 }
 
-func (s *scope) assignText(name string, word *syntax.Word, before string) {
-	if before == "" && isNumber(word) {
-		s.vars.get(name).number = true
+func (s *shellText) recordValue(name string, word *syntax.Word, prefix string) {
+	if prefix == "" && isNumericExpansion(word) {
+		s.vars.getOrAdd(name).mayBeNumber = true
 		return
 	}
-	for _, reading := range s.variants(word) {
-		value := s.textOf(word, reading)
-		value.text = before + value.text
-		s.vars.set(name, value)
+	for _, reading := range s.readings(word) {
+		value := s.expandText(word, reading)
+		value.text = prefix + value.text
+		s.vars.addValue(name, value)
 	}
 }
 
 // isNumber reports whether a word is one $((…)) or ${#…}, quoted or not.
-func isNumber(word *syntax.Word) bool {
+func isNumericExpansion(word *syntax.Word) bool {
 	if word == nil || len(word.Parts) != 1 {
 		return false
 	}
@@ -105,17 +105,17 @@ func isNumber(word *syntax.Word) bool {
 	return false
 }
 
-func (s *scope) iterate(w *syntax.WordIter) {
+func (s *shellText) recordLoopVariable(w *syntax.WordIter) {
 	if w.Name == nil {
 		return
 	}
 	if !w.InPos.IsValid() && s.positional == nil {
-		s.vars.get(w.Name.Value).open = true
+		s.vars.getOrAdd(w.Name.Value).mayBeOther = true
 		return
 	}
-	for _, reading := range s.variants(w.Items...) {
-		for _, item := range s.fieldsOf(w.Items, reading) {
-			s.vars.set(w.Name.Value, item)
+	for _, reading := range s.readings(w.Items...) {
+		for _, item := range s.expandFields(w.Items, reading) {
+			s.vars.addValue(w.Name.Value, item)
 		}
 	}
 }
@@ -123,12 +123,12 @@ func (s *scope) iterate(w *syntax.WordIter) {
 // declared notes what declare, local and their kin do to variables besides
 // plain assignments: local a makes it empty, declare -l a changes its case,
 // export "a=b" assigns.
-func (s *scope) declared(d *syntax.DeclClause) {
+func (s *shellText) recordDeclaration(d *syntax.DeclClause) {
 	letters := ""
 	for _, a := range d.Args {
 		if !a.Naked {
 			if strings.ContainsAny(letters, "lucn") {
-				s.vars.get(a.Name.Value).open = true
+				s.vars.getOrAdd(a.Name.Value).mayBeOther = true
 			}
 			continue
 		}
@@ -136,17 +136,17 @@ func (s *scope) declared(d *syntax.DeclClause) {
 		if a.Name != nil {
 			f.text = a.Name.Value
 		} else {
-			f = s.textOf(a.Value, nil)
+			f = s.expandText(a.Value, nil)
 		}
 		if strings.HasPrefix(f.text, "-") || strings.HasPrefix(f.text, "+") {
 			letters += f.text[1:]
 			continue
 		}
-		if name, value, assigns := strings.Cut(f.text, "="); strings.Contains(name, anything) {
-			s.opened("declare", name)
+		if name, value, assigns := strings.Cut(f.text, "="); strings.Contains(name, unknownText) {
+			s.recordSetByBuiltin("declare", name)
 		} else if syntax.ValidName(name) {
 			if assigns || d.Variant.Value != "export" && d.Variant.Value != "readonly" {
-				s.vars.set(name, field{text: value})
+				s.vars.addValue(name, field{text: value})
 			}
 		}
 	}
@@ -155,7 +155,7 @@ func (s *scope) declared(d *syntax.DeclClause) {
 // assigners are the builtins that put something into variables: their options
 // with a value, and those whose value is the name of one. All operands are
 // names, but for those of printf, wait and getopts.
-var assigners = map[string]struct {
+var assigningBuiltins = map[string]struct {
 	grammar grammar
 	named   string
 }{
@@ -165,18 +165,18 @@ var assigners = map[string]struct {
 }
 
 // assignedByBuiltin notes what a builtin may put into variables.
-func (s *scope) assignedByBuiltin(call *syntax.CallExpr) {
-	s.vars.presumed = true
-	readings := s.variants(call.Args...)
+func (s *shellText) recordBuiltinCall(call *syntax.CallExpr) {
+	s.vars.assumeAssigned = true
+	readings := s.readings(call.Args...)
 	for _, reading := range readings {
-		s.assignedBy(s.fieldsOf(call.Args, reading))
+		s.recordBuiltinWords(s.expandFields(call.Args, reading))
 	}
-	s.vars.presumed = false
+	s.vars.assumeAssigned = false
 }
 
-func (s *scope) assignedBy(fields []field) {
+func (s *shellText) recordBuiltinWords(fields []field) {
 	for len(fields) > 0 && fields[0].is("command", "builtin") {
-		_, fields, _ = grammar{}.options(fields[1:])
+		_, fields, _ = grammar{}.leadingOptions(fields[1:])
 	}
 	if len(fields) == 0 {
 		return
@@ -184,17 +184,17 @@ func (s *scope) assignedBy(fields []field) {
 	name := fields[0].text
 	if slices.Contains([]string{"set", "shift", "source", "."}, name) {
 		s.positional = nil
-		s.setTo(name, fields[1:])
+		s.recordSet(name, fields[1:])
 	}
 	if name == "source" || name == "." { // the file may assign to any
-		s.vars.get(anything).open = true
+		s.vars.getOrAdd(unknownText).mayBeOther = true
 	}
-	builtin, ok := assigners[name]
+	builtin, ok := assigningBuiltins[name]
 	if !ok {
 		return
 	}
-	s.check.unsets = s.check.unsets || name == "unset"
-	options, names, sure := builtin.grammar.options(fields[1:])
+	s.eval.unsetsFunctions = s.eval.unsetsFunctions || name == "unset"
+	options, names, sure := builtin.grammar.leadingOptions(fields[1:])
 	switch {
 	case name == "getopts":
 		names = names[min(1, len(names)):min(2, len(names))]
@@ -209,27 +209,27 @@ func (s *scope) assignedBy(fields []field) {
 		}
 	}
 	for _, f := range names {
-		s.opened(name, f.text)
+		s.recordSetByBuiltin(name, f.text)
 	}
 }
 
 // opened notes a variable that a builtin sets, by its name or NAME=VALUE. One
 // whose name is not known may be any.
-func (s *scope) opened(builtin, text string) {
+func (s *shellText) recordSetByBuiltin(builtin, text string) {
 	name, _, _ := strings.Cut(text, "=")
 	switch {
-	case strings.Contains(name, anything):
-		s.vars.get(anything).open = true
+	case strings.Contains(name, unknownText):
+		s.vars.getOrAdd(unknownText).mayBeOther = true
 	case !syntax.ValidName(name):
 	case builtin == "unset":
-		s.vars.set(name, field{})
+		s.vars.addValue(name, field{})
 	default:
-		s.vars.get(name).open = true
+		s.vars.getOrAdd(name).mayBeOther = true
 	}
 }
 
 // pass marks what a statement at the top of a text assigns for sure.
-func (v *variables) pass(stmt *syntax.Stmt) {
+func (v *variables) markAssigned(stmt *syntax.Stmt) {
 	if stmt.Background || stmt.Coprocess {
 		return
 	}
@@ -243,8 +243,8 @@ func (v *variables) pass(stmt *syntax.Stmt) {
 		assigns = cmd.Args
 	}
 	for _, a := range assigns {
-		if a.Name != nil && !a.Naked && !(a.Append && !v.sure[a.Name.Value]) {
-			v.sure[a.Name.Value] = true
+		if a.Name != nil && !a.Naked && !(a.Append && !v.assigned[a.Name.Value]) {
+			v.assigned[a.Name.Value] = true
 		}
 	}
 }

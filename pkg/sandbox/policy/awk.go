@@ -10,31 +10,31 @@ const maxForeignCode = 8 << 10
 
 // awk judges an awk program: system(), pipes, /inet and what gawk loads run
 // other things; the rest is text processing.
-func (s *scope) awk(c call) {
+func (s *shellText) checkAwk(c simpleCommand) {
 	g := grammar{short: "FvfeEilovW", long: "field-separator assign file source exec include load"}
-	options, rest, sure := g.options(c.args())
+	options, rest, sure := g.leadingOptions(c.args())
 	var programs []field
 	for _, o := range options {
 		switch o.name {
 		case "-f", "--file", "-E", "--exec", "-i", "--include", "-l", "--load":
-			s.doubt(false, "%s runs the program in a file", c.base)
+			s.addDoubt(false, "%s runs the program in a file", c.progName)
 			rest = append([]field{{}}, rest...)
 		case "-W":
-			s.doubt(true, "%s -W may hold a program", c.base)
+			s.addDoubt(true, "%s -W may hold a program", c.progName)
 		case "-e", "--source":
 			programs, rest = append(programs, o.value), append([]field{{}}, rest...)
 		}
 	}
 	if !sure {
-		s.doubt(true, "the program that %s runs is not known", c.base)
+		s.addDoubt(true, "the program that %s runs is not known", c.progName)
 		return
 	}
 	if len(programs) == 0 && len(rest) > 0 {
 		programs = rest[:1]
 	}
 	for _, program := range programs {
-		if program.unknown() || program.many || awkRuns(program.text) {
-			s.doubt(true, "%s can run commands (system, pipes)", c.base)
+		if program.hasUnknown() || program.maybeMany || awkStartsCommand(program.text) {
+			s.addDoubt(true, "%s can run commands (system, pipes)", c.progName)
 			return
 		}
 	}
@@ -42,7 +42,7 @@ func (s *scope) awk(c call) {
 
 // awkRuns reports whether an awk program starts commands. It errs on the side
 // of yes.
-func awkRuns(program string) bool {
+func awkStartsCommand(program string) bool {
 	if len(program) > maxForeignCode {
 		return true
 	}
@@ -50,7 +50,7 @@ func awkRuns(program string) bool {
 	unsure := false   // it may do either
 	for i := 0; i < len(program); i++ {
 		if program[i] == '/' && unsure {
-			return awkMentions(program)
+			return mentionsAwkStarter(program)
 		}
 		unsure = unsure && (program[i] == ' ' || program[i] == '\t')
 		switch c := program[i]; {
@@ -64,7 +64,7 @@ func awkRuns(program string) bool {
 				if program[i] == '\\' {
 					i++
 				} else if c == '/' && program[i] == '[' {
-					i = skipBracket(program, i)
+					i = bracketEnd(program, i)
 				}
 			}
 			if c == '"' && strings.Contains(program[start:min(i, len(program))], "/inet") {
@@ -79,9 +79,9 @@ func awkRuns(program string) bool {
 			regexpMay = true
 		case c == '@':
 			return true // gawk: @load, @include, calls by name
-		case letter(c):
+		case isLetterByte(c):
 			start := i
-			for i+1 < len(program) && (letter(program[i+1]) || program[i+1] >= '0' && program[i+1] <= '9') {
+			for i+1 < len(program) && (isLetterByte(program[i+1]) || program[i+1] >= '0' && program[i+1] <= '9') {
 				i++
 			}
 			word := program[start : i+1]
@@ -102,16 +102,16 @@ func awkRuns(program string) bool {
 
 // awkMentions reports whether what starts commands stands anywhere in an awk
 // program, be it in a text or a comment.
-func awkMentions(program string) bool {
+func mentionsAwkStarter(program string) bool {
 	return strings.Contains(program, "system") || strings.Contains(program, "/inet") || strings.Contains(program, "@") ||
 		strings.Contains(strings.ReplaceAll(program, "||", ""), "|")
 }
 
-func letter(c byte) bool { return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' }
+func isLetterByte(c byte) bool { return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' }
 
 // skipBracket returns the end of the bracket expression that begins at i, or
 // i where it has none.
-func skipBracket(text string, i int) int {
+func bracketEnd(text string, i int) int {
 	j := i + 1
 	if j < len(text) && text[j] == '^' {
 		j++

@@ -1,13 +1,13 @@
 package policy
 
 const (
-	maxText    = 64 << 10
-	maxTexts   = 512 << 10 // of all texts within texts
-	maxNodes   = 20_000
-	maxNesting = 100  // syntax in syntax
-	maxOpen    = 1000 // parentheses, before parsing
-	maxDepth   = 6    // texts in texts
-	maxPasses  = 3    // through one text, whose variables turn out to be others
+	maxTextBytes       = 64 << 10
+	maxAllTextBytes    = 512 << 10 // of all texts within texts
+	maxSyntaxNodes     = 20_000
+	maxSyntaxNesting   = 100  // syntax in syntax
+	maxOpenParentheses = 1000 // parentheses, before parsing
+	maxTextDepth       = 6    // texts in texts
+	maxPasses          = 3    // through one text, whose variables turn out to be others
 )
 
 // tooNested reports whether parentheses are open so deep, in whatever quotes,
@@ -21,7 +21,7 @@ func tooNested(text string) bool {
 		case ')':
 			open = max(0, open-1)
 		}
-		if open > maxOpen {
+		if open > maxOpenParentheses {
 			return true
 		}
 	}

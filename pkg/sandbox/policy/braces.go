@@ -23,19 +23,19 @@ func expandBraces(word *syntax.Word) ([][]syntax.WordPart, bool) {
 	if !syntax.SplitBraces(copied) {
 		return [][]syntax.WordPart{word.Parts}, true
 	}
-	return braces(copied.Parts)
+	return expandBraceParts(copied.Parts)
 }
 
-func braces(parts []syntax.WordPart) ([][]syntax.WordPart, bool) {
+func expandBraceParts(parts []syntax.WordPart) ([][]syntax.WordPart, bool) {
 	results := [][]syntax.WordPart{nil}
 	for _, part := range parts {
 		options := [][]syntax.WordPart{{part}}
 		if brace, ok := part.(*syntax.BraceExp); ok {
-			if options, ok = braceOptions(brace); !ok {
+			if options, ok = braceAlternatives(brace); !ok {
 				return nil, false
 			}
 		}
-		if len(results)*len(options) > maxBraces {
+		if len(results)*len(options) > maxBraceWords {
 			return nil, false
 		}
 		next := make([][]syntax.WordPart, 0, len(results)*len(options))
@@ -49,14 +49,14 @@ func braces(parts []syntax.WordPart) ([][]syntax.WordPart, bool) {
 	return results, true
 }
 
-func braceOptions(brace *syntax.BraceExp) ([][]syntax.WordPart, bool) {
+func braceAlternatives(brace *syntax.BraceExp) ([][]syntax.WordPart, bool) {
 	if brace.Sequence {
-		return sequence(brace)
+		return sequenceAlternatives(brace)
 	}
 	var options [][]syntax.WordPart
 	for _, elem := range brace.Elems {
-		more, ok := braces(elem.Parts)
-		if !ok || len(options)+len(more) > maxBraces {
+		more, ok := expandBraceParts(elem.Parts)
+		if !ok || len(options)+len(more) > maxBraceWords {
 			return nil, false
 		}
 		options = append(options, more...)
@@ -66,7 +66,7 @@ func braceOptions(brace *syntax.BraceExp) ([][]syntax.WordPart, bool) {
 
 // sequence expands {1..9..2} and {a..e}; numbers written with leading zeros
 // are left unknown.
-func sequence(brace *syntax.BraceExp) ([][]syntax.WordPart, bool) {
+func sequenceAlternatives(brace *syntax.BraceExp) ([][]syntax.WordPart, bool) {
 	if len(brace.Elems) < 2 {
 		return nil, false
 	}
@@ -75,7 +75,7 @@ func sequence(brace *syntax.BraceExp) ([][]syntax.WordPart, bool) {
 	to, err2 := strconv.Atoi(last)
 	letters := err1 != nil || err2 != nil
 	if letters {
-		if len(first) != 1 || len(last) != 1 || !letter(first[0]) || !letter(last[0]) {
+		if len(first) != 1 || len(last) != 1 || !isLetterByte(first[0]) || !isLetterByte(last[0]) {
 			return nil, false
 		}
 		from, to = int(first[0]), int(last[0])
@@ -89,7 +89,7 @@ func sequence(brace *syntax.BraceExp) ([][]syntax.WordPart, bool) {
 		}
 	}
 	distance := uint64(max(from, to)) - uint64(min(from, to))
-	if step <= 0 || distance/uint64(step) >= maxBraces {
+	if step <= 0 || distance/uint64(step) >= maxBraceWords {
 		return nil, false
 	}
 	if from > to {

@@ -7,93 +7,93 @@ import (
 
 // builtinCode judges the builtins that run text, and those that change what
 // other commands mean. It reports whether it knows the name.
-func (s *scope) builtinCode(c call) bool {
+func (s *shellText) checkBuiltin(c simpleCommand) bool {
 	args := c.args()
-	if len(args) > 0 && args[0].is("--") && c.base != "eval" {
+	if len(args) > 0 && args[0].is("--") && c.progName != "eval" {
 		args = args[1:]
 	}
-	switch c.base {
+	switch c.progName {
 	case "eval":
 		if len(args) > 0 && args[0].is("--") {
 			args = args[1:]
 		}
-		s.evalText(joined(args))
+		s.checkEvalText(joinWords(args))
 	case "trap":
 		if len(args) > 1 && !args[0].is("-", "-l", "-p", "-P", "") {
-			s.evalText(args[0])
+			s.checkEvalText(args[0])
 		}
 	case "source", ".":
 		in := c.stdin()
-		if len(args) > 0 && stdinName(args[0]) && in.given {
-			s.evalText(in.text)
+		if len(args) > 0 && isStdinName(args[0]) && in.given {
+			s.checkEvalText(in.text)
 		} else if len(args) > 0 {
-			s.doubt(hiddenScript(args[0]) || s.writes(args[0]), "%s runs the file %s", c.base, excerpt(strings.ReplaceAll(args[0].text, anything, "…")))
+			s.addDoubt(isHiddenScript(args[0]) || s.writesFile(args[0]), "%s runs the file %s", c.progName, excerpt(strings.ReplaceAll(args[0].text, unknownText, "…")))
 		}
 	case "mapfile", "readarray":
-		g := assigners[c.base].grammar
-		s.callback(args, g, "-C")
-		_, names, _ := g.options(args)
+		g := assigningBuiltins[c.progName].grammar
+		s.checkCallbackOption(args, g, "-C")
+		_, names, _ := g.leadingOptions(args)
 		for _, name := range names {
-			s.variableName(c.base, name)
+			s.checkAssignedName(c.progName, name)
 		}
 	case "compgen", "complete":
 		g := grammar{short: "oAGWFCXPS"}
-		s.callback(args, g, "-C")
-		options, _, _ := g.options(args)
-		if words, ok := valueOf(options, "-W"); ok && strings.ContainsAny(words.text, "$`"+anything) {
-			s.doubt(true, "%s expands the words in %s", c.base, excerpt(strings.ReplaceAll(words.text, anything, "…")))
+		s.checkCallbackOption(args, g, "-C")
+		options, _, _ := g.leadingOptions(args)
+		if words, ok := lastValue(options, "-W"); ok && strings.ContainsAny(words.text, "$`"+unknownText) {
+			s.addDoubt(true, "%s expands the words in %s", c.progName, excerpt(strings.ReplaceAll(words.text, unknownText, "…")))
 		}
 	case "alias":
 		hides := false
 		for _, arg := range args {
 			if _, value, ok := strings.Cut(arg.text, "="); ok {
-				s.guess(field{text: value + " " + anything}, &scope{
-					check: s.check, depth: s.depth + 1, vars: s.vars.within(), functions: map[string]bool{}, zero: s.zero, at: s.at,
+				s.checkLeniently(field{text: value + " " + unknownText}, &shellText{
+					eval: s.eval, depth: s.depth + 1, vars: s.vars.forInnerText(), functionsHere: map[string]bool{}, arg0: s.arg0, current: s.current,
 				})
-				hides = hides || strings.Contains(value, anything)
+				hides = hides || strings.Contains(value, unknownText)
 			}
 		}
 		if len(args) > 0 {
-			s.doubt(hides, "an alias changes what later commands mean")
+			s.addDoubt(hides, "an alias changes what later commands mean")
 		}
 	case "hash", "enable":
-		options, _, sure := grammar{short: "pf"}.options(args)
-		if _, ok := valueOf(options, "-p", "-f"); ok || !sure {
-			s.doubt(true, "%s gives a command another program", c.base)
+		options, _, sure := grammar{short: "pf"}.leadingOptions(args)
+		if _, ok := lastValue(options, "-p", "-f"); ok || !sure {
+			s.addDoubt(true, "%s gives a command another program", c.progName)
 		}
-		if program, ok := valueOf(options, "-p"); ok && c.base == "hash" {
-			s.renamed("BASH_CMDS", program)
+		if program, ok := lastValue(options, "-p"); ok && c.progName == "hash" {
+			s.checkCommandTable("BASH_CMDS", program)
 		}
 	case "bind":
-		s.callback(args, grammar{short: "mqurfx"}, "-x")
+		s.checkCallbackOption(args, grammar{short: "mqurfx"}, "-x")
 	case "fc":
-		s.doubt(true, "fc runs commands from the history")
+		s.addDoubt(true, "fc runs commands from the history")
 	default:
-		return s.subscripts(c)
+		return s.checkNameArguments(c)
 	}
 	return true
 }
 
 // callback judges an option of a builtin whose value is shell code.
-func (s *scope) callback(args []field, g grammar, name string) {
-	options, _, sure := g.options(args)
-	if code, ok := valueOf(options, name); ok {
-		s.evalText(field{text: code.text + " x", many: code.many})
+func (s *shellText) checkCallbackOption(args []field, g grammar, name string) {
+	options, _, sure := g.leadingOptions(args)
+	if code, ok := lastValue(options, name); ok {
+		s.checkEvalText(field{text: code.text + " x", maybeMany: code.maybeMany})
 	}
 	if !sure {
-		s.doubt(true, "an option that is not known may run code")
+		s.addDoubt(true, "an option that is not known may run code")
 	}
 }
 
 // subscripts judges builtins that take names of variables: a name like
 // x[$(code)] runs the code.
-func (s *scope) subscripts(c call) bool {
+func (s *shellText) checkNameArguments(c simpleCommand) bool {
 	var names []field
 	args := c.args()
-	switch c.base {
+	switch c.progName {
 	case "printf":
-		options, _, _ := grammar{short: "v"}.options(args)
-		if name, ok := valueOf(options, "-v"); ok {
+		options, _, _ := grammar{short: "v"}.leadingOptions(args)
+		if name, ok := lastValue(options, "-v"); ok {
 			names = []field{name}
 		}
 	case "test", "[":
@@ -104,46 +104,46 @@ func (s *scope) subscripts(c call) bool {
 		}
 	case "let":
 		for _, arg := range args {
-			s.arithmeticText(arg)
+			s.checkArithmText(arg)
 		}
 		return true
 	case "read":
-		options, rest, _ := assigners["read"].grammar.options(args)
+		options, rest, _ := assigningBuiltins["read"].grammar.leadingOptions(args)
 		names = rest
-		if name, ok := valueOf(options, "-a"); ok {
+		if name, ok := lastValue(options, "-a"); ok {
 			names = append(names, name)
 		}
 	case "unset", "declare", "local", "typeset", "export", "readonly", "getopts":
 		names = args
 	case "wait":
-		options, _, _ := grammar{short: "p"}.options(args)
-		if name, ok := valueOf(options, "-p"); ok {
+		options, _, _ := grammar{short: "p"}.leadingOptions(args)
+		if name, ok := lastValue(options, "-p"); ok {
 			names = []field{name}
 		}
 	default:
 		return false
 	}
 	for _, name := range names {
-		s.variableName(c.base, name)
+		s.checkAssignedName(c.progName, name)
 	}
 	return true
 }
 
 // variableName judges a name, or name=value, that a builtin assigns to.
-func (s *scope) variableName(builtin string, name field) {
+func (s *shellText) checkAssignedName(builtin string, name field) {
 	key, value, assigns := strings.Cut(name.text, "=")
 	reads := slices.Contains([]string{"read", "printf", "mapfile", "readarray"}, builtin)
 	switch {
 	case strings.Contains(key, "[") && strings.ContainsAny(key, "$`\x00"):
-		s.doubt(true, "%s evaluates the subscript in %s", builtin, excerpt(strings.ReplaceAll(key, anything, "…")))
-	case strings.Contains(key, anything):
-		s.doubt(true, "%s assigns to a variable that is not known", builtin)
+		s.addDoubt(true, "%s evaluates the subscript in %s", builtin, excerpt(strings.ReplaceAll(key, unknownText, "…")))
+	case strings.Contains(key, unknownText):
+		s.addDoubt(true, "%s assigns to a variable that is not known", builtin)
 	case assigns || reads:
 		if !assigns {
-			value = anything
+			value = unknownText
 		} else if !reads {
-			s.compound(builtin, field{text: value}, false)
+			s.checkArrayValue(builtin, field{text: value}, false)
 		}
-		s.environment(key, field{text: value}, builtin)
+		s.checkVariableValue(key, field{text: value}, builtin)
 	}
 }

@@ -22,47 +22,47 @@ var carriers = map[string]struct {
 }
 
 const (
-	maxCarried   = 64      // readings of one command
-	maxCarryText = 4 << 10 // bytes of an argument that is read as code
+	maxCarriedReadings = 64      // readings of one command
+	maxCarriedBytes    = 4 << 10 // bytes of an argument that is read as code
 )
 
 // carried judges what a carrier may run. Which of its words that is, is not
 // known for sure: so only rules that are surely broken count, and bans.
-func (s *scope) carried(c call) {
-	how, ok := carriers[strings.ToLower(c.base)]
-	if !ok || s.ruled(c) {
+func (s *shellText) checkCarried(c simpleCommand) {
+	how, ok := carriers[strings.ToLower(c.progName)]
+	if !ok || s.isAllowedByRule(c) {
 		return
 	}
 	readings, operands := 0, 0
-	try := func(judge func(inner *scope)) {
-		if readings++; readings <= maxCarried && s.check.denied == nil {
-			s.trial(how.far, judge)
+	try := func(judge func(inner *shellText)) {
+		if readings++; readings <= maxCarriedReadings && s.eval.denial == nil {
+			s.checkCertain(how.far, judge)
 		}
 	}
 	args := c.args()
-	if c.base == "npm" { // what follows -- is for the script
+	if c.progName == "npm" { // what follows -- is for the script
 		if end := slices.IndexFunc(args, func(f field) bool { return f.is("--") }); end >= 0 {
 			args = args[:end]
 		}
 	}
 	for i, arg := range args {
-		if arg.many || len(arg.text) > maxCarryText {
+		if arg.maybeMany || len(arg.text) > maxCarriedBytes {
 			continue
 		}
 		if !strings.HasPrefix(arg.text, "-") {
-			if !arg.unknown() && operands < how.operands {
-				try(func(inner *scope) { inner.simple(args[i:], nil, false) })
+			if !arg.hasUnknown() && operands < how.operands {
+				try(func(inner *shellText) { inner.checkCommand(args[i:], nil, false) })
 			}
 			operands++
 		}
-		for _, code := range codeIn(arg.text) {
-			try(func(inner *scope) { inner.parse(code) })
+		for _, code := range possibleCode(arg.text) {
+			try(func(inner *shellText) { inner.checkText(code) })
 		}
 	}
-	if in := c.stdin(); in.given && slices.Contains([]string{"at", "batch", "crontab"}, c.base) {
+	if in := c.stdin(); in.given && slices.Contains([]string{"at", "batch", "crontab"}, c.progName) {
 		for line := range strings.Lines(in.text.text) {
-			for _, code := range append(codeIn(line), afterFields(line, 5)) {
-				try(func(inner *scope) { inner.parse(code) })
+			for _, code := range append(possibleCode(line), skipWords(line, 5)) {
+				try(func(inner *shellText) { inner.checkText(code) })
 			}
 		}
 	}
@@ -71,7 +71,7 @@ func (s *scope) carried(c call) {
 // codeIn returns the parts of an argument that may be shell code: all of it,
 // and what stands after a sign that options and editors put before code, or
 // within quotes.
-func codeIn(text string) (codes []string) {
+func possibleCode(text string) (codes []string) {
 	if !strings.ContainsAny(text, " \t\n") {
 		return nil
 	}
@@ -96,7 +96,7 @@ func codeIn(text string) (codes []string) {
 }
 
 // afterFields is a line without its first n words.
-func afterFields(line string, n int) string {
+func skipWords(line string, n int) string {
 	for range n {
 		line = strings.TrimLeft(line, " \t")
 		i := strings.IndexAny(line, " \t")
@@ -110,21 +110,21 @@ func afterFields(line string, n int) string {
 
 // trial judges something apart and takes over only what a rule of the user's,
 // or the ban of network clients, says of it.
-func (s *scope) trial(far bool, judge func(inner *scope)) {
-	trial := s.check.apart()
-	trial.sure = true
-	judge(&scope{check: trial, depth: s.depth + 1, vars: newVariables(), functions: map[string]bool{}, at: s.at})
-	s.check.nodes, s.check.bytes = trial.nodes, trial.bytes
-	if d := trial.denied; d != nil && (strings.HasPrefix(d.rule, "deny ") || d.rule == "network clients" && !far) {
-		s.check.deny(*d)
+func (s *shellText) checkCertain(remote bool, judge func(inner *shellText)) {
+	trial := s.eval.newTrial()
+	trial.certainOnly = true
+	judge(&shellText{eval: trial, depth: s.depth + 1, vars: newVariables(), functionsHere: map[string]bool{}, current: s.current})
+	s.eval.nodesLeft, s.eval.bytesLeft = trial.nodesLeft, trial.bytesLeft
+	if d := trial.denial; d != nil && (strings.HasPrefix(d.rule, "deny ") || d.rule == "network clients" && !remote) {
+		s.eval.deny(*d)
 	}
-	if s.check.asked == nil {
-		s.check.asked = trial.asked
+	if s.eval.question == nil {
+		s.eval.question = trial.question
 	}
 }
 
 // processProgram reports whether a word names the program of a running
 // process, which is most likely the shell itself.
-func processProgram(word string) bool {
+func isProcExe(word string) bool {
 	return strings.HasPrefix(word, "/proc/") && strings.HasSuffix(word, "/exe")
 }

@@ -20,36 +20,36 @@ var commandOptions = map[string]string{
 
 // commandOptionsOf judges every command that an option gives: its value, or
 // all words after it.
-func (s *scope) commandOptionsOf(c call) {
-	options, args := strings.Fields(commandOptions[c.base]), c.args()
-	where := "an option of " + c.base
+func (s *shellText) checkCommandOptions(c simpleCommand) {
+	options, args := strings.Fields(commandOptions[c.progName]), c.args()
+	where := "an option of " + c.progName
 	for i, arg := range args {
 		for _, option := range options {
 			value, ok := optionValue(option, arg.text)
 			switch {
 			case !ok:
 			case value != "":
-				s.commandValue(field{text: value}, where)
-			case strings.HasPrefix(c.base, "fd"): // fd -x COMMAND…
-				s.commandValue(joined(args[i+1:]), where)
+				s.checkCommandValue(field{text: value}, where)
+			case strings.HasPrefix(c.progName, "fd"): // fd -x COMMAND…
+				s.checkCommandValue(joinWords(args[i+1:]), where)
 			case i+1 < len(args):
-				s.commandValue(args[i+1], where)
+				s.checkCommandValue(args[i+1], where)
 			}
 		}
 		switch {
-		case c.base == "tar" && tarRuns(arg.text, i == 0):
-			s.doubt(true, "an option of tar is a command to run")
-		case (c.base == "rsync" || c.base == "man") && clusterEnds(arg.text, map[string]string{"rsync": "e", "man": "P"}[c.base]) && i+1 < len(args):
-			s.commandValue(args[i+1], where)
-		case c.base == "less" && strings.HasPrefix(arg.text, "+") && strings.ContainsAny(arg.text, "!|"+anything):
-			s.doubt(true, "less %s runs a command", excerpt(strings.ReplaceAll(arg.text, anything, "…")))
+		case c.progName == "tar" && isTarCommandOption(arg.text, i == 0):
+			s.addDoubt(true, "an option of tar is a command to run")
+		case (c.progName == "rsync" || c.progName == "man") && isClusterEndingIn(arg.text, map[string]string{"rsync": "e", "man": "P"}[c.progName]) && i+1 < len(args):
+			s.checkCommandValue(args[i+1], where)
+		case c.progName == "less" && strings.HasPrefix(arg.text, "+") && strings.ContainsAny(arg.text, "!|"+unknownText):
+			s.addDoubt(true, "less %s runs a command", excerpt(strings.ReplaceAll(arg.text, unknownText, "…")))
 		}
 	}
 }
 
 // tarRuns reports whether an argument is a cluster of tar's short options with
 // -I or -F among them. The first one needs no dash.
-func tarRuns(arg string, first bool) bool {
+func isTarCommandOption(arg string, first bool) bool {
 	letters, dashed := strings.CutPrefix(arg, "-")
 	if !dashed && !first || strings.HasPrefix(letters, "-") {
 		return false
@@ -62,7 +62,7 @@ func tarRuns(arg string, first bool) bool {
 
 // clusterEnds reports whether an argument consists of short options, the last of
 // which is the letter.
-func clusterEnds(arg, letter string) bool {
+func isClusterEndingIn(arg, letter string) bool {
 	return len(arg) > 2 && arg[0] == '-' && arg[1] != '-' && strings.HasSuffix(arg, letter)
 }
 

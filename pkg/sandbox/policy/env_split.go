@@ -8,19 +8,19 @@ import (
 
 // env skips assignments, which have the effect that they would have before
 // the command, and splits the value of -S.
-func (s *scope) env(options []option, rest []field) []field {
-	if split, ok := valueOf(options, "-S", "--split-string"); ok {
-		if split.unknown() {
-			s.doubt(true, "env -S with words that are not known")
+func (s *shellText) skipEnvAssignments(options []option, rest []field) []field {
+	if split, ok := lastValue(options, "-S", "--split-string"); ok {
+		if split.hasUnknown() {
+			s.addDoubt(true, "env -S with words that are not known")
 		}
-		rest = append(splitString(split), rest...)
-		more, after, _ := wrappers["env"].options(rest)
-		if _, again := valueOf(more, "-S", "--split-string"); again {
-			if s.check.bytes -= len(split.text); s.check.bytes < 0 {
-				s.check.tooMuch("env -S within env -S")
+		rest = append(splitEnvString(split), rest...)
+		more, after, _ := wrappers["env"].leadingOptions(rest)
+		if _, again := lastValue(more, "-S", "--split-string"); again {
+			if s.eval.bytesLeft -= len(split.text); s.eval.bytesLeft < 0 {
+				s.eval.denyOverBound("env -S within env -S")
 				return nil
 			}
-			return s.env(more, after)
+			return s.skipEnvAssignments(more, after)
 		}
 		rest = after
 	}
@@ -30,10 +30,10 @@ func (s *scope) env(options []option, rest []field) []field {
 			rest = rest[1:]
 			continue
 		}
-		if !ok || strings.Contains(name, anything) {
+		if !ok || strings.Contains(name, unknownText) {
 			break
 		}
-		s.environment(name, field{text: value}, "env")
+		s.checkVariableValue(name, field{text: value}, "env")
 		rest = rest[1:]
 	}
 	return rest
@@ -41,26 +41,26 @@ func (s *scope) env(options []option, rest []field) []field {
 
 // splitString splits as env -S does: like a shell without expansions, but for
 // ${NAME}, which is not known.
-func splitString(f field) []field {
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(strings.ReplaceAll(envBlanks(f.text), anything, "${__}")), "")
+func splitEnvString(f field) []field {
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(strings.ReplaceAll(replaceEnvBlanks(f.text), unknownText, "${__}")), "")
 	if err != nil || len(file.Stmts) != 1 {
-		return []field{{text: anything, many: true}}
+		return []field{{text: unknownText, maybeMany: true}}
 	}
 	call, ok := file.Stmts[0].Cmd.(*syntax.CallExpr)
 	if !ok {
-		return []field{{text: anything, many: true}}
+		return []field{{text: unknownText, maybeMany: true}}
 	}
-	s := &scope{check: &check{policy: &Policy{}, nodes: maxNodes}, vars: newVariables(), functions: map[string]bool{}}
+	s := &shellText{eval: &evaluation{policy: &Policy{}, nodesLeft: maxSyntaxNodes}, vars: newVariables(), functionsHere: map[string]bool{}}
 	var fields []field
 	for _, assign := range call.Assigns {
-		value := s.textOf(assign.Value, nil)
+		value := s.expandText(assign.Value, nil)
 		fields = append(fields, field{text: assign.Name.Value + "=" + value.text})
 	}
-	return append(fields, s.fieldsOf(call.Args, nil)...)
+	return append(fields, s.expandFields(call.Args, nil)...)
 }
 
 // envBlanks replaces the \_ of env -S, which is a blank outside single quotes.
-func envBlanks(text string) string {
+func replaceEnvBlanks(text string) string {
 	var b strings.Builder
 	single := false
 	for i := 0; i < len(text); i++ {

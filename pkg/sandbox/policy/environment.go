@@ -20,32 +20,32 @@ var steeringVariables = strings.Fields(`BASH_ENV ENV PS0 PS1 PS2 PS4 PROMPT_COMM
 	EXECIGNORE VIMINIT EXINIT GVIMINIT AWKPATH AWKLIBPATH LESS OPENSSL_CONF OPENSSL_ENGINES`)
 
 // harmlessGit are the variables of git that neither run nor redirect code.
-var harmlessGit = strings.Fields(`GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_TERMINAL_PROMPT GIT_MERGE_AUTOEDIT GIT_OPTIONAL_LOCKS
+var harmlessGitVariables = strings.Fields(`GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_TERMINAL_PROMPT GIT_MERGE_AUTOEDIT GIT_OPTIONAL_LOCKS
 	GIT_CEILING_DIRECTORIES GIT_LITERAL_PATHSPECS GIT_FLUSH GIT_SSL_NO_VERIFY GIT_CONFIG_NOSYSTEM GIT_ADVICE GIT_DEFAULT_HASH GIT_REFLOG_ACTION
 	GIT_LFS_SKIP_SMUDGE GIT_COMMIT GIT_BRANCH GIT_TAG GIT_SHA GIT_HASH GIT_REV GIT_VERSION GIT_URL GIT_REPO GIT_ROOT`)
 
 // assignment judges one NAME=VALUE, before a command or alone.
-func (s *scope) assignment(a *syntax.Assign) {
+func (s *shellText) checkAssignment(a *syntax.Assign) {
 	if a.Name == nil || a.Naked {
 		return
 	}
 	if a.Index != nil {
-		s.subscript(a.Index)
+		s.checkArithmExpr(a.Index)
 	}
-	s.at = s.source(a)
+	s.current = s.sourceOf(a)
 	name := a.Name.Value
 	if a.Array != nil || a.Index != nil || a.Append {
-		s.environment(name, field{text: anything}, "")
-		s.elements(a)
+		s.checkVariableValue(name, field{text: unknownText}, "")
+		s.checkElements(a)
 		return
 	}
-	for _, reading := range s.variants(a.Value) {
-		s.environment(name, s.textOf(a.Value, reading), "")
+	for _, reading := range s.readings(a.Value) {
+		s.checkVariableValue(name, s.expandText(a.Value, reading), "")
 	}
 }
 
 // elements judges the values that an assignment gives to single elements.
-func (s *scope) elements(a *syntax.Assign) {
+func (s *shellText) checkElements(a *syntax.Assign) {
 	words := []*syntax.Word{a.Value}
 	if a.Array != nil {
 		words = nil
@@ -57,8 +57,8 @@ func (s *scope) elements(a *syntax.Assign) {
 		if word == nil || a.Append && a.Array == nil { // x[i]+=text adds to text that is not known
 			continue
 		}
-		for _, reading := range s.variants(word) {
-			s.renamed(a.Name.Value, s.textOf(word, reading))
+		for _, reading := range s.readings(word) {
+			s.checkCommandTable(a.Name.Value, s.expandText(word, reading))
 		}
 	}
 }
@@ -66,49 +66,49 @@ func (s *scope) elements(a *syntax.Assign) {
 // renamed judges what bash runs under another name once it is in the table:
 // BASH_CMDS has the paths of programs, as hash -p sets them, and BASH_ALIASES
 // has shell code.
-func (s *scope) renamed(table string, value field) {
-	later := field{text: anything, many: true} // the arguments
+func (s *shellText) checkCommandTable(table string, value field) {
+	later := field{text: unknownText, maybeMany: true} // the arguments
 	switch table {
 	case "BASH_CMDS":
-		s.simple([]field{value, later}, nil, false)
+		s.checkCommand([]field{value, later}, nil, false)
 	case "BASH_ALIASES":
-		s.nested(joined([]field{value, later}), nil, s.zero)
+		s.checkNestedShell(joinWords([]field{value, later}), nil, s.arg0)
 	}
 }
 
 // environment judges a value that a variable, or the element name[…] of one,
 // gets by an assignment or by the builtin or program named.
-func (s *scope) environment(name string, value field, by string) {
+func (s *shellText) checkVariableValue(name string, value field, assigner string) {
 	name, _, _ = strings.Cut(name, "[")
-	if value.text != anything {
-		s.renamed(name, value)
+	if value.text != unknownText {
+		s.checkCommandTable(name, value)
 	}
 	switch {
 	case slices.Contains(commandVariables, name):
-		s.commandValue(value, name)
+		s.checkCommandValue(value, name)
 	case name == "PATH":
-		if !plainPath(value.text) {
-			added := slices.Contains(strings.Split(value.text, ":"), anything)
-			s.doubt(!added, "PATH decides which programs run")
+		if !isHarmlessPath(value.text) {
+			added := slices.Contains(strings.Split(value.text, ":"), unknownText)
+			s.addDoubt(!added, "PATH decides which programs run")
 		}
-	case name == "IFS" && by == "" && (s.before("read ", "mapfile ", "readarray ") || strings.Trim(value.text, " \t\n") == ""):
-	case harmlessSetting(name, value):
+	case name == "IFS" && assigner == "" && (s.isFollowedBy("read ", "mapfile ", "readarray ") || strings.Trim(value.text, " \t\n") == ""):
+	case areHarmlessOptions(name, value):
 	case name == "PYTHONPATH" || name == "NODE_PATH":
-		s.doubt(value.text == anything, "%s names directories of code that programs run", name)
+		s.addDoubt(value.text == unknownText, "%s names directories of code that programs run", name)
 	case name == "GOFLAGS":
-		if value.unknown() || strings.Contains(value.text, "exec") {
-			s.doubt(true, "GOFLAGS may name a program to run")
+		if value.hasUnknown() || strings.Contains(value.text, "exec") {
+			s.addDoubt(true, "GOFLAGS may name a program to run")
 		}
 	case slices.Contains(steeringVariables, name), strings.HasPrefix(name, "LD_"), strings.HasPrefix(name, "DYLD_"),
-		strings.HasPrefix(name, "BASH_FUNC_"), strings.HasPrefix(name, "GIT_") && !gitHarmless(name):
-		if value.text != "" || name == "IFS" && by != "" {
-			s.doubt(true, "%s changes what other commands run", name)
+		strings.HasPrefix(name, "BASH_FUNC_"), strings.HasPrefix(name, "GIT_") && !isHarmlessGitVariable(name):
+		if value.text != "" || name == "IFS" && assigner != "" {
+			s.addDoubt(true, "%s changes what other commands run", name)
 		}
 	}
 }
 
 // harmlessSetting reports whether options in a variable run nothing.
-func harmlessSetting(name string, value field) bool {
+func areHarmlessOptions(name string, value field) bool {
 	words := strings.Fields(value.text)
 	switch name {
 	case "LESS":
@@ -126,20 +126,20 @@ func harmlessSetting(name string, value field) bool {
 
 // before reports whether one of the words follows the assignment in its statement:
 // IFS= read -r line is harmless.
-func (s *scope) before(words ...string) bool {
-	return slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(s.follow, word) })
+func (s *shellText) isFollowedBy(words ...string) bool {
+	return slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(s.afterAssignments, word) })
 }
 
-func gitHarmless(name string) bool {
-	return slices.Contains(harmlessGit, name) || strings.HasPrefix(name, "GIT_AUTHOR_") || strings.HasPrefix(name, "GIT_COMMITTER_") ||
+func isHarmlessGitVariable(name string) bool {
+	return slices.Contains(harmlessGitVariables, name) || strings.HasPrefix(name, "GIT_AUTHOR_") || strings.HasPrefix(name, "GIT_COMMITTER_") ||
 		strings.HasPrefix(name, "GIT_TRACE") && name != "GIT_TRACE2"
 }
 
 // plainPath reports whether a PATH holds the old one and the system's
 // directories only. The old one is unknown text between colons.
-func plainPath(value string) bool {
+func isHarmlessPath(value string) bool {
 	for _, dir := range strings.Split(value, ":") {
-		if dir != anything && !systemDir(dir) {
+		if dir != unknownText && !isSystemDir(dir) {
 			return false
 		}
 	}

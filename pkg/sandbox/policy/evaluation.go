@@ -5,64 +5,64 @@ import (
 )
 
 // check is the work on one command.
-type check struct {
-	policy *Policy
-	nodes  int // still to be looked at, over all texts
-	bytes  int // still to be parsed
-	denied *finding
-	asked  *finding
-	doubts []Doubt
-	unsets bool // something may take functions away again
-	hides  bool // a name or shell code may be hidden somewhere
-	sure   bool // only what surely breaks a rule counts
+type evaluation struct {
+	policy          *Policy
+	nodesLeft       int // still to be looked at, over all texts
+	bytesLeft       int // still to be parsed
+	denial          *finding
+	question        *finding
+	doubts          []Doubt
+	unsetsFunctions bool // something may take functions away again
+	mayHide         bool // a name or shell code may be hidden somewhere
+	certainOnly     bool // only what surely breaks a rule counts
 }
 
 // Check judges a command as bash -c would run it. It never runs anything,
 // and takes time and memory in proportion to the command's length.
 func (p *Policy) Check(command string) Verdict {
-	c := &check{policy: p, nodes: maxNodes, bytes: maxTexts}
-	s := &scope{
-		check: c, vars: newVariables(), functions: map[string]bool{},
-		positional: []field{}, zero: field{text: "bash"},
+	c := &evaluation{policy: p, nodesLeft: maxSyntaxNodes, bytesLeft: maxAllTextBytes}
+	s := &shellText{
+		eval: c, vars: newVariables(), functionsHere: map[string]bool{},
+		positional: []field{}, arg0: field{text: "bash"},
 	}
-	s.parse(command)
+	s.checkText(command)
 	return c.verdict()
 }
 
-func (c *check) deny(f finding) {
-	if c.denied == nil {
+func (c *evaluation) deny(f finding) {
+	if c.denial == nil {
 		f.name = excerpt(f.name)
-		c.denied = &f
+		c.denial = &f
 	}
 }
 
-func (c *check) tooMuch(why string) {
+func (c *evaluation) denyOverBound(why string) {
 	c.deny(finding{rule: "bounds", why: why, instead: "Run it in smaller parts, or write a script file and run that."})
 }
 
 // doubt notes that something cannot be told from the text. hides says that a
 // name or shell code may be hidden there: with deny rules the command is then
 // denied, with ask rules the user is asked.
-func (s *scope) doubt(hides bool, format string, args ...any) {
+func (s *shellText) addDoubt(mayHide bool, format string, args ...any) {
 	reason := printable(fmt.Sprintf(format, args...), maxReason)
-	c := s.check
-	c.hides = c.hides || hides
-	hides = hides && !c.sure
-	if hides && len(c.policy.deny) > 0 {
+	c := s.eval
+	c.mayHide = c.mayHide || mayHide
+	mayHide = mayHide && !c.certainOnly
+	if mayHide && len(c.policy.deny) > 0 {
 		r := c.policy.deny[0]
 		c.deny(finding{
-			command: s.at, rule: r.String(),
+			command: s.current, rule: r.String(),
 			why:     "it may hide a command that a deny rule names: " + reason,
 			instead: "Write the commands out, each by its name.",
 		})
 	}
-	if hides && len(c.policy.ask) > 0 && c.asked == nil {
-		c.asked = &finding{
-			command: s.at, rule: c.policy.ask[0].String(),
+	if mayHide && len(c.policy.ask) > 0 && c.question == nil {
+		c.question = &finding{
+			command: s.current, rule: c.policy.ask[0].String(),
 			why: "it may hide a command that an ask rule names: " + reason,
 		}
 	}
-	d := Doubt{Command: s.at, Reason: reason}
+	d := Doubt{Command: s.current, Reason: reason}
 	for _, old := range c.doubts {
 		if old == d {
 			return
@@ -74,18 +74,18 @@ func (s *scope) doubt(hides bool, format string, args ...any) {
 }
 
 // apart returns a check of the same policy whose findings are kept separate.
-func (c *check) apart() *check {
-	return &check{policy: c.policy, nodes: c.nodes, bytes: c.bytes, sure: c.sure}
+func (c *evaluation) newTrial() *evaluation {
+	return &evaluation{policy: c.policy, nodesLeft: c.nodesLeft, bytesLeft: c.bytesLeft, certainOnly: c.certainOnly}
 }
 
 // merge takes over what another check found.
-func (c *check) merge(other *check) {
-	c.hides = c.hides || other.hides
-	if c.denied == nil {
-		c.denied = other.denied
+func (c *evaluation) addFindings(other *evaluation) {
+	c.mayHide = c.mayHide || other.mayHide
+	if c.denial == nil {
+		c.denial = other.denial
 	}
-	if c.asked == nil {
-		c.asked = other.asked
+	if c.question == nil {
+		c.question = other.question
 	}
 	for _, d := range other.doubts {
 		if len(c.doubts) < maxDoubts {

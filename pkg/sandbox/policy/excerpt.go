@@ -11,7 +11,7 @@ import (
 // bounded.
 func excerpt(text string) string { return printable(text, maxExcerpt) }
 
-func printable(text string, most int) string {
+func printable(text string, maxBytes int) string {
 	var b strings.Builder
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
@@ -26,7 +26,7 @@ func printable(text string, most int) string {
 			b.WriteRune(r)
 		}
 		i += size
-		if b.Len() > most {
+		if b.Len() > maxBytes {
 			return b.String() + "…"
 		}
 	}

@@ -26,10 +26,10 @@ func Words(text string) ([]string, bool) {
 		return nil, false
 	}
 	p := &Policy{}
-	s := &scope{check: &check{policy: p, nodes: maxNodes}, vars: newVariables(), functions: map[string]bool{}, positional: []field{}}
+	s := &shellText{eval: &evaluation{policy: p, nodesLeft: maxSyntaxNodes}, vars: newVariables(), functionsHere: map[string]bool{}, positional: []field{}}
 	words := []string{}
-	for _, f := range s.fieldsOf(call.Args[1:], nil) {
-		if f.unknown() || f.many {
+	for _, f := range s.expandFields(call.Args[1:], nil) {
+		if f.hasUnknown() || f.maybeMany {
 			return nil, false
 		}
 		words = append(words, f.text)

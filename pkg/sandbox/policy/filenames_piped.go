@@ -11,14 +11,14 @@ import (
 // options by them, as those that a glob finds.
 
 // pipe notes the commands whose input lists files.
-func (s *scope) pipe(node *syntax.BinaryCmd) {
-	if node.Op != syntax.Pipe || !s.lists(node.X) {
+func (s *shellText) noteReaderOfFileNames(node *syntax.BinaryCmd) {
+	if node.Op != syntax.Pipe || !s.printsFileNames(node.X) {
 		return
 	}
-	if s.listed == nil {
-		s.listed = map[*syntax.Stmt]bool{}
+	if s.readFileNames == nil {
+		s.readFileNames = map[*syntax.Stmt]bool{}
 	}
-	s.listed[node.Y] = true
+	s.readFileNames[node.Y] = true
 }
 
 // maxFilters bounds the commands of a pipeline that pass on what they read.
@@ -26,36 +26,36 @@ const maxFilters = 8
 
 // lists reports whether the output of a statement is names of files: of a
 // program that lists them, or of filters behind it.
-func (s *scope) lists(stmt *syntax.Stmt) bool {
+func (s *shellText) printsFileNames(stmt *syntax.Stmt) bool {
 	for range maxFilters {
 		if len(stmt.Redirs) > 0 {
 			return false
 		}
 		if pipe, ok := stmt.Cmd.(*syntax.BinaryCmd); ok {
-			if pipe.Op != syntax.Pipe || !filters(s.wordsOf(pipe.Y)) {
+			if pipe.Op != syntax.Pipe || !onlySelectsLines(s.simpleCommandWords(pipe.Y)) {
 				return false
 			}
 			stmt = pipe.X
 			continue
 		}
-		words := s.wordsOf(stmt)
-		return len(words) > 0 && listsFiles(words)
+		words := s.simpleCommandWords(stmt)
+		return len(words) > 0 && onlyPrintsFileNames(words)
 	}
 	return false
 }
 
 // wordsOf returns the words of a simple command, nil for any other.
-func (s *scope) wordsOf(stmt *syntax.Stmt) []field {
+func (s *shellText) simpleCommandWords(stmt *syntax.Stmt) []field {
 	call, ok := stmt.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Args) == 0 || len(call.Assigns) > 0 || len(stmt.Redirs) > 0 {
 		return nil
 	}
-	return s.fieldsOf(call.Args, nil)
+	return s.expandFields(call.Args, nil)
 }
 
 // filters reports whether a program passes on some of the lines that it reads,
 // as they are.
-func filters(words []field) bool {
+func onlySelectsLines(words []field) bool {
 	if len(words) == 0 {
 		return false
 	}
@@ -63,13 +63,13 @@ func filters(words []field) bool {
 	switch base {
 	case "head", "tail", "sort", "uniq", "tac", "shuf":
 		return !slices.ContainsFunc(words[1:], func(f field) bool {
-			return f.unknown() || f.text != "" && f.text[0] != '-' && f.text[0] != '+' && !number(f.text)
+			return f.hasUnknown() || f.text != "" && f.text[0] != '-' && f.text[0] != '+' && !isDigits(f.text)
 		})
 	case "grep", "egrep", "fgrep":
 		operands := 0
 		for _, f := range words[1:] {
 			switch {
-			case f.many, strings.HasPrefix(f.text, "--"), len(f.text) > 1 && f.text[0] == '-' && strings.Trim(f.text, "-viEFwx") != "":
+			case f.maybeMany, strings.HasPrefix(f.text, "--"), len(f.text) > 1 && f.text[0] == '-' && strings.Trim(f.text, "-viEFwx") != "":
 				return false
 			case f.text != "" && f.text[0] != '-':
 				operands++
@@ -80,11 +80,11 @@ func filters(words []field) bool {
 	return false
 }
 
-func number(text string) bool { return strings.Trim(text, "0123456789") == "" }
+func isDigits(text string) bool { return strings.Trim(text, "0123456789") == "" }
 
 // listsFiles reports whether a command prints names of files, and nothing that
 // an argument of it says.
-func listsFiles(words []field) bool {
+func onlyPrintsFileNames(words []field) bool {
 	args := words[1:]
 	for _, f := range args {
 		for _, sign := range []string{"printf", "format", "prefix", "label", "-exec", "-ok", "-ls", "-x", "-X", "separator", "-H", "-r=", "replace"} {
@@ -99,13 +99,13 @@ func listsFiles(words []field) bool {
 	_, base := splitProgram(words[0].text)
 	switch base {
 	case "find", "gfind":
-		return findsFiles(args)
+		return findNamesAreNoOptions(args)
 	case "ls", "fd", "fdfind":
 		return true
 	case "rg", "grep", "ag":
 		return has("-l", "-rl", "-lr", "-L", "--files", "--files-with-matches", "-Rl", "-rlZ", "-lZ", "-il", "-rn") && !has("-rn")
 	case "git":
-		at := gitGlobals(args)
+		at := countGlobalArgs(args)
 		return at < len(args) && (args[at].is("ls-files") || args[at].is("diff", "diff-index", "diff-tree") && has("--name-only"))
 	}
 	return false
@@ -113,15 +113,15 @@ func listsFiles(words []field) bool {
 
 // findsFiles reports whether the names that find finds begin as none of its
 // options does: with a place to start from that is known.
-func findsFiles(args []field) bool {
+func findNamesAreNoOptions(args []field) bool {
 	for len(args) > 0 && args[0].is("-H", "-L", "-P") {
 		args = args[1:]
 	}
 	for _, f := range args {
-		if f.text != "" && strings.ContainsAny(f.text[:1], "-(!") && !f.many {
+		if f.text != "" && strings.ContainsAny(f.text[:1], "-(!") && !f.maybeMany {
 			return true
 		}
-		if f.text == "" || f.text[0] == 0 && !strings.HasPrefix(f.text, anything+"/") && !f.files {
+		if f.text == "" || f.text[0] == 0 && !strings.HasPrefix(f.text, unknownText+"/") && !f.fromGlob {
 			return false
 		}
 	}

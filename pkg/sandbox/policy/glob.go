@@ -5,9 +5,9 @@ import (
 )
 
 // glob matches text, in which NUL means any text, with a pattern of literals and *.
-func glob(pattern, text string) answer {
+func matchGlob(pattern, text string) answer {
 	if !strings.ContainsRune(text, 0) {
-		if globText(pattern, text) {
+		if matchKnownGlob(pattern, text) {
 			return yes
 		}
 		return no
@@ -23,17 +23,19 @@ func glob(pattern, text string) answer {
 		return no
 	case strings.HasPrefix(head, before) && strings.HasSuffix(tail, after) && strings.Count(pattern, "*") == 1:
 		return yes
-	case agree(before, head, strings.HasPrefix) && agree(after, tail, strings.HasSuffix):
+	case eitherContains(before, head, strings.HasPrefix) && eitherContains(after, tail, strings.HasSuffix):
 		return maybe
 	}
 	return no
 }
 
 // agree reports whether one text begins (or ends) with the other.
-func agree(a, b string, in func(string, string) bool) bool { return in(a, b) || in(b, a) }
+func eitherContains(a, b string, contains func(string, string) bool) bool {
+	return contains(a, b) || contains(b, a)
+}
 
 // globText matches literals and *, in time linear in len(pattern)×len(text).
-func globText(pattern, text string) bool {
+func matchKnownGlob(pattern, text string) bool {
 	i, star, mark := 0, -1, 0
 	for j := 0; j < len(text); {
 		switch {

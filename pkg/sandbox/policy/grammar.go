@@ -13,13 +13,13 @@ type grammar struct {
 	// needs to name them.
 	transparent bool
 	// shell: the words are joined and given to a shell.
-	shell bool
+	joinsWords bool
 	// reads: without a command it takes commands from its input.
-	reads bool
+	readsCommands bool
 	// command names the option, short or long, whose value is shell code.
-	command string
+	codeOption string
 	// only names options that make it start nothing.
-	only string
+	inertOptions string
 }
 
 // option is one option as given.
@@ -30,12 +30,12 @@ type option struct {
 
 // options reads the options at the front of args, as getopt does with "+".
 // sure is false where a word that is not known stands among them.
-func (g grammar) options(args []field) (found []option, rest []field, sure bool) {
+func (g grammar) leadingOptions(args []field) (found []option, rest []field, sure bool) {
 	long := strings.Fields(g.long)
 	for len(args) > 0 {
 		text := args[0].text
 		switch {
-		case args[0].many || strings.HasPrefix(text, anything):
+		case args[0].maybeMany || strings.HasPrefix(text, unknownText):
 			return found, args, false
 		case text == "--":
 			return found, args[1:], true
@@ -46,24 +46,24 @@ func (g grammar) options(args []field) (found []option, rest []field, sure bool)
 		if strings.HasPrefix(text, "--") {
 			name, value, attached := strings.Cut(text, "=")
 			o := option{name: name, value: field{text: value}}
-			if full := complete(name, long); full != "" {
+			if full := completeLongOption(name, long); full != "" {
 				o.name = full
 				if !attached {
-					o.value, args = shift(args)
+					o.value, args = takeFirst(args)
 				}
 			}
 			found = append(found, o)
 			continue
 		}
 		var more []option
-		more, args = g.cluster(text[1:], args)
+		more, args = g.splitCluster(text[1:], args)
 		found = append(found, more...)
 	}
 	return found, nil, true
 }
 
 // cluster reads short options written together.
-func (g grammar) cluster(letters string, args []field) (found []option, rest []field) {
+func (g grammar) splitCluster(letters string, args []field) (found []option, rest []field) {
 	for i := range letters {
 		o := option{name: "-" + letters[i:i+1]}
 		takes := strings.IndexByte(g.short, letters[i]) >= 0
@@ -72,7 +72,7 @@ func (g grammar) cluster(letters string, args []field) (found []option, rest []f
 		case (takes || optional) && i+1 < len(letters):
 			o.value = field{text: letters[i+1:]}
 		case takes:
-			o.value, args = shift(args)
+			o.value, args = takeFirst(args)
 		}
 		found = append(found, o)
 		if takes || optional {
@@ -82,7 +82,7 @@ func (g grammar) cluster(letters string, args []field) (found []option, rest []f
 	return found, args
 }
 
-func shift(args []field) (field, []field) {
+func takeFirst(args []field) (field, []field) {
 	if len(args) == 0 {
 		return field{}, nil
 	}
@@ -90,7 +90,7 @@ func shift(args []field) (field, []field) {
 }
 
 // complete returns the long option that name is, or is short for.
-func complete(name string, long []string) string {
+func completeLongOption(name string, long []string) string {
 	for _, full := range long {
 		if "--"+full == name {
 			return name
@@ -105,7 +105,7 @@ func complete(name string, long []string) string {
 }
 
 // valueOf returns the value of the last option with one of the names.
-func valueOf(options []option, names ...string) (field, bool) {
+func lastValue(options []option, names ...string) (field, bool) {
 	for i := len(options) - 1; i >= 0; i-- {
 		for _, name := range names {
 			if options[i].name == name {

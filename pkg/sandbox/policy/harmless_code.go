@@ -35,7 +35,7 @@ var starterWords = map[string][]string{
 }
 
 // starterSigns match the operators of a language that start programs.
-var starterSigns = map[string]*regexp.Regexp{
+var starterPatterns = map[string]*regexp.Regexp{
 	// A pipe in open, <`x`>, and the modifier ee.
 	"perl":  regexp.MustCompile("`|[Oo][Pp][Ee][Nn]|[^\\w\\s][a-z]*e[a-z]*e[a-z]*\\s*([;})]|$)|&\\s*[{$]|->\\s*[$&]"),
 	"ruby":  regexp.MustCompile("`|%x|\\bopen\\b|<<~?-?`"),
@@ -47,9 +47,9 @@ var starterSigns = map[string]*regexp.Regexp{
 }
 
 // dunders are the names with underscores around them that only tell something.
-var dunders = strings.Fields("__version__ __name__ __file__ __doc__ __main__ __len__")
+var harmlessDunders = strings.Fields("__version__ __name__ __file__ __doc__ __main__ __len__")
 
-var foreignWord = regexp.MustCompile(`[A-Za-z0-9_]+`)
+var wordPattern = regexp.MustCompile(`[A-Za-z0-9_]+`)
 
 // nodeRequire matches the use of a module of Node by its name, of a file of
 // data, and of a package.
@@ -57,15 +57,15 @@ var nodeRequire = regexp.MustCompile(`require\s*\(\s*["']((node:)?(fs|fs/promise
 
 // harmlessCode reports whether code of a language surely, or as good as
 // surely, starts no program and runs no other text.
-func harmlessCode(language, code string) bool {
-	if len(code) > maxForeignCode || strings.Contains(code, anything) || strings.ContainsFunc(code, oddLetter) {
+func isHarmlessCode(language, code string) bool {
+	if len(code) > maxForeignCode || strings.Contains(code, unknownText) || strings.ContainsFunc(code, isLookalikeLetter) {
 		return false
 	}
 	switch language {
 	case "gdb":
-		return harmlessDebugger(code)
+		return isHarmlessDebuggerCode(code)
 	case "vim":
-		return harmlessEditor(code)
+		return isHarmlessEditorCode(code)
 	case "python", "perl", "ruby", "node", "php", "lua", "julia", "sqlite3", "psql", "mysql":
 	default:
 		return false
@@ -76,15 +76,15 @@ func harmlessCode(language, code string) bool {
 			return false
 		}
 	}
-	if sign := starterSigns[language]; sign != nil && sign.MatchString(code) {
+	if sign := starterPatterns[language]; sign != nil && sign.MatchString(code) {
 		return false
 	}
-	for _, word := range foreignWord.FindAllString(code, -1) {
+	for _, word := range wordPattern.FindAllString(code, -1) {
 		lower := strings.ToLower(word)
 		switch {
 		case slices.ContainsFunc(starters, func(part string) bool { return strings.Contains(lower, part) }),
 			slices.Contains(starterWords[""], word), slices.Contains(starterWords[language], word),
-			strings.HasPrefix(word, "__") && !slices.Contains(dunders, word):
+			strings.HasPrefix(word, "__") && !slices.Contains(harmlessDunders, word):
 			// re.compile makes a pattern only.
 			if word != "compile" || strings.Count(code, "compile") != strings.Count(code, "re.compile(") {
 				return false
@@ -96,13 +96,13 @@ func harmlessCode(language, code string) bool {
 
 // oddLetter reports whether a character may be another spelling of a letter,
 // as languages that normalize names take it.
-func oddLetter(r rune) bool {
+func isLookalikeLetter(r rune) bool {
 	return r > unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) && (r > 0xff || r == 0xaa || r == 0xba)
 }
 
 // harmlessDebugger reports whether a command of gdb only looks at the program
 // that is debugged, or lets it run.
-func harmlessDebugger(code string) bool {
+func isHarmlessDebuggerCode(code string) bool {
 	words := strings.Fields(code)
 	if len(words) == 0 {
 		return true
@@ -113,7 +113,7 @@ func harmlessDebugger(code string) bool {
 }
 
 // harmlessEditor reports whether commands of vi set options, leave, or write.
-func harmlessEditor(code string) bool {
+func isHarmlessEditorCode(code string) bool {
 	for _, command := range strings.Split(code, "|") {
 		words := strings.Fields(strings.TrimLeft(command, ": "))
 		if len(words) == 0 {

@@ -23,58 +23,58 @@ var interpreters = map[string]string{
 
 // readsInput are the interpreters that run what they read when no file is
 // named.
-var readsInput = strings.Fields("python pypy perl ruby node nodejs php lua luajit tclsh r julia guile ed ex m4 dc sqlite3 psql mysql at batch crontab")
+var inputInterpreters = strings.Fields("python pypy perl ruby node nodejs php lua luajit tclsh r julia guile ed ex m4 dc sqlite3 psql mysql at batch crontab")
 
-func (s *scope) interpreter(c call) {
-	name, options, ok := interpreterOf(c.base)
-	if !ok || options == "never" || s.ruled(c) {
+func (s *shellText) doubtForeignCode(c simpleCommand) {
+	name, options, ok := lookupInterpreter(c.progName)
+	if !ok || options == "never" || s.isAllowedByRule(c) {
 		return
 	}
 	args, language := c.args(), languageOf(name)
 	operand, coded := false, false
 	for i, arg := range args {
 		for _, option := range strings.Fields(options) {
-			if !hasCode(option, arg.text) {
+			if !isCodeOption(option, arg.text) {
 				continue
 			}
-			harmless := harmlessCode(language, codeAfter(option, args[i:]))
-			s.doubt(!harmless, "%s %s runs code of another language", c.base, option)
+			harmless := isHarmlessCode(language, optionCode(option, args[i:]))
+			s.addDoubt(!harmless, "%s %s runs code of another language", c.progName, option)
 			if !harmless {
 				return
 			}
 			coded = true
 		}
 		if !strings.HasPrefix(arg.text, "-") {
-			s.foreignOperand(c, language, arg, operand)
+			s.checkForeignOperand(c, language, arg, operand)
 			operand = true
 		}
 	}
 	if coded {
 		return
 	}
-	if (!operand || name == "at") && slices.Contains(readsInput, name) && !runsNoInput(name, args) {
+	if (!operand || name == "at") && slices.Contains(inputInterpreters, name) && !ignoresInput(name, args) {
 		in := c.stdin()
-		s.doubt(!in.given || !harmlessCode(language, in.text.text), "%s runs the code that it reads", c.base)
+		s.addDoubt(!in.given || !isHarmlessCode(language, in.text.text), "%s runs the code that it reads", c.progName)
 		return
 	}
 	if name == "make" || name == "gmake" || name == "ninja" || name == "just" {
-		if slices.ContainsFunc(args, hiddenRecipe(args)) {
-			s.doubt(true, "%s runs the recipes that it reads", c.base)
+		if slices.ContainsFunc(args, isHiddenRecipe(args)) {
+			s.addDoubt(true, "%s runs the recipes that it reads", c.progName)
 			return
 		}
 	}
 	if name == "ed" || name == "ex" {
-		if in := c.stdin(); in.given && strings.ContainsAny(in.text.text, "!"+anything) {
-			s.doubt(true, "%s runs the code that it reads", c.base)
+		if in := c.stdin(); in.given && strings.ContainsAny(in.text.text, "!"+unknownText) {
+			s.addDoubt(true, "%s runs the code that it reads", c.progName)
 			return
 		}
 	}
-	s.doubt(false, "%s runs what files or its arguments say", c.base)
+	s.addDoubt(false, "%s runs what files or its arguments say", c.progName)
 }
 
 // interpreterOf looks a program up among the interpreters, with and without
 // its version: python3.12, php8.2.
-func interpreterOf(base string) (name, options string, ok bool) {
+func lookupInterpreter(base string) (name, options string, ok bool) {
 	name = strings.ToLower(base)
 	if options, ok = interpreters[name]; !ok {
 		name = strings.TrimRight(strings.TrimRight(name, "0123456789."), "-")
@@ -100,19 +100,19 @@ func languageOf(name string) string {
 
 // foreignOperand judges an operand that is code, or that the interpreter may
 // take for a command.
-func (s *scope) foreignOperand(c call, language string, arg field, later bool) {
+func (s *shellText) checkForeignOperand(c simpleCommand, language string, arg field, isLater bool) {
 	text := strings.TrimSpace(arg.text)
 	switch {
-	case language == "sqlite3" && later && !harmlessCode(language, text):
-		s.doubt(!arg.unknown() || strings.HasPrefix(text, "."), "%s runs code of another language", c.base)
+	case language == "sqlite3" && isLater && !isHarmlessCode(language, text):
+		s.addDoubt(!arg.hasUnknown() || strings.HasPrefix(text, "."), "%s runs code of another language", c.progName)
 	case (language == "perl" || language == "ruby") && (strings.HasPrefix(text, "|") || strings.HasSuffix(text, "|")):
-		s.doubt(true, "%s runs the command in %s", c.base, excerpt(strings.ReplaceAll(text, anything, "…")))
+		s.addDoubt(true, "%s runs the command in %s", c.progName, excerpt(strings.ReplaceAll(text, unknownText, "…")))
 	}
 }
 
 // runsNoInput reports whether options keep an interpreter from running what
 // it reads.
-func runsNoInput(name string, args []field) bool {
+func ignoresInput(name string, args []field) bool {
 	return slices.ContainsFunc(args, func(f field) bool {
 		return name == "crontab" && f.is("-l", "-r") || name == "at" && f.is("-l", "-r", "-d", "-c") || name == "node" && f.is("--test", "--version")
 	})
@@ -120,7 +120,7 @@ func runsNoInput(name string, args []field) bool {
 
 // hiddenRecipe returns a test for arguments of make by which its recipes, or
 // the shell that runs them, come from the command itself.
-func hiddenRecipe(args []field) func(field) bool {
+func isHiddenRecipe(args []field) func(field) bool {
 	i := -1
 	return func(f field) bool {
 		i++
@@ -133,13 +133,13 @@ func hiddenRecipe(args []field) func(field) bool {
 		if ok && value == "" && i+1 < len(args) {
 			value = args[i+1].text
 		}
-		return ok && (value == "-" || hiddenScript(field{text: value})) || strings.HasPrefix(f.text, "SHELL=") || strings.HasPrefix(f.text, ".SHELLFLAGS=")
+		return ok && (value == "-" || isHiddenScript(field{text: value})) || strings.HasPrefix(f.text, "SHELL=") || strings.HasPrefix(f.text, ".SHELLFLAGS=")
 	}
 }
 
 // codeAfter returns the code of an option: the rest of its word, or the word
 // behind it.
-func codeAfter(option string, args []field) string {
+func optionCode(option string, args []field) string {
 	text, attached := args[0].text, ""
 	if value, ok := strings.CutPrefix(text, option+"="); ok {
 		return value
@@ -155,15 +155,15 @@ func codeAfter(option string, args []field) string {
 
 // ruled reports whether an allow rule covers the very command: what a program
 // does with its files is then the user's choice.
-func (s *scope) ruled(c call) bool {
-	return slices.ContainsFunc(s.check.policy.allow, func(r rule) bool {
-		return namesLiterally(r.words[0], c.base) && r.allows(c.fields)
+func (s *shellText) isAllowedByRule(c simpleCommand) bool {
+	return slices.ContainsFunc(s.eval.policy.allow, func(r rule) bool {
+		return isLiteralName(r.words[0], c.progName) && r.allowsWords(c.fields)
 	})
 }
 
 // hasCode reports whether an argument is the option, also with its value
 // attached or, for one letter, in a cluster (-pe, -c1).
-func hasCode(option, arg string) bool {
+func isCodeOption(option, arg string) bool {
 	if arg == option || strings.HasPrefix(arg, option+"=") {
 		return true
 	}

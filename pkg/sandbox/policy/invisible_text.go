@@ -12,7 +12,7 @@ import (
 // invisible denies characters that make a command look other than it is:
 // outside quotes control characters and invisible ones, anywhere NUL. Spaces
 // that bash takes for part of a word are noted.
-func (s *scope) invisible(file *syntax.File) {
+func (s *shellText) denyInvisible(file *syntax.File) {
 	quoted := quotedSpans(file)
 	at := 0
 	for offset, r := range s.text {
@@ -20,9 +20,9 @@ func (s *scope) invisible(file *syntax.File) {
 			at++
 		}
 		inQuotes := at < len(quoted) && offset >= quoted[at][0]
-		suspect := r == 0 || !inQuotes && s.hidden(offset, r)
+		suspect := r == 0 || !inQuotes && s.isInvisible(offset, r)
 		if suspect {
-			s.check.deny(finding{
+			s.eval.deny(finding{
 				command: excerpt(s.text), rule: "visible text",
 				why:     fmt.Sprintf("it holds the invisible character U+%04X outside quotes, at byte %d", r, offset),
 				instead: "Write the command without it.",
@@ -30,14 +30,14 @@ func (s *scope) invisible(file *syntax.File) {
 			return
 		}
 		if !inQuotes && r > unicode.MaxASCII && unicode.IsSpace(r) {
-			s.at = excerpt(s.text)
-			s.doubt(true, "U+%04X looks like a space, but bash takes it for part of a word", r)
+			s.current = excerpt(s.text)
+			s.addDoubt(true, "U+%04X looks like a space, but bash takes it for part of a word", r)
 		}
 	}
 }
 
 // hidden reports whether a character cannot be seen.
-func (s *scope) hidden(offset int, r rune) bool {
+func (s *shellText) isInvisible(offset int, r rune) bool {
 	switch {
 	case r == '\t' || r == '\n':
 		return false

@@ -28,7 +28,7 @@ var clientGrammars = map[string]grammar{
 
 // diverting are options that send a request elsewhere than its URL says, or
 // read more URLs, or run something.
-var diverting = []string{
+var divertingOptions = []string{
 	"-x", "--proxy", "--preproxy", "--socks4", "--socks4a", "--socks5", "--socks5-hostname", "--connect-to", "--resolve", "-K",
 	"--config", "--dns-servers", "--doh-url", "--interface", "-i", "--input-file", "-e", "--execute", "-c", "--exec", "--sh-exec",
 	"--use-askpass", "--referer-url", "--base", "-B", "--proxy1.0", "-L", "--proxy-server", "-P", "-X",
@@ -36,8 +36,8 @@ var diverting = []string{
 
 // onLoopback reports whether all destinations of a client are this machine:
 // maybe, where only what follows the host is not known.
-func onLoopback(c call) answer {
-	name, list := c.base, diverting
+func onlyLoopback(c simpleCommand) answer {
+	name, list := c.progName, divertingOptions
 	switch name {
 	case "curlie":
 		name = "curl"
@@ -56,23 +56,23 @@ func onLoopback(c call) answer {
 	case "wget":
 		list = slices.DeleteFunc(slices.Clone(list), func(o string) bool { return slices.Contains([]string{"-c", "-x", "-L", "-P", "-X"}, o) })
 	}
-	destinations, ok := destinations(name, c.args(), list)
+	destinations, ok := destinationOperands(name, c.args(), list)
 	if !ok || len(destinations) == 0 {
 		return no
 	}
 	result := yes
 	for _, d := range destinations {
-		result = min(result, loopbackURL(d))
+		result = min(result, isLoopbackURL(d))
 	}
 	return result
 }
 
 // destinations returns the operands that are hosts or URLs.
-func destinations(name string, args []field, diverting []string) ([]field, bool) {
+func destinationOperands(name string, args []field, diverting []string) ([]field, bool) {
 	g := clientGrammars[name]
 	var operands []field
 	for len(args) > 0 {
-		options, rest, sure := g.options(args)
+		options, rest, sure := g.leadingOptions(args)
 		for _, o := range options {
 			if slices.Contains(diverting, o.name) {
 				return nil, false
@@ -81,7 +81,7 @@ func destinations(name string, args []field, diverting []string) ([]field, bool)
 				operands = append(operands, o.value)
 			}
 		}
-		if !sure && (rest[0].many || strings.HasPrefix(rest[0].text, anything)) {
+		if !sure && (rest[0].maybeMany || strings.HasPrefix(rest[0].text, unknownText)) {
 			return nil, false
 		}
 		if len(rest) == 0 {
@@ -102,8 +102,8 @@ func destinations(name string, args []field, diverting []string) ([]field, bool)
 }
 
 // loopbackURL judges a URL, host or host:port.
-func loopbackURL(f field) answer {
-	known, rest, cut := strings.Cut(f.text, anything)
+func isLoopbackURL(f field) answer {
+	known, rest, cut := strings.Cut(f.text, unknownText)
 	_ = rest
 	text := known
 	if !strings.Contains(text, "://") {
@@ -117,7 +117,7 @@ func loopbackURL(f field) answer {
 	case cut && !slashed:
 		// http://localhost:$PORT: what follows may still change the host.
 		host, ok := strings.CutSuffix(authority, ":")
-		if ok && loopbackHost(host) {
+		if ok && isLoopbackHost(host) {
 			return maybe
 		}
 		return no
@@ -131,13 +131,13 @@ func loopbackURL(f field) answer {
 	if strings.HasPrefix(authority, ":") { // httpie's :8080
 		return yes
 	}
-	if loopbackHost(u.Hostname()) {
+	if isLoopbackHost(u.Hostname()) {
 		return yes
 	}
 	return no
 }
 
-func loopbackHost(host string) bool {
+func isLoopbackHost(host string) bool {
 	host = strings.ToLower(strings.Trim(strings.TrimSuffix(host, "."), "[]"))
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return true

@@ -40,20 +40,20 @@ var sameOptions = map[string]string{
 }
 
 // valueLetters are the short options that take the rest of their word.
-var valueLetters = map[string]string{
+var valueOptionLetters = map[string]string{
 	"git commit": "mFcCtuS", "git push": "o", "git branch": "u", "git tag": "mFu", "git clean": "e", "tar": "fCXTIFbKVgHL", "sed": "efl", "rsync": "efMTB",
 	"cp": "tS", "mv": "tS", "ln": "tS", "mkdir": "m", "truncate": "sr", "pip install": "cetir",
 }
 
 // optionGroup is one option with its other spellings.
 type optionGroup struct {
-	same []string // letters and long names
-	more []string // options that include it
+	same       []string // letters and long names
+	includedBy []string // options that include it
 }
 
 // optionsOf returns the options of the program that a rule names, and the key
 // that they are known by.
-func (r rule) optionsOf() (groups []optionGroup, key string) {
+func (r rule) optionAliases() (groups []optionGroup, key string) {
 	_, key = splitProgram(r.words[0])
 	for _, word := range r.words[1:] {
 		if !strings.HasPrefix(word, "-") && word != "*" {
@@ -67,7 +67,7 @@ func (r rule) optionsOf() (groups []optionGroup, key string) {
 		same, more, _ := strings.Cut(text, "<")
 		g := optionGroup{same: strings.Split(same, ",")}
 		if more != "" {
-			g.more = strings.Split(more, ",")
+			g.includedBy = strings.Split(more, ",")
 		}
 		groups = append(groups, g)
 	}
@@ -76,8 +76,8 @@ func (r rule) optionsOf() (groups []optionGroup, key string) {
 
 // alsoOption reports whether args hold another spelling of a rule's option:
 // every letter of a cluster, or a long name.
-func (r rule) alsoOption(option string, args []field) answer {
-	groups, key := r.optionsOf()
+func (r rule) hasOptionAlias(option string, args []field) answer {
+	groups, key := r.optionAliases()
 	if signal := strings.TrimLeft(option, "-"); slices.Contains([]string{"kill", "pkill", "killall"}, key) {
 		return hasSignal(signal, args)
 	}
@@ -100,14 +100,14 @@ func (r rule) alsoOption(option string, args []field) answer {
 		i := slices.IndexFunc(groups, func(g optionGroup) bool { return slices.Contains(g.same, name) })
 		names := []string{name}
 		if i >= 0 {
-			names = slices.Concat(groups[i].same, groups[i].more)
+			names = slices.Concat(groups[i].same, groups[i].includedBy)
 		} else if strings.HasPrefix(option, "--") && !slices.Contains(long, name) {
 			return no
 		}
-		if key == "git branch" && name == "D" && r.alsoOption("-df", args) == yes {
+		if key == "git branch" && name == "D" && r.hasOptionAlias("-df", args) == yes {
 			continue
 		}
-		if !slices.ContainsFunc(names, func(name string) bool { return namedIn(name, long, key, args) }) {
+		if !slices.ContainsFunc(names, func(name string) bool { return hasOptionNamed(name, long, key, args) }) {
 			return no
 		}
 	}
@@ -116,7 +116,7 @@ func (r rule) alsoOption(option string, args []field) answer {
 
 // namedIn reports whether args hold an option by that name: a letter in a
 // cluster, or a long name, which may be cut as long as it is no other's.
-func namedIn(name string, long []string, key string, args []field) bool {
+func hasOptionNamed(name string, long []string, key string, args []field) bool {
 	for i, arg := range args {
 		text := arg.text
 		if strings.HasPrefix(key, "tar") && i == 0 && len(text) > 0 && text[0] != '-' {
@@ -131,7 +131,7 @@ func namedIn(name string, long []string, key string, args []field) bool {
 			}
 		case len(name) == 1:
 			letters := text[1:]
-			if end := strings.IndexAny(letters, valueLetters[key]); end >= 0 {
+			if end := strings.IndexAny(letters, valueOptionLetters[key]); end >= 0 {
 				letters = letters[:end+1]
 			}
 			if strings.Contains(letters, name) {

@@ -6,16 +6,16 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-const maxSets = 4 // lists of positional parameters that are tried
+const maxSetLists = 4 // lists of positional parameters that are tried
 
 // setTo notes what set makes of the positional parameters, and shift of what
 // set made of them.
-func (s *scope) setTo(builtin string, args []field) {
+func (s *shellText) recordSet(builtin string, args []field) {
 	switch {
 	case builtin == "shift":
-		for _, list := range slices.Clone(s.set) {
+		for _, list := range slices.Clone(s.setLists) {
 			if len(list) > 1 {
-				s.keepSet(list[1:])
+				s.addSetList(list[1:])
 			}
 		}
 	case builtin == "set":
@@ -26,33 +26,33 @@ func (s *scope) setTo(builtin string, args []field) {
 			}
 		}
 		if len(args) > 0 {
-			s.keepSet(args)
+			s.addSetList(args)
 		}
 	}
 }
 
-func (s *scope) keepSet(list []field) {
+func (s *shellText) addSetList(list []field) {
 	same := func(other []field) bool { return slices.Equal(list, other) }
-	if len(s.set) < maxSets && !slices.ContainsFunc(s.set, same) {
-		s.set = append(s.set, list)
+	if len(s.setLists) < maxSetLists && !slices.ContainsFunc(s.setLists, same) {
+		s.setLists = append(s.setLists, list)
 	}
 }
 
 // afterSet judges a command that uses positional parameters with each list
 // that set may have made of them. Which one holds is not known: only rules
 // that are surely broken count.
-func (s *scope) afterSet(words []*syntax.Word) {
-	if len(s.set) == 0 || s.positional != nil || !usesPositional(words) {
+func (s *shellText) checkWithSetLists(words []*syntax.Word) {
+	if len(s.setLists) == 0 || s.positional != nil || !usesPositional(words) {
 		return
 	}
-	for _, list := range s.set {
+	for _, list := range s.setLists {
 		s.positional = list
 		var fields []field
-		if readings := s.variants(words...); len(readings) > 0 {
-			fields = s.fieldsOf(words, readings[0])
+		if readings := s.readings(words...); len(readings) > 0 {
+			fields = s.expandFields(words, readings[0])
 		}
 		s.positional = nil
-		s.trial(false, func(inner *scope) { inner.simple(fields, nil, true) })
+		s.checkCertain(false, func(inner *shellText) { inner.checkCommand(fields, nil, true) })
 	}
 }
 
@@ -60,7 +60,7 @@ func (s *scope) afterSet(words []*syntax.Word) {
 func usesPositional(words []*syntax.Word) (found bool) {
 	for _, word := range words {
 		for _, part := range word.Parts {
-			collectNames(part, func(p *syntax.ParamExp) {
+			visitVariables(part, func(p *syntax.ParamExp) {
 				name := p.Param.Value
 				found = found || name == "@" || name == "*" || len(name) == 1 && name[0] >= '1' && name[0] <= '9'
 			})

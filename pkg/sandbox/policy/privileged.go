@@ -5,6 +5,6 @@ import (
 	"strings"
 )
 
-func privileged(base string) bool {
+func isPrivileged(base string) bool {
 	return slices.Contains([]string{"sudo", "su", "doas", "sudoedit", "pkexec", "runuser", "run0", "gosu", "su-exec"}, strings.ToLower(base))
 }

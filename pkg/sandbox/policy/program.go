@@ -2,33 +2,33 @@ package policy
 
 // program judges what a program may run by its own means: interpreters, and
 // options whose value is a command.
-func (s *scope) program(c call) {
-	if c.function || c.dir == "" && s.builtinCode(c) {
+func (s *shellText) checkProgram(c simpleCommand) {
+	if c.isFunction || c.progDir == "" && s.checkBuiltin(c) {
 		return
 	}
 	args := c.args()
 	if len(args) == 1 && args[0].is("--version", "-version", "-V", "-v", "--help", "-h", "version", "help") {
 		return
 	}
-	switch c.base {
+	switch c.progName {
 	case "awk", "gawk", "mawk", "nawk", "original-awk":
-		s.awk(c)
+		s.checkAwk(c)
 		return
 	case "sed", "gsed":
-		s.sed(c)
+		s.checkSed(c)
 		return
 	case "git":
-		s.git(c)
+		s.checkGit(c)
 		return
 	case "go":
-		if len(args) > 0 && args[0].is("run", "generate", "tool") && !s.ruled(c) {
-			s.doubt(false, "go %s runs what files say", args[0].text)
+		if len(args) > 0 && args[0].is("run", "generate", "tool") && !s.isAllowedByRule(c) {
+			s.addDoubt(false, "go %s runs what files say", args[0].text)
 		}
 	}
-	s.commandOptionsOf(c)
-	if otherShell(c.base) {
-		s.doubt(true, "%s is a shell of another grammar", c.base)
+	s.checkCommandOptions(c)
+	if isOtherShell(c.progName) {
+		s.addDoubt(true, "%s is a shell of another grammar", c.progName)
 	}
-	s.interpreter(c)
-	s.carried(c)
+	s.doubtForeignCode(c)
+	s.checkCarried(c)
 }

@@ -8,16 +8,16 @@ import (
 // Rules name programs and options in one spelling. This file knows others.
 
 // otherNames are programs that go by the name of another one, too.
-var otherNames = map[string]string{
+var programAliases = map[string]string{
 	"gawk": "awk", "mawk": "awk", "nawk": "awk", "original-awk": "awk", "bsdtar": "tar", "nodejs": "node", "gmake": "make",
 }
 
 // gnu are the programs that other systems prefix with a g.
-var gnu = strings.Fields("rm mv cp ln chmod chown chgrp dd mkdir rmdir sed tar find xargs awk truncate shred touch tee install")
+var gPrefixedPrograms = strings.Fields("rm mv cp ln chmod chown chgrp dd mkdir rmdir sed tar find xargs awk truncate shred touch tee install")
 
 // spellings returns a command as it is and under the other names of its
 // program, for rules to be compared with.
-func spellings(fields []field) [][]field {
+func aliasSpellings(fields []field) [][]field {
 	all := [][]field{fields}
 	_, base := splitProgram(fields[0].text)
 	add := func(words ...string) {
@@ -30,15 +30,15 @@ func spellings(fields []field) [][]field {
 	if sub, ok := strings.CutPrefix(base, "git-"); ok && sub != "" {
 		add("git", sub)
 	}
-	if name, ok := otherNames[base]; ok {
+	if name, ok := programAliases[base]; ok {
 		add(name)
 	}
 	for _, reading := range all[:len(all):len(all)] {
-		if push := pushed(reading); push != nil {
+		if push := asGitPush(reading); push != nil {
 			all = append(all, push)
 		}
 	}
-	if name, ok := strings.CutPrefix(base, "g"); ok && slices.Contains(gnu, name) {
+	if name, ok := strings.CutPrefix(base, "g"); ok && slices.Contains(gPrefixedPrograms, name) {
 		add(name)
 	}
 	plain := strings.TrimRight(base, "0123456789.")
@@ -62,11 +62,11 @@ func spellings(fields []field) [][]field {
 
 // pushed returns a command of git that pushes under another name as git push,
 // or nil.
-func pushed(fields []field) []field {
+func asGitPush(fields []field) []field {
 	if _, base := splitProgram(fields[0].text); base != "git" {
 		return nil
 	}
-	at := 1 + gitGlobals(fields[1:])
+	at := 1 + countGlobalArgs(fields[1:])
 	if at < len(fields) && fields[at].is("send-pack", "http-push") || at+1 < len(fields) && fields[at].is("subtree") && fields[at+1].is("push") {
 		all := slices.Clone(fields)
 		all[at] = field{text: "push"}
@@ -76,10 +76,10 @@ func pushed(fields []field) []field {
 }
 
 // fits is the best answer of a rule for a command, however that is spelt.
-func (r rule) fits(fields []field) answer {
+func (r rule) bestMatch(fields []field) answer {
 	best := no
-	for _, reading := range spellings(fields) {
-		best = max(best, r.forbids(reading))
+	for _, reading := range aliasSpellings(fields) {
+		best = max(best, r.matchesCommand(reading))
 	}
 	return best
 }

@@ -20,7 +20,7 @@ func splitProgram(word string) (dir, base string) {
 
 // systemDir reports whether programs in the directory are the system's, and
 // so what their name says.
-func systemDir(dir string) bool {
+func isSystemDir(dir string) bool {
 	switch dir {
 	case "/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin":
 		return true

@@ -7,9 +7,9 @@ import (
 )
 
 // binding is one reading of the variables in a command.
-type binding map[string]bound
+type reading map[string]varValue
 
-type bound struct {
+type varValue struct {
 	state valueState
 	text  string
 }
@@ -24,7 +24,7 @@ const (
 
 // variants returns the ways to read the words: every combination of their
 // variables' values, or with those unknown that would make them too many.
-func (s *scope) variants(words ...*syntax.Word) []binding {
+func (s *shellText) readings(words ...*syntax.Word) []reading {
 	var names []string
 	withDefault := map[string]bool{}
 	for _, word := range words {
@@ -32,25 +32,25 @@ func (s *scope) variants(words ...*syntax.Word) []binding {
 			continue
 		}
 		for _, part := range word.Parts {
-			collectNames(part, func(p *syntax.ParamExp) {
+			visitVariables(part, func(p *syntax.ParamExp) {
 				name := p.Param.Value
 				if !slices.Contains(names, name) {
 					names = append(names, name)
 				}
-				withDefault[name] = withDefault[name] || defaults(p)
+				withDefault[name] = withDefault[name] || hasDefaultWord(p)
 			})
 		}
 	}
-	all := []binding{{}}
+	all := []reading{{}}
 	for _, name := range names {
-		options := s.vars.options(name, withDefault[name])
-		if len(all)*len(options) > maxVariants {
-			options = []bound{{state: valueUnknown}}
+		options := s.vars.possibleValues(name, withDefault[name])
+		if len(all)*len(options) > maxReadings {
+			options = []varValue{{state: valueUnknown}}
 		}
-		next := make([]binding, 0, len(all)*len(options))
+		next := make([]reading, 0, len(all)*len(options))
 		for _, base := range all {
 			for _, option := range options {
-				reading := make(binding, len(base)+1)
+				reading := make(reading, len(base)+1)
 				for key, value := range base {
 					reading[key] = value
 				}
@@ -64,18 +64,18 @@ func (s *scope) variants(words ...*syntax.Word) []binding {
 }
 
 // collectNames visits the variables whose values become part of a word.
-func collectNames(part syntax.WordPart, visit func(*syntax.ParamExp)) {
+func visitVariables(part syntax.WordPart, visit func(*syntax.ParamExp)) {
 	switch part := part.(type) {
 	case *syntax.DblQuoted:
 		for _, inner := range part.Parts {
-			collectNames(inner, visit)
+			visitVariables(inner, visit)
 		}
 	case *syntax.ParamExp:
-		if part.Param != nil && (part.Exp == nil || defaults(part)) {
+		if part.Param != nil && (part.Exp == nil || hasDefaultWord(part)) {
 			visit(part)
 			if part.Exp != nil && part.Exp.Word != nil {
 				for _, inner := range part.Exp.Word.Parts {
-					collectNames(inner, visit)
+					visitVariables(inner, visit)
 				}
 			}
 		}

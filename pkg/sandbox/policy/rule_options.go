@@ -30,8 +30,8 @@ func hasOption(option string, args []field) answer {
 		best := no
 		for i, arg := range args {
 			text, _, _ := strings.Cut(arg.text, "=")
-			fit := max(glob(option, text), glob(option, arg.text))
-			if fit == maybe && noOption(args, i) {
+			fit := max(matchGlob(option, text), matchGlob(option, arg.text))
+			if fit == maybe && isNoOption(args, i) {
 				fit = no
 			}
 			best = max(best, fit)
@@ -45,8 +45,8 @@ func hasOption(option string, args []field) answer {
 			switch {
 			case arg.text == option:
 				found = yes
-			case arg.unknown():
-				if !noOption(args, i) {
+			case arg.hasUnknown():
+				if !isNoOption(args, i) {
 					found = max(found, maybe)
 				}
 			case len(arg.text) > 1 && arg.text[0] == '-' && arg.text[1] != '-' && strings.ContainsRune(arg.text, letter):
@@ -58,20 +58,20 @@ func hasOption(option string, args []field) answer {
 	return result
 }
 
-const maxAlike = 16 // unknown arguments in a row that count alike
+const maxUnknownRun = 16 // unknown arguments in a row that count alike
 
 // noOption reports whether an unknown argument is surely, or as good as
 // surely, no option: it begins with other text, is a file that a glob finds,
 // or is one word after an option, whose value it then is (-m "$message").
-func noOption(args []field, i int) bool {
+func isNoOption(args []field, i int) bool {
 	arg := args[i]
-	if arg.text[0] != 0 && arg.text[0] != '-' || arg.files {
+	if arg.text[0] != 0 && arg.text[0] != '-' || arg.fromGlob {
 		return true
 	}
-	if arg.many || arg.text[0] == '-' {
+	if arg.maybeMany || arg.text[0] == '-' {
 		return false
 	}
-	for n := 0; n < maxAlike && i > 0 && args[i-1].text == anything && !args[i-1].many; n++ {
+	for n := 0; n < maxUnknownRun && i > 0 && args[i-1].text == unknownText && !args[i-1].maybeMany; n++ {
 		i-- // of "$a" "$b" the second counts as the first does
 	}
 	if i == 0 {

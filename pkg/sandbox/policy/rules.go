@@ -38,7 +38,7 @@ func parseRules(kind string, texts []string) ([]rule, error) {
 func (r rule) String() string { return r.kind + " " + r.text }
 
 // article returns the rule's kind with its indefinite article.
-func (r rule) article() string {
+func (r rule) kindWithArticle() string {
 	if r.kind == "deny" {
 		return "a deny"
 	}
@@ -57,25 +57,25 @@ const (
 // names reports whether the rule's first word names the program. loose also
 // takes any path that ends in the name; else only the plain name and the
 // system's own directories do, so that ./git is not git.
-func (r rule) names(program field, loose bool) answer {
+func (r rule) matchesProgram(program field, anyDir bool) answer {
 	pattern := r.words[0]
 	if !strings.Contains(pattern, "/") && pattern != "*" {
 		dir, base := splitProgram(program.text)
-		if !loose && dir != "" && !systemDir(dir) {
+		if !anyDir && dir != "" && !isSystemDir(dir) {
 			return no
 		}
 		program.text = base
 	}
-	return glob(pattern, program.text)
+	return matchGlob(pattern, program.text)
 }
 
 // allows reports whether an allow rule matches the words one by one.
-func (r rule) allows(fields []field) bool {
-	return len(fields) > 0 && r.names(fields[0], false) == yes && matchAll(r.words[1:], fields[1:])
+func (r rule) allowsWords(fields []field) bool {
+	return len(fields) > 0 && r.matchesProgram(fields[0], false) == yes && matchWords(r.words[1:], fields[1:])
 }
 
 // matchAll is a glob over words: "*" alone means any number of words.
-func matchAll(pattern []string, fields []field) bool {
+func matchWords(pattern []string, fields []field) bool {
 	// star and mark are the positions to return to: the usual glob with a single
 	// backtrack.
 	i, star, mark := 0, -1, 0
@@ -84,7 +84,7 @@ func matchAll(pattern []string, fields []field) bool {
 		case i < len(pattern) && pattern[i] == "*":
 			star, mark = i, j
 			i++
-		case i < len(pattern) && !fields[j].many && glob(pattern[i], fields[j].text) == yes:
+		case i < len(pattern) && !fields[j].maybeMany && matchGlob(pattern[i], fields[j].text) == yes:
 			i++
 			j++
 		case star >= 0:
@@ -101,12 +101,12 @@ func matchAll(pattern []string, fields []field) bool {
 }
 
 // forbids reports whether a deny or ask rule holds for the command, or may.
-func (r rule) forbids(fields []field) answer {
-	result := r.names(fields[0], true)
+func (r rule) matchesCommand(fields []field) answer {
+	result := r.matchesProgram(fields[0], true)
 	if result == no {
 		return no
 	}
-	if fields[0].many {
+	if fields[0].maybeMany {
 		return maybe // the rest of the rule may be in the same unknown text
 	}
 	args := fields[1:]
@@ -114,7 +114,7 @@ func (r rule) forbids(fields []field) answer {
 	var operands []string
 	for _, word := range r.words[1:] {
 		if len(word) > 1 && word[0] == '-' {
-			result = min(result, max(hasOption(word, given), r.alsoOption(word, given)))
+			result = min(result, max(hasOption(word, given), r.hasOptionAlias(word, given)))
 		} else {
 			operands = append(operands, word)
 		}
@@ -123,9 +123,9 @@ func (r rule) forbids(fields []field) answer {
 		return no
 	}
 	if name := r.words[0]; name == "git" && len(args) > 0 {
-		args = args[gitGlobals(args):]
+		args = args[countGlobalArgs(args):]
 	}
-	return min(result, operandsFit(operands, args))
+	return min(result, matchOperands(operands, args))
 }
 
 const maxRuleArguments = 4096 // arguments compared with a rule's operands
@@ -133,7 +133,7 @@ const maxRuleArguments = 4096 // arguments compared with a rule's operands
 // operandsFit reports whether the operands stand at the front of args, in
 // order, with nothing but options (and a word after one, which may be its
 // value) between them. Work is bounded by len(operands) × len(args).
-func operandsFit(operands []string, args []field) answer {
+func matchOperands(operands []string, args []field) answer {
 	if len(args) > maxRuleArguments {
 		return maybe
 	}
@@ -153,7 +153,7 @@ func operandsFit(operands []string, args []field) answer {
 			case operands[i] == "*":
 				row[j] = max(fit[j], row[j+1])
 				continue
-			case args[j].many:
+			case args[j].maybeMany:
 				row[j] = max(maybe, row[j+1])
 				continue
 			case len(text) > 1 && text[0] == '-':
@@ -163,7 +163,7 @@ func operandsFit(operands []string, args []field) answer {
 				}
 				continue
 			}
-			row[j] = min(glob(operands[i], text), fit[j+1])
+			row[j] = min(matchGlob(operands[i], text), fit[j+1])
 		}
 		fit = row
 	}

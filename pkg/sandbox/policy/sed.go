@@ -6,25 +6,25 @@ import (
 
 // sed judges a sed script: e and the flag e of s run commands, w writes where
 // the script says.
-func (s *scope) sed(c call) {
+func (s *shellText) checkSed(c simpleCommand) {
 	g := grammar{short: "efl", optional: "iI", long: "expression file line-length"}
 	var scripts []field
 	operands, sandbox := 0, false
 	for args := c.args(); len(args) > 0; {
-		options, rest, sure := g.options(args)
+		options, rest, sure := g.leadingOptions(args)
 		for _, o := range options {
 			switch o.name {
 			case "-e", "--expression":
 				scripts = append(scripts, o.value)
 			case "-f", "--file":
-				s.doubt(true, "%s runs the script in a file", c.base)
+				s.addDoubt(true, "%s runs the script in a file", c.progName)
 				operands++
 			case "--sandbox":
 				sandbox = true
 			}
 		}
 		if !sure && operands == 0 && len(scripts) == 0 {
-			s.doubt(true, "the script that %s runs is not known", c.base)
+			s.addDoubt(true, "the script that %s runs is not known", c.progName)
 			return
 		}
 		if len(rest) == 0 {
@@ -39,12 +39,12 @@ func (s *scope) sed(c call) {
 	for _, script := range scripts {
 		switch {
 		case sandbox:
-		case script.unknown() || script.many:
-			if !onlyReplaces(script.text) {
-				s.doubt(true, "the script of %s is not known", c.base)
+		case script.hasUnknown() || script.maybeMany:
+			if !isPlainReplacement(script.text) {
+				s.addDoubt(true, "the script of %s is not known", c.progName)
 			}
-		case sedRuns(script.text):
-			s.doubt(true, "%s can run commands or write files (e, w)", c.base)
+		case sedRunsOrWrites(script.text):
+			s.addDoubt(true, "%s can run commands or write files (e, w)", c.progName)
 		}
 	}
 }
@@ -53,20 +53,20 @@ func (s *scope) sed(c call) {
 // known flags. The unknown text could still end the command early; that is
 // so seldom, and so little a wall, that it is not worth a doubt for every
 // sed "s/$old/$new/".
-func onlyReplaces(script string) bool {
-	known := strings.ReplaceAll(script, anything, "x")
-	return strings.HasPrefix(known, "s") && strings.HasPrefix(script, known[:2]) && !sedRuns(known)
+func isPlainReplacement(script string) bool {
+	known := strings.ReplaceAll(script, unknownText, "x")
+	return strings.HasPrefix(known, "s") && strings.HasPrefix(script, known[:2]) && !sedRunsOrWrites(known)
 }
 
 // sedRuns reports whether a sed script holds e, w or W, or s with such a
 // flag. What it does not understand it takes for yes.
-func sedRuns(script string) bool {
+func sedRunsOrWrites(script string) bool {
 	if len(script) > maxForeignCode {
 		return true
 	}
 	p := sedParser{text: script}
 	for p.at < len(p.text) {
-		if !p.command() {
+		if !p.skipCommand() {
 			return true
 		}
 	}
@@ -85,7 +85,7 @@ func (p *sedParser) peek() byte {
 	return 0
 }
 
-func (p *sedParser) skip(set string) {
+func (p *sedParser) skipAny(set string) {
 	for p.at < len(p.text) && strings.IndexByte(set, p.text[p.at]) >= 0 {
 		p.at++
 	}
@@ -93,16 +93,16 @@ func (p *sedParser) skip(set string) {
 
 // command reads one command; false where it runs or writes something, or is
 // not understood.
-func (p *sedParser) command() bool {
-	p.skip(" \t\n;{}")
+func (p *sedParser) skipCommand() bool {
+	p.skipAny(" \t\n;{}")
 	if p.at >= len(p.text) {
 		return true
 	}
 	if p.peek() == '#' {
-		p.line()
+		p.skipLine()
 		return true
 	}
-	if !p.address() {
+	if !p.skipAddress() {
 		return false
 	}
 	c := p.peek()
@@ -111,7 +111,7 @@ func (p *sedParser) command() bool {
 	case '{', '}', '=', 'd', 'D', 'g', 'G', 'h', 'H', 'n', 'N', 'p', 'P', 'x', 'z', 'F':
 		return true
 	case 'l', 'L', 'q', 'Q':
-		p.skip(" 0123456789")
+		p.skipAny(" 0123456789")
 		return true
 	case 'a', 'i', 'c':
 		for p.at < len(p.text) && p.text[p.at] != '\n' {
@@ -122,7 +122,7 @@ func (p *sedParser) command() bool {
 		}
 		return true
 	case 'r', 'R', 'v':
-		p.line()
+		p.skipLine()
 		return true
 	case ':', 'b', 't', 'T':
 		for p.at < len(p.text) && p.text[p.at] != '\n' && p.text[p.at] != ';' && p.text[p.at] != '}' {
@@ -132,18 +132,18 @@ func (p *sedParser) command() bool {
 	case 's', 'y':
 		delimiter := p.peek()
 		p.at++
-		if delimiter == 0 || delimiter == '\n' || delimiter == '\\' || !p.until(delimiter, c == 's') || !p.until(delimiter, false) {
+		if delimiter == 0 || delimiter == '\n' || delimiter == '\\' || !p.skipPast(delimiter, c == 's') || !p.skipPast(delimiter, false) {
 			return false
 		}
 		if c == 's' {
-			p.skip("gpiImM0123456789 \t")
+			p.skipAny("gpiImM0123456789 \t")
 		}
 		return p.at >= len(p.text) || strings.IndexByte(";}\n#", p.peek()) >= 0
 	}
 	return false
 }
 
-func (p *sedParser) line() {
+func (p *sedParser) skipLine() {
 	for p.at < len(p.text) && p.text[p.at] != '\n' {
 		p.at++
 	}
@@ -152,7 +152,7 @@ func (p *sedParser) line() {
 // until skips text up to the delimiter. In a regular expression a bracket
 // expression may hold the delimiter; sed's own rule differs between versions,
 // so that such a script is not understood.
-func (p *sedParser) until(delimiter byte, expression bool) bool {
+func (p *sedParser) skipPast(delimiter byte, expression bool) bool {
 	for ; p.at < len(p.text); p.at++ {
 		switch c := p.text[p.at]; {
 		case c == '\\':
@@ -161,36 +161,36 @@ func (p *sedParser) until(delimiter byte, expression bool) bool {
 			p.at++
 			return true
 		case expression && c == '[':
-			if end := skipBracket(p.text, p.at); strings.IndexByte(p.text[p.at:end], delimiter) >= 0 {
+			if end := bracketEnd(p.text, p.at); strings.IndexByte(p.text[p.at:end], delimiter) >= 0 {
 				return false
 			}
-			p.at = max(p.at, skipBracket(p.text, p.at))
+			p.at = max(p.at, bracketEnd(p.text, p.at))
 		}
 	}
 	return false
 }
 
 // address skips the lines that a command is for.
-func (p *sedParser) address() bool {
+func (p *sedParser) skipAddress() bool {
 	for {
-		p.skip(" \t")
+		p.skipAny(" \t")
 		switch c := p.peek(); {
 		case c >= '0' && c <= '9' || c == '$' || c == '~' || c == '+':
 			p.at++
-			p.skip("0123456789")
+			p.skipAny("0123456789")
 		case c == '/':
 			p.at++
-			if !p.until('/', true) {
+			if !p.skipPast('/', true) {
 				return false
 			}
-			p.skip("IM")
+			p.skipAny("IM")
 		case c == '\\' && p.at+1 < len(p.text):
 			delimiter := p.text[p.at+1]
 			p.at += 2
-			if !p.until(delimiter, true) {
+			if !p.skipPast(delimiter, true) {
 				return false
 			}
-			p.skip("IM")
+			p.skipAny("IM")
 		case c == ',' || c == '!':
 			p.at++
 		default:

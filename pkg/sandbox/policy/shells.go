@@ -6,26 +6,26 @@ import (
 )
 
 // shellName reports whether the program is a shell that takes -c CODE.
-func shellName(base string) bool {
+func isShell(base string) bool {
 	name, _, _ := strings.Cut(base, "-")
 	return slices.Contains([]string{"sh", "bash", "rbash", "dash", "zsh", "ksh", "ksh93", "mksh", "lksh", "ash", "yash", "posh"}, name)
 }
 
 // otherShell are shells of other grammars, of whose code only a guess is
 // possible.
-func otherShell(base string) bool {
+func isOtherShell(base string) bool {
 	return slices.Contains([]string{"fish", "csh", "tcsh", "pwsh", "powershell", "nu", "xonsh", "elvish", "rc", "es", "cmd"}, base)
 }
 
 // shell judges sh -c CODE [NAME [ARG…]], a script, or what is read from
 // standard input.
-func (s *scope) shell(c call) {
+func (s *shellText) checkShell(c simpleCommand) {
 	args := c.args()
 	code, input := false, false
 	for len(args) > 0 {
 		text := args[0].text
-		if args[0].many || strings.HasPrefix(text, anything) {
-			s.doubt(true, "the arguments of %s are not known", c.base)
+		if args[0].maybeMany || strings.HasPrefix(text, unknownText) {
+			s.addDoubt(true, "the arguments of %s are not known", c.progName)
 			if !code {
 				return
 			}
@@ -46,8 +46,8 @@ func (s *scope) shell(c call) {
 			case text == "--version" || text == "--help":
 				return
 			case text == "--rcfile" || text == "--init-file":
-				s.doubt(true, "%s %s runs another file first", c.base, text)
-				_, args = shift(args)
+				s.addDoubt(true, "%s %s runs another file first", c.progName, text)
+				_, args = takeFirst(args)
 			}
 			continue
 		}
@@ -58,72 +58,72 @@ func (s *scope) shell(c call) {
 			case letter == 's' && text[0] == '-':
 				input = true
 			case letter == 'o' || letter == 'O':
-				_, args = shift(args)
+				_, args = takeFirst(args)
 			}
 		}
 	}
 	switch {
 	case code:
-		s.shellCode(c, args)
-	case len(args) > 0 && !input && !stdinName(args[0]):
-		hides := hiddenScript(args[0])
-		if hides || !s.ruled(c) {
-			s.doubt(hides, "%s runs the script %s", c.base, excerpt(strings.ReplaceAll(args[0].text, anything, "…")))
+		s.checkShellCode(c, args)
+	case len(args) > 0 && !input && !isStdinName(args[0]):
+		hides := isHiddenScript(args[0])
+		if hides || !s.isAllowedByRule(c) {
+			s.addDoubt(hides, "%s runs the script %s", c.progName, excerpt(strings.ReplaceAll(args[0].text, unknownText, "…")))
 		}
 	default:
-		s.shellInput(c, args)
+		s.checkShellInput(c, args)
 	}
 }
 
 // hiddenScript reports whether a script is none that lies there under its
 // name: an open descriptor, or a name of which not even the end is known.
-func hiddenScript(f field) bool {
-	if !f.unknown() {
+func isHiddenScript(f field) bool {
+	if !f.hasUnknown() {
 		return strings.HasPrefix(f.text, "/dev/") || strings.HasPrefix(f.text, "/proc/")
 	}
 	last := f.text[strings.LastIndexByte(f.text, '/')+1:]
-	return f.many || strings.Contains(last, anything) || !strings.Contains(f.text, "/") || last == "stdin" || strings.Trim(last, "0123456789") == ""
+	return f.maybeMany || strings.Contains(last, unknownText) || !strings.Contains(f.text, "/") || last == "stdin" || strings.Trim(last, "0123456789") == ""
 }
 
-func (s *scope) shellCode(c call, args []field) {
-	code, rest := shift(args)
-	if code.text == "" && !code.many {
+func (s *shellText) checkShellCode(c simpleCommand, args []field) {
+	code, rest := takeFirst(args)
+	if code.text == "" && !code.maybeMany {
 		return
 	}
-	zero := field{text: c.base}
+	zero := field{text: c.progName}
 	if len(rest) > 0 {
 		zero, rest = rest[0], rest[1:]
 	}
-	if slices.Contains([]string{"zsh", "ksh", "ksh93", "mksh", "lksh", "yash"}, c.base) {
-		s.doubt(true, "%s has a different grammar", c.base)
-		s.guess(code, &scope{
-			check: s.check, depth: s.depth + 1, vars: s.vars.within(), functions: map[string]bool{},
-			positional: known(rest), zero: zero, at: s.at,
+	if slices.Contains([]string{"zsh", "ksh", "ksh93", "mksh", "lksh", "yash"}, c.progName) {
+		s.addDoubt(true, "%s has a different grammar", c.progName)
+		s.checkLeniently(code, &shellText{
+			eval: s.eval, depth: s.depth + 1, vars: s.vars.forInnerText(), functionsHere: map[string]bool{},
+			positional: knownPositional(rest), arg0: zero, current: s.current,
 		})
 		return
 	}
-	s.nested(code, known(rest), zero)
+	s.checkNestedShell(code, knownPositional(rest), zero)
 }
 
 // known returns the fields as positional parameters, or nil where not all of
 // them are known.
-func known(fields []field) []field {
-	if slices.ContainsFunc(fields, func(f field) bool { return f.many }) {
+func knownPositional(fields []field) []field {
+	if slices.ContainsFunc(fields, func(f field) bool { return f.maybeMany }) {
 		return nil
 	}
 	return append([]field{}, fields...)
 }
 
 // shellInput judges a shell that reads commands.
-func (s *scope) shellInput(c call, args []field) {
+func (s *shellText) checkShellInput(c simpleCommand, args []field) {
 	in := c.stdin()
 	if !in.given {
-		s.doubt(true, "%s reads its commands from standard input", c.base)
+		s.addDoubt(true, "%s reads its commands from standard input", c.progName)
 		return
 	}
-	s.nested(in.text, known(args), field{text: c.base})
+	s.checkNestedShell(in.text, knownPositional(args), field{text: c.progName})
 }
 
-func stdinName(f field) bool {
+func isStdinName(f field) bool {
 	return f.is("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 }

@@ -6,12 +6,12 @@ import (
 )
 
 // runner is a program of which subcommands start another one.
-type runner struct {
+type subcommandRunner struct {
 	subcommands string
 	operands    int // words before the command
 }
 
-var runners = map[string]runner{
+var subcommandRunners = map[string]subcommandRunner{
 	"uv": {"run", 0}, "poetry": {"run", 0}, "pdm": {"run", 0}, "hatch": {"run", 0}, "pipenv": {"run", 0}, "rye": {"run", 0}, "pixi": {"run", 0},
 	"conda": {"run", 0}, "mamba": {"run", 0}, "npm": {"exec x", 0}, "pnpm": {"exec dlx", 0}, "yarn": {"exec dlx run", 0}, "bundle": {"exec", 0},
 	"pyenv": {"exec", 0}, "rbenv": {"exec", 0}, "nodenv": {"exec", 0}, "opam": {"exec", 0}, "stack": {"exec", 0}, "cabal": {"exec", 0},
@@ -21,7 +21,7 @@ var runners = map[string]runner{
 
 // command returns what is started. The word after an option may be its value
 // or what is started, so that both readings are judged.
-func (r runner) command(s *scope, args []field) []field {
+func (r subcommandRunner) startedCommand(s *shellText, args []field) []field {
 	if len(args) == 0 || !slices.Contains(strings.Fields(r.subcommands), args[0].text) {
 		return nil
 	}
@@ -36,7 +36,7 @@ func (r runner) command(s *scope, args []field) []field {
 	}
 	args = args[min(r.operands, len(args)):]
 	if option && len(args) > 1 {
-		s.simple(args[1:], nil, false)
+		s.checkCommand(args[1:], nil, false)
 	}
 	return args
 }

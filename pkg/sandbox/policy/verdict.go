@@ -102,9 +102,9 @@ func (f finding) message(verb string) string {
 
 // verdict sums up what the check found: the first denial, else in allow-list
 // mode the first doubt, else the first question, else doubt.
-func (c *check) verdict() Verdict {
+func (c *evaluation) verdict() Verdict {
 	v := Verdict{Decision: Allow, Doubts: c.doubts}
-	denied := c.denied
+	denied := c.denial
 	if denied == nil && c.policy.mode == AllowList && len(c.doubts) > 0 {
 		first := c.doubts[0]
 		denied = &finding{
@@ -117,9 +117,9 @@ func (c *check) verdict() Verdict {
 	case denied != nil:
 		v.Decision, v.Message = Deny, denied.message("is refused")
 		v.Command, v.Name, v.Rule = denied.command, denied.name, denied.rule
-	case c.asked != nil:
-		v.Decision, v.Message = Ask, c.asked.message("needs the user's consent")
-		v.Command, v.Name, v.Rule = c.asked.command, c.asked.name, c.asked.rule
+	case c.question != nil:
+		v.Decision, v.Message = Ask, c.question.message("needs the user's consent")
+		v.Command, v.Name, v.Rule = c.question.command, c.question.name, c.question.rule
 	case len(c.doubts) > 0:
 		first := c.doubts[0]
 		v.Decision, v.Command = Undecided, first.Command

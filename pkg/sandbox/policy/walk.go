@@ -10,32 +10,32 @@ import (
 
 // scope is one text under check: the command itself, or what is given to
 // eval or bash -c in it.
-type scope struct {
-	check      *check
-	text       string
-	depth      int
-	vars       *variables
-	functions  map[string]bool       // defined for sure before where the check stands
-	positional []field               // $1…; nil where not known
-	set        [][]field             // what set may make of them
-	zero       field                 // $0
-	follow     string                // the statement after its assignments
-	at         string                // the simple command that is being looked at
-	listed     map[*syntax.Stmt]bool // their input is a list of files
-	files      bool                  // and so is the present command's
-	written    map[string]bool       // names of files that the text writes; nil: not known yet
+type shellText struct {
+	eval             *evaluation
+	text             string
+	depth            int
+	vars             *variables
+	functionsHere    map[string]bool       // defined for sure before where the check stands
+	positional       []field               // $1…; nil where not known
+	setLists         [][]field             // what set may make of them
+	arg0             field                 // $0
+	afterAssignments string                // the statement after its assignments
+	current          string                // the simple command that is being looked at
+	readFileNames    map[*syntax.Stmt]bool // their input is a list of files
+	inputIsFileNames bool                  // and so is the present command's
+	writtenFiles     map[string]bool       // names of files that the text writes; nil: not known yet
 }
 
 // parse checks a whole text.
-func (s *scope) parse(text string) {
-	c := s.check
-	c.bytes -= len(text)
+func (s *shellText) checkText(text string) {
+	c := s.eval
+	c.bytesLeft -= len(text)
 	switch {
-	case len(text) > maxText:
-		c.tooMuch(fmt.Sprintf("%d bytes of shell text, of at most %d", len(text), maxText))
+	case len(text) > maxTextBytes:
+		c.denyOverBound(fmt.Sprintf("%d bytes of shell text, of at most %d", len(text), maxTextBytes))
 		return
-	case c.bytes < 0 || s.depth > maxDepth || tooNested(text):
-		c.tooMuch("shell text within shell text too deep or too much")
+	case c.bytesLeft < 0 || s.depth > maxTextDepth || tooNested(text):
+		c.denyOverBound("shell text within shell text too deep or too much")
 		return
 	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(false)).Parse(strings.NewReader(text), "")
@@ -50,13 +50,13 @@ func (s *scope) parse(text string) {
 	}
 	s.text = text
 	if s.depth == 0 {
-		s.invisible(file)
+		s.denyInvisible(file)
 	}
-	s.file(file)
+	s.checkFile(file)
 }
 
 // file checks every statement, in the order of the text.
-func (s *scope) file(file *syntax.File) {
+func (s *shellText) checkFile(file *syntax.File) {
 	nesting, over := 0, false
 	syntax.Walk(file, func(node syntax.Node) bool {
 		if node == nil {
@@ -64,78 +64,78 @@ func (s *scope) file(file *syntax.File) {
 			return true
 		}
 		nesting++
-		s.check.nodes--
-		over = over || nesting > maxNesting || s.check.nodes < 0
+		s.eval.nodesLeft--
+		over = over || nesting > maxSyntaxNesting || s.eval.nodesLeft < 0
 		if over {
 			nesting-- // Walk makes no closing call where it does not go in
 		}
 		return !over
 	})
 	if over {
-		s.check.tooMuch("more than 20 000 syntax nodes, or nested deeper than 100")
+		s.eval.denyOverBound("more than 20 000 syntax nodes, or nested deeper than 100")
 		return
 	}
-	s.collect(file, 0)
-	sure, functions := s.vars.sure, s.functions
+	s.collectAssignments(file, 0)
+	sure, functions := s.vars.assigned, s.functionsHere
 	for pass := 0; ; pass++ {
-		known, positional := s.vars.size(), s.positional != nil
-		s.vars.sure, s.functions = maps.Clone(sure), maps.Clone(functions)
-		s.statements(file)
-		if s.vars.size() == known && (s.positional != nil) == positional || s.check.denied != nil {
+		known, positional := s.vars.factCount(), s.positional != nil
+		s.vars.assigned, s.functionsHere = maps.Clone(sure), maps.Clone(functions)
+		s.checkStatements(file)
+		if s.vars.factCount() == known && (s.positional != nil) == positional || s.eval.denial != nil {
 			return
 		}
 		// Text given to eval or trap assigned what statements before it use:
 		// they may run again.
 		if pass == maxPasses {
-			s.doubt(true, "its assignments use each other in too many ways")
+			s.addDoubt(true, "its assignments use each other in too many ways")
 			return
 		}
-		s.collect(file, 1)
+		s.collectAssignments(file, 1)
 	}
 }
 
-func (s *scope) statements(file *syntax.File) {
+func (s *shellText) checkStatements(file *syntax.File) {
 	for _, stmt := range file.Stmts {
-		sure := maps.Clone(s.vars.sure)
-		syntax.Walk(stmt, s.visit)
-		s.vars.sure = sure // without the variables of loops
-		s.vars.pass(stmt)
-		s.defined(stmt)
+		sure := maps.Clone(s.vars.assigned)
+		syntax.Walk(stmt, s.visitNode)
+		s.vars.assigned = sure // without the variables of loops
+		s.vars.markAssigned(stmt)
+		s.noteFunction(stmt)
 	}
 }
 
 // defined notes a function that is there from here on.
-func (s *scope) defined(stmt *syntax.Stmt) {
+func (s *shellText) noteFunction(stmt *syntax.Stmt) {
 	if f, ok := stmt.Cmd.(*syntax.FuncDecl); ok && f.Name != nil && !stmt.Background && len(stmt.Redirs) == 0 {
-		s.functions[f.Name.Value] = true
+		s.functionsHere[f.Name.Value] = true
 	}
 }
 
-func (s *scope) visit(node syntax.Node) bool {
+func (s *shellText) visitNode(node syntax.Node) bool {
 	switch node := node.(type) {
 	case *syntax.BinaryCmd:
-		s.pipe(node)
+		s.noteReaderOfFileNames(node)
 	case *syntax.Stmt:
-		s.statement(node)
+		s.checkStatement(node)
 	case *syntax.DeclClause:
-		s.declaration(node)
+		s.checkDeclaration(node)
 	case *syntax.Assign:
-		s.assignment(node)
+		s.checkAssignment(node)
 	case *syntax.ForClause:
 		if iter, ok := node.Loop.(*syntax.WordIter); ok && iter.Name != nil {
-			s.vars.sure[iter.Name.Value] = true
-			s.loop(iter)
+			s.vars.assigned[iter.Name.Value] = true
+			s.checkLoopValues(iter)
 		}
 	case *syntax.ParamExp:
-		s.expansion(node)
+		s.checkExpansion(node)
 	case *syntax.ArithmExp, *syntax.ArithmCmd, *syntax.LetClause, *syntax.CStyleLoop, *syntax.TestClause:
-		s.arithmetic(node)
+		s.checkArithmetic(node)
 	}
-	return s.check.denied == nil
+	return s.eval.denial == nil
 }
 
 // source returns the text of a node, fit for a message.
-func (s *scope) source(node syntax.Node) string {
+func (s *shellText) sourceOf(node syntax.Node) string {
 	from, to := int(node.Pos().Offset()), int(node.End().Offset())
 	if from < 0 || to > len(s.text) || from > to {
 		return ""
@@ -143,46 +143,46 @@ func (s *scope) source(node syntax.Node) string {
 	return excerpt(s.text[from:min(to, from+4*maxExcerpt)])
 }
 
-func (s *scope) statement(stmt *syntax.Stmt) {
+func (s *shellText) checkStatement(stmt *syntax.Stmt) {
 	call, ok := stmt.Cmd.(*syntax.CallExpr)
-	s.at = s.source(stmt)
-	s.redirections(stmt)
-	s.follow = ""
+	s.current = s.sourceOf(stmt)
+	s.checkRedirections(stmt)
+	s.afterAssignments = ""
 	if ok && len(call.Args) > 0 {
-		s.follow = s.text[call.Args[0].Pos().Offset():]
+		s.afterAssignments = s.text[call.Args[0].Pos().Offset():]
 	}
 	if !ok || len(call.Args) == 0 {
 		return
 	}
-	for _, reading := range s.variants(call.Args...) {
-		fields := s.fieldsOf(call.Args, reading)
-		s.check.nodes -= len(fields)
-		if s.check.nodes < 0 {
-			s.check.tooMuch("too many words after expansion")
+	for _, reading := range s.readings(call.Args...) {
+		fields := s.expandFields(call.Args, reading)
+		s.eval.nodesLeft -= len(fields)
+		if s.eval.nodesLeft < 0 {
+			s.eval.denyOverBound("too many words after expansion")
 			return
 		}
-		s.files = s.listed[stmt]
-		s.simple(fields, stmt.Redirs, true)
-		s.files = false
+		s.inputIsFileNames = s.readFileNames[stmt]
+		s.checkCommand(fields, stmt.Redirs, true)
+		s.inputIsFileNames = false
 	}
-	s.afterSet(call.Args)
+	s.checkWithSetLists(call.Args)
 }
 
 // redirections looks for bash's own network devices.
-func (s *scope) redirections(stmt *syntax.Stmt) {
+func (s *shellText) checkRedirections(stmt *syntax.Stmt) {
 	for _, redirect := range stmt.Redirs {
 		if redirect.Hdoc != nil || redirect.Op == syntax.WordHdoc || redirect.Word == nil {
 			continue
 		}
-		for _, reading := range s.variants(redirect.Word) {
-			target := s.textOf(redirect.Word, reading)
+		for _, reading := range s.readings(redirect.Word) {
+			target := s.expandText(redirect.Word, reading)
 			switch {
 			case strings.HasPrefix(target.text, "/dev/tcp/") || strings.HasPrefix(target.text, "/dev/udp/"):
-				s.networkDevice(target)
-			case strings.HasPrefix(target.text, anything) && redirect.Op == syntax.RdrInOut,
-				strings.HasPrefix(target.text, "/dev/") && glob("/dev/tcp/*", target.text) != no,
-				strings.HasPrefix(target.text, "/dev/") && glob("/dev/udp/*", target.text) != no:
-				s.doubt(false, "a redirection to a name that is not known, which may be /dev/tcp")
+				s.denyNetworkDevice(target)
+			case strings.HasPrefix(target.text, unknownText) && redirect.Op == syntax.RdrInOut,
+				strings.HasPrefix(target.text, "/dev/") && matchGlob("/dev/tcp/*", target.text) != no,
+				strings.HasPrefix(target.text, "/dev/") && matchGlob("/dev/udp/*", target.text) != no:
+				s.addDoubt(false, "a redirection to a name that is not known, which may be /dev/tcp")
 			}
 		}
 	}

@@ -6,47 +6,47 @@ import (
 )
 
 // xargs returns the command that xargs starts, with the arguments that it adds.
-func (s *scope) xargs(c call) []field {
+func (s *shellText) xargsCommand(c simpleCommand) []field {
 	g := grammar{
 		short: "aEdILnPs", optional: "eil",
 		long: "arg-file delimiter max-args max-procs max-chars process-slot-var",
 	}
-	options, rest, sure := g.options(c.args())
+	options, rest, sure := g.leadingOptions(c.args())
 	if !sure {
-		s.doubt(true, "it cannot be told which of its words xargs runs")
+		s.addDoubt(true, "it cannot be told which of its words xargs runs")
 	}
 	if len(rest) == 0 {
 		return nil // echo
 	}
 	rest = slices.Clone(rest)
-	replace, ok := valueOf(options, "-I", "-i", "--replace")
-	if _, file := valueOf(options, "-a", "--arg-file"); file {
-		s.files = false
+	replace, ok := lastValue(options, "-I", "-i", "--replace")
+	if _, file := lastValue(options, "-a", "--arg-file"); file {
+		s.inputIsFileNames = false
 	}
 	if !ok {
-		return append(rest, field{text: anything, many: true, files: s.files})
+		return append(rest, field{text: unknownText, maybeMany: true, fromGlob: s.inputIsFileNames})
 	}
 	if replace.text == "" {
 		replace.text = "{}"
 	}
-	return substitute(rest, replace.text, field{text: anything, files: s.files})
+	return replaceMark(rest, replace.text, field{text: unknownText, fromGlob: s.inputIsFileNames})
 }
 
 // substitute replaces every mark by the text of file.
-func substitute(fields []field, mark string, file field) []field {
+func replaceMark(fields []field, mark string, file field) []field {
 	out := make([]field, len(fields))
 	for i, f := range fields {
-		out[i] = field{text: strings.ReplaceAll(f.text, mark, file.text), many: f.many, files: f.is(mark) && file.files}
+		out[i] = field{text: strings.ReplaceAll(f.text, mark, file.text), maybeMany: f.maybeMany, fromGlob: f.is(mark) && file.fromGlob}
 	}
 	return out
 }
 
 // find judges the commands of -exec and its kin.
-func (s *scope) find(c call) {
-	args, file := c.args(), field{text: anything, files: findsFiles(c.args())}
+func (s *shellText) checkFindExec(c simpleCommand) {
+	args, file := c.args(), field{text: unknownText, fromGlob: findNamesAreNoOptions(c.args())}
 	for i := 0; i < len(args); i++ {
-		if args[i].is(";") || args[i].many && strings.HasPrefix(args[i].text, anything) && !args[i].files {
-			s.doubt(true, "words of %s that are not known may be -exec", c.base)
+		if args[i].is(";") || args[i].maybeMany && strings.HasPrefix(args[i].text, unknownText) && !args[i].fromGlob {
+			s.addDoubt(true, "words of %s that are not known may be -exec", c.progName)
 		}
 		if !args[i].is("-exec", "-execdir", "-ok", "-okdir") {
 			continue
@@ -56,12 +56,12 @@ func (s *scope) find(c call) {
 			end++
 		}
 		// find wants {} before +, but takes anything here: so does this.
-		s.simple(substitute(trimPlus(args[i+1:end]), "{}", file), nil, false)
+		s.checkCommand(replaceMark(trimFinalPlus(args[i+1:end]), "{}", file), nil, false)
 		i = end
 	}
 }
 
-func trimPlus(fields []field) []field {
+func trimFinalPlus(fields []field) []field {
 	if n := len(fields); n > 0 && fields[n-1].is("+") {
 		return fields[:n-1]
 	}
@@ -69,41 +69,41 @@ func trimPlus(fields []field) []field {
 }
 
 // parallel joins its words and gives them to a shell for each argument.
-func (s *scope) parallel(c call) {
+func (s *shellText) checkParallel(c simpleCommand) {
 	g := grammar{
 		short: "jSaNnLlIPdCEsrDi",
 		long:  "jobs sshlogin arg-file max-args max-lines delay timeout retries joblog results workdir colsep arg-sep delimiter halt load memfree nice tmpdir max-replace-args max-procs tagstring wd rpl bar-format block recstart recend",
 	}
-	_, rest, sure := g.options(c.args())
+	_, rest, sure := g.leadingOptions(c.args())
 	if !sure {
-		s.doubt(true, "it cannot be told which of its words parallel runs")
+		s.addDoubt(true, "it cannot be told which of its words parallel runs")
 	}
 	end := slices.IndexFunc(rest, func(f field) bool { return strings.HasPrefix(f.text, ":::") })
 	if end < 0 {
 		end = len(rest)
 	}
-	code := joined(rest[:end])
+	code := joinWords(rest[:end])
 	if code.text == "" {
-		s.doubt(true, "parallel takes whole commands from its input or arguments")
+		s.addDoubt(true, "parallel takes whole commands from its input or arguments")
 		for _, f := range rest {
 			if !strings.HasPrefix(f.text, ":::") {
-				s.nested(f, []field{}, field{text: "sh"})
+				s.checkNestedShell(f, []field{}, field{text: "sh"})
 			}
 		}
 		return
 	}
 	for _, mark := range []string{"{}", "{.}", "{/}", "{//}", "{/.}", "{#}", "{%}", "{1}", "{2}", "{3}"} {
-		code.text = strings.ReplaceAll(code.text, mark, anything)
+		code.text = strings.ReplaceAll(code.text, mark, unknownText)
 	}
-	if !strings.Contains(code.text, anything) {
-		code.text += " " + anything
+	if !strings.Contains(code.text, unknownText) {
+		code.text += " " + unknownText
 	}
-	s.filled(code)
+	s.checkTemplate(code)
 }
 
 // filled judges shell code into which arguments are put, quoted, so that
 // they cannot become commands unless they stand where one does.
-func (s *scope) filled(code field) {
-	marked := field{text: strings.ReplaceAll(code.text, anything, `"${__}"`)}
-	s.nested(marked, []field{}, field{text: "sh"})
+func (s *shellText) checkTemplate(code field) {
+	marked := field{text: strings.ReplaceAll(code.text, unknownText, `"${__}"`)}
+	s.checkNestedShell(marked, []field{}, field{text: "sh"})
 }
