@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// ansiC decodes the inside of $'…' as bash does; a NUL ends it.
+// decodeANSIC decodes the text between the quotes of $'…' as bash does. A
+// decoded NUL ends it.
 func decodeANSIC(text string) string {
 	var out []byte
 	for i := 0; i < len(text); i++ {
@@ -43,9 +44,10 @@ func decodeANSIC(text string) string {
 	return string(out)
 }
 
-// numeric decodes the escape that text begins with (after the backslash) and
-// returns how much of it that is.
-func appendNumericEscape(out []byte, text string) ([]byte, int) {
+// appendNumericEscape appends the character of the octal, \x, \u or \U escape
+// at the start of text, which is without its backslash. used is the escape's
+// length in bytes.
+func appendNumericEscape(out []byte, text string) (extended []byte, used int) {
 	base, skip, most := 16, 1, 2
 	switch text[0] {
 	case 'u':
@@ -70,6 +72,8 @@ func appendNumericEscape(out []byte, text string) ([]byte, int) {
 	return utf8.AppendRune(out, rune(n)), end
 }
 
+// digitValue returns the value of a hexadecimal digit, or 99 for any other
+// byte.
 func digitValue(c byte) int {
 	switch {
 	case c >= '0' && c <= '9':

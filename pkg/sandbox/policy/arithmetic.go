@@ -7,8 +7,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// arithmetic judges the variables in arithmetic: bash evaluates their values
-// again, and a value like x[$(code)] runs the code.
+// checkArithmetic checks the variables in arithmetic. Bash evaluates their
+// values again, so a value such as x[$(code)] runs the code.
 func (s *shellText) checkArithmetic(node syntax.Node) {
 	s.current = s.sourceOf(node)
 	switch node := node.(type) {
@@ -45,13 +45,16 @@ func (s *shellText) checkArithmetic(node syntax.Node) {
 	}
 }
 
+// checkTestOperand checks an operand of [[ … ]] that bash evaluates as
+// arithmetic.
 func (s *shellText) checkTestOperand(x syntax.TestExpr) {
 	if word, ok := x.(*syntax.Word); ok {
 		s.checkArithmExpr(word)
 	}
 }
 
-// subscript judges one arithmetic expression.
+// checkArithmExpr checks one arithmetic expression, such as a subscript. nil is
+// allowed.
 func (s *shellText) checkArithmExpr(x syntax.ArithmExpr) {
 	if x == nil {
 		return
@@ -81,9 +84,9 @@ func (s *shellText) checkArithmExpr(x syntax.ArithmExpr) {
 	})
 }
 
-// arithmeticVariable judges a variable whose value is evaluated, and with it
-// the variables that the value names. One that the command does not assign is
-// taken to be a number.
+// checkArithmVariable checks the values of a variable that arithmetic
+// evaluates, and of the variables that these values name. A variable that the
+// command does not assign is taken to hold a number.
 func (s *shellText) checkArithmVariable(name string) {
 	for seen, left := map[string]bool{}, []string{name}; len(left) > 0; left = left[1:] {
 		v := s.vars.byName[left[0]]
@@ -101,8 +104,12 @@ func (s *shellText) checkArithmVariable(name string) {
 	}
 }
 
+// isNameByte reports whether c may be part of a variable's name.
 func isNameByte(c byte) bool { return isLetterByte(c) || c >= '0' && c <= '9' }
 
+// checkArithmText adds a doubt about a text that arithmetic evaluates if
+// evaluating it could run a command: it has an expansion or a subscript, or is
+// partly unknown.
 func (s *shellText) checkArithmText(f field) {
 	if strings.ContainsAny(f.text, "$`[\x00") {
 		s.addDoubt(true, "arithmetic evaluates the text %s", excerpt(strings.ReplaceAll(f.text, unknownText, "…")))

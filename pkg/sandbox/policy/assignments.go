@@ -7,9 +7,9 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// collect reads every assignment in the file, again and again while those
-// that use each other tell something new. What adds to a value does so in round
-// 0 only.
+// collectAssignments records every assignment in the file, repeatedly while
+// assignments that use each other yield new values. round 0 also records
+// assignments that append; pass 1 to leave them out.
 func (s *shellText) collectAssignments(file *syntax.File, round int) {
 	for size := -1; s.vars.factCount() != size; round++ {
 		if size = s.vars.factCount(); round == maxCollectRounds {
@@ -40,6 +40,8 @@ func (s *shellText) collectAssignments(file *syntax.File, round int) {
 	}
 }
 
+// recordAssign records one assignment. Array and appending assignments are
+// recorded only if firstRound is set.
 func (s *shellText) recordAssign(a *syntax.Assign, firstRound bool) {
 	if a.Name == nil || a.Naked {
 		return
@@ -75,6 +77,8 @@ func (s *shellText) recordAssign(a *syntax.Assign, firstRound bool) {
 	}
 }
 
+// recordValue records prefix and word, in each reading of the word, as values
+// of a variable.
 func (s *shellText) recordValue(name string, word *syntax.Word, prefix string) {
 	if prefix == "" && isNumericExpansion(word) {
 		s.vars.getOrAdd(name).mayBeNumber = true
@@ -87,7 +91,8 @@ func (s *shellText) recordValue(name string, word *syntax.Word, prefix string) {
 	}
 }
 
-// isNumber reports whether a word is one $((…)) or ${#…}, quoted or not.
+// isNumericExpansion reports whether a word is exactly $((…)) or ${#…}, quoted
+// or not.
 func isNumericExpansion(word *syntax.Word) bool {
 	if word == nil || len(word.Parts) != 1 {
 		return false
@@ -105,6 +110,8 @@ func isNumericExpansion(word *syntax.Word) bool {
 	return false
 }
 
+// recordLoopVariable records the values that for or select gives to its
+// variable.
 func (s *shellText) recordLoopVariable(w *syntax.WordIter) {
 	if w.Name == nil {
 		return
@@ -120,8 +127,8 @@ func (s *shellText) recordLoopVariable(w *syntax.WordIter) {
 	}
 }
 
-// declared notes what declare, local and their kin do to variables besides
-// plain assignments: local a makes it empty, declare -l a changes its case,
+// recordDeclaration records what declare, local and the like do to variables
+// besides plain assignments: local a empties it, declare -l a changes its case,
 // export "a=b" assigns.
 func (s *shellText) recordDeclaration(d *syntax.DeclClause) {
 	letters := ""
@@ -152,9 +159,9 @@ func (s *shellText) recordDeclaration(d *syntax.DeclClause) {
 	}
 }
 
-// assigners are the builtins that put something into variables: their options
-// with a value, and those whose value is the name of one. All operands are
-// names, but for those of printf, wait and getopts.
+// assigningBuiltins are the builtins that assign to variables, with their
+// options. nameOption is the option whose value names a variable. All operands
+// are names of variables too, except those of printf, wait and getopts.
 var assigningBuiltins = map[string]struct {
 	grammar grammar
 	named   string
@@ -164,7 +171,8 @@ var assigningBuiltins = map[string]struct {
 	"local": {}, "declare": {}, "typeset": {}, "export": {}, "readonly": {}, "unset": {},
 }
 
-// assignedByBuiltin notes what a builtin may put into variables.
+// recordBuiltinCall records, in each reading of a simple command, the variables
+// that it sets if it is a builtin.
 func (s *shellText) recordBuiltinCall(call *syntax.CallExpr) {
 	s.vars.assumeAssigned = true
 	readings := s.readings(call.Args...)
@@ -174,6 +182,8 @@ func (s *shellText) recordBuiltinCall(call *syntax.CallExpr) {
 	s.vars.assumeAssigned = false
 }
 
+// recordBuiltinWords records the variables, and the positional parameters, that
+// a builtin sets. It ignores other commands.
 func (s *shellText) recordBuiltinWords(fields []field) {
 	for len(fields) > 0 && fields[0].is("command", "builtin") {
 		_, fields, _ = grammar{}.leadingOptions(fields[1:])
@@ -213,8 +223,9 @@ func (s *shellText) recordBuiltinWords(fields []field) {
 	}
 }
 
-// opened notes a variable that a builtin sets, by its name or NAME=VALUE. One
-// whose name is not known may be any.
+// recordSetByBuiltin records that a builtin gives the variable in text, NAME or
+// NAME=VALUE, an unknown value; unset gives it the empty value. If the name is
+// not known, any variable may have been set.
 func (s *shellText) recordSetByBuiltin(builtin, text string) {
 	name, _, _ := strings.Cut(text, "=")
 	switch {
@@ -228,7 +239,8 @@ func (s *shellText) recordSetByBuiltin(builtin, text string) {
 	}
 }
 
-// pass marks what a statement at the top of a text assigns for sure.
+// markAssigned marks the variables that a statement at the top level of a text
+// surely assigns.
 func (v *variables) markAssigned(stmt *syntax.Stmt) {
 	if stmt.Background || stmt.Coprocess {
 		return

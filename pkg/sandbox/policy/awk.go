@@ -5,11 +5,12 @@ import (
 	"strings"
 )
 
-// maxForeignCode bounds the programs of awk and sed that are read, in bytes.
+// maxForeignCode bounds code of other languages that is checked, in bytes;
+// longer code counts as code that may run commands.
 const maxForeignCode = 8 << 10
 
-// awk judges an awk program: system(), pipes, /inet and what gawk loads run
-// other things; the rest is text processing.
+// checkAwk adds a doubt about an awk program that may start commands: by
+// system(), a pipe, /inet or what gawk loads.
 func (s *shellText) checkAwk(c simpleCommand) {
 	g := grammar{short: "FvfeEilovW", long: "field-separator assign file source exec include load"}
 	options, rest, sure := g.leadingOptions(c.args())
@@ -40,8 +41,8 @@ func (s *shellText) checkAwk(c simpleCommand) {
 	}
 }
 
-// awkRuns reports whether an awk program starts commands. It errs on the side
-// of yes.
+// awkStartsCommand reports whether an awk program may start commands. It
+// returns true if that is not sure.
 func awkStartsCommand(program string) bool {
 	if len(program) > maxForeignCode {
 		return true
@@ -100,17 +101,18 @@ func awkStartsCommand(program string) bool {
 	return false
 }
 
-// awkMentions reports whether what starts commands stands anywhere in an awk
-// program, be it in a text or a comment.
+// mentionsAwkStarter reports whether an awk program contains, even in a string
+// or comment, what starts commands.
 func mentionsAwkStarter(program string) bool {
 	return strings.Contains(program, "system") || strings.Contains(program, "/inet") || strings.Contains(program, "@") ||
 		strings.Contains(strings.ReplaceAll(program, "||", ""), "|")
 }
 
+// isLetterByte reports whether c is an ASCII letter or an underscore.
 func isLetterByte(c byte) bool { return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// skipBracket returns the end of the bracket expression that begins at i, or
-// i where it has none.
+// bracketEnd returns the index of the ] that ends the bracket expression at i,
+// or i if it has no end in its line.
 func bracketEnd(text string, i int) int {
 	j := i + 1
 	if j < len(text) && text[j] == '^' {

@@ -1,17 +1,18 @@
 package policy
 
+// Bounds of one evaluation. A command that exceeds one of them is denied.
 const (
-	maxTextBytes       = 64 << 10
-	maxAllTextBytes    = 512 << 10 // of all texts within texts
+	maxTextBytes       = 64 << 10  // of one text
+	maxAllTextBytes    = 512 << 10 // of the command and all texts within it
 	maxSyntaxNodes     = 20_000
-	maxSyntaxNesting   = 100  // syntax in syntax
-	maxOpenParentheses = 1000 // parentheses, before parsing
-	maxTextDepth       = 6    // texts in texts
-	maxPasses          = 3    // through one text, whose variables turn out to be others
+	maxSyntaxNesting   = 100  // depth of the syntax tree
+	maxOpenParentheses = 1000 // in a text, before it is parsed
+	maxTextDepth       = 6    // texts within texts
+	maxPasses          = 3    // repeated checks of a text with more values of its variables
 )
 
-// tooNested reports whether parentheses are open so deep, in whatever quotes,
-// that parsing them would take seconds.
+// tooNested reports whether more than maxOpenParentheses parentheses are open
+// at some point, quoted or not: parsing them would take seconds.
 func tooNested(text string) bool {
 	open := 0
 	for i := range len(text) {

@@ -7,9 +7,10 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// expandBraces returns the words that a word's braces make of it, or false
-// where they, or the braces, are too many.
-func expandBraces(word *syntax.Word) ([][]syntax.WordPart, bool) {
+// expandBraces returns the words, each as its parts, that brace expansion makes
+// of a word. ok is false if there are more than maxBraceWords words or
+// maxOpenBraces braces, or a sequence is not understood.
+func expandBraces(word *syntax.Word) (words [][]syntax.WordPart, ok bool) {
 	open := 0
 	for _, part := range word.Parts {
 		if lit, ok := part.(*syntax.Lit); ok {
@@ -26,7 +27,9 @@ func expandBraces(word *syntax.Word) ([][]syntax.WordPart, bool) {
 	return expandBraceParts(copied.Parts)
 }
 
-func expandBraceParts(parts []syntax.WordPart) ([][]syntax.WordPart, bool) {
+// expandBraceParts returns every combination of the alternatives of parts. ok
+// is false if they are too many or not known.
+func expandBraceParts(parts []syntax.WordPart) (words [][]syntax.WordPart, ok bool) {
 	results := [][]syntax.WordPart{nil}
 	for _, part := range parts {
 		options := [][]syntax.WordPart{{part}}
@@ -49,7 +52,9 @@ func expandBraceParts(parts []syntax.WordPart) ([][]syntax.WordPart, bool) {
 	return results, true
 }
 
-func braceAlternatives(brace *syntax.BraceExp) ([][]syntax.WordPart, bool) {
+// braceAlternatives returns what one brace expression expands to. ok is false
+// if that is too much or not known.
+func braceAlternatives(brace *syntax.BraceExp) (alternatives [][]syntax.WordPart, ok bool) {
 	if brace.Sequence {
 		return sequenceAlternatives(brace)
 	}
@@ -64,9 +69,9 @@ func braceAlternatives(brace *syntax.BraceExp) ([][]syntax.WordPart, bool) {
 	return options, true
 }
 
-// sequence expands {1..9..2} and {a..e}; numbers written with leading zeros
-// are left unknown.
-func sequenceAlternatives(brace *syntax.BraceExp) ([][]syntax.WordPart, bool) {
+// sequenceAlternatives expands {1..9..2} and {a..e}. ok is false for too many
+// values and for other forms, such as numbers with leading zeros.
+func sequenceAlternatives(brace *syntax.BraceExp) (alternatives [][]syntax.WordPart, ok bool) {
 	if len(brace.Elems) < 2 {
 		return nil, false
 	}

@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// builtinCode judges the builtins that run text, and those that change what
-// other commands mean. It reports whether it knows the name.
-func (s *shellText) checkBuiltin(c simpleCommand) bool {
+// checkBuiltin checks the builtins that run text, that assign to named
+// variables, or that change what later commands mean. It returns false for
+// other names.
+func (s *shellText) checkBuiltin(c simpleCommand) (isKnown bool) {
 	args := c.args()
 	if len(args) > 0 && args[0].is("--") && c.progName != "eval" {
 		args = args[1:]
@@ -74,7 +75,9 @@ func (s *shellText) checkBuiltin(c simpleCommand) bool {
 	return true
 }
 
-// callback judges an option of a builtin whose value is shell code.
+// checkCallbackOption checks the value of a builtin's option name, which is
+// shell code that bash calls with an argument. It adds a doubt if the options
+// are not all known.
 func (s *shellText) checkCallbackOption(args []field, g grammar, name string) {
 	options, _, sure := g.leadingOptions(args)
 	if code, ok := lastValue(options, name); ok {
@@ -85,9 +88,9 @@ func (s *shellText) checkCallbackOption(args []field, g grammar, name string) {
 	}
 }
 
-// subscripts judges builtins that take names of variables: a name like
-// x[$(code)] runs the code.
-func (s *shellText) checkNameArguments(c simpleCommand) bool {
+// checkNameArguments checks the builtins that take names of variables, since a
+// name such as x[$(code)] runs the code. It returns false for other builtins.
+func (s *shellText) checkNameArguments(c simpleCommand) (isKnown bool) {
 	var names []field
 	args := c.args()
 	switch c.progName {
@@ -129,7 +132,8 @@ func (s *shellText) checkNameArguments(c simpleCommand) bool {
 	return true
 }
 
-// variableName judges a name, or name=value, that a builtin assigns to.
+// checkAssignedName checks an argument NAME or NAME=VALUE of a builtin that
+// assigns to the variable: an unknown name, code in a subscript, and the value.
 func (s *shellText) checkAssignedName(builtin string, name field) {
 	key, value, assigns := strings.Cut(name.text, "=")
 	reads := slices.Contains([]string{"read", "printf", "mapfile", "readarray"}, builtin)

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// carriers are programs that take a command somewhere among their arguments,
-// in a grammar of their own. operands is the number of operands that may precede
-// the command; "far" says that it runs elsewhere, so that bans of the network do
-// not hold for it.
+// carriers are programs that may run a command given somewhere among their
+// arguments, in a grammar of their own. operands is how many operands may
+// precede the command. remote programs run it on another machine or in a
+// container, where the ban of network clients does not apply.
 var carriers = map[string]struct {
 	operands int
 	far      bool
@@ -26,8 +26,10 @@ const (
 	maxCarriedBytes    = 4 << 10 // bytes of an argument that is read as code
 )
 
-// carried judges what a carrier may run. Which of its words that is, is not
-// known for sure: so only rules that are surely broken count, and bans.
+// checkCarried checks every argument, and every rest of the arguments, that a
+// carrier may run as a command. Which of them it runs is not known, so only
+// certain matches of deny and ask rules and the ban of network clients count.
+// It ignores other programs and those that an allow rule covers.
 func (s *shellText) checkCarried(c simpleCommand) {
 	how, ok := carriers[strings.ToLower(c.progName)]
 	if !ok || s.isAllowedByRule(c) {
@@ -68,9 +70,10 @@ func (s *shellText) checkCarried(c simpleCommand) {
 	}
 }
 
-// codeIn returns the parts of an argument that may be shell code: all of it,
-// and what stands after a sign that options and editors put before code, or
-// within quotes.
+// possibleCode returns the parts of an argument that may be shell code: the
+// whole of it, the text after a sign that options and editors put before code,
+// and the text within quotes. It returns nil for an argument without white
+// space.
 func possibleCode(text string) (codes []string) {
 	if !strings.ContainsAny(text, " \t\n") {
 		return nil
@@ -95,7 +98,7 @@ func possibleCode(text string) (codes []string) {
 	return codes
 }
 
-// afterFields is a line without its first n words.
+// skipWords returns line without its first n words; "" if it has no more.
 func skipWords(line string, n int) string {
 	for range n {
 		line = strings.TrimLeft(line, " \t")
@@ -108,12 +111,13 @@ func skipWords(line string, n int) string {
 	return line
 }
 
-// trial judges something apart and takes over only what a rule of the user's,
-// or the ban of network clients, says of it.
-func (s *shellText) checkCertain(remote bool, judge func(inner *shellText)) {
+// checkCertain runs check on a trial evaluation that counts certain matches
+// only. It takes over a denial by a user's rule, a question and, unless remote
+// is set, a denial of a network client.
+func (s *shellText) checkCertain(remote bool, check func(inner *shellText)) {
 	trial := s.eval.newTrial()
 	trial.certainOnly = true
-	judge(&shellText{eval: trial, depth: s.depth + 1, vars: newVariables(), functionsHere: map[string]bool{}, current: s.current})
+	check(&shellText{eval: trial, depth: s.depth + 1, vars: newVariables(), functionsHere: map[string]bool{}, current: s.current})
 	s.eval.nodesLeft, s.eval.bytesLeft = trial.nodesLeft, trial.bytesLeft
 	if d := trial.denial; d != nil && (strings.HasPrefix(d.rule, "deny ") || d.rule == "network clients" && !remote) {
 		s.eval.deny(*d)
@@ -123,8 +127,8 @@ func (s *shellText) checkCertain(remote bool, judge func(inner *shellText)) {
 	}
 }
 
-// processProgram reports whether a word names the program of a running
-// process, which is most likely the shell itself.
+// isProcExe reports whether a word is /proc/…/exe, the program of a running
+// process: most likely the shell itself.
 func isProcExe(word string) bool {
 	return strings.HasPrefix(word, "/proc/") && strings.HasSuffix(word, "/exe")
 }

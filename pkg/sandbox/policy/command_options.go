@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// commandOptions are the options of ordinary programs whose value is a
-// command that they run.
+// commandOptions are the options of ordinary programs whose value is a command
+// that the program runs.
 var commandOptions = map[string]string{
 	"tar":    "-I --use-compress-program --to-command --rsh-command -F --info-script --new-volume-script --checkpoint-action",
 	"bsdtar": "--use-compress-program", "cpio": "--rsh-command", "sort": "--compress-program", "split": "--filter",
@@ -18,8 +18,8 @@ var commandOptions = map[string]string{
 	"dpkg": "--pre-invoke --post-invoke", "apt": "-o", "apt-get": "-o", "gpg": "--exec-path", "mail": "", "wget": "--use-askpass",
 }
 
-// commandOptionsOf judges every command that an option gives: its value, or
-// all words after it.
+// checkCommandOptions checks every command that an option of commandOptions
+// gives: its value, or all words after it.
 func (s *shellText) checkCommandOptions(c simpleCommand) {
 	options, args := strings.Fields(commandOptions[c.progName]), c.args()
 	where := "an option of " + c.progName
@@ -47,8 +47,9 @@ func (s *shellText) checkCommandOptions(c simpleCommand) {
 	}
 }
 
-// tarRuns reports whether an argument is a cluster of tar's short options with
-// -I or -F among them. The first one needs no dash.
+// isTarCommandOption reports whether an argument is a cluster of tar's short
+// options with -I or -F in it. first says that it is the first argument, which
+// needs no dash.
 func isTarCommandOption(arg string, first bool) bool {
 	letters, dashed := strings.CutPrefix(arg, "-")
 	if !dashed && !first || strings.HasPrefix(letters, "-") {
@@ -60,14 +61,15 @@ func isTarCommandOption(arg string, first bool) bool {
 	return strings.ContainsAny(letters, "IF")
 }
 
-// clusterEnds reports whether an argument consists of short options, the last of
-// which is the letter.
+// isClusterEndingIn reports whether an argument is several short options, the
+// last of which is the letter.
 func isClusterEndingIn(arg, letter string) bool {
 	return len(arg) > 2 && arg[0] == '-' && arg[1] != '-' && strings.HasSuffix(arg, letter)
 }
 
-// optionValue reports whether arg is the option, and its attached value.
-func optionValue(option, arg string) (string, bool) {
+// optionValue reports whether arg is the option, also abbreviated or with its
+// value attached. value is the attached value, or "".
+func optionValue(option, arg string) (value string, isOption bool) {
 	if arg == option {
 		return "", true
 	}

@@ -4,8 +4,9 @@ import (
 	"strings"
 )
 
-// commandValue judges a command in an option or a variable, which a program
-// runs later, or not at all. What is not clearly fine is a doubt.
+// checkCommandValue checks a command in an option or a variable, which a
+// program may run later. It adds a doubt unless the command would be allowed.
+// where names its place for the reason.
 func (s *shellText) checkCommandValue(value field, where string) {
 	text := strings.TrimPrefix(strings.TrimPrefix(value.text, "exec="), "!")
 	if strings.TrimSpace(text) == "" {
@@ -22,7 +23,8 @@ func (s *shellText) checkCommandValue(value field, where string) {
 	s.addDoubt(hides, "%s is a command to run: %s", where, excerpt(strings.ReplaceAll(value.text, unknownText, "…")))
 }
 
-// gitAlias judges an alias of git, to which later words may be added.
+// checkGitAlias checks the value of a git alias, to which git appends the words
+// of the command line. where names its place for the doubt's reason.
 func (s *shellText) checkGitAlias(value, where string) {
 	text, shell := strings.CutPrefix(value, "!")
 	if !shell {
@@ -36,7 +38,8 @@ func (s *shellText) checkGitAlias(value, where string) {
 	s.checkCommandValue(field{text: text}, where)
 }
 
-// tried returns the findings for a text that another program gives to a shell.
+// trialOf evaluates a text that another program gives to a shell, and returns
+// the findings separately.
 func (s *shellText) trialOf(text string) *evaluation {
 	trial := s.eval.newTrial()
 	inner := &shellText{eval: trial, depth: s.depth + 1, vars: newVariables(), functionsHere: map[string]bool{}, current: s.current}
@@ -45,6 +48,6 @@ func (s *shellText) trialOf(text string) *evaluation {
 	return trial
 }
 
-// hidesAny reports whether the checked text may hold a command that a rule
-// names.
+// mayHoldRuled reports whether the evaluated text has, or may hide, a command
+// that a rule matches.
 func (c *evaluation) mayHoldRuled() bool { return c.denial != nil || c.question != nil || c.mayHide }

@@ -6,8 +6,9 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// declaration judges declare, export, local and their kin: words that are
-// put together at run time may assign to anything.
+// checkDeclaration checks declare, export, local and the like. It adds a doubt
+// about words put together at run time, which may assign to any variable, about
+// -n, and about values evaluated as arithmetic (-i).
 func (s *shellText) checkDeclaration(d *syntax.DeclClause) {
 	s.current = s.sourceOf(d)
 	integer, list := false, false
@@ -40,8 +41,9 @@ func (s *shellText) checkDeclaration(d *syntax.DeclClause) {
 	}
 }
 
-// compound judges a value that declare and its kin take for the elements of
-// an array, and expand once more: a='($(code))'; declare -a b=$a.
+// checkArrayValue adds a doubt about a value that declare and the like take for
+// array elements and expand a second time: a='($(code))'; declare -a b=$a.
+// isArray says that an option declares an array.
 func (s *shellText) checkArrayValue(builtin string, value field, isArray bool) {
 	runs := strings.HasPrefix(value.text, "(") && strings.ContainsAny(value.text, "$`"+unknownText)
 	if runs || isArray && strings.HasPrefix(value.text, unknownText) {
@@ -49,7 +51,7 @@ func (s *shellText) checkArrayValue(builtin string, value field, isArray bool) {
 	}
 }
 
-// loop judges the values that for and select give to their variable.
+// checkLoopValues checks the values that for and select give to their variable.
 func (s *shellText) checkLoopValues(iter *syntax.WordIter) {
 	for _, reading := range s.readings(iter.Items...) {
 		for _, value := range s.expandFields(iter.Items, reading) {
@@ -58,8 +60,9 @@ func (s *shellText) checkLoopValues(iter *syntax.WordIter) {
 	}
 }
 
-// expansion judges what assigns, ${a:=value}, and what evaluates a value as
-// code: ${a@P}, and ${!a} where a may hold a subscript.
+// checkExpansion checks a parameter expansion that assigns, ${a:=value}, or
+// that evaluates a value as code: ${a@P}, ${!a} with a subscript in a, and
+// arithmetic in subscripts and slices.
 func (s *shellText) checkExpansion(p *syntax.ParamExp) {
 	if p.Exp != nil && p.Param != nil && (p.Exp.Op == syntax.AssignUnset || p.Exp.Op == syntax.AssignUnsetOrNull) {
 		for _, reading := range s.readings(p.Exp.Word) {

@@ -6,8 +6,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// env skips assignments, which have the effect that they would have before
-// the command, and splits the value of -S.
+// skipEnvAssignments returns the command of env, after its assignments, which
+// it checks. It splits the value of -S.
 func (s *shellText) skipEnvAssignments(options []option, rest []field) []field {
 	if split, ok := lastValue(options, "-S", "--split-string"); ok {
 		if split.hasUnknown() {
@@ -39,8 +39,8 @@ func (s *shellText) skipEnvAssignments(options []option, rest []field) []field {
 	return rest
 }
 
-// splitString splits as env -S does: like a shell without expansions, but for
-// ${NAME}, which is not known.
+// splitEnvString splits text as env -S does: like a shell without expansions.
+// ${NAME} is unknown.
 func splitEnvString(f field) []field {
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(strings.ReplaceAll(replaceEnvBlanks(f.text), unknownText, "${__}")), "")
 	if err != nil || len(file.Stmts) != 1 {
@@ -59,7 +59,8 @@ func splitEnvString(f field) []field {
 	return append(fields, s.expandFields(call.Args, nil)...)
 }
 
-// envBlanks replaces the \_ of env -S, which is a blank outside single quotes.
+// replaceEnvBlanks replaces the \_ of env -S, which means a blank outside
+// single quotes, by a blank.
 func replaceEnvBlanks(text string) string {
 	var b strings.Builder
 	single := false

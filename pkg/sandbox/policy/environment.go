@@ -7,24 +7,27 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// commandVariables hold commands that programs run.
+// commandVariables are environment variables whose value is a command that
+// programs run.
 var commandVariables = strings.Fields(`PAGER MANPAGER GIT_PAGER SYSTEMD_PAGER BAT_PAGER EDITOR VISUAL FCEDIT GIT_EDITOR GIT_SEQUENCE_EDITOR
 	SUDO_EDITOR BROWSER MANROFFOPT LESSOPEN LESSCLOSE GIT_SSH GIT_SSH_COMMAND GIT_EXTERNAL_DIFF GIT_ASKPASS SSH_ASKPASS SUDO_ASKPASS
 	GIT_PROXY_COMMAND RSYNC_RSH CVS_RSH SVN_SSH SHELL RUSTC_WRAPPER RUSTC_WORKSPACE_WRAPPER MAKESHELL CONFIG_SHELL TAR_RSH`)
 
-// steeringVariables change which code runs, or what the words of a command
-// mean, in ways that a value does not show.
+// steeringVariables are variables that change which code runs, or how bash
+// reads words, whatever harmless-looking value they have.
 var steeringVariables = strings.Fields(`BASH_ENV ENV PS0 PS1 PS2 PS4 PROMPT_COMMAND IFS BASH_CMDS BASH_ALIASES SHELLOPTS BASHOPTS ZDOTDIR
 	PYTHONSTARTUP PYTHONPATH PYTHONHOME PYTHONINSPECT PERL5OPT PERL5LIB PERL5DB PERLLIB RUBYOPT RUBYLIB NODE_OPTIONS NODE_PATH
 	JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS CLASSPATH LUA_INIT TAR_OPTIONS MAKEFLAGS GCONV_PATH GIO_MODULE_DIR
 	EXECIGNORE VIMINIT EXINIT GVIMINIT AWKPATH AWKLIBPATH LESS OPENSSL_CONF OPENSSL_ENGINES`)
 
-// harmlessGit are the variables of git that neither run nor redirect code.
+// harmlessGitVariables are the variables of git that neither run code nor name
+// code to run.
 var harmlessGitVariables = strings.Fields(`GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_TERMINAL_PROMPT GIT_MERGE_AUTOEDIT GIT_OPTIONAL_LOCKS
 	GIT_CEILING_DIRECTORIES GIT_LITERAL_PATHSPECS GIT_FLUSH GIT_SSL_NO_VERIFY GIT_CONFIG_NOSYSTEM GIT_ADVICE GIT_DEFAULT_HASH GIT_REFLOG_ACTION
 	GIT_LFS_SKIP_SMUDGE GIT_COMMIT GIT_BRANCH GIT_TAG GIT_SHA GIT_HASH GIT_REV GIT_VERSION GIT_URL GIT_REPO GIT_ROOT`)
 
-// assignment judges one NAME=VALUE, before a command or alone.
+// checkAssignment checks one NAME=VALUE, before a command or alone, in each
+// reading of its value.
 func (s *shellText) checkAssignment(a *syntax.Assign) {
 	if a.Name == nil || a.Naked {
 		return
@@ -44,7 +47,8 @@ func (s *shellText) checkAssignment(a *syntax.Assign) {
 	}
 }
 
-// elements judges the values that an assignment gives to single elements.
+// checkElements checks the values that an assignment gives to elements of
+// BASH_CMDS or BASH_ALIASES.
 func (s *shellText) checkElements(a *syntax.Assign) {
 	words := []*syntax.Word{a.Value}
 	if a.Array != nil {
@@ -63,9 +67,9 @@ func (s *shellText) checkElements(a *syntax.Assign) {
 	}
 }
 
-// renamed judges what bash runs under another name once it is in the table:
-// BASH_CMDS has the paths of programs, as hash -p sets them, and BASH_ALIASES
-// has shell code.
+// checkCommandTable checks a value that is put into one of bash's tables of
+// commands: BASH_CMDS holds paths of programs, as hash -p sets them,
+// BASH_ALIASES holds shell code. It ignores other names.
 func (s *shellText) checkCommandTable(table string, value field) {
 	later := field{text: unknownText, maybeMany: true} // the arguments
 	switch table {
@@ -76,8 +80,10 @@ func (s *shellText) checkCommandTable(table string, value field) {
 	}
 }
 
-// environment judges a value that a variable, or the element name[…] of one,
-// gets by an assignment or by the builtin or program named.
+// checkVariableValue checks a value that a variable, or its element name[…],
+// gets. assigner is the builtin or program that assigns it; "" for an
+// assignment statement. It adds a doubt if the value runs a command or changes
+// which code runs.
 func (s *shellText) checkVariableValue(name string, value field, assigner string) {
 	name, _, _ = strings.Cut(name, "[")
 	if value.text != unknownText {
@@ -107,7 +113,8 @@ func (s *shellText) checkVariableValue(name string, value field, assigner string
 	}
 }
 
-// harmlessSetting reports whether options in a variable run nothing.
+// areHarmlessOptions reports whether value, for LESS or NODE_OPTIONS, has only
+// options known to run nothing. It returns false for other variables.
 func areHarmlessOptions(name string, value field) bool {
 	words := strings.Fields(value.text)
 	switch name {
@@ -124,19 +131,21 @@ func areHarmlessOptions(name string, value field) bool {
 	return false
 }
 
-// before reports whether one of the words follows the assignment in its statement:
-// IFS= read -r line is harmless.
-func (s *shellText) isFollowedBy(words ...string) bool {
-	return slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(s.afterAssignments, word) })
+// isFollowedBy reports whether the current statement continues, after its
+// assignments, with one of the texts: IFS= read -r line is harmless.
+func (s *shellText) isFollowedBy(texts ...string) bool {
+	return slices.ContainsFunc(texts, func(word string) bool { return strings.HasPrefix(s.afterAssignments, word) })
 }
 
+// isHarmlessGitVariable reports whether a variable with the prefix GIT_ neither
+// runs code nor names code to run.
 func isHarmlessGitVariable(name string) bool {
 	return slices.Contains(harmlessGitVariables, name) || strings.HasPrefix(name, "GIT_AUTHOR_") || strings.HasPrefix(name, "GIT_COMMITTER_") ||
 		strings.HasPrefix(name, "GIT_TRACE") && name != "GIT_TRACE2"
 }
 
-// plainPath reports whether a PATH holds the old one and the system's
-// directories only. The old one is unknown text between colons.
+// isHarmlessPath reports whether a value of PATH has only system directories
+// and unknown text between colons, which stands for the old $PATH.
 func isHarmlessPath(value string) bool {
 	for _, dir := range strings.Split(value, ":") {
 		if dir != unknownText && !isSystemDir(dir) {

@@ -4,21 +4,23 @@ import (
 	"fmt"
 )
 
-// check is the work on one command.
+// evaluation is the state of evaluating one command: the budget that is left
+// and the findings so far.
 type evaluation struct {
 	policy          *Policy
-	nodesLeft       int // still to be looked at, over all texts
-	bytesLeft       int // still to be parsed
-	denial          *finding
-	question        *finding
-	doubts          []Doubt
-	unsetsFunctions bool // something may take functions away again
-	mayHide         bool // a name or shell code may be hidden somewhere
-	certainOnly     bool // only what surely breaks a rule counts
+	nodesLeft       int      // syntax nodes and words that may still be checked, over all texts
+	bytesLeft       int      // bytes of shell text that may still be parsed
+	denial          *finding // the first reason to deny; nil: none
+	question        *finding // the first reason to ask; nil: none
+	doubts          []Doubt  // at most maxDoubts
+	unsetsFunctions bool     // unset is used, so a function may be gone when it is called
+	mayHide         bool     // some doubt says that a command name or shell code may be hidden
+	certainOnly     bool     // only certain matches of a rule count, no doubts
 }
 
-// Check judges a command as bash -c would run it. It never runs anything,
-// and takes time and memory in proportion to the command's length.
+// Check returns the verdict on a command, evaluated as bash -c would run it. It
+// never runs anything, and takes time and memory in proportion to the command's
+// length.
 func (p *Policy) Check(command string) Verdict {
 	c := &evaluation{policy: p, nodesLeft: maxSyntaxNodes, bytesLeft: maxAllTextBytes}
 	s := &shellText{
@@ -29,6 +31,7 @@ func (p *Policy) Check(command string) Verdict {
 	return c.verdict()
 }
 
+// deny records a reason to deny, unless there already is one.
 func (c *evaluation) deny(f finding) {
 	if c.denial == nil {
 		f.name = excerpt(f.name)
@@ -36,13 +39,16 @@ func (c *evaluation) deny(f finding) {
 	}
 }
 
+// denyOverBound denies the command because it exceeds a bound of this package;
+// why says which.
 func (c *evaluation) denyOverBound(why string) {
 	c.deny(finding{rule: "bounds", why: why, instead: "Run it in smaller parts, or write a script file and run that."})
 }
 
-// doubt notes that something cannot be told from the text. hides says that a
-// name or shell code may be hidden there: with deny rules the command is then
-// denied, with ask rules the user is asked.
+// addDoubt records that the text does not tell what a part of the command does.
+// mayHide says that a command name or shell code may be hidden there: if there
+// are deny rules, the command is then denied, and if there are ask rules, the
+// user is asked. The format gives the reason.
 func (s *shellText) addDoubt(mayHide bool, format string, args ...any) {
 	reason := printable(fmt.Sprintf(format, args...), maxReason)
 	c := s.eval
@@ -73,12 +79,13 @@ func (s *shellText) addDoubt(mayHide bool, format string, args ...any) {
 	}
 }
 
-// apart returns a check of the same policy whose findings are kept separate.
+// newTrial returns an evaluation under the same policy, with the remaining
+// budget and no findings.
 func (c *evaluation) newTrial() *evaluation {
 	return &evaluation{policy: c.policy, nodesLeft: c.nodesLeft, bytesLeft: c.bytesLeft, certainOnly: c.certainOnly}
 }
 
-// merge takes over what another check found.
+// addFindings adds the findings of other. An existing denial or question stays.
 func (c *evaluation) addFindings(other *evaluation) {
 	c.mayHide = c.mayHide || other.mayHide
 	if c.denial == nil {

@@ -7,10 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// excerpt makes a piece of a command fit for a message: one line, printable,
-// bounded.
+// excerpt returns text for use in a message: in one line, printable, and cut
+// after maxExcerpt bytes.
 func excerpt(text string) string { return printable(text, maxExcerpt) }
 
+// printable returns text in one line, with control and invisible characters
+// escaped, and cut with "…" after about maxBytes bytes.
 func printable(text string, maxBytes int) string {
 	var b strings.Builder
 	for i := 0; i < len(text); {

@@ -4,18 +4,18 @@ import (
 	"strings"
 )
 
-// field is one word of a command after expansion. NUL in its text, which no
-// argument can hold, means an unknown part: any text.
+// field is one word of a command after expansion. A NUL in its text, which no
+// argument can contain, represents an unknown part: any text.
 type field struct {
 	text      string
-	maybeMany bool // may be several fields, or none
-	// files: what is not known are names of files that a glob matches.
-	fromGlob bool
+	maybeMany bool // may be any number of fields, none included
+	fromGlob  bool // the unknown parts are names of files that a glob matches
 }
 
+// hasUnknown reports whether a part of the text is unknown.
 func (f field) hasUnknown() bool { return strings.IndexByte(f.text, 0) >= 0 }
 
-// is reports whether the field is known to be one of the texts.
+// is reports whether the field is known to be exactly one of the texts.
 func (f field) is(texts ...string) bool {
 	for _, text := range texts {
 		if f.text == text && !f.maybeMany {

@@ -10,7 +10,8 @@ import (
 // Programs that get the names of files in the tree are taken to get no
 // options by them, as those that a glob finds.
 
-// pipe notes the commands whose input lists files.
+// noteReaderOfFileNames records the right side of a pipe whose left side prints
+// names of files.
 func (s *shellText) noteReaderOfFileNames(node *syntax.BinaryCmd) {
 	if node.Op != syntax.Pipe || !s.printsFileNames(node.X) {
 		return
@@ -21,11 +22,13 @@ func (s *shellText) noteReaderOfFileNames(node *syntax.BinaryCmd) {
 	s.readFileNames[node.Y] = true
 }
 
-// maxFilters bounds the commands of a pipeline that pass on what they read.
+// maxFilters bounds the commands of a pipeline through which file names are
+// followed.
 const maxFilters = 8
 
-// lists reports whether the output of a statement is names of files: of a
-// program that lists them, or of filters behind it.
+// printsFileNames reports whether a statement's output is names of files: it is
+// a program that lists them, perhaps with filters after it. It returns false if
+// that is not sure.
 func (s *shellText) printsFileNames(stmt *syntax.Stmt) bool {
 	for range maxFilters {
 		if len(stmt.Redirs) > 0 {
@@ -44,7 +47,8 @@ func (s *shellText) printsFileNames(stmt *syntax.Stmt) bool {
 	return false
 }
 
-// wordsOf returns the words of a simple command, nil for any other.
+// simpleCommandWords returns the expanded words of a simple command; nil for
+// another statement or one with assignments or redirections.
 func (s *shellText) simpleCommandWords(stmt *syntax.Stmt) []field {
 	call, ok := stmt.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Args) == 0 || len(call.Assigns) > 0 || len(stmt.Redirs) > 0 {
@@ -53,8 +57,9 @@ func (s *shellText) simpleCommandWords(stmt *syntax.Stmt) []field {
 	return s.expandFields(call.Args, nil)
 }
 
-// filters reports whether a program passes on some of the lines that it reads,
-// as they are.
+// onlySelectsLines reports whether words are a command that prints lines of its
+// standard input, unchanged, and nothing else: head, sort, grep with one
+// pattern. It returns false if that is not sure.
 func onlySelectsLines(words []field) bool {
 	if len(words) == 0 {
 		return false
@@ -80,10 +85,11 @@ func onlySelectsLines(words []field) bool {
 	return false
 }
 
+// isDigits reports whether text has only ASCII digits; true for "".
 func isDigits(text string) bool { return strings.Trim(text, "0123456789") == "" }
 
-// listsFiles reports whether a command prints names of files, and nothing that
-// an argument of it says.
+// onlyPrintsFileNames reports whether a command prints only names of files, and
+// no text from its arguments. It returns false if that is not sure.
 func onlyPrintsFileNames(words []field) bool {
 	args := words[1:]
 	for _, f := range args {
@@ -111,8 +117,9 @@ func onlyPrintsFileNames(words []field) bool {
 	return false
 }
 
-// findsFiles reports whether the names that find finds begin as none of its
-// options does: with a place to start from that is known.
+// findNamesAreNoOptions reports whether no name that find prints can be taken
+// for an option: find has only known starting points, and the names begin with
+// them.
 func findNamesAreNoOptions(args []field) bool {
 	for len(args) > 0 && args[0].is("-H", "-L", "-P") {
 		args = args[1:]

@@ -6,22 +6,26 @@ import (
 	"strings"
 )
 
+// gitGrammar has the options of git itself, before its subcommand.
 var gitGrammar = grammar{short: "Cc", long: "git-dir work-tree namespace config-env attr-source super-prefix exec-path"}
 
-// gitGlobals returns how many of git's arguments stand before its subcommand.
+// countGlobalArgs returns the number of git's arguments before its subcommand.
 func countGlobalArgs(args []field) int {
 	_, rest, _ := gitGrammar.leadingOptions(args)
 	return len(args) - len(rest)
 }
 
-// executingKeys are the keys of git's configuration whose value runs, or
-// reads in what runs.
+// gitRunningKeys are patterns for the keys of git's configuration, in lower
+// case, whose value is a command, or names files whose content runs. A final .*
+// matches any rest.
 var gitRunningKeys = strings.Fields(`core.pager core.editor core.sshcommand core.gitproxy core.askpass core.fsmonitor core.hookspath
 	core.attributesfile core.alternaterefscommand alias.* pager.* diff.external diff.*.command diff.*.textconv merge.*.driver filter.* difftool.*
 	mergetool.* credential.* include.path includeif.* sequence.editor gpg.program gpg.*.program protocol.* uploadpack.packobjectshook
 	remote.*.uploadpack remote.*.receivepack remote.*.vcs url.* man.* browser.* web.browser help.browser submodule.*.update interactive.difffilter
 	sendemail.* instaweb.* trailer.* tar.* init.templatedir fsmonitor.* ssh.variant receive.procreceiverefs guitool.*`)
 
+// isGitRunningKey reports whether a key of git's configuration matches
+// gitRunningKeys, in any case of letters.
 func isGitRunningKey(key string) bool {
 	key = strings.ToLower(key)
 	return slices.ContainsFunc(gitRunningKeys, func(pattern string) bool {
@@ -33,7 +37,9 @@ func isGitRunningKey(key string) bool {
 	})
 }
 
-// git judges the ways in which git runs other programs.
+// checkGit checks the ways in which a git command runs other programs:
+// settings, options of subcommands, and bisect run, submodule foreach,
+// filter-branch.
 func (s *shellText) checkGit(c simpleCommand) {
 	options, rest, sure := gitGrammar.leadingOptions(c.args())
 	if !sure {
@@ -92,8 +98,8 @@ func (s *shellText) checkGit(c simpleCommand) {
 	}
 }
 
-// gitOption judges options of a subcommand whose value is a command, or for
-// -c and --config a setting.
+// checkGitOptions checks the named options of a git subcommand. The value of -c
+// and --config is a setting, of the others a command.
 func (s *shellText) checkGitOptions(args []field, names ...string) {
 	for i, arg := range args {
 		if arg.is("--") {
@@ -117,7 +123,8 @@ func (s *shellText) checkGitOptions(args []field, names ...string) {
 	}
 }
 
-// gitSetting judges key=value.
+// checkGitSetting checks key=value of git's configuration. where names its
+// place for the doubt's reason.
 func (s *shellText) checkGitSetting(setting field, where string) {
 	key, value, _ := strings.Cut(setting.text, "=")
 	switch {
@@ -134,11 +141,12 @@ func (s *shellText) checkGitSetting(setting field, where string) {
 	}
 }
 
-// fileKeys are parts of those keys whose value is a file or directory with
-// what runs, or an address.
+// gitFileKeys are parts of the keys among gitRunningKeys whose value is not a
+// command, but a file, a directory or an address.
 var gitFileKeys = []string{"core.hookspath", "core.attributesfile", "init.templatedir", "include", "url.", "remote."}
 
-// gitConfig judges git config KEY VALUE; reading is no matter.
+// checkGitConfig checks the arguments of git config if they set a key or start
+// an editor. It ignores commands that only read or unset.
 func (s *shellText) checkGitConfig(args []field) {
 	g := grammar{short: "ft", long: "file blob type default comment value fixed-value url"}
 	options, rest, _ := g.leadingOptions(args)

@@ -4,7 +4,8 @@ import (
 	"strings"
 )
 
-// glob matches text, in which NUL means any text, with a pattern of literals and *.
+// matchGlob says whether a pattern of literals and * matches text, in which NUL
+// stands for any text.
 func matchGlob(pattern, text string) answer {
 	if !strings.ContainsRune(text, 0) {
 		if matchKnownGlob(pattern, text) {
@@ -29,12 +30,15 @@ func matchGlob(pattern, text string) answer {
 	return no
 }
 
-// agree reports whether one text begins (or ends) with the other.
+// eitherContains reports whether one text begins (or ends) with the other;
+// contains is strings.HasPrefix or strings.HasSuffix.
 func eitherContains(a, b string, contains func(string, string) bool) bool {
 	return contains(a, b) || contains(b, a)
 }
 
-// globText matches literals and *, in time linear in len(pattern)×len(text).
+// matchKnownGlob reports whether a pattern of literals and * matches text
+// without unknown parts. It takes time in proportion to len(pattern) ×
+// len(text).
 func matchKnownGlob(pattern, text string) bool {
 	i, star, mark := 0, -1, 0
 	for j := 0; j < len(text); {

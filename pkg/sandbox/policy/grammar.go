@@ -2,35 +2,33 @@ package policy
 
 import "strings"
 
-// grammar is how a program's command line is read up to the command that it
-// starts.
+// grammar describes how a program's command line is read, up to the command
+// that it starts.
 type grammar struct {
-	short    string // short options that take a value; the others take none
-	long     string // long options that take one, separated by spaces
-	optional string // short options whose value, if any, is attached to them
+	short    string // letters of short options with a value; all others have none
+	long     string // long options with a value, separated by spaces, without dashes
+	optional string // letters of short options whose value, if any, is attached
 	operands int    // words between the options and the command
-	// transparent programs do nothing of their own, so that no allow-list
-	// needs to name them.
-	transparent bool
-	// shell: the words are joined and given to a shell.
-	joinsWords bool
-	// reads: without a command it takes commands from its input.
-	readsCommands bool
-	// command names the option, short or long, whose value is shell code.
-	codeOption string
-	// only names options that make it start nothing.
-	inertOptions string
+	// the program does nothing but start the command, so that no allow rule
+	// needs to name it
+	transparent   bool
+	joinsWords    bool   // the program joins the words with spaces and gives them to a shell
+	readsCommands bool   // without a command, the program reads commands from its input
+	codeOption    string // options, separated by spaces, whose value is shell code: "-c --command"
+	inertOptions  string // options, separated by spaces, with which the program starts no command
 }
 
-// option is one option as given.
+// option is one option as given on a command line.
 type option struct {
-	name  string // "-k", "--kill-after"
-	value field
+	name  string // with its dashes, a long option in full: "-k", "--kill-after"
+	value field  // empty if the option has none
 }
 
-// options reads the options at the front of args, as getopt does with "+".
-// sure is false where a word that is not known stands among them.
-func (g grammar) leadingOptions(args []field) (found []option, rest []field, sure bool) {
+// leadingOptions parses the options at the start of args, as getopt does with
+// "+", and returns the arguments after them. isSure is false if it stopped at a
+// word that is not known, which may be an option; rest then begins with that
+// word.
+func (g grammar) leadingOptions(args []field) (found []option, rest []field, isSure bool) {
 	long := strings.Fields(g.long)
 	for len(args) > 0 {
 		text := args[0].text
@@ -62,7 +60,9 @@ func (g grammar) leadingOptions(args []field) (found []option, rest []field, sur
 	return found, nil, true
 }
 
-// cluster reads short options written together.
+// splitCluster parses short options written together, without their dash. It
+// takes the value of the last one from args if it is not attached, and returns
+// the arguments after it.
 func (g grammar) splitCluster(letters string, args []field) (found []option, rest []field) {
 	for i := range letters {
 		o := option{name: "-" + letters[i:i+1]}
@@ -82,14 +82,17 @@ func (g grammar) splitCluster(letters string, args []field) (found []option, res
 	return found, args
 }
 
-func takeFirst(args []field) (field, []field) {
+// takeFirst returns the first argument, or an empty field if there is none, and
+// the others.
+func takeFirst(args []field) (first field, rest []field) {
 	if len(args) == 0 {
 		return field{}, nil
 	}
 	return args[0], args[1:]
 }
 
-// complete returns the long option that name is, or is short for.
+// completeLongOption returns the option of long, with its dashes, that name is
+// equal to or an abbreviation of; "" if there is none.
 func completeLongOption(name string, long []string) string {
 	for _, full := range long {
 		if "--"+full == name {
@@ -104,8 +107,9 @@ func completeLongOption(name string, long []string) string {
 	return ""
 }
 
-// valueOf returns the value of the last option with one of the names.
-func lastValue(options []option, names ...string) (field, bool) {
+// lastValue returns the value of the last option with one of the names, and
+// whether there is one.
+func lastValue(options []option, names ...string) (value field, found bool) {
 	for i := len(options) - 1; i >= 0; i-- {
 		for _, name := range names {
 			if options[i].name == name {

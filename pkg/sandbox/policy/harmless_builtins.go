@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// harmless reports whether a builtin does nothing outside the shell, so that
-// no allow-list needs to name it. Files it writes are the kernel's matter.
+// isHarmlessBuiltin reports whether a builtin has no effect outside the shell,
+// so that it needs no allow rule. Files that it writes are limited by the
+// sandbox.
 func isHarmlessBuiltin(base string) bool {
 	return slices.Contains(strings.Fields(`: . [ alias bg bind break builtin caller cd command compgen complete
 		compopt continue coproc declare dirs disown echo enable eval exec exit export false fg getopts hash help

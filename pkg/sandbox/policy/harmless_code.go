@@ -12,14 +12,14 @@ import (
 // that it needs no grammar: a program that is started by none of these words
 // is not found, no more than one that a script file starts.
 
-// starters are parts of words, in lower case, that code needs to start a
-// program or to run text, in any language.
+// starters are parts of words, in lower case, of which code in any language
+// needs one to start a program or to run text.
 var starters = strings.Fields(`system exec eval spawn popen fork subprocess child_process shell getoutput ctypes cffi importlib
 	import_module getattr globals builtins breakpoint multiprocessing rmtree unlink syscall passthru proc_open pcntl create_function
 	call_user_func dlopen dlfcn mainmodule getbuiltinmodule constructor binding load_extension`)
 
-// starterWords are whole words of that kind, by language. "" holds those of
-// every language.
+// starterWords are whole words that start programs or run text, by language; ""
+// for all languages.
 var starterWords = map[string][]string{
 	"":        strings.Fields("pty Function run"),
 	"python":  strings.Fields("modules vars locals pickle marshal shelve dill joblib runpy code codeop pdb bdb timeit inspect operator gc commands pydoc pip distutils setuptools compile attrgetter methodcaller unsafe_load UnsafeLoader coding webbrowser"),
@@ -34,7 +34,7 @@ var starterWords = map[string][]string{
 	"mysql":   strings.Fields("source pager tee edit outfile"),
 }
 
-// starterSigns match the operators of a language that start programs.
+// starterPatterns match operators that start programs, by language.
 var starterPatterns = map[string]*regexp.Regexp{
 	// A pipe in open, <`x`>, and the modifier ee.
 	"perl":  regexp.MustCompile("`|[Oo][Pp][Ee][Nn]|[^\\w\\s][a-z]*e[a-z]*e[a-z]*\\s*([;})]|$)|&\\s*[{$]|->\\s*[$&]"),
@@ -46,17 +46,18 @@ var starterPatterns = map[string]*regexp.Regexp{
 	"mysql": regexp.MustCompile(`\\[^Gg]`),
 }
 
-// dunders are the names with underscores around them that only tell something.
+// harmlessDunders are the names between double underscores that only tell
+// something.
 var harmlessDunders = strings.Fields("__version__ __name__ __file__ __doc__ __main__ __len__")
 
 var wordPattern = regexp.MustCompile(`[A-Za-z0-9_]+`)
 
-// nodeRequire matches the use of a module of Node by its name, of a file of
-// data, and of a package.
+// nodeRequire matches require of a harmless module of Node, or of a JSON file.
 var nodeRequire = regexp.MustCompile(`require\s*\(\s*["']((node:)?(fs|fs/promises|path|os|util|url|crypto|assert|zlib|events|buffer|querystring)|\.{1,2}/[\w./-]+\.json)["']\s*\)`)
 
-// harmlessCode reports whether code of a language surely, or as good as
-// surely, starts no program and runs no other text.
+// isHarmlessCode reports whether code of a language almost surely starts no
+// program and runs no other text. It returns false for unknown languages,
+// unknown parts and long code.
 func isHarmlessCode(language, code string) bool {
 	if len(code) > maxForeignCode || strings.Contains(code, unknownText) || strings.ContainsFunc(code, isLookalikeLetter) {
 		return false
@@ -94,14 +95,14 @@ func isHarmlessCode(language, code string) bool {
 	return true
 }
 
-// oddLetter reports whether a character may be another spelling of a letter,
-// as languages that normalize names take it.
+// isLookalikeLetter reports whether a character may be another spelling of an
+// ASCII letter, for languages that normalize names.
 func isLookalikeLetter(r rune) bool {
 	return r > unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) && (r > 0xff || r == 0xaa || r == 0xba)
 }
 
-// harmlessDebugger reports whether a command of gdb only looks at the program
-// that is debugged, or lets it run.
+// isHarmlessDebuggerCode reports whether a command of gdb only inspects the
+// debugged program, or lets it run.
 func isHarmlessDebuggerCode(code string) bool {
 	words := strings.Fields(code)
 	if len(words) == 0 {
@@ -112,7 +113,8 @@ func isHarmlessDebuggerCode(code string) bool {
 		up down frame f thread t list l q quit kill disassemble disas catch watch`), verb) && !strings.ContainsAny(code, "|!`$(")
 }
 
-// harmlessEditor reports whether commands of vi set options, leave, or write.
+// isHarmlessEditorCode reports whether commands of vi only set options, write
+// and quit.
 func isHarmlessEditorCode(code string) bool {
 	for _, command := range strings.Split(code, "|") {
 		words := strings.Fields(strings.TrimLeft(command, ": "))

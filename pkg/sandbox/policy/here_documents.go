@@ -6,13 +6,16 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// stdin is the input of a program, as far as the text gives it.
+// stdinText is a command's standard input, as far as the command's text
+// contains it.
 type stdinText struct {
 	text  field
-	given bool // by a here-document or here-string
+	given bool // by a here-document or here-string; otherwise text is empty
 }
 
-// hereText returns what here-documents and here-strings give to the command.
+// hereDocument returns the standard input that the redirections give by a
+// here-document or here-string. Of several, the last counts; the result is
+// empty if that is another redirection of the input.
 func (s *shellText) hereDocument(redirects []*syntax.Redirect) stdinText {
 	var in stdinText
 	for _, redirect := range redirects {
@@ -33,7 +36,8 @@ func (s *shellText) hereDocument(redirects []*syntax.Redirect) stdinText {
 	return in
 }
 
-// oneText expands a word where its variables have one value only.
+// constantText expands a word as a single field. If its variables allow several
+// readings, it returns unknownText.
 func (s *shellText) constantText(word *syntax.Word, q quoting) field {
 	readings := s.readings(word)
 	if len(readings) != 1 {
@@ -47,8 +51,8 @@ func (s *shellText) constantText(word *syntax.Word, q quoting) field {
 	return field{text: string(b.current)}
 }
 
-// quotedWord reports whether a here-document's delimiter is quoted, so that
-// its text is taken as it is.
+// isQuotedDelimiter reports whether a here-document's delimiter is quoted, so
+// that its text is not expanded.
 func isQuotedDelimiter(word *syntax.Word) bool {
 	for _, part := range word.Parts {
 		lit, ok := part.(*syntax.Lit)
@@ -59,6 +63,8 @@ func isQuotedDelimiter(word *syntax.Word) bool {
 	return false
 }
 
+// literalText returns the literal parts of a word, with NUL for each other
+// part.
 func literalText(word *syntax.Word) string {
 	var b strings.Builder
 	for _, part := range word.Parts {

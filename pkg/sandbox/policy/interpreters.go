@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// interpreters run code in other languages. The value names the options that
-// hold code; with them, or when they read their input, the text hides what
-// runs. Else a file does, which is noted but hides no name.
+// interpreters are programs that run code of other languages, with the options
+// that hold code. Code in an option or in the input hides what runs. Code in a
+// file is also noted as a doubt, but hides no name. "never" means that the
+// program cannot start others.
 var interpreters = map[string]string{
 	"python": "-c", "pypy": "-c", "perl": "-e -E", "ruby": "-e", "node": "-e -p --eval --print", "nodejs": "-e -p --eval --print",
 	"deno": "eval", "bun": "-e -p --eval --print", "php": "-r -B -R -E", "lua": "-e", "luajit": "-e", "tclsh": "", "wish": "",
@@ -21,10 +22,15 @@ var interpreters = map[string]string{
 	"nix-shell": "--run --command", "direnv": "", "mise": "", "asdf": "", "x-terminal-emulator": "-e", "xterm": "-e",
 }
 
-// readsInput are the interpreters that run what they read when no file is
-// named.
+// inputInterpreters are the interpreters that run their standard input if no
+// file is named.
 var inputInterpreters = strings.Fields("python pypy perl ruby node nodejs php lua luajit tclsh r julia guile ed ex m4 dc sqlite3 psql mysql at batch crontab")
 
+// doubtForeignCode adds a doubt about a program that runs code of another
+// language (python, make, vim), which the policy cannot read: one that may hide
+// a command if the code is an argument or the input and not known to be
+// harmless, a weaker one if the code is in files. It adds none for other
+// programs, nor if an allow rule covers the very command.
 func (s *shellText) doubtForeignCode(c simpleCommand) {
 	name, options, ok := lookupInterpreter(c.progName)
 	if !ok || options == "never" || s.isAllowedByRule(c) {
@@ -72,8 +78,9 @@ func (s *shellText) doubtForeignCode(c simpleCommand) {
 	s.addDoubt(false, "%s runs what files or its arguments say", c.progName)
 }
 
-// interpreterOf looks a program up among the interpreters, with and without
-// its version: python3.12, php8.2.
+// lookupInterpreter looks a program up in interpreters, also without its
+// version: python3.12, php8.2. It returns the name in the table and the options
+// that hold code.
 func lookupInterpreter(base string) (name, options string, ok bool) {
 	name = strings.ToLower(base)
 	if options, ok = interpreters[name]; !ok {
@@ -83,7 +90,8 @@ func lookupInterpreter(base string) (name, options string, ok bool) {
 	return name, options, ok
 }
 
-// languageOf returns the language that an interpreter takes.
+// languageOf returns the name of the language that an interpreter runs, as
+// isHarmlessCode knows it.
 func languageOf(name string) string {
 	switch name {
 	case "pypy":
@@ -98,8 +106,9 @@ func languageOf(name string) string {
 	return name
 }
 
-// foreignOperand judges an operand that is code, or that the interpreter may
-// take for a command.
+// checkForeignOperand adds a doubt about an operand that is code, or that the
+// interpreter may take for a command. isLater says that it is not the first
+// operand.
 func (s *shellText) checkForeignOperand(c simpleCommand, language string, arg field, isLater bool) {
 	text := strings.TrimSpace(arg.text)
 	switch {
@@ -110,16 +119,17 @@ func (s *shellText) checkForeignOperand(c simpleCommand, language string, arg fi
 	}
 }
 
-// runsNoInput reports whether options keep an interpreter from running what
-// it reads.
+// ignoresInput reports whether an option keeps an interpreter from running its
+// standard input.
 func ignoresInput(name string, args []field) bool {
 	return slices.ContainsFunc(args, func(f field) bool {
 		return name == "crontab" && f.is("-l", "-r") || name == "at" && f.is("-l", "-r", "-d", "-c") || name == "node" && f.is("--test", "--version")
 	})
 }
 
-// hiddenRecipe returns a test for arguments of make by which its recipes, or
-// the shell that runs them, come from the command itself.
+// isHiddenRecipe returns a function to be called with each of args in order. It
+// reports whether the argument makes the recipes of make, or their shell, come
+// from the command itself instead of a file.
 func isHiddenRecipe(args []field) func(field) bool {
 	i := -1
 	return func(f field) bool {
@@ -137,8 +147,8 @@ func isHiddenRecipe(args []field) func(field) bool {
 	}
 }
 
-// codeAfter returns the code of an option: the rest of its word, or the word
-// behind it.
+// optionCode returns the code of an option: the rest of args[0], or else
+// args[1]; "" if there is none.
 func optionCode(option string, args []field) string {
 	text, attached := args[0].text, ""
 	if value, ok := strings.CutPrefix(text, option+"="); ok {
@@ -153,15 +163,15 @@ func optionCode(option string, args []field) string {
 	return args[1].text
 }
 
-// ruled reports whether an allow rule covers the very command: what a program
-// does with its files is then the user's choice.
+// isAllowedByRule reports whether an allow rule that names the program covers
+// the command: the user then accepts what the program does with its files.
 func (s *shellText) isAllowedByRule(c simpleCommand) bool {
 	return slices.ContainsFunc(s.eval.policy.allow, func(r rule) bool {
 		return isLiteralName(r.words[0], c.progName) && r.allowsWords(c.fields)
 	})
 }
 
-// hasCode reports whether an argument is the option, also with its value
+// isCodeOption reports whether an argument is the option, also with its value
 // attached or, for one letter, in a cluster (-pe, -c1).
 func isCodeOption(option, arg string) bool {
 	if arg == option || strings.HasPrefix(arg, option+"=") {

@@ -9,9 +9,9 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// invisible denies characters that make a command look other than it is:
-// outside quotes control characters and invisible ones, anywhere NUL. Spaces
-// that bash takes for part of a word are noted.
+// denyInvisible denies characters that make a command look different from what
+// it is: NUL anywhere, other control and invisible characters outside quotes.
+// It adds a doubt about Unicode spaces, which bash takes for part of a word.
 func (s *shellText) denyInvisible(file *syntax.File) {
 	quoted := quotedSpans(file)
 	at := 0
@@ -36,7 +36,8 @@ func (s *shellText) denyInvisible(file *syntax.File) {
 	}
 }
 
-// hidden reports whether a character cannot be seen.
+// isInvisible reports whether r, at the byte offset of the text, cannot be seen
+// and is no ordinary white space or line end.
 func (s *shellText) isInvisible(offset int, r rune) bool {
 	switch {
 	case r == '\t' || r == '\n':
@@ -51,8 +52,8 @@ func (s *shellText) isInvisible(offset int, r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) || r == 0x2800
 }
 
-// quotedSpans returns the byte ranges of quoted literals and here-documents,
-// in order.
+// quotedSpans returns the byte ranges [from, to) of quoted literals and
+// here-documents, in order.
 func quotedSpans(file *syntax.File) [][2]int {
 	var spans [][2]int
 	add := func(node syntax.Node) {

@@ -11,20 +11,23 @@ import (
 
 const maxWrappers = 32 // programs that start each other in one command
 
-// call is one simple command, or what a wrapper in it starts.
+// simpleCommand is a program or builtin with its arguments: as written, or as a
+// wrapper such as env starts it.
 type simpleCommand struct {
-	fields   []field
-	progName string // the program's name without its directory
-	progDir  string
-	stdin    func() stdinText
-	// function: it is one that this text defines, and whose body is judged.
-	isFunction bool
+	fields     []field          // the program, then the arguments; never empty
+	progName   string           // base name of the program, without .exe
+	progDir    string           // the directory in the program's name, cleaned; "": none
+	stdin      func() stdinText // parses the here-document or here-string on each call
+	isFunction bool             // the program is a function of this text, whose body is checked separately
 }
 
+// args returns the words after the program.
 func (c simpleCommand) args() []field { return c.fields[1:] }
 
-// simple judges one simple command, and then what it starts, and so on.
-// inShell says that the shell itself runs it, so that it may be a function.
+// checkCommand checks a simple command, then the command that it starts (env,
+// timeout), and so on, at most maxWrappers deep. inShell says that the shell
+// itself runs it, so that its name may be that of a function. fields may be
+// empty.
 func (s *shellText) checkCommand(fields []field, redirects []*syntax.Redirect, inShell bool) {
 	input := func() stdinText { return s.hereDocument(redirects) }
 	for layer := range maxWrappers {
@@ -58,8 +61,10 @@ func (s *shellText) checkCommand(fields []field, redirects []*syntax.Redirect, i
 	s.eval.denyOverBound("more than 32 programs that start each other")
 }
 
-// unknownProgram judges a command whose first word is not known. If that word may
-// expand to nothing, it returns the words after it, to be judged as a command.
+// checkUnknownProgram checks a command whose first word is not known, and adds
+// a doubt. It returns another command to check in addition, or nil: the words
+// after one that may expand to nothing, or the known base name with the
+// arguments.
 func (s *shellText) checkUnknownProgram(fields []field) []field {
 	word := fields[0]
 	for _, rules := range [][]rule{s.eval.policy.deny, s.eval.policy.ask} {
@@ -79,8 +84,8 @@ func (s *shellText) checkUnknownProgram(fields []field) []field {
 	return nil
 }
 
-// globbedProgram denies what a glob may well find under the name of a program
-// that is banned: /usr/bin/cur? and [c]url.
+// denyGlobbedClient denies a program name with a glob that can match a network
+// client, while the network is off: /usr/bin/cur? and [c]url.
 func (s *shellText) denyGlobbedClient(fields []field) {
 	dir, base := splitProgram(fields[0].text)
 	if dir != "" && !isSystemDir(dir) && !strings.Contains(dir, unknownText) || len(strings.ReplaceAll(base, unknownText, "")) < 2 {
@@ -93,14 +98,15 @@ func (s *shellText) denyGlobbedClient(fields []field) {
 	}
 }
 
-// rules applies deny or ask rules to the words.
-func (s *shellText) applyRules(rules []rule, fields []field, base string) {
+// applyRules denies or asks by the first of rules that matches the words,
+// certainly or possibly. name is the program for the message; "" if unknown.
+func (s *shellText) applyRules(rules []rule, fields []field, name string) {
 	for _, r := range rules {
 		fit := r.bestMatch(fields)
 		if fit == no || fit == maybe && s.eval.certainOnly {
 			continue
 		}
-		f := finding{command: s.current, name: excerpt(base), rule: r.String(), why: r.kindWithArticle() + " rule matches it"}
+		f := finding{command: s.current, name: excerpt(name), rule: r.String(), why: r.kindWithArticle() + " rule matches it"}
 		if fit == maybe {
 			f.why = "words that are not known before it runs may make it match " + r.kindWithArticle() + " rule"
 			f.instead = "Write the words out."
@@ -117,9 +123,11 @@ func (s *shellText) applyRules(rules []rule, fields []field, base string) {
 	}
 }
 
-// judge applies the rules and bans to one program with its arguments. It
-// returns false where nothing after it matters.
-func (s *shellText) applyPolicy(c simpleCommand, transparent bool) bool {
+// applyPolicy applies the rules, the mode and the built-in bans to one command.
+// transparent says that its program only starts another one, so that no allow
+// rule needs to name it. The result is false if the command is denied and need
+// not be checked further.
+func (s *shellText) applyPolicy(c simpleCommand, transparent bool) (proceed bool) {
 	p := s.eval.policy
 	if isPrivileged(c.progName) {
 		s.eval.deny(finding{
@@ -156,8 +164,8 @@ func (s *shellText) applyPolicy(c simpleCommand, transparent bool) bool {
 	return true
 }
 
-// namesLiterally reports whether an allow rule's first word is the program's
-// own name, so that "*" does not lift a ban.
+// isLiteralName reports whether an allow rule's first word is the program's
+// name without a wildcard. "*" must not lift a ban.
 func isLiteralName(word, base string) bool {
 	return word != "" && !strings.Contains(word, "*") && path.Base(word) == base
 }

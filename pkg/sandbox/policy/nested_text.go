@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// nested checks a text that the command gives to another shell. Unknown parts of
-// the text are skipped; the known parts are still checked.
+// checkNestedShell checks code that the command gives to another shell, with
+// that shell's positional parameters (nil: not known) and $0. If parts of the
+// code are unknown, it adds a doubt and still checks the rest.
 func (s *shellText) checkNestedShell(text field, positional []field, zero field) {
 	s.checkInner(text, &shellText{
 		eval: s.eval, depth: s.depth + 1, vars: s.vars.forInnerText(), functionsHere: map[string]bool{},
@@ -14,7 +15,8 @@ func (s *shellText) checkNestedShell(text field, positional []field, zero field)
 	})
 }
 
-// evalText checks a text that runs in this very shell, with its functions.
+// checkEvalText checks code that runs in the current shell, with its functions
+// and positional parameters.
 func (s *shellText) checkEvalText(text field) {
 	inner := &shellText{
 		eval: s.eval, depth: s.depth + 1, vars: s.vars.forInnerText(), functionsHere: maps.Clone(s.functionsHere),
@@ -26,6 +28,8 @@ func (s *shellText) checkEvalText(text field) {
 	}
 }
 
+// checkInner checks text as inner. If parts of it are unknown, it adds a doubt
+// and checks the rest with checkLeniently.
 func (s *shellText) checkInner(text field, inner *shellText) {
 	if !text.hasUnknown() && !text.maybeMany {
 		inner.checkText(text.text)
@@ -35,8 +39,9 @@ func (s *shellText) checkInner(text field, inner *shellText) {
 	s.checkLeniently(text, inner)
 }
 
-// guess checks a text of which not all is known, or not in this grammar: that
-// it does not parse means nothing.
+// checkLeniently checks text as inner, with a variable instead of each unknown
+// part. It ignores a text that does not parse: the unknown parts, or the
+// grammar of another shell, may be the reason.
 func (s *shellText) checkLeniently(text field, inner *shellText) {
 	script := strings.ReplaceAll(text.text, unknownText, "${__}")
 	trial := s.eval.newTrial()

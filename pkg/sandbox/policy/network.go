@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// networkClients are banned while the network is off. alias is among them
-// because it gives them other names.
+// networkClients are the programs that are denied while the network is off.
+// alias is one of them because it gives them other names.
 var networkClients = map[string]bool{
 	"alias": true, "curl": true, "curlie": true, "wget": true, "wget2": true, "axel": true, "aria2c": true,
 	"nc": true, "ncat": true, "netcat": true, "nc.openbsd": true, "nc.traditional": true, "socat": true, "telnet": true,
@@ -16,12 +16,16 @@ var networkClients = map[string]bool{
 const networkAdvice = "Requests to this machine itself are fine (http://localhost:PORT/). " +
 	"Do it without the network, or ask the user to start the server with --net on or --net allow=HOST."
 
+// isNetworkClient reports whether a program is denied while the network is off,
+// in any case of letters.
 func isNetworkClient(base string) bool {
 	name := strings.ToLower(base)
 	return networkClients[name] || strings.HasPrefix(name, "google-chrome") || strings.HasPrefix(name, "chromium")
 }
 
-// network denies a client whose destination is not this machine.
+// denyNetworkClient denies a network client, unless all its destinations are
+// this machine. It ignores other programs. Call it only while the network is
+// off.
 func (s *shellText) denyNetworkClient(c simpleCommand) {
 	if !isNetworkClient(c.progName) {
 		return
@@ -47,7 +51,9 @@ func (s *shellText) denyNetworkClient(c simpleCommand) {
 	}
 }
 
-// applet denies what only busybox offers under these names.
+// denyNetworkApplet denies the network clients that only busybox has under
+// these names, while the network is off. fields are the applet and its
+// arguments.
 func (s *shellText) denyNetworkApplet(fields []field) {
 	if !s.eval.policy.network && fields[0].is("ftpget", "ftpput", "tftp", "ssl_client", "whois", "sendmail") {
 		s.eval.deny(finding{
@@ -57,6 +63,8 @@ func (s *shellText) denyNetworkApplet(fields []field) {
 	}
 }
 
+// denyNetworkDevice denies a redirection to /dev/tcp or /dev/udp, while the
+// network is off.
 func (s *shellText) denyNetworkDevice(target field) {
 	if s.eval.policy.network {
 		return

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// clientGrammars are the options with a value of those clients that may talk
-// to loopback. An option that is missing here makes its value look like a
-// destination, which then is refused: that is the safe side.
+// clientGrammars are the options with a value of the clients that may connect
+// to loopback. The value of an option that is missing here is taken for a
+// destination and refused: that is the safe side.
 var clientGrammars = map[string]grammar{
 	"curl": {
 		short: "AbcCdDeEFHmoPQrtTuUwXyYz",
@@ -26,7 +26,7 @@ var clientGrammars = map[string]grammar{
 	"nc":   {short: "wiIOopqsTVX"},
 }
 
-// diverting are options that send a request elsewhere than its URL says, or
+// divertingOptions are options that send a request elsewhere than its URL says,
 // read more URLs, or run something.
 var divertingOptions = []string{
 	"-x", "--proxy", "--preproxy", "--socks4", "--socks4a", "--socks5", "--socks5-hostname", "--connect-to", "--resolve", "-K",
@@ -34,8 +34,9 @@ var divertingOptions = []string{
 	"--use-askpass", "--referer-url", "--base", "-B", "--proxy1.0", "-L", "--proxy-server", "-P", "-X",
 }
 
-// onLoopback reports whether all destinations of a client are this machine:
-// maybe, where only what follows the host is not known.
+// onlyLoopback says whether all destinations of a client are this machine:
+// maybe if only the text after the host is not known, no if there is no
+// destination.
 func onlyLoopback(c simpleCommand) answer {
 	name, list := c.progName, divertingOptions
 	switch name {
@@ -67,14 +68,15 @@ func onlyLoopback(c simpleCommand) answer {
 	return result
 }
 
-// destinations returns the operands that are hosts or URLs.
-func destinationOperands(name string, args []field, diverting []string) ([]field, bool) {
+// destinationOperands returns the operands that are hosts or URLs. ok is false
+// if an option diverts requests or operands are not known.
+func destinationOperands(name string, args []field, divertingOptions []string) (hosts []field, ok bool) {
 	g := clientGrammars[name]
 	var operands []field
 	for len(args) > 0 {
 		options, rest, sure := g.leadingOptions(args)
 		for _, o := range options {
-			if slices.Contains(diverting, o.name) {
+			if slices.Contains(divertingOptions, o.name) {
 				return nil, false
 			}
 			if o.name == "--url" {
@@ -101,10 +103,9 @@ func destinationOperands(name string, args []field, diverting []string) ([]field
 	return operands, true
 }
 
-// loopbackURL judges a URL, host or host:port.
+// isLoopbackURL says whether a URL, host or host:port is this machine.
 func isLoopbackURL(f field) answer {
-	known, rest, cut := strings.Cut(f.text, unknownText)
-	_ = rest
+	known, _, cut := strings.Cut(f.text, unknownText)
 	text := known
 	if !strings.Contains(text, "://") {
 		text = "http://" + text
@@ -137,6 +138,8 @@ func isLoopbackURL(f field) answer {
 	return no
 }
 
+// isLoopbackHost reports whether a host name or address is this machine:
+// localhost, a name below it, a loopback or unspecified address.
 func isLoopbackHost(host string) bool {
 	host = strings.ToLower(strings.Trim(strings.TrimSuffix(host, "."), "[]"))
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {

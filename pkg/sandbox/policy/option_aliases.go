@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// sameOptions are options of programs that mean the same, by program and, for
-// git and package managers, subcommand: the letters and long names of each
-// group are one option. After "<" stand options that include it.
+// sameOptions lists, by program and subcommand, options with the same meaning:
+// each word is one option with all its letters and long names, separated by
+// commas. After "<" follow options that include it.
 var sameOptions = map[string]string{
 	"rm":           "r,R,recursive f,force i,interactive v,verbose d,dir",
 	"cp":           "r,R,recursive<a,archive f,force p,preserve<a,archive i,interactive a,archive",
@@ -39,20 +39,21 @@ var sameOptions = map[string]string{
 	"pip install":  "t,target e,editable",
 }
 
-// valueLetters are the short options that take the rest of their word.
+// valueOptionLetters lists, by the key of sameOptions, short options whose
+// value may be attached.
 var valueOptionLetters = map[string]string{
 	"git commit": "mFcCtuS", "git push": "o", "git branch": "u", "git tag": "mFu", "git clean": "e", "tar": "fCXTIFbKVgHL", "sed": "efl", "rsync": "efMTB",
 	"cp": "tS", "mv": "tS", "ln": "tS", "mkdir": "m", "truncate": "sr", "pip install": "cetir",
 }
 
-// optionGroup is one option with its other spellings.
+// optionGroup is one option in all its spellings.
 type optionGroup struct {
 	same       []string // letters and long names
 	includedBy []string // options that include it
 }
 
-// optionsOf returns the options of the program that a rule names, and the key
-// that they are known by.
+// optionAliases returns the option groups of the rule's program, and the key of
+// sameOptions: the program or, where the table has it, program and subcommand.
 func (r rule) optionAliases() (groups []optionGroup, key string) {
 	_, key = splitProgram(r.words[0])
 	for _, word := range r.words[1:] {
@@ -74,8 +75,8 @@ func (r rule) optionAliases() (groups []optionGroup, key string) {
 	return groups, key
 }
 
-// alsoOption reports whether args hold another spelling of a rule's option:
-// every letter of a cluster, or a long name.
+// hasOptionAlias says whether args contain another spelling of a rule's option:
+// for a cluster, one of each letter. It returns yes or no.
 func (r rule) hasOptionAlias(option string, args []field) answer {
 	groups, key := r.optionAliases()
 	if signal := strings.TrimLeft(option, "-"); slices.Contains([]string{"kill", "pkill", "killall"}, key) {
@@ -114,8 +115,9 @@ func (r rule) hasOptionAlias(option string, args []field) answer {
 	return yes
 }
 
-// namedIn reports whether args hold an option by that name: a letter in a
-// cluster, or a long name, which may be cut as long as it is no other's.
+// hasOptionNamed reports whether args contain an option by that name: a letter
+// in a cluster, or a long name, which may be abbreviated unless it is the name
+// of another option in long. key is the key of sameOptions.
 func hasOptionNamed(name string, long []string, key string, args []field) bool {
 	for i, arg := range args {
 		text := arg.text

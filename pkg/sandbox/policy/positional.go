@@ -8,8 +8,8 @@ import (
 
 const maxSetLists = 4 // lists of positional parameters that are tried
 
-// setTo notes what set makes of the positional parameters, and shift of what
-// set made of them.
+// recordSet records the positional parameters that set assigns, and those that
+// shift leaves of them.
 func (s *shellText) recordSet(builtin string, args []field) {
 	switch {
 	case builtin == "shift":
@@ -31,6 +31,8 @@ func (s *shellText) recordSet(builtin string, args []field) {
 	}
 }
 
+// addSetList adds a list to setLists, unless it is there already or there are
+// maxSetLists.
 func (s *shellText) addSetList(list []field) {
 	same := func(other []field) bool { return slices.Equal(list, other) }
 	if len(s.setLists) < maxSetLists && !slices.ContainsFunc(s.setLists, same) {
@@ -38,9 +40,9 @@ func (s *shellText) addSetList(list []field) {
 	}
 }
 
-// afterSet judges a command that uses positional parameters with each list
-// that set may have made of them. Which one holds is not known: only rules
-// that are surely broken count.
+// checkWithSetLists checks a command that uses positional parameters with each
+// list that set may have assigned. Which list it is at run time is not known,
+// so only certain matches of rules count.
 func (s *shellText) checkWithSetLists(words []*syntax.Word) {
 	if len(s.setLists) == 0 || s.positional != nil || !usesPositional(words) {
 		return
@@ -56,7 +58,7 @@ func (s *shellText) checkWithSetLists(words []*syntax.Word) {
 	}
 }
 
-// usesPositional reports whether words hold $1 or the like.
+// usesPositional reports whether words contain $1 to $9, $@ or $*.
 func usesPositional(words []*syntax.Word) (found bool) {
 	for _, word := range words {
 		for _, part := range word.Parts {

@@ -1,7 +1,7 @@
 package policy
 
-// program judges what a program may run by its own means: interpreters, and
-// options whose value is a command.
+// checkProgram checks what a program can run by its own means: builtins that
+// run text, interpreters, and options whose value is a command.
 func (s *shellText) checkProgram(c simpleCommand) {
 	if c.isFunction || c.progDir == "" && s.checkBuiltin(c) {
 		return

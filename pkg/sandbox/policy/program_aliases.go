@@ -7,16 +7,19 @@ import (
 
 // Rules name programs and options in one spelling. This file knows others.
 
-// otherNames are programs that go by the name of another one, too.
+// programAliases maps programs to the program that they are a variant of, whose
+// rules apply to them.
 var programAliases = map[string]string{
 	"gawk": "awk", "mawk": "awk", "nawk": "awk", "original-awk": "awk", "bsdtar": "tar", "nodejs": "node", "gmake": "make",
 }
 
-// gnu are the programs that other systems prefix with a g.
+// gPrefixedPrograms are the programs that other systems install with the prefix
+// g.
 var gPrefixedPrograms = strings.Fields("rm mv cp ln chmod chown chgrp dd mkdir rmdir sed tar find xargs awk truncate shred touch tee install")
 
-// spellings returns a command as it is and under the other names of its
-// program, for rules to be compared with.
+// aliasSpellings returns a command as it is and in all other spellings of its
+// program that rules may name: gawk as awk, git-push as git push, python3.12 as
+// python3 and python, python -m module as module.
 func aliasSpellings(fields []field) [][]field {
 	all := [][]field{fields}
 	_, base := splitProgram(fields[0].text)
@@ -60,8 +63,8 @@ func aliasSpellings(fields []field) [][]field {
 	return all
 }
 
-// pushed returns a command of git that pushes under another name as git push,
-// or nil.
+// asGitPush returns a git command that pushes by another subcommand (send-pack,
+// subtree push) as git push; nil for all other commands.
 func asGitPush(fields []field) []field {
 	if _, base := splitProgram(fields[0].text); base != "git" {
 		return nil
@@ -75,7 +78,8 @@ func asGitPush(fields []field) []field {
 	return nil
 }
 
-// fits is the best answer of a rule for a command, however that is spelt.
+// bestMatch returns the best answer of a deny or ask rule over all spellings of
+// a command.
 func (r rule) bestMatch(fields []field) answer {
 	best := no
 	for _, reading := range aliasSpellings(fields) {

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// splitProgram cuts a command word into directory and base name, without the
-// .exe of Windows: "", "curl" for curl; "/usr/bin", "curl".
+// splitProgram splits a command word into its directory, cleaned, and its base
+// name without the .exe of Windows: "", "curl" for curl, and "/usr/bin", "curl"
+// for /usr/bin/curl.
 func splitProgram(word string) (dir, base string) {
 	base = word
 	if slash := strings.LastIndexByte(word, '/'); slash >= 0 {
@@ -18,8 +19,8 @@ func splitProgram(word string) (dir, base string) {
 	return dir, base
 }
 
-// systemDir reports whether programs in the directory are the system's, and
-// so what their name says.
+// isSystemDir reports whether a directory holds the system's programs, whose
+// name tells what they are.
 func isSystemDir(dir string) bool {
 	switch dir {
 	case "/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin":

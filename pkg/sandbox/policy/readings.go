@@ -6,12 +6,13 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// binding is one reading of the variables in a command.
+// reading is one choice of values for the variables in a command.
 type reading map[string]varValue
 
+// varValue is the value of a variable in one reading.
 type varValue struct {
 	state valueState
-	text  string
+	text  string // only if state is valueKnown
 }
 
 type valueState int
@@ -22,8 +23,10 @@ const (
 	valueUnset
 )
 
-// variants returns the ways to read the words: every combination of their
-// variables' values, or with those unknown that would make them too many.
+// readings returns all ways to read the words: every combination of their
+// variables' values. Variables that would make more than maxReadings
+// combinations count as unknown. The result has at least one reading; nil words
+// are ignored.
 func (s *shellText) readings(words ...*syntax.Word) []reading {
 	var names []string
 	withDefault := map[string]bool{}
@@ -63,7 +66,8 @@ func (s *shellText) readings(words ...*syntax.Word) []reading {
 	return all
 }
 
-// collectNames visits the variables whose values become part of a word.
+// visitVariables calls visit for each plain expansion in a part of a word whose
+// value, or default word, becomes part of the word.
 func visitVariables(part syntax.WordPart, visit func(*syntax.ParamExp)) {
 	switch part := part.(type) {
 	case *syntax.DblQuoted:

@@ -4,8 +4,10 @@ import (
 	"strings"
 )
 
-// optionsEnd returns how many arguments stand before the -- that ends the
-// options. After an option, -- may be its value, except where none takes one.
+// optionsEnd returns the number of arguments before the -- that ends the
+// options; all of them if there is none. A -- after an option may be the
+// option's value and does not count, except for programs whose options take
+// none.
 func (r rule) optionsEnd(args []field) int {
 	for i, arg := range args {
 		if !arg.is("--") {
@@ -23,8 +25,8 @@ func (r rule) optionsEnd(args []field) int {
 	return len(args)
 }
 
-// hasOption reports whether args hold the option: a long one as it is or with
-// =value; of short ones each letter somewhere.
+// hasOption says whether args contain the option: a long one as it is or with
+// =value, a short one with each of its letters in some cluster.
 func hasOption(option string, args []field) answer {
 	if strings.HasPrefix(option, "--") {
 		best := no
@@ -60,9 +62,10 @@ func hasOption(option string, args []field) answer {
 
 const maxUnknownRun = 16 // unknown arguments in a row that count alike
 
-// noOption reports whether an unknown argument is surely, or as good as
-// surely, no option: it begins with other text, is a file that a glob finds,
-// or is one word after an option, whose value it then is (-m "$message").
+// isNoOption reports whether args[i], which is not fully known, is almost
+// surely no option: it begins with other text than a dash, is a file name that
+// a glob matches, or is a single word after an option, whose value it then is
+// (-m "$message").
 func isNoOption(args []field, i int) bool {
 	arg := args[i]
 	if arg.text[0] != 0 && arg.text[0] != '-' || arg.fromGlob {

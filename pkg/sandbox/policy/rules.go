@@ -6,16 +6,16 @@ import (
 	"unicode"
 )
 
-// rule is one pattern of the user's.
+// rule is one allow, deny or ask rule of the user.
 type rule struct {
-	kind  string // allow, deny, ask
+	kind  string // "allow", "deny" or "ask"
 	text  string // as written
 	words []string
 }
 
 const maxRuleText = 1024 // bytes
 
-// parseRules reads rules; errors name the rule and its kind.
+// parseRules parses rules of one kind. The error names the kind and the rule.
 func parseRules(kind string, texts []string) ([]rule, error) {
 	rules := make([]rule, 0, len(texts))
 	for _, text := range texts {
@@ -37,7 +37,7 @@ func parseRules(kind string, texts []string) ([]rule, error) {
 
 func (r rule) String() string { return r.kind + " " + r.text }
 
-// article returns the rule's kind with its indefinite article.
+// kindWithArticle returns "an allow", "a deny" or "an ask".
 func (r rule) kindWithArticle() string {
 	if r.kind == "deny" {
 		return "a deny"
@@ -45,7 +45,8 @@ func (r rule) kindWithArticle() string {
 	return "an " + r.kind
 }
 
-// answer is how a rule fits a command: maybe where a word is not known.
+// answer says whether a rule matches a command: maybe if that depends on words
+// that are not known. The order no < maybe < yes is used with min and max.
 type answer int
 
 const (
@@ -54,9 +55,10 @@ const (
 	yes
 )
 
-// names reports whether the rule's first word names the program. loose also
-// takes any path that ends in the name; else only the plain name and the
-// system's own directories do, so that ./git is not git.
+// matchesProgram says whether the rule's first word matches the program. If
+// that word has no slash, it matches the plain name and programs in the
+// system's directories, so that ./git is not git; with anyDir, it matches
+// programs in all directories.
 func (r rule) matchesProgram(program field, anyDir bool) answer {
 	pattern := r.words[0]
 	if !strings.Contains(pattern, "/") && pattern != "*" {
@@ -69,12 +71,14 @@ func (r rule) matchesProgram(program field, anyDir bool) answer {
 	return matchGlob(pattern, program.text)
 }
 
-// allows reports whether an allow rule matches the words one by one.
+// allowsWords reports whether an allow rule certainly matches the words one by
+// one.
 func (r rule) allowsWords(fields []field) bool {
 	return len(fields) > 0 && r.matchesProgram(fields[0], false) == yes && matchWords(r.words[1:], fields[1:])
 }
 
-// matchAll is a glob over words: "*" alone means any number of words.
+// matchWords reports whether the pattern certainly matches all fields one by
+// one. The word "*" matches any number of fields.
 func matchWords(pattern []string, fields []field) bool {
 	// star and mark are the positions to return to: the usual glob with a single
 	// backtrack.
@@ -100,7 +104,9 @@ func matchWords(pattern []string, fields []field) bool {
 	return i == len(pattern)
 }
 
-// forbids reports whether a deny or ask rule holds for the command, or may.
+// matchesCommand says whether a deny or ask rule matches the command as spelt:
+// its program, all its options anywhere among the options, and its operands in
+// order.
 func (r rule) matchesCommand(fields []field) answer {
 	result := r.matchesProgram(fields[0], true)
 	if result == no {
@@ -130,9 +136,10 @@ func (r rule) matchesCommand(fields []field) answer {
 
 const maxRuleArguments = 4096 // arguments compared with a rule's operands
 
-// operandsFit reports whether the operands stand at the front of args, in
-// order, with nothing but options (and a word after one, which may be its
-// value) between them. Work is bounded by len(operands) × len(args).
+// matchOperands says whether args contain the operands of a rule in order from
+// the start, with only options, each with at most one value, between them.
+// Words that are not known make it maybe. It takes time in proportion to
+// len(operands) × len(args).
 func matchOperands(operands []string, args []field) answer {
 	if len(args) > maxRuleArguments {
 		return maybe

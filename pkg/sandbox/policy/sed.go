@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// sed judges a sed script: e and the flag e of s run commands, w writes where
-// the script says.
+// checkSed adds a doubt about a sed script that may run commands (e, and the
+// flag e of s), write files (w), or is not known.
 func (s *shellText) checkSed(c simpleCommand) {
 	g := grammar{short: "efl", optional: "iI", long: "expression file line-length"}
 	var scripts []field
@@ -49,17 +49,17 @@ func (s *shellText) checkSed(c simpleCommand) {
 	}
 }
 
-// onlyReplaces reports whether a script with unknown parts is s/…/…/ with
-// known flags. The unknown text could still end the command early; that is
-// so seldom, and so little a wall, that it is not worth a doubt for every
-// sed "s/$old/$new/".
+// isPlainReplacement reports whether a script with unknown parts is s/…/…/ with
+// known flags. The unknown text could still end the command early. That is so
+// rare, and the check is so little a barrier, that it is not worth a doubt for
+// every sed "s/$old/$new/".
 func isPlainReplacement(script string) bool {
 	known := strings.ReplaceAll(script, unknownText, "x")
 	return strings.HasPrefix(known, "s") && strings.HasPrefix(script, known[:2]) && !sedRunsOrWrites(known)
 }
 
-// sedRuns reports whether a sed script holds e, w or W, or s with such a
-// flag. What it does not understand it takes for yes.
+// sedRunsOrWrites reports whether a sed script has e, w or W, or s with such a
+// flag. It returns true for a script that it does not understand.
 func sedRunsOrWrites(script string) bool {
 	if len(script) > maxForeignCode {
 		return true
@@ -73,11 +73,13 @@ func sedRunsOrWrites(script string) bool {
 	return false
 }
 
+// sedParser skips through a sed script.
 type sedParser struct {
 	text string
-	at   int
+	at   int // index of the next byte
 }
 
+// peek returns the next byte; 0 at the end.
 func (p *sedParser) peek() byte {
 	if p.at < len(p.text) {
 		return p.text[p.at]
@@ -85,15 +87,16 @@ func (p *sedParser) peek() byte {
 	return 0
 }
 
+// skipAny skips bytes as long as they are in set.
 func (p *sedParser) skipAny(set string) {
 	for p.at < len(p.text) && strings.IndexByte(set, p.text[p.at]) >= 0 {
 		p.at++
 	}
 }
 
-// command reads one command; false where it runs or writes something, or is
-// not understood.
-func (p *sedParser) skipCommand() bool {
+// skipCommand skips one command. It returns false if the command runs or writes
+// something, or is not understood.
+func (p *sedParser) skipCommand() (isHarmless bool) {
 	p.skipAny(" \t\n;{}")
 	if p.at >= len(p.text) {
 		return true
@@ -143,16 +146,19 @@ func (p *sedParser) skipCommand() bool {
 	return false
 }
 
+// skipLine skips to the end of the line.
 func (p *sedParser) skipLine() {
 	for p.at < len(p.text) && p.text[p.at] != '\n' {
 		p.at++
 	}
 }
 
-// until skips text up to the delimiter. In a regular expression a bracket
-// expression may hold the delimiter; sed's own rule differs between versions,
-// so that such a script is not understood.
-func (p *sedParser) skipPast(delimiter byte, expression bool) bool {
+// skipPast skips text up to and including the delimiter. isRegexp says that the
+// text is a regular expression, in which a bracket expression may contain the
+// delimiter; sed's rule for that differs between versions, so that such a
+// script is not understood. It returns false then, and if there is no
+// delimiter.
+func (p *sedParser) skipPast(delimiter byte, isRegexp bool) bool {
 	for ; p.at < len(p.text); p.at++ {
 		switch c := p.text[p.at]; {
 		case c == '\\':
@@ -160,7 +166,7 @@ func (p *sedParser) skipPast(delimiter byte, expression bool) bool {
 		case c == delimiter:
 			p.at++
 			return true
-		case expression && c == '[':
+		case isRegexp && c == '[':
 			if end := bracketEnd(p.text, p.at); strings.IndexByte(p.text[p.at:end], delimiter) >= 0 {
 				return false
 			}
@@ -170,7 +176,8 @@ func (p *sedParser) skipPast(delimiter byte, expression bool) bool {
 	return false
 }
 
-// address skips the lines that a command is for.
+// skipAddress skips the line addresses before a command. It returns false if
+// they are malformed.
 func (p *sedParser) skipAddress() bool {
 	for {
 		p.skipAny(" \t")

@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// shellName reports whether the program is a shell that takes -c CODE.
+// isShell reports whether a program is a POSIX-like shell that takes -c CODE.
 func isShell(base string) bool {
 	name, _, _ := strings.Cut(base, "-")
 	return slices.Contains([]string{"sh", "bash", "rbash", "dash", "zsh", "ksh", "ksh93", "mksh", "lksh", "ash", "yash", "posh"}, name)
 }
 
-// otherShell are shells of other grammars, of whose code only a guess is
-// possible.
+// isOtherShell reports whether a program is a shell with another grammar, whose
+// code cannot be checked.
 func isOtherShell(base string) bool {
 	return slices.Contains([]string{"fish", "csh", "tcsh", "pwsh", "powershell", "nu", "xonsh", "elvish", "rc", "es", "cmd"}, base)
 }
 
-// shell judges sh -c CODE [NAME [ARG…]], a script, or what is read from
-// standard input.
+// checkShell checks a shell's command line: sh -c CODE [NAME [ARG…]], a script
+// file, or commands from standard input.
 func (s *shellText) checkShell(c simpleCommand) {
 	args := c.args()
 	code, input := false, false
@@ -75,7 +75,7 @@ func (s *shellText) checkShell(c simpleCommand) {
 	}
 }
 
-// hiddenScript reports whether a script is none that lies there under its
+// isHiddenScript reports whether a script is not a file that exists under its
 // name: an open descriptor, or a name of which not even the end is known.
 func isHiddenScript(f field) bool {
 	if !f.hasUnknown() {
@@ -85,6 +85,8 @@ func isHiddenScript(f field) bool {
 	return f.maybeMany || strings.Contains(last, unknownText) || !strings.Contains(f.text, "/") || last == "stdin" || strings.Trim(last, "0123456789") == ""
 }
 
+// checkShellCode checks the code after -c. args are the code, $0 and the
+// positional parameters.
 func (s *shellText) checkShellCode(c simpleCommand, args []field) {
 	code, rest := takeFirst(args)
 	if code.text == "" && !code.maybeMany {
@@ -105,8 +107,8 @@ func (s *shellText) checkShellCode(c simpleCommand, args []field) {
 	s.checkNestedShell(code, knownPositional(rest), zero)
 }
 
-// known returns the fields as positional parameters, or nil where not all of
-// them are known.
+// knownPositional returns the fields as positional parameters; nil if their
+// number is not known.
 func knownPositional(fields []field) []field {
 	if slices.ContainsFunc(fields, func(f field) bool { return f.maybeMany }) {
 		return nil
@@ -114,7 +116,9 @@ func knownPositional(fields []field) []field {
 	return append([]field{}, fields...)
 }
 
-// shellInput judges a shell that reads commands.
+// checkShellInput checks the commands that a shell reads from standard input,
+// and adds a doubt if the text does not contain them. args are the positional
+// parameters.
 func (s *shellText) checkShellInput(c simpleCommand, args []field) {
 	in := c.stdin()
 	if !in.given {
@@ -124,6 +128,7 @@ func (s *shellText) checkShellInput(c simpleCommand, args []field) {
 	s.checkNestedShell(in.text, knownPositional(args), field{text: c.progName})
 }
 
+// isStdinName reports whether a file name means standard input.
 func isStdinName(f field) bool {
 	return f.is("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 }

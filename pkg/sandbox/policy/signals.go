@@ -4,9 +4,11 @@ import (
 	"strings"
 )
 
-// signals are the numbers that signal names have everywhere.
+// signals maps names of signals to the numbers that they have on all systems.
 var signals = map[string]string{"HUP": "1", "INT": "2", "QUIT": "3", "ABRT": "6", "KILL": "9", "ALRM": "14", "TERM": "15"}
 
+// signalNumber returns the number of a signal given by name or number, with or
+// without SIG; an unknown name in upper case.
 func signalNumber(text string) string {
 	name := strings.TrimPrefix(strings.ToUpper(text), "SIG")
 	if number, ok := signals[name]; ok {
@@ -15,7 +17,8 @@ func signalNumber(text string) string {
 	return name
 }
 
-// hasSignal reports whether the arguments of kill send the signal.
+// hasSignal says whether the arguments of kill send the signal, in any
+// spelling.
 func hasSignal(signal string, args []field) answer {
 	for i, arg := range args {
 		text := strings.TrimPrefix(arg.text, "--signal=")

@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-// runner is a program of which subcommands start another one.
+// subcommandRunner is a program some of whose subcommands start another
+// program: npm exec.
 type subcommandRunner struct {
-	subcommands string
-	operands    int // words before the command
+	subcommands string // separated by spaces
+	operands    int    // words before the command
 }
 
 var subcommandRunners = map[string]subcommandRunner{
@@ -19,8 +20,9 @@ var subcommandRunners = map[string]subcommandRunner{
 	"rustup": {"run", 1}, "direnv": {"exec", 1}, "nvm": {"exec", 1},
 }
 
-// command returns what is started. The word after an option may be its value
-// or what is started, so that both readings are judged.
+// startedCommand returns the command that is started, nil if there is none. The
+// word after an option may be its value or the command: it returns the first
+// reading, and checks the second itself.
 func (r subcommandRunner) startedCommand(s *shellText, args []field) []field {
 	if len(args) == 0 || !slices.Contains(strings.Fields(r.subcommands), args[0].text) {
 		return nil

@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// variables holds the assignments of a text, in any order: every constant that a
-// variable may hold somewhere in the text.
+// variables holds what the variables of a text may contain: every constant that
+// the text assigns anywhere, in any order.
 type variables struct {
-	byName   map[string]*variable
-	assigned map[string]bool // assigned on every way to where the check stands
-	// presumed: what is assigned anywhere counts as assigned for sure.
-	assumeAssigned bool
+	byName         map[string]*variable // the entry unknownText: assignments to names that are not known
+	assigned       map[string]bool      // variables that are surely assigned before the current statement
+	assumeAssigned bool                 // treat every variable with an assignment as surely assigned
 }
 
+// variable is what one variable may contain.
 type variable struct {
-	values           []string
-	mayBeOther       bool    // may hold something else, too
-	mayBeNumber      bool    // may hold a number that arithmetic made
-	array            []field // as assigned by the one a=(…)
-	arrayAssignments int
+	values           []string // known constants, at most maxVariableValues
+	mayBeOther       bool     // may also hold a value that is not in values
+	mayBeNumber      bool     // may also hold a number that arithmetic computed
+	array            []field  // the elements by the last assignment name=(…)
+	arrayAssignments int      // number of assignments name=(…)
 }
 
 const (
@@ -28,21 +28,23 @@ const (
 	maxCollectRounds  = 8 // through assignments that use each other
 )
 
-// ofBash are variables that bash itself sets, whatever the text assigns.
+// setByBash are variables that bash itself sets, whatever the text assigns.
 var setByBash = strings.Fields(`_ REPLY MAPFILE OPTARG OPTIND BASH_REMATCH COPROC PWD OLDPWD DIRSTACK PIPESTATUS FUNCNAME RANDOM SRANDOM
 	SECONDS LINENO EPOCHSECONDS EPOCHREALTIME BASH_COMMAND BASH_ARGV BASH_ARGC BASH_SOURCE BASH_LINENO BASH_SUBSHELL BASHPID BASH_EXECUTION_STRING
 	HISTCMD GROUPS COLUMNS LINES BASH_ALIASES BASH_CMDS`)
 
-// initial holds the values that variables most likely have before a text
+// initialValues holds the values that variables most likely have before a text
 // assigns them.
 var initialValues = map[string]string{"IFS": " \t\n", "BASH": "/bin/bash", "SHELL": "/bin/bash"}
 
+// newVariables returns variables without any assignments.
 func newVariables() *variables {
 	return &variables{byName: map[string]*variable{}, assigned: map[string]bool{}}
 }
 
-// within returns the variables for a text inside: assignments are shared,
-// what is sure there is not sure outside.
+// forInnerText returns the variables for an inner text: it shares the values,
+// and has a copy of assigned, since what is surely assigned inside is not so
+// outside.
 func (v *variables) forInnerText() *variables {
 	sure := make(map[string]bool, len(v.assigned))
 	for name := range v.assigned {
@@ -51,6 +53,8 @@ func (v *variables) forInnerText() *variables {
 	return &variables{byName: v.byName, assigned: sure}
 }
 
+// getOrAdd returns the variable of that name, which it adds without values if
+// necessary.
 func (v *variables) getOrAdd(name string) *variable {
 	if v.byName[name] == nil {
 		v.byName[name] = &variable{}
@@ -58,6 +62,8 @@ func (v *variables) getOrAdd(name string) *variable {
 	return v.byName[name]
 }
 
+// addValue adds a value that a variable may contain. A value that is unknown,
+// too long or one too many marks the variable as mayBeOther.
 func (v *variables) addValue(name string, value field) {
 	target := v.getOrAdd(name)
 	switch {
@@ -68,8 +74,9 @@ func (v *variables) addValue(name string, value field) {
 	}
 }
 
-// array returns an array that is assigned once, as a whole.
-func (v *variables) constantArray(name string) ([]field, bool) {
+// constantArray returns the elements of an array. ok is false unless the array
+// is surely assigned, exactly once and as a whole.
+func (v *variables) constantArray(name string) (elements []field, ok bool) {
 	target := v.byName[name]
 	if target == nil || target.arrayAssignments != 1 || target.mayBeOther || !v.assigned[name] || v.isSetElsewhere(name) {
 		return nil, false
@@ -77,13 +84,14 @@ func (v *variables) constantArray(name string) ([]field, bool) {
 	return target.array, true
 }
 
-// elsewhere reports whether a variable may be set without its name in the text:
-// by bash itself, or by a builtin that is given a name that is not known.
+// isSetElsewhere reports whether a variable may be set without its name in the
+// text: by bash itself, or by a builtin with a name that is not known.
 func (v *variables) isSetElsewhere(name string) bool {
 	return v.byName[unknownText] != nil || slices.Contains(setByBash, name)
 }
 
-// size grows with all that is learnt about the variables.
+// factCount returns a number that grows with every new fact about the
+// variables.
 func (v *variables) factCount() (n int) {
 	for _, one := range v.byName {
 		n += 1 + len(one.values)
@@ -96,7 +104,9 @@ func (v *variables) factCount() (n int) {
 	return n
 }
 
-// options returns what the variable may be.
+// possibleValues returns the values that a variable may have, at least one.
+// withDefault says that it matters whether the variable is unset, as in
+// ${a-word}: an unknown value is then listed as unset, too.
 func (v *variables) possibleValues(name string, withDefault bool) []varValue {
 	var options []varValue
 	target := v.byName[name]

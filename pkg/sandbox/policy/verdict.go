@@ -6,44 +6,44 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Decision says how to treat a command: run it, refuse it or ask.
+// Decision says what to do with a command.
 type Decision string
 
 const (
-	// Allow: run it.
+	// Allow: run the command.
 	Allow Decision = "allow"
-	// Deny: do not run it; Verdict.Message says why.
+	// Deny: do not run the command; Verdict.Message says why.
 	Deny Decision = "deny"
-	// Ask: run it only if the user agrees.
+	// Ask: run the command only if the user agrees.
 	Ask Decision = "ask"
-	// Undecided: run it, but not everything it does could be told.
+	// Undecided: run the command, although the text does not tell all it does.
 	Undecided Decision = "undecided"
 )
 
-// Verdict is the decision on a whole command, and what it rests on.
+// Verdict is the decision on a whole command, with its reason.
 type Verdict struct {
 	Decision Decision
-	// Command is the simple command that decided, as written, shortened and
-	// printable; "" where Decision is Allow.
+	// Command is the simple command that decided, as an excerpt of the source;
+	// "" if Decision is Allow.
 	Command string
-	// Name is the program in it, as far as known: "curl" for c''url.
+	// Name is the program in Command, as far as known: "curl" for c''url.
 	Name string
-	// Rule is the rule that decided: a rule as the user wrote it ("deny git push *"),
-	// or the name of a built-in one ("network clients").
+	// Rule is the rule that decided: as the user wrote it with its kind ("deny
+	// git push *"), or the name of a built-in rule ("network clients").
 	Rule string
-	// Message says to a model what was decided on, by which rule, and what to
-	// do instead; "" where Decision is Allow.
+	// Message tells a model what was decided, by which rule, and what to do
+	// instead; "" if Decision is Allow.
 	Message string
-	// Doubts are the parts that could not be told from the text, at most
-	// maxDoubts; there may be some whatever the decision.
+	// Doubts are parts of the command whose effect the text does not tell, at
+	// most 8. There may be some with any decision.
 	Doubts []Doubt
 }
 
-// Doubt is one part of a command that the text does not decide.
+// Doubt is a part of a command whose effect its text does not tell.
 type Doubt struct {
-	// Command is the part, as written, shortened and printable.
+	// Command is the part, as an excerpt of the source.
 	Command string `json:"command"`
-	// Reason says why it cannot be told.
+	// Reason says why the text does not tell it.
 	Reason string `json:"reason"`
 }
 
@@ -53,11 +53,11 @@ const (
 	maxReason  = 300
 )
 
-// Refused reports whether the command must not run.
+// Refused reports whether the command must not run: whether Decision is Deny.
 func (v Verdict) Refused() bool { return v.Decision == Deny }
 
-// Err returns the refusal as COMMAND_DENIED with the verdict's metadata, or
-// nil where the command is not refused.
+// Err returns nil unless the command is refused; then a *toolerr.Error with the
+// code COMMAND_DENIED, the message, and Metadata as the value "policy".
 func (v Verdict) Err() error {
 	if !v.Refused() {
 		return nil
@@ -65,8 +65,8 @@ func (v Verdict) Err() error {
 	return toolerr.New(toolerr.CommandDenied, "%s", v.Message).With("policy", v.Metadata())
 }
 
-// Metadata returns the verdict for structuredContent: decision, and where
-// there is one: command, name, rule, undecided.
+// Metadata returns the verdict as an object for structuredContent: decision
+// and, unless they are empty, command, name, rule and undecided (the doubts).
 func (v Verdict) Metadata() map[string]any {
 	m := map[string]any{"decision": string(v.Decision)}
 	for key, value := range map[string]string{"command": v.Command, "name": v.Name, "rule": v.Rule} {
@@ -80,11 +80,16 @@ func (v Verdict) Metadata() map[string]any {
 	return m
 }
 
-// finding is a reason to deny or to ask.
+// finding is a reason to deny a command or to ask.
 type finding struct {
-	command, name, rule, why, instead string
+	command string // the simple command as an excerpt
+	name    string // the program; "": unknown
+	rule    string // as in Verdict.Rule
+	why     string // a clause
+	instead string // what to do instead, in sentences; may be ""
 }
 
+// message returns the text for the model; verb says what happens: "is refused".
 func (f finding) message(verb string) string {
 	what := f.name
 	if what == "" {
@@ -100,8 +105,8 @@ func (f finding) message(verb string) string {
 	return text
 }
 
-// verdict sums up what the check found: the first denial, else in allow-list
-// mode the first doubt, else the first question, else doubt.
+// verdict returns the decision by all findings. Deny by the first denial or, in
+// allow-list mode, the first doubt goes before Ask, and Ask before Undecided.
 func (c *evaluation) verdict() Verdict {
 	v := Verdict{Decision: Allow, Doubts: c.doubts}
 	denied := c.denial

@@ -8,25 +8,26 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// scope is one text under check: the command itself, or what is given to
-// eval or bash -c in it.
+// shellText is one text of shell code under evaluation: the command itself, or
+// code that it gives to eval, bash -c or another program.
 type shellText struct {
-	eval             *evaluation
+	eval             *evaluation // the evaluation of the whole command, shared with inner texts
 	text             string
-	depth            int
-	vars             *variables
-	functionsHere    map[string]bool       // defined for sure before where the check stands
-	positional       []field               // $1…; nil where not known
-	setLists         [][]field             // what set may make of them
-	arg0             field                 // $0
-	afterAssignments string                // the statement after its assignments
-	current          string                // the simple command that is being looked at
-	readFileNames    map[*syntax.Stmt]bool // their input is a list of files
-	inputIsFileNames bool                  // and so is the present command's
-	writtenFiles     map[string]bool       // names of files that the text writes; nil: not known yet
+	depth            int                   // texts around this one; 0: the command itself
+	vars             *variables            // what variables may hold
+	functionsHere    map[string]bool       // functions that are surely defined before the current statement
+	positional       []field               // $1, $2, …; nil: not known
+	setLists         [][]field             // lists that the builtin set may have assigned to $1, $2, …
+	arg0             field                 // $0; empty: not known
+	afterAssignments string                // source of the current statement after its assignments
+	current          string                // source of the simple command being checked, for messages
+	readFileNames    map[*syntax.Stmt]bool // statements whose input is a list of file names
+	inputIsFileNames bool                  // the current statement is in readFileNames
+	writtenFiles     map[string]bool       // base names of files that the text writes; nil: not computed yet
 }
 
-// parse checks a whole text.
+// checkText parses and checks a whole text. A text that is too long, nested too
+// deep or not valid bash denies the command.
 func (s *shellText) checkText(text string) {
 	c := s.eval
 	c.bytesLeft -= len(text)
@@ -55,7 +56,9 @@ func (s *shellText) checkText(text string) {
 	s.checkFile(file)
 }
 
-// file checks every statement, in the order of the text.
+// checkFile checks all statements of a parsed text in order. It repeats this,
+// up to maxPasses times, as long as inner texts add assignments that earlier
+// statements may use.
 func (s *shellText) checkFile(file *syntax.File) {
 	nesting, over := 0, false
 	syntax.Walk(file, func(node syntax.Node) bool {
@@ -94,6 +97,8 @@ func (s *shellText) checkFile(file *syntax.File) {
 	}
 }
 
+// checkStatements checks each statement once, and records after it which
+// variables it surely assigns and which function it defines.
 func (s *shellText) checkStatements(file *syntax.File) {
 	for _, stmt := range file.Stmts {
 		sure := maps.Clone(s.vars.assigned)
@@ -104,13 +109,16 @@ func (s *shellText) checkStatements(file *syntax.File) {
 	}
 }
 
-// defined notes a function that is there from here on.
+// noteFunction records the function that a statement surely defines, if it is a
+// definition.
 func (s *shellText) noteFunction(stmt *syntax.Stmt) {
 	if f, ok := stmt.Cmd.(*syntax.FuncDecl); ok && f.Name != nil && !stmt.Background && len(stmt.Redirs) == 0 {
 		s.functionsHere[f.Name.Value] = true
 	}
 }
 
+// visitNode checks one node of the syntax tree. It returns false once the
+// command is denied, which ends the walk.
 func (s *shellText) visitNode(node syntax.Node) bool {
 	switch node := node.(type) {
 	case *syntax.BinaryCmd:
@@ -134,7 +142,8 @@ func (s *shellText) visitNode(node syntax.Node) bool {
 	return s.eval.denial == nil
 }
 
-// source returns the text of a node, fit for a message.
+// sourceOf returns the source of a node as an excerpt for messages; "" for a
+// node without a valid position.
 func (s *shellText) sourceOf(node syntax.Node) string {
 	from, to := int(node.Pos().Offset()), int(node.End().Offset())
 	if from < 0 || to > len(s.text) || from > to {
@@ -143,6 +152,9 @@ func (s *shellText) sourceOf(node syntax.Node) string {
 	return excerpt(s.text[from:min(to, from+4*maxExcerpt)])
 }
 
+// checkStatement checks a statement's redirections and, if it is a simple
+// command, that command, once for each reading of its variables. Statements
+// within it are left to visitNode.
 func (s *shellText) checkStatement(stmt *syntax.Stmt) {
 	call, ok := stmt.Cmd.(*syntax.CallExpr)
 	s.current = s.sourceOf(stmt)
@@ -168,7 +180,8 @@ func (s *shellText) checkStatement(stmt *syntax.Stmt) {
 	s.checkWithSetLists(call.Args)
 }
 
-// redirections looks for bash's own network devices.
+// checkRedirections denies redirections to bash's network devices, /dev/tcp and
+// /dev/udp, and adds a doubt about targets that may be one of them.
 func (s *shellText) checkRedirections(stmt *syntax.Stmt) {
 	for _, redirect := range stmt.Redirs {
 		if redirect.Hdoc != nil || redirect.Op == syntax.WordHdoc || redirect.Word == nil {

@@ -7,15 +7,16 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
+// Bounds of expansion, and marks within a field while it is built.
 const (
-	unknownText    = "\x00"
+	unknownText    = "\x00"  // a field's text if nothing of it is known
 	maxReadings    = 32      // ways to read a command whose variables have several values
-	maxBraceWords  = 128     // words that one word's braces may become
+	maxBraceWords  = 128     // words that brace expansion makes of one word
 	maxOpenBraces  = 64      // { in one word
 	maxFields      = 20_000  // words of one command
 	maxExpandBytes = 1 << 18 // text of one command after expansion
-	markStar       = byte(1) // unquoted * ? while a field is built
-	markBracket    = byte(3) // unquoted [ while a field is built
+	markStar       = byte(1) // an unquoted * or ?
+	markBracket    = byte(3) // an unquoted [
 )
 
 // quoting tells how a part of a word is quoted, and with it what bash does to
@@ -29,18 +30,19 @@ const (
 	doubleQuoted                // within "…"
 )
 
-// builder turns word parts into fields under one reading of the variables.
+// fieldBuilder expands word parts to fields, in one reading of the variables.
 type fieldBuilder struct {
 	shell      *shellText
 	reading    reading
-	fields     []field
-	current    []byte
-	begun      bool // a field has begun, though it may be empty
-	maybeMany  bool
-	totalBytes int
+	fields     []field // the fields that are complete
+	current    []byte  // text of the current field
+	begun      bool    // the current field exists, even if it is empty
+	maybeMany  bool    // of the current field
+	totalBytes int     // added so far, at most maxExpandBytes
 }
 
-// fieldsOf expands words as arguments: braces, variables, splitting.
+// expandFields expands words to a command's arguments: braces, variables, field
+// splitting, globs. Parts that are not known become unknown.
 func (s *shellText) expandFields(words []*syntax.Word, values reading) []field {
 	b := &fieldBuilder{shell: s, reading: values}
 	for _, word := range words {
@@ -62,8 +64,8 @@ func (s *shellText) expandFields(words []*syntax.Word, values reading) []field {
 	return b.fields
 }
 
-// textOf expands a word without splitting, as in an assignment, a
-// redirection or case.
+// expandText expands a word to one text without field splitting, as in an
+// assignment or a redirection. A nil word gives an empty field.
 func (s *shellText) expandText(word *syntax.Word, values reading) field {
 	if word == nil {
 		return field{}
@@ -84,6 +86,7 @@ func (s *shellText) expandText(word *syntax.Word, values reading) field {
 	return field{text: text}
 }
 
+// tildePrefix returns text up to its first slash: ~name.
 func tildePrefix(text string) string {
 	if slash := strings.IndexByte(text, '/'); slash >= 0 {
 		return text[:slash]
@@ -91,6 +94,8 @@ func tildePrefix(text string) string {
 	return text
 }
 
+// addText adds text to the current field, which begins with it if necessary. It
+// denies the command if the expansion becomes too long.
 func (b *fieldBuilder) addText(text string) {
 	b.totalBytes += len(text)
 	if b.totalBytes > maxExpandBytes {
@@ -101,7 +106,8 @@ func (b *fieldBuilder) addText(text string) {
 	b.begun = true
 }
 
-// unknown adds what cannot be told; outside quotes it may be several fields.
+// addUnknown adds an unknown part, which may become several fields if it is
+// unquoted.
 func (b *fieldBuilder) addUnknown(q quoting) {
 	b.addText(unknownText)
 	if q == unquoted {
@@ -109,8 +115,8 @@ func (b *fieldBuilder) addUnknown(q quoting) {
 	}
 }
 
-// flush ends the field, and decides whether a [ in it begins a bracket
-// expression.
+// endField completes the current field, if it has begun. It replaces unquoted *
+// and ?, and [ that begins a bracket expression, by unknown text.
 func (b *fieldBuilder) endField() {
 	if b.begun {
 		var out strings.Builder
@@ -140,9 +146,10 @@ func (b *fieldBuilder) endField() {
 
 const maxGlobBracket = 64 // bytes of a bracket expression that is read as one
 
-// bracketEnd returns the length of the bracket expression that text begins
-// with. One that holds a slash or another bracket may end elsewhere: of it
-// only the bracket itself counts.
+// globBracketLength returns the length in bytes of the bracket expression at
+// the start of text. It returns 1, for the bracket alone, if the expression has
+// no end within maxGlobBracket bytes, or contains a slash or another bracket
+// and thus may end elsewhere.
 func globBracketLength(text []byte) int {
 	text = text[:min(len(text), maxGlobBracket)]
 	if len(text) < 3 {
@@ -155,6 +162,7 @@ func globBracketLength(text []byte) int {
 	return end + 1
 }
 
+// addParts adds the parts of a word, quoted as q says.
 func (b *fieldBuilder) addParts(parts []syntax.WordPart, q quoting) {
 	for i, part := range parts {
 		switch part := part.(type) {
@@ -188,8 +196,8 @@ func (b *fieldBuilder) addParts(parts []syntax.WordPart, q quoting) {
 	}
 }
 
-// onlyEmptyList reports whether the quotes hold "$@" alone while there are no
-// positional parameters: that is no field at all.
+// expandsToNoField reports whether quotes contain "$@" alone while there are no
+// positional parameters: bash makes no field of that.
 func expandsToNoField(s *shellText, quoted *syntax.DblQuoted) bool {
 	if len(quoted.Parts) != 1 || s.positional == nil || len(s.positional) > 0 {
 		return false
@@ -198,8 +206,8 @@ func expandsToNoField(s *shellText, quoted *syntax.DblQuoted) bool {
 	return ok && p.Param != nil && p.Param.Value == "@"
 }
 
-// literal adds text that is unquoted (q is 0, or 1 if fields are not split), of a
-// here-document (2) or in double quotes (3).
+// addLiteral adds literal text quoted as q says, without its escapes. first
+// says that it begins the word, so that an unquoted ~ is expanded.
 func (b *fieldBuilder) addLiteral(text string, q quoting, first bool) {
 	if q == unquoted && first && strings.HasPrefix(text, "~") {
 		b.addText(unknownText)
@@ -226,7 +234,7 @@ func (b *fieldBuilder) addLiteral(text string, q quoting, first bool) {
 	}
 }
 
-// globbed adds one unquoted character.
+// addUnquoted adds one unquoted character, glob characters as marks.
 func (b *fieldBuilder) addUnquoted(c byte) {
 	switch c {
 	case '*', '?':
@@ -238,7 +246,8 @@ func (b *fieldBuilder) addUnquoted(c byte) {
 	}
 }
 
-// value adds a variable's known value; outside quotes it is split and globbed.
+// addValue adds a variable's known value; if it is unquoted, with field
+// splitting and globs.
 func (b *fieldBuilder) addValue(text string, q quoting) {
 	if q != unquoted {
 		b.addText(text)
@@ -254,7 +263,7 @@ func (b *fieldBuilder) addValue(text string, q quoting) {
 	}
 }
 
-// list adds fields as "$@" and "${a[@]}" do.
+// addList adds fields as "$@" and "${a[@]}" do.
 func (b *fieldBuilder) addList(fields []field, q quoting) {
 	for i, f := range fields {
 		if i > 0 {
@@ -274,8 +283,9 @@ func (b *fieldBuilder) addList(fields []field, q quoting) {
 	}
 }
 
-// whole adds all of a list. Joined, as "$*" is, it has what IFS says between
-// its fields.
+// addArray adds all elements of an array or all positional parameters. joined
+// says that they become one field, as in "$*", with the first character of IFS
+// between them.
 func (b *fieldBuilder) addArray(fields []field, joined bool, q quoting) {
 	if joined && q != unquoted && len(fields) > 1 && b.shell.vars.byName["IFS"] != nil {
 		b.addUnknown(q)
@@ -284,6 +294,8 @@ func (b *fieldBuilder) addArray(fields []field, joined bool, q quoting) {
 	b.addList(fields, q)
 }
 
+// addParam adds a parameter expansion. Forms other than the plain variable, a
+// default word and an element are unknown.
 func (b *fieldBuilder) addParam(p *syntax.ParamExp, q quoting) {
 	if p.Param == nil || p.Excl || p.Length || p.Width || p.IsSet || p.Slice != nil || p.Repl != nil || p.Names != 0 ||
 		p.Flags != nil || p.NestedParam != nil || len(p.Modifiers) > 0 || p.Exp != nil && !hasDefaultWord(p) {
@@ -322,8 +334,8 @@ func (b *fieldBuilder) addParam(p *syntax.ParamExp, q quoting) {
 	}
 }
 
-// defaults reports whether the expansion is the variable or a word in its
-// place: ${a-w}, ${a:-w}, ${a=w}, ${a:=w}.
+// hasDefaultWord reports whether the expansion gives the variable or else a
+// word: ${a-w}, ${a:-w}, ${a=w}, ${a:=w}.
 func hasDefaultWord(p *syntax.ParamExp) bool {
 	if p.Exp == nil {
 		return false
@@ -335,7 +347,8 @@ func hasDefaultWord(p *syntax.ParamExp) bool {
 	return false
 }
 
-// element adds ${a[i]}, where all of the array is known.
+// addElement adds ${a[index]}; it is unknown unless the whole array is known
+// and the index is @, * or one digit.
 func (b *fieldBuilder) addElement(name string, index syntax.ArithmExpr, q quoting) {
 	word, ok := index.(*syntax.Word)
 	array, known := b.shell.vars.constantArray(name)
@@ -356,9 +369,10 @@ func (b *fieldBuilder) addElement(name string, index syntax.ArithmExpr, q quotin
 	}
 }
 
-// special returns what a positional parameter expands to, where that is
-// known: nothing in bash -c 'text' by itself.
-func (s *shellText) positionalValue(name string) ([]field, bool) {
+// positionalValue returns the fields that a positional parameter expands to, or
+// $0. ok is false if they are not known or name is not one of these. A
+// parameter that is known to be unset gives no fields.
+func (s *shellText) positionalValue(name string) (fields []field, ok bool) {
 	switch {
 	case name == "0":
 		return []field{s.arg0}, s.arg0.text != "" && s.vars.byName["BASH_ARGV0"] == nil

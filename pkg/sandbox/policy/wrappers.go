@@ -68,8 +68,9 @@ var wrappers = map[string]grammar{
 	"start-stop-daemon": {short: "xaupnNrcgdPkRsm", long: "exec startas user pidfile name nicelevel chuid group chdir procsched iosched umask signal retry ppid pid"},
 }
 
-// unwrap returns the command that a program starts, nil where it starts none,
-// and whether the program does nothing but that.
+// startedCommand returns the command that a program starts, nil if there is
+// none; it may check parts of it itself. transparent says that the program does
+// nothing else, so that no allow rule needs to name it.
 func (s *shellText) startedCommand(c simpleCommand) (inner []field, transparent bool) {
 	switch {
 	case c.progName == "xargs":
@@ -110,7 +111,9 @@ func (s *shellText) startedCommand(c simpleCommand) (inner []field, transparent 
 	return s.wrappedCommand(c, g), g.transparent
 }
 
-// command reads a wrapper's command line and returns the words after it.
+// wrappedCommand parses a wrapper's command line by its grammar and returns the
+// words of the command that it starts; nil if there is none. Code for a shell
+// is checked at once.
 func (s *shellText) wrappedCommand(c simpleCommand, g grammar) []field {
 	args := c.args()
 	if c.progName == "setarch" && len(args) > 0 && !strings.HasPrefix(args[0].text, "-") {
@@ -164,7 +167,8 @@ func (s *shellText) wrappedCommand(c simpleCommand, g grammar) []field {
 	return rest
 }
 
-// joined puts words together as eval, watch and ssh do.
+// joinWords joins words with spaces, as eval, watch and ssh do. If the number
+// of words is not known, the result has unknown text.
 func joinWords(fields []field) field {
 	texts := make([]string, len(fields))
 	many := false

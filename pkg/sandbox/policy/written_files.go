@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// writes reports whether the text writes a file of that name by a redirection
-// or with tee, so that the text of the file may be hidden in it.
+// writesFile reports whether the text writes a file with the same base name, by
+// a redirection or tee, so that the file's content may be hidden in the text.
 func (s *shellText) writesFile(file field) bool {
 	if s.writtenFiles == nil {
 		s.writtenFiles = writtenFileNames(s.text)
@@ -13,7 +13,8 @@ func (s *shellText) writesFile(file field) bool {
 	return s.writtenFiles[file.text[strings.LastIndexByte(file.text, '/')+1:]]
 }
 
-// writtenNames returns the last parts of the names that follow a > or tee.
+// writtenFileNames returns the base names that follow a > or tee anywhere in
+// text, as a set.
 func writtenFileNames(text string) map[string]bool {
 	names := map[string]bool{}
 	for {
@@ -33,7 +34,8 @@ func writtenFileNames(text string) map[string]bool {
 	}
 }
 
-// writtenName returns the last part of the file name that text begins with.
+// leadingFileName returns the base name of the file name that text begins with;
+// "" if there is none.
 func leadingFileName(text string) string {
 	if words := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t;&|<>()\"'", r) }); len(words) > 0 {
 		return words[0][strings.LastIndexByte(words[0], '/')+1:]

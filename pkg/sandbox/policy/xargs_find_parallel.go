@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// xargs returns the command that xargs starts, with the arguments that it adds.
+// xargsCommand returns the command that xargs starts, with the arguments that
+// it adds as unknown text; nil for the default, echo.
 func (s *shellText) xargsCommand(c simpleCommand) []field {
 	g := grammar{
 		short: "aEdILnPs", optional: "eil",
@@ -32,7 +33,7 @@ func (s *shellText) xargsCommand(c simpleCommand) []field {
 	return replaceMark(rest, replace.text, field{text: unknownText, fromGlob: s.inputIsFileNames})
 }
 
-// substitute replaces every mark by the text of file.
+// replaceMark returns fields with every occurrence of mark replaced by file.
 func replaceMark(fields []field, mark string, file field) []field {
 	out := make([]field, len(fields))
 	for i, f := range fields {
@@ -41,7 +42,8 @@ func replaceMark(fields []field, mark string, file field) []field {
 	return out
 }
 
-// find judges the commands of -exec and its kin.
+// checkFindExec checks the commands of find -exec, -execdir, -ok and -okdir,
+// and adds a doubt about words that may be one of these.
 func (s *shellText) checkFindExec(c simpleCommand) {
 	args, file := c.args(), field{text: unknownText, fromGlob: findNamesAreNoOptions(c.args())}
 	for i := 0; i < len(args); i++ {
@@ -61,6 +63,7 @@ func (s *shellText) checkFindExec(c simpleCommand) {
 	}
 }
 
+// trimFinalPlus returns fields without a final +.
 func trimFinalPlus(fields []field) []field {
 	if n := len(fields); n > 0 && fields[n-1].is("+") {
 		return fields[:n-1]
@@ -68,7 +71,8 @@ func trimFinalPlus(fields []field) []field {
 	return fields
 }
 
-// parallel joins its words and gives them to a shell for each argument.
+// checkParallel checks the command of GNU parallel, which joins its words and
+// gives them to a shell for each argument.
 func (s *shellText) checkParallel(c simpleCommand) {
 	g := grammar{
 		short: "jSaNnLlIPdCEsrDi",
@@ -101,8 +105,8 @@ func (s *shellText) checkParallel(c simpleCommand) {
 	s.checkTemplate(code)
 }
 
-// filled judges shell code into which arguments are put, quoted, so that
-// they cannot become commands unless they stand where one does.
+// checkTemplate checks shell code with unknown parts that are filled in quoted:
+// they cannot become commands, except at the place of a command's name.
 func (s *shellText) checkTemplate(code field) {
 	marked := field{text: strings.ReplaceAll(code.text, unknownText, `"${__}"`)}
 	s.checkNestedShell(marked, []field{}, field{text: "sh"})
