@@ -17,7 +17,9 @@ var aliasGroups = map[string]string{
 	"@leave": "excludes exclude_pattern exclude_patterns exclude_glob ignore ignores ignore_pattern ignore_patterns ignore_globs",
 }
 
-// aliases reads the tag alias; a name that begins with @ names a group.
+// parseAliasTag returns the names in the tag alias, which may name groups of
+// aliasGroups. ownName, the argument's own name, is left out of groups. where
+// is the field, for faults.
 func (b *schemaBuilder) parseAliasTag(tags map[string]string, ownName, where string) []string {
 	text, ok := tags["alias"]
 	if !ok {
@@ -41,9 +43,9 @@ func (b *schemaBuilder) parseAliasTag(tags map[string]string, ownName, where str
 	return names
 }
 
-// shareAlias adds an alias of other properties to property i, if the JSON type
-// of a value tells it from each of them. It reports whether it did.
-func (s *schema) shareAlias(alias string, i int) bool {
+// shareAlias makes an alias that other properties have an alias of property i,
+// too, if the JSON type of a value tells them apart. It reports whether it did.
+func (s *schema) shareAlias(alias string, i int) (shared bool) {
 	for _, other := range append([]int{s.byName[alias]}, s.sharedAliases[alias]...) {
 		a, b := jsonKind(s.properties[i].resolveRef().kind), jsonKind(s.properties[other].resolveRef().kind)
 		if other == i || a == 0 || b == 0 || a == b {

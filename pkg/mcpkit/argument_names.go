@@ -6,13 +6,13 @@ import (
 	"unicode"
 )
 
-// explanationNames are arguments in which models explain a call. A tool without
-// such an argument ignores it without a note.
+// explanationNames are names of arguments in which models explain a call. A
+// tool without such an argument ignores it without a note.
 var explanationNames = strings.Fields("explanation description reason reasoning purpose thought instruction instructions justification goal task_progress")
 
-// lookup finds a property by the name that a caller gave: the property's name,
-// an alias, or, if tolerant, either in camelCase or kebab-case. own is the name
-// as written in the schema.
+// lookupProperty finds a property by the name in a call: the property's name,
+// an alias or, if tolerant, either of them in camelCase or kebab-case.
+// schemaName is the name as written in the schema, index that of properties.
 func (s *schema) lookupProperty(name string, tolerant bool) (schemaName string, index int, known bool) {
 	if index, known = s.byName[name]; known || !tolerant {
 		return name, index, known
@@ -22,11 +22,11 @@ func (s *schema) lookupProperty(name string, tolerant bool) (schemaName string, 
 	return schemaName, index, known
 }
 
-// propertyFor returns the property that a member of all is for. If several
-// share its name, the value's type decides: regex:"a+" is the pattern,
-// regex:true says that the pattern is a regular expression. A property that is
-// also given by its own name, or whose type the value has only after
-// conversion, ranks lower.
+// propertyOfMember returns the index of the property that m, one of the members
+// of an object, is for. If several properties share the name, the value's type
+// decides: regex:"a+" is the pattern, regex:true says that the pattern is a
+// regular expression. A property that is also given by its own name, or whose
+// type the value has only after conversion, ranks lower.
 func (c *checker) propertyOfMember(s *schema, all []jsonMember, m jsonMember, at *argPath) (i int, known bool) {
 	name, first, known := s.lookupProperty(m.name, c.tolerant)
 	if len(s.sharedAliases[name]) == 0 || !c.tolerant {
@@ -75,8 +75,8 @@ func snakeCase(name string) string {
 	return b.String()
 }
 
-// isExplanation reports whether an unknown argument can be ignored without a
-// note.
+// isExplanation reports whether an unknown argument only explains the call and
+// can be ignored without a note.
 func isExplanation(name string, value *jsonNode) bool {
 	return value.kind == '"' && slices.Contains(explanationNames, snakeCase(name))
 }

@@ -6,22 +6,24 @@ import (
 	"strings"
 )
 
-// path is a position in the arguments, linked to its parent, so that walking a
-// long list makes no text until a message needs it.
+// argPath is a position in the arguments, linked to its parent, so that walking
+// a long list makes no text until a message needs it. nil is the root.
 type argPath struct {
 	parent *argPath
-	name   string
-	index  int // index, if list is set
-	isItem bool
+	name   string // of an object's member
+	index  int    // of a list's item
+	isItem bool   // whether it is an item, not a member
 }
 
+// member returns the position of an object's member.
 func (p *argPath) member(name string) *argPath { return &argPath{parent: p, name: name} }
 
+// item returns the position of a list's item.
 func (p *argPath) item(i int) *argPath { return &argPath{parent: p, index: i, isItem: true} }
 
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// String returns the JSON pointer (RFC 6901); "" is the root.
+// String returns the position as a JSON pointer (RFC 6901); "" for the root.
 func (p *argPath) String() string {
 	var parts []string
 	for ; p != nil; p = p.parent {

@@ -6,11 +6,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 )
 
-// bytesPerToken is the estimate of a token's length.
+// bytesPerToken is the assumed average length of a token.
 const bytesPerToken = 4
 
-// Budget returns the size limit in bytes for the result of ctx's call: its
-// tokens at 4 bytes each, at most MaxMessage.
+// Budget returns the size limit, in bytes, for the result of ctx's call: the
+// call's limit in tokens at 4 bytes each, at most MaxMessage. Outside a call it
+// is that of DefaultMaxTokens.
 func Budget(ctx context.Context) int {
 	tokens, ok := wire.BudgetOf(ctx)
 	if !ok || tokens <= 0 {

@@ -5,23 +5,24 @@ import (
 )
 
 // chunkReader reads a stream in a goroutine, one chunk at a time and only on
-// request, so that the caller can stop waiting and read the stream later.
+// request, so that its user can stop waiting and read the stream later. It is
+// for one goroutine.
 type chunkReader struct {
 	src     io.Reader
-	arrived chan struct{}
-	pending bool // a read is running, or its chunk has not been taken
+	arrived chan struct{} // gets a value when a requested chunk has been read
+	pending bool          // a read is running, or its chunk has not been taken
 	chunk   []byte
-	rest    []byte // of a chunk that Read took
-	err     error
-	ended   bool
+	rest    []byte // unread part of a chunk that Read took
+	err     error  // of the last read
+	ended   bool   // err was not nil when the last chunk was taken
 }
 
 func newChunkReader(src io.Reader) *chunkReader {
 	return &chunkReader{src: src, arrived: make(chan struct{}, 1)}
 }
 
-// requestChunk starts a read unless one is pending, and returns a channel that
-// becomes readable when it is done.
+// requestChunk starts a read, unless one is pending, and returns a channel that
+// gets a value when the chunk has been read.
 func (c *chunkReader) requestChunk() <-chan struct{} {
 	if !c.pending {
 		c.pending = true
@@ -35,15 +36,16 @@ func (c *chunkReader) requestChunk() <-chan struct{} {
 	return c.arrived
 }
 
-// takeChunk returns the chunk that was read, after the caller received from
-// ready.
+// takeChunk returns the chunk that was read. Call it after receiving from
+// requestChunk's channel.
 func (c *chunkReader) takeChunk() []byte {
 	c.pending = false
 	c.ended = c.err != nil
 	return c.chunk
 }
 
-// Read reads on from the stream directly, after the chunk of a pending read.
+// Read implements io.Reader: it returns the chunk of a pending read, then reads
+// directly from the stream.
 func (c *chunkReader) Read(p []byte) (int, error) {
 	if c.pending {
 		<-c.arrived

@@ -8,10 +8,9 @@ import (
 	"time"
 )
 
-// coerce converts a value of the wrong type into the value that was clearly
-// meant, and adds a note that says so. It reports false if the meaning is not
-// clear.
-func (c *checker) coerce(s *schema, n *jsonNode, at *argPath) (*jsonNode, bool) {
+// coerce converts a value whose type does not fit s into the value that was
+// clearly meant, and notes that. ok is false if the meaning is not clear.
+func (c *checker) coerce(s *schema, n *jsonNode, at *argPath) (converted *jsonNode, ok bool) {
 	if !c.tolerant {
 		return nil, false
 	}
@@ -46,9 +45,10 @@ func (c *checker) coerce(s *schema, n *jsonNode, at *argPath) (*jsonNode, bool) 
 	return nil, false
 }
 
-// objectFromString accepts a bare string instead of an object whose only
-// required member is a string: "a.go" instead of {"file_path":"a.go"}.
-func (c *checker) objectFromString(s *schema, n *jsonNode, at *argPath) (*jsonNode, bool) {
+// objectFromString accepts a bare string for an object whose only required
+// member is a string: "a.go" for {"file_path":"a.go"}. It does not apply to the
+// arguments as a whole.
+func (c *checker) objectFromString(s *schema, n *jsonNode, at *argPath) (object *jsonNode, ok bool) {
 	if at == nil || at.parent == nil { // all the arguments
 		return nil, false
 	}
@@ -71,9 +71,9 @@ func (c *checker) objectFromString(s *schema, n *jsonNode, at *argPath) (*jsonNo
 	return &jsonNode{kind: '{', raw: raw, members: []jsonMember{{name, n}}}, true
 }
 
-// commandFromList accepts a list of words instead of a shell command: Codex
-// sends ["bash","-lc","make test"].
-func (c *checker) commandFromList(s *schema, n *jsonNode, at *argPath) (*jsonNode, bool) {
+// commandFromList accepts a list of words for a shell command, if s allows it:
+// Codex sends ["bash","-lc","make test"].
+func (c *checker) commandFromList(s *schema, n *jsonNode, at *argPath) (command *jsonNode, ok bool) {
 	if !s.acceptsWords || n.kind != '[' || len(n.items) == 0 {
 		return nil, false
 	}
@@ -89,8 +89,8 @@ func (c *checker) commandFromList(s *schema, n *jsonNode, at *argPath) (*jsonNod
 	return &jsonNode{kind: '"', raw: mustMarshal(text), str: text}, true
 }
 
-// shellCommand returns words as shell code: for a shell and -c, the code
-// itself; else the words, quoted as needed.
+// shellCommand returns words as shell code: of a shell with -c and code, the
+// code; otherwise the words, quoted as needed.
 func shellCommand(words []string) string {
 	if len(words) == 3 && strings.HasPrefix(words[1], "-") && strings.HasSuffix(words[1], "c") && !strings.HasPrefix(words[1], "--") &&
 		slices.Contains([]string{"bash", "/bin/bash", "/usr/bin/bash", "sh", "/bin/sh", "/usr/bin/sh"}, words[0]) {
@@ -107,9 +107,9 @@ func shellCommand(words []string) string {
 	return strings.Join(parts, " ")
 }
 
-// durationFromNumber accepts a bare number instead of a duration, as other
-// tools do.
-func (c *checker) durationFromNumber(n *jsonNode, at *argPath) (*jsonNode, bool) {
+// durationFromNumber accepts a bare number for a duration, in milliseconds, as
+// other tools do.
+func (c *checker) durationFromNumber(n *jsonNode, at *argPath) (duration *jsonNode, ok bool) {
 	value, whole, fits := parseWholeNumber(string(n.raw))
 	if n.kind != '0' || !whole || !fits || value.magnitude > math.MaxInt64/uint64(time.Millisecond) {
 		return nil, false
@@ -119,9 +119,9 @@ func (c *checker) durationFromNumber(n *jsonNode, at *argPath) (*jsonNode, bool)
 	return &jsonNode{kind: '"', raw: mustMarshal(d.String()), str: d.String()}, true
 }
 
-// listFromValue accepts a bare value instead of a list, and a string that holds
-// a list as JSON.
-func (c *checker) listFromValue(s *schema, n *jsonNode, at *argPath) (*jsonNode, bool) {
+// listFromValue accepts for a list: a string that holds a list as JSON, the
+// empty string for an empty list, and a bare value for a list with one item.
+func (c *checker) listFromValue(s *schema, n *jsonNode, at *argPath) (list *jsonNode, ok bool) {
 	if inner, ok := parseStringAs(n, '['); ok {
 		trial := checker{tolerant: true}
 		if trial.check(s, inner, at); len(trial.faults) == 0 {
@@ -144,9 +144,9 @@ func (c *checker) listFromValue(s *schema, n *jsonNode, at *argPath) (*jsonNode,
 	return &jsonNode{kind: '[', raw: raw, items: []*jsonNode{n}}, true
 }
 
-// unwrap parses JSON that was sent as a string. It reports false unless the
-// value is of kind want.
-func parseStringAs(n *jsonNode, wantKind byte) (*jsonNode, bool) {
+// parseStringAs parses JSON that was sent as a string. ok is false unless the
+// string holds a value of kind wantKind, as in jsonNode.kind.
+func parseStringAs(n *jsonNode, wantKind byte) (inner *jsonNode, ok bool) {
 	text := strings.TrimSpace(n.str)
 	if n.kind != '"' || text == "" || text[0] != wantKind {
 		return nil, false

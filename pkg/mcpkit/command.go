@@ -19,59 +19,66 @@ import (
 
 // Exit codes of a Command.
 const (
-	ExitOK    = 0 // end of input, a stop signal, or a successful call
-	ExitFail  = 1 // the call failed, or the server had to stop on an error
+	ExitOK    = 0 // the input ended, a signal stopped the server, or the call succeeded
+	ExitFail  = 1 // the call failed, or the server stopped because of an error
 	ExitUsage = 2 // the command line is wrong
 )
 
-// maxInstructions bounds the instructions in bytes: every client's model reads
-// them.
+// maxInstructions bounds the instructions in bytes, since every client's model
+// reads them.
 const maxInstructions = 1 << 10
 
-// A Command is a program that serves tools: its command line, and its ways to
-// run (an MCP server on stdin and stdout, one call and exit, or printing the
-// definitions). Fill in the fields, register flags on Flags, call Main.
+// A Command is a program that serves tools. It has a command line and three
+// modes: it serves MCP on stdin and stdout, makes one call and exits, or prints
+// the tools' definitions. Make it with NewCommand, fill in the fields, register
+// further flags on Flags, and call Main.
 type Command struct {
-	Name         string // of the first tool; the program is called mcp-NAME
-	Title        string // for people
-	Instructions string // for the model, ≤ 1 KB, key facts first
-	Source       string // main.go; its package comment is the manual
+	Name         string // name of the first tool; the program is called mcp-NAME
+	Title        string // the server's name for people
+	Instructions string // for the model, at most 1 KiB, the most important facts first
+	Source       string // text of main.go; its package comment is the manual
 
-	Flags      *flag.FlagSet
-	Positional func(args []string) // receives the plain arguments; nil: none are accepted
+	Flags *flag.FlagSet // flags of the program; Main parses them
 
-	// CheckPositional returns an error for plain arguments that cannot be used,
-	// such as a missing directory. The command then exits instead of starting a
-	// server; with --call, the call reports them as JSON. nil accepts all.
+	// Positional receives the arguments that are not flags, before Tools is
+	// called. If it is nil, the program accepts none.
+	Positional func(args []string)
+
+	// CheckPositional returns an error for positional arguments that cannot be
+	// used, such as a missing directory. The command then exits instead of
+	// starting a server; a call with --call reports them as JSON. nil accepts
+	// all.
 	CheckPositional func(args []string) error
 
-	Roots func() []string // root directories known at the start; nil: unknown
-	Tools func() ([]*Tool, error)
+	Roots func() []string         // root directories, for the instructions; nil: unknown
+	Tools func() ([]*Tool, error) // makes the tools to serve, after the flags are parsed; at least one
 
-	// File names the argument of the first tool that a plain argument sets if
-	// it is a file: mcp-view main.go shows that file. "" disables this.
+	// File names the argument of the first tool that a positional argument sets
+	// if it is a file: mcp-view main.go shows that file. "" disables this.
 	File string
 
-	// Alternative runs an action other than serving, such as checking the
-	// machine, if a flag asks for it; done reports that it did. It is called
-	// after Tools.
+	// Alternative runs an action other than serving, such as a check of the
+	// machine, if a flag asks for it. done reports that it ran; the program
+	// then exits with code. It is called after Tools. nil: there is none.
 	Alternative func(ctx context.Context, stdout io.Writer) (code int, done bool)
 
-	Middleware    []Middleware // next to the tools, inside the deadline, the limit of calls and the answer to panics
-	MaxConcurrent int          // limit of calls running at once; 0: wire.DefaultMaxConcurrent
+	// Middleware wraps each call, the first outermost, inside the timeout, the
+	// limit of concurrent calls and the handling of panics.
+	Middleware    []Middleware
+	MaxConcurrent int // calls running at once, over all tools; 0: wire.DefaultMaxConcurrent
 
-	// Memory, in bytes, is for tools that keep little between calls. Below it,
+	// Memory, in bytes, suits tools that keep little between calls. Below it,
 	// garbage is collected a quarter as often as by default; above it, as often
-	// as needed. With 0, or GOGC in the environment, Go's default holds.
+	// as needed. With 0, or with GOGC in the environment, Go's default holds.
 	// Listing 15 000 files is a third faster with it.
 	Memory int64
 
-	common commonFlags
+	common commonFlags // values of the flags that every Command has
 }
 
-// settings are the values of the flags that every Command has.
+// commonFlags are the values of the flags that every Command has.
 type commonFlags struct {
-	call       string
+	call       string // arguments of --call; see isCallGiven
 	schema     schemaFlag
 	version    bool
 	structured bool
@@ -80,7 +87,9 @@ type commonFlags struct {
 	logLevel   levelFlag
 }
 
-// NewCommand makes a command. mainSource is the embedded main.go.
+// NewCommand returns a command with the flags that every Command has.
+// mainSource is the text of main.go (go:embed), whose package comment is the
+// manual.
 func NewCommand(name, title, mainSource string) *Command {
 	c := &Command{Name: name, Title: title, Source: mainSource}
 	c.Flags = flag.NewFlagSet(c.program(), flag.ContinueOnError)
@@ -89,11 +98,13 @@ func NewCommand(name, title, mainSource string) *Command {
 	return c
 }
 
+// program returns the program's name.
 func (c *Command) program() string { return "mcp-" + c.Name }
 
-// Main runs the command as the process and returns its exit code. It writes the
-// protocol to the real standard output and points os.Stdout at standard error,
-// so that a stray print cannot break the protocol.
+// Main runs the command with the process's arguments and streams, and returns
+// the exit code for os.Exit. It writes the protocol to the real standard output
+// and points os.Stdout at standard error, so that a stray print cannot break
+// the protocol.
 func (c *Command) Main() int {
 	if c.Memory > 0 && os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
@@ -106,8 +117,8 @@ func (c *Command) Main() int {
 	return c.Run(ctx, os.Args[1:], os.Stdin, stdout, os.Stderr)
 }
 
-// Run is Main with explicit arguments and streams. It sets slog's default
-// logger.
+// Run is Main with explicit arguments and streams, and returns when ctx ends.
+// It sets slog's default logger.
 func (c *Command) Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	plain, err := parseInterspersed(c.Flags, args)
 	switch {
@@ -161,8 +172,8 @@ func (c *Command) Run(ctx context.Context, args []string, stdin io.Reader, stdou
 	return c.runMode(ctx, newRegistry(tools...), file, stdin, stdout, stderr)
 }
 
-// exitCode returns the exit code for err, the outcome of printing, and reports
-// the error.
+// printExitCode returns the exit code after printing. It reports err, the error
+// of printing, to stderr unless it is nil.
 func (c *Command) printExitCode(stderr io.Writer, err error) int {
 	if err != nil {
 		fmt.Fprintf(stderr, "%s: writing: %v\n", c.program(), err)
@@ -171,8 +182,9 @@ func (c *Command) printExitCode(stderr io.Writer, err error) int {
 	return ExitOK
 }
 
-// runMode prints the schema, answers one-shot calls or serves MCP, by flags and
-// input.
+// runMode prints the schema, makes one call, answers calls from the input or
+// serves MCP, depending on flags and input. file is the file to show, or "". It
+// returns the exit code.
 func (c *Command) runMode(ctx context.Context, tools *registry, file string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if c.common.schema.isSet() {
 		return c.printExitCode(stderr, c.printSchema(stdout, tools))
@@ -199,7 +211,7 @@ func (c *Command) runMode(ctx context.Context, tools *registry, file string, std
 	return c.serve(ctx, tools, in, stdout)
 }
 
-// serve serves MCP until the input ends.
+// serve serves MCP until the input ends or ctx does, and returns the exit code.
 func (c *Command) serve(ctx context.Context, tools *registry, in io.Reader, stdout io.Writer) int {
 	s, m := newToolServer(c, c.newRunner(tools), false)
 	opts := wire.ServeOptions{
@@ -222,6 +234,8 @@ func (c *Command) serve(ctx context.Context, tools *registry, in io.Reader, stdo
 	}
 }
 
+// callExitCode returns the exit code for the error of a one-shot call, and
+// reports an error of printing to stderr.
 func (c *Command) callExitCode(stderr io.Writer, err error) int {
 	var status exitStatusError
 	switch {
@@ -233,8 +247,8 @@ func (c *Command) callExitCode(stderr io.Writer, err error) int {
 	return c.printExitCode(stderr, err)
 }
 
-// Server returns an MCP server of the tools with the command's middleware, for
-// use over any mcp-go transport.
+// Server returns an MCP server for the tools with the command's middleware, for
+// use with any transport of mcp-go.
 func (c *Command) Server(tools ...*Tool) *server.MCPServer {
 	_, s := newToolServer(c, c.newRunner(newRegistry(tools...)), false)
 	return s

@@ -9,11 +9,13 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// fileArgument splits plain into the file to show and the root directories. A
-// single argument in an existing directory counts as a file even if it is
-// missing, provided that the command shows files: the call then reports it and
-// suggests similar names. Without --root, the root is the working directory, or
-// the file's own directory if the file is outside.
+// splitFileArgument returns the file to show, or "", and the remaining
+// positional arguments, which are root directories. A single argument in an
+// existing directory counts as a file even if it is missing, if the command
+// shows files: the call then reports it and suggests similar names. Without
+// --root, the root is the working directory, or the file's own directory if the
+// file is outside. err is the error of CheckPositional, or a hint at a flag
+// without its dashes.
 func (c *Command) splitFileArgument(positional []string) (file string, rest []string, err error) {
 	if c.CheckPositional != nil {
 		err = c.CheckPositional(positional)
@@ -43,9 +45,9 @@ func (c *Command) splitFileArgument(positional []string) (file string, rest []st
 	return abs, []string{filepath.Dir(abs)}, nil
 }
 
-// showsFile reports whether a plain argument is a file to show: an existing
-// file, or a missing name in an existing directory. refused is
-// CheckPositional's error for the argument.
+// isFileToShow reports whether the path of a positional argument is a file to
+// show: an existing file, or a missing name in an existing directory. refused
+// is CheckPositional's error for the argument.
 func (c *Command) isFileToShow(abs string, refused error) bool {
 	info, err := os.Stat(abs)
 	if err != nil {
@@ -55,5 +57,5 @@ func (c *Command) isFileToShow(abs string, refused error) bool {
 	return !info.IsDir()
 }
 
-// namesFlag reports whether an argument is the name of a flag without dashes.
+// isFlagName reports whether an argument is the name of a flag without dashes.
 func (c *Command) isFlagName(arg string) bool { return arg == "help" || c.Flags.Lookup(arg) != nil }

@@ -19,14 +19,14 @@ func (c *Command) addFlags() {
 	flags.Var(&c.common.logLevel, "log-level", "what to log to standard error: `LEVEL` is error, warn, info, debug or trace (trace also logs the protocol messages, with secrets redacted)")
 }
 
-// callGiven reports whether --call was given, even with an empty value.
+// isCallGiven reports whether --call was given, even with an empty value.
 func isCallGiven(flags *flag.FlagSet) bool {
 	seen := false
 	flags.Visit(func(f *flag.Flag) { seen = seen || f.Name == "call" })
 	return seen
 }
 
-// tokenFlag is the value of --max-tokens.
+// tokenFlag is the value of --max-tokens; 0: not given.
 type tokenFlag int
 
 func (f *tokenFlag) String() string {
@@ -36,7 +36,7 @@ func (f *tokenFlag) String() string {
 	return strconv.Itoa(int(*f))
 }
 
-// Set takes a whole number of at least 1.
+// Set parses a whole number of at least 1.
 func (f *tokenFlag) Set(s string) error {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 1 {
@@ -46,7 +46,8 @@ func (f *tokenFlag) Set(s string) error {
 	return nil
 }
 
-// schemaFlag is the value of --schema: "", "mcp" (--schema alone) or "openai".
+// schemaFlag is the value of --schema: "" (not given), "mcp" (--schema alone)
+// or "openai".
 type schemaFlag string
 
 func (f *schemaFlag) String() string { return string(*f) }
@@ -70,9 +71,9 @@ func (f *schemaFlag) Set(s string) error {
 	return nil
 }
 
-// parseInterspersed parses flags anywhere among plain arguments, which it
-// returns. Arguments after "--" are plain.
-func parseInterspersed(flags *flag.FlagSet, args []string) (plain []string, err error) {
+// parseInterspersed parses flags anywhere among the other arguments and returns
+// those. All arguments after "--" are positional.
+func parseInterspersed(flags *flag.FlagSet, args []string) (positional []string, err error) {
 	var said strings.Builder
 	flags.SetOutput(&said)
 	flags.Usage = func() {}
@@ -82,13 +83,13 @@ func parseInterspersed(flags *flag.FlagSet, args []string) (plain []string, err 
 		}
 		rest := flags.Args()
 		if used := len(args) - len(rest); used > 0 && args[used-1] == "--" {
-			return append(plain, rest...), nil
+			return append(positional, rest...), nil
 		}
 		if len(rest) == 0 {
 			break
 		}
-		plain = append(plain, rest[0])
+		positional = append(positional, rest[0])
 		args = rest[1:]
 	}
-	return plain, nil
+	return positional, nil
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// help prints the manual: the package comment of main.go, then the flags.
+// printHelp prints the manual: the package comment of main.go, then the flags.
 func (c *Command) printHelp(w io.Writer) error {
 	var b strings.Builder
 	manual := packageComment(c.Source)
@@ -35,13 +35,14 @@ func (c *Command) printHelp(w io.Writer) error {
 	return err
 }
 
+// isBoolFlag reports whether a flag needs no value.
 func isBoolFlag(f *flag.Flag) bool {
 	b, ok := f.Value.(interface{ IsBoolFlag() bool })
 	return ok && b.IsBoolFlag()
 }
 
-// packageComment returns the comment directly above the package clause of a Go
-// file. It reads // comments only.
+// packageComment returns the text of the // comment directly above the package
+// clause of a Go file; "" if there is none.
 func packageComment(source string) string {
 	var comment []string
 	for line := range strings.Lines(source) {

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// levelTrace is the level below debug; it logs the protocol's messages.
+// levelTrace is the log level below debug; it logs the protocol's messages.
 const levelTrace = slog.LevelDebug - 4
 
 // levelFlag is the value of --log-level.
@@ -42,14 +42,14 @@ func (f *levelFlag) Set(s string) error {
 	return nil
 }
 
-// A logHandler writes records as "name: message key=value", one a line.
+// A logHandler writes records as "program: message key=value", one a line.
 type logHandler struct {
 	w       io.Writer
 	program string
-	level   slog.Level
-	attrs   string // " key=value"…, set by WithAttrs
-	group   string // "a.b."
-	mu      *sync.Mutex
+	level   slog.Level  // lowest level that is logged
+	attrs   string      // " key=value"… of WithAttrs
+	group   string      // prefix of keys: "a.b."
+	mu      *sync.Mutex // of w, shared by all handlers derived from one
 }
 
 // Enabled reports whether the level is logged.

@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// printSchema prints the definitions, indented: {"tools": […]} as in
-// tools/list, or the list of function tools in OpenAI's form.
+// printSchema prints the tools' definitions as indented JSON: {"tools": […]} as
+// in tools/list, or for --schema=openai a list of OpenAI's function tools.
 func (c *Command) printSchema(w io.Writer, tools *registry) error {
 	list := make([]any, 0, tools.Len())
 	for _, t := range tools.All() {

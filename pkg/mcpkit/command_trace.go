@@ -12,10 +12,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// traceText bounds a string in a trace, in bytes.
+// maxTraceString bounds a string in a trace, in bytes.
 const maxTraceString = 200
 
-// traceMessage logs one protocol message, redacted.
+// traceMessage logs one protocol message, redacted, at levelTrace.
 func traceMessage(sent bool, message []byte) {
 	direction := "received "
 	if sent {
@@ -24,9 +24,9 @@ func traceMessage(sent bool, message []byte) {
 	slog.Log(context.Background(), levelTrace, direction+redactMessage(message))
 }
 
-// redactMessage returns a message with likely secrets masked and long strings
-// cut: a trace shows what was requested, and file contents do not belong in a
-// log.
+// redactMessage returns a message with likely secrets masked, long strings cut
+// and the content of results omitted: a trace shows what was requested, and
+// file contents do not belong in a log.
 func redactMessage(message []byte) string {
 	dec := json.NewDecoder(bytes.NewReader(message))
 	dec.UseNumber()
@@ -41,6 +41,8 @@ func redactMessage(message []byte) string {
 	return string(shown)
 }
 
+// redactValue returns the value of a member with its strings redacted. It
+// changes maps and slices in place.
 func redactValue(memberName string, value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -61,6 +63,8 @@ func redactValue(memberName string, value any) any {
 	return value
 }
 
+// redactString returns a member's string, masked if it is or contains a likely
+// secret, and cut if it is long.
 func redactString(memberName, text string) string {
 	if redact.IsSecretName(memberName) {
 		return "***"

@@ -12,31 +12,32 @@ import (
 )
 
 // A Session gives a program access to a server's tools: those of a running
-// server or host, or another Session, decorated. A decorator embeds the Session
-// that it wraps and overrides one of the two methods.
+// server or host, or those of another Session that it decorates. A decorator
+// embeds that Session and overrides a method.
 type Session interface {
-	// ListTools returns the definitions, as in tools/list.
+	// ListTools returns the tools' definitions, as in tools/list.
 	ListTools(ctx context.Context) ([]json.RawMessage, error)
 	// CallTool returns the result of tools/call. It returns an error if the
-	// call could not be carried out; a tool's own failure is a result with
-	// isError.
+	// call could not be made; a tool's own failure is a result with isError.
 	CallTool(ctx context.Context, name string, args json.RawMessage) (json.RawMessage, error)
 }
 
-// A ToolOverride holds the changeable parts of another server's tool.
+// A ToolOverride holds the parts of another server's tool that Import can
+// change.
 type ToolOverride struct {
 	Name        string
 	Title       string
 	Description string
-	Hints       Hints // if one is changed, all are sent
-	Input       json.RawMessage
+	Hints       Hints           // if one is changed, all four are sent
+	Input       json.RawMessage // the input schema
 }
 
 // Import returns the tools of a session as tools of this program, which can
 // call them, wrap them with middleware and serve them. Arguments are passed on
 // unchanged for the session's server to check, and its results are returned
-// unchanged. change, unless nil, is called with each definition, may change it,
-// and reports whether to import the tool. Progress is not passed on.
+// unchanged. change, unless nil, is called with each definition: it may change
+// it, and reports whether to import the tool. Progress is not passed on. Import
+// fails if the list cannot be read or a definition is malformed.
 func Import(ctx context.Context, s Session, change func(*ToolOverride) bool) ([]*Tool, error) {
 	list, err := s.ListTools(ctx)
 	if err != nil {
@@ -55,14 +56,15 @@ func Import(ctx context.Context, s Session, change func(*ToolOverride) bool) ([]
 	return tools, nil
 }
 
-// importSource holds the extra state of an imported tool.
+// importSource says where an imported tool comes from.
 type importSource struct {
 	session       Session
-	remoteName    string // its name on the session's server
-	input, output json.RawMessage
+	remoteName    string          // its name on the session's server
+	input, output json.RawMessage // schemas as received or overridden; output may be nil
 }
 
-// receivedDefinition is the part of a definition that importTool reads.
+// receivedDefinition is the part of a received definition that importTool
+// reads.
 type receivedDefinition struct {
 	Name        string          `json:"name"`
 	Title       string          `json:"title"`
@@ -78,6 +80,8 @@ type receivedDefinition struct {
 	Meta map[string]json.RawMessage `json:"_meta"`
 }
 
+// importTool makes a tool from a received definition. It returns nil without an
+// error if change rejects the tool.
 func importTool(s Session, raw json.RawMessage, change func(*ToolOverride) bool) (*Tool, error) {
 	var d receivedDefinition
 	if err := json.Unmarshal(raw, &d); err != nil {
@@ -110,8 +114,8 @@ func importTool(s Session, raw json.RawMessage, change func(*ToolOverride) bool)
 	return t, t.rewriteDefinition(was, now)
 }
 
-// redefine rewrites the members of the definition that differ between was and
-// now.
+// rewriteDefinition rewrites the members of the tool's definition that differ
+// between was and now. All other bytes stay.
 func (t *Tool) rewriteDefinition(was, now ToolOverride) error {
 	set := func(name string, value any) error {
 		raw, err := jsonrpc.Marshal(value)

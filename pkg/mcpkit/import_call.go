@@ -10,7 +10,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// callRemote passes a call to the session.
+// callRemote calls the imported tool through its session.
 func (t *Tool) callRemote(ctx context.Context, args json.RawMessage) *CallResult {
 	if len(bytes.TrimSpace(args)) == 0 || string(args) == "null" {
 		args = json.RawMessage(`{}`)
@@ -26,8 +26,9 @@ func (t *Tool) callRemote(ctx context.Context, args json.RawMessage) *CallResult
 	return res
 }
 
-// remoteResult reads the parts of a result that middleware uses. It drops
-// members that belong to the message instead of the result.
+// parseRemoteResult parses the parts of a received result that middleware uses,
+// and keeps the result itself. It drops members that belong to the message
+// instead of the result.
 func parseRemoteResult(raw json.RawMessage) (*CallResult, error) {
 	members, err := jsonrpc.Members(raw)
 	if err != nil {
@@ -89,10 +90,10 @@ func parseRemoteResult(raw json.RawMessage) (*CallResult, error) {
 	return res, nil
 }
 
-// parseMeta reads the code and the details in a result's _meta into res. It
-// returns _meta without the protocol's keys, which belong to the message; nil
-// if nothing is left.
-func parseRemoteMeta(raw json.RawMessage, res *CallResult) (json.RawMessage, error) {
+// parseRemoteMeta reads the code and the details in a received result's _meta
+// into res. It returns _meta without the protocol's keys, which belong to the
+// message; nil if no other is left.
+func parseRemoteMeta(raw json.RawMessage, res *CallResult) (meta json.RawMessage, err error) {
 	members, err := jsonrpc.Members(raw)
 	if err != nil {
 		return nil, err

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// instructions returns the server's instructions with its roots: as many as
-// fit, and the number of omitted ones.
+// instructionsWithRoots returns the server's instructions, with as many of the
+// roots as fit and the number of the others.
 func (c *Command) instructionsWithRoots() string {
 	var roots []string
 	if c.Roots != nil {
@@ -24,7 +24,8 @@ func (c *Command) instructionsWithRoots() string {
 	return c.Instructions
 }
 
-// rootsText names the first roots and counts the rest.
+// describeRoots returns a sentence with the first shown roots and the number of
+// the others.
 func describeRoots(roots []string, shown int) string {
 	if len(roots) == 1 {
 		return "The root directory is " + roots[0] + "."

@@ -8,23 +8,28 @@ import (
 	"unicode/utf8"
 )
 
-// node is one JSON value. It keeps what encoding/json drops: the exact bytes of
-// numbers, the case and repetition of names, and lone surrogates.
+// jsonNode is one JSON value. It keeps what encoding/json drops: the exact
+// bytes of numbers, the case and repetition of names, and lone surrogates.
 type jsonNode struct {
-	kind             byte   // { [ " 0 t n
-	raw              []byte // the value as received
-	str              string // of a string: its decoded text
-	hasLoneSurrogate bool   // the string has a lone surrogate
-	items            []*jsonNode
-	members          []jsonMember
-	fields           []*jsonNode // of a checked object: parallel to the schema's properties, nil if absent
+	kind             byte         // the first byte: { [ " t (true, false) n (null), or 0 for any number
+	raw              []byte       // the bytes of the value
+	str              string       // the decoded text of a string
+	hasLoneSurrogate bool         // the string has half of a surrogate pair
+	items            []*jsonNode  // of a list
+	members          []jsonMember // of an object, in order, with repetitions
+
+	// of a checked object: values in the order of the schema's properties, nil:
+	// absent
+	fields []*jsonNode
 }
 
+// jsonMember is one member of an object.
 type jsonMember struct {
 	name  string
 	value *jsonNode
 }
 
+// boolValue returns the value of a boolean.
 func (n *jsonNode) boolValue() bool { return n.raw[0] == 't' }
 
 // isNull reports whether the value is null, which means "not given".
@@ -36,7 +41,8 @@ const maxDepth = 200
 
 var errTooDeep = fmt.Errorf("nested more than %d levels deep", maxDepth)
 
-// parseJSON parses one value. The nodes alias data, which must not change.
+// parseJSON parses exactly one JSON value. The nodes alias data, which must not
+// change.
 func parseJSON(data []byte) (*jsonNode, error) {
 	if !utf8.Valid(data) {
 		return nil, fmt.Errorf("invalid UTF-8 at byte %d", firstInvalidUTF8(data))
@@ -54,6 +60,8 @@ func parseJSON(data []byte) (*jsonNode, error) {
 	return p.parseValue(0)
 }
 
+// firstInvalidUTF8 returns the index of the first byte that is not UTF-8;
+// len(data) if there is none.
 func firstInvalidUTF8(data []byte) int {
 	for i := 0; i < len(data); {
 		r, size := utf8.DecodeRune(data[i:])
@@ -65,10 +73,10 @@ func firstInvalidUTF8(data []byte) int {
 	return len(data)
 }
 
-// parser walks text that has been validated as JSON.
+// jsonParser parses text that is known to be valid JSON.
 type jsonParser struct {
 	data []byte
-	at   int
+	at   int // index of the next byte
 }
 
 func (p *jsonParser) skipSpace() {
@@ -82,6 +90,8 @@ func (p *jsonParser) skipSpace() {
 	}
 }
 
+// parseValue parses the value at p.at. The error is errTooDeep, or that of a
+// string.
 func (p *jsonParser) parseValue(depth int) (*jsonNode, error) {
 	if depth > maxDepth {
 		return nil, errTooDeep
@@ -113,10 +123,12 @@ func (p *jsonParser) parseValue(depth int) (*jsonNode, error) {
 	return n, err
 }
 
+// isNumberByte reports whether c can be part of a JSON number.
 func isNumberByte(c byte) bool {
 	return c >= '0' && c <= '9' || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E'
 }
 
+// parseObject parses the object at p.at into n.members.
 func (p *jsonParser) parseObject(n *jsonNode, depth int) error {
 	for p.at++; ; p.at++ {
 		p.skipSpace()
@@ -143,6 +155,7 @@ func (p *jsonParser) parseObject(n *jsonNode, depth int) error {
 	return nil
 }
 
+// parseList parses the list at p.at into n.items.
 func (p *jsonParser) parseList(n *jsonNode, depth int) error {
 	for p.at++; ; p.at++ {
 		p.skipSpace()
@@ -162,8 +175,8 @@ func (p *jsonParser) parseList(n *jsonNode, depth int) error {
 	return nil
 }
 
-// text reads a string. torn reports a lone surrogate, which encoding/json would
-// replace silently.
+// parseString parses the string at p.at. loneSurrogate reports half of a
+// surrogate pair, which encoding/json would silently replace.
 func (p *jsonParser) parseString() (s string, loneSurrogate bool, err error) {
 	start := p.at
 	escaped := false
@@ -182,6 +195,8 @@ func (p *jsonParser) parseString() (s string, loneSurrogate bool, err error) {
 	return s, hasLoneSurrogate(raw), err
 }
 
+// hasLoneSurrogate reports whether the escapes of a JSON string have half of a
+// surrogate pair.
 func hasLoneSurrogate(raw []byte) bool {
 	high := false // the previous escape was the first half of a pair
 	for i := 0; i < len(raw); i++ {
@@ -206,8 +221,10 @@ func hasLoneSurrogate(raw []byte) bool {
 	return high
 }
 
+// stringNode returns the JSON string of s.
 func stringNode(s string) *jsonNode { return &jsonNode{kind: '"', raw: mustMarshal(s), str: s} }
 
+// objectNode returns the JSON object with these members.
 func objectNode(members []jsonMember) *jsonNode {
 	raw := []byte{'{'}
 	for i, m := range members {

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Main is the main function of a program that serves tools and needs no flags of
-// its own. It makes a Command with that name, the first tool's title and a manual
-// with the tools' descriptions, runs it, and exits the process with its exit
-// code. Use NewCommand for flags, roots or instructions.
+// Main is the main function of a program that serves tools and needs no flags
+// of its own. It makes a Command with that name, the first tool's title and a
+// manual with the tools' descriptions, runs it, and exits the process with its
+// exit code. Use NewCommand for flags, roots or instructions.
 func Main(name string, tools ...*Tool) {
 	title := name
 	if len(tools) > 0 && tools[0] != nil && tools[0].def.Title != "" {
@@ -28,7 +28,8 @@ func Main(name string, tools ...*Tool) {
 	os.Exit(c.Main())
 }
 
-// manualOf returns the source of a manual that lists the tools.
+// manualSource returns the text of a main.go whose package comment lists the
+// tools, for Command.Source.
 func manualSource(name string, tools []*Tool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "// Mcp-%s is an MCP server on standard input and output. Its tools:\n//\n", name)
@@ -40,8 +41,8 @@ func manualSource(name string, tools []*Tool) string {
 	return b.String() + "package main\n"
 }
 
-// Must returns t, and panics if err is not nil. It wraps a call of NewTool in
-// the arguments of Main:
+// Must returns t, and panics if err is not nil. Use it for NewTool in the
+// arguments of Main:
 //
 //	mcpkit.Main("count", mcpkit.Must(mcpkit.NewTool(def, count)))
 func Must(t *Tool, err error) *Tool {

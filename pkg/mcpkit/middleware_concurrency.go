@@ -9,8 +9,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// concurrency limits the running calls of each tool to its MaxConcurrent; other
-// calls wait in order.
+// limitConcurrency lets at most MaxConcurrent calls of a tool run, any number
+// if that is 0; other calls wait in order. A call whose ctx ends while it waits
+// is not run: its result is the error TIMEOUT or CANCELLED.
 func limitConcurrency() Middleware {
 	var slotsOf sync.Map // *Tool → chan struct{}
 	return func(next Handler) Handler {
@@ -35,6 +36,8 @@ func limitConcurrency() Middleware {
 	}
 }
 
+// notStartedError returns the error of a call whose ctx ended before it could
+// start: TIMEOUT or CANCELLED.
 func notStartedError(ctx context.Context, t *Tool) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return toolerr.New(toolerr.Timeout, "%s is busy: the call could not start before its deadline; try again later", t.Name())

@@ -6,9 +6,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/editdistance"
 )
 
-// nearest returns the known name that a mistyped name most likely means, or "".
-// Names are near if they differ only in case or separators (oldString,
-// old_string), in one letter, or, for long names, in two.
+// nearestName returns the known name that a mistyped name most likely means, or
+// "". Names are near if they differ only in case or separators (oldString,
+// old_string), in one letter from four letters on, or in two from seven letters
+// on.
 func nearestName(name string, known []string) string {
 	if len(name) > 128 {
 		return ""
@@ -43,4 +44,5 @@ func nearestName(name string, known []string) string {
 
 var separators = strings.NewReplacer("_", "", "-", "", ".", "", " ", "")
 
+// normalizeName returns name in lower case without separators.
 func normalizeName(name string) string { return strings.ToLower(separators.Replace(name)) }

@@ -8,22 +8,23 @@ import (
 	"sync"
 )
 
+// notesKey is the context key of a call's *notes.
 type notesKey struct{}
 
-// notes collects the notes of one call.
+// notes collects the notes of one call. It is safe for concurrent use.
 type notes struct {
 	mu    sync.Mutex
-	above []string // above the text
-	below []string // below it
+	above []string // lines above the result's text
+	below []string // lines below it
 }
 
-// maxNotes bounds the notes of a result, maxNote the bytes of each.
+// Bounds of the notes of a result.
 const (
-	maxNotes     = 20
-	maxNoteBytes = 500
+	maxNotes     = 20  // number of notes in a result; later ones are dropped
+	maxNoteBytes = 500 // bytes of one note; the rest is cut
 )
 
-// Notef adds a line "note: …" to the end of the result of ctx's call. Equal
+// Notef adds a line "note: …" at the end of the result of ctx's call. Equal
 // notes are shown once, and at most twenty in all. Outside a call it does
 // nothing.
 func Notef(ctx context.Context, format string, args ...any) {
@@ -33,13 +34,15 @@ func Notef(ctx context.Context, format string, args ...any) {
 }
 
 // NoteFirstf is Notef for a line above the result: for facts that the reader
-// needs first, such as an ignored argument or one taken for another.
+// needs first, such as an ignored argument or a converted value.
 func NoteFirstf(ctx context.Context, format string, args ...any) {
 	if collected, ok := ctx.Value(notesKey{}).(*notes); ok {
 		collected.add(&collected.above, format, args...)
 	}
 }
 
+// add adds a note, in one line and cut to maxNoteBytes, to n.above or n.below,
+// unless the same note is there already or there are maxNotes.
 func (n *notes) add(to *[]string, format string, args ...any) {
 	line := strings.ToValidUTF8(fmt.Sprintf(format, args...), "\uFFFD")
 	line = "note: " + strings.Join(strings.Fields(line), " ")
@@ -53,14 +56,15 @@ func (n *notes) add(to *[]string, format string, args ...any) {
 	}
 }
 
+// joined returns all notes, one a line.
 func (n *notes) joined() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return strings.Join(slices.Concat(n.above, n.below), "\n")
 }
 
-// addTo adds the notes above and below text and cuts text to keep all within
-// the budget; notes are not cut.
+// addTo returns text with the notes above and below it. It cuts the text, but
+// not the notes, to at most budget bytes in all.
 func (n *notes) addTo(text string, budget int) string {
 	notes := n.joined()
 	if notes == "" {

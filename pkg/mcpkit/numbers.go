@@ -7,12 +7,13 @@ import (
 	"strings"
 )
 
-// integer is a whole number as a sign and 64 bits.
+// wholeNumber is a whole number with a sign and 64 bits.
 type wholeNumber struct {
 	negative  bool
 	magnitude uint64
 }
 
+// decimal returns the number in decimal digits.
 func (v wholeNumber) decimal() string {
 	text := strconv.FormatUint(v.magnitude, 10)
 	if v.negative {
@@ -21,6 +22,8 @@ func (v wholeNumber) decimal() string {
 	return text
 }
 
+// asBound returns the number for comparison with bounds. It is exact if an
+// int64 can hold it.
 func (v wholeNumber) asBound() bound {
 	f := float64(v.magnitude)
 	if v.negative {
@@ -29,10 +32,10 @@ func (v wholeNumber) asBound() bound {
 	return bound{isSet: true, integer: int64(v.magnitude), float: f, isExact: v.magnitude <= math.MaxInt64}
 }
 
-// wholeNumber reads a JSON number without loss. whole is false for a fraction
-// such as 10.5; fits is false if the value exceeds 64 bits. 10.0 and 1e3 are
-// whole.
-func parseWholeNumber(text string) (v wholeNumber, whole, fits bool) {
+// parseWholeNumber parses a JSON number without loss. isWhole is false for a
+// fraction such as 10.5, fits is false if the value exceeds 64 bits; v counts
+// only if both are true. 10.0 and 1e3 are whole.
+func parseWholeNumber(text string) (v wholeNumber, isWhole, fits bool) {
 	text, v.negative = strings.CutPrefix(text, "-")
 	mantissa, exponentText, _ := strings.Cut(strings.ToLower(text), "e")
 	exponent := 0
@@ -63,7 +66,7 @@ func parseWholeNumber(text string) (v wholeNumber, whole, fits bool) {
 	return v, true, err == nil
 }
 
-// fitsInt reports whether the Go type of s can hold v.
+// fitsIntType reports whether the integer type that s describes can hold v.
 func fitsIntType(s *schema, v wholeNumber) bool {
 	bits, signed := 64, true
 	if s.goType != nil {
@@ -82,13 +85,14 @@ func fitsIntType(s *schema, v wholeNumber) bool {
 // bound is an optional limit of a number, of a duration in nanoseconds, or of a
 // length.
 type bound struct {
-	isSet   bool
-	text    string
+	isSet   bool   // false: no limit
+	text    string // as written in the tag
 	integer int64
 	float   float64
-	isExact bool // i is exact
+	isExact bool // integer is the value; otherwise only float, rounded
 }
 
+// less reports whether b is below other. It ignores isSet.
 func (b bound) less(other bound) bool {
 	if b.isExact && other.isExact {
 		return b.integer < other.integer

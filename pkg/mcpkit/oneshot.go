@@ -15,25 +15,28 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// errCallFailed reports a failed call whose failure has been printed.
+// errCallFailed is the error of a failed call whose failure has been printed.
 var errCallFailed = errors.New("the call failed")
 
-// A oneShot answers calls given as plain JSON, without JSON-RPC.
+// A oneShot answers calls given as plain JSON, without JSON-RPC. Its methods
+// return errCallFailed or an exitStatusError after a call whose answer says so,
+// and other errors if an answer could not be printed.
 type oneShot struct {
 	*runner
-	structured     bool // rows as objects, where the tool has them
-	text           bool // for people: only the text
-	interactive    bool // the input is typed at a terminal
+	structured     bool // print the rows of tools that have them as objects
+	text           bool // print only the text, for people
+	interactive    bool // the input is a terminal
 	stdout, stderr io.Writer
-	program        string
+	program        string // its name, for error messages
 }
 
-// exitStatus is the status of a failed command that a call ran.
+// exitStatusError is the exit status of a failed command that a call ran.
 type exitStatusError int
 
 func (e exitStatusError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
-// call answers --call: args, or standard input if args is "-".
+// answerCallFlag answers --call with args, or with standard input if args is
+// "-".
 func (o *oneShot) answerCallFlag(ctx context.Context, args string, stdin io.Reader) error {
 	if args != "-" {
 		return o.answerText(ctx, []byte(args))
@@ -57,7 +60,8 @@ func (o *oneShot) answerText(ctx context.Context, text []byte) error {
 	return o.answerValue(ctx, text)
 }
 
-// stream answers each object of the input in order, as soon as it is complete.
+// answerStream answers each JSON object of the input in order, as soon as it is
+// complete. After the last it returns the last error of a failed call.
 func (o *oneShot) answerStream(ctx context.Context, in io.Reader) error {
 	dec := json.NewDecoder(in)
 	var failed error
@@ -83,7 +87,7 @@ func (o *oneShot) answerStream(ctx context.Context, in io.Reader) error {
 	}
 }
 
-// answer carries out one call. null means no arguments.
+// answerValue answers one valid JSON value. null means no arguments.
 func (o *oneShot) answerValue(ctx context.Context, value json.RawMessage) error {
 	if value[0] != '{' && string(value) != "null" {
 		return o.printInvalidInput(errors.New("it is a JSON value of another type"))
@@ -97,7 +101,7 @@ func (o *oneShot) answerValue(ctx context.Context, value json.RawMessage) error 
 }
 
 // parseCall returns the tool and its arguments. value is either the first
-// tool's arguments or {"name": …, "params": {…}}; named reports the latter
+// tool's arguments or {"name": …, "params": {…}}; named reports the second
 // form. t is nil for an unknown name.
 func (o *oneShot) parseCall(value json.RawMessage) (t *Tool, args json.RawMessage, named bool) {
 	first := o.tools.All()[0]
@@ -132,8 +136,8 @@ func (o *oneShot) parseCall(value json.RawMessage) (t *Tool, args json.RawMessag
 	return t, params, true
 }
 
-// runBounded is run, except that it does not wait longer than wire.DefaultGrace for
-// a tool that keeps running after ctx has ended.
+// runWithGrace runs a call. After ctx has ended, it waits at most
+// wire.DefaultGrace for the tool and then returns the error CANCELLED.
 func (o *oneShot) runWithGrace(ctx context.Context, t *Tool, args json.RawMessage) *CallResult {
 	done := make(chan *CallResult, 1)
 	go func() { done <- o.run(ctx, t, args) }()

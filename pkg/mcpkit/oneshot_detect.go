@@ -9,23 +9,25 @@ import (
 	"time"
 )
 
-// detectTimeout is the time that input without a JSON object waits for more.
-// If the pipe then closes, the input was one bad call; if it stays open, its
-// client should get an answer now.
+// detectTimeout is how long detectMode waits for more after input without a
+// JSON object. If the pipe then closes, the input was one malformed call; if it
+// stays open, its client should get an answer now.
 const detectTimeout = 250 * time.Millisecond
 
+// mode is what to do with the input.
 type mode int
 
 const (
 	modeServe   mode = iota // JSON-RPC, or no input
-	modeOneShot             // objects without a jsonrpc member, or no JSON
+	modeOneShot             // objects without a member jsonrpc, or no JSON
 )
 
-// detect tells MCP from plain calls by the first JSON object of the input: an
-// object with a member jsonrpc is a message, any other is a call. Lines before
-// it that are not JSON are skipped. It returns a reader of the whole input. If
+// detectMode tells MCP from plain calls by the first JSON object of the input:
+// an object with a member jsonrpc is a message, any other is a call. It skips
+// lines before it that are not JSON. It returns a reader of the whole input. If
 // patient is true, it waits without limit for the end of an incomplete object.
-func detectMode(ctx context.Context, stdin io.Reader, patient bool) (io.Reader, mode) {
+// If ctx ends, it returns modeServe.
+func detectMode(ctx context.Context, stdin io.Reader, patient bool) (in io.Reader, m mode) {
 	src := newChunkReader(stdin)
 	var seen []byte // without a byte order mark
 	wholeInput := func() io.Reader { return io.MultiReader(bytes.NewReader(seen), src) }
@@ -59,9 +61,10 @@ func detectMode(ctx context.Context, stdin io.Reader, patient bool) (io.Reader, 
 	}
 }
 
-// shouldClassify reports whether to classify seen again. For long input that is
-// only when it seems to end or has doubled, so that an object that arrives in
-// many pieces does not take quadratic time.
+// shouldClassify reports whether to classify seen again, after a classification
+// of its first bytes, classified of them. For long input that is only when it
+// seems to end or has doubled, so that an object that arrives in many pieces
+// does not take quadratic time.
 func shouldClassify(seen []byte, classified int) bool {
 	const short = 64 << 10
 	if len(seen) <= short || len(seen) >= 2*classified {
@@ -71,17 +74,18 @@ func shouldClassify(seen []byte, classified int) bool {
 	return len(end) > 0 && (end[len(end)-1] == '}' || end[len(end)-1] == ']')
 }
 
-// endsWithNewline reports whether seen ends with a newline.
 func endsWithNewline(seen []byte) bool { return len(seen) > 0 && seen[len(seen)-1] == '\n' }
 
+// inputKind is what the beginning of the input was recognized as.
 type inputKind int
 
 const (
-	inputUndecided inputKind = iota
-	inputMessage
-	inputCall
+	inputUndecided inputKind = iota // more input is needed
+	inputMessage                    // JSON-RPC, or no input
+	inputCall                       // a call, perhaps malformed
 )
 
+// mode returns modeOneShot for a call, otherwise modeServe.
 func (v inputKind) mode() mode {
 	if v == inputCall {
 		return modeOneShot
@@ -89,8 +93,8 @@ func (v inputKind) mode() mode {
 	return modeServe
 }
 
-// classifyInput decides by the first JSON object in seen, the input so far.
-// ended reports that no more will arrive.
+// classifyInput classifies the input so far by its first JSON object. ended
+// says that no more will arrive; the result is then not inputUndecided.
 func classifyInput(seen []byte, ended bool) inputKind {
 	rest := seen
 	if len(bytes.TrimSpace(rest)) == 0 {
@@ -121,6 +125,7 @@ func classifyInput(seen []byte, ended bool) inputKind {
 	return inputUndecided
 }
 
+// isBatch reports whether a JSON array begins with a JSON-RPC message.
 func isBatch(array json.RawMessage) bool {
 	var items []json.RawMessage
 	if json.Unmarshal(array, &items) != nil || len(items) == 0 {
@@ -129,7 +134,7 @@ func isBatch(array json.RawMessage) bool {
 	return hasMember(items[0], "jsonrpc")
 }
 
-// hasMember reports whether object has the member, even if it has it twice.
+// hasMember reports whether a JSON object has the member, once or repeatedly.
 func hasMember(object json.RawMessage, name string) bool {
 	members := map[string]json.RawMessage{}
 	if json.Unmarshal(object, &members) != nil {

@@ -12,14 +12,16 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// printInvalid answers input that is not a JSON object.
+// printInvalidInput prints the answer to input that is not a JSON object; err
+// says why.
 func (o *oneShot) printInvalidInput(err error) error {
 	return o.printResult(false, errorResult(toolerr.New(toolerr.InvalidInput,
 		"the input is not a JSON object (%v); send the arguments, such as {\"path\":\".\"}, or {\"name\":\"%s\",\"params\":{…}}",
 		err, o.tools.Names()[0])))
 }
 
-// print writes one answer, as text or in the form of JSON that the call used.
+// printResult prints one answer: as text if o.text is set, otherwise in the
+// form of JSON that belongs to the call's form (see parseCall).
 func (o *oneShot) printResult(named bool, res *CallResult) error {
 	if o.text {
 		return o.printText(res)
@@ -57,8 +59,8 @@ func (o *oneShot) printResult(named bool, res *CallResult) error {
 	return nil
 }
 
-// printText writes a result's text to the output; errors and notes about images
-// go to standard error.
+// printText prints a result's text to stdout. Errors, notes and the number of
+// images go to stderr.
 func (o *oneShot) printText(res *CallResult) error {
 	if res.IsError {
 		if _, err := fmt.Fprintf(o.stderr, "%s: %s\n", o.program, strings.TrimSuffix(res.Text, "\n")); err != nil {
@@ -81,19 +83,22 @@ func (o *oneShot) printText(res *CallResult) error {
 	return nil
 }
 
+// oneShotError is the error in the answer to a named call.
 type oneShotError struct {
 	Message string       `json:"message"`
 	Code    toolerr.Code `json:"code"`
 }
 
+// oneShotFlatError is the failed answer to a call without a name.
 type oneShotFlatError struct {
 	Error string       `json:"error"`
 	Code  toolerr.Code `json:"code"`
 }
 
+// oneShotResult is the answer to a successful call.
 type oneShotResult struct {
 	Result string         `json:"result"`
-	Notes  string         `json:"notes,omitempty"` // where the result is data
+	Notes  string         `json:"notes,omitempty"` // only if the result is data; otherwise Result has them
 	Images []oneShotImage `json:"images,omitempty"`
 }
 
@@ -102,6 +107,7 @@ type oneShotImage struct {
 	Data string `json:"data"` // base64
 }
 
+// encodeImages returns the images with base64 data.
 func encodeImages(list []Image) []oneShotImage {
 	var out []oneShotImage
 	for _, img := range list {
@@ -110,13 +116,14 @@ func encodeImages(list []Image) []oneShotImage {
 	return out
 }
 
-// rows returns the rows to encode: an empty list instead of a nil one.
-func rowsToEncode(list any) any {
-	if makeRows, ok := list.(func() any); ok {
-		list = makeRows()
+// rowsToEncode returns the rows of Result.Rows for JSON: it calls a function
+// that makes them, and returns an empty list instead of a nil slice.
+func rowsToEncode(rows any) any {
+	if makeRows, ok := rows.(func() any); ok {
+		rows = makeRows()
 	}
-	if v := reflect.ValueOf(list); v.Kind() == reflect.Slice && v.IsNil() {
+	if v := reflect.ValueOf(rows); v.Kind() == reflect.Slice && v.IsNil() {
 		return []struct{}{}
 	}
-	return list
+	return rows
 }

@@ -5,22 +5,23 @@ import (
 	"sync"
 )
 
-// registry is an ordered set of tools by name, safe for concurrent use.
+// registry is an ordered set of tools with unique names, safe for concurrent
+// use.
 type registry struct {
 	mu    sync.RWMutex
-	tools []*Tool // in the order they were first added; never changed in place
+	tools []*Tool // in the order in which they were added; replaced, never changed in place
 }
 
-// newRegistry makes a registry of tools. Of two with the same name, the later
-// replaces the earlier in its position.
+// newRegistry returns a registry of tools. Of several with the same name, the
+// last takes the place of the first.
 func newRegistry(tools ...*Tool) *registry {
 	r := &registry{}
 	r.Add(tools...)
 	return r
 }
 
-// Add appends tools; a tool whose name is taken replaces the existing one in
-// its position.
+// Add appends tools. A tool whose name is taken replaces the existing tool in
+// its place.
 func (r *registry) Add(tools ...*Tool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -35,9 +36,9 @@ func (r *registry) Add(tools ...*Tool) {
 	r.tools = next
 }
 
-// ByName returns the tool with that name, or else the first one with that
-// alias.
-func (r *registry) ByName(name string) (*Tool, bool) {
+// ByName returns the tool with that name, or else the first tool with that
+// alias, and whether there is one.
+func (r *registry) ByName(name string) (t *Tool, ok bool) {
 	tools := r.All()
 	if i := indexByName(tools, name); i >= 0 {
 		return tools[i], true
@@ -50,7 +51,7 @@ func (r *registry) ByName(name string) (*Tool, bool) {
 	return nil, false
 }
 
-// Names returns the names in order.
+// Names returns the tools' names in order, without aliases.
 func (r *registry) Names() []string {
 	tools := r.All()
 	names := make([]string, len(tools))
@@ -60,15 +61,14 @@ func (r *registry) Names() []string {
 	return names
 }
 
-// All returns the tools in order. The slice does not change with the registry;
-// the caller must not change it.
+// All returns the tools in order. Later changes of the registry do not affect
+// the slice, and the slice must not be changed.
 func (r *registry) All() []*Tool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.tools
 }
 
-// Len returns the number of tools.
 func (r *registry) Len() int { return len(r.All()) }
 
 // Remove removes the named tool and reports whether it existed.
@@ -83,6 +83,7 @@ func (r *registry) Remove(name string) bool {
 	return true
 }
 
+// indexByName returns the index of the tool with that name, or -1.
 func indexByName(tools []*Tool, name string) int {
 	return slices.IndexFunc(tools, func(t *Tool) bool { return t.Name() == name })
 }

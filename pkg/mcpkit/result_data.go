@@ -10,13 +10,13 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// maxMeta bounds the metadata of a text result, in bytes.
+// maxMetaBytes bounds the metadata of a text result.
 const maxMetaBytes = 64 << 10
 
-// addData sets the parts of res for programs: Details and, for a tool made by
-// Structured, Structured. Metadata that does not fit Def.Output is omitted and
-// logged, since strict clients would drop the whole answer. res.Text must be
-// final.
+// setProgramData sets the parts of res for programs: Details and, for a tool
+// made by Tool.Structured, Structured. Metadata that does not fit Def.Output is
+// omitted and logged, since strict clients would drop the whole answer.
+// res.Text must be final.
 func (t *Tool) setProgramData(res *CallResult, meta any, err error) {
 	members := append(t.fitErrorExtra(err), t.fitMeta(meta)...)
 	members = dropRepeatedNames(members)
@@ -29,7 +29,7 @@ func (t *Tool) setProgramData(res *CallResult, meta any, err error) {
 	}
 }
 
-// dropRepeated drops members that repeat an earlier member's name.
+// dropRepeatedNames removes members that repeat the name of an earlier member.
 func dropRepeatedNames(members []jsonMember) []jsonMember {
 	seen := make(map[string]bool, len(members))
 	return slices.DeleteFunc(members, func(m jsonMember) bool {
@@ -39,7 +39,7 @@ func dropRepeatedNames(members []jsonMember) []jsonMember {
 	})
 }
 
-// metaMembers returns the members of meta that fit Def.Output.
+// fitMeta returns the members of meta that fit Def.Output, and logs the others.
 func (t *Tool) fitMeta(meta any) []jsonMember {
 	if meta == nil {
 		return nil
@@ -59,7 +59,8 @@ func (t *Tool) fitMeta(meta any) []jsonMember {
 	return members
 }
 
-// errorMembers returns the extra values of a coded error.
+// fitErrorExtra returns the extra values of an error with a code, by name, that
+// fit Def.Output, and logs the others.
 func (t *Tool) fitErrorExtra(err error) []jsonMember {
 	var coded *toolerr.Error
 	if !errors.As(err, &coded) {
@@ -94,9 +95,9 @@ func sortedKeys(m map[string]any) []string {
 	return keys
 }
 
-// fitMember fits one top-level member to Def.Output; nil means that it is
-// omitted.
-func (t *Tool) fitOutputMember(name string, value *jsonNode) (*jsonNode, error) {
+// fitOutputMember converts a top-level member to the form of Def.Output. A nil
+// result without an error means that the member is omitted.
+func (t *Tool) fitOutputMember(name string, value *jsonNode) (fitted *jsonNode, err error) {
 	if t.output == nil {
 		return value, nil
 	}
@@ -109,10 +110,11 @@ func (t *Tool) fitOutputMember(name string, value *jsonNode) (*jsonNode, error) 
 	return value, nil
 }
 
-// fit returns the members of the object v in the form of Def.Output. If all is
-// set, a misfit fails the whole; otherwise misfits are omitted, and the error
-// describes the last of them.
-func (t *Tool) fitOutput(v any, failOnMisfit bool) ([]jsonMember, error) {
+// fitOutput converts v, which must encode as an object, to the form of
+// Def.Output. If failOnMisfit is set, a member that does not fit fails the
+// whole. Otherwise such members are omitted, and misfit describes the last of
+// them.
+func (t *Tool) fitOutput(v any, failOnMisfit bool) (members []jsonMember, misfit error) {
 	raw, err := jsonrpc.Marshal(v)
 	if err != nil {
 		return nil, err
@@ -128,7 +130,6 @@ func (t *Tool) fitOutput(v any, failOnMisfit bool) ([]jsonMember, error) {
 		return nil, fmt.Errorf("the data must be an object, got %s", n.describe())
 	}
 	var kept []jsonMember
-	var misfit error
 	for _, m := range n.members {
 		value, err := t.fitOutputMember(m.name, m.value)
 		if err != nil {
@@ -145,10 +146,11 @@ func (t *Tool) fitOutput(v any, failOnMisfit bool) ([]jsonMember, error) {
 	return kept, misfit
 }
 
-// fit converts encoding/json's output for a Go value to the schema's form: a
-// nil slice becomes an empty list instead of null, a nil pointer is omitted (a
-// nil node), a duration becomes text.
-func fitNode(s *schema, n *jsonNode, at *argPath) (*jsonNode, error) {
+// fitNode converts encoding/json's output for a Go value to the schema's form:
+// a nil slice becomes an empty list instead of null, a nil pointer is omitted
+// (a nil result), a duration becomes text. The error describes a value that
+// does not fit.
+func fitNode(s *schema, n *jsonNode, at *argPath) (fitted *jsonNode, err error) {
 	use := s
 	s = s.resolveRef()
 	switch {
@@ -190,6 +192,7 @@ func fitNode(s *schema, n *jsonNode, at *argPath) (*jsonNode, error) {
 	return n, nil
 }
 
+// fitObject is fitNode for an object.
 func fitObject(s *schema, n *jsonNode, at *argPath) (*jsonNode, error) {
 	var members []jsonMember
 	for _, m := range n.members {
@@ -207,6 +210,7 @@ func fitObject(s *schema, n *jsonNode, at *argPath) (*jsonNode, error) {
 	return objectNode(members), nil
 }
 
+// fitList is fitNode for a list.
 func fitList(s *schema, n *jsonNode, at *argPath) (*jsonNode, error) {
 	raw := []byte{'['}
 	c := checker{}

@@ -9,7 +9,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// ErrorResult renders err as a result of t: its text in the content, its code
+// ErrorResult returns err as a result of t: its text in the content, its code
 // and extra values in _meta.
 func (t *Tool) ErrorResult(err error) *CallResult {
 	res := errorResult(err)
@@ -17,7 +17,7 @@ func (t *Tool) ErrorResult(err error) *CallResult {
 	return res
 }
 
-// errorResult renders err as a result without a tool.
+// errorResult returns err as a result that belongs to no tool.
 func errorResult(err error) *CallResult {
 	res := &CallResult{IsError: true, Code: toolerr.CodeOf(err), Err: err}
 	res.Text = strings.ToValidUTF8(err.Error(), "\uFFFD")
@@ -28,6 +28,8 @@ func errorResult(err error) *CallResult {
 	return res
 }
 
+// renderError makes an error result of at most budget bytes of text. r, unless
+// nil, adds the work done before the error.
 func (t *Tool) renderError(budget int, r *Result, err error, collected *notes) *CallResult {
 	res := errorResult(err)
 	var meta any
@@ -42,8 +44,9 @@ func (t *Tool) renderError(budget int, r *Result, err error, collected *notes) *
 	return res
 }
 
-// withTimeoutCode replaces an error of the context, or one without a code, by
-// an error with a clear message.
+// withCode returns err if it has a code. Otherwise it returns an error with a
+// clear message and a code: TIMEOUT or CANCELLED for an error of the context,
+// else EXECUTION_ERROR or a code derived from the system's error.
 func (t *Tool) withCode(ctx context.Context, err error) error {
 	var coded *toolerr.Error
 	switch {

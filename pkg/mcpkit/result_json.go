@@ -11,13 +11,12 @@ import (
 // a model, so a model reads the text.
 const (
 	metaKeyDetails = "toolroom/result" // an object: counts, etag, exit code, …
-	metaKeyCode    = "toolroom/code"   // the stable code of an error
+	metaKeyCode    = "toolroom/code"   // the error's code
 )
 
-// JSON returns the members of a CallToolResult (content, structuredContent,
-// isError, _meta) as one object on one line. To stay within MaxMessage with its
-// envelope, it first omits images, with a line that says so, and then cuts the
-// text.
+// JSON returns the result as a CallToolResult (content, structuredContent,
+// isError, _meta) on one line. To stay within MaxMessage with its envelope, it
+// first omits images, with a line that says so, and then cuts the text.
 func (r *CallResult) JSON() json.RawMessage {
 	const maxResult = MaxMessage - envelopeSize
 	if r.rawResult != nil && len(r.rawResult) <= maxResult {
@@ -44,6 +43,7 @@ func (r *CallResult) JSON() json.RawMessage {
 	return out
 }
 
+// encode returns the result as one JSON object, of any size.
 func (r *CallResult) encode() json.RawMessage {
 	out := append(make([]byte, 0, r.minEncodedSize()), `{"content":[`...)
 	comma := func() {

@@ -8,7 +8,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// render makes a call's result from the return values of the tool's function.
+// renderResult makes a call's result from the values that the tool's function
+// returned, with the collected notes and within Budget(ctx).
 func (t *Tool) renderResult(ctx context.Context, r *Result, err error, collected *notes) *CallResult {
 	if err == nil && r == nil {
 		err = toolerr.New(toolerr.Internal, "%s returned neither a result nor an error: this is a bug in the tool", t.Name())

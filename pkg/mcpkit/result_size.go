@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// envelopeSize is the part of MaxMessage reserved for the id, metadata and the
-// rest of the JSON-RPC message around a result.
+// envelopeSize is the part of MaxMessage reserved for the JSON-RPC message
+// around a result: id, metadata and so on.
 const envelopeSize = 4 << 10
 
-// size returns a lower bound of the encoded result's size in bytes.
+// minEncodedSize returns a lower bound of the encoded result's size in bytes.
 func (r *CallResult) minEncodedSize() int {
 	size := len(r.Text) + len(r.Notes) + len(r.Structured) + len(r.Details) + 192
 	for _, image := range r.Images {
@@ -19,12 +19,14 @@ func (r *CallResult) minEncodedSize() int {
 	return size
 }
 
+// encodedSize returns about the size of the image in an encoded result, in
+// bytes.
 func (i Image) encodedSize() int {
 	return base64.StdEncoding.EncodedLen(len(i.Data)) + len(i.MIME) + 64
 }
 
-// dropImages omits the last images until the rest fits, and adds a line for
-// each to the text.
+// dropImagesOver omits the last images so that the encoded result has at most
+// maxSize bytes, and adds a line to the text for each, at most maxLines lines.
 func (r *CallResult) dropImagesOver(maxSize int) {
 	const maxLines = 20
 	all := r.Images
@@ -49,8 +51,8 @@ func (r *CallResult) dropImagesOver(maxSize int) {
 	}
 }
 
-// dropRows reduces the structuredContent of a text tool to its text, without
-// rows and metadata.
+// dropStructuredRows reduces the structuredContent of a text tool to its text,
+// without rows and metadata. It does nothing for other results.
 func (r *CallResult) dropStructuredRows() {
 	if r.isStructuredAnswer {
 		r.Rows = nil
@@ -58,9 +60,9 @@ func (r *CallResult) dropStructuredRows() {
 	}
 }
 
-// cutText cuts text to about limit bytes, as a last resort, and says so in a
-// last line. It cuts at the end of a line, or of a character if the only line
-// is too long.
+// cutToLimit cuts text to at most about limit bytes, as a last resort, and says
+// so in a last line. It cuts at the end of a line, or between characters if the
+// first line is too long.
 func cutToLimit(text string, limit int) string {
 	if len(text) <= limit {
 		return text

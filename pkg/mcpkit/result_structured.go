@@ -6,9 +6,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// structuredAnswer makes the structuredContent of a text tool: the metadata and
-// the rows, or else the text. It is complete because some clients pass it to
-// the model instead of the content.
+// structuredAnswer returns the structuredContent of a text tool: the metadata
+// and the rows, or else the text. It is complete because some clients pass it
+// to the model instead of the content.
 func structuredAnswer(res *CallResult, meta []jsonMember) json.RawMessage {
 	var out []jsonMember
 	if res.IsError {

@@ -11,14 +11,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 )
 
-// A runner carries out calls of a set of tools.
+// A runner runs calls of a set of tools.
 type runner struct {
 	tools     *registry
-	handler   Handler
-	maxTokens int // for every tool; 0: each tool's Def.MaxTokens
+	handler   Handler // all middleware around the tool
+	maxTokens int     // result budget of every tool; 0: each tool's Def.MaxTokens
 }
 
-// run carries out one call and logs a panic of the tool.
+// run runs one call and returns its result, never nil. It logs a panic of the
+// tool.
 func (r *runner) run(ctx context.Context, t *Tool, args json.RawMessage) *CallResult {
 	tokens := r.maxTokens
 	if tokens == 0 {
@@ -32,8 +33,7 @@ func (r *runner) run(ctx context.Context, t *Tool, args json.RawMessage) *CallRe
 	return res
 }
 
-// structuredTools returns the tools in the variant that answers with
-// structuredContent.
+// structuredTools returns each tool as Tool.Structured returns it.
 func structuredTools(tools []*Tool) ([]*Tool, error) {
 	out := make([]*Tool, len(tools))
 	for i, t := range tools {
@@ -45,7 +45,7 @@ func structuredTools(tools []*Tool) ([]*Tool, error) {
 	return out, nil
 }
 
-// runner returns the runner that carries out calls for this command.
+// newRunner returns the runner for this command's calls.
 func (c *Command) newRunner(tools *registry) *runner {
 	return &runner{
 		tools:     tools,

@@ -6,7 +6,7 @@ import (
 )
 
 // kind is the kind of value that a schema describes. It is finer than JSON
-// Schema's type, because checking, decoding and wording depend on the Go type.
+// Schema's type, because checks, decoding and wording depend on the Go type.
 type kind uint8
 
 const (
@@ -28,24 +28,27 @@ const (
 // built.
 type schema struct {
 	kind         kind
-	goType       reflect.Type // what it decodes into, pointers removed
+	goType       reflect.Type // the type to decode into, without pointers; nil: none
 	description  string
-	format       string
+	format       string // JSON Schema's format: date-time
 	enum         []*jsonNode
 	defaultValue *jsonNode // default
-	min, max     bound     // of the value, or of the length of strings, lists and maps
-	verbatim     bool      // "null" and "undefined" are ordinary text
+	min, max     bound     // bounds of the value, or of the length of strings, lists and maps
+	verbatim     bool      // of a string: "null" and "undefined" are ordinary text
 	acceptsBare  bool      // of a list: a bare value is accepted as a list of one, without a note
 	acceptsWords bool      // of a string: a shell command, accepted also as a list of words
 
-	properties    []property       // kindObject, in struct order
-	byName        map[string]int   // property name or alias → index of properties
-	sharedAliases map[string][]int // alias → further properties with that alias, each for values of another JSON type
-	items         *schema          // of a list, or the values of a map
-	ref           *schema          // kindRef
-	defName       string           // name under $defs; "" is the root
-	noneRequired  bool             // leave out the root's required list: an outputSchema also describes errors
-	defs          []*schema        // of the root
+	properties    []property       // of kindObject, in the order of the struct
+	byName        map[string]int   // name or alias → index of properties
+	sharedAliases map[string][]int // alias → further properties with that alias, each for another JSON type
+	items         *schema          // of a list's items or a map's values
+	ref           *schema          // of kindRef: the schema referred to
+	defName       string           // name under $defs; "": the root
+
+	// of the root: leave out the required list, as an outputSchema also
+	// describes errors
+	noneRequired bool
+	defs         []*schema // of the root: the schemas under $defs
 }
 
 // property is one member of an object.
@@ -53,12 +56,12 @@ type property struct {
 	name       string
 	aliases    []string
 	required   bool
-	hidden     bool  // accepted, but not in the schema that callers read
-	fieldIndex []int // path of the field, through embedded structs
+	hidden     bool  // accepted, but left out of the schema that clients read
+	fieldIndex []int // path of the struct field, as for reflect's FieldByIndex
 	*schema
 }
 
-// target follows a $ref.
+// resolveRef returns the schema that s refers to, or s if it is no reference.
 func (s *schema) resolveRef() *schema {
 	for s.kind == kindRef {
 		s = s.ref
@@ -66,7 +69,7 @@ func (s *schema) resolveRef() *schema {
 	return s
 }
 
-// jsonType returns the type keyword, or "" if the schema has none.
+// jsonType returns the keyword type, or "" if the schema has none.
 func (s *schema) jsonType() string {
 	switch s.kind {
 	case kindObject, kindMap:
@@ -85,7 +88,8 @@ func (s *schema) jsonType() string {
 	return ""
 }
 
-// typeName names the type for a person or a model.
+// typeName returns the type's name for a person or a model, such as "list of
+// strings".
 func (s *schema) typeName() string {
 	t := s.resolveRef()
 	switch t.kind {
@@ -109,6 +113,7 @@ func (s *schema) typeName() string {
 	return t.jsonType()
 }
 
+// plural returns the plural of a type's name.
 func plural(words string) string {
 	switch head, rest, _ := strings.Cut(words, " "); head {
 	case "any":

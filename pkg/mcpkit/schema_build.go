@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Types and interfaces with a special JSON form.
+// Types with a JSON form of their own, and interfaces that give a type one.
 var (
 	typeDuration = reflect.TypeFor[time.Duration]()
 	typeTime     = reflect.TypeFor[time.Time]()
@@ -26,9 +26,9 @@ var (
 	typeTextMarshaler   = reflect.TypeFor[encoding.TextMarshaler]()
 )
 
-// buildSchema makes the schema of a type, or returns every fault of its tags
-// and fields. If output is set, the schema describes the type as encoding/json
-// writes it.
+// buildSchema returns the schema of a type, or an error with every fault of its
+// tags and fields. If output is set, the schema describes the type as
+// encoding/json writes it, instead of as arguments are decoded.
 func buildSchema(t reflect.Type, output bool) (*schema, error) {
 	b := &schemaBuilder{output: output, building: map[reflect.Type]*schema{}, done: map[reflect.Type]*schema{}}
 	s := b.buildType(t, t.String())
@@ -44,19 +44,22 @@ func buildSchema(t reflect.Type, output bool) (*schema, error) {
 	return s, errors.Join(b.faults...)
 }
 
+// schemaBuilder builds the schema of a type and the types within it.
 type schemaBuilder struct {
 	output   bool
-	building map[reflect.Type]*schema // types being built, to find recursion
-	done     map[reflect.Type]*schema // recursive types that are built
-	defs     []*schema
+	building map[reflect.Type]*schema // types being built, to detect recursion
+	done     map[reflect.Type]*schema // recursive types that are complete
+	defs     []*schema                // recursive types, for $defs
 	faults   []error
 }
 
+// faultf records a fault of the field or type at where.
 func (b *schemaBuilder) faultf(where, format string, args ...any) {
 	b.faults = append(b.faults, fmt.Errorf("%s: %w", where, fmt.Errorf(format, args...)))
 }
 
-// build returns a new schema of t, which the caller may change by tags.
+// buildType returns a new schema of t, which may be changed by tags. where
+// names the field, for faults.
 func (b *schemaBuilder) buildType(t reflect.Type, where string) *schema {
 	for depth := 0; t.Kind() == reflect.Pointer; t = t.Elem() {
 		if depth++; depth > 8 {
@@ -85,8 +88,8 @@ func (b *schemaBuilder) buildType(t reflect.Type, where string) *schema {
 	return s
 }
 
-// referTo returns a reference to a recursive type, and names the type under
-// $defs.
+// reference returns a reference to the schema s of a recursive type, and names
+// s for $defs.
 func (b *schemaBuilder) reference(t reflect.Type, s *schema) *schema {
 	if s.defName == "" {
 		name := strings.Join(strings.FieldsFunc(t.Name(), func(r rune) bool { return !isNameRune(r, "_") }), "_")
@@ -108,7 +111,7 @@ func (b *schemaBuilder) reference(t reflect.Type, s *schema) *schema {
 }
 
 // specialSchema returns the schema of a type whose JSON form differs from that
-// of its kind, or nil.
+// of its kind, such as time.Time; nil for other types.
 func (b *schemaBuilder) specialSchema(t reflect.Type) *schema {
 	pointer := reflect.PointerTo(t)
 	switch {
@@ -140,7 +143,7 @@ func (b *schemaBuilder) specialSchema(t reflect.Type) *schema {
 	return nil
 }
 
-// compose fills in s by t's kind.
+// buildByKind sets the members of s that follow from t's kind, and returns s.
 func (b *schemaBuilder) buildByKind(t reflect.Type, where string, s *schema) *schema {
 	switch t.Kind() {
 	case reflect.Bool:

@@ -6,14 +6,15 @@ import (
 	"strings"
 )
 
-// candidate is a field that may become a property. Of several with the same
-// name, the field of the outermost struct wins, as in encoding/json.
+// candidateProperty is a field that may become a property. Of several with the
+// same name, the field of the outermost struct wins, as in encoding/json.
 type candidateProperty struct {
 	property
-	depth int
+	depth int // number of embedded structs around the field
 	where string
 }
 
+// buildProperties sets the properties and names of s by t's fields.
 func (b *schemaBuilder) buildProperties(t reflect.Type, where string, s *schema) {
 	var candidates []candidateProperty
 	b.collectFields(t, where, nil, 0, map[reflect.Type]bool{}, &candidates)
@@ -51,8 +52,9 @@ func (b *schemaBuilder) buildProperties(t reflect.Type, where string, s *schema)
 	}
 }
 
-// fields appends the fields of t to all, with those of embedded structs in
-// place.
+// collectFields appends the fields of t to candidates, with those of embedded
+// structs in place. fieldIndex and depth are those of t; embedding has the
+// structs around t, to detect recursion.
 func (b *schemaBuilder) collectFields(t reflect.Type, where string, index []int, depth int, embedding map[reflect.Type]bool, candidates *[]candidateProperty) {
 	if embedding[t] {
 		b.faultf(where, "%s embeds itself", t)
@@ -99,7 +101,8 @@ func (b *schemaBuilder) collectFields(t reflect.Type, where string, index []int,
 	}
 }
 
-// hidden reads the tag hidden, whose only value is "true".
+// parseHiddenTag reports whether a field has the tag hidden, whose only value
+// is "true".
 func (b *schemaBuilder) parseHiddenTag(tags map[string]string, where string) bool {
 	value, ok := tags["hidden"]
 	if ok && value != "true" {
@@ -108,7 +111,7 @@ func (b *schemaBuilder) parseHiddenTag(tags map[string]string, where string) boo
 	return ok
 }
 
-// field builds the schema of one field from its type and tags.
+// buildField returns the schema of one field by its type and tags.
 func (b *schemaBuilder) buildField(field reflect.StructField, name string, tags map[string]string, where string) *schema {
 	if !isValidName(name, "_.-") { // client APIs accept no other names for arguments
 		b.faultf(where, "clients refuse the argument name %q: letters, digits, _ . - and at most 64 of them", name)
@@ -120,7 +123,8 @@ func (b *schemaBuilder) buildField(field reflect.StructField, name string, tags 
 	return s
 }
 
-// embeddedStruct returns the struct whose fields are promoted by field, or nil.
+// embeddedStruct returns the struct whose fields an embedded field promotes, or
+// nil if the field promotes none.
 func embeddedStruct(field reflect.StructField, tags map[string]string) reflect.Type {
 	name, _, _ := strings.Cut(tags["json"], ",")
 	t := field.Type

@@ -15,8 +15,10 @@ func (s *schema) JSON() json.RawMessage {
 	return w.buf.Bytes()
 }
 
+// schemaWriter writes a schema as JSON.
 type schemaWriter struct{ buf bytes.Buffer }
 
+// writeRoot writes the whole schema with its $defs.
 func (w *schemaWriter) writeRoot(s *schema) {
 	w.openObject()
 	w.writeKeywords(s)
@@ -32,12 +34,14 @@ func (w *schemaWriter) writeRoot(s *schema) {
 	w.closeObject()
 }
 
+// writeSchema writes one schema as an object.
 func (w *schemaWriter) writeSchema(s *schema) {
 	w.openObject()
 	w.writeKeywords(s)
 	w.closeObject()
 }
 
+// writeKeywords writes the members of a schema's object.
 func (w *schemaWriter) writeKeywords(s *schema) {
 	if s.kind == kindRef {
 		w.writeStringMember("$ref", refPointer(s.ref))
@@ -72,9 +76,9 @@ func (w *schemaWriter) writeKeywords(s *schema) {
 	w.writeChildren(s)
 }
 
-// bounds writes the bounds of a value or a length. The model gets every byte of
-// a definition with each request, so a lower bound of 0 or 1 is checked but not
-// written, like the default false.
+// writeBounds writes the bounds of a value or a length. The model gets every
+// byte of a definition with each request, so a lower bound of 0 or 1 is checked
+// but not written, like the default false.
 func (w *schemaWriter) writeBounds(s *schema) {
 	low, high := "minimum", "maximum"
 	switch s.kind {
@@ -95,6 +99,7 @@ func (w *schemaWriter) writeBounds(s *schema) {
 	}
 }
 
+// writeChildren writes the schemas of items, map values or properties.
 func (w *schemaWriter) writeChildren(s *schema) {
 	switch s.kind {
 	case kindList:
@@ -128,8 +133,8 @@ func (w *schemaWriter) writeChildren(s *schema) {
 	}
 }
 
-// describe returns the description, for a duration with its form and bounds,
-// which JSON Schema cannot express.
+// descriptionText returns the description. For a duration it adds the syntax
+// and the bounds, which JSON Schema cannot express.
 func (s *schema) descriptionText() string {
 	if s.kind != kindDuration {
 		return s.description
@@ -151,6 +156,8 @@ func (w *schemaWriter) openObject() { w.buf.WriteByte('{') }
 
 func (w *schemaWriter) closeObject() { w.buf.WriteByte('}') }
 
+// writeName writes the name of the next member, with a comma if it is not the
+// first.
 func (w *schemaWriter) writeName(name string) {
 	if b := w.buf.Bytes(); len(b) > 0 && b[len(b)-1] != '{' {
 		w.buf.WriteByte(',')
@@ -163,6 +170,7 @@ func (w *schemaWriter) writeMember(name string, value []byte) { w.writeName(name
 
 func (w *schemaWriter) writeStringMember(name, value string) { w.writeMember(name, mustMarshal(value)) }
 
+// refPointer returns the value of $ref for a schema.
 func refPointer(s *schema) string {
 	if s.defName == "" {
 		return "#"
@@ -170,8 +178,8 @@ func refPointer(s *schema) string {
 	return "#/$defs/" + s.defName
 }
 
-// encode marshals v without HTML escapes, which cost tokens. Callers pass only
-// values that can be encoded; text is made valid UTF-8.
+// mustMarshal returns v as JSON without escapes for HTML, which cost tokens. It
+// panics if v cannot be encoded; invalid UTF-8 is replaced.
 func mustMarshal(v any) []byte {
 	out, err := jsonrpc.Marshal(v)
 	if err != nil {

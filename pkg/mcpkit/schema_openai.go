@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// strict returns the schema in the form of OpenAI's strict function calls:
+// strictJSON returns the schema in the form of OpenAI's strict function calls:
 // every object closed, every property required, optional ones nullable (null
 // then means not given). lost lists what that form cannot express; the tool
 // still checks it.
@@ -30,11 +30,13 @@ func (s *schema) strictJSON() (out json.RawMessage, lost []string) {
 	return w.buf.Bytes(), w.lost
 }
 
+// strictWriter writes a schema for OpenAI's strict mode.
 type strictWriter struct {
 	schemaWriter
-	lost []string
+	lost []string // what that form cannot express, with its position
 }
 
+// addLostf records something that the form cannot express.
 func (w *strictWriter) addLostf(at *argPath, format string, args ...any) {
 	where := at.String()
 	if where == "" {
@@ -43,7 +45,7 @@ func (w *strictWriter) addLostf(at *argPath, format string, args ...any) {
 	w.lost = append(w.lost, where+": "+fmt.Sprintf(format, args...))
 }
 
-// schema writes s, or null as well if the property is optional.
+// writeSchema writes s. If nullable is set, null is allowed as well.
 func (w *strictWriter) writeSchema(s *schema, at *argPath, nullable bool) {
 	w.openObject()
 	defer w.closeObject()
@@ -60,6 +62,7 @@ func (w *strictWriter) writeSchema(s *schema, at *argPath, nullable bool) {
 	w.buf.WriteString(`,{"type":"null"}]`)
 }
 
+// writeKeywords writes the members of a schema's object.
 func (w *strictWriter) writeKeywords(s *schema, at *argPath, nullable bool) {
 	if s.kind == kindRef {
 		w.writeStringMember("$ref", refPointer(s.ref))
@@ -89,7 +92,7 @@ func (w *strictWriter) writeKeywords(s *schema, at *argPath, nullable bool) {
 	}
 }
 
-// head writes type, description and enum.
+// writeHead writes the members type, description, format and enum.
 func (w *strictWriter) writeHead(s *schema, at *argPath, nullable bool) {
 	typ, description := s.jsonType(), s.descriptionText()
 	switch s.kind {
@@ -127,6 +130,7 @@ func (w *strictWriter) writeHead(s *schema, at *argPath, nullable bool) {
 	}
 }
 
+// joinSentence joins two texts with a space; the first may be empty.
 func joinSentence(a, b string) string {
 	if a == "" {
 		return b
@@ -134,6 +138,7 @@ func joinSentence(a, b string) string {
 	return a + " " + b
 }
 
+// writeObject writes the members properties, required and additionalProperties.
 func (w *strictWriter) writeObject(s *schema, at *argPath) {
 	names := []string{}
 	w.writeName("properties")

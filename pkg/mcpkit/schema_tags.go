@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// otherDialect detects the tag syntax of other libraries ("description=…",
-// "required,minimum=1"), which would become the description here.
+// isOtherDialect reports whether the value of a jsonschema tag has the syntax
+// of another library ("description=…", "required,minimum=1"), which here would
+// become the description.
 func isOtherDialect(text string) bool {
 	word := text
 	if end := strings.IndexAny(text, " \t\n"); end >= 0 {
@@ -27,11 +28,12 @@ func isOtherDialect(text string) bool {
 	return false
 }
 
-// tagKeys are the tag keys that this package reads.
+// knownTags are the tag keys that this package reads.
 var knownTags = []string{"json", "jsonschema", "desc", "description", "enum", "default", "min", "max", "alias", "hidden", "verbatim", "bare", "argv"}
 
-// parseTags parses a struct tag and fails on syntax errors: reflect.StructTag
-// ignores them, and a mistyped tag would lose an argument's description.
+// parseTags parses a struct tag into its keys and values. It fails on errors of
+// syntax, which reflect.StructTag ignores: a mistyped tag would lose an
+// argument's description.
 func parseTags(tag reflect.StructTag) (map[string]string, error) {
 	tags := map[string]string{}
 	for rest := strings.TrimLeft(string(tag), " "); rest != ""; rest = strings.TrimLeft(rest, " ") {
@@ -62,7 +64,8 @@ func parseTags(tag reflect.StructTag) (map[string]string, error) {
 	return tags, nil
 }
 
-// jsonName reads the json tag as encoding/json does.
+// parseJSONTag parses the json tag as encoding/json does. name is "" only for
+// an embedded field without a name; skip says that the field is left out.
 func parseJSONTag(field reflect.StructField, tags map[string]string) (name string, optional, skip bool, err error) {
 	tag, ok := tags["json"]
 	if tag == "-" {
@@ -84,7 +87,7 @@ func parseJSONTag(field reflect.StructField, tags map[string]string) (name strin
 	return name, optional, false, nil
 }
 
-// applyTags applies a field's tags to its schema.
+// applyTags sets the members of a field's schema by the field's tags.
 func (s *schema) applyTags(tags map[string]string) error {
 	description, err := descriptionTag(tags)
 	if err != nil {
@@ -130,8 +133,9 @@ func (s *schema) applyTags(tags map[string]string) error {
 	return nil
 }
 
-// boolTag reads a tag that must be "true" if present, and is only for schemas
-// of kind only.
+// parseBoolTag reports whether a tag is present. It fails unless the value is
+// "true" and the schema of kind onlyKind; kinds is the plural of that, for the
+// error.
 func (s *schema) parseBoolTag(tags map[string]string, key string, onlyKind kind, kinds string) (bool, error) {
 	switch {
 	case tags[key] == "":
@@ -144,6 +148,8 @@ func (s *schema) parseBoolTag(tags map[string]string, key string, onlyKind kind,
 	return true, nil
 }
 
+// descriptionTag returns the description in the tags jsonschema, desc or
+// description; "" if there is none.
 func descriptionTag(tags map[string]string) (string, error) {
 	text := ""
 	for _, key := range []string{"jsonschema", "desc", "description"} {
@@ -165,6 +171,7 @@ func descriptionTag(tags map[string]string) (string, error) {
 	return text, nil
 }
 
+// setEnum sets the enum by a comma-separated list of values.
 func (s *schema) setEnum(text string) error {
 	switch s.kind {
 	case kindString, kindInteger, kindNumber:
@@ -187,9 +194,9 @@ func (s *schema) setEnum(text string) error {
 	return nil
 }
 
-// setDefault parses a default in the form of the field's type: plain text for a
-// string, a comma-separated list or a JSON array for a list, JSON for other
-// types.
+// setDefault sets the default by a text in the form of the field's type: plain
+// text for a string, a comma-separated list or a JSON array for a list, JSON
+// for other types.
 func (s *schema) setDefault(text string) error {
 	if s.kind == kindRef {
 		return fmt.Errorf("default:%q: a recursive type has no default", text)
@@ -207,6 +214,7 @@ func (s *schema) setDefault(text string) error {
 	return nil
 }
 
+// parseTagValue parses a value of s in a tag, without checking it against s.
 func (s *schema) parseTagValue(text string) (*jsonNode, error) {
 	switch s.resolveRef().kind {
 	case kindString, kindText, kindBytes, kindDuration:
@@ -235,6 +243,7 @@ func (s *schema) parseTagValue(text string) (*jsonNode, error) {
 	return n, nil
 }
 
+// parseBound parses the value of the tag min or max for s.
 func (s *schema) parseBound(text string) (bound, error) {
 	switch s.kind {
 	case kindInteger:

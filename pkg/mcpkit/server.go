@@ -19,11 +19,11 @@ type Server struct {
 	toolServer *toolServer
 	mcp        *server.MCPServer
 
-	changeMu sync.Mutex // of changes
+	changeMu sync.Mutex // held while tools and mcp are changed together
 }
 
-// NewServer makes a server without tools. mw is as in
-// Command.Middleware.
+// NewServer returns a server without tools. name and title are as in
+// NewCommand; mw is as in Command.Middleware.
 func NewServer(name, title string, mw ...Middleware) *Server {
 	c := NewCommand(name, title, "")
 	c.Middleware = mw
@@ -32,8 +32,8 @@ func NewServer(name, title string, mw ...Middleware) *Server {
 	return s
 }
 
-// Add adds tools, all or none. It fails if a name is taken, since a client may
-// be calling the existing tool.
+// Add adds all tools, or none if it fails. It fails if a name is taken, since a
+// client may be calling the existing tool, and for a nil tool.
 func (s *Server) Add(tools ...*Tool) (err error) {
 	s.changeMu.Lock()
 	defer s.changeMu.Unlock()
@@ -60,8 +60,8 @@ func (s *Server) Add(tools ...*Tool) (err error) {
 	return nil
 }
 
-// Remove removes the named tool and reports whether it existed. Running calls
-// of the tool finish normally.
+// Remove removes the named tool and reports whether there was one. Running
+// calls of the tool finish normally.
 func (s *Server) Remove(name string) bool {
 	s.changeMu.Lock()
 	defer s.changeMu.Unlock()
@@ -72,11 +72,12 @@ func (s *Server) Remove(name string) bool {
 	return true
 }
 
-// Tools returns the tools in the order of Add.
+// Tools returns the tools in the order in which they were added.
 func (s *Server) Tools() []*Tool { return s.tools.All() }
 
-// Serve serves one client, like wire.ServeStdio. Clients served at the same time
-// need different values of opts.Session.
+// Serve serves one client over a pair of streams, like wire.ServeStdio. It sets
+// opts.Call. Clients served at the same time need different values of
+// opts.Session.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer, opts wire.ServeOptions) error {
 	opts.Call = s.toolServer.answerToolCall
 	return wire.ServeStdio(ctx, s.mcp, in, out, opts)

@@ -14,17 +14,17 @@ import (
 // clients assume the worst case for a missing one.
 type Hints struct {
 	ReadOnly    bool // does not change its environment
-	Destructive bool // may overwrite or remove; false for a read-only tool
-	Idempotent  bool // repeating a call has no further effect
+	Destructive bool // may overwrite or remove something; false for a read-only tool
+	Idempotent  bool // repeating a call with the same arguments has no further effect
 	OpenWorld   bool // accesses things outside the roots: network, other programs
 }
 
-// Def is the definition of a tool, without the schema, which its arguments'
-// type gives.
+// Def is the definition of a tool. It does not contain the schema, which
+// NewTool makes from the type of the arguments.
 type Def struct {
-	Name        string // ^[a-zA-Z0-9_-]{1,64}$
-	Title       string
-	Description string // for the model; key facts first
+	Name        string // matches ^[a-zA-Z0-9_-]{1,64}$
+	Title       string // for people
+	Description string // for the model; the most important facts first
 	Hints       Hints
 
 	// Aliases are further names that tools/call accepts; tools/list omits them.
@@ -34,53 +34,56 @@ type Def struct {
 	// likely misspelling of an argument is always an error.
 	RefuseUnknown bool
 
-	Timeout       time.Duration // deadline of a call, carried by ctx; 0: none
-	MaxConcurrent int           // limit of calls running at once; 0: none for this tool
+	Timeout       time.Duration // deadline of a call, carried by its ctx; 0: none
+	MaxConcurrent int           // calls of this tool running at once; 0: no limit
 	MaxTokens     int           // result budget in tokens of 4 bytes; 0: DefaultMaxTokens
 
 	// Control marks a tool that controls work which other calls started, so
-	// that its calls must not wait for those calls.
+	// that its calls must not wait for those calls to finish.
 	Control bool
 
-	// Output is the zero value of Result.Meta's struct; nil: the tool has no
-	// metadata, though its errors still carry their code.
+	// Output is the zero value of the type of Result.Meta, a struct or a map;
+	// nil: the tool has no metadata, though its errors still carry their code.
 	Output any
 
 	// Row is the zero value of an element of Result.Rows; nil: the tool has no
 	// rows. With Output it gives the outputSchema of Structured.
 	Row any
 
-	// Meta is added to the definition's _meta.
+	// Meta has further members of the definition's _meta.
 	Meta map[string]any
 }
 
-// Tool is one callable tool: a definition, the schemas made from its types,
-// and its function. It is immutable and safe for concurrent calls.
+// Tool is one callable tool: a definition, the schemas made from its types, and
+// its function. It is immutable and safe for concurrent calls.
 type Tool struct {
-	def            Def
-	definition     json.RawMessage
-	input          *schema
-	output         *schema // nil: none declared
-	row            *schema // of an element of Result.Rows; nil: the tool has none
-	returnsData    bool    // the result is structuredContent, and the text shows the same data
-	addsStructured bool    // a text tool that also returns structuredContent
-	runFunc        func(ctx context.Context, args *jsonNode) (*Result, error)
-	remote         *importSource // of an imported tool, instead of schemas and run
-	wrapped        Handler       // the middleware of With; nil: none
+	def        Def
+	definition json.RawMessage // its entry in tools/list
+	input      *schema         // schema of the arguments; nil for an imported tool
+	output     *schema         // schema of Def.Output or of the data; nil: none
+	row        *schema         // schema of an element of Result.Rows; nil: the tool has none
+
+	// made by NewStructuredTool: the result is structuredContent, and the text
+	// shows the same data
+	returnsData    bool
+	addsStructured bool                                                       // made by Structured: a text tool that also returns structuredContent
+	runFunc        func(ctx context.Context, args *jsonNode) (*Result, error) // decodes checked arguments and calls the tool's function
+	remote         *importSource                                              // of an imported tool, instead of schemas and runFunc
+	wrapped        Handler                                                    // the handler with the middleware of With; nil: none
 }
 
 // Name returns the name under which the tool is served.
 func (t *Tool) Name() string { return t.def.Name }
 
-// Def returns the definition the tool was made from.
+// Def returns the definition that the tool was made from.
 func (t *Tool) Def() Def { return t.def }
 
-// Definition returns the tool's entry in tools/list.
+// Definition returns the tool's entry in tools/list as JSON. It must not be
+// changed.
 func (t *Tool) Definition() json.RawMessage { return t.definition }
 
-// Schema returns the input schema. If strictOpenAI is set, it returns the
-// variant for OpenAI's strict mode, and lost lists what that variant cannot
-// express.
+// Schema returns the input schema. If strictOpenAI is set, it returns the form
+// for OpenAI's strict mode, and lost lists what that form cannot express.
 func (t *Tool) Schema(strictOpenAI bool) (schema json.RawMessage, lost []string) {
 	if t.remote != nil {
 		if strictOpenAI {
@@ -124,10 +127,10 @@ func (t *Tool) Structured() (*Tool, error) {
 	return &out, err
 }
 
-// Call checks args against the schema, decodes them, runs the tool and renders
-// its result within Budget(ctx), or within the tool's own budget if ctx has
-// none. It reports every failure by a result with IsError, including a Go
-// error, a missing result and a panic.
+// Call checks args against the schema, decodes them, runs the tool and returns
+// its result, of at most Budget(ctx), or of the tool's own budget if ctx has
+// none. Every failure is a result with IsError, including a Go error, a missing
+// result and a panic. args may be nil.
 func (t *Tool) Call(ctx context.Context, args json.RawMessage) (res *CallResult) {
 	if t.wrapped != nil {
 		return t.wrapped(ctx, t, args)
@@ -143,6 +146,7 @@ func (t *Tool) With(mw ...Middleware) *Tool {
 	return &wrapped
 }
 
+// callUnwrapped is Call without the middleware of With.
 func (t *Tool) callUnwrapped(ctx context.Context, args json.RawMessage) (res *CallResult) {
 	if _, ok := wire.BudgetOf(ctx); !ok {
 		ctx = wire.WithBudget(ctx, t.def.MaxTokens)
@@ -165,7 +169,7 @@ func (t *Tool) callUnwrapped(ctx context.Context, args json.RawMessage) (res *Ca
 	return t.renderResult(ctx, r, err, collected)
 }
 
-// warn logs, for the tool's author, a fault that the client is not told about.
+// warnf logs, for the tool's author, a fault that the client is not told about.
 func (t *Tool) warnf(format string, args ...any) {
 	slog.Warn(t.Name() + ": " + fmt.Sprintf(format, args...))
 }

@@ -10,14 +10,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 )
 
-// isName reports whether name has 1 to 64 characters, each an ASCII letter, a
-// digit or in others: the names that every model API accepts. A regular
-// expression would have to be compiled at every start.
+// isValidName reports whether name has 1 to 64 characters, each an ASCII
+// letter, a digit or in punctuation: the names that every model API accepts. A
+// regular expression would have to be compiled at every start.
 func isValidName(name, punctuation string) bool {
 	return name != "" && len(name) <= 64 &&
 		!strings.ContainsFunc(name, func(r rune) bool { return !isNameRune(r, punctuation) })
 }
 
+// isNameRune reports whether r is an ASCII letter, a digit or in punctuation.
 func isNameRune(r rune, punctuation string) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune(punctuation, r)
 }
@@ -46,11 +47,11 @@ func (d Def) faults() []error {
 	return faults
 }
 
-// metaCallSettings is the _meta key for a tool's call settings, such as timeout
-// and concurrency, which hosts read.
+// metaKeyCallSettings is the _meta key for a tool's call settings, such as
+// timeout and concurrency, which hosts read.
 const metaKeyCallSettings = "toolroom/call"
 
-// define returns the tool's entry for tools/list.
+// makeDefinition returns the tool's entry for tools/list.
 func (t *Tool) makeDefinition() (json.RawMessage, error) {
 	d := t.def
 	type annotations struct {
@@ -86,6 +87,7 @@ func (t *Tool) makeDefinition() (json.RawMessage, error) {
 	return text, nil
 }
 
+// positiveOr returns n if it is positive, else otherwise.
 func positiveOr(n, otherwise int) int {
 	if n > 0 {
 		return n

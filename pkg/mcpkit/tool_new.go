@@ -11,37 +11,42 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// NewTool makes a tool that returns text. A is the struct of its arguments (or
-// a map); these tags of its fields make the input schema:
+// NewTool makes a tool that returns text. A is the struct of its arguments, or a
+// map. These tags of its fields make the input schema:
 //
-//	json:"name,omitempty"  the name; without omitempty (or omitzero, or a
-//	                       pointer type) the argument is required
-//	jsonschema:"text"      the description as it is; desc and description
+//	json:"name,omitempty"  the argument's name; without omitempty (or omitzero,
+//	                       or a pointer type) it is required
+//	jsonschema:"text"      the description, unchanged; desc and description
 //	                       are the same
-//	enum:"a,b"             the values of a string, a number, or a list's items
-//	default:"10"           given to the function where the caller says nothing;
-//	                       lists as "a,b" or JSON, other composites as JSON;
-//	                       false is not written to the schema
+//	enum:"a,b"             the allowed values of a string, a number, or a
+//	                       list's items
+//	default:"10"           the value if the argument is not given: lists as
+//	                       "a,b" or JSON, other composites as JSON; false is
+//	                       not written to the schema
 //	min:"1" max:"20"       bounds of a number or a duration, or of the length
 //	                       of a string, list or map; a lower bound of 0 or 1
-//	                       is checked and not written to the schema
-//	alias:"old,other"      further names that are taken, with a note; @file,
-//	                       @dir and other groups are in aliasGroups. Of every
-//	                       name, camelCase is taken for snake_case as well. Two
-//	                       arguments may share one if their JSON types differ
-//	hidden:"true"          taken, but not in the schema: an optional argument
+//	                       is checked, but not written to the schema
+//	alias:"old,other"      further names that are accepted, with a note; @file,
+//	                       @dir and other groups are in aliasGroups. Two
+//	                       arguments may share an alias if their JSON types
+//	                       differ
+//	hidden:"true"          accepted, but not in the schema: an optional argument
 //	                       of other tools that the function translates
 //	verbatim:"true"        of an optional string that is data: "null" and
-//	                       "undefined" are text, not a way to say nothing
+//	                       "undefined" are text, and do not mean "not given"
 //	argv:"true"            of a string that is a shell command: a list of
-//	                       words is taken for it, with a note
-//	bare:"true"            of a list that is mostly one: a bare value is taken
-//	                       for a list of one without a note
+//	                       words is accepted, too, with a note
+//	bare:"true"            of a list that mostly has one item: a bare value is
+//	                       accepted as a list of one, without a note
 //
-// A time.Duration is text like "30s" (a bare number means milliseconds and adds
-// a note), []byte is base64, any is any JSON value; in it, whole numbers that a
-// float64 would round arrive as json.Number. Embedded structs are flattened,
-// and recursive types go to $defs. The error lists every fault of the
+// Each name is also accepted in camelCase and kebab-case. A time.Duration is
+// text like "30s" (a bare number means milliseconds and adds a note), []byte is
+// base64, any is any JSON value; in an any, whole numbers that a float64 would
+// round become a json.Number. Embedded structs are flattened, and recursive
+// types go to $defs.
+//
+// fn gets the decoded arguments and a ctx with the call's deadline. Its error
+// becomes a result with isError. NewTool's own error lists every fault of the
 // definition and of the tags.
 func NewTool[A any](d Def, fn func(ctx context.Context, args A) (*Result, error)) (*Tool, error) {
 	t := &Tool{def: d}
@@ -59,10 +64,10 @@ func NewTool[A any](d Def, fn func(ctx context.Context, args A) (*Result, error)
 	return t.orNamedError(err)
 }
 
-// NewStructuredTool makes a tool that returns data: R becomes both
-// structuredContent and the text, by its method String or else as JSON. An R
-// that is not an object is sent as {"result": R}. Data cannot be cut: a result
-// above the budget is the error TOO_LARGE.
+// NewStructuredTool makes a tool that returns data: the value of type R becomes
+// both structuredContent and the text, by its method String or else as JSON. A
+// value that is not a JSON object is sent as {"result": value}. Data cannot be
+// cut: a result above the budget is the error TOO_LARGE. d.Output must be nil.
 func NewStructuredTool[A, R any](d Def, fn func(ctx context.Context, args A) (R, error)) (*Tool, error) {
 	t := &Tool{def: d, returnsData: true}
 	output := reflect.TypeFor[R]()
@@ -93,7 +98,7 @@ func NewStructuredTool[A, R any](d Def, fn func(ctx context.Context, args A) (R,
 	return t.orNamedError(err)
 }
 
-// isObject reports whether t is encoded as a JSON object.
+// encodesAsObject reports whether values of t are encoded as JSON objects.
 func encodesAsObject(t reflect.Type) bool {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -102,6 +107,8 @@ func encodesAsObject(t reflect.Type) bool {
 	return b.specialSchema(t) == nil && (t.Kind() == reflect.Struct || t.Kind() == reflect.Map)
 }
 
+// dataResult returns r as the result of a structured tool, nil for a nil
+// pointer. wrap says that r is no object and becomes {"result": r}.
 func dataResult(r any, wrap bool) (*Result, error) {
 	v := reflect.ValueOf(r)
 	if v.Kind() == reflect.Pointer && v.IsNil() {
@@ -123,6 +130,8 @@ func dataResult(r any, wrap bool) (*Result, error) {
 	return res, nil
 }
 
+// orNamedError returns t if err is nil; otherwise no tool and the error with
+// the tool's name.
 func (t *Tool) orNamedError(err error) (*Tool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tool %q: %w", t.def.Name, err)
@@ -130,8 +139,9 @@ func (t *Tool) orNamedError(err error) (*Tool, error) {
 	return t, nil
 }
 
-// finish checks the definition and makes the schemas. If output is nil,
-// Def.Output gives the output type.
+// setSchemas checks the definition, and sets the schemas and the entry for
+// tools/list. If output is nil, Def.Output gives the output type. The error
+// lists all faults.
 func (t *Tool) setSchemas(input, output reflect.Type) error {
 	t.def.Aliases = slices.Clone(t.def.Aliases)
 	faults := t.def.faults()

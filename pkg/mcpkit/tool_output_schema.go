@@ -8,7 +8,8 @@ import (
 )
 
 // outputSchema returns the schema of structuredContent. Its root requires no
-// member and has a code, since strict clients also check errors against it.
+// member and has the member code, since strict clients also check errors
+// against it.
 func outputSchema(t reflect.Type) (*schema, error) {
 	s, err := buildSchema(t, true)
 	if err != nil {
@@ -65,8 +66,8 @@ func (t *Tool) structuredSchema() *schema {
 	return &out
 }
 
-// checkMapOutput returns an error if an error's code does not fit the map's
-// values.
+// checkMapOutput returns an error if the code of an error does not fit the
+// values of a map.
 func checkMapOutput(s *schema) error {
 	if k := s.items.resolveRef().kind; k != kindString && k != kindAny {
 		return errors.New("output: an error's code does not fit into a map of " + plural(s.items.typeName()) + ": use a struct")

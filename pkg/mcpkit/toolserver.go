@@ -15,14 +15,14 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 )
 
-// A toolServer puts tools into an mcp-go server.
+// A toolServer serves a runner's tools through an mcp-go server.
 type toolServer struct {
 	*runner
-	identityMeta json.RawMessage // the server's identity, as modern results carry it
+	identityMeta json.RawMessage // the _meta of modern results, with the server's name and version
 }
 
-// newToolServer makes the server. If changes is true, it announces to its
-// clients when tools are added or removed.
+// newToolServer returns a toolServer and its mcp-go server. If announceChanges
+// is true, clients are notified when tools are added or removed.
 func newToolServer(c *Command, r *runner, announceChanges bool) (*toolServer, *server.MCPServer) {
 	s := &toolServer{runner: r}
 	identity := mcp.Implementation{Name: c.program(), Title: c.Title, Version: buildinfo.Version()}
@@ -45,7 +45,7 @@ func newToolServer(c *Command, r *runner, announceChanges bool) (*toolServer, *s
 	return s, m
 }
 
-// serverTools returns the tools in mcp-go's form.
+// mcpServerTools returns the tools in mcp-go's form.
 func (s *toolServer) mcpServerTools(tools []*Tool) []server.ServerTool {
 	all := make([]server.ServerTool, 0, len(tools))
 	for _, t := range tools {
@@ -56,7 +56,7 @@ func (s *toolServer) mcpServerTools(tools []*Tool) []server.ServerTool {
 	return all
 }
 
-// mcpTool returns mcp-go's form of a tool. Encoded, it equals the definition
+// mcpTool returns mcp-go's form of a tool. Its encoding equals Tool.Definition
 // except for the order of members.
 func mcpTool(t *Tool) mcp.Tool {
 	var tool mcp.Tool
@@ -72,8 +72,8 @@ func mcpTool(t *Tool) mcp.Tool {
 	return tool
 }
 
-// resolveName makes tools/call accept aliases, and answers an unknown name with
-// the available ones.
+// resolveToolName is mcp-go's hook before tools/call. It replaces an alias by
+// the tool's name, and answers an unknown name with the available ones.
 func (s *toolServer) resolveToolName(ctx context.Context, _ any, req *mcp.CallToolRequest) {
 	if t, ok := s.tools.ByName(req.Params.Name); ok {
 		req.Params.Name = t.Name()
@@ -86,9 +86,9 @@ func (s *toolServer) resolveToolName(ctx context.Context, _ any, req *mcp.CallTo
 	}
 }
 
-// listDefinitions answers tools/list with the definitions byte for byte, in the
-// registry's order. A request with a cursor goes to mcp-go, since there is only
-// one page.
+// answerToolsList is mcp-go's hook after tools/list. It makes the definitions,
+// byte for byte and in the registry's order, the result. It leaves a request
+// with a cursor to mcp-go, since there is only one page.
 func (s *toolServer) answerToolsList(ctx context.Context, _ any, req *mcp.ListToolsRequest, _ *mcp.ListToolsResult) {
 	if req.Params.Cursor != "" {
 		return
@@ -108,8 +108,9 @@ func (s *toolServer) answerToolsList(ctx context.Context, _ any, req *mcp.ListTo
 	wire.SetRawResult(ctx, s.closeResult(ctx, raw))
 }
 
-// completeResult completes a result object; in the modern era with the members
-// that every result carries.
+// closeResult appends the end of a result to openObject, a JSON object without
+// its closing brace: in the modern era the members that every result has, then
+// the brace.
 func (s *toolServer) closeResult(ctx context.Context, openObject json.RawMessage) json.RawMessage {
 	if server.IsModernRequest(ctx) {
 		openObject = append(openObject, `,"resultType":"complete","_meta":`...)
@@ -118,8 +119,8 @@ func (s *toolServer) closeResult(ctx context.Context, openObject json.RawMessage
 	return append(openObject, '}')
 }
 
-// addModernMembers adds to a tool's result the members that every modern result
-// carries, and keeps the tool's own _meta.
+// addModernMembers returns a tool's result with the members that every modern
+// result has. The tool's own _meta is kept.
 func (s *toolServer) addModernMembers(ctx context.Context, result json.RawMessage) json.RawMessage {
 	if bytes.Contains(result, []byte(`"_meta"`)) {
 		if meta := jsonrpc.MemberOf(result, "_meta"); len(meta) > len("{}") {
@@ -132,9 +133,10 @@ func (s *toolServer) addModernMembers(ctx context.Context, result json.RawMessag
 	return s.closeResult(ctx, result[:len(result)-1:len(result)-1])
 }
 
-// callDirect answers a tools/call that has only the usual members and names a
-// known tool. It reports false for other requests, which mcp-go answers.
-func (s *toolServer) answerToolCall(ctx context.Context) bool {
+// answerToolCall answers the tools/call that ctx belongs to, if it has only the
+// usual members and names a known tool. It returns false for other requests,
+// which mcp-go must answer.
+func (s *toolServer) answerToolCall(ctx context.Context) (answered bool) {
 	name, arguments, ok := parsePlainCall(wire.RawParams(ctx))
 	if !ok {
 		return false
@@ -143,8 +145,9 @@ func (s *toolServer) answerToolCall(ctx context.Context) bool {
 	return ok && wire.SetRawResult(ctx, s.run(ctx, t, arguments).JSON())
 }
 
-// parsePlainCall reads the params of a tools/call. ok is false if they have
-// other members than name, arguments and _meta, or if one has the wrong type.
+// parsePlainCall parses the params of a tools/call. arguments is nil if there
+// are none. ok is false if params have members other than name, arguments and
+// _meta, or a member of the wrong type.
 func parsePlainCall(params json.RawMessage) (name string, arguments json.RawMessage, ok bool) {
 	members, err := jsonrpc.Members(params)
 	if err != nil {
@@ -168,8 +171,9 @@ func parsePlainCall(params json.RawMessage) (name string, arguments json.RawMess
 	return name, arguments, name != ""
 }
 
-// call answers tools/call. For a request over wire.ServeStdio it reads the arguments
-// from wire.RawParams, since mcp-go does not get them.
+// handleToolCall is mcp-go's handler of tools/call for t. It takes the
+// arguments of a request over wire.ServeStdio from wire.RawParams, since mcp-go
+// does not get them.
 func (s *toolServer) handleToolCall(ctx context.Context, t *Tool, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	arguments := req.Params.RawArguments
 	if members, err := jsonrpc.Members(wire.RawParams(ctx)); arguments == nil && err == nil {

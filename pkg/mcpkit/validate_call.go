@@ -6,7 +6,8 @@ import (
 )
 
 // validate parses and checks the arguments of a call, and adds notes about
-// tolerated deviations to ctx.
+// tolerated deviations to ctx's call. The error is a
+// *callerror.ValidationError.
 func (t *Tool) validate(ctx context.Context, args []byte) (*jsonNode, error) {
 	if len(strings.TrimSpace(string(args[:min(len(args), 16)]))) == 0 && len(args) <= 16 {
 		args = []byte("{}")

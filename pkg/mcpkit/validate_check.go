@@ -5,20 +5,21 @@ import (
 	"slices"
 )
 
-// checker walks arguments together with their schema. It collects every fault
-// and every tolerated deviation, and returns the arguments in the schema's
-// form.
+// checker checks arguments against their schema. It collects every fault and
+// every tolerated deviation, and returns the arguments in the schema's form.
 type checker struct {
-	tolerant      bool // convert "10" to 10 and so on, with a note
-	refuseUnknown bool
+	tolerant      bool // accept deviations whose meaning is clear, such as "10" for 10, with a note
+	refuseUnknown bool // an unknown argument is a fault, not ignored
 	faults        []fault
-	notes         []string
+	notes         []string // tolerated deviations
 	renamedArgs   []string // arguments given under another name than the schema's
-	droppedNotes  int      // number of notes beyond those kept
-	droppedFaults int      // number of faults beyond those kept
+	droppedNotes  int      // number of notes beyond the limit
+	droppedFaults int      // number of faults beyond the limit
 	nullArgs      []string // optional arguments given as null, for one note
 }
 
+// faultf records a fault of the value at at. The format continues a sentence
+// that begins with its position.
 func (c *checker) faultf(at *argPath, format string, args ...any) {
 	pointer := at.String()
 	text := fmt.Sprintf(format, args...)
@@ -30,6 +31,7 @@ func (c *checker) faultf(at *argPath, format string, args ...any) {
 	c.addFault(fault{pointer: pointer, text: text})
 }
 
+// notef records a tolerated deviation of the value at at.
 func (c *checker) notef(at *argPath, format string, args ...any) {
 	if len(c.notes) >= 10*maxFaults {
 		c.droppedNotes++
@@ -42,8 +44,8 @@ func (c *checker) notef(at *argPath, format string, args ...any) {
 	c.notes = append(c.notes, where+": "+fmt.Sprintf(format, args...))
 }
 
-// check returns n in the form of s. After a fault, use the returned node only
-// to find more faults.
+// check returns n in the form of s, and records its faults. After a fault, use
+// the returned node only to find more faults.
 func (c *checker) check(s *schema, n *jsonNode, at *argPath) *jsonNode {
 	use := s
 	s = s.resolveRef()
@@ -75,10 +77,12 @@ func (c *checker) check(s *schema, n *jsonNode, at *argPath) *jsonNode {
 	return n
 }
 
+// kindAccepts reports whether a schema of kind k accepts a JSON value of kind
+// got, as in jsonNode.kind.
 func kindAccepts(k kind, got byte) bool { return k == kindAny || got == jsonKind(k) }
 
-// jsonKind returns the kind of JSON value for a schema kind, as in node.kind; 0
-// means any.
+// jsonKind returns the kind of JSON value for a schema kind, as in
+// jsonNode.kind; 0 means any.
 func jsonKind(k kind) byte {
 	switch k {
 	case kindAny:
@@ -95,6 +99,8 @@ func jsonKind(k kind) byte {
 	return 't'
 }
 
+// checkObject checks an object's members by s.properties, and returns it with
+// defaults and with fields set.
 func (c *checker) checkObject(s *schema, n *jsonNode, at *argPath) *jsonNode {
 	out := &jsonNode{kind: '{', raw: n.raw, fields: make([]*jsonNode, len(s.properties))}
 	by := make([]string, len(s.properties)) // the name under which each was given
@@ -138,7 +144,7 @@ func (c *checker) checkObject(s *schema, n *jsonNode, at *argPath) *jsonNode {
 	return out
 }
 
-// givenValue returns the member's value, or nil if it means that the argument
+// valueIfGiven returns the member's value, or nil if it means that the argument
 // is not given: null and, for optional arguments, "null" or "undefined".
 func (c *checker) valueIfGiven(p property, m jsonMember, at *argPath) *jsonNode {
 	if m.value.isNull() && p.resolveRef().kind == kindAny && p.required {
@@ -161,16 +167,20 @@ func (c *checker) valueIfGiven(p property, m jsonMember, at *argPath) *jsonNode 
 	return m.value
 }
 
+// isEnumValue reports whether the enum has exactly this value.
 func (s *schema) isEnumValue(n *jsonNode) bool {
 	return slices.ContainsFunc(s.enum, func(e *jsonNode) bool { return string(e.raw) == string(n.raw) })
 }
 
+// addMissing records that a required argument is missing.
 func (c *checker) addMissing(p property, at *argPath) {
 	here := at.member(p.name)
 	c.addFault(fault{pointer: here.String(), missing: true,
 		text: fmt.Sprintf("missing: %s (%s, required) at %s", p.name, p.typeName(), printable(here.String()))})
 }
 
+// handleUnknown records an unknown argument: a likely misspelling as a fault,
+// others as a fault or a note. It ignores arguments that explain the call.
 func (c *checker) handleUnknown(s *schema, m jsonMember, at *argPath) {
 	if c.tolerant && isExplanation(m.name, m.value) {
 		return
@@ -186,6 +196,8 @@ func (c *checker) handleUnknown(s *schema, m jsonMember, at *argPath) {
 	c.notef(at.member(m.name), "unknown argument ignored")
 }
 
+// noArgumentsHint returns the end of a message for a tool without arguments;
+// else "".
 func (c *checker) noArgumentsHint(s *schema) string {
 	if len(s.properties) == 0 {
 		return ": the tool takes none"
@@ -193,7 +205,8 @@ func (c *checker) noArgumentsHint(s *schema) string {
 	return ""
 }
 
-// names returns the names of the visible properties, then their aliases.
+// argumentNames returns the names of the visible properties, then their
+// aliases.
 func (s *schema) argumentNames() []string {
 	var names []string
 	for _, p := range s.properties {

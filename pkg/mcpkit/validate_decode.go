@@ -13,8 +13,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// decode sets v to a checked node. encoding/json would match names in any case,
-// round large numbers in an any, and not decode durations.
+// decodeNode sets v to a checked node. encoding/json would match names in any
+// case, round large numbers in an any, and not decode durations.
 func decodeNode(s *schema, n *jsonNode, v reflect.Value, at *argPath) error {
 	for v.Kind() == reflect.Pointer {
 		if v.IsNil() {
@@ -71,7 +71,8 @@ func decodeObject(s *schema, n *jsonNode, v reflect.Value, at *argPath) error {
 	return nil
 }
 
-// fieldByIndex is reflect's FieldByIndex, but allocates nil embedded pointers.
+// fieldAllocating returns the field of a struct, as reflect's FieldByIndex
+// does, and allocates nil embedded pointers on the way.
 func fieldAllocating(v reflect.Value, index []int) reflect.Value {
 	for i, x := range index {
 		if i > 0 && v.Kind() == reflect.Pointer {
@@ -110,6 +111,7 @@ func decodeList(s *schema, n *jsonNode, v reflect.Value, at *argPath) error {
 	return nil
 }
 
+// decodeNumber sets v, of a numeric type or json.Number.
 func decodeNumber(s *schema, n *jsonNode, v reflect.Value) error {
 	if v.Type() == typeNumber {
 		v.SetString(string(n.raw))
@@ -147,6 +149,8 @@ func decodeAny(n *jsonNode, v reflect.Value) error {
 	return json.Unmarshal(n.raw, v.Addr().Interface())
 }
 
+// goValue returns the value as encoding/json decodes it into an any, except
+// that a whole number that a float64 would round becomes a json.Number.
 func (n *jsonNode) goValue() any {
 	switch n.kind {
 	case '{':
@@ -185,7 +189,8 @@ func decodeBase64(text string) ([]byte, error) {
 	return base64.RawStdEncoding.DecodeString(text)
 }
 
-// decodeArgs decodes checked arguments into a value of type A.
+// decodeArgs decodes checked arguments into a value of type A. The error is a
+// *callerror.ValidationError.
 func decodeArgs[A any](t *Tool, n *jsonNode) (A, error) {
 	var args A
 	if err := decodeNode(t.input, n, reflect.ValueOf(&args).Elem(), nil); err != nil {

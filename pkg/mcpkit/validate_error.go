@@ -8,7 +8,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// err returns one error for all faults.
+// faultsError returns a *callerror.ValidationError with all faults and the
+// tool's arguments. There must be a fault.
 func (c *checker) faultsError(t *Tool) error {
 	code := toolerr.MissingParameter
 	var lines []string
@@ -44,16 +45,16 @@ func (c *checker) faultsError(t *Tool) error {
 
 // fault is one error in the arguments.
 type fault struct {
-	pointer string // JSON pointer
-	text    string // a sentence, including the pointer
-	missing bool
+	pointer string // JSON pointer to the value
+	text    string // a sentence that begins with the pointer
+	missing bool   // a required argument is missing
 }
 
 // maxFaults bounds the faults that an error lists.
 const maxFaults = 20
 
-// addFault keeps a fault, up to a limit: three megabytes of arguments may have
-// a million.
+// addFault records a fault, up to a limit: three megabytes of arguments may
+// have a million.
 func (c *checker) addFault(f fault) {
 	if len(c.faults) >= 10*maxFaults {
 		c.droppedFaults++

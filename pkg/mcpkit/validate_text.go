@@ -8,11 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxShown bounds a value quoted in a message, in characters.
+// maxQuotedRunes bounds a value quoted in a message, in characters.
 const maxQuotedRunes = 80
 
-// quotable makes outside text safe and short enough to quote in one line: it
-// escapes control and invisible characters.
+// printable returns outside text so that it can be quoted in one line: with
+// control and invisible characters escaped, and cut after maxQuotedRunes
+// characters.
 func printable(s string) string {
 	plain := true
 	for i, r := range s {
@@ -44,7 +45,8 @@ func printable(s string) string {
 	return b.String()
 }
 
-// describe describes a value: `string "abc"`, "number 5", "null", "a list".
+// describe describes a value for a message: `string "abc"`, "number 5", "null",
+// "a list".
 func (n *jsonNode) describe() string {
 	switch n.kind {
 	case '{':
@@ -63,7 +65,8 @@ func (n *jsonNode) describe() string {
 
 func inQuotes(s string) string { return `"` + printable(s) + `"` }
 
-// withArticle returns a schema's type with its article, for use in a sentence.
+// typeWithArticle returns the name of a schema's type with its article, for use
+// in a sentence.
 func typeWithArticle(s *schema) string {
 	words := s.typeName()
 	switch words {
@@ -80,8 +83,8 @@ func typeWithArticle(s *schema) string {
 	return "a " + words
 }
 
-// signature lists the arguments on one line, for the end of an error: the
-// caller's next step is to call again with them.
+// argumentList returns all arguments with their types on one line, for the end
+// of an error: the model's next step is to call again with them.
 func (s *schema) argumentList() string {
 	const limit = 600
 	var b strings.Builder

@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 )
 
+// checkLength checks a length n against the bounds of s; of names what is
+// counted.
 func (c *checker) checkLength(s *schema, n int, of string, at *argPath) {
 	size := bound{isExact: true, integer: int64(n)}
 	switch {
@@ -24,6 +26,8 @@ func (c *checker) checkLength(s *schema, n int, of string, at *argPath) {
 	}
 }
 
+// checkString checks a string of any string kind: bounds, base64, duration,
+// UnmarshalText.
 func (c *checker) checkString(s *schema, n *jsonNode, at *argPath) *jsonNode {
 	if n.hasLoneSurrogate {
 		c.faultf(at, "holds half of a surrogate pair (\\ud800–\\udfff), which is not a character")
@@ -55,10 +59,12 @@ func (c *checker) checkString(s *schema, n *jsonNode, at *argPath) *jsonNode {
 	return n
 }
 
+// parseDuration parses the text of a string node.
 func parseDuration(n *jsonNode) (time.Duration, error) {
 	return time.ParseDuration(strings.TrimSpace(n.str))
 }
 
+// checkNumber checks that a number fits the Go type and the bounds.
 func (c *checker) checkNumber(s *schema, n *jsonNode, at *argPath) {
 	text := string(n.raw)
 	if s.kind == kindInteger {
@@ -81,6 +87,7 @@ func (c *checker) checkNumber(s *schema, n *jsonNode, at *argPath) {
 	c.checkBounds(s, bound{float: f}, n, at)
 }
 
+// checkBounds checks value, that of the node n, against the bounds of s.
 func (c *checker) checkBounds(s *schema, value bound, n *jsonNode, at *argPath) {
 	switch {
 	case s.min.isSet && s.max.isSet && (value.less(s.min) || s.max.less(value)):
@@ -92,6 +99,7 @@ func (c *checker) checkBounds(s *schema, value bound, n *jsonNode, at *argPath) 
 	}
 }
 
+// checkEnum checks that a value equals one of the enum.
 func (c *checker) checkEnum(s *schema, n *jsonNode, at *argPath) *jsonNode {
 	if s.isEnumValue(n) || slices.ContainsFunc(s.enum, func(e *jsonNode) bool { return sameScalar(e, n) }) {
 		return n
@@ -109,8 +117,8 @@ func (c *checker) checkEnum(s *schema, n *jsonNode, at *argPath) *jsonNode {
 	return n
 }
 
-// sameValue compares enum values in any spelling: 1.0 equals 1, and strings may
-// have escapes.
+// sameScalar reports whether two enum values are equal in any spelling: 1.0
+// equals 1, and strings may have escapes.
 func sameScalar(a, b *jsonNode) bool {
 	if a.kind != b.kind {
 		return false
