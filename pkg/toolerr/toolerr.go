@@ -17,19 +17,19 @@ import (
 // immutable.
 type Error struct {
 	code  Code
-	err   error // carries the text, and the cause where %w named one
-	extra map[string]any
+	err   error          // carries the text, and the cause where %w named one
+	extra map[string]any // values of With, by key
 }
 
-// New returns an error with a code and a text. The text is formatted like
-// fmt.Errorf, so %w keeps a cause for errors.Is and errors.As.
+// New returns an error with a code and a text. The text is formatted as by
+// fmt.Errorf; with %w, errors.Is and errors.As find the cause.
 func New(code Code, format string, args ...any) *Error {
 	return &Error{code: code, err: fmt.Errorf(format, args...)}
 }
 
 // With returns a copy of e with one more value for the result's
-// _meta["toolroom/result"]. Values should be small: counts, names, the next
-// offset.
+// _meta["toolroom/result"]; an existing value of that key is replaced. Values
+// should be small: counts, names, the next offset.
 func (e *Error) With(key string, value any) *Error {
 	extra := maps.Clone(e.extra)
 	if extra == nil {
@@ -45,10 +45,10 @@ func (e *Error) Error() string { return e.err.Error() }
 // Unwrap returns the cause given to New with %w, or nil.
 func (e *Error) Unwrap() error { return errors.Unwrap(e.err) }
 
-// Code returns the stable code.
+// Code returns the code.
 func (e *Error) Code() Code { return e.code }
 
-// Extra returns a copy of the values given to With.
+// Extra returns a copy of the values given to With; nil if there are none.
 func (e *Error) Extra() map[string]any { return maps.Clone(e.extra) }
 
 // ErrInvalidArguments matches, with errors.Is, every error that reports invalid
@@ -65,7 +65,7 @@ func (e *Error) Is(target error) bool {
 	return errors.As(target, &t) && t.Error() == "" && t.code == e.code
 }
 
-// Is reports whether CodeOf(err) is code. It returns false for a nil error.
+// Is reports whether CodeOf(err) is code. It is false for a nil error.
 func Is(err error, code Code) bool { return err != nil && CodeOf(err) == code }
 
 // CodeOf returns the code of an error: the code of the Error that err is or

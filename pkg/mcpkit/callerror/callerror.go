@@ -11,7 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// FaultType tells who caused a ValidationError: the caller, the tool or a rule.
+// FaultType says who caused a ValidationError: the caller, the tool or a rule.
 type FaultType string
 
 // The kinds of fault.
@@ -21,7 +21,8 @@ const (
 	PolicyViolation FaultType = "policy_violation" // a rule forbids the call
 )
 
-// ValidationError reports invalid arguments or an invalid result.
+// ValidationError is the error of a call with invalid arguments, of an invalid
+// result, or of a call that a rule forbids.
 type ValidationError struct {
 	Type   FaultType
 	Tool   string
@@ -35,11 +36,11 @@ func (e *ValidationError) Error() string { return e.Err.Error() }
 // Unwrap returns the toolerr.Error with the stable code.
 func (e *ValidationError) Unwrap() error { return e.Err }
 
-// ExecutionError reports a failure of a tool's function without a code: a plain
-// Go error, or a panic.
+// ExecutionError is the failure of a tool's function without a code: a plain Go
+// error, or a panic.
 type ExecutionError struct {
 	Tool    string
-	Phase   string // execute, validate or connect
+	Phase   string // "execute", "validate" or "connect"
 	Message string
 	Cause   error
 }
@@ -49,12 +50,11 @@ func (e *ExecutionError) Error() string { return e.Message }
 // Unwrap returns the cause.
 func (e *ExecutionError) Unwrap() error { return e.Cause }
 
-// TimeoutError reports that a call exceeded its deadline. After is 0 if the
-// deadline was not the tool's own.
+// TimeoutError is the error of a call that exceeded its deadline.
 type TimeoutError struct {
 	Tool  string
-	After time.Duration
-	Cause error // the tool's error; nil: the deadline itself
+	After time.Duration // the tool's timeout; 0: the deadline was not the tool's own
+	Cause error         // the tool's error; nil: the deadline itself
 }
 
 func (e *TimeoutError) Error() string {
@@ -65,14 +65,14 @@ func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("%s did not finish %s: narrow the path or pattern and call again", e.Tool, within)
 }
 
-// Unwrap makes the error match context.DeadlineExceeded and carry the code
-// TIMEOUT.
+// Unwrap makes the error match context.DeadlineExceeded, or the Cause, and have
+// the code TIMEOUT.
 func (e *TimeoutError) Unwrap() []error {
 	return []error{cmp.Or(e.Cause, context.DeadlineExceeded), toolerr.New(toolerr.Timeout, "%s", e.Error())}
 }
 
-// Panic is the error of a call whose function panicked. Its text reveals
-// neither the value nor the stack, which are for the log only.
+// Panic is the error of a call whose tool panicked. Its text reveals neither
+// the value nor the stack, which are for the log only.
 type Panic struct {
 	Value any
 	Stack []byte

@@ -12,7 +12,8 @@ func AppendRequest(dst []byte, id json.RawMessage, method string, params json.Ra
 	return appendMethod(append(dst, ','), method, params)
 }
 
-// AppendNotification appends a notification.
+// AppendNotification appends a notification, without a final newline. Nil
+// params are omitted.
 func AppendNotification(dst []byte, method string, params json.RawMessage) []byte {
 	return appendMethod(append(dst, `{"jsonrpc":"2.0",`...), method, params)
 }
@@ -27,18 +28,19 @@ func appendMethod(dst []byte, method string, params json.RawMessage) []byte {
 	return append(dst, '}')
 }
 
-// AppendResult appends a response with a result.
+// AppendResult appends a response with a result, without a final newline.
 func AppendResult(dst []byte, id, result json.RawMessage) []byte {
 	return append(append(AppendResultHead(dst, id), result...), '}')
 }
 
-// AppendResultHead appends the part of a response before its result. Append the
-// result and a closing brace.
+// AppendResultHead appends the part of a response before its result. The rest
+// is the result and a closing brace.
 func AppendResultHead(dst []byte, id json.RawMessage) []byte {
 	return append(appendID(dst, id), `,"result":`...)
 }
 
-// AppendErrorObject appends a response with an error object, unchanged.
+// AppendErrorObject appends a response with an error object, unchanged. A nil
+// id is sent as null.
 func AppendErrorObject(dst []byte, id, object json.RawMessage) []byte {
 	dst = appendID(dst, id)
 	dst = append(dst, `,"error":`...)

@@ -6,14 +6,18 @@ import (
 	"strings"
 )
 
-// maxCanonical bounds nesting; deeper values have no canonical form.
+// maxCanonicalDepth bounds nesting; deeper values have no canonical form.
 const maxCanonicalDepth = 100
 
 // Canonical appends a JSON value with its members sorted by name, uniform
-// escapes and no white space. Numbers keep their spelling. It reports false for
-// a value with a repeated member, whose meaning differs between readers.
-func Canonical(dst []byte, raw json.RawMessage) ([]byte, bool) { return appendCanonical(dst, raw, 0) }
+// escapes and no white space. Numbers keep their spelling. ok is false, and the
+// result is of no use, for a value that is invalid, nested too deep or has a
+// repeated member, whose meaning differs between readers.
+func Canonical(dst []byte, raw json.RawMessage) (extended []byte, ok bool) {
+	return appendCanonical(dst, raw, 0)
+}
 
+// appendCanonical is Canonical for a value at that depth.
 func appendCanonical(dst []byte, raw json.RawMessage, depth int) ([]byte, bool) {
 	if depth > maxCanonicalDepth || len(raw) == 0 {
 		return dst, false

@@ -11,10 +11,10 @@ import (
 // errID is the error for an invalid id.
 var errID = errors.New("an id is a string or an integer")
 
-// Key returns a form of an id that is equal for all spellings of the same id:
-// "a" and "\u0061", 1 and 1.0. Use it to compare ids; echo the original bytes.
-// It fails for an invalid id: null, a boolean, an array, an object or a number
-// with a fraction.
+// Key returns a form of a message id that is equal for all spellings of the
+// same id: "a" and "\u0061", 1 and 1.0. Use it to compare ids; echo the
+// original bytes. It fails for an invalid id: nil, null, a boolean, an array,
+// an object, or a number with a fraction or beyond 2^53.
 func Key(id json.RawMessage) (string, error) {
 	if len(id) == 0 {
 		return "", errID

@@ -26,11 +26,11 @@ const (
 	CodeInternal       = -32603
 )
 
-// An Error tells why a line is not a message, with the code to answer.
+// An Error says why a line is not a message, with the code to answer.
 type Error struct {
 	Code    int
 	Message string
-	ID      json.RawMessage // the id to answer with; nil if unknown
+	ID      json.RawMessage // to answer with; nil: unknown
 }
 
 // Error returns Message.

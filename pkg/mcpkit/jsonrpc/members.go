@@ -14,12 +14,11 @@ const maxDepth = 1000
 // names pairwise.
 const maxMembers = 4096
 
-// A Member is one member of a JSON object: its decoded name, the bytes of its
-// value, and the value's position in the object.
+// A Member is one member of a JSON object.
 type Member struct {
-	Name       string
-	Value      json.RawMessage
-	Start, End int
+	Name       string          // decoded
+	Value      json.RawMessage // aliases the object
+	Start, End int             // position of the value in the object
 }
 
 // errSyntax is wrapped by the errors of Valid and Members for bytes that are
@@ -30,7 +29,7 @@ func syntaxError(pos int, what string) error {
 	return fmt.Errorf("%w at byte %d: %s", errSyntax, pos, what)
 }
 
-// A duplicateError names a member that appears twice.
+// A duplicateError is the error for a member that appears more than once.
 type duplicateError struct{ name string }
 
 func (e *duplicateError) Error() string {
@@ -44,7 +43,7 @@ func isDuplicate(err error) bool {
 
 // MemberOf returns the value of an object's member. The name must match
 // exactly, including case. It returns nil if there is no such member, or if
-// object is not a valid object.
+// object is not a valid object or has a repeated name.
 func MemberOf(object []byte, name string) json.RawMessage {
 	members, err := Members(object)
 	if err != nil {
@@ -59,7 +58,7 @@ func MemberOf(object []byte, name string) json.RawMessage {
 }
 
 // Members splits one JSON object into its members, in order, and validates the
-// whole object. Names are decoded; a repeated name is an error.
+// whole object. A repeated name is an error.
 func Members(object []byte) ([]Member, error) {
 	var buf [8]Member
 	members, err := appendMembers(buf[:0], object, nil)
@@ -84,7 +83,7 @@ func Valid(b []byte) error {
 	return nil
 }
 
-// appendMembers appends the members of the object b; with a duplicateError it
+// appendMembers appends the members of the object b. With a duplicateError it
 // still returns all of them. If names is not nil, it gets the member names of
 // the member "result".
 func appendMembers(members []Member, b []byte, names *NameSet) ([]Member, error) {
@@ -126,9 +125,9 @@ func appendMembers(members []Member, b []byte, names *NameSet) ([]Member, error)
 }
 
 // eachMember scans the object at pos and returns the position after it. visit,
-// unless nil, gets each decoded name and the start of its value, and returns
-// the value's end.
-func eachMember(b []byte, pos, depth int, visit func(name string, start int) (end int, err error)) (int, error) {
+// unless nil, gets each decoded name and the start of its value, and must
+// return the value's end.
+func eachMember(b []byte, pos, depth int, visit func(name string, start int) (end int, err error)) (after int, err error) {
 	pos = skipSpace(b, pos+1)
 	if pos < len(b) && b[pos] == '}' {
 		return pos + 1, nil
@@ -171,8 +170,8 @@ func eachMember(b []byte, pos, depth int, visit func(name string, start int) (en
 	}
 }
 
-// text decodes a JSON string. Member names of usual messages need no
-// allocation.
+// decodeString decodes a JSON string. escaped says that it has escapes. Member
+// names of usual messages need no allocation.
 func decodeString(quoted []byte, escaped bool) (string, error) {
 	if escaped {
 		var s string
@@ -209,6 +208,8 @@ func decodeString(quoted []byte, escaped bool) (string, error) {
 	}
 }
 
+// skipSpace returns the position of the first byte from pos on that is not
+// white space.
 func skipSpace(b []byte, pos int) int {
 	for pos < len(b) && (b[pos] == ' ' || b[pos] == '\t' || b[pos] == '\n' || b[pos] == '\r') {
 		pos++
@@ -216,7 +217,8 @@ func skipSpace(b []byte, pos int) int {
 	return pos
 }
 
-// Items splits one JSON array into its items. It validates the whole array.
+// Items splits one JSON array into its items, which alias it. It validates the
+// whole array.
 func Items(array []byte) ([]json.RawMessage, error) {
 	if !utf8.Valid(array) {
 		return nil, fmt.Errorf("%w: the text is not valid UTF-8", errSyntax)

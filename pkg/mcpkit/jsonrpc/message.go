@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 )
 
-// Kind is the kind of a message.
+// Kind is the kind of a message: Request, Notification or Response.
 type Kind uint8
 
 // The kinds of messages. A response carries a result or an error.
@@ -19,10 +19,11 @@ const (
 type Message struct {
 	Kind   Kind
 	ID     json.RawMessage // as received; nil for a notification
-	Method string
-	Params json.RawMessage // nil when absent
-	Result json.RawMessage // of a response
-	Error  json.RawMessage // of a response
+	Method string          // of a request or notification
+	Params json.RawMessage // nil if absent
+	Result json.RawMessage // of a successful response, else nil
+	Error  json.RawMessage // of a failed response, else nil
 
-	Names NameSet // of the members of Result, if it is an object
+	// Names has the names of Result's members, if that is an object.
+	Names NameSet
 }

@@ -13,12 +13,12 @@ import (
 // memory.
 const MaxLine = 64 << 20
 
-// ErrTooLong is wrapped by ReadLine's error for a line over the limit. The line
-// has been skipped; reading can continue.
+// ErrTooLong is wrapped by ReadLine's error, a *TooLongError, for a line over
+// the limit. The line has been skipped; reading can continue.
 var ErrTooLong = errors.New("line too long")
 
 // A TooLongError is ErrTooLong with the beginning of the line, which usually
-// shows the request that it answers.
+// shows the request that the line answers.
 type TooLongError struct {
 	Max  int    // the limit in bytes
 	Head []byte // the first bytes of the line, at most 256
@@ -32,6 +32,7 @@ func (e *TooLongError) Error() string {
 // Unwrap returns ErrTooLong.
 func (e *TooLongError) Unwrap() error { return ErrTooLong }
 
+// maxHead is the number of bytes in TooLongError.Head.
 const maxHead = 256
 
 // Sizes of the read buffer, in bytes: it stays small on a mostly idle
@@ -42,23 +43,24 @@ const (
 	longLine = 4 << 10 // lines from this length on are read into a separate buffer
 )
 
-// maxExpected bounds the buffer that is allocated at once for a long line
-// because the previous one was as long.
+// maxExpectedLine bounds the buffer, in bytes, that is allocated at once for a
+// long line because the previous line was as long.
 const maxExpectedLine = 4 << 20
 
-// A Reader reads lines of any length up to a limit.
+// A Reader reads lines of any length up to a limit. It is not safe for
+// concurrent use.
 type Reader struct {
 	src          io.Reader
 	maxLine      int
 	buf          []byte
-	start, end   int // the unread part of buf
-	lastLongLine int // length of the last long line
-	err          error
-	bomChecked   bool
+	start, end   int   // the unread part of buf
+	lastLongLine int   // length of the last long line, for the next one's buffer; 0: it was short
+	err          error // of the last read; returned after the lines before it
+	bomChecked   bool  // the first line has been read
 }
 
-// NewReader returns a Reader. A max of 0 means MaxLine. To read buffered input
-// first, put it before src with io.MultiReader.
+// NewReader returns a Reader of lines of at most maxLine bytes; 0 means
+// MaxLine. To read buffered input first, put it before src with io.MultiReader.
 func NewReader(src io.Reader, maxLine int) *Reader {
 	if maxLine <= 0 {
 		maxLine = MaxLine
@@ -70,9 +72,9 @@ func NewReader(src io.Reader, maxLine int) *Reader {
 func (r *Reader) Buffered() bool { return r.start < r.end }
 
 // ReadLine returns the next line, in newly allocated memory, without its ending
-// (LF or CRLF). The last line needs no newline. An error is returned without a
-// line, after the lines before it. A byte order mark at the start of the input
-// is dropped.
+// (LF or CRLF). The last line needs no newline. A byte order mark at the start
+// of the input is dropped. At the end of input the error is io.EOF; after a
+// *TooLongError, reading can continue; other errors are those of the source.
 func (r *Reader) ReadLine() ([]byte, error) {
 	line, err := r.nextLine()
 	if err != nil {
@@ -85,6 +87,7 @@ func (r *Reader) ReadLine() ([]byte, error) {
 	return bytes.TrimSuffix(line, []byte("\r")), nil
 }
 
+// nextLine returns the next line without its LF.
 func (r *Reader) nextLine() ([]byte, error) {
 	var long []byte // the part of a line before the buffer; of a skipped line, its head
 	skipping := false
@@ -116,6 +119,9 @@ func (r *Reader) nextLine() ([]byte, error) {
 	}
 }
 
+// completeLine returns the line that consists of long and part, or a
+// *TooLongError if skipping is set or the line is too long. part is in the
+// buffer and is copied.
 func (r *Reader) completeLine(long, part []byte, skipping bool) ([]byte, error) {
 	if skipping || len(long)+len(part) > r.maxLine {
 		r.bomChecked = true
@@ -130,13 +136,14 @@ func (r *Reader) completeLine(long, part []byte, skipping bool) ([]byte, error) 
 	return append(long, part...), nil
 }
 
-// head returns a copy of a line's beginning.
+// lineHead returns a copy of the beginning of the line that consists of read
+// and part.
 func lineHead(read, part []byte) []byte {
 	h := append([]byte(nil), read[:min(len(read), maxHead)]...)
 	return append(h, part[:min(len(part), maxHead-len(h))]...)
 }
 
-// fill reads once into the buffer, which is empty.
+// fill reads once into the buffer, which must be empty.
 func (r *Reader) fill() {
 	switch {
 	case r.buf == nil:
@@ -150,8 +157,8 @@ func (r *Reader) fill() {
 	}
 }
 
-// readLong reads more of a long line directly into its memory, to avoid a copy.
-// Input after the line's end goes to the buffer.
+// readLong reads more of a long line directly into its memory, to avoid a copy,
+// and returns the longer line. Input after the line's end goes to the buffer.
 func (r *Reader) readLong(long []byte) []byte {
 	if cap(long)-len(long) < longLine {
 		grow := max(len(long), r.lastLongLine-len(long), maxRead)
@@ -173,7 +180,8 @@ func (r *Reader) readLong(long []byte) []byte {
 	return long[:have+i]
 }
 
-// read reads at least one byte into p, unless it sets r.err.
+// read reads into p and returns the number of bytes: at least one, unless it
+// sets r.err.
 func (r *Reader) read(p []byte) int {
 	for range 100 {
 		n, err := r.src.Read(p)

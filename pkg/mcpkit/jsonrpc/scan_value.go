@@ -7,7 +7,7 @@ import (
 )
 
 // skipValue returns the position after the value at pos.
-func skipValue(b []byte, pos, depth int) (int, error) {
+func skipValue(b []byte, pos, depth int) (after int, err error) {
 	if pos >= len(b) {
 		return 0, syntaxError(pos, "unexpected end")
 	}
@@ -35,8 +35,8 @@ func skipValue(b []byte, pos, depth int) (int, error) {
 }
 
 // eachItem scans the array at pos and returns the position after it. visit,
-// unless nil, gets the position of each item.
-func eachItem(b []byte, pos, depth int, visit func(start, end int)) (int, error) {
+// unless nil, gets the start and end of each item.
+func eachItem(b []byte, pos, depth int, visit func(start, end int)) (after int, err error) {
 	pos = skipSpace(b, pos+1)
 	if pos < len(b) && b[pos] == ']' {
 		return pos + 1, nil
@@ -61,14 +61,16 @@ func eachItem(b []byte, pos, depth int, visit func(start, end int)) (int, error)
 	}
 }
 
-func skipLiteral(b []byte, pos int, word string) (int, error) {
+// skipLiteral returns the position after word, which must be at pos.
+func skipLiteral(b []byte, pos int, word string) (after int, err error) {
 	if len(b)-pos < len(word) || string(b[pos:pos+len(word)]) != word {
 		return 0, syntaxError(pos, "expected a value")
 	}
 	return pos + len(word), nil
 }
 
-func skipNumber(b []byte, pos int) (int, error) {
+// skipNumber returns the position after the number at pos.
+func skipNumber(b []byte, pos int) (after int, err error) {
 	digits := func() bool {
 		from := pos
 		for pos < len(b) && b[pos] >= '0' && b[pos] <= '9' {
@@ -102,8 +104,9 @@ func skipNumber(b []byte, pos int) (int, error) {
 	return pos, nil
 }
 
-// skipString returns the position after the string at pos and whether it has
-// escapes. It scans eight bytes at a time, since text is most of a message.
+// skipString returns the position after the string at pos and whether the
+// string has escapes. It scans eight bytes at a time, since text is most of a
+// message.
 func skipString(b []byte, pos int) (end int, escaped bool, err error) {
 	pos++
 	for {
@@ -133,10 +136,10 @@ func skipString(b []byte, pos int) (end int, escaped bool, err error) {
 	}
 }
 
-// specials returns a word whose lowest set bit is in the first of eight bytes
-// that is a quote, a backslash or below 0x20; 0 if no byte is. It uses the
-// zero-in-word test of Hacker's Delight, section 6-1, which may be wrong after
-// the first.
+// specialBytes returns a word whose lowest set bit is in the first of eight
+// bytes that is a quote, a backslash or below 0x20; 0 if no byte is. It uses
+// the zero-in-word test of Hacker's Delight, section 6-1, which may be wrong
+// after the first such byte.
 func specialBytes(w uint64) uint64 {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	quote, slash := w^(ones*'"'), w^(ones*'\\')
@@ -144,7 +147,8 @@ func specialBytes(w uint64) uint64 {
 	return (control | (quote-ones)&^quote | (slash-ones)&^slash) & high
 }
 
-func skipEscape(b []byte, pos int) (int, error) {
+// skipEscape returns the position after the escape at pos.
+func skipEscape(b []byte, pos int) (after int, err error) {
 	if pos+1 >= len(b) {
 		return 0, syntaxError(pos, "unterminated string")
 	}

@@ -6,9 +6,10 @@ import (
 	"slices"
 )
 
-// SetMember returns object, a valid JSON object, with a member set to value: it
+// SetMember returns object, a JSON object, with a member set to value: it
 // replaces the member of that name or appends a new one. Other bytes stay
-// unchanged.
+// unchanged. It fails if object is not a valid object. object itself does not
+// change.
 func SetMember(object []byte, name string, value json.RawMessage) ([]byte, error) {
 	members, err := Members(object)
 	if err != nil {

@@ -7,12 +7,14 @@ import (
 	"strings"
 )
 
+// invalidRequest returns an Error with CodeInvalidRequest.
 func invalidRequest(id json.RawMessage, format string, args ...any) *Error {
 	return &Error{Code: CodeInvalidRequest, Message: "invalid request: " + fmt.Sprintf(format, args...), ID: id}
 }
 
-// Split splits one line. A non-nil error is an *Error: with CodeParse if the
-// line is not JSON, with CodeInvalidRequest if it is JSON but not one message.
+// Split splits one line into the members of a message. A non-nil error is an
+// *Error: with CodeParse if the line is not JSON, with CodeInvalidRequest if it
+// is JSON but not one message.
 func Split(line []byte) (Message, error) {
 	var buf [8]Member
 	var names NameSet
@@ -31,7 +33,8 @@ func Split(line []byte) (Message, error) {
 	return m, nil
 }
 
-// split is Members for a whole line, with errors as *Error.
+// splitMembers returns the members of a whole line, appended to buf. names gets
+// the member names of the member result. A non-nil error is an *Error.
 func splitMembers(line []byte, buf []Member, names *NameSet) ([]Member, error) {
 	start := skipSpace(line, 0)
 	if start < len(line) && line[start] != '{' {
@@ -59,7 +62,7 @@ func parseError(err error) *Error {
 }
 
 // uniqueID returns the id among members if there is exactly one and it is
-// valid; else nil.
+// valid; otherwise nil.
 func uniqueID(members []Member) json.RawMessage {
 	var id json.RawMessage
 	for _, m := range members {
@@ -76,7 +79,7 @@ func uniqueID(members []Member) json.RawMessage {
 	return id
 }
 
-// assignMembers assigns members to the fields of a Message.
+// assignMembers returns the message with these members, without its kind.
 func assignMembers(members []Member) (Message, *Error) {
 	var m Message
 	var version, method json.RawMessage
@@ -117,8 +120,8 @@ func assignMembers(members []Member) (Message, *Error) {
 	return m, nil
 }
 
-// misspelledMember returns the message member that name equals except for case,
-// or "".
+// misspelledMember returns the member of messages that name equals except for
+// case, or "".
 func misspelledMember(name string) string {
 	if len(name) > 16 {
 		return ""

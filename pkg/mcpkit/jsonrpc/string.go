@@ -6,7 +6,7 @@ import (
 )
 
 // AppendString appends s as a JSON string. Unlike encoding/json by default, it
-// does not escape < > &.
+// does not escape < > &. Bytes that are not UTF-8 become \ufffd.
 func AppendString(dst []byte, s string) []byte {
 	dst = append(slices.Grow(dst, len(s)+len(s)/16+2), '"')
 	plain := 0 // s[plain:i] needs no escape
@@ -29,7 +29,7 @@ func AppendString(dst []byte, s string) []byte {
 }
 
 // appendEscape appends the escape of an ASCII character that a JSON string
-// cannot hold.
+// cannot contain.
 func appendEscape(dst []byte, c byte) []byte {
 	switch c {
 	case '"', '\\':
@@ -49,9 +49,9 @@ func appendEscape(dst []byte, c byte) []byte {
 	return append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
 }
 
-// needsEscape returns the escape of a non-ASCII character, or "" if it needs
-// none. It escapes bytes that are not UTF-8, and the two line ends that
-// JavaScript strings cannot hold.
+// runeEscape returns the escape of a non-ASCII character of size bytes, or ""
+// if it needs none. Bytes that are not UTF-8, and the two line ends that
+// JavaScript strings cannot contain, need one.
 func runeEscape(r rune, size int) string {
 	switch {
 	case r == utf8.RuneError && size == 1:

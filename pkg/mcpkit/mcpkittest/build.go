@@ -13,11 +13,12 @@ import (
 	"time"
 )
 
-// built caches the binaries built by this process. It is the only package
-// variable that changes, since a test process has no other place for it.
+// builtBinaries caches the binaries built by this process. It is the only
+// package variable that changes, since a test process has no other place for
+// it.
 var builtBinaries struct {
 	sync.Mutex
-	bin map[string]string
+	bin map[string]string // path of the binary, by package
 }
 
 // Build compiles a package, named relative to the module's root like
@@ -44,7 +45,7 @@ func Build(t testing.TB, pkg string) string {
 	return bin
 }
 
-// watchSources stats every file that a binary may depend on. go test caches a
+// statSources stats every file that a binary may depend on. go test caches a
 // result until a file that the test accessed changes; it does not see the files
 // that go build reads, and would report a stale result.
 func statSources() error {
@@ -70,10 +71,11 @@ func statSources() error {
 	})
 }
 
-// build writes the binary to a fixed directory, so that runs leave no litter,
-// and replaces it atomically, so that concurrent runs do not disturb each
-// other. A current binary there, or in the output directory of `make build`, is
-// not linked again: go build leaves an up-to-date output alone.
+// buildBinary compiles a package and returns the binary's path. The path is in
+// a fixed directory, so that runs leave no files behind, and the binary is
+// replaced atomically, so that concurrent runs do not disturb each other. A
+// current binary there, or in the output directory of `make build`, is not
+// linked again: go build leaves an up-to-date output alone.
 func buildBinary(pkg string) (string, error) {
 	root, err := moduleRoot()
 	if err != nil {
@@ -116,8 +118,9 @@ func buildBinary(pkg string) (string, error) {
 	return final, nil
 }
 
-// linkNewest gives the newest of the files, if any exists, another name. A file
-// with two names is later replaced under one of them, not overwritten.
+// linkNewest gives the newest of the files, if any exists, the further name
+// name. A file with two names is later replaced under one of them, not
+// overwritten.
 func linkNewest(name string, files ...string) {
 	newest, when := "", time.Time{}
 	for _, file := range files {
@@ -129,6 +132,8 @@ func linkNewest(name string, files ...string) {
 	os.Link(newest, name) //nolint:errcheck // without one it is linked anew
 }
 
+// sameFile reports whether two names are the same file. It returns false if one
+// does not exist.
 func sameFile(a, b string) bool {
 	one, err := os.Stat(a)
 	if err != nil {
@@ -138,8 +143,8 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
-// moduleRoot returns the directory of go.mod, at or above the working
-// directory.
+// moduleRoot returns the directory of go.mod: the working directory or the
+// closest one above it.
 func moduleRoot() (string, error) {
 	start, err := os.Getwd()
 	if err != nil {

@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// Result is a tool's result, decoded.
+// Result is the decoded result of a tool call.
 type Result struct {
-	Text       string         // the text contents, joined by newlines
+	Text       string         // texts of the content, joined by newlines
 	Meta       map[string]any // _meta["toolroom/result"]
 	Structured map[string]any // structuredContent
 	IsError    bool
-	Code       string   // _meta["toolroom/code"]
-	Images     []string // their MIME types
-	Raw        json.RawMessage
+	Code       string          // _meta["toolroom/code"]
+	Images     []string        // their MIME types
+	Raw        json.RawMessage // the result as received
 }
 
 // Call calls a tool and waits for its result. args is the arguments object: a
 // map or struct, or JSON as string or json.RawMessage; nil sends none. A
-// JSON-RPC error fails the test.
+// JSON-RPC error fails the test; a result with isError does not.
 func (c *Client) Call(name string, args any) Result {
 	c.t.Helper()
 	answer := c.Request("tools/call", CallParams(name, args))
@@ -33,7 +33,7 @@ func (c *Client) Call(name string, args any) Result {
 	return result
 }
 
-// CallParams makes the params of tools/call.
+// CallParams returns the params of tools/call; args is as for Client.Call.
 func CallParams(name string, args any) map[string]any {
 	params := map[string]any{"name": name}
 	switch args := args.(type) {
@@ -46,7 +46,7 @@ func CallParams(name string, args any) map[string]any {
 	return params
 }
 
-// ParseResult decodes a CallToolResult.
+// ParseResult decodes the result of tools/call.
 func ParseResult(raw json.RawMessage) (Result, error) {
 	var wire struct {
 		Content []struct {

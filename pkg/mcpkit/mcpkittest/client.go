@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Era selects the protocol version that a client speaks.
+// Era selects the protocol versions that a client speaks.
 type Era int
 
 // The eras. A Raw client adds nothing to the messages that the test sends.
@@ -21,7 +21,8 @@ const (
 	Raw
 )
 
-// Options configures StartWith.
+// Options configures StartWith. The zero value starts a legacy client without
+// arguments.
 type Options struct {
 	Args []string
 	Dir  string   // working directory; "": the test's
@@ -34,8 +35,8 @@ type Options struct {
 	// Handle answers the server's requests other than roots/list and ping; nil
 	// refuses them.
 	Handle func(method string, params json.RawMessage) (result any, err error)
-	// Lenient allows output on standard output that is not a message; otherwise
-	// it fails the test at its end.
+	// Lenient allows lines on standard output that are not messages; otherwise
+	// each fails the test at its end.
 	Lenient bool
 }
 
@@ -47,20 +48,20 @@ type Client struct {
 	opts Options
 	cmd  *exec.Cmd
 
-	sending sync.Mutex
+	sending sync.Mutex // held while writing to in
 	in      io.WriteCloser
 	out     io.Closer
 
 	mu            sync.Mutex
-	lastID        int                 // the last id that Go used
-	untaken       map[string][]Answer // answers not yet taken, by id
+	lastID        int                 // last id that Go used
+	untaken       map[string][]Answer // answers that Answer has not taken, by id
 	notifications []Notification
-	badOutput     []string
+	badOutput     []string      // faults of standard output
 	changed       chan struct{} // closed and replaced when something arrives
 	ended         bool          // standard output has ended
 	stderr        safeBuffer
-	exited        chan struct{}
-	exit          int
+	exited        chan struct{} // closed when the server has exited
+	exit          int           // exit status, once exited is closed
 }
 
 // Answer is a response as received. Exactly one of Result and Error is nil.
@@ -80,11 +81,11 @@ type RPCError struct {
 
 func (e *RPCError) Error() string { return fmt.Sprintf("%d %s", e.Code, e.Message) }
 
-// Notification is a notification of the server's.
+// Notification is a notification from the server.
 type Notification struct {
 	Method string
 	Params json.RawMessage
-	After  int // number of answers before it
+	After  int // number of answers received before it
 }
 
 // Start starts a server with the default options, which initialize it as a
@@ -94,7 +95,8 @@ func Start(t testing.TB, bin string, args ...string) *Client {
 	return StartWith(t, bin, Options{Args: args})
 }
 
-// StartWith starts a server, and initializes it if opts.Era is Legacy.
+// StartWith starts a server, and initializes it if opts.Era is Legacy. The
+// server is closed when the test ends.
 func StartWith(t testing.TB, bin string, opts Options) *Client {
 	t.Helper()
 	c := &Client{t: t, opts: opts, untaken: map[string][]Answer{}, changed: make(chan struct{}), exited: make(chan struct{})}
@@ -123,6 +125,7 @@ func StartWith(t testing.TB, bin string, opts Options) *Client {
 	return c
 }
 
+// initialize does the handshake of a legacy client.
 func (c *Client) initialize() {
 	c.t.Helper()
 	capabilities := map[string]any{}
@@ -158,7 +161,7 @@ func (c *Client) CloseInput() {
 }
 
 // Close closes the server's input, waits for the server to exit and returns its
-// status.
+// exit status.
 func (c *Client) Close() int {
 	c.t.Helper()
 	c.CloseInput()

@@ -76,7 +76,7 @@ func (c *Client) take(line []byte, answers *int) {
 	}
 }
 
-// reply answers a request of the server's.
+// answerServer answers a request from the server.
 func (c *Client) answerServer(id, method string, params json.RawMessage) {
 	var result any
 	err := errors.New("not supported by this client")
@@ -108,8 +108,8 @@ func (c *Client) answerServer(id, method string, params json.RawMessage) {
 	c.SendRaw(append(line, '\n'))
 }
 
-// safeBuffer collects up to about 1 MiB of standard error. It is safe for
-// concurrent use.
+// safeBuffer collects standard error, at most about 1 MiB; the rest is dropped.
+// It is safe for concurrent use.
 type safeBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

@@ -7,7 +7,8 @@ import (
 	"strconv"
 )
 
-// message encodes a message: a request, or a notification if id is "".
+// encodeMessage encodes a request, or a notification if id is "". It panics if
+// params cannot be encoded.
 func encodeMessage(id, method string, params any) []byte {
 	m := struct {
 		Version string          `json:"jsonrpc"`
@@ -44,7 +45,8 @@ func (c *Client) Notify(method string, params any) {
 	c.Send(encodeMessage("", method, params))
 }
 
-// Go sends a request with the next id and returns the id, for Answer.
+// Go sends a request with the next id and returns the id, for Answer. It does
+// not wait.
 func (c *Client) Go(method string, params any) (id string) {
 	c.t.Helper()
 	c.mu.Lock()
@@ -55,7 +57,8 @@ func (c *Client) Go(method string, params any) (id string) {
 	return id
 }
 
-// withMeta adds the _meta that a modern client sends with each request.
+// withMeta returns params with the _meta that a modern client sends with each
+// request; for other clients, params.
 func (c *Client) withMeta(params any) any {
 	if c.opts.Era != Modern {
 		return params
@@ -84,6 +87,7 @@ func (c *Client) withMeta(params any) any {
 	return out
 }
 
+// orNull returns raw, or null if it is nil.
 func orNull(raw json.RawMessage) json.RawMessage {
 	if raw == nil {
 		return json.RawMessage("null")

@@ -8,8 +8,8 @@ import (
 // it: a single processor may test several packages and do other work as well.
 const Patience = 3 * time.Minute
 
-// Answer waits for the answer to id, given as on the wire, and takes it. It
-// fails the test if the server ends without it.
+// Answer waits for the answer to id, given as on the wire, and takes it, so
+// that it is returned once. It fails the test if the server ends without it.
 func (c *Client) Answer(id string) Answer {
 	c.t.Helper()
 	var answer Answer
@@ -24,8 +24,8 @@ func (c *Client) Answer(id string) Answer {
 	return answer
 }
 
-// Until waits until done returns true; it is called with the client locked
-// whenever a message arrives.
+// Until waits until done returns true; what names that in failures. done is
+// called with the client locked whenever a message arrives.
 func (c *Client) Until(what string, done func() bool) {
 	c.t.Helper()
 	timer := time.NewTimer(Patience)
@@ -62,7 +62,7 @@ func (c *Client) Notifications(method string) []Notification {
 	return list
 }
 
-// Untaken returns the answers received that no call of Answer has taken.
+// Untaken returns the received answers that Answer has not taken.
 func (c *Client) Untaken() []Answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,8 +73,8 @@ func (c *Client) Untaken() []Answer {
 	return list
 }
 
-// Wait waits for the server to exit and returns its status, or -1 if a signal
-// ended it.
+// Wait waits for the server to exit and returns its exit status, or -1 if a
+// signal ended it.
 func (c *Client) Wait() int {
 	c.t.Helper()
 	select {

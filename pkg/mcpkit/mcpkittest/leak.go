@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// NoLeaks fails the test if, at its end, goroutines run code of the package,
-// given by its import path, that did not exist when NoLeaks was called. Call it
-// first, so that it checks after the test's other cleanups, and not in a test
-// that runs in parallel with others.
+// NoLeaks fails the test if, at its end, goroutines run code of the package pkg
+// (an import path) that did not exist when NoLeaks was called. Call it first,
+// so that it checks after the test's other cleanups, and not in a test that
+// runs in parallel with others.
 func NoLeaks(t testing.TB, pkg string) {
 	t.Helper()
 	before := map[string]bool{}
@@ -38,7 +38,7 @@ func NoLeaks(t testing.TB, pkg string) {
 }
 
 // goroutines returns the stacks of the goroutines that run code of a package,
-// by id.
+// by goroutine id.
 func goroutines(pkg string) map[string]string {
 	buf := make([]byte, 1<<20)
 	for {

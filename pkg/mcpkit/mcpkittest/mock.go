@@ -27,23 +27,24 @@ type Mock struct {
 	tools        []*mockTool
 	faults       map[string]*Fault
 	calls        []*Call
-	pageSize     int
-	bearerToken  string
-	noise        string
-	modern       bool
-	clients      map[*mockClient]bool
+	pageSize     int                    // tools in a page of tools/list; 0: all
+	bearerToken  string                 // token that HTTP requests need; "": none
+	noise        string                 // line before every answer; "": none
+	modern       bool                   // also speak the modern era
+	clients      map[*mockClient]bool   // clients that get notifications
 	sessions     map[string]*mockClient // HTTP sessions by id, with their requests in flight
-	sessionCount int                    // number of sessions so far
+	sessionCount int                    // number of HTTP sessions so far
 	arrived      chan struct{}          // closed and replaced when a call arrives
 }
 
+// mockTool is one tool of a Mock.
 type mockTool struct {
 	name       string
-	definition json.RawMessage
-	result     json.RawMessage
+	definition json.RawMessage // its entry in tools/list
+	result     json.RawMessage // the answer; nil: the arguments as text
 }
 
-// Call is one call as the mock received it.
+// Call is one tool call as the mock received it.
 type Call struct {
 	Tool      string
 	Arguments json.RawMessage // nil: none were sent
@@ -62,7 +63,7 @@ func NewMock(name string) *Mock {
 // AddTool adds a tool, or replaces the tool of that name. definition is the
 // rest of its entry in tools/list, as JSON ({"description":…,"inputSchema":…});
 // with "" the tool accepts any object. By default, the tool answers with its
-// arguments as text.
+// arguments as text. AddTool panics if definition is not a JSON object.
 func (m *Mock) AddTool(name, definition string) {
 	if definition == "" {
 		definition = `{}`
@@ -92,7 +93,8 @@ func (m *Mock) AddTool(name, definition string) {
 	m.tools = append(m.tools, t)
 }
 
-// RemoveTool removes a tool. It does not notify clients: see NotifyListChanged.
+// RemoveTool removes a tool, if there is one of that name. It does not notify
+// clients: see NotifyListChanged.
 func (m *Mock) RemoveTool(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -101,6 +103,7 @@ func (m *Mock) RemoveTool(name string) {
 	}
 }
 
+// indexOfTool returns the index of a tool, or -1. Hold m.mu.
 func (m *Mock) indexOfTool(name string) int {
 	return slices.IndexFunc(m.tools, func(t *mockTool) bool { return t.name == name })
 }
@@ -115,7 +118,8 @@ func (m *Mock) SetToolError(tool, text string) {
 	m.SetResult(tool, json.RawMessage(`{"content":[{"type":"text","text":`+string(jsonrpc.AppendString(nil, text))+`}],"isError":true}`))
 }
 
-// SetResult makes a tool answer with a whole result, sent unchanged.
+// SetResult makes a tool answer with a whole result, sent unchanged. It panics
+// if there is no such tool.
 func (m *Mock) SetResult(tool string, result json.RawMessage) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -170,7 +174,7 @@ func (m *Mock) NotifyListChanged() {
 	}
 }
 
-// Calls returns the received tool calls, in order.
+// Calls returns copies of the received tool calls, in order.
 func (m *Mock) Calls() []Call {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -188,7 +192,7 @@ func (m *Mock) ForgetCalls() {
 	m.calls = nil
 }
 
-// Arrival returns a channel that is closed when the next call arrives.
+// Arrival returns a channel that is closed when the next tool call arrives.
 func (m *Mock) Arrival() <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()

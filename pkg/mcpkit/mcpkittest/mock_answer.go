@@ -8,7 +8,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// answer returns the answer without any fault. The caller holds m.mu.
+// answerFor returns the answer to a request without any fault. Hold m.mu.
 func (m *Mock) answerFor(msg jsonrpc.Message, name string, arguments json.RawMessage, cursor, version string) []byte {
 	result := func(raw string) []byte { return jsonrpc.AppendResult(nil, msg.ID, json.RawMessage(raw)) }
 	switch msg.Method {
@@ -38,7 +38,7 @@ func (m *Mock) answerFor(msg jsonrpc.Message, name string, arguments json.RawMes
 	return jsonrpc.AppendError(nil, msg.ID, jsonrpc.CodeMethodNotFound, "method not found: "+msg.Method)
 }
 
-// list returns one page of tools/list.
+// listPage returns one page of tools/list. Hold m.mu.
 func (m *Mock) listPage(cursor string) string {
 	from, _ := strconv.Atoi(cursor) //nolint:errcheck // a cursor of nobody's is the first page
 	from = min(max(from, 0), len(m.tools))
@@ -57,10 +57,10 @@ func (m *Mock) listPage(cursor string) string {
 	return page + `}`
 }
 
-// modernKey is the _meta member that marks a modern request.
+// modernMetaKey is the _meta member that marks a modern request.
 const modernMetaKey = `"io.modelcontextprotocol/protocolVersion"`
 
-// answerModern converts an answer to the modern era. The caller holds m.mu.
+// toModern converts an answer to the modern era. Hold m.mu.
 func (m *Mock) toModern(msg jsonrpc.Message, answer []byte) []byte {
 	info := json.RawMessage(`{"io.modelcontextprotocol/serverInfo":{"name":` + string(jsonrpc.AppendString(nil, m.name)) + `,"version":"1"}}`)
 	result := json.RawMessage(`{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`)

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// relayAddress is the environment variable that makes the test program act as
-// the mock's child process.
+// relayEnv is the environment variable that makes the test program act as the
+// mock's child process. Its value is SECRET@ADDRESS.
 const relayEnv = "MCPKITTEST_MOCK"
 
 // Command returns the command line and the environment of a child process that
@@ -57,8 +57,9 @@ func (m *Mock) Command(t testing.TB) (command, env []string) {
 	return []string{self}, append(os.Environ(), "GORACE=atexit_sleep_ms=0", relayEnv+"="+secret+"@"+listener.Addr().String())
 }
 
-// MockChild must be called first in TestMain. In a process started by the
-// command of Mock.Command it does not return.
+// MockChild must be called first in TestMain. In a process started by
+// Mock.Command's command it acts as the mock and exits; in others it does
+// nothing.
 func MockChild() {
 	where := os.Getenv(relayEnv)
 	if where == "" {
@@ -67,8 +68,8 @@ func MockChild() {
 	os.Exit(relay(where, os.Stdin, os.Stdout))
 }
 
-// relay copies bytes both ways and returns the exit status: 1 if the mock ended
-// before the input, which means a crash.
+// relay copies bytes between the streams and the mock at address, and returns
+// the exit status: 1 if the mock ended before the input, which means a crash.
 func relay(address string, in io.Reader, out io.Writer) int {
 	const secret = 26 // characters of rand.Text
 	if len(address) <= secret {

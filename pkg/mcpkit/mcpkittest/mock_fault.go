@@ -11,12 +11,12 @@ import (
 
 // Fault describes how an answer fails. The zero value is no fault.
 type Fault struct {
-	Delay     time.Duration   // before the answer
-	Hold      <-chan struct{} // no answer before it is closed
+	Delay     time.Duration   // wait this long before the answer
+	Hold      <-chan struct{} // wait until it is closed; nil: do not wait
 	Error     *RPCError       // instead of a result
-	Crash     bool            // instead of answering, the server ends
+	Crash     bool            // the server ends instead of answering
 	Malformed bool            // the answer is a line that is not JSON
-	HugeLine  int             // the answer is one text of this many bytes
+	HugeLine  int             // if not 0, the answer is one text of this many bytes
 	Times     int             // number of answers that fail; 0: all
 }
 
@@ -53,8 +53,8 @@ func (m *Mock) Malformed(what string) { m.SetFault(what, Fault{Malformed: true})
 // HugeLine makes each answer of a tool or method one text of that many bytes.
 func (m *Mock) HugeLine(what string, bytes int) { m.SetFault(what, Fault{HugeLine: bytes}) }
 
-// fault returns the fault for the next answer and counts it. The caller holds
-// m.mu.
+// takeFault returns the fault for the next answer, the zero value if there is
+// none, and counts it. Hold m.mu.
 func (m *Mock) takeFault(what string) Fault {
 	f := m.faults[what]
 	if f == nil {
@@ -69,8 +69,8 @@ func (m *Mock) takeFault(what string) Fault {
 	return now
 }
 
-// wait waits until the answer is due. It reports false if the request was
-// cancelled.
+// waitUntilDue waits until the answer is due. It returns false if the request
+// was cancelled.
 func (f Fault) waitUntilDue(ctx context.Context) bool {
 	if f.Delay > 0 {
 		timer := time.NewTimer(f.Delay)
@@ -91,7 +91,7 @@ func (f Fault) waitUntilDue(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// spoil returns the answer with the fault applied.
+// apply returns the answer with the fault.
 func (f Fault) apply(id json.RawMessage, answer []byte) []byte {
 	switch {
 	case f.Malformed:

@@ -43,7 +43,7 @@ func (m *Mock) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// post answers one message as JSON.
+// servePost answers one message as JSON.
 func (m *Mock) servePost(w http.ResponseWriter, req *http.Request, c *mockClient) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, jsonrpc.MaxLine))
 	if err != nil {
@@ -78,7 +78,8 @@ func (m *Mock) servePost(w http.ResponseWriter, req *http.Request, c *mockClient
 	w.Write(line) //nolint:errcheck // the client has gone
 }
 
-// stream sends notifications until the client disconnects.
+// serveStream sends notifications as an event stream until the client
+// disconnects.
 func (m *Mock) serveStream(w http.ResponseWriter, req *http.Request) {
 	lines := make(chan []byte, 16)
 	c := newMockClient()

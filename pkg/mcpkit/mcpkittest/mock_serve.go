@@ -11,19 +11,19 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// ErrCrashed is Serve's error after a fault with Crash.
+// ErrCrashed is the error of Mock.Serve after a fault with Crash.
 var ErrCrashed = errors.New("the mock crashed as requested")
 
-// mockClient is the state of one client.
+// mockClient is one client of a Mock.
 type mockClient struct {
-	writeMu   sync.Mutex
+	writeMu   sync.Mutex // held while writing
 	writeLine func(line []byte) error
 
 	mu       sync.Mutex
-	inflight map[string]context.CancelFunc // by id
+	inflight map[string]context.CancelFunc // functions that cancel unanswered requests, by id
 }
 
-// send writes a line. It ignores errors: the client has gone.
+// send writes a line. It ignores errors, which mean that the client has gone.
 func (c *mockClient) send(line []byte) {
 	c.writeMu.Lock()
 	defer c.writeMu.Unlock()
@@ -31,8 +31,8 @@ func (c *mockClient) send(line []byte) {
 }
 
 // Serve serves one client, one message a line, until in has ended and every
-// request has been answered, or until ctx ends. Use it as a host's in-process
-// server.
+// request has been answered, or until ctx ends. It returns nil, ctx's error, or
+// ErrCrashed. Use it as a host's in-process server.
 func (m *Mock) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -84,7 +84,8 @@ func (m *Mock) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 }
 
-// say writes an answer, after a line of noise if that is set.
+// sendAnswer writes an answer, after a line of noise if that is set. A nil line
+// is no answer.
 func (m *Mock) sendAnswer(c *mockClient, line []byte) {
 	if line == nil {
 		return
@@ -98,22 +99,25 @@ func (m *Mock) sendAnswer(c *mockClient, line []byte) {
 	c.send(line)
 }
 
+// addClient makes a client get notifications.
 func (m *Mock) addClient(c *mockClient) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.clients[c] = true
 }
 
+// removeClient undoes addClient.
 func (m *Mock) removeClient(c *mockClient) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.clients, c)
 }
 
-// take records one message and returns, for a request, a function that waits
-// until the answer is due and returns it: a line, nil for none, or crash if the
-// server is to end. Messages must be taken in order.
-func (m *Mock) acceptMessage(ctx context.Context, c *mockClient, msg jsonrpc.Message) func() (line []byte, crash bool) {
+// acceptMessage records one message. For a request it returns a function that
+// waits until the answer is due and returns it: a line, nil for none, or crash
+// if the server must end. Call acceptMessage in the order of the messages; the
+// returned functions may run concurrently.
+func (m *Mock) acceptMessage(ctx context.Context, c *mockClient, msg jsonrpc.Message) (waitForAnswer func() (line []byte, crash bool)) {
 	switch msg.Kind {
 	case jsonrpc.Notification:
 		if msg.Method == "notifications/cancelled" {
@@ -176,7 +180,8 @@ func (m *Mock) acceptMessage(ctx context.Context, c *mockClient, msg jsonrpc.Mes
 	}
 }
 
-// cancel cancels a request in flight.
+// cancelRequest cancels a request in flight, by the params of
+// notifications/cancelled.
 func (c *mockClient) cancelRequest(params json.RawMessage) {
 	var p struct {
 		ID json.RawMessage `json:"requestId"`
@@ -191,6 +196,8 @@ func (c *mockClient) cancelRequest(params json.RawMessage) {
 	}
 }
 
+// newMockClient returns a client whose messages are dropped until writeLine is
+// set.
 func newMockClient() *mockClient {
 	return &mockClient{inflight: map[string]context.CancelFunc{}, writeLine: func([]byte) error { return nil }}
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// OuterDir makes a directory outside /tmp, for tests of programs that get a
-// private /tmp. It uses the first writable one of preferred (empty names are
-// skipped), the user's cache, the working directory, /srv and /home. The
-// directory is removed after the test; without a writable one, the test is
-// skipped.
+// OuterDir makes a directory outside /tmp and returns its path, for tests of
+// programs that get a private /tmp. It uses the first writable one of preferred
+// (empty names are skipped), the user's cache, the working directory, /srv and
+// /home. The directory is removed after the test; without a writable place, the
+// test is skipped.
 func OuterDir(t testing.TB, preferred ...string) string {
 	t.Helper()
 	if cache, err := os.UserCacheDir(); err == nil && os.MkdirAll(cache, 0o755) == nil {

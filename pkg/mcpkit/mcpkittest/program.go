@@ -20,7 +20,7 @@ func WriteProgram(t testing.TB, path string, text []byte) {
 	require.NoError(t, err)
 }
 
-// CopyProgram copies a program to another file by WriteProgram.
+// CopyProgram copies a program to another file, which can be started at once.
 func CopyProgram(t testing.TB, from, to string) {
 	t.Helper()
 	text, err := os.ReadFile(from)

@@ -29,20 +29,21 @@ func RunScripts(t *testing.T, bin, dir string) {
 	}
 }
 
-// script is one archive, written out to temporary directories.
+// script is one script, with its files written to temporary directories.
 type script struct {
 	archive      *txtar.Archive
-	sections     map[string]string
-	expandVars   *strings.Replacer // $ROOT and $STATE to paths, also within JSON
-	restoreVars  *strings.Replacer
-	root         string
-	state        string
-	needsRewrite bool
+	sections     map[string]string // text by section name
+	expandVars   *strings.Replacer // replaces $ROOT and $STATE by their paths
+	restoreVars  *strings.Replacer // replaces the paths by $ROOT and $STATE
+	root         string            // path of the root directory
+	state        string            // path of the state directory
+	needsRewrite bool              // archive was changed and must be written
 }
 
 // sectionNames are the sections that are not files.
 var sectionNames = []string{"setup", "args", "env", "era", "roots", "in", "out", "stderr", "in.oneshot", "args.oneshot", "out.oneshot"}
 
+// runScript runs the script in file, and rewrites it with -update.
 func runScript(t *testing.T, bin, file string) {
 	archive, err := txtar.ParseFile(file)
 	if err != nil {
@@ -73,8 +74,8 @@ func runScript(t *testing.T, bin, file string) {
 	}
 }
 
-// tempDir returns the test's directory without symbolic links, as servers show
-// it.
+// tempDir returns the test's temporary directory without symbolic links, as
+// servers show it.
 func tempDir(t *testing.T) string {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -83,6 +84,7 @@ func tempDir(t *testing.T) string {
 	return dir
 }
 
+// sectionWords returns the words of a section, with variables replaced.
 func (s *script) sectionWords(section string) []string {
 	args := strings.Fields(s.sections[section])
 	for i := range args { // after the split: a directory's name may contain blanks
@@ -91,6 +93,8 @@ func (s *script) sectionWords(section string) []string {
 	return args
 }
 
+// sectionLines returns the lines of a section that are not blank, with
+// variables replaced.
 func (s *script) sectionLines(section string) []string {
 	var lines []string
 	for line := range strings.Lines(s.expandVars.Replace(s.sections[section])) {
@@ -101,6 +105,7 @@ func (s *script) sectionLines(section string) []string {
 	return lines
 }
 
+// environment returns the environment of the server, with section env.
 func (s *script) environment() []string {
 	env := []string{
 		"HOME=" + filepath.Join(s.state, "home"), "USERPROFILE=" + filepath.Join(s.state, "home"),
@@ -113,7 +118,7 @@ func (s *script) environment() []string {
 	return append(env, s.sectionLines("env")...)
 }
 
-// replaceSection replaces the text of a section, for -update.
+// replaceSection replaces or adds the text of a section, for -update.
 func (s *script) replaceSection(name, text string) {
 	s.needsRewrite = true
 	for i := range s.archive.Files {

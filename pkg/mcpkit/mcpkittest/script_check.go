@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// outcomeOf converts a response to the form that blocks are compared with.
+// actualOf converts a response to the form with which expectations are
+// compared.
 func actualOf(a Answer) actualAnswer {
 	if a.Error != nil {
 		whole, err := json.Marshal(a.Error)
@@ -31,7 +32,7 @@ func actualOf(a Answer) actualAnswer {
 	return got
 }
 
-// checkWire compares all answers with section out.
+// checkWire compares all answers and the exit status with section out.
 func (s *script) checkWire(t *testing.T, c *Client, expected []*expectation, exit int) {
 	t.Helper()
 	left := map[string][]Answer{}
@@ -77,7 +78,8 @@ func (s *script) checkWire(t *testing.T, c *Client, expected []*expectation, exi
 	}
 }
 
-// unexpected returns blocks for the answers that section out does not list.
+// unlistedAnswers returns expectations for the answers that section out does
+// not list.
 func unlistedAnswers(left map[string][]Answer, restoreVars *strings.Replacer) []*expectation {
 	var blocks []*expectation
 	for id, answers := range left {
@@ -98,8 +100,8 @@ func unlistedAnswers(left map[string][]Answer, restoreVars *strings.Replacer) []
 	return blocks
 }
 
-// setExpected makes the block expect the actual answer, for -update. Other
-// checks of the block are left to its author.
+// setExpected makes b expect the actual answer, for -update. Other conditions
+// are left to the script's author.
 func (b *expectation) setExpected(got actualAnswer, restoreVars *strings.Replacer) {
 	b.kind, b.detail = got.kind, got.detail
 	if b.text != nil || len(b.conditions) == 0 {
@@ -107,6 +109,7 @@ func (b *expectation) setExpected(got actualAnswer, restoreVars *strings.Replace
 	}
 }
 
+// formatExpectations returns the text of section out.
 func formatExpectations(blocks []*expectation) string {
 	var out strings.Builder
 	for _, b := range blocks {
@@ -115,6 +118,7 @@ func formatExpectations(blocks []*expectation) string {
 	return out.String()
 }
 
+// checkNotification checks that a notification meets an expectation.
 func (s *script) checkNotification(t *testing.T, c *Client, b *expectation) {
 	t.Helper()
 	var faults []string

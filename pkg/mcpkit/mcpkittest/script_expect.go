@@ -9,29 +9,32 @@ import (
 	"strings"
 )
 
-// block holds a script's expectations of one answer.
+// expectation is what a script expects of one answer.
 type expectation struct {
 	id         string // as in the script; "" in one-shot mode
-	kind       string // ok, error, rpc, notify, exit
-	detail     string // code, number, method, status
+	kind       string // ok, error, rpc, notify or exit
+	detail     string // code, number, method or status
 	comment    []string
 	text       []string // | lines; nil: not compared
 	conditions []condition
 }
 
+// condition is one further condition on an answer: "~", "!~", meta, json or
+// image.
 type condition struct{ verb, arg string }
 
-// outcome is one answer in the form with which blocks are compared.
+// actualAnswer is one answer in the form with which expectations are compared.
+// kind and detail are as in expectation.
 type actualAnswer struct {
 	kind, detail string
 	text         string
-	meta         any
-	whole        json.RawMessage
-	images       []string
+	meta         any             // decoded _meta["toolroom/result"]
+	whole        json.RawMessage // the whole result, error or params
+	images       []string        // MIME types
 }
 
-// parseBlocks parses section out or out.oneshot; withID says whether blocks
-// begin with an id.
+// parseExpectations parses section out or out.oneshot; withID says whether
+// expectations begin with an id.
 func parseExpectations(text string, withID bool) ([]*expectation, error) {
 	var blocks []*expectation
 	var comment []string
@@ -69,6 +72,8 @@ func parseExpectations(text string, withID bool) ([]*expectation, error) {
 	return blocks, nil
 }
 
+// parseFirstLine parses the first line of an expectation, such as "1 error
+// NOT_FOUND".
 func parseFirstLine(words []string, withID bool) (*expectation, error) {
 	b := &expectation{}
 	special := words[0] == "notify" || words[0] == "exit"
@@ -89,6 +94,7 @@ func parseFirstLine(words []string, withID bool) (*expectation, error) {
 	return b, nil
 }
 
+// firstLine returns the first line of the expectation in a script.
 func (b *expectation) firstLine() string {
 	head := b.kind
 	if b.id != "" {
@@ -100,7 +106,7 @@ func (b *expectation) firstLine() string {
 	return head
 }
 
-// String formats the block as in a script.
+// String returns the expectation as in a script.
 func (b *expectation) String() string {
 	var out strings.Builder
 	for _, line := range b.comment {
@@ -116,7 +122,7 @@ func (b *expectation) String() string {
 	return out.String()
 }
 
-// compare returns the expectations that got does not meet, or "".
+// mismatch returns which expectations got does not meet, or "".
 func (b *expectation) mismatch(got actualAnswer, expandVars, restoreVars *strings.Replacer) string {
 	var faults []string
 	if b.kind != got.kind || b.detail != got.detail {
@@ -133,6 +139,7 @@ func (b *expectation) mismatch(got actualAnswer, expandVars, restoreVars *string
 	return strings.Join(faults, "\n")
 }
 
+// mismatch returns how got fails the condition, or "".
 func (c condition) mismatch(got actualAnswer, expandVars *strings.Replacer) string {
 	arg := expandVars.Replace(c.arg)
 	switch c.verb {
@@ -186,6 +193,7 @@ func matchLines(patterns, lines []string) bool {
 	return before[len(lines)] || len(lines) > 0 && lines[len(lines)-1] == "" && before[len(lines)-1]
 }
 
+// lineMatcher returns a function that reports whether a line matches a pattern.
 func lineMatcher(pattern string) func(string) bool {
 	pattern = strings.TrimRight(pattern, " \r")
 	if !strings.Contains(pattern, "[..]") {
@@ -198,8 +206,9 @@ func lineMatcher(pattern string) func(string) bool {
 	return regexp.MustCompile("(?s)^" + strings.Join(parts, ".*") + "$").MatchString
 }
 
-// subset returns where got lacks something that want has, or "". The string "*"
-// matches any value; lists are compared item by item.
+// subsetMismatch returns where got lacks something that want has, or "". at is
+// the position of both. The string "*" matches any value; lists are compared
+// item by item.
 func subsetMismatch(want, got any, at string) string {
 	if want == "*" && got != nil {
 		return ""
@@ -238,6 +247,7 @@ func subsetMismatch(want, got any, at string) string {
 	return ""
 }
 
+// showJSON returns v as JSON for a message, cut if it is long.
 func showJSON(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -246,6 +256,7 @@ func showJSON(v any) string {
 	return fmt.Sprintf("%.400s", text)
 }
 
+// decodeJSON returns the decoded value, or nil if raw is not JSON.
 func decodeJSON(raw []byte) any {
 	var v any
 	if json.Unmarshal(raw, &v) != nil {
@@ -256,6 +267,7 @@ func decodeJSON(raw []byte) any {
 
 func rawJSON(text string) json.RawMessage { return json.RawMessage(text) }
 
+// validJSON returns an error if text is not JSON.
 func validJSON(text string) error {
 	if !json.Valid([]byte(text)) {
 		return fmt.Errorf("not valid JSON: %s", text)

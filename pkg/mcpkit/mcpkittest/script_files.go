@@ -15,8 +15,8 @@ import (
 // firstModTime is the modification time of a script's first file.
 var firstModTime = time.Date(2025, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// createFiles makes the root and state directories below dir and writes the
-// files.
+// createFiles makes the root and state directories below dir, writes the files,
+// and runs section setup.
 func (s *script) createFiles(dir string) error {
 	s.root, s.state = filepath.Join(dir, "root"), filepath.Join(dir, "state")
 	for _, name := range []string{s.root, filepath.Join(s.state, "home")} {
@@ -56,9 +56,8 @@ func (s *script) createFiles(dir string) error {
 	return nil
 }
 
-// replacers sets vars, which puts the paths of the two directories into the
-// script's text, and back, which replaces them by their names in a server's
-// text.
+// setReplacers sets expandVars and restoreVars for the paths of the two
+// directories.
 func (s *script) setReplacers(root, state string) *script {
 	slashRoot, slashState := filepath.ToSlash(root), filepath.ToSlash(state)
 	s.expandVars = strings.NewReplacer("$ROOT", slashRoot, "$STATE", slashState)
@@ -66,7 +65,8 @@ func (s *script) setReplacers(root, state string) *script {
 	return s
 }
 
-// path returns the path of name below the root. It fails for names outside.
+// pathInRoot returns the path of name below the root. It fails for names
+// outside.
 func (s *script) pathInRoot(name string) (string, error) {
 	if !filepath.IsLocal(filepath.FromSlash(name)) {
 		return "", fmt.Errorf("the file %s is not below the root", name)
@@ -74,7 +74,7 @@ func (s *script) pathInRoot(name string) (string, error) {
 	return filepath.Join(s.root, filepath.FromSlash(name)), nil
 }
 
-// setup carries out one line of section setup.
+// runSetupLine carries out one line of section setup.
 func (s *script) runSetupLine(line string) error {
 	verb, rest, _ := strings.Cut(line, " ")
 	first, arg, _ := strings.Cut(strings.TrimSpace(rest), " ")
@@ -136,6 +136,7 @@ func (s *script) runSetupLine(line string) error {
 	return fmt.Errorf("no such verb %s", verb)
 }
 
+// makeSparse makes a sparse file of size bytes.
 func makeSparse(name, size string) error {
 	n, err := strconv.ParseInt(size, 10, 64)
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// send sends the lines of section in.
+// sendLines sends the lines of section in, and waits for the answers that it
+// asks to wait for.
 func (s *script) sendLines(c *Client) error {
 	taken := map[string][]Answer{}
 	number, closed := 0, false
@@ -48,8 +49,8 @@ func (s *script) sendLines(c *Client) error {
 	return nil
 }
 
-// isCall reports whether a line is NAME {…} or METHOD/NAME {…}; other lines are
-// sent unchanged.
+// isCallLine reports whether a line is NAME {…} or METHOD/NAME {…}; other lines
+// are sent unchanged.
 func isCallLine(line string) bool {
 	head, rest, _ := strings.Cut(line, " ")
 	rest = strings.TrimSpace(rest)
@@ -59,6 +60,8 @@ func isCallLine(line string) bool {
 	return rest != "" || strings.Contains(head, "/")
 }
 
+// parseCallLine returns the request for a line of a name and JSON arguments: a
+// tool call, or for a name with a slash the method itself.
 func parseCallLine(name, args string) (method string, params any, err error) {
 	if strings.Contains(name, "/") {
 		if args == "" {
@@ -78,7 +81,8 @@ func idToWire(id string) string {
 	return fmt.Sprintf("%q", id)
 }
 
-// joinLines drops comments and blank lines and joins continuation lines.
+// joinLines returns the lines of text without comments and blank lines, and
+// with continuation lines joined.
 func joinLines(text string) []string {
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -94,7 +98,7 @@ func joinLines(text string) []string {
 	return lines
 }
 
-// idFromWire is the inverse of wireID.
+// idFromWire is the inverse of idToWire.
 func idFromWire(id string) string {
 	var name string
 	if json.Unmarshal([]byte(id), &name) == nil && name != "" && idToWire(name) == id {

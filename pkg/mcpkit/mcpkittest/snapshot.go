@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Snapshot compares the server's tools/list answer, pretty-printed, with a
-// file. With -update it writes the file.
+// Snapshot starts the server bin with args and compares its tools/list answer,
+// pretty-printed, with a file. With -update it writes the file instead.
 func Snapshot(t *testing.T, bin, file string, args ...string) {
 	t.Helper()
 	c := Start(t, bin, args...)

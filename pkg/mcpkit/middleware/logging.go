@@ -9,9 +9,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 )
 
-// Logging logs every call: the tool, the time it took, and the code of a
-// failure. It does not log arguments and results, which may be secret.
-func Logging(to *slog.Logger) mcpkit.Middleware {
+// Logging logs every call to logger: the tool, the duration, and the code of a
+// failure, at Info or for failures at Warn. It does not log arguments and
+// results, which may be secret.
+func Logging(logger *slog.Logger) mcpkit.Middleware {
 	return func(next mcpkit.Handler) mcpkit.Handler {
 		return func(ctx context.Context, t *mcpkit.Tool, args json.RawMessage) *mcpkit.CallResult {
 			begin := time.Now()
@@ -22,7 +23,7 @@ func Logging(to *slog.Logger) mcpkit.Middleware {
 				level = slog.LevelWarn
 				said = append(said, slog.String("code", string(res.Code)))
 			}
-			to.LogAttrs(ctx, level, "call", said...)
+			logger.LogAttrs(ctx, level, "call", said...)
 			return res
 		}
 	}

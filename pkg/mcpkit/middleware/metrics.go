@@ -12,12 +12,12 @@ import (
 // An Observation holds the metrics of one finished call.
 type Observation struct {
 	Tool  string
-	Took  time.Duration
-	Code  toolerr.Code // of a failed call; else ""
-	Bytes int          // of the result as it is sent
+	Took  time.Duration // duration of the call
+	Code  toolerr.Code  // of a failed call; otherwise ""
+	Bytes int           // size of the encoded result
 }
 
-// Metrics calls observe after every call, from several goroutines.
+// Metrics calls observe after every call, from several goroutines at once.
 func Metrics(observe func(ctx context.Context, o Observation)) mcpkit.Middleware {
 	return func(next mcpkit.Handler) mcpkit.Handler {
 		return func(ctx context.Context, t *mcpkit.Tool, args json.RawMessage) *mcpkit.CallResult {

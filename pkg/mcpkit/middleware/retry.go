@@ -13,9 +13,11 @@ import (
 // RetryPolicy configures Retry. The zero value retries twice, only tools that
 // are read-only or idempotent, and only errors that retry.Retryable accepts.
 type RetryPolicy struct {
-	MaxRetries int           // after the first attempt; 0: 2. -1: none
-	Base       time.Duration // the first wait; 0: 100 ms. It doubles each time, with jitter
-	MaxWait    time.Duration // of one wait; 0: 5 s
+	MaxRetries int // calls after the first attempt; 0: 2, -1: none
+
+	// the first wait; 0: 100 ms. It doubles after each attempt, with jitter.
+	Base    time.Duration
+	MaxWait time.Duration // limit of one wait; 0: 5 s
 
 	// Retryable reports whether an error may be transient; nil:
 	// retry.Retryable. An error marked with Permanent is never retried.
@@ -25,11 +27,12 @@ type RetryPolicy struct {
 	// counted from 1, and whether to try again.
 	Wait func(attempt int, err error) (wait time.Duration, again bool)
 
-	// OnRetry, unless nil, is called before each retry.
+	// OnRetry, unless nil, is called before the wait for each retry, with the
+	// number of the failed attempt.
 	OnRetry func(t *mcpkit.Tool, attempt int, wait time.Duration, err error)
 
-	// OnGiveUp, unless nil, turns the last attempt's error into the error that
-	// the caller gets.
+	// OnGiveUp, unless nil, turns the last attempt's error into the error of
+	// the result.
 	OnGiveUp func(t *mcpkit.Tool, attempts int, err error) error
 
 	// Always also retries tools that are neither read-only nor idempotent: a
@@ -75,7 +78,8 @@ func (p RetryPolicy) forTool(t *mcpkit.Tool) retry.Policy {
 	return r
 }
 
-// causeOf returns the cause of an error result, or nil for any other result.
+// causeOf returns the cause of an error result, which it sets if there is none,
+// or nil for any other result.
 func causeOf(r *mcpkit.CallResult) error {
 	if !r.IsError {
 		return nil

@@ -17,11 +17,17 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Policy configures Do. Zero values mean the defaults.
+// Policy configures Do. The zero value means the defaults.
 type Policy struct {
-	Attempts   int           // in all; 0: 3. 1: no retries
-	Base       time.Duration // the first wait; 0: 100 ms. It doubles each time, with jitter
-	MaxWait    time.Duration // of one wait; 0: 5 s. An error that asks for a longer wait is not retried
+	// number of calls in all; 0: 3. With 1 there are no retries.
+	Attempts int
+
+	// the first wait; 0: 100 ms. It doubles after each attempt, with jitter.
+	Base time.Duration
+
+	// limit of one wait; 0: 5 s. After an error that asks for a longer wait, Do
+	// gives up.
+	MaxWait    time.Duration
 	PerAttempt time.Duration // limit of one attempt; 0: none
 
 	// Retryable, unless nil, replaces this package's Retryable: it reports
@@ -30,10 +36,12 @@ type Policy struct {
 	Retryable func(error) bool
 
 	// Wait, unless nil, replaces Base: it returns the wait after an attempt,
-	// counted from 1, and whether to try again.
+	// counted from 1, and whether to try again. A wait above MaxWait means to
+	// give up.
 	Wait func(attempt int, err error) (wait time.Duration, again bool)
 
-	// OnRetry, unless nil, is called before each retry.
+	// OnRetry, unless nil, is called before the wait for each retry, with the
+	// number of the failed attempt.
 	OnRetry func(attempt int, wait time.Duration, err error)
 
 	// OnGiveUp, unless nil, turns the last attempt's error into the error that
@@ -56,7 +64,7 @@ func (p Policy) Validate() error {
 	return nil
 }
 
-// WithDefaults returns p with the defaults filled in.
+// WithDefaults returns p with defaults instead of zero values.
 func (p Policy) WithDefaults() Policy {
 	if p.Attempts == 0 {
 		p.Attempts = 3
@@ -73,9 +81,10 @@ func (p Policy) WithDefaults() Policy {
 	return p
 }
 
-// Do calls once until it succeeds, fails with an error that is not retryable,
-// or has been called p.Attempts times, and returns the last call's results. It
-// gives up early if ctx has ended or would end before the next attempt.
+// Do calls operation until it succeeds, fails with an error that is not
+// retryable, or has been called p.Attempts times, and returns the last call's
+// results. It gives up early if ctx has ended, or would end before the next
+// attempt; if ctx ends during a wait, it returns ctx's error.
 func Do[T any](ctx context.Context, p Policy, operation func(ctx context.Context) (T, error)) (T, error) {
 	p = p.WithDefaults()
 	for attempt := 1; ; attempt++ {
@@ -110,6 +119,8 @@ func Do[T any](ctx context.Context, p Policy, operation func(ctx context.Context
 	}
 }
 
+// runAttempt calls operation once, with a context that ends after limit unless
+// that is 0.
 func runAttempt[T any](ctx context.Context, limit time.Duration, operation func(ctx context.Context) (T, error)) (T, error) {
 	if limit <= 0 {
 		return operation(ctx)
@@ -119,11 +130,10 @@ func runAttempt[T any](ctx context.Context, limit time.Duration, operation func(
 	return operation(ctx)
 }
 
-// wait returns the wait after an attempt; false means to give up.
-func (p Policy) waitBefore(ctx context.Context, attempt int, err error) (time.Duration, bool) {
-	var wait time.Duration
+// waitBefore returns the wait before the next attempt, after attempt failed
+// with err. again is false to give up.
+func (p Policy) waitBefore(ctx context.Context, attempt int, err error) (wait time.Duration, again bool) {
 	if p.Wait != nil {
-		var again bool
 		if wait, again = p.Wait(attempt, err); !again {
 			return 0, false
 		}

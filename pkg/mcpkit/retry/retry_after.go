@@ -7,13 +7,14 @@ import (
 	"time"
 )
 
-// After names the extra value of a toolerr.Error with the time to wait before a
-// retry, an int64 in milliseconds.
+// After is the name of the extra value of a toolerr.Error that says how long to
+// wait before a retry: an int64 in milliseconds.
 const After = "retryAfterMs"
 
-// ParseAfter parses the header Retry-After (RFC 9110, section 10.2.3): seconds,
-// capped at a day, or a date. It reports false for other values.
-func ParseAfter(value string, now time.Time) (time.Duration, bool) {
+// ParseAfter parses the HTTP header Retry-After (RFC 9110, section 10.2.3):
+// seconds, capped at a day, or a date, relative to now. ok is false for other
+// values.
+func ParseAfter(value string, now time.Time) (wait time.Duration, ok bool) {
 	value = strings.TrimSpace(value)
 	if seconds, err := strconv.Atoi(value); err == nil && seconds >= 0 {
 		return time.Duration(min(seconds, 24*60*60)) * time.Second, true

@@ -8,9 +8,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// acceptRequest checks one request and starts it. It returns the request if the
-// reading goroutine is to run it, and nil otherwise.
-func (c *conn) acceptRequest(m jsonrpc.Message, line []byte) *request {
+// acceptRequest checks one request, registers it as in flight and starts it. It
+// returns the request if the reading goroutine must run it, otherwise nil. It
+// answers an invalid request with an error.
+func (c *conn) acceptRequest(m jsonrpc.Message, line []byte) (toRun *request) {
 	key, err := jsonrpc.Key(m.ID)
 	if err != nil { // Split has checked
 		return nil
@@ -39,9 +40,9 @@ func (c *conn) acceptRequest(m jsonrpc.Message, line []byte) *request {
 	return c.startRequest(req)
 }
 
-// start runs v, queues it by its method, or returns it for the reading
-// goroutine to run.
-func (c *conn) startRequest(req *request) *request {
+// startRequest runs a request in another goroutine, queues it by its method, or
+// returns it for the reading goroutine to run.
+func (c *conn) startRequest(req *request) (toRun *request) {
 	if req.listen {
 		c.listens.Add(1)
 		go c.runListen(req)
@@ -66,15 +67,15 @@ func (c *conn) startRequest(req *request) *request {
 	return nil
 }
 
-// paramNames are the members of params that mcp-go decodes in any case of
+// paramNames returns the members of params that mcp-go decodes in any case of
 // letters. A router may forward the bytes to a server that distinguishes case.
 func paramNames() [7]string {
 	return [...]string{"_meta", "name", "arguments", "task", "uri", "requestState", "inputResponses"}
 }
 
-// checkParams returns why two readers could understand params differently, or
-// "".
-func ambiguousParams(m jsonrpc.Message) string {
+// ambiguousParams returns why two readers could understand a request's params
+// differently, or "".
+func ambiguousParams(m jsonrpc.Message) (why string) {
 	if m.Params == nil || string(m.Params) == "null" {
 		return ""
 	}

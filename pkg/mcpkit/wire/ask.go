@@ -12,16 +12,17 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// outgoingRequests holds the requests sent to the client that await a response.
+// outgoingRequests are the requests sent to the client that await a response.
 type outgoingRequests struct {
 	mu      sync.Mutex
-	lastID  int
-	pending map[string]chan jsonrpc.Message // by id
-	closed  bool                            // set once the input has ended: no response can arrive
+	lastID  int                             // number in the last request's id
+	pending map[string]chan jsonrpc.Message // channel for the response, by id
+	closed  bool                            // the input has ended: no response can arrive
 }
 
 // ask sends the client a request, waits for the response and decodes its result
-// into result.
+// into result. It returns an error if the client refuses, closes the connection
+// or ctx ends.
 func (c *conn) ask(ctx context.Context, method string, params, result any) error {
 	var raw json.RawMessage
 	if params != nil {
@@ -41,8 +42,10 @@ func (c *conn) ask(ctx context.Context, method string, params, result any) error
 }
 
 // Ask sends a request to the client that made ctx's request, with params
-// unchanged, and returns the response byte for byte: a result or an error
-// object. It fails if ctx's request did not come over ServeStdio.
+// unchanged, and waits for the response. It returns the client's result or its
+// error object, byte for byte. err is non-nil if there is no response: the
+// client closed the connection, ctx ended, or ctx's request did not come over
+// ServeStdio.
 func Ask(ctx context.Context, method string, params json.RawMessage) (result, fault json.RawMessage, err error) {
 	req := requestOf(ctx)
 	if req == nil {
@@ -52,7 +55,8 @@ func Ask(ctx context.Context, method string, params json.RawMessage) (result, fa
 	return m.Result, m.Error, err
 }
 
-// sendRequest sends the client a request and waits for its response.
+// sendRequest sends the client a request and waits for its response. If ctx
+// ends first, it cancels the request and returns ctx's cause.
 func (c *conn) sendRequest(ctx context.Context, method string, params json.RawMessage) (jsonrpc.Message, error) {
 	q := &c.outgoing
 	q.mu.Lock()
@@ -86,14 +90,14 @@ func (c *conn) sendRequest(ctx context.Context, method string, params json.RawMe
 }
 
 // CancelledParams returns the params of a notifications/cancelled for the
-// request id: its answer is no longer needed, so the client's user need not
+// request id, whose answer is no longer needed: the client's user need not
 // decide on it.
 func CancelledParams(id json.RawMessage) json.RawMessage {
 	return append(append([]byte(`{"requestId":`), id...), `,"reason":"no longer needed"}`...)
 }
 
 // deliverResponse hands the client's response to the goroutine that waits for
-// it. A response to no open request is dropped, as JSON-RPC asks.
+// it. A response to an unknown request is dropped, as JSON-RPC asks.
 func (c *conn) deliverResponse(m jsonrpc.Message) {
 	key, err := jsonrpc.Key(m.ID)
 	if err != nil {
@@ -108,7 +112,7 @@ func (c *conn) deliverResponse(m jsonrpc.Message) {
 	}
 }
 
-// close fails all pending requests and every later request: the input has
+// failAll fails all pending requests and every later one, because the input has
 // ended.
 func (q *outgoingRequests) failAll() {
 	q.mu.Lock()
@@ -120,5 +124,5 @@ func (q *outgoingRequests) failAll() {
 	}
 }
 
-// errNoAnswer fails requests to the client once its input has ended.
+// errNoAnswer is the error of requests to the client after its input has ended.
 var errNoAnswer = errors.New("the client closed the connection before it answered")

@@ -8,7 +8,7 @@ import (
 )
 
 // sendBroadcasts is runNotifier for a session that gets broadcasts: the sender
-// does not wait for this client to read. A client that is far behind misses
+// does not wait for this client to read. A client that reads too slowly misses
 // some notifications, but not which lists have changed.
 func (req *request) sendBroadcasts(p *notifier) {
 	next, written := make(chan encodedNotification), make(chan struct{})
@@ -53,13 +53,15 @@ func (req *request) sendBroadcasts(p *notifier) {
 // bytes.
 const notificationCost = 128
 
-// backlog holds the notifications that wait for a client: about writeBacklog
+// backlog holds the notifications that wait for a client: about maxWriteBacklog
 // bytes, and at most one notification for each changed list.
 type backlog struct {
 	notifications []encodedNotification
-	bytes         int
+	bytes         int // memory of the notifications
 }
 
+// add appends a notification. It drops the notification if the backlog is full,
+// or if the same changed list is in it already.
 func (b *backlog) add(n encodedNotification) {
 	if strings.HasSuffix(n.method, "/list_changed") { // one notification of a changed list is enough
 		if slices.ContainsFunc(b.notifications, func(have encodedNotification) bool { return have.method == n.method }) {
@@ -72,6 +74,7 @@ func (b *backlog) add(n encodedNotification) {
 	b.bytes += len(n.line) + notificationCost
 }
 
+// removeFirst removes the first notification.
 func (b *backlog) removeFirst() {
 	b.bytes -= len(b.notifications[0].line) + notificationCost
 	b.notifications[0] = encodedNotification{}

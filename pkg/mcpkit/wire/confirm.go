@@ -6,7 +6,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// Confirm does what mcpkit.Confirm promises.
+// Confirm implements mcpkit.Confirm.
 func Confirm(ctx context.Context, message string) (agreed, asked bool, err error) {
 	req := requestOf(ctx)
 	if req == nil || req.isModern() {

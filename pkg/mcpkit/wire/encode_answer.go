@@ -8,9 +8,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// encodeAnswer returns the line of the answer in parts. A large result is a
-// part by itself, to avoid a copy.
-func (req *request) encodeAnswer(response mcp.JSONRPCMessage) [][]byte {
+// encodeAnswer returns the line of the answer, without its newline, in parts. A
+// large result is a part by itself, to avoid a copy.
+func (req *request) encodeAnswer(response mcp.JSONRPCMessage) (parts [][]byte) {
 	if object := req.rawError(); object != nil {
 		return [][]byte{jsonrpc.AppendErrorObject(nil, req.id, object)}
 	}
@@ -32,7 +32,8 @@ func (req *request) encodeAnswer(response mcp.JSONRPCMessage) [][]byte {
 	return [][]byte{jsonrpc.AppendError(nil, req.id, jsonrpc.CodeInternal, "internal error: "+req.method+" returned an unusable answer")}
 }
 
-// encodeResult encodes mcp-go's result, or the result set by SetRawResult.
+// encodeResult returns the result set by SetRawResult, or else encodes mcp-go's
+// result, on one line.
 func (req *request) encodeResult(result any) (json.RawMessage, error) {
 	req.mu.Lock()
 	raw := req.rawResult

@@ -11,11 +11,11 @@ import (
 
 // Lifetime returns a context that ends when the process should exit: on
 // SIGTERM, SIGINT and SIGHUP (except those ignored at its start), when the
-// reader of stdout is gone, and when the parent process has ended. The cause
-// wraps ErrStopped. SIGPIPE does not kill the process, so that it can first
-// kill its children. The returned function stops watching and restores the
+// reader of stdout has closed it, and when the parent process has ended. The
+// cause wraps ErrStopped. SIGPIPE does not kill the process, so that it can
+// first kill its children. Call release to stop watching and to restore the
 // signals.
-func Lifetime(ctx context.Context, stdout *os.File) (context.Context, func()) {
+func Lifetime(ctx context.Context, stdout *os.File) (lifetime context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 1)
 	ends := slices.DeleteFunc([]os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP}, signal.Ignored)

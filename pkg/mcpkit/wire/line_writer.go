@@ -10,49 +10,54 @@ import (
 )
 
 const (
-	// smallMessage is the size up to which messages are joined into one write.
+	// joinLimit is the size, in bytes, below which messages are joined into one
+	// write.
 	joinLimit = 16 << 10
-	// writeBacklog is the number of bytes waiting for a slow client beyond
+	// maxWriteBacklog is the number of bytes waiting for a slow client beyond
 	// which senders wait, too.
 	maxWriteBacklog = 8 << 20
-	// stallTime is the time without a read by the client after which offer
+	// stallTimeout is the time without a read by the client after which trySend
 	// stops waiting for it.
 	stallTimeout = time.Second
-	// readBacklog is the number of waiting bytes beyond which reading pauses.
-	// It exceeds writeBacklog because the reading goroutine itself answers
-	// malformed lines and must not wait for a client that writes first and
-	// reads later.
+	// maxReadBacklog is the number of bytes waiting for the client beyond which
+	// reading pauses. It exceeds maxWriteBacklog because the reading goroutine
+	// itself answers malformed lines and must not wait for a client that writes
+	// first and reads later.
 	maxReadBacklog = 64 << 20
 )
 
-// A lineWriter writes messages, one a line, in the order sent. A sender that
-// finds no other writing becomes the writer, until the queue is empty: a single
-// message needs no hand-over, and under load many messages share one write.
+// A lineWriter writes messages, one a line, in the order in which they are
+// sent. A sender that finds no other sender writing becomes the writer, until
+// the queue is empty: a single message then needs no hand-over, and under load
+// many messages share one write. It is safe for concurrent use.
 type lineWriter struct {
 	w              io.Writer
-	onError        func(error) // called once, with the first write error
-	maxReadBacklog int         // readBacklog; smaller in tests
+	onError        func(error) // called once, in a goroutine, with the first write error
+	maxReadBacklog int         // the constant; smaller in tests
 	pipeEnlarged   bool        // a large message was written; used by the writer only
 
-	linesWritten atomic.Uint64 // number of lines written
+	linesWritten atomic.Uint64 // number of elements of queue written
 
 	mu           sync.Mutex
-	changed      sync.Cond // writing ended, or waiting shrank
+	changed      sync.Cond // writing ended, or waitingBytes shrank
 	queue        [][]byte  // lines; small ones share an element, large ones may have several
 	waitingBytes int       // bytes in queue and in the current write
-	writing      bool
-	stalledAt    uint64 // linesWritten+1 at the time when the client had read nothing for stallTime
-	err          error
+	writing      bool      // a sender or goroutine is the writer
+	stalledAt    uint64    // linesWritten+1 when the client had read nothing for stallTimeout; 0: never
+	err          error     // the first write error; later messages are dropped
 }
 
-func newLineWriter(w io.Writer, fail func(error)) *lineWriter {
-	lw := &lineWriter{w: w, onError: fail, maxReadBacklog: maxReadBacklog}
+// newLineWriter returns a lineWriter. onError is called once, in a goroutine,
+// with the first write error.
+func newLineWriter(w io.Writer, onError func(error)) *lineWriter {
+	lw := &lineWriter{w: w, onError: onError, maxReadBacklog: maxReadBacklog}
 	lw.changed.L = &lw.mu
 	return lw
 }
 
 // send queues a message, given in parts and without its newline, and takes
-// ownership of them. It waits while the backlog is full.
+// ownership of the parts. It waits while the backlog is full. It may write, and
+// then waits for the client.
 func (lw *lineWriter) send(parts ...[]byte) {
 	lw.mu.Lock()
 	for lw.waitingBytes > maxWriteBacklog && lw.err == nil {
@@ -65,9 +70,9 @@ func (lw *lineWriter) send(parts ...[]byte) {
 }
 
 // trySend is send for a message that may be lost. It waits for a slow client,
-// but not for one that no longer reads, and reports whether it queued the
-// message.
-func (lw *lineWriter) trySend(msg []byte) bool {
+// but not for one that has stopped reading: it then drops the message and
+// returns false.
+func (lw *lineWriter) trySend(msg []byte) (queued bool) {
 	lw.mu.Lock()
 	defer lw.mu.Unlock()
 	for lw.waitingBytes > maxWriteBacklog && lw.err == nil {
@@ -92,7 +97,8 @@ func (lw *lineWriter) trySend(msg []byte) bool {
 	return true
 }
 
-// sendWithoutWaiting is send for the goroutine that reads: it does not wait.
+// sendWithoutWaiting is send for the goroutine that reads: it does not wait,
+// and lets another goroutine write.
 func (lw *lineWriter) sendWithoutWaiting(msg []byte) {
 	lw.mu.Lock()
 	if lw.enqueue(msg) {
@@ -101,7 +107,8 @@ func (lw *lineWriter) sendWithoutWaiting(msg []byte) {
 	lw.mu.Unlock()
 }
 
-// writeInBackground writes in another goroutine, since writing may block.
+// writeInBackground calls writeQueue in another goroutine, since writing may
+// block.
 func (lw *lineWriter) writeInBackground() {
 	go func() {
 		lw.mu.Lock()
@@ -110,7 +117,7 @@ func (lw *lineWriter) writeInBackground() {
 	}()
 }
 
-// waitRead waits until the backlog is small enough to read on.
+// waitForBacklog waits until the backlog is small enough to read on.
 func (lw *lineWriter) waitForBacklog() {
 	lw.mu.Lock()
 	defer lw.mu.Unlock()
@@ -119,10 +126,10 @@ func (lw *lineWriter) waitForBacklog() {
 	}
 }
 
-// enqueue queues a message. If it returns true, the caller must have write
-// called. It appends to the last part only, which must be small if there are
-// several.
-func (lw *lineWriter) enqueue(parts ...[]byte) bool {
+// enqueue queues a message. If it returns true, writeQueue must be called. It
+// appends the newline to the last part, which must be small if there are
+// several. Hold mu.
+func (lw *lineWriter) enqueue(parts ...[]byte) (mustWrite bool) {
 	if lw.err != nil {
 		return false
 	}
@@ -145,7 +152,8 @@ func (lw *lineWriter) enqueue(parts ...[]byte) bool {
 	return true
 }
 
-// write writes until the queue is empty. The caller holds mu.
+// writeQueue writes until the queue is empty. Hold mu, which it releases while
+// it writes.
 func (lw *lineWriter) writeQueue() {
 	for len(lw.queue) > 0 && lw.err == nil {
 		batch := lw.queue
@@ -177,7 +185,8 @@ func (lw *lineWriter) writeQueue() {
 	lw.changed.Broadcast()
 }
 
-// flush waits until everything sent has been written.
+// flush waits until all messages sent so far have been written, and returns the
+// first write error.
 func (lw *lineWriter) flush() error {
 	lw.mu.Lock()
 	defer lw.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 )
 
 // notifierCapacity is the capacity of the channel for mcp-go's notifications.
-// mcp-go drops notifications that do not fit, so callers get the channel only
-// while it is at most half full.
+// mcp-go drops notifications that do not fit, so NotificationChannel returns
+// the channel only while it is at most half full.
 const notifierCapacity = 256
 
 // A notifier passes the notifications of one request, which mcp-go can only
@@ -19,13 +19,14 @@ const notifierCapacity = 256
 // request cost 45 % of the throughput at 64 requests in flight.
 type notifier struct {
 	notifications chan mcp.JSONRPCNotification
-	hasSpace      chan struct{} // wakes one of the callers that wait for space
-	stop          chan struct{}
-	stopped       chan struct{}
+	hasSpace      chan struct{} // wakes a goroutine that waits in NotificationChannel
+	stop          chan struct{} // closed to end the notifier
+	stopped       chan struct{} // closed when the notifier has written all notifications
 }
 
 // NotificationChannel returns the channel for one notification; mcp-go calls it
-// for each. After the answer it returns nil, so that mcp-go's send gives up.
+// for each. It waits while the channel is more than half full. After the answer
+// it returns nil, so that mcp-go's send gives up.
 func (req *request) NotificationChannel() chan<- mcp.JSONRPCNotification {
 	req.mu.Lock()
 	if req.sendingEnded() {
@@ -54,6 +55,8 @@ func (req *request) NotificationChannel() chan<- mcp.JSONRPCNotification {
 	return p.notifications
 }
 
+// wakeWaiting wakes a goroutine that waits in NotificationChannel, if there is
+// one.
 func (p *notifier) wakeWaiting() {
 	select {
 	case p.hasSpace <- struct{}{}:
@@ -61,8 +64,8 @@ func (p *notifier) wakeWaiting() {
 	}
 }
 
-// runNotifier writes notifications until stop is closed, and then the remaining
-// ones.
+// runNotifier writes notifications until p.stop is closed, and then the
+// remaining ones.
 func (req *request) runNotifier(p *notifier) {
 	defer close(p.stopped)
 	if req.listen || req == req.conn.session {
@@ -93,13 +96,16 @@ type encodedNotification struct {
 	line   []byte
 }
 
+// sendNotification encodes and sends a notification.
 func (req *request) sendNotification(n mcp.JSONRPCNotification) {
 	if one, ok := req.encodeNotification(n); ok {
 		req.sendEncoded(one)
 	}
 }
 
-func (req *request) encodeNotification(n mcp.JSONRPCNotification) (encodedNotification, bool) {
+// encodeNotification encodes a notification; on a subscription stream with the
+// stream's id. ok is false if it cannot be encoded, which is logged.
+func (req *request) encodeNotification(n mcp.JSONRPCNotification) (encoded encodedNotification, ok bool) {
 	if req.listen {
 		// Every message of the stream carries its id, as received.
 		meta := maps.Clone(n.Params.Meta)
@@ -120,6 +126,7 @@ func (req *request) encodeNotification(n mcp.JSONRPCNotification) (encodedNotifi
 	return encodedNotification{n.Method, jsonrpc.AppendNotification(nil, n.Method, params)}, true
 }
 
+// sendEncoded sends a notification, unless the request is cancelled.
 func (req *request) sendEncoded(n encodedNotification) {
 	if req.state.Load() == cancelled {
 		return
@@ -135,9 +142,9 @@ func (req *request) sendEncoded(n encodedNotification) {
 	}
 }
 
-// Acknowledged returns a channel that is closed once the listen stream of ctx's
-// request has been acknowledged, which must be its first message. For a request
-// that did not come over ServeStdio it returns nil, which never becomes
+// Acknowledged returns a channel that is closed once the subscription stream of
+// ctx's request has been acknowledged, which must be its first message. For a
+// request that did not come over ServeStdio it returns nil, which never becomes
 // readable. Call it once a request.
 func Acknowledged(ctx context.Context) <-chan struct{} {
 	req := requestOf(ctx)
@@ -153,8 +160,8 @@ func Acknowledged(ctx context.Context) <-chan struct{} {
 	return req.ackReached
 }
 
-// endSending ends the sending of notifications for the request: it returns once
-// earlier notifications have been written; later ones are dropped.
+// closeSending ends the sending of notifications for the request: it returns
+// once earlier notifications have been written; later ones are dropped.
 func (req *request) closeSending() {
 	req.mu.Lock()
 	req.sendingClosed = true

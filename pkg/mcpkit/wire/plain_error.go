@@ -7,7 +7,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// PlainError rewrites an error object of mcp-go's that quotes Go's decoder:
+// PlainError rewrites an error object of mcp-go that quotes Go's JSON decoder:
 // params of the wrong form become -32602, described by their JSON names and
 // types. It returns other objects unchanged.
 func PlainError(object json.RawMessage) json.RawMessage {
@@ -37,8 +37,9 @@ func PlainError(object json.RawMessage) json.RawMessage {
 	return plain
 }
 
-// plainDecoding rewrites "METHOD request: json: cannot unmarshal GOT into Go
-// struct field TYPE.params.NAME of type WANT".
+// explainDecoding rewrites "METHOD request: json: cannot unmarshal GOT into Go
+// struct field TYPE.params.NAME of type WANT" as "params.NAME must be WANT, not
+// GOT", with JSON types.
 func explainDecoding(text string) string {
 	method, why, _ := strings.Cut(text, " request: ")
 	found, isType := strings.CutPrefix(why, "json: cannot unmarshal ")
@@ -60,7 +61,7 @@ func explainDecoding(text string) string {
 	return where + " must be " + jsonTypeOf(want) + ", not " + jsonTypeOf(got)
 }
 
-// jsonType returns the JSON type, with its article, for the name of a Go type
+// jsonTypeOf returns the JSON type, with its article, for the name of a Go type
 // or of a kind of JSON value.
 func jsonTypeOf(name string) string {
 	switch {

@@ -37,9 +37,10 @@ func PollableReader(in io.Reader) io.Reader {
 	return &pollableReader{f, ready, conn}
 }
 
+// pollableReader reads a file after its epoll instance has reported input.
 type pollableReader struct {
 	file  *os.File
-	ready *os.File
+	ready *os.File        // an epoll instance that contains file
 	conn  syscall.RawConn // of ready
 }
 

@@ -13,21 +13,22 @@ import (
 // progressInterval is the minimum time between two progress notifications.
 const progressInterval = time.Second
 
-// Progress does what mcpkit.Progress promises.
+// Progress implements mcpkit.Progress.
 func Progress(ctx context.Context, done, total float64, message string) {
 	if req := requestOf(ctx); req != nil && !math.IsNaN(done) && !math.IsInf(done, 0) {
 		req.reportProgress(done, total, message)
 	}
 }
 
-// progressState is the progress reported for a request.
+// progressState is the progress that was reported for a request.
 type progressState struct {
-	tokenRead bool            // whether token has been read from params
+	tokenRead bool            // token has been read from params
 	token     json.RawMessage // as the client sent it; nil: none
 	lastDone  float64
-	sentAt    time.Time // zero: nothing sent yet
+	sentAt    time.Time // time of the last notification; zero: none was sent
 }
 
+// reportProgress sends a progress notification, if one is wanted and due.
 func (req *request) reportProgress(done, total float64, message string) {
 	req.mu.Lock()
 	defer req.mu.Unlock()
@@ -51,7 +52,8 @@ func (req *request) reportProgress(done, total float64, message string) {
 	req.conn.send(jsonrpc.AppendNotification(nil, "notifications/progress", append(params, '}')))
 }
 
-// progressToken returns params._meta.progressToken, or nil.
+// progressToken returns params._meta.progressToken, or nil if there is none or
+// it is invalid.
 func progressToken(params json.RawMessage) json.RawMessage {
 	token := jsonrpc.MemberOf(jsonrpc.MemberOf(params, "_meta"), "progressToken")
 	if _, err := jsonrpc.Key(token); err != nil {

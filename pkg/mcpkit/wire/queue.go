@@ -2,7 +2,7 @@ package wire
 
 import "sync"
 
-// queueBytes bounds the memory of waiting requests, in bytes. Beyond it,
+// maxQueueBytes bounds the memory of waiting requests, in bytes. Beyond it,
 // reading pauses, so that a flood waits in the client's pipe instead of in this
 // process.
 const maxQueueBytes = 256 << 20
@@ -11,8 +11,8 @@ const maxQueueBytes = 256 << 20
 // bytes.
 const requestCost = 1 << 10
 
-// task is a worker's next work: run is a request; read reads the input until it
-// returns a request to run. The zero task ends the worker.
+// task is a worker's next work: to run a request, or to run readLoop until it
+// returns a request. The zero task ends the worker.
 type task struct {
 	request  *request
 	readLoop func() *request
@@ -27,22 +27,23 @@ type queue struct {
 
 	mu       sync.Mutex
 	hasSpace sync.Cond
-	waiting  []*request // [head:] wait
+	waiting  []*request // waiting[head:] are the requests that wait
 	head     int
-	bytes    int         // of the waiting requests
-	workers  int         // including idle ones
-	idle     []chan task // of the idle workers; the last one was busy most recently
+	bytes    int         // memory of the waiting requests
+	workers  int         // number of workers, including idle ones
+	idle     []chan task // channels of the idle workers; the last was busy most recently
 	closed   bool
 }
 
+// newQueue returns a queue that runs each request by run.
 func newQueue(limit int, run func(*request)) *queue {
 	q := &queue{limit: limit, run: run}
 	q.hasSpace.L = &q.mu
 	return q
 }
 
-// add runs v, at once or when a worker is free. It blocks while more than
-// queueBytes wait.
+// add runs a request, at once or when a worker is free. It blocks while more
+// than maxQueueBytes wait.
 func (q *queue) add(req *request) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -64,9 +65,10 @@ func (q *queue) add(req *request) {
 	q.bytes += len(req.line) + requestCost
 }
 
-// handOffReading hands the caller's read loop to an idle worker, so that the
-// caller can run a request itself and becomes a worker. It does so only if
-// every worker is idle and there is at least one; ok reports whether it did.
+// handOffReading hands the read loop of the calling goroutine to an idle
+// worker, so that this goroutine can run a request itself and becomes a worker.
+// It does so only if every worker is idle and there is at least one; ok reports
+// whether it did.
 func (q *queue) handOffReading(readLoop func() *request) (ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -82,7 +84,7 @@ func (q *queue) handOffReading(readLoop func() *request) (ok bool) {
 
 // runWorker does t and then later tasks, until the queue is closed or the input
 // has ended. A goroutine that reads becomes a worker of the queue of the
-// request that it takes.
+// request that it returns with.
 func (q *queue) runWorker(t task) {
 	own := make(chan task, 1)
 	for {
@@ -102,8 +104,8 @@ func (q *queue) runWorker(t task) {
 	}
 }
 
-// next returns the first waiting request, or nil if none waits: the worker then
-// gets its next task from hand.
+// next removes and returns the first waiting request. If none waits, it returns
+// nil: the worker then gets its next task from its channel worker.
 func (q *queue) next(worker chan task) *request {
 	q.mu.Lock()
 	defer q.mu.Unlock()

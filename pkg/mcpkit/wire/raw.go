@@ -15,7 +15,7 @@ const MetaClient = "toolroom/client"
 
 // RawParams returns the params of ctx's request, byte for byte, for a router
 // that forwards them; nil if there are none or the request did not come over
-// ServeStdio. The caller must not change them.
+// ServeStdio. They must not be changed.
 func RawParams(ctx context.Context) json.RawMessage {
 	if req := requestOf(ctx); req != nil {
 		return req.params
@@ -24,10 +24,10 @@ func RawParams(ctx context.Context) json.RawMessage {
 }
 
 // SetRawResult makes result, a JSON object without newlines, the result of
-// ctx's request, byte for byte. It replaces whatever result the handler
-// returns; the handler must not return an error. It reports false if the
-// request did not come over ServeStdio.
-func SetRawResult(ctx context.Context, result json.RawMessage) bool {
+// ctx's request, byte for byte. It replaces the result that the handler
+// returns; the handler must not return an error. It returns false, without
+// effect, if the request did not come over ServeStdio.
+func SetRawResult(ctx context.Context, result json.RawMessage) (ok bool) {
 	req := requestOf(ctx)
 	if req == nil {
 		return false
@@ -40,8 +40,8 @@ func SetRawResult(ctx context.Context, result json.RawMessage) bool {
 
 // SetRawError makes object, a JSON-RPC error object without newlines, the
 // answer to ctx's request, byte for byte, whatever the handler returns. It
-// reports false if the request did not come over ServeStdio.
-func SetRawError(ctx context.Context, object json.RawMessage) bool {
+// returns false, without effect, if the request did not come over ServeStdio.
+func SetRawError(ctx context.Context, object json.RawMessage) (ok bool) {
 	req := requestOf(ctx)
 	if req == nil {
 		return false
@@ -52,6 +52,7 @@ func SetRawError(ctx context.Context, object json.RawMessage) bool {
 	return true
 }
 
+// rawError returns the object of SetRawError, or nil.
 func (req *request) rawError() json.RawMessage {
 	req.mu.Lock()
 	defer req.mu.Unlock()
@@ -65,9 +66,9 @@ func (req *request) hasRawAnswer() bool {
 	return req.rawResult != nil || req.rawErr != nil
 }
 
-// lineWithoutArguments returns a tools/call without its arguments, for mcp-go
-// to decode. legacy reports that mcp-go is not needed: the request is of the
-// legacy era and its _meta is well-formed.
+// lineWithoutArguments returns the line of a tools/call without its arguments,
+// for mcp-go to decode. legacy reports that mcp-go is not needed, as the
+// request is of the legacy era and its _meta is well-formed; line is then nil.
 func (req *request) lineWithoutArguments() (line []byte, legacy bool) {
 	members, err := jsonrpc.Members(req.params)
 	if err != nil { // absent, or null

@@ -10,10 +10,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// read reads messages and starts their work until the input ends and it returns
-// nil, or until it returns a request for this goroutine to run, after another
-// goroutine has taken over reading.
-func (c *conn) readLoop() *request {
+// readLoop reads messages and starts their requests. It returns nil after the
+// input has ended. It returns a request for this goroutine to run, after
+// another goroutine has taken over reading.
+func (c *conn) readLoop() (toRun *request) {
 	req, err := c.readLines()
 	if req == nil {
 		c.calls.close()
@@ -23,7 +23,9 @@ func (c *conn) readLoop() *request {
 	return req
 }
 
-func (c *conn) readLines() (*request, error) {
+// readLines is readLoop without the end of reading, whose error it returns; nil
+// at the end of input or if the connection is cancelled.
+func (c *conn) readLines() (toRun *request, err error) {
 	for c.ctx.Err() == nil {
 		c.out.waitForBacklog()
 		line, err := c.lines.ReadLine()
@@ -44,8 +46,8 @@ func (c *conn) readLines() (*request, error) {
 }
 
 // handleLine handles one line. It returns the request, if any, that the reading
-// goroutine is to run itself.
-func (c *conn) handleLine(line []byte) *request {
+// goroutine must run itself.
+func (c *conn) handleLine(line []byte) (toRun *request) {
 	if isBlank(line) {
 		return nil
 	}

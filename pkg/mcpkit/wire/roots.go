@@ -14,19 +14,19 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// rootsWait bounds how long a call waits for the client's roots.
+// rootsTimeout is how long a call waits for the client's roots.
 const rootsTimeout = 5 * time.Second
 
-// roots caches the client's roots.
+// rootsCache caches the client's roots.
 type rootsCache struct {
 	mu           sync.Mutex
-	changes      int           // list_changed notifications so far
-	isCurrent    bool          // paths are current
-	paths        []string      // nil: the client offers no roots
-	pendingFetch chan struct{} // closed when the pending roots/list request has ended
+	changes      int           // number of list_changed notifications so far
+	isCurrent    bool          // paths is the client's current list
+	paths        []string      // local paths; nil: the client offers no roots
+	pendingFetch chan struct{} // closed when the pending roots/list request has ended; nil: none is pending
 }
 
-// ClientRoots does what mcpkit.ClientRoots promises.
+// ClientRoots implements mcpkit.ClientRoots.
 func ClientRoots(ctx context.Context) ([]string, error) {
 	req := requestOf(ctx)
 	if req == nil || req.isModern() || !req.conn.offersRoots() {
@@ -35,13 +35,16 @@ func ClientRoots(ctx context.Context) ([]string, error) {
 	return req.conn.clientRoots(ctx)
 }
 
-// offersRoots reports whether the handshake is complete and named roots.
+// offersRoots reports whether the handshake is complete and the client offers
+// roots.
 func (c *conn) offersRoots() bool {
 	c.handshake.mu.Lock()
 	defer c.handshake.mu.Unlock()
 	return c.handshake.ready && c.handshake.capabilities.Roots != nil
 }
 
+// clientRoots returns the cached roots, and fetches them first if they are not
+// current.
 func (c *conn) clientRoots(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, rootsTimeout+time.Second)
 	defer cancel()
@@ -68,8 +71,9 @@ func (c *conn) clientRoots(ctx context.Context) ([]string, error) {
 	}
 }
 
-// fetchRoots asks the client once, for all calls that wait on asking. An answer
-// that arrives after they stopped waiting is used for later calls.
+// fetchRoots asks the client once, for all calls that wait on fetched, which it
+// closes. An answer that arrives after they stopped waiting is used for later
+// calls, unless changes is no longer the number of list changes.
 func (c *conn) fetchRoots(changes int, fetched chan struct{}) {
 	r := &c.roots
 	store := func(paths []string, answered bool) {
@@ -107,7 +111,7 @@ func (c *conn) forgetRoots() {
 	r.isCurrent, r.paths = false, nil
 }
 
-// rootPaths returns the local paths of the roots in list that are file URIs.
+// rootPaths returns the local paths of the roots that are file URIs.
 func rootPaths(list []mcp.Root) []string {
 	var paths []string
 	for _, root := range list {
@@ -118,11 +122,11 @@ func rootPaths(list []mcp.Root) []string {
 	return paths
 }
 
-// filePath decodes a file URI (RFC 8089) to a local path: it handles
+// pathOfFileURI decodes a file URI (RFC 8089) to a local path: it handles
 // percent-escapes, the host (this machine or, on Windows, a share's server)
-// and, on Windows, the slash before a drive letter. It reports false for any
-// other URI.
-func pathOfFileURI(uri string, windows bool) (string, bool) {
+// and, on Windows, the slash before a drive letter. ok is false for any other
+// URI.
+func pathOfFileURI(uri string, windows bool) (path string, ok bool) {
 	u, err := url.Parse(uri)
 	if err != nil || !strings.EqualFold(u.Scheme, "file") || u.Path == "" || strings.ContainsRune(u.Path, 0) {
 		return "", false
@@ -131,7 +135,7 @@ func pathOfFileURI(uri string, windows bool) (string, bool) {
 	if !windows {
 		return filepath.Clean(u.Path), local && strings.HasPrefix(u.Path, "/")
 	}
-	path := u.Path
+	path = u.Path
 	if !local {
 		path = "//" + u.Host + path
 	} else if len(path) >= 3 && path[0] == '/' && path[2] == ':' {

@@ -9,14 +9,14 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// run handles one queued request and answers it.
+// runQueued handles and answers a request from a queue.
 func (c *conn) runQueued(req *request) {
 	defer c.requests.Done()
 	c.handleAndAnswer(req)
 }
 
-// runListen serves a listen stream until the client or the end of input closes
-// it.
+// runListen serves a subscription stream until the client or the end of input
+// closes it.
 func (c *conn) runListen(req *request) {
 	defer c.listens.Done()
 	if err := c.server.RegisterSession(req.ctx, req); err != nil {
@@ -26,6 +26,8 @@ func (c *conn) runListen(req *request) {
 	c.handleAndAnswer(req)
 }
 
+// handleAndAnswer handles a request and sends its answer, unless the client has
+// cancelled it.
 func (c *conn) handleAndAnswer(req *request) {
 	defer req.cancel(nil)
 	if !req.state.CompareAndSwap(queued, running) {
@@ -47,6 +49,8 @@ func (c *conn) handleAndAnswer(req *request) {
 	c.send(message...)
 }
 
+// removeInflight removes a request from those in flight, so that its id can be
+// used again.
 func (c *conn) removeInflight(req *request) {
 	c.mu.Lock()
 	if c.inflight[req.key] == req {
@@ -55,8 +59,8 @@ func (c *conn) removeInflight(req *request) {
 	c.mu.Unlock()
 }
 
-// handle calls HandleMessage, or opts.Call, and answers a panic with an
-// internal error.
+// handle calls mcp-go's HandleMessage, or opts.Call, and returns the answer. A
+// panic is answered with an internal error.
 func (c *conn) handle(req *request) (response mcp.JSONRPCMessage) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -85,9 +89,9 @@ func (c *conn) logPanic(method string, value any) {
 	c.logf("panic in %s: %v\n%s", method, value, debug.Stack())
 }
 
-// cancelRequest cancels a request: it gets no answer, and if it is still queued
-// it never runs. initialize cannot be cancelled, since it is answered before
-// the next line is read.
+// cancelRequest cancels the request with that id: it gets no answer, and if it
+// is still queued it never runs. An unknown id is ignored. initialize cannot be
+// cancelled, since it is answered before the next line is read.
 func (c *conn) cancelRequest(id json.RawMessage) {
 	key, err := jsonrpc.Key(id)
 	if err != nil {

@@ -6,11 +6,11 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// sessionID is the default session of a connection.
+// defaultSession is the default of ServeOptions.Session.
 const defaultSession = "stdio"
 
-// SessionID returns the connection's session, or a listen stream's own: mcp-go
-// sends list changes to the session of each id.
+// SessionID returns the connection's session, or a subscription stream's own:
+// mcp-go sends list changes to the session of each id.
 func (req *request) SessionID() string {
 	if req.listen {
 		return req.conn.opts.Session + "/" + req.key
@@ -18,7 +18,8 @@ func (req *request) SessionID() string {
 	return req.conn.opts.Session
 }
 
-// Initialize is called for initialize and for every modern request.
+// Initialize marks the connection as initialized, or the request as modern.
+// mcp-go calls it for initialize and for every modern request.
 func (req *request) Initialize() {
 	if req.method == string(mcp.MethodInitialize) {
 		hs := &req.conn.handshake
@@ -43,7 +44,9 @@ func (req *request) Initialized() bool {
 	return hs.initialized
 }
 
-// SetClientInfo is called for initialize and for every modern request.
+// SetClientInfo keeps the client's name and version, for the connection or for
+// a modern request. mcp-go calls it for initialize and for every modern
+// request.
 func (req *request) SetClientInfo(info mcp.Implementation) {
 	if req.method == string(mcp.MethodInitialize) {
 		req.conn.handshake.mu.Lock()
@@ -68,7 +71,9 @@ func (req *request) GetClientInfo() mcp.Implementation {
 	return req.conn.handshake.info
 }
 
-// SetClientCapabilities is called for initialize and for every modern request.
+// SetClientCapabilities keeps the client's capabilities, for the connection or
+// for a modern request. mcp-go calls it for initialize and for every modern
+// request.
 func (req *request) SetClientCapabilities(caps mcp.ClientCapabilities) {
 	if req.method == string(mcp.MethodInitialize) {
 		req.conn.handshake.mu.Lock()
@@ -93,28 +98,30 @@ func (req *request) GetClientCapabilities() mcp.ClientCapabilities {
 	return req.conn.handshake.capabilities
 }
 
-// SetProtocolVersion is called for initialize.
+// SetProtocolVersion keeps the version that initialize agreed on, for all
+// requests of the connection. mcp-go calls it.
 func (req *request) SetProtocolVersion(version string) {
 	req.conn.handshake.mu.Lock()
 	req.conn.handshake.version = version
 	req.conn.handshake.mu.Unlock()
 }
 
-// ProtocolVersion returns the version that initialize agreed on.
+// ProtocolVersion returns the version that initialize agreed on; "" before it.
 func (req *request) ProtocolVersion() string {
 	req.conn.handshake.mu.Lock()
 	defer req.conn.handshake.mu.Unlock()
 	return req.conn.handshake.version
 }
 
-// SetLogLevel is called for logging/setLevel, a legacy request.
+// SetLogLevel keeps the level of logging/setLevel, a legacy request, for the
+// connection.
 func (req *request) SetLogLevel(level mcp.LoggingLevel) {
 	req.conn.handshake.mu.Lock()
 	req.conn.handshake.level = level
 	req.conn.handshake.mu.Unlock()
 }
 
-// GetLogLevel returns the level set by logging/setLevel; error by default.
+// GetLogLevel returns the level of logging/setLevel; error by default.
 func (req *request) GetLogLevel() mcp.LoggingLevel {
 	req.conn.handshake.mu.Lock()
 	defer req.conn.handshake.mu.Unlock()
@@ -124,15 +131,16 @@ func (req *request) GetLogLevel() mcp.LoggingLevel {
 	return req.conn.handshake.level
 }
 
-// SetSubscriptionFilter is called when a listen stream begins and ends.
+// SetSubscriptionFilter keeps the filter of a subscription stream. mcp-go calls
+// it when the stream begins and ends.
 func (req *request) SetSubscriptionFilter(filter mcp.SubscriptionFilter) {
 	req.mu.Lock()
 	req.filter = filter
 	req.mu.Unlock()
 }
 
-// SubscriptionFilter returns the filter of a listen stream, empty until it is
-// set; false for other requests.
+// SubscriptionFilter returns the filter of a subscription stream, empty until
+// it is set, and whether the request is a subscription stream.
 func (req *request) SubscriptionFilter() (mcp.SubscriptionFilter, bool) {
 	req.mu.Lock()
 	defer req.mu.Unlock()
@@ -162,7 +170,7 @@ func (req *request) RequestElicitation(ctx context.Context, request mcp.Elicitat
 	return &result, nil
 }
 
-// ListRoots asks the client for its roots.
+// ListRoots asks the client for its roots, without the cache.
 func (req *request) ListRoots(ctx context.Context, _ mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
 	var result mcp.ListRootsResult
 	if err := req.conn.ask(ctx, string(mcp.MethodListRoots), nil, &result); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// maxControl limits the other requests (lists, pings) running at once. They
-// have a separate queue, so that they overtake waiting calls.
+// maxOtherRequests limits the requests other than calls (lists, pings) running
+// at once. They have a separate queue, so that they overtake waiting calls.
 const maxOtherRequests = 16
 
 // ErrStopped is the cause of a call's context, and the error of ServeStdio,
@@ -26,8 +26,8 @@ var ErrStopped = errors.New("the server is stopping")
 // call.
 var ErrCancelled = errors.New("cancelled by the client")
 
-// errInputEnded is the cause with which listen streams are closed after the
-// last answer.
+// errInputEnded is the cause with which subscription streams are closed after
+// the last answer.
 var errInputEnded = errors.New("the input ended")
 
 // A conn serves one client over one pair of streams.
@@ -36,19 +36,19 @@ type conn struct {
 	opts   ServeOptions
 	out    *lineWriter
 	ctx    context.Context
-	cancel context.CancelCauseFunc
+	cancel context.CancelCauseFunc // stops the connection with a cause
 
 	lines     *jsonrpc.Reader
-	readEnded chan error // gets the error that ended reading
-	calls     *queue
-	others    *queue
-	session   *request // the connection's own session, for broadcasts to legacy clients
+	readEnded chan error // gets the error that ended reading; nil: the input ended
+	calls     *queue     // queue of the calls
+	others    *queue     // queue of the other requests
+	session   *request   // the connection's own session, for broadcasts to legacy clients
 	handshake handshake
 
 	mu         sync.Mutex
-	inflight   map[string]*request // by id
-	requests   sync.WaitGroup      // requests that an end of input waits for
-	listens    sync.WaitGroup      // listen streams, which it does not wait for
+	inflight   map[string]*request // unanswered requests, by key
+	requests   sync.WaitGroup      // requests that the end of input waits for
+	listens    sync.WaitGroup      // subscription streams, which the end of input does not wait for
 	background sync.WaitGroup      // goroutines that serve no request
 
 	outgoing outgoingRequests
@@ -57,8 +57,8 @@ type conn struct {
 
 // ServeStdio serves h to one client, one JSON-RPC message a line, until in
 // ends. Then it answers every request that was read, each within its own
-// deadline, and returns nil. If ctx ends or a write fails, it stops at once and
-// returns the cause.
+// deadline, and returns nil, or the error that ended reading. If ctx ends or a
+// write fails, it stops at once and returns the cause.
 //
 // Reading never waits for calls. At most MaxConcurrent calls run, and others
 // wait in order of arrival; all other requests overtake them. A cancelled call
@@ -99,6 +99,7 @@ func ServeStdio(ctx context.Context, h *server.MCPServer, in io.Reader, out io.W
 	return readErr
 }
 
+// newConn returns a connection that does not read yet. ctx stops it.
 func newConn(ctx context.Context, h *server.MCPServer, out io.Writer, opts ServeOptions) *conn {
 	if opts.MaxConcurrent <= 0 {
 		opts.MaxConcurrent = DefaultMaxConcurrent
@@ -129,8 +130,8 @@ func (c *conn) logf(format string, args ...any) {
 	}
 }
 
-// send writes a message and may wait for the client; post does not wait, for
-// use by the goroutine that reads.
+// send writes a message, given in parts, and may wait for the client to read.
+// The goroutine that reads must use sendWithoutWaiting instead.
 func (c *conn) send(parts ...[]byte) {
 	if c.opts.Trace != nil {
 		parts = [][]byte{slices.Concat(parts...)}
@@ -139,15 +140,16 @@ func (c *conn) send(parts ...[]byte) {
 	c.out.send(parts...)
 }
 
-// trySend writes a message that may be lost. It reports false if the client has
-// stopped reading.
-func (c *conn) trySend(msg []byte) bool {
+// trySend writes a message that may be lost. It returns false, without writing
+// it, if the client has stopped reading and the backlog is full.
+func (c *conn) trySend(msg []byte) (queued bool) {
 	if c.opts.Trace != nil {
 		c.opts.Trace(true, msg)
 	}
 	return c.out.trySend(msg)
 }
 
+// sendWithoutWaiting queues a message, for the goroutine that reads.
 func (c *conn) sendWithoutWaiting(msg []byte) {
 	if c.opts.Trace != nil {
 		c.opts.Trace(true, msg)
@@ -155,8 +157,8 @@ func (c *conn) sendWithoutWaiting(msg []byte) {
 	c.out.sendWithoutWaiting(msg)
 }
 
-// waitFor waits for wg. Without a limit it stops waiting when the connection is
-// cancelled; with one, only after the limit.
+// waitFor waits for wg. If limit is nil, it stops waiting when the connection
+// is cancelled; otherwise only when limit is readable.
 func (c *conn) waitFor(wg *sync.WaitGroup, limit <-chan time.Time) {
 	done := make(chan struct{})
 	go func() { wg.Wait(); close(done) }()
@@ -173,8 +175,9 @@ func (c *conn) waitFor(wg *sync.WaitGroup, limit <-chan time.Time) {
 	}
 }
 
-// finish ends listen streams and other goroutines, and waits for them at most
-// Grace: writers may be blocked by a client that does not read.
+// stopAndWait cancels the connection, and waits for subscription streams and
+// background goroutines at most Grace: writers may be blocked by a client that
+// does not read.
 func (c *conn) stopAndWait() {
 	c.cancel(ErrStopped)
 	var all sync.WaitGroup
@@ -183,7 +186,8 @@ func (c *conn) stopAndWait() {
 	c.waitFor(&all, time.After(c.opts.Grace))
 }
 
-// endListens closes the listen streams and waits for their final answers.
+// closeListens closes the subscription streams and waits, at most Grace, for
+// their final answers.
 func (c *conn) closeListens() {
 	c.mu.Lock()
 	for _, req := range c.inflight {
