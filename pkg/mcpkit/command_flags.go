@@ -74,8 +74,8 @@ func (f *schemaFlag) Set(s string) error {
 // parseInterspersed parses flags anywhere among the other arguments and returns
 // those. All arguments after "--" are positional.
 func parseInterspersed(flags *flag.FlagSet, args []string) (positional []string, err error) {
-	var said strings.Builder
-	flags.SetOutput(&said)
+	var ignoredOutput strings.Builder
+	flags.SetOutput(&ignoredOutput)
 	flags.Usage = func() {}
 	for len(args) > 0 {
 		if err := flags.Parse(args); err != nil {

@@ -13,12 +13,12 @@ func (c *Command) instructionsWithRoots() string {
 		roots = c.Roots()
 	}
 	for shown := len(roots); shown > 0; shown-- {
-		said := describeRoots(roots, shown)
+		text := describeRoots(roots, shown)
 		if c.Instructions != "" {
-			said = c.Instructions + " " + said
+			text = c.Instructions + " " + text
 		}
-		if len(said) <= maxInstructions {
-			return said
+		if len(text) <= maxInstructions {
+			return text
 		}
 	}
 	return c.Instructions
@@ -30,9 +30,9 @@ func describeRoots(roots []string, shown int) string {
 	if len(roots) == 1 {
 		return "The root directory is " + roots[0] + "."
 	}
-	said := "Root directories (relative paths start at the first): " + strings.Join(roots[:shown], ", ")
+	text := "Root directories (relative paths start at the first): " + strings.Join(roots[:shown], ", ")
 	if shown < len(roots) {
-		said += fmt.Sprintf(" and %d more", len(roots)-shown)
+		text += fmt.Sprintf(" and %d more", len(roots)-shown)
 	}
-	return said + "."
+	return text + "."
 }

@@ -18,8 +18,8 @@ type jsonNode struct {
 	items            []*jsonNode  // of a list
 	members          []jsonMember // of an object, in order, with repetitions
 
-	// of a checked object: values in the order of the schema's properties, nil:
-	// absent
+	// fields are the values of a checked object, in the order of the schema's
+	// properties; nil: absent.
 	fields []*jsonNode
 }
 

@@ -44,7 +44,7 @@ func TestOneShot(t *testing.T) {
 			r := runSay(t, c.in, c.args...)
 			if name == "3 MB" {
 				require.Contains(t, r.stdout, "0123456789012345678901234567890")
-				return // what of it fits is the tool's business
+				return // whether the arguments fit is checked by the tool
 			}
 			require.Equal(t, c.out+"\n", r.stdout, r.stderr)
 			require.Equal(t, c.code, r.code)

@@ -32,7 +32,7 @@ func (r *CallResult) dropImagesOver(maxSize int) {
 	all := r.Images
 	bare := *r
 	bare.Images = nil
-	// The text as it is on the wire, and what is added to it below.
+	// The encoded text, and the lines that are added to it below.
 	size := len(bare.encode()) + (maxLines+1)*128
 	for i, image := range all {
 		if size += image.encodedSize(); size > maxSize {
@@ -73,11 +73,11 @@ func cutToLimit(text string, limit int) string {
 	if i := strings.LastIndexByte(kept, '\n'); i > 0 {
 		kept = kept[:i]
 	}
-	said := fmt.Sprintf(form, len(kept), len(text))
+	lastLine := fmt.Sprintf(form, len(kept), len(text))
 	if kept == "" {
-		return said
+		return lastLine
 	}
-	return kept + "\n" + said
+	return kept + "\n" + lastLine
 }
 
 // cutAtRune returns at most n bytes of text, without splitting a character.

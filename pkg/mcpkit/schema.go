@@ -45,8 +45,8 @@ type schema struct {
 	ref           *schema          // of kindRef: the schema referred to
 	defName       string           // name under $defs; "": the root
 
-	// of the root: leave out the required list, as an outputSchema also
-	// describes errors
+	// noneRequired, of the root, leaves out the required list: an outputSchema
+	// also describes errors.
 	noneRequired bool
 	defs         []*schema // of the root: the schemas under $defs
 }

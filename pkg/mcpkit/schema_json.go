@@ -82,7 +82,7 @@ func (w *schemaWriter) writeKeywords(s *schema) {
 func (w *schemaWriter) writeBounds(s *schema) {
 	low, high := "minimum", "maximum"
 	switch s.kind {
-	case kindDuration: // said in the description: JSON Schema has no bounds for text
+	case kindDuration: // in the description, since JSON Schema has no bounds for them
 		return
 	case kindString, kindText:
 		low, high = "minLength", "maxLength"

@@ -58,18 +58,22 @@ type Def struct {
 // its function. It is immutable and safe for concurrent calls.
 type Tool struct {
 	def        Def
-	definition json.RawMessage // its entry in tools/list
-	input      *schema         // schema of the arguments; nil for an imported tool
-	output     *schema         // schema of Def.Output or of the data; nil: none
-	row        *schema         // schema of an element of Result.Rows; nil: the tool has none
+	definition json.RawMessage // the tool's entry in tools/list
+	input      *schema         // of the arguments; nil for an imported tool
+	output     *schema         // of Def.Output, or of the data; nil: none
+	row        *schema         // of an element of Result.Rows; nil: the tool has none
 
-	// made by NewStructuredTool: the result is structuredContent, and the text
-	// shows the same data
-	returnsData    bool
-	addsStructured bool                                                       // made by Structured: a text tool that also returns structuredContent
-	runFunc        func(ctx context.Context, args *jsonNode) (*Result, error) // decodes checked arguments and calls the tool's function
-	remote         *importSource                                              // of an imported tool, instead of schemas and runFunc
-	wrapped        Handler                                                    // the handler with the middleware of With; nil: none
+	// returnsData is set by NewStructuredTool: the result is structuredContent,
+	// and the text shows the same data.
+	returnsData bool
+	// addsStructured is set by Structured: a text tool that also returns
+	// structuredContent.
+	addsStructured bool
+
+	// runFunc decodes checked arguments and calls the tool's function.
+	runFunc func(ctx context.Context, args *jsonNode) (*Result, error)
+	remote  *importSource // of an imported tool, instead of the schemas and runFunc
+	wrapped Handler       // the tool with the middleware of With; nil: none
 }
 
 // Name returns the name under which the tool is served.

@@ -79,8 +79,8 @@ func (s *toolServer) resolveToolName(ctx context.Context, _ any, req *mcp.CallTo
 		req.Params.Name = t.Name()
 		return
 	}
-	said := fmt.Sprintf("unknown tool %q; available tools: %s", req.Params.Name, strings.Join(s.tools.Names(), ", "))
-	object, err := jsonrpc.Marshal(mcp.NewJSONRPCErrorDetails(mcp.INVALID_PARAMS, said, nil))
+	message := fmt.Sprintf("unknown tool %q; available tools: %s", req.Params.Name, strings.Join(s.tools.Names(), ", "))
+	object, err := jsonrpc.Marshal(mcp.NewJSONRPCErrorDetails(mcp.INVALID_PARAMS, message, nil))
 	if err == nil {
 		wire.SetRawError(ctx, object)
 	}

@@ -110,14 +110,14 @@ func TestReadError(t *testing.T) {
 
 func FuzzReadLine(f *testing.F) {
 	f.Add("a\nb\r\n\nc", 3)
-	f.Fuzz(func(t *testing.T, in string, max int) {
-		max = 1 + max&63
+	f.Fuzz(func(t *testing.T, in string, maxLine int) {
+		maxLine = 1 + maxLine&63
 		var want []string
 		text := in
 		for len(text) > 0 {
 			line, rest, _ := strings.Cut(text, "\n")
 			text = rest
-			if len(line) > max {
+			if len(line) > maxLine {
 				want = append(want, "!")
 				continue
 			}
@@ -126,6 +126,6 @@ func FuzzReadLine(f *testing.F) {
 			}
 			want = append(want, strings.TrimSuffix(line, "\r"))
 		}
-		require.Equal(t, want, readAll(t, iotest.HalfReader(strings.NewReader(in)), max))
+		require.Equal(t, want, readAll(t, iotest.HalfReader(strings.NewReader(in)), maxLine))
 	})
 }

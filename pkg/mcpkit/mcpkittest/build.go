@@ -109,7 +109,7 @@ func buildBinary(pkg string) (string, error) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
-	if sameFile(fresh, final) { // a rename would leave both names
+	if sameFile(fresh, final) { // a rename would keep both names
 		return final, os.Remove(fresh)
 	}
 	if err := os.Rename(fresh, final); err != nil {
@@ -128,8 +128,8 @@ func linkNewest(name string, files ...string) {
 			newest, when = file, info.ModTime()
 		}
 	}
-	os.Remove(name)       //nolint:errcheck // of a process that had this one's number
-	os.Link(newest, name) //nolint:errcheck // without one it is linked anew
+	os.Remove(name)       //nolint:errcheck // of an earlier process with this process id
+	os.Link(newest, name) //nolint:errcheck // without a file, go build links it
 }
 
 // sameFile reports whether two names are the same file. It returns false if one

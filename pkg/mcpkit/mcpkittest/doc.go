@@ -17,10 +17,10 @@
 //
 // # Scripts
 //
-// A script is a txtar archive. Its comment says what the script tests, above
-// all which bugs it keeps fixed. Sections with the names below control the run;
-// every other section is a file of the root directory, which is the server's
-// working directory.
+// A script is a txtar archive. Its comment says what the script tests, and which
+// bugs it keeps fixed. Sections with the names below control the run; every other
+// section is a file in the root directory, which is the server's working
+// directory.
 //
 //	A missing path names what is near. Keeps fixed: an absolute
 //	path in the answer.
@@ -53,7 +53,7 @@
 //
 // The sections. A script needs in or in.oneshot; all others are optional:
 //
-//	setup       how to make what a text file cannot be, one a line:
+//	setup       commands that make other files, one a line:
 //	            mkdir DIR; symlink NAME TARGET; hardlink NAME OLD;
 //	            chmod OCTAL NAME; mtime NAME RFC3339; base64 NAME DATA;
 //	            size NAME BYTES (sparse); repeat NAME COUNT TEXT;
@@ -63,18 +63,18 @@
 //	era         legacy (default: initialize comes first), modern (each call
 //	            carries its _meta), or none (nothing is added)
 //	roots       the roots that the client offers, a directory a line
-//	in          what is sent. NAME {ARGUMENTS} calls a tool, METHOD/NAME
-//	            {PARAMS} sends a request; they are numbered from 1, and each
-//	            is answered before the next line is sent, unless it begins
+//	in          the lines to send. NAME {ARGUMENTS} calls a tool, METHOD/NAME
+//	            {PARAMS} sends a request. These are numbered from 1, and the
+//	            next line is sent after the answer, unless the line begins
 //	            with &. "wait ID" waits for an answer. "eof" ends the input
-//	            without waiting. Any other line is sent as it is.
-//	            Lines that begin with white space go on from the one before;
-//	            # begins a comment.
+//	            without waiting. Any other line is sent unchanged. A line that
+//	            begins with white space continues the line before it; #
+//	            begins a comment.
 //	out         the answers, in any order: ID ok, ID error CODE (a result
-//	            with isError) or ID rpc NUMBER (a JSON-RPC error), then what
-//	            is to hold of each. "notify METHOD" is one for a
-//	            notification, and "exit N" tells the status (default 0).
-//	            Every answer but initialize's is listed.
+//	            with isError) or ID rpc NUMBER (a JSON-RPC error), each with
+//	            conditions. "notify METHOD" expects a notification, and
+//	            "exit N" the exit status (default 0). All answers except that
+//	            to initialize must be listed.
 //	stderr      lines that standard error contains
 //	in.oneshot  standard input of a second run, without a protocol
 //	args.oneshot, env    its command line (default: args) and environment
@@ -90,7 +90,7 @@
 //	meta JSON   _meta["toolroom/result"] has these members; "*" is any value
 //	json JSON   the whole result (or error, or the notification's params)
 //	            has these members
-//	image MIME  one of the images is of that type
+//	image MIME  an image of the answer has that type
 //
 // $ROOT is the root directory, $STATE an empty directory for state
 // ($XDG_STATE_HOME points to it). Files get fixed modification times, one

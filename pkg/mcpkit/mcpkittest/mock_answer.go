@@ -40,7 +40,7 @@ func (m *Mock) answerFor(msg jsonrpc.Message, name string, arguments json.RawMes
 
 // listPage returns one page of tools/list. Hold m.mu.
 func (m *Mock) listPage(cursor string) string {
-	from, _ := strconv.Atoi(cursor) //nolint:errcheck // a cursor of nobody's is the first page
+	from, _ := strconv.Atoi(cursor) //nolint:errcheck // an unknown cursor means the first page
 	from = min(max(from, 0), len(m.tools))
 	to := len(m.tools)
 	if m.pageSize > 0 {

@@ -17,13 +17,13 @@ func Logging(logger *slog.Logger) mcpkit.Middleware {
 		return func(ctx context.Context, t *mcpkit.Tool, args json.RawMessage) *mcpkit.CallResult {
 			begin := time.Now()
 			res := next(ctx, t, args)
-			said := []slog.Attr{slog.String("tool", t.Name()), slog.Duration("took", time.Since(begin))}
+			attrs := []slog.Attr{slog.String("tool", t.Name()), slog.Duration("took", time.Since(begin))}
 			level := slog.LevelInfo
 			if res.IsError {
 				level = slog.LevelWarn
-				said = append(said, slog.String("code", string(res.Code)))
+				attrs = append(attrs, slog.String("code", string(res.Code)))
 			}
-			logger.LogAttrs(ctx, level, "call", said...)
+			logger.LogAttrs(ctx, level, "call", attrs...)
 			return res
 		}
 	}

@@ -140,9 +140,9 @@ func (p Policy) waitBefore(ctx context.Context, attempt int, err error) (wait ti
 	} else {
 		wait = min(p.Base<<min(attempt-1, 20), p.MaxWait)
 		wait = wait/2 + rand.N(wait/2+1)
-		var said *toolerr.Error
-		if errors.As(err, &said) {
-			if ms, ok := said.Extra()[After].(int64); ok {
+		var coded *toolerr.Error
+		if errors.As(err, &coded) {
+			if ms, ok := coded.Extra()[After].(int64); ok {
 				wait = max(wait, time.Duration(ms)*time.Millisecond)
 			}
 		}

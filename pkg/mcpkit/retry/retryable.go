@@ -21,11 +21,11 @@ func Retryable(err error) bool {
 // isClientFault reports whether an HTTP server refused the request for good: a
 // status from 400 to 499, except those that ask to try later.
 func isClientFault(err error) bool {
-	var said interface{ StatusCode() int }
-	if !errors.As(err, &said) {
+	var withStatus interface{ StatusCode() int }
+	if !errors.As(err, &withStatus) {
 		return false
 	}
-	status := said.StatusCode()
+	status := withStatus.StatusCode()
 	return status >= 400 && status < 500 && status != http.StatusRequestTimeout && status != http.StatusTooManyRequests
 }
 

@@ -18,19 +18,19 @@ func PlainError(object json.RawMessage) json.RawMessage {
 	if json.Unmarshal(object, &e) != nil {
 		return object
 	}
-	said := ""
+	problem := ""
 	if rest, ok := strings.CutPrefix(e.Message, "unparsable "); ok {
-		said = explainDecoding(rest)
+		problem = explainDecoding(rest)
 	} else if strings.HasPrefix(e.Message, "illegal base64 data") { // mcp-go decodes base64 only for cursors
-		said = "unknown cursor: list again without a cursor"
+		problem = "unknown cursor: list again without a cursor"
 	}
-	if said == "" {
+	if problem == "" {
 		return object
 	}
 	plain, err := jsonrpc.Marshal(struct {
 		Code    int    `json:"code"`
 		Message string `json:"message"`
-	}{jsonrpc.CodeInvalidParams, "invalid params: " + said})
+	}{jsonrpc.CodeInvalidParams, "invalid params: " + problem})
 	if err != nil { // two plain members always encode
 		return object
 	}

@@ -222,7 +222,7 @@ func TestClientReadsLate(t *testing.T) {
 	n := 40
 	big := strings.Repeat("0123456789", 50_000)
 	if mcpkittest.Raced {
-		n = 20 // 10 MB, which is more than writeBacklog
+		n = 20 // 10 MB, which is more than maxWriteBacklog
 	}
 	for i := range n {
 		_, err := fmt.Fprintf(inWrite, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"echo","arguments":{"text":"%s"}}}`+"\n", i, big)

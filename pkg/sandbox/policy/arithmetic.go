@@ -78,7 +78,7 @@ func (s *shellText) checkArithmExpr(x syntax.ArithmExpr) {
 				s.checkArithmVariable(node.Param.Value)
 			}
 		case *syntax.CmdSubst:
-			return false // its output may be anything; so is said of variables only
+			return false // unlike a variable's value, its output is not checked
 		}
 		return true
 	})

@@ -9,8 +9,8 @@ type grammar struct {
 	long     string // long options with a value, separated by spaces, without dashes
 	optional string // letters of short options whose value, if any, is attached
 	operands int    // words between the options and the command
-	// the program does nothing but start the command, so that no allow rule
-	// needs to name it
+	// transparent says that the program does nothing but start the command, so
+	// that no allow rule needs to name it.
 	transparent   bool
 	joinsWords    bool   // the program joins the words with spaces and gives them to a shell
 	readsCommands bool   // without a command, the program reads commands from its input

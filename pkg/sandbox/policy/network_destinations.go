@@ -116,7 +116,7 @@ func isLoopbackURL(f field) answer {
 	case strings.ContainsAny(f.text, "\\ \t\n"):
 		return no
 	case cut && !slashed:
-		// http://localhost:$PORT: what follows may still change the host.
+		// http://localhost:$PORT: the text after it may still change the host.
 		host, ok := strings.CutSuffix(authority, ":")
 		if ok && isLoopbackHost(host) {
 			return maybe

@@ -190,7 +190,7 @@ func (b *fieldBuilder) addParts(parts []syntax.WordPart, q quoting) {
 			b.addText("/dev/fd/" + unknownText)
 		case *syntax.ArithmExp:
 			b.addText(unknownText)
-		default: // extended globs, and what later versions add
+		default: // extended globs, and parts that later versions of the parser add
 			b.addUnknown(q)
 		}
 	}
