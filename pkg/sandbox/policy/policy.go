@@ -5,7 +5,7 @@
 // simple command in it: in pipelines, lists, subshells, functions, $(…), `…`
 // and <(…), in code given to bash -c, eval, trap or a here-document, and after
 // programs that start another one (env, timeout, xargs, find -exec, …). Words
-// are checked after expansion: c”url, \curl, $'\x63url', a=curl; $a and
+// are checked after expansion: c"u"rl, \curl, $'\x63url', a=curl; $a and
 // /usr/bin/../bin/curl are all curl, while `echo links are good` and
 // `git log --grep=curl` run nothing that is banned.
 //
