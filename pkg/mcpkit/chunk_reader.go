@@ -17,6 +17,7 @@ type chunkReader struct {
 	ended   bool   // err was not nil when the last chunk was taken
 }
 
+// newChunkReader returns a chunkReader that has not requested a chunk.
 func newChunkReader(src io.Reader) *chunkReader {
 	return &chunkReader{src: src, arrived: make(chan struct{}, 1)}
 }

@@ -105,7 +105,7 @@ func (c *Command) program() string { return "mcp-" + c.Name }
 // the exit code for os.Exit. It writes the protocol to the real standard output
 // and points os.Stdout at standard error, so that a stray print cannot break
 // the protocol.
-func (c *Command) Main() int {
+func (c *Command) Main() (exitCode int) {
 	if c.Memory > 0 && os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
 		debug.SetMemoryLimit(c.Memory)
@@ -117,13 +117,13 @@ func (c *Command) Main() int {
 	return c.Run(ctx, os.Args[1:], os.Stdin, stdout, os.Stderr)
 }
 
-// Run is Main with explicit arguments and streams, and returns when ctx ends.
-// It sets slog's default logger.
-func (c *Command) Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+// Run is Main with explicit arguments and streams. It also returns when ctx
+// ends. It sets slog's default logger.
+func (c *Command) Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (exitCode int) {
 	plain, err := parseInterspersed(c.Flags, args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		return c.printExitCode(stderr, c.printHelp(stdout))
+		return c.exitCodeAfterPrint(stderr, c.printHelp(stdout))
 	case err == nil && len(plain) > 0 && c.Positional == nil:
 		err = fmt.Errorf("unexpected argument %q", plain[0])
 	}
@@ -134,7 +134,7 @@ func (c *Command) Run(ctx context.Context, args []string, stdin io.Reader, stdou
 	slog.SetDefault(slog.New(&logHandler{w: stderr, program: c.program(), level: c.common.logLevel.level, mu: new(sync.Mutex)}))
 	if c.common.version {
 		_, err := fmt.Fprintln(stdout, buildinfo.Of(c.program()))
-		return c.printExitCode(stderr, err)
+		return c.exitCodeAfterPrint(stderr, err)
 	}
 	file := ""
 	if !isCallGiven(c.Flags) && !c.common.schema.isSet() {
@@ -172,22 +172,21 @@ func (c *Command) Run(ctx context.Context, args []string, stdin io.Reader, stdou
 	return c.runMode(ctx, newRegistry(tools...), file, stdin, stdout, stderr)
 }
 
-// printExitCode returns the exit code after printing. It reports err, the error
-// of printing, to stderr unless it is nil.
-func (c *Command) printExitCode(stderr io.Writer, err error) int {
-	if err != nil {
-		fmt.Fprintf(stderr, "%s: writing: %v\n", c.program(), err)
+// exitCodeAfterPrint returns the exit code after printing to standard output.
+// Unless printErr is nil, it reports that error to stderr.
+func (c *Command) exitCodeAfterPrint(stderr io.Writer, printErr error) int {
+	if printErr != nil {
+		fmt.Fprintf(stderr, "%s: writing: %v\n", c.program(), printErr)
 		return ExitFail
 	}
 	return ExitOK
 }
 
 // runMode prints the schema, makes one call, answers calls from the input or
-// serves MCP, depending on flags and input. file is the file to show, or "". It
-// returns the exit code.
-func (c *Command) runMode(ctx context.Context, tools *registry, file string, stdin io.Reader, stdout, stderr io.Writer) int {
+// serves MCP, depending on flags and input. file is the file to show, or "".
+func (c *Command) runMode(ctx context.Context, tools *registry, file string, stdin io.Reader, stdout, stderr io.Writer) (exitCode int) {
 	if c.common.schema.isSet() {
-		return c.printExitCode(stderr, c.printSchema(stdout, tools))
+		return c.exitCodeAfterPrint(stderr, c.printSchema(stdout, tools))
 	}
 	shot := &oneShot{
 		runner: c.newRunner(tools), structured: c.common.structured, text: c.common.text || file != "",
@@ -211,8 +210,8 @@ func (c *Command) runMode(ctx context.Context, tools *registry, file string, std
 	return c.serve(ctx, tools, in, stdout)
 }
 
-// serve serves MCP until the input ends or ctx does, and returns the exit code.
-func (c *Command) serve(ctx context.Context, tools *registry, in io.Reader, stdout io.Writer) int {
+// serve serves MCP until the input ends or ctx does.
+func (c *Command) serve(ctx context.Context, tools *registry, in io.Reader, stdout io.Writer) (exitCode int) {
 	s, m := newToolServer(c, c.newRunner(tools), false)
 	opts := wire.ServeOptions{
 		MaxConcurrent: c.MaxConcurrent, Call: s.answerToolCall,
@@ -234,17 +233,17 @@ func (c *Command) serve(ctx context.Context, tools *registry, in io.Reader, stdo
 	}
 }
 
-// callExitCode returns the exit code for the error of a one-shot call, and
-// reports an error of printing to stderr.
-func (c *Command) callExitCode(stderr io.Writer, err error) int {
+// callExitCode returns the exit code for callErr, the error of a oneShot
+// method. It reports an error of printing to stderr.
+func (c *Command) callExitCode(stderr io.Writer, callErr error) (exitCode int) {
 	var status exitStatusError
 	switch {
-	case errors.As(err, &status):
+	case errors.As(callErr, &status):
 		return int(status)
-	case errors.Is(err, errCallFailed):
+	case errors.Is(callErr, errCallFailed):
 		return ExitFail // printed on stdout
 	}
-	return c.printExitCode(stderr, err)
+	return c.exitCodeAfterPrint(stderr, callErr)
 }
 
 // Server returns an MCP server for the tools with the command's middleware, for

@@ -224,7 +224,8 @@ func hasLoneSurrogate(raw []byte) bool {
 // stringNode returns the JSON string of s.
 func stringNode(s string) *jsonNode { return &jsonNode{kind: '"', raw: mustMarshal(s), str: s} }
 
-// objectNode returns the JSON object with these members.
+// objectNode returns the JSON object with these members, which must have
+// different names.
 func objectNode(members []jsonMember) *jsonNode {
 	raw := []byte{'{'}
 	for i, m := range members {

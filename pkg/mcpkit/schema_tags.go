@@ -136,7 +136,7 @@ func (s *schema) applyTags(tags map[string]string) error {
 // parseBoolTag reports whether a tag is present. It fails unless the value is
 // "true" and the schema of kind onlyKind; kinds is the plural of that, for the
 // error.
-func (s *schema) parseBoolTag(tags map[string]string, key string, onlyKind kind, kinds string) (bool, error) {
+func (s *schema) parseBoolTag(tags map[string]string, key string, onlyKind kind, kinds string) (isSet bool, err error) {
 	switch {
 	case tags[key] == "":
 		return false, nil

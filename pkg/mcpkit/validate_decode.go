@@ -64,16 +64,16 @@ func decodeObject(s *schema, n *jsonNode, v reflect.Value, at *argPath) error {
 		if n.fields[i] == nil {
 			continue
 		}
-		if err := decodeNode(p.schema, n.fields[i], fieldAllocating(v, p.fieldIndex), at.member(p.name)); err != nil {
+		if err := decodeNode(p.schema, n.fields[i], fieldByIndexAllocating(v, p.fieldIndex), at.member(p.name)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// fieldAllocating returns the field of a struct, as reflect's FieldByIndex
-// does, and allocates nil embedded pointers on the way.
-func fieldAllocating(v reflect.Value, index []int) reflect.Value {
+// fieldByIndexAllocating returns the field of a struct, as reflect's
+// FieldByIndex does, and allocates nil embedded pointers on the way.
+func fieldByIndexAllocating(v reflect.Value, index []int) reflect.Value {
 	for i, x := range index {
 		if i > 0 && v.Kind() == reflect.Pointer {
 			if v.IsNil() {

@@ -18,6 +18,8 @@ func AppendNotification(dst []byte, method string, params json.RawMessage) []byt
 	return appendMethod(append(dst, `{"jsonrpc":"2.0",`...), method, params)
 }
 
+// appendMethod appends the rest of a request or notification, from its method
+// on.
 func appendMethod(dst []byte, method string, params json.RawMessage) []byte {
 	dst = append(dst, `"method":`...)
 	dst = AppendString(dst, method)
@@ -57,6 +59,7 @@ func AppendError(dst []byte, id json.RawMessage, code int, message string) []byt
 	return AppendErrorObject(dst, id, append(object, '}'))
 }
 
+// appendID appends the beginning of a response, with the id; null for nil.
 func appendID(dst []byte, id json.RawMessage) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
 	if id == nil {

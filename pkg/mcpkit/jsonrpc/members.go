@@ -25,6 +25,7 @@ type Member struct {
 // not JSON.
 var errSyntax = errors.New("not JSON")
 
+// syntaxError returns an error, wrapping errSyntax, for the byte at pos.
 func syntaxError(pos int, what string) error {
 	return fmt.Errorf("%w at byte %d: %s", errSyntax, pos, what)
 }
@@ -36,6 +37,7 @@ func (e *duplicateError) Error() string {
 	return fmt.Sprintf("member %q appears more than once", e.name)
 }
 
+// isDuplicate reports whether err is a duplicateError.
 func isDuplicate(err error) bool {
 	var d *duplicateError
 	return errors.As(err, &d)

@@ -138,8 +138,8 @@ func (r *Reader) completeLine(long, part []byte, skipping bool) ([]byte, error) 
 
 // lineHead returns a copy of the beginning of the line that consists of read
 // and part.
-func lineHead(read, part []byte) []byte {
-	h := append([]byte(nil), read[:min(len(read), maxHead)]...)
+func lineHead(start, part []byte) []byte {
+	h := append([]byte(nil), start[:min(len(start), maxHead)]...)
 	return append(h, part[:min(len(part), maxHead-len(h))]...)
 }
 

@@ -57,6 +57,7 @@ func splitMembers(line []byte, buf []Member, names *NameSet) ([]Member, error) {
 	}
 }
 
+// parseError returns an Error with CodeParse.
 func parseError(err error) *Error {
 	return &Error{Code: CodeParse, Message: "parse error: " + err.Error()}
 }

@@ -28,7 +28,8 @@ type Options struct {
 	Dir  string   // working directory; "": the test's
 	Env  []string // whole environment; nil: the test's
 	Era  Era
-	// Roots are the directories that a legacy client offers; nil: none.
+	// Roots are the directories that a legacy client offers as roots; nil:
+	// none.
 	Roots []string
 	// Capabilities are further capabilities that a legacy client declares.
 	Capabilities map[string]any
@@ -59,7 +60,7 @@ type Client struct {
 	badOutput     []string      // faults of standard output
 	changed       chan struct{} // closed and replaced when something arrives
 	ended         bool          // standard output has ended
-	stderr        safeBuffer
+	stderr        stderrBuffer
 	exited        chan struct{} // closed when the server has exited
 	exit          int           // exit status, once exited is closed
 }
@@ -168,8 +169,8 @@ func (c *Client) Close() int {
 	return c.Wait()
 }
 
-// cleanup ends the server, and reports output on standard output that was not a
-// message.
+// cleanup ends the server, by a signal if necessary, and fails the test for
+// output that was not a message.
 func (c *Client) cleanup() {
 	c.sending.Lock()
 	c.in.Close() // closed already: fine

@@ -14,7 +14,8 @@ import (
 	"sync"
 )
 
-// read handles the server's messages until its output ends.
+// read handles the server's messages until its output ends, and waits for it to
+// exit.
 func (c *Client) read(out io.Reader) {
 	defer close(c.exited)
 	reader := bufio.NewReaderSize(out, 64<<10)
@@ -22,7 +23,7 @@ func (c *Client) read(out io.Reader) {
 	for {
 		line, err := reader.ReadBytes('\n')
 		if trimmed := bytes.TrimSpace(line); len(trimmed) > 0 {
-			c.take(trimmed, &answers)
+			c.storeMessage(trimmed, &answers)
 		}
 		if err != nil {
 			break
@@ -37,17 +38,19 @@ func (c *Client) read(out io.Reader) {
 	}
 	c.mu.Lock()
 	c.ended = true
-	c.wake()
+	c.signalChange()
 	c.mu.Unlock()
 }
 
-func (c *Client) wake() {
+// signalChange wakes the goroutines that wait in Until. Hold c.mu.
+func (c *Client) signalChange() {
 	close(c.changed)
 	c.changed = make(chan struct{})
 }
 
-// take stores or answers one message.
-func (c *Client) take(line []byte, answers *int) {
+// storeMessage stores one message from the server, or answers it in another
+// goroutine. It counts answers.
+func (c *Client) storeMessage(line []byte, answers *int) {
 	var m struct {
 		Version string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id"`
@@ -59,7 +62,7 @@ func (c *Client) take(line []byte, answers *int) {
 	err := json.Unmarshal(line, &m)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	defer c.wake()
+	defer c.signalChange()
 	switch {
 	case err != nil || m.Version != "2.0":
 		c.badOutput = append(c.badOutput, fmt.Sprintf("standard output has something other than a message: %.200q", line))
@@ -108,14 +111,14 @@ func (c *Client) answerServer(id, method string, params json.RawMessage) {
 	c.SendRaw(append(line, '\n'))
 }
 
-// safeBuffer collects standard error, at most about 1 MiB; the rest is dropped.
-// It is safe for concurrent use.
-type safeBuffer struct {
+// stderrBuffer collects standard error, at most about 1 MiB; the rest is
+// dropped. It is safe for concurrent use.
+type stderrBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
 }
 
-func (b *safeBuffer) Write(p []byte) (int, error) {
+func (b *stderrBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.buf.Len() < 1<<20 {
@@ -124,7 +127,7 @@ func (b *safeBuffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (b *safeBuffer) String() string {
+func (b *stderrBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.buf.String()

@@ -76,9 +76,9 @@ func TestClientAnswersTheServer(t *testing.T) {
 func TestClientTellsWhatIsNoMessage(t *testing.T) {
 	c := &Client{t: t, untaken: map[string][]Answer{}, changed: make(chan struct{})}
 	answers := 0
-	c.take([]byte(`hello`), &answers)
-	c.take([]byte(`{"jsonrpc":"2.0","id":1}`), &answers)
-	c.take([]byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"x"}}`), &answers)
+	c.storeMessage([]byte(`hello`), &answers)
+	c.storeMessage([]byte(`{"jsonrpc":"2.0","id":1}`), &answers)
+	c.storeMessage([]byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"x"}}`), &answers)
 	require.Len(t, c.badOutput, 2)
 	require.Equal(t, "null", c.Answer("null").ID)
 }

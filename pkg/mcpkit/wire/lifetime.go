@@ -51,7 +51,7 @@ func Lifetime(ctx context.Context, stdout *os.File) (lifetime context.Context, r
 	}
 }
 
-// Reasons that watch returns.
+// Reasons to exit, as waitForExitReason returns them.
 const (
 	stdoutClosed = "standard output was closed"
 	parentGone   = "the parent process is gone"

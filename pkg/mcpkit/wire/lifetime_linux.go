@@ -6,9 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openParent returns a descriptor that becomes readable when the parent process
-// ends, or -1. Unlike PR_SET_PDEATHSIG, it does not report the end of just the
-// parent's thread that started this process.
+// openParentPidfd returns a descriptor that becomes readable when the parent
+// process ends, or -1. The descriptor must be closed. Unlike PR_SET_PDEATHSIG,
+// it does not report the end of just the parent's thread that started this
+// process.
 func openParentPidfd(parent int) int {
 	if parent <= 0 { // in another pid namespace
 		return -1

@@ -15,9 +15,9 @@ import (
 // cannot report its end.
 const parentInterval = time.Second
 
-// watch waits until stdout's reader or the parent process is gone and returns
-// the reason, or until ctx ends and returns "". It blocks in poll(2), so
-// waiting costs nothing.
+// waitForExitReason waits until stdout's reader or the parent process is gone
+// and returns stdoutClosed or parentGone, or until ctx ends and returns "". It
+// blocks in poll(2), so waiting costs nothing.
 func waitForExitReason(ctx context.Context, stdout *os.File) string {
 	wakeRead, wakeWrite, err := os.Pipe()
 	if err != nil {

@@ -7,8 +7,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// waitForExitReason waits until the parent process is gone and returns the reason, or until
-// ctx ends and returns "". A closed stdout is noticed at the next write.
+// waitForExitReason waits until the parent process is gone and returns
+// parentGone, or until ctx ends and returns "". A closed stdout is noticed at
+// the next write.
 func waitForExitReason(ctx context.Context, _ *os.File) string {
 	parent, err := windows.OpenProcess(windows.SYNCHRONIZE, false, uint32(os.Getppid()))
 	if err != nil {

@@ -44,6 +44,8 @@ type pollableReader struct {
 	conn  syscall.RawConn // of ready
 }
 
+// Read waits, without occupying a processor, until there is input, and reads
+// it.
 func (a *pollableReader) Read(p []byte) (int, error) {
 	err := a.conn.Read(func(epoll uintptr) bool {
 		var events [1]unix.EpollEvent

@@ -44,7 +44,7 @@ func (c *conn) offersRoots() bool {
 }
 
 // clientRoots returns the cached roots, and fetches them first if they are not
-// current.
+// current. The error is that of ctx.
 func (c *conn) clientRoots(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, rootsTimeout+time.Second)
 	defer cancel()

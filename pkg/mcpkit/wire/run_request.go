@@ -85,6 +85,7 @@ func (c *conn) handle(req *request) (response mcp.JSONRPCMessage) {
 	return c.server.HandleMessage(req.ctx, json.RawMessage(line))
 }
 
+// logPanic logs a panic in the handler of a method.
 func (c *conn) logPanic(method string, value any) {
 	c.logf("panic in %s: %v\n%s", method, value, debug.Stack())
 }

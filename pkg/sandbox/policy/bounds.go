@@ -11,9 +11,10 @@ const (
 	maxPasses          = 3    // repeated checks of a text with more values of its variables
 )
 
-// tooNested reports whether more than maxOpenParentheses parentheses are open
-// at some point, quoted or not: parsing them would take seconds.
-func tooNested(text string) bool {
+// hasTooManyOpenParentheses reports whether more than maxOpenParentheses
+// parentheses are open at some point, quoted or not: parsing them would take
+// seconds.
+func hasTooManyOpenParentheses(text string) bool {
 	open := 0
 	for i := range len(text) {
 		switch text[i] {

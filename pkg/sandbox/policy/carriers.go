@@ -99,7 +99,7 @@ func possibleCode(text string) (codes []string) {
 }
 
 // skipWords returns line without its first n words; "" if it has no more.
-func skipWords(line string, n int) string {
+func skipWords(line string, n int) (rest string) {
 	for range n {
 		line = strings.TrimLeft(line, " \t")
 		i := strings.IndexAny(line, " \t")

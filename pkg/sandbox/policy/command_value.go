@@ -14,7 +14,7 @@ func (s *shellText) checkCommandValue(value field, where string) {
 	}
 	hides := true
 	if !value.hasUnknown() && !value.maybeMany {
-		trial := s.trialOf(text)
+		trial := s.evaluateSeparately(text)
 		if trial.verdict().Decision == Allow {
 			return
 		}
@@ -30,7 +30,7 @@ func (s *shellText) checkGitAlias(value, where string) {
 	if !shell {
 		text = "git " + text
 	}
-	with := s.trialOf(text + ` "$@"`)
+	with := s.evaluateSeparately(text + ` "$@"`)
 	if with.mayHoldRuled() {
 		s.addDoubt(true, "%s is a command to run: %s", where, excerpt(strings.ReplaceAll(value, unknownText, "…")))
 		return
@@ -38,9 +38,9 @@ func (s *shellText) checkGitAlias(value, where string) {
 	s.checkCommandValue(field{text: text}, where)
 }
 
-// trialOf evaluates a text that another program gives to a shell, and returns
-// the findings separately.
-func (s *shellText) trialOf(text string) *evaluation {
+// evaluateSeparately evaluates a text that another program gives to a shell,
+// without adding its findings to s.
+func (s *shellText) evaluateSeparately(text string) *evaluation {
 	trial := s.eval.newTrial()
 	inner := &shellText{eval: trial, depth: s.depth + 1, vars: newVariables(), functionsHere: map[string]bool{}, current: s.current}
 	inner.checkText(text)

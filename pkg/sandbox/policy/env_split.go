@@ -8,7 +8,7 @@ import (
 
 // skipEnvAssignments returns the command of env, after its assignments, which
 // it checks. It splits the value of -S.
-func (s *shellText) skipEnvAssignments(options []option, rest []field) []field {
+func (s *shellText) skipEnvAssignments(options []option, rest []field) (command []field) {
 	if split, ok := lastValue(options, "-S", "--split-string"); ok {
 		if split.hasUnknown() {
 			s.addDoubt(true, "env -S with words that are not known")

@@ -111,7 +111,7 @@ func onlyPrintsFileNames(words []field) bool {
 	case "rg", "grep", "ag":
 		return has("-l", "-rl", "-lr", "-L", "--files", "--files-with-matches", "-Rl", "-rlZ", "-lZ", "-il", "-rn") && !has("-rn")
 	case "git":
-		at := countGlobalArgs(args)
+		at := countGitGlobalArgs(args)
 		return at < len(args) && (args[at].is("ls-files") || args[at].is("diff", "diff-index", "diff-tree") && has("--name-only"))
 	}
 	return false

@@ -9,8 +9,9 @@ import (
 // gitGrammar has the options of git itself, before its subcommand.
 var gitGrammar = grammar{short: "Cc", long: "git-dir work-tree namespace config-env attr-source super-prefix exec-path"}
 
-// countGlobalArgs returns the number of git's arguments before its subcommand.
-func countGlobalArgs(args []field) int {
+// countGitGlobalArgs returns the number of git's arguments before its
+// subcommand.
+func countGitGlobalArgs(args []field) int {
 	_, rest, _ := gitGrammar.leadingOptions(args)
 	return len(args) - len(rest)
 }

@@ -50,6 +50,7 @@ var starterPatterns = map[string]*regexp.Regexp{
 // something.
 var harmlessDunders = strings.Fields("__version__ __name__ __file__ __doc__ __main__ __len__")
 
+// wordPattern matches a word of code.
 var wordPattern = regexp.MustCompile(`[A-Za-z0-9_]+`)
 
 // nodeRequire matches require of a harmless module of Node, or of a JSON file.

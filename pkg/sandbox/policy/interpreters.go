@@ -43,7 +43,7 @@ func (s *shellText) doubtForeignCode(c simpleCommand) {
 			if !isCodeOption(option, arg.text) {
 				continue
 			}
-			harmless := isHarmlessCode(language, optionCode(option, args[i:]))
+			harmless := isHarmlessCode(language, codeOfOption(option, args[i:]))
 			s.addDoubt(!harmless, "%s %s runs code of another language", c.progName, option)
 			if !harmless {
 				return
@@ -64,7 +64,7 @@ func (s *shellText) doubtForeignCode(c simpleCommand) {
 		return
 	}
 	if name == "make" || name == "gmake" || name == "ninja" || name == "just" {
-		if slices.ContainsFunc(args, isHiddenRecipe(args)) {
+		if slices.ContainsFunc(args, hiddenRecipeTest(args)) {
 			s.addDoubt(true, "%s runs the recipes that it reads", c.progName)
 			return
 		}
@@ -81,8 +81,8 @@ func (s *shellText) doubtForeignCode(c simpleCommand) {
 // lookupInterpreter looks a program up in interpreters, also without its
 // version: python3.12, php8.2. It returns the name in the table and the options
 // that hold code.
-func lookupInterpreter(base string) (name, options string, ok bool) {
-	name = strings.ToLower(base)
+func lookupInterpreter(progName string) (name, options string, ok bool) {
+	name = strings.ToLower(progName)
 	if options, ok = interpreters[name]; !ok {
 		name = strings.TrimRight(strings.TrimRight(name, "0123456789."), "-")
 		options, ok = interpreters[name]
@@ -127,10 +127,10 @@ func ignoresInput(name string, args []field) bool {
 	})
 }
 
-// isHiddenRecipe returns a function to be called with each of args in order. It
-// reports whether the argument makes the recipes of make, or their shell, come
-// from the command itself instead of a file.
-func isHiddenRecipe(args []field) func(field) bool {
+// hiddenRecipeTest returns a function to be called with each of args in order.
+// It reports whether the argument makes the recipes of make, or their shell,
+// come from the command itself instead of a file.
+func hiddenRecipeTest(args []field) func(field) bool {
 	i := -1
 	return func(f field) bool {
 		i++
@@ -147,9 +147,9 @@ func isHiddenRecipe(args []field) func(field) bool {
 	}
 }
 
-// optionCode returns the code of an option: the rest of args[0], or else
-// args[1]; "" if there is none.
-func optionCode(option string, args []field) string {
+// codeOfOption returns the code in args, which begin with the option: the rest
+// of args[0], or else args[1]; "" if there is none.
+func codeOfOption(option string, args []field) string {
 	text, attached := args[0].text, ""
 	if value, ok := strings.CutPrefix(text, option+"="); ok {
 		return value

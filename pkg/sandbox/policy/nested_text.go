@@ -8,10 +8,10 @@ import (
 // checkNestedShell checks code that the command gives to another shell, with
 // that shell's positional parameters (nil: not known) and $0. If parts of the
 // code are unknown, it adds a doubt and still checks the rest.
-func (s *shellText) checkNestedShell(text field, positional []field, zero field) {
+func (s *shellText) checkNestedShell(text field, positional []field, arg0 field) {
 	s.checkInner(text, &shellText{
 		eval: s.eval, depth: s.depth + 1, vars: s.vars.forInnerText(), functionsHere: map[string]bool{},
-		positional: positional, arg0: zero, current: s.current,
+		positional: positional, arg0: arg0, current: s.current,
 	})
 }
 

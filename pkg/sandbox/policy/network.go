@@ -13,13 +13,14 @@ var networkClients = map[string]bool{
 	"http-prompt": true, "chrome": true, "firefox": true, "firefox-esr": true, "safari": true,
 }
 
+// networkAdvice is the end of the messages that deny network access.
 const networkAdvice = "Requests to this machine itself are fine (http://localhost:PORT/). " +
 	"Do it without the network, or ask the user to start the server with --net on or --net allow=HOST."
 
 // isNetworkClient reports whether a program is denied while the network is off,
 // in any case of letters.
-func isNetworkClient(base string) bool {
-	name := strings.ToLower(base)
+func isNetworkClient(progName string) bool {
+	name := strings.ToLower(progName)
 	return networkClients[name] || strings.HasPrefix(name, "google-chrome") || strings.HasPrefix(name, "chromium")
 }
 
@@ -39,7 +40,7 @@ func (s *shellText) denyNetworkClient(c simpleCommand) {
 		}
 		return
 	}
-	switch onlyLoopback(c) {
+	switch connectsOnlyToLoopback(c) {
 	case yes:
 	case maybe:
 		s.addDoubt(false, "the port or path of a loopback URL is not known")

@@ -34,10 +34,10 @@ var divertingOptions = []string{
 	"--use-askpass", "--referer-url", "--base", "-B", "--proxy1.0", "-L", "--proxy-server", "-P", "-X",
 }
 
-// onlyLoopback says whether all destinations of a client are this machine:
-// maybe if only the text after the host is not known, no if there is no
-// destination.
-func onlyLoopback(c simpleCommand) answer {
+// connectsOnlyToLoopback says whether all destinations of a network client are
+// this machine: maybe if only the text after the host is not known, no if there
+// is no destination.
+func connectsOnlyToLoopback(c simpleCommand) answer {
 	name, list := c.progName, divertingOptions
 	switch name {
 	case "curlie":

@@ -7,6 +7,6 @@ import (
 
 // isPrivileged reports whether a program runs others with the rights of another
 // user.
-func isPrivileged(base string) bool {
-	return slices.Contains([]string{"sudo", "su", "doas", "sudoedit", "pkexec", "runuser", "run0", "gosu", "su-exec"}, strings.ToLower(base))
+func isPrivileged(progName string) bool {
+	return slices.Contains([]string{"sudo", "su", "doas", "sudoedit", "pkexec", "runuser", "run0", "gosu", "su-exec"}, strings.ToLower(progName))
 }

@@ -69,7 +69,7 @@ func asGitPush(fields []field) []field {
 	if _, base := splitProgram(fields[0].text); base != "git" {
 		return nil
 	}
-	at := 1 + countGlobalArgs(fields[1:])
+	at := 1 + countGitGlobalArgs(fields[1:])
 	if at < len(fields) && fields[at].is("send-pack", "http-push") || at+1 < len(fields) && fields[at].is("subtree") && fields[at+1].is("push") {
 		all := slices.Clone(fields)
 		all[at] = field{text: "push"}

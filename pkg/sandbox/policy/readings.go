@@ -15,12 +15,13 @@ type varValue struct {
 	text  string // only if state is valueKnown
 }
 
+// valueState says whether a variable has a value in a reading.
 type valueState int
 
 const (
-	valueUnknown valueState = iota
-	valueKnown
-	valueUnset
+	valueUnknown valueState = iota // set, or perhaps unset
+	valueKnown                     // varValue.text
+	valueUnset                     // as if never assigned: a default word applies
 )
 
 // readings returns all ways to read the words: every combination of their

@@ -33,7 +33,7 @@ func hasOption(option string, args []field) answer {
 		for i, arg := range args {
 			text, _, _ := strings.Cut(arg.text, "=")
 			fit := max(matchGlob(option, text), matchGlob(option, arg.text))
-			if fit == maybe && isNoOption(args, i) {
+			if fit == maybe && isSurelyNoOption(args, i) {
 				fit = no
 			}
 			best = max(best, fit)
@@ -48,7 +48,7 @@ func hasOption(option string, args []field) answer {
 			case arg.text == option:
 				found = yes
 			case arg.hasUnknown():
-				if !isNoOption(args, i) {
+				if !isSurelyNoOption(args, i) {
 					found = max(found, maybe)
 				}
 			case len(arg.text) > 1 && arg.text[0] == '-' && arg.text[1] != '-' && strings.ContainsRune(arg.text, letter):
@@ -62,11 +62,11 @@ func hasOption(option string, args []field) answer {
 
 const maxUnknownRun = 16 // unknown arguments in a row that count alike
 
-// isNoOption reports whether args[i], which is not fully known, is almost
+// isSurelyNoOption reports whether args[i], which is not fully known, is almost
 // surely no option: it begins with other text than a dash, is a file name that
 // a glob matches, or is a single word after an option, whose value it then is
 // (-m "$message").
-func isNoOption(args []field, i int) bool {
+func isSurelyNoOption(args []field, i int) bool {
 	arg := args[i]
 	if arg.text[0] != 0 && arg.text[0] != '-' || arg.fromGlob {
 		return true

@@ -129,7 +129,7 @@ func (r rule) matchesCommand(fields []field) answer {
 		return no
 	}
 	if name := r.words[0]; name == "git" && len(args) > 0 {
-		args = args[countGlobalArgs(args):]
+		args = args[countGitGlobalArgs(args):]
 	}
 	return min(result, matchOperands(operands, args))
 }

@@ -34,7 +34,7 @@ func (s *shellText) checkText(text string) {
 	case len(text) > maxTextBytes:
 		c.denyOverBound(fmt.Sprintf("%d bytes of shell text, of at most %d", len(text), maxTextBytes))
 		return
-	case c.bytesLeft < 0 || s.depth > maxTextDepth || tooNested(text):
+	case c.bytesLeft < 0 || s.depth > maxTextDepth || hasTooManyOpenParentheses(text):
 		c.denyOverBound("shell text within shell text too deep or too much")
 		return
 	}
@@ -52,7 +52,7 @@ func (s *shellText) checkText(text string) {
 	if s.depth == 0 {
 		s.denyInvisible(file)
 	}
-	s.checkFile(file)
+	s.checkSyntaxTree(file)
 }
 
 // sourceOf returns the source of a node as an excerpt for messages; "" for a

@@ -6,15 +6,15 @@ import (
 )
 
 // isShell reports whether a program is a POSIX-like shell that takes -c CODE.
-func isShell(base string) bool {
-	name, _, _ := strings.Cut(base, "-")
+func isShell(progName string) bool {
+	name, _, _ := strings.Cut(progName, "-")
 	return slices.Contains([]string{"sh", "bash", "rbash", "dash", "zsh", "ksh", "ksh93", "mksh", "lksh", "ash", "yash", "posh"}, name)
 }
 
 // isOtherShell reports whether a program is a shell with another grammar, whose
 // code cannot be checked.
-func isOtherShell(base string) bool {
-	return slices.Contains([]string{"fish", "csh", "tcsh", "pwsh", "powershell", "nu", "xonsh", "elvish", "rc", "es", "cmd"}, base)
+func isOtherShell(progName string) bool {
+	return slices.Contains([]string{"fish", "csh", "tcsh", "pwsh", "powershell", "nu", "xonsh", "elvish", "rc", "es", "cmd"}, progName)
 }
 
 // checkShell checks a shell's command line: sh -c CODE [NAME [ARG…]], a script

@@ -65,7 +65,7 @@ func (s *shellText) checkCommand(fields []field, redirects []*syntax.Redirect, i
 // a doubt. It returns another command to check in addition, or nil: the words
 // after one that may expand to nothing, or the known base name with the
 // arguments.
-func (s *shellText) checkUnknownProgram(fields []field) []field {
+func (s *shellText) checkUnknownProgram(fields []field) (alternative []field) {
 	word := fields[0]
 	for _, rules := range [][]rule{s.eval.policy.deny, s.eval.policy.ask} {
 		s.applyRules(rules, fields, "")
@@ -166,6 +166,6 @@ func (s *shellText) applyPolicy(c simpleCommand, transparent bool) (proceed bool
 
 // isLiteralName reports whether an allow rule's first word is the program's
 // name without a wildcard. "*" must not lift a ban.
-func isLiteralName(word, base string) bool {
-	return word != "" && !strings.Contains(word, "*") && path.Base(word) == base
+func isLiteralName(rulePattern, progName string) bool {
+	return rulePattern != "" && !strings.Contains(rulePattern, "*") && path.Base(rulePattern) == progName
 }

@@ -12,6 +12,8 @@ type subcommandRunner struct {
 	operands    int    // words before the command
 }
 
+// subcommandRunners are the programs with subcommands that start another
+// program.
 var subcommandRunners = map[string]subcommandRunner{
 	"uv": {"run", 0}, "poetry": {"run", 0}, "pdm": {"run", 0}, "hatch": {"run", 0}, "pipenv": {"run", 0}, "rye": {"run", 0}, "pixi": {"run", 0},
 	"conda": {"run", 0}, "mamba": {"run", 0}, "npm": {"exec x", 0}, "pnpm": {"exec dlx", 0}, "yarn": {"exec dlx run", 0}, "bundle": {"exec", 0},
@@ -23,7 +25,7 @@ var subcommandRunners = map[string]subcommandRunner{
 // startedCommand returns the command that is started, nil if there is none. The
 // word after an option may be its value or the command: it returns the first
 // reading, and checks the second itself.
-func (r subcommandRunner) startedCommand(s *shellText, args []field) []field {
+func (r subcommandRunner) startedCommand(s *shellText, args []field) (command []field) {
 	if len(args) == 0 || !slices.Contains(strings.Fields(r.subcommands), args[0].text) {
 		return nil
 	}

@@ -23,9 +23,9 @@ type variable struct {
 }
 
 const (
-	maxVariableValues = 16
-	maxValueBytes     = 1 << 16
-	maxCollectRounds  = 8 // through assignments that use each other
+	maxVariableValues = 16      // constants of one variable
+	maxValueBytes     = 1 << 16 // of one constant
+	maxCollectRounds  = 8       // through assignments that use each other
 )
 
 // setByBash are variables that bash itself sets, whatever the text assigns.

@@ -48,9 +48,9 @@ type Doubt struct {
 }
 
 const (
-	maxDoubts  = 8
+	maxDoubts  = 8   // in a Verdict
 	maxExcerpt = 120 // bytes of a command quoted in a message
-	maxReason  = 300
+	maxReason  = 300 // bytes of a doubt's reason
 )
 
 // Refused reports whether the command must not run: whether Decision is Deny.

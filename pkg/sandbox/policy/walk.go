@@ -7,10 +7,10 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// checkFile checks all statements of a parsed text in order. It repeats this,
-// up to maxPasses times, as long as inner texts add assignments that earlier
-// statements may use.
-func (s *shellText) checkFile(file *syntax.File) {
+// checkSyntaxTree checks all statements of a parsed text in order. It repeats
+// this, up to maxPasses times, as long as inner texts add assignments that
+// earlier statements may use.
+func (s *shellText) checkSyntaxTree(file *syntax.File) {
 	nesting, over := 0, false
 	syntax.Walk(file, func(node syntax.Node) bool {
 		if node == nil {
@@ -68,9 +68,9 @@ func (s *shellText) noteFunction(stmt *syntax.Stmt) {
 	}
 }
 
-// visitNode checks one node of the syntax tree. It returns false once the
-// command is denied, which ends the walk.
-func (s *shellText) visitNode(node syntax.Node) bool {
+// visitNode checks one node of the syntax tree. It returns false, which ends
+// the walk, once the command is denied.
+func (s *shellText) visitNode(node syntax.Node) (proceed bool) {
 	switch node := node.(type) {
 	case *syntax.BinaryCmd:
 		s.noteReaderOfFileNames(node)

@@ -114,7 +114,7 @@ func (s *shellText) startedCommand(c simpleCommand) (inner []field, transparent 
 // wrappedCommand parses a wrapper's command line by its grammar and returns the
 // words of the command that it starts; nil if there is none. Code for a shell
 // is checked at once.
-func (s *shellText) wrappedCommand(c simpleCommand, g grammar) []field {
+func (s *shellText) wrappedCommand(c simpleCommand, g grammar) (command []field) {
 	args := c.args()
 	if c.progName == "setarch" && len(args) > 0 && !strings.HasPrefix(args[0].text, "-") {
 		args = args[1:] // the architecture, which its options follow

@@ -7,7 +7,7 @@ import (
 
 // xargsCommand returns the command that xargs starts, with the arguments that
 // it adds as unknown text; nil for the default, echo.
-func (s *shellText) xargsCommand(c simpleCommand) []field {
+func (s *shellText) xargsCommand(c simpleCommand) (command []field) {
 	g := grammar{
 		short: "aEdILnPs", optional: "eil",
 		long: "arg-file delimiter max-args max-procs max-chars process-slot-var",
