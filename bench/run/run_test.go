@@ -68,7 +68,7 @@ func TestLoadMakesEveryCallOnce(t *testing.T) {
 }
 
 func TestEchoServersAnswer(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	for _, name := range []string{"plain", "kit"} {
 		binary := mcpkittest.Build(t, "./bench/echo/"+name)
 		for _, workers := range []int{1, 64} {

@@ -25,8 +25,8 @@ func transports(t *testing.T, m *mcpkittest.Mock) map[string]config.Config {
 	web := httptest.NewServer(m)
 	t.Cleanup(web.Close)
 	return map[string]config.Config{
-		"in-process": {Servers: []config.Server{{Config: upstream.Config{Name: "m", Serve: m.Serve, MaxLine: 1 << 20, ProbeTimeout: mcpkittest.Patience}}}},
-		"child":      {Servers: []config.Server{{Config: upstream.Config{Name: "m", Command: command, Env: env, MaxLine: 1 << 20, ProbeTimeout: mcpkittest.Patience}}}},
+		"in-process": {Servers: []config.Server{{Config: upstream.Config{Name: "m", Serve: m.Serve, MaxLine: 1 << 20, ProbeTimeout: mcpkittest.MaxWait}}}},
+		"child":      {Servers: []config.Server{{Config: upstream.Config{Name: "m", Command: command, Env: env, MaxLine: 1 << 20, ProbeTimeout: mcpkittest.MaxWait}}}},
 		"http":       {Remote: []dialect.Server{{Name: "m", URL: web.URL, APIKey: secret.Text("sesame")}}},
 	}
 }
@@ -69,7 +69,7 @@ func TestAMockIsAServer(t *testing.T) {
 
 		m.AddTool("c", "")
 		m.NotifyListChanged()
-		require.Eventually(t, func() bool { return len(a.List(t.Context())) == 3 }, mcpkittest.Patience, time.Millisecond)
+		require.Eventually(t, func() bool { return len(a.List(t.Context())) == 3 }, mcpkittest.MaxWait, time.Millisecond)
 	})
 }
 
@@ -101,7 +101,7 @@ func TestWhatAMocksFaultsComeTo(t *testing.T) {
 		<-arrival
 		cancel()
 		require.ErrorIs(t, <-over, context.Canceled)
-		require.Eventually(t, func() bool { calls := m.Calls(); return calls[len(calls)-1].Cancelled }, mcpkittest.Patience, time.Millisecond)
+		require.Eventually(t, func() bool { calls := m.Calls(); return calls[len(calls)-1].Cancelled }, mcpkittest.MaxWait, time.Millisecond)
 		close(hold)
 
 		m.Delay("a", time.Millisecond)

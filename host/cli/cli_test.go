@@ -46,7 +46,7 @@ func TestScripts(t *testing.T) {
 			if name != "race" {
 				return false, fmt.Errorf("no condition %s", name)
 			}
-			return mcpkittest.Raced, nil
+			return mcpkittest.RaceEnabled, nil
 		},
 		Setup: func(env *testscript.Env) error {
 			for _, name := range []string{"XDG_STATE_HOME", "XDG_CONFIG_HOME", "HOME"} {

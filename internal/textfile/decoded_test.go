@@ -15,7 +15,7 @@ import (
 // TestDecodedOffsets: every character's bytes are found, across several marks,
 // and no position inside a character is accepted.
 func TestDecodedOffsets(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	for _, c := range []struct {
 		encoding textfile.Encoding
 		text     string

@@ -79,7 +79,7 @@ func randomText(rng *rand.Rand, alphabet []rune, size int) string {
 func TestWindowsEqualNaive(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	rounds := 36
-	if mcpkittest.Raced {
+	if mcpkittest.RaceEnabled {
 		rounds = 6
 	}
 	for round := range rounds {

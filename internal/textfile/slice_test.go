@@ -49,7 +49,7 @@ func TestScanOfWhatBeginsAlike(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	ctx := context.Background()
 	units := []string{"line é\r\n", "日本語\n", "l\x00\n\x00", "caf\xe9 au lait\n", "a\r", "x\n"}
-	if mcpkittest.Raced {
+	if mcpkittest.RaceEnabled {
 		units = units[:1]
 	}
 	for _, unit := range units {

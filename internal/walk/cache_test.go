@@ -37,7 +37,7 @@ func TestCacheIsNeverStale(t *testing.T) {
 	}
 	used := 0
 	rounds := 60
-	if mcpkittest.Raced {
+	if mcpkittest.RaceEnabled {
 		rounds = 20
 	}
 	for round := range rounds {

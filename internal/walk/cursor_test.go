@@ -53,7 +53,7 @@ func TestCursorLeadsToExactlyTheRest(t *testing.T) {
 	f.write(t, root)
 	want, _ := collect(t, start(t, root, ".", walk.Options{Hidden: true}), anything)
 	stops := []int{1, 2, 3, 10, 57, 200}
-	if mcpkittest.Raced {
+	if mcpkittest.RaceEnabled {
 		stops = []int{3, 10, 57}
 	}
 	for _, workers := range []int{1, 2, 7} {

@@ -31,7 +31,7 @@ func trees(t *testing.T) (count int, seed uint64) {
 		return n
 	}
 	usual := 80
-	if mcpkittest.Raced {
+	if mcpkittest.RaceEnabled {
 		usual = 30
 	}
 	count, seed = number("WALK_TREES", usual), uint64(number("WALK_SEED", 1))

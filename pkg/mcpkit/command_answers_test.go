@@ -11,8 +11,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// patience bounds a test's wait for an expected event.
-const patience = time.Minute
+// maxTestWait bounds a test's wait for an expected event.
+const maxTestWait = time.Minute
 
 // modern returns the _meta of a modern request.
 func modern(client string) string {

@@ -230,7 +230,7 @@ func TestRunStops(t *testing.T) {
 	select {
 	case got := <-code:
 		require.Equal(t, mcpkit.ExitOK, got)
-	case <-time.After(patience):
+	case <-time.After(maxTestWait):
 		require.Fail(t, "it does not stop")
 	}
 }

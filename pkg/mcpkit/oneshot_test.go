@@ -162,7 +162,7 @@ func TestOneShotAnswersAtOnce(t *testing.T) {
 	select {
 	case code := <-done:
 		require.Equal(t, mcpkit.ExitOK, code)
-	case <-time.After(patience):
+	case <-time.After(maxTestWait):
 		require.Fail(t, "it does not end")
 	}
 }

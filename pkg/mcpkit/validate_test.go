@@ -296,7 +296,7 @@ type Page2 struct {
 
 // Three megabytes of arguments, all wrong, give a short answer.
 func TestManyFaultsGiveAShortAnswer(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	c := recorder[searchArgs](t, mcpkit.Def{})
 	var unknown strings.Builder
 	for i := range 50_000 {

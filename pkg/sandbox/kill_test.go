@@ -99,7 +99,7 @@ func writeForever(root string) error {
 func kills(t *testing.T) int {
 	text := os.Getenv("SANDBOX_KILLS")
 	switch {
-	case text == "" && mcpkittest.Raced:
+	case text == "" && mcpkittest.RaceEnabled:
 		return 6
 	case text == "":
 		return 20

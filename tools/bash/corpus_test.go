@@ -149,7 +149,7 @@ func (s *scene) run(server server, who string, every int) {
 // Spellings of a banned command are decided as far as possible, and commands
 // that run reach nothing outside. As root, the test also runs as nobody.
 func TestCorpus(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	s := newScene(t, newOuterPlace(t))
 	s.run(s.serve(), "as this user", 1)
 	if os.Geteuid() != 0 {
@@ -185,7 +185,7 @@ func asNobody(p *place) string {
 // In allow-list mode every command of the corpus is refused, except those that
 // only mention a banned command.
 func TestCorpusInAllowListMode(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	s := newScene(t, newPlace(t))
 	server := s.serve("--policy", "allow-list", "--allow", "echo *", "--allow", "true *", "--sandbox", "off")
 	for _, a := range s.attacks() {
@@ -198,7 +198,7 @@ func TestCorpusInAllowListMode(t *testing.T) {
 
 // Everyday commands are not refused, and run.
 func TestOrdinaryCommands(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("not run, there is no git")
 	}

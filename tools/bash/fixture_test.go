@@ -127,7 +127,7 @@ func printed(r mcpkittest.Result) string {
 func within(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for begun := time.Now(); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Since(begun) > mcpkittest.Patience {
+		if time.Since(begun) > mcpkittest.MaxWait {
 			require.Fail(t, "never: "+what)
 		}
 	}

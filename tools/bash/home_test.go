@@ -15,7 +15,7 @@ import (
 // A home directory in /tmp, which is private for commands at L2, can be read
 // like any other, wherever the root is; secrets in it cannot.
 func TestHomeBelowTmp(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	usable, missing := levels(t)
 	if len(usable) == 0 || usable[0] != "L2" {
 		t.Skipf("not run: levels %v are missing", missing)

@@ -49,7 +49,7 @@ func (c *httpClient) post(message string) []byte {
 	if c.session != "" {
 		request.Header.Set("Mcp-Session-Id", c.session)
 	}
-	response, err := (&http.Client{Transport: c.transport, Timeout: mcpkittest.Patience}).Do(request)
+	response, err := (&http.Client{Transport: c.transport, Timeout: mcpkittest.MaxWait}).Do(request)
 	require.NoError(c.t, err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
@@ -124,7 +124,7 @@ func TestJobsOutliveAConnection(t *testing.T) {
 	var at string
 	select {
 	case at = <-url:
-	case <-time.After(mcpkittest.Patience):
+	case <-time.After(mcpkittest.MaxWait):
 		require.Fail(t, "the host does not say where it listens")
 	}
 

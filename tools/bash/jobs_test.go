@@ -188,7 +188,7 @@ func TestInputsDoNotPileUp(t *testing.T) {
 // A command that asks for a password is answered at once: it becomes a job, and
 // the answer says whether it can be given input.
 func TestPrompt(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	t.Parallel()
 	s := newPlace(t).serve()
 	r := s.bash("printf 'Password: '; sleep 1000")
@@ -222,7 +222,7 @@ func TestJobsPassCommands(t *testing.T) {
 // The end of the input ends the jobs, including those that ignore TERM; so do
 // signals that end a server.
 func TestJobsEndWithTheServer(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	t.Parallel()
 	type one struct {
 		how, mark string

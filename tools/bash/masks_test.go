@@ -46,7 +46,7 @@ func at(t *testing.T, run func(t *testing.T, level string)) {
 // change the prologue of another server's shells nor reach their temporary
 // directories (F12).
 func TestOtherCommandsPrologue(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	at(t, func(t *testing.T, level string) {
 		others(t, func(t *testing.T, p *place, bin string) {
 			temp := filepath.Join(p.root, "temp")
@@ -83,7 +83,7 @@ func TestOtherCommandsPrologue(t *testing.T) {
 // TestOutputsOfOtherProjects: commands cannot read outputs of other projects,
 // and none are shown; they can read those of the same project (F16).
 func TestOutputsOfOtherProjects(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	at(t, func(t *testing.T, level string) {
 		others(t, func(t *testing.T, p *place, bin string) {
 			other := filepath.Join(p.dir, "other")

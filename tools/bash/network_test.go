@@ -122,7 +122,7 @@ func (o *outsider) reached(t *testing.T) int64 {
 // outside. Without confinement each of them does; otherwise it counts as not
 // run.
 func TestNetworkIsOff(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	t.Parallel()
 	p := newOuterPlace(t)
 	o := newOutsider(t)

@@ -19,7 +19,7 @@ const maxResident = 64 << 20
 // requireSmall checks a server's peak memory.
 func requireSmall(t *testing.T, s server) {
 	t.Helper()
-	if mcpkittest.Raced {
+	if mcpkittest.RaceEnabled {
 		return // takes several times the memory
 	}
 	_, peak, ok := mcpkittest.RSS(t, s.PID())
@@ -31,7 +31,7 @@ func requireSmall(t *testing.T, s server) {
 // outside the roots has all of it, which view and grep can show. BASH_LONG=1
 // makes it 2 GB; the file then ends at its bound and the tail is still right.
 func TestWholeOutputIsPaged(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	const width, chunk = 100, 30_000 // lines of width bytes, repeated
 	times := 40
 	if os.Getenv("BASH_LONG") != "" {

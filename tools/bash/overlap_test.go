@@ -180,7 +180,7 @@ func overlapLevels(t *testing.T, name string) []string {
 }
 
 func TestOverlappingRootsShareTheBaseline(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	t.Parallel()
 	for name, c := range overlapping {
 		t.Run(name, func(t *testing.T) {
@@ -240,7 +240,7 @@ func (p *overlap) attack(bin, bin2, level, first, second, state, between, prepar
 }
 
 func TestOverlappingRootsAsNobody(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("not run, this is no root")
@@ -264,7 +264,7 @@ func TestOverlappingRootsAsNobody(t *testing.T) {
 
 // A directory mounted in two places is the same for both servers.
 func TestOverlappingRootsByAMount(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	t.Parallel()
 	if exec.Command("unshare", "-m", "mount", "--bind", "/tmp", "/tmp").Run() != nil {
 		t.Skip("not run, directories cannot be mounted")
@@ -289,7 +289,7 @@ func TestOverlappingRootsByAMount(t *testing.T) {
 // After a server was killed, the next server with an overlapping root takes its
 // command's planted files back.
 func TestAKilledServersPlantInAnOverlappingRootIsTakenBack(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	t.Parallel()
 	for _, roots := range [][2]string{{"root", "root/sub"}, {"root/sub", "root"}} {
 		for _, level := range confinedLevels(t) {
@@ -324,7 +324,7 @@ func TestAKilledServersPlantInAnOverlappingRootIsTakenBack(t *testing.T) {
 
 // One server with roots that contain one another, and overlapping commands.
 func TestRootsOfOneServerThatHoldOneAnother(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	for _, level := range confinedLevels(t) {
 		p := newOverlap(t, newOuterPlace(t))
 		bin := mcpkittest.Build(t, "./tools/bash")
@@ -350,7 +350,7 @@ func TestRootsOfOneServerThatHoldOneAnother(t *testing.T) {
 // Settings that the user made before the commands, or elsewhere meanwhile, are
 // kept.
 func TestUsersOwnSettingsStayInOverlappingRoots(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	t.Parallel()
 	const set = "git config core.fsmonitor ./x.sh; printf '{}' > .mcp.json; cp x.sh .git/hooks/pre-commit; git init -q n; cp x.sh n/.git/hooks/pre-commit"
 	for name, c := range overlapping {

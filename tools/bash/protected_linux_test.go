@@ -37,7 +37,7 @@ func TestMentions(t *testing.T) {
 // A command that a protected file keeps from deleting or moving a directory is told
 // so: the program's message says nothing of the reason.
 func TestAProtectedFileIsNamed(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("no git")
 	}

@@ -14,7 +14,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestTool(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	bin := mcpkittest.Build(t, "./tools/bash")
 	mcpkittest.Snapshot(t, bin, "testdata/tool.json")
 	mcpkittest.RunScripts(t, bin, "testdata/script")

@@ -17,7 +17,7 @@ import (
 // puts it, including files created while a command runs; but outputs of
 // commands can be read, and caches written.
 func TestStateIsNotSeen(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	usable, _ := levels(t)
 	for _, level := range usable {
 		if level == "off" {

@@ -87,7 +87,7 @@ func confinedLevels(t *testing.T) (confined []string) {
 }
 
 func TestJobsPlantsAreTakenBackWhileItRuns(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	for _, level := range confinedLevels(t) {
 		p := newTrapped(t)
 		before := p.config()
@@ -105,7 +105,7 @@ func TestJobsPlantsAreTakenBackWhileItRuns(t *testing.T) {
 }
 
 func TestWhatAKilledServersCommandPlantedIsTakenBack(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	for _, level := range confinedLevels(t) {
 		p := newTrapped(t)
 		s := p.serve("--sandbox", level)
@@ -131,7 +131,7 @@ func TestWhatAKilledServersCommandPlantedIsTakenBack(t *testing.T) {
 // Paths mounted read-only at L2 must still be checked after kill -9, if the
 // command replaced the directory around them or made them links.
 func TestWhatAKilledServersCommandReplacedIsTakenBack(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	const hook = "printf '#!/bin/sh\n' > pre-commit; chmod +x pre-commit; "
 	for name, c := range map[string]struct{ before, script string }{
 		"a directory": {"cd .git/hooks; " + hook, "mv .git g; mkdir .git; cp -r g/. .git; cp x.sh .git/hooks/pre-commit"},
@@ -158,7 +158,7 @@ func TestWhatAKilledServersCommandReplacedIsTakenBack(t *testing.T) {
 }
 
 func TestServersShareTheBaseline(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	for _, level := range confinedLevels(t) {
 		p := newTrapped(t)
 		a, b := p.serve("--sandbox", level), p.serve("--sandbox", level)
@@ -177,7 +177,7 @@ func TestServersShareTheBaseline(t *testing.T) {
 
 // Changes by the user while no command runs are kept.
 func TestUsersOwnSettingsStay(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	for _, level := range confinedLevels(t) {
 		p := newTrapped(t)
 		s := p.serve("--sandbox", level)
@@ -196,7 +196,7 @@ func TestUsersOwnSettingsStay(t *testing.T) {
 
 // The same as an unprivileged user.
 func TestPlantsAsNobody(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	if os.Geteuid() != 0 {
 		t.Skip("not run, this is no root")
 	}

@@ -44,7 +44,7 @@ func (s server) together(commands map[string]string) map[string]mcpkittest.Resul
 // without a terminal, which has drawn its screen, and programs on a terminal
 // without typed input. Keeps fixed: vim used up its whole timeout.
 func TestTerminalIsNoticed(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	t.Parallel()
 	usable, missing := levels(t)
 	for _, level := range usable {
@@ -81,7 +81,7 @@ func TestTerminalIsNoticed(t *testing.T) {
 
 // A command that is only quiet, or busy, does not count as waiting.
 func TestQuietIsNoWaiting(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	p := newPlace(t)
 	withPty(t, p)
 	s := p.serve()
@@ -102,7 +102,7 @@ func TestQuietIsNoWaiting(t *testing.T) {
 // A one-shot call cannot manage a job: a waiting command is ended, and the
 // answer says so.
 func TestTerminalInASingleCall(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	p := newPlace(t)
 	withPty(t, p)
 	cmd := exec.Command(mcpkittest.Build(t, "./tools/bash"), "--root", p.root, "--state", p.kept, "--call", `{"command":"./pty cat"}`)
@@ -115,7 +115,7 @@ func TestTerminalInASingleCall(t *testing.T) {
 
 // Progress shows the last line with text, and counts lines as people do.
 func TestProgressTellsTheLastLine(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	p := newPlace(t)
 	s := p.serve()
 	for i, test := range []struct{ print, want string }{
@@ -153,7 +153,7 @@ func TestProgressTellsTheLastLine(t *testing.T) {
 // With --text a one-shot call prints the output and exits with the command's
 // status; without it, the status is in the text and the call succeeds.
 func TestStatusOfASingleCall(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	p := newPlace(t)
 	for _, test := range []struct {
 		flag, command string

@@ -55,7 +55,7 @@ func TestUnix(t *testing.T) {
 // Developers' work succeeds in the sandbox: a Go test suite with servers on
 // loopback and unix sockets, a commit with the user's identity.
 func TestWorkInside(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	usable, missing := levels(t)
 	if len(usable) == 0 || usable[0] != "L2" {
 		t.Skipf("not run: levels %v are missing", missing)
@@ -96,7 +96,7 @@ func TestWorkInside(t *testing.T) {
 // command tries; settings files of the root can be read only while the network
 // is off.
 func TestOutsideIsClosed(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	p := newOuterPlace(t)
 	secrets := []string{"home/.ssh/id_ed25519", "home/.aws/credentials", "home/.netrc", "home/.config/gh/hosts.yml", "home/.git-credentials", "home/.kube/config", "home/.bash_history", "home/.docker/config.json",
 		"state/agents.key", "state/token", "state/hosts/1-a.sock", // for the sign-in of agents and of the host's clients

@@ -82,7 +82,7 @@ func lines(all ...string) string { return strings.Join(all, "\n") }
 func within(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for begun := time.Now(); !holds(); time.Sleep(2 * time.Millisecond) {
-		if time.Since(begun) > mcpkittest.Patience {
+		if time.Since(begun) > mcpkittest.MaxWait {
 			require.Fail(t, "never: "+what)
 		}
 	}

@@ -39,7 +39,7 @@ answers:
 // model.
 func newRealPlace(t testing.TB, configuration string) *place {
 	t.Helper()
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	p := newPlace(t)
 	p.bin = beside(t)
 	for _, pkg := range []string{"./host", "./tools/ls", "./tools/glob", "./tools/grep", "./tools/view", "./tools/replace"} {

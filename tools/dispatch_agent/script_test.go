@@ -11,7 +11,7 @@ import (
 )
 
 func TestTool(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	bin := beside(t, "mcp-host", "mcp-ls", "mcp-glob", "mcp-grep", "mcp-view")
 	mcpkittest.Snapshot(t, bin, "testdata/tool.json", "--no-state")
 	mcpkittest.RunScripts(t, bin, "testdata/script")

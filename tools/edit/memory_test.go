@@ -13,7 +13,7 @@ import (
 // TestMemory: consecutive edits of a large file take at most twice its size in
 // memory.
 func TestMemory(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	f := newFixture(t)
 	const size, base = 100_000_000, 64 << 20
 	line := []byte("a line of a file that is nearly as large as files may be here\n")

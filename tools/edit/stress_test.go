@@ -37,7 +37,7 @@ func count(t *testing.T, variable string, usual int) int {
 // ones or none, each make 20 edits in one file concurrently, half of them at
 // the same place. The file has exactly the edits reported as done.
 func TestManyProcessesOneFile(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	const servers = 64
 	bin := mcpkittest.Build(t, "./tools/edit")
 	for _, alike := range []bool{true, false} {
@@ -126,7 +126,7 @@ func requireOnly(t *testing.T, dir string, names ...string) {
 // new file, no lock, and nothing that the next edit does not clean up.
 // EDIT_KILLS sets the number of kills.
 func TestKilled(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	f := newFixture(t)
 	bin := mcpkittest.Build(t, "./tools/edit")
 	line := []byte("a line of a file that is large enough to be caught while it is written\n")
@@ -172,7 +172,7 @@ func TestKilled(t *testing.T) {
 		require.NoError(t, err)
 		litter += len(entries) - 1
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), mcpkittest.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), mcpkittest.MaxWait)
 	defer cancel()
 	last := edit(version, version+1)
 	cmd := exec.CommandContext(ctx, last.Path, last.Args[1:]...)

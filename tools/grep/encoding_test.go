@@ -32,7 +32,7 @@ var encodedTexts = []struct {
 // byte order mark, with and without the index: each is found by its word and by
 // a class, and named with the encoding that view shows.
 func TestEncodings(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	root := t.TempDir()
 	client := mcpkittest.Start(t, mcpkittest.Build(t, "./tools/grep"), "--no-state", root)
 	view := mcpkittest.Start(t, mcpkittest.Build(t, "./tools/view"), "--no-state", root)

@@ -341,7 +341,7 @@ func numbersOf(rows []row) (got []string) {
 // for large files.
 func TestSideBySide(t *testing.T) {
 	callers, calls := 6, 3
-	if mcpkittest.Raced {
+	if mcpkittest.RaceEnabled {
 		callers, calls = 3, 2
 	}
 	root := tree(t, "a=hit\n", "b=none\n", "long="+strings.Repeat("y", ownSize+1)+"hit\n", "c=hit\n")

@@ -23,7 +23,7 @@ const mostMemory = workMemory + 80<<20
 // TestLarge sends the real binary requests that flood, hang or break other
 // tools. Each answer is within the budget and mentions its omissions.
 func TestLarge(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	bin := mcpkittest.Build(t, "./tools/grep")
 	root := t.TempDir()
 	write := func(name string, data []byte) {
@@ -78,7 +78,7 @@ func TestLarge(t *testing.T) {
 // TestDeadlineInOneLine: a slow pattern on one huge line ends at its deadline
 // with an answer, even if the line is searched as a whole.
 func TestDeadlineInOneLine(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	root := t.TempDir()
 	const slow = `(a|b|x).{20,40}(x|y|4).{20,40}[^a-zA-Z0-9_ ]{3}`
 	r := rand.New(rand.NewPCG(1, 2))
@@ -97,7 +97,7 @@ func TestDeadlineInOneLine(t *testing.T) {
 	}
 	// A fast pattern finishes in time, on a busy machine perhaps after retries.
 	got := client.Call("grep", `{"pattern":"end$","-o":true}`)
-	for until := time.Now().Add(mcpkittest.Patience); !strings.Contains(got.Text, "1 match in 1 file") && time.Now().Before(until); {
+	for until := time.Now().Add(mcpkittest.MaxWait); !strings.Contains(got.Text, "1 match in 1 file") && time.Now().Before(until); {
 		got = client.Call("grep", `{"pattern":"end$","-o":true}`)
 	}
 	require.Contains(t, got.Text, "1 match in 1 file")
@@ -114,7 +114,7 @@ func TestDeadlineInOneLine(t *testing.T) {
 // TestManyFiles: the memory of a search does not grow with the number of
 // matching files.
 func TestManyFiles(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	files := 20_000
 	if testing.Short() {
 		files = 2_000
@@ -140,7 +140,7 @@ func TestManyFiles(t *testing.T) {
 // TestMessageBound: the answer also fits a message, in which quotes take twice
 // the space; nothing is cut after the counts are computed.
 func TestMessageBound(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	root := t.TempDir()
 	text := strings.Repeat(strings.Repeat(`"`, 60)+"\n", 20_000)
 	require.NoError(t, os.WriteFile(filepath.Join(root, "a.txt"), []byte(text), 0o644))
@@ -157,7 +157,7 @@ func TestMessageBound(t *testing.T) {
 // TestNamedFile: a file named by path is searched even beyond --max-file-size,
 // in bounded memory; a search of its directory still skips and counts it.
 func TestNamedFile(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	root := t.TempDir()
 	const size = 160 << 20
 	file, err := os.Create(filepath.Join(root, "big.log"))

@@ -7,7 +7,7 @@ import (
 )
 
 func TestTool(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	bin := mcpkittest.Build(t, "./tools/grep")
 	mcpkittest.Snapshot(t, bin, "testdata/tool.json")
 	mcpkittest.RunScripts(t, bin, "testdata/script")

@@ -23,7 +23,7 @@ func settle() { time.Sleep(index.Settled + 200*time.Millisecond) }
 // their times back, and after each change compares a server with an index to
 // one without.
 func TestWarmAnswersAreFresh(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	if testing.Short() {
 		t.Skip("waits for files to settle")
 	}
@@ -234,7 +234,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	}
 	g.close()
 	allEnd := func() { // a goroutine that has signalled its end is still counted for a moment
-		for deadline := time.Now().Add(mcpkittest.Patience); runtime.NumGoroutine() > before && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(mcpkittest.MaxWait); runtime.NumGoroutine() > before && time.Now().Before(deadline); {
 			time.Sleep(time.Millisecond)
 		}
 		require.LessOrEqual(t, runtime.NumGoroutine(), before)

@@ -18,7 +18,7 @@ import (
 // fit, and the offset that continues; the pages together have each match once.
 // Keeps fixed: only one line with the number of matches.
 func TestUnlimitedInOneFile(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	const lines = 3000
 	root := t.TempDir()
 	var text strings.Builder

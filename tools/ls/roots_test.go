@@ -48,7 +48,7 @@ func instructions(t *testing.T, c *mcpkittest.Client, method string) string {
 // errors for missing paths; results of calls without a path name the root that
 // they used.
 func TestSeveralRoots(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	missing := map[string]string{
 		"ls": `{"path":"only1.go"}`, "glob": `{"pattern":"*","path":"only1.go"}`, "grep": `{"pattern":"x","path":"only1.go"}`,
 		"view": `{"file_path":"only1.go"}`, "edit": `{"file_path":"only1.go","old_string":"a","new_string":"b"}`,
@@ -87,7 +87,7 @@ func TestSeveralRoots(t *testing.T) {
 // Roots given only by the client are named in results; a single root is named
 // only in the instructions.
 func TestRootsOfTheClient(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	dirs := roots(t, 2)
 	bin := mcpkittest.Build(t, "./tools/ls")
 	c := mcpkittest.StartWith(t, bin, mcpkittest.Options{Args: []string{"--no-state"}, Roots: dirs})
@@ -102,7 +102,7 @@ func TestRootsOfTheClient(t *testing.T) {
 // name elsewhere, ignored directories last, and never a secret file; it is
 // short.
 func TestMissingElsewhere(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	root := t.TempDir()
 	write := func(name string) {
 		path := filepath.Join(root, name)
@@ -143,7 +143,7 @@ func TestMissingElsewhere(t *testing.T) {
 // its standard input stays open. Keeps fixed: with a mistyped argument, a
 // server waited for a client.
 func TestPlainArgumentIsNoDirectory(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "source"), 0o755))
 	for _, name := range []string{"a.txt", "b.txt"} {

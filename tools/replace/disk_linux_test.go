@@ -16,7 +16,7 @@ import (
 // refused and leaves file and directory unchanged; content that fits is
 // written.
 func TestFullDisk(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	r := newRoom(t)
 	if err := unix.Mount("none", r.root, "tmpfs", 0, "size=4m"); err != nil {
 		t.Skipf("NOT RUN: cannot mount a small tmpfs: %v", err)

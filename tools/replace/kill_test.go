@@ -35,7 +35,7 @@ func kills(t *testing.T) int {
 // 10 MB. The file is always the old or the new one, the next call finds no
 // lock, and it removes leftover temporary files.
 func TestKilledWhileWriting(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	const lines = 10 << 20 / 40
 	repeated := func(line string) []byte { return bytes.Repeat([]byte(line), lines) }
 	bin := mcpkittest.Build(t, "./tools/replace")

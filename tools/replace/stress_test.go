@@ -58,7 +58,7 @@ func ends(t *testing.T, root, content string) {
 // chain from the first to the last content, so no successful write was lost and
 // no refused write was made.
 func TestManyWritersOfOneVersion(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	root, clients := manyWriters(t)
 	start := etagOf(t, clients[0].Call("replace", map[string]any{"file_path": "shared.txt", "content": "start\n"}))
 	type sent struct{ id, etag, content string }
@@ -111,7 +111,7 @@ func TestManyWritersOfOneVersion(t *testing.T) {
 // those that wait too long for the file when they are repeated, and the diffs form a chain, each starting from the content written
 // before.
 func TestManyWritersWithoutAsking(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	root, clients := manyWriters(t)
 	call := func(writer, round int) map[string]any {
 		return map[string]any{

@@ -16,7 +16,7 @@ import (
 // An argument that is a file is shown, and the program ends; --text prints the
 // text of a call, and its error on standard error.
 func TestPlainFile(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	bin := mcpkittest.Build(t, "./tools/view")
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "sub"), 0o755))
@@ -50,7 +50,7 @@ func TestPlainFile(t *testing.T) {
 // A single argument that does not exist is reported as a missing file, even if
 // standard input stays open. Keeps fixed: a server that waited for a client.
 func TestPlainFileIsMissing(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	bin := mcpkittest.Build(t, "./tools/view")
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "sub"), 0o755))

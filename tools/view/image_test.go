@@ -131,7 +131,7 @@ func TestTextIsNoImage(t *testing.T) {
 }
 
 func TestLargeImagesAreScaled(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	for _, size := range []image.Point{{1800, 700}, {1570, 3}, {7, 4001}, {1600, 400}} {
 		pic, err := load(t, encodeImage(t, "png", quadrants(size.X, size.Y)))
 		require.NoError(t, err)
@@ -172,7 +172,7 @@ func TestAveragingKeepsColours(t *testing.T) {
 }
 
 func TestNoiseFitsTheBudget(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	// Large enough to exceed the limit unscaled.
 	for format, img := range map[string]image.Image{"png": noise(500, 480), "jpeg": noise(900, 860)} {
 		data := encodeImage(t, format, img)

@@ -153,7 +153,7 @@ func TestNotebookLines(t *testing.T) {
 // TestNotebookMemory: many cells, or many lines of a cell, need little more
 // memory than their size in the file. It was thirty times as much.
 func TestNotebookMemory(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	const size, base = 16 << 20, 64 << 20
 	f := newFixture(t)
 	many := func(head, part, tail string) string {

@@ -211,7 +211,7 @@ func hostilePDFs() map[string][]byte {
 }
 
 func TestHostilePDFsEndPlainly(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	for name, data := range hostilePDFs() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

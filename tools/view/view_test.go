@@ -70,7 +70,7 @@ func (f *fixture) text(args map[string]any) string {
 }
 
 func TestWindowsOverTheBinary(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	f := newFixture(t)
 	f.write("five.txt", []byte("before\n"+strings.Repeat("日", 1<<21)+"\nafter"))
 	c := mcpkittest.Start(t, mcpkittest.Build(t, "./tools/view"), f.root, "--no-state")
@@ -85,7 +85,7 @@ func TestWindowsOverTheBinary(t *testing.T) {
 // TestMemory: for a large file, with one line or many, memory use is limited to
 // the shown part.
 func TestMemory(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	f := newFixture(t)
 	for name, line := range map[string]string{"lines": strings.Repeat("x", 63) + "\n", "oneline": strings.Repeat("x", 64)} {
 		out, err := os.Create(filepath.Join(f.root, name))

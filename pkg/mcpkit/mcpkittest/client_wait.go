@@ -4,9 +4,10 @@ import (
 	"time"
 )
 
-// Patience bounds every wait of a test. It is long because only failures reach
-// it: a single processor may test several packages and do other work as well.
-const Patience = 3 * time.Minute
+// MaxWait is the limit of every wait of a test. It is long because only failures
+// reach it: a single processor may test several packages and do other work as
+// well.
+const MaxWait = 3 * time.Minute
 
 // Answer waits for the answer to id, given as on the wire, and takes it, so
 // that it is returned once. It fails the test if the server ends without it.
@@ -28,7 +29,7 @@ func (c *Client) Answer(id string) Answer {
 // called with the client locked whenever a message arrives.
 func (c *Client) Until(what string, done func() bool) {
 	c.t.Helper()
-	timer := time.NewTimer(Patience)
+	timer := time.NewTimer(MaxWait)
 	defer timer.Stop()
 	for {
 		c.mu.Lock()
@@ -43,7 +44,7 @@ func (c *Client) Until(what string, done func() bool) {
 		select {
 		case <-change:
 		case <-timer.C:
-			c.t.Fatalf("no %s within %v; standard error:\n%s", what, Patience, c.stderr.String())
+			c.t.Fatalf("no %s within %v; standard error:\n%s", what, MaxWait, c.stderr.String())
 		}
 	}
 }
@@ -79,8 +80,8 @@ func (c *Client) Wait() int {
 	c.t.Helper()
 	select {
 	case <-c.exited:
-	case <-time.After(Patience):
-		c.t.Fatalf("the server did not exit within %v", Patience)
+	case <-time.After(MaxWait):
+		c.t.Fatalf("the server did not exit within %v", MaxWait)
 	}
 	return c.exit
 }

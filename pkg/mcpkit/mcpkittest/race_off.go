@@ -2,7 +2,7 @@
 
 package mcpkittest
 
-// Raced reports whether the tests, but not the binaries that Build makes, are
-// built with the race detector: they then take several times the time and
-// memory.
-const Raced = false
+// RaceEnabled reports whether the tests are built with the race detector: they
+// then take several times the time and memory. The binaries that Build makes are
+// built without it.
+const RaceEnabled = false

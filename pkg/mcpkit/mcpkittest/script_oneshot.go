@@ -32,7 +32,7 @@ func (s *script) runOneShot(t *testing.T, bin string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	timer := time.AfterFunc(Patience, func() {
+	timer := time.AfterFunc(MaxWait, func() {
 		if err := cmd.Process.Kill(); err != nil {
 			t.Logf("killing: %v", err)
 		}

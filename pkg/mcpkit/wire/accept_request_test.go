@@ -49,7 +49,7 @@ func TestCancelledWhileRunning(t *testing.T) {
 	select {
 	case cause := <-ended:
 		require.ErrorIs(t, cause, wire.ErrCancelled)
-	case <-time.After(patience):
+	case <-time.After(maxTestWait):
 		require.Fail(t, "the call goes on")
 	}
 	w.call(7, "echo", `{"text":"the id is free again"}`)

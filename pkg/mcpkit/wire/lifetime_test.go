@@ -87,7 +87,7 @@ func (p *process) send(line string) {
 
 func (p *process) read() string {
 	p.t.Helper()
-	require.NoError(p.t, p.out.SetReadDeadline(time.Now().Add(patience)))
+	require.NoError(p.t, p.out.SetReadDeadline(time.Now().Add(maxTestWait)))
 	line, err := p.lines.ReadString('\n')
 	require.NoError(p.t, err, p.stderr.String())
 	return line
@@ -96,7 +96,7 @@ func (p *process) read() string {
 // exit waits for the process to end and returns its exit code.
 func (p *process) exit() int {
 	p.t.Helper()
-	timer := time.AfterFunc(patience, func() { _ = p.cmd.Process.Kill() })
+	timer := time.AfterFunc(maxTestWait, func() { _ = p.cmd.Process.Kill() })
 	defer timer.Stop()
 	err := p.cmd.Wait()
 	var failed *exec.ExitError
@@ -126,14 +126,14 @@ func (p *process) child() (pid int) {
 			}
 		}
 		return false
-	}, patience, 2*time.Millisecond)
+	}, maxTestWait, 2*time.Millisecond)
 	return pid
 }
 
 // requireGone waits for a process to end.
 func requireGone(t *testing.T, pid int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }, patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }, maxTestWait, 5*time.Millisecond)
 }
 
 // Defect 9: SIGTERM, SIGINT and SIGHUP end the server at once with exit code 0,
@@ -183,7 +183,7 @@ func TestParentDies(t *testing.T) {
 	child := p.startChild()
 	require.NoError(t, p.cmd.Process.Kill())
 	requireGone(t, child)
-	require.NoError(t, p.out.SetReadDeadline(time.Now().Add(patience)))
+	require.NoError(t, p.out.SetReadDeadline(time.Now().Add(maxTestWait)))
 	_, err := io.ReadAll(p.lines)
 	require.NoError(t, err, "the server ends, too")
 }

@@ -117,7 +117,7 @@ func TestClientRootsLate(t *testing.T) {
 		said := text(t, w.answer(id))
 		id++
 		return said == `["/late"] <nil>`
-	}, patience, time.Millisecond)
+	}, maxTestWait, time.Millisecond)
 }
 
 // A call that is cancelled while it waits for the roots stops waiting.

@@ -196,7 +196,7 @@ func TestMalformedLines(t *testing.T) {
 
 // Long lines: 5 MB, 3 MB of arguments.
 func TestLongLines(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	w := serve(t, newServer(), wire.ServeOptions{})
 	big := strings.Repeat("0123456789", 300_000)
 	w.call(1, "echo", `{"text":"`+big+`"}`)
@@ -221,7 +221,7 @@ func TestClientReadsLate(t *testing.T) {
 	}()
 	n := 40
 	big := strings.Repeat("0123456789", 50_000)
-	if mcpkittest.Raced {
+	if mcpkittest.RaceEnabled {
 		n = 20 // 10 MB, which is more than maxWriteBacklog
 	}
 	for i := range n {

@@ -17,8 +17,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 )
 
-// patience bounds a test's wait for an expected message.
-const patience = time.Minute
+// maxTestWait bounds a test's wait for an expected message.
+const maxTestWait = time.Minute
 
 // testClient is the client's end of a server that runs in the test.
 type testClient struct {
@@ -97,7 +97,7 @@ func (w *testClient) next() jsonrpc.Message {
 	case m, ok := <-w.lines:
 		require.True(w.t, ok, "the server ended")
 		return m
-	case <-time.After(patience):
+	case <-time.After(maxTestWait):
 		require.FailNow(w.t, "the server says nothing")
 		panic("unreachable")
 	}
@@ -139,7 +139,7 @@ func (w *testClient) wait() (rest []jsonrpc.Message, err error) {
 	select {
 	case err = <-w.done:
 		w.done <- err
-	case <-time.After(patience):
+	case <-time.After(maxTestWait):
 		require.FailNow(w.t, "the server does not end")
 	}
 	for m := range w.lines {
@@ -238,7 +238,7 @@ func (g *gate) waitRunning(t *testing.T, n int) []string {
 		select {
 		case name := <-g.running:
 			names = append(names, name)
-		case <-time.After(patience):
+		case <-time.After(maxTestWait):
 			require.FailNow(t, "calls do not run", "%d of %d do", len(names), n)
 		}
 	}

@@ -109,7 +109,7 @@ func TestAttacks(t *testing.T) {
 					runners[level] = s.runner(t, level)
 				}
 				for i, a := range attacks {
-					if mcpkittest.Raced && !long && i%8 != 0 { // these tests do not look for races
+					if mcpkittest.RaceEnabled && !long && i%8 != 0 { // these tests do not look for races
 						total.skip(a.name, "no PROC_LONG, with -race")
 						continue
 					}

@@ -67,7 +67,7 @@ func TestWorkGoesOnInside(t *testing.T) {
 // server and run its tests.
 func TestGoTestsPassInside(t *testing.T) {
 	t.Parallel()
-	if mcpkittest.Raced && !long {
+	if mcpkittest.RaceEnabled && !long {
 		t.Skip("compiling is nothing to races; the other build does it")
 	}
 	goTool, err := exec.LookPath("go")

@@ -97,7 +97,7 @@ func TestTheWholeOutputIsInAFile(t *testing.T) {
 func TestMuchOutput(t *testing.T) {
 	const bound = 1 << 20
 	size := 2 << 30
-	if mcpkittest.Raced {
+	if mcpkittest.RaceEnabled {
 		size = 64 << 20
 	}
 	forgetPeak(t)
@@ -120,7 +120,7 @@ func TestMuchOutput(t *testing.T) {
 	require.Positive(t, skipped)
 	require.Equal(t, out.Size(), bound+skipped+int64(n), "the tail follows what is in the file")
 	require.True(t, strings.HasSuffix(string(buf[:n]), "\n1099999\n1100000\nthe end\n"))
-	if !mcpkittest.Raced {
+	if !mcpkittest.RaceEnabled {
 		require.Less(t, after, 64<<10, "what the server took at most")
 		require.Less(t, after-before, 16<<10, "and for this")
 	}

@@ -38,7 +38,7 @@ func TestPreparedRulesFollowTheFiles(t *testing.T) {
 			if _, ahead := run("true"); ahead {
 				return
 			}
-			require.Less(t, time.Since(begun), mcpkittest.Patience, "what is prepared is never used")
+			require.Less(t, time.Since(begun), mcpkittest.MaxWait, "what is prepared is never used")
 		}
 	}
 	write := func(name, text string) { require.NoError(t, os.WriteFile(s.path(name), []byte(text), 0o644)) }
@@ -59,7 +59,7 @@ func TestPreparedRulesFollowTheFiles(t *testing.T) {
 	// On a busy machine the supervisor may only prepare after the files have
 	// changed.
 	for begun := time.Now(); ahead || printed != "written\n"; {
-		require.Less(t, time.Since(begun), mcpkittest.Patience, "it always prepares late")
+		require.Less(t, time.Since(begun), mcpkittest.MaxWait, "it always prepares late")
 		settled()
 		require.NoError(t, os.RemoveAll(s.path("root.old")))
 		rename("root", "root.old")

@@ -139,7 +139,7 @@ func timedOut(t *testing.T, r *proc.Runner, script string) *proc.Output {
 		result, out, err := r.Run(context.Background(), proc.Command{Script: script, Dir: "/", Timeout: timeout})
 		require.NoError(t, err)
 		require.Equal(t, proc.TimedOut, result.Ending)
-		if out.Size() > 0 || timeout > mcpkittest.Patience {
+		if out.Size() > 0 || timeout > mcpkittest.MaxWait {
 			t.Cleanup(func() { out.Close() })
 			return out
 		}

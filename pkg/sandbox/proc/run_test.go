@@ -204,7 +204,7 @@ func TestAsNobody(t *testing.T) {
 		require.NoError(t, os.Chown(dir, 65534, 65534))
 	}
 	tests := "TestSelfTest|TestRunsBash|TestRootsOfAnyKind|TestStaleDirectories|TestBuildCaches|TestNoDescriptorIsInherited"
-	if !mcpkittest.Raced || long { // these tests do not look for races
+	if !mcpkittest.RaceEnabled || long { // these tests do not look for races
 		tests += "|TestAttacks|TestTheWholeTreeDies"
 	}
 	cmd := exec.Command("/proc/self/exe", "-test.v", "-test.run=^("+tests+")$")

@@ -196,7 +196,7 @@ func TestFilesWithoutAnInodeAreNotTakenUp(t *testing.T) {
 
 // Large texts are added in pieces; literals across a boundary are found.
 func TestSeamsOfLargeTexts(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	text := bytes.Repeat([]byte("lorem ipsum dolor "), index.PieceSize/18+10)
 	for _, word := range []string{"wxyz", "\u212a\u017f\u212a\u017f\u212az", "w\u212a\u212a\u212a", "\u017f\u212a\u017f\u017f"} {
 		for before := range len(word) + 1 {
@@ -232,7 +232,7 @@ func TestRandomTextsHaveNoFilter(t *testing.T) {
 
 // Files that lack a literal are seldom searched for it.
 func TestFalsePositives(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	rng := rand.New(rand.NewPCG(3, 4))
 	words := make([]string, 5000)
 	for i := range words {

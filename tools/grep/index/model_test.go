@@ -166,7 +166,7 @@ func (f *fileSystem) check(t *testing.T, x *index.Index, page index.Page, step i
 // No answer is stale, for any changes between searches and any resolution of
 // stamps.
 func TestNeverStaleModel(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	for seed, step := range []int64{1, 1e6, 4e6, 1e9, 2e9} {
 		f := &fileSystem{rng: rand.New(rand.NewPCG(uint64(seed), 9)), clock: 1e18, step: step, files: map[string]*node{}}
 		for range 12 {

@@ -26,7 +26,7 @@ func heap() int64 {
 // However many files are added, the index stays within its limit and reports
 // its size.
 func TestMemoryIsBounded(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	const bound = 4 << 20
 	rng := rand.New(rand.NewPCG(1, 1))
 	texts := make([][]byte, 64)

@@ -19,7 +19,7 @@ import (
 // linear in the text.
 
 func TestOneLongLine(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	const count = 500_000
 	line := []byte(strings.Repeat("abcdefghi ", count)) // 5 MB
 	for _, pattern := range []string{"a", `\ba`, `(?i)ABC`, `a.*?c|zz`} {
@@ -40,7 +40,7 @@ func TestOneLongLine(t *testing.T) {
 // TestManyMatchesInOneBlock: the end of a line is not searched again for each
 // match in it.
 func TestManyMatchesInOneBlock(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	text := []byte(strings.Repeat("ab cd ", 2_000_000) + "\nend") // 12 MB
 	m, err := search.Compile(`ab\s|\nend`, search.Options{Multiline: true})
 	require.NoError(t, err)
@@ -68,7 +68,7 @@ func TestUntilStopsWithinAPass(t *testing.T) {
 }
 
 func TestManyLines(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	const count = 100_000
 	text := []byte(strings.Repeat("abc def\n", count))
 	for pattern, want := range map[string]int{
@@ -99,7 +99,7 @@ func TestNestedRepetition(t *testing.T) {
 // TestManyStates has a pattern that makes a new state at nearly every symbol,
 // so that the states are dropped repeatedly.
 func TestManyStates(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	var text []byte
 	for i := uint32(1); len(text) < 300_000; i = i*1664525 + 1013904223 {
 		text = append(text, "ab"[i>>30&1])
@@ -156,7 +156,7 @@ func TestUntilStopsBetweenMatches(t *testing.T) {
 // TestLongLiteral has literals with near matches at every position of a text:
 // comparing each of them would not end.
 func TestLongLiteral(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	const size = 100_000
 	near := bytes.Repeat([]byte(strings.Repeat("a", size-1)+"b"), 10)
 	all := bytes.Repeat([]byte("a"), 10*size)
@@ -359,7 +359,7 @@ func manyClasses(n int) string {
 
 // Patterns with too many classes are refused before they take much memory.
 func TestClassesAreBounded(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	allocated := func(pattern string) (uint64, error) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

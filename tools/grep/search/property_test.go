@@ -70,7 +70,7 @@ func anyHolds(text []byte, set []search.Literal) bool {
 }
 
 func TestLiteralsChangeNothing(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	matched, found := 0, 0
 	for seed := range uint64(200) {
 		g := generator{rand.New(rand.NewPCG(seed, 7))}
@@ -137,7 +137,7 @@ func TestLongLiteralsChangeNothing(t *testing.T) {
 // TestRequiredIsFound puts words of the pattern into long texts, where they are
 // searched many bytes at a time.
 func TestRequiredIsFound(t *testing.T) {
-	mcpkittest.Once(t)
+	mcpkittest.SkipUnderRace(t)
 	for _, pattern := range []string{
 		"needle", "Needle42", "q", "kiss", "task1", "(?:alpha|beta|gamma)x", "foo1{1,2}?", "[ab]x[0-9]", "naïve", "ſ", "x(?:foo|barfoo)", "(?:zip|zap|zoo)",
 	} {
