@@ -10,8 +10,8 @@ import (
 const bytesPerToken = 4
 
 // Budget returns the size limit, in bytes, for the result of ctx's call: the
-// call's limit in tokens at 4 bytes each, at most MaxMessage. Outside a call it
-// is that of DefaultMaxTokens.
+// call's limit in tokens at 4 bytes each, at most MaxMessage. Outside a call,
+// the limit is DefaultMaxTokens.
 func Budget(ctx context.Context) int {
 	tokens, ok := wire.BudgetOf(ctx)
 	if !ok || tokens <= 0 {

@@ -28,7 +28,7 @@ func ClientSession(ctx context.Context) string {
 // client of the modern protocol. A legacy client is asked at the first call
 // that needs its roots, and again after it reports a changed list. A client
 // that does not answer within five seconds counts as offering no roots until it
-// answers. The error is that of ctx.
+// answers. The error says that ctx ended.
 func ClientRoots(ctx context.Context) ([]string, error) { return wire.ClientRoots(ctx) }
 
 // Confirm asks the user, through the client of ctx's call, to agree to message

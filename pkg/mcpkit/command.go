@@ -57,9 +57,9 @@ type Command struct {
 	// if it is a file: mcp-view main.go shows that file. "" disables this.
 	File string
 
-	// Alternative runs an action other than serving, such as a check of the
-	// machine, if a flag asks for it. done reports that it ran; the program
-	// then exits with code. It is called after Tools. nil: there is none.
+	// Alternative, unless nil, runs an action other than serving, such as a
+	// check of the machine, if a flag asks for it. done reports that it ran;
+	// the program then exits with code. It is called after Tools.
 	Alternative func(ctx context.Context, stdout io.Writer) (code int, done bool)
 
 	// Middleware wraps each call, the first outermost, inside the timeout, the

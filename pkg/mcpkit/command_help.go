@@ -42,7 +42,7 @@ func isBoolFlag(f *flag.Flag) bool {
 }
 
 // packageComment returns the text of the // comment directly above the package
-// clause of a Go file; "" if there is none.
+// clause of a Go file; "" if the file has no such comment.
 func packageComment(source string) string {
 	var comment []string
 	for line := range strings.Lines(source) {

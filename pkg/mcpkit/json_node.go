@@ -60,8 +60,8 @@ func parseJSON(data []byte) (*jsonNode, error) {
 	return p.parseValue(0)
 }
 
-// firstInvalidUTF8 returns the index of the first byte that is not UTF-8;
-// len(data) if there is none.
+// firstInvalidUTF8 returns the index of the first byte that is not UTF-8, or
+// len(data).
 func firstInvalidUTF8(data []byte) int {
 	for i := 0; i < len(data); {
 		r, size := utf8.DecodeRune(data[i:])

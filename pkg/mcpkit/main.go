@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Main is the main function of a program that serves tools and needs no flags
-// of its own. It makes a Command with that name, the first tool's title and a
-// manual with the tools' descriptions, runs it, and exits the process with its
-// exit code. Use NewCommand for flags, roots or instructions.
+// Main is the main function of a program that serves tools and needs no own
+// flags. It makes a Command with that name, the first tool's title and a manual
+// with the tools' descriptions, runs it, and exits the process with its exit
+// code. Use NewCommand for flags, roots or instructions.
 func Main(name string, tools ...*Tool) {
 	title := name
 	if len(tools) > 0 && tools[0] != nil && tools[0].def.Title != "" {

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// detectTimeout is how long detectMode waits for more after input without a
-// JSON object. If the pipe then closes, the input was one malformed call; if it
-// stays open, its client should get an answer now.
+// detectTimeout limits the time for which detectMode waits for more after input
+// without a JSON object. If the pipe then closes, the input was one malformed
+// call; if it stays open, its client should get an answer now.
 const detectTimeout = 250 * time.Millisecond
 
-// mode is what to do with the input.
+// mode says how to treat the input.
 type mode int
 
 const (
@@ -76,7 +76,7 @@ func shouldClassify(seen []byte, classified int) bool {
 
 func endsWithNewline(seen []byte) bool { return len(seen) > 0 && seen[len(seen)-1] == '\n' }
 
-// inputKind is what the beginning of the input was recognized as.
+// inputKind says how the beginning of the input was classified.
 type inputKind int
 
 const (

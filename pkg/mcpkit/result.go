@@ -12,7 +12,7 @@ type Image struct {
 	MIME string // its type: image/png, …
 }
 
-// Result is what a tool's function returns. Next to an error it describes the
+// Result is the result of a tool's function. Next to an error it describes the
 // work done before the error: its text then follows the error's.
 type Result struct {
 	Text   string // for the model; the first line is a header

@@ -53,8 +53,8 @@ func (b *schemaBuilder) buildProperties(t reflect.Type, where string, s *schema)
 }
 
 // collectFields appends the fields of t to candidates, with those of embedded
-// structs in place. fieldIndex and depth are those of t; embedding has the
-// structs around t, to detect recursion.
+// structs in place. index and depth describe the position of t itself;
+// embedding has the structs around t, to detect recursion.
 func (b *schemaBuilder) collectFields(t reflect.Type, where string, index []int, depth int, embedding map[reflect.Type]bool, candidates *[]candidateProperty) {
 	if embedding[t] {
 		b.faultf(where, "%s embeds itself", t)

@@ -149,7 +149,7 @@ func (s *schema) parseBoolTag(tags map[string]string, key string, onlyKind kind,
 }
 
 // descriptionTag returns the description in the tags jsonschema, desc or
-// description; "" if there is none.
+// description; "" without such a tag.
 func descriptionTag(tags map[string]string) (string, error) {
 	text := ""
 	for _, key := range []string{"jsonschema", "desc", "description"} {

@@ -72,7 +72,7 @@ func (s *Server) Remove(name string) bool {
 	return true
 }
 
-// Tools returns the tools in the order in which they were added.
+// Tools returns the tools, oldest first.
 func (s *Server) Tools() []*Tool { return s.tools.All() }
 
 // Serve serves one client over a pair of streams, like wire.ServeStdio. It sets

@@ -60,6 +60,6 @@ func (b Info) String() string {
 	return fmt.Sprintf("%s %s (%s%s %s)", b.Program, b.Version, revision, b.Go, b.Platform)
 }
 
-// Version returns the version recorded in this program; "devel" where none is
-// recorded.
+// Version returns the version recorded in this program; "devel" if no version
+// is recorded.
 func Version() string { return Of("").Version }

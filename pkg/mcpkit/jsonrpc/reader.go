@@ -73,8 +73,8 @@ func (r *Reader) Buffered() bool { return r.start < r.end }
 
 // ReadLine returns the next line, in newly allocated memory, without its ending
 // (LF or CRLF). The last line needs no newline. A byte order mark at the start
-// of the input is dropped. At the end of input the error is io.EOF; after a
-// *TooLongError, reading can continue; other errors are those of the source.
+// of the input is dropped. At the end of input the error is io.EOF. After a
+// *TooLongError, reading can continue. Any other error comes from the source.
 func (r *Reader) ReadLine() ([]byte, error) {
 	line, err := r.nextLine()
 	if err != nil {

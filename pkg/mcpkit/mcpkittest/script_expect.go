@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// expectation is what a script expects of one answer.
+// expectation holds a script's expectations of one answer.
 type expectation struct {
 	id         string // as in the script; "" in one-shot mode
 	kind       string // ok, error, rpc, notify or exit

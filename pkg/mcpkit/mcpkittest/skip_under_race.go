@@ -3,9 +3,9 @@ package mcpkittest
 import "testing"
 
 // SkipUnderRace skips a test in a build with the race detector. It is for long
-// tests in which the detector finds nothing that the build without it does not:
-// tests that only drive binaries, which are built without it, and tests of code
-// that starts no goroutine.
+// tests in which the detector cannot find anything: tests that only drive
+// binaries, which are built without it, and tests of code that starts no
+// goroutine.
 func SkipUnderRace(t testing.TB) {
 	t.Helper()
 	if RaceEnabled {

@@ -78,8 +78,8 @@ func (p RetryPolicy) forTool(t *mcpkit.Tool) retry.Policy {
 	return r
 }
 
-// causeOf returns the cause of an error result, which it sets if there is none,
-// or nil for any other result.
+// causeOf returns the cause of an error result, or nil for any other result. It
+// sets a missing cause.
 func causeOf(r *mcpkit.CallResult) error {
 	if !r.IsError {
 		return nil

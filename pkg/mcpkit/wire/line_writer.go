@@ -26,8 +26,8 @@ const (
 	maxReadBacklog = 64 << 20
 )
 
-// A lineWriter writes messages, one a line, in the order in which they are
-// sent. A sender that finds no other sender writing becomes the writer, until
+// A lineWriter writes messages, one a line, in the order of the calls that send
+// them. A sender that finds no other sender writing becomes the writer, until
 // the queue is empty: a single message then needs no hand-over, and under load
 // many messages share one write. It is safe for concurrent use.
 type lineWriter struct {
@@ -69,9 +69,8 @@ func (lw *lineWriter) send(parts ...[]byte) {
 	lw.mu.Unlock()
 }
 
-// trySend is send for a message that may be lost. It waits for a slow client,
-// but not for one that has stopped reading: it then drops the message and
-// returns false.
+// trySend is send for a message that may be lost. It waits for a slow client.
+// If the client has stopped reading, it drops the message and returns false.
 func (lw *lineWriter) trySend(msg []byte) (queued bool) {
 	lw.mu.Lock()
 	defer lw.mu.Unlock()

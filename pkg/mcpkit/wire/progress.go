@@ -52,8 +52,8 @@ func (req *request) reportProgress(done, total float64, message string) {
 	req.conn.send(jsonrpc.AppendNotification(nil, "notifications/progress", append(params, '}')))
 }
 
-// progressToken returns params._meta.progressToken, or nil if there is none or
-// it is invalid.
+// progressToken returns params._meta.progressToken, or nil if it is absent or
+// invalid.
 func progressToken(params json.RawMessage) json.RawMessage {
 	token := jsonrpc.MemberOf(jsonrpc.MemberOf(params, "_meta"), "progressToken")
 	if _, err := jsonrpc.Key(token); err != nil {

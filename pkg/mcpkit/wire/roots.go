@@ -14,7 +14,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// rootsTimeout is how long a call waits for the client's roots.
+// rootsTimeout limits how long a call waits for the client's roots.
 const rootsTimeout = 5 * time.Second
 
 // rootsCache caches the client's roots.
@@ -44,7 +44,7 @@ func (c *conn) offersRoots() bool {
 }
 
 // clientRoots returns the cached roots, and fetches them first if they are not
-// current. The error is that of ctx.
+// current. The error says that ctx ended.
 func (c *conn) clientRoots(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, rootsTimeout+time.Second)
 	defer cancel()

@@ -6,9 +6,9 @@ import (
 )
 
 // carriers are programs that may run a command given somewhere among their
-// arguments, in a grammar of their own. operands is how many operands may
-// precede the command. remote programs run it on another machine or in a
-// container, where the ban of network clients does not apply.
+// arguments, in their own grammar. At most operands operands precede the
+// command. remote programs run it on another machine or in a container, where
+// the ban of network clients does not apply.
 var carriers = map[string]struct {
 	operands int
 	far      bool

@@ -61,8 +61,8 @@ func isTarCommandOption(arg string, first bool) bool {
 	return strings.ContainsAny(letters, "IF")
 }
 
-// isClusterEndingIn reports whether an argument is several short options, the
-// last of which is the letter.
+// isClusterEndingIn reports whether an argument is several short options, and
+// the last is the letter.
 func isClusterEndingIn(arg, letter string) bool {
 	return len(arg) > 2 && arg[0] == '-' && arg[1] != '-' && strings.HasSuffix(arg, letter)
 }

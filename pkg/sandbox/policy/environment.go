@@ -145,7 +145,7 @@ func isHarmlessGitVariable(name string) bool {
 }
 
 // isHarmlessPath reports whether a value of PATH has only system directories
-// and unknown text between colons, which stands for the old $PATH.
+// and unknown text between colons, which represents the old $PATH.
 func isHarmlessPath(value string) bool {
 	for _, dir := range strings.Split(value, ":") {
 		if dir != unknownText && !isSystemDir(dir) {

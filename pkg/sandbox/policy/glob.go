@@ -5,7 +5,7 @@ import (
 )
 
 // matchGlob says whether a pattern of literals and * matches text, in which NUL
-// stands for any text.
+// represents any text.
 func matchGlob(pattern, text string) answer {
 	if !strings.ContainsRune(text, 0) {
 		if matchKnownGlob(pattern, text) {

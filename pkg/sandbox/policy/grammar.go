@@ -82,8 +82,8 @@ func (g grammar) splitCluster(letters string, args []field) (found []option, res
 	return found, args
 }
 
-// takeFirst returns the first argument, or an empty field if there is none, and
-// the others.
+// takeFirst returns the first argument and the others. Without arguments, first
+// is empty.
 func takeFirst(args []field) (first field, rest []field) {
 	if len(args) == 0 {
 		return field{}, nil
@@ -92,7 +92,7 @@ func takeFirst(args []field) (first field, rest []field) {
 }
 
 // completeLongOption returns the option of long, with its dashes, that name is
-// equal to or an abbreviation of; "" if there is none.
+// equal to or an abbreviation of; "" if long has no such option.
 func completeLongOption(name string, long []string) string {
 	for _, full := range long {
 		if "--"+full == name {

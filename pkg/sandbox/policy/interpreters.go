@@ -148,7 +148,7 @@ func hiddenRecipeTest(args []field) func(field) bool {
 }
 
 // codeOfOption returns the code in args, which begin with the option: the rest
-// of args[0], or else args[1]; "" if there is none.
+// of args[0], or else args[1]; "" if both are missing.
 func codeOfOption(option string, args []field) string {
 	text, attached := args[0].text, ""
 	if value, ok := strings.CutPrefix(text, option+"="); ok {

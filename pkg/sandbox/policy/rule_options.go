@@ -5,9 +5,8 @@ import (
 )
 
 // optionsEnd returns the number of arguments before the -- that ends the
-// options; all of them if there is none. A -- after an option may be the
-// option's value and does not count, except for programs whose options take
-// none.
+// options, or of all arguments. A -- after an option may be the option's value
+// and does not count, except for programs whose options take no values.
 func (r rule) optionsEnd(args []field) int {
 	for i, arg := range args {
 		if !arg.is("--") {

@@ -154,8 +154,8 @@ func (p *sedParser) skipLine() {
 }
 
 // skipPast skips text up to and including the delimiter. isRegexp says that the
-// text is a regular expression, in which a bracket expression may contain the
-// delimiter; sed's rule for that differs between versions, so that such a
+// text is a regular expression: a bracket expression in it may contain the
+// delimiter, and sed's rule for that differs between versions, so that such a
 // script is not understood. It returns false then, and if there is no
 // delimiter.
 func (p *sedParser) skipPast(delimiter byte, isRegexp bool) bool {

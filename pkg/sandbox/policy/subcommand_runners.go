@@ -22,7 +22,7 @@ var subcommandRunners = map[string]subcommandRunner{
 	"rustup": {"run", 1}, "direnv": {"exec", 1}, "nvm": {"exec", 1},
 }
 
-// startedCommand returns the command that is started, nil if there is none. The
+// startedCommand returns the command that is started, or nil if nothing is. The
 // word after an option may be its value or the command: it returns the first
 // reading, and checks the second itself.
 func (r subcommandRunner) startedCommand(s *shellText, args []field) (command []field) {

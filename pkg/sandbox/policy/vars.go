@@ -13,7 +13,7 @@ type variables struct {
 	assumeAssigned bool                 // treat every variable with an assignment as surely assigned
 }
 
-// variable is what one variable may contain.
+// variable holds the possible values of one variable.
 type variable struct {
 	values           []string // known constants, at most maxVariableValues
 	mayBeOther       bool     // may also hold a value that is not in values

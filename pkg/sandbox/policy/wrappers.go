@@ -68,9 +68,9 @@ var wrappers = map[string]grammar{
 	"start-stop-daemon": {short: "xaupnNrcgdPkRsm", long: "exec startas user pidfile name nicelevel chuid group chdir procsched iosched umask signal retry ppid pid"},
 }
 
-// startedCommand returns the command that a program starts, nil if there is
-// none; it may check parts of it itself. transparent says that the program does
-// nothing else, so that no allow rule needs to name it.
+// startedCommand returns the command that a program starts, or nil if it starts
+// nothing. It may check parts of the command itself. transparent says that the
+// program does nothing else, so that no allow rule needs to name it.
 func (s *shellText) startedCommand(c simpleCommand) (inner []field, transparent bool) {
 	switch {
 	case c.progName == "xargs":
@@ -112,8 +112,8 @@ func (s *shellText) startedCommand(c simpleCommand) (inner []field, transparent 
 }
 
 // wrappedCommand parses a wrapper's command line by its grammar and returns the
-// words of the command that it starts; nil if there is none. Code for a shell
-// is checked at once.
+// words of the command that it starts, or nil if it starts nothing. Code for a
+// shell is checked at once.
 func (s *shellText) wrappedCommand(c simpleCommand, g grammar) (command []field) {
 	args := c.args()
 	if c.progName == "setarch" && len(args) > 0 && !strings.HasPrefix(args[0].text, "-") {

@@ -34,8 +34,8 @@ func writtenFileNames(text string) map[string]bool {
 	}
 }
 
-// leadingFileName returns the base name of the file name that text begins with;
-// "" if there is none.
+// leadingFileName returns the base name of the file name that text begins with,
+// or "".
 func leadingFileName(text string) string {
 	if words := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t;&|<>()\"'", r) }); len(words) > 0 {
 		return words[0][strings.LastIndexByte(words[0], '/')+1:]
