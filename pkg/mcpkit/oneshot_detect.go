@@ -61,8 +61,8 @@ func detectMode(ctx context.Context, stdin io.Reader, patient bool) (in io.Reade
 	}
 }
 
-// shouldClassify reports whether to classify seen again, after a classification
-// of its first bytes, classified of them. For long input that is only when it
+// shouldClassify reports whether to classify the input seen again; classified
+// is its length at the last classification. For long input that is only when it
 // seems to end or has doubled, so that an object that arrives in many pieces
 // does not take quadratic time.
 func shouldClassify(seen []byte, classified int) bool {

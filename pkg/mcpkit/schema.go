@@ -55,7 +55,7 @@ type schema struct {
 type property struct {
 	name       string
 	aliases    []string
-	required   bool
+	required   bool  // a call without the argument is a fault
 	hidden     bool  // accepted, but left out of the schema that clients read
 	fieldIndex []int // path of the struct field, as for reflect's FieldByIndex
 	*schema

@@ -14,7 +14,7 @@ var errID = errors.New("an id is a string or an integer")
 // Key returns a form of a message id that is equal for all spellings of the
 // same id: "a" and "\u0061", 1 and 1.0. Use it to compare ids; echo the
 // original bytes. It fails for an invalid id: nil, null, a boolean, an array,
-// an object, or a number with a fraction or beyond 2^53.
+// an object, a fraction, or a number above 2^53 with a point or exponent.
 func Key(id json.RawMessage) (string, error) {
 	if len(id) == 0 {
 		return "", errID

@@ -6,7 +6,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// Confirm implements mcpkit.Confirm.
+// Confirm asks the user, through the client of ctx's request, to agree to
+// message. See mcpkit.Confirm.
 func Confirm(ctx context.Context, message string) (agreed, asked bool, err error) {
 	req := requestOf(ctx)
 	if req == nil || req.isModern() {

@@ -13,7 +13,8 @@ import (
 // progressInterval is the minimum time between two progress notifications.
 const progressInterval = time.Second
 
-// Progress implements mcpkit.Progress.
+// Progress reports the progress of ctx's request to the client, at most once a
+// second. See mcpkit.Progress.
 func Progress(ctx context.Context, done, total float64, message string) {
 	if req := requestOf(ctx); req != nil && !math.IsNaN(done) && !math.IsInf(done, 0) {
 		req.reportProgress(done, total, message)

@@ -26,7 +26,8 @@ type rootsCache struct {
 	pendingFetch chan struct{} // closed when the pending roots/list request has ended; nil: none is pending
 }
 
-// ClientRoots implements mcpkit.ClientRoots.
+// ClientRoots returns the directories that the client of ctx's request offers
+// as roots, as local paths. See mcpkit.ClientRoots.
 func ClientRoots(ctx context.Context) ([]string, error) {
 	req := requestOf(ctx)
 	if req == nil || req.isModern() || !req.conn.offersRoots() {

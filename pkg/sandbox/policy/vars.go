@@ -104,9 +104,10 @@ func (v *variables) factCount() (n int) {
 	return n
 }
 
-// possibleValues returns the values that a variable may have, at least one.
-// withDefault says that it matters whether the variable is unset, as in
-// ${a-word}: an unknown value is then listed as unset, too.
+// possibleValues returns the values that a variable may have; none for an array
+// that is surely assigned and empty. withDefault says that it matters whether
+// the variable is unset, as in ${a-word}: an unknown value is then listed as
+// unset, too.
 func (v *variables) possibleValues(name string, withDefault bool) []varValue {
 	var options []varValue
 	target := v.byName[name]
