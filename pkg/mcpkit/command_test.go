@@ -217,7 +217,7 @@ func TestTrace(t *testing.T) {
 }
 
 // The process is stopped by ending its context: exit code 0
-// (serve_lifetime_test.go tests defect 9 with a real signal).
+// (wire/lifetime_test.go tests defect 9 with a real signal).
 func TestRunStops(t *testing.T) {
 	in, inWrite := io.Pipe()
 	defer inWrite.Close()

@@ -70,7 +70,7 @@ func TestRecover(t *testing.T) {
 			require.True(t, errors.As(res.Err, &p))
 			require.Equal(t, "secret state", p.Value)
 			require.Contains(t, string(p.Stack), ".go:")
-			// The turn is free again.
+			// Another call can run again.
 			require.Equal(t, toolerr.Internal, handler(t.Context(), work, nil).Code)
 		})
 	}
@@ -87,8 +87,8 @@ func TestDeadlineMinded(t *testing.T) {
 	require.Equal(t, "3 found before the deadline", res.Text)
 }
 
-// A tool that ignores it is answered with TIMEOUT; it keeps its turn until it
-// returns.
+// A call of a tool that ignores its deadline is answered with TIMEOUT; it counts
+// as running until the tool returns.
 func TestDeadlineOverrun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -134,7 +134,7 @@ func TestConcurrency(t *testing.T) {
 	require.LessOrEqual(t, most.Load(), int32(limit))
 }
 
-// A call cancelled while it waits for a turn never runs.
+// A call that is cancelled while it waits to run never runs.
 func TestConcurrencyCancelled(t *testing.T) {
 	began, release := make(chan struct{}), make(chan struct{})
 	var runs atomic.Int32

@@ -68,7 +68,8 @@ func TestSnakeCase(t *testing.T) {
 	}
 }
 
-// No group has an alias twice, and every alias is in the form that lookup uses.
+// No group has an alias twice, and every alias is in the form that
+// lookupProperty uses.
 func TestAliasGroups(t *testing.T) {
 	for group, names := range aliasGroups {
 		seen := map[string]bool{}

@@ -101,7 +101,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// The definition marks a tool whose calls must not wait behind others.
+// The definition marks a tool whose calls must not wait for other calls.
 func TestControl(t *testing.T) {
 	control, err := mcpkit.NewTool(mcpkit.Def{Name: "kill", Control: true}, nothing[page])
 	require.NoError(t, err)

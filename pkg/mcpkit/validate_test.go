@@ -258,7 +258,7 @@ func TestNotesOfArgumentsStandFirst(t *testing.T) {
 	require.Equal(t, want, c.call(`{"pattern":"x","filePath":"a","colour":"red","limit":"5","ratio":null}`).Text)
 }
 
-// A hidden argument is accepted, and never shown to callers.
+// A hidden argument is accepted, and no text for clients names it.
 func TestHiddenArguments(t *testing.T) {
 	c := recorder[searchArgs](t, mcpkit.Def{})
 	require.Contains(t, string(c.tool.Definition()), `"run"`)

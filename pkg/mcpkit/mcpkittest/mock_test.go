@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// In one's own client's tests the mock stands where a server would.
+// In the tests of a client, the mock takes the place of a server.
 func ExampleMock() {
 	mock := mcpkittest.NewMock("weather")
 	mock.AddTool("forecast", `{"description":"Tomorrow's weather.","annotations":{"readOnlyHint":true}}`)

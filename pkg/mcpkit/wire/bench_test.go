@@ -18,7 +18,7 @@ import (
 
 // BenchmarkWire compares, in one run, over real pipes, the echo tool, at
 // several calls in flight: mcp-go's own stdio server ("plain"), the same
-// server behind ServeStdio ("mcpkit"), and a tool made by NewTool, which also
+// server with ServeStdio ("mcpkit"), and a tool made by NewTool, which also
 // checks its arguments ("tool"). One operation is one call.
 func BenchmarkWire(b *testing.B) {
 	servers := []struct {

@@ -12,18 +12,18 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/policy"
 )
 
-// stronger lists the cases that are denied although the corpus asks for
-// undecided only: the text does show what runs.
+// stronger lists the cases that are denied although the corpus asks only for
+// undecided: the text shows which command runs.
 var stronger = []string{"xargs -I", "heredoc sh", "brace", "vim", "glob2"}
 
 // notHere lists the cases whose expected outcome needs a kernel or a running
-// bash. The verdict on every command of the corpus is told from its text, so
-// there are none; that they do not get out is tested with the tool.
+// bash. It is empty, as the text of every command of the corpus gives a verdict;
+// the tests of the tool check that the commands cannot escape.
 var notHere = []string{}
 
 type attack struct{ name, want, command string }
 
-// attacks reads the corpus with invented places for its placeholders.
+// attacks reads the corpus, with invented paths and hosts for its placeholders.
 func attacks(t *testing.T) []attack {
 	t.Helper()
 	file, err := os.Open("testdata/commands.tsv")

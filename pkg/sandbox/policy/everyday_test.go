@@ -8,7 +8,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/policy"
 )
 
-// A deny or ask rule stops no everyday command that it does not name.
+// No everyday command is denied or asked about by a rule that does not name it.
 func TestRulesLetEverydayCommandsRun(t *testing.T) {
 	commands := table(t, "everyday.txt")
 	require.GreaterOrEqual(t, len(commands), 323)

@@ -8,13 +8,13 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// WrapperNames returns the programs in the table of wrappers.
+// WrapperNames returns the programs in the table of wrappers, sorted.
 func WrapperNames() []string { return slices.Sorted(maps.Keys(wrappers)) }
 
-// NetworkClientNames returns the banned names that are no patterns.
+// NetworkClientNames returns the names in the table of network clients, sorted.
 func NetworkClientNames() []string { return slices.Sorted(maps.Keys(networkClients)) }
 
-// Words returns what the arguments of a simple command become, where all of
+// Words returns the expanded arguments of a simple command, and whether all of
 // them are known.
 func Words(text string) ([]string, bool) {
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader("x "+text), "")

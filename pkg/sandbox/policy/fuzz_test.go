@@ -12,8 +12,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/policy"
 )
 
-// FuzzCheck: whatever the text, a verdict comes, it is one of four, its
-// message is short and printable, and asking again gives the same.
+// FuzzCheck checks that every text gets the same verdict each time, with a short
+// and printable message.
 func FuzzCheck(f *testing.F) {
 	for _, name := range []string{"ordinary.txt", "flagged.txt", "hits.txt"} {
 		for _, command := range table(f, name) {
@@ -31,13 +31,13 @@ func FuzzCheck(f *testing.F) {
 			require.NotContains(t, verdict.Message, "\x00")
 			require.Equal(t, verdict.Decision == policy.Allow, verdict.Message == "")
 		}
-		// What is allowed does not allow what goes before it.
+		// An allowed command does not make a command before it allowed.
 		if strict.Check(command).Decision == policy.Allow {
 			for _, before := range []string{"git push\n", "rm -rf a; ", "unknown && "} {
 				require.NotEqual(t, policy.Allow, strict.Check(before+command).Decision, "%q", before+command)
 			}
 		}
-		// What is refused stays refused behind and before something else.
+		// A refused command is refused after another command, too.
 		if plain.Check(command).Refused() && len(command) < 1000 {
 			require.True(t, plain.Check("true\n"+command).Refused(), "%q", command)
 		}

@@ -15,9 +15,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/policy"
 )
 
-// askBash returns the words that bash makes of each literal spelling. bash
-// runs nothing but printf: the spellings hold quotes, escapes and braces, and
-// are refused here when they could hold more.
+// askBash returns the words to which bash expands each literal spelling. Bash
+// runs only printf: a spelling may contain quotes, escapes and braces, and
+// askBash rejects one that could contain more.
 func askBash(t *testing.T, spellings []string) [][]string {
 	t.Helper()
 	var script strings.Builder
@@ -43,7 +43,7 @@ func askBash(t *testing.T, spellings []string) [][]string {
 	return all
 }
 
-// What bash makes of a spelling is what the policy makes of it, word by word.
+// The policy expands each spelling to the same words as bash.
 func TestWordsAreThoseOfBash(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	pieces := []string{
@@ -85,7 +85,7 @@ func TestWordsAreThoseOfBash(t *testing.T) {
 	t.Logf("%d spellings compared, %d wrong", compared, wrong)
 }
 
-// What the policy says does not parse, bash -n does not take either.
+// A text that does not parse for the policy does not parse for bash -n.
 func TestWhatDoesNotParseIsNoBash(t *testing.T) {
 	p := newPolicy(t, policy.Config{})
 	bash := oracle.Path(t, "bash")

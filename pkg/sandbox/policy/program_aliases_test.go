@@ -9,7 +9,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/policy"
 )
 
-// A deny rule holds for other spellings of its command: options written
+// A deny rule matches other spellings of its command: options written
 // differently, the program under another name, the command in an argument.
 func TestSpellingsOfRules(t *testing.T) {
 	lines := table(t, "spellings.txt")
@@ -27,7 +27,7 @@ func TestSpellingsOfRules(t *testing.T) {
 	t.Logf("%d spellings, %d not denied", len(lines), wrong)
 }
 
-// A deny rule does not hold for what only looks like what it names.
+// A deny rule does not match commands that only look like the command it names.
 func TestWhatRulesDoNotName(t *testing.T) {
 	for _, line := range table(t, "unmeant.txt") {
 		rule, command, ok := strings.Cut(line, "\t")

@@ -74,7 +74,7 @@ func TestDenyAndAskRules(t *testing.T) {
 	}
 }
 
-// What may hide a name that a deny rule names is denied; what cannot, runs.
+// Words that may hide a program that a deny rule names are denied; others run.
 func TestDenyRulesAndWhatIsNotKnown(t *testing.T) {
 	p := newPolicy(t, policy.Config{Deny: []string{"git push *"}})
 	for _, command := range []string{
@@ -244,7 +244,7 @@ func TestVerdictSaysWhatAndWhatNext(t *testing.T) {
 	require.Contains(t, p.Check("if").Message, "does not parse")
 }
 
-// Nothing but printable text gets into a message, and little of it.
+// A message quotes only printable text, and little of it.
 func TestMessagesArePrintableAndShort(t *testing.T) {
 	p := newPolicy(t, policy.Config{})
 	for _, command := range []string{
@@ -326,8 +326,8 @@ func TestConcurrentChecks(t *testing.T) {
 	group.Wait()
 }
 
-// A command that may hide another one from the text is asked about, as a deny
-// rule would deny it.
+// If there are only ask rules, the user is asked about a command that may hide
+// another one; with deny rules it would be denied.
 func TestHiddenCommandsAreAskedAbout(t *testing.T) {
 	p := newPolicy(t, policy.Config{Network: true, Ask: []string{"git push *"}})
 	for _, command := range []string{

@@ -10,7 +10,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/policy"
 )
 
-// table reads a list of commands.
+// table returns the commands in a file of testdata.
 func table(t testing.TB, name string) []string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/" + name)
@@ -58,8 +58,8 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// Every program that starts another one lets the policy see that other one,
-// however its own options are written; and is no hit by itself.
+// The policy finds the command that a wrapper starts, in every spelling of the
+// wrapper's own options, and does not deny the wrapper itself.
 func TestWrappers(t *testing.T) {
 	p := newPolicy(t, policy.Config{})
 	seen := map[string]bool{}
@@ -85,7 +85,7 @@ func TestWrappers(t *testing.T) {
 	t.Logf("%d lines, %d wrappers", len(lines), len(seen))
 }
 
-// The names that are banned are those of the documentation, and nothing else.
+// Exactly the network clients in the documentation are banned.
 func TestBannedNames(t *testing.T) {
 	off, on := newPolicy(t, policy.Config{}), newPolicy(t, policy.Config{Network: true})
 	documented := strings.Fields(`alias curl curlie wget axel aria2c nc telnet lynx w3m links httpie xh http-prompt chrome firefox safari
@@ -106,8 +106,7 @@ func TestBannedNames(t *testing.T) {
 	}
 }
 
-// BenchmarkCheck is the cost of a verdict on an everyday command, parsing
-// included.
+// BenchmarkCheck measures the verdict on an everyday command, with parsing.
 func BenchmarkCheck(b *testing.B) {
 	p := newPolicy(b, policy.Config{Deny: []string{"git push *"}, Ask: []string{"npm publish"}})
 	commands := table(b, "ordinary.txt")
