@@ -13,7 +13,7 @@
 //	}
 //
 // A pattern is parsed (parse.go) into a tree, which is compiled to a program of
-// character steps (prog.go). Automata run it and are built as the text needs
+// character steps (program.go). Automata run it and are built as the text needs
 // them (dfa.go): forward to the end of a match, backward to its beginning.
 // Every search is linear in the text. Most searches do less: they first look
 // for literals that a match must contain (literal.go), many bytes at a time

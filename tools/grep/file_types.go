@@ -12,7 +12,7 @@ import (
 
 // typeList is the output of ripgrep 15.0.0 for --type-list.
 //
-//go:embed types.txt
+//go:embed file_types.txt
 var typeList string
 
 // allTypes selects all types together, as in ripgrep.
