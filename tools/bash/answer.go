@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -163,96 +162,6 @@ func keptWords(dirs []string) string {
 		return ""
 	}
 	return " (what it had become is in " + strings.Join(dirs, ", ") + ")"
-}
-
-func exitWords(result proc.Result, script string) string {
-	text := fmt.Sprintf("exit %d", result.ExitCode)
-	if result.ExitCode < 0 {
-		text = "no exit status"
-	}
-	if what := meaning(result, script); what != "" {
-		text += " (" + what + ")"
-	}
-	return text
-}
-
-// networkHint names the flag that opens the network access that a command
-// attempted; "" if none failed.
-func (r *running) networkHint(result proc.Result, text string) string {
-	net := r.shell.config.Network
-	if len(result.RefusedHosts) > 0 {
-		var names []string
-		for _, refused := range result.RefusedHosts[:min(len(result.RefusedHosts), 4)] {
-			name := refused.Host + " " + refused.Why
-			if refused.Opens != "" {
-				name += " (--net allow=" + refused.Opens + ")"
-			}
-			names = append(names, name)
-		}
-		return "network: " + strings.Join(names, "; ")
-	}
-	if net.On || net.Allow != nil || result.Level == proc.Off || result.ExitCode == 0 || !networkFailure().MatchString(text) {
-		return ""
-	}
-	return "the network is off; the user opens it with --net on, --net registries or --net allow=HOST"
-}
-
-// show renders an output within budget bytes.
-func (s *shell) show(fsys *sandbox.FS, o *proc.Output, budget int, m *meta) shown {
-	for most := proc.DefaultCharacters; ; most = most * 2 / 3 {
-		e := o.Excerpt(most)
-		cut := e.OmittedBytes > 0 || e.Binary != ""
-		if cut && m.File == "" {
-			m.Truncated = true
-			m.File, m.FileBytes = s.whole(fsys, o)
-		}
-		text := e.Head + e.Tail
-		if e.Binary != "" {
-			text = e.Binary
-			if m.File != "" {
-				text += ", in " + m.File
-			}
-			text += "\n"
-		} else if cut {
-			text = joinLines(e.Head, omitted(e, m, o.Size())) + e.Tail
-		}
-		if result := safe(text); len(result.text) <= budget || most < 100 {
-			return result
-		}
-	}
-}
-
-// omitted describes the omitted part of an output and the file that has it.
-func omitted(e proc.Excerpt, m *meta, size int64) string {
-	where := ""
-	switch {
-	case m.File == "":
-	case m.FileBytes < size:
-		where = fmt.Sprintf("; the first %d bytes of all are in %s", m.FileBytes, m.File)
-	default:
-		where = "; all of it is in " + m.File
-	}
-	return fmt.Sprintf("[… %d lines, %d bytes left out%s …]\n", e.OmittedLines, e.OmittedBytes, where)
-}
-
-// whole returns the name and size of a file with the whole output; "" if there
-// is no state directory.
-func (s *shell) whole(fsys *sandbox.FS, o *proc.Output) (string, int64) {
-	name, size, err := o.Spill()
-	if name != "" {
-		s.store.SpillFor(fsys.Paths()) //nolint:errcheck // keeps the directory within its bounds
-	} else if err == nil {
-		if name, err = s.saveWhole(fsys, o); err == nil {
-			size = o.Size()
-		}
-	}
-	if name == "" {
-		return "", 0
-	}
-	if _, err := os.Stat(name); err != nil {
-		return "", 0
-	}
-	return name, size
 }
 
 // joinLines appends foot to text on a new line.

@@ -2,9 +2,7 @@ package main
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
@@ -48,30 +46,6 @@ func meaning(result proc.Result, script string) string {
 	return ""
 }
 
-// signalNames are Linux's signal names, by number.
-var signalNames = [...]string{
-	1: "HUP", 2: "INT", 3: "QUIT", 4: "ILL", 5: "TRAP", 6: "ABRT", 7: "BUS", 8: "FPE", 9: "KILL", 10: "USR1", 11: "SEGV",
-	12: "USR2", 13: "PIPE", 14: "ALRM", 15: "TERM", 18: "CONT", 19: "STOP", 20: "TSTP", 24: "XCPU", 25: "XFSZ", 28: "WINCH", 31: "SYS",
-}
-
-func signalName(s syscall.Signal) string {
-	if int(s) < len(signalNames) && signalNames[s] != "" {
-		return "SIG" + signalNames[s]
-	}
-	return fmt.Sprintf("signal %d", int(s))
-}
-
-// parseSignal parses INT, SIGINT or 2. It reports false for unknown signals.
-func parseSignal(text string) (syscall.Signal, bool) {
-	name := strings.TrimPrefix(strings.ToUpper(strings.TrimSpace(text)), "SIG")
-	for s, known := range signalNames {
-		if known != "" && (name == known || name == fmt.Sprint(s)) {
-			return syscall.Signal(s), true
-		}
-	}
-	return 0, false
-}
-
 // lastProgram returns the name of the program that gives a simple command line
 // its exit status, or "" if quotes or structure make it uncertain.
 func lastProgram(script string) string {
@@ -105,15 +79,13 @@ func lastProgram(script string) string {
 	return ""
 }
 
-// networkFailure matches the messages of programs without network access.
-var networkFailure = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)could not resolve|couldn't resolve|temporary failure in name resolution|network is unreachable|` +
-		`name or service not known|no such host|\bEAI_AGAIN\b|\bENOTFOUND\b|\bENETUNREACH\b|getaddrinfo|failed to establish a new connection|` +
-		`unable to resolve host|dial (tcp|udp)|could not connect to|unable to connect to|unable to access '(https?|git)|failed to lookup address|unknown host|UnknownHostException|socket: (operation not permitted|permission denied)`)
-})
-
-// prompt matches a last line that asks for input.
-var prompt = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)(pass(word|phrase|code)|username|user name|login|\bpin|otp|token|verification code|e-?mail)[^\n]{0,80}[:?>]\s*$|` +
-		`[\[(](y/n|yes/no)(/[^\])]*)?[\])]\s*[:?]?\s*$|press (any key|enter|return)[^\n]{0,60}$|\(current\) unix password|(continue|proceed|overwrite|are you sure|ok to proceed)[^\n]{0,80}\?\s*(\([^)]*\))?\s*:?\s*$`)
-})
+func exitWords(result proc.Result, script string) string {
+	text := fmt.Sprintf("exit %d", result.ExitCode)
+	if result.ExitCode < 0 {
+		text = "no exit status"
+	}
+	if what := meaning(result, script); what != "" {
+		text += " (" + what + ")"
+	}
+	return text
+}

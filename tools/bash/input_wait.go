@@ -166,3 +166,9 @@ func endOf(o *proc.Output, most int64) string {
 	}
 	return strings.ToValidUTF8(string(text), "")
 }
+
+// prompt matches a last line that asks for input.
+var prompt = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(pass(word|phrase|code)|username|user name|login|\bpin|otp|token|verification code|e-?mail)[^\n]{0,80}[:?>]\s*$|` +
+		`[\[(](y/n|yes/no)(/[^\])]*)?[\])]\s*[:?]?\s*$|press (any key|enter|return)[^\n]{0,60}$|\(current\) unix password|(continue|proceed|overwrite|are you sure|ok to proceed)[^\n]{0,80}\?\s*(\([^)]*\))?\s*:?\s*$`)
+})

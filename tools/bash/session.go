@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -18,8 +17,6 @@ import (
 const (
 	defaultSession = "default"
 	maxSessions    = 64
-	// maxVariables bounds the variables of a session, in bytes.
-	maxVariables = 256 << 10
 )
 
 // isName reports whether name is not empty and has only ASCII letters, digits
@@ -130,73 +127,6 @@ func (s *sessions) begin(fsys *sandbox.FS, args arguments) (start, error) {
 	return b, nil
 }
 
-// isApart reports whether a directory in the roots exists only in pending
-// changes.
-func (s *sessions) isApart(fsys *sandbox.FS, dir string) bool {
-	return s.apart != nil && inRoots(fsys, dir) && filepath.Clean(dir) == dir && s.apart(dir)
-}
-
-// moved stores the directory that heal found for a session, unless the session
-// has changed its directory since.
-func (s *sessions) moved(b start, from string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if one := s.get(b.session); from != "" && one.dir == from {
-		one.dir = b.dir
-	}
-}
-
-// heal sets the directory to the session's, or to the nearest existing one
-// above it.
-func (b *start) heal(fsys *sandbox.FS, dir string) {
-	b.dir = fsys.Roots()[0].Path
-	if dir == "" {
-		return
-	}
-	for at := dir; ; at = filepath.Dir(at) {
-		if inRoots(fsys, at) {
-			if opened, err := fsys.Quiet().OpenDir(at); err == nil {
-				b.dir = opened.Path()
-				opened.Close()
-				if inRoots(fsys, b.dir) {
-					break
-				}
-				b.dir = fsys.Roots()[0].Path
-			}
-		}
-		if at == filepath.Dir(at) {
-			break
-		}
-	}
-	if b.dir != dir {
-		b.notes = append(b.notes, fmt.Sprintf("the working directory %s is gone; this ran in %s", fsys.Display(dir), fsys.Display(b.dir)))
-	}
-}
-
-// inRoots reports whether an absolute path is in a root. Directories that are
-// readable in addition to the roots do not count.
-func inRoots(fsys *sandbox.FS, path string) bool {
-	return slices.ContainsFunc(fsys.Roots(), func(r sandbox.Root) bool {
-		return path == r.Path || strings.HasPrefix(path, strings.TrimSuffix(r.Path, "/")+"/")
-	})
-}
-
-// variables returns an environment as a map.
-func variables(pairs []string) map[string]string {
-	env := make(map[string]string, len(pairs))
-	for _, pair := range pairs {
-		name, value, _ := strings.Cut(pair, "=")
-		env[name] = value
-	}
-	return env
-}
-
-// ownNames are variables of the shell or of this tool that belong to one
-// command.
-var ownNames = []string{"PWD", "SHLVL", "_", "TMPDIR", "TOOLROOM_COMMAND", "BASH_ENV", "BASHOPTS", "SHELLOPTS", "__toolroom_s",
-	// With this variable, bash would not run the prologue.
-	"POSIXLY_CORRECT"}
-
 // end stores the state that a command left: env is the environment that it got,
 // report its shell's snapshot, filter limits what the next command may get. It
 // returns the next command's working directory.
@@ -243,86 +173,6 @@ func (s *sessions) end(fsys *sandbox.FS, b *start, env []string, filter proc.Env
 		notes = append(notes, fmt.Sprintf("the exported variables are over %d KiB: those of this command are not kept for the next", maxVariables>>10))
 	}
 	return dir, notes
-}
-
-// differences returns the variables that a command has set or changed, and the
-// names of those that it has removed.
-func differences(given, after map[string]string) (changed map[string]string, removed []string) {
-	counts := func(name string) bool { return !slices.Contains(ownNames, name) && isVariable(name) }
-	changed = map[string]string{}
-	for name, value := range after {
-		if before, had := given[name]; (!had || before != value) && counts(name) {
-			changed[name] = value
-		}
-	}
-	for name := range given {
-		if _, has := after[name]; !has && counts(name) {
-			removed = append(removed, name)
-		}
-	}
-	return changed, removed
-}
-
-// nextDir returns the next command's working directory, after a command that
-// began in from and ended in to. If to is outside the roots, it returns from
-// and false.
-func nextDir(fsys *sandbox.FS, from, to string) (dir string, ok bool) {
-	if to == from {
-		return from, true
-	}
-	opened, err := fsys.OpenDir(to)
-	if err == nil {
-		defer opened.Close()
-		if inRoots(fsys, opened.Path()) {
-			return opened.Path(), true
-		}
-	} else if toolerr.Is(err, toolerr.NotFound) && inRoots(fsys, to) {
-		healed := &start{}
-		healed.heal(fsys, to)
-		return healed.dir, true
-	}
-	return from, false
-}
-
-// keepable removes from changed the variables that the environment's filter
-// would drop or change for the next command, and returns notes about them.
-func keepable(changed map[string]string, filter proc.Environ) (notes []string) {
-	if len(changed) == 0 {
-		return nil
-	}
-	var pairs, lost []string
-	for name, value := range changed {
-		pairs = append(pairs, name+"="+value)
-	}
-	filter.Base, filter.Extra = nil, pairs
-	passed, _ := filter.Build()
-	ours, _ := (proc.Environ{}).Build()
-	next, fixed := variables(passed), variables(ours)
-	for name, value := range changed {
-		if next[name] == value {
-			continue
-		}
-		if name == "PATH" { // the filter drops a part of it
-			lost = append(lost, "entries of PATH that commands can write to")
-			continue
-		}
-		delete(changed, name)
-		if _, known := fixed[name]; !known {
-			lost = append(lost, name)
-		}
-	}
-	if len(lost) > 0 {
-		slices.Sort(lost)
-		notes = append(notes, "not kept for the next command: "+shorten(strings.Join(lost, ", "), 200))
-	}
-	return notes
-}
-
-func total(set map[string]string) (n int) {
-	for name, value := range set {
-		n += len(name) + len(value) + 2
-	}
-	return n
 }
 
 // shorten cuts text to about n bytes, between characters.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -233,46 +232,5 @@ func (s *shell) call(ctx context.Context, args arguments) (*mcpkit.Result, error
 	return r.attend(ctx, patience)
 }
 
-// spillDir returns the directory for whole outputs of commands in these roots,
-// and makes it if needed; "" without a state directory.
-func (s *shell) spillDir(fsys *sandbox.FS) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.spillRoots != fsys {
-		dir, err := s.store.SpillFor(fsys.Paths())
-		if err != nil {
-			return ""
-		}
-		s.spillRoots, s.spill = fsys, dir
-	}
-	return s.spill
-}
-
 // stopping reports whether ctx ended because the server must stop at once.
 func stopping(ctx context.Context) bool { return errors.Is(context.Cause(ctx), mcpkit.ErrStopped) }
-
-// saveWhole writes an output that was cut in the answer but is still in memory
-// to a new file, so that every cut output has one.
-func (s *shell) saveWhole(fsys *sandbox.FS, o *proc.Output) (string, error) {
-	dir, err := s.store.SpillFor(fsys.Paths())
-	if err != nil {
-		return "", err
-	}
-	f, err := os.CreateTemp(dir, "output-*.txt")
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	buf := make([]byte, 64<<10)
-	for at := int64(0); ; {
-		n, skipped, err := o.Read(at, buf)
-		if err != nil || n == 0 {
-			return f.Name(), err
-		}
-		if _, err := f.Write(buf[:n]); err != nil {
-			os.Remove(f.Name())
-			return "", err
-		}
-		at += skipped + int64(n)
-	}
-}

@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -259,31 +258,4 @@ func (d *dispatcher) dispatch(o agentSpec, before *agent) (*agent, error) {
 		d.agents.trim()
 	})
 	return a, nil
-}
-
-// rootArg returns the value of mcp-host's --root for a root.
-func rootArg(r sandbox.Root) string {
-	if r.ReadOnly {
-		return r.Path + ":ro"
-	}
-	return r.Path
-}
-
-// hostArgs returns the command line arguments of mcp-host.
-func (d *dispatcher) hostArgs(roots []sandbox.Root) []string {
-	args := []string{"agent", "--json"}
-	if d.config.Config != "" {
-		args = append(args, "--config", d.config.Config)
-	}
-	args = append(append(args, "--state", d.stateDir), d.allowed...)
-	for _, r := range roots {
-		args = append(args, "--root", rootArg(r))
-	}
-	return args
-}
-
-// isHostSocket reports whether name can be the private socket of a host with
-// the same state directory. An agent must not be sent to any other socket.
-func (d *dispatcher) isHostSocket(name string) bool {
-	return !d.passing && filepath.IsAbs(name) && filepath.Dir(name) == filepath.Join(d.stateDir, "hosts")
 }

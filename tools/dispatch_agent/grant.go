@@ -2,18 +2,12 @@ package main
 
 import (
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
-
-	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
 // maxDepth is the largest depth of an agent that may dispatch agents. A client
@@ -70,42 +64,4 @@ func openGrant(text string, key []byte) (g grant, err error) {
 		return g, errSeal
 	}
 	return g, nil
-}
-
-const keyFile, keyBytes = "agents.key", 32
-
-// sealKey reads the key of a state directory, and creates it if it does not
-// exist.
-func sealKey(dir string) ([]byte, error) {
-	name := filepath.Join(dir, keyFile)
-	key, err := os.ReadFile(name)
-	switch {
-	case err == nil && len(key) == keyBytes:
-		return key, nil
-	case err == nil:
-		return nil, toolerr.New(toolerr.Internal, "%s is damaged: remove it", name)
-	case !errors.Is(err, fs.ErrNotExist):
-		return nil, err
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	fresh := filepath.Join(dir, keyFile+"."+strings.ToLower(rand.Text()[:8]))
-	made := make([]byte, keyBytes)
-	rand.Read(made) //nolint:errcheck // never fails, as documented
-	if err := os.WriteFile(fresh, made, 0o600); err != nil {
-		return nil, err
-	}
-	defer os.Remove(fresh) //nolint:errcheck // one that stays is never read
-	// If several processes create the key at the same time, the first one
-	// wins.
-	if err := os.Link(fresh, name); err != nil && !errors.Is(err, fs.ErrExist) {
-		if err := os.Rename(fresh, name); err != nil { // the file system has no hard links
-			return nil, err
-		}
-	}
-	if key, err = os.ReadFile(name); err == nil && len(key) != keyBytes {
-		err = errSeal
-	}
-	return key, err
 }

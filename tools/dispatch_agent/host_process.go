@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -186,41 +184,4 @@ func (t *tail) last() string {
 	defer t.mu.Unlock()
 	lines := strings.Split(strings.TrimSpace(string(t.text)), "\n")
 	return shorten(visible(strings.Join(lines[max(0, len(lines)-3):], "; ")), 500)
-}
-
-// hostBinary returns the path of mcp-host in dir. It returns an error if
-// mcp-host or the binary of one of tools is missing there.
-func hostBinary(dir string, tools toolSet) (string, error) {
-	var missing []string
-	look := func(name string) string {
-		path := filepath.Join(dir, name+exeSuffix)
-		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-			missing = append(missing, name+exeSuffix)
-		}
-		return path
-	}
-	bin := look("mcp-host")
-	for _, tool := range tools {
-		if tool != "bash_job" && tool != self { // bash_job is part of mcp-bash, and self is already running
-			look("mcp-" + tool)
-		}
-	}
-	if len(missing) > 0 {
-		return "", toolerr.New(toolerr.NotFound, "%s missing in the directory of mcp-dispatch_agent, %s: put the binaries of one release, or of make build, into one directory",
-			fmt.Sprintf("%s %s", strings.Join(missing, ", "), map[bool]string{true: "is", false: "are"}[len(missing) == 1]), dir)
-	}
-	return bin, nil
-}
-
-// ownDir returns the directory of this binary, with symbolic links resolved.
-func ownDir() (string, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
-	resolved, err := filepath.EvalSymlinks(self)
-	if err != nil {
-		return "", err
-	}
-	return filepath.Dir(resolved), nil
 }

@@ -7,10 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -125,4 +128,18 @@ func (d *dispatcher) abandoned(ctx context.Context, a *agent, why error) (*mcpki
 		err = why
 	}
 	return result, err
+}
+
+func shortCost(cost float64) string { return strconv.FormatFloat(cost, 'g', 3, 64) }
+
+// visible returns text from other processes as a single line with control
+// characters escaped.
+func visible(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return ' '
+		}
+		return r
+	}, text)
+	return pathname.Escape(text)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"sync"
 
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -55,33 +54,4 @@ func share[N int64 | float64](asked, bound, used, held N, what string) (N, error
 		asked = rest - rest/2
 	}
 	return min(asked, rest), nil
-}
-
-// permits limits the agents that run at once. Each depth has its own slots, so
-// that agents never wait for an agent that waits for them.
-type permits struct {
-	size int
-
-	mu  sync.Mutex
-	all map[int]chan struct{}
-}
-
-// take waits for a slot. It returns an error if ctx is cancelled first.
-func (p *permits) take(ctx context.Context, depth int) (release func(), err error) {
-	p.mu.Lock()
-	if p.all == nil {
-		p.all = map[int]chan struct{}{}
-	}
-	slots := p.all[depth]
-	if slots == nil {
-		slots = make(chan struct{}, p.size)
-		p.all[depth] = slots
-	}
-	p.mu.Unlock()
-	select {
-	case slots <- struct{}{}:
-		return func() { <-slots }, nil
-	case <-ctx.Done():
-		return nil, toolerr.New(toolerr.Cancelled, "cancelled before the agent started: %w", context.Cause(ctx))
-	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 )
 
 // guessed is a file that was searched in an encoding detected from its content.
@@ -44,18 +45,6 @@ func (w *searcher) readable(raw []byte, masked bool) (text []byte, e textfile.En
 	}
 	text = decoded(raw, e, masked)
 	return text, e, bytes.IndexByte(text, 0) < 0
-}
-
-// countText counts the matches of text. strange reports that the text may be in
-// another encoding than UTF-8; it is false for text that cannot match in any
-// encoding.
-func (w *searcher) countText(text []byte) (n int, strange bool) {
-	if !w.byLine && notUTF8(text) {
-		return 0, true
-	}
-	w.foreign = false
-	n = w.count(text)
-	return n, w.foreign
 }
 
 // decoded returns a whole file's content as searched: decoded from e, without
@@ -102,4 +91,30 @@ func (q *query) guessRemark(f *found) string {
 		names = append(names, "…")
 	}
 	return textfmt.Count(f.guesses, "file") + " searched in a guessed encoding: " + strings.Join(names, ", ")
+}
+
+// wideEncoding returns the encoding of a UTF-16 byte order mark, or "".
+func wideEncoding(head []byte) textfile.Encoding {
+	switch {
+	case bytes.HasPrefix(head, []byte("\xff\xfe")):
+		return textfile.UTF16LE
+	case bytes.HasPrefix(head, []byte("\xfe\xff")):
+		return textfile.UTF16BE
+	}
+	return ""
+}
+
+// searchableText returns a whole file's content as searched: decoded, without
+// byte order mark, and with secrets masked if masked is set. It may share raw's
+// memory.
+func searchableText(raw []byte, masked bool) []byte {
+	if e := wideEncoding(raw); e != "" {
+		raw = []byte(e.Decode(raw[2:]))
+	} else {
+		raw = bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf"))
+	}
+	if masked {
+		raw = secret.Mask(raw)
+	}
+	return raw
 }

@@ -46,3 +46,17 @@ func (t *tally) add(other *tally) {
 	t.filtered += other.filtered
 	t.read += other.read
 }
+
+// outcome is the result of reading a file.
+type outcome uint8
+
+// The outcomes.
+const (
+	searched outcome = iota
+	binary
+	tooLarge
+	unreadable
+	secretFile
+	special
+	outcomes
+)

@@ -5,11 +5,9 @@ import (
 	"context"
 	"errors"
 	"io"
-	"runtime/debug"
 	"unicode/utf16"
 
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 )
 
 const (
@@ -31,117 +29,6 @@ const (
 	// private key.
 	keyHead = 1 << 10
 )
-
-// outcome is the result of reading a file.
-type outcome uint8
-
-// The outcomes.
-const (
-	searched outcome = iota
-	binary
-	tooLarge
-	unreadable
-	secretFile
-	special
-	outcomes
-)
-
-// largeBuffer is the single shared buffer for large files. A worker must take
-// it to hold more than ownSize of a file.
-type largeBuffer struct {
-	free chan struct{}
-	buf  []byte // belongs to the worker that took the large buffer
-}
-
-func newLargeBuffer() *largeBuffer { return &largeBuffer{free: make(chan struct{}, 1)} }
-
-func (s *largeBuffer) take(ctx context.Context) error {
-	select {
-	case s.free <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// grow returns a buffer of at least the given capacity that begins with text.
-func (s *largeBuffer) grow(size int, text []byte) []byte {
-	if cap(s.buf) < size {
-		s.buf = make([]byte, 0, size)
-	}
-	return append(s.buf[:0], text...)
-}
-
-func (s *largeBuffer) release() { <-s.free }
-
-// drop returns the buffer's memory to the system at the end of a call, unless
-// another call holds the large buffer.
-func (s *largeBuffer) drop() {
-	select {
-	case s.free <- struct{}{}:
-	default:
-		return
-	}
-	if s.buf != nil {
-		s.buf = nil
-		debug.FreeOSMemory()
-	}
-	<-s.free
-}
-
-// bufferPool is a pool of the buffers of finished searches.
-type bufferPool struct{ unused chan []byte }
-
-// maxSpare bounds the buffers in the pool.
-const maxSpare = maxWorkers
-
-func newBufferPool() *bufferPool { return &bufferPool{make(chan []byte, maxSpare)} }
-
-func (s *bufferPool) take() []byte {
-	select {
-	case buf := <-s.unused:
-		return buf
-	default:
-		return make([]byte, 0, wholeSize+1)
-	}
-}
-
-// giveBack returns a buffer to the pool, unless it has grown for a large file.
-func (s *bufferPool) giveBack(buf []byte) {
-	if buf == nil || cap(buf) > 2*wholeSize {
-		return
-	}
-	select {
-	case s.unused <- buf:
-	default:
-	}
-}
-
-// wideEncoding returns the encoding of a UTF-16 byte order mark, or "".
-func wideEncoding(head []byte) textfile.Encoding {
-	switch {
-	case bytes.HasPrefix(head, []byte("\xff\xfe")):
-		return textfile.UTF16LE
-	case bytes.HasPrefix(head, []byte("\xfe\xff")):
-		return textfile.UTF16BE
-	}
-	return ""
-}
-
-// searchableText returns a whole file's content as searched: decoded, without
-// byte order mark, and with secrets masked if masked is set. It may share raw's
-// memory.
-func searchableText(raw []byte, masked bool) []byte {
-	if e := wideEncoding(raw); e != "" {
-		raw = []byte(e.Decode(raw[2:]))
-	} else {
-		raw = bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf"))
-	}
-	if masked {
-		raw = secret.Mask(raw)
-	}
-	return raw
-}
 
 // windowReader returns a file's text in windows of whole lines, so that a file
 // of any size takes bounded memory, except for its longest line.

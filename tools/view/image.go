@@ -3,17 +3,14 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"image"
-	"image/gif"
 	"image/jpeg"
 	"image/png"
 	"io"
 	"runtime/debug"
 
-	"golang.org/x/image/bmp"
-	"golang.org/x/image/tiff"
-	"golang.org/x/image/webp"
-
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -50,40 +47,6 @@ type picture struct {
 	// Note says what is missing in Data ("first frame of an animation"), or
 	// is empty.
 	Note string
-}
-
-// imageFormat returns the image format according to the first bytes of a file,
-// or "" for other files. It needs at most 16 bytes.
-func imageFormat(head []byte) string {
-	has := func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) }
-	switch {
-	case has("\x89PNG\r\n\x1a\n"):
-		return "png"
-	case has("\xff\xd8\xff"):
-		return "jpeg"
-	case has("GIF87a"), has("GIF89a"):
-		return "gif"
-	case has("RIFF") && len(head) >= 12 && string(head[8:12]) == "WEBP":
-		return "webp"
-	case has("II*\x00"), has("MM\x00*"):
-		return "tiff"
-	case has("BM") && isBMP(head):
-		return "bmp"
-	}
-	return ""
-}
-
-// isBMP checks the bytes after "BM", since a text may begin with these letters:
-// the reserved bytes must be zero and the header must have a known size.
-func isBMP(head []byte) bool {
-	if len(head) < 16 || head[6]|head[7]|head[8]|head[9] != 0 || head[15] != 0 {
-		return false
-	}
-	switch head[14] {
-	case 12, 40, 52, 56, 64, 108, 124:
-		return true
-	}
-	return false
 }
 
 // loadImage reads the image in r and prepares it for sending: at most
@@ -165,15 +128,6 @@ func prepareImage(ctx context.Context, data []byte, format string) (*picture, er
 	return pic, nil
 }
 
-// sendable reports whether vision models accept the format.
-func sendable(format string) bool {
-	switch format {
-	case "png", "jpeg", "gif", "webp":
-		return true
-	}
-	return false
-}
-
 // fitImage encodes img into pic.Data: as PNG if that is small enough and the
 // source was not a JPEG, otherwise as JPEG of decreasing quality, then of
 // decreasing size. This keeps text in screenshots as sharp as possible.
@@ -230,17 +184,18 @@ func (c *cancelledReader) Read(p []byte) (int, error) {
 	return c.r.Read(p)
 }
 
-// codec decodes an image format; config reads no pixels.
-type codec struct {
-	config func(io.Reader) (image.Config, error)
-	decode func(io.Reader) (image.Image, error)
-}
-
-var codecs = map[string]codec{
-	"png":  {png.DecodeConfig, png.Decode},
-	"jpeg": {jpeg.DecodeConfig, jpeg.Decode},
-	"gif":  {gif.DecodeConfig, gif.Decode}, // Decode stops after the first frame
-	"webp": {webp.DecodeConfig, webp.Decode},
-	"bmp":  {bmp.DecodeConfig, bmp.Decode},
-	"tiff": {tiff.DecodeConfig, tiff.Decode},
+// image shows an image file as an image.
+func (f *opened) image(ctx context.Context, format string) (*answer, error) {
+	pic, err := loadImage(ctx, f, f.Stat.Size, format)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.shown, err)
+	}
+	text := fmt.Sprintf("%s  image %s  %d x %d  %d bytes  %s\n", f.shown, pic.Format, pic.Width, pic.Height, f.Stat.Size, f.tag())
+	if pic.SentWidth != pic.Width || pic.SentHeight != pic.Height {
+		text += fmt.Sprintf("note: shown scaled to %d x %d\n", pic.SentWidth, pic.SentHeight)
+	}
+	if pic.Note != "" {
+		text += "note: " + pic.Note + "\n"
+	}
+	return &answer{text: text, images: []mcpkit.Image{{Data: pic.Data, MIME: pic.MIME}}, meta: f.meta("image")}, nil
 }

@@ -138,3 +138,61 @@ func (w *boundedWriter) Write(p []byte) (int, error) {
 	w.left -= len(p)
 	return w.to.Write(p)
 }
+
+// defaultPages is the number of pages of a PDF shown by default.
+const defaultPages = 20
+
+// pdf shows the text of the requested pages.
+func (f *opened) pdf(ctx context.Context) (*answer, error) {
+	if f.section != "" || f.tail > 0 {
+		return nil, toolerr.New(toolerr.InvalidParams, "%s is a PDF: offset and limit select pages; section and tail are not supported", f.shown)
+	}
+	first, count := min(max(f.offset, 1), 1<<30), int64(defaultPages)
+	if f.limit > 0 {
+		count = min(f.limit, 1<<20)
+	}
+	document, err := pdfText(ctx, f.File.File, int(first), int(count))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.shown, err)
+	}
+	m := f.meta("pdf")
+	m.Lines = int64(document.Total)
+	if len(document.Pages) == 0 {
+		return &answer{text: fmt.Sprintf("%s  pdf  no page %d, %d in total  %s\n", f.shown, first, document.Total, f.tag()), meta: m}, nil
+	}
+	room := max(f.budget-noteRoom, f.budget/2)
+	var text strings.Builder
+	shown := 0
+	for _, page := range document.Pages {
+		block := pageBlock(page)
+		if text.Len()+len(block) > room {
+			if shown > 0 {
+				break
+			}
+			block = clip(block, max(room-80, 80)) + "\nnote: the rest of this page is cut\n"
+		}
+		text.WriteString(block)
+		shown++
+	}
+	m.First, m.Last = int64(document.Pages[0].Number), int64(document.Pages[shown-1].Number)
+	if m.Last < m.Lines {
+		m.NextOffset = m.Last + 1
+		m.Truncated = f.limit == 0 || m.Last < min(first+count-1, m.Lines)
+	}
+	header := fmt.Sprintf("%s  pdf  pages %d-%d of %d  %d bytes  %s\n", f.shown, m.First, m.Last, document.Total, f.Stat.Size, f.tag())
+	if m.Truncated {
+		fmt.Fprintf(&text, "note: %d more pages; next: view offset=%d\n", m.Lines-m.Last, m.NextOffset)
+	}
+	return &answer{text: header + text.String(), meta: m}, nil
+}
+
+func pageBlock(page pdfPage) string {
+	body := strings.TrimRight(page.Text, "\n")
+	if strings.TrimSpace(body) == "" {
+		body = "(no text on this page: it may be a scanned image)"
+	}
+	if page.Fault != "" {
+		body += "\n(" + page.Fault + ")"
+	}
+	return fmt.Sprintf("page %d\n%s\n", page.Number, body)
+}

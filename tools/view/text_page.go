@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/internal/state"
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -22,9 +20,6 @@ const (
 	// automatically, in bytes: parsing dense code needs forty times its
 	// size.
 	autoOutline = 1 << 20
-	// maxMasked bounds a file with masked values, which must be read as a
-	// whole, in bytes.
-	maxMasked = 4 << 20
 )
 
 // page is text to show line by line: a file's own text, or text generated from
@@ -67,34 +62,6 @@ func (f *opened) text(ctx context.Context) (*answer, []state.Range, error) {
 	return got, ranges, nil
 }
 
-// brief removes values that are defaults or that the caller gave from the
-// metadata of a text.
-func (m meta) brief(a ask) meta {
-	if m.Type != "text" {
-		return m
-	}
-	m.Path, m.Type, m.Size = "", "", 0
-	if m.Encoding == string(textfile.UTF8) {
-		m.Encoding = ""
-	}
-	if m.Ending == string(textfile.LF) {
-		m.Ending = ""
-	}
-	if a.tail == 0 && a.section == "" {
-		m.First, m.Last = 0, 0
-	}
-	if a.limit > 0 && !m.Truncated {
-		m.Lines, m.NextOffset = 0, 0
-	}
-	return m
-}
-
-// fill sets the fields that page.show does not know, from of.
-func (m *meta) fill(of meta) {
-	of.First, of.Last, of.Truncated, of.NextOffset = m.First, m.Last, m.Truncated, m.NextOffset
-	*m = of
-}
-
 // reread returns the index for a requested encoding. If single bytes end lines
 // in both encodings, it reuses the existing index.
 func (f *opened) reread(ctx context.Context) (*textfile.Index, error) {
@@ -103,40 +70,6 @@ func (f *opened) reread(ctx context.Context) (*textfile.Index, error) {
 		return &x, nil
 	}
 	return textfile.Scan(ctx, f, f.Stat.Size, textfile.Options{Encoding: f.encoding})
-}
-
-// masked shows a settings file with masked values.
-func (f *opened) masked(ctx context.Context) (*answer, error) {
-	if f.Stat.Size > maxMasked {
-		return nil, toolerr.New(toolerr.TooLarge, "%s has %d bytes; masking its values is limited to %d", f.shown, f.Stat.Size, maxMasked)
-	}
-	raw, err := readAll(f, 0, f.Stat.Size)
-	if err != nil {
-		return nil, err
-	}
-	// Bytes are masked before decoding, since programs parse such files as
-	// bytes: in another encoding, the byte that ends a value might be part
-	// of a character.
-	encoding, hidden := f.index.Encoding, raw[f.index.BOM:]
-	if encoding.Wide() {
-		hidden = secret.Mask([]byte(encoding.Decode(hidden)))
-	} else {
-		if f.encoding != "" && !f.encoding.Wide() {
-			encoding = f.encoding
-		}
-		hidden = []byte(encoding.Decode(secret.Mask(hidden)))
-	}
-	if f.index.Ending == textfile.CR {
-		hidden = bytes.ReplaceAll(hidden, []byte{'\r'}, []byte{'\n'})
-	}
-	got, err := f.made(ctx, bytes.NewReader(hidden), "", f.index.Format.String())
-	if err != nil {
-		return nil, err
-	}
-	m := f.meta("text")
-	m.Lines, m.Encoding, m.Ending = f.index.Lines, string(encoding), string(f.index.Ending)
-	got.meta.fill(m)
-	return got, nil
 }
 
 // content is text in memory.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/internal/state"
-	"github.com/toolroom-mcp/toolroom/internal/textfile"
 	"github.com/toolroom-mcp/toolroom/internal/walk"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
@@ -102,22 +101,6 @@ func tools(box sandbox.Config, kept state.Config) ([]*mcpkit.Tool, error) {
 	return []*mcpkit.Tool{tool}, err
 }
 
-// ask is a validated request for one file.
-type ask struct {
-	name          string
-	offset, limit int64 // 0: not given
-	tail          int64
-	section       string
-	hex           bool
-	encoding      textfile.Encoding
-	metadata      bool
-	pages         span // of a PDF; zero value: not given
-	budget        int  // bytes of text for the answer
-}
-
-// ranged reports whether only a part of the file was requested.
-func (a ask) ranged() bool { return a.offset > 0 || a.limit > 0 || a.tail > 0 || a.section != "" }
-
 // answer is the result for one file.
 type answer struct {
 	text   string // begins with the header line, ends in a newline
@@ -145,60 +128,6 @@ func (v *viewer) call(ctx context.Context, args arguments) (*mcpkit.Result, erro
 		return &mcpkit.Result{Text: a.text, Images: a.images, Meta: a.meta.brief(asks[0])}, nil
 	}
 	return v.several(ctx, fsys, asks, budget)
-}
-
-// asksOf validates the arguments and returns a request per file.
-func asksOf(ctx context.Context, args arguments) ([]ask, error) {
-	if args.Command != "" && args.Command != "view" {
-		return nil, toolerr.New(toolerr.InvalidParams, "view only reads files: for command %s use edit or replace", pathname.Escape(args.Command))
-	}
-	if err := args.apply(ctx, &args.Offset, &args.Limit); err != nil {
-		return nil, err
-	}
-	for i := range args.Paths {
-		if err := args.Paths[i].apply(ctx, &args.Paths[i].Offset, &args.Paths[i].Limit); err != nil {
-			return nil, err
-		}
-	}
-	all := ask{hex: args.Hex, metadata: args.Metadata}
-	if args.Encoding != "" {
-		e, err := textfile.ParseEncoding(args.Encoding)
-		if err != nil {
-			return nil, err
-		}
-		all.encoding = e
-	}
-	if given(args.Pages) {
-		s, err := parsePages(args.Pages)
-		if err != nil {
-			return nil, err
-		}
-		all.pages = s
-	}
-	var asks []ask
-	if args.FilePath != "" {
-		a := all
-		a.name, a.offset, a.limit, a.tail, a.section = args.FilePath, args.Offset, args.Limit, args.Tail, args.Section
-		asks = append(asks, a)
-	}
-	for _, p := range args.Paths {
-		a := all
-		a.name, a.offset, a.limit = p.FilePath, p.Offset, p.Limit
-		asks = append(asks, a)
-	}
-	switch {
-	case len(asks) == 0:
-		return nil, toolerr.New(toolerr.MissingParameter, "file_path is missing: name the file to read, or several in paths")
-	case len(asks) > maxPaths:
-		return nil, toolerr.New(toolerr.InvalidParams, "paths has %d files: one call takes at most %d", len(asks), maxPaths)
-	case args.FilePath == "" && (args.Offset > 0 || args.Limit > 0 || args.Tail > 0 || args.Section != ""):
-		return nil, toolerr.New(toolerr.InvalidParams, "offset, limit, tail and section apply to file_path: with paths, give offset and limit in each item")
-	case args.Tail > 0 && args.Offset > 0:
-		return nil, toolerr.New(toolerr.InvalidParams, "offset and tail cannot be combined: offset counts from the start, tail from the end")
-	case args.Section != "" && (args.Tail > 0 || args.Offset > 0):
-		return nil, toolerr.New(toolerr.InvalidParams, "section cannot be combined with offset or tail")
-	}
-	return asks, nil
 }
 
 // several shows several files. Budget that a file does not use is available to

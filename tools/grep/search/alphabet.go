@@ -7,74 +7,6 @@ import (
 	"unicode/utf8"
 )
 
-// attr is a set of attributes of a symbol that looks test.
-type attr uint8
-
-const (
-	attrEdge attr = 1 << iota // not a symbol: the text begins or ends
-	attrLine                  // \n
-	attrWord
-	attrASCIIWord
-	attrInvalid // a byte that belongs to no character
-
-	attrs = 1 << 5 // number of possible sets
-)
-
-// lookNeeds returns the attributes that l tests.
-func lookNeeds(l look) attr {
-	switch {
-	case l == lineStart || l == lineEnd:
-		return attrEdge | attrLine
-	case l == textStart || l == textEnd:
-		return attrEdge
-	case l >= wordBoundary+asciiLooks:
-		return attrASCIIWord
-	case l == notWordBoundary || l == wordStartHalf || l == wordEndHalf:
-		return attrWord | attrInvalid
-	}
-	return attrWord
-}
-
-// holds reports whether l holds between two symbols.
-func (l look) holds(before, after attr) bool {
-	word, valid := attrWord, true
-	if l >= wordBoundary+asciiLooks {
-		l, word = l-asciiLooks, attrASCIIWord
-	} else {
-		// The negative looks do not hold next to an invalid byte.
-		switch l {
-		case notWordBoundary:
-			valid = (before|after)&attrInvalid == 0
-		case wordStartHalf:
-			valid = before&attrInvalid == 0
-		case wordEndHalf:
-			valid = after&attrInvalid == 0
-		}
-	}
-	left, right := before&word != 0, after&word != 0
-	switch l {
-	case lineStart:
-		return before&(attrEdge|attrLine) != 0
-	case lineEnd:
-		return after&(attrEdge|attrLine) != 0
-	case textStart:
-		return before&attrEdge != 0
-	case textEnd:
-		return after&attrEdge != 0
-	case wordBoundary:
-		return left != right
-	case notWordBoundary:
-		return left == right && valid
-	case wordStart:
-		return !left && right
-	case wordEnd:
-		return left && !right
-	case wordStartHalf:
-		return !left && valid
-	}
-	return !right && valid
-}
-
 // symbols maps the text to symbols. Symbol 0 is reserved: it marks bytes that
 // need further bytes to determine the symbol.
 type symbols struct {
@@ -183,19 +115,6 @@ func (s *symbols) finish(sets []charset, member [][]bool) {
 	}
 	s.attrOf = append(s.attrOf, attrInvalid, attrEdge)
 	s.count += 2
-}
-
-func attrsOf(r rune, word charset) (a attr) {
-	if r == '\n' {
-		a |= attrLine
-	}
-	if word.has(r) {
-		a |= attrWord
-	}
-	if asciiWord().has(r) {
-		a |= attrASCIIWord
-	}
-	return a
 }
 
 // fillPages precomputes the symbols of common characters. Pages with a single

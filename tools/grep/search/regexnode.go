@@ -21,24 +21,6 @@ const (
 	opRepeat
 )
 
-// look is a condition on the characters before and after a position.
-type look uint8
-
-const (
-	lineStart look = iota
-	lineEnd
-	textStart
-	textEnd
-	// There are six looks for words, and the same six for ASCII only.
-	wordBoundary
-	notWordBoundary
-	wordStart
-	wordEnd
-	wordStartHalf
-	wordEndHalf
-	asciiLooks = 6 // add it to a look for words to get its ASCII form
-)
-
 func (n *regexNode) walk(visit func(*regexNode)) {
 	visit(n)
 	for _, sub := range n.subs {

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+)
+
+// show renders an output within budget bytes.
+func (s *shell) show(fsys *sandbox.FS, o *proc.Output, budget int, m *meta) shown {
+	for most := proc.DefaultCharacters; ; most = most * 2 / 3 {
+		e := o.Excerpt(most)
+		cut := e.OmittedBytes > 0 || e.Binary != ""
+		if cut && m.File == "" {
+			m.Truncated = true
+			m.File, m.FileBytes = s.whole(fsys, o)
+		}
+		text := e.Head + e.Tail
+		if e.Binary != "" {
+			text = e.Binary
+			if m.File != "" {
+				text += ", in " + m.File
+			}
+			text += "\n"
+		} else if cut {
+			text = joinLines(e.Head, omitted(e, m, o.Size())) + e.Tail
+		}
+		if result := safe(text); len(result.text) <= budget || most < 100 {
+			return result
+		}
+	}
+}
+
+// omitted describes the omitted part of an output and the file that has it.
+func omitted(e proc.Excerpt, m *meta, size int64) string {
+	where := ""
+	switch {
+	case m.File == "":
+	case m.FileBytes < size:
+		where = fmt.Sprintf("; the first %d bytes of all are in %s", m.FileBytes, m.File)
+	default:
+		where = "; all of it is in " + m.File
+	}
+	return fmt.Sprintf("[… %d lines, %d bytes left out%s …]\n", e.OmittedLines, e.OmittedBytes, where)
+}
+
+// whole returns the name and size of a file with the whole output; "" if there
+// is no state directory.
+func (s *shell) whole(fsys *sandbox.FS, o *proc.Output) (string, int64) {
+	name, size, err := o.Spill()
+	if name != "" {
+		s.store.SpillFor(fsys.Paths()) //nolint:errcheck // keeps the directory within its bounds
+	} else if err == nil {
+		if name, err = s.saveWhole(fsys, o); err == nil {
+			size = o.Size()
+		}
+	}
+	if name == "" {
+		return "", 0
+	}
+	if _, err := os.Stat(name); err != nil {
+		return "", 0
+	}
+	return name, size
+}
+
+// saveWhole writes an output that was cut in the answer but is still in memory
+// to a new file, so that every cut output has one.
+func (s *shell) saveWhole(fsys *sandbox.FS, o *proc.Output) (string, error) {
+	dir, err := s.store.SpillFor(fsys.Paths())
+	if err != nil {
+		return "", err
+	}
+	f, err := os.CreateTemp(dir, "output-*.txt")
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	buf := make([]byte, 64<<10)
+	for at := int64(0); ; {
+		n, skipped, err := o.Read(at, buf)
+		if err != nil || n == 0 {
+			return f.Name(), err
+		}
+		if _, err := f.Write(buf[:n]); err != nil {
+			os.Remove(f.Name())
+			return "", err
+		}
+		at += skipped + int64(n)
+	}
+}
+
+// spillDir returns the directory for whole outputs of commands in these roots,
+// and makes it if needed; "" without a state directory.
+func (s *shell) spillDir(fsys *sandbox.FS) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.spillRoots != fsys {
+		dir, err := s.store.SpillFor(fsys.Paths())
+		if err != nil {
+			return ""
+		}
+		s.spillRoots, s.spill = fsys, dir
+	}
+	return s.spill
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+)
+
+// variables returns an environment as a map.
+func variables(pairs []string) map[string]string {
+	env := make(map[string]string, len(pairs))
+	for _, pair := range pairs {
+		name, value, _ := strings.Cut(pair, "=")
+		env[name] = value
+	}
+	return env
+}
+
+// ownNames are variables of the shell or of this tool that belong to one
+// command.
+var ownNames = []string{"PWD", "SHLVL", "_", "TMPDIR", "TOOLROOM_COMMAND", "BASH_ENV", "BASHOPTS", "SHELLOPTS", "__toolroom_s",
+	// With this variable, bash would not run the prologue.
+	"POSIXLY_CORRECT"}
+
+// differences returns the variables that a command has set or changed, and the
+// names of those that it has removed.
+func differences(given, after map[string]string) (changed map[string]string, removed []string) {
+	counts := func(name string) bool { return !slices.Contains(ownNames, name) && isVariable(name) }
+	changed = map[string]string{}
+	for name, value := range after {
+		if before, had := given[name]; (!had || before != value) && counts(name) {
+			changed[name] = value
+		}
+	}
+	for name := range given {
+		if _, has := after[name]; !has && counts(name) {
+			removed = append(removed, name)
+		}
+	}
+	return changed, removed
+}
+
+// keepable removes from changed the variables that the environment's filter
+// would drop or change for the next command, and returns notes about them.
+func keepable(changed map[string]string, filter proc.Environ) (notes []string) {
+	if len(changed) == 0 {
+		return nil
+	}
+	var pairs, lost []string
+	for name, value := range changed {
+		pairs = append(pairs, name+"="+value)
+	}
+	filter.Base, filter.Extra = nil, pairs
+	passed, _ := filter.Build()
+	ours, _ := (proc.Environ{}).Build()
+	next, fixed := variables(passed), variables(ours)
+	for name, value := range changed {
+		if next[name] == value {
+			continue
+		}
+		if name == "PATH" { // the filter drops a part of it
+			lost = append(lost, "entries of PATH that commands can write to")
+			continue
+		}
+		delete(changed, name)
+		if _, known := fixed[name]; !known {
+			lost = append(lost, name)
+		}
+	}
+	if len(lost) > 0 {
+		slices.Sort(lost)
+		notes = append(notes, "not kept for the next command: "+shorten(strings.Join(lost, ", "), 200))
+	}
+	return notes
+}
+
+func total(set map[string]string) (n int) {
+	for name, value := range set {
+		n += len(name) + len(value) + 2
+	}
+	return n
+}
+
+// maxVariables bounds the variables of a session, in bytes.
+const maxVariables = 256 << 10

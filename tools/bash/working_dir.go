@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// isApart reports whether a directory in the roots exists only in pending
+// changes.
+func (s *sessions) isApart(fsys *sandbox.FS, dir string) bool {
+	return s.apart != nil && inRoots(fsys, dir) && filepath.Clean(dir) == dir && s.apart(dir)
+}
+
+// moved stores the directory that heal found for a session, unless the session
+// has changed its directory since.
+func (s *sessions) moved(b start, from string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if one := s.get(b.session); from != "" && one.dir == from {
+		one.dir = b.dir
+	}
+}
+
+// heal sets the directory to the session's, or to the nearest existing one
+// above it.
+func (b *start) heal(fsys *sandbox.FS, dir string) {
+	b.dir = fsys.Roots()[0].Path
+	if dir == "" {
+		return
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		if inRoots(fsys, at) {
+			if opened, err := fsys.Quiet().OpenDir(at); err == nil {
+				b.dir = opened.Path()
+				opened.Close()
+				if inRoots(fsys, b.dir) {
+					break
+				}
+				b.dir = fsys.Roots()[0].Path
+			}
+		}
+		if at == filepath.Dir(at) {
+			break
+		}
+	}
+	if b.dir != dir {
+		b.notes = append(b.notes, fmt.Sprintf("the working directory %s is gone; this ran in %s", fsys.Display(dir), fsys.Display(b.dir)))
+	}
+}
+
+// inRoots reports whether an absolute path is in a root. Directories that are
+// readable in addition to the roots do not count.
+func inRoots(fsys *sandbox.FS, path string) bool {
+	return slices.ContainsFunc(fsys.Roots(), func(r sandbox.Root) bool {
+		return path == r.Path || strings.HasPrefix(path, strings.TrimSuffix(r.Path, "/")+"/")
+	})
+}
+
+// nextDir returns the next command's working directory, after a command that
+// began in from and ended in to. If to is outside the roots, it returns from
+// and false.
+func nextDir(fsys *sandbox.FS, from, to string) (dir string, ok bool) {
+	if to == from {
+		return from, true
+	}
+	opened, err := fsys.OpenDir(to)
+	if err == nil {
+		defer opened.Close()
+		if inRoots(fsys, opened.Path()) {
+			return opened.Path(), true
+		}
+	} else if toolerr.Is(err, toolerr.NotFound) && inRoots(fsys, to) {
+		healed := &start{}
+		healed.heal(fsys, to)
+		return healed.dir, true
+	}
+	return from, false
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/internal/glob"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
+)
+
+// filter selects the files below the start to search.
+type filter struct {
+	include []*glob.Glob // a file must match one of these, if there are any
+	exclude []*glob.Glob
+	types   []*glob.Glob // a file's name must match one of these, if there are any
+}
+
+// enter reports whether a directory may contain files to search.
+func (f *filter) enter(dir string) bool {
+	if f.excluded(dir, true) {
+		return false
+	}
+	for _, g := range f.include {
+		if g.Enter(dir) {
+			return true
+		}
+	}
+	return len(f.include) == 0
+}
+
+// excluded reports whether a path is excluded; for a directory, with everything
+// below.
+func (f *filter) excluded(path string, isDir bool) bool {
+	for _, g := range f.exclude {
+		if g.MatchEntry(path, isDir) {
+			return true
+		}
+	}
+	return false
+}
+
+// wants reports whether to search a file. It marks in used which globs matched
+// a file; used may be nil.
+func (f *filter) wants(path, name string, used []bool) bool {
+	included := len(f.include) == 0
+	for i, g := range f.include {
+		if (!included || used != nil && !used[i]) && g.MatchEntry(path, false) {
+			included = true
+			if used != nil {
+				used[i] = true
+			}
+		}
+	}
+	return included && f.ofType(name) && !f.excluded(path, false)
+}
+
+func (f *filter) ofType(name string) bool {
+	for _, g := range f.types {
+		if g.Match(name) {
+			return true
+		}
+	}
+	return len(f.types) == 0
+}
+
+func newFilter(args arguments) (filter, error) {
+	var f filter
+	var err error
+	include := []string{}
+	exclude := append([]string{}, args.Exclude...)
+	for _, text := range args.Glob {
+		if rest, ok := strings.CutPrefix(text, "!"); ok {
+			exclude = append(exclude, rest)
+		} else {
+			include = append(include, text)
+		}
+	}
+	if f.include, err = compileGlobs(include); err != nil {
+		return f, err
+	}
+	if f.exclude, err = compileGlobs(exclude); err != nil {
+		return f, err
+	}
+	if args.Type != "" {
+		f.types, err = typeGlobs(args.Type)
+	}
+	return f, err
+}
+
+// compileGlobs compiles globs. A glob copied from an escaped name in a result
+// also matches that name.
+func compileGlobs(patterns []string) ([]*glob.Glob, error) {
+	var globs []*glob.Glob
+	for _, pattern := range patterns {
+		g, err := glob.Compile(pattern)
+		if err == nil {
+			err = g.Fault()
+		}
+		if err != nil {
+			return nil, err
+		}
+		if name, ok := pathname.Unescape(pattern); ok && name != pattern && filepath.Separator == '/' {
+			if shown, err := glob.Compile(strings.ReplaceAll(name, `\`, `\\`)); err == nil {
+				g = g.Or(shown)
+			}
+		}
+		globs = append(globs, g)
+	}
+	return globs, nil
+}

@@ -1,0 +1,211 @@
+package search
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// escape parses an item that begins with a backslash, outside brackets.
+func (p *parser) escape() (*regexNode, error) {
+	at := p.at
+	if l, ok := p.lookEscape(); ok {
+		if l == wordBoundary && p.peek() == '{' {
+			return p.specialBoundary(at)
+		}
+		return p.lookNode(l), nil
+	}
+	set, r, err := p.setEscape()
+	switch {
+	case err != nil:
+		return nil, err
+	case set != nil:
+		return &regexNode{op: opSet, set: set}, nil
+	case r >= rawBase:
+		return &regexNode{op: opSet, set: single(r)}, nil
+	}
+	return p.literal(r), nil
+}
+
+func (p *parser) lookNode(l look) *regexNode {
+	if l >= wordBoundary && !p.flags.unicode {
+		l += asciiLooks
+	}
+	return &regexNode{op: opLook, look: l}
+}
+
+func (p *parser) lookEscape() (look, bool) {
+	for i, name := range []string{`\A`, `\z`, `\b`, `\B`, `\<`, `\>`} {
+		if p.accept(name) {
+			return textStart + look(i), true
+		}
+	}
+	return 0, false
+}
+
+// specialBoundary parses \b{...} if the braces contain a word instead of a
+// count.
+func (p *parser) specialBoundary(at int) (*regexNode, error) {
+	rest := p.text[p.at+1:]
+	first, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(rest, func(r rune) bool {
+		return p.flags.verbose && unicode.IsSpace(r)
+	}))
+	if first != '-' && (first > unicode.MaxASCII || !unicode.IsLetter(first)) {
+		return p.lookNode(wordBoundary), nil
+	}
+	end := strings.IndexByte(rest, '}')
+	if end < 0 {
+		return nil, syntaxError(at, `unclosed \b{`)
+	}
+	p.at += 1 + end + 1
+	switch strings.TrimSpace(rest[:end]) {
+	case "start":
+		return p.lookNode(wordStart), nil
+	case "end":
+		return p.lookNode(wordEnd), nil
+	case "start-half":
+		return p.lookNode(wordStartHalf), nil
+	case "end-half":
+		return p.lookNode(wordEndHalf), nil
+	}
+	return nil, syntaxError(at, `unknown word boundary \b{%s} (there are start, end, start-half and end-half)`, rest[:end])
+}
+
+// setEscape parses an escape that means a set, or else the character r.
+func (p *parser) setEscape() (set charset, r rune, err error) {
+	at := p.at
+	p.next()
+	r = p.next()
+	switch r {
+	case eof:
+		return nil, 0, syntaxError(at, `\ at the end of the pattern`)
+	case 'd', 'D', 's', 'S', 'w', 'W':
+		return p.perlSet(r), 0, nil
+	case 'p', 'P':
+		set, err = p.property(at, r == 'P')
+		return set, 0, err
+	case 'x', 'u', 'U':
+		r, err = p.hex(at, r)
+		return nil, r, err
+	case 'a':
+		return nil, '\a', nil
+	case 'f':
+		return nil, '\f', nil
+	case 'n':
+		return nil, '\n', nil
+	case 'r':
+		return nil, '\r', nil
+	case 't':
+		return nil, '\t', nil
+	case 'v':
+		return nil, '\v', nil
+	}
+	switch {
+	case r >= '0' && r <= '9':
+		return nil, 0, syntaxError(at, `back-reference \%c is not supported,`, r)
+	case r == 'k' || r == 'g':
+		return nil, 0, syntaxError(at, `\%c (a back-reference?) is not supported,`, r)
+	case r > unicode.MaxASCII || unicode.IsLetter(r) || r == '<' || r == '>':
+		return nil, 0, syntaxError(at, `escape \%c is not supported,`, r)
+	}
+	return nil, r, nil
+}
+
+// remember returns the set of an escape, made once for each meaning under the
+// current flags. The caller must not change it.
+func (p *parser) remember(escape string, made func() (charset, bool)) (charset, bool) {
+	key := fmt.Sprint(p.flags.ignoreCase, p.flags.unicode, escape)
+	set, ok := p.sets[key]
+	if !ok {
+		if set, ok = made(); ok {
+			p.sets[key] = set
+		}
+	}
+	return set, ok
+}
+
+func (p *parser) perlSet(r rune) charset {
+	set, _ := p.remember(string(r), func() (charset, bool) { return p.newPerlSet(r), true })
+	return set
+}
+
+func (p *parser) newPerlSet(r rune) charset {
+	var set charset
+	switch lower := unicode.ToLower(r); {
+	case lower == 'd' && p.flags.unicode:
+		set = digitSet()
+	case lower == 'd':
+		set = asciiDigit()
+	case lower == 's' && p.flags.unicode:
+		set = spaceSet()
+	case lower == 's':
+		set = asciiSpace()
+	case p.flags.unicode:
+		set = wordSet()
+	default:
+		set = asciiWord()
+	}
+	if unicode.IsUpper(r) {
+		return p.negated(set)
+	}
+	return set
+}
+
+func (p *parser) property(at int, negated bool) (charset, error) {
+	name := ""
+	if p.accept("{") {
+		end := strings.IndexByte(p.text[p.at:], '}')
+		if end < 0 {
+			return nil, syntaxError(at, `unclosed \p{`)
+		}
+		name = p.text[p.at : p.at+end]
+		p.at += end + 1
+	} else if r := p.next(); r != eof {
+		name = string(r)
+	}
+	if !p.flags.unicode {
+		return nil, syntaxError(at, `\p{%s} with the flag -u`, name)
+	}
+	if key, value, ok := strings.Cut(name, "!="); ok {
+		name, negated = key+"="+value, !negated
+	}
+	set, ok := p.remember(fmt.Sprintf(`p%v{%s`, negated, name), func() (charset, bool) {
+		set, ok := propertySet(name)
+		if set = p.folded(set); negated {
+			set = p.negated(set)
+		}
+		return append(charset{}, set...), ok
+	})
+	if !ok {
+		return nil, syntaxError(at, `Unicode property %q is not supported (general categories such as Lu, scripts such as Greek, and some binary properties are),`, name)
+	}
+	return set, nil
+}
+
+// hex parses the digits of \x, \u or \U, in braces or of fixed length.
+func (p *parser) hex(at int, kind rune) (rune, error) {
+	digits, braces := map[rune]int{'x': 2, 'u': 4, 'U': 8}[kind], p.accept("{")
+	var n, count int
+	for braces || count < digits {
+		r := p.next()
+		if braces && r == '}' {
+			break
+		}
+		digit := strings.IndexRune("0123456789abcdef", unicode.ToLower(r))
+		if r == eof || digit < 0 || r > unicode.MaxASCII {
+			return 0, syntaxError(at, `\%c without its hexadecimal digits`, kind)
+		}
+		if n = n*16 + digit; n > maxRune {
+			return 0, syntaxError(at, `\%c: beyond the last character, U+10FFFF`, kind)
+		}
+		count++
+	}
+	if count == 0 || !utf8.ValidRune(rune(n)) {
+		return 0, syntaxError(at, `\%c: not a character`, kind)
+	}
+	if !p.flags.unicode && kind == 'x' && !braces && n >= 0x80 {
+		return rawBase + rune(n), nil
+	}
+	return rune(n), nil
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"bytes"
+	"image"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"io"
+
+	"golang.org/x/image/bmp"
+	"golang.org/x/image/tiff"
+	"golang.org/x/image/webp"
+)
+
+// imageFormat returns the image format according to the first bytes of a file,
+// or "" for other files. It needs at most 16 bytes.
+func imageFormat(head []byte) string {
+	has := func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) }
+	switch {
+	case has("\x89PNG\r\n\x1a\n"):
+		return "png"
+	case has("\xff\xd8\xff"):
+		return "jpeg"
+	case has("GIF87a"), has("GIF89a"):
+		return "gif"
+	case has("RIFF") && len(head) >= 12 && string(head[8:12]) == "WEBP":
+		return "webp"
+	case has("II*\x00"), has("MM\x00*"):
+		return "tiff"
+	case has("BM") && isBMP(head):
+		return "bmp"
+	}
+	return ""
+}
+
+// isBMP checks the bytes after "BM", since a text may begin with these letters:
+// the reserved bytes must be zero and the header must have a known size.
+func isBMP(head []byte) bool {
+	if len(head) < 16 || head[6]|head[7]|head[8]|head[9] != 0 || head[15] != 0 {
+		return false
+	}
+	switch head[14] {
+	case 12, 40, 52, 56, 64, 108, 124:
+		return true
+	}
+	return false
+}
+
+// sendable reports whether vision models accept the format.
+func sendable(format string) bool {
+	switch format {
+	case "png", "jpeg", "gif", "webp":
+		return true
+	}
+	return false
+}
+
+// codec decodes an image format; config reads no pixels.
+type codec struct {
+	config func(io.Reader) (image.Config, error)
+	decode func(io.Reader) (image.Image, error)
+}
+
+var codecs = map[string]codec{
+	"png":  {png.DecodeConfig, png.Decode},
+	"jpeg": {jpeg.DecodeConfig, jpeg.Decode},
+	"gif":  {gif.DecodeConfig, gif.Decode}, // Decode stops after the first frame
+	"webp": {webp.DecodeConfig, webp.Decode},
+	"bmp":  {bmp.DecodeConfig, bmp.Decode},
+	"tiff": {tiff.DecodeConfig, tiff.Decode},
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+
+	"github.com/toolroom-mcp/toolroom/internal/textfile"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// ask is a validated request for one file.
+type ask struct {
+	name          string
+	offset, limit int64 // 0: not given
+	tail          int64
+	section       string
+	hex           bool
+	encoding      textfile.Encoding
+	metadata      bool
+	pages         span // of a PDF; zero value: not given
+	budget        int  // bytes of text for the answer
+}
+
+// asksOf validates the arguments and returns a request per file.
+func asksOf(ctx context.Context, args arguments) ([]ask, error) {
+	if args.Command != "" && args.Command != "view" {
+		return nil, toolerr.New(toolerr.InvalidParams, "view only reads files: for command %s use edit or replace", pathname.Escape(args.Command))
+	}
+	if err := args.apply(ctx, &args.Offset, &args.Limit); err != nil {
+		return nil, err
+	}
+	for i := range args.Paths {
+		if err := args.Paths[i].apply(ctx, &args.Paths[i].Offset, &args.Paths[i].Limit); err != nil {
+			return nil, err
+		}
+	}
+	all := ask{hex: args.Hex, metadata: args.Metadata}
+	if args.Encoding != "" {
+		e, err := textfile.ParseEncoding(args.Encoding)
+		if err != nil {
+			return nil, err
+		}
+		all.encoding = e
+	}
+	if given(args.Pages) {
+		s, err := parsePages(args.Pages)
+		if err != nil {
+			return nil, err
+		}
+		all.pages = s
+	}
+	var asks []ask
+	if args.FilePath != "" {
+		a := all
+		a.name, a.offset, a.limit, a.tail, a.section = args.FilePath, args.Offset, args.Limit, args.Tail, args.Section
+		asks = append(asks, a)
+	}
+	for _, p := range args.Paths {
+		a := all
+		a.name, a.offset, a.limit = p.FilePath, p.Offset, p.Limit
+		asks = append(asks, a)
+	}
+	switch {
+	case len(asks) == 0:
+		return nil, toolerr.New(toolerr.MissingParameter, "file_path is missing: name the file to read, or several in paths")
+	case len(asks) > maxPaths:
+		return nil, toolerr.New(toolerr.InvalidParams, "paths has %d files: one call takes at most %d", len(asks), maxPaths)
+	case args.FilePath == "" && (args.Offset > 0 || args.Limit > 0 || args.Tail > 0 || args.Section != ""):
+		return nil, toolerr.New(toolerr.InvalidParams, "offset, limit, tail and section apply to file_path: with paths, give offset and limit in each item")
+	case args.Tail > 0 && args.Offset > 0:
+		return nil, toolerr.New(toolerr.InvalidParams, "offset and tail cannot be combined: offset counts from the start, tail from the end")
+	case args.Section != "" && (args.Tail > 0 || args.Offset > 0):
+		return nil, toolerr.New(toolerr.InvalidParams, "section cannot be combined with offset or tail")
+	}
+	return asks, nil
+}
+
+// ranged reports whether only a part of the file was requested.
+func (a ask) ranged() bool { return a.offset > 0 || a.limit > 0 || a.tail > 0 || a.section != "" }
