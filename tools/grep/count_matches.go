@@ -13,12 +13,12 @@ func (w *searcher) count(text []byte) (n int) {
 	if !w.matcher.CrossesLines() { // otherwise the next match depends on the end of the previous one
 		w.starts = w.places[:0]
 	}
-	m := w.matcher.For(text)
+	m := w.matcher.ForText(text)
 	for base := 0; base < len(text) && w.ctx.Err() == nil; {
 		part := w.part(text[base:])
 		if !w.args.Only && !w.countsSeparately() && w.args.OutputMode != modeFiles {
 			var more int
-			more, w.starts = w.matcher.Locate(part, base, w.starts)
+			more, w.starts = w.matcher.CountWithStarts(part, base, w.starts)
 			n, base = n+more, base+len(part)
 			continue
 		}
@@ -52,7 +52,7 @@ func (w *searcher) countHit(text []byte, hit search.Hit) int {
 		return 1
 	}
 	n := 0
-	w.matcher.Spans(text, hit, func(start, end int) bool {
+	w.matcher.EachMatch(text, hit, func(start, end int) bool {
 		if end > start || apart && !w.args.Only && (end < len(text) || bytes.HasSuffix(text, newline)) {
 			n++
 		}

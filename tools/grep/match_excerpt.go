@@ -27,7 +27,7 @@ type excerpt struct {
 // window writes the wanted matches of a window, and reports whether it needs
 // the next window.
 func (x *excerpt) window(text []byte) bool {
-	x.matcher = x.matcher.For(text)
+	x.matcher = x.matcher.ForText(text)
 	at := cursor{line: x.next}
 	rest, base := 0, 0 // end of the text shown; start of the part
 	for base < len(text) {
@@ -98,7 +98,7 @@ func (x *excerpt) pass(part []byte, hit search.Hit) []span {
 		return nil
 	}
 	var spans []span
-	x.matcher.Spans(part, hit, func(start, end int) bool {
+	x.matcher.EachMatch(part, hit, func(start, end int) bool {
 		if end > start {
 			if x.passed >= x.from {
 				spans = append(spans, span{start, end})
@@ -178,7 +178,7 @@ func (x *excerpt) lines(part []byte, hit search.Hit, number int) {
 	text := part[hit.Start:hit.End]
 	match := span{hit.Start, hit.Start}
 	if len(text) > x.out.width {
-		x.matcher.Spans(part, hit, func(start, end int) bool {
+		x.matcher.EachMatch(part, hit, func(start, end int) bool {
 			match = span{start, end}
 			return false
 		})

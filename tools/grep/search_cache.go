@@ -304,5 +304,5 @@ func (w *searchCache) wait(ctx context.Context) error {
 	if builder == nil {
 		return nil
 	}
-	return builder.Wait(ctx)
+	return builder.WaitIdle(ctx)
 }

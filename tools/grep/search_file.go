@@ -36,7 +36,7 @@ func (w *searcher) file(e *walk.Entry) error {
 		w.buf = raw
 		masked = masked || st.Nlink > 1 && w.fs.MaskedFile(filepath.Join(w.abs, e.Path), st)
 		n := w.whole(e.Path, raw, st, masked)
-		if w.dirLookup != nil && !masked && !looksLikeKey(raw) && (n > 0 || n == 0 && w.dirLookup.Selects()) {
+		if w.dirLookup != nil && !masked && !looksLikeKey(raw) && (n > 0 || n == 0 && w.dirLookup.HasQuery()) {
 			w.dirLookup.KeepText(index.KeyOf(st), raw)
 		}
 	case toolerr.Is(err, toolerr.TooLarge):
@@ -58,7 +58,7 @@ func (w *searcher) file(e *walk.Entry) error {
 // whose text the index may keep, or else the size of the buffer.
 func (w *searcher) maxWhole(masked bool) int64 {
 	size := int64(cap(w.buf) - 1)
-	if w.dirLookup != nil && !masked && w.dirLookup.Selects() {
+	if w.dirLookup != nil && !masked && w.dirLookup.HasQuery() {
 		size = max(size, index.TextSize)
 	}
 	return size

@@ -163,7 +163,7 @@ func (q *query) workers() int { return min(runtime.GOMAXPROCS(0), maxWorkers) }
 
 // bounded returns the matcher with a stop at the end of ctx.
 func (q *query) bounded(ctx context.Context) *search.Matcher {
-	return q.matcher.Until(func() bool { return ctx.Err() != nil })
+	return q.matcher.StopWhen(func() bool { return ctx.Err() != nil })
 }
 
 func (q *query) searchers(ctx context.Context, workers int) []searcher {
@@ -172,15 +172,15 @@ func (q *query) searchers(ctx context.Context, workers int) []searcher {
 	consult := q.cache.known()
 	var required *index.Query
 	if consult {
-		required = index.NewQuery(q.matcher.Required())
+		required = index.NewQuery(q.matcher.RequiredLiterals())
 	}
 	for i := range all {
 		all[i] = searcher{query: q, ctx: ctx, matcher: q.bounded(ctx), buf: q.buffers.take(), done: done, used: make([]bool, len(q.filter.include))}
 		if consult {
 			all[i].dirLookup = q.cache.index.NewDirLookup(required)
 		}
-		if all[i].byLine = q.matcher.ByLine(); all[i].byLine {
-			all[i].matcher = all[i].matcher.NotingForeign(&all[i].foreign)
+		if all[i].byLine = q.matcher.NeedsASCIILiteral(); all[i].byLine {
+			all[i].matcher = all[i].matcher.NotingInvalidUTF8(&all[i].foreign)
 		}
 		all[i].top = topk.New(q.args.Offset, q.args.HeadLimit, match.before)
 	}

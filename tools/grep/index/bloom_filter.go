@@ -15,14 +15,15 @@ type probe struct {
 	place uint32
 }
 
+// probeOf returns the probe of a gram by its code.
 func probeOf(code uint32) probe {
 	h := uint64(code+1) * 0x9E3779B97F4A7C15
 	h = (h ^ h>>32) * 0xD6E8FEB86659FD93
 	return probe{mask: 1<<(h&63) | 1<<(h>>6&63), place: uint32(h >> 32)}
 }
 
-// filter returns the filter of the set.
-func (g *grams) filter() filter {
+// newFilter returns the filter of the set; nil if the set is empty.
+func (g *grams) newFilter() filter {
 	n := len(g.codes)
 	if n == 0 {
 		return nil
@@ -38,7 +39,7 @@ func (g *grams) filter() filter {
 	return f
 }
 
-// has reports whether the gram may be in the text; f must not be empty.
-func (f filter) has(p probe) bool {
+// mayHave reports whether the gram may be in the text. f must not be empty.
+func (f filter) mayHave(p probe) bool {
 	return f[uint64(p.place)*uint64(len(f))>>32]&p.mask == p.mask
 }

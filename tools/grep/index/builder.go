@@ -7,30 +7,30 @@ import (
 	"time"
 )
 
-// Content is the result of reading a file, for Add.
+// Content is the result of reading a file.
 type Content struct {
-	Key    Key       // of the open file, by a stat before the reading
+	Key    Key       // of the open file, from a stat before the reading
 	Taken  time.Time // before that stat
 	Text   []byte    // decoded as for a search
 	Binary bool      // Text is empty
-	Opaque bool      // Text is empty; every search must read the file, and need not queue it again
+	Opaque bool      // Text is empty; every search must read the file, and should not queue it again
 }
 
-// Read reads the file of a queued path; the Builder passes paths on without
+// Read reads the file of a queued path. The Builder passes paths on without
 // interpreting them. Calls do not overlap, so Text may be in a reused buffer.
-// For a file that is not wanted (denied, gone) it returns an error, which only
-// skips the file. ctx ends when the Builder is closed.
+// For a file that should not be indexed (denied, gone) it returns an error,
+// which only skips the file. ctx ends when the Builder is closed.
 type Read func(ctx context.Context, path string) (Content, error)
 
-// queueBytes bounds the queue, with pathCost added for each path: enough for
-// 300 000 usual paths.
+// queueBytes bounds the paths in the queue, with pathCost added for each path:
+// enough for 300 000 usual paths.
 const (
 	queueBytes = 32 << 20
 	pathCost   = 48
 )
 
-// Builder reads files and adds them to an index while no call is in flight, in
-// one goroutine.
+// Builder reads queued files and adds them to an index while no call is in
+// flight, in one goroutine. It is safe for concurrent use.
 //
 //	b := index.StartBuilder(ctx, x, read)
 //	defer b.Close()
@@ -44,36 +44,38 @@ type Builder struct {
 	read  Read
 	ctx   context.Context
 	stop  context.CancelFunc
-	done  chan struct{}
+	done  chan struct{} // closed when the goroutine has ended
 
-	mu      sync.Mutex
-	changed *sync.Cond // signals changes of the fields below and of contexts
-	calls   int        // in flight
-	working bool
-	paths   []string
-	queued  map[uint64]struct{} // hashes of paths
-	bytes   int
-	seed    maphash.Seed
+	mu        sync.Mutex
+	changed   *sync.Cond          // signals changes of the fields below and of contexts
+	calls     int                 // in flight, from Pause to resume
+	working   bool                // a file is being read or added
+	paths     []string            // the queue
+	queued    map[uint64]struct{} // hashes of paths
+	pathBytes int                 // cost of paths
+	seed      maphash.Seed
 }
 
-// StartBuilder starts a Builder that stops when ctx ends or it is closed.
+// StartBuilder starts a Builder. It runs until ctx ends or Close is called.
 func StartBuilder(ctx context.Context, x *Index, read Read) *Builder {
 	b := &Builder{index: x, read: read, done: make(chan struct{}), seed: maphash.MakeSeed()}
 	b.ctx, b.stop = context.WithCancel(ctx)
 	b.changed = sync.NewCond(&b.mu)
-	b.drop()
+	b.clearQueue()
 	go b.run()
 	return b
 }
 
-// Close stops the Builder and waits for it. Queued files are dropped.
+// Close stops the Builder and waits until its goroutine has ended. It drops the
+// queued files.
 func (b *Builder) Close() {
 	b.stop()
 	<-b.done
 }
 
-// Pause stops the Builder's work until resume is called: at the next file, or
-// within a large one. Pauses may overlap.
+// Pause stops the Builder's work until resume is called. The work stops at the
+// next file, or within a large one. Pauses may overlap, and resume may be
+// called several times.
 func (b *Builder) Pause() (resume func()) {
 	b.mu.Lock()
 	b.calls++
@@ -86,8 +88,9 @@ func (b *Builder) Pause() (resume func()) {
 	})
 }
 
-// Queue adds files to read. It skips files already queued and those beyond
-// queueBytes: a later search that finds them unknown may queue them again.
+// Queue adds files to read. It skips files that are queued already, and files
+// beyond queueBytes: a later search that finds them unknown may queue them
+// again.
 func (b *Builder) Queue(paths []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -98,19 +101,19 @@ func (b *Builder) Queue(paths []string) {
 		cost := len(path) + pathCost
 		// Two paths with equal hashes are rare: the second is skipped.
 		hash := maphash.String(b.seed, path)
-		if _, waits := b.queued[hash]; waits || b.bytes+cost > queueBytes {
+		if _, waits := b.queued[hash]; waits || b.pathBytes+cost > queueBytes {
 			continue
 		}
 		b.queued[hash] = struct{}{}
 		b.paths = append(b.paths, path)
-		b.bytes += cost
+		b.pathBytes += cost
 	}
 	b.changed.Broadcast()
 }
 
-// Wait waits until the queue is empty, the Builder has stopped, or ctx ends;
-// then it returns ctx's error.
-func (b *Builder) Wait(ctx context.Context) error {
+// WaitIdle waits until the queue is empty, the Builder has stopped, or ctx
+// ends. It returns ctx's error.
+func (b *Builder) WaitIdle(ctx context.Context) error {
 	defer context.AfterFunc(ctx, b.wake)()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -120,38 +123,40 @@ func (b *Builder) Wait(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// wake wakes the goroutines that wait for changed.
 func (b *Builder) wake() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.changed.Broadcast()
 }
 
+// run reads and adds queued files until the Builder is closed.
 func (b *Builder) run() {
 	defer close(b.done)
 	defer context.AfterFunc(b.ctx, b.wake)()
 	for {
-		path, ok := b.next()
+		path, ok := b.nextPath()
 		if !ok {
 			return
 		}
 		c, err := b.read(b.ctx, path)
 		if err == nil {
-			_ = b.index.add(c, b.pause)
+			_ = b.index.add(c, b.waitForCalls)
 		}
 	}
 }
 
-// next waits for a path and for a moment without calls. It returns false at the
-// end.
-func (b *Builder) next() (string, bool) {
+// nextPath waits for a queued path and for a moment without calls. It returns
+// false when the Builder is closed.
+func (b *Builder) nextPath() (string, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.working = false
 	if !b.index.hasRoom() {
-		b.drop()
+		b.clearQueue()
 	}
 	if len(b.paths) == 0 {
-		b.drop() // and the memory
+		b.clearQueue() // and the memory
 	}
 	b.changed.Broadcast()
 	for len(b.paths) == 0 || b.calls > 0 {
@@ -161,19 +166,20 @@ func (b *Builder) next() (string, bool) {
 		b.changed.Wait()
 	}
 	if b.ctx.Err() != nil {
-		b.drop()
+		b.clearQueue()
 		return "", false
 	}
 	path := b.paths[0]
 	b.paths[0], b.paths = "", b.paths[1:]
-	b.bytes -= len(path) + pathCost
+	b.pathBytes -= len(path) + pathCost
 	delete(b.queued, maphash.String(b.seed, path))
 	b.working = true
 	return path, true
 }
 
-// pause waits, while a file is being added, for a moment without calls.
-func (b *Builder) pause() error {
+// waitForCalls waits, while a file is being added, for a moment without calls.
+// It returns the context's error if the Builder is closed.
+func (b *Builder) waitForCalls() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for b.calls > 0 && b.ctx.Err() == nil {
@@ -182,7 +188,7 @@ func (b *Builder) pause() error {
 	return b.ctx.Err()
 }
 
-// drop empties the queue.
-func (b *Builder) drop() {
-	b.paths, b.queued, b.bytes = nil, map[uint64]struct{}{}, 0
+// clearQueue empties the queue.
+func (b *Builder) clearQueue() {
+	b.paths, b.queued, b.pathBytes = nil, map[uint64]struct{}{}, 0
 }

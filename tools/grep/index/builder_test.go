@@ -61,12 +61,12 @@ func TestBuilderAddsWhatIsQueued(t *testing.T) {
 	b := index.StartBuilder(t.Context(), x, r.read)
 	defer b.Close()
 	b.Queue([]string{"a", "b", "c.bin"})
-	require.NoError(t, b.Wait(t.Context()))
+	require.NoError(t, b.WaitIdle(t.Context()))
 	require.Equal(t, []string{"a", "b", "c.bin"}, r.paths())
 	require.Equal(t, index.Maybe, x.Look(keyOf("a"), queryFor("text of a")))
 	require.Equal(t, index.Missing, x.Look(keyOf("a"), queryFor("text of b")))
 	require.Equal(t, index.Binary, x.Look(keyOf("c.bin"), nil))
-	require.NoError(t, b.Wait(t.Context()), "again, with nothing to do")
+	require.NoError(t, b.WaitIdle(t.Context()), "again, with nothing to do")
 }
 
 func TestBuilderRestsWhileCallsAreInFlight(t *testing.T) {
@@ -80,10 +80,10 @@ func TestBuilderRestsWhileCallsAreInFlight(t *testing.T) {
 	first() // counts once
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, b.Wait(ctx), context.Canceled)
+	require.ErrorIs(t, b.WaitIdle(ctx), context.Canceled)
 	require.Empty(t, r.paths())
 	second()
-	require.NoError(t, b.Wait(t.Context()))
+	require.NoError(t, b.WaitIdle(t.Context()))
 	require.Equal(t, []string{"a", "b", "c"}, r.paths(), "each once")
 }
 
@@ -133,7 +133,7 @@ func TestBuilderRestsWithinLargeFiles(t *testing.T) {
 	resume = b.Pause()
 	read <- struct{}{}
 	resume()
-	require.NoError(t, b.Wait(t.Context()))
+	require.NoError(t, b.WaitIdle(t.Context()))
 	require.Equal(t, index.Maybe, x.Look(settledKey(1, text), nil))
 }
 
@@ -148,11 +148,11 @@ func TestBuilderSkipsWhatCannotBeRead(t *testing.T) {
 	b := index.StartBuilder(t.Context(), x, r.read)
 	defer b.Close()
 	b.Queue([]string{"a", "b", "c"})
-	require.NoError(t, b.Wait(t.Context()))
+	require.NoError(t, b.WaitIdle(t.Context()))
 	require.Equal(t, index.Maybe, x.Look(keyOf("c"), nil))
 	require.Equal(t, index.Unknown, x.Look(keyOf("b"), nil))
 	b.Queue([]string{"b"})
-	require.NoError(t, b.Wait(t.Context()), "it may be queued again")
+	require.NoError(t, b.WaitIdle(t.Context()), "it may be queued again")
 }
 
 // Close ends the current read and leaves nothing running.
@@ -180,7 +180,7 @@ func TestBuilderStops(t *testing.T) {
 			b.Queue([]string{"d"})
 			resume()
 			b.Close()
-			require.NoError(t, b.Wait(t.Context()), "nothing to wait for")
+			require.NoError(t, b.WaitIdle(t.Context()), "nothing to wait for")
 			require.Empty(t, r.paths())
 		})
 	}
@@ -209,7 +209,7 @@ func TestBuilderQueueIsBounded(t *testing.T) {
 		b.Queue([]string{fmt.Sprint(long, i)})
 	}
 	resume()
-	require.NoError(t, b.Wait(t.Context()))
+	require.NoError(t, b.WaitIdle(t.Context()))
 	require.Greater(t, count, 1000)
 	require.Less(t, count, 10_000)
 }
@@ -224,7 +224,7 @@ func TestBuilderStopsReadingForAFullIndex(t *testing.T) {
 		paths = append(paths, fmt.Sprint("file ", i))
 	}
 	b.Queue(paths)
-	require.NoError(t, b.Wait(t.Context()))
+	require.NoError(t, b.WaitIdle(t.Context()))
 	read := len(r.paths())
 	require.Less(t, read, 200)
 	files, _ := x.Stats()
@@ -232,6 +232,6 @@ func TestBuilderStopsReadingForAFullIndex(t *testing.T) {
 	// A new search lets the index drop files that it does not look up.
 	x.Look(keyOf("another"), queryFor("anything"))
 	b.Queue([]string{"another"})
-	require.NoError(t, b.Wait(t.Context()))
+	require.NoError(t, b.WaitIdle(t.Context()))
 	require.Equal(t, index.Maybe, x.Look(keyOf("another"), nil))
 }

@@ -7,19 +7,22 @@ import (
 
 // clock detects that the wall clock, which stamps files, was set back.
 type clock struct {
-	mu    sync.Mutex
-	first time.Time
-	ahead time.Duration // lead of the wall clock over the monotonic one since first
+	mu        sync.Mutex
+	startTime time.Time
+	ahead     time.Duration // lead of the wall clock over the monotonic clock since startTime
 }
 
-func (c *clock) start(now time.Time) { c.first = now }
+// start sets the reference time. It is called once, before wentBack.
+func (c *clock) start(now time.Time) { c.startTime = now }
 
 // wentBack reports whether the clock was set back since the previous call. Up
 // to a second is tolerated, for programs that adjust it smoothly.
 func (c *clock) wentBack(now time.Time) bool {
-	return c.steppedBack(now.Round(0).Sub(c.first.Round(0)), now.Sub(c.first))
+	return c.steppedBack(now.Round(0).Sub(c.startTime.Round(0)), now.Sub(c.startTime))
 }
 
+// steppedBack is wentBack with the times elapsed on both clocks since
+// startTime.
 func (c *clock) steppedBack(wall, monotonic time.Duration) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

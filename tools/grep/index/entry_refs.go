@@ -5,25 +5,25 @@ import (
 	"sync/atomic"
 )
 
-// refs maps numbers to entries until they are dropped; numbers are reused. 0
-// means no entry.
+// refs maps numbers to entries. An entry has its number until it is dropped;
+// numbers are reused. 0 means no entry. It is safe for concurrent use.
 type refs struct {
 	chunks atomic.Pointer[[]*chunk]
 
 	mu   sync.Mutex
-	next uint32
-	free []uint32
+	last uint32   // the highest number so far
+	free []uint32 // numbers to reuse
 }
 
-// add assigns a number to an entry, before other goroutines can find it.
+// add gives an entry a number. No other goroutine may have the entry yet.
 func (r *refs) add(e *entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if n := len(r.free); n > 0 {
 		e.ref, r.free = r.free[n-1], r.free[:n-1]
 	} else {
-		r.next++
-		e.ref = r.next
+		r.last++
+		e.ref = r.last
 	}
 	var chunks []*chunk
 	if now := r.chunks.Load(); now != nil {
@@ -44,7 +44,7 @@ func (r *refs) get(ref uint32) *entry {
 	return (*r.chunks.Load())[ref/chunkSize][ref%chunkSize].Load()
 }
 
-// remove releases an entry's number.
+// remove makes an entry's number free.
 func (r *refs) remove(e *entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,4 +54,5 @@ func (r *refs) remove(e *entry) {
 
 const chunkSize = 4096
 
+// chunk is a part of the map.
 type chunk [chunkSize]atomic.Pointer[entry]

@@ -17,13 +17,14 @@ const maxGrams = codes / 2
 // pieceSize is the amount of text added between two calls of pause, in bytes.
 const pieceSize = 1 << 20
 
-// threeCode and fourCode take the last bytes read, the newest in the lowest
-// bits.
+// threeCode returns the code of the gram of the last three bytes read. The
+// newest byte is in the lowest bits of last.
 func threeCode(last uint32) uint32 { return last << 8 * 0x9E3779B1 >> (32 - codeBits) }
 
+// fourCode returns the code of the gram of the last four bytes read.
 func fourCode(last uint32) uint32 { return last * 0x85EBCA77 >> (32 - codeBits) }
 
-func lower(c byte) byte {
+func lowerASCII(c byte) byte {
 	if 'A' <= c && c <= 'Z' {
 		c += 'a' - 'A'
 	}
@@ -41,7 +42,7 @@ func hasFolding(text []byte) bool {
 	return bytes.Contains(text, []byte(kelvin)) || bytes.Contains(text, []byte(longS))
 }
 
-// unfold appends text to dst with those characters replaced by the letters.
+// unfold appends text to dst, with kelvin and longS replaced by the letters.
 func unfold(dst, text []byte) []byte {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
@@ -56,23 +57,24 @@ func unfold(dst, text []byte) []byte {
 	return dst
 }
 
-// grams is the set of grams of one text.
+// grams is the set of grams of one text. The zero value is empty.
 type grams struct {
 	seen  [codes / 64]uint64
-	codes []uint32 // those in seen
+	codes []uint32 // the codes in seen
 }
 
-// read adds the grams of text.
-func (g *grams) read(text []byte, pause func() error) error {
+// addText adds the grams of text. It calls pause between pieces of a large
+// text, and returns its error.
+func (g *grams) addText(text []byte, pause func() error) error {
 	var unfolded []byte
 	for from := 0; from < len(text); from += pieceSize {
 		// A gram across the boundary begins at most three bytes before it, or
 		// earlier if it contains such characters, by their additional length.
 		piece := text[max(0, from-3):min(len(text), from+pieceSize)]
-		g.addAll(piece)
+		g.addPiece(piece)
 		if wide := text[max(0, from-4*len(kelvin)):min(len(text), from+pieceSize)]; hasFolding(wide) {
 			unfolded = unfold(unfolded[:0], wide)
-			g.addAll(unfolded)
+			g.addPiece(unfolded)
 		}
 		if len(text) > pieceSize {
 			if err := pause(); err != nil {
@@ -83,22 +85,22 @@ func (g *grams) read(text []byte, pause func() error) error {
 	return nil
 }
 
-// addAll adds the grams within text.
-func (g *grams) addAll(text []byte) {
+// addPiece adds the grams within text, unless the set is saturated.
+func (g *grams) addPiece(text []byte) {
 	if len(text) < 3 || g.saturated() {
 		return
 	}
-	last := uint32(lower(text[0]))<<8 | uint32(lower(text[1]))
-	last = last<<8 | uint32(lower(text[2]))
-	g.add(threeCode(last))
+	last := uint32(lowerASCII(text[0]))<<8 | uint32(lowerASCII(text[1]))
+	last = last<<8 | uint32(lowerASCII(text[2]))
+	g.addCode(threeCode(last))
 	for _, c := range text[3:] {
-		last = last<<8 | uint32(lower(c))
-		g.add(threeCode(last))
-		g.add(fourCode(last))
+		last = last<<8 | uint32(lowerASCII(c))
+		g.addCode(threeCode(last))
+		g.addCode(fourCode(last))
 	}
 }
 
-func (g *grams) add(code uint32) {
+func (g *grams) addCode(code uint32) {
 	word, bit := &g.seen[code/64%uint32(len(g.seen))], uint64(1)<<(code%64)
 	if *word&bit == 0 {
 		*word |= bit
@@ -106,6 +108,8 @@ func (g *grams) add(code uint32) {
 	}
 }
 
+// saturated reports whether the set has more than maxGrams, so that a filter
+// would be useless.
 func (g *grams) saturated() bool { return len(g.codes) > maxGrams }
 
 // clear empties the set.

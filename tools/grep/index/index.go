@@ -3,7 +3,7 @@
 // file.
 //
 //	x := index.New(128 << 20)
-//	q := index.NewQuery(matcher.Required()) // once a search; nil is fine
+//	q := index.NewQuery(matcher.RequiredLiterals()) // once a search; nil is fine
 //	switch x.Look(index.KeyOf(stat), q) {   // for each file, before it is opened
 //	case index.Missing, index.Binary:       // need not be read
 //	}
@@ -89,9 +89,9 @@ const Settled = 2 * time.Second
 
 // Key identifies one version of one file.
 type Key struct {
-	Dev, Ino            uint64
-	Size                int64
-	ModTime, ChangeTime int64 // nanoseconds
+	Dev, Ino            uint64 // device and inode number; 0 on systems that lack them
+	Size                int64  // bytes
+	ModTime, ChangeTime int64  // nanoseconds
 }
 
 // KeyOf returns the key of a file with the status st.
@@ -99,11 +99,13 @@ func KeyOf(st sandbox.Stat) Key {
 	return Key{st.Dev, st.Ino, st.Size, st.ModTime.UnixNano(), st.ChangeTime.UnixNano()}
 }
 
-// names reports whether k identifies a file at all.
-func (k Key) names() bool { return k.Dev != 0 && k.Ino != 0 }
+// identifies reports whether k identifies a file. It does not without a device
+// or inode number.
+func (k Key) identifies() bool { return k.Dev != 0 && k.Ino != 0 }
 
-// settled reports whether every change after taken must alter the key.
-func (k Key) settled(taken time.Time) bool {
+// settledBefore reports whether every change of the file after taken must alter
+// the key.
+func (k Key) settledBefore(taken time.Time) bool {
 	latest := taken.Add(-Settled).UnixNano()
 	return k.ChangeTime < latest && k.ModTime < latest
 }
@@ -114,43 +116,45 @@ const shardCount = 64
 
 // Index holds the filters of files. It is safe for concurrent use.
 type Index struct {
-	max    int64
-	shards [shardCount]shard
-	refs   refs
-	texts  texts
-	bytes  atomic.Int64
-	// search counts the searches; each entry stores the last one that
-	// looked it up.
+	maxBytes  int64
+	shards    [shardCount]shard
+	refs      refs
+	texts     texts
+	usedBytes atomic.Int64 // accounted memory, without texts
+	// search is the number of the latest search. Each entry stores the last
+	// search that looked it up.
 	search atomic.Uint32
-	// full is the search in which no older entry was left to drop.
-	full       atomic.Uint32
-	evicting   sync.Mutex
-	scratch    sync.Pool // of *grams
-	resultPool sync.Pool // of *[]lookResult
+	// fullSearch is the search in which no older entry was left to drop.
+	fullSearch atomic.Uint32
+	evicting   sync.Mutex // held while entries are dropped
+	gramsPool  sync.Pool  // of *grams
+	resultPool sync.Pool  // of *[]lookResult
 	clock      clock
 }
 
+// shard is a part of the index with its own lock.
 type shard struct {
 	mu    sync.RWMutex
 	files map[inode]*entry
 	_     [64]byte // keeps the next shard's lock on another cache line
 }
 
-// New returns an index that takes at most maxBytes of memory and drops the
-// least recently used files.
+// New returns an index that takes at most maxBytes of memory. At the limit it
+// drops the least recently used files.
 func New(maxBytes int64) *Index {
-	x := &Index{max: maxBytes}
-	x.texts.max, x.texts.kept = min(maxBytes/textShare, maxTexts), map[*entry]*text{}
+	x := &Index{maxBytes: maxBytes}
+	x.texts.maxBytes, x.texts.kept = min(maxBytes/textShare, maxTexts), map[*entry]*text{}
 	for i := range x.shards {
 		x.shards[i].files = map[inode]*entry{}
 	}
-	x.scratch.New = func() any { return new(grams) }
+	x.gramsPool.New = func() any { return new(grams) }
 	x.search.Store(1)
 	x.clock.start(time.Now())
 	return x
 }
 
-// Stats returns the number of indexed files and the memory accounted to them.
+// Stats returns the number of indexed files and the memory accounted to them in
+// bytes, without texts.
 func (x *Index) Stats() (files int, bytes int64) {
 	for i := range x.shards {
 		s := &x.shards[i]
@@ -158,11 +162,11 @@ func (x *Index) Stats() (files int, bytes int64) {
 		files += len(s.files)
 		s.mu.RUnlock()
 	}
-	return files, x.bytes.Load()
+	return files, x.usedBytes.Load()
 }
 
 // Size returns the accounted memory in bytes, including texts.
-func (x *Index) Size() int64 { return x.bytes.Load() + x.texts.size() }
+func (x *Index) Size() int64 { return x.usedBytes.Load() + x.texts.size() }
 
 // Verdict is the index's knowledge about a file and a query.
 type Verdict int
@@ -182,8 +186,9 @@ func (x *Index) Look(k Key, q *Query) Verdict {
 	return verdict
 }
 
+// look is Look that also returns the file's entry; nil if it is not indexed.
 func (x *Index) look(k Key, q *Query) (Verdict, *entry) {
-	search := x.searchOf(q)
+	search := x.searchNumber(q)
 	e := x.find(k)
 	if e == nil {
 		return Unknown, nil
@@ -192,15 +197,16 @@ func (x *Index) look(k Key, q *Query) (Verdict, *entry) {
 	return e.verdictFor(q == nil || q.mayBeIn(e.filter)), e
 }
 
-// searchOf returns the number of the search to which q belongs.
-func (x *Index) searchOf(q *Query) uint32 {
+// searchNumber returns the number of the search to which q belongs; of the
+// latest search if q is nil.
+func (x *Index) searchNumber(q *Query) uint32 {
 	if q != nil {
-		return q.begin(x)
+		return q.beginOnce(x)
 	}
 	return x.search.Load()
 }
 
-func (x *Index) shard(k Key) *shard {
+func (x *Index) shardOf(k Key) *shard {
 	// Inodes of one directory are often consecutive; devices are few.
 	h := (k.Ino ^ k.Dev<<32) * 0x9E3779B97F4A7C15
 	return &x.shards[h>>58]
@@ -208,30 +214,30 @@ func (x *Index) shard(k Key) *shard {
 
 // find returns the entry with key k, or nil.
 func (x *Index) find(k Key) *entry {
-	s := x.shard(k)
+	s := x.shardOf(k)
 	s.mu.RLock()
 	e := s.files[inode{k.Dev, k.Ino}]
 	s.mu.RUnlock()
-	if e == nil || !e.is(k) {
+	if e == nil || !e.hasKey(k) {
 		return nil
 	}
 	return e
 }
 
-// Add adds a file's text (decoded as for a search; nil with binary set for a
-// binary file). k is from a stat of the open file before reading, and taken a
-// time before that stat: the file is not added unless its times are settled
+// Add adds a file's text, decoded as for a search; nil with binary set for a
+// binary file. k is from a stat of the open file before the reading, and taken
+// a time before that stat. The file is not added unless its times are settled
 // before taken. Any later change, even during the reading, gives the file
 // another key, so that k does not occur again.
 func (x *Index) Add(k Key, taken time.Time, text []byte, binary bool) {
 	_ = x.add(Content{Key: k, Taken: taken, Text: text, Binary: binary}, func() error { return nil })
 }
 
-// add is Add that calls pause between pieces of a large text, and stops with
-// pause's error.
+// add is Add that calls pause between pieces of a large text. It returns
+// pause's error, and then adds nothing.
 func (x *Index) add(c Content, pause func() error) error {
 	k := c.Key
-	if !k.names() || !k.settled(c.Taken) {
+	if !k.identifies() || !k.settledBefore(c.Taken) {
 		return nil
 	}
 	if e := x.find(k); e != nil {
@@ -245,36 +251,36 @@ func (x *Index) add(c Content, pause func() error) error {
 	case c.Binary:
 		e.verdict = Binary
 	default:
-		g := x.scratch.Get().(*grams)
-		defer x.scratch.Put(g)
+		g := x.gramsPool.Get().(*grams)
+		defer x.gramsPool.Put(g)
 		defer g.clear()
-		if err := g.read(c.Text, pause); err != nil {
+		if err := g.addText(c.Text, pause); err != nil {
 			return err
 		}
 		if g.saturated() {
 			e.verdict = Maybe
 		} else {
-			e.verdict, e.filter = Missing, g.filter()
+			e.verdict, e.filter = Missing, g.newFilter()
 		}
 	}
 	e.used.Store(x.search.Load())
 	if !x.reserve(e.cost()) {
 		return nil
 	}
-	s := x.shard(k)
+	s := x.shardOf(k)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if old := s.files[inode{k.Dev, k.Ino}]; old != nil {
-		x.forget(old)
+		x.release(old)
 	}
 	x.refs.add(e)
 	s.files[inode{k.Dev, k.Ino}] = e
 	return nil
 }
 
-// forget removes an entry from the accounts after its removal from the shard.
-func (x *Index) forget(e *entry) {
-	x.bytes.Add(-e.cost())
+// release removes an entry from the accounts, after its removal from the shard.
+func (x *Index) release(e *entry) {
+	x.usedBytes.Add(-e.cost())
 	x.refs.remove(e)
-	x.texts.forget(e)
+	x.texts.drop(e)
 }

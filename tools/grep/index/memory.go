@@ -5,16 +5,17 @@ import (
 	"time"
 )
 
-// begin starts a new search and returns its number.
-func (x *Index) begin() uint32 {
+// beginSearch begins a new search and returns its number. It drops everything
+// if the clock was set back.
+func (x *Index) beginSearch() uint32 {
 	if x.clock.wentBack(time.Now()) {
 		x.clear()
 	}
 	return x.search.Add(1)
 }
 
-// sample returns up to n filters.
-func (x *Index) sample(n int) []filter {
+// sampleFilters returns up to n filters.
+func (x *Index) sampleFilters(n int) []filter {
 	var filters []filter
 	for i := range x.shards {
 		s := &x.shards[i]
@@ -34,76 +35,77 @@ func (x *Index) sample(n int) []filter {
 	return filters
 }
 
-// clear drops everything.
+// clear drops all files.
 func (x *Index) clear() {
 	for i := range x.shards {
 		s := &x.shards[i]
 		s.mu.Lock()
 		for _, e := range s.files {
-			x.forget(e)
+			x.release(e)
 		}
 		s.files = map[inode]*entry{}
 		s.mu.Unlock()
 	}
 }
 
-// reserve accounts for further bytes. It reports false, without doing so, if
+// reserve adds bytes to the accounted memory, and drops older entries if
+// necessary. It returns false, without adding them, if they are too many or if
 // only entries of the latest search could be dropped for them.
 func (x *Index) reserve(bytes int64) bool {
-	if bytes > x.max/4 {
+	if bytes > x.maxBytes/4 {
 		return false // not worth the entries that it would displace
 	}
-	now := x.bytes.Add(bytes)
-	if now+x.texts.size() > x.max {
+	now := x.usedBytes.Add(bytes)
+	if now+x.texts.size() > x.maxBytes {
 		x.texts.clear() // a filter saves more reading than a text
 	}
-	if now <= x.max || x.evict() {
+	if now <= x.maxBytes || x.evict() {
 		return true
 	}
-	x.bytes.Add(-bytes)
+	x.usedBytes.Add(-bytes)
 	return false
 }
 
-// hasRoom reports whether files may still be added in this search.
-func (x *Index) hasRoom() bool { return x.full.Load() != x.search.Load() }
+// hasRoom reports whether files can still be added in this search.
+func (x *Index) hasRoom() bool { return x.fullSearch.Load() != x.search.Load() }
 
-// evict drops the least recently used entries. Since it visits all entries, it
-// drops more than necessary. It reports whether the index is within its limit
-// again.
+// evict drops the least recently used entries until the index is within its
+// limit. Since it visits all entries, it drops more than necessary. It returns
+// false if the entries of earlier searches were not enough.
 func (x *Index) evict() bool {
 	x.evicting.Lock()
 	defer x.evicting.Unlock()
-	over := x.bytes.Load() - x.max
+	over := x.usedBytes.Load() - x.maxBytes
 	if over <= 0 {
 		return true
 	}
 	latest := x.search.Load()
-	if x.full.Load() == latest {
+	if x.fullSearch.Load() == latest {
 		return false
 	}
-	last, some := x.oldest(over+x.max/16, latest)
+	last, some := x.evictionLimit(over+x.maxBytes/16, latest)
 	if !some {
-		x.full.Store(latest)
+		x.fullSearch.Store(latest)
 		return false
 	}
 	for i := range x.shards {
 		s := &x.shards[i]
 		s.mu.Lock()
 		for id, e := range s.files {
-			if e.used.Load() <= last && x.bytes.Load() > x.max-x.max/16 {
+			if e.used.Load() <= last && x.usedBytes.Load() > x.maxBytes-x.maxBytes/16 {
 				delete(s.files, id)
-				x.forget(e)
+				x.release(e)
 			}
 		}
 		s.mu.Unlock()
 	}
-	return x.bytes.Load() <= x.max
+	return x.usedBytes.Load() <= x.maxBytes
 }
 
-// oldest returns the last search before latest whose entries, with those of all
-// earlier searches, must be dropped to free want bytes. some is false if there
-// is no such search.
-func (x *Index) oldest(want int64, latest uint32) (last uint32, some bool) {
+// evictionLimit returns the last search before latest whose entries, with those
+// of all earlier searches, must be dropped to free want bytes. ok is false if
+// there is no search before latest.
+func (x *Index) evictionLimit(want int64, latest uint32) (last uint32, ok bool) {
 	held := map[uint32]int64{}
 	for i := range x.shards {
 		s := &x.shards[i]
@@ -122,8 +124,8 @@ func (x *Index) oldest(want int64, latest uint32) (last uint32, some bool) {
 		if search >= latest || want <= 0 {
 			break
 		}
-		last, some = search, true
+		last, ok = search, true
 		want -= held[search]
 	}
-	return last, some
+	return last, ok
 }

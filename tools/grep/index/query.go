@@ -12,26 +12,27 @@ import (
 // Limits of the probes for each filter: more grams of a literal add no
 // information, and a set of more literals nearly always matches.
 const (
-	maxLiteral  = 64 // bytes of a literal that are used
-	maxProbes   = 16 // of a literal, the rarest ones
-	maxLiterals = 1024
-	maxSample   = 64      // filters that are sampled for rarity
-	maxTrials   = 1 << 16 // limit of probes in the sample
+	maxLiteralBytes = 64      // bytes of a literal that are used
+	maxProbes       = 16      // of a literal, the rarest ones
+	maxLiterals     = 1024    // of a set
+	maxSample       = 64      // filters that are sampled for rarity
+	maxTrials       = 1 << 16 // probes of the sample
 )
 
-// Query holds the literals that a pattern requires. Make one for each search,
-// and use it with one index; it is safe for concurrent use.
+// Query holds the literals that a pattern requires. Make a new one for each
+// search, and use it with one index. It is safe for concurrent use.
 type Query struct {
-	sets   [][]literal // one literal of each set is required
-	once   sync.Once
-	search uint32
+	sets   [][]literal // a text that matches contains one literal of each set
+	once   sync.Once   // begins the search
+	search uint32      // its number in the index
 }
 
-// literal holds the probes of a literal's grams; a text must have all of them.
+// literal holds the probes of a literal's grams. A text that contains the
+// literal has all of them.
 type literal []probe
 
-// NewQuery takes the result of search.Matcher.Required. It returns nil if that
-// has nothing the index can use.
+// NewQuery returns a query for the result of search.Matcher.RequiredLiterals.
+// It returns nil if that has nothing that the index can use.
 func NewQuery(required [][]search.Literal) *Query {
 	q := &Query{}
 	for _, alternatives := range required {
@@ -40,7 +41,7 @@ func NewQuery(required [][]search.Literal) *Query {
 		}
 		var set []literal
 		for _, alternative := range alternatives {
-			l := literalOf(alternative)
+			l := newLiteral(alternative)
 			if len(l) == 0 { // matches any filter, so the set always does
 				set = nil
 				break
@@ -57,11 +58,11 @@ func NewQuery(required [][]search.Literal) *Query {
 	return q
 }
 
-// literalOf returns the probes of a literal; none if it is too short.
-func literalOf(l search.Literal) literal {
+// newLiteral returns the probes of a literal; none if it is too short.
+func newLiteral(l search.Literal) literal {
 	text := l.Text
-	if len(text) > maxLiteral {
-		text = text[:maxLiteral]
+	if len(text) > maxLiteralBytes {
+		text = text[:maxLiteralBytes]
 	}
 	if l.Fold {
 		text = unfold(nil, wholeRunes(text))
@@ -69,7 +70,7 @@ func literalOf(l search.Literal) literal {
 	var probes literal
 	last := uint32(0)
 	for i, c := range text {
-		last = last<<8 | uint32(lower(c))
+		last = last<<8 | uint32(lowerASCII(c))
 		if i >= 2 {
 			probes = append(probes, probeOf(threeCode(last)))
 		}
@@ -80,7 +81,7 @@ func literalOf(l search.Literal) literal {
 	return probes
 }
 
-// wholeRunes cuts incomplete characters from both ends: they might belong to a
+// wholeRunes cuts incomplete characters off both ends: they might belong to a
 // character that unfold replaces in the file's text.
 func wholeRunes(text []byte) []byte {
 	for len(text) > 0 && !utf8.RuneStart(text[0]) {
@@ -97,27 +98,30 @@ func wholeRunes(text []byte) []byte {
 	return text
 }
 
-// begin returns the number of the search; the first call begins it.
-func (q *Query) begin(x *Index) uint32 {
+// beginOnce returns the number of the query's search in x. The first call
+// begins the search.
+func (q *Query) beginOnce(x *Index) uint32 {
 	q.once.Do(func() {
-		q.search = x.begin()
+		q.search = x.beginSearch()
 		probes := 0
 		for _, set := range q.sets {
 			for _, l := range set {
 				probes += len(l)
 			}
 		}
-		q.order(x.sample(min(maxSample, maxTrials/probes)))
+		q.sortBySample(x.sampleFilters(min(maxSample, maxTrials/probes)))
 	})
 	return q.search
 }
 
-// counted is an alternative with the number of filters that contain it.
+// counted is a set, literal or probe with the number of filters that contain
+// it.
 type counted[T any] struct {
 	of    T
 	found int
 }
 
+// leastFirst returns the elements of a list, sorted by their number.
 func leastFirst[T any](list []counted[T]) []T {
 	slices.SortStableFunc(list, func(a, b counted[T]) int { return cmp.Compare(a.found, b.found) })
 	sorted := make([]T, len(list))
@@ -127,15 +131,16 @@ func leastFirst[T any](list []counted[T]) []T {
 	return sorted
 }
 
-// order sorts by the usefulness in a sample of filters: the rarest set first,
-// in a set the most frequent literal, in a literal the rarest gram.
-func (q *Query) order(sample []filter) {
+// sortBySample sorts the query's sets so that most texts are excluded by few
+// probes: the set that is rarest in a sample of filters first, in a set the
+// most frequent literal first, in a literal the rarest gram first.
+func (q *Query) sortBySample(sample []filter) {
 	var sets []counted[[]literal]
 	for _, set := range q.sets {
 		var literals []counted[literal]
 		sum := 0
 		for _, l := range set {
-			rarest, found := l.order(sample)
+			rarest, found := l.rarestProbes(sample)
 			literals = append(literals, counted[literal]{rarest, -found})
 			sum += found
 		}
@@ -144,14 +149,14 @@ func (q *Query) order(sample []filter) {
 	q.sets = leastFirst(sets)
 }
 
-// order returns the rarest probes of l, and the number of filters with the
-// rarest.
-func (l literal) order(sample []filter) (rarest literal, found int) {
+// rarestProbes returns the probes of l that are rarest in a sample of filters,
+// at most maxProbes, and the number of filters that have the rarest.
+func (l literal) rarestProbes(sample []filter) (rarest literal, found int) {
 	var probes []counted[probe]
 	for _, p := range l {
 		n := 0
 		for _, f := range sample {
-			if f.has(p) {
+			if f.mayHave(p) {
 				n++
 			}
 		}
@@ -168,26 +173,29 @@ func (q *Query) mayBeIn(f filter) bool {
 		return false
 	}
 	for _, set := range q.sets {
-		if !f.hasOneOf(set) {
+		if !f.mayHaveOneOf(set) {
 			return false
 		}
 	}
 	return true
 }
 
-// first returns a probe that every match requires, if there is one.
-func (q *Query) first() (probe, bool) {
+// commonProbe returns a probe that every match requires. It returns false if
+// there is none.
+func (q *Query) commonProbe() (probe, bool) {
 	if q == nil || len(q.sets[0]) > 1 {
 		return probe{}, false
 	}
 	return q.sets[0][0][0], true
 }
 
-func (f filter) hasOneOf(set []literal) bool {
+// mayHaveOneOf reports whether a text with this filter may have a literal of
+// the set.
+func (f filter) mayHaveOneOf(set []literal) bool {
 next:
 	for _, l := range set {
 		for _, p := range l {
-			if !f.has(p) {
+			if !f.mayHave(p) {
 				continue next
 			}
 		}

@@ -22,19 +22,21 @@ const (
 // texts holds the contents of some recently searched files for the next search,
 // which often is a narrower one.
 type texts struct {
-	mu    sync.Mutex
-	max   int64
-	bytes int64
-	kept  map[*entry]*text
-	full  uint32 // the search in which idle texts were last dropped
+	mu           sync.Mutex
+	maxBytes     int64
+	bytes        int64
+	kept         map[*entry]*text // by entry
+	prunedSearch uint32           // the search in which idle texts were last dropped
 }
 
+// text is the content of one file.
 type text struct {
 	raw  []byte
 	used uint32 // the last search that used it
 }
 
-// get returns the text of an entry, or nil.
+// get returns the text of an entry, or nil if it is not kept. The text counts
+// as used in the search.
 func (t *texts) get(e *entry, search uint32) []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -46,27 +48,27 @@ func (t *texts) get(e *entry, search uint32) []byte {
 	return kept.raw
 }
 
-// keep stores a copy of an entry's text if it fits. free is the memory that
-// filters leave.
-func (t *texts) keep(e *entry, raw []byte, search uint32, free int64) {
+// store keeps a copy of an entry's text if it fits. free is the memory that
+// filters leave, in bytes.
+func (t *texts) store(e *entry, raw []byte, search uint32, free int64) {
 	size := int64(len(raw))
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	most := min(t.max, free)
-	if t.kept[e] != nil || t.bytes+size > most && !t.makeRoom(search) || t.bytes+size > most {
+	most := min(t.maxBytes, free)
+	if t.kept[e] != nil || t.bytes+size > most && !t.dropIdle(search) || t.bytes+size > most {
 		return
 	}
 	t.kept[e] = &text{raw: bytes.Clone(raw), used: search}
 	t.bytes += size
 }
 
-// makeRoom drops idle texts. It visits all texts, once a search, and reports
-// whether it did.
-func (t *texts) makeRoom(search uint32) bool {
-	if t.full == search {
+// dropIdle drops the texts that were not used for idleSearches. It visits all
+// texts, at most once in a search, and returns false if it has already done so.
+func (t *texts) dropIdle(search uint32) bool {
+	if t.prunedSearch == search {
 		return false
 	}
-	t.full = search
+	t.prunedSearch = search
 	for e, kept := range t.kept {
 		if kept.used+idleSearches < search {
 			t.bytes -= int64(len(kept.raw))
@@ -76,6 +78,7 @@ func (t *texts) makeRoom(search uint32) bool {
 	return true
 }
 
+// size returns the memory of all texts in bytes.
 func (t *texts) size() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -90,8 +93,8 @@ func (t *texts) clear() {
 	t.bytes = 0
 }
 
-// forget drops the text of a removed entry.
-func (t *texts) forget(e *entry) {
+// drop removes the text of an entry that was removed from the index.
+func (t *texts) drop(e *entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if kept := t.kept[e]; kept != nil {
@@ -106,20 +109,20 @@ func (a *DirLookup) Text() []byte {
 	if a.last == nil || a.last.Size > TextSize {
 		return nil
 	}
-	return a.index.texts.get(a.last, a.index.searchOf(a.query))
+	return a.index.texts.get(a.last, a.index.searchNumber(a.query))
 }
 
-// Selects reports whether the search excludes files by required literals. Then
+// HasQuery reports whether the search excludes files by required literals. Then
 // the few files that it reads in vain are worth keeping, too: they will likely
-// pass the filter again the next time.
-func (a *DirLookup) Selects() bool { return a.query != nil }
+// pass the filter again in the next search.
+func (a *DirLookup) HasQuery() bool { return a.query != nil }
 
-// KeepText offers the content of the last file passed to Look. It was read
-// after a stat that gave k.
+// KeepText stores the content of the last file passed to Look for later
+// searches, if there is room. The content was read after a stat that gave k.
 func (a *DirLookup) KeepText(k Key, raw []byte) {
 	// An indexed version had settled when it was added, so any change of
 	// the file since then, before or after the reading, alters its key.
-	if a.last != nil && a.last.is(k) && int64(len(raw)) == k.Size && k.Size <= TextSize {
-		a.index.texts.keep(a.last, raw, a.index.searchOf(a.query), a.index.max-a.index.bytes.Load())
+	if a.last != nil && a.last.hasKey(k) && int64(len(raw)) == k.Size && k.Size <= TextSize {
+		a.index.texts.store(a.last, raw, a.index.searchNumber(a.query), a.index.maxBytes-a.index.usedBytes.Load())
 	}
 }

@@ -7,38 +7,40 @@ import (
 	"unicode/utf8"
 )
 
-// symbols maps the text to symbols. Symbol 0 is reserved: it marks bytes that
+// alphabet maps a text to symbols. Symbol 0 is reserved: it marks bytes that
 // need further bytes to determine the symbol.
-type symbols struct {
-	ofByte  [256]uint32
-	starts  []rune // beyond ASCII: the starts of runs with one symbol
-	ids     []uint32
-	pages   [256]*[256]uint32 // of the first 65 536 characters
-	attrOf  []attr
-	count   int
-	invalid uint32
-	edge    uint32
+type alphabet struct {
+	byteSymbols [256]uint32       // by byte; 0: further bytes decide
+	runStarts   []rune            // first characters of the runs with one symbol, beyond ASCII
+	runSymbols  []uint32          // symbols of these runs
+	pages       [256]*[256]uint32 // symbols of the first 65 536 characters, by high and low byte
+	attrs       []attr            // attributes by symbol
+	count       int               // number of symbols
+	invalid     uint32            // the symbol of a byte that belongs to no character
+	edge        uint32            // the symbol of the beginning and the end of the text
 
 	crlf bool   // \r\n is one symbol, the same as \n
 	cr   uint32 // with crlf: the symbol of a \r without a following \n
 	lf   uint32 // the symbol of \n
 }
 
-// newSymbols divides all characters into symbols by their membership in the
-// sets, and returns the membership of each symbol.
-func newSymbols(ctx context.Context, sets []charset, uses attr, bytes, crlf bool) (symbols, [][]bool, error) {
+// newAlphabet divides all characters into symbols: two characters share a
+// symbol if the same sets contain them and they have the same attributes, as
+// far as looks need these. member has, for each set, whether it contains a
+// symbol.
+func newAlphabet(ctx context.Context, sets []charset, uses attr, bytes, crlf bool) (a alphabet, member [][]bool, err error) {
 	type event struct {
 		at  rune
 		set int
 	}
-	all := append(slices.Clone(sets), single('\n'))
-	word := asciiWord()
+	all := append(slices.Clone(sets), singleRune('\n'))
+	word := asciiWordSet()
 	if uses&attrWord != 0 {
 		word = wordSet()
 		all = append(all, word)
 	}
 	if uses&attrASCIIWord != 0 {
-		all = append(all, asciiWord())
+		all = append(all, asciiWordSet())
 	}
 	events := []event{{0, -1}, {0x80, -1}, {rawBase, -1}}
 	for id, set := range all {
@@ -47,8 +49,8 @@ func newSymbols(ctx context.Context, sets []charset, uses attr, bytes, crlf bool
 		}
 	}
 	slices.SortFunc(events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
-	s := symbols{count: 1, attrOf: []attr{0}, crlf: crlf}
-	member := make([][]bool, len(sets))
+	s := alphabet{count: 1, attrs: []attr{0}, crlf: crlf}
+	member = make([][]bool, len(sets))
 	for i := range member {
 		member[i] = []bool{false}
 	}
@@ -57,13 +59,13 @@ func newSymbols(ctx context.Context, sets []charset, uses attr, bytes, crlf bool
 		for i := range member {
 			member[i] = append(member[i], inside[i])
 		}
-		s.attrOf = append(s.attrOf, attrsOf(r, word))
+		s.attrs = append(s.attrs, attrsOf(r, word))
 		s.count++
 		return uint32(s.count - 1)
 	}
 	for i := 0; i < len(events); {
 		if s.count%64 == 0 && ctx.Err() != nil {
-			return symbols{}, nil, ctx.Err()
+			return alphabet{}, nil, ctx.Err()
 		}
 		at := events[i].at
 		for ; i < len(events) && events[i].at == at; i++ {
@@ -90,80 +92,81 @@ func newSymbols(ctx context.Context, sets []charset, uses attr, bytes, crlf bool
 			until = min(until, events[i].at)
 		}
 		for b := at; b < until && (bytes || b < 0x80); b++ {
-			s.ofByte[b] = id
+			s.byteSymbols[b] = id
 		}
 		if at >= 0x80 {
-			s.starts, s.ids = append(s.starts, at), append(s.ids, id)
+			s.runStarts, s.runSymbols = append(s.runStarts, at), append(s.runSymbols, id)
 		}
 	}
-	s.finish(sets, member)
+	s.addSpecialSymbols(sets, member)
 	s.fillPages()
-	s.lf = s.ofByte['\n']
+	s.lf = s.byteSymbols['\n']
 	if crlf { // the symbol of \r depends on the next byte: see after
-		s.cr, s.ofByte['\r'] = s.ofByte['\r'], 0
+		s.cr, s.byteSymbols['\r'] = s.byteSymbols['\r'], 0
 	}
 	return s, member, nil
 }
 
-// finish adds the two symbols that are not characters: the invalid byte, which
-// only the search's own step matches, and the edge.
-func (s *symbols) finish(sets []charset, member [][]bool) {
+// addSpecialSymbols adds the two symbols that are not characters: the invalid
+// byte, which only the search's own step matches, and the edge.
+func (s *alphabet) addSpecialSymbols(sets []charset, member [][]bool) {
 	s.invalid, s.edge = uint32(s.count), uint32(s.count+1)
 	for i, set := range sets {
 		whole := len(set) == 1 && set[0].lo == 0 && set[0].hi == maxRaw
 		member[i] = append(member[i], whole, false)
 	}
-	s.attrOf = append(s.attrOf, attrInvalid, attrEdge)
+	s.attrs = append(s.attrs, attrInvalid, attrEdge)
 	s.count += 2
 }
 
-// fillPages precomputes the symbols of common characters. Pages with a single
-// symbol share memory.
-func (s *symbols) fillPages() {
+// fillPages precomputes the symbols of the first 65 536 characters. Pages with
+// a single symbol share memory.
+func (s *alphabet) fillPages() {
 	uniform := map[uint32]*[256]uint32{}
 	for i := range s.pages {
 		lo := max(rune(i)<<8, 0x80)
-		first, last := s.run(lo), s.run(rune(i)<<8|0xFF)
-		page := uniform[s.ids[first]]
+		first, last := s.runOf(lo), s.runOf(rune(i)<<8|0xFF)
+		page := uniform[s.runSymbols[first]]
 		if first != last || page == nil {
 			page = new([256]uint32)
 			for run := first; run <= last; run++ {
 				end := rune(i)<<8 | 0xFF
 				if run < last {
-					end = s.starts[run+1] - 1
+					end = s.runStarts[run+1] - 1
 				}
-				for r := max(lo, s.starts[run]); r <= end; r++ {
-					page[r&0xFF] = s.ids[run]
+				for r := max(lo, s.runStarts[run]); r <= end; r++ {
+					page[r&0xFF] = s.runSymbols[run]
 				}
 			}
 			if first == last && i > 0 {
-				uniform[s.ids[first]] = page
+				uniform[s.runSymbols[first]] = page
 			}
 		}
 		s.pages[i] = page
 	}
 }
 
-// run returns the index of the run of a non-ASCII character.
-func (s *symbols) run(r rune) int {
-	i, found := slices.BinarySearch(s.starts, r)
+// runOf returns the index of the run that contains a non-ASCII character.
+func (s *alphabet) runOf(r rune) int {
+	i, found := slices.BinarySearch(s.runStarts, r)
 	if !found {
 		i--
 	}
 	return i
 }
 
-// of returns the symbol of a non-ASCII character.
-func (s *symbols) of(r rune) uint32 {
+// symbolOf returns the symbol of a non-ASCII character.
+func (s *alphabet) symbolOf(r rune) uint32 {
 	if r < 1<<16 {
 		return s.pages[r>>8][r&0xFF]
 	}
-	return s.ids[s.run(r)]
+	return s.runSymbols[s.runOf(r)]
 }
 
-// after returns the symbol that begins at text[i], and its length in bytes.
-func (s *symbols) after(text []byte, i int) (uint32, int) {
-	if id := s.ofByte[text[i]]; id != 0 {
+// symbolAfter returns the symbol that begins at text[i], and its length in
+// bytes.
+func (s *alphabet) symbolAfter(text []byte, i int) (symbol uint32, size int) {
+	if id := s.byteSymbols[text[i]]; id != 0 {
 		return id, 1
 	}
 	if text[i] == '\r' {
@@ -176,16 +179,17 @@ func (s *symbols) after(text []byte, i int) (uint32, int) {
 	if r == utf8.RuneError && size == 1 {
 		return s.invalid, 1
 	}
-	return s.of(r), size
+	return s.symbolOf(r), size
 }
 
-// before returns the symbol that ends at text[:i], and its length in bytes.
-func (s *symbols) before(text []byte, i int) (uint32, int) {
+// symbolBefore returns the symbol that ends before text[i], and its length in
+// bytes. i is at least 1.
+func (s *alphabet) symbolBefore(text []byte, i int) (symbol uint32, size int) {
 	last := text[i-1]
 	if last == '\n' && s.crlf && i > 1 && text[i-2] == '\r' {
 		return s.lf, 2
 	}
-	if id := s.ofByte[last]; id != 0 {
+	if id := s.byteSymbols[last]; id != 0 {
 		return id, 1
 	}
 	if last == '\r' {
@@ -195,5 +199,5 @@ func (s *symbols) before(text []byte, i int) (uint32, int) {
 	if r == utf8.RuneError && size == 1 {
 		return s.invalid, 1
 	}
-	return s.of(r), size
+	return s.symbolOf(r), size
 }

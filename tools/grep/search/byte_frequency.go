@@ -1,9 +1,9 @@
 package search
 
-// frequency is the number of occurrences of each byte among 65 536 bytes of
+// byteFrequency is the number of occurrences of each byte in 65 536 bytes of
 // text, measured over sources in Go, C, Python, Perl and JavaScript, JSON and
 // Markdown. It only affects speed.
-var frequency = [256]uint16{
+var byteFrequency = [256]uint16{
 	2, 2, 2, 2, 2, 2, 2, 2, 2, 787, 1915, 2, 2, 6, 2, 2,
 	2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2,
 	12069, 46, 977, 124, 150, 38, 67, 373, 721, 721, 246, 61, 943, 334, 810, 623,
@@ -22,10 +22,11 @@ var frequency = [256]uint16{
 	34, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2,
 }
 
-// foldedFrequency returns the frequency of a byte together with its other case.
+// foldedFrequency returns the frequency of a byte together with its other case,
+// between 0 and 1.
 func foldedFrequency(b byte) float64 {
 	if b >= 'a' && b <= 'z' {
-		return (float64(frequency[b]) + float64(frequency[b-32])) / 65536
+		return (float64(byteFrequency[b]) + float64(byteFrequency[b-32])) / 65536
 	}
-	return float64(frequency[b]) / 65536
+	return float64(byteFrequency[b]) / 65536
 }

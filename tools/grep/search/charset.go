@@ -7,11 +7,13 @@ import (
 )
 
 // A charset is the set of characters that a pattern matches at one position, as
-// sorted ranges that neither overlap nor touch. Above the last character are
-// the raw bytes 0x80 to 0xFF, which only (?-u) uses: byte b is rawBase+b.
-type charset []span
+// sorted ranges that neither overlap nor touch. It may also contain the raw
+// bytes 0x80 to 0xFF, which only (?-u) uses: byte b is the number rawBase+b,
+// above the last character.
+type charset []runeRange
 
-type span struct{ lo, hi rune }
+// runeRange is a range of characters, both ends included.
+type runeRange struct{ lo, hi rune }
 
 const (
 	maxRune = unicode.MaxRune
@@ -19,14 +21,16 @@ const (
 	maxRaw  = rawBase + 0xFF
 )
 
-func single(r rune) charset { return charset{{r, r}} }
+func singleRune(r rune) charset { return charset{{r, r}} }
 
 // anyRune returns every character that UTF-8 can encode; anyByte every byte.
 func anyRune() charset { return charset{{0, 0xD7FF}, {0xE000, maxRune}} }
 func anyByte() charset { return charset{{0, 0x7F}, {rawBase + 0x80, maxRaw}} }
 
-func (c charset) normal() charset {
-	slices.SortFunc(c, func(a, b span) int { return cmp.Compare(a.lo, b.lo) })
+// normalize sorts the ranges and merges those that overlap or touch. It reuses
+// c's memory.
+func (c charset) normalize() charset {
+	slices.SortFunc(c, func(a, b runeRange) int { return cmp.Compare(a.lo, b.lo) })
 	out := c[:0]
 	for _, s := range c {
 		if n := len(out); n > 0 && s.lo <= out[n-1].hi+1 {
@@ -39,7 +43,7 @@ func (c charset) normal() charset {
 }
 
 func (c charset) union(d charset) charset {
-	return append(slices.Clone(c), d...).normal()
+	return append(slices.Clone(c), d...).normalize()
 }
 
 func (c charset) intersect(d charset) charset {
@@ -47,7 +51,7 @@ func (c charset) intersect(d charset) charset {
 	for i, j := 0, 0; i < len(c) && j < len(d); {
 		lo, hi := max(c[i].lo, d[j].lo), min(c[i].hi, d[j].hi)
 		if lo <= hi {
-			out = append(out, span{lo, hi})
+			out = append(out, runeRange{lo, hi})
 		}
 		if c[i].hi < d[j].hi {
 			i++
@@ -67,19 +71,19 @@ func (c charset) minus(d charset) charset {
 				continue
 			}
 			if t.lo > lo {
-				out = append(out, span{lo, t.lo - 1})
+				out = append(out, runeRange{lo, t.lo - 1})
 			}
 			lo = t.hi + 1
 		}
 		if lo <= s.hi {
-			out = append(out, span{lo, s.hi})
+			out = append(out, runeRange{lo, s.hi})
 		}
 	}
 	return out
 }
 
 func (c charset) has(r rune) bool {
-	_, found := slices.BinarySearchFunc(c, r, func(s span, r rune) int {
+	_, found := slices.BinarySearchFunc(c, r, func(s runeRange, r rune) int {
 		switch {
 		case s.hi < r:
 			return -1
@@ -91,8 +95,8 @@ func (c charset) has(r rune) bool {
 	return found
 }
 
-// size returns the number of members, counted up to limit.
-func (c charset) size(limit int) int {
+// sizeUpTo returns the number of members, or limit if there are more.
+func (c charset) sizeUpTo(limit int) int {
 	n := 0
 	for _, s := range c {
 		n += int(s.hi-s.lo) + 1
@@ -107,11 +111,11 @@ func fromTable(t *unicode.RangeTable) charset {
 	var out charset
 	add := func(lo, hi, stride rune) {
 		if stride == 1 {
-			out = append(out, span{lo, hi})
+			out = append(out, runeRange{lo, hi})
 			return
 		}
 		for r := lo; r <= hi; r += stride {
-			out = append(out, span{r, r})
+			out = append(out, runeRange{r, r})
 		}
 	}
 	for _, r := range t.R16 {
@@ -120,7 +124,7 @@ func fromTable(t *unicode.RangeTable) charset {
 	for _, r := range t.R32 {
 		add(rune(r.Lo), rune(r.Hi), rune(r.Stride))
 	}
-	return out.normal()
+	return out.normalize()
 }
 
 func fromTables(tables ...*unicode.RangeTable) charset {
@@ -128,5 +132,5 @@ func fromTables(tables ...*unicode.RangeTable) charset {
 	for _, t := range tables {
 		out = append(out, fromTable(t)...)
 	}
-	return out.normal()
+	return out.normalize()
 }

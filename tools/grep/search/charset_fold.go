@@ -5,9 +5,9 @@ import (
 	"unicode"
 )
 
-// unfoldedByTable are characters with case that unicode.CaseRanges omits,
+// missingCaseRanges are characters with case that unicode.CaseRanges omits,
 // because the other case is not their simple upper or lower case.
-var unfoldedByTable = []rune{0x00DF, 0x0390, 0x03B0, 0x1FD3, 0x1FE3, 0xFB05, 0xFB06}
+var missingCaseRanges = []rune{0x00DF, 0x0390, 0x03B0, 0x1FD3, 0x1FE3, 0xFB05, 0xFB06}
 
 // simpleFold is unicode.SimpleFold with three pairs that fold since Unicode
 // 15.1; Go's tables are of 15.0. The pairs are the two forms of ΐ and of ΰ, and
@@ -30,13 +30,13 @@ func simpleFold(r rune) rune {
 	return unicode.SimpleFold(r)
 }
 
-// fold returns c with the other cases of every member, by Unicode's simple
+// foldCase returns c with the other cases of every member, by Unicode's simple
 // folding.
-func (c charset) fold() charset {
+func (c charset) foldCase() charset {
 	out := slices.Clone(c)
 	add := func(r rune) {
 		for f := simpleFold(r); f != r; f = simpleFold(f) {
-			out = append(out, span{f, f})
+			out = append(out, runeRange{f, f})
 		}
 	}
 	for _, s := range c {
@@ -51,13 +51,13 @@ func (c charset) fold() charset {
 				add(r)
 			}
 		}
-		for _, r := range unfoldedByTable {
+		for _, r := range missingCaseRanges {
 			if s.lo <= r && r <= s.hi {
 				add(r)
 			}
 		}
 	}
-	return out.normal()
+	return out.normalize()
 }
 
 // foldASCII returns c with the other case of its ASCII letters.
@@ -65,11 +65,11 @@ func (c charset) foldASCII() charset {
 	out := slices.Clone(c)
 	for _, s := range c {
 		for r := max(s.lo, 'A'); r <= min(s.hi, 'Z'); r++ {
-			out = append(out, span{r + 32, r + 32})
+			out = append(out, runeRange{r + 32, r + 32})
 		}
 		for r := max(s.lo, 'a'); r <= min(s.hi, 'z'); r++ {
-			out = append(out, span{r - 32, r - 32})
+			out = append(out, runeRange{r - 32, r - 32})
 		}
 	}
-	return out.normal()
+	return out.normalize()
 }

@@ -1,24 +1,25 @@
 package search
 
-// maxPass is the number of bytes scanned between two checks of stop.
-const maxPass = 1 << 18
+// stopCheckBytes is the number of bytes scanned between two calls of stop.
+const stopCheckBytes = 1 << 18
 
-// forward finds a match that begins at or after i; before has the attributes of
-// the symbol before i. It returns the end of the preferred match among those
-// that begin first or, if earliest is set, the end of the match that ends
-// first; -1 if no match exists. The edge follows text.
-func (d *dfa) forward(text []byte, i int, before attr, earliest bool) int {
+// findEnd returns the end of the first match that begins at or after i, and -1
+// if there is no match or the search was stopped. before has the attributes of
+// the symbol before i. Among the matches that begin at the same position, it
+// takes the preferred one. If earliest is set, it returns the end of the match
+// that ends first, wherever that begins. The symbol after text is the edge.
+func (d *dfa) findEnd(text []byte, i int, before attr, earliest bool) int {
 	end, from := -1, i
-	s := d.startAt(true, before)
-	if d.skip != nil {
-		if s, i = d.skipTo(text, i); i < 0 {
+	s := d.startState(true, before)
+	if d.startFinder != nil {
+		if s, i = d.skipToStart(text, i); i < 0 {
 			return -1
 		}
 	}
-	symbols := &d.prog.symbols
-	ofByte, trans := &symbols.ofByte, d.trans
+	symbols := &d.prog.alphabet
+	ofByte, trans := &symbols.byteSymbols, d.transitions
 	for i <= len(text) {
-		pass := min(len(text), i+maxPass)
+		pass := min(len(text), i+stopCheckBytes)
 		for i < pass {
 			t := trans[uint32(s)+ofByte[text[i]]]
 			if t <= 0 {
@@ -28,14 +29,14 @@ func (d *dfa) forward(text []byte, i int, before attr, earliest bool) int {
 			i++
 		}
 		if i == pass && i < len(text) {
-			d.work(maxPass / 16)
+			d.addWork(stopCheckBytes / 16)
 		}
 		symbol, size := symbols.edge, 1
 		if i < len(text) {
-			symbol, size = symbols.after(text, i)
+			symbol, size = symbols.symbolAfter(text, i)
 		}
-		t := d.step(s, symbol)
-		trans = d.trans
+		t := d.transition(s, symbol)
+		trans = d.transitions
 		if d.stopped {
 			return -1
 		}
@@ -43,57 +44,58 @@ func (d *dfa) forward(text []byte, i int, before attr, earliest bool) int {
 			if t == dead {
 				break
 			}
-			if t&matched != 0 {
+			if t&matchedBit != 0 {
 				if end = i; earliest {
 					break
 				}
 			} else if i+size < len(text) { // idle
-				if s, i = d.skipTo(text, i+size); i < 0 {
+				if s, i = d.skipToStart(text, i+size); i < 0 {
 					return -1
 				}
-				trans = d.trans
+				trans = d.transitions
 				continue
 			}
-			t &= number
+			t &= stateMask
 		}
 		s = t
 		i += size
 	}
-	d.work(1 + (i-from)/16)
+	d.addWork(1 + (i-from)/16)
 	return end
 }
 
-// skipTo returns the next position from i on at which a match may begin, with
-// the state of a search there, or -1.
-func (d *dfa) skipTo(text []byte, i int) (int32, int) {
-	if i, _ = d.skip.find(text, i); i < 0 {
+// skipToStart returns the first position at or after i where a match may begin,
+// with the state of a search there. The position is -1 if there is none.
+func (d *dfa) skipToStart(text []byte, i int) (state int32, at int) {
+	if at, _ = d.startFinder.find(text, i); at < 0 {
 		return 0, -1
 	}
-	return d.startAt(true, d.prog.attrBefore(text, i)), i
+	return d.startState(true, d.prog.attrBefore(text, at)), at
 }
 
-// backward returns the start of the longest match that ends at end and begins
-// at or after low, or -1 if it was stopped. The program must be a backward one.
-// Edges precede and follow text.
-func (d *dfa) backward(text []byte, end, low int) int {
-	symbols := &d.prog.symbols
+// findStart returns the start of the longest match that ends at end and begins
+// at or after low, and -1 if the search was stopped. Such a match must exist.
+// The program must be a backward one. The symbols before and after text are
+// edges.
+func (d *dfa) findStart(text []byte, end, low int) int {
+	symbols := &d.prog.alphabet
 	after := attrEdge
 	if end < len(text) {
-		symbol, _ := symbols.after(text, end)
-		after = symbols.attrOf[symbol]
+		symbol, _ := symbols.symbolAfter(text, end)
+		after = symbols.attrs[symbol]
 	}
 	start := end
-	s := d.startAt(false, after)
-	for i, pass := end, end-maxPass; i >= low; {
+	s := d.startState(false, after)
+	for i, pass := end, end-stopCheckBytes; i >= low; {
 		if i < pass {
-			d.work(maxPass / 16)
-			pass = i - maxPass
+			d.addWork(stopCheckBytes / 16)
+			pass = i - stopCheckBytes
 		}
 		symbol, size := symbols.edge, 1
 		if i > 0 {
-			symbol, size = symbols.before(text, i)
+			symbol, size = symbols.symbolBefore(text, i)
 		}
-		t := d.step(s, symbol)
+		t := d.transition(s, symbol)
 		if d.stopped {
 			return -1
 		}
@@ -102,7 +104,7 @@ func (d *dfa) backward(text []byte, end, low int) int {
 				break
 			}
 			start = i
-			t &= number
+			t &= stateMask
 		}
 		s = t
 		i -= size
@@ -110,11 +112,12 @@ func (d *dfa) backward(text []byte, end, low int) int {
 	return start
 }
 
-// attrBefore returns the attributes of the symbol before i.
+// attrBefore returns the attributes of the symbol before text[i]; of the edge
+// if i is 0.
 func (p *program) attrBefore(text []byte, i int) attr {
 	if i == 0 {
 		return attrEdge
 	}
-	symbol, _ := p.symbols.before(text, i)
-	return p.symbols.attrOf[symbol]
+	symbol, _ := p.alphabet.symbolBefore(text, i)
+	return p.alphabet.attrs[symbol]
 }

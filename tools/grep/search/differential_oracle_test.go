@@ -25,7 +25,7 @@ import (
 )
 
 // number returns a count or seed that the environment may set.
-func number(t *testing.T, name string, otherwise int) int {
+func stateMask(t *testing.T, name string, otherwise int) int {
 	t.Helper()
 	if value := os.Getenv(name); value != "" {
 		n, err := strconv.Atoi(value)
@@ -39,10 +39,10 @@ func number(t *testing.T, name string, otherwise int) int {
 // texts. GREP_CASES is the number of pairs, GREP_SEED the first seed.
 func TestSameAsRipgrep(t *testing.T) {
 	const textsPerTree = 40
-	cases, seed := number(t, "GREP_CASES", 800), uint64(number(t, "GREP_SEED", 1))
+	cases, seed := stateMask(t, "GREP_CASES", 800), uint64(stateMask(t, "GREP_SEED", 1))
 	rg := oracle.Path(t, "rg")
 	compared, rejected, lines, defects := 0, 0, 0, 0
-	keepGoing := number(t, "GREP_KEEP_GOING", 0) != 0
+	keepGoing := stateMask(t, "GREP_KEEP_GOING", 0) != 0
 	for ; compared+rejected < cases; seed++ {
 		g := generator{rand.New(rand.NewPCG(seed, 0))}
 		texts, asIs, unix := map[string][]byte{}, t.TempDir(), t.TempDir()

@@ -5,8 +5,8 @@ import "slices"
 // WithoutLiterals returns an equivalent matcher that matches every line.
 func (m *Matcher) WithoutLiterals() *Matcher {
 	plain := *m
-	plain.finder, plain.starts, plain.pure = nil, nil, false
-	plain.scratch = newScratch(&plain)
+	plain.finder, plain.startFinder, plain.literalSuffices = nil, nil, false
+	plain.pool = newAutomataPool(&plain)
 	return &plain
 }
 
@@ -15,7 +15,7 @@ func (m *Matcher) HasFinder() bool { return m.finder != nil }
 
 // Pure reports whether an occurrence of the literal needs no matching.
 func (m *Matcher) Pure() bool {
-	return m.pure && !slices.ContainsFunc(m.finder.needles, func(n needle) bool { return !n.sure })
+	return m.literalSuffices && !slices.ContainsFunc(m.finder.needles, func(n needle) bool { return !n.sure })
 }
 
 // CRLF reports whether the matcher treats \r\n as one line ending.
@@ -49,7 +49,7 @@ func FindPair(literal string, text []byte) int {
 func FindNeedle(literal string, fold, steady bool, text []byte) int {
 	n := newNeedle([]byte(literal), fold, true)
 	if steady {
-		return n.findSteadily(text, 0, len(text)-len(literal)+1)
+		return n.findKMP(text, 0, len(text)-len(literal)+1)
 	}
 	return n.find(text, 0, len(text))
 }

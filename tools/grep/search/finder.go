@@ -6,48 +6,49 @@ import (
 	"unicode/utf8"
 )
 
-// finder finds the occurrences of several literals. It looks for the rarest
-// bytes of each: for a single byte if it is rare enough to jump between its
-// occurrences, otherwise for two bytes together, at many positions at a time.
+// finder finds occurrences of any of several literals. It searches for the
+// rarest bytes of each literal: for a single byte if it is rare enough to jump
+// between its occurrences, otherwise for two bytes together, at many positions
+// at a time.
 type finder struct {
-	needles []needle
-	starts  bool    // it only finds the beginnings of literals
-	ascii   bool    // all literals are ASCII
-	cost    float64 // estimated nanoseconds per byte, including the lines to match
+	needles        []needle
+	atLiteralStart bool    // each found position is the beginning of a literal
+	ascii          bool    // all literals are ASCII
+	cost           float64 // estimated nanoseconds for each byte, including the lines to match
 }
 
-// Measured costs of steps; they only decide which method is used. costPairScan
-// depends on the machine.
+// Measured costs, in nanoseconds. They only decide which method is used.
+// costPairScan depends on the machine.
 const (
-	costByteScan = 0.035 // nanoseconds a byte
-	costStop     = 15    // nanoseconds per candidate position
-	costLine     = 90    // to match a line
-	costDFA      = 1.8
+	costByteScan  = 0.035 // for each byte
+	costCandidate = 15    // for each candidate position
+	costLine      = 90    // for matching a line
+	costDFA       = 1.8   // for each byte
 )
 
 // newFinder returns a finder for a non-empty set, or nil if matching every line
-// is as fast. The lines that it finds must still be matched, unless pure is
+// is as fast. The lines that it finds must still be matched, unless suffices is
 // set.
-func newFinder(set []Literal, pure bool) *finder {
-	f := &finder{starts: true, ascii: true}
+func newFinder(set []Literal, suffices bool) *finder {
+	f := &finder{atLiteralStart: true, ascii: true}
 	var withS, withK bool
 	for _, l := range set {
-		n := newNeedle(l.Text, l.Fold, !l.loose)
+		n := newNeedle(l.Text, l.Fold, !l.overmatches)
 		f.needles = append(f.needles, n)
 		f.ascii = f.ascii && isASCII(l.Text)
 		withS = withS || l.Fold && bytes.IndexByte(l.Text, 's') >= 0
 		withK = withK || l.Fold && bytes.IndexByte(l.Text, 'k') >= 0
-		if f.cost += n.cost(); !pure || l.loose {
-			f.cost += costLine * n.likelihood()
+		if f.cost += n.cost(); !suffices || l.overmatches {
+			f.cost += costLine * n.occurrenceRate()
 		}
 	}
 	if withS {
-		f.hint(longS)
+		f.addHint(longS)
 	}
 	if withK {
-		f.hint(kelvin)
+		f.addHint(kelvin)
 	}
-	if f.cost > costDFA && !(pure && f.single()) {
+	if f.cost > costDFA && !(suffices && f.isSingleLong()) {
 		return nil
 	}
 	return f
@@ -57,23 +58,25 @@ func isASCII(text []byte) bool {
 	return !slices.ContainsFunc(text, func(b byte) bool { return b >= utf8.RuneSelf })
 }
 
-// single reports whether the finder finds exactly one long literal.
-func (f *finder) single() bool {
-	return len(f.needles) == 1 && f.needles[0].sure && f.needles[0].border != nil
+// isSingleLong reports whether the finder finds exactly one literal of more
+// than shortNeedle bytes, without hints.
+func (f *finder) isSingleLong() bool {
+	return len(f.needles) == 1 && f.needles[0].sure && f.needles[0].borders != nil
 }
 
-// hint makes the finder also find a character that may be part of a folded
+// addHint makes the finder also find a character that may be part of a folded
 // literal.
-func (f *finder) hint(r rune) {
+func (f *finder) addHint(r rune) {
 	n := newNeedle([]byte(string(r)), false, false)
 	f.needles = append(f.needles, n)
 	f.cost += n.cost()
-	f.starts = false
+	f.atLiteralStart = false
 }
 
-// find returns a position in the first line with a literal, from the line of
-// from on, or -1. sure is false if the literal may be missing there, or implies
-// less than the pattern.
+// find returns a position in the first line at or after from that contains a
+// literal, and -1 if there is none. from must be in the line to begin with.
+// sure is false if the literal may be missing there, or implies less than the
+// pattern.
 func (f *finder) find(text []byte, from int) (at int, sure bool) {
 	if len(f.needles) == 1 {
 		n := &f.needles[0]

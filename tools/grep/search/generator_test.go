@@ -20,7 +20,7 @@ type found struct {
 func run(m *search.Matcher, text []byte) (f found) {
 	for hit, ok := m.Next(text, 0); ok; hit, ok = m.Next(text, hit.End) {
 		f.lines = append(f.lines, [2]int{hit.Start, hit.End})
-		m.Spans(text, hit, func(start, end int) bool {
+		m.EachMatch(text, hit, func(start, end int) bool {
 			f.spans = append(f.spans, [2]int{start, end})
 			return true
 		})

@@ -8,10 +8,10 @@ package search
 // shortNeedle bounds the literals that are always compared directly, in bytes.
 const shortNeedle = 16
 
-// tooOften reports whether so many comparisons have failed within the bytes
-// passed that findSteadily should be used.
-func (n *needle) tooOften(failed, passed int) bool {
-	return n.border != nil && failed > shortNeedle*(1+passed/len(n.text))
+// prefersKMP reports whether findKMP should be used, after a number of failed
+// comparisons within the bytes passed.
+func (n *needle) prefersKMP(failed, passed int) bool {
+	return n.borders != nil && failed > shortNeedle*(1+passed/len(n.text))
 }
 
 // borders returns, for each prefix of text, the length of its longest border:
@@ -30,18 +30,18 @@ func borders(text []byte) []int32 {
 	return border
 }
 
-// findSteadily is find in linear time: it reads each byte once.
-func (n *needle) findSteadily(text []byte, from, to int) int {
+// findKMP is find in linear time: it reads each byte once.
+func (n *needle) findKMP(text []byte, from, to int) int {
 	if from >= to {
 		return -1
 	}
 	k := int32(0)
 	for i, c := range text[from : to+len(n.text)-1] {
 		if n.fold {
-			c = lowerByte(c)
+			c = lowerASCIIByte(c)
 		}
 		for k > 0 && c != n.text[k] {
-			k = n.border[k-1]
+			k = n.borders[k-1]
 		}
 		if c == n.text[k] {
 			if k++; int(k) == len(n.text) {
@@ -52,7 +52,9 @@ func (n *needle) findSteadily(text []byte, from, to int) int {
 	return -1
 }
 
-func lowerByte(c byte) byte {
+// lowerASCIIByte returns c in lower case if it is an ASCII letter, and
+// otherwise c.
+func lowerASCIIByte(c byte) byte {
 	if c >= 'A' && c <= 'Z' {
 		c += 32
 	}

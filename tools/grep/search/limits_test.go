@@ -29,7 +29,7 @@ func TestOneLongLine(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, search.Hit{Start: 0, End: len(line)}, hit)
 		spans := 0
-		m.Spans(line, hit, func(start, end int) bool {
+		m.EachMatch(line, hit, func(start, end int) bool {
 			spans++
 			return true
 		})
@@ -58,8 +58,8 @@ func TestUntilStopsWithinAPass(t *testing.T) {
 		m, err := search.Compile(pattern, search.Options{})
 		require.NoError(t, err)
 		asked := 0
-		m = m.WithoutLiterals().Until(func() bool { asked++; return asked > 1 })
-		m.Spans(text, search.Hit{End: len(text)}, func(start, end int) bool {
+		m = m.WithoutLiterals().StopWhen(func() bool { asked++; return asked > 1 })
+		m.EachMatch(text, search.Hit{End: len(text)}, func(start, end int) bool {
 			t.Fatal("a span of what was stopped")
 			return false
 		})
@@ -112,7 +112,7 @@ func TestManyStates(t *testing.T) {
 	hit, ok := m.Next(marked, 0)
 	require.True(t, ok)
 	var spans []string
-	m.Spans(marked, hit, func(start, end int) bool {
+	m.EachMatch(marked, hit, func(start, end int) bool {
 		spans = append(spans, fmt.Sprint(start, end))
 		return true
 	})
@@ -124,7 +124,7 @@ func TestUntilStops(t *testing.T) {
 	m, err := search.Compile(`(a|b).{500}x|x$`, search.Options{})
 	require.NoError(t, err)
 	asked := 0
-	m = m.WithoutLiterals().Until(func() bool {
+	m = m.WithoutLiterals().StopWhen(func() bool {
 		asked++
 		return asked > 1
 	})
@@ -132,7 +132,7 @@ func TestUntilStops(t *testing.T) {
 	require.False(t, ok)
 	require.Equal(t, 2, asked, "it went on after it was stopped, or never asked")
 	require.Zero(t, m.Count(text))
-	m.Spans(text, search.Hit{End: len(text)}, func(start, end int) bool {
+	m.EachMatch(text, search.Hit{End: len(text)}, func(start, end int) bool {
 		t.Fatal("a span of what was stopped")
 		return false
 	})
@@ -145,7 +145,7 @@ func TestUntilStopsBetweenMatches(t *testing.T) {
 		m, err := search.Compile(pattern, search.Options{})
 		require.NoError(t, err)
 		spans := 0
-		m.Until(func() bool { return true }).Spans(text, search.Hit{End: len(text)}, func(start, end int) bool {
+		m.StopWhen(func() bool { return true }).EachMatch(text, search.Hit{End: len(text)}, func(start, end int) bool {
 			spans++
 			return true
 		})
@@ -168,7 +168,7 @@ func TestLongLiteral(t *testing.T) {
 		hit, ok := m.Next(all, 0)
 		require.True(t, ok, "%+v", o)
 		spans := 0
-		m.Spans(all, hit, func(start, end int) bool {
+		m.EachMatch(all, hit, func(start, end int) bool {
 			require.Equal(t, []int{spans * size, (spans + 1) * size}, []int{start, end}, "%+v", o)
 			spans++
 			return true
@@ -212,9 +212,9 @@ func TestUntilStopsGoingBack(t *testing.T) {
 	whole := search.Hit{End: len(text)}
 	spans, asked := 0, 0
 	count := func(start, end int) bool { spans++; return true }
-	m.Spans(text, whole, count)
+	m.EachMatch(text, whole, count)
 	require.Equal(t, 1, spans)
-	m.Until(func() bool { asked++; return true }).Spans(text, whole, count)
+	m.StopWhen(func() bool { asked++; return true }).EachMatch(text, whole, count)
 	require.NotZero(t, asked)
 	require.Equal(t, 1, spans, "a span of what was stopped")
 }
@@ -271,7 +271,7 @@ func TestRequired(t *testing.T) {
 		m, err := search.Compile(pattern, search.Options{})
 		require.NoError(t, err)
 		var sets []string
-		for _, set := range m.Required() {
+		for _, set := range m.RequiredLiterals() {
 			var members []string
 			for _, l := range set {
 				text := string(l.Text)

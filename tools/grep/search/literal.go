@@ -7,10 +7,10 @@ import (
 
 // Literal is text that occurs in every match.
 type Literal struct {
-	Text []byte // never empty; ASCII letters in lower case, if Fold
-	Fold bool   // ASCII letters match in any case, and the two non-ASCII characters that fold to k and s match, too
+	Text []byte // not empty in results; ASCII letters are in lower case if Fold is set
+	Fold bool   // ASCII letters match in any case; k and s also match U+212A and U+017F, which fold to them
 
-	loose bool // it also matches texts that the pattern does not match
+	overmatches bool // it also matches texts that the pattern does not match
 }
 
 // The non-ASCII characters that fold to s and k.
@@ -19,48 +19,49 @@ const (
 	kelvin = '\u212A'
 )
 
-// Limits of literals: alternatives in a set, their total bytes, members of a
-// class to try separately, and sets.
+// Limits of literals.
 const (
-	maxAlternatives = 64
-	maxSetBytes     = 4096
-	maxClass        = 12
-	maxRequired     = 16
+	maxAlternatives = 64   // literals in a set
+	maxSetBytes     = 4096 // bytes of the literals in a set
+	maxClassMembers = 12   // members of a class that become separate literals
+	maxInnerSets    = 16   // inner sets of a part
 )
 
-// literals is the knowledge about the texts that a part of a pattern matches.
-// Every set is sound: each match has one of its members, with all its bytes, in
-// that place. A member may be empty, and a literal may match more than the
-// pattern (folded although the pattern is not).
-type literals struct {
-	exact  []Literal // if not nil, the part matches exactly these
-	prefix []Literal // otherwise the beginnings of its matches
-	suffix []Literal // and their ends
-	inner  [][]Literal
+// literalSets describes the texts that a part of a pattern matches. Every set
+// is complete: each match has one of its members, with all its bytes, at that
+// place. A member may be empty. A literal may match more than the pattern does
+// (it may be folded although the pattern is not).
+type literalSets struct {
+	exact  []Literal   // the part matches exactly these; nil: the other fields apply
+	prefix []Literal   // beginnings of its matches
+	suffix []Literal   // ends of its matches
+	inner  [][]Literal // sets of texts anywhere in its matches
 }
 
-// anything returns the literals of a part that may match any text.
-func anything() literals {
-	return literals{prefix: []Literal{{}}, suffix: []Literal{{}}}
+// anyText returns the sets of a part that may match any text.
+func anyText() literalSets {
+	return literalSets{prefix: []Literal{{}}, suffix: []Literal{{}}}
 }
 
-func (l literals) begins() []Literal {
+// prefixes returns the texts with which a match may begin.
+func (l literalSets) prefixes() []Literal {
 	if l.exact != nil {
 		return l.exact
 	}
 	return l.prefix
 }
 
-func (l literals) ends() []Literal {
+// suffixes returns the texts with which a match may end.
+func (l literalSets) suffixes() []Literal {
 	if l.exact != nil {
 		return l.exact
 	}
 	return l.suffix
 }
 
-// sets returns every useful set: its members are not empty, and no other set
-// implies it.
-func (l literals) sets() [][]Literal {
+// required returns every useful set. A useful set has no empty member, and no
+// other set implies it.
+func (l literalSets) required() [][]Literal {
 	all := l.inner
 	if l.exact != nil {
 		all = slices.Concat([][]Literal{l.exact}, all)
@@ -83,8 +84,8 @@ func (l literals) sets() [][]Literal {
 	return out
 }
 
-// implies reports whether every text with a member of set also has one of
-// other.
+// implies reports whether every text with a member of set also has a member of
+// other. It is false in doubt.
 func implies(set, other []Literal) bool {
 	for _, l := range set {
 		if !slices.ContainsFunc(other, func(m Literal) bool { return l.Fold == m.Fold && bytes.Contains(l.Text, m.Text) }) {
@@ -94,7 +95,9 @@ func implies(set, other []Literal) bool {
 	return len(set) > 0
 }
 
-func distinct(set []Literal) []Literal {
+// withoutDuplicates returns the different members of a set. A duplicate that
+// does not overmatch takes precedence.
+func withoutDuplicates(set []Literal) []Literal {
 	var out []Literal
 	seen := map[string]int{} // index in out plus 1, by text
 	for _, l := range set {
@@ -103,7 +106,7 @@ func distinct(set []Literal) []Literal {
 			key += "\x00fold"
 		}
 		if at := seen[key]; at > 0 {
-			out[at-1].loose = out[at-1].loose && l.loose
+			out[at-1].overmatches = out[at-1].overmatches && l.overmatches
 			continue
 		}
 		out = append(out, l)
@@ -112,25 +115,26 @@ func distinct(set []Literal) []Literal {
 	return out
 }
 
-func (l literals) then(m literals) literals {
+// followedBy returns the literal sets of a match of l followed by a match of m.
+func (l literalSets) followedBy(m literalSets) literalSets {
 	if l.exact != nil && m.exact != nil {
-		if both := product(l.exact, m.exact); both != nil {
-			return literals{exact: both}
+		if both := crossProduct(l.exact, m.exact); both != nil {
+			return literalSets{exact: both}
 		}
 	}
-	out := literals{prefix: l.begins(), suffix: m.ends(), inner: slices.Concat(l.inner, m.inner)}
+	out := literalSets{prefix: l.prefixes(), suffix: m.suffixes(), inner: slices.Concat(l.inner, m.inner)}
 	if l.exact != nil {
-		if longer := product(l.exact, m.begins()); longer != nil {
+		if longer := crossProduct(l.exact, m.prefixes()); longer != nil {
 			out.prefix = longer
 		}
 	}
 	if m.exact != nil {
-		if longer := product(l.ends(), m.exact); longer != nil {
+		if longer := crossProduct(l.suffixes(), m.exact); longer != nil {
 			out.suffix = longer
 		}
 	}
 	if l.exact == nil {
-		middle := product(l.suffix, m.begins())
+		middle := crossProduct(l.suffix, m.prefixes())
 		if middle == nil {
 			middle = l.suffix
 		}
@@ -138,26 +142,26 @@ func (l literals) then(m literals) literals {
 			out.inner = append(out.inner, middle)
 		}
 	}
-	return out.bounded()
+	return out.dropLargeSets()
 }
 
-// or returns the literals of an alternative of l and m.
-func (l literals) or(m literals) literals {
+// either returns the literal sets of an alternative between l and m.
+func (l literalSets) either(m literalSets) literalSets {
 	if l.exact != nil && m.exact != nil && len(l.exact)+len(m.exact) <= 4*maxAlternatives {
-		return literals{exact: distinct(slices.Concat(l.exact, m.exact))}
+		return literalSets{exact: withoutDuplicates(slices.Concat(l.exact, m.exact))}
 	}
-	out := literals{
-		prefix: distinct(slices.Concat(l.begins(), m.begins())),
-		suffix: distinct(slices.Concat(l.ends(), m.ends())),
+	out := literalSets{
+		prefix: withoutDuplicates(slices.Concat(l.prefixes(), m.prefixes())),
+		suffix: withoutDuplicates(slices.Concat(l.suffixes(), m.suffixes())),
 	}
-	if left, right := best(l.sets()), best(m.sets()); left != nil && right != nil {
-		out.inner = [][]Literal{distinct(slices.Concat(left, right))}
+	if left, right := mostSelective(l.required()), mostSelective(m.required()); left != nil && right != nil {
+		out.inner = [][]Literal{withoutDuplicates(slices.Concat(left, right))}
 	}
-	return out.bounded()
+	return out.dropLargeSets()
 }
 
-// bounded drops sets that exceed the limits.
-func (l literals) bounded() literals {
+// dropLargeSets returns l without sets that exceed the limits.
+func (l literalSets) dropLargeSets() literalSets {
 	if len(l.prefix) > 4*maxAlternatives {
 		l.prefix = []Literal{{}}
 	}
@@ -165,10 +169,10 @@ func (l literals) bounded() literals {
 		l.suffix = []Literal{{}}
 	}
 	l.inner = slices.DeleteFunc(l.inner, func(set []Literal) bool { return len(set) > 4*maxAlternatives })
-	for len(l.inner) > maxRequired {
+	for len(l.inner) > maxInnerSets {
 		worst := 0
 		for i, set := range l.inner {
-			if worth(set) < worth(l.inner[worst]) {
+			if selectivity(set) < selectivity(l.inner[worst]) {
 				worst = i
 			}
 		}
@@ -177,19 +181,21 @@ func (l literals) bounded() literals {
 	return l
 }
 
-// best returns the most selective set.
-func best(sets [][]Literal) []Literal {
+// mostSelective returns the set with the highest selectivity, or nil if there
+// are no sets.
+func mostSelective(sets [][]Literal) []Literal {
 	var out []Literal
 	for _, set := range sets {
-		if out == nil || worth(set) > worth(out) {
+		if out == nil || selectivity(set) > selectivity(out) {
 			out = set
 		}
 	}
 	return out
 }
 
-// worth ranks a set by its shortest member, then by the number of members.
-func worth(set []Literal) int {
+// selectivity returns a higher number the longer the shortest member of a set
+// is, up to 8 bytes. Among equals, it is higher the fewer members the set has.
+func selectivity(set []Literal) int {
 	shortest := maxSetBytes
 	for _, l := range set {
 		shortest = min(shortest, len(l.Text))
@@ -197,9 +203,10 @@ func worth(set []Literal) int {
 	return min(shortest, 8)*1000 - len(set)
 }
 
-// shared returns the common beginnings and ends of the members of a set, which
-// are faster to find than many members.
-func shared(sets [][]Literal) (out [][]Literal) {
+// commonAffixes returns, for each set of at least three literals, the beginning
+// and end that all its members have in common. These are faster to find than
+// many members.
+func commonAffixes(sets [][]Literal) (out [][]Literal) {
 	for _, set := range sets {
 		if len(set) < 3 {
 			continue
@@ -221,7 +228,7 @@ func shared(sets [][]Literal) (out [][]Literal) {
 		}
 		for _, text := range [][]byte{head, tail} {
 			if len(text) > 1 {
-				out = append(out, []Literal{{Text: text, Fold: set[0].Fold, loose: true}})
+				out = append(out, []Literal{{Text: text, Fold: set[0].Fold, overmatches: true}})
 			}
 		}
 	}

@@ -3,6 +3,8 @@ package search
 // look is a condition on the characters before and after a position.
 type look uint8
 
+// The looks. asciiLooks, added to a look for words, makes it one for ASCII
+// only.
 const (
 	lineStart look = iota
 	lineEnd
@@ -15,24 +17,25 @@ const (
 	wordEnd
 	wordStartHalf
 	wordEndHalf
-	asciiLooks = 6 // add it to a look for words to get its ASCII form
+	asciiLooks = 6 // number of looks for words
 )
 
 // attr is a set of attributes of a symbol that looks test.
 type attr uint8
 
+// The attributes of symbols.
 const (
-	attrEdge attr = 1 << iota // not a symbol: the text begins or ends
+	attrEdge attr = 1 << iota // no symbol: the beginning or end of the text
 	attrLine                  // \n
 	attrWord
 	attrASCIIWord
 	attrInvalid // a byte that belongs to no character
 
-	attrs = 1 << 5 // number of possible sets
+	attrSetCount = 1 << 5 // number of possible sets of attributes
 )
 
-// lookNeeds returns the attributes that l tests.
-func lookNeeds(l look) attr {
+// testedAttrs returns the attributes that l tests.
+func testedAttrs(l look) attr {
 	switch {
 	case l == lineStart || l == lineEnd:
 		return attrEdge | attrLine
@@ -86,6 +89,8 @@ func (l look) holds(before, after attr) bool {
 	return !right && valid
 }
 
+// attrsOf returns the attributes of a character. word is the set of word
+// characters.
 func attrsOf(r rune, word charset) (a attr) {
 	if r == '\n' {
 		a |= attrLine
@@ -93,7 +98,7 @@ func attrsOf(r rune, word charset) (a attr) {
 	if word.has(r) {
 		a |= attrWord
 	}
-	if asciiWord().has(r) {
+	if asciiWordSet().has(r) {
 		a |= attrASCIIWord
 	}
 	return a

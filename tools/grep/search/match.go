@@ -6,63 +6,68 @@ import (
 	"unicode/utf8"
 )
 
-// scratch holds the automata of one search.
-type scratch struct{ forward, backward *dfa }
+// automata are the two automata of one search. They are reused, since their
+// states are expensive to compute.
+type automata struct{ forward, backward *dfa }
 
-func newScratch(m *Matcher) *sync.Pool {
+// newAutomataPool returns a pool of *automata for m.
+func newAutomataPool(m *Matcher) *sync.Pool {
 	return &sync.Pool{New: func() any {
-		s := &scratch{forward: newDFA(m.forward, false), backward: newDFA(m.backward, true)}
-		s.forward.skip = m.starts
+		s := &automata{forward: newDFA(m.forward, false), backward: newDFA(m.backward, true)}
+		s.forward.startFinder = m.startFinder
 		return s
 	}}
 }
 
-func (m *Matcher) take() *scratch {
-	s := m.scratch.Get().(*scratch)
+// takeAutomata returns automata from the pool. The caller puts them back.
+func (m *Matcher) takeAutomata() *automata {
+	s := m.pool.Get().(*automata)
 	s.forward.stop, s.forward.stopped = m.stop, false
 	s.backward.stop, s.backward.stopped = m.stop, false
 	return s
 }
 
+// lineStartBefore returns the position of the first byte of the line that
+// contains at. from must be the beginning of a line at or before at.
 func lineStartBefore(text []byte, from, at int) int {
 	return from + bytes.LastIndexByte(text[from:at], '\n') + 1
 }
 
-// lineEndBehind returns the position after the ending of the line that contains
+// lineEndAfter returns the position after the ending of the line that contains
 // at.
-func lineEndBehind(text []byte, at int) int {
+func lineEndAfter(text []byte, at int) int {
 	if i := bytes.IndexByte(text[at:], '\n'); i >= 0 {
 		return at + i + 1
 	}
 	return len(text)
 }
 
-// Next returns the first hit at or after from, which must be the beginning of a
-// line (or the end of the text). Unless the matcher crosses lines, text may be
-// any run of whole lines of a file.
+// Next returns the first hit at or after from, and false if no more lines
+// match. from must be the beginning of a line or the end of the text. Unless
+// the matcher crosses lines, text may be any run of whole lines of a file.
 func (m *Matcher) Next(text []byte, from int) (Hit, bool) {
 	if from >= len(text) {
 		return Hit{}, false
 	}
-	s := m.take()
-	defer m.scratch.Put(s)
-	return m.next(s, text, from)
+	s := m.takeAutomata()
+	defer m.pool.Put(s)
+	return m.nextHit(s, text, from)
 }
 
 // Count returns the number of hits in text.
 func (m *Matcher) Count(text []byte) int {
-	n, _ := m.Locate(text, 0, nil)
+	n, _ := m.CountWithStarts(text, 0, nil)
 	return n
 }
 
-// Locate is Count that also returns the starts of the first hits: it appends
-// them, with base added, to starts up to its capacity.
-func (m *Matcher) Locate(text []byte, base int, starts []int) (n int, _ []int) {
-	m = m.For(text)
-	s := m.take()
-	defer m.scratch.Put(s)
+// CountWithStarts is like Count, and also returns the starts of the first hits:
+// it appends them, with base added, to starts, up to its capacity.
+func (m *Matcher) CountWithStarts(text []byte, base int, starts []int) (n int, allStarts []int) {
+	m = m.ForText(text)
+	s := m.takeAutomata()
+	defer m.pool.Put(s)
 	for at := 0; at < len(text); n++ {
-		hit, ok := m.next(s, text, at)
+		hit, ok := m.nextHit(s, text, at)
 		if !ok {
 			break
 		}
@@ -74,44 +79,48 @@ func (m *Matcher) Locate(text []byte, base int, starts []int) (n int, _ []int) {
 	return n, starts
 }
 
-func (m *Matcher) next(s *scratch, text []byte, from int) (Hit, bool) {
+// nextHit is Next with automata, in the fastest way for the pattern.
+func (m *Matcher) nextHit(s *automata, text []byte, from int) (Hit, bool) {
 	switch {
-	case m.crosses:
-		return m.nextBlock(s, text, from)
+	case m.crossesLines:
+		return m.nextMultiline(s, text, from)
 	case m.finder != nil:
-		return m.nextCandidate(s, text, from)
+		return m.nextByLiteral(s, text, from)
 	}
-	return m.nextLine(s, text, from)
+	return m.nextByAutomaton(s, text, from)
 }
 
-func (m *Matcher) nextLine(s *scratch, text []byte, from int) (Hit, bool) {
-	end := s.forward.forward(text, from, attrEdge, true)
+// nextByAutomaton is Next for a pattern whose matches are within lines. It runs
+// the automaton over all of the text.
+func (m *Matcher) nextByAutomaton(s *automata, text []byte, from int) (Hit, bool) {
+	end := s.forward.findEnd(text, from, attrEdge, true)
 	if end < 0 || end == len(text) && text[end-1] == '\n' {
 		return Hit{}, false
 	}
-	return Hit{lineStartBefore(text, from, end), lineEndBehind(text, end)}, true
+	return Hit{lineStartBefore(text, from, end), lineEndAfter(text, end)}, true
 }
 
-// nextCandidate matches only the lines with a required literal, unless those
-// turn out to be nearly all lines.
-func (m *Matcher) nextCandidate(s *scratch, text []byte, from int) (Hit, bool) {
+// nextByLiteral is nextByAutomaton for a pattern with a finder: it only runs
+// the automaton over the lines with a required literal. If many of these lines
+// do not match and they are close together, it continues with nextByAutomaton.
+func (m *Matcher) nextByLiteral(s *automata, text []byte, from int) (Hit, bool) {
 	const patience, dense = 64, 128
 	for start, failed := from, 0; from < len(text) && !s.forward.stopped; failed++ {
 		if failed >= patience && from-start < failed*dense {
-			hit, ok := m.nextLine(s, text, from)
+			hit, ok := m.nextByAutomaton(s, text, from)
 			if !ok {
 				hit.End = len(text)
 			}
-			m.note(text[from:hit.End])
+			m.noteInvalidUTF8(text[from:hit.End])
 			return hit, ok
 		}
 		at, sure := m.finder.find(text, from)
 		if at < 0 {
 			break
 		}
-		hit := Hit{lineStartBefore(text, from, at), lineEndBehind(text, at)}
-		m.note(text[hit.Start:hit.End])
-		if m.pure && sure || s.forward.forward(m.lineOf(text, hit), 0, attrEdge, true) >= 0 {
+		hit := Hit{lineStartBefore(text, from, at), lineEndAfter(text, at)}
+		m.noteInvalidUTF8(text[hit.Start:hit.End])
+		if m.literalSuffices && sure || s.forward.findEnd(m.lineWithoutEnding(text, hit), 0, attrEdge, true) >= 0 {
 			return hit, true
 		}
 		from = hit.End
@@ -119,8 +128,9 @@ func (m *Matcher) nextCandidate(s *scratch, text []byte, from int) (Hit, bool) {
 	return Hit{}, false
 }
 
-// lineOf returns a line without its ending.
-func (m *Matcher) lineOf(text []byte, h Hit) []byte {
+// lineWithoutEnding returns the hit's line, without \n and, if \r\n is one line
+// ending, without \r.
+func (m *Matcher) lineWithoutEnding(text []byte, h Hit) []byte {
 	line := text[h.Start:h.End]
 	n := len(line)
 	if n == 0 || line[n-1] != '\n' {
@@ -132,16 +142,16 @@ func (m *Matcher) lineOf(text []byte, h Hit) []byte {
 	return line[:n-1]
 }
 
-// nextBlock returns the lines of the next match and of the matches that begin
-// in the same lines.
-func (m *Matcher) nextBlock(s *scratch, text []byte, from int) (hit Hit, found bool) {
+// nextMultiline is Next for a pattern that crosses lines. The hit has the lines
+// of the next match and of all matches that begin in these lines.
+func (m *Matcher) nextMultiline(s *automata, text []byte, from int) (hit Hit, found bool) {
 	if m.finder != nil {
 		if at, _ := m.finder.find(text, from); at < 0 {
 			return hit, false
 		}
 	}
 	for at, to := from, len(text)+1; ; to = hit.End {
-		start, end, ok := m.match(s, text, at, to)
+		start, end, ok := m.firstMatch(s, text, at, to)
 		if !ok || start == len(text) && text[start-1] == '\n' {
 			return hit, found
 		}
@@ -150,7 +160,7 @@ func (m *Matcher) nextBlock(s *scratch, text []byte, from int) (hit Hit, found b
 		}
 		if !found || end > hit.End {
 			if hit.End = end; end == hit.Start || text[end-1] != '\n' {
-				hit.End = lineEndBehind(text, end)
+				hit.End = lineEndAfter(text, end)
 			}
 		}
 		found = true
@@ -158,35 +168,37 @@ func (m *Matcher) nextBlock(s *scratch, text []byte, from int) (hit Hit, found b
 			if at == len(text) {
 				return hit, found
 			}
-			_, size := m.forward.symbols.after(text, at)
+			_, size := m.forward.alphabet.symbolAfter(text, at)
 			at += size
 		}
 	}
 }
 
-// Spans calls yield with the start and end of each match in a hit, in order and
-// without overlap, including empty ones, until it returns false.
-func (m *Matcher) Spans(text []byte, h Hit, yield func(start, end int) bool) {
-	s := m.take()
-	defer m.scratch.Put(s)
-	if m.crosses {
-		m.spans(s, text, h.Start, h.End, yield)
+// EachMatch calls yield with the start and end of each match in a hit, until
+// yield returns false. Matches are in order and do not overlap; empty ones are
+// included.
+func (m *Matcher) EachMatch(text []byte, h Hit, yield func(start, end int) bool) {
+	s := m.takeAutomata()
+	defer m.pool.Put(s)
+	if m.crossesLines {
+		m.eachMatch(s, text, h.Start, h.End, yield)
 		return
 	}
-	line := m.lineOf(text, h)
-	m.spans(s, line, 0, len(line)+1, func(start, end int) bool { return yield(h.Start+start, h.Start+end) })
+	line := m.lineWithoutEnding(text, h)
+	m.eachMatch(s, line, 0, len(line)+1, func(start, end int) bool { return yield(h.Start+start, h.Start+end) })
 }
 
-// spans yields the matches that begin at or after from and before to. An empty
-// match that touches the previous one is skipped.
-func (m *Matcher) spans(s *scratch, text []byte, from, to int, yield func(start, end int) bool) {
+// eachMatch calls yield for the matches that begin at or after from and before
+// to, until it returns false. It skips an empty match that touches the previous
+// match.
+func (m *Matcher) eachMatch(s *automata, text []byte, from, to int, yield func(start, end int) bool) {
 	last := -1
 	for at := from; at <= len(text); {
-		start, end, ok := m.match(s, text, at, to)
+		start, end, ok := m.firstMatch(s, text, at, to)
 		if !ok {
 			return
 		}
-		none := start == end && (end == last || m.forward.bytes && insideCharacter(text, end))
+		none := start == end && (end == last || m.forward.byBytes && insideCharacter(text, end))
 		if !none && !yield(start, end) {
 			return
 		}
@@ -194,30 +206,31 @@ func (m *Matcher) spans(s *scratch, text []byte, from, to int, yield func(start,
 			if at == len(text) {
 				return
 			}
-			_, size := m.forward.symbols.after(text, at)
+			_, size := m.forward.alphabet.symbolAfter(text, at)
 			at += size
 		}
 	}
 }
 
-// match returns the start and end of the first match from at on that begins
-// before to. ok is false if there is no such match, or if the search was
-// stopped.
-func (m *Matcher) match(s *scratch, text []byte, at, to int) (start, end int, ok bool) {
-	if m.pure && m.finder.single() {
+// firstMatch returns the start and end of the first match that begins at or
+// after at and before to. ok is false if there is no such match, or if the
+// search was stopped.
+func (m *Matcher) firstMatch(s *automata, text []byte, at, to int) (start, end int, ok bool) {
+	if m.literalSuffices && m.finder.isSingleLong() {
 		n := &m.finder.needles[0]
 		start = n.find(text, at, to)
-		s.forward.work(1 + (max(start, at)-at)/16)
+		s.forward.addWork(1 + (max(start, at)-at)/16)
 		return start, start + len(n.text), start >= 0 && !s.forward.stopped
 	}
-	if end = s.forward.forward(text, at, m.forward.attrBefore(text, at), false); end < 0 {
+	if end = s.forward.findEnd(text, at, m.forward.attrBefore(text, at), false); end < 0 {
 		return 0, 0, false
 	}
-	start = s.backward.backward(text, end, at)
+	start = s.backward.findStart(text, end, at)
 	return start, end, start >= 0 && start < to
 }
 
-// insideCharacter reports whether at is between two bytes of one character.
+// insideCharacter reports whether at is between two bytes of one character of
+// text.
 func insideCharacter(text []byte, at int) bool {
 	for i := at - 1; i >= 0 && i > at-utf8.UTFMax; i-- {
 		if utf8.RuneStart(text[i]) {

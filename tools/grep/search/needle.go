@@ -8,62 +8,71 @@ import (
 
 type u64 = uint64
 
+// needle is one literal to search for.
 type needle struct {
 	text []byte
 	fold bool // text is in lower case and matches in any case
-	sure bool // it finds a literal of the set, not only a hint of one
+	sure bool // it is a literal of the set, and implies all that the set implies; false: it only hints at one
 
-	byPair bool    // look for its two rarest bytes together, instead of one
-	border []int32 // for findSteadily; nil if text is too short to need it
-	rare   [2]int  // positions of its rarest bytes, the rarest first
-	value  [2]u64  // those bytes, each eight times
-	keep   u64     // the bits of them to compare, without the bit of case
+	byPair      bool    // search for its two rarest bytes together, instead of for one
+	borders     []int32 // for findKMP; nil if text is too short to need it
+	rarePos     [2]int  // positions of its rarest bytes, the rarest first
+	rareBytes   [2]u64  // those bytes, each eight times
+	compareMask u64     // the bits of them to compare, without the bit of case
 }
 
+// newNeedle returns a needle for text. If fold is set, text is in lower case
+// and matches in any case.
 func newNeedle(text []byte, fold, sure bool) needle {
-	n := needle{text: text, fold: fold, sure: sure, keep: ^u64(0)}
+	n := needle{text: text, fold: fold, sure: sure, compareMask: ^u64(0)}
 	order := make([]int, len(text))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(n.frequency(i), n.frequency(j)) })
-	for i := range n.rare {
-		n.rare[i] = order[min(i, len(order)-1)]
-		b := text[n.rare[i]]
-		n.value[i] = ones * u64(b)
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(n.frequencyAt(i), n.frequencyAt(j)) })
+	for i := range n.rarePos {
+		n.rarePos[i] = order[min(i, len(order)-1)]
+		b := text[n.rarePos[i]]
+		n.rareBytes[i] = ones * u64(b)
 		if fold && b >= 'a' && b <= 'z' {
-			n.keep = ^u64(ones * 0x20)
+			n.compareMask = ^u64(ones * 0x20)
 		}
 	}
-	rarest := text[n.rare[0]]
+	rarest := text[n.rarePos[0]]
 	if len(text) > shortNeedle {
-		n.border = borders(text)
+		n.borders = borders(text)
 	}
 	n.byPair = fold && rarest >= 'a' && rarest <= 'z' || len(text) > 1 && n.pairCost() < n.byteCost()
 	return n
 }
 
-func (n *needle) frequency(i int) float64 {
+// frequencyAt returns the frequency of the byte at index i of the needle,
+// between 0 and 1.
+func (n *needle) frequencyAt(i int) float64 {
 	if n.fold {
 		return foldedFrequency(n.text[i])
 	}
-	return float64(frequency[n.text[i]]) / 65536
+	return float64(byteFrequency[n.text[i]]) / 65536
 }
 
-// together estimates the frequency of the first count rare bytes at their
-// positions in the needle.
-func (n *needle) together(count int) float64 {
-	p := n.frequency(n.rare[0])
-	for _, i := range n.rare[1:min(count, len(n.text))] {
-		p *= min(1, 6*n.frequency(i))
+// rareFrequency estimates how often the first count of its rarest bytes occur
+// together, as a share of the positions in a text.
+func (n *needle) rareFrequency(count int) float64 {
+	p := n.frequencyAt(n.rarePos[0])
+	for _, i := range n.rarePos[1:min(count, len(n.text))] {
+		p *= min(1, 6*n.frequencyAt(i))
 	}
 	return p
 }
 
-func (n *needle) byteCost() float64 { return costByteScan + costStop*n.together(1) }
+// byteCost returns the estimated cost of searching for the rarest byte, in
+// nanoseconds for each byte of text.
+func (n *needle) byteCost() float64 { return costByteScan + costCandidate*n.rareFrequency(1) }
 
-func (n *needle) pairCost() float64 { return costPairScan + costStop*n.together(2) }
+// pairCost is byteCost for searching for the two rarest bytes together.
+func (n *needle) pairCost() float64 { return costPairScan + costCandidate*n.rareFrequency(2) }
 
+// cost returns the estimated cost of the method that is used.
 func (n *needle) cost() float64 {
 	if n.byPair {
 		return n.pairCost()
@@ -71,17 +80,19 @@ func (n *needle) cost() float64 {
 	return n.byteCost()
 }
 
-// likelihood estimates the frequency of the needle in text, per byte.
-func (n *needle) likelihood() float64 {
-	p := n.together(2)
+// occurrenceRate estimates the number of occurrences of the needle for each
+// byte of text.
+func (n *needle) occurrenceRate() float64 {
+	p := n.rareFrequency(2)
 	for range len(n.text) - 2 {
 		p *= 0.3
 	}
 	return p
 }
 
-// is reports whether text[at:] begins with the needle.
-func (n *needle) is(text []byte, at int) bool {
+// matchesAt reports whether text[at:] begins with the needle. at may be out of
+// range.
+func (n *needle) matchesAt(text []byte, at int) bool {
 	if at < 0 || at+len(n.text) > len(text) {
 		return false
 	}
@@ -90,7 +101,7 @@ func (n *needle) is(text []byte, at int) bool {
 		return bytes.Equal(there, n.text)
 	}
 	for i, b := range n.text {
-		if lowerByte(there[i]) != b {
+		if lowerASCIIByte(there[i]) != b {
 			return false
 		}
 	}
@@ -98,24 +109,24 @@ func (n *needle) is(text []byte, at int) bool {
 }
 
 // find returns the first position in [from, to) at which the needle begins, or
-// -1. Its end may be beyond to.
+// -1. Its end may be after to.
 func (n *needle) find(text []byte, from, to int) int {
 	to = min(to, len(text)-len(n.text)+1)
 	if n.byPair {
 		return n.findPair(text, from, to)
 	}
-	first, other := n.rare[0], n.rare[1]
+	first, other := n.rarePos[0], n.rarePos[1]
 	for start, failed := from, 0; from < to; from++ {
 		i := bytes.IndexByte(text[from+first:to+first], n.text[first])
 		if i < 0 {
 			return -1
 		}
-		if from += i; (text[from+other]^n.text[other])&byte(n.keep) == 0 {
-			if n.is(text, from) {
+		if from += i; (text[from+other]^n.text[other])&byte(n.compareMask) == 0 {
+			if n.matchesAt(text, from) {
 				return from
 			}
-			if failed++; n.tooOften(failed, from-start) {
-				return n.findSteadily(text, from+1, to)
+			if failed++; n.prefersKMP(failed, from-start) {
+				return n.findKMP(text, from+1, to)
 			}
 		}
 	}

@@ -12,90 +12,101 @@ import (
 
 // The parser parses the syntax of Rust's regex crate, which ripgrep uses.
 
+// Limits of patterns.
 const (
-	maxNesting = 250     // the same as in that crate
-	maxSpans   = 1 << 20 // of all classes; their part of a program is then far beyond ripgrep's limit
-	eof        = rune(-1)
+	maxNesting = 250 // groups in groups; the same as in that crate
+	// ranges of all classes together; their part of a program is then far
+	// above ripgrep's limit
+	maxClassRanges = 1 << 20
+	eof            = rune(-1) // what peek and next return at the end
 )
 
+// parser parses a pattern into a tree, by recursive descent.
 type parser struct {
-	ctx   context.Context
-	text  string
-	at    int
-	flags flags
-	depth int
-	parts int
-	spans int // of the classes so far
-	steps int // see pause
-	names map[string]bool
-	sets  map[string]charset // of escapes, which large patterns repeat
+	ctx          context.Context
+	text         string
+	pos          int   // offset of the next character
+	flags        flags // at pos
+	depth        int   // of groups and brackets
+	parts        int   // number of parts so far
+	classRanges  int   // number of ranges of all classes so far
+	contextCalls int   // calls of checkContext
+	groupNames   map[string]bool
+	escapeSets   map[string]charset // sets of escapes, by cachedSet's key; large patterns repeat them
 }
 
-// syntaxError returns an error that describes the fault and its position, and
-// how to search for the pattern as plain text.
+// syntaxError returns BAD_PATTERN with a description of the fault, its
+// position, and advice on searching for the pattern as plain text.
 func syntaxError(at int, format string, args ...any) error {
 	return toolerr.New(toolerr.BadPattern, "%s at offset %d of the pattern; set literal=true to search for it as plain text",
 		fmt.Sprintf(format, args...), at).With("offset", at)
 }
 
+// parse parses a pattern into a tree. It returns BAD_PATTERN, or ctx's error
+// after ctx ends.
 func parse(ctx context.Context, pattern string, f flags) (*regexNode, error) {
 	if !utf8.ValidString(pattern) {
 		return nil, toolerr.New(toolerr.BadPattern, "the pattern is not UTF-8")
 	}
-	p := &parser{ctx: ctx, text: pattern, flags: f, names: map[string]bool{}, sets: map[string]charset{}}
+	p := &parser{ctx: ctx, text: pattern, flags: f, groupNames: map[string]bool{}, escapeSets: map[string]charset{}}
 	n, err := p.alternation()
-	if err == nil && p.at < len(p.text) {
-		err = syntaxError(p.at, "unopened group: ) without (")
+	if err == nil && p.pos < len(p.text) {
+		err = syntaxError(p.pos, "unopened group: ) without (")
 	}
 	return n, err
 }
 
+// peek returns the next character, or eof.
 func (p *parser) peek() rune {
-	if p.at >= len(p.text) {
+	if p.pos >= len(p.text) {
 		return eof
 	}
-	r, _ := utf8.DecodeRuneInString(p.text[p.at:])
+	r, _ := utf8.DecodeRuneInString(p.text[p.pos:])
 	return r
 }
 
+// next consumes and returns the next character, or returns eof.
 func (p *parser) next() rune {
 	r := p.peek()
 	if r != eof {
-		p.at += utf8.RuneLen(r)
+		p.pos += utf8.RuneLen(r)
 	}
 	return r
 }
 
+// accept consumes s and returns true, if the rest of the pattern begins with
+// it.
 func (p *parser) accept(s string) bool {
-	if strings.HasPrefix(p.text[p.at:], s) {
-		p.at += len(s)
+	if strings.HasPrefix(p.text[p.pos:], s) {
+		p.pos += len(s)
 		return true
 	}
 	return false
 }
 
-// space skips blanks and comments, if the flag x is set.
-func (p *parser) space() {
+// skipSpace consumes blanks and comments, if the flag x is set.
+func (p *parser) skipSpace() {
 	for p.flags.verbose {
 		switch r := p.peek(); {
 		case r != eof && unicode.IsSpace(r):
 			p.next()
 		case r == '#':
-			end := strings.IndexByte(p.text[p.at:], '\n')
+			end := strings.IndexByte(p.text[p.pos:], '\n')
 			if end < 0 {
-				p.at = len(p.text)
+				p.pos = len(p.text)
 				return
 			}
-			p.at += end + 1
+			p.pos += end + 1
 		default:
 			return
 		}
 	}
 }
 
+// alternation parses branches separated by |.
 func (p *parser) alternation() (*regexNode, error) {
 	if p.depth++; p.depth > maxNesting {
-		return nil, syntaxError(p.at, "groups nested more than %d deep", maxNesting)
+		return nil, syntaxError(p.pos, "groups nested more than %d deep", maxNesting)
 	}
 	defer func() { p.depth-- }()
 	var branches []*regexNode
@@ -108,7 +119,7 @@ func (p *parser) alternation() (*regexNode, error) {
 		if !p.accept("|") {
 			break
 		}
-		if err := p.count(); err != nil {
+		if err := p.countPart(); err != nil {
 			return nil, err
 		}
 	}
@@ -118,15 +129,16 @@ func (p *parser) alternation() (*regexNode, error) {
 	return &regexNode{op: opAlternate, subs: branches}, nil
 }
 
+// concatenation parses items up to |, ) or the end.
 func (p *parser) concatenation() (*regexNode, error) {
 	var subs []*regexNode
 	repeatable := false // the last item can be repeated
 	for {
-		p.space()
-		at := p.at
+		p.skipSpace()
+		at := p.pos
 		switch p.peek() {
 		case eof, '|', ')':
-			return concat(subs), nil
+			return newConcat(subs), nil
 		case '*', '+', '?', '{':
 			if !repeatable {
 				return nil, syntaxError(at, "nothing to repeat before %c", p.peek())
@@ -145,26 +157,28 @@ func (p *parser) concatenation() (*regexNode, error) {
 			if repeatable = n != nil; repeatable {
 				subs = append(subs, n)
 			}
-			if err := p.count(); err != nil {
+			if err := p.countPart(); err != nil {
 				return nil, err
 			}
 		}
 	}
 }
 
-// count counts the parts of a pattern, each of which becomes an instruction. It
-// fails if there are too many or the context has ended.
-func (p *parser) count() error {
+// countPart counts the parts of a pattern, each of which becomes an
+// instruction. It returns an error if there are too many, or if the context has
+// ended.
+func (p *parser) countPart() error {
 	if p.parts++; p.parts > maxInsts {
 		return errTooManyParts()
 	}
-	return p.pause()
+	return p.checkContext()
 }
 
-// pause fails if the context has ended. It is called where a step may take a
-// millisecond, and checks the context at every sixteenth call.
-func (p *parser) pause() error {
-	if p.steps++; p.steps%16 != 0 {
+// checkContext returns the context's error after it has ended. It is called
+// where a step may take a millisecond, and checks the context at every
+// sixteenth call.
+func (p *parser) checkContext() error {
+	if p.contextCalls++; p.contextCalls%16 != 0 {
 		return nil
 	}
 	return p.ctx.Err()
@@ -179,7 +193,7 @@ func (p *parser) repetition(sub *regexNode) (*regexNode, error) {
 	case '?':
 		n.max = 1
 	case '{':
-		if err := p.bounds(n); err != nil {
+		if err := p.repetitionBounds(n); err != nil {
 			return nil, err
 		}
 	}
@@ -187,16 +201,17 @@ func (p *parser) repetition(sub *regexNode) (*regexNode, error) {
 	return n, nil
 }
 
-func (p *parser) bounds(n *regexNode) (err error) {
-	open := p.at - 1
-	if n.min, err = p.decimal(open); err != nil {
+// repetitionBounds parses the rest of {min,max} into n.
+func (p *parser) repetitionBounds(n *regexNode) (err error) {
+	open := p.pos - 1
+	if n.min, err = p.repetitionCount(open); err != nil {
 		return err
 	}
 	n.max = n.min
 	if p.accept(",") {
-		p.space()
+		p.skipSpace()
 		if n.max = -1; p.peek() != '}' {
-			if n.max, err = p.decimal(open); err != nil {
+			if n.max, err = p.repetitionCount(open); err != nil {
 				return err
 			}
 		}
@@ -210,7 +225,9 @@ func (p *parser) bounds(n *regexNode) (err error) {
 	return nil
 }
 
-func (p *parser) decimal(open int) (int, error) {
+// repetitionCount parses a number, with blanks around it. open is the offset of
+// the brace.
+func (p *parser) repetitionCount(open int) (int, error) {
 	blanks := func() {
 		for r := p.peek(); r != eof && unicode.IsSpace(r); r = p.peek() {
 			p.next()
@@ -232,7 +249,7 @@ func (p *parser) decimal(open int) (int, error) {
 	return n, nil
 }
 
-// atom parses one item; it returns nil for a setting of flags, which matches
+// atom parses one item. It returns nil for a setting of flags, which matches
 // nothing and cannot be repeated.
 func (p *parser) atom() (*regexNode, error) {
 	switch p.peek() {
@@ -250,7 +267,7 @@ func (p *parser) atom() (*regexNode, error) {
 			set = anyByte()
 		}
 		if !p.flags.dotAll {
-			set = set.minus(single('\n'))
+			set = set.minus(singleRune('\n'))
 		}
 		return &regexNode{op: opSet, set: set}, nil
 	case '^', '$':
@@ -263,18 +280,23 @@ func (p *parser) atom() (*regexNode, error) {
 		}
 		return &regexNode{op: opLook, look: l}, nil
 	}
-	return p.literal(p.next()), nil
+	return p.literalNode(p.next()), nil
 }
 
-func (p *parser) literal(r rune) *regexNode { return &regexNode{op: opSet, set: p.folded(single(r))} }
+// literalNode returns a node that matches one character, in any case if the
+// flags say so.
+func (p *parser) literalNode(r rune) *regexNode {
+	return &regexNode{op: opSet, set: p.applyCase(singleRune(r))}
+}
 
-// folded adds the other cases to set, if the flags say so.
-func (p *parser) folded(set charset) charset {
+// applyCase returns set, with the other cases of its members if the flags say
+// so.
+func (p *parser) applyCase(set charset) charset {
 	switch {
 	case !p.flags.ignoreCase:
 		return set
 	case p.flags.unicode:
-		return set.fold()
+		return set.foldCase()
 	}
 	return set.foldASCII()
 }

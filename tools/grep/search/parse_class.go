@@ -7,6 +7,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
+// negated returns the complement of set under the current flags; never nil.
 func (p *parser) negated(set charset) charset {
 	if p.flags.unicode {
 		set = anyRune().minus(set)
@@ -24,39 +25,39 @@ func (p *parser) negated(set charset) charset {
 // applies to everything on its left.
 func (p *parser) class() (charset, error) {
 	if p.depth++; p.depth > maxNesting {
-		return nil, syntaxError(p.at, "brackets nested more than %d deep", maxNesting)
+		return nil, syntaxError(p.pos, "brackets nested more than %d deep", maxNesting)
 	}
 	defer func() { p.depth-- }()
-	open := p.at
+	open := p.pos
 	p.next()
-	p.space()
+	p.skipSpace()
 	negated := p.accept("^")
 	total, items := charset{}, charset{}
-	for p.space(); p.accept("-"); p.space() {
-		items = append(items, span{'-', '-'})
+	for p.skipSpace(); p.accept("-"); p.skipSpace() {
+		items = append(items, runeRange{'-', '-'})
 	}
 	if len(items) == 0 && p.accept("]") {
-		items = append(items, span{']', ']'})
+		items = append(items, runeRange{']', ']'})
 	}
 	operator, crowded := "", maxUnsorted
 	fold := func() {
-		total = p.combine(total, operator, items.normal())
+		total = p.applySetOperator(total, operator, items.normalize())
 		items, crowded = charset{}, maxUnsorted
 	}
 	for {
-		if err := p.pause(); err != nil {
+		if err := p.checkContext(); err != nil {
 			return nil, err
 		}
-		p.space()
+		p.skipSpace()
 		switch {
 		case p.peek() == eof:
 			return nil, syntaxError(open, "unclosed bracket [")
 		case p.accept("]"):
 			fold()
-			if total = p.folded(total); negated {
+			if total = p.applyCase(total); negated {
 				total = p.negated(total)
 			}
-			return total, p.measure(total)
+			return total, p.countClassRanges(total)
 		case p.accept("&&"):
 			fold()
 			operator = "&&"
@@ -72,7 +73,7 @@ func (p *parser) class() (charset, error) {
 				return nil, err
 			}
 			if items = append(items, set...); len(items) > crowded {
-				items = items.normal()
+				items = items.normalize()
 				crowded = 2*len(items) + maxUnsorted
 			}
 		}
@@ -83,19 +84,22 @@ func (p *parser) class() (charset, error) {
 // are merged.
 const maxUnsorted = 1 << 12
 
-// measure adds a class to the total size of all classes, which is limited.
-func (p *parser) measure(set charset) error {
-	if p.spans += len(set); p.spans > maxSpans {
-		return toolerr.New(toolerr.BadPattern, "the pattern is too large: its classes have more than %d ranges of characters", maxSpans)
+// countClassRanges adds the ranges of a class to those of all classes. It
+// returns an error if there are too many.
+func (p *parser) countClassRanges(set charset) error {
+	if p.classRanges += len(set); p.classRanges > maxClassRanges {
+		return toolerr.New(toolerr.BadPattern, "the pattern is too large: its classes have more than %d ranges of characters", maxClassRanges)
 	}
 	return nil
 }
 
-func (p *parser) combine(left charset, operator string, right charset) charset {
+// applySetOperator returns left combined with right: their union if operator is
+// "".
+func (p *parser) applySetOperator(left charset, operator string, right charset) charset {
 	if operator == "" {
 		return left.union(right)
 	}
-	left, right = p.folded(left), p.folded(right)
+	left, right = p.applyCase(left), p.applyCase(right)
 	switch operator {
 	case "&&":
 		return append(charset{}, left.intersect(right)...)
@@ -105,15 +109,16 @@ func (p *parser) combine(left charset, operator string, right charset) charset {
 	return left.union(right).minus(left.intersect(right))
 }
 
-// classItem parses one item in brackets: a set, a character, or a range.
+// classItem parses one item in brackets: a set, a character, or a range. open
+// is the offset of the bracket.
 func (p *parser) classItem(open int) (charset, error) {
 	if p.peek() == '[' {
-		if set, ok := p.posix(); ok {
+		if set, ok := p.posixClass(); ok {
 			return set, nil
 		}
 		return p.class()
 	}
-	at := p.at
+	at := p.pos
 	set, lo, err := p.classAtom()
 	if err != nil || set != nil {
 		if err == nil && p.rangeFollows() {
@@ -122,11 +127,11 @@ func (p *parser) classItem(open int) (charset, error) {
 		return set, err
 	}
 	if !p.rangeFollows() {
-		return single(lo), nil
+		return singleRune(lo), nil
 	}
-	p.space()
+	p.skipSpace()
 	p.next()
-	p.space()
+	p.skipSpace()
 	if p.peek() == eof {
 		return nil, syntaxError(open, "unclosed bracket [")
 	}
@@ -137,31 +142,34 @@ func (p *parser) classItem(open int) (charset, error) {
 	case set != nil:
 		return nil, syntaxError(at, "a range needs single characters on both sides")
 	case lo > hi:
-		return nil, syntaxError(at, "range %s ends before it begins", p.text[at:p.at])
+		return nil, syntaxError(at, "range %s ends before it begins", p.text[at:p.pos])
 	}
 	return charset{{lo, hi}}.minus(charset{{0xD800, 0xDFFF}}), nil
 }
 
-// rangeFollows reports whether the next character is a - that makes a range:
-// not before the closing bracket, and not the first of two.
+// rangeFollows reports whether the next character is a - that makes a range: it
+// is not before the closing bracket, and not the first of two. It consumes
+// nothing.
 func (p *parser) rangeFollows() bool {
-	save := p.at
-	defer func() { p.at = save }()
-	p.space()
+	save := p.pos
+	defer func() { p.pos = save }()
+	p.skipSpace()
 	if !p.accept("-") {
 		return false
 	}
-	p.space()
+	p.skipSpace()
 	return p.peek() != ']' && p.peek() != '-'
 }
 
+// classAtom parses a character or an escape in brackets. set is nil if it means
+// a single character r.
 func (p *parser) classAtom() (set charset, r rune, err error) {
-	at := p.at
+	at := p.pos
 	if p.peek() != '\\' {
 		r = p.next()
 	} else if _, ok := p.lookEscape(); ok {
-		return nil, 0, syntaxError(at, "%s within brackets", p.text[at:p.at])
-	} else if set, r, err = p.setEscape(); err != nil || set != nil {
+		return nil, 0, syntaxError(at, "%s within brackets", p.text[at:p.pos])
+	} else if set, r, err = p.setOrCharEscape(); err != nil || set != nil {
 		return set, 0, err
 	}
 	if !p.flags.unicode && r > unicode.MaxASCII && r < rawBase {
@@ -170,9 +178,10 @@ func (p *parser) classAtom() (set charset, r rune, err error) {
 	return nil, r, nil
 }
 
-// posix parses [:name:]; ok is false if something else follows.
-func (p *parser) posix() (set charset, ok bool) {
-	rest, found := strings.CutPrefix(p.text[p.at:], "[:")
+// posixClass parses [:name:]. ok is false, and nothing is consumed, if
+// something else follows.
+func (p *parser) posixClass() (set charset, ok bool) {
+	rest, found := strings.CutPrefix(p.text[p.pos:], "[:")
 	if !found {
 		return nil, false
 	}
@@ -185,8 +194,8 @@ func (p *parser) posix() (set charset, ok bool) {
 	if set, ok = posixSet(name); !ok {
 		return nil, false
 	}
-	p.at += 2 + end + 2
-	if set = p.folded(set); negated { // characters that are letters in neither case
+	p.pos += 2 + end + 2
+	if set = p.applyCase(set); negated { // characters that are letters in neither case
 		set = p.negated(set)
 	}
 	return set, true

@@ -9,25 +9,26 @@ import (
 
 // escape parses an item that begins with a backslash, outside brackets.
 func (p *parser) escape() (*regexNode, error) {
-	at := p.at
+	at := p.pos
 	if l, ok := p.lookEscape(); ok {
 		if l == wordBoundary && p.peek() == '{' {
-			return p.specialBoundary(at)
+			return p.bracedBoundary(at)
 		}
 		return p.lookNode(l), nil
 	}
-	set, r, err := p.setEscape()
+	set, r, err := p.setOrCharEscape()
 	switch {
 	case err != nil:
 		return nil, err
 	case set != nil:
 		return &regexNode{op: opSet, set: set}, nil
 	case r >= rawBase:
-		return &regexNode{op: opSet, set: single(r)}, nil
+		return &regexNode{op: opSet, set: singleRune(r)}, nil
 	}
-	return p.literal(r), nil
+	return p.literalNode(r), nil
 }
 
+// lookNode returns a node for a look, for ASCII only if the flags say so.
 func (p *parser) lookNode(l look) *regexNode {
 	if l >= wordBoundary && !p.flags.unicode {
 		l += asciiLooks
@@ -35,6 +36,8 @@ func (p *parser) lookNode(l look) *regexNode {
 	return &regexNode{op: opLook, look: l}
 }
 
+// lookEscape parses an escape that is a look. It returns false, and consumes
+// nothing, if something else follows.
 func (p *parser) lookEscape() (look, bool) {
 	for i, name := range []string{`\A`, `\z`, `\b`, `\B`, `\<`, `\>`} {
 		if p.accept(name) {
@@ -44,10 +47,10 @@ func (p *parser) lookEscape() (look, bool) {
 	return 0, false
 }
 
-// specialBoundary parses \b{...} if the braces contain a word instead of a
-// count.
-func (p *parser) specialBoundary(at int) (*regexNode, error) {
-	rest := p.text[p.at+1:]
+// bracedBoundary parses the rest of \b{...} if the braces contain a word. If
+// they contain a count, it consumes nothing and returns a word boundary.
+func (p *parser) bracedBoundary(at int) (*regexNode, error) {
+	rest := p.text[p.pos+1:]
 	first, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(rest, func(r rune) bool {
 		return p.flags.verbose && unicode.IsSpace(r)
 	}))
@@ -58,7 +61,7 @@ func (p *parser) specialBoundary(at int) (*regexNode, error) {
 	if end < 0 {
 		return nil, syntaxError(at, `unclosed \b{`)
 	}
-	p.at += 1 + end + 1
+	p.pos += 1 + end + 1
 	switch strings.TrimSpace(rest[:end]) {
 	case "start":
 		return p.lookNode(wordStart), nil
@@ -72,21 +75,22 @@ func (p *parser) specialBoundary(at int) (*regexNode, error) {
 	return nil, syntaxError(at, `unknown word boundary \b{%s} (there are start, end, start-half and end-half)`, rest[:end])
 }
 
-// setEscape parses an escape that means a set, or else the character r.
-func (p *parser) setEscape() (set charset, r rune, err error) {
-	at := p.at
+// setOrCharEscape parses an escape. set is nil if it means a single character
+// r.
+func (p *parser) setOrCharEscape() (set charset, r rune, err error) {
+	at := p.pos
 	p.next()
 	r = p.next()
 	switch r {
 	case eof:
 		return nil, 0, syntaxError(at, `\ at the end of the pattern`)
 	case 'd', 'D', 's', 'S', 'w', 'W':
-		return p.perlSet(r), 0, nil
+		return p.perlClass(r), 0, nil
 	case 'p', 'P':
-		set, err = p.property(at, r == 'P')
+		set, err = p.unicodeProperty(at, r == 'P')
 		return set, 0, err
 	case 'x', 'u', 'U':
-		r, err = p.hex(at, r)
+		r, err = p.hexEscape(at, r)
 		return nil, r, err
 	case 'a':
 		return nil, '\a', nil
@@ -112,39 +116,41 @@ func (p *parser) setEscape() (set charset, r rune, err error) {
 	return nil, r, nil
 }
 
-// remember returns the set of an escape, made once for each meaning under the
-// current flags. The caller must not change it.
-func (p *parser) remember(escape string, made func() (charset, bool)) (charset, bool) {
+// cachedSet returns the set of an escape, built once for each meaning under the
+// current flags. The caller must not change it. It returns false if build does.
+func (p *parser) cachedSet(escape string, build func() (charset, bool)) (charset, bool) {
 	key := fmt.Sprint(p.flags.ignoreCase, p.flags.unicode, escape)
-	set, ok := p.sets[key]
+	set, ok := p.escapeSets[key]
 	if !ok {
-		if set, ok = made(); ok {
-			p.sets[key] = set
+		if set, ok = build(); ok {
+			p.escapeSets[key] = set
 		}
 	}
 	return set, ok
 }
 
-func (p *parser) perlSet(r rune) charset {
-	set, _ := p.remember(string(r), func() (charset, bool) { return p.newPerlSet(r), true })
+// perlClass returns the set of \d, \s, \w or of their negations, under the
+// current flags.
+func (p *parser) perlClass(r rune) charset {
+	set, _ := p.cachedSet(string(r), func() (charset, bool) { return p.newPerlClass(r), true })
 	return set
 }
 
-func (p *parser) newPerlSet(r rune) charset {
+func (p *parser) newPerlClass(r rune) charset {
 	var set charset
 	switch lower := unicode.ToLower(r); {
 	case lower == 'd' && p.flags.unicode:
 		set = digitSet()
 	case lower == 'd':
-		set = asciiDigit()
+		set = asciiDigitSet()
 	case lower == 's' && p.flags.unicode:
 		set = spaceSet()
 	case lower == 's':
-		set = asciiSpace()
+		set = asciiSpaceSet()
 	case p.flags.unicode:
 		set = wordSet()
 	default:
-		set = asciiWord()
+		set = asciiWordSet()
 	}
 	if unicode.IsUpper(r) {
 		return p.negated(set)
@@ -152,15 +158,17 @@ func (p *parser) newPerlSet(r rune) charset {
 	return set
 }
 
-func (p *parser) property(at int, negated bool) (charset, error) {
+// unicodeProperty parses the name of a property after \p or \P. at is the
+// offset of the escape.
+func (p *parser) unicodeProperty(at int, negated bool) (charset, error) {
 	name := ""
 	if p.accept("{") {
-		end := strings.IndexByte(p.text[p.at:], '}')
+		end := strings.IndexByte(p.text[p.pos:], '}')
 		if end < 0 {
 			return nil, syntaxError(at, `unclosed \p{`)
 		}
-		name = p.text[p.at : p.at+end]
-		p.at += end + 1
+		name = p.text[p.pos : p.pos+end]
+		p.pos += end + 1
 	} else if r := p.next(); r != eof {
 		name = string(r)
 	}
@@ -170,9 +178,9 @@ func (p *parser) property(at int, negated bool) (charset, error) {
 	if key, value, ok := strings.Cut(name, "!="); ok {
 		name, negated = key+"="+value, !negated
 	}
-	set, ok := p.remember(fmt.Sprintf(`p%v{%s`, negated, name), func() (charset, bool) {
+	set, ok := p.cachedSet(fmt.Sprintf(`p%v{%s`, negated, name), func() (charset, bool) {
 		set, ok := propertySet(name)
-		if set = p.folded(set); negated {
+		if set = p.applyCase(set); negated {
 			set = p.negated(set)
 		}
 		return append(charset{}, set...), ok
@@ -183,8 +191,9 @@ func (p *parser) property(at int, negated bool) (charset, error) {
 	return set, nil
 }
 
-// hex parses the digits of \x, \u or \U, in braces or of fixed length.
-func (p *parser) hex(at int, kind rune) (rune, error) {
+// hexEscape parses the digits of \x, \u or \U, in braces or of fixed length. at
+// is the offset of the escape, kind its letter.
+func (p *parser) hexEscape(at int, kind rune) (rune, error) {
 	digits, braces := map[rune]int{'x': 2, 'u': 4, 'U': 8}[kind], p.accept("{")
 	var n, count int
 	for braces || count < digits {

@@ -5,26 +5,28 @@ import (
 	"unicode"
 )
 
+// flags are the flags that a pattern can set, such as (?i).
 type flags struct {
-	ignoreCase, perLine, dotAll, swapGreed, unicode, verbose bool
+	ignoreCase, perLine, dotAll, swapGreed, unicode, verbose bool // i, m, s, U, u, x
 }
 
-// unsupported are the beginnings of groups that the engine does not support,
-// since it is linear in the length of the text.
-var unsupported = []struct{ open, name string }{
+// unsupportedGroups are the beginnings of groups that the engine does not
+// support, since it is linear in the length of the text.
+var unsupportedGroups = []struct{ open, name string }{
 	{"(?=", "look-ahead"}, {"(?!", "negative look-ahead"}, {"(?<=", "look-behind"}, {"(?<!", "negative look-behind"},
 	{"(?>", "atomic group"}, {"(?P=", "back-reference"}, {"(?P>", "recursion"}, {"(?#", "comment group"}, {"(?|", "branch reset"}, {"(?(", "conditional group"},
 }
 
+// group parses a group or a setting of flags. For the latter it returns nil.
 func (p *parser) group() (*regexNode, error) {
-	open, outer := p.at, p.flags
-	for _, u := range unsupported {
-		if strings.HasPrefix(p.text[p.at:], u.open) {
-			return nil, syntaxError(p.at, "%s %s is not supported,", u.name, u.open)
+	open, outer := p.pos, p.flags
+	for _, u := range unsupportedGroups {
+		if strings.HasPrefix(p.text[p.pos:], u.open) {
+			return nil, syntaxError(p.pos, "%s %s is not supported,", u.name, u.open)
 		}
 	}
 	p.next()
-	p.space()
+	p.skipSpace()
 	switch {
 	case p.accept("?P<"), p.accept("?<"):
 		if err := p.groupName(); err != nil {
@@ -47,8 +49,9 @@ func (p *parser) group() (*regexNode, error) {
 	return n, nil
 }
 
+// groupName parses a name up to and including ">".
 func (p *parser) groupName() error {
-	start := p.at
+	start := p.pos
 	end := strings.IndexByte(p.text[start:], '>')
 	if end <= 0 {
 		return syntaxError(start, "group name empty or unclosed")
@@ -59,20 +62,20 @@ func (p *parser) groupName() error {
 			return syntaxError(start+i, "%q in a group name", r)
 		}
 	}
-	if p.names[name] {
+	if p.groupNames[name] {
 		return syntaxError(start, "duplicate group name %s", name)
 	}
-	p.names[name] = true
-	p.at = start + end + 1
+	p.groupNames[name] = true
+	p.pos = start + end + 1
 	return nil
 }
 
-// setFlags parses the flags after "(?", up to and including ":" or ")"; closed
-// is true for the latter.
+// setFlags parses and sets the flags after "(?", up to and including ":" or
+// ")". closed is true for ")". open is the offset of the group.
 func (p *parser) setFlags(open int) (closed bool, err error) {
 	on, seen, last := true, "", rune(0)
 	for {
-		at := p.at
+		at := p.pos
 		r := p.next()
 		switch {
 		case r == ':' || r == ')':
@@ -99,6 +102,7 @@ func (p *parser) setFlags(open int) (closed bool, err error) {
 	}
 }
 
+// setFlag sets a flag, and returns false if the flag is unknown.
 func (p *parser) setFlag(r rune, on bool) bool {
 	switch r {
 	case 'i':

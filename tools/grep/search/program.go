@@ -14,33 +14,36 @@ import (
 // distinguish share a symbol, so there are few. If a program must see single
 // bytes of characters, which only (?-u) requires, its symbols are bytes.
 type program struct {
-	insts  []inst
-	start  int32
-	search int32 // like start, but the match may begin later
-	bytes  bool
+	insts       []inst // the instructions
+	start       int32  // instruction at which a match begins
+	searchStart int32  // like start, but the match may begin later
+	byBytes     bool   // symbols are bytes
 
-	backward bool // it reads the text backwards
-	uses     attr // the attributes of symbols that looks need
-	symbols  symbols
-	member   [][]bool // by set and symbol
+	backward  bool // the program reads the text backward
+	usedAttrs attr // the attributes of symbols that looks need
+	alphabet  alphabet
+	member    [][]bool // whether a set contains a symbol, by set and symbol
 }
 
+// inst is an instruction of a program.
 type inst struct {
 	op   instOp
-	arg  uint16 // of look: which
-	set  int32  // of step: which
-	out  int32
-	out2 int32 // of split: taken if out fails
+	look uint16 // instLook: the look
+	set  int32  // instStep: index of the set
+	out  int32  // the next instruction
+	out2 int32  // instSplit: the next one if out fails
 }
 
+// instOp is the kind of an instruction.
 type instOp uint8
 
+// The kinds of instructions.
 const (
-	instStep instOp = iota
-	instSplit
-	instLook
-	instMatch
-	instFail
+	instStep  instOp = iota // reads a symbol of a set
+	instSplit               // continues at two instructions
+	instLook                // continues if a look holds
+	instMatch               // a match ends
+	instFail                // never matches
 )
 
 // Limits of a program: some megabytes.
@@ -49,35 +52,39 @@ const (
 	maxSets  = 4000
 )
 
+// compiler makes a program from a tree.
 type compiler struct {
-	prog    program
-	sets    []charset
-	ids     map[string]int32
-	same    map[*span]int32 // of sets that several steps share
-	reverse bool
-	full    bool
+	prog      program
+	sets      []charset            // the character sets, by id
+	idByText  map[string]int32     // ids of sets, by their encoded ranges
+	idByRange map[*runeRange]int32 // ids of sets that several steps share, by their first range
+	reverse   bool                 // make a program that reads the text backward
+	overLimit bool                 // the program would exceed maxInsts
 }
 
-// compile makes the program of a tree; if reverse is set, it reads the text
-// backwards.
+// compile makes the program of a tree. If crlf is set, \r\n is one symbol. If
+// reverse is set, the program reads the text backward. It returns BAD_PATTERN
+// if the program would be too large or needs both a Unicode word boundary and
+// single bytes, and ctx's error after ctx ends.
 func compile(ctx context.Context, n *regexNode, crlf, reverse bool) (*program, error) {
-	c := &compiler{ids: map[string]int32{}, same: map[*span]int32{}, reverse: reverse}
-	c.prog.bytes = needsBytes(n)
-	everything := c.set(charset{{0, maxRaw}})
-	match := c.add(inst{op: instMatch})
-	c.prog.start, c.prog.backward = c.node(n, match), reverse
-	loop := c.add(inst{op: instSplit, out: c.prog.start})
-	c.prog.insts[loop].out2 = c.add(inst{op: instStep, set: everything, out: loop})
-	c.prog.search = loop
+	c := &compiler{idByText: map[string]int32{}, idByRange: map[*runeRange]int32{}, reverse: reverse}
+	c.prog.byBytes = needsBytes(n)
+	everything := c.setID(charset{{0, maxRaw}})
+	match := c.addInst(inst{op: instMatch})
+	c.prog.start, c.prog.backward = c.compileNode(n, match), reverse
+	loop := c.addInst(inst{op: instSplit, out: c.prog.start})
+	c.prog.insts[loop].out2 = c.addInst(inst{op: instStep, set: everything, out: loop})
+	c.prog.searchStart = loop
 	if len(c.sets) > maxSets {
 		return nil, toolerr.New(toolerr.BadPattern, "the pattern is too large: it has %d different characters and classes, more than %d", len(c.sets), maxSets)
 	}
-	if c.full {
+	if c.overLimit {
 		return nil, errTooManyParts()
 	}
 	return c.finish(ctx, crlf)
 }
 
+// errTooManyParts returns the error for a pattern that exceeds maxInsts.
 func errTooManyParts() error {
 	return toolerr.New(toolerr.BadPattern, "the pattern is too large: it has more than %d parts, with its repetitions multiplied", maxInsts)
 }
@@ -99,35 +106,39 @@ func needsBytes(n *regexNode) bool {
 	return sets || looks && !unicodeLooks
 }
 
+// finish divides the characters into symbols and returns the program.
 func (c *compiler) finish(ctx context.Context, crlf bool) (*program, error) {
 	p := &c.prog
 	for _, i := range p.insts {
 		if i.op != instLook {
 			continue
 		}
-		need := lookNeeds(look(i.arg))
-		if p.uses |= need; p.bytes && need&attrWord != 0 {
+		need := testedAttrs(look(i.look))
+		if p.usedAttrs |= need; p.byBytes && need&attrWord != 0 {
 			return nil, toolerr.New(toolerr.BadPattern,
 				`the pattern has both a Unicode word boundary and single bytes of (?-u): write (?-u:\b)`)
 		}
 	}
 	var err error
-	p.symbols, p.member, err = newSymbols(ctx, c.sets, p.uses, p.bytes, crlf)
+	p.alphabet, p.member, err = newAlphabet(ctx, c.sets, p.usedAttrs, p.byBytes, crlf)
 	return p, err
 }
 
-func (c *compiler) add(i inst) int32 {
+// addInst adds an instruction and returns its index. Above maxInsts it returns
+// 0 and sets overLimit.
+func (c *compiler) addInst(i inst) int32 {
 	if len(c.prog.insts) >= maxInsts {
-		c.full = true
+		c.overLimit = true
 		return 0
 	}
 	c.prog.insts = append(c.prog.insts, i)
 	return int32(len(c.prog.insts) - 1)
 }
 
-func (c *compiler) set(s charset) int32 {
+// setID returns the index in c.sets of a set, which it adds if it is new.
+func (c *compiler) setID(s charset) int32 {
 	if len(s) > 1 {
-		if id, ok := c.same[&s[0]]; ok {
+		if id, ok := c.idByRange[&s[0]]; ok {
 			return id
 		}
 	}
@@ -135,103 +146,107 @@ func (c *compiler) set(s charset) int32 {
 	for _, r := range s {
 		key = append(key, byte(r.lo), byte(r.lo>>8), byte(r.lo>>16), byte(r.hi), byte(r.hi>>8), byte(r.hi>>16))
 	}
-	id, ok := c.ids[string(key)]
+	id, ok := c.idByText[string(key)]
 	if !ok {
 		id = int32(len(c.sets))
 		c.sets = append(c.sets, s)
-		c.ids[string(key)] = id
+		c.idByText[string(key)] = id
 	}
 	if len(s) > 1 {
-		c.same[&s[0]] = id
+		c.idByRange[&s[0]] = id
 	}
 	return id
 }
 
-// node adds instructions that match n and continue at next, and returns the
-// first.
-func (c *compiler) node(n *regexNode, next int32) int32 {
-	if c.full {
+// compileNode adds instructions that match n and continue at next. It returns
+// the index of the first.
+func (c *compiler) compileNode(n *regexNode, next int32) int32 {
+	if c.overLimit {
 		return 0
 	}
 	switch n.op {
 	case opSet:
-		if c.prog.bytes {
-			return c.byteSet(n.set, next)
+		if c.prog.byBytes {
+			return c.compileBytes(n.set, next)
 		}
-		return c.add(inst{op: instStep, set: c.set(n.set), out: next})
+		return c.addInst(inst{op: instStep, set: c.setID(n.set), out: next})
 	case opLook:
-		return c.add(inst{op: instLook, arg: uint16(n.look), out: next})
+		return c.addInst(inst{op: instLook, look: uint16(n.look), out: next})
 	case opConcat:
 		for i := range n.subs {
 			if !c.reverse {
 				i = len(n.subs) - 1 - i
 			}
-			next = c.node(n.subs[i], next)
+			next = c.compileNode(n.subs[i], next)
 		}
 		return next
 	case opAlternate:
-		at := c.node(n.subs[len(n.subs)-1], next)
+		at := c.compileNode(n.subs[len(n.subs)-1], next)
 		for _, sub := range slices.Backward(n.subs[:len(n.subs)-1]) {
-			at = c.split(c.node(sub, next), at, false)
+			at = c.addSplit(c.compileNode(sub, next), at, false)
 		}
 		return at
 	case opRepeat:
-		return c.repeat(n, next)
+		return c.compileRepeat(n, next)
 	}
 	return next
 }
 
-func (c *compiler) split(first, second int32, lazy bool) int32 {
+// addSplit adds an instruction that prefers first to second; second to first if
+// lazy is set.
+func (c *compiler) addSplit(first, second int32, lazy bool) int32 {
 	if lazy {
 		first, second = second, first
 	}
-	return c.add(inst{op: instSplit, out: first, out2: second})
+	return c.addInst(inst{op: instSplit, out: first, out2: second})
 }
 
-func (c *compiler) repeat(n *regexNode, next int32) int32 {
+// compileRepeat is compileNode for a repetition.
+func (c *compiler) compileRepeat(n *regexNode, next int32) int32 {
 	sub, after := n.subs[0], next
 	count := n.min
 	switch {
 	case n.max < 0:
 		// x* is (x+)?, so that an x that matches the empty text keeps its rank.
-		loop := c.split(0, next, n.lazy)
-		body := c.node(sub, loop)
+		loop := c.addSplit(0, next, n.lazy)
+		body := c.compileNode(sub, loop)
 		if i := &c.prog.insts[loop]; n.lazy {
 			i.out2 = body
 		} else {
 			i.out = body
 		}
 		if next = body; n.min == 0 {
-			return c.split(body, after, n.lazy)
+			return c.addSplit(body, after, n.lazy)
 		}
 		count--
 	default:
-		for i := n.min; i < n.max && !c.full; i++ {
-			next = c.split(c.node(sub, next), after, n.lazy)
+		for i := n.min; i < n.max && !c.overLimit; i++ {
+			next = c.addSplit(c.compileNode(sub, next), after, n.lazy)
 		}
 	}
-	for ; count > 0 && !c.full; count-- {
+	for ; count > 0 && !c.overLimit; count-- {
 		parts := len(c.prog.insts)
-		if next = c.node(sub, next); len(c.prog.insts) == parts { // no instructions, however often it is repeated
+		if next = c.compileNode(sub, next); len(c.prog.insts) == parts { // no instructions, however often it is repeated
 			break
 		}
 	}
 	return next
 }
 
-// byteSet adds instructions that match one member of s byte by byte.
-func (c *compiler) byteSet(s charset, next int32) int32 {
+// compileBytes adds instructions that match one member of s byte by byte and
+// continue at next. It returns the index of the first.
+func (c *compiler) compileBytes(s charset, next int32) int32 {
 	at := int32(-1)
 	branch := func(first int32) {
 		if at < 0 {
 			at = first
 		} else {
-			at = c.split(first, at, false)
+			at = c.addSplit(first, at, false)
 		}
 	}
 	for _, r := range s {
 		if r.lo >= rawBase {
-			branch(c.add(inst{op: instStep, set: c.set(charset{{r.lo - rawBase, r.hi - rawBase}}), out: next}))
+			branch(c.addInst(inst{op: instStep, set: c.setID(charset{{r.lo - rawBase, r.hi - rawBase}}), out: next}))
 			continue
 		}
 		utf8Ranges(r.lo, min(r.hi, maxRune), func(lo, hi []byte) {
@@ -240,19 +255,20 @@ func (c *compiler) byteSet(s charset, next int32) int32 {
 				if !c.reverse {
 					i = len(lo) - 1 - i
 				}
-				to = c.add(inst{op: instStep, set: c.set(charset{{rune(lo[i]), rune(hi[i])}}), out: to})
+				to = c.addInst(inst{op: instStep, set: c.setID(charset{{rune(lo[i]), rune(hi[i])}}), out: to})
 			}
 			branch(to)
 		})
 	}
 	if at < 0 {
-		at = c.add(inst{op: instFail})
+		at = c.addInst(inst{op: instFail})
 	}
 	return at
 }
 
 // utf8Ranges splits a range of characters into ranges whose encodings are
-// products of byte ranges.
+// products of byte ranges, and calls yield with the first and last encoding of
+// each.
 func utf8Ranges(lo, hi rune, yield func(lo, hi []byte)) {
 	for _, last := range []rune{0x7F, 0x7FF, 0xD7FF, 0xFFFF} {
 		if lo <= last && last < hi {

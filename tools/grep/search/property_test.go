@@ -34,10 +34,10 @@ func check(t *testing.T, pattern string, o search.Options, m *search.Matcher, te
 	t.Helper()
 	got := run(m, text)
 	require.Equal(t, run(m.WithoutLiterals(), text), got, "%q %+v on %q: literals change the answer", pattern, o, text)
-	require.Equal(t, run(m.For(text), text), got, "%q %+v on %q: For changes the answer", pattern, o, text)
+	require.Equal(t, run(m.ForText(text), text), got, "%q %+v on %q: For changes the answer", pattern, o, text)
 	require.Len(t, got.lines, m.Count(text), "%q %+v on %q", pattern, o, text)
 	if len(got.lines) > 0 {
-		for _, set := range m.Required() {
+		for _, set := range m.RequiredLiterals() {
 			require.True(t, anyHolds(text, set), "%q %+v on %q: %v is not required", pattern, o, text, set)
 		}
 	}
@@ -174,11 +174,10 @@ func FuzzCompile(f *testing.F) {
 	})
 }
 
-// shared matches the patterns with the same syntax and meaning in Go and
-// ripgrep. It excludes syntax that only one accepts or that differs: {,2} and
-// {01} (text in Go), a bracket within brackets, &&, escapes of letters for
-// classes and boundaries, the flags x, u, U and R.
-var shared = regexp.MustCompile("^(?:" + strings.Join([]string{
+// commonAffixes returns, for each set of at least three literals, the beginning
+// and end that all its members have in common. These are faster to find than
+// many members.
+var commonAffixes = regexp.MustCompile("^(?:" + strings.Join([]string{
 	`[^][\\{}()?]`,                // ordinary characters, and single-character operators
 	`\\[afrtv.+*?()|[\]{}^$\\/-]`, // escapes
 	`\[\^?(?:[^][\\&~^-]|\\[afrtv.[\]^\\-]|[a-y]-[b-z]|[A-Y]-[B-Z]|[0-8]-[1-9])+\]`,
@@ -196,7 +195,7 @@ func FuzzMatch(f *testing.F) {
 	f.Add("(?i)k.s[^a-c]+|", true, "Kiss\nks\n")
 	f.Add("[\\]a-c]{1,2}(?:x|(?P<y>y)(?s-i:Z)){0}", true, "a-Z")
 	f.Fuzz(func(t *testing.T, pattern string, fold bool, text string) {
-		if !shared.MatchString(pattern) || len(pattern) > 100 || len(text) > 2000 {
+		if !commonAffixes.MatchString(pattern) || len(pattern) > 100 || len(text) > 2000 {
 			t.Skip()
 		}
 		for i := range len(text) {

@@ -1,19 +1,21 @@
 package search
 
-// regexNode is a regexNode of a parsed pattern.
+// regexNode is a node of a parsed pattern.
 type regexNode struct {
-	op       op
-	set      charset      // opSet
-	look     look         // opLook
-	subs     []*regexNode // opConcat, opAlternate; a single one for opRepeat
-	min, max int          // opRepeat; max < 0 means unlimited
-	lazy     bool         // opRepeat
+	op       nodeOp
+	set      charset      // opSet: the characters
+	look     look         // opLook: the condition
+	subs     []*regexNode // opConcat and opAlternate: the parts; opRepeat: a single part
+	min, max int          // min and max bound the repetitions of opRepeat. max < 0 means unlimited.
+	lazy     bool         // opRepeat: prefer fewer repetitions
 }
 
-type op uint8
+// nodeOp is the kind of a node.
+type nodeOp uint8
 
+// The kinds of nodes.
 const (
-	opEmpty op = iota
+	opEmpty nodeOp = iota
 	opSet
 	opLook
 	opConcat
@@ -21,6 +23,7 @@ const (
 	opRepeat
 )
 
+// walk calls visit for n and then for all nodes below it.
 func (n *regexNode) walk(visit func(*regexNode)) {
 	visit(n)
 	for _, sub := range n.subs {
@@ -28,7 +31,8 @@ func (n *regexNode) walk(visit func(*regexNode)) {
 	}
 }
 
-func concat(subs []*regexNode) *regexNode {
+// newConcat returns a node that matches subs one after the other.
+func newConcat(subs []*regexNode) *regexNode {
 	switch len(subs) {
 	case 0:
 		return &regexNode{op: opEmpty}

@@ -57,21 +57,21 @@ type Options struct {
 // Matcher is a compiled pattern. It is safe for concurrent use.
 type Matcher struct {
 	forward, backward *program
-	crosses           bool     // a match can contain \n, or depends on the ends of the text
-	crlf              bool     // \r\n is one line ending
-	unix              *Matcher // for texts without \r; nil: the same
-	required          [][]Literal
-	finder            *finder // nil if no required literal is worth looking for
-	pure              bool    // an occurrence of the finder's literal is a match
-	starts            *finder // of the beginnings of matches; only if it crosses lines
-	scratch           *sync.Pool
-	stop              func() bool
-	foreign           *bool // see NotingForeign; nil: not noted
+	crossesLines      bool        // a match can contain \n, or depends on the ends of the text
+	crlf              bool        // \r\n is one line ending
+	forLF             *Matcher    // equivalent, for texts without \r; nil: use this Matcher
+	required          [][]Literal // one literal of each set is in every match
+	finder            *finder     // finds lines with a required literal; nil: no literal is worth searching for
+	literalSuffices   bool        // each certain literal of finder is a match, which needs no automaton
+	startFinder       *finder     // finds positions where a match may begin; nil: not used. Only set with crossesLines.
+	pool              *sync.Pool  // of *automata
+	stop              func() bool // the search stops when it returns true; nil: never
+	sawInvalid        *bool       // see NotingInvalidUTF8; nil: not noted
 }
 
-// Hit is the range of the lines of one match, or with Options.Multiline of
-// several matches that share lines: from the first byte of the first line to
-// after the ending of the last.
+// Hit is the range of the lines with one match: from the first byte of the
+// first line to after the ending of the last line. With Options.Multiline it
+// may contain several matches that share lines.
 type Hit struct{ Start, End int }
 
 // Compile compiles a pattern. It returns BAD_PATTERN, with the reason and the
@@ -81,8 +81,8 @@ func Compile(pattern string, o Options) (*Matcher, error) {
 	return CompileContext(context.Background(), pattern, o)
 }
 
-// CompileContext is Compile that stops with ctx's error soon after ctx ends: a
-// pattern of some megabytes takes seconds.
+// CompileContext is like Compile, but returns ctx's error soon after ctx ends:
+// compiling a pattern of some megabytes takes seconds.
 func CompileContext(ctx context.Context, pattern string, o Options) (*Matcher, error) {
 	f := flags{ignoreCase: o.IgnoreCase, perLine: true, dotAll: o.Multiline, unicode: true}
 	var tree *regexNode
@@ -91,16 +91,16 @@ func CompileContext(ctx context.Context, pattern string, o Options) (*Matcher, e
 		if utf8.RuneCountInString(pattern) > maxInsts {
 			return nil, errTooManyParts()
 		}
-		tree = textTree(pattern, f)
+		tree = plainTextTree(pattern, f)
 	} else if tree, err = parse(ctx, pattern, f); err != nil {
 		return nil, err
 	}
-	m := &Matcher{crlf: !namesReturn(tree)}
+	m := &Matcher{crlf: !namesCarriageReturn(tree)}
 	if o.Multiline {
-		m.crosses = crossesLines(tree)
+		m.crossesLines = crossesLines(tree)
 	}
-	if !m.crosses {
-		if err := withinLines(tree); err != nil {
+	if !m.crossesLines {
+		if err := removeNewlines(tree); err != nil {
 			return nil, err
 		}
 	}
@@ -110,22 +110,24 @@ func CompileContext(ctx context.Context, pattern string, o Options) (*Matcher, e
 	if m.backward, err = compile(ctx, tree, m.crlf, true); err != nil {
 		return nil, err
 	}
-	m.takeLiterals(tree, m.crlf)
-	m.scratch = newScratch(m)
-	m.unix = m.unixOf(tree)
+	m.setLiterals(tree, m.crlf)
+	m.pool = newAutomataPool(m)
+	m.forLF = m.newForLF(tree)
 	return m, nil
 }
 
-// textTree returns the tree of a pattern that is plain text.
-func textTree(text string, f flags) *regexNode {
+// plainTextTree returns the tree of a pattern that is plain text.
+func plainTextTree(text string, f flags) *regexNode {
 	p := &parser{flags: f}
 	var subs []*regexNode
 	for _, r := range text {
-		subs = append(subs, p.literal(r))
+		subs = append(subs, p.literalNode(r))
 	}
-	return concat(subs)
+	return newConcat(subs)
 }
 
+// crossesLines reports whether a match can contain \n, or depends on the ends
+// of the text.
 func crossesLines(tree *regexNode) (crosses bool) {
 	tree.walk(func(n *regexNode) {
 		crosses = crosses || n.op == opSet && n.set.has('\n') || n.op == opLook && (n.look == textStart || n.look == textEnd)
@@ -133,21 +135,23 @@ func crossesLines(tree *regexNode) (crosses bool) {
 	return crosses
 }
 
-// namesReturn reports whether the pattern names \r, alone or in a class of a
-// few characters. Classes such as \s and [^x] contain it only incidentally.
-func namesReturn(tree *regexNode) (names bool) {
+// namesCarriageReturn reports whether the pattern names \r, alone or in a class
+// of at most four characters. Classes such as \s and [^x] contain it only
+// incidentally.
+func namesCarriageReturn(tree *regexNode) (names bool) {
 	const few = 4
 	tree.walk(func(n *regexNode) {
-		names = names || n.op == opSet && n.set.has('\r') && n.set.size(few+1) <= few
+		names = names || n.op == opSet && n.set.has('\r') && n.set.sizeUpTo(few+1) <= few
 	})
 	return names
 }
 
-// withinLines removes \n from the sets of the tree. A pattern that names \n
-// explicitly is an error, as it could never match.
-func withinLines(tree *regexNode) (err error) {
-	newline := single('\n')
-	shared := map[*span]charset{} // sets that several parts share stay shared
+// removeNewlines changes the tree so that a match is within one line: it
+// removes \n from the sets and makes \A and \z the ends of a line. It returns
+// BAD_PATTERN if the pattern names \n explicitly, since it could never match.
+func removeNewlines(tree *regexNode) (err error) {
+	newline := singleRune('\n')
+	shared := map[*runeRange]charset{} // sets that several parts share stay shared
 	tree.walk(func(n *regexNode) {
 		switch {
 		case n.op == opLook && n.look == textStart:
@@ -155,7 +159,7 @@ func withinLines(tree *regexNode) (err error) {
 		case n.op == opLook && n.look == textEnd:
 			n.look = lineEnd
 		case n.op != opSet || !n.set.has('\n'):
-		case n.set.size(2) == 1:
+		case n.set.sizeUpTo(2) == 1:
 			err = toolerr.New(toolerr.BadPattern, `the pattern has a \n, but a match is within one line: set multiline=true for matches that span lines`)
 		default:
 			first := &n.set[0]
@@ -169,80 +173,88 @@ func withinLines(tree *regexNode) (err error) {
 }
 
 // CrossesLines reports whether a match can span lines, or depend on the ends of
-// the text. If so, pass whole files to Next; otherwise any run of whole lines.
-func (m *Matcher) CrossesLines() bool { return m.crosses }
+// the text. If it does, the text passed to Next must be a whole file. Otherwise
+// it may be any run of whole lines.
+func (m *Matcher) CrossesLines() bool { return m.crossesLines }
 
-// Required returns the literals that a matching text must contain: at least one
-// of each set. Without sets, nothing is required. A text that lacks a set need
-// not be searched; most others will match.
-func (m *Matcher) Required() [][]Literal { return m.required }
+// RequiredLiterals returns sets of literals: a text that matches contains at
+// least one literal of each set. nil means that nothing is required. A text
+// without any literal of a set need not be searched; most others will match.
+func (m *Matcher) RequiredLiterals() [][]Literal { return m.required }
 
-// ByLine reports whether every match is in a line with an ASCII literal, for
-// which Next looks first. In any encoding that preserves ASCII, only such lines
-// matter.
-func (m *Matcher) ByLine() bool { return m.finder != nil && m.finder.ascii && !m.crosses }
+// NeedsASCIILiteral reports whether each match is within a line that contains
+// an ASCII literal, and Next searches for these lines first. Then only these
+// lines matter, also in a text with another encoding that preserves ASCII.
+func (m *Matcher) NeedsASCIILiteral() bool {
+	return m.finder != nil && m.finder.ascii && !m.crossesLines
+}
 
-// NotingForeign returns a Matcher that sets *seen if a line that may contain a
-// match is not UTF-8. ByLine must be true.
-func (m *Matcher) NotingForeign(seen *bool) *Matcher {
+// NotingInvalidUTF8 returns a Matcher that sets *seen to true when it examines
+// a line that is not valid UTF-8 and may contain a match. NeedsASCIILiteral
+// must be true.
+func (m *Matcher) NotingInvalidUTF8(seen *bool) *Matcher {
 	noting := *m
-	noting.foreign = seen
+	noting.sawInvalid = seen
 	return &noting
 }
 
-// note sets the flag of NotingForeign if text is not UTF-8.
-func (m *Matcher) note(text []byte) {
-	if m.foreign != nil && !*m.foreign {
-		*m.foreign = !utf8.Valid(text)
+// noteInvalidUTF8 sets the flag of NotingInvalidUTF8 if text is not valid
+// UTF-8.
+func (m *Matcher) noteInvalidUTF8(text []byte) {
+	if m.sawInvalid != nil && !*m.sawInvalid {
+		*m.sawInvalid = !utf8.Valid(text)
 	}
 }
 
-// Until returns a Matcher that stops soon after stop returns true, even within
-// one Next over a large text, and then finds nothing more.
-func (m *Matcher) Until(stop func() bool) *Matcher {
+// StopWhen returns a Matcher that ends a search soon after stop returns true,
+// even within one call of Next over a large text. Next then finds nothing more.
+// stop is called often, and may be nil.
+func (m *Matcher) StopWhen(stop func() bool) *Matcher {
 	bounded := *m
 	bounded.stop = stop
 	return &bounded
 }
 
-// For returns a Matcher with the same results for text, faster if text has no
-// \r. It reads text once if literals of the pattern contain line endings.
-func (m *Matcher) For(text []byte) *Matcher {
-	if m.unix == nil || bytes.IndexByte(text, '\r') >= 0 {
+// ForText returns a Matcher with the same results for text, which is faster if
+// text has no \r. It reads text once if literals of the pattern contain line
+// endings.
+func (m *Matcher) ForText(text []byte) *Matcher {
+	if m.forLF == nil || bytes.IndexByte(text, '\r') >= 0 {
 		return m
 	}
-	return m.unix.Until(m.stop)
+	return m.forLF.StopWhen(m.stop)
 }
 
-// unixOf returns m for texts without \r, or nil if it would be the same.
-func (m *Matcher) unixOf(tree *regexNode) *Matcher {
+// newForLF returns an equivalent Matcher for texts without \r, or nil if it
+// would be the same.
+func (m *Matcher) newForLF(tree *regexNode) *Matcher {
 	ending := func(l Literal) bool { return bytes.Contains(l.Text, []byte("\r\n")) }
-	if !m.crlf || !m.crosses || !slices.ContainsFunc(slices.Concat(m.required...), ending) {
+	if !m.crlf || !m.crossesLines || !slices.ContainsFunc(slices.Concat(m.required...), ending) {
 		return nil
 	}
 	unix := *m
-	unix.finder, unix.starts, unix.pure = nil, nil, false
-	unix.takeLiterals(tree, false)
-	unix.scratch = newScratch(&unix)
+	unix.finder, unix.startFinder, unix.literalSuffices = nil, nil, false
+	unix.setLiterals(tree, false)
+	unix.pool = newAutomataPool(&unix)
 	return &unix
 }
 
-// takeLiterals sets the required literals and the finders. If crlf is set, \n
-// in the pattern also matches \r\n.
-func (m *Matcher) takeLiterals(tree *regexNode, crlf bool) {
-	known := extractor{crlf: crlf}.literals(tree)
-	m.required = known.sets()
+// setLiterals sets the required literals and the finders. If crlf is set, \n in
+// the pattern also matches \r\n.
+func (m *Matcher) setLiterals(tree *regexNode, crlf bool) {
+	known := extractor{crlf: crlf}.extract(tree)
+	m.required = known.required()
 	looks := false
 	tree.walk(func(n *regexNode) { looks = looks || n.op == opLook })
-	if begins := known.begins(); m.crosses && !slices.ContainsFunc(begins, func(l Literal) bool { return len(l.Text) < 2 }) {
-		if f := newFinder(begins, false); f != nil && f.starts {
-			m.starts = f
+	if begins := known.prefixes(); m.crossesLines && !slices.ContainsFunc(begins, func(l Literal) bool { return len(l.Text) < 2 }) {
+		if f := newFinder(begins, false); f != nil && f.atLiteralStart {
+			m.startFinder = f
 		}
 	}
-	for i, set := range slices.Concat(m.required, shared(m.required)) {
+	for i, set := range slices.Concat(m.required, commonAffixes(m.required)) {
 		pure := i == 0 && known.exact != nil && !looks
 		if f := newFinder(set, pure); f != nil && (m.finder == nil || f.cost < m.finder.cost) {
-			m.finder, m.pure = f, pure
+			m.finder, m.literalSuffices = f, pure
 		}
 	}
 }

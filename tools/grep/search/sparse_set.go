@@ -1,17 +1,18 @@
 package search
 
-// sparse is a set of small numbers that can be emptied in constant time.
-type sparse struct {
-	dense []int32
-	index []int32
+// sparseSet is a set of small numbers that can be emptied in constant time.
+type sparseSet struct {
+	dense []int32 // the members
+	index []int32 // the index in dense of each member; any value for other numbers
 }
 
-func (s *sparse) resize(n int) { s.index = make([]int32, n) }
+// setMax makes the set empty, for members below n.
+func (s *sparseSet) setMax(n int) { s.index = make([]int32, n) }
 
-func (s *sparse) clear() { s.dense = s.dense[:0] }
+func (s *sparseSet) clear() { s.dense = s.dense[:0] }
 
 // add adds n and reports whether it is new.
-func (s *sparse) add(n int32) bool {
+func (s *sparseSet) add(n int32) bool {
 	if i := s.index[n]; int(i) < len(s.dense) && s.dense[i] == n {
 		return false
 	}

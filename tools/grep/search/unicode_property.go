@@ -8,21 +8,22 @@ import (
 // The classes by UTS #18 (annex C), which define \w, \d and \s as in ripgrep.
 
 func wordSet() charset {
-	return alphabetic().union(fromTables(unicode.M, unicode.Nd, unicode.Pc, unicode.Join_Control))
+	return alphabeticSet().union(fromTables(unicode.M, unicode.Nd, unicode.Pc, unicode.Join_Control))
 }
 
-func alphabetic() charset {
+func alphabeticSet() charset {
 	return fromTables(unicode.L, unicode.Nl, unicode.Other_Alphabetic, unicode.Other_Lowercase, unicode.Other_Uppercase)
 }
 
 func digitSet() charset { return fromTable(unicode.Nd) }
 func spaceSet() charset { return fromTable(unicode.White_Space) }
 
-func asciiWord() charset  { return charset{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}} }
-func asciiDigit() charset { return charset{{'0', '9'}} }
-func asciiSpace() charset { return charset{{'\t', '\r'}, {' ', ' '}} }
+func asciiWordSet() charset  { return charset{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}} }
+func asciiDigitSet() charset { return charset{{'0', '9'}} }
+func asciiSpaceSet() charset { return charset{{'\t', '\r'}, {' ', ' '}} }
 
-// posixSet returns the set of [[:name:]], which is always ASCII.
+// posixSet returns the set of [[:name:]], which is always ASCII. It returns
+// false for an unknown name.
 func posixSet(name string) (charset, bool) {
 	switch name {
 	case "alnum":
@@ -36,7 +37,7 @@ func posixSet(name string) (charset, bool) {
 	case "cntrl":
 		return charset{{0, 0x1F}, {0x7F, 0x7F}}, true
 	case "digit":
-		return asciiDigit(), true
+		return asciiDigitSet(), true
 	case "graph":
 		return charset{{'!', '~'}}, true
 	case "lower":
@@ -46,11 +47,11 @@ func posixSet(name string) (charset, bool) {
 	case "punct":
 		return charset{{'!', '/'}, {':', '@'}, {'[', '`'}, {'{', '~'}}, true
 	case "space":
-		return asciiSpace(), true
+		return asciiSpaceSet(), true
 	case "upper":
 		return charset{{'A', 'Z'}}, true
 	case "word":
-		return asciiWord(), true
+		return asciiWordSet(), true
 	case "xdigit":
 		return charset{{'0', '9'}, {'A', 'F'}, {'a', 'f'}}, true
 	}
@@ -72,8 +73,9 @@ func looseName(s string) string {
 	return s
 }
 
-// propertySet returns the set of \p{name}: a general category, a script or a
-// binary property, by name or as "key=value" with the key gc, sc or scx.
+// propertySet returns the set of \p{name}, and false for an unknown name. The
+// name is a general category, a script or a binary property, or it is
+// "key=value" with the key gc, sc or scx.
 func propertySet(name string) (charset, bool) {
 	if key, value, ok := cutProperty(name); ok {
 		switch looseName(key) {
@@ -89,7 +91,7 @@ func propertySet(name string) (charset, bool) {
 	case "cf", "sc", "lc":
 		return categorySet(loose)
 	}
-	if set, ok := binarySet(loose); ok {
+	if set, ok := binaryPropertySet(loose); ok {
 		return set, true
 	}
 	if set, ok := categorySet(loose); ok {
@@ -98,6 +100,7 @@ func propertySet(name string) (charset, bool) {
 	return scriptSet(loose)
 }
 
+// cutProperty splits "key=value" or "key:value".
 func cutProperty(name string) (key, value string, ok bool) {
 	if key, value, ok = strings.Cut(name, "="); ok {
 		return key, value, true
@@ -105,6 +108,8 @@ func cutProperty(name string) (key, value string, ok bool) {
 	return strings.Cut(name, ":")
 }
 
+// categorySet returns the set of a general category by its loose name, and
+// false for an unknown one.
 func categorySet(loose string) (charset, bool) {
 	switch loose {
 	case "any":
@@ -112,11 +117,11 @@ func categorySet(loose string) (charset, bool) {
 	case "ascii":
 		return charset{{0, 0x7F}}, true
 	case "assigned":
-		return assigned(), true
+		return assignedSet(), true
 	case "cn", "unassigned":
-		return anyRune().minus(assigned()), true
+		return anyRune().minus(assignedSet()), true
 	case "c", "other":
-		return fromTable(unicode.C).intersect(anyRune()).union(anyRune().minus(assigned())), true
+		return fromTable(unicode.C).intersect(anyRune()).union(anyRune().minus(assignedSet())), true
 	case "lc", "casedletter":
 		return fromTables(unicode.Lu, unicode.Ll, unicode.Lt), true
 	case "cs", "surrogate":
@@ -135,14 +140,15 @@ func categorySet(loose string) (charset, bool) {
 	return nil, false
 }
 
-func assigned() charset {
+// assignedSet returns every character that Unicode assigns.
+func assignedSet() charset {
 	var out charset
 	for short, table := range unicode.Categories {
 		if len(short) == 2 && short != "Cn" && short != "Cs" && short != "LC" {
 			out = append(out, fromTable(table)...)
 		}
 	}
-	return out.normal()
+	return out.normalize()
 }
 
 // scriptCodes are the four-letter codes (ISO 15924) of modern scripts; every
@@ -152,6 +158,8 @@ const scriptCodes = "arab arabic armn armenian beng bengali bopo bopomofo cyrl c
 	"khmr khmer knda kannada laoo lao latn latin mlym malayalam mong mongolian mymr myanmar orya oriya sinh sinhala " +
 	"syrc syriac taml tamil telu telugu thaa thaana thai thai tibt tibetan zinh inherited zyyy common qaai inherited"
 
+// scriptSet returns the set of a script by its loose name, and false for an
+// unknown one.
 func scriptSet(loose string) (charset, bool) {
 	codes := strings.Fields(scriptCodes)
 	for i := 0; i < len(codes); i += 2 {
@@ -167,10 +175,12 @@ func scriptSet(loose string) (charset, bool) {
 	return nil, false
 }
 
-func binarySet(loose string) (charset, bool) {
+// binaryPropertySet returns the set of a binary property by its loose name, and
+// false for an unknown one.
+func binaryPropertySet(loose string) (charset, bool) {
 	switch loose {
 	case "alphabetic", "alpha":
-		return alphabetic(), true
+		return alphabeticSet(), true
 	case "lowercase", "lower":
 		return fromTables(unicode.Ll, unicode.Other_Lowercase), true
 	case "uppercase", "upper":
