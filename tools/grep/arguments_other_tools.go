@@ -7,9 +7,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// foreign are arguments of other tools that mean the opposite of an argument
-// here, or one of its values. The schema does not show them.
-type foreign struct {
+// otherToolArguments are arguments of other tools that mean the opposite of an
+// argument here, or one of its values. The schema does not show them.
+type otherToolArguments struct {
 	CaseSensitive *bool `json:"case_sensitive,omitempty" alias:"match_case" hidden:"true"`
 	IsRegexp      *bool `json:"is_regexp,omitempty" alias:"is_regex,use_regex,regex,regexp" hidden:"true"`
 	Respect       *bool `json:"respect_git_ignore,omitempty" alias:"respect_gitignore" hidden:"true"`
@@ -17,11 +17,13 @@ type foreign struct {
 	CountOnly     bool  `json:"count,omitempty" alias:"-c,count_only" hidden:"true"`
 }
 
-// maxHeadLimit is the head_limit of a caller that wants no limit; then only the
-// budget bounds the answer.
+// maxHeadLimit is used if the caller wants no limit. Then only the budget
+// bounds the answer.
 const maxHeadLimit = 100_000
 
-// translate converts arguments of other tools to this tool's arguments.
+// translate converts arguments of other tools to this tool's arguments, and
+// notes that in the answer. It returns INVALID_PARAMS if arguments contradict
+// each other.
 func (a *arguments) translate(ctx context.Context) error {
 	if a.HeadLimit == 0 || a.HeadLimit > maxHeadLimit {
 		a.HeadLimit, a.unlimited = maxHeadLimit, true

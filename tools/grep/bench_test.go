@@ -34,7 +34,7 @@ func BenchmarkGoTree(b *testing.B) {
 		if warm {
 			_, err := g.run(b.Context(), fsys, arguments{Pattern: "x", Hidden: true, OutputMode: modeCount, HeadLimit: 100, Sort: "mtime"})
 			require.NoError(b, err)
-			require.NoError(b, g.cache.wait(b.Context()))
+			require.NoError(b, g.cache.waitIdle(b.Context()))
 		}
 		for _, pattern := range []string{"ErrUnexpectedEOF", "func", `func \w+Error\(`, `(foo|bar)\d+`, `[A-Z]{5}\d`} {
 			name := "cold " + pattern

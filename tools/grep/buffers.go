@@ -5,23 +5,25 @@ import (
 	"runtime/debug"
 )
 
-// largeBuffer is the single shared buffer for large files. A worker must take
-// it to hold more than ownSize of a file.
+// largeBuffer is the single shared buffer for large files. A worker must
+// acquire it to hold more than ownBufferSize of a file.
 type largeBuffer struct {
-	free chan struct{}
-	buf  []byte // belongs to the worker that took the large buffer
+	acquired chan struct{} // holds an item while a worker has the buffer
+	buf      []byte        // belongs to the worker that acquired it
 }
 
-func (s *largeBuffer) take(ctx context.Context) error {
+// acquire waits for the buffer. It returns ctx's error if ctx ends first.
+func (s *largeBuffer) acquire(ctx context.Context) error {
 	select {
-	case s.free <- struct{}{}:
+	case s.acquired <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-// grow returns a buffer of at least the given capacity that begins with text.
+// grow returns a buffer of at least the given capacity that begins with a copy
+// of text. The caller must have acquired the buffer.
 func (s *largeBuffer) grow(size int, text []byte) []byte {
 	if cap(s.buf) < size {
 		s.buf = make([]byte, 0, size)
@@ -29,13 +31,13 @@ func (s *largeBuffer) grow(size int, text []byte) []byte {
 	return append(s.buf[:0], text...)
 }
 
-func (s *largeBuffer) release() { <-s.free }
+func (s *largeBuffer) release() { <-s.acquired }
 
-// drop returns the buffer's memory to the system at the end of a call, unless
-// another call holds the large buffer.
-func (s *largeBuffer) drop() {
+// freeUnused returns the buffer's memory to the system at the end of a call,
+// unless another call has acquired the buffer.
+func (s *largeBuffer) freeUnused() {
 	select {
-	case s.free <- struct{}{}:
+	case s.acquired <- struct{}{}:
 	default:
 		return
 	}
@@ -43,15 +45,17 @@ func (s *largeBuffer) drop() {
 		s.buf = nil
 		debug.FreeOSMemory()
 	}
-	<-s.free
+	<-s.acquired
 }
 
-func newLargeBuffer() *largeBuffer { return &largeBuffer{free: make(chan struct{}, 1)} }
+func newLargeBuffer() *largeBuffer { return &largeBuffer{acquired: make(chan struct{}, 1)} }
 
-// bufferPool is a pool of the buffers of finished searches.
+// bufferPool is a pool of buffers for files of up to wholeSize. It is safe for
+// concurrent use.
 type bufferPool struct{ unused chan []byte }
 
-func (s *bufferPool) take() []byte {
+// get returns an empty buffer.
+func (s *bufferPool) get() []byte {
 	select {
 	case buf := <-s.unused:
 		return buf
@@ -60,8 +64,9 @@ func (s *bufferPool) take() []byte {
 	}
 }
 
-// giveBack returns a buffer to the pool, unless it has grown for a large file.
-func (s *bufferPool) giveBack(buf []byte) {
+// put returns a buffer to the pool, unless it is nil or has grown for a large
+// file.
+func (s *bufferPool) put(buf []byte) {
 	if buf == nil || cap(buf) > 2*wholeSize {
 		return
 	}
@@ -71,7 +76,7 @@ func (s *bufferPool) giveBack(buf []byte) {
 	}
 }
 
-// maxSpare bounds the buffers in the pool.
-const maxSpare = maxWorkers
+// maxPooled bounds the buffers in the pool.
+const maxPooled = maxWorkers
 
-func newBufferPool() *bufferPool { return &bufferPool{make(chan []byte, maxSpare)} }
+func newBufferPool() *bufferPool { return &bufferPool{make(chan []byte, maxPooled)} }

@@ -15,20 +15,20 @@ import (
 type Config struct {
 	Timeout     time.Duration // after which a call returns partial results
 	MaxFileSize int64         // bytes; larger files are counted, not searched
-	IndexSize   int64         // bytes that the index may take
+	IndexSize   int64         // bytes of memory that the index may take; 0: no index
 	NoIndex     bool          // no index: every call reads every file
 }
 
-// DefaultConfig returns the settings without flags.
+// DefaultConfig returns the settings used without flags.
 func DefaultConfig() Config {
 	return Config{Timeout: 20 * time.Second, MaxFileSize: 64 << 20, IndexSize: 128 << 20}
 }
 
 // AddFlags registers the flags that set c.
 func (c *Config) AddFlags(flags *flag.FlagSet) {
-	flags.DurationVar(&c.Timeout, "timeout", c.Timeout, "return partial results after `TIME`")
-	flags.Var((*size)(&c.MaxFileSize), "max-file-size", "skip files larger than `SIZE`, in bytes or such as 64M or 1G, unless path names them")
-	flags.Var((*size)(&c.IndexSize), "index-size", "keep a search index of at most `SIZE`, in bytes or such as 64M or 1G, so that later calls read fewer files")
+	flags.DurationVar(&c.Timeout, "timeout", c.Timeout, "`time` after which a call returns partial results")
+	flags.Var((*sizeFlag)(&c.MaxFileSize), "max-file-size", "skip files larger than `SIZE` bytes (or 64M, 1G), unless path names them")
+	flags.Var((*sizeFlag)(&c.IndexSize), "index-size", "keep a search index of at most `SIZE` bytes (or 64M, 1G), so that later calls read fewer files")
 	flags.BoolVar(&c.NoIndex, "no-index", c.NoIndex, "keep no index; each call reads every file")
 }
 
@@ -45,10 +45,11 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// size is a number of bytes, written with K, M or G for powers of 1024.
-type size int64
+// sizeFlag is the value of a flag for a number of bytes, written with K, M or G
+// for powers of 1024.
+type sizeFlag int64
 
-func (s *size) String() string {
+func (s *sizeFlag) String() string {
 	n := int64(*s)
 	for _, unit := range []struct {
 		shift int
@@ -61,7 +62,7 @@ func (s *size) String() string {
 	return strconv.FormatInt(n, 10)
 }
 
-func (s *size) Set(text string) error {
+func (s *sizeFlag) Set(text string) error {
 	number := strings.TrimSuffix(strings.TrimSuffix(strings.ToUpper(text), "B"), "I")
 	shift := 0
 	for i, unit := range "KMG" {
@@ -74,6 +75,6 @@ func (s *size) Set(text string) error {
 	if err != nil || n < 0 || n > math.MaxInt64>>shift {
 		return fmt.Errorf("invalid size %q: give bytes, or a number with K, M or G", text)
 	}
-	*s = size(n << shift)
+	*s = sizeFlag(n << shift)
 	return nil
 }

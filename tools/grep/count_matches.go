@@ -6,16 +6,17 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/grep/search"
 )
 
-// count counts the matches in a run of whole lines, or in a part of it if the
-// context ends. In mode files_with_matches it stops at one.
-func (w *searcher) count(text []byte) (n int) {
+// countMatches counts the matches in a run of whole lines, or in a part of it
+// if the context ends. In mode files_with_matches it returns at most 1. It sets
+// w.starts.
+func (w *searcher) countMatches(text []byte) (n int) {
 	w.starts = nil
 	if !w.matcher.CrossesLines() { // otherwise the next match depends on the end of the previous one
-		w.starts = w.places[:0]
+		w.starts = w.startsBuf[:0]
 	}
 	m := w.matcher.ForText(text)
 	for base := 0; base < len(text) && w.ctx.Err() == nil; {
-		part := w.part(text[base:])
+		part := w.firstPart(text[base:])
 		if !w.args.Only && !w.countsSeparately() && w.args.OutputMode != modeFiles {
 			var more int
 			more, w.starts = w.matcher.CountWithStarts(part, base, w.starts)
@@ -26,7 +27,7 @@ func (w *searcher) count(text []byte) (n int) {
 		hits := 0
 		for hit, ok := m.Next(part, 0); ok; hit, ok = m.Next(part, hit.End) {
 			hits++
-			n += w.countHit(part, hit)
+			n += w.countInHit(part, hit)
 			if n > 0 && w.args.OutputMode == modeFiles {
 				return 1
 			}
@@ -42,11 +43,11 @@ func (w *searcher) count(text []byte) (n int) {
 // separately, as ripgrep does if they may span lines.
 func (w *searcher) countsSeparately() bool { return w.args.Multiline && w.args.OutputMode == modeCount }
 
-// countHit returns the number of matches that a hit counts as: all matches if
-// they are counted separately, all non-empty ones with -o, otherwise one. Like
+// countInHit returns the number of matches that a hit counts as: all matches if
+// they are counted separately, all non-empty matches with -o, otherwise one. As
 // in ripgrep, an empty match at the end of a last line without an ending counts
-// only if it is the only one.
-func (w *searcher) countHit(text []byte, hit search.Hit) int {
+// only if it is the only match.
+func (w *searcher) countInHit(text []byte, hit search.Hit) int {
 	apart := w.countsSeparately()
 	if !w.args.Only && !apart {
 		return 1
@@ -61,12 +62,13 @@ func (w *searcher) countHit(text []byte, hit search.Hit) int {
 	return n
 }
 
-// partSize bounds the text searched between two checks of the deadline.
+// partSize bounds the text searched between two checks of the deadline, in
+// bytes.
 const partSize = wholeSize
 
-// part returns the beginning of a text to search at once: whole lines, or all
-// of it if matches may span lines.
-func (q *query) part(text []byte) []byte {
+// firstPart returns the beginning of a text to search at once: whole lines, or
+// all of it if matches may span lines.
+func (q *query) firstPart(text []byte) []byte {
 	if q.matcher.CrossesLines() || len(text) <= partSize {
 		return text
 	}
@@ -77,14 +79,14 @@ func (q *query) part(text []byte) []byte {
 	return text[:partSize+end+1]
 }
 
-// countText counts the matches of text. strange reports that the text may be in
-// another encoding than UTF-8; it is false for text that cannot match in any
-// encoding.
-func (w *searcher) countText(text []byte) (n int, strange bool) {
-	if !w.byLine && notUTF8(text) {
+// countUTF8 counts the matches of text. strange reports that the text is not
+// UTF-8 and may contain matches in another encoding. It is false for text that
+// cannot match in any encoding.
+func (w *searcher) countUTF8(text []byte) (n int, strange bool) {
+	if !w.needsASCIILiteral && isNotUTF8(text) {
 		return 0, true
 	}
-	w.foreign = false
-	n = w.count(text)
-	return n, w.foreign
+	w.sawInvalid = false
+	n = w.countMatches(text)
+	return n, w.sawInvalid
 }

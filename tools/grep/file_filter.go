@@ -8,15 +8,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
-// filter selects the files below the start to search.
-type filter struct {
+// fileFilter selects the files below the start to search.
+type fileFilter struct {
 	include []*glob.Glob // a file must match one of these, if there are any
 	exclude []*glob.Glob
 	types   []*glob.Glob // a file's name must match one of these, if there are any
 }
 
 // enter reports whether a directory may contain files to search.
-func (f *filter) enter(dir string) bool {
+func (f *fileFilter) enter(dir string) bool {
 	if f.excluded(dir, true) {
 		return false
 	}
@@ -28,9 +28,9 @@ func (f *filter) enter(dir string) bool {
 	return len(f.include) == 0
 }
 
-// excluded reports whether a path is excluded; for a directory, with everything
-// below.
-func (f *filter) excluded(path string, isDir bool) bool {
+// excluded reports whether exclude matches a path. An excluded directory is
+// excluded with everything below.
+func (f *fileFilter) excluded(path string, isDir bool) bool {
 	for _, g := range f.exclude {
 		if g.MatchEntry(path, isDir) {
 			return true
@@ -39,9 +39,9 @@ func (f *filter) excluded(path string, isDir bool) bool {
 	return false
 }
 
-// wants reports whether to search a file. It marks in used which globs matched
-// a file; used may be nil.
-func (f *filter) wants(path, name string, used []bool) bool {
+// wants reports whether to search a file. For each glob of f.include that
+// matches, it sets the element of used, which may be nil.
+func (f *fileFilter) wants(path, name string, used []bool) bool {
 	included := len(f.include) == 0
 	for i, g := range f.include {
 		if (!included || used != nil && !used[i]) && g.MatchEntry(path, false) {
@@ -51,10 +51,11 @@ func (f *filter) wants(path, name string, used []bool) bool {
 			}
 		}
 	}
-	return included && f.ofType(name) && !f.excluded(path, false)
+	return included && f.hasType(name) && !f.excluded(path, false)
 }
 
-func (f *filter) ofType(name string) bool {
+// hasType reports whether a file name belongs to the type, if one is given.
+func (f *fileFilter) hasType(name string) bool {
 	for _, g := range f.types {
 		if g.Match(name) {
 			return true
@@ -63,8 +64,10 @@ func (f *filter) ofType(name string) bool {
 	return len(f.types) == 0
 }
 
-func newFilter(args arguments) (filter, error) {
-	var f filter
+// newFileFilter compiles the globs of glob, exclude and type. A glob that
+// begins with ! excludes.
+func newFileFilter(args arguments) (fileFilter, error) {
+	var f fileFilter
 	var err error
 	include := []string{}
 	exclude := append([]string{}, args.Exclude...)

@@ -10,15 +10,17 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// typeList is the output of ripgrep 15.0.0 for --type-list.
+// typeList is the output of ripgrep 15.0.0 for --type-list: a line "name: glob,
+// glob" for each type.
 //
 //go:embed file_types.txt
 var typeList string
 
-// allTypes selects all types together, as in ripgrep.
+// allTypes is the name of the type of all types together, as in ripgrep.
 const allTypes = "all"
 
-// typeGlobs returns the file name globs of a ripgrep type.
+// typeGlobs returns the file name globs of a ripgrep type, and INVALID_PARAMS
+// for an unknown type.
 func typeGlobs(name string) ([]*glob.Glob, error) {
 	var globs []*glob.Glob
 	for line := range strings.Lines(typeList) {
@@ -35,7 +37,7 @@ func typeGlobs(name string) ([]*glob.Glob, error) {
 		}
 	}
 	if len(globs) == 0 {
-		return nil, unknownType(name)
+		return nil, unknownTypeError(name)
 	}
 	return globs, nil
 }
@@ -60,12 +62,12 @@ func splitList(list string) []string {
 	return append(parts, strings.TrimSpace(list[from:]))
 }
 
-// maxNear bounds the types that an error suggests.
-const maxNear = 5
+// maxTypeSuggestions bounds the types that an error suggests.
+const maxTypeSuggestions = 5
 
-// unknownType returns an error with suggestions: the types of files with that
-// extension, then types with similar names.
-func unknownType(name string) error {
+// unknownTypeError returns an error with suggestions: first the types of files
+// with that extension, then types with similar names.
+func unknownTypeError(name string) error {
 	plain := strings.ToLower(strings.TrimLeft(strings.TrimSpace(name), "*."))
 	var near, far []string
 	for line := range strings.Lines(typeList) {
@@ -73,7 +75,7 @@ func unknownType(name string) error {
 		switch {
 		case known == plain, slices.Contains(splitList(list), "*."+plain):
 			near = append(near, known)
-		case len(plain) > 1 && (strings.HasPrefix(known, plain) || strings.HasPrefix(plain, known) && len(known) > 1), oneEdit(plain, known):
+		case len(plain) > 1 && (strings.HasPrefix(known, plain) || strings.HasPrefix(plain, known) && len(known) > 1), differByOneEdit(plain, known):
 			far = append(far, known)
 		}
 	}
@@ -83,12 +85,12 @@ func unknownType(name string) error {
 			pathname.Escape(name), pathname.Escape(plain))
 	}
 	return toolerr.New(toolerr.InvalidParams, `type: unknown file type %q; did you mean %s? (or use glob: "*.%s")`,
-		pathname.Escape(name), strings.Join(near[:min(len(near), maxNear)], ", "), pathname.Escape(plain))
+		pathname.Escape(name), strings.Join(near[:min(len(near), maxTypeSuggestions)], ", "), pathname.Escape(plain))
 }
 
-// oneEdit reports whether two words of at least three letters differ in at most
-// one letter: changed, added, dropped, or swapped with the next.
-func oneEdit(a, b string) bool {
+// differByOneEdit reports whether two words of at least three letters differ in
+// exactly one letter: changed, added, removed, or swapped with the next.
+func differByOneEdit(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a
 	}

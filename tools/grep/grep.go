@@ -23,12 +23,14 @@ const (
 	modeCount   = "count"
 )
 
-// defaultPerFile is the default of max_per_file if path is a directory.
+// defaultPerFile is max_per_file by default, if path is a directory.
 const defaultPerFile = 20
 
-// maxConcurrent bounds the memory of concurrent calls.
+// maxConcurrent is the largest number of concurrent calls. It bounds their
+// memory.
 const maxConcurrent = 4
 
+// arguments are the arguments of a call.
 type arguments struct {
 	Pattern    string   `json:"pattern" alias:"regex,regexp,query,search_pattern,search,-e" jsonschema:"ripgrep's (Rust's) regex syntax"`
 	Path       string   `json:"path,omitempty" alias:"@dir,file_path,target_file" jsonschema:"file or directory; default: first root"`
@@ -47,12 +49,12 @@ type arguments struct {
 	NoIgnore   bool     `json:"no_ignore,omitempty" alias:"no_ignore_vcs,include_ignored,include_ignored_files" default:"false"`
 	Hidden     bool     `json:"hidden,omitempty" alias:"include_hidden,-." default:"true" jsonschema:"include dotfiles"`
 	HeadLimit  int      `json:"head_limit,omitempty" alias:"@limit,limit,max_matches,count" default:"100" min:"0" jsonschema:"matches (or files) shown; 0: no limit"`
-	MaxPerFile int      `json:"max_per_file,omitempty" alias:"-m,max_matches_per_file" min:"1" jsonschema:"matches shown per file; default 20 unless path is a file"`
-	Offset     int      `json:"offset,omitempty" min:"0"`
-	Sort       string   `json:"sort,omitempty" enum:"mtime,path" default:"mtime"`
-	foreign
+	MaxPerFile int      `json:"max_per_file,omitempty" alias:"-m,max_matches_per_file" min:"1" jsonschema:"default 20"`
+	Offset     int      `json:"offset,omitempty" min:"0" jsonschema:"matches (or files) to skip"`
+	Sort       string   `json:"sort,omitempty" enum:"mtime,path" default:"mtime" jsonschema:"mtime: newest first"`
+	otherToolArguments
 
-	unlimited bool // no head_limit was wanted
+	unlimited bool // the caller set no head_limit, or 0
 }
 
 // meta is the result's metadata.
@@ -69,28 +71,28 @@ type meta struct {
 	Partial    bool   `json:"partial,omitempty" jsonschema:"the search stopped at its deadline"`
 }
 
-// row is one line, or one file in the other modes, in the output of
-// --structured.
+// row is an entry of --structured: a line, or in the other modes a file.
 type row struct {
-	Path     string `json:"path"`
-	Line     int    `json:"line,omitempty"`
-	Text     string `json:"text,omitempty"`
-	Column   int    `json:"column,omitempty"` // of the match, in characters, if Text is a part of the line
-	Context  bool   `json:"context,omitempty"`
-	Count    int    `json:"count,omitempty"`
+	Path string `json:"path"`
+	Line int    `json:"line,omitempty"`
+	Text string `json:"text,omitempty"`
+	// of the match, in characters from 1; set if Text is a part of the line
+	Column   int    `json:"column,omitempty"`
+	Context  bool   `json:"context,omitempty"`  // the line does not match
+	Count    int    `json:"count,omitempty"`    // matches in the file
 	Modified string `json:"modified,omitempty"` // RFC 3339
 }
 
-// grepper holds the state shared by calls.
+// grepper holds the state shared by calls. It is safe for concurrent use.
 type grepper struct {
 	box *sandbox.Sandbox
 	Config
-	large   *largeBuffer
+	large   *largeBuffer // the buffer for large files
 	buffers *bufferPool
-	cache   *searchCache // nil: no cache
+	cache   *searchCache // nil: --no-index
 }
 
-// newGrepper returns the server's shared state and its tool.
+// newGrepper returns the shared state and the tools to serve.
 func newGrepper(box sandbox.Config, st state.Config, c Config) (*grepper, []*mcpkit.Tool, error) {
 	if err := errors.Join(box.Validate(), st.Validate(), c.Validate()); err != nil {
 		return nil, nil, err
@@ -121,6 +123,7 @@ func (g *grepper) tool() (*mcpkit.Tool, error) {
 	}, g.call)
 }
 
+// call handles a call of the tool.
 func (g *grepper) call(ctx context.Context, args arguments) (*mcpkit.Result, error) {
 	if err := args.translate(ctx); err != nil {
 		return nil, err
@@ -132,23 +135,23 @@ func (g *grepper) call(ctx context.Context, args arguments) (*mcpkit.Result, err
 	return g.run(ctx, fsys, args)
 }
 
-// run carries out one call.
+// run searches and returns the result of a call.
 func (g *grepper) run(ctx context.Context, fsys *sandbox.FS, args arguments) (*mcpkit.Result, error) {
 	started := time.Now()
-	defer g.cache.begin(fsys)()
-	defer g.large.drop()
+	defer g.cache.pauseIndexing(fsys)()
+	defer g.large.freeUnused()
 	q, err := g.newQuery(ctx, fsys, args)
 	if err != nil {
 		return nil, err
 	}
-	f, err := q.find(ctx)
+	f, err := q.searchTree(ctx)
 	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return nil, err
 	}
 	f.elapsed = time.Since(started)
-	result, err := q.answer(ctx, f)
+	result, err := q.render(ctx, f)
 	if err == nil && len(f.unknown) > 0 {
-		g.cache.learn(f.abs, f.unknown)
+		g.cache.queueUnknown(f.abs, f.unknown)
 	}
 	return result, err
 }

@@ -149,12 +149,12 @@ func TestChangedBetweenThePasses(t *testing.T) {
 	g, fsys := newTest(t, DefaultConfig(), root)
 	q, err := g.newQuery(t.Context(), fsys, defaults("hit"))
 	require.NoError(t, err)
-	f, err := q.find(t.Context())
+	f, err := q.searchTree(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, os.Remove(filepath.Join(root, "gone")))
 	require.NoError(t, os.WriteFile(filepath.Join(root, "fewer"), []byte("x\nhit\n"), 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(root, "more"), []byte("hit\nhit\n"), 0o644))
-	r, err := q.answer(t.Context(), f)
+	r, err := q.render(t.Context(), f)
 	require.NoError(t, err)
 	require.Equal(t, strings.Join([]string{
 		"6 matches in 4 files (searched 4)",
@@ -191,12 +191,12 @@ func TestPartialIsShown(t *testing.T) {
 	g, fsys := newTest(t, DefaultConfig(), root)
 	q, err := g.newQuery(t.Context(), fsys, defaults("hit"))
 	require.NoError(t, err)
-	f, err := q.find(t.Context())
+	f, err := q.searchTree(t.Context())
 	require.NoError(t, err)
 	f.partial, f.elapsed = true, 20*time.Second
 	late, stop := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer stop()
-	r, err := q.answer(late, f)
+	r, err := q.render(late, f)
 	require.NoError(t, err)
 	require.Equal(t, "2+ matches in 1+ files (searched 1; stopped after 20s: narrow path, glob or type for the rest)\na\n  1: hit\n  2: hit\n", r.Text)
 }
@@ -213,11 +213,11 @@ func TestUnreadableIsSaid(t *testing.T) {
 	g, fsys := newTest(t, DefaultConfig(), root)
 	q, err := g.newQuery(t.Context(), fsys, defaults("hit"))
 	require.NoError(t, err)
-	f := &found{abs: root, report: walk.Report{Unreadable: 5, TooDeep: 1, UnreadableDirs: []walk.Fault{{Path: "x"}, {Path: "y/z"}, {Path: "u"}, {Path: "v"}}}}
+	f := &searchResult{abs: root, report: walk.Report{Unreadable: 5, TooDeep: 1, UnreadableDirs: []walk.Fault{{Path: "x"}, {Path: "y/z"}, {Path: "u"}, {Path: "v"}}}}
 	for _, path := range []string{"e", "d/c", "b", "a"} {
 		f.skip(path, unreadable)
 	}
-	require.Equal(t, []string{"not searched: 4 unreadable (a, b, d/c, …)", "5 directories unreadable: x, y/z, u, …", "1 directory too deep to enter"}, q.remarks(f))
+	require.Equal(t, []string{"not searched: 4 unreadable (a, b, d/c, …)", "5 directories unreadable: x, y/z, u, …", "1 directory too deep to enter"}, q.skippedNotes(f))
 }
 
 // TestBudget: no answer exceeds its budget, for any arguments, and each has its
@@ -264,7 +264,7 @@ func TestOwnContextIsShort(t *testing.T) {
 		g, fsys := newTest(t, DefaultConfig(), root)
 		r, err := g.run(t.Context(), fsys, defaults("hit"))
 		require.NoError(t, err)
-		require.LessOrEqual(t, len(r.Text), ownRoom+100)
+		require.LessOrEqual(t, len(r.Text), defaultContextBytes+100)
 		require.Equal(t, 2*lines, strings.Count(r.Text, "- x"), "width %d", width)
 		require.Contains(t, r.Text, "  51: hit\n")
 		require.Empty(t, r.Meta.(meta).Reduced)
@@ -291,9 +291,9 @@ func TestWindows(t *testing.T) {
 			g, fsys := newTest(t, DefaultConfig(), root)
 			q, err := g.newQuery(t.Context(), fsys, args)
 			require.NoError(t, err)
-			f, err := q.find(t.Context())
+			f, err := q.searchTree(t.Context())
 			require.NoError(t, err)
-			p, _ := q.content(t.Context(), f, 100<<20)
+			p, _ := q.renderContent(t.Context(), f, 100<<20)
 			require.Equal(t, windowless(b.String(), context), numbersOf(p.rows), path)
 		}
 	}
@@ -344,7 +344,7 @@ func TestSideBySide(t *testing.T) {
 	if mcpkittest.RaceEnabled {
 		callers, calls = 3, 2
 	}
-	root := tree(t, "a=hit\n", "b=none\n", "long="+strings.Repeat("y", ownSize+1)+"hit\n", "c=hit\n")
+	root := tree(t, "a=hit\n", "b=none\n", "long="+strings.Repeat("y", ownBufferSize+1)+"hit\n", "c=hit\n")
 	g, fsys := newTest(t, DefaultConfig(), root)
 	var group sync.WaitGroup
 	for range callers {
@@ -361,15 +361,15 @@ func TestSideBySide(t *testing.T) {
 }
 
 func TestSizes(t *testing.T) {
-	for text, want := range map[string]size{"0": 0, "12": 12, "64M": 64 << 20, "64MiB": 64 << 20, "1g": 1 << 30, "3KB": 3 << 10} {
-		var got size
+	for text, want := range map[string]sizeFlag{"0": 0, "12": 12, "64M": 64 << 20, "64MiB": 64 << 20, "1g": 1 << 30, "3KB": 3 << 10} {
+		var got sizeFlag
 		require.NoError(t, got.Set(text), text)
 		require.Equal(t, want, got, text)
 	}
 	for _, text := range []string{"", "M", "-1", "1.5G", "99999999999G", "12T"} {
-		require.Error(t, new(size).Set(text), text)
+		require.Error(t, new(sizeFlag).Set(text), text)
 	}
-	for want, n := range map[string]size{"64M": 64 << 20, "1000": 1000, "2K": 2048, "0": 0} {
+	for want, n := range map[string]sizeFlag{"64M": 64 << 20, "1000": 1000, "2K": 2048, "0": 0} {
 		require.Equal(t, want, n.String())
 	}
 }

@@ -11,29 +11,29 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
-// maxNamed bounds the paths that a note names.
-const maxNamed = 3
+// maxNamedPaths bounds the paths that a note names.
+const maxNamedPaths = 3
 
 // header returns the first line: the number of matches, the part that is shown,
-// the number of searched files, and notes on skipped ones.
-func (q *query) header(f *found, s hints, m meta) string {
+// the number of searched files, and notes on skipped files.
+func (q *query) header(f *searchResult, near nearSearches, m meta) string {
 	var b strings.Builder
-	more, files := "", verb(f.files, "file", "files")
+	more, files := "", oneOrMany(f.matchingFiles, "file", "files")
 	if f.partial {
 		more, files = "+", "files"
 	}
 	switch {
-	case f.files == 0 && f.partial:
+	case f.matchingFiles == 0 && f.partial:
 		b.WriteString("no matches so far")
-	case f.files == 0:
-		fmt.Fprintf(&b, "0 matches for %s in %s", quoted(q.args.Pattern), q.shownPath(f.abs, ""))
+	case f.matchingFiles == 0:
+		fmt.Fprintf(&b, "0 matches for %s in %s", quotePattern(q.args.Pattern), q.shownPath(f.abs, ""))
 	case q.args.OutputMode == modeFiles:
-		fmt.Fprintf(&b, "%d%s %s", f.files, more, verb(f.files, "file matches", "files match"))
+		fmt.Fprintf(&b, "%d%s %s", f.matchingFiles, more, oneOrMany(f.matchingFiles, "file matches", "files match"))
 	default:
-		fmt.Fprintf(&b, "%d%s %s in %d%s %s", f.matches, more, verb(f.matches, "match", "matches"), f.files, more, files)
+		fmt.Fprintf(&b, "%d%s %s in %d%s %s", f.matches, more, oneOrMany(f.matches, "match", "matches"), f.matchingFiles, more, files)
 	}
 	switch {
-	case f.files == 0 || m.Shown == f.entries:
+	case f.matchingFiles == 0 || m.Shown == f.showable:
 	case m.Shown == 0:
 		fmt.Fprintf(&b, ", none from offset %d", q.args.Offset)
 	default:
@@ -47,9 +47,9 @@ func (q *query) header(f *found, s hints, m meta) string {
 	if q.args.Path == "" {
 		notes = appendNote(notes, q.fs.RootNote())
 	}
-	notes = append(notes, q.remarks(f)...)
-	if s.ignored.files > 0 {
-		notes = append(notes, s.ignored.remark())
+	notes = append(notes, q.skippedNotes(f)...)
+	if near.ignored.files > 0 {
+		notes = append(notes, near.ignored.headerNote())
 	}
 	return b.String() + " (" + strings.Join(notes, "; ") + ")"
 }
@@ -62,15 +62,16 @@ func appendNote(notes []string, note string) []string {
 	return append(notes, note)
 }
 
-func verb(n int, one, many string) string {
+// oneOrMany returns one if n is 1, and otherwise many.
+func oneOrMany(n int, one, many string) string {
 	if n == 1 {
 		return one
 	}
 	return many
 }
 
-// quoted formats a pattern on one line, cut to a bound.
-func quoted(pattern string) string {
+// quotePattern returns a pattern in quotes, on one line, cut to 100 characters.
+func quotePattern(pattern string) string {
 	const most = 100
 	shown := []rune(pathname.Escape(pattern))
 	if len(shown) > most {
@@ -79,8 +80,9 @@ func quoted(pattern string) string {
 	return `"` + string(shown) + `"`
 }
 
-// remarks returns notes on files that were not searched, and why.
-func (q *query) remarks(f *found) []string {
+// skippedNotes returns notes on files and directories that were not searched,
+// and why.
+func (q *query) skippedNotes(f *searchResult) []string {
 	var notes []string
 	if f.partial {
 		notes = append(notes, fmt.Sprintf("stopped after %s: narrow path, glob or type for the rest", f.elapsed.Round(100*time.Millisecond)))
@@ -90,26 +92,26 @@ func (q *query) remarks(f *found) []string {
 		what outcome
 		text string
 	}{
-		{binary, "binary"}, {tooLarge, q.tooLarge()},
+		{binary, "binary"}, {tooLarge, q.sizeLimitNote()},
 		{unreadable, "unreadable"}, {secretFile, "secret"}, {special, "special"},
 	} {
 		if n := f.outcomes[kind.what]; n > 0 {
-			skipped = append(skipped, fmt.Sprintf("%d %s", n, kind.text)+q.nameSome(f, n, f.named[kind.what]))
+			skipped = append(skipped, fmt.Sprintf("%d %s", n, kind.text)+q.someNames(f, n, f.skippedPaths[kind.what]))
 		}
 	}
 	if len(skipped) > 0 {
 		notes = append(notes, "not searched: "+strings.Join(skipped, ", "))
 	}
-	notes = appendNote(notes, q.guessRemark(f))
+	notes = appendNote(notes, q.guessNote(f))
 	if n := f.report.Unreadable; n > 0 {
 		var names []string
-		for _, fault := range f.report.UnreadableDirs[:min(len(f.report.UnreadableDirs), maxNamed)] {
+		for _, fault := range f.report.UnreadableDirs[:min(len(f.report.UnreadableDirs), maxNamedPaths)] {
 			names = append(names, q.shownPath(f.abs, fault.Path))
 		}
 		if n > len(names) {
 			names = append(names, "…")
 		}
-		notes = append(notes, fmt.Sprintf("%s unreadable: %s", verb(n, "1 directory", fmt.Sprint(n)+" directories"), strings.Join(names, ", ")))
+		notes = append(notes, fmt.Sprintf("%s unreadable: %s", oneOrMany(n, "1 directory", fmt.Sprint(n)+" directories"), strings.Join(names, ", ")))
 	}
 	if n := f.report.TooDeep; n > 0 {
 		notes = append(notes, textfmt.Count(n, "directory")+" too deep to enter")
@@ -120,22 +122,23 @@ func (q *query) remarks(f *found) []string {
 	return notes
 }
 
-// tooLarge describes the limit that a too large file exceeds.
-func (q *query) tooLarge() string {
+// sizeLimitNote describes the limit that a too large file exceeds.
+func (q *query) sizeLimitNote() string {
 	if q.anySize {
 		return "with a line over 1G, or (with multiline, which needs the whole file in memory) over 1G"
 	}
-	return "larger than " + (*size)(&q.MaxFileSize).String()
+	return "larger than " + (*sizeFlag)(&q.MaxFileSize).String()
 }
 
-// nameSome lists a few of n files in parentheses; "" if paths is empty.
-func (q *query) nameSome(f *found, n int, paths []string) string {
+// someNames lists a few of n files in parentheses. It returns "" if paths is
+// empty.
+func (q *query) someNames(f *searchResult, n int, paths []string) string {
 	if len(paths) == 0 || f.isFile {
 		return ""
 	}
 	slices.Sort(paths)
 	var names []string
-	for _, path := range paths[:min(len(paths), maxNamed)] {
+	for _, path := range paths[:min(len(paths), maxNamedPaths)] {
 		names = append(names, q.shownPath(f.abs, path))
 	}
 	if n > len(names) {
@@ -144,9 +147,9 @@ func (q *query) nameSome(f *found, n int, paths []string) string {
 	return " (" + strings.Join(names, ", ") + ")"
 }
 
-// advice returns the notes after the matches: omissions for length, globs that
-// matched no file, and near matches if nothing matched.
-func (q *query) advice(f *found, s hints, m meta) string {
+// trailingNotes returns the notes after the matches: what was left out to fit
+// the result, globs that matched no file, and near matches if nothing matched.
+func (q *query) trailingNotes(f *searchResult, near nearSearches, m meta) string {
 	var b strings.Builder
 	if m.Reduced != "" {
 		fmt.Fprintf(&b, "note: %s to fit the result limit; narrow the pattern, path, glob or type, or lower head_limit\n", map[string]string{
@@ -157,15 +160,15 @@ func (q *query) advice(f *found, s hints, m meta) string {
 	for i, used := range f.used {
 		if !used && !f.partial {
 			fmt.Fprintf(&b, "note: no file matches glob %s; globs are relative to %s, a glob without / matches at any depth\n",
-				quoted(q.filter.include[i].String()), q.shownPath(f.abs, ""))
+				quotePattern(q.filter.include[i].String()), q.shownPath(f.abs, ""))
 		}
 	}
-	if f.files > 0 || f.partial {
+	if f.matchingFiles > 0 || f.partial {
 		return b.String()
 	}
 	if f.filtered > 0 {
 		fmt.Fprintf(&b, "%s excluded by glob, exclude or type\n", textfmt.Count(f.filtered, "file"))
 	}
-	s.write(&b)
+	near.writeNotes(&b)
 	return b.String()
 }

@@ -29,6 +29,6 @@ func TestOtherNamesOfSettings(t *testing.T) {
 		for _, name := range []string{"conf", "npm", "netrc", "sub/x"} {
 			require.NotContains(t, got.Text, name)
 		}
-		require.NoError(t, g.cache.wait(t.Context()))
+		require.NoError(t, g.cache.waitIdle(t.Context()))
 	}
 }

@@ -9,65 +9,67 @@ import (
 // maxHitLines bounds the lines shown of one match, which may span many.
 const maxHitLines = 100
 
-// excerpt writes some of a file's matches with their context to a page. It gets
-// the file in windows of whole lines.
-type excerpt struct {
+// matchExcerpt writes some of a file's matches with their context to a page. It
+// gets the file in windows of whole lines.
+type matchExcerpt struct {
 	*query
-	matcher  *search.Matcher // bounded by a context
-	out      *page
-	from, to int   // matches to show, by number in the file
+	matcher  *search.Matcher // stops at the end of a context
+	out      *resultPage
+	from, to int   // matches to show, by their number in the file, from 0; to is excluded
 	passed   int   // number of matches so far
-	starts   []int // positions of the first matches, if the text comes in one window
+	starts   []int // positions of the first matches, if the text comes in one window; otherwise nil
 
-	next    int    // number of the window's first line
-	pending int    // remaining lines of context after the last match shown
-	tail    []line // the last lines of the previous window
+	windowLine  int    // number of the window's first line
+	contextLeft int    // remaining lines of context after the last match shown
+	tail        []line // the last lines of the previous window, as context
 }
 
-// window writes the wanted matches of a window, and reports whether it needs
-// the next window.
-func (x *excerpt) window(text []byte) bool {
+// writeWindow writes the wanted matches of a window. It reports whether the
+// next window is needed.
+func (x *matchExcerpt) writeWindow(text []byte) bool {
 	x.matcher = x.matcher.ForText(text)
-	at := cursor{line: x.next}
+	at := cursor{line: x.windowLine}
 	rest, base := 0, 0 // end of the text shown; start of the part
 	for base < len(text) {
-		part := x.part(text[base:])
-		for hit, ok := x.first(part, base, 0); ok; hit, ok = x.first(part, base, hit.End) {
+		part := x.firstPart(text[base:])
+		for hit, ok := x.nextHit(part, base, 0); ok; hit, ok = x.nextHit(part, base, hit.End) {
 			before := x.passed
-			spans := x.pass(part, hit)
+			spans := x.countHit(part, hit)
 			if x.passed <= x.from || x.passed == before {
 				continue
 			}
 			start := base + hit.Start
-			x.contextAfter(text[rest:start])
-			x.out.mark(max(before-x.from, 0))
-			number := at.to(text, start)
-			x.contextBefore(text[:start], number, before <= x.from)
+			x.writeContextAfter(text[rest:start])
+			x.out.markComplete(max(before-x.from, 0))
+			number := at.lineAt(text, start)
+			x.writeContextBefore(text[:start], number, before <= x.from)
 			if x.args.Only {
-				x.spans(part, hit, number, spans, max(before-x.from, 0))
+				x.writeSpans(part, hit, number, spans, max(before-x.from, 0))
 			} else {
-				x.lines(part, hit, number)
+				x.writeLines(part, hit, number)
 			}
 			if x.out.full {
 				return false
 			}
-			rest, x.pending = base+hit.End, x.out.after
+			rest, x.contextLeft = base+hit.End, x.out.after
 		}
 		base += len(part)
 	}
-	x.contextAfter(text[rest:])
-	if x.out.full || x.passed >= x.to && x.pending == 0 {
+	x.writeContextAfter(text[rest:])
+	if x.out.full || x.passed >= x.to && x.contextLeft == 0 {
 		return false
 	}
-	x.next = at.to(text, len(text))
-	x.keep(text)
+	x.windowLine = at.lineAt(text, len(text))
+	x.keepTail(text)
 	return true
 }
 
 // cursor counts line numbers at ascending positions of a text.
 type cursor struct{ pos, line int }
 
-func (c *cursor) to(text []byte, pos int) int {
+// lineAt returns the number of the line that contains pos. pos must not
+// decrease.
+func (c *cursor) lineAt(text []byte, pos int) int {
 	c.line += bytes.Count(text[c.pos:pos], newline)
 	c.pos = pos
 	return c.line
@@ -75,9 +77,9 @@ func (c *cursor) to(text []byte, pos int) int {
 
 var newline = []byte{'\n'}
 
-// first returns the next hit in a part that begins at base; false if no more
-// matches are wanted or found.
-func (x *excerpt) first(part []byte, base, from int) (search.Hit, bool) {
+// nextHit returns the next hit at or after from in a part that begins at base.
+// It returns false if no more matches are wanted or found.
+func (x *matchExcerpt) nextHit(part []byte, base, from int) (search.Hit, bool) {
 	if x.passed >= x.to {
 		return search.Hit{}, false
 	}
@@ -87,12 +89,12 @@ func (x *excerpt) first(part []byte, base, from int) (search.Hit, bool) {
 	return x.matcher.Next(part, from)
 }
 
-// span is the range of a match in a part.
+// span is the range of a match in a part, in bytes.
 type span struct{ start, end int }
 
-// pass counts the matches of a hit. With -o it returns the spans of the wanted
-// ones.
-func (x *excerpt) pass(part []byte, hit search.Hit) []span {
+// countHit counts the matches of a hit. With -o it returns the spans of the
+// wanted matches.
+func (x *matchExcerpt) countHit(part []byte, hit search.Hit) []span {
 	if !x.args.Only {
 		x.passed++
 		return nil
@@ -110,19 +112,19 @@ func (x *excerpt) pass(part []byte, hit search.Hit) []span {
 	return spans
 }
 
-// contextAfter writes the context after the last match.
-func (x *excerpt) contextAfter(text []byte) {
-	for ; x.pending > 0 && len(text) > 0; x.pending-- {
-		l, rest := cutLine(text)
-		matches := x.passed >= x.to && x.matches(text[:len(text)-len(rest)])
-		x.out.add(clip(l, 0, x.out.width).at(x.out.last+1, !matches))
+// writeContextAfter writes the context after the last match. text begins there.
+func (x *matchExcerpt) writeContextAfter(text []byte) {
+	for ; x.contextLeft > 0 && len(text) > 0; x.contextLeft-- {
+		l, rest := cutFirstLine(text)
+		matches := x.passed >= x.to && x.lineMatches(text[:len(text)-len(rest)])
+		x.out.addLine(clipLine(l, 0, x.out.width).withNumber(x.out.lastLine+1, !matches))
 		text = rest
 	}
 }
 
-// matches reports whether a line, given with its ending, matches although it is
-// shown as context of a match on this page.
-func (x *excerpt) matches(l []byte) bool {
+// lineMatches reports whether a line, given with its ending, matches although
+// it is shown as context of another match.
+func (x *matchExcerpt) lineMatches(l []byte) bool {
 	if x.matcher.CrossesLines() {
 		return false
 	}
@@ -130,10 +132,10 @@ func (x *excerpt) matches(l []byte) bool {
 	return ok
 }
 
-// contextBefore writes the context before the line with the given number, which
-// begins at the end of above. first is set for the first match shown.
-func (x *excerpt) contextBefore(above []byte, number int, first bool) {
-	want := min(x.out.before, number-1-x.out.last)
+// writeContextBefore writes the context before the line with the given number,
+// which begins at the end of above. first is set for the first match shown.
+func (x *matchExcerpt) writeContextBefore(above []byte, number int, first bool) {
+	want := min(x.out.before, number-1-x.out.lastLine)
 	var lines [][]byte
 	for len(lines) < want && len(above) > 0 {
 		begin := bytes.LastIndexByte(above[:len(above)-1], '\n') + 1
@@ -142,28 +144,29 @@ func (x *excerpt) contextBefore(above []byte, number int, first bool) {
 	}
 	earlier := want - len(lines) // in the previous window
 	for _, l := range x.tail[max(len(x.tail)-earlier, 0):] {
-		x.out.add(l)
+		x.out.addLine(l)
 	}
 	for i := len(lines) - 1; i >= 0; i-- {
-		l, _ := cutLine(lines[i])
-		x.out.add(clip(l, 0, x.out.width).at(number-1-i, !first || !x.matches(lines[i])))
+		l, _ := cutFirstLine(lines[i])
+		x.out.addLine(clipLine(l, 0, x.out.width).withNumber(number-1-i, !first || !x.lineMatches(lines[i])))
 	}
 }
 
-// keep stores the lines that may be context of a match in the next window.
-func (x *excerpt) keep(text []byte) {
+// keepTail stores the last lines of a window, which may be context of a match
+// in the next window.
+func (x *matchExcerpt) keepTail(text []byte) {
 	if x.passed >= x.to || x.out.before == 0 {
 		x.tail = nil
 		return
 	}
 	var lines []line
-	number := x.next
+	number := x.windowLine
 	for len(lines) < x.out.before && len(text) > 0 {
 		begin := bytes.LastIndexByte(text[:len(text)-1], '\n') + 1
-		l, _ := cutLine(text[begin:])
+		l, _ := cutFirstLine(text[begin:])
 		text = text[:begin]
 		number--
-		lines = append(lines, clip(l, 0, x.out.width).at(number, true))
+		lines = append(lines, clipLine(l, 0, x.out.width).withNumber(number, true))
 	}
 	kept := x.tail[max(len(x.tail)-(x.out.before-len(lines)), 0):]
 	for i := len(lines) - 1; i >= 0; i-- {
@@ -172,9 +175,9 @@ func (x *excerpt) keep(text []byte) {
 	x.tail = kept
 }
 
-// lines writes the lines of a hit; number is the first line's number. A long
-// line is cut around the start of the match.
-func (x *excerpt) lines(part []byte, hit search.Hit, number int) {
+// writeLines writes the lines of a hit. number is the first line's number. A
+// long line is cut around the start of the match.
+func (x *matchExcerpt) writeLines(part []byte, hit search.Hit, number int) {
 	text := part[hit.Start:hit.End]
 	match := span{hit.Start, hit.Start}
 	if len(text) > x.out.width {
@@ -184,42 +187,43 @@ func (x *excerpt) lines(part []byte, hit search.Hit, number int) {
 		})
 	}
 	match.start -= hit.Start
-	x.show(text, number, match.start)
+	x.writeText(text, number, match.start)
 }
 
-// spans writes matches without the rest of their lines. number is the number of
-// the hit's first line, shown the number of matches shown before.
-func (x *excerpt) spans(part []byte, hit search.Hit, number int, spans []span, shown int) {
+// writeSpans writes matches without the rest of their lines. number is the
+// number of the hit's first line, shown the number of matches shown before.
+func (x *matchExcerpt) writeSpans(part []byte, hit search.Hit, number int, spans []span, shown int) {
 	at := cursor{pos: hit.Start, line: number}
 	for i, s := range spans {
-		x.out.mark(shown + i)
-		x.show(part[s.start:s.end], at.to(part, s.start), 0)
+		x.out.markComplete(shown + i)
+		x.writeText(part[s.start:s.end], at.lineAt(part, s.start), 0)
 	}
-	x.out.last = at.to(part, hit.End-1)
+	x.out.lastLine = at.lineAt(part, hit.End-1)
 }
 
-// show writes each line of text with its number. mark is the byte offset that
-// must not be cut off.
-func (x *excerpt) show(text []byte, number, mark int) {
+// writeText writes each line of text with its number. mark is a byte offset
+// that must not be cut off.
+func (x *matchExcerpt) writeText(text []byte, number, mark int) {
 	for shown := 0; len(text) > 0 || shown == 0; shown++ {
 		if shown == maxHitLines {
 			left := bytes.Count(text, newline)
 			if text[len(text)-1] != '\n' {
 				left++
 			}
-			x.out.more(left, number)
+			x.out.addRest(left, number)
 			return
 		}
-		l, rest := cutLine(text)
-		x.out.add(clip(l, min(max(mark, 0), len(l)), x.out.width).at(number, false))
+		l, rest := cutFirstLine(text)
+		x.out.addLine(clipLine(l, min(max(mark, 0), len(l)), x.out.width).withNumber(number, false))
 		mark -= len(text) - len(rest)
 		text = rest
 		number++
 	}
 }
 
-// cutLine splits text into its first line, without the ending, and the rest.
-func cutLine(text []byte) (first, rest []byte) {
+// cutFirstLine splits text into its first line, without the ending, and the
+// rest.
+func cutFirstLine(text []byte) (first, rest []byte) {
 	first = text
 	if end := bytes.IndexByte(text, '\n'); end >= 0 {
 		first, rest = text[:end], text[end+1:]

@@ -35,7 +35,7 @@ func TestHintsAreBoundedByWork(t *testing.T) {
 			require.NoError(t, err)
 			require.Contains(t, got.Text, fmt.Sprintf("; %d+ more matching files are ignored, no_ignore=true)", ignoredLimit.files))
 			if !noIndex {
-				require.NoError(t, g.cache.wait(t.Context()))
+				require.NoError(t, g.cache.waitIdle(t.Context()))
 			}
 		}
 	}

@@ -6,12 +6,17 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 )
 
-// looksLikeKey reports whether a file begins like a private key.
-func looksLikeKey(raw []byte) bool { return secret.IsPrivateKey(raw[:min(len(raw), keyHead)]) }
+// keyHead is the size of the beginning of a file that is checked for a private
+// key, in bytes.
+const keyHead = 1 << 10
 
-// isKey reports whether a file is a private key that the user did not allow.
-func (w *searcher) isKey(path string, raw []byte) bool {
-	if !looksLikeKey(raw) {
+// beginsLikeKey reports whether a file begins like a private key.
+func beginsLikeKey(raw []byte) bool { return secret.IsPrivateKey(raw[:min(len(raw), keyHead)]) }
+
+// isDeniedKey reports whether a file is a private key that the user did not
+// allow.
+func (w *searcher) isDeniedKey(path string, raw []byte) bool {
+	if !beginsLikeKey(raw) {
 		return false
 	}
 	file, err := w.fs.Open(filepath.Join(w.abs, filepath.FromSlash(path)))

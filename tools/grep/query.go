@@ -10,32 +10,33 @@ import (
 // query is a validated call.
 type query struct {
 	*grepper
-	args    arguments
-	fs      *sandbox.FS
-	dir     string // start of the search, as given
-	matcher *search.Matcher
-	filter  filter
-	before  int // lines of context
-	after   int
-	asked   bool   // the caller set the context
-	perFile int    // entries to show of one file
-	abs     string // dir, once it is open
-	anySize bool   // search a file of any size
+	args         arguments
+	fs           *sandbox.FS
+	dir          string          // start of the search: a file or directory, as given
+	matcher      *search.Matcher // the compiled pattern
+	filter       fileFilter
+	before       int // lines of context
+	after        int
+	contextGiven bool   // the caller set the context
+	perFile      int    // matches to show of one file
+	abs          string // absolute path of dir, set once it is open
+	anySize      bool   // search a file of any size, not only up to MaxFileSize
 }
 
+// newQuery validates the arguments and compiles the pattern and globs.
 func (g *grepper) newQuery(ctx context.Context, fsys *sandbox.FS, args arguments) (*query, error) {
 	q := &query{grepper: g, args: args, fs: fsys, dir: args.Path, perFile: min(args.MaxPerFile, maxHeadLimit)}
 	if q.dir == "" {
 		q.dir = "."
 	}
-	q.context()
+	q.setContext()
 	var err error
 	if q.matcher, err = search.CompileContext(ctx, args.Pattern, search.Options{
 		IgnoreCase: args.IgnoreCase, Literal: args.Literal, Multiline: args.Multiline,
 	}); err != nil {
 		return nil, err
 	}
-	if q.filter, err = newFilter(args); err != nil {
+	if q.filter, err = newFileFilter(args); err != nil {
 		return nil, err
 	}
 	return q, nil
@@ -44,9 +45,9 @@ func (g *grepper) newQuery(ctx context.Context, fsys *sandbox.FS, args arguments
 // maxContext bounds the lines of context on each side.
 const maxContext = 10_000
 
-// context sets the lines of context from -A, -B and -C; -A and -B take
+// setContext sets the lines of context from -A, -B and -C. -A and -B take
 // precedence.
-func (q *query) context() {
+func (q *query) setContext() {
 	for _, given := range []struct {
 		lines *int
 		sides []*int
@@ -54,7 +55,7 @@ func (q *query) context() {
 		if given.lines == nil {
 			continue
 		}
-		q.asked = true
+		q.contextGiven = true
 		for _, side := range given.sides {
 			*side = min(*given.lines, maxContext)
 		}

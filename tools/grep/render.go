@@ -14,42 +14,42 @@ import (
 )
 
 const (
-	// headerRoom is the part of the budget for the first line and notes, in
-	// bytes.
-	headerRoom = 1500
-	// lateTime bounds the rendering of results after the deadline.
-	lateTime = 500 * time.Millisecond
+	// headerBytes is the part of the budget for the first line and notes,
+	// in bytes.
+	headerBytes = 1500
+	// lateRenderTime bounds the rendering of results after the deadline.
+	lateRenderTime = 500 * time.Millisecond
 	// lineWidth bounds the characters shown of a line.
 	lineWidth = 400
 )
 
-// The steps that shorten a result that is too long, as meta names them.
+// The steps that shorten a result that is too long, as meta.Reduced names them.
 const (
-	lessContext = "context"
-	lessWidth   = "width"
-	noText      = "text"
-	noLines     = "lines"
+	lessContext = "context" // fewer lines of context
+	lessWidth   = "width"   // shorter lines
+	noText      = "text"    // only line numbers
+	noLines     = "lines"   // only the number of matches of each file
 )
 
-// pick selects the matches of one file to show: those numbered from to to, to
-// excluded.
-type pick struct {
-	match
+// fileSelection selects the matches of one file to show: those numbered from,
+// up to but not including to.
+type fileSelection struct {
+	matchingFile
 	from, to int
 }
 
-// picks returns the files and matches of the requested page.
-func (q *query) picks(f *found) []pick {
-	var picks []pick
+// selectPage returns the files and matches of the requested page.
+func (q *query) selectPage(f *searchResult) []fileSelection {
+	var picks []fileSelection
 	skip, want := q.args.Offset, q.args.HeadLimit
 	for _, m := range f.page {
-		n := m.entries(q)
+		n := m.showable(q)
 		if skip >= n {
 			skip -= n
 			continue
 		}
 		to := min(n, skip+want)
-		picks = append(picks, pick{m, skip, to})
+		picks = append(picks, fileSelection{m, skip, to})
 		if want -= to - skip; want == 0 {
 			break
 		}
@@ -58,27 +58,28 @@ func (q *query) picks(f *found) []pick {
 	return picks
 }
 
-// answer renders the results of a search.
-func (q *query) answer(ctx context.Context, f *found) (*mcpkit.Result, error) {
+// render returns the result of a search. It runs the near searches. If the call
+// was cancelled, it returns the context's error.
+func (q *query) render(ctx context.Context, f *searchResult) (*mcpkit.Result, error) {
 	late := ctx
 	if ctx.Err() != nil { // the deadline has passed: still render the results
 		var stop context.CancelFunc
-		late, stop = context.WithTimeout(context.WithoutCancel(ctx), lateTime)
+		late, stop = context.WithTimeout(context.WithoutCancel(ctx), lateRenderTime)
 		defer stop()
 	}
-	hints := q.findHints(ctx, f)
-	budget := max(mcpkit.Budget(ctx)-headerRoom, headerRoom/3)
-	var p *page
+	near := q.searchNear(ctx, f)
+	budget := max(mcpkit.Budget(ctx)-headerBytes, headerBytes/3)
+	var p *resultPage
 	var m meta
 	if q.args.OutputMode == modeContent {
-		p, m = q.content(late, f, budget)
+		p, m = q.renderContent(late, f, budget)
 	} else {
-		p, m = q.list(q.picks(f), budget)
+		p, m = q.renderList(q.selectPage(f), budget)
 	}
 	if errors.Is(context.Cause(ctx), mcpkit.ErrCancelled) || errors.Is(ctx.Err(), context.Canceled) {
 		return nil, ctx.Err()
 	}
-	m.Files, m.Searched, m.Partial, m.Ignored = f.files, f.outcomes[searched], f.partial, hints.ignored.files
+	m.Files, m.Searched, m.Partial, m.Ignored = f.matchingFiles, f.outcomes[searched], f.partial, near.ignored.files
 	if q.args.OutputMode != modeFiles {
 		m.Matches = f.matches
 	}
@@ -86,58 +87,60 @@ func (q *query) answer(ctx context.Context, f *found) (*mcpkit.Result, error) {
 		m.Skipped += n
 	}
 	m.Skipped += f.report.Unreadable
-	if end := q.args.Offset + m.Shown; m.Shown > 0 && end < f.entries {
+	if end := q.args.Offset + m.Shown; m.Shown > 0 && end < f.showable {
 		m.Truncated, m.NextOffset = true, end
 	}
 	m.Truncated = m.Truncated || m.Reduced != ""
-	text := q.header(f, hints, m) + "\n" + p.text.String() + q.advice(f, hints, m)
+	text := q.header(f, near, m) + "\n" + p.text.String() + q.trailingNotes(f, near, m)
 	if !m.Truncated {
 		m.Shown = 0 // all are shown
 	}
 	return &mcpkit.Result{Text: text, Meta: m, Rows: p.rows}, nil
 }
 
-// content renders the lines of the page, with as much context as fits.
-func (q *query) content(ctx context.Context, f *found, budget int) (*page, meta) {
-	picks := q.picks(f)
-	w := &searcher{query: q, ctx: ctx, matcher: q.bounded(ctx), buf: q.buffers.take()}
-	defer w.giveBack()
-	for _, lines := range q.ownContext(f) {
+// renderContent renders the lines of the page, with as much context as fits
+// into budget bytes.
+func (q *query) renderContent(ctx context.Context, f *searchResult, budget int) (*resultPage, meta) {
+	picks := q.selectPage(f)
+	w := &searcher{query: q, ctx: ctx, matcher: q.boundedMatcher(ctx), buf: q.buffers.get()}
+	defer w.releaseMemory()
+	for _, lines := range q.defaultContexts(f) {
 		step := detail{before: lines, after: lines, width: lineWidth}
-		if p, m := w.page(f, picks, step, min(budget, ownRoom)); !p.full {
+		if p, m := w.renderPage(f, picks, step, min(budget, defaultContextBytes)); !p.full {
 			return p, m
 		}
 	}
-	steps := q.steps()
+	steps := q.detailSteps()
 	if f.isFile && q.args.unlimited { // the next page has what does not fit
 		step := steps[0]
 		step.partial = true
-		if p, m := w.page(f, picks, step, budget); !p.full {
+		if p, m := w.renderPage(f, picks, step, budget); !p.full {
 			return p, m
 		}
 	}
 	for _, step := range steps {
-		p, m := w.page(f, picks, step, budget)
+		p, m := w.renderPage(f, picks, step, budget)
 		if !p.full {
-			m.Reduced = q.reduced(steps[0], step)
+			m.Reduced = q.reductionOf(steps[0], step)
 			return p, m
 		}
 	}
-	p, m := q.list(picks, budget)
+	p, m := q.renderList(picks, budget)
 	m.Reduced = noLines
 	return p, m
 }
 
-// page renders the picked matches with one detail, until the page is full.
-func (w *searcher) page(f *found, picks []pick, step detail, budget int) (*page, meta) {
-	p := newPage(budget)
+// renderPage renders the selected matches with one detail, until the page is
+// full.
+func (w *searcher) renderPage(f *searchResult, picks []fileSelection, step detail, budget int) (*resultPage, meta) {
+	p := newResultPage(budget)
 	p.detail, p.numbered = step, w.args.Number
 	var m meta
 	for _, pick := range picks {
 		m.Shown += pick.to - pick.from
-		w.show(p, f, pick)
+		w.showFile(p, f, pick)
 		if p.cut {
-			m.Shown = p.whole.matches
+			m.Shown = p.complete.matches
 		}
 		if p.full || p.cut {
 			break
@@ -146,15 +149,15 @@ func (w *searcher) page(f *found, picks []pick, step detail, budget int) (*page,
 	return p, m
 }
 
-// ownRoom bounds an answer with context that the caller did not request, in
-// bytes.
-const ownRoom = 1200
+// defaultContextBytes bounds an answer with context that the caller did not
+// request, in bytes.
+const defaultContextBytes = 1200
 
-// ownContext returns the numbers of context lines to try for few matches, if
-// the caller did not set the context.
-func (q *query) ownContext(f *found) []int {
+// defaultContexts returns the numbers of context lines to try in order, if
+// there are few matches and the caller did not set the context; otherwise nil.
+func (q *query) defaultContexts(f *searchResult) []int {
 	switch {
-	case q.asked || q.args.Only:
+	case q.contextGiven || q.args.Only:
 		return nil
 	case f.matches == 1:
 		return []int{20, 12, 7, 4, 2}
@@ -164,8 +167,8 @@ func (q *query) ownContext(f *found) []int {
 	return nil
 }
 
-// steps returns the details to try in order.
-func (q *query) steps() []detail {
+// detailSteps returns the details to try in order, the most detailed first.
+func (q *query) detailSteps() []detail {
 	full := detail{before: q.before, after: q.after, width: lineWidth}
 	steps := []detail{full}
 	d := full
@@ -179,14 +182,15 @@ func (q *query) steps() []detail {
 		d.width = width
 		steps = append(steps, d)
 	}
-	d.numbers = true
+	d.numbersOnly = true
 	return append(steps, d)
 }
 
-// reduced names the omission of a step, or returns "".
-func (q *query) reduced(full, step detail) string {
+// reductionOf names what a step leaves out compared with full: lessContext,
+// lessWidth or noText. It returns "" for the same detail.
+func (q *query) reductionOf(full, step detail) string {
 	switch {
-	case step.numbers:
+	case step.numbersOnly:
 		return noText
 	case step.width < full.width:
 		return lessWidth
@@ -196,38 +200,39 @@ func (q *query) reduced(full, step detail) string {
 	return ""
 }
 
-// show renders the matches of one file.
-func (w *searcher) show(p *page, f *found, pick pick) {
-	p.begin(w.shownPath(f.abs, pick.path))
-	x := &excerpt{query: w.query, matcher: w.matcher, out: p, from: pick.from, to: pick.to, next: 1, starts: pick.starts}
-	outcome := w.reread(f, pick.match, x.window)
-	p.end()
+// showFile renders the matches of one file, and notes on those that are not
+// shown.
+func (w *searcher) showFile(p *resultPage, f *searchResult, pick fileSelection) {
+	p.beginFile(w.shownPath(f.abs, pick.path))
+	x := &matchExcerpt{query: w.query, matcher: w.matcher, out: p, from: pick.from, to: pick.to, windowLine: 1, starts: pick.starts}
+	outcome := w.rereadFile(f, pick.matchingFile, x.writeWindow)
+	p.endFile()
 	p.cutBack()
-	if w.masked && !p.full {
-		p.note("values are masked")
+	if w.rereadMasked && !p.full {
+		p.addNote("values are masked")
 	}
 	if pick.encoding != "" && !p.full {
-		p.note("decoded from %s (a guess)", pick.encoding)
+		p.addNote("decoded from %s (a guess)", pick.encoding)
 	}
 	switch {
 	case p.full, p.cut:
 	case outcome != searched:
-		p.note("can no longer be read")
+		p.addNote("can no longer be read")
 	case w.ctx.Err() != nil:
-		p.note("not all shown: time limit reached")
+		p.addNote("not all shown: time limit reached")
 	case x.passed < pick.to:
-		p.note("changed during the search: %d of %s remain", x.passed, textfmt.Count(pick.count, "match"))
+		p.addNote("changed during the search: %d of %s remain", x.passed, textfmt.Count(pick.count, "match"))
 	case pick.to < pick.count && pick.to == w.perFile:
-		p.note("%d more in this file (max_per_file=%d)", pick.count-pick.to, w.perFile)
+		p.addNote("%d more in this file (max_per_file=%d)", pick.count-pick.to, w.perFile)
 	}
 }
 
-// reread passes a file's text to yield once more: the kept content, or else the
-// file read again.
-func (w *searcher) reread(f *found, m match, yield func([]byte) bool) outcome {
-	w.masked = false
-	if m.kept != nil {
-		yield(decoded(m.kept, m.encoding, false))
+// rereadFile passes a file's text to yield once more: the kept content, or else
+// the file read again. It returns searched, or why the file cannot be read.
+func (w *searcher) rereadFile(f *searchResult, m matchingFile, yield func([]byte) bool) outcome {
+	w.rereadMasked = false
+	if m.keptText != nil {
+		yield(decodeSearchable(m.keptText, m.encoding, false))
 		return searched
 	}
 	name := w.dir // as requested: the name may require masking
@@ -236,16 +241,17 @@ func (w *searcher) reread(f *found, m match, yield func([]byte) bool) outcome {
 	}
 	file, err := w.fs.Open(name)
 	if err != nil {
-		return failure(err)
+		return outcomeOf(err)
 	}
 	defer file.Close()
-	w.masked = file.Masked
-	return w.windows(m.path, file.File, file.Stat, file.Masked, true, m.encoding, yield)
+	w.rereadMasked = file.Masked
+	return w.eachWindow(m.path, file.File, file.Stat, file.Masked, true, m.encoding, yield)
 }
 
-// list renders files, with the number of matches if it is known.
-func (q *query) list(picks []pick, budget int) (*page, meta) {
-	p := newPage(budget)
+// renderList renders a line for each file, with the number of matches if it is
+// known.
+func (q *query) renderList(picks []fileSelection, budget int) (*resultPage, meta) {
+	p := newResultPage(budget)
 	var m meta
 	for _, pick := range picks {
 		r := row{Path: q.shownPath(q.abs, pick.path)}
@@ -266,7 +272,8 @@ func (q *query) list(picks []pick, budget int) (*page, meta) {
 	return p, m
 }
 
-// shownPath formats a path for results, so that it can be passed to any tool.
+// shownPath returns a path for results, which any tool accepts. rel is relative
+// to abs, with slashes; "" means abs itself.
 func (q *query) shownPath(abs, rel string) string {
 	if rel == "" {
 		return q.fs.Display(abs)

@@ -14,21 +14,23 @@ import (
 // detail sets the amount of text shown for each match.
 type detail struct {
 	before, after int  // lines of context
-	width         int  // characters of a line
-	numbers       bool // only line numbers
-	partial       bool // of one file: stop at the last match that fits
+	width         int  // largest number of characters of a line
+	numbersOnly   bool // show only line numbers
+	partial       bool // of one file: end the page after the last match that fits, instead of leaving it full
 }
 
 // line is one line as shown.
 type line struct {
 	number  int
 	text    string
-	context bool
-	length  int // characters of the whole line, if text is only a part
-	column  int // of the match, in characters, if text is a part around it
+	context bool // it does not match
+	length  int  // characters of the whole line, if text is only a part; otherwise 0
+	column  int  // of the match, in characters from 1, if text is a part around it; otherwise 0
 }
 
-func (l line) at(number int, context bool) line {
+// withNumber returns l with its number. context means that the line does not
+// match.
+func (l line) withNumber(number int, context bool) line {
 	l.number, l.context = number, context
 	if context {
 		l.column = 0
@@ -36,14 +38,15 @@ func (l line) at(number int, context bool) line {
 	return l
 }
 
-// clip returns at most width characters of text around mark, a byte offset.
-func clip(text []byte, mark, width int) line {
+// clipLine returns a line with at most width characters of text around mark, a
+// byte offset.
+func clipLine(text []byte, mark, width int) line {
 	if len(text) <= width {
-		return line{text: valid(text)}
+		return line{text: validUTF8(text)}
 	}
 	length := utf8.RuneCount(text)
 	if length <= width {
-		return line{text: valid(text)}
+		return line{text: validUTF8(text)}
 	}
 	from := mark
 	for n := 0; n < width/2 && from > 0; n++ {
@@ -60,7 +63,7 @@ func clip(text []byte, mark, width int) line {
 		_, size := utf8.DecodeLastRune(text[:from])
 		from -= size
 	}
-	shown := valid(text[from:to])
+	shown := validUTF8(text[from:to])
 	if from > 0 {
 		shown = "…" + shown
 	}
@@ -70,72 +73,74 @@ func clip(text []byte, mark, width int) line {
 	return line{text: shown, length: length, column: utf8.RuneCount(text[:mark]) + 1}
 }
 
-func valid(text []byte) string { return strings.ToValidUTF8(string(text), "\uFFFD") }
+func validUTF8(text []byte) string { return strings.ToValidUTF8(string(text), "\uFFFD") }
 
-// page builds the text of a result within a size limit.
-type page struct {
+// resultPage builds the text of a result within a size limit.
+type resultPage struct {
 	detail
-	numbered bool // show line numbers
-	limit    int  // bytes
-	message  int  // maximum bytes when encoded as JSON
-	encoded  int  // bytes so far when encoded as JSON
-	full     bool // something did not fit
-	text     strings.Builder
-	rows     []row
-	path     string
-	last     int // number of the last line shown of the file; 0: none
-	listed   []int
+	numbered     bool // show line numbers
+	maxBytes     int  // bytes
+	maxEncoded   int  // maximum bytes of the text as JSON
+	encodedBytes int  // bytes of the text so far as JSON, at most
+	full         bool // something did not fit
+	text         strings.Builder
+	rows         []row
+	path         string // of the current file
+	lastLine     int    // number of the last line shown of the file; 0: none
+	lineNumbers  []int  // with numbersOnly: of the file's matches
 
-	cut   bool // a partial page has ended before the remaining matches
-	whole mark // position after the last complete match
+	cut      bool     // a partial page has ended before the remaining matches
+	complete pageMark // position after the last complete match
 }
 
-// mark is a position between two matches.
-type mark struct {
-	matches   int // before it
+// pageMark is a position between two matches.
+type pageMark struct {
+	matches   int // matches before it
 	text, row int // bytes and rows before it
 }
 
-// newPage returns a page of at most limit bytes that also fits a message as
-// JSON, in which quotes and newlines take twice the space: mcpkit would cut a
-// larger one after its counts were computed. A limit above any message is used
-// unchanged.
-func newPage(limit int) *page {
+// newResultPage returns a page of at most maxBytes that also fits into a
+// message as JSON, in which quotes and newlines take twice the space: mcpkit
+// would cut a larger result after its counts were computed. A limit above any
+// message is used unchanged.
+func newResultPage(maxBytes int) *resultPage {
 	const rest = 16 << 10 // the header, notes and the rest of the message
-	return &page{limit: limit, message: max(limit, mcpkit.MaxMessage) - rest}
+	return &resultPage{maxBytes: maxBytes, maxEncoded: max(maxBytes, mcpkit.MaxMessage) - rest}
 }
 
-// put adds text if it fits as a whole, and otherwise marks the page full.
-func (p *page) put(text string) {
-	p.encoded += encodedLen(text)
-	if p.full = p.full || p.text.Len()+len(text) > p.limit || p.encoded > p.message; !p.full {
+// put adds text if it fits as a whole, and otherwise marks the page full. A
+// full page stays unchanged.
+func (p *resultPage) put(text string) {
+	p.encodedBytes += encodedLen(text)
+	if p.full = p.full || p.text.Len()+len(text) > p.maxBytes || p.encodedBytes > p.maxEncoded; !p.full {
 		p.text.WriteString(text)
 	}
 }
 
-// mark records that so many matches are complete.
-func (p *page) mark(matches int) {
+// markComplete records that so many matches are complete.
+func (p *resultPage) markComplete(matches int) {
 	if !p.full {
-		p.whole = mark{matches, p.text.Len(), len(p.rows)}
+		p.complete = pageMark{matches, p.text.Len(), len(p.rows)}
 	}
 }
 
-// cutBack ends a full partial page after its last complete match, if it has
-// one, and leaves room for a note.
-func (p *page) cutBack() {
+// cutBack shortens a full partial page to its last complete match, if it has
+// one, and makes room for a note. Then the page is cut instead of full.
+func (p *resultPage) cutBack() {
 	const noteRoom = 256
-	if !p.full || !p.partial || p.whole.matches == 0 {
+	if !p.full || !p.partial || p.complete.matches == 0 {
 		return
 	}
-	text := p.text.String()[:p.whole.text]
+	text := p.text.String()[:p.complete.text]
 	p.text.Reset()
 	p.text.WriteString(text)
-	p.rows = p.rows[:p.whole.row]
+	p.rows = p.rows[:p.complete.row]
 	p.full, p.cut = false, true
-	p.limit, p.encoded = p.limit+noteRoom, encodedLen(text)
+	p.maxBytes, p.encodedBytes = p.maxBytes+noteRoom, encodedLen(text)
 }
 
-// encodedLen returns an upper bound of the length of text as a JSON string.
+// encodedLen returns an upper bound of the length of text as a JSON string, in
+// bytes.
 func encodedLen(text string) int {
 	n := len(text)
 	for i := range len(text) {
@@ -151,27 +156,27 @@ func encodedLen(text string) int {
 	return n
 }
 
-// begin starts the part of a file.
-func (p *page) begin(path string) {
-	p.path, p.last, p.listed = path, 0, p.listed[:0]
+// beginFile starts the part of a file.
+func (p *resultPage) beginFile(path string) {
+	p.path, p.lastLine, p.lineNumbers = path, 0, p.lineNumbers[:0]
 	p.put(path + "\n")
 }
 
-// add adds a line.
-func (p *page) add(l line) {
-	last := p.last
-	p.last = l.number
-	if p.numbers {
+// addLine adds a line, after a separator if lines are missing before it.
+func (p *resultPage) addLine(l line) {
+	last := p.lastLine
+	p.lastLine = l.number
+	if p.numbersOnly {
 		if !l.context && l.number != last {
-			p.listed = append(p.listed, l.number)
-			p.full = p.full || p.text.Len()+3*len(p.listed) > p.limit
+			p.lineNumbers = append(p.lineNumbers, l.number)
+			p.full = p.full || p.text.Len()+3*len(p.lineNumbers) > p.maxBytes
 		}
 		return
 	}
 	if last > 0 && l.number > last+1 && p.before+p.after > 0 {
 		p.put("  --\n")
 	}
-	p.put(p.prefix(l) + l.text + cutMark(l) + "\n")
+	p.put(p.linePrefix(l) + l.text + cutNote(l) + "\n")
 	if !p.full {
 		r := row{Path: p.path, Line: l.number, Text: l.text, Context: l.context}
 		if l.length > 0 {
@@ -181,7 +186,9 @@ func (p *page) add(l line) {
 	}
 }
 
-func (p *page) prefix(l line) string {
+// linePrefix returns the text before a line: its number, and whether it is
+// context.
+func (p *resultPage) linePrefix(l line) string {
 	switch {
 	case !p.numbered && l.context:
 		return "- "
@@ -193,8 +200,8 @@ func (p *page) prefix(l line) string {
 	return "  " + strconv.Itoa(l.number) + ": "
 }
 
-// cutMark describes the whole line if l was cut; otherwise it returns "".
-func cutMark(l line) string {
+// cutNote describes the whole line if l was cut; otherwise it returns "".
+func cutNote(l line) string {
 	switch {
 	case l.length == 0:
 		return ""
@@ -204,29 +211,30 @@ func cutMark(l line) string {
 	return fmt.Sprintf("  [column %d of %d]", l.column, l.length)
 }
 
-// more adds a note that a match continues for some lines, beginning with the
-// given number.
-func (p *page) more(lines, number int) {
-	p.last = number + lines - 1
-	if p.numbers {
-		p.listed = append(p.listed, number)
+// addRest adds a note that a match continues for some lines, the first of which
+// has the given number.
+func (p *resultPage) addRest(lines, number int) {
+	p.lastLine = number + lines - 1
+	if p.numbersOnly {
+		p.lineNumbers = append(p.lineNumbers, number)
 		return
 	}
-	p.note("%s more of this match, to line %d", textfmt.Count(lines, "line"), p.last)
+	p.addNote("%s more of this match, to line %d", textfmt.Count(lines, "line"), p.lastLine)
 }
 
-// note adds a note to the file's part.
-func (p *page) note(format string, args ...any) {
+// addNote adds a note to the file's part.
+func (p *resultPage) addNote(format string, args ...any) {
 	p.put("  … " + fmt.Sprintf(format, args...) + "\n")
 }
 
-// end finishes the part of a file.
-func (p *page) end() {
-	if !p.numbers || len(p.listed) == 0 {
+// endFile finishes the part of a file. With numbersOnly it writes the line
+// numbers.
+func (p *resultPage) endFile() {
+	if !p.numbersOnly || len(p.lineNumbers) == 0 {
 		return
 	}
-	numbers := make([]string, len(p.listed))
-	for i, n := range p.listed {
+	numbers := make([]string, len(p.lineNumbers))
+	for i, n := range p.lineNumbers {
 		numbers[i] = strconv.Itoa(n)
 		p.rows = append(p.rows, row{Path: p.path, Line: n})
 	}

@@ -21,15 +21,14 @@ import (
 
 const (
 	// workMemory bounds the memory of searching, in addition to one large
-	// file and to the caches.
+	// file and to the caches, in bytes.
 	workMemory = 18 << 20
-	// dirCache bounds the cache of directories, in bytes: some 400 000
-	// entries.
-	dirCache = 32 << 20
+	// dirCacheBytes bounds the cache of directories: some 400 000 entries.
+	dirCacheBytes = 32 << 20
 	// memoryStep is the growth of the caches between two settings of the
-	// memory limit.
+	// memory limit, in bytes.
 	memoryStep = 8 << 20
-	// maxIndexed is the size of the largest file that is indexed.
+	// maxIndexed is the size of the largest file that is indexed, in bytes.
 	maxIndexed = 8 << 20
 	// queueChunk is the number of files queued at a time.
 	queueChunk = 256
@@ -37,26 +36,27 @@ const (
 	maxUnknown = 100_000
 )
 
-// searchCache makes later searches of the same files faster: it holds the index
-// and the directory cache, and the goroutine that fills the index while no call
-// is in flight. Nothing runs before the first answer. A nil searchCache caches
-// nothing.
+// searchCache makes later searches of the same files faster. It has the index,
+// the directory cache, and the goroutine that fills the index while no call is
+// in flight. Nothing runs before the first answer. A nil searchCache caches
+// nothing. It is safe for concurrent use.
 type searchCache struct {
 	index *index.Index
 	dirs  *walk.Cache
 	fs    atomic.Pointer[sandbox.FS] // of the latest call
-	buf   []byte                     // used by read, in the builder's goroutine
+	buf   []byte                     // for readForIndex, in the builder's goroutine
 
 	mu      sync.Mutex
 	builder *index.Builder // nil before the first answer
 	closed  atomic.Bool
-	queuing sync.WaitGroup
+	queuing sync.WaitGroup // goroutines that queue files
 
-	room atomic.Int64 // size of the caches when the memory limit was last set
+	limitedSize atomic.Int64 // size of the caches when the memory limit was last set
 }
 
+// newSearchCache returns a cache with an index of at most size bytes.
 func newSearchCache(size int64) *searchCache {
-	return &searchCache{index: index.New(size), dirs: walk.NewCache(dirCache)}
+	return &searchCache{index: index.New(size), dirs: walk.NewCache(dirCacheBytes)}
 }
 
 // close stops the background work and waits for it.
@@ -74,13 +74,14 @@ func (w *searchCache) close() {
 	w.queuing.Wait()
 }
 
-// begin pauses the builder until end is called.
-func (w *searchCache) begin(fsys *sandbox.FS) (end func()) {
+// pauseIndexing pauses the builder during a call, until end is called. Later
+// reads for the index use fsys.
+func (w *searchCache) pauseIndexing(fsys *sandbox.FS) (end func()) {
 	if w == nil {
 		return func() {}
 	}
 	w.fs.Store(fsys)
-	w.makeRoom()
+	w.setMemoryLimit()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.builder == nil {
@@ -97,8 +98,8 @@ func (w *searchCache) walkCache() *walk.Cache {
 	return w.dirs
 }
 
-// known reports whether the index has any files.
-func (w *searchCache) known() bool {
+// hasFiles reports whether the index has any files.
+func (w *searchCache) hasFiles() bool {
 	if w == nil {
 		return false
 	}
@@ -106,16 +107,17 @@ func (w *searchCache) known() bool {
 	return files > 0
 }
 
-// learn queues files that were read, below dir, for the index. They are indexed
-// once no call is in flight.
-func (w *searchCache) learn(dir string, lists [][]string) {
+// queueUnknown queues files below dir for the index. They are read once no call
+// is in flight. lists have paths relative to dir, with slashes; it changes
+// them.
+func (w *searchCache) queueUnknown(dir string, lists [][]string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed.Load() {
 		return
 	}
 	if w.builder == nil {
-		w.builder = index.StartBuilder(context.Background(), w.index, w.read)
+		w.builder = index.StartBuilder(context.Background(), w.index, w.readForIndex)
 	}
 	builder := w.builder
 	w.queuing.Go(func() {
@@ -133,13 +135,14 @@ func (w *searchCache) learn(dir string, lists [][]string) {
 	})
 }
 
-// errNotIndexable is returned for a file that is not indexed.
+// errNotIndexable is returned for a file that must not be indexed.
 var errNotIndexable = errors.New("not added to the index")
 
-// read reads a file for the index, decoded as for a search. Masked files are
-// not indexed: under another name such a file may be searched unmasked.
-func (w *searchCache) read(_ context.Context, path string) (index.Content, error) {
-	w.makeRoom()
+// readForIndex reads a file for the index, decoded as for a search. Masked
+// files are not indexed: under another name such a file may be searched
+// unmasked.
+func (w *searchCache) readForIndex(_ context.Context, path string) (index.Content, error) {
+	w.setMemoryLimit()
 	var c index.Content
 	fsys := w.fs.Load()
 	if fsys.Denied(path) || fsys.Masked(path) {
@@ -177,23 +180,24 @@ func (w *searchCache) read(_ context.Context, path string) (index.Content, error
 	return c, nil
 }
 
-// readWhole reads a whole file.
+// readWhole reads a whole file into c.
 func (w *searchCache) readWhole(dir *sandbox.Dir, name string, c *index.Content) error {
 	raw, st, err := dir.ReadFile(name, w.buf, maxIndexed)
 	if err != nil {
 		return err
 	}
-	if w.buf = raw; cap(raw) > ownSize {
+	if w.buf = raw; cap(raw) > ownBufferSize {
 		w.buf = nil
 	}
 	if index.KeyOf(st) != c.Key {
 		return errNotIndexable
 	}
-	w.judge(raw, c)
+	w.classify(raw, c)
 	return nil
 }
 
-// readHead reads enough of a file to tell whether it is binary.
+// readHead reads enough of a file to tell whether it is binary, and sets c
+// without text.
 func (w *searchCache) readHead(dir *sandbox.Dir, name string, c *index.Content) error {
 	file, st, err := dir.Open(name)
 	if err != nil {
@@ -208,16 +212,17 @@ func (w *searchCache) readHead(dir *sandbox.Dir, name string, c *index.Content) 
 	if err != nil {
 		return err // it has shrunk
 	}
-	w.judge(head[:n], c)
+	w.classify(head[:n], c)
 	c.Text, c.Opaque = nil, !c.Binary
 	return nil
 }
 
-// judge sets the kind of a file by its beginning. Private keys are checked in
-// every search, since a key may be allowed under one of its names, and so are
-// files in an encoding that must be guessed.
-func (w *searchCache) judge(raw []byte, c *index.Content) {
-	if c.Opaque = looksLikeKey(raw); c.Opaque {
+// classify sets c's text, or that it is binary or opaque. raw is the file or
+// its beginning. Private keys are opaque, since a key may be allowed under one
+// of its names, and so are files in an encoding that must be guessed: every
+// search checks them.
+func (w *searchCache) classify(raw []byte, c *index.Content) {
+	if c.Opaque = beginsLikeKey(raw); c.Opaque {
 		return
 	}
 	if c.Binary = textfile.HasBinarySignature(raw); c.Binary {
@@ -225,32 +230,33 @@ func (w *searchCache) judge(raw []byte, c *index.Content) {
 	}
 	text := searchableText(raw, false)
 	c.Binary = bytes.IndexByte(text, 0) >= 0
-	if wideEncoding(raw) == "" {
-		c.Opaque = c.Binary && textfile.GuessWide(raw) != "" || !c.Binary && notUTF8(text)
+	if bomEncoding(raw) == "" {
+		c.Opaque = c.Binary && textfile.GuessWide(raw) != "" || !c.Binary && isNotUTF8(text)
 	}
 	if c.Binary = c.Binary && !c.Opaque; !c.Binary && !c.Opaque {
 		c.Text = text
 	}
 }
 
-// makeRoom sets the memory limit by the size of the caches, so that the
+// setMemoryLimit sets the memory limit by the size of the caches, so that the
 // collector neither lets garbage grow to a multiple of it nor runs constantly
 // to reach an impossible limit.
-func (w *searchCache) makeRoom() {
+func (w *searchCache) setMemoryLimit() {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}
 	size := w.index.Size() + int64(w.dirs.Size())
-	if told := w.room.Load(); size > told+memoryStep || size < told-memoryStep {
-		w.room.Store(size)
+	if told := w.limitedSize.Load(); size > told+memoryStep || size < told-memoryStep {
+		w.limitedSize.Store(size)
 		debug.SetMemoryLimit(workMemory + size + memoryStep)
 	}
 }
 
 // skipByIndex reports whether the index makes reading a file unnecessary, and
-// then counts the file as if it had been read.
+// then counts the file as if it had been read. Otherwise it sets w.keptText if
+// the index kept the file's text.
 func (w *searcher) skipByIndex(e *walk.Entry) bool {
-	w.kept = nil
+	w.keptText = nil
 	st, err := e.Lstat()
 	if err != nil || !st.Mode.IsRegular() || st.Size > w.MaxFileSize {
 		return false
@@ -260,21 +266,21 @@ func (w *searcher) skipByIndex(e *walk.Entry) bool {
 	}
 	switch w.dirLookup.Look(e.Place, index.KeyOf(st)) {
 	case index.Missing:
-		w.record(e.Path, st, 0, "")
+		w.recordSearched(e.Path, st, 0, "")
 		return true
 	case index.Binary:
 		w.outcomes[binary]++
 		return true
 	case index.Maybe:
-		w.kept, w.keptStat = w.dirLookup.Text(), st
+		w.keptText, w.keptStat = w.dirLookup.Text(), st
 		return false
 	}
-	w.remember(e.Path)
+	w.recordUnknown(e.Path)
 	return false
 }
 
-// switchDir switches to another directory, identified by its memo in the walk
-// cache.
+// switchDir switches dirLookup to another directory, identified by its memo in
+// the walk cache; nil if it has none.
 func (w *searcher) switchDir(memo *walk.Memo) {
 	w.memo = memo
 	if memo == nil {
@@ -288,15 +294,16 @@ func (w *searcher) switchDir(memo *walk.Memo) {
 	w.dirLookup.SwitchDir(page)
 }
 
-// remember records a file that the index does not know.
-func (w *searcher) remember(path string) {
-	if w.learning && len(w.unknown) < maxUnknown {
+// recordUnknown records a file that the index does not know.
+func (w *searcher) recordUnknown(path string) {
+	if w.recordsUnknown && len(w.unknown) < maxUnknown {
 		w.unknown = append(w.unknown, path)
 	}
 }
 
-// wait waits until all queued files have been indexed.
-func (w *searchCache) wait(ctx context.Context) error {
+// waitIdle waits until all queued files have been indexed. It returns ctx's
+// error if ctx ends first.
+func (w *searchCache) waitIdle(ctx context.Context) error {
 	w.queuing.Wait()
 	w.mu.Lock()
 	builder := w.builder

@@ -143,7 +143,7 @@ func TestWarmReadsLess(t *testing.T) {
 	g, fsys := newTest(t, DefaultConfig(), root)
 	first, err := g.run(t.Context(), fsys, defaults("needle"))
 	require.NoError(t, err)
-	require.NoError(t, g.cache.wait(t.Context()))
+	require.NoError(t, g.cache.waitIdle(t.Context()))
 	if runtime.GOOS == "windows" {
 		t.Skip("files have no numbers here")
 	}
@@ -151,16 +151,16 @@ func TestWarmReadsLess(t *testing.T) {
 	require.Equal(t, 5, known, "not what is masked; of the key, that it has to be read")
 	q, err := g.newQuery(t.Context(), fsys, defaults("needle"))
 	require.NoError(t, err)
-	f, err := q.find(t.Context())
+	f, err := q.searchTree(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, 3, f.read, "the one that matches, the key, and what is masked")
+	require.Equal(t, 3, f.filesRead, "the one that matches, the key, and what is masked")
 	require.Empty(t, f.unknown, "nothing is read behind the answer again")
 	q, err = g.newQuery(t.Context(), fsys, defaults("need"))
 	require.NoError(t, err)
-	f, err = q.find(t.Context())
+	f, err = q.searchTree(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, 2, f.read, "what has matched is in memory")
-	require.Equal(t, 1, f.files)
+	require.Equal(t, 2, f.filesRead, "what has matched is in memory")
+	require.Equal(t, 1, f.matchingFiles)
 	second, err := g.run(t.Context(), fsys, defaults("needle"))
 	require.NoError(t, err)
 	require.Equal(t, first.Text, second.Text)
@@ -212,14 +212,14 @@ func TestWhatIsKeptIsShownAsItIsRead(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, want.Text, got.Text, "round %d, %d", round, i)
 			require.Equal(t, want.Meta, got.Meta, "round %d, %d", round, i)
-			require.NoError(t, warm.cache.wait(t.Context()))
+			require.NoError(t, warm.cache.waitIdle(t.Context()))
 		}
 	}
 	q, err := warm.newQuery(t.Context(), fsys, defaults("needle"))
 	require.NoError(t, err)
-	f, err := q.find(t.Context())
+	f, err := q.searchTree(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, 1, f.read, "the key")
+	require.Equal(t, 1, f.filesRead, "the key")
 }
 
 // TestCloseEndsEverything: no work continues after the server's end, whatever

@@ -23,85 +23,87 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/grep/search"
 )
 
-// maxWorkers bounds the workers; disks and the kernel do not gain from more.
+// maxWorkers bounds the workers of a search. Disks and the kernel do not gain
+// from more.
 const maxWorkers = 8
 
 // maxIgnored bounds the ignored files and directories that are remembered for a
-// later look into them.
+// later search in them.
 const maxIgnored = 1000
 
-// match is a file with matches.
-type match struct {
-	path   string // relative to the start of the search; "" for the start itself
-	mtime  int64  // nanoseconds; 0 when sorted by path
-	count  int    // number of matches, at least 1; exact except in mode files_with_matches
-	kept   []byte // the searched content, if the index kept it; nil: read it again
-	starts []int  // with kept: positions of the first matches, as far as known
+// matchingFile is a file with matches.
+type matchingFile struct {
+	path     string // relative to the start of the search, with slashes; "" for the start itself
+	mtime    int64  // nanoseconds; 0 when sorted by path
+	count    int    // number of matches, at least 1; exact except in mode files_with_matches
+	keptText []byte // the searched content, if the index kept it; nil: read the file again
+	starts   []int  // with keptText: byte positions of the first matches, as far as known
 
 	encoding textfile.Encoding // a guess; "": none
 }
 
-// before compares two matches for sorting: newest first, then by path. The
-// order is total, so that the pages of a search neither overlap nor leave gaps.
-func (m match) before(other match) int {
+// compare orders matching files: newest first, then by path. The order is
+// total, so that the pages of a search neither overlap nor leave gaps.
+func (m matchingFile) compare(other matchingFile) int {
 	if c := cmp.Compare(other.mtime, m.mtime); c != 0 {
 		return c
 	}
 	return strings.Compare(m.path, other.path)
 }
 
-// found is the result of a search.
-type found struct {
+// searchResult is the result of a search.
+type searchResult struct {
 	tally
-	page    []match // the files with the requested page, in order
-	abs     string  // the start
-	isFile  bool    // the start is a file
+	page    []matchingFile // the files of the requested page and of those before it, in order
+	abs     string         // absolute path of the start
+	isFile  bool           // the start is a file
 	report  walk.Report
-	ignored []string   // ignored files
-	used    []bool     // which of the globs matched a file
-	unknown [][]string // files missing in the index, as match.path
-	partial bool
+	ignored []string   // ignored files to search for more matches
+	used    []bool     // for each glob of include, whether it matched a file
+	unknown [][]string // files that are not in the index, as matchingFile.path
+	partial bool       // the search stopped at its deadline
 	elapsed time.Duration
 }
 
-// searcher is the state of one worker.
+// searcher is the state of one worker of a search.
 type searcher struct {
 	*query
 	tally
-	ctx     context.Context
-	matcher *search.Matcher // bounded by ctx
-	top     topk.Top[match]
-	buf     []byte
-	head    [headSize]byte
-	masked  bool // the file read again is masked
-	ignored []string
-	used    []bool
-	done    *atomic.Int64 // files searched by all workers
+	ctx          context.Context
+	matcher      *search.Matcher        // stops at the end of ctx
+	top          topk.Top[matchingFile] // the first matching files
+	buf          []byte                 // from the pool
+	head         [headSize]byte         // beginning of a large file
+	rereadMasked bool                   // the file read again has masked values
+	ignored      []string
+	used         []bool
+	filesDone    *atomic.Int64 // files searched by all workers
 
-	dirLookup *index.DirLookup // asks the index before a file is read; nil: no index
-	memo      *walk.Memo       // of the directory that dirLookup is at
-	kept      []byte           // the content that the index kept of the file; nil: none
-	keptStat  sandbox.Stat     // with kept
-	places    [defaultPerFile]int
-	starts    []int // in places: positions of the first matches of the last text counted
-	learning  bool  // record files that the index does not know
-	unknown   []string
-	limit     *workLimit // of a search for hints; nil: unlimited
-	byLine    bool       // the matcher sets foreign
-	foreign   bool       // a line that could match is not UTF-8
-	_         [64]byte   // keeps workers on separate cache lines
+	dirLookup         *index.DirLookup    // asks the index before a file is read; nil: no index
+	memo              *walk.Memo          // of the directory that dirLookup is at
+	keptText          []byte              // the content that the index kept of the file; nil: none
+	keptStat          sandbox.Stat        // with keptText
+	startsBuf         [defaultPerFile]int // memory of starts
+	starts            []int               // positions of the first matches of the last text counted; nil: unknown
+	recordsUnknown    bool                // record files that the index does not know
+	unknown           []string            // these files, as matchingFile.path
+	limit             *workLimit          // of a near search; nil: unlimited
+	needsASCIILiteral bool                // the matcher sets sawInvalid
+	sawInvalid        bool                // a line that could match is not UTF-8
+	_                 [64]byte            // keeps workers on separate cache lines
 }
 
-// find searches all files. At the deadline it returns the results so far with
-// the context's error.
-func (q *query) find(ctx context.Context) (*found, error) {
-	workers := q.workers()
+// searchTree searches all files below q.dir, or the file q.dir. At the deadline
+// it returns the results so far with the context's error. If the call is
+// cancelled, it returns only the error.
+func (q *query) searchTree(ctx context.Context) (*searchResult, error) {
+	workers := q.workerCount()
 	node, err := walk.Start(q.fs, q.dir, walk.Options{
 		Hidden: q.args.Hidden, NoIgnore: q.args.NoIgnore, ShowIgnored: true, Workers: workers,
 		Cache: q.cache.walkCache(), AnyOrder: true,
 	})
 	if toolerr.Is(err, toolerr.NotADirectory) {
-		return q.findInFile(ctx)
+		return q.searchOnlyFile(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -111,18 +113,18 @@ func (q *query) find(ctx context.Context) (*found, error) {
 	if q.perFile == 0 {
 		q.perFile = defaultPerFile
 	}
-	f := &found{abs: q.abs, used: make([]bool, len(q.filter.include))}
-	searchers := q.searchers(ctx, workers)
+	f := &searchResult{abs: q.abs, used: make([]bool, len(q.filter.include))}
+	searchers := q.newSearchers(ctx, workers)
 	for i := range searchers {
-		searchers[i].learning = q.cache != nil
+		searchers[i].recordsUnknown = q.cache != nil
 	}
 	f.report, err = walk.Walk(ctx, node, func(worker int, e *walk.Entry) error {
 		return searchers[worker].visit(e)
 	})
-	tops := make([]topk.Top[match], workers)
+	tops := make([]topk.Top[matchingFile], workers)
 	for i := range searchers {
 		w := &searchers[i]
-		w.giveBack()
+		w.releaseMemory()
 		f.tally.add(&w.tally)
 		f.ignored = append(f.ignored, w.ignored...)
 		for i, used := range w.used {
@@ -133,7 +135,7 @@ func (q *query) find(ctx context.Context) (*found, error) {
 			f.unknown = append(f.unknown, w.unknown)
 		}
 	}
-	f.ignored = firstIgnored(f.ignored)
+	f.ignored = firstPaths(f.ignored)
 	f.page = topk.Merge(tops, 0)
 	f.partial = err != nil || f.report.Partial
 	if errors.Is(ctx.Err(), context.Canceled) {
@@ -142,16 +144,16 @@ func (q *query) find(ctx context.Context) (*found, error) {
 	return f, err
 }
 
-// firstIgnored returns the first maxIgnored paths in order, whichever worker
-// found them.
-func firstIgnored(paths []string) []string {
+// firstPaths returns the first maxIgnored paths in order, so that the result
+// does not depend on which worker found them.
+func firstPaths(paths []string) []string {
 	slices.Sort(paths)
 	return paths[:min(len(paths), maxIgnored)]
 }
 
-// giveBack returns the searcher's memory to the pools.
-func (w *searcher) giveBack() {
-	w.buffers.giveBack(w.buf)
+// releaseMemory returns the searcher's memory to the pools.
+func (w *searcher) releaseMemory() {
+	w.buffers.put(w.buf)
 	w.buf = nil
 	if w.dirLookup != nil {
 		w.dirLookup.Close()
@@ -159,36 +161,38 @@ func (w *searcher) giveBack() {
 	}
 }
 
-func (q *query) workers() int { return min(runtime.GOMAXPROCS(0), maxWorkers) }
+func (q *query) workerCount() int { return min(runtime.GOMAXPROCS(0), maxWorkers) }
 
-// bounded returns the matcher with a stop at the end of ctx.
-func (q *query) bounded(ctx context.Context) *search.Matcher {
+// boundedMatcher returns the matcher with a stop at the end of ctx.
+func (q *query) boundedMatcher(ctx context.Context) *search.Matcher {
 	return q.matcher.StopWhen(func() bool { return ctx.Err() != nil })
 }
 
-func (q *query) searchers(ctx context.Context, workers int) []searcher {
+// newSearchers returns a searcher for each worker. The caller releases their
+// memory.
+func (q *query) newSearchers(ctx context.Context, workers int) []searcher {
 	all := make([]searcher, workers)
 	done := new(atomic.Int64)
-	consult := q.cache.known()
+	consult := q.cache.hasFiles()
 	var required *index.Query
 	if consult {
 		required = index.NewQuery(q.matcher.RequiredLiterals())
 	}
 	for i := range all {
-		all[i] = searcher{query: q, ctx: ctx, matcher: q.bounded(ctx), buf: q.buffers.take(), done: done, used: make([]bool, len(q.filter.include))}
+		all[i] = searcher{query: q, ctx: ctx, matcher: q.boundedMatcher(ctx), buf: q.buffers.get(), filesDone: done, used: make([]bool, len(q.filter.include))}
 		if consult {
 			all[i].dirLookup = q.cache.index.NewDirLookup(required)
 		}
-		if all[i].byLine = q.matcher.NeedsASCIILiteral(); all[i].byLine {
-			all[i].matcher = all[i].matcher.NotingInvalidUTF8(&all[i].foreign)
+		if all[i].needsASCIILiteral = q.matcher.NeedsASCIILiteral(); all[i].needsASCIILiteral {
+			all[i].matcher = all[i].matcher.NotingInvalidUTF8(&all[i].sawInvalid)
 		}
-		all[i].top = topk.New(q.args.Offset, q.args.HeadLimit, match.before)
+		all[i].top = topk.New(q.args.Offset, q.args.HeadLimit, matchingFile.compare)
 	}
 	return all
 }
 
-// findInFile searches the single file that path names.
-func (q *query) findInFile(ctx context.Context) (*found, error) {
+// searchOnlyFile searches the single file that path names, whatever its size.
+func (q *query) searchOnlyFile(ctx context.Context) (*searchResult, error) {
 	file, err := q.fs.Open(q.dir)
 	if err != nil {
 		return nil, err
@@ -198,47 +202,49 @@ func (q *query) findInFile(ctx context.Context) (*found, error) {
 	if q.perFile == 0 {
 		q.perFile = math.MaxInt
 	}
-	w := &q.searchers(ctx, 1)[0]
-	defer w.giveBack()
-	w.searchNamed(q.dir, "")
-	f := &found{abs: q.abs, isFile: true, tally: w.tally, page: topk.Merge([]topk.Top[match]{w.top}, 0), partial: ctx.Err() != nil}
+	w := &q.newSearchers(ctx, 1)[0]
+	defer w.releaseMemory()
+	w.openAndSearch(q.dir, "")
+	f := &searchResult{abs: q.abs, isFile: true, tally: w.tally, page: topk.Merge([]topk.Top[matchingFile]{w.top}, 0), partial: ctx.Err() != nil}
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil, ctx.Err()
 	}
 	return f, ctx.Err()
 }
 
-// searchNamed searches the file called name; results show it as path.
-func (w *searcher) searchNamed(name, path string) {
+// openAndSearch searches the file called name, without the index. Results show
+// it as path.
+func (w *searcher) openAndSearch(name, path string) {
 	file, err := w.fs.Open(name)
 	if err != nil {
-		w.skip(path, failure(err))
+		w.skip(path, outcomeOf(err))
 		return
 	}
 	defer file.Close()
-	largest := int64(maxHintFile)
+	largest := int64(maxNearFile)
 	if w.anySize {
 		largest = noMatchLimit.bytes
 	}
-	if w.limit.file(file.Stat.Size, largest) {
-		w.stream(path, file.File, file.Stat, file.Masked, true)
+	if w.limit.takeFile(file.Stat.Size, largest) {
+		w.searchLarge(path, file.File, file.Stat, file.Masked, true)
 	}
 }
 
-// prune reports whether an ignored directory need not be searched.
-func (q *query) prune(dir string) bool {
+// skipsIgnoredDir reports whether an ignored directory need not be searched.
+func (q *query) skipsIgnoredDir(dir string) bool {
 	return !q.filter.enter(dir) || q.fs.Denied(filepath.Join(q.abs, filepath.FromSlash(dir)))
 }
 
 // visit searches an entry, unless it is filtered, denied or not a regular file.
+// It returns fs.SkipDir or fs.SkipAll to the walk, or the context's error.
 func (w *searcher) visit(e *walk.Entry) error {
 	switch {
-	case !w.limit.entry():
+	case !w.limit.takeEntry():
 		return fs.SkipAll
 	case e.Ignored:
 		if !e.IsDir() && e.IsRegular() && w.filter.wants(e.Path, e.Name, nil) {
 			if w.ignored = append(w.ignored, strings.Clone(e.Path)); len(w.ignored) == 2*maxIgnored {
-				w.ignored = firstIgnored(w.ignored)
+				w.ignored = firstPaths(w.ignored)
 			}
 		}
 		return nil
@@ -264,9 +270,9 @@ func (w *searcher) visit(e *walk.Entry) error {
 		return nil
 	}
 	if w.limit != nil {
-		if st, err := e.Lstat(); err == nil && !w.limit.file(st.Size, maxHintFile) {
+		if st, err := e.Lstat(); err == nil && !w.limit.takeFile(st.Size, maxNearFile) {
 			return nil
 		}
 	}
-	return w.file(e)
+	return w.searchEntry(e)
 }

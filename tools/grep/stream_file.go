@@ -12,21 +12,27 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 )
 
-// decoding says how to decode a large file.
+// maxMasked is the size of the largest file whose values are masked, in bytes.
+// Masking takes twice the memory. No settings file is larger; a larger file
+// counts as secret.
+const maxMasked = 8 << 20
+
+// decoding tells how to decode a large file.
 type decoding struct {
 	encoding textfile.Encoding // a guess; "": UTF-8, or the encoding of a byte order mark
-	settled  bool              // encoding is known
+	known    bool              // encoding has been determined
 }
 
-// stream searches a file of any size.
-func (w *searcher) stream(path string, file *os.File, st sandbox.Stat, masked, checked bool) {
-	n, outcome, form := w.pass(path, file, st, masked, checked, decoding{})
-	if !form.settled {
-		if form = w.settle(file, st, outcome); form.encoding != "" || outcome != binary {
+// searchLarge searches a file of any size, window by window. If notKey is set,
+// the file is known to be no private key.
+func (w *searcher) searchLarge(path string, file *os.File, st sandbox.Stat, masked, notKey bool) {
+	n, outcome, dec := w.countPass(path, file, st, masked, notKey, decoding{})
+	if !dec.known {
+		if dec = w.determineDecoding(file, st, outcome); dec.encoding != "" || outcome != binary {
 			if _, err := file.Seek(0, io.SeekStart); err != nil {
 				outcome = unreadable
 			} else {
-				n, outcome, form = w.pass(path, file, st, masked, true, form)
+				n, outcome, dec = w.countPass(path, file, st, masked, true, dec)
 			}
 		}
 	}
@@ -35,63 +41,65 @@ func (w *searcher) stream(path string, file *os.File, st sandbox.Stat, masked, c
 		return
 	}
 	if w.ctx.Err() == nil || n > 0 {
-		w.record(path, st, n, form.encoding)
+		w.recordSearched(path, st, n, dec.encoding)
 	}
 }
 
-// pass counts the matches of a file. If the text turns out to be in an unknown
-// encoding, it stops and returns a decoding that is not settled.
-func (w *searcher) pass(path string, file *os.File, st sandbox.Stat, masked, checked bool, f decoding) (n int, what outcome, _ decoding) {
-	marked, strange := f.settled, false
-	what = w.windows(path, file, st, masked, checked, f.encoding, func(text []byte) bool {
+// countPass reads a file once and counts its matches. If the text turns out to
+// be in an unknown encoding, it stops and returns a decoding that is not known.
+func (w *searcher) countPass(path string, file *os.File, st sandbox.Stat, masked, notKey bool, f decoding) (n int, what outcome, _ decoding) {
+	marked, strange := f.known, false
+	what = w.eachWindow(path, file, st, masked, notKey, f.encoding, func(text []byte) bool {
 		if n == 0 || w.args.OutputMode != modeFiles {
-			more, foreign := w.countText(text)
+			more, foreign := w.countUTF8(text)
 			if strange = foreign && !marked; strange {
 				return false
 			} else if foreign {
-				more = w.count(text)
+				more = w.countMatches(text)
 			}
 			n += more
 		}
 		return true // also to find a NUL
 	})
-	f.settled = marked || !strange && what != binary
+	f.known = marked || !strange && what != binary
 	return n, what, f
 }
 
-// settle determines the decoding of a file that seems to be neither UTF-8 nor
-// marked as UTF-16.
-func (w *searcher) settle(file *os.File, st sandbox.Stat, what outcome) decoding {
+// determineDecoding determines the decoding of a file that seems to be neither
+// UTF-8 nor marked as UTF-16. what is the outcome of the first pass.
+func (w *searcher) determineDecoding(file *os.File, st sandbox.Stat, what outcome) decoding {
 	if what != binary {
-		return decoding{encoding: guess(w.ctx, file, st.Size), settled: true}
+		return decoding{encoding: guessEncoding(w.ctx, file, st.Size), known: true}
 	}
 	head := make([]byte, min(st.Size, textfile.HeadSize))
 	n, err := file.ReadAt(head, 0)
-	if err != nil && !errors.Is(err, io.EOF) || wideEncoding(head[:n]) != "" {
-		return decoding{settled: true}
+	if err != nil && !errors.Is(err, io.EOF) || bomEncoding(head[:n]) != "" {
+		return decoding{known: true}
 	}
-	return decoding{encoding: textfile.GuessWide(head[:n]), settled: true}
+	return decoding{encoding: textfile.GuessWide(head[:n]), known: true}
 }
 
-// maxHeld bounds the bytes in memory of a file named by path: a line, or the
-// whole file if matches may span lines.
-const maxHeld = 1 << 30
+// maxNamedInMemory bounds the bytes in memory of a file named by path: a line,
+// or the whole file if matches may span lines.
+const maxNamedInMemory = 1 << 30
 
-// windows calls yield with a file's text, window by window, until it returns
-// false or the context ends. If masked is set or matches may span lines, one
-// window has the whole text. checked means that the file is known not to be a
-// key.
-func (w *searcher) windows(path string, file io.Reader, st sandbox.Stat, masked, checked bool, e textfile.Encoding, yield func(text []byte) bool) outcome {
+// eachWindow calls yield with a file's text, window by window, until yield
+// returns false or the context ends. It returns searched, or why the file
+// cannot be searched (to the end). If masked is set or matches may span lines,
+// one window has the whole text. notKey means that the file is known to be no
+// private key. e is the encoding; "" means UTF-8 or the encoding of a byte
+// order mark.
+func (w *searcher) eachWindow(path string, file io.Reader, st sandbox.Stat, masked, notKey bool, e textfile.Encoding, yield func(text []byte) bool) outcome {
 	whole := masked || w.query.matcher.CrossesLines()
-	most, held := w.MaxFileSize+w.MaxFileSize/2, w.MaxFileSize+w.MaxFileSize/2
+	maxTotal, maxInMemory := w.MaxFileSize+w.MaxFileSize/2, w.MaxFileSize+w.MaxFileSize/2
 	if e != "" { // UTF-8 may take three bytes for one
-		most, held = 3*w.MaxFileSize, 3*w.MaxFileSize
+		maxTotal, maxInMemory = 3*w.MaxFileSize, 3*w.MaxFileSize
 	}
 	if w.anySize {
-		most, held = math.MaxInt64, max(maxHeld, held)
+		maxTotal, maxInMemory = math.MaxInt64, max(maxNamedInMemory, maxInMemory)
 	}
 	switch {
-	case st.Size > w.MaxFileSize && !w.anySize, st.Size > held && whole:
+	case st.Size > w.MaxFileSize && !w.anySize, st.Size > maxInMemory && whole:
 		return tooLarge
 	case masked && st.Size > maxMasked:
 		return secretFile
@@ -101,20 +109,20 @@ func (w *searcher) windows(path string, file io.Reader, st sandbox.Stat, masked,
 		return unreadable
 	}
 	head := w.head[:n]
-	if !checked && w.isKey(path, head) {
+	if !notKey && w.isDeniedKey(path, head) {
 		return secretFile
 	}
 	if textfile.HasBinarySignature(head) {
 		return binary
 	}
 	f := newWindowReader(file, head, e, w.large, w.buf)
-	f.limit, f.held, f.whole, f.size = most, held, whole, st.Size
+	f.maxTotal, f.maxInMemory, f.oneWindow, f.fileSize = maxTotal, maxInMemory, whole, st.Size
 	if st.Size > w.MaxFileSize && !whole {
-		f.size = 0 // a long line takes only the memory that it needs
+		f.fileSize = 0 // a long line takes only the memory that it needs
 	}
 	defer func() { w.buf = f.close() }()
 	for first := true; ; first = false {
-		text, err := f.next(w.ctx)
+		text, err := f.nextWindow(w.ctx)
 		switch {
 		case errors.Is(err, io.EOF), w.ctx.Err() != nil:
 			return searched

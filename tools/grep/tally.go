@@ -7,56 +7,57 @@ import (
 
 // tally counts matches, and files by outcome.
 type tally struct {
-	outcomes [outcomes]int
-	files    int // that match
-	matches  int
-	entries  int // to show, bounded only per file
-	filtered int // excluded by glob, exclude or type
-	read     int // read, instead of only looked up in the index
+	outcomes      [outcomeCount]int // number of files, by outcome
+	matchingFiles int               // that match
+	matches       int               // in all files; not counted for files_with_matches
+	showable      int               // matches (files in the other modes) to show, bounded only by max_per_file
+	filtered      int               // files excluded by glob, exclude or type
+	filesRead     int               // files that were read, instead of only looked up in the index
 
-	named [outcomes][]string // some of the unreadable and too large files, as match.path
+	skippedPaths [outcomeCount][]string // some of the unreadable and too large files, as matchingFile.path
 
-	guesses int       // files searched in a guessed encoding
-	guessed []guessed // some of them
+	guessCount   int           // files searched in a guessed encoding
+	guessedFiles []guessedFile // some of these
 }
 
-// skip counts a file that is not searched. It keeps a few names of those that
-// the user may want to act on.
+// skip counts a file that is not searched. It keeps a few paths of the files
+// that the user may want to act on.
 func (t *tally) skip(path string, why outcome) {
 	t.outcomes[why]++
 	if why == unreadable || why == tooLarge {
-		t.named[why] = append(t.named[why], strings.Clone(path))
-		if len(t.named[why]) > 2*maxNamed { // keep the same names, whichever worker finds them
-			slices.Sort(t.named[why])
-			t.named[why] = t.named[why][:maxNamed]
+		t.skippedPaths[why] = append(t.skippedPaths[why], strings.Clone(path))
+		if len(t.skippedPaths[why]) > 2*maxNamedPaths { // keep the same names, whichever worker finds them
+			slices.Sort(t.skippedPaths[why])
+			t.skippedPaths[why] = t.skippedPaths[why][:maxNamedPaths]
 		}
 	}
 }
 
+// add adds the counts of another worker.
 func (t *tally) add(other *tally) {
 	for i, n := range other.outcomes {
 		t.outcomes[i] += n
-		t.named[i] = append(t.named[i], other.named[i]...)
+		t.skippedPaths[i] = append(t.skippedPaths[i], other.skippedPaths[i]...)
 	}
-	t.guesses += other.guesses
-	t.guessed = append(t.guessed, other.guessed...)
-	t.files += other.files
+	t.guessCount += other.guessCount
+	t.guessedFiles = append(t.guessedFiles, other.guessedFiles...)
+	t.matchingFiles += other.matchingFiles
 	t.matches += other.matches
-	t.entries += other.entries
+	t.showable += other.showable
 	t.filtered += other.filtered
-	t.read += other.read
+	t.filesRead += other.filesRead
 }
 
-// outcome is the result of reading a file.
+// outcome tells whether a file was searched, or why it was not.
 type outcome uint8
 
 // The outcomes.
 const (
 	searched outcome = iota
 	binary
-	tooLarge
+	tooLarge // over MaxFileSize
 	unreadable
-	secretFile
-	special
-	outcomes
+	secretFile // a credential store or key
+	special    // neither a regular file nor a directory
+	outcomeCount
 )
