@@ -13,20 +13,20 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
-// headerRoom is reserved for the first line and notes, in bytes.
-const headerRoom = 1000
+// headerBytes is reserved for the first line and notes.
+const headerBytes = 1000
 
-// maxNamed is the largest number of unreadable directories that are named.
-const maxNamed = 3
+// maxNamedDirs is the largest number of unreadable directories that are named.
+const maxNamedDirs = 3
 
-// render returns the answer, with as many paths as fit into budget bytes. It
+// render returns the result, with as many paths as fit into budget bytes. It
 // measures the lines first, so that the text, which may be long, is built only
 // once.
-func (q *query) render(f *found, budget int) *mcpkit.Result {
+func (q *query) render(f *searchResult, budget int) *mcpkit.Result {
 	shown, size := 0, 0
 	for _, m := range f.page {
 		line := q.lineSize(f, m)
-		if size+line > budget-headerRoom && shown > 0 {
+		if size+line > budget-headerBytes && shown > 0 {
 			break
 		}
 		size += line
@@ -44,20 +44,20 @@ func (q *query) render(f *found, budget int) *mcpkit.Result {
 	text.WriteByte('\n')
 	for _, m := range f.page {
 		text.WriteString(q.shownPath(f, m.path))
-		text.WriteString(m.mark())
+		text.WriteString(m.suffix())
 		text.WriteByte('\n')
 	}
 	return &mcpkit.Result{Text: text.String(), Meta: m, Rows: func() any { return q.rows(f) }}
 }
 
-// lineSize returns the length of a path's line in bytes, including the line
+// lineSize returns the length of a match's line in bytes, including the line
 // break.
-func (q *query) lineSize(f *found, m match) int {
-	return len(q.shownPath(f, m.path)) + len(m.mark()) + 1
+func (q *query) lineSize(f *searchResult, m match) int {
+	return len(q.shownPath(f, m.path)) + len(m.suffix()) + 1
 }
 
-// mark returns the text shown after a path.
-func (m match) mark() string {
+// suffix returns the text shown after a path.
+func (m match) suffix() string {
 	switch {
 	case m.isDir && m.secret:
 		return "/" + secretMark
@@ -71,8 +71,8 @@ func (m match) mark() string {
 
 const secretMark = "  (secret, not readable)"
 
-// rows returns the paths of the page as objects.
-func (q *query) rows(f *found) []row {
+// rows returns the matches of the page for --structured.
+func (q *query) rows(f *searchResult) []row {
 	list := make([]row, 0, len(f.page))
 	for _, m := range f.page {
 		r := row{Path: q.shownPath(f, m.path), Type: "file", Secret: m.secret}
@@ -87,11 +87,12 @@ func (q *query) rows(f *found) []row {
 	return list
 }
 
-// shownPath returns a path as shown in results; every tool accepts it.
-func (q *query) shownPath(f *found, rel string) string {
-	dir := f.shown
+// shownPath returns a path as shown in results; every tool accepts it. rel is
+// relative to the starting directory.
+func (q *query) shownPath(f *searchResult, rel string) string {
+	dir := f.shownDir
 	if q.args.Absolute {
-		dir = pathname.Escape(filepath.ToSlash(f.abs))
+		dir = pathname.Escape(filepath.ToSlash(f.absDir))
 	}
 	if dir == "." {
 		return pathname.Escape(rel)
@@ -99,8 +100,9 @@ func (q *query) shownPath(f *found, rel string) string {
 	return strings.TrimSuffix(dir, "/") + "/" + pathname.Escape(rel)
 }
 
-// header returns the first line.
-func (q *query) header(f *found, m meta) string {
+// header returns the first line: the numbers of matches, their order, and
+// notes.
+func (q *query) header(f *searchResult, m meta) string {
 	var b strings.Builder
 	more := ""
 	if f.partial {
@@ -110,7 +112,7 @@ func (q *query) header(f *found, m meta) string {
 	case f.total == 0:
 		b.WriteString("no " + q.noun(0) + " so far")
 	case m.Count == f.total && !f.partial:
-		b.WriteString(q.plural(f.total))
+		b.WriteString(q.countNoun(f.total))
 	case m.Count == 0:
 		fmt.Fprintf(&b, "0 of %d%s %s from offset %d", f.total, more, q.noun(f.total), q.args.Offset)
 	case q.args.Offset == 0:
@@ -127,14 +129,14 @@ func (q *query) header(f *found, m meta) string {
 	if m.NextOffset > 0 {
 		notes = append(notes, fmt.Sprintf("offset=%d for more", m.NextOffset))
 	}
-	if notes = append(notes, q.remarks(f)...); len(notes) > 0 {
+	if notes = append(notes, q.omissionNotes(f)...); len(notes) > 0 {
 		b.WriteString(" (" + strings.Join(notes, "; ") + ")")
 	}
 	return b.String()
 }
 
-// remarks returns notes about what the search left out.
-func (q *query) remarks(f *found) []string {
+// omissionNotes returns notes about what the search left out.
+func (q *query) omissionNotes(f *searchResult) []string {
 	var notes []string
 	if note := q.fs.RootNote(); note != "" && q.args.Path == "" && !filepath.IsAbs(q.args.Pattern) {
 		notes = append(notes, note)
@@ -143,20 +145,20 @@ func (q *query) remarks(f *found) []string {
 		notes = append(notes, fmt.Sprintf("stopped after %s with %s searched: narrow path or pattern for the rest",
 			f.elapsed.Round(100*time.Millisecond), textfmt.Count(f.report.Files+f.report.Dirs, "path")))
 	}
-	if f.ignored > 0 || f.ignoredUp {
+	if f.ignored > 0 || f.ignoredAtLeast {
 		more := ""
-		if f.ignoredUp {
+		if f.ignoredAtLeast {
 			more = "+"
 		}
 		noun := "paths"
-		if f.ignored == 1 && !f.ignoredUp {
+		if f.ignored == 1 && !f.ignoredAtLeast {
 			noun = "path"
 		}
 		notes = append(notes, fmt.Sprintf("%d%s ignored %s skipped, no_ignore=true to include", f.ignored, more, noun))
 	}
 	if n := f.report.Unreadable; n > 0 {
 		var names []string
-		for _, fault := range f.report.UnreadableDirs[:min(len(f.report.UnreadableDirs), maxNamed)] {
+		for _, fault := range f.report.UnreadableDirs[:min(len(f.report.UnreadableDirs), maxNamedDirs)] {
 			names = append(names, q.shownPath(f, fault.Path))
 		}
 		if n > len(names) {
@@ -173,12 +175,13 @@ func (q *query) remarks(f *found) []string {
 	return notes
 }
 
-// noun returns the noun for n results of the wanted type.
+// noun returns the noun for n results of the wanted type, such as "files".
 func (q *query) noun(n int) string {
-	_, noun, _ := strings.Cut(q.plural(n), " ")
+	_, noun, _ := strings.Cut(q.countNoun(n), " ")
 	return noun
 }
 
-func (q *query) plural(n int) string {
+// countNoun returns n with the noun, such as "2 files".
+func (q *query) countNoun(n int) string {
 	return textfmt.Count(n, cmp.Or(map[string]string{"f": "file", "d": "directory"}[q.args.Type], "path"))
 }

@@ -26,7 +26,7 @@ func goRoot(t testing.TB) string {
 func BenchmarkGoTree(b *testing.B) {
 	box, err := sandbox.New(sandbox.Config{Roots: []string{goRoot(b)}}).FS(b.Context())
 	require.NoError(b, err)
-	cache := walk.NewCache(maxRemembered)
+	cache := walk.NewCache(maxCacheBytes)
 	for _, sort := range []string{"path", "mtime"} {
 		for _, pattern := range []string{"*.go", "src/net/**/*_test.go", "**"} {
 			b.Run(sort+" "+pattern, func(b *testing.B) {

@@ -24,46 +24,46 @@ const maxIgnored = 1000
 // maxWorkers bounds the workers of a walk; more do not make it faster.
 const maxWorkers = 8
 
-// found is the result of a search.
-type found struct {
-	page      []match
-	total     int
-	shown     string // starting directory, as shown in results
-	abs       string // starting directory, absolute
-	report    walk.Report
-	ignored   int
-	ignoredUp bool // the real number of ignored paths is larger
-	partial   bool
-	elapsed   time.Duration
+// searchResult is the result of a search.
+type searchResult struct {
+	page           []match // the matches from offset on, at most limit, in order
+	total          int     // number of matches
+	shownDir       string  // starting directory, as shown in results
+	absDir         string  // absolute path of the starting directory
+	report         walk.Report
+	ignored        int  // number of ignored paths
+	ignoredAtLeast bool // the real number of ignored paths is larger
+	partial        bool // the search stopped at its deadline
+	elapsed        time.Duration
 }
 
-// finder is the state of one worker.
-type finder struct {
-	top   topk.Top[match]
-	total int
-	_     [64]byte // workers do not share a cache line
+// worker is the state of one worker of a search.
+type worker struct {
+	top   topk.Top[match] // the first matches
+	total int             // number of its matches
+	_     [64]byte        // workers do not share a cache line
 }
 
-// find walks the tree and collects the matches. When the deadline passes, it
-// returns the matches found so far together with the context's error.
-func (q *query) find(ctx context.Context) (*found, error) {
+// search walks the tree and collects the matches. At the deadline it returns
+// the matches found so far together with the context's error.
+func (q *query) search(ctx context.Context) (*searchResult, error) {
 	workers := min(runtime.GOMAXPROCS(0), maxWorkers)
 	node, err := walk.Start(q.fs, q.dir, walk.Options{
 		Hidden: q.args.Hidden, NoIgnore: q.args.NoIgnore, Workers: workers, Cache: q.dirs,
-		Prune: q.prune,
+		Prune: q.skipsDir,
 	})
 	if err != nil {
-		return nil, q.explain(err)
+		return nil, q.explainOpenError(err)
 	}
 	defer node.Close()
-	f := &found{abs: node.Dir().Path(), shown: q.inDir}
-	if f.shown == "" {
-		f.shown = q.fs.Display(f.abs)
+	f := &searchResult{absDir: node.Dir().Path(), shownDir: q.shownDir}
+	if f.shownDir == "" {
+		f.shownDir = q.fs.Display(f.absDir)
 	}
-	q.abs = f.abs
-	finders := make([]finder, workers)
+	q.abs = f.absDir
+	finders := make([]worker, workers)
 	for i := range finders {
-		finders[i].top = topk.New(q.args.Offset, q.args.Limit, match.before)
+		finders[i].top = topk.New(q.args.Offset, q.args.Limit, match.compare)
 	}
 	f.report, err = walk.Walk(ctx, node, func(worker int, e *walk.Entry) error {
 		w := &finders[worker]
@@ -85,11 +85,13 @@ func (q *query) find(ctx context.Context) (*found, error) {
 	return f, err
 }
 
-// prune reports whether the walk should not enter a directory.
-func (q *query) prune(dir string) bool {
+// skipsDir reports whether the walk should not enter a directory.
+func (q *query) skipsDir(dir string) bool {
 	return !q.glob.Enter(dir) || q.excluded(dir, true) || q.fs.Denied(filepath.Join(q.abs, filepath.FromSlash(dir)))
 }
 
+// matches reports whether an entry's path matches. The type of a link's target
+// is not checked.
 func (q *query) matches(e *walk.Entry) bool {
 	if e.IsDir() && q.args.Type == "f" || e.IsRegular() && q.args.Type == "d" {
 		return false
@@ -98,17 +100,18 @@ func (q *query) matches(e *walk.Entry) bool {
 }
 
 // mayBeDir reports whether an entry counts as a directory for matching. If
-// directories are searched, symbolic links count too; collect checks their
+// directories are searched, symbolic links count, too; collect checks their
 // targets.
 func (q *query) mayBeDir(e *walk.Entry) bool {
 	return e.IsDir() || q.args.Type == "d" && e.Type&fs.ModeSymlink != 0
 }
 
-// collect adds an entry whose path matches, if its type fits.
-func (q *query) collect(w *finder, e *walk.Entry) {
+// collect adds an entry whose path matches to the worker's matches, if its type
+// fits.
+func (q *query) collect(to *worker, e *walk.Entry) {
 	m := match{path: e.Path, isDir: e.IsDir()}
 	if !e.IsDir() && !e.IsRegular() && q.args.Type != "any" {
-		st, fits := q.target(e)
+		st, fits := q.linkTarget(e)
 		if !fits {
 			return
 		}
@@ -122,13 +125,13 @@ func (q *query) collect(w *finder, e *walk.Entry) {
 		m.mtime = 0
 	}
 	m.secret = e.MaybeSecret && q.fs.DeniedIn(e.Dir.Path(), e.Name)
-	w.total++
-	w.top.Add(m)
+	to.total++
+	to.top.Add(m)
 }
 
-// target returns the state of a symbolic link's target, and whether its type is
-// wanted. The result is false for other special files.
-func (q *query) target(e *walk.Entry) (sandbox.Stat, bool) {
+// linkTarget returns the state of a symbolic link's target, and whether its
+// type is wanted. wanted is false for other special files.
+func (q *query) linkTarget(e *walk.Entry) (target sandbox.Stat, wanted bool) {
 	if e.Type&fs.ModeSymlink == 0 {
 		return sandbox.Stat{}, false
 	}
@@ -136,8 +139,9 @@ func (q *query) target(e *walk.Entry) (sandbox.Stat, bool) {
 	return st, err == nil && (q.args.Type == "f" && st.Mode.IsRegular() || q.args.Type == "d" && st.Mode.IsDir())
 }
 
-// fits reports whether an entry has the wanted type.
-func (q *query) fits(e *walk.Entry) bool {
+// hasWantedType reports whether an entry, or the target of a link, has the
+// wanted type.
+func (q *query) hasWantedType(e *walk.Entry) bool {
 	switch {
 	case q.args.Type == "any":
 		return true
@@ -146,36 +150,36 @@ func (q *query) fits(e *walk.Entry) bool {
 	case e.IsRegular():
 		return q.args.Type == "f"
 	}
-	_, fits := q.target(e)
+	_, fits := q.linkTarget(e)
 	return fits
 }
 
-// countIgnored counts skipped ignored paths. As far as time allows, this
+// countIgnored sets the number of ignored paths. As far as time allows, this
 // includes the entries of ignored directories.
-func (q *query) countIgnored(ctx context.Context, start *walk.Node, f *found) {
+func (q *query) countIgnored(ctx context.Context, start *walk.Node, f *searchResult) {
 	report := &f.report
 	ctx, stop := context.WithTimeout(ctx, ignoredTime)
 	defer stop()
 	f.ignored = report.Ignored - len(report.IgnoredDirs)
-	f.ignoredUp = len(report.IgnoredDirs) >= maxIgnored // a walk lists no more than these
+	f.ignoredAtLeast = len(report.IgnoredDirs) >= maxIgnored // a walk lists no more than these
 	for i, dir := range report.IgnoredDirs {
 		if ctx.Err() != nil {
 			f.ignored += len(report.IgnoredDirs) - i
-			f.ignoredUp = true
+			f.ignoredAtLeast = true
 			return
 		}
-		if q.prune(dir) {
+		if q.skipsDir(dir) {
 			continue
 		}
 		n, exact := countBelow(ctx, start, dir)
 		f.ignored += n
-		f.ignoredUp = f.ignoredUp || !exact
+		f.ignoredAtLeast = f.ignoredAtLeast || !exact
 	}
 }
 
-// countBelow counts the entries of a directory below start. The result is false
-// if the number is only a lower bound.
-func countBelow(ctx context.Context, start *walk.Node, dir string) (int, bool) {
+// countBelow counts the entries of a directory below start. exact is false if
+// the number is only a lower bound.
+func countBelow(ctx context.Context, start *walk.Node, dir string) (n int, exact bool) {
 	above, name := path.Split(dir)
 	node := start
 	for part := range strings.SplitSeq(strings.TrimSuffix(above, "/"), "/") {

@@ -17,6 +17,7 @@ var description string
 // defaultTimeout is the time after which a call returns partial results.
 const defaultTimeout = 10 * time.Second
 
+// arguments are the arguments of a call.
 type arguments struct {
 	Pattern  string   `json:"pattern" alias:"glob,glob_pattern,file_pattern,name_pattern,query"`
 	Path     string   `json:"path,omitempty" alias:"@dir" jsonschema:"directory to search; default: first root"`
@@ -32,9 +33,11 @@ type arguments struct {
 	Respect *bool `json:"respect_git_ignore,omitempty" alias:"respect_gitignore" hidden:"true"` // argument of other tools
 }
 
+// maxLimit is the limit used for limit=0 and for larger limits.
 const maxLimit = 100_000
 
-// translate converts arguments of other tools, and the limit 0.
+// translate converts arguments of other tools to this tool's arguments, and
+// replaces the limit 0 by maxLimit.
 func (a *arguments) translate() {
 	if a.Limit == 0 || a.Limit > maxLimit {
 		a.Limit = maxLimit
@@ -63,12 +66,14 @@ type row struct {
 	Secret   bool   `json:"secret,omitempty"`
 }
 
-// maxRemembered bounds the memory of a server's directory cache in bytes,
-// enough for about 100 000 entries.
-const maxRemembered = 8 << 20
+// maxCacheBytes bounds the memory of a server's directory cache, enough for
+// about 100 000 entries.
+const maxCacheBytes = 8 << 20
 
+// newTool returns the tool glob. timeout is the time after which a call returns
+// partial results.
 func newTool(box *sandbox.Sandbox, timeout time.Duration) (*mcpkit.Tool, error) {
-	dirs := walk.NewCache(maxRemembered)
+	dirs := walk.NewCache(maxCacheBytes)
 	return mcpkit.NewTool(mcpkit.Def{
 		Name: "glob", Title: "Find files by name", Description: description,
 		Hints:   mcpkit.Hints{ReadOnly: true, Idempotent: true},
@@ -83,14 +88,14 @@ func newTool(box *sandbox.Sandbox, timeout time.Duration) (*mcpkit.Tool, error) 
 	})
 }
 
-// run handles one call.
+// run searches and returns the result of a call.
 func run(ctx context.Context, fsys *sandbox.FS, dirs *walk.Cache, args arguments) (*mcpkit.Result, error) {
 	started := time.Now()
 	q, err := newQuery(fsys, dirs, args)
 	if err != nil {
 		return nil, err
 	}
-	f, err := q.find(ctx)
+	f, err := q.search(ctx)
 	if errors.Is(err, context.Canceled) {
 		return nil, err
 	}
@@ -102,7 +107,7 @@ func run(ctx context.Context, fsys *sandbox.FS, dirs *walk.Cache, args arguments
 		if q.glob.Fault() != nil { // the pattern is not a plain file name either
 			return nil, q.glob.Fault()
 		}
-		return q.nothing(ctx, f)
+		return q.noMatchResult(ctx, f)
 	}
 	return q.render(f, mcpkit.Budget(ctx)), nil
 }

@@ -16,28 +16,28 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
-// Limits of the additional search after a search without matches.
+// Limits of the near search, which follows a search without matches.
 const (
-	againTime  = 500 * time.Millisecond
-	maxExample = 3
+	nearTime    = 500 * time.Millisecond
+	maxExamples = 3 // paths named for each kind of near match
 )
 
-// nothing returns the answer if no path matches: what was searched, and similar
-// paths.
-func (q *query) nothing(ctx context.Context, f *found) (*mcpkit.Result, error) {
+// noMatchResult returns the result if no path matches: what was searched, and
+// near matches.
+func (q *query) noMatchResult(ctx context.Context, f *searchResult) (*mcpkit.Result, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "0 %s match %s in %s (searched %s", q.noun(0), pathname.Escape(q.args.Pattern), f.shown, textfmt.Count(f.report.Files+f.report.Dirs, "path"))
-	for _, note := range q.remarks(f) {
+	fmt.Fprintf(&b, "0 %s match %s in %s (searched %s", q.noun(0), pathname.Escape(q.args.Pattern), f.shownDir, textfmt.Count(f.report.Files+f.report.Dirs, "path"))
+	for _, note := range q.omissionNotes(f) {
 		b.WriteString("; " + note)
 	}
 	b.WriteString(")\n")
 	if q.missing != nil {
 		fmt.Fprintf(&b, "In the pattern, %s\n", q.missing)
 	}
-	if dir, ok := q.plainDirectory(); ok {
+	if dir, ok := q.namedDirectory(); ok {
 		fmt.Fprintf(&b, "%s is a directory: %q lists the files in it, type=d finds it.\n", dir, strings.TrimSuffix(q.args.Pattern, "/")+"/**")
 	}
-	near, err := q.lookAgain(ctx)
+	near, err := q.searchNear(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -56,10 +56,11 @@ func (q *query) nothing(ctx context.Context, f *found) (*mcpkit.Result, error) {
 	}, nil
 }
 
-// plainDirectory returns the directory that the pattern names literally. The
-// result is false if it names none, or if directories are searched anyway.
-func (q *query) plainDirectory() (string, bool) {
-	if q.args.Type != "f" || glob.HasMeta(q.pattern) || q.inDir != "" {
+// namedDirectory returns the directory that the pattern names literally, as
+// shown. It returns false if the pattern names none, or if directories are
+// searched anyway.
+func (q *query) namedDirectory() (string, bool) {
+	if q.args.Type != "f" || glob.HasMeta(q.pattern) || q.shownDir != "" {
 		return "", false
 	}
 	dir, err := q.fs.Quiet().OpenDir(filepath.Join(q.dir, filepath.FromSlash(q.pattern)))
@@ -70,21 +71,24 @@ func (q *query) plainDirectory() (string, bool) {
 	return q.fs.Display(dir.Path()), true
 }
 
-// near is a group of similar paths, with the first few of them.
-type near struct {
+// nearMatches is a kind of paths that nearly match.
+type nearMatches struct {
 	before, after string // words before and after "matches"
 	count         int
-	paths         []string
+	paths         []string // the first few
 }
 
-func (n *near) add(path string) {
+// add counts a path.
+func (n *nearMatches) add(path string) {
 	n.count++
-	if len(n.paths) < maxExample {
+	if len(n.paths) < maxExamples {
 		n.paths = append(n.paths, path)
 	}
 }
 
-func (n *near) write(b *strings.Builder, q *query, f *found) {
+// write writes a line with the number and the first few paths; nothing if there
+// are none.
+func (n *nearMatches) write(b *strings.Builder, q *query, f *searchResult) {
 	if n.count == 0 {
 		return
 	}
@@ -103,24 +107,24 @@ func (n *near) write(b *strings.Builder, q *query, f *found) {
 	fmt.Fprintf(b, "%d %s%s%s: %s%s\n", n.count, n.before, noun, n.after, strings.Join(names, ", "), more)
 }
 
-// lookAgain searches once more, for a short time, for paths that are ignored,
-// hidden, excluded, of another type, or that differ only in case.
-func (q *query) lookAgain(ctx context.Context) ([]*near, error) {
+// searchNear searches once more, for a short time, for paths that match except
+// that they are ignored, hidden, excluded, of another type, or differ in case.
+func (q *query) searchNear(ctx context.Context) ([]*nearMatches, error) {
 	folded, err := glob.CompileFold(q.pattern)
 	if err != nil {
 		return nil, err
 	}
-	if q.inDir != "" {
+	if q.shownDir != "" {
 		folded = folded.Below()
 	}
-	ignored := &near{before: "ignored ", after: " (no_ignore=true to include)"}
-	hidden := &near{before: "hidden ", after: " (hidden=true to include)"}
-	excluded := &near{after: " excluded by exclude"}
-	other := &near{after: " of another type (type=any to include)"}
-	cased := &near{after: " with different case"}
-	kinds := []*near{ignored, hidden, excluded, other, cased}
+	ignored := &nearMatches{before: "ignored ", after: " (no_ignore=true to include)"}
+	hidden := &nearMatches{before: "hidden ", after: " (hidden=true to include)"}
+	excluded := &nearMatches{after: " excluded by exclude"}
+	other := &nearMatches{after: " of another type (type=any to include)"}
+	cased := &nearMatches{after: " with different case"}
+	kinds := []*nearMatches{ignored, hidden, excluded, other, cased}
 
-	short, stop := context.WithTimeout(ctx, againTime)
+	short, stop := context.WithTimeout(ctx, nearTime)
 	defer stop()
 	node, err := walk.Start(q.fs, q.dir, walk.Options{
 		Hidden: true, NoIgnore: true, Workers: 1,
@@ -139,11 +143,11 @@ func (q *query) lookAgain(ctx context.Context) ([]*near, error) {
 			if !e.IsDir() || q.args.Type != "f" {
 				cased.add(e.Path)
 			}
-		case !q.fits(e):
+		case !q.hasWantedType(e):
 			other.add(e.Path)
-		case q.excludedAbove(e.Path):
+		case q.pathExcluded(e.Path):
 			excluded.add(e.Path)
-		case !q.args.Hidden && hiddenAbove(e.Path):
+		case !q.args.Hidden && isHidden(e.Path):
 			hidden.add(e.Path)
 		case !q.args.NoIgnore:
 			ignored.add(e.Path)
@@ -159,9 +163,9 @@ func (q *query) lookAgain(ctx context.Context) ([]*near, error) {
 	return kinds, nil
 }
 
-// excludedAbove reports whether the path or one of its parent directories is
+// pathExcluded reports whether the path or one of its parent directories is
 // excluded.
-func (q *query) excludedAbove(path string) bool {
+func (q *query) pathExcluded(path string) bool {
 	for i := range len(path) {
 		if path[i] == '/' && q.excluded(path[:i], true) {
 			return true
@@ -170,4 +174,6 @@ func (q *query) excludedAbove(path string) bool {
 	return q.excluded(path, false)
 }
 
-func hiddenAbove(path string) bool { return path[0] == '.' || strings.Contains(path, "/.") }
+// isHidden reports whether the path or one of its parent directories begins
+// with a dot.
+func isHidden(path string) bool { return path[0] == '.' || strings.Contains(path, "/.") }

@@ -14,18 +14,19 @@ import (
 
 // query is a validated call.
 type query struct {
-	args    arguments
-	fs      *sandbox.FS
-	dirs    *walk.Cache
-	dir     string // starting directory, as given
-	glob    *glob.Glob
-	pattern string // relative to dir
-	exclude []*glob.Glob
-	missing error  // error if the pattern's literal directories do not exist, or nil
-	inDir   string // how results show dir, if the pattern leads there through a link
-	abs     string // absolute path of dir, set once it is open
+	args     arguments
+	fs       *sandbox.FS
+	dirs     *walk.Cache // cache of directories
+	dir      string      // starting directory, as given
+	glob     *glob.Glob  // compiled pattern
+	pattern  string      // relative to dir
+	exclude  []*glob.Glob
+	missing  error  // error if the pattern's literal directories do not exist; otherwise nil
+	shownDir string // how results show dir, if the pattern leads there through a link; otherwise ""
+	abs      string // absolute path of dir, set once it is open
 }
 
+// newQuery validates the arguments and compiles the patterns.
 func newQuery(fsys *sandbox.FS, dirs *walk.Cache, args arguments) (*query, error) {
 	args.translate()
 	q := &query{args: args, fs: fsys, dirs: dirs, dir: args.Path, pattern: args.Pattern}
@@ -36,7 +37,7 @@ func newQuery(fsys *sandbox.FS, dirs *walk.Cache, args arguments) (*query, error
 		q.dir, q.pattern = dir, rest
 	}
 	var err error
-	if q.glob, err = compile(q.pattern); err != nil {
+	if q.glob, err = compilePattern(q.pattern); err != nil {
 		return nil, err
 	}
 	for _, pattern := range args.Exclude {
@@ -55,10 +56,10 @@ func newQuery(fsys *sandbox.FS, dirs *walk.Cache, args arguments) (*query, error
 	return q, q.followPrefix()
 }
 
-// compile parses a pattern. Results show names with control characters and the
-// like with escapes (\n, \xff). A pattern copied from a result also matches the
-// escaped name.
-func compile(pattern string) (*glob.Glob, error) {
+// compilePattern compiles a pattern. Results show names with control characters
+// and the like with escapes (\n, \xff). A pattern copied from a result also
+// matches the escaped name.
+func compilePattern(pattern string) (*glob.Glob, error) {
 	g, err := glob.Compile(pattern)
 	if err != nil || filepath.Separator == '\\' {
 		return g, err
@@ -94,9 +95,9 @@ func splitAbsolute(pattern string) (dir, rest string, ok bool) {
 	return volume + strings.Join(parts[:plain], "/") + "/", "/" + strings.Join(parts[plain:], "/"), true
 }
 
-// explain adds the likely cause to an error from opening the starting
+// explainOpenError adds the likely cause to an error from opening the starting
 // directory.
-func (q *query) explain(err error) error {
+func (q *query) explainOpenError(err error) error {
 	if q.pattern != q.args.Pattern && toolerr.Is(err, toolerr.OutsideRoot) {
 		if _, failed := q.fs.Quiet().Stat(q.args.Pattern); failed == nil { // a root, whose parent is outside the roots
 			return toolerr.New(toolerr.BadPattern, "%s is the directory to search, not a pattern: %q lists the files in it",
@@ -107,8 +108,10 @@ func (q *query) explain(err error) error {
 	return err
 }
 
-// followPrefix opens the literal directories at the beginning of the pattern. A
-// walk follows no symbolic link, but a link that the caller names is followed.
+// followPrefix opens the literal directories at the beginning of the pattern.
+// If they lead through a symbolic link, the search starts there: a walk follows
+// no link, but a link that the caller names is followed. If they do not exist,
+// followPrefix sets q.missing and returns nil.
 func (q *query) followPrefix() error {
 	prefix := q.glob.Prefix()
 	if prefix == "" {
@@ -116,7 +119,7 @@ func (q *query) followPrefix() error {
 	}
 	start, err := q.fs.OpenDir(q.dir)
 	if err != nil {
-		return q.explain(err)
+		return q.explainOpenError(err)
 	}
 	defer start.Close()
 	below := filepath.Join(q.dir, filepath.FromSlash(prefix))
@@ -131,14 +134,14 @@ func (q *query) followPrefix() error {
 	}
 	defer dir.Close()
 	if dir.Path() != filepath.Join(start.Path(), filepath.FromSlash(prefix)) {
-		q.inDir = path.Join(q.fs.Display(start.Path()), pathname.Escape(prefix))
+		q.shownDir = path.Join(q.fs.Display(start.Path()), pathname.Escape(prefix))
 		q.dir, q.glob = below, q.glob.Below()
 	}
 	return nil
 }
 
-// excluded reports whether a path is excluded; for a directory, this includes
-// everything below it.
+// excluded reports whether exclude matches a path. An excluded directory is
+// excluded with everything below.
 func (q *query) excluded(path string, isDir bool) bool {
 	for _, g := range q.exclude {
 		if g.MatchEntry(path, isDir) {

@@ -13,9 +13,9 @@ type match struct {
 	secret bool // no tool can read it
 }
 
-// before orders results: newest first, then by path. The order is total, so
+// compare orders matches: newest first, then by path. The order is total, so
 // that the pages of a listing neither overlap nor leave gaps.
-func (m match) before(other match) int {
+func (m match) compare(other match) int {
 	if c := cmp.Compare(other.mtime, m.mtime); c != 0 {
 		return c
 	}

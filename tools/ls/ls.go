@@ -12,6 +12,7 @@ import (
 //go:embed ls.md
 var description string
 
+// arguments are the arguments of a call.
 type arguments struct {
 	Path     string   `json:"path,omitempty" alias:"@dir,file_path" jsonschema:"directory to list; default: first root"`
 	Depth    int      `json:"depth,omitempty" alias:"max_depth,level,levels" default:"2" min:"1" max:"20"`
@@ -27,9 +28,11 @@ type arguments struct {
 	Respect   *bool `json:"respect_git_ignore,omitempty" alias:"respect_gitignore" hidden:"true"`
 }
 
+// maxLimit is the limit used for limit=0 and for larger limits.
 const maxLimit = 10_000
 
-// translate converts arguments of other tools, and the limit 0.
+// translate converts arguments of other tools to this tool's arguments, and
+// replaces the limit 0 by maxLimit.
 func (a *arguments) translate(ctx context.Context) {
 	const all = 20
 	if a.Limit == 0 || a.Limit > maxLimit {
@@ -59,6 +62,7 @@ type meta struct {
 	Git        bool `json:"git,omitempty" jsonschema:"the git status is shown"`
 }
 
+// newTool returns the tool ls.
 func newTool(box *sandbox.Sandbox) (*mcpkit.Tool, error) {
 	return mcpkit.NewTool(mcpkit.Def{
 		Name: "ls", Title: "List directory", Description: description,
@@ -74,7 +78,7 @@ func newTool(box *sandbox.Sandbox) (*mcpkit.Tool, error) {
 	})
 }
 
-// run handles one call.
+// run lists the directory and returns the result of a call.
 func run(ctx context.Context, fsys *sandbox.FS, args arguments) (*mcpkit.Result, error) {
 	args.translate(ctx)
 	note := ""
