@@ -10,9 +10,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
 )
 
-// settle waits for the resolution of file times if a large file was changed
-// just now, so that the result of its scan can be saved.
-func (f *opened) settle(ctx context.Context) error {
+// waitUntilSettled waits for the resolution of file times if a large file was
+// changed just now, so that the result of its scan can be saved.
+func (f *viewedFile) waitUntilSettled(ctx context.Context) error {
 	if f.stamp.Settled() {
 		return nil
 	}
@@ -24,25 +24,26 @@ func (f *opened) settle(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	taken := time.Now()
-	if f.same() {
+	if f.isUnchanged() {
 		f.stamp.Taken = taken.UnixNano()
 	}
 	return nil
 }
 
-// same reports whether size and time of the file are the same as when it was
-// opened.
-func (f *opened) same() bool {
+// isUnchanged reports whether size and time of the file are the same as when it
+// was opened.
+func (f *viewedFile) isUnchanged() bool {
 	info, err := f.File.File.Stat()
 	return err == nil && info.Size() == f.Stat.Size && info.ModTime().Equal(f.Stat.ModTime)
 }
 
-// unchanged returns textfile.ErrChanged if the file changed while it was read.
-// A file that only grew, such as a log, is shown up to its old size, with a
-// note. A small file is read again to check that it only grew, because a file
-// that was truncated and refilled may also be longer.
-func (f *opened) unchanged(ctx context.Context, got *answer) error {
-	if f.same() {
+// checkUnchanged returns textfile.ErrChanged if the file changed while it was
+// read. A file that only grew, such as a log, is shown up to its old size: then
+// checkUnchanged adds a note to the answer and returns nil. A small file is
+// read again to check that it only grew, because a file that was truncated and
+// refilled may also be longer.
+func (f *viewedFile) checkUnchanged(ctx context.Context, got *answer) error {
+	if f.isUnchanged() {
 		return nil
 	}
 	info, err := f.File.File.Stat()
@@ -57,7 +58,7 @@ func (f *opened) unchanged(ctx context.Context, got *answer) error {
 		if err != nil {
 			return err
 		}
-		head, err := readAll(f, 0, int64(len(f.head)))
+		head, err := readRange(f, 0, int64(len(f.head)))
 		if err != nil {
 			return err
 		}

@@ -9,53 +9,54 @@ import (
 )
 
 const (
-	// defaultDump is the number of bytes that hex shows by default.
-	defaultDump = 4096
-	dumpRow     = 16
-	dumpColumns = 79 // bytes of output per row, including the line break
+	// defaultDumpBytes is the number of bytes that hex shows without a
+	// limit.
+	defaultDumpBytes = 4096
+	rowBytes         = 16 // bytes of the file in a row
+	rowLength        = 79 // bytes of output for a row, including the line break
 )
 
-// binary describes a file that cannot be shown as text.
-func (f *opened) binary() *answer {
+// describeBinary describes a file that cannot be shown as text.
+func (f *viewedFile) describeBinary() *answer {
 	return &answer{
 		text: fmt.Sprintf("%s  binary: %s  %d bytes  %s\nnote: hex=true dumps its bytes, with offset (from 0) and limit in bytes\n",
-			f.shown, textfile.TypeOf(f.head), f.Stat.Size, f.tag()),
-		meta: f.meta("binary"),
+			f.shownPath, textfile.TypeOf(f.head), f.Stat.Size, f.headerTag()),
+		meta: f.newMeta("binary"),
 	}
 }
 
-// dump shows bytes in hexadecimal. offset and limit are in bytes, offset from
-// 0.
-func (f *opened) dump() (*answer, error) {
+// viewHex shows bytes in hexadecimal. offset and limit are in bytes, offset
+// from 0.
+func (f *viewedFile) viewHex() (*answer, error) {
 	if f.Masked {
-		return nil, toolerr.New(toolerr.DeniedPath, "%s holds secrets: its values are masked, so hex is not possible; the user can allow it with --allow-path", f.shown)
+		return nil, toolerr.New(toolerr.DeniedPath, "%s holds secrets: its values are masked, so hex is not possible; the user can allow it with --allow-path", f.shownPath)
 	}
 	if f.section != "" {
 		return nil, toolerr.New(toolerr.InvalidParams, "section and hex cannot be combined: give offset and limit in bytes")
 	}
 	size := f.Stat.Size
-	from, count := f.offset, int64(defaultDump)
+	from, count := f.offset, int64(defaultDumpBytes)
 	if f.limit > 0 {
 		count = f.limit
 	}
 	if f.tail > 0 {
 		from, count = max(0, size-f.tail), f.tail
 	}
-	m := f.meta("binary")
+	m := f.newMeta("binary")
 	if from >= size {
-		return &answer{text: fmt.Sprintf("%s  no bytes from offset %d, %d in total  hex  %s\n", f.shown, from, size, f.tag()), meta: m}, nil
+		return &answer{text: fmt.Sprintf("%s  no bytes from offset %d, %d in total  hex  %s\n", f.shownPath, from, size, f.headerTag()), meta: m}, nil
 	}
-	fits := int64(max(f.budget-noteRoom, f.budget/2)/dumpColumns) * dumpRow
+	fits := int64(max(f.budget-noteRoom, f.budget/2)/rowLength) * rowBytes
 	wanted := from + min(count, size-from)
-	end := min(wanted, from+max(fits, dumpRow))
-	raw, err := readAll(f, from, end-from)
+	end := min(wanted, from+max(fits, rowBytes))
+	raw, err := readRange(f, from, end-from)
 	if err != nil {
 		return nil, err
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s  bytes %d-%d of %d  hex  %s\n", f.shown, from, end-1, size, f.tag())
-	for at := 0; at < len(raw); at += dumpRow {
-		dumpLine(&text, from+int64(at), raw[at:min(at+dumpRow, len(raw))])
+	fmt.Fprintf(&text, "%s  bytes %d-%d of %d  hex  %s\n", f.shownPath, from, end-1, size, f.headerTag())
+	for at := 0; at < len(raw); at += rowBytes {
+		writeHexRow(&text, from+int64(at), raw[at:min(at+rowBytes, len(raw))])
 	}
 	m.Truncated = end < wanted || f.limit == 0 && f.tail == 0 && end < size
 	if end < size {
@@ -67,10 +68,11 @@ func (f *opened) dump() (*answer, error) {
 	return &answer{text: text.String(), meta: m}, nil
 }
 
-// dumpLine writes a row in the format of hexdump -C.
-func dumpLine(out *strings.Builder, offset int64, row []byte) {
+// writeHexRow writes a row in the format of hexdump -C. offset is that of its
+// first byte.
+func writeHexRow(out *strings.Builder, offset int64, row []byte) {
 	fmt.Fprintf(out, "%08x ", offset)
-	for i := range dumpRow {
+	for i := range rowBytes {
 		if i%8 == 0 {
 			out.WriteByte(' ')
 		}

@@ -9,25 +9,26 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 )
 
-// strange counts characters that are invisible or change how others are
-// displayed. They are shown unchanged; only the count tells a reader about
+// hiddenCharacters counts characters that are invisible or change how others
+// are displayed. They are shown unchanged; only the count tells a reader about
 // them.
-type strange struct {
-	total int
-	kinds map[rune]int
-	order []rune
-	first map[rune]int64
+type hiddenCharacters struct {
+	total      int
+	counts     map[rune]int   // by character
+	order      []rune         // the characters, by first occurrence
+	firstLines map[rune]int64 // line number of the first occurrence
 }
 
-func (s *strange) count(l textfile.Line) {
+// count adds the hidden characters of a line.
+func (s *hiddenCharacters) count(l textfile.Line) {
 	before := rune(0)
 	for _, r := range l.Text {
-		if hidden(r, before) {
-			if s.kinds == nil {
-				s.kinds, s.first = map[rune]int{}, map[rune]int64{}
+		if isHiddenCharacter(r, before) {
+			if s.counts == nil {
+				s.counts, s.firstLines = map[rune]int{}, map[rune]int64{}
 			}
-			if s.kinds[r]++; s.kinds[r] == 1 {
-				s.order, s.first[r] = append(s.order, r), l.Number
+			if s.counts[r]++; s.counts[r] == 1 {
+				s.order, s.firstLines[r] = append(s.order, r), l.Number
 			}
 			s.total++
 		}
@@ -35,14 +36,15 @@ func (s *strange) count(l textfile.Line) {
 	}
 }
 
-func (s *strange) notes() []string {
+// notes returns a note on the counted characters, if there are any.
+func (s *hiddenCharacters) notes() []string {
 	if s.total == 0 {
 		return nil
 	}
 	const named = 6
 	var kinds []string
 	for _, r := range s.order[:min(named, len(s.order))] {
-		kinds = append(kinds, fmt.Sprintf("U+%04X %d (first in line %d)", r, s.kinds[r], s.first[r]))
+		kinds = append(kinds, fmt.Sprintf("U+%04X %d (first in line %d)", r, s.counts[r], s.firstLines[r]))
 	}
 	if more := len(s.order) - named; more > 0 {
 		kinds = append(kinds, fmt.Sprintf("%d other kinds", more))
@@ -50,9 +52,10 @@ func (s *strange) notes() []string {
 	return []string{fmt.Sprintf("%s in these lines: %s", textfmt.Count(s.total, "control or invisible character"), strings.Join(kinds, ", "))}
 }
 
-// hidden reports whether r is a control or invisible character. Zero-width
-// joiners are ordinary text, except next to an ASCII character.
-func hidden(r, before rune) bool {
+// isHiddenCharacter reports whether r is a control or invisible character.
+// before is the character before it; 0: none. Zero-width joiners are ordinary
+// text, except next to an ASCII character.
+func isHiddenCharacter(r, before rune) bool {
 	switch {
 	case r < 0x20:
 		return r != '\t'

@@ -31,9 +31,9 @@ const (
 	keepMemory = 16 << 20
 )
 
-// imageWorkers allows decoding one image at a time, so that the memory of
+// imageSlot allows decoding one image at a time, so that the memory of
 // concurrent calls does not add up.
-var imageWorkers = make(chan struct{}, 1)
+var imageSlot = make(chan struct{}, 1)
 
 // picture is an image ready to be sent.
 type picture struct {
@@ -52,14 +52,15 @@ type picture struct {
 // loadImage reads the image in r and prepares it for sending: at most
 // maxImageSide on its long side and maxImageBytes encoded. An image within
 // these limits is sent unchanged, after decoding it as a check: with a damaged
-// image, a model's API rejects the whole conversation.
+// image, a model's API rejects the whole conversation. It returns TOO_LARGE for
+// an image over the limits of decoding, and BINARY_FILE for a damaged image.
 func loadImage(ctx context.Context, r io.ReaderAt, size int64, format string) (pic *picture, err error) {
 	if size > maxImageFile {
 		return nil, toolerr.New(toolerr.TooLarge, "the %s image has %d bytes, more than the limit of %d", format, size, maxImageFile)
 	}
 	select {
-	case imageWorkers <- struct{}{}:
-		defer func() { <-imageWorkers }()
+	case imageSlot <- struct{}{}:
+		defer func() { <-imageSlot }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -67,7 +68,7 @@ func loadImage(ctx context.Context, r io.ReaderAt, size int64, format string) (p
 		// The decoders are fuzzed upstream, but the file may be
 		// hostile.
 		if recover() != nil {
-			pic, err = nil, damaged(format, "its decoder failed")
+			pic, err = nil, damagedImageError(format, "its decoder failed")
 		}
 	}()
 	data := make([]byte, size)
@@ -78,10 +79,11 @@ func loadImage(ctx context.Context, r io.ReaderAt, size int64, format string) (p
 	return prepareImage(ctx, data[:n], format)
 }
 
-func damaged(format, why string) error {
+func damagedImageError(format, why string) error {
 	return toolerr.New(toolerr.BinaryFile, "the %s image cannot be decoded: %s; use hex=true to see its bytes", format, why)
 }
 
+// prepareImage is loadImage for an image in memory.
 func prepareImage(ctx context.Context, data []byte, format string) (*picture, error) {
 	source := data
 	pic := &picture{Format: format, MIME: "image/" + format}
@@ -90,14 +92,14 @@ func prepareImage(ctx context.Context, data []byte, format string) (*picture, er
 			source, pic.Note = still, "first frame of an animation"
 		}
 	}
-	if format == "gif" && gifFrames(data) > 1 {
+	if format == "gif" && countGIFFrames(data) > 1 {
 		pic.Note = "first frame of an animation"
 	}
-	config, err := codecs[format].config(bytes.NewReader(source))
+	config, err := codecs[format].decodeHeader(bytes.NewReader(source))
 	if err != nil {
-		return nil, damaged(format, err.Error())
+		return nil, damagedImageError(format, err.Error())
 	}
-	cost := decodedBytes(config, source, format)
+	cost := maxDecodedSize(config, source, format)
 	if cost > maxDecodedBytes {
 		return nil, toolerr.New(toolerr.TooLarge,
 			"the %s image has %d×%d pixels, more than view decodes (%d MiB in memory): scale it down with another program first",
@@ -106,48 +108,49 @@ func prepareImage(ctx context.Context, data []byte, format string) (*picture, er
 	if cost > keepMemory {
 		defer debug.FreeOSMemory()
 	}
-	img, err := codecs[format].decode(&cancelledReader{ctx, bytes.NewReader(source)})
+	img, err := codecs[format].decode(&contextReader{ctx, bytes.NewReader(source)})
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	if err != nil {
-		return nil, damaged(format, err.Error())
+		return nil, damagedImageError(format, err.Error())
 	}
 	turn := 1
 	if format == "jpeg" {
-		turn = scanJPEG(data).orientation
+		turn = readJPEGHeader(data).orientation
 	}
-	pic.Width, pic.Height = turnedSize(img.Bounds().Dx(), img.Bounds().Dy(), turn)
-	if pic.Note == "" && turn == 1 && sendable(format) && len(data) <= maxImageBytes && max(pic.Width, pic.Height) <= maxImageSide {
+	pic.Width, pic.Height = orientedSize(img.Bounds().Dx(), img.Bounds().Dy(), turn)
+	if pic.Note == "" && turn == 1 && modelsAccept(format) && len(data) <= maxImageBytes && max(pic.Width, pic.Height) <= maxImageSide {
 		pic.Data, pic.SentWidth, pic.SentHeight = data, pic.Width, pic.Height
 		return pic, nil
 	}
-	if err := fitImage(ctx, pic, img, turn); err != nil {
+	if err := encodeToFit(ctx, pic, img, turn); err != nil {
 		return nil, err
 	}
 	return pic, nil
 }
 
-// fitImage encodes img into pic.Data: as PNG if that is small enough and the
+// encodeToFit encodes img into pic.Data: as PNG if that is small enough and the
 // source was not a JPEG, otherwise as JPEG of decreasing quality, then of
-// decreasing size. This keeps text in screenshots as sharp as possible.
-func fitImage(ctx context.Context, pic *picture, img image.Image, turn int) error {
-	scaled := turnImage(shrink(ctx, img, maxImageSide), turn)
+// decreasing size. This keeps text in screenshots as sharp as possible. turn is
+// the EXIF orientation of img.
+func encodeToFit(ctx context.Context, pic *picture, img image.Image, turn int) error {
+	scaled := orientImage(scaleDown(ctx, img, maxImageSide), turn)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if pic.Format != "jpeg" {
-		if fits, err := encodeInto(pic, scaled, "image/png", png.Encode); fits || err != nil {
+		if fits, err := encodeIfSmall(pic, scaled, "image/png", png.Encode); fits || err != nil {
 			return err
 		}
 	}
 	for side := maxImageSide; side >= 64; side = side * 3 / 4 {
-		scaled = shrink(ctx, scaled, side)
+		scaled = scaleDown(ctx, scaled, side)
 		for _, quality := range []int{88, 75, 60} {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			fits, err := encodeInto(pic, onWhite(scaled), "image/jpeg", func(w io.Writer, img image.Image) error {
+			fits, err := encodeIfSmall(pic, onWhite(scaled), "image/jpeg", func(w io.Writer, img image.Image) error {
 				return jpeg.Encode(w, img, &jpeg.Options{Quality: quality})
 			})
 			if fits || err != nil {
@@ -158,9 +161,9 @@ func fitImage(ctx context.Context, pic *picture, img image.Image, turn int) erro
 	return toolerr.New(toolerr.TooLarge, "the image does not fit into %d bytes at any size", maxImageBytes)
 }
 
-// encodeInto encodes img into pic. It reports false and leaves pic unchanged if
-// the result is larger than maxImageBytes.
-func encodeInto(pic *picture, img image.Image, mime string, encode func(io.Writer, image.Image) error) (bool, error) {
+// encodeIfSmall encodes img into pic. It returns false and leaves pic unchanged
+// if the result is larger than maxImageBytes.
+func encodeIfSmall(pic *picture, img image.Image, mime string, encode func(io.Writer, image.Image) error) (bool, error) {
 	var out bytes.Buffer
 	if err := encode(&out, img); err != nil || out.Len() > maxImageBytes {
 		return false, err
@@ -170,32 +173,32 @@ func encodeInto(pic *picture, img image.Image, mime string, encode func(io.Write
 	return true, nil
 }
 
-// cancelledReader returns the context's error after cancellation, which stops a
+// contextReader returns the context's error after its end, which stops a
 // decoder.
-type cancelledReader struct {
+type contextReader struct {
 	ctx context.Context
 	r   io.Reader
 }
 
-func (c *cancelledReader) Read(p []byte) (int, error) {
+func (c *contextReader) Read(p []byte) (int, error) {
 	if err := c.ctx.Err(); err != nil {
 		return 0, err
 	}
 	return c.r.Read(p)
 }
 
-// image shows an image file as an image.
-func (f *opened) image(ctx context.Context, format string) (*answer, error) {
+// viewImage shows an image file as an image.
+func (f *viewedFile) viewImage(ctx context.Context, format string) (*answer, error) {
 	pic, err := loadImage(ctx, f, f.Stat.Size, format)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.shown, err)
+		return nil, fmt.Errorf("%s: %w", f.shownPath, err)
 	}
-	text := fmt.Sprintf("%s  image %s  %d x %d  %d bytes  %s\n", f.shown, pic.Format, pic.Width, pic.Height, f.Stat.Size, f.tag())
+	text := fmt.Sprintf("%s  image %s  %d x %d  %d bytes  %s\n", f.shownPath, pic.Format, pic.Width, pic.Height, f.Stat.Size, f.headerTag())
 	if pic.SentWidth != pic.Width || pic.SentHeight != pic.Height {
 		text += fmt.Sprintf("note: shown scaled to %d x %d\n", pic.SentWidth, pic.SentHeight)
 	}
 	if pic.Note != "" {
 		text += "note: " + pic.Note + "\n"
 	}
-	return &answer{text: text, images: []mcpkit.Image{{Data: pic.Data, MIME: pic.MIME}}, meta: f.meta("image")}, nil
+	return &answer{text: text, images: []mcpkit.Image{{Data: pic.Data, MIME: pic.MIME}}, meta: f.newMeta("image")}, nil
 }

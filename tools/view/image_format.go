@@ -13,8 +13,8 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// imageFormat returns the image format according to the first bytes of a file,
-// or "" for other files. It needs at most 16 bytes.
+// imageFormat returns the image format according to the first bytes of a file:
+// a key of codecs, or "" for other files. It needs at most 16 bytes.
 func imageFormat(head []byte) string {
 	has := func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) }
 	switch {
@@ -47,8 +47,8 @@ func isBMP(head []byte) bool {
 	return false
 }
 
-// sendable reports whether vision models accept the format.
-func sendable(format string) bool {
+// modelsAccept reports whether vision models accept the format.
+func modelsAccept(format string) bool {
 	switch format {
 	case "png", "jpeg", "gif", "webp":
 		return true
@@ -56,12 +56,13 @@ func sendable(format string) bool {
 	return false
 }
 
-// codec decodes an image format; config reads no pixels.
+// codec decodes an image format.
 type codec struct {
-	config func(io.Reader) (image.Config, error)
-	decode func(io.Reader) (image.Image, error)
+	decodeHeader func(io.Reader) (image.Config, error) // reads no pixels
+	decode       func(io.Reader) (image.Image, error)
 }
 
+// codecs are the codecs by format.
 var codecs = map[string]codec{
 	"png":  {png.DecodeConfig, png.Decode},
 	"jpeg": {jpeg.DecodeConfig, jpeg.Decode},

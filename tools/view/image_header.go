@@ -7,10 +7,10 @@ import (
 	"math"
 )
 
-// decodedBytes returns an upper bound of the memory for decoding an image, from
-// its headers alone. For a progressive JPEG this includes the coefficients that
-// its decoder keeps.
-func decodedBytes(config image.Config, data []byte, format string) int64 {
+// maxDecodedSize returns an upper bound of the memory for decoding an image, in
+// bytes, from its headers alone. For a progressive JPEG this includes the
+// coefficients that its decoder keeps.
+func maxDecodedSize(config image.Config, data []byte, format string) int64 {
 	if config.Width <= 0 || config.Height <= 0 || config.Width > math.MaxInt32 || config.Height > math.MaxInt32 {
 		return math.MaxInt64
 	}
@@ -31,7 +31,7 @@ func decodedBytes(config image.Config, data []byte, format string) int64 {
 		perPixel = 1
 	}
 	if format == "jpeg" {
-		return pixels * scanJPEG(data).eighths / 8
+		return pixels * readJPEGHeader(data).eighths / 8
 	}
 	return pixels * perPixel
 }
@@ -42,9 +42,10 @@ type jpegHeader struct {
 	eighths     int64 // memory for decoding, in eighths of a byte per pixel
 }
 
-// scanJPEG reads the segments up to the first scan. For missing or damaged
-// segments it returns the defaults: upright, and the largest memory per pixel.
-func scanJPEG(data []byte) jpegHeader {
+// readJPEGHeader reads the segments up to the first scan. For missing or
+// damaged segments it returns the defaults: upright, and the largest memory per
+// pixel.
+func readJPEGHeader(data []byte) jpegHeader {
 	header := jpegHeader{orientation: 1, eighths: 8 * (4 + 4*4)}
 	for pos := 2; pos+4 <= len(data); {
 		if data[pos] != 0xff {
@@ -64,17 +65,17 @@ func scanJPEG(data []byte) jpegHeader {
 		case marker == 0xe1 && len(body) > 6 && string(body[:6]) == "Exif\x00\x00":
 			header.orientation = exifOrientation(body[6:])
 		case marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc:
-			header.eighths = jpegCost(body, marker == 0xc2)
+			header.eighths = jpegPixelCost(body, marker == 0xc2)
 		}
 		pos += 2 + length
 	}
 	return header
 }
 
-// jpegCost returns the decoding cost from a frame header, in eighths of a byte
-// per pixel: one byte per sample, and four more if a progressive image keeps
-// all coefficients until the end.
-func jpegCost(frame []byte, progressive bool) int64 {
+// jpegPixelCost returns the decoding cost from a frame header, in eighths of a
+// byte per pixel: one byte per sample, and four more if a progressive image
+// keeps all coefficients until the end.
+func jpegPixelCost(frame []byte, progressive bool) int64 {
 	if len(frame) < 6 || len(frame) < 6+3*int(frame[5]) {
 		return 8 * (4 + 4*4)
 	}
@@ -126,8 +127,8 @@ func exifOrientation(block []byte) int {
 	return 1
 }
 
-// gifFrames counts the images of a GIF up to 2, without decoding them.
-func gifFrames(data []byte) int {
+// countGIFFrames counts the images of a GIF up to 2, without decoding them.
+func countGIFFrames(data []byte) int {
 	if len(data) < 13 {
 		return 0
 	}
@@ -157,6 +158,7 @@ func gifFrames(data []byte) int {
 	return frames
 }
 
+// skipGIFBlocks returns the position after the sub-blocks at pos.
 func skipGIFBlocks(data []byte, pos int) int {
 	for pos < len(data) && data[pos] != 0 {
 		pos += int(data[pos]) + 1
@@ -178,11 +180,11 @@ func firstWebPFrame(data []byte) (still []byte, ok bool) {
 		// Extended header: the alpha flag, and the frame's size minus
 		// one.
 		header := append([]byte{0x10, 0, 0, 0}, frame[6:12]...)
-		chunks = appendChunk(appendChunk(nil, "VP8X", header), "ALPH", alpha)
+		chunks = appendRIFFChunk(appendRIFFChunk(nil, "VP8X", header), "ALPH", alpha)
 	}
 	for _, kind := range []string{"VP8 ", "VP8L"} {
 		if pixels, ok := riffChunk(body, 0, kind); ok {
-			chunks = appendChunk(chunks, kind, pixels)
+			chunks = appendRIFFChunk(chunks, kind, pixels)
 			still = binary.LittleEndian.AppendUint32([]byte("RIFF"), uint32(4+len(chunks)))
 			return append(append(still, "WEBP"...), chunks...), true
 		}
@@ -190,7 +192,8 @@ func firstWebPFrame(data []byte) (still []byte, ok bool) {
 	return nil, false
 }
 
-// riffChunk returns the body of the first chunk of a kind at or after pos.
+// riffChunk returns the body of the first chunk of a kind at or after pos. It
+// returns false if there is none, or if the chunks before it are damaged.
 func riffChunk(data []byte, pos int, kind string) ([]byte, bool) {
 	for pos+8 <= len(data) {
 		size := int64(binary.LittleEndian.Uint32(data[pos+4:]))
@@ -206,7 +209,7 @@ func riffChunk(data []byte, pos int, kind string) ([]byte, bool) {
 	return nil, false
 }
 
-func appendChunk(to []byte, kind string, body []byte) []byte {
+func appendRIFFChunk(to []byte, kind string, body []byte) []byte {
 	to = binary.LittleEndian.AppendUint32(append(to, kind...), uint32(len(body)))
 	to = append(to, body...)
 	if len(body)%2 == 1 {

@@ -6,12 +6,12 @@ import (
 	"image/draw"
 )
 
-// shrink returns img scaled down so that its long side has at most side pixels,
-// by averaging the area of each new pixel. It works in strips: besides the
-// source it needs memory only for the result and a few rows, which the scalers
-// of x/image do not guarantee. An image that is small enough is only converted.
-// If ctx is cancelled, the rest stays blank.
-func shrink(ctx context.Context, img image.Image, side int) *image.NRGBA {
+// scaleDown returns img scaled down so that its long side has at most side
+// pixels, by averaging the area of each new pixel. It works in strips: besides
+// the source it needs memory only for the result and a few rows, which the
+// scalers of x/image do not guarantee. An image that is small enough is only
+// converted. If ctx is cancelled, the rest stays blank.
+func scaleDown(ctx context.Context, img image.Image, side int) *image.NRGBA {
 	bounds := img.Bounds()
 	width, height := bounds.Dx(), bounds.Dy()
 	newWidth, newHeight := fitSize(width, height, side)
@@ -122,22 +122,22 @@ func onWhite(img *image.NRGBA) image.Image {
 	return flat
 }
 
-// turnedSize returns the size after turnImage.
-func turnedSize(width, height, orientation int) (int, int) {
+// orientedSize returns the size after orientImage.
+func orientedSize(width, height, orientation int) (int, int) {
 	if orientation >= 5 {
 		return height, width
 	}
 	return width, height
 }
 
-// turnImage mirrors and rotates an image according to its EXIF orientation (1
+// orientImage mirrors and rotates an image according to its EXIF orientation (1
 // to 8), so that it is upright.
-func turnImage(img *image.NRGBA, orientation int) *image.NRGBA {
+func orientImage(img *image.NRGBA, orientation int) *image.NRGBA {
 	if orientation <= 1 || orientation > 8 {
 		return img
 	}
 	width, height := img.Bounds().Dx(), img.Bounds().Dy()
-	newWidth, newHeight := turnedSize(width, height, orientation)
+	newWidth, newHeight := orientedSize(width, height, orientation)
 	out := image.NewNRGBA(image.Rect(0, 0, newWidth, newHeight))
 	for y := range newHeight {
 		for x := range newWidth {

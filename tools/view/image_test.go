@@ -158,7 +158,7 @@ func TestAveragingKeepsColours(t *testing.T) {
 	for i := 0; i < len(img.Pix); i += 8 {
 		copy(img.Pix[i:], []byte{255, 255, 255, 255})
 	}
-	small := shrink(t.Context(), img, 2)
+	small := scaleDown(t.Context(), img, 2)
 	require.Equal(t, image.Rect(0, 0, 2, 2), small.Bounds())
 	for i := 0; i < len(small.Pix); i += 4 {
 		require.Equal(t, []byte{255, 255, 255, 128}, small.Pix[i:i+4])
@@ -167,7 +167,7 @@ func TestAveragingKeepsColours(t *testing.T) {
 	// the image does not begin at 0, 0.
 	plain := image.NewNRGBA(image.Rect(5, 5, 1705, 406))
 	draw.Draw(plain, plain.Bounds(), image.NewUniform(color.NRGBA{10, 200, 30, 255}), image.Point{}, draw.Src)
-	scaled := shrink(t.Context(), plain, maxImageSide)
+	scaled := scaleDown(t.Context(), plain, maxImageSide)
 	require.True(t, bytes.Equal(bytes.Repeat([]byte{10, 200, 30, 255}, len(scaled.Pix)/4), scaled.Pix))
 }
 
@@ -201,8 +201,8 @@ func TestAnimationsShowTheirFirstFrame(t *testing.T) {
 
 	still, pixels := tinyWebP(t), tinyWebP(t)[20:]
 	size := binary.LittleEndian.Uint32(still[16:])
-	frame := appendChunk(make([]byte, 16), "VP8L", pixels[:size])
-	chunks := appendChunk(appendChunk(appendChunk(nil, "VP8X", []byte{2, 0, 0, 0, 0, 0, 0, 0, 0, 0}), "ANIM", make([]byte, 6)), "ANMF", frame)
+	frame := appendRIFFChunk(make([]byte, 16), "VP8L", pixels[:size])
+	chunks := appendRIFFChunk(appendRIFFChunk(appendRIFFChunk(nil, "VP8X", []byte{2, 0, 0, 0, 0, 0, 0, 0, 0, 0}), "ANIM", make([]byte, 6)), "ANMF", frame)
 	animated := append(binary.LittleEndian.AppendUint32([]byte("RIFF"), uint32(4+len(chunks))), append([]byte("WEBP"), chunks...)...)
 	pic, err = load(t, animated)
 	require.NoError(t, err)
@@ -258,9 +258,9 @@ func TestProgressiveJPEGCosts(t *testing.T) {
 	// Three components, the first with twice the samples in both
 	// directions: 1.5 samples per pixel.
 	frame := []byte{8, 0, 16, 0, 16, 3, 1, 0x22, 0, 2, 0x11, 1, 3, 0x11, 1}
-	require.EqualValues(t, 12, jpegCost(frame, false))
-	require.EqualValues(t, 60, jpegCost(frame, true))
-	require.EqualValues(t, 8*20, jpegCost(frame[:4], false), "what cannot be read costs the most")
+	require.EqualValues(t, 12, jpegPixelCost(frame, false))
+	require.EqualValues(t, 60, jpegPixelCost(frame, true))
+	require.EqualValues(t, 8*20, jpegPixelCost(frame[:4], false), "what cannot be read costs the most")
 }
 
 func TestDamagedImagesAreSaidSo(t *testing.T) {
@@ -274,8 +274,8 @@ func TestDamagedImagesAreSaidSo(t *testing.T) {
 }
 
 func TestCancelledWhileWaiting(t *testing.T) {
-	imageWorkers <- struct{}{}
-	defer func() { <-imageWorkers }()
+	imageSlot <- struct{}{}
+	defer func() { <-imageSlot }()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_, err := loadImage(ctx, bytes.NewReader(nil), 0, "png")

@@ -23,27 +23,30 @@ type lineRange struct {
 	Entire    bool            `json:"should_read_entire_file,omitempty" alias:"read_entire_file" hidden:"true"`
 }
 
-// toTheEnd is the last line of a range without an end.
-const toTheEnd = 1 << 53
+// noEnd is the last line of a range without an end.
+const noEnd = 1 << 53
 
-// spanForm matches a range as text: 3-7, 3:7, 3,7, 3..7, or 3.
-var spanForm = sync.OnceValue(func() *regexp.Regexp {
+// spanPattern matches a range as text: 3-7, 3:7, 3,7, 3..7, or 3.
+var spanPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\s*(\d{1,18})\s*(?:(?:-|–|:|,|\.\.)\s*(-1|\d{1,18})?)?\s*$`)
 })
 
-// span is a range of lines or pages, from 1, both ends included.
+// span is a range of lines or pages, from 1, both ends included. The zero value
+// means not given.
 type span struct {
 	first, last int64
 	open        bool // no end was given
 }
 
-// given reports whether an argument of any type has a value.
-func given(raw json.RawMessage) bool {
+// hasValue reports whether an argument of any type has a value: not null, an
+// empty string or an empty list.
+func hasValue(raw json.RawMessage) bool {
 	text := strings.TrimSpace(string(raw))
 	return text != "" && text != "null" && text != `""` && text != "[]"
 }
 
-// parseSpan parses [3,7], [3,-1], "3-7", "3-", 3 or "3".
+// parseSpan parses [3,7], [3,-1], "3-7", "3-", 3 or "3". It returns false for
+// anything else.
 func parseSpan(raw json.RawMessage) (s span, ok bool) {
 	text := strings.TrimSpace(string(raw))
 	var quoted string
@@ -51,12 +54,12 @@ func parseSpan(raw json.RawMessage) (s span, ok bool) {
 		text = strings.TrimSpace(quoted)
 	}
 	text = strings.TrimSuffix(strings.TrimPrefix(text, "["), "]")
-	parts := spanForm().FindStringSubmatch(text)
+	parts := spanPattern().FindStringSubmatch(text)
 	if parts == nil {
 		return s, false
 	}
 	s.first, _ = strconv.ParseInt(parts[1], 10, 64)
-	s.last, s.open = toTheEnd, parts[2] == ""
+	s.last, s.open = noEnd, parts[2] == ""
 	if last, err := strconv.ParseInt(parts[2], 10, 64); err == nil && last >= 0 {
 		s.last = last
 	}
@@ -64,11 +67,11 @@ func parseSpan(raw json.RawMessage) (s span, ok bool) {
 	return s, true
 }
 
-// span combines the arguments. named is the first argument that was given; "":
-// none.
-func (r lineRange) span() (s span, named string, err error) {
-	s = span{first: 1, last: toTheEnd}
-	if given(r.ViewRange) {
+// toSpan combines the arguments to a span. named is the first argument that was
+// given; "" means none, and the span is the whole file.
+func (r lineRange) toSpan() (s span, named string, err error) {
+	s = span{first: 1, last: noEnd}
+	if hasValue(r.ViewRange) {
 		ok := false
 		if s, ok = parseSpan(r.ViewRange); !ok {
 			return s, "", toolerr.New(toolerr.InvalidParams, "view_range must be [first line, last line], with -1 for the end of the file; or use offset and limit")
@@ -93,7 +96,7 @@ func (r lineRange) span() (s span, named string, err error) {
 		*end.to = *end.value + 1 - end.base
 		switch {
 		case *end.value == -1 && end.to == &s.last:
-			s.last = toTheEnd
+			s.last = noEnd
 		case *end.value < 0:
 			return s, "", toolerr.New(toolerr.InvalidParams, "%s is %d: lines count from 1; tail shows the last lines", end.name, *end.value)
 		}
@@ -103,14 +106,15 @@ func (r lineRange) span() (s span, named string, err error) {
 	}
 	s.first = max(s.first, 1)
 	if named != "" && s.last < s.first {
-		return s, "", s.backwards()
+		return s, "", s.backwardsError()
 	}
 	return s, named, nil
 }
 
-// apply sets offset and limit from the range, and adds a note about it.
-func (r lineRange) apply(ctx context.Context, offset, limit *int64) error {
-	s, named, err := r.span()
+// setOffsetLimit sets offset and limit from the range, and adds a note about
+// it. It returns INVALID_PARAMS if arguments contradict each other.
+func (r lineRange) setOffsetLimit(ctx context.Context, offset, limit *int64) error {
+	s, named, err := r.toSpan()
 	if err != nil {
 		return err
 	}
@@ -124,21 +128,21 @@ func (r lineRange) apply(ctx context.Context, offset, limit *int64) error {
 	if named == "" {
 		return nil
 	}
-	if r.headless() && *offset > 0 {
+	if r.hasNoStart() && *offset > 0 {
 		s.first = *offset
 	}
-	if s.last == toTheEnd && *limit > 0 && *limit < toTheEnd-s.first {
+	if s.last == noEnd && *limit > 0 && *limit < noEnd-s.first {
 		s.last = s.first + *limit - 1
 	}
 	if s.last < s.first {
-		return s.backwards()
+		return s.backwardsError()
 	}
 	count := s.count()
 	if *offset > 0 && *offset != s.first || *limit > 0 && *limit != count {
 		return toolerr.New(toolerr.InvalidParams, "%s and offset or limit select different lines: give only offset and limit", named)
 	}
 	*offset, *limit = s.first, count
-	if count == toTheEnd {
+	if count == noEnd {
 		mcpkit.NoteFirstf(ctx, "%s taken as offset=%d, to the end", named, s.first)
 	} else {
 		mcpkit.NoteFirstf(ctx, "%s taken as offset=%d limit=%d", named, s.first, count)
@@ -146,19 +150,20 @@ func (r lineRange) apply(ctx context.Context, offset, limit *int64) error {
 	return nil
 }
 
-// headless reports whether the range has no first line.
-func (r lineRange) headless() bool {
-	return !given(r.ViewRange) && r.StartLine == nil && r.StartZero == nil
+// hasNoStart reports whether the range has no first line.
+func (r lineRange) hasNoStart() bool {
+	return !hasValue(r.ViewRange) && r.StartLine == nil && r.StartZero == nil
 }
 
-func (s span) backwards() error {
+// backwardsError returns the error for a span that ends before it begins.
+func (s span) backwardsError() error {
 	return toolerr.New(toolerr.InvalidParams, "the range ends at line %d, before its start at line %d", s.last, s.first)
 }
 
-// count returns the number of lines or pages; toTheEnd if the span has no end.
+// count returns the number of lines or pages; noEnd if the span has no end.
 func (s span) count() int64 {
-	if s.last == toTheEnd {
-		return toTheEnd
+	if s.last == noEnd {
+		return noEnd
 	}
 	return s.last - s.first + 1
 }
@@ -168,9 +173,9 @@ func (s span) count() int64 {
 func parsePages(raw json.RawMessage) (s span, err error) {
 	text := strings.Trim(strings.TrimSpace(string(raw)), `[]`)
 	text = strings.ReplaceAll(text, `"`, "")
-	s = span{first: toTheEnd}
+	s = span{first: noEnd}
 	for part := range strings.SplitSeq(text, ",") {
-		one, ok := parseSpan(encodeText(part))
+		one, ok := parseSpan(jsonString(part))
 		if !ok {
 			return s, toolerr.New(toolerr.InvalidParams, `pages must be like "3" or "1-5"; or use offset and limit`)
 		}
@@ -185,7 +190,8 @@ func parsePages(raw json.RawMessage) (s span, err error) {
 	return s, nil
 }
 
-func encodeText(text string) json.RawMessage {
+// jsonString encodes text as a JSON string.
+func jsonString(text string) json.RawMessage {
 	raw, err := json.Marshal(text)
 	if err != nil { // cannot happen, since every string can be encoded
 		return nil
@@ -193,8 +199,9 @@ func encodeText(text string) json.RawMessage {
 	return raw
 }
 
-// usePages sets offset and limit from the pages argument.
-func (f *opened) usePages(ctx context.Context) error {
+// applyPages sets offset and limit from the argument pages. For a file that is
+// not a PDF it only adds a note.
+func (f *viewedFile) applyPages(ctx context.Context) error {
 	if f.pages.first == 0 {
 		return nil
 	}

@@ -39,7 +39,7 @@ import (
 var source string
 
 func main() {
-	pdfWorker()
+	runIfPDFWorker()
 	cmd := mcpkit.NewCommand("view", "View file", source)
 	cmd.Instructions = "view reads files: text with line numbers, images, PDFs, notebooks. " +
 		"Paths are relative to the first root, or absolute. " +
@@ -51,6 +51,6 @@ func main() {
 	cmd.File = "file_path"
 	var kept state.Config
 	kept.AddFlags(cmd.Flags)
-	cmd.Tools = func() ([]*mcpkit.Tool, error) { return tools(box, kept) }
+	cmd.Tools = func() ([]*mcpkit.Tool, error) { return newTools(box, kept) }
 	os.Exit(cmd.Main())
 }

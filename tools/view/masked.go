@@ -13,12 +13,12 @@ import (
 // bytes.
 const maxMasked = 4 << 20
 
-// masked shows a settings file with masked values.
-func (f *opened) masked(ctx context.Context) (*answer, error) {
+// viewMasked shows a settings file with masked values.
+func (f *viewedFile) viewMasked(ctx context.Context) (*answer, error) {
 	if f.Stat.Size > maxMasked {
-		return nil, toolerr.New(toolerr.TooLarge, "%s has %d bytes; masking its values is limited to %d", f.shown, f.Stat.Size, maxMasked)
+		return nil, toolerr.New(toolerr.TooLarge, "%s has %d bytes; masking its values is limited to %d", f.shownPath, f.Stat.Size, maxMasked)
 	}
-	raw, err := readAll(f, 0, f.Stat.Size)
+	raw, err := readRange(f, 0, f.Stat.Size)
 	if err != nil {
 		return nil, err
 	}
@@ -37,12 +37,12 @@ func (f *opened) masked(ctx context.Context) (*answer, error) {
 	if f.index.Ending == textfile.CR {
 		hidden = bytes.ReplaceAll(hidden, []byte{'\r'}, []byte{'\n'})
 	}
-	got, err := f.made(ctx, bytes.NewReader(hidden), "", f.index.Format.String())
+	got, err := f.viewGenerated(ctx, bytes.NewReader(hidden), "", f.index.Format.String())
 	if err != nil {
 		return nil, err
 	}
-	m := f.meta("text")
+	m := f.newMeta("text")
 	m.Lines, m.Encoding, m.Ending = f.index.Lines, string(encoding), string(f.index.Ending)
-	got.meta.fill(m)
+	got.meta.completeFrom(m)
 	return got, nil
 }

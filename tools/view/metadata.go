@@ -10,29 +10,29 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
 )
 
-// describe returns the metadata of the file without its content.
-func (f *opened) describe() *answer {
+// viewMetadata shows the metadata of the file without its content.
+func (f *viewedFile) viewMetadata() *answer {
 	kind := "text"
-	m := f.meta(kind)
+	m := f.newMeta(kind)
 	var text strings.Builder
 	row := func(name, format string, values ...any) {
 		fmt.Fprintf(&text, "%-15s %s\n", name+":", fmt.Sprintf(format, values...))
 	}
-	fmt.Fprintf(&text, "%s  metadata  %d bytes  %s\n", f.shown, f.Stat.Size, f.tag())
+	fmt.Fprintf(&text, "%s  metadata  %d bytes  %s\n", f.shownPath, f.Stat.Size, f.headerTag())
 	switch format := imageFormat(f.head); {
 	case f.Stat.Size == 0:
 		m.Type = "empty"
 		row("type", "empty file")
 	case format != "":
 		m.Type = "image"
-		row("type", "image %s%s", format, f.dimensions(format))
+		row("type", "image %s%s", format, f.imageDimensions(format))
 	case isPDF(f.head):
 		m.Type = "pdf"
 		row("type", "pdf")
 	case f.index.Binary:
 		m.Type = "binary"
 		row("type", "binary: %s", textfile.TypeOf(f.head))
-	case f.unread:
+	case f.headOnly:
 		row("type", "text (judged by its first bytes), %s", f.index.Encoding)
 		row("lines", "not counted: the file is too large")
 	default:
@@ -47,10 +47,11 @@ func (f *opened) describe() *answer {
 	return &answer{text: text.String(), meta: m}
 }
 
-func (f *opened) describeText(row func(name, format string, values ...any), m *meta) {
+// describeText adds the properties of a text to the rows and the metadata.
+func (f *viewedFile) describeText(row func(name, format string, values ...any), m *meta) {
 	x := f.index
 	m.Lines, m.Encoding, m.Ending = x.Lines, string(x.Encoding), string(x.Ending)
-	if isNotebook(f.shown) {
+	if isNotebook(f.shownPath) {
 		m.Type = "notebook"
 	}
 	row("type", "%s", m.Type)
@@ -71,20 +72,20 @@ func (f *opened) describeText(row func(name, format string, values ...any), m *m
 	}
 }
 
-// dimensions returns an image's size for a message, or "" if it cannot be
+// imageDimensions returns ", W x H" for an image, or "" if its header cannot be
 // decoded.
-func (f *opened) dimensions(format string) string {
+func (f *viewedFile) imageDimensions(format string) string {
 	var config image.Config
-	config, err := codecs[format].config(bytes.NewReader(f.head))
+	config, err := codecs[format].decodeHeader(bytes.NewReader(f.head))
 	if err != nil {
 		return ""
 	}
 	return fmt.Sprintf(", %d x %d", config.Width, config.Height)
 }
 
-// brief removes values that are defaults or that the caller gave from the
-// metadata of a text.
-func (m meta) brief(a ask) meta {
+// withoutDefaults returns the metadata of a text without values that are
+// defaults or that the caller gave. Other metadata is returned unchanged.
+func (m meta) withoutDefaults(a request) meta {
 	if m.Type != "text" {
 		return m
 	}
@@ -104,16 +105,17 @@ func (m meta) brief(a ask) meta {
 	return m
 }
 
-// fill sets the fields that page.show does not know, from of.
-func (m *meta) fill(of meta) {
-	of.First, of.Last, of.Truncated, of.NextOffset = m.First, m.Last, m.Truncated, m.NextOffset
-	*m = of
+// completeFrom takes all fields from the file's metadata, except those that
+// textPage.render has set: First, Last, Truncated and NextOffset.
+func (m *meta) completeFrom(file meta) {
+	file.First, file.Last, file.Truncated, file.NextOffset = m.First, m.Last, m.Truncated, m.NextOffset
+	*m = file
 }
 
-// meta returns the metadata common to all kinds.
-func (f *opened) meta(kind string) meta {
-	m := meta{Path: f.shown, Type: kind, Size: f.Stat.Size, Masked: f.Masked}
-	if !f.Masked && !f.unread { // with a hash, a caller could check a guessed value
+// newMeta returns the metadata common to all kinds. kind is the type.
+func (f *viewedFile) newMeta(kind string) meta {
+	m := meta{Path: f.shownPath, Type: kind, Size: f.Stat.Size, Masked: f.Masked}
+	if !f.Masked && !f.headOnly { // with a hash, a caller could check a guessed value
 		m.Etag = f.index.Etag.String()
 	}
 	return m

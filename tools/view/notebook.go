@@ -25,7 +25,7 @@ const (
 type notebook struct {
 	Format   int    // major version of nbformat
 	Language string // for example "python"; "" if the file does not say
-	Cells    int
+	Cells    int    // number of cells
 	Text     string
 }
 
@@ -58,7 +58,7 @@ func writeCell(out *strings.Builder, number int, cell nbCell) {
 	writeBlock(out, string(source))
 	for _, name := range sortedKeys(cell.Attachments) {
 		for _, kind := range sortedKeys(cell.Attachments[name]) {
-			fmt.Fprintf(out, "[attachment %s: %s]\n", oneLine(name), media(kind, string(cell.Attachments[name][kind])))
+			fmt.Fprintf(out, "[attachment %s: %s]\n", oneLine(name), describeMedia(kind, string(cell.Attachments[name][kind])))
 		}
 	}
 	for _, output := range cell.Outputs {
@@ -94,12 +94,13 @@ func writeOutput(out *strings.Builder, output nbOutput) {
 	if output.Text != "" {
 		writeBounded(out, string(output.Text))
 	}
-	writeForms(out, forms, output.Text != "")
+	writeRepresentations(out, forms, output.Text != "")
 }
 
-// writeForms writes the simplest text among the representations of an output,
-// and describes its media.
-func writeForms(out *strings.Builder, forms map[string]nbText, shown bool) {
+// writeRepresentations writes the simplest text among the representations of an
+// output, by media type, and describes the media. shown means that a text was
+// written already.
+func writeRepresentations(out *strings.Builder, forms map[string]nbText, shown bool) {
 	for _, kind := range []string{"text/plain", "text/markdown", "text/latex", "application/json", "text/html"} {
 		if body := forms[kind]; body != "" && !shown {
 			writeBounded(out, string(body))
@@ -108,13 +109,13 @@ func writeForms(out *strings.Builder, forms map[string]nbText, shown bool) {
 	}
 	for _, kind := range sortedKeys(forms) {
 		if forms[kind] != "" && (!strings.HasPrefix(kind, "text/") && kind != "application/json" && kind != "application/javascript" || !shown) {
-			fmt.Fprintf(out, "[%s]\n", media(kind, string(forms[kind])))
+			fmt.Fprintf(out, "[%s]\n", describeMedia(kind, string(forms[kind])))
 		}
 	}
 }
 
-// media describes content that is not shown.
-func media(kind, body string) string {
+// describeMedia describes content that is not shown.
+func describeMedia(kind, body string) string {
 	size := len(body)
 	if strings.HasPrefix(kind, "image/") && kind != "image/svg+xml" {
 		digits := strings.TrimRight(strings.TrimSpace(body), "=")
@@ -153,8 +154,8 @@ func writeBounded(out *strings.Builder, text string) {
 	fmt.Fprintf(out, "[%d more bytes of this output in %d lines, not shown]\n", len(rest), strings.Count(rest, "\n")+1)
 }
 
-// oneLine removes control characters, so that names from the file cannot look
-// like lines of the result.
+// oneLine replaces control characters by spaces, so that names from the file
+// cannot look like lines of the result.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -184,12 +185,12 @@ func stripANSI(s string) string {
 	}
 }
 
-// notebook shows a notebook's cells and outputs as text; lines are counted in
-// that text.
-func (f *opened) notebook(ctx context.Context) (*answer, error) {
+// viewNotebook shows a notebook's cells and outputs as text. Lines are counted
+// in that text.
+func (f *viewedFile) viewNotebook(ctx context.Context) (*answer, error) {
 	var source io.Reader = io.NewSectionReader(f, int64(f.index.BOM), f.Stat.Size-int64(f.index.BOM))
 	if e := f.index.Encoding; e != textfile.UTF8 && !f.index.Binary {
-		raw, err := readAll(f, int64(f.index.BOM), f.Stat.Size-int64(f.index.BOM))
+		raw, err := readRange(f, int64(f.index.BOM), f.Stat.Size-int64(f.index.BOM))
 		if err != nil {
 			return nil, err
 		}
@@ -197,18 +198,18 @@ func (f *opened) notebook(ctx context.Context) (*answer, error) {
 	}
 	book, err := renderNotebook(ctx, source, f.Stat.Size)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.shown, err)
+		return nil, fmt.Errorf("%s: %w", f.shownPath, err)
 	}
 	kind := fmt.Sprintf("notebook, %d cells", book.Cells)
 	if book.Language != "" {
 		kind += ", " + book.Language
 	}
-	got, err := f.made(ctx, strings.NewReader(book.Text), kind, f.index.Format.String())
+	got, err := f.viewGenerated(ctx, strings.NewReader(book.Text), kind, f.index.Format.String())
 	if err != nil {
 		return nil, err
 	}
-	m := f.meta("notebook")
+	m := f.newMeta("notebook")
 	m.Lines = got.meta.Lines
-	got.meta.fill(m)
+	got.meta.completeFrom(m)
 	return got, nil
 }

@@ -22,21 +22,21 @@ type nbReader struct {
 	out      strings.Builder
 }
 
-// members reads an object and calls member for each name; member reads the
+// eachMember reads an object and calls read with each name; read consumes the
 // value.
-func (n *nbReader) members(member func(name string) error) error {
-	return n.inside('{', func() error {
+func (n *nbReader) eachMember(read func(name string) error) error {
+	return n.eachElement('{', func() error {
 		name, err := n.json.Token()
 		if err != nil {
 			return err
 		}
-		return member(name.(string)) // the decoder guarantees a string here
+		return read(name.(string)) // the decoder guarantees a string here
 	})
 }
 
-// inside reads an object or array and calls part for each element; null counts
-// as empty.
-func (n *nbReader) inside(open json.Delim, part func() error) error {
+// eachElement reads an object or array and calls read for each element; null
+// counts as empty.
+func (n *nbReader) eachElement(open json.Delim, read func() error) error {
 	switch token, err := n.json.Token(); {
 	case err != nil || token == nil:
 		return err
@@ -44,7 +44,7 @@ func (n *nbReader) inside(open json.Delim, part func() error) error {
 		return fmt.Errorf("got %v, want %v", token, open)
 	}
 	for n.json.More() {
-		if err := part(); err != nil {
+		if err := read(); err != nil {
 			return err
 		}
 	}
@@ -52,29 +52,31 @@ func (n *nbReader) inside(open json.Delim, part func() error) error {
 	return err
 }
 
-// top reads a member of the top-level object.
-func (n *nbReader) top(name string) error {
+// readTopLevel reads a member of the top-level object.
+func (n *nbReader) readTopLevel(name string) error {
 	switch strings.ToLower(name) {
 	case "nbformat":
 		return n.json.Decode(&n.book.Format)
 	case "metadata":
 		return n.json.Decode(&n.metadata)
 	case "cells":
-		return n.inside('[', n.cell)
+		return n.eachElement('[', n.readCell)
 	case "worksheets": // format 3
-		return n.inside('[', func() error { return n.members(n.sheet) })
+		return n.eachElement('[', func() error { return n.eachMember(n.readWorksheet) })
 	}
 	return n.json.Decode(new(json.RawMessage))
 }
 
-func (n *nbReader) sheet(name string) error {
+// readWorksheet reads a member of a worksheet, of format 3.
+func (n *nbReader) readWorksheet(name string) error {
 	if strings.EqualFold(name, "cells") {
-		return n.inside('[', n.cell)
+		return n.eachElement('[', n.readCell)
 	}
 	return n.json.Decode(new(json.RawMessage))
 }
 
-func (n *nbReader) cell() error {
+// readCell reads a cell and writes its text.
+func (n *nbReader) readCell() error {
 	var cell nbCell
 	if err := n.json.Decode(&cell); err != nil {
 		return err
@@ -89,13 +91,14 @@ func (n *nbReader) cell() error {
 
 // renderNotebook returns a notebook's cells and outputs as plain text. Images
 // and other media are described by type and size. It decodes a single cell at a
-// time, because decoded cells need many times their size in the file.
+// time, because decoded cells need many times their size in the file. It
+// returns BAD_ENCODING if the content is not a notebook.
 func renderNotebook(ctx context.Context, r io.Reader, size int64) (*notebook, error) {
 	if size > maxNotebook {
 		return nil, toolerr.New(toolerr.TooLarge, "the notebook has %d bytes, more than the limit of %d", size, maxNotebook)
 	}
-	n := nbReader{json: json.NewDecoder(&cancelledReader{ctx, r})}
-	err := n.members(n.top)
+	n := nbReader{json: json.NewDecoder(&contextReader{ctx, r})}
+	err := n.eachMember(n.readTopLevel)
 	if err == nil {
 		if _, end := n.json.Token(); end != io.EOF {
 			err = errors.New("data after the JSON value")
@@ -115,7 +118,8 @@ func renderNotebook(ctx context.Context, r io.Reader, size int64) (*notebook, er
 	return &n.book, nil
 }
 
-// nbText is a string that may be stored as a list of lines.
+// nbText is a string that may be stored as a list of lines. Any other JSON
+// value is kept as it is.
 type nbText string
 
 func (t *nbText) UnmarshalJSON(data []byte) error {
@@ -134,9 +138,9 @@ func (t *nbText) UnmarshalJSON(data []byte) error {
 }
 
 // joinedLines joins a JSON array of strings without allocating each of them,
-// since most may be tiny. data must be valid JSON. The result is false if data
-// is not an array of strings.
-func joinedLines(data []byte) (string, bool) {
+// since most may be tiny. data must be valid JSON. isLines is false if data is
+// not an array of strings.
+func joinedLines(data []byte) (joined string, isLines bool) {
 	rest, ok := bytes.CutPrefix(data, []byte{'['})
 	var text strings.Builder
 	for ok {

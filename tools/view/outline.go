@@ -24,10 +24,10 @@ type symbol struct {
 	Depth      int // number of enclosing symbols; 0 is top level
 }
 
-// outline lists the symbols of a text in the order of their lines. The file
-// name selects the language. The result is nil if the language is unknown or
-// the text is too long.
-func outline(name string, text []byte) []symbol {
+// findSymbols returns the symbols of a text in the order of their lines. The
+// file name selects the language. The result is nil if the language is unknown
+// or the text is longer than maxOutline.
+func findSymbols(name string, text []byte) []symbol {
 	if len(text) > maxOutline {
 		return nil
 	}
@@ -44,15 +44,16 @@ func outline(name string, text []byte) []symbol {
 		if language == nil {
 			return nil
 		}
-		symbols = language.symbols(text)
+		symbols = language.findSymbols(text)
 	}
 	slices.SortStableFunc(symbols, func(a, b symbol) int { return cmp.Compare(a.Line, b.Line) })
-	nest(symbols)
+	setDepths(symbols)
 	return symbols
 }
 
-// nest sets each symbol's depth from the ranges of the other symbols.
-func nest(symbols []symbol) {
+// setDepths sets each symbol's depth from the ranges of the other symbols,
+// which are in the order of their lines.
+func setDepths(symbols []symbol) {
 	var around []int // last lines of the enclosing symbols
 	for i, s := range symbols {
 		for len(around) > 0 && around[len(around)-1] < s.Line {
@@ -63,28 +64,31 @@ func nest(symbols []symbol) {
 	}
 }
 
-// renderOutline writes the symbols as lines, with as many levels as fit into
-// budget bytes, the top level first. It says how many symbols it left out.
+// renderOutline returns the symbols as lines, with as many levels as fit into
+// budget bytes, the top level first. The last line tells how many symbols were
+// left out.
 func renderOutline(symbols []symbol, budget int) string {
 	deepest := 0
 	for _, s := range symbols {
 		deepest = max(deepest, s.Depth)
 	}
 	for depth := min(deepest, 2); depth >= 0; depth-- {
-		if text, left := outlineTo(symbols, depth, budget); left == 0 || depth == 0 {
+		if text, left := renderToDepth(symbols, depth, budget); left == 0 || depth == 0 {
 			return text
 		}
 	}
 	return ""
 }
 
-func outlineTo(symbols []symbol, depth, budget int) (text string, left int) {
+// renderToDepth is renderOutline for the symbols down to a depth. left is the
+// number of these that did not fit.
+func renderToDepth(symbols []symbol, depth, budget int) (text string, left int) {
 	var out strings.Builder
 	for _, s := range symbols {
 		if s.Depth > depth {
 			continue
 		}
-		line := fmt.Sprintf("%*s%d-%d  %s\n", 2*s.Depth, "", s.Line, s.End, clip(s.Text, 120))
+		line := fmt.Sprintf("%*s%d-%d  %s\n", 2*s.Depth, "", s.Line, s.End, truncate(s.Text, 120))
 		if left > 0 || out.Len()+len(line) > budget {
 			left++
 			continue
@@ -97,8 +101,9 @@ func outlineTo(symbols []symbol, depth, budget int) (text string, left int) {
 	return out.String(), left
 }
 
-// clip truncates a text to n bytes, without splitting characters.
-func clip(s string, n int) string {
+// truncate cuts a text to n bytes, without splitting characters, and adds an
+// ellipsis if it was longer.
+func truncate(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

@@ -14,8 +14,9 @@ import (
 // about twenty times the memory of its text.
 const maxGoParse = 2 << 20
 
-// goSymbols parses Go source, also with syntax errors. Symbols that the parser
-// misses because of an error are found by regular expressions.
+// goSymbols returns the declarations of Go source, also with syntax errors.
+// Declarations that the parser misses because of an error are found by regular
+// expressions.
 func goSymbols(text []byte) []symbol {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, "", text, parser.ParseComments|parser.SkipObjectResolution|parser.AllErrors)
@@ -23,7 +24,7 @@ func goSymbols(text []byte) []symbol {
 	if file != nil {
 		lines := bytes.Split(text, []byte("\n"))
 		for _, decl := range file.Decls {
-			symbols = append(symbols, goDecl(set, lines, decl)...)
+			symbols = append(symbols, goDeclSymbols(set, lines, decl)...)
 		}
 	}
 	if err == nil {
@@ -33,7 +34,7 @@ func goSymbols(text []byte) []symbol {
 	for i, s := range symbols {
 		known[s.Line] = i
 	}
-	for _, s := range languageOf("", ".go").symbols(text) {
+	for _, s := range languageOf("", ".go").findSymbols(text) {
 		if i, ok := known[s.Line]; !ok {
 			symbols = append(symbols, s)
 		} else if symbols[i].End < s.Line { // the error cut the declaration off
@@ -50,7 +51,8 @@ func goSymbols(text []byte) []symbol {
 	return symbols
 }
 
-func goDecl(set *token.FileSet, lines [][]byte, decl ast.Decl) []symbol {
+// goDeclSymbols returns the symbols of one declaration; none for imports.
+func goDeclSymbols(set *token.FileSet, lines [][]byte, decl ast.Decl) []symbol {
 	newSymbol := func(name, kind string, node ast.Node, doc *ast.CommentGroup) symbol {
 		line := set.PositionFor(node.Pos(), false).Line
 		s := symbol{Name: name, Kind: kind, Line: line, Start: line, End: set.PositionFor(node.End(), false).Line}
@@ -66,7 +68,7 @@ func goDecl(set *token.FileSet, lines [][]byte, decl ast.Decl) []symbol {
 	case *ast.FuncDecl:
 		name := decl.Name.Name
 		if decl.Recv != nil && len(decl.Recv.List) > 0 {
-			name = receiver(decl.Recv.List[0].Type) + "." + name
+			name = receiverType(decl.Recv.List[0].Type) + "." + name
 		}
 		return []symbol{newSymbol(name, "func", decl, decl.Doc)}
 	case *ast.GenDecl:
@@ -102,7 +104,7 @@ func goDecl(set *token.FileSet, lines [][]byte, decl ast.Decl) []symbol {
 }
 
 // receiver returns the type's name in "*T", "T[K]" and similar expressions.
-func receiver(expr ast.Expr) string {
+func receiverType(expr ast.Expr) string {
 	for {
 		switch e := expr.(type) {
 		case *ast.StarExpr:

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// endRule says how to find the end of a symbol.
+// endRule tells how to find the end of a symbol.
 type endRule int
 
 const (
@@ -16,18 +16,17 @@ const (
 	byNext                  // before the next symbol
 )
 
-// language describes how to find symbols, line by line. Its expressions have a
-// group "name" and optionally a group "kind".
+// language describes how to find symbols, line by line.
 type language struct {
 	end      endRule
-	comments string // prefixes of line comments, separated by spaces
-	strings  string // syntax: "`" can span lines; "py": triple quotes can; "rust": 'a is not a string
-	rules    func() []*regexp.Regexp
+	comments string                  // prefixes of line comments, separated by spaces
+	strings  string                  // kind of strings: "`" can span lines; "py": triple quotes can; "rust": 'a is not a string
+	rules    func() []*regexp.Regexp // regular expressions with a group "name" and optionally a group "kind"
 }
 
-// compiled returns a function that compiles the patterns on first use, so that
-// starting the tool takes no longer.
-func compiled(patterns ...string) func() []*regexp.Regexp {
+// compileOnce returns a function that compiles the patterns on first use, so
+// that starting the tool takes no longer.
+func compileOnce(patterns ...string) func() []*regexp.Regexp {
 	return sync.OnceValue(func() []*regexp.Regexp {
 		rules := make([]*regexp.Regexp, len(patterns))
 		for i, pattern := range patterns {
@@ -37,61 +36,65 @@ func compiled(patterns ...string) func() []*regexp.Regexp {
 	})
 }
 
-// words returns a pattern for any number of modifiers before a declaration.
-func words(list string) string { return `(?:(?:` + strings.ReplaceAll(list, " ", "|") + `)\s+)*` }
+// modifiersPattern returns a pattern for any number of modifiers before a
+// declaration. list has the modifiers, separated by spaces.
+func modifiersPattern(list string) string {
+	return `(?:(?:` + strings.ReplaceAll(list, " ", "|") + `)\s+)*`
+}
 
 const jvmModifiers = "public private protected internal static final abstract sealed non-sealed open override inline data inner value annotation enum companion suspend operator infix tailrec external const lateinit actual expect synchronized native strictfp default partial readonly async unsafe virtual extern new ref file required case implicit lazy"
 
+// languages returns the languages by file name extension.
 var languages = sync.OnceValue(func() map[string]*language {
 	cLike := func(rules ...string) *language {
-		return &language{end: byBraces, comments: "// /* *", rules: compiled(rules...)}
+		return &language{end: byBraces, comments: "// /* *", rules: compileOnce(rules...)}
 	}
 	javascript := cLike(
-		`^\s*(?:export\s+)?(?:default\s+)?`+words("declare abstract async")+`(?P<kind>function|class|interface|enum|namespace|module|type)\b\s*\*?\s*(?P<name>[\w$.]+)`,
+		`^\s*(?:export\s+)?(?:default\s+)?`+modifiersPattern("declare abstract async")+`(?P<kind>function|class|interface|enum|namespace|module|type)\b\s*\*?\s*(?P<name>[\w$.]+)`,
 		`^(?:export\s+)?(?:const|let|var)\s+(?P<name>[\w$]+)\s*(?::[^=]+)?=`,
-		`^\s+`+words("public private protected static async get set readonly override abstract")+`\*?(?P<name>#?[\w$]+)\s*(?:<[^>]*>)?\([^;]*\)\s*(?::[^{;]+)?\{\s*$`,
+		`^\s+`+modifiersPattern("public private protected static async get set readonly override abstract")+`\*?(?P<name>#?[\w$]+)\s*(?:<[^>]*>)?\([^;]*\)\s*(?::[^{;]+)?\{\s*$`,
 		`^\s*(?:module\.)?exports(?:\.(?P<name>[\w$]+))?\s*=`,
 	)
 	javascript.strings = "`"
 	jvm := cLike(
-		`^\s*(?:@\w+(?:\([^)]*\))?\s+)*`+words(jvmModifiers)+`(?P<kind>class|interface|enum|record|object|trait|struct|namespace|@interface|delegate)\s+(?P<name>[\w.]+)`,
-		`^\s*(?:@\w+(?:\([^)]*\))?\s+)*`+words(jvmModifiers)+`(?P<kind>fun|def)\s+(?:<[^>]*>\s*)?(?P<name>[\w.<>]+)`,
-		`^\s+(?:@\w+(?:\([^)]*\))?\s+)*`+words(jvmModifiers)+`(?:<[^>]*>\s*)?(?:[\w.]+(?:<[^()]*>)?[\[\]?]*\s+)?(?P<name>\w+)\s*(?:<[^>]*>)?\([^;]*$`,
+		`^\s*(?:@\w+(?:\([^)]*\))?\s+)*`+modifiersPattern(jvmModifiers)+`(?P<kind>class|interface|enum|record|object|trait|struct|namespace|@interface|delegate)\s+(?P<name>[\w.]+)`,
+		`^\s*(?:@\w+(?:\([^)]*\))?\s+)*`+modifiersPattern(jvmModifiers)+`(?P<kind>fun|def)\s+(?:<[^>]*>\s*)?(?P<name>[\w.<>]+)`,
+		`^\s+(?:@\w+(?:\([^)]*\))?\s+)*`+modifiersPattern(jvmModifiers)+`(?:<[^>]*>\s*)?(?:[\w.]+(?:<[^()]*>)?[\[\]?]*\s+)?(?P<name>\w+)\s*(?:<[^>]*>)?\([^;]*$`,
 	)
 	c := cLike(
 		`^\s*(?:template\s*<[^>]*>\s*)?(?:typedef\s+)?(?P<kind>struct|class|union|enum(?:\s+class|\s+struct)?|namespace)\s+(?:\[\[[^\]]*\]\]\s*)?(?P<name>[\w:]+)[^;()]*$`,
 		`^(?:template\s*<[^>]*>\s*)?(?:[\w:~<>,]+[\s*&]+)*(?P<name>[\w:~]+(?:operator\s*\S{1,3})?)\s*\([^;]*$`,
 		`^\s*#\s*(?P<kind>define)\s+(?P<name>\w+)`,
 	)
-	ruby := &language{end: byEnd, comments: "#", rules: compiled(
+	ruby := &language{end: byEnd, comments: "#", rules: compileOnce(
 		`^\s*(?P<kind>class|module|def|defmodule|defp|defmacro|function|local\s+function)\s+(?P<name>[\w.:?!=<>\[\]+*/%~^&|-]+)`,
 	)}
-	shell := &language{end: byBraces, comments: "#", rules: compiled(
+	shell := &language{end: byBraces, comments: "#", rules: compileOnce(
 		`^\s*(?:function\s+)?(?P<name>[\w:.+-]+)\s*\(\s*\)`, `^\s*(?P<kind>function)\s+(?P<name>[\w:.+-]+)`,
 	)}
-	yaml := &language{end: byIndent, comments: "#", rules: compiled(`^(?P<name>[\w."'/$<*][^:#]*?)\s*:(?:\s|$)`)}
-	toml := &language{end: byNext, comments: "# ;", rules: compiled(`^\s*\[+\s*(?P<name>[^\]]+?)\s*\]+`)}
+	yaml := &language{end: byIndent, comments: "#", rules: compileOnce(`^(?P<name>[\w."'/$<*][^:#]*?)\s*:(?:\s|$)`)}
+	toml := &language{end: byNext, comments: "# ;", rules: compileOnce(`^\s*\[+\s*(?P<name>[^\]]+?)\s*\]+`)}
 	table := map[string]*language{
 		".go": cLike(`^(?P<kind>func)\s+(?:\([^)]*\)\s*)?(?P<name>\w+)`, `^(?P<kind>type|var|const)\s+(?P<name>\w+)`),
 		".rs": cLike(
-			`^\s*(?:pub(?:\([^)]*\))?\s+)?(?:extern\s+"[^"]*"\s+)?`+words("default const async unsafe auto")+`(?P<kind>fn|struct|enum|trait|union|mod|type|static|const|macro_rules!)\s+(?:mut\s+)?(?P<name>\w+)`,
+			`^\s*(?:pub(?:\([^)]*\))?\s+)?(?:extern\s+"[^"]*"\s+)?`+modifiersPattern("default const async unsafe auto")+`(?P<kind>fn|struct|enum|trait|union|mod|type|static|const|macro_rules!)\s+(?:mut\s+)?(?P<name>\w+)`,
 			`^\s*(?:unsafe\s+)?(?P<kind>impl)\b\s*(?:<[^{]*?>\s+)?(?P<name>[^{]*[^{\s])`,
 		),
 		".swift": cLike(
-			`^\s*(?:@\w+(?:\([^)]*\))?\s+)*`+words("public private fileprivate internal open final static class override mutating indirect convenience required nonisolated")+
+			`^\s*(?:@\w+(?:\([^)]*\))?\s+)*`+modifiersPattern("public private fileprivate internal open final static class override mutating indirect convenience required nonisolated")+
 				`(?P<kind>class|struct|enum|protocol|extension|actor|func|typealias)\s+(?P<name>[\w.+\-*/=<>!&|^~%]+)`,
-			`^\s+`+words("public private internal convenience required override")+`(?P<name>init|deinit)\b`,
+			`^\s+`+modifiersPattern("public private internal convenience required override")+`(?P<name>init|deinit)\b`,
 		),
-		".php": cLike(`^\s*` + words("public private protected static final abstract readonly") + `(?P<kind>function|class|interface|trait|enum|namespace)\s+&?(?P<name>[\w\\]+)`),
-		".py": {end: byIndent, comments: "#", strings: "py", rules: compiled(
+		".php": cLike(`^\s*` + modifiersPattern("public private protected static final abstract readonly") + `(?P<kind>function|class|interface|trait|enum|namespace)\s+&?(?P<name>[\w\\]+)`),
+		".py": {end: byIndent, comments: "#", strings: "py", rules: compileOnce(
 			`^\s*(?:async\s+)?(?P<kind>def|class)\s+(?P<name>\w+)`,
 			`^(?P<name>[A-Z_][A-Z0-9_]+)\s*(?::[^=]+)?=[^=]`,
 		)},
 		".pl":    cLike(`^\s*(?P<kind>sub|package)\s+(?P<name>[\w:]+)`),
 		".proto": cLike(`^\s*(?P<kind>message|service|enum|rpc)\s+(?P<name>\w+)`),
-		".sql": {end: byNext, comments: "--", rules: compiled(
+		".sql": {end: byNext, comments: "--", rules: compileOnce(
 			`(?i)^\s*create\s+(?:or\s+replace\s+)?(?:temp(?:orary)?\s+|unique\s+)?(?P<kind>table|view|index|function|procedure|trigger|type|schema)\s+(?:if\s+not\s+exists\s+)?(?P<name>[\w."]+)`)},
-		".mk":  {end: byNext, comments: "#", rules: compiled(`^(?P<name>[\w.%/$(){}-][^:=#]*?)\s*::?(?:[^=]|$)`)},
+		".mk":  {end: byNext, comments: "#", rules: compileOnce(`^(?P<name>[\w.%/$(){}-][^:=#]*?)\s*::?(?:[^=]|$)`)},
 		".css": cLike(`^(?P<name>[@.#\w*:\[][^{};]*?)\s*\{`),
 		".tf":  cLike(`^(?P<kind>resource|data|module|variable|output|provider|locals|terraform)\b\s*(?P<name>[^{]*?)\s*\{`),
 	}
@@ -115,8 +118,8 @@ var languages = sync.OnceValue(func() map[string]*language {
 	return table
 })
 
-// languageOf selects a language by lower-case base name and extension; nil if
-// it is unknown.
+// languageOf returns the language for a base name in lower case and its
+// extension; nil if it is unknown.
 func languageOf(base, ext string) *language {
 	switch base {
 	case "makefile", "gnumakefile":

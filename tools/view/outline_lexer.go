@@ -5,26 +5,28 @@ import "strings"
 // lexer tracks comments, strings and braces through a text, well enough to tell
 // code from comments and strings. It knows no grammar.
 type lexer struct {
-	language *language
-	depth    int
-	open     string // end delimiter of the multi-line comment or string; "": none
+	language  *language
+	depth     int    // open braces
+	openUntil string // end delimiter of the open multi-line comment or string; "": none
 }
 
-// scan splits a text into lines, with the lexer's state at each line.
-func (l *language) scan(text string) []scannedLine {
+// scanLines splits a text into lines, with the lexer's state at each line.
+func (l *language) scanLines(text string) []scannedLine {
 	state := lexer{language: l}
 	lines := make([]scannedLine, 0, strings.Count(text, "\n")+1)
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")
-		scanned := scannedLine{text: line, inside: state.open != "", depth: state.depth, indent: indentOf(line)}
-		state.line(line)
-		scanned.after = state.depth
+		scanned := scannedLine{text: line, startsInside: state.openUntil != "", depthBefore: state.depth, indent: indentColumns(line)}
+		state.consumeLine(line)
+		scanned.depthAfter = state.depth
 		lines = append(lines, scanned)
 	}
 	return lines
 }
 
-func indentOf(line string) int {
+// indentColumns returns the columns of leading white space; -1 for a blank
+// line.
+func indentColumns(line string) int {
 	column := 0
 	for _, c := range []byte(line) {
 		switch c {
@@ -39,18 +41,19 @@ func indentOf(line string) int {
 	return -1
 }
 
-func (x *lexer) line(line string) {
+// consumeLine updates the state by a line.
+func (x *lexer) consumeLine(line string) {
 	for i := 0; i < len(line); {
-		if x.open != "" {
-			at := strings.Index(line[i:], x.open)
+		if x.openUntil != "" {
+			at := strings.Index(line[i:], x.openUntil)
 			if at < 0 {
 				return
 			}
-			i += at + len(x.open)
-			x.open = ""
+			i += at + len(x.openUntil)
+			x.openUntil = ""
 			continue
 		}
-		skip, done := x.token(line[i:])
+		skip, done := x.consumeToken(line[i:])
 		if done {
 			return
 		}
@@ -58,9 +61,9 @@ func (x *lexer) line(line string) {
 	}
 }
 
-// token consumes a piece of code; done means that the rest of the line is a
-// comment.
-func (x *lexer) token(rest string) (length int, done bool) {
+// consumeToken updates the state by the first piece of code in rest, and
+// returns its length. done means that the rest of the line is a comment.
+func (x *lexer) consumeToken(rest string) (length int, done bool) {
 	l := x.language
 	switch c := rest[0]; c {
 	case '{':
@@ -73,7 +76,7 @@ func (x *lexer) token(rest string) (length int, done bool) {
 				return 0, true
 			}
 			if rest[1] == '*' {
-				x.open = "*/"
+				x.openUntil = "*/"
 				return 2, false
 			}
 		}
@@ -83,26 +86,26 @@ func (x *lexer) token(rest string) (length int, done bool) {
 		}
 	case '`':
 		if l.strings == "`" {
-			x.open = "`"
+			x.openUntil = "`"
 		}
 	case '"', '\'':
 		triple := rest[:min(3, len(rest))]
 		if l.strings == "py" && (triple == `"""` || triple == `'''`) {
-			x.open = triple
+			x.openUntil = triple
 			return 3, false
 		}
 		if c == '\'' && l.strings == "rust" && !(len(rest) > 2 && (rest[1] == '\\' || rest[2] == '\'')) {
 			return 1, false // a lifetime
 		}
-		return quoted(rest), false
+		return quotedLength(rest), false
 	}
 	return 1, false
 }
 
-// quoted returns the length of a string that ends on the same line. A quote
-// without an end on the line, such as an apostrophe, counts as a single
+// quotedLength returns the length of a string that ends on the same line. A
+// quote without an end on the line, such as an apostrophe, counts as a single
 // character.
-func quoted(rest string) int {
+func quotedLength(rest string) int {
 	for i := 1; i < len(rest); i++ {
 		switch rest[i] {
 		case '\\':

@@ -8,15 +8,15 @@ var headingMarks = map[string]string{
 	".adoc": "=", ".asciidoc": "=", ".org": "*",
 }
 
-// headingSymbols lists the headings of a text: lines that begin with one to six
-// marks and a space, and lines underlined with = or -. It ignores fenced code,
-// HTML comments and front matter.
+// headingSymbols returns the headings of a text: lines that begin with one to
+// six marks and a space, and lines underlined with = or -. It ignores fenced
+// code, HTML comments and front matter.
 func headingSymbols(text []byte, mark string) []symbol {
 	var found []symbol
 	var levels []int
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	fence, comment := "", false
-	settings := frontMatter(lines)
+	settings := frontMatterLines(lines)
 	for i, line := range lines {
 		if i < settings {
 			continue
@@ -36,28 +36,28 @@ func headingSymbols(text []byte, mark string) []symbol {
 			}
 			continue
 		}
-		if fence = fenceOf(trimmed); fence != "" {
+		if fence = openingFence(trimmed); fence != "" {
 			continue
 		}
 		if level, title, ok := atxHeading(trimmed, mark); ok {
-			found = append(found, symbol{Name: title, Kind: "heading", Text: clip(trimmed, maxRuleLine), Line: i + 1, Start: i + 1})
+			found = append(found, symbol{Name: title, Kind: "heading", Text: truncate(trimmed, maxRuleBytes), Line: i + 1, Start: i + 1})
 			levels = append(levels, level)
-		} else if level := setextLevel(trimmed); level > 0 && i > 0 && isTitle(lines[i-1], trimmed) {
+		} else if level := setextLevel(trimmed); level > 0 && i > 0 && isUnderlinedTitle(lines[i-1], trimmed) {
 			title := strings.TrimSpace(lines[i-1])
 			if n := len(found); n > 0 && found[n-1].Line == i {
 				continue // the line above is a heading already
 			}
-			found = append(found, symbol{Name: title, Kind: "heading", Text: clip(title, maxRuleLine), Line: i, Start: i})
+			found = append(found, symbol{Name: title, Kind: "heading", Text: truncate(title, maxRuleBytes), Line: i, Start: i})
 			levels = append(levels, level)
 		}
 	}
-	endHeadings(found, levels, len(lines))
+	setSectionEnds(found, levels, len(lines))
 	return found
 }
 
-// frontMatter returns the number of lines of the front matter, settings between
-// lines of dashes at the beginning of a file; 0 without front matter.
-func frontMatter(lines []string) int {
+// frontMatterLines returns the number of lines of the front matter, settings
+// between lines of dashes at the beginning of a file; 0 without front matter.
+func frontMatterLines(lines []string) int {
 	for i, line := range lines[:min(len(lines), 500)] {
 		end := strings.TrimRight(line, " \t\r") == "---"
 		if i == 0 && !end {
@@ -70,9 +70,9 @@ func frontMatter(lines []string) int {
 	return 0
 }
 
-// endHeadings ends each section before the next heading of the same or a higher
-// level.
-func endHeadings(found []symbol, levels []int, last int) {
+// setSectionEnds ends each section before the next heading of the same or a
+// higher level. levels are those of found, and last is the file's last line.
+func setSectionEnds(found []symbol, levels []int, last int) {
 	var open []int
 	for i := range found {
 		for len(open) > 0 && levels[open[len(open)-1]] >= levels[i] {
@@ -86,8 +86,8 @@ func endHeadings(found []symbol, levels []int, last int) {
 	}
 }
 
-// fenceOf returns the characters that open a code fence, or "".
-func fenceOf(line string) string {
+// openingFence returns the characters that open a code fence, or "".
+func openingFence(line string) string {
 	for _, mark := range []string{"`", "~"} {
 		n := len(line) - len(strings.TrimLeft(line, mark))
 		if n >= 3 && !(mark == "`" && strings.Contains(line[n:], "`")) {
@@ -97,6 +97,8 @@ func fenceOf(line string) string {
 	return ""
 }
 
+// atxHeading parses a heading that begins with marks. ok is false if the line
+// is none.
 func atxHeading(line, mark string) (level int, title string, ok bool) {
 	level = len(line) - len(strings.TrimLeft(line, mark))
 	if level < 1 || level > 6 || len(line) == level || line[level] != ' ' && line[level] != '\t' {
@@ -123,9 +125,10 @@ func setextLevel(line string) int {
 	return 0
 }
 
-// isTitle distinguishes an underlined title from a table row, a list item, and
-// the last line of a paragraph or front matter before a rule.
-func isTitle(line, underline string) bool {
+// isUnderlinedTitle reports whether a line is the title of an underline. It is
+// false for a table row, a list item, and the last line of a paragraph or front
+// matter before a rule.
+func isUnderlinedTitle(line, underline string) bool {
 	title := strings.TrimSpace(line)
 	if title == "" || strings.ContainsAny(title[:1], "|>#-*+=") || setextLevel(title) > 0 {
 		return false

@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// maxRuleLine bounds the part of a line that is matched against the rules, in
-// bytes.
-const maxRuleLine = 500
+// maxRuleBytes bounds the part of a line that is matched against the rules.
+const maxRuleBytes = 500
 
-// notNames are words that look like a function's name before "(".
-var notNames = map[string]bool{
+// keywordsBeforeParen are words that look like a function's name before "(".
+var keywordsBeforeParen = map[string]bool{
 	"if": true, "for": true, "while": true, "switch": true, "catch": true, "return": true, "else": true,
 	"function": true, "new": true, "throw": true, "await": true, "do": true, "try": true, "case": true,
 	"sizeof": true, "using": true, "lock": true, "fixed": true, "foreach": true, "when": true, "with": true,
@@ -20,25 +19,25 @@ var notNames = map[string]bool{
 
 // scannedLine is a line with the lexer's state.
 type scannedLine struct {
-	text   string
-	inside bool // the line starts in a comment or string
-	depth  int  // open braces at the start of the line
-	after  int  // open braces at the end of the line
-	indent int  // columns of leading white space, with tab stops every 8; -1 for a blank line
+	text         string
+	startsInside bool // the line starts in a comment or string
+	depthBefore  int  // open braces at the start of the line
+	depthAfter   int  // open braces at the end of the line
+	indent       int  // columns of leading white space, with tab stops every 8; -1 for a blank line
 }
 
-// symbols finds the symbols of a text.
-func (l *language) symbols(text []byte) []symbol {
-	lines := l.scan(string(text))
+// findSymbols returns the symbols of a text.
+func (l *language) findSymbols(text []byte) []symbol {
+	lines := l.scanLines(string(text))
 	rules := l.rules()
 	var found []symbol
 	for i, line := range lines {
-		if line.inside || line.indent < 0 || l.isComment(line.text) {
+		if line.startsInside || line.indent < 0 || l.isCommentLine(line.text) {
 			continue
 		}
-		if s, ok := match(rules, line.text); ok {
-			s.Line, s.Start = i+1, l.above(lines, i)
-			s.End = l.endOf(lines, i)
+		if s, ok := matchRules(rules, line.text); ok {
+			s.Line, s.Start = i+1, l.startLine(lines, i)
+			s.End = l.endLine(lines, i)
 			found = append(found, s)
 		}
 	}
@@ -58,10 +57,11 @@ func (l *language) symbols(text []byte) []symbol {
 	return found
 }
 
-// match returns the symbol that a line declares according to the first matching
-// rule.
-func match(rules []*regexp.Regexp, line string) (symbol, bool) {
-	part := line[:min(len(line), maxRuleLine)]
+// matchRules returns the symbol that a line declares according to the first
+// matching rule. It has no line numbers yet. matchRules returns false if the
+// line declares none.
+func matchRules(rules []*regexp.Regexp, line string) (symbol, bool) {
+	part := line[:min(len(line), maxRuleBytes)]
 	for _, rule := range rules {
 		groups := rule.FindStringSubmatch(part)
 		if groups == nil {
@@ -74,7 +74,7 @@ func match(rules []*regexp.Regexp, line string) (symbol, bool) {
 		if i := rule.SubexpIndex("name"); i >= 0 {
 			s.Name = strings.TrimSpace(groups[i])
 		}
-		if s.Name == "" || notNames[s.Name] || notNames[firstWord(part)] && s.Kind == "symbol" {
+		if s.Name == "" || keywordsBeforeParen[s.Name] || keywordsBeforeParen[firstWord(part)] && s.Kind == "symbol" {
 			return symbol{}, false
 		}
 		return s, true
@@ -82,13 +82,15 @@ func match(rules []*regexp.Regexp, line string) (symbol, bool) {
 	return symbol{}, false
 }
 
+// firstWord returns a line's first word, up to a blank or "(".
 func firstWord(line string) string {
 	word, _, _ := strings.Cut(strings.TrimLeft(line, " \t}"), " ")
 	word, _, _ = strings.Cut(word, "(")
 	return word
 }
 
-func (l *language) isComment(line string) bool {
+// isCommentLine reports whether a line begins with a comment.
+func (l *language) isCommentLine(line string) bool {
 	line = strings.TrimLeft(line, " \t")
 	for start := range strings.FieldsSeq(l.comments) {
 		if strings.HasPrefix(line, start) {
@@ -100,14 +102,14 @@ func (l *language) isComment(line string) bool {
 	return false
 }
 
-// above returns the first line (from 1) of the comments, decorators and
+// startLine returns the first line (from 1) of the comments, decorators and
 // attributes directly above lines[i].
-func (l *language) above(lines []scannedLine, i int) int {
+func (l *language) startLine(lines []scannedLine, i int) int {
 	first := i
 	for first > 0 && i-first < 100 {
 		line := lines[first-1]
 		text := strings.TrimLeft(line.text, " \t")
-		if line.indent < 0 || !l.isComment(text) && !strings.HasPrefix(text, "@") && !strings.HasPrefix(text, "#[") && !line.inside {
+		if line.indent < 0 || !l.isCommentLine(text) && !strings.HasPrefix(text, "@") && !strings.HasPrefix(text, "#[") && !line.startsInside {
 			break
 		}
 		if strings.HasPrefix(text, "#!") {
@@ -118,18 +120,18 @@ func (l *language) above(lines []scannedLine, i int) int {
 	return first + 1
 }
 
-// endOf returns the last line (from 1) of the symbol that lines[i] declares.
-func (l *language) endOf(lines []scannedLine, i int) int {
+// endLine returns the last line (from 1) of the symbol that lines[i] declares.
+func (l *language) endLine(lines []scannedLine, i int) int {
 	switch l.end {
 	case byBraces:
-		return braceEnd(lines, i)
+		return braceEndLine(lines, i)
 	case byEnd:
 		if text := strings.TrimRight(lines[i].text, " \t"); strings.HasSuffix(text, " end") || strings.HasSuffix(text, ";end") {
 			return i + 1
 		}
 		for j := i + 1; j < len(lines); j++ {
 			text := strings.TrimLeft(lines[j].text, " \t")
-			if lines[j].indent >= 0 && lines[j].indent <= lines[i].indent && !lines[j].inside {
+			if lines[j].indent >= 0 && lines[j].indent <= lines[i].indent && !lines[j].startsInside {
 				if strings.HasPrefix(text, "end") && lines[j].indent == lines[i].indent {
 					return j + 1
 				}
@@ -141,7 +143,7 @@ func (l *language) endOf(lines []scannedLine, i int) int {
 		for j := i + 1; j < len(lines); j++ {
 			text := strings.TrimLeft(lines[j].text, " \t")
 			closes := text != "" && strings.Contains(")]}", text[:1]) // end of a long header
-			if lines[j].indent >= 0 && lines[j].indent <= lines[i].indent && !lines[j].inside && !closes &&
+			if lines[j].indent >= 0 && lines[j].indent <= lines[i].indent && !lines[j].startsInside && !closes &&
 				!(strings.HasPrefix(text, "- ") && lines[j].indent == lines[i].indent) {
 				return j
 			}
@@ -151,14 +153,14 @@ func (l *language) endOf(lines []scannedLine, i int) int {
 	return i + 1
 }
 
-// braceEnd returns the last line of a declaration: the line with the closing
-// brace if a block opens within 40 lines, otherwise the line with a semicolon
-// or before a blank line.
-func braceEnd(lines []scannedLine, i int) int {
-	depth := lines[i].depth
+// braceEndLine returns the last line (from 1) of a declaration: the line with
+// the closing brace if a block opens within 40 lines, otherwise the line with a
+// semicolon or before a blank line.
+func braceEndLine(lines []scannedLine, i int) int {
+	depth := lines[i].depthBefore
 	opened := false
 	for j := i; j < len(lines); j++ {
-		after := lines[j].after
+		after := lines[j].depthAfter
 		text := strings.TrimRight(lines[j].text, " \t\r")
 		if !opened {
 			oneLiner := strings.HasSuffix(text, "}") || strings.HasSuffix(text, "};") || strings.HasSuffix(text, ";")

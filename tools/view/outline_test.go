@@ -58,9 +58,9 @@ func TestOutlines(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.file, func(t *testing.T) {
-			require.Equal(t, test.want, brief(outline(test.file, []byte(test.text))))
+			require.Equal(t, test.want, brief(findSymbols(test.file, []byte(test.text))))
 			crlf := strings.ReplaceAll(test.text, "\n", "\r\n")
-			require.Equal(t, test.want, brief(outline(test.file, []byte(crlf))), "with CRLF")
+			require.Equal(t, test.want, brief(findSymbols(test.file, []byte(crlf))), "with CRLF")
 		})
 	}
 }
@@ -70,7 +70,7 @@ func TestOutlineStaysInItsBudget(t *testing.T) {
 	for i := range 500 {
 		fmt.Fprintf(&text, "class C%d:\n    def m(self):\n        pass\n", i)
 	}
-	symbols := outline("a.py", []byte(text.String()))
+	symbols := findSymbols("a.py", []byte(text.String()))
 	require.Len(t, symbols, 1000)
 	small := renderOutline(symbols, 1000)
 	require.LessOrEqual(t, len(small), 1030)
@@ -88,7 +88,7 @@ func TestOutlineOfRealGo(t *testing.T) {
 	require.NoError(t, err)
 	text, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(root)), "src", "net", "http", "server.go"))
 	require.NoError(t, err)
-	symbols := outline("server.go", text)
+	symbols := findSymbols("server.go", text)
 	require.Greater(t, len(symbols), 100)
 	lines := strings.Split(string(text), "\n")
 	for _, s := range symbols {
@@ -105,7 +105,7 @@ func FuzzOutline(f *testing.F) {
 	f.Add(uint8(2), "class A {\n m() {\n`}\n")
 	f.Fuzz(func(t *testing.T, which uint8, text string) {
 		lines := strings.Count(text, "\n") + 1
-		symbols := outline(names[int(which)%len(names)], []byte(text))
+		symbols := findSymbols(names[int(which)%len(names)], []byte(text))
 		for i, s := range symbols {
 			require.NotEmpty(t, s.Name)
 			require.True(t, 1 <= s.Start && s.Start <= s.Line && s.Line <= s.End && s.End <= lines, "%+v of %d lines", s, lines)

@@ -29,8 +29,8 @@ const (
 	maxPDFMemory = 256 << 20
 )
 
-// pdfWorkers bounds the number of PDFs read at once.
-var pdfWorkers = make(chan struct{}, 2)
+// pdfSlots bounds the number of PDFs read at once.
+var pdfSlots = make(chan struct{}, 2)
 
 // pdfPage is the text of one page.
 type pdfPage struct {
@@ -63,11 +63,13 @@ func isPDF(head []byte) bool {
 }
 
 // pdfText extracts the text of count pages starting with page first. f must be
-// a regular file, because the worker inherits it as its standard input.
+// a regular file, because the worker inherits it as its standard input. It
+// returns BINARY_FILE for a damaged file, PERMISSION_DENIED for an encrypted
+// one, and TIMEOUT.
 func pdfText(ctx context.Context, f *os.File, first, count int) (*pdfDocument, error) {
 	select {
-	case pdfWorkers <- struct{}{}:
-		defer func() { <-pdfWorkers }()
+	case pdfSlots <- struct{}{}:
+		defer func() { <-pdfSlots }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -82,7 +84,7 @@ func pdfText(ctx context.Context, f *os.File, first, count int) (*pdfDocument, e
 	}
 	var document pdfDocument
 	if err != nil || json.Unmarshal(out, &document) != nil {
-		return nil, toolerr.New(toolerr.BinaryFile, "the PDF is damaged or too complex: its parser failed (%s); use hex=true to see its bytes", workerFault(err))
+		return nil, toolerr.New(toolerr.BinaryFile, "the PDF is damaged or too complex: its parser failed (%s); use hex=true to see its bytes", workerFailure(err))
 	}
 	if document.Error != "" {
 		return nil, toolerr.New(document.Code, "%s", document.Error)
@@ -90,6 +92,7 @@ func pdfText(ctx context.Context, f *os.File, first, count int) (*pdfDocument, e
 	return &document, nil
 }
 
+// runPDFWorker runs a worker and returns its standard output.
 func runPDFWorker(ctx context.Context, f *os.File, first, count int) ([]byte, error) {
 	self := "/proc/self/exe" // valid even if the binary was replaced since
 	if runtime.GOOS != "linux" {
@@ -111,8 +114,8 @@ func runPDFWorker(ctx context.Context, f *os.File, first, count int) ([]byte, er
 	return out.Bytes(), err
 }
 
-// workerFault describes how a worker failed, without details of the system.
-func workerFault(err error) string {
+// workerFailure describes how a worker failed, without details of the system.
+func workerFailure(err error) string {
 	var exit *exec.ExitError
 	switch {
 	case errors.As(err, &exit) && exit.ExitCode() == exitMemory:
@@ -139,13 +142,13 @@ func (w *boundedWriter) Write(p []byte) (int, error) {
 	return w.to.Write(p)
 }
 
-// defaultPages is the number of pages of a PDF shown by default.
+// defaultPages is the number of pages of a PDF shown without a limit.
 const defaultPages = 20
 
-// pdf shows the text of the requested pages.
-func (f *opened) pdf(ctx context.Context) (*answer, error) {
+// viewPDF shows the text of the requested pages.
+func (f *viewedFile) viewPDF(ctx context.Context) (*answer, error) {
 	if f.section != "" || f.tail > 0 {
-		return nil, toolerr.New(toolerr.InvalidParams, "%s is a PDF: offset and limit select pages; section and tail are not supported", f.shown)
+		return nil, toolerr.New(toolerr.InvalidParams, "%s is a PDF: offset and limit select pages; section and tail are not supported", f.shownPath)
 	}
 	first, count := min(max(f.offset, 1), 1<<30), int64(defaultPages)
 	if f.limit > 0 {
@@ -153,23 +156,23 @@ func (f *opened) pdf(ctx context.Context) (*answer, error) {
 	}
 	document, err := pdfText(ctx, f.File.File, int(first), int(count))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.shown, err)
+		return nil, fmt.Errorf("%s: %w", f.shownPath, err)
 	}
-	m := f.meta("pdf")
+	m := f.newMeta("pdf")
 	m.Lines = int64(document.Total)
 	if len(document.Pages) == 0 {
-		return &answer{text: fmt.Sprintf("%s  pdf  no page %d, %d in total  %s\n", f.shown, first, document.Total, f.tag()), meta: m}, nil
+		return &answer{text: fmt.Sprintf("%s  pdf  no page %d, %d in total  %s\n", f.shownPath, first, document.Total, f.headerTag()), meta: m}, nil
 	}
 	room := max(f.budget-noteRoom, f.budget/2)
 	var text strings.Builder
 	shown := 0
 	for _, page := range document.Pages {
-		block := pageBlock(page)
+		block := renderPDFPage(page)
 		if text.Len()+len(block) > room {
 			if shown > 0 {
 				break
 			}
-			block = clip(block, max(room-80, 80)) + "\nnote: the rest of this page is cut\n"
+			block = truncate(block, max(room-80, 80)) + "\nnote: the rest of this page is cut\n"
 		}
 		text.WriteString(block)
 		shown++
@@ -179,14 +182,15 @@ func (f *opened) pdf(ctx context.Context) (*answer, error) {
 		m.NextOffset = m.Last + 1
 		m.Truncated = f.limit == 0 || m.Last < min(first+count-1, m.Lines)
 	}
-	header := fmt.Sprintf("%s  pdf  pages %d-%d of %d  %d bytes  %s\n", f.shown, m.First, m.Last, document.Total, f.Stat.Size, f.tag())
+	header := fmt.Sprintf("%s  pdf  pages %d-%d of %d  %d bytes  %s\n", f.shownPath, m.First, m.Last, document.Total, f.Stat.Size, f.headerTag())
 	if m.Truncated {
 		fmt.Fprintf(&text, "note: %d more pages; next: view offset=%d\n", m.Lines-m.Last, m.NextOffset)
 	}
 	return &answer{text: header + text.String(), meta: m}, nil
 }
 
-func pageBlock(page pdfPage) string {
+// renderPDFPage returns a page with its number as a heading.
+func renderPDFPage(page pdfPage) string {
 	body := strings.TrimRight(page.Text, "\n")
 	if strings.TrimSpace(body) == "" {
 		body = "(no text on this page: it may be a scanned image)"

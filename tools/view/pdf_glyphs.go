@@ -36,6 +36,7 @@ func cleanGlyphs(text string) string {
 	return out.String()
 }
 
+// findFont returns the font with a name in the resources.
 func (l *pdfLayout) findFont(name string) *pdfFont {
 	if font, ok := l.fonts[name]; ok {
 		return font
@@ -43,7 +44,7 @@ func (l *pdfLayout) findFont(name string) *pdfFont {
 	value := l.resources.Key("Font").Key(name)
 	font := &pdfFont{font: pdf.Font{V: value}, widths: map[int]float64{}, wide: value.Key("Subtype").Name() == "Type0"}
 	if font.wide {
-		cidWidths(font.widths, value.Key("DescendantFonts").Index(0))
+		readCIDWidths(font.widths, value.Key("DescendantFonts").Index(0))
 	} else {
 		first := int(value.Key("FirstChar").Int64())
 		widths := value.Key("Widths")
@@ -55,8 +56,9 @@ func (l *pdfLayout) findFont(name string) *pdfFont {
 	return font
 }
 
-// cidWidths reads a /W array: "first [w w …]" and "first last w".
-func cidWidths(into map[int]float64, descendant pdf.Value) {
+// readCIDWidths reads a /W array ("first [w w …]" and "first last w") into a
+// map by character code.
+func readCIDWidths(into map[int]float64, descendant pdf.Value) {
 	table := descendant.Key("W")
 	for i := 0; i+1 < table.Len() && len(into) < 1<<16; {
 		first, next := int(table.Index(i).Int64()), table.Index(i+1)
@@ -82,8 +84,8 @@ type pdfFont struct {
 	wide   bool            // a glyph code has two bytes
 }
 
-// advance returns how far a string moves the pen, in text space.
-func (l *pdfLayout) advance(raw string) float64 {
+// stringWidth returns how far a string moves the pen, in text space.
+func (l *pdfLayout) stringWidth(raw string) float64 {
 	width, step := 0.0, 1
 	if l.font.wide {
 		step = 2

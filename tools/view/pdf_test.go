@@ -21,7 +21,7 @@ import (
 
 // TestMain runs the test binary as its own PDF worker, like mcp-view.
 func TestMain(m *testing.M) {
-	pdfWorker()
+	runIfPDFWorker()
 	os.Exit(m.Run())
 }
 

@@ -7,25 +7,25 @@ import (
 	"github.com/ledongthuc/pdf"
 )
 
-// pageText returns a page's text in drawing order, at most about room bytes:
+// pdfPageText returns a page's text in drawing order, at most about room bytes:
 // with a new line where the pen moves up or down, and a space where it jumps to
 // the right. fault describes the error that ended the text early; "": none.
-func pageText(page pdf.Page, room int) (text, fault string) {
-	layout := &pdfLayout{room: room, resources: inherited(page.V, "Resources")}
+func pdfPageText(page pdf.Page, room int) (text, fault string) {
+	layout := &pdfLayout{room: room, resources: inheritedValue(page.V, "Resources")}
 	defer func() {
 		if x := recover(); x != nil {
-			text, fault = layout.text(), shortFault(x)
+			text, fault = layout.text(), shortMessage(x)
 		}
 	}()
 	if contents := page.V.Key("Contents"); contents.Kind() == pdf.Stream || contents.Kind() == pdf.Array {
-		layout.run(contents, 0)
+		layout.interpret(contents, 0)
 	}
 	return layout.text(), ""
 }
 
-// inherited returns the value of a key in a page or its nearest parent. The
-// number of steps is bounded, since parents may form a cycle.
-func inherited(node pdf.Value, key string) pdf.Value {
+// inheritedValue returns the value of a key in a page or its nearest parent.
+// The number of steps is bounded, since parents may form a cycle.
+func inheritedValue(node pdf.Value, key string) pdf.Value {
 	for range 64 {
 		if value := node.Key(key); value.Kind() != pdf.Null {
 			return value
@@ -49,25 +49,27 @@ func (m matrix) mul(n matrix) matrix {
 	}
 }
 
-// pdfLayout interprets content streams; see PDF 32000-1, section 9.4.
+// pdfLayout interprets content streams and writes their text; see PDF 32000-1,
+// section 9.4.
 type pdfLayout struct {
 	out       strings.Builder
-	room      int
+	room      int // bytes of text after which operators are ignored
 	resources pdf.Value
 	fonts     map[string]*pdfFont
 
-	ctm, tm, line matrix
-	saved         []matrix
+	ctm, tm, line matrix   // transformations of the page, of the text and of its line
+	saved         []matrix // by operator q
 	font          *pdfFont
-	size, leading float64
+	size, leading float64 // font size and line height
 	spacing       float64 // Tc
 	scale         float64 // Tz; 1 is normal
 
 	penX, penY float64 // end of the last glyph, in page space
 	height     float64 // height of the last glyphs, in page space
-	started    bool
+	started    bool    // a glyph was written
 }
 
+// text returns the text without spaces at the ends of lines.
 func (l *pdfLayout) text() string {
 	lines := strings.Split(l.out.String(), "\n")
 	for i, line := range lines {
@@ -76,7 +78,8 @@ func (l *pdfLayout) text() string {
 	return strings.Trim(strings.Join(lines, "\n"), "\n") + "\n"
 }
 
-func (l *pdfLayout) run(stream pdf.Value, depth int) {
+// interpret runs a content stream. depth is the number of enclosing forms.
+func (l *pdfLayout) interpret(stream pdf.Value, depth int) {
 	if depth == 0 {
 		l.ctm, l.tm, l.line, l.scale = identity, identity, identity, 1
 		l.fonts = map[string]*pdfFont{}
@@ -87,27 +90,29 @@ func (l *pdfLayout) run(stream pdf.Value, depth int) {
 			args[i] = stack.Pop()
 		}
 		if l.out.Len() < l.room {
-			l.operator(op, args, depth)
+			l.applyOperator(op, args, depth)
 		}
 	})
 }
 
-// number returns the i-th argument, or 0 if it is missing.
-func number(args []pdf.Value, i int) float64 {
+// numberArg returns the i-th argument, or 0 if it is missing.
+func numberArg(args []pdf.Value, i int) float64 {
 	if i < len(args) {
 		return args[i].Float64()
 	}
 	return 0
 }
 
-func matrixOf(args []pdf.Value) (m matrix) {
+// matrixArg returns the first six arguments as a matrix.
+func matrixArg(args []pdf.Value) (m matrix) {
 	for i := range m {
-		m[i] = number(args, i)
+		m[i] = numberArg(args, i)
 	}
 	return m
 }
 
-func (l *pdfLayout) operator(op string, args []pdf.Value, depth int) {
+// applyOperator runs an operator of the content stream.
+func (l *pdfLayout) applyOperator(op string, args []pdf.Value, depth int) {
 	switch op {
 	case "q":
 		if len(l.saved) < 1000 {
@@ -118,51 +123,52 @@ func (l *pdfLayout) operator(op string, args []pdf.Value, depth int) {
 			l.ctm, l.saved = l.saved[n-1], l.saved[:n-1]
 		}
 	case "cm":
-		l.ctm = matrixOf(args).mul(l.ctm)
+		l.ctm = matrixArg(args).mul(l.ctm)
 	case "BT":
 		l.tm, l.line = identity, identity
 	case "Tm":
-		l.tm = matrixOf(args)
+		l.tm = matrixArg(args)
 		l.line = l.tm
 	case "TD":
-		l.leading = -number(args, 1)
-		l.move(number(args, 0), number(args, 1))
+		l.leading = -numberArg(args, 1)
+		l.moveLine(numberArg(args, 0), numberArg(args, 1))
 	case "Td":
-		l.move(number(args, 0), number(args, 1))
+		l.moveLine(numberArg(args, 0), numberArg(args, 1))
 	case "T*":
-		l.move(0, -l.leading)
+		l.moveLine(0, -l.leading)
 	case "TL":
-		l.leading = number(args, 0)
+		l.leading = numberArg(args, 0)
 	case "Tc":
-		l.spacing = number(args, 0)
+		l.spacing = numberArg(args, 0)
 	case "Tz":
-		l.scale = number(args, 0) / 100
+		l.scale = numberArg(args, 0) / 100
 	case "Tf":
 		if len(args) == 2 {
 			l.font, l.size = l.findFont(args[0].Name()), args[1].Float64()
 		}
 	case "Do":
-		l.form(args, depth)
+		l.drawForm(args, depth)
 	default:
-		l.show(op, args)
+		l.showText(op, args)
 	}
 }
 
-func (l *pdfLayout) show(op string, args []pdf.Value) {
+// showText runs an operator that shows text; it ignores others.
+func (l *pdfLayout) showText(op string, args []pdf.Value) {
 	if len(args) == 0 {
 		return
 	}
 	last := args[len(args)-1]
 	switch op {
 	case "'", "\"":
-		l.move(0, -l.leading)
-		l.glyphs(last.RawString())
+		l.moveLine(0, -l.leading)
+		l.writeString(last.RawString())
 	case "Tj":
-		l.glyphs(last.RawString())
+		l.writeString(last.RawString())
 	case "TJ":
 		for i := range last.Len() {
 			if item := last.Index(i); item.Kind() == pdf.String {
-				l.glyphs(item.RawString())
+				l.writeString(item.RawString())
 			} else {
 				l.tm = matrix{1, 0, 0, 1, -item.Float64() / 1000 * l.size * l.scale, 0}.mul(l.tm)
 			}
@@ -170,13 +176,14 @@ func (l *pdfLayout) show(op string, args []pdf.Value) {
 	}
 }
 
-func (l *pdfLayout) move(x, y float64) {
+// moveLine begins a line at a distance from the beginning of the current one.
+func (l *pdfLayout) moveLine(x, y float64) {
 	l.line = matrix{1, 0, 0, 1, x, y}.mul(l.line)
 	l.tm = l.line
 }
 
-// form draws a form XObject, in which some programs store whole pages.
-func (l *pdfLayout) form(args []pdf.Value, depth int) {
+// drawForm draws a form XObject, in which some programs store whole pages.
+func (l *pdfLayout) drawForm(args []pdf.Value, depth int) {
 	if len(args) != 1 || depth > 4 {
 		return
 	}
@@ -193,31 +200,31 @@ func (l *pdfLayout) form(args []pdf.Value, depth int) {
 		for i := range 6 {
 			values = append(values, m.Index(i))
 		}
-		l.ctm = matrixOf(values).mul(l.ctm)
+		l.ctm = matrixArg(values).mul(l.ctm)
 	}
-	l.run(object, depth+1)
+	l.interpret(object, depth+1)
 	l.resources, l.fonts, l.ctm, l.saved = outer.resources, outer.fonts, outer.ctm, outer.saved
 	l.tm, l.line, l.font, l.size = outer.tm, outer.line, outer.font, outer.size
 }
 
-// glyphs writes a string and moves the pen past it.
-func (l *pdfLayout) glyphs(raw string) {
+// writeString writes a string and moves the pen past it.
+func (l *pdfLayout) writeString(raw string) {
 	if l.font == nil || raw == "" {
 		return
 	}
 	text := cleanGlyphs(l.font.font.Encoder().Decode(raw))
 	at := l.tm.mul(l.ctm)
 	height := math.Abs(l.size) * math.Hypot(at[2], at[3])
-	l.separate(at, height)
+	l.writeGap(at, height)
 	l.out.WriteString(text)
-	l.tm = matrix{1, 0, 0, 1, l.advance(raw), 0}.mul(l.tm)
+	l.tm = matrix{1, 0, 0, 1, l.stringWidth(raw), 0}.mul(l.tm)
 	end := l.tm.mul(l.ctm)
 	l.penX, l.penY, l.height, l.started = end[4], end[5], height, true
 }
 
-// separate writes a space or line breaks according to the distance from the pen
+// writeGap writes a space or line breaks according to the distance from the pen
 // to the next string.
-func (l *pdfLayout) separate(at matrix, height float64) {
+func (l *pdfLayout) writeGap(at matrix, height float64) {
 	if !l.started {
 		return
 	}

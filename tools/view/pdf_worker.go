@@ -20,9 +20,9 @@ import (
 // exitMemory is the exit status of a worker that exceeded maxPDFMemory.
 const exitMemory = 3
 
-// pdfWorker runs this process as a PDF worker and does not return, if it was
-// started as one. main calls it first.
-func pdfWorker() {
+// runIfPDFWorker runs this process as a PDF worker and does not return, if it
+// was started as a worker. main calls it first.
+func runIfPDFWorker() {
 	order := os.Getenv(pdfWorkerEnv)
 	if order == "" {
 		return
@@ -33,7 +33,7 @@ func pdfWorker() {
 	}
 	debug.SetMemoryLimit(maxPDFMemory / 2)
 	debug.SetMaxStack(32 << 20)
-	go watchMemory()
+	go exitOverMemory()
 	// The parent kills a worker that takes too long; this ends an orphan.
 	time.AfterFunc(pdfDeadline+time.Second, func() { os.Exit(4) })
 	info, err := os.Stdin.Stat()
@@ -46,9 +46,9 @@ func pdfWorker() {
 	os.Exit(0)
 }
 
-// watchMemory ends the process before a hostile file uses up the machine's
-// memory.
-func watchMemory() {
+// exitOverMemory ends the process before a hostile file uses up the machine's
+// memory. It does not return.
+func exitOverMemory() {
 	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	for range time.Tick(10 * time.Millisecond) {
 		metrics.Read(sample)
@@ -58,14 +58,15 @@ func watchMemory() {
 	}
 }
 
-// readPDF extracts the text of count pages starting with page first.
+// readPDF extracts the text of count pages starting with page first. Errors are
+// in the document.
 func readPDF(file io.ReaderAt, size int64, first, count int) (document *pdfDocument) {
 	fail := func(code toolerr.Code, format string, args ...any) *pdfDocument {
 		return &pdfDocument{Code: code, Error: fmt.Sprintf(format, args...)}
 	}
 	defer func() {
 		if fault := recover(); fault != nil {
-			document = fail(toolerr.BinaryFile, "the PDF is damaged: %s; use hex=true to see its bytes", shortFault(fault))
+			document = fail(toolerr.BinaryFile, "the PDF is damaged: %s; use hex=true to see its bytes", shortMessage(fault))
 		}
 	}()
 	reader, err := openPDF(file, size)
@@ -73,13 +74,13 @@ func readPDF(file io.ReaderAt, size int64, first, count int) (document *pdfDocum
 	case errors.Is(err, pdf.ErrInvalidPassword), err != nil && strings.Contains(err.Error(), "ncrypt"):
 		return fail(toolerr.PermissionDenied, "the PDF is encrypted and needs a password: decrypt it with another program first")
 	case err != nil:
-		return fail(toolerr.BinaryFile, "the PDF is damaged: %s; use hex=true to see its bytes", shortFault(err))
+		return fail(toolerr.BinaryFile, "the PDF is damaged: %s; use hex=true to see its bytes", shortMessage(err))
 	}
-	pages, total := findPages(reader, first, count)
+	pages, total := findPDFPages(reader, first, count)
 	document = &pdfDocument{Total: total, Pages: []pdfPage{}}
 	room := maxPDFText
 	for i, page := range pages {
-		text, fault := pageText(page, room)
+		text, fault := pdfPageText(page, room)
 		room -= len(text)
 		document.Pages = append(document.Pages, pdfPage{Number: first + i, Text: text, Fault: fault})
 		if room <= 0 {
@@ -90,7 +91,8 @@ func readPDF(file io.ReaderAt, size int64, first, count int) (document *pdfDocum
 	return document
 }
 
-func shortFault(fault any) string {
+// shortMessage returns the message of an error or panic, cut to 160 bytes.
+func shortMessage(fault any) string {
 	text := strings.TrimPrefix(fmt.Sprint(fault), "malformed PDF: ")
 	if len(text) > 160 {
 		text = strings.ToValidUTF8(text[:160], "") + "…"
@@ -98,8 +100,8 @@ func shortFault(fault any) string {
 	return text
 }
 
-// openPDF opens files that common readers accept: with junk before the header,
-// any version in it, and junk after the end.
+// openPDF opens a file as common readers do: with junk before the header, any
+// version in it, and junk after the end.
 func openPDF(file io.ReaderAt, size int64) (*pdf.Reader, error) {
 	head := make([]byte, min(size, 1024))
 	if _, err := file.ReadAt(head, 0); err != nil && err != io.EOF {
@@ -131,9 +133,9 @@ func (r anyVersion) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// findPages walks the page tree, because its counts may be wrong and its nodes
-// may form a cycle. total is the number of pages in the document.
-func findPages(reader *pdf.Reader, first, count int) (pages []pdf.Page, total int) {
+// findPDFPages walks the page tree, because its counts may be wrong and its
+// nodes may form a cycle. total is the number of pages in the document.
+func findPDFPages(reader *pdf.Reader, first, count int) (pages []pdf.Page, total int) {
 	const maxDepth, maxNodes = 64, 200_000
 	nodes := 0
 	var walk func(node pdf.Value, depth int)

@@ -8,33 +8,33 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// ask is a validated request for one file.
-type ask struct {
-	name          string
-	offset, limit int64 // 0: not given
-	tail          int64
-	section       string
+// request is a validated request for one file.
+type request struct {
+	name          string // path as given
+	offset, limit int64  // offset and limit are in lines, or in pages or bytes by the kind of file. 0: not given.
+	tail          int64  // number of last lines or bytes; 0: not given
+	section       string // heading or symbol; "": not given
 	hex           bool
-	encoding      textfile.Encoding
-	metadata      bool
-	pages         span // of a PDF; zero value: not given
-	budget        int  // bytes of text for the answer
+	encoding      textfile.Encoding // "": not given
+	metadata      bool              // show only the metadata
+	pages         span              // of a PDF; zero value: not given
+	budget        int               // bytes of text for the answer
 }
 
-// asksOf validates the arguments and returns a request per file.
-func asksOf(ctx context.Context, args arguments) ([]ask, error) {
+// newRequests validates the arguments and returns a request for each file.
+func newRequests(ctx context.Context, args arguments) ([]request, error) {
 	if args.Command != "" && args.Command != "view" {
 		return nil, toolerr.New(toolerr.InvalidParams, "view only reads files: for command %s use edit or replace", pathname.Escape(args.Command))
 	}
-	if err := args.apply(ctx, &args.Offset, &args.Limit); err != nil {
+	if err := args.setOffsetLimit(ctx, &args.Offset, &args.Limit); err != nil {
 		return nil, err
 	}
 	for i := range args.Paths {
-		if err := args.Paths[i].apply(ctx, &args.Paths[i].Offset, &args.Paths[i].Limit); err != nil {
+		if err := args.Paths[i].setOffsetLimit(ctx, &args.Paths[i].Offset, &args.Paths[i].Limit); err != nil {
 			return nil, err
 		}
 	}
-	all := ask{hex: args.Hex, metadata: args.Metadata}
+	all := request{hex: args.Hex, metadata: args.Metadata}
 	if args.Encoding != "" {
 		e, err := textfile.ParseEncoding(args.Encoding)
 		if err != nil {
@@ -42,14 +42,14 @@ func asksOf(ctx context.Context, args arguments) ([]ask, error) {
 		}
 		all.encoding = e
 	}
-	if given(args.Pages) {
+	if hasValue(args.Pages) {
 		s, err := parsePages(args.Pages)
 		if err != nil {
 			return nil, err
 		}
 		all.pages = s
 	}
-	var asks []ask
+	var asks []request
 	if args.FilePath != "" {
 		a := all
 		a.name, a.offset, a.limit, a.tail, a.section = args.FilePath, args.Offset, args.Limit, args.Tail, args.Section
@@ -75,5 +75,7 @@ func asksOf(ctx context.Context, args arguments) ([]ask, error) {
 	return asks, nil
 }
 
-// ranged reports whether only a part of the file was requested.
-func (a ask) ranged() bool { return a.offset > 0 || a.limit > 0 || a.tail > 0 || a.section != "" }
+// selectsPart reports whether only a part of the file was requested.
+func (a request) selectsPart() bool {
+	return a.offset > 0 || a.limit > 0 || a.tail > 0 || a.section != ""
+}

@@ -22,49 +22,50 @@ const (
 	autoOutline = 1 << 20
 )
 
-// page is text to show line by line: a file's own text, or text generated from
-// a file.
-type page struct {
-	ask
-	shown  string // path
-	kind   string // for the header; "": plain text
-	tag    string // end of the header
-	format string
-	index  *textfile.Index
-	source io.ReaderAt
+// textPage is text to show line by line: a file's own text, or text generated
+// from a file.
+type textPage struct {
+	request
+	shownPath string // path in results
+	kind      string // for the header; "": plain text
+	tag       string // end of the header
+	format    string // encoding and line ending, for the header
+	index     *textfile.Index
+	source    io.ReaderAt
 }
 
-// text shows the file's own lines.
-func (f *opened) text(ctx context.Context) (*answer, []state.Range, error) {
+// viewText shows the file's own lines. The ranges are the lines shown exactly
+// as they are in the file.
+func (f *viewedFile) viewText(ctx context.Context) (*answer, []state.Range, error) {
 	index := f.index
-	f.encoding = cmp.Or(f.encoding, f.told)
+	f.encoding = cmp.Or(f.encoding, f.namedEncoding)
 	if f.encoding != "" && (f.encoding != index.Encoding || index.Guessed) {
-		forced, err := f.reread(ctx)
+		forced, err := f.reindex(ctx)
 		if err != nil {
 			return nil, nil, err
 		}
 		index = forced
 	}
-	p := page{ask: f.ask, shown: f.shown, tag: f.tag(), format: index.Format.String(), index: index, source: f}
-	got, ranges, err := p.show()
+	p := textPage{request: f.request, shownPath: f.shownPath, tag: f.headerTag(), format: index.Format.String(), index: index, source: f}
+	got, ranges, err := p.render()
 	if err != nil {
 		return nil, nil, err
 	}
-	m := f.meta("text")
+	m := f.newMeta("text")
 	m.Lines, m.Encoding, m.Ending = index.Lines, string(index.Encoding), string(index.Ending)
 	if f.Stat.Size == 0 {
 		m.Type = "empty"
 	}
-	got.meta.fill(m)
+	got.meta.completeFrom(m)
 	if index.Encoding.Wide() != f.index.Encoding.Wide() {
 		ranges = nil // the line numbers differ from those of the detected encoding
 	}
 	return got, ranges, nil
 }
 
-// reread returns the index for a requested encoding. If single bytes end lines
+// reindex returns the index for a requested encoding. If single bytes end lines
 // in both encodings, it reuses the existing index.
-func (f *opened) reread(ctx context.Context) (*textfile.Index, error) {
+func (f *viewedFile) reindex(ctx context.Context) (*textfile.Index, error) {
 	if x := *f.index; !x.Binary && x.BOM == 0 && !x.Encoding.Wide() && !f.encoding.Wide() && f.encoding != textfile.UTF8 {
 		x.Encoding, x.Guessed, x.Invalid = f.encoding, false, 0
 		return &x, nil
@@ -72,20 +73,21 @@ func (f *opened) reread(ctx context.Context) (*textfile.Index, error) {
 	return textfile.Scan(ctx, f, f.Stat.Size, textfile.Options{Encoding: f.encoding})
 }
 
-// content is text in memory.
-type content interface {
+// textSource is text in memory.
+type textSource interface {
 	io.ReaderAt
 	Size() int64
 }
 
-// made shows text that was generated from the file.
-func (f *opened) made(ctx context.Context, source content, kind, format string) (*answer, error) {
+// viewGenerated shows text that was generated from the file. kind and format
+// are for the header.
+func (f *viewedFile) viewGenerated(ctx context.Context, source textSource, kind, format string) (*answer, error) {
 	index, err := textfile.Scan(ctx, source, source.Size(), textfile.Options{Encoding: textfile.UTF8})
 	if err != nil {
 		return nil, err
 	}
-	p := page{ask: f.ask, shown: f.shown, kind: kind, tag: f.tag(), format: format, index: index, source: source}
-	got, _, err := p.show()
+	p := textPage{request: f.request, shownPath: f.shownPath, kind: kind, tag: f.headerTag(), format: format, index: index, source: source}
+	got, _, err := p.render()
 	if err != nil {
 		return nil, err
 	}
@@ -93,12 +95,13 @@ func (f *opened) made(ctx context.Context, source content, kind, format string) 
 	return got, nil
 }
 
-// show renders the requested lines.
-func (p *page) show() (*answer, []state.Range, error) {
+// render returns the requested lines. The ranges are the lines shown exactly as
+// they are in the text.
+func (p *textPage) render() (*answer, []state.Range, error) {
 	if p.index.Lines == 0 {
-		return &answer{text: fmt.Sprintf("%s  empty: 0 lines, %d bytes  %s\n", p.title(), p.index.Size, p.tag)}, nil, nil
+		return &answer{text: fmt.Sprintf("%s  empty: 0 lines, %d bytes  %s\n", p.headerStart(), p.index.Size, p.tag)}, nil, nil
 	}
-	b := body{room: max(p.budget-noteRoom, p.budget/2), first: max(p.offset, 1), limit: defaultLines}
+	b := pageLines{maxBytes: max(p.budget-noteRoom, p.budget/2), first: max(p.offset, 1), limit: defaultLines}
 	if p.limit > 0 {
 		b.limit = min(p.limit, p.index.Lines)
 	}
@@ -110,12 +113,12 @@ func (p *page) show() (*answer, []state.Range, error) {
 			// Skip lines that cannot fit: a row has at least a
 			// number, a tab and a line feed.
 			b.fromEnd, b.limit = true, min(p.tail, p.index.Lines)
-			b.first = max(b.first, p.index.Lines-int64(b.room/(digits(p.index.Lines)+len("\t\n"))))
+			b.first = max(b.first, p.index.Lines-int64(b.maxBytes/(digitCount(p.index.Lines)+len("\t\n"))))
 		}
 	}
 	var notes []string
 	if p.section != "" {
-		found, err := p.find(&b)
+		found, err := p.selectSection(&b)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -123,11 +126,11 @@ func (p *page) show() (*answer, []state.Range, error) {
 		asked = b.first
 	}
 	if asked > p.index.Lines {
-		return p.pastEnd(asked), nil, nil
+		return p.pastEndAnswer(asked), nil, nil
 	}
-	symbols := p.outline(b.room / 8)
-	b.room -= len(symbols)
-	if err := b.fill(p); err != nil {
+	symbols := p.outlineIfLong(b.maxBytes / 8)
+	b.maxBytes -= len(symbols)
+	if err := b.renderFrom(p); err != nil {
 		return nil, nil, err
 	}
 	got := &answer{meta: meta{First: b.first, Last: b.last}}
@@ -139,13 +142,13 @@ func (p *page) show() (*answer, []state.Range, error) {
 		got.meta.Truncated = true
 		notes = append(notes, fmt.Sprintf("only the last %d lines fit; before them: view offset=%d limit=%d", b.last-b.first+1, asked, b.first-asked))
 	}
-	got.meta.Truncated = got.meta.Truncated || b.last < wanted || !p.ranged() && b.last < p.index.Lines
+	got.meta.Truncated = got.meta.Truncated || b.last < wanted || !p.selectsPart() && b.last < p.index.Lines
 	if got.meta.Truncated && b.last < p.index.Lines {
-		notes = append(notes, p.more(b.last, wanted))
+		notes = append(notes, p.moreNote(b.last, wanted))
 	}
 	notes = append(notes, b.notes(p)...)
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s  %s of %d  %s\n", p.title(), lineRangeText(b.first, b.last), p.index.Lines, p.end())
+	fmt.Fprintf(&text, "%s  %s of %d  %s\n", p.headerStart(), lineRangeText(b.first, b.last), p.index.Lines, p.headerEnd())
 	text.WriteString(b.text.String())
 	text.WriteString(symbols)
 	for _, note := range notes {
@@ -155,9 +158,9 @@ func (p *page) show() (*answer, []state.Range, error) {
 	return got, b.ranges, nil
 }
 
-// end returns the end of the header: the tag, after the encoding and line
+// headerEnd returns the end of the header: the tag, after the encoding and line
 // ending unless they are UTF-8 and LF.
-func (p *page) end() string {
+func (p *textPage) headerEnd() string {
 	switch p.format {
 	case "", "utf-8", "utf-8 lf":
 		return p.tag
@@ -172,22 +175,23 @@ func lineRangeText(first, last int64) string {
 	return fmt.Sprintf("lines %d-%d", first, last)
 }
 
-// title returns the beginning of the header.
-func (p *page) title() string {
+// headerStart returns the beginning of the header: the path and the kind.
+func (p *textPage) headerStart() string {
 	if p.kind == "" {
-		return p.shown
+		return p.shownPath
 	}
-	return p.shown + "  " + p.kind
+	return p.shownPath + "  " + p.kind
 }
 
-func (p *page) pastEnd(first int64) *answer {
+// pastEndAnswer returns the answer if the first requested line does not exist.
+func (p *textPage) pastEndAnswer(first int64) *answer {
 	return &answer{text: fmt.Sprintf("%s  no line %d, %d in total  %s\nnote: offset=%d is past the end; view offset=%d shows the last lines\n",
-		p.title(), first, p.index.Lines, p.end(), first, max(1, p.index.Lines-19))}
+		p.headerStart(), first, p.index.Lines, p.headerEnd(), first, max(1, p.index.Lines-19))}
 }
 
-// more returns a note with the number of remaining lines and the call that
-// continues.
-func (p *page) more(last, wanted int64) string {
+// moreNote returns a note with the number of lines after last, and the call
+// that continues. wanted is the last requested line.
+func (p *textPage) moreNote(last, wanted int64) string {
 	next := fmt.Sprintf("view offset=%d", last+1)
 	if p.limit > 0 || p.tail > 0 || p.section != "" {
 		next += fmt.Sprintf(" limit=%d", wanted-last)
@@ -199,13 +203,13 @@ func (p *page) more(last, wanted int64) string {
 	return fmt.Sprintf("%d more lines; next: %s", left, next)
 }
 
-// whole returns the complete text, or nil if it is too long to search for
-// symbols.
-func (p *page) whole() ([]byte, error) {
+// wholeText returns the complete text, decoded and with LF line endings; nil if
+// it is too long to search for symbols.
+func (p *textPage) wholeText() ([]byte, error) {
 	if p.index.Size > maxOutline {
 		return nil, nil
 	}
-	raw, err := readAll(p.source, 0, p.index.Size)
+	raw, err := readRange(p.source, 0, p.index.Size)
 	if err != nil {
 		return nil, err
 	}
@@ -216,22 +220,23 @@ func (p *page) whole() ([]byte, error) {
 	return []byte(text), nil
 }
 
-// find sets the range to a section's lines.
-func (p *page) find(b *body) (notes []string, err error) {
-	text, err := p.whole()
+// selectSection sets the range of l to a section's lines. The notes tell how
+// the section was found.
+func (p *textPage) selectSection(l *pageLines) (notes []string, err error) {
+	text, err := p.wholeText()
 	if err != nil {
 		return nil, err
 	}
 	if text == nil {
-		return nil, toolerr.New(toolerr.TooLarge, "%s has %d bytes, and section works up to %d; use offset and limit", p.shown, p.index.Size, maxOutline)
+		return nil, toolerr.New(toolerr.TooLarge, "%s has %d bytes, and section works up to %d; use offset and limit", p.shownPath, p.index.Size, maxOutline)
 	}
-	found, err := findSection(p.shown, text, p.section)
+	found, err := findSection(p.shownPath, text, p.section)
 	if err != nil {
 		return nil, err
 	}
-	b.first, b.limit = int64(found.First), int64(found.Last-found.First+1)
+	l.first, l.limit = int64(found.First), int64(found.Last-found.First+1)
 	if p.limit > 0 {
-		b.limit = min(b.limit, p.limit)
+		l.limit = min(l.limit, p.limit)
 	}
 	if found.Note != "" {
 		notes = append(notes, found.Note)
@@ -239,17 +244,18 @@ func (p *page) find(b *body) (notes []string, err error) {
 	return notes, nil
 }
 
-// outline returns the symbols of a long file, or "" if the call selects a part
-// of the file.
-func (p *page) outline(budget int) string {
-	if p.index.Lines <= defaultLines || p.index.Size > autoOutline || p.ranged() {
+// outlineIfLong returns a part of the answer with the symbols of a long file,
+// in at most budget bytes. It returns "" for a short or very large file (see
+// autoOutline), if the call selects a part, and if no symbols are found.
+func (p *textPage) outlineIfLong(budget int) string {
+	if p.index.Lines <= defaultLines || p.index.Size > autoOutline || p.selectsPart() {
 		return ""
 	}
-	text, err := p.whole()
+	text, err := p.wholeText()
 	if err != nil || text == nil {
 		return "" // the lines themselves show or report it
 	}
-	found := outline(p.shown, text)
+	found := findSymbols(p.shownPath, text)
 	if len(found) == 0 {
 		return ""
 	}

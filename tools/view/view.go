@@ -20,16 +20,18 @@ import (
 var description string
 
 const (
-	defaultLines = 2000
-	maxTokens    = 20_000
+	defaultLines = 2000   // defaultLines is the number of lines shown without a limit.
+	maxTokens    = 20_000 // maxTokens bounds an answer.
 	// maxPaths bounds the files of a call.
 	maxPaths = 100
 	// maxConcurrent bounds the memory of concurrent calls.
 	maxConcurrent = 8
-	// deadline is far longer than the largest file on a slow disk takes.
+	// deadline bounds a call. It is far longer than the largest file on a
+	// slow disk takes.
 	deadline = 2 * time.Minute
 )
 
+// arguments are the arguments of a call.
 type arguments struct {
 	FilePath string `json:"file_path,omitempty" alias:"@file" jsonschema:"absolute, or relative to the first root; or use paths"`
 	Offset   int64  `json:"offset,omitempty" min:"0" jsonschema:"first line (PDF: page; hex: byte)"`
@@ -71,14 +73,14 @@ type meta struct {
 	Failed     int    `json:"failed,omitempty" jsonschema:"files that could not be shown"`
 }
 
-// viewer holds the state shared by calls.
+// viewer holds the state shared by calls. It is safe for concurrent use.
 type viewer struct {
 	box   *sandbox.Sandbox
 	store *state.Store
 }
 
-// tools returns the tools to serve.
-func tools(box sandbox.Config, kept state.Config) ([]*mcpkit.Tool, error) {
+// newTools validates the settings and returns the tools to serve.
+func newTools(box sandbox.Config, kept state.Config) ([]*mcpkit.Tool, error) {
 	if err := box.Validate(); err != nil {
 		return nil, err
 	}
@@ -108,8 +110,9 @@ type answer struct {
 	meta   meta
 }
 
+// call handles a call of the tool.
 func (v *viewer) call(ctx context.Context, args arguments) (*mcpkit.Result, error) {
-	asks, err := asksOf(ctx, args)
+	asks, err := newRequests(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -121,18 +124,19 @@ func (v *viewer) call(ctx context.Context, args arguments) (*mcpkit.Result, erro
 	budget := max(mcpkit.Budget(ctx)-512, 256)
 	if len(args.Paths) == 0 {
 		asks[0].budget = budget
-		a, err := v.show(ctx, fsys, asks[0])
+		a, err := v.viewFile(ctx, fsys, asks[0])
 		if err != nil {
 			return nil, err
 		}
-		return &mcpkit.Result{Text: a.text, Images: a.images, Meta: a.meta.brief(asks[0])}, nil
+		return &mcpkit.Result{Text: a.text, Images: a.images, Meta: a.meta.withoutDefaults(asks[0])}, nil
 	}
-	return v.several(ctx, fsys, asks, budget)
+	return v.viewFiles(ctx, fsys, asks, budget)
 }
 
-// several shows several files. Budget that a file does not use is available to
-// the next ones. An error is shown in the file's place, unless all files fail.
-func (v *viewer) several(ctx context.Context, fsys *sandbox.FS, asks []ask, budget int) (*mcpkit.Result, error) {
+// viewFiles shows several files. Budget that a file does not use is available
+// to the next files. An error is shown in the file's place, unless all files
+// fail.
+func (v *viewer) viewFiles(ctx context.Context, fsys *sandbox.FS, asks []request, budget int) (*mcpkit.Result, error) {
 	const tokenRoom = 300 // less space is not enough for the beginning of a file
 	var text strings.Builder
 	result := &mcpkit.Result{}
@@ -152,7 +156,7 @@ func (v *viewer) several(ctx context.Context, fsys *sandbox.FS, asks []ask, budg
 		if i > 0 {
 			text.WriteByte('\n')
 		}
-		shown, err := v.show(ctx, fsys, a)
+		shown, err := v.viewFile(ctx, fsys, a)
 		if err != nil {
 			m.Failed++
 			if first == nil {

@@ -40,7 +40,7 @@ func newFixture(t testing.TB) *fixture {
 // restart creates the tool again, as a new process would.
 func (f *fixture) restart() {
 	f.t.Helper()
-	served, err := tools(sandbox.Config{Roots: []string{f.root}}, f.kept)
+	served, err := newTools(sandbox.Config{Roots: []string{f.root}}, f.kept)
 	require.NoError(f.t, err)
 	f.tool = served[0]
 }

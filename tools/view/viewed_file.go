@@ -16,72 +16,76 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// openTries is the number of attempts to read a file that changes while it is
+// maxTries is the number of attempts to read a file that changes while it is
 // read.
-const openTries = 3
+const maxTries = 3
 
-// opened is a file being shown.
-type opened struct {
+// viewedFile is a file being shown.
+type viewedFile struct {
 	*sandbox.File
-	ask
-	shown string // path in results
-	head  []byte // first bytes, at most textfile.HeadSize
-	stamp state.Stamp
-	index *textfile.Index // of the whole file, with the detected encoding
-	// unread means that the file is too large to read completely, and index
-	// covers only its first bytes.
-	unread bool
-	// told is the encoding that the client gave when it viewed this
-	// version; "": none. It applies if the file is shown as text and the
-	// call gives no encoding.
-	told textfile.Encoding
+	request
+	shownPath string          // path in results
+	head      []byte          // first bytes, at most textfile.HeadSize
+	stamp     state.Stamp     // size and times when the file was opened
+	index     *textfile.Index // of the whole file, with the detected encoding
+	// headOnly means that the file is too large to read completely, and
+	// index covers only its first bytes.
+	headOnly bool
+	// namedEncoding is the encoding that the client gave when it viewed
+	// this version; "": none. It applies if the file is shown as text and
+	// the call gives no encoding.
+	namedEncoding textfile.Encoding
 }
 
-// show returns the answer for a file or directory.
-func (v *viewer) show(ctx context.Context, fsys *sandbox.FS, a ask) (*answer, error) {
+// viewFile returns the answer for a file or directory. It tries again if the
+// file changes while it is read.
+func (v *viewer) viewFile(ctx context.Context, fsys *sandbox.FS, a request) (*answer, error) {
 	for try := 1; ; try++ {
-		got, err := v.showOnce(ctx, fsys, a)
+		got, err := v.viewFileOnce(ctx, fsys, a)
 		switch {
 		case !errors.Is(err, textfile.ErrChanged):
 			return got, err
-		case try == openTries:
+		case try == maxTries:
 			return nil, toolerr.New(toolerr.Conflict, "%s keeps changing while it is read: try again when its writer has finished", pathname.Escape(a.name))
 		}
 	}
 }
 
-func (v *viewer) showOnce(ctx context.Context, fsys *sandbox.FS, a ask) (*answer, error) {
+// viewFileOnce returns the answer for a file or directory, and records which
+// lines the client has seen. It returns textfile.ErrChanged if the file changed
+// while it was read.
+func (v *viewer) viewFileOnce(ctx context.Context, fsys *sandbox.FS, a request) (*answer, error) {
 	taken := time.Now()
 	file, err := fsys.Open(a.name)
 	if toolerr.Is(err, toolerr.IsADirectory) && !a.hex {
-		return showDirectory(ctx, fsys, a)
+		return viewDirectory(ctx, fsys, a)
 	}
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	f := &opened{File: file, ask: a, shown: fsys.Display(file.Path), stamp: state.StampOf(file.Stat, taken)}
+	f := &viewedFile{File: file, request: a, shownPath: fsys.Display(file.Path), stamp: state.StampOf(file.Stat, taken)}
 	if err := f.readHead(); err != nil {
 		return nil, err
 	}
-	if err := f.usePages(ctx); err != nil {
+	if err := f.applyPages(ctx); err != nil {
 		return nil, err
 	}
-	if err := v.scan(ctx, f); err != nil {
+	if err := v.setIndex(ctx, f); err != nil {
 		return nil, err
 	}
 	seen := v.store.ForSession(mcpkit.ClientSession(ctx))
-	if before, ok := seen.Seen(f.Path); ok && !f.unread && before.Index.Etag == f.index.Etag && before.Index.Size == f.index.Size {
-		f.told = before.NamedEncoding
+	if before, ok := seen.Seen(f.Path); ok && !f.headOnly && before.Index.Etag == f.index.Etag && before.Index.Size == f.index.Size {
+		f.namedEncoding = before.NamedEncoding
 	}
-	got, ranges, err := f.answer(ctx)
+	got, ranges, err := f.viewByKind(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := f.unchanged(ctx, got); err != nil {
+	if err := f.checkUnchanged(ctx, got); err != nil {
 		return nil, err
 	}
-	if f.unread {
+	if f.headOnly {
 		return got, nil
 	}
 	if err := seen.Remember(state.Seen{Path: f.Path, Stamp: f.stamp, Index: *f.index, Ranges: ranges, NamedEncoding: f.encoding}); err != nil {
@@ -90,8 +94,8 @@ func (v *viewer) showOnce(ctx context.Context, fsys *sandbox.FS, a ask) (*answer
 	return got, nil
 }
 
-// showDirectory lists a directory like ls.
-func showDirectory(ctx context.Context, fsys *sandbox.FS, a ask) (*answer, error) {
+// viewDirectory lists a directory as ls does.
+func viewDirectory(ctx context.Context, fsys *sandbox.FS, a request) (*answer, error) {
 	page, err := dirtree.Tree(ctx, fsys, a.name, dirtree.Options{
 		Limit: int(min(a.limit, 10_000)), Offset: int(min(a.offset, 1<<30)), Budget: a.budget,
 	})
@@ -103,8 +107,9 @@ func showDirectory(ctx context.Context, fsys *sandbox.FS, a ask) (*answer, error
 	}}, nil
 }
 
-// readHead reads the first bytes, which determine the kind of file.
-func (f *opened) readHead() error {
+// readHead sets f.head to the first bytes, which determine the kind of file. It
+// returns SPECIAL_FILE for a file of /proc and the like.
+func (f *viewedFile) readHead() error {
 	f.head = make([]byte, min(max(f.Stat.Size, 1), textfile.HeadSize))
 	n, err := f.ReadAt(f.head, 0)
 	f.head = f.head[:n]
@@ -113,16 +118,16 @@ func (f *opened) readHead() error {
 	}
 	if f.Stat.Size == 0 && n > 0 {
 		if info, err := f.File.File.Stat(); err == nil && info.Size() == 0 {
-			return toolerr.New(toolerr.SpecialFile, "%s has content but no size: view does not read pseudo-files", f.shown)
+			return toolerr.New(toolerr.SpecialFile, "%s has content but no size: view does not read pseudo-files", f.shownPath)
 		}
 		return textfile.ErrChanged
 	}
 	return nil
 }
 
-// readAll reads size bytes at offset at. It returns textfile.ErrChanged if the
-// file is shorter.
-func readAll(r io.ReaderAt, at, size int64) ([]byte, error) {
+// readRange reads size bytes at offset at. It returns textfile.ErrChanged if
+// the file is shorter.
+func readRange(r io.ReaderAt, at, size int64) ([]byte, error) {
 	raw := make([]byte, size)
 	n, err := r.ReadAt(raw, at)
 	switch {
@@ -134,54 +139,54 @@ func readAll(r io.ReaderAt, at, size int64) ([]byte, error) {
 	return nil, err
 }
 
-// answer shows the file according to its kind. The ranges are the lines shown
-// exactly as they are in the file.
-func (f *opened) answer(ctx context.Context) (*answer, []state.Range, error) {
+// viewByKind shows the file according to its kind. The ranges are the lines
+// shown exactly as they are in the file.
+func (f *viewedFile) viewByKind(ctx context.Context) (*answer, []state.Range, error) {
 	var got *answer
 	var err error
 	format := imageFormat(f.head)
 	switch {
 	case f.metadata:
-		got = f.describe()
+		got = f.viewMetadata()
 	case f.hex:
-		got, err = f.dump()
+		got, err = f.viewHex()
 	case f.Masked:
-		got, err = f.masked(ctx)
+		got, err = f.viewMasked(ctx)
 	case f.encoding != "":
-		return f.text(ctx)
+		return f.viewText(ctx)
 	case format != "":
-		if got, err = f.image(ctx, format); f.onlyBegins(err) {
-			return f.text(ctx)
+		if got, err = f.viewImage(ctx, format); f.isTextAfterAll(err) {
+			return f.viewText(ctx)
 		}
 	case isPDF(f.head):
-		if got, err = f.pdf(ctx); f.onlyBegins(err) {
-			return f.text(ctx)
+		if got, err = f.viewPDF(ctx); f.isTextAfterAll(err) {
+			return f.viewText(ctx)
 		}
-	case isNotebook(f.shown) && f.Stat.Size <= maxNotebook:
-		got, err = f.notebook(ctx)
+	case isNotebook(f.shownPath) && f.Stat.Size <= maxNotebook:
+		got, err = f.viewNotebook(ctx)
 		if toolerr.Is(err, toolerr.BadEncoding) { // the file is only named like a notebook
-			return f.text(ctx)
+			return f.viewText(ctx)
 		}
-	case f.index.Binary && f.told == "":
-		got = f.binary()
+	case f.index.Binary && f.namedEncoding == "":
+		got = f.describeBinary()
 	default:
-		return f.text(ctx)
+		return f.viewText(ctx)
 	}
 	return got, nil, err
 }
 
-// onlyBegins reports whether err is about a text file that begins like an image
-// or a PDF.
-func (f *opened) onlyBegins(err error) bool {
-	return toolerr.Is(err, toolerr.BinaryFile) && !f.index.Binary && !f.unread
+// isTextAfterAll reports whether err is about a text file that only begins like
+// an image or a PDF.
+func (f *viewedFile) isTextAfterAll(err error) bool {
+	return toolerr.Is(err, toolerr.BinaryFile) && !f.index.Binary && !f.headOnly
 }
 
-// tag returns the end of a header.
-func (f *opened) tag() string {
+// headerTag returns the end of a header: the etag, or why there is none.
+func (f *viewedFile) headerTag() string {
 	if f.Masked {
 		return "values masked"
 	}
-	if f.unread {
+	if f.headOnly {
 		return "no etag: file too large"
 	}
 	return "etag=" + f.index.Etag.String()
