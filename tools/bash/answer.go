@@ -12,8 +12,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// noteRoom is the part of the budget reserved for mcpkit's notes, in bytes.
-const noteRoom = 1 << 10
+// noteBytes is the part of the budget reserved for mcpkit's notes.
+const noteBytes = 1 << 10
 
 // meta is the metadata of both tools' results.
 type meta struct {
@@ -66,6 +66,8 @@ func newVerdictMeta(v policy.Verdict) *verdictMeta {
 	return &verdictMeta{Decision: string(v.Decision), Command: v.Command, Name: v.Name, Rule: v.Rule, Undecided: v.Doubts}
 }
 
+// newSandboxMeta returns the metadata about the confinement of a command. more
+// are gaps in addition to those in the report.
 func newSandboxMeta(r proc.Report, net egress.Net, more []string) *sandboxMeta {
 	kept, tried := 0, 0
 	for _, c := range r.Checks {
@@ -88,8 +90,8 @@ func newSandboxMeta(r proc.Report, net egress.Net, more []string) *sandboxMeta {
 	return m
 }
 
-// sandboxWords summarizes the confinement of a command.
-func sandboxWords(level proc.Level, net egress.Net) string {
+// sandboxText summarizes the confinement of a command, for the last line.
+func sandboxText(level proc.Level, net egress.Net) string {
 	if level == proc.Off {
 		return "sandbox: off"
 	}
@@ -107,15 +109,16 @@ func sandboxWords(level proc.Level, net egress.Net) string {
 	return words
 }
 
-func (r *running) meta(result proc.Result) meta {
+// endedMeta returns the metadata of a command that has ended.
+func (r *runningCommand) endedMeta(result proc.Result) meta {
 	return meta{
 		ExitCode: &result.ExitCode, DurationMS: result.Duration.Milliseconds(), Ending: string(result.Ending),
-		Bytes: r.output.Size(), Lines: r.output.Lines(), LeftBehind: result.LeftBehind, TakenBack: displayed(r.fs, result.Reverted), Aside: result.CopyDirs,
+		Bytes: r.output.Size(), Lines: r.output.Lines(), LeftBehind: result.LeftBehind, TakenBack: displayPaths(r.fs, result.Reverted), Aside: result.CopyDirs,
 		Changes: result.Undo, Policy: newVerdictMeta(r.verdict), Sandbox: newSandboxMeta(r.report, r.shell.config.Network, result.Gaps),
 	}
 }
 
-func displayed(fsys *sandbox.FS, paths []string) []string {
+func displayPaths(fsys *sandbox.FS, paths []string) []string {
 	var out []string
 	for _, path := range paths {
 		out = append(out, fsys.Display(path))
@@ -123,30 +126,32 @@ func displayed(fsys *sandbox.FS, paths []string) []string {
 	return out
 }
 
-// footer returns the last line of an answer.
-func (r *running) footer(result proc.Result, dir string, m *meta) string {
-	parts := []string{exitWords(result, r.args.Command), seconds(result.Duration)}
+// footer returns the last line of an answer. It sets m.Changed. dir is the next
+// command's working directory.
+func (r *runningCommand) footer(result proc.Result, dir string, m *meta) string {
+	parts := []string{exitText(result, r.args.Command), formatDuration(result.Duration)}
 	switch {
-	case dir != r.begin.dir:
+	case dir != r.start.dir:
 		parts = append(parts, "cwd "+r.fs.Display(dir)+" (changed)")
 	case dir != r.fs.Roots()[0].Path:
 		parts = append(parts, "cwd "+r.fs.Display(dir))
 	}
-	m.Changed = r.watch.changed(r.fs)
-	if words := changedWords(m.Changed); words != "" {
+	m.Changed = r.watch.changedFiles(r.fs)
+	if words := changedText(m.Changed); words != "" {
 		parts = append(parts, words)
 	}
 	if result.LeftBehind > 0 {
 		parts = append(parts, fmt.Sprintf("%d left running, ended (run_in_background keeps them)", result.LeftBehind))
 	}
 	if len(m.TakenBack) > 0 {
-		parts = append(parts, takenWords(m.TakenBack)+keptWords(m.Aside))
+		parts = append(parts, takenBackText(m.TakenBack)+keptCopiesText(m.Aside))
 	}
-	parts = append(parts, sandboxWords(result.Level, r.shell.config.Network))
+	parts = append(parts, sandboxText(result.Level, r.shell.config.Network))
 	return strings.Join(parts, " · ") + "\n"
 }
 
-func takenWords(paths []string) string {
+// takenBackText names protected files that were put back.
+func takenBackText(paths []string) string {
 	const stepsOfRebase = "git-rebase-todo"
 	steps := slices.ContainsFunc(paths, func(path string) bool { return strings.HasSuffix(path, stepsOfRebase) })
 	words := "protected, so put back as it was: " + shorten(strings.Join(paths, ", "), 300)
@@ -156,8 +161,9 @@ func takenWords(paths []string) string {
 	return words
 }
 
-// keptWords names the directories that keep the changes which were taken back.
-func keptWords(dirs []string) string {
+// keptCopiesText names the directories with copies of the changes that were
+// taken back; "" if there are none.
+func keptCopiesText(dirs []string) string {
 	if len(dirs) == 0 {
 		return ""
 	}
@@ -172,7 +178,7 @@ func joinLines(text, foot string) string {
 	return text + foot
 }
 
-func seconds(d time.Duration) string {
+func formatDuration(d time.Duration) string {
 	switch {
 	case d < 10*time.Millisecond:
 		return fmt.Sprintf("%.1fms", float64(d.Microseconds())/1000)

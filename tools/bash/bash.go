@@ -33,18 +33,20 @@ var undoDescription string
 var reviewDescription string
 
 const (
-	maxTimeout = 600 * time.Second
+	maxTimeout = 600 * time.Second // maxTimeout is the longest timeout of a command.
 	// deadline exceeds the longest call: the timeout, the time to end processes
 	// that ignore signals, and a margin.
 	deadline = maxTimeout + 15*time.Second
 	// jobDeadline exceeds the longest wait of a poll.
 	jobDeadline = maxWait + 10*time.Second
-	// maxConcurrent bounds the memory of concurrent calls.
+	// maxConcurrent is the largest number of concurrent calls of bash. It
+	// bounds their memory.
 	maxConcurrent = 64
 	// maxCalls allows calls of bash_job while all calls of bash run.
 	maxCalls = 4 * maxConcurrent
 )
 
+// arguments are the arguments of a call of bash.
 type arguments struct {
 	Command     string            `json:"command" alias:"cmd,script,command_line,bash_command,shell_command" argv:"true" min:"1" verbatim:"true"`
 	Timeout     int64             `json:"timeout,omitempty" alias:"timeout_ms,timeout_millis" min:"1" max:"600000" jsonschema:"milliseconds until the command is killed; default 120000, in background none"`
@@ -61,7 +63,9 @@ type arguments struct {
 	Approval *bool    `json:"requires_approval,omitempty" alias:"require_user_approval" hidden:"true"`
 }
 
-// translate converts arguments of other tools to this tool's arguments.
+// translate converts arguments of other tools to this tool's arguments, and
+// notes that in the answer. It returns INVALID_PARAMS if arguments contradict
+// each other.
 func (a *arguments) translate(ctx context.Context) error {
 	if a.Approval != nil && *a.Approval {
 		mcpkit.NoteFirstf(ctx, "requires_approval is ignored: approvals are up to the client")
@@ -113,6 +117,8 @@ func run() int {
 	return code
 }
 
+// tools returns the tools to serve. The arguments of bash_job depend on the
+// settings.
 func (s *shell) tools() ([]*mcpkit.Tool, error) {
 	bash, err := mcpkit.NewTool(mcpkit.Def{
 		Name: "bash", Title: "Run command", Description: strings.TrimSpace(description),

@@ -12,9 +12,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// maxWait is less than the 60 s after which common clients time out.
+// maxWait is the longest wait of a poll. It is less than the 60 s after which
+// common clients time out.
 const maxWait = 50 * time.Second
 
+// jobArguments are the arguments of bash_job without --undo and --changes.
 type jobArguments struct {
 	Action  string `json:"action" enum:"list,poll,write,signal,kill"`
 	JobID   string `json:"job_id,omitempty" alias:"id,bash_id,shell_id,task_id,session_id" jsonschema:"required except for list"`
@@ -50,17 +52,17 @@ type undoArguments struct {
 	Files []string `json:"files,omitempty" hidden:"true"`
 }
 
-// callUndoable is the handler of bash_job if changes are recorded.
+// callUndoable handles a call of bash_job if changes are recorded.
 func (s *shell) callUndoable(ctx context.Context, args undoArguments) (*mcpkit.Result, error) {
 	return s.callJob(ctx, jobArguments(args))
 }
 
-// callReview is the handler of bash_job if changes are reviewed.
+// callReview handles a call of bash_job if changes are reviewed.
 func (s *shell) callReview(ctx context.Context, args reviewArguments) (*mcpkit.Result, error) {
 	return s.callJob(ctx, jobArguments(args))
 }
 
-// callJob is the handler of bash_job.
+// callJob handles a call of bash_job.
 func (s *shell) callJob(ctx context.Context, args jobArguments) (*mcpkit.Result, error) {
 	switch args.Action {
 	case "list":
@@ -86,12 +88,12 @@ func (s *shell) callJob(ctx context.Context, args jobArguments) (*mcpkit.Result,
 			args.WaitMS = 30_000
 		}
 	}
-	from := j.from(args.Since)
+	from := j.startOffset(args.Since)
 	switch args.Action {
 	case "write":
-		err = j.write(ctx, args.Input)
+		err = j.writeInput(ctx, args.Input)
 	case "signal":
-		err = j.signal(args.Input)
+		err = j.sendSignal(args.Input)
 	case "kill":
 		j.process.Kill()
 		select {
@@ -104,14 +106,16 @@ func (s *shell) callJob(ctx context.Context, args jobArguments) (*mcpkit.Result,
 		return nil, err
 	}
 	if args.Action != "kill" {
-		w := waiting{from: from, most: time.Duration(args.WaitMS) * time.Millisecond, pattern: pattern, reply: args.Action != "poll"}
+		w := waitCondition{from: from, limit: time.Duration(args.WaitMS) * time.Millisecond, pattern: pattern, reply: args.Action != "poll"}
 		if err := j.wait(ctx, w); err != nil {
 			return nil, err
 		}
 	}
-	return j.answer(ctx, from, pattern), nil
+	return j.result(ctx, from, pattern), nil
 }
 
+// listJobs returns the result of the action list: jobs, pending changes and
+// undo records.
 func (s *shell) listJobs(ctx context.Context) *mcpkit.Result {
 	all := s.jobs.list()
 	var b strings.Builder
@@ -122,12 +126,13 @@ func (s *shell) listJobs(ctx context.Context) *mcpkit.Result {
 		m.Jobs = append(m.Jobs, j.row())
 	}
 	b.WriteString(s.listChanges(ctx))
-	b.WriteString(s.listUndos(ctx))
+	b.WriteString(s.listUndoRecords(ctx))
 	return &mcpkit.Result{Text: b.String(), Meta: m, Rows: m.Jobs}
 }
 
-// from returns the byte offset at which an answer's output begins.
-func (j *job) from(since *int64) int64 {
+// startOffset returns the byte offset at which an answer's output begins. since
+// is as in the arguments; nil: after the output shown last.
+func (j *job) startOffset(since *int64) int64 {
 	size := j.output.Size()
 	switch {
 	case since == nil:
@@ -140,17 +145,18 @@ func (j *job) from(since *int64) int64 {
 	return min(*since, size)
 }
 
-// answer returns the job's state and its output from a byte offset on.
-func (j *job) answer(ctx context.Context, from int64, pattern *regexp.Regexp) *mcpkit.Result {
+// result returns the job's state and its output from a byte offset on, and
+// moves the cursor after that. pattern is wait_for's; nil: none.
+func (j *job) result(ctx context.Context, from int64, pattern *regexp.Regexp) *mcpkit.Result {
 	m := j.meta()
 	over := !m.Running
-	text, next, skipped := page(j.output, from, proc.DefaultCharacters, mcpkit.Budget(ctx)-noteRoom, over)
+	text, next, skipped := outputPage(j.output, from, proc.DefaultCharacters, mcpkit.Budget(ctx)-noteBytes, over)
 	m.Cursor = next
 	j.mu.Lock()
 	j.cursor = next
 	j.mu.Unlock()
 	m.Truncated = next < m.Bytes || skipped > 0
-	foot := []string{j.state(), "job " + j.id, fmt.Sprintf("cursor %d", next)}
+	foot := []string{j.stateText(), "job " + j.id, fmt.Sprintf("cursor %d", next)}
 	if skipped > 0 {
 		text = fmt.Sprintf("[… %d bytes are not kept …]\n", skipped) + text
 	}
@@ -158,23 +164,23 @@ func (j *job) answer(ctx context.Context, from int64, pattern *regexp.Regexp) *m
 		foot = append(foot, fmt.Sprintf("%d bytes more", left))
 	}
 	if pattern != nil {
-		search := matcher{output: j.output, at: from}
-		if m.Matched = search.found(pattern); !m.Matched {
+		search := outputMatcher{output: j.output, at: from}
+		if m.Matched = search.search(pattern); !m.Matched {
 			foot = append(foot, "wait_for not found")
 		}
 	}
 	if m.Running {
-		if m.Prompt = promptIn(j.output); m.Prompt != "" {
+		if m.Prompt = promptLine(j.output); m.Prompt != "" {
 			foot = append(foot, fmt.Sprintf("seems to wait for an answer (%q)", m.Prompt))
-		} else if w := terminalWant(j.process, j.output); w.terminal {
-			foot = append(foot, fmt.Sprintf("seems to wait for a terminal (%s), which it does not have", w.name(j.args.Command)))
+		} else if w := terminalWait(j.process, j.output); w.terminal {
+			foot = append(foot, fmt.Sprintf("seems to wait for a terminal (%s), which it does not have", w.programName(j.args.Command)))
 		}
 	}
 	if over {
-		if words := j.layer.words(j.fs); words != "" {
+		if words := j.layer.describe(j.fs); words != "" {
 			foot = append(foot, words)
 		}
 	}
-	foot = append(foot, sandboxWords(j.report.Level, j.shell.config.Network))
+	foot = append(foot, sandboxText(j.report.Level, j.shell.config.Network))
 	return &mcpkit.Result{Text: joinLines(text, strings.Join(foot, " · ")+"\n"), Meta: m}
 }

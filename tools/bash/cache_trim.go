@@ -14,29 +14,30 @@ import (
 // The bounds of the caches that build tools keep between commands: a cache
 // unused for a month is removed, and above 20 GiB those unused for longest.
 const (
-	cacheBytes = 20 << 30
-	cacheAge   = 30 * 24 * time.Hour
-	// cacheInUse is how recently a cache must have been used to be kept
+	maxCacheBytes = 20 << 30
+	maxCacheAge   = 30 * 24 * time.Hour
+	// cacheInUseTime is how recently a cache must have been used to be kept
 	// regardless of the bounds: a command, perhaps of another server, may
 	// be using it.
-	cacheInUse = time.Hour
-	// cacheEvery is the time between two trims.
-	cacheEvery = 24 * time.Hour
+	cacheInUseTime = time.Hour
+	// cacheTrimInterval is the time between two trims.
+	cacheTrimInterval = 24 * time.Hour
 )
 
-// cache holds the caches of a project, an entry of the directory of caches.
-type cache struct {
+// projectCache has the caches of a project: an entry of the directory of
+// caches.
+type projectCache struct {
 	name  string
 	bytes int64
 	used  time.Time
 }
 
 // trimCaches removes old and excess caches from dir, at most once in
-// cacheEvery. Commands write there, so it works relative to dir's descriptor,
-// and links do not lead it out.
+// cacheTrimInterval. Commands write there, so it works relative to dir's
+// descriptor, and links do not lead it out.
 func trimCaches(ctx context.Context, dir string, maxBytes int64, now time.Time) error {
 	mark := dir + ".looked-through" // next to dir, where commands cannot write
-	if info, err := os.Stat(mark); err == nil && now.Sub(info.ModTime()) < cacheEvery && !info.ModTime().After(now) {
+	if info, err := os.Stat(mark); err == nil && now.Sub(info.ModTime()) < cacheTrimInterval && !info.ModTime().After(now) {
 		return nil
 	}
 	if err := os.WriteFile(mark, nil, 0o600); err != nil {
@@ -54,11 +55,11 @@ func trimCaches(ctx context.Context, dir string, maxBytes int64, now time.Time) 
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(caches, func(a, b cache) int { return b.used.Compare(a.used) })
+	slices.SortFunc(caches, func(a, b projectCache) int { return b.used.Compare(a.used) })
 	var kept int64
 	for _, c := range caches { // most recently used first
 		idle := now.Sub(c.used)
-		if kept+c.bytes <= maxBytes && idle < cacheAge || idle < cacheInUse {
+		if kept+c.bytes <= maxBytes && idle < maxCacheAge || idle < cacheInUseTime {
 			kept += c.bytes
 			continue
 		}
@@ -70,14 +71,14 @@ func trimCaches(ctx context.Context, dir string, maxBytes int64, now time.Time) 
 }
 
 // measureCaches returns the size and last use of every cache.
-func measureCaches(ctx context.Context, root *os.Root) ([]cache, error) {
+func measureCaches(ctx context.Context, root *os.Root) ([]projectCache, error) {
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
 		return nil, err
 	}
-	var caches []cache
+	var caches []projectCache
 	for _, entry := range entries {
-		c := cache{name: entry.Name()}
+		c := projectCache{name: entry.Name()}
 		err := fs.WalkDir(root.FS(), c.name, func(_ string, entry fs.DirEntry, err error) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -116,9 +117,9 @@ func removeCache(ctx context.Context, root *os.Root, name string) error {
 	return root.RemoveAll(name)
 }
 
-// keepCaches makes the directory of caches and trims it in the background until
-// the server ends.
-func (s *shell) keepCaches(c *proc.Config) {
+// enableCaches creates the directory of caches and trims it in the background
+// until the server ends. Without a state directory, it does nothing.
+func (s *shell) enableCaches(c *proc.Config) {
 	dir, err := s.store.CommandCaches()
 	if err != nil {
 		return
@@ -126,5 +127,5 @@ func (s *shell) keepCaches(c *proc.Config) {
 	c.CacheDir = filepath.Clean(dir)
 	ctx, cancel := context.WithCancel(context.Background())
 	s.endTrim = cancel
-	s.trims.Go(func() { trimCaches(ctx, dir, cacheBytes, time.Now()) }) //nolint:errcheck // they are only too large, or too old
+	s.trims.Go(func() { trimCaches(ctx, dir, maxCacheBytes, time.Now()) }) //nolint:errcheck // they are only too large, or too old
 }

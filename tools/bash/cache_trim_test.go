@@ -36,10 +36,10 @@ func TestCachesAreBounded(t *testing.T) {
 		return names
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(outside, "file"), nil, 0o600))
-	makeCache("old/sub/f", 10, cacheAge+time.Hour)
+	makeCache("old/sub/f", 10, maxCacheAge+time.Hour)
 	require.NoError(t, os.Symlink(outside, filepath.Join(dir, "old", "out")))
 	require.NoError(t, os.Chmod(filepath.Join(dir, "old/sub"), 0o555))
-	require.NoError(t, os.Chtimes(filepath.Join(dir, "old"), now.Add(-cacheAge-time.Hour), now.Add(-cacheAge-time.Hour)))
+	require.NoError(t, os.Chtimes(filepath.Join(dir, "old"), now.Add(-maxCacheAge-time.Hour), now.Add(-maxCacheAge-time.Hour)))
 	makeCache("week/f", 600_000, 7*24*time.Hour)
 	makeCache("yesterday/f", 600_000, 24*time.Hour)
 	makeCache("now/f", 2_000_000, time.Minute)
@@ -51,7 +51,7 @@ func TestCachesAreBounded(t *testing.T) {
 	require.FileExists(t, filepath.Join(outside, "file"))
 	require.NoError(t, trimCaches(context.Background(), dir, 1, now))
 	require.Len(t, left(), 3, "once a day")
-	require.NoError(t, trimCaches(context.Background(), dir, 2_700_000, now.Add(cacheEvery)))
+	require.NoError(t, trimCaches(context.Background(), dir, 2_700_000, now.Add(cacheTrimInterval)))
 	require.Contains(t, left(), "now", "the last used")
 	require.Contains(t, left(), "yesterday")
 	require.NotContains(t, left(), "week")

@@ -21,30 +21,31 @@ const (
 	maxHashed = 1 << 20
 )
 
-// maxWatches bounds the client sessions with a watch.
+// maxWatches bounds the client sessions with a viewWatch.
 const maxWatches = 64
 
-// watches holds one watch for each client session.
-type watches struct {
+// viewWatches holds a viewWatch for each client session. It is safe for
+// concurrent use.
+type viewWatches struct {
 	store *state.Store
 
 	mu    sync.Mutex
-	all   map[string]*watch
+	all   map[string]*viewWatch
 	order []string // keys of all, most recently used last
 }
 
-// of returns the watch of a session. Above maxWatches it drops the least
-// recently used one; that session's next command begins a new watch.
-func (w *watches) of(session string) *watch {
+// forSession returns the viewWatch of a session. Above maxWatches it drops the
+// least recently used one; the next command of that session begins a new one.
+func (w *viewWatches) forSession(session string) *viewWatch {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.all == nil {
-		w.all = map[string]*watch{}
+		w.all = map[string]*viewWatch{}
 	}
 	if i := slices.Index(w.order, session); i >= 0 {
 		w.order = slices.Delete(w.order, i, i+1)
 	} else {
-		w.all[session] = &watch{store: w.store.ForSession(session)}
+		w.all[session] = &viewWatch{store: w.store.ForSession(session)}
 	}
 	if w.order = append(w.order, session); len(w.order) > maxWatches {
 		delete(w.all, w.order[0])
@@ -53,47 +54,50 @@ func (w *watches) of(session string) *watch {
 	return w.all[session]
 }
 
-// watch finds the files changed since a client session last viewed them. It
-// reports each change once.
-type watch struct {
+// viewWatch finds the files changed since a client session last viewed them. It
+// reports each change once. It is safe for concurrent use.
+type viewWatch struct {
 	store *state.Store
 
-	mu    sync.Mutex
-	known []state.SeenVersion
-	said  map[string]state.Stamp // versions that were reported or need no report
+	mu   sync.Mutex
+	seen []state.SeenVersion // the most recently viewed versions
+	// versions that were reported or need no report, by path; nil before
+	// the first command
+	reported map[string]state.Stamp
 }
 
-// begin marks changes before the first command as reported.
-func (w *watch) begin(fsys *sandbox.FS) {
+// skipEarlierChanges makes later calls of changedFiles leave out changes from
+// before the first command. Later calls do nothing.
+func (w *viewWatch) skipEarlierChanges(fsys *sandbox.FS) {
 	w.mu.Lock()
-	first := w.said == nil
+	first := w.reported == nil
 	w.mu.Unlock()
 	if first {
-		w.changed(fsys)
+		w.changedFiles(fsys)
 	}
 }
 
-// changed returns the files in the roots that differ from the viewed version,
-// for display.
-func (w *watch) changed(fsys *sandbox.FS) []string {
+// changedFiles returns the files in the roots that differ from the viewed
+// version and were not reported yet, for display.
+func (w *viewWatch) changedFiles(fsys *sandbox.FS) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.said == nil {
-		w.said = map[string]state.Stamp{}
+	if w.reported == nil {
+		w.reported = map[string]state.Stamp{}
 	}
-	w.known = w.store.Recent(maxWatched, w.known)
+	w.seen = w.store.Recent(maxWatched, w.seen)
 	var names []string
-	for _, k := range w.known {
+	for _, k := range w.seen {
 		if !inRoots(fsys, k.Path) || fsys.Denied(k.Path) {
 			continue
 		}
 		now := stampOf(fsys, k.Path)
-		last, said := w.said[k.Path]
+		last, said := w.reported[k.Path]
 		if now.Same(k.Stamp) || said && now.Same(last) {
 			continue
 		}
 		if !said || !now.Same(last) {
-			w.said[k.Path] = now
+			w.reported[k.Path] = now
 		}
 		if now == (state.Stamp{}) {
 			names = append(names, fsys.Display(k.Path)+" (gone)")
@@ -101,8 +105,8 @@ func (w *watch) changed(fsys *sandbox.FS) []string {
 			names = append(names, fsys.Display(k.Path))
 		}
 	}
-	if len(w.said) > 4*maxWatched { // drop files that are no longer watched
-		w.said = map[string]state.Stamp{}
+	if len(w.reported) > 4*maxWatched { // drop files that are no longer watched
+		w.reported = map[string]state.Stamp{}
 	}
 	slices.Sort(names)
 	return names
@@ -119,8 +123,8 @@ func stampOf(fsys *sandbox.FS, path string) state.Stamp {
 	return stamp
 }
 
-// sameContent reports whether a small file has the viewed content, regardless
-// of its times.
+// sameContent reports whether a file of up to maxHashed has the viewed content,
+// regardless of its times.
 func sameContent(fsys *sandbox.FS, k state.SeenVersion) bool {
 	f, err := fsys.Quiet().Open(k.Path)
 	if err != nil {
@@ -134,8 +138,9 @@ func sameContent(fsys *sandbox.FS, k state.SeenVersion) bool {
 	return err == nil && textfile.Sum(content).Full() == k.Etag
 }
 
-// changedWords returns the part of the last line that names changed files.
-func changedWords(names []string) string {
+// changedText returns the part of the last line that names changed files; ""
+// for none.
+func changedText(names []string) string {
 	if len(names) == 0 {
 		return ""
 	}

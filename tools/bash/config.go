@@ -20,8 +20,8 @@ type Config struct {
 	// PassSecrets are variables passed to commands although they look like
 	// secrets.
 	PassSecrets []string
-	// Hidden are directories that commands cannot see, in addition to the state
-	// directory.
+	// Hidden are directories that commands cannot see, in addition to the
+	// state directories.
 	Hidden []string
 	// Changes is the mode for changes in the roots: keep, review or discard.
 	Changes string
@@ -29,14 +29,14 @@ type Config struct {
 	Undo bool
 	// Sockets are unix sockets outside the roots to which commands may connect.
 	Sockets []string
-	Limits  proc.Limits
+	Limits  proc.Limits // Limits bound the resources of each command.
 	// SpillBytes bounds the file with a command's whole output, in bytes.
 	SpillBytes int64
 	// Doctor prints what this machine enforces instead of serving.
 	Doctor bool
 }
 
-// DefaultConfig returns the settings without flags.
+// DefaultConfig returns the settings used without flags.
 func DefaultConfig() Config {
 	return Config{Changes: keepChanges, SpillBytes: proc.DefaultSpillBytes}
 }
@@ -44,21 +44,21 @@ func DefaultConfig() Config {
 // AddFlags registers the flags that set c.
 func (c *Config) AddFlags(flags *flag.FlagSet) {
 	flags.StringVar((*string)(&c.Level), "sandbox", string(c.Level), "confinement `LEVEL` of commands: L2, L1 or off (default: the highest level that this machine enforces)")
-	flags.Var((*reach)(&c.Network), "net", "network access of commands (`ACCESS`): off, on, registries (package registries), or allow=HOST[:PORT],…")
-	flags.StringVar((*string)(&c.Policy.Mode), "policy", string(c.Policy.Mode), "`MODE` of the rules: ban-list runs every command that no rule refuses; allow-list runs only commands that match --allow (default: ban-list)")
-	flags.Var((*list)(&c.Policy.Allow), "allow", "allow commands that match `RULE`, such as \"go test *\"; may be repeated")
-	flags.Var((*list)(&c.Policy.Deny), "deny", "refuse commands that match `RULE`; may be repeated")
-	flags.Var((*list)(&c.Policy.Ask), "ask", "ask the user before commands that match `RULE`, such as \"git push *\"; may be repeated")
-	flags.Var((*list)(&c.PassSecrets), "pass-secret", "pass the variable `NAME` to commands even if it looks like a secret; may be repeated")
-	flags.Var((*dirs)(&c.Hidden), "hide", "hide `DIR` from commands, in addition to the state directory; may be repeated")
-	flags.StringVar(&c.Changes, "changes", c.Changes, "what happens to file changes (`MODE`): keep; review, which keeps them apart from the roots until they are applied or discarded; or discard, which shows and then drops them")
-	flags.BoolVar(&c.Undo, "undo", c.Undo, "record file changes in the roots, so that bash_job can undo them (commands that create or remove thousands of files take longer)")
-	flags.Var((*dirs)(&c.Sockets), "allow-socket", "let commands connect to the unix socket `PATH` outside the roots (only at sandbox level L2); may be repeated")
-	flags.Var((*size)(&c.Limits.Memory), "max-memory", "kill a command whose processes use more than `SIZE` of memory in total (default: 75 % of the machine's)")
-	flags.Var((*size)(&c.Limits.FileBytes), "max-file-size", "maximum `SIZE` of a file that a command writes (default: 4G)")
-	flags.Int64Var(&c.Limits.Processes, "max-processes", c.Limits.Processes, "limit each command to `N` processes; at L1, your other processes count as well (default: 8192 at L2, no limit at L1)")
+	flags.Var((*netFlag)(&c.Network), "net", "network access of commands (`ACCESS`): off, on, registries (package registries), or allow=HOST[:PORT],…")
+	flags.StringVar((*string)(&c.Policy.Mode), "policy", string(c.Policy.Mode), "`MODE` of the rules: ban-list, or allow-list, which runs only commands that match --allow (default: ban-list)")
+	flags.Var((*stringsFlag)(&c.Policy.Allow), "allow", "allow commands that match `RULE`, such as \"go test *\"; may be repeated")
+	flags.Var((*stringsFlag)(&c.Policy.Deny), "deny", "refuse commands that match `RULE`; may be repeated")
+	flags.Var((*stringsFlag)(&c.Policy.Ask), "ask", "ask the user before commands that match `RULE`, such as \"git push *\"; may be repeated")
+	flags.Var((*stringsFlag)(&c.PassSecrets), "pass-secret", "pass the variable `NAME` to commands although it looks like a secret; may be repeated")
+	flags.Var((*pathsFlag)(&c.Hidden), "hide", "hide `DIR` from commands, in addition to the state directory; may be repeated")
+	flags.StringVar(&c.Changes, "changes", c.Changes, "`MODE` for changes of files: keep, review (kept apart from the roots until applied or discarded), or discard (shown, then dropped)")
+	flags.BoolVar(&c.Undo, "undo", c.Undo, "record changes of files in the roots, so that bash_job can undo them (commands that create or remove thousands of files take longer)")
+	flags.Var((*pathsFlag)(&c.Sockets), "allow-socket", "let commands connect to the unix socket `PATH` outside the roots (at L2); may be repeated")
+	flags.Var((*sizeFlag)(&c.Limits.Memory), "max-memory", "kill a command whose processes use more than `SIZE` of memory in total (default: 75 % of the machine's)")
+	flags.Var((*sizeFlag)(&c.Limits.FileBytes), "max-file-size", "maximum `SIZE` of a file that a command writes (default: 4G)")
+	flags.Int64Var(&c.Limits.Processes, "max-processes", c.Limits.Processes, "limit commands to `N` processes")
 	flags.Int64Var(&c.Limits.Files, "max-open-files", c.Limits.Files, "limit each process to `N` open files")
-	flags.Var((*size)(&c.SpillBytes), "max-output", "keep at most `SIZE` of a command's output in a file")
+	flags.Var((*sizeFlag)(&c.SpillBytes), "max-output", "keep at most `SIZE` of a command's output in a file")
 	flags.BoolVar(&c.Doctor, "doctor", c.Doctor, "test and print what this machine enforces; fails if bash would refuse to run")
 }
 
@@ -92,5 +92,5 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// open reports whether commands have any network access.
-func (c *Config) open() bool { return c.Network.On || c.Network.Allow != nil }
+// hasNetwork reports whether commands have any network access.
+func (c *Config) hasNetwork() bool { return c.Network.On || c.Network.Allow != nil }

@@ -20,7 +20,7 @@ func (s *shell) doctor(ctx context.Context, out io.Writer) int {
 	report, failure := runner.SelfTest(ctx)
 	fmt.Fprintf(out, "Landlock version %d\n", report.Landlock)
 	for _, tried := range append(report.Higher, report) {
-		writeReport(out, tried)
+		writeLevelReport(out, tried)
 	}
 	if failure != nil {
 		fmt.Fprintf(out, "\nbash refuses to run: %v\n", failure)
@@ -33,7 +33,8 @@ func (s *shell) doctor(ctx context.Context, out io.Writer) int {
 	return mcpkit.ExitOK
 }
 
-func writeReport(out io.Writer, r proc.Report) {
+// writeLevelReport prints the result of the self-test at one level.
+func writeLevelReport(out io.Writer, r proc.Report) {
 	verdict := "every promise is kept"
 	switch {
 	case r.Level == proc.Off:

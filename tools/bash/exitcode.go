@@ -8,8 +8,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// meaning explains a command's exit status; "" if it is unknown.
-func meaning(result proc.Result, script string) string {
+// exitMeaning explains a command's exit status; "" if it is unknown.
+func exitMeaning(result proc.Result, script string) string {
 	switch result.Ending {
 	case proc.OverMemory:
 		return "ended: over its memory"
@@ -79,12 +79,13 @@ func lastProgram(script string) string {
 	return ""
 }
 
-func exitWords(result proc.Result, script string) string {
+// exitText returns a command's exit status with its meaning.
+func exitText(result proc.Result, script string) string {
 	text := fmt.Sprintf("exit %d", result.ExitCode)
 	if result.ExitCode < 0 {
 		text = "no exit status"
 	}
-	if what := meaning(result, script); what != "" {
+	if what := exitMeaning(result, script); what != "" {
 		text += " (" + what + ")"
 	}
 	return text

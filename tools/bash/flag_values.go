@@ -8,23 +8,23 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/egress"
 )
 
-// reach is the value of --net.
-type reach egress.Net
+// netFlag is the value of --net.
+type netFlag egress.Net
 
-func (r *reach) String() string { return egress.Net(*r).String() }
+func (r *netFlag) String() string { return egress.Net(*r).String() }
 
-func (r *reach) Set(value string) error {
+func (r *netFlag) Set(value string) error {
 	parsed, err := egress.ParseNet(value)
-	*r = reach(parsed)
+	*r = netFlag(parsed)
 	return err
 }
 
-// list is the value of a flag that may be repeated.
-type list []string
+// stringsFlag is the value of a flag that may be repeated.
+type stringsFlag []string
 
-func (l *list) String() string { return strings.Join(*l, " ") }
+func (l *stringsFlag) String() string { return strings.Join(*l, " ") }
 
-func (l *list) Set(value string) error {
+func (l *stringsFlag) Set(value string) error {
 	if strings.TrimSpace(value) == "" {
 		return fmt.Errorf("empty")
 	}
@@ -32,12 +32,13 @@ func (l *list) Set(value string) error {
 	return nil
 }
 
-// dirs is a list of absolute paths of directories or other files.
-type dirs []string
+// pathsFlag is the value of a repeated flag for paths. Relative paths are made
+// absolute.
+type pathsFlag []string
 
-func (d *dirs) String() string { return strings.Join(*d, " ") }
+func (d *pathsFlag) String() string { return strings.Join(*d, " ") }
 
-func (d *dirs) Set(value string) error {
+func (d *pathsFlag) Set(value string) error {
 	if value == "" {
 		return fmt.Errorf("empty")
 	}
@@ -46,15 +47,16 @@ func (d *dirs) Set(value string) error {
 	return err
 }
 
-// size is a number of bytes, written with K, M or G for powers of 1024.
-type size int64
+// sizeFlag is the value of a flag for a number of bytes, written with K, M or G
+// for powers of 1024.
+type sizeFlag int64
 
-func (s *size) String() string {
+func (s *sizeFlag) String() string {
 	if s == nil || *s == 0 {
 		return ""
 	}
 	for _, unit := range []struct {
-		bytes size
+		bytes sizeFlag
 		name  string
 	}{{1 << 30, "G"}, {1 << 20, "M"}, {1 << 10, "K"}} {
 		if *s%unit.bytes == 0 {
@@ -64,7 +66,7 @@ func (s *size) String() string {
 	return fmt.Sprint(int64(*s))
 }
 
-func (s *size) Set(text string) error {
+func (s *sizeFlag) Set(text string) error {
 	var n int64
 	var unit string
 	if parts, _ := fmt.Sscanf(text, "%d%s", &n, &unit); parts == 0 || n < 0 || n > 1<<33 {
@@ -74,6 +76,6 @@ func (s *size) Set(text string) error {
 	if !ok || n > 1<<62>>shift {
 		return fmt.Errorf("%q is no size: give bytes, or a number with K, M or G", text)
 	}
-	*s = size(n << shift)
+	*s = sizeFlag(n << shift)
 	return nil
 }

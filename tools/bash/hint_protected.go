@@ -10,38 +10,39 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// mountFailure matches the errors EROFS and EBUSY in the messages of programs: those
-// that a mount point gives.
-var mountFailure = sync.OnceValue(func() *regexp.Regexp {
+// mountFailurePattern matches the errors EROFS and EBUSY in the messages of
+// programs: those that a mount point gives.
+var mountFailurePattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)read-only file system|device or resource busy|resource busy or locked|\bEROFS\b|\bEBUSY\b`)
 })
 
-// pathWord matches what may be a path in a message: quoted text, or a word without
-// the punctuation around it.
-var pathWord = sync.OnceValue(func() *regexp.Regexp {
+// pathWordPattern matches possible paths in a message: quoted text, or a word
+// without the punctuation around it.
+var pathWordPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile("'([^']+)'|\"([^\"]+)\"|‘([^’]+)’|`([^`]+)`|([^\\s'\"‘’`:,()\\[\\]]+)")
 })
 
-// Bounds of the files that a hint considers.
+// Bounds of a hint.
 const (
-	mostHintLines = 20
-	mostHinted    = 3
+	maxHintLines   = 20
+	maxHintedFiles = 3
 )
 
-// protectedHint names the protected files, mounted read-only for the command, that
-// made it fail, and the flag that lifts the protection; "" if its output has no such
-// failure. dir is the directory in which the command began.
+// protectedHint names the protected files, mounted read-only for the command,
+// that made it fail, and the flag that lifts the protection; "" if its output
+// has no such failure. text is the command's output, dir the directory in which
+// it began.
 func protectedHint(protected []string, text, dir string, fs *sandbox.FS) string {
-	if len(protected) == 0 || !mountFailure().MatchString(text) {
+	if len(protected) == 0 || !mountFailurePattern().MatchString(text) {
 		return ""
 	}
 	var hit []string
 	lines := 0
 	for line := range strings.Lines(text) {
-		if !mountFailure().MatchString(line) {
+		if !mountFailurePattern().MatchString(line) {
 			continue
 		}
-		if lines++; lines > mostHintLines {
+		if lines++; lines > maxHintLines {
 			break
 		}
 		for _, path := range protected {
@@ -54,34 +55,34 @@ func protectedHint(protected []string, text, dir string, fs *sandbox.FS) string 
 		return ""
 	}
 	more := ""
-	if len(hit) > mostHinted {
-		hit, more = hit[:mostHinted], ", …"
+	if len(hit) > maxHintedFiles {
+		hit, more = hit[:maxHintedFiles], ", …"
 	}
 	flag := fs.Display(hit[0])
 	if len(fs.Roots()) > 1 {
 		flag = hit[0]
 	}
-	return "protected from commands, also from being moved or deleted: " + shorten(strings.Join(displayed(fs, hit), ", "), 300) + more +
+	return "protected from commands, also from being moved or deleted: " + shorten(strings.Join(displayPaths(fs, hit), ", "), 300) + more +
 		" (the user allows it with --allow-write " + flag + ")"
 }
 
-// mentions reports whether a message names a path, something beneath it or a directory
-// above it.
+// mentions reports whether a message names path, something beneath it or a
+// directory above it. Relative names are relative to dir.
 func mentions(line, dir, path string) bool {
-	for _, found := range pathWord().FindAllStringSubmatch(line, -1) {
+	for _, found := range pathWordPattern().FindAllStringSubmatch(line, -1) {
 		word := strings.Join(found[1:], "") // only one alternative matched
 		if !filepath.IsAbs(word) {
 			word = filepath.Join(dir, word)
 		}
 		word = filepath.Clean(word)
-		if !beneath(dir, word) && (beneath(path, word) || beneath(word, path)) {
+		if !isWithin(dir, word) && (isWithin(path, word) || isWithin(word, path)) {
 			return true
 		}
 	}
 	return false
 }
 
-// beneath reports whether path is dir or in it.
-func beneath(path, dir string) bool {
+// isWithin reports whether path is dir or beneath it.
+func isWithin(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }

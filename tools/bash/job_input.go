@@ -10,26 +10,26 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// write sends input to the job. If the job does not read it within two seconds,
-// write returns an error and the input stays pending.
-func (j *job) write(ctx context.Context, input string) error {
+// writeInput sends input to the job. If the job does not read it within two
+// seconds, writeInput returns an error and the input stays pending.
+func (j *job) writeInput(ctx context.Context, input string) error {
 	if input == "" {
 		return toolerr.New(toolerr.MissingParameter, "input is missing: the text to write, with \\n for Enter")
 	}
-	if j.over() {
-		return toolerr.New(toolerr.Conflict, "job %s has ended (%s): nothing can be written to it", j.id, j.state())
+	if j.hasEnded() {
+		return toolerr.New(toolerr.Conflict, "job %s has ended (%s): nothing can be written to it", j.id, j.stateText())
 	}
 	if !j.args.Background {
 		return toolerr.New(toolerr.Conflict, "job %s was not started with run_in_background, so that its standard input is at its end: kill it and start it so, or give stdin", j.id)
 	}
 	select {
-	case j.writing <- struct{}{}:
+	case j.inputSlot <- struct{}{}:
 	default:
 		return toolerr.New(toolerr.Conflict, "job %s has not read yet what was written to it before: this was not written", j.id)
 	}
 	done := make(chan error, 1)
 	go func() { // ends with the job
-		defer func() { <-j.writing }()
+		defer func() { <-j.inputSlot }()
 		text, last := strings.CutSuffix(input, endOfInput)
 		var err error
 		if text != "" {
@@ -50,14 +50,15 @@ func (j *job) write(ctx context.Context, input string) error {
 	}
 }
 
-func (j *job) signal(name string) error {
+// sendSignal sends the signal with a name to the job.
+func (j *job) sendSignal(name string) error {
 	number, ok := parseSignal(name)
 	if !ok {
-		return toolerr.New(toolerr.InvalidParams, "input is to name the signal, as INT, TERM, HUP or USR1; %q is none", shorten(safe(name).text, 40))
+		return toolerr.New(toolerr.InvalidParams, "input is to name the signal, as INT, TERM, HUP or USR1; %q is none", shorten(escapeUnsafe(name).text, 40))
 	}
 	if err := j.process.Signal(number); err != nil {
 		if errors.Is(err, os.ErrProcessDone) {
-			return toolerr.New(toolerr.Conflict, "job %s has ended (%s): no signal can be sent to it", j.id, j.state())
+			return toolerr.New(toolerr.Conflict, "job %s has ended (%s): no signal can be sent to it", j.id, j.stateText())
 		}
 		return toolerr.New(toolerr.ExecutionError, "the signal could not be sent: %w", err)
 	}

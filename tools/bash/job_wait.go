@@ -9,38 +9,39 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// settled is the time without output after which a job's reply to an input
+// replyTime is the time without output after which a job's reply to an input
 // counts as complete.
-const settled = 150 * time.Millisecond
+const replyTime = 150 * time.Millisecond
 
-// waiting describes what wait waits for: a match of pattern, else a reply to
-// the input, else the end of the job.
-type waiting struct {
-	from    int64
-	most    time.Duration
-	pattern *regexp.Regexp
-	reply   bool
+// waitCondition describes what wait waits for: a match of pattern, else a reply
+// to the input, else the end of the job.
+type waitCondition struct {
+	from    int64          // offset from which output counts
+	limit   time.Duration  // of the wait
+	pattern *regexp.Regexp // nil: none
+	reply   bool           // wait for a reply
 }
 
-// wait returns when the awaited event has happened, when the job has ended or
-// waits for input, or when w.most has passed.
-func (j *job) wait(ctx context.Context, w waiting) error {
-	timer := time.NewTimer(w.most)
+// wait returns nil when the condition is met, when the job has ended or waits
+// for input, or when w.limit has passed. If ctx is cancelled, it returns the
+// cause.
+func (j *job) wait(ctx context.Context, w waitCondition) error {
+	timer := time.NewTimer(w.limit)
 	defer timer.Stop()
 	look := time.NewTicker(500 * time.Millisecond)
 	defer look.Stop()
-	quiet := quietness{output: j.output, process: j.process}
-	search := matcher{output: j.output, at: w.from}
+	quiet := waitDetector{output: j.output, process: j.process}
+	search := outputMatcher{output: j.output, at: w.from}
 	var whole <-chan time.Time
 	for {
 		changed := j.output.Changed()
 		switch {
 		case w.pattern != nil:
-			if search.found(w.pattern) {
+			if search.search(w.pattern) {
 				return nil
 			}
 		case w.reply && j.output.Size() > w.from:
-			whole = time.After(settled)
+			whole = time.After(replyTime)
 		}
 		select {
 		case <-j.process.Done():
@@ -53,32 +54,34 @@ func (j *job) wait(ctx context.Context, w waiting) error {
 			return context.Cause(ctx)
 		case <-changed:
 		case <-look.C:
-			if quiet.want().any() {
+			if quiet.check().isSet() {
 				return nil
 			}
-			j.progress(ctx)
+			j.reportProgress(ctx)
 		}
 	}
 }
 
-// matcher searches new output for a pattern at each call.
-type matcher struct {
-	output *proc.Output
-	at     int64 // offset up to which the output has been searched
-	tail   []byte
-	done   bool
+// outputMatcher searches an output for a pattern. It reads each byte once.
+type outputMatcher struct {
+	output  *proc.Output
+	at      int64  // offset up to which the output has been searched
+	tail    []byte // the last bytes searched
+	matched bool
 }
 
-func (s *matcher) found(pattern *regexp.Regexp) bool {
+// search searches the output that is new since the previous call, and reports
+// whether the pattern has matched so far.
+func (s *outputMatcher) search(pattern *regexp.Regexp) bool {
 	buf := make([]byte, 64<<10)
-	for !s.done {
+	for !s.matched {
 		n, skipped, err := s.output.Read(s.at, buf)
 		if err != nil || n == 0 {
 			return false
 		}
 		s.at += skipped + int64(n)
 		text := append(s.tail, buf[:n]...)
-		s.done = pattern.Match(text)
+		s.matched = pattern.Match(text)
 		tail := text[max(0, len(text)-patternTail):]
 		if at := bytes.IndexByte(tail, '\n'); len(tail) < len(text) && at >= 0 {
 			tail = tail[at:] // otherwise ^ would match in the middle of a line
@@ -88,6 +91,6 @@ func (s *matcher) found(pattern *regexp.Regexp) bool {
 	return true
 }
 
-// patternTail is the number of earlier bytes that are searched again for
-// wait_for with new output, so that a match across two reads is found.
+// patternTail is the number of earlier bytes that are searched again with new
+// output, so that a match across two reads is found.
 const patternTail = 4 << 10

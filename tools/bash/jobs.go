@@ -11,10 +11,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// maxJobs bounds the jobs; the oldest ended job is dropped to make room.
+// maxJobs bounds the jobs. The oldest ended job is dropped for a new one.
 const maxJobs = 32
 
-// jobs holds the commands that keep running after their call was answered.
+// jobs holds the commands that keep running after their call was answered. It
+// is safe for concurrent use.
 type jobs struct {
 	mu  sync.Mutex
 	all []*job // oldest first
@@ -23,9 +24,9 @@ type jobs struct {
 // job is a command that keeps running after its call was answered.
 type job struct {
 	id string
-	*running
+	*runningCommand
 
-	writing chan struct{} // holds an item while an input is being written
+	inputSlot chan struct{} // holds an item while an input is being written
 
 	mu     sync.Mutex
 	cursor int64 // offset up to which its output was shown
@@ -41,24 +42,21 @@ type row struct {
 	Bytes      int64  `json:"output_bytes"`
 }
 
-// over reports whether the job has ended.
-func (j *job) over() bool { return j.finishes() }
-
-// full reports whether no further job is possible.
-func (js *jobs) full() bool {
+// isFull reports whether no further job is possible.
+func (js *jobs) isFull() bool {
 	js.mu.Lock()
 	defer js.mu.Unlock()
-	return !js.makeRoom()
+	return !js.dropEndedIfFull()
 }
 
-// makeRoom drops the oldest ended job if the limit is reached, and reports
+// dropEndedIfFull drops the oldest ended job if there are maxJobs, and reports
 // whether a job can be added. The caller holds mu.
-func (js *jobs) makeRoom() bool {
+func (js *jobs) dropEndedIfFull() bool {
 	if len(js.all) < maxJobs {
 		return true
 	}
 	for i, j := range js.all {
-		if j.over() {
+		if j.hasEnded() {
 			j.output.Close()
 			js.all = append(js.all[:i], js.all[i+1:]...)
 			return true
@@ -71,25 +69,28 @@ func (js *jobs) fullError() error {
 	return toolerr.New(toolerr.LimitReached, "%d jobs are running, no more are possible: end one with bash_job {\"action\":\"kill\"}; {\"action\":\"list\"} shows them", maxJobs)
 }
 
-// add makes a command a job. It reports false if there is no room.
-func (js *jobs) add(r *running) (*job, bool) {
+// add makes a command a job. It returns false if there is no room.
+func (js *jobs) add(r *runningCommand) (*job, bool) {
 	js.mu.Lock()
 	defer js.mu.Unlock()
-	if !js.makeRoom() {
+	if !js.dropEndedIfFull() {
 		return nil, false
 	}
 	// The name is not used again, even after a restart.
-	j := &job{id: "j" + strings.ToLower(rand.Text()[:5]), running: r, writing: make(chan struct{}, 1)}
+	j := &job{id: "j" + strings.ToLower(rand.Text()[:5]), runningCommand: r, inputSlot: make(chan struct{}, 1)}
 	js.all = append(js.all, j)
 	return j, true
 }
 
+// list returns all jobs, oldest first.
 func (js *jobs) list() []*job {
 	js.mu.Lock()
 	defer js.mu.Unlock()
 	return append([]*job(nil), js.all...)
 }
 
+// find returns the job with an id. It returns JOB_NOT_FOUND, with the known
+// ids, if there is none.
 func (js *jobs) find(id string) (*job, error) {
 	var known []string
 	for _, j := range js.list() {
@@ -99,9 +100,9 @@ func (js *jobs) find(id string) (*job, error) {
 		known = append(known, j.id)
 	}
 	if len(known) == 0 {
-		return nil, toolerr.New(toolerr.JobNotFound, "there is no job %q, and no other: jobs end with the server", shorten(safe(id).text, 40))
+		return nil, toolerr.New(toolerr.JobNotFound, "there is no job %q, and no other: jobs end with the server", shorten(escapeUnsafe(id).text, 40))
 	}
-	return nil, toolerr.New(toolerr.JobNotFound, "there is no job %q; there are %s", shorten(safe(id).text, 40), strings.Join(known, ", "))
+	return nil, toolerr.New(toolerr.JobNotFound, "there is no job %q; there are %s", shorten(escapeUnsafe(id).text, 40), strings.Join(known, ", "))
 }
 
 // close releases the output of all jobs, which must have ended.
@@ -111,30 +112,30 @@ func (js *jobs) close() {
 	}
 }
 
-// state describes the job's state, for the start of the last line.
-func (j *job) state() string {
-	if !j.over() {
-		return "running for " + seconds(time.Since(j.started))
+// stateText describes the job's state, for the start of the last line.
+func (j *job) stateText() string {
+	if !j.hasEnded() {
+		return "running for " + formatDuration(time.Since(j.started))
 	}
 	result := j.process.Wait()
 	why := ""
 	if result.Ending == proc.TimedOut {
 		why = ", ended at its timeout"
 	}
-	return exitWords(result, j.args.Command) + why + " · " + seconds(result.Duration)
+	return exitText(result, j.args.Command) + why + " · " + formatDuration(result.Duration)
 }
 
 // meta returns the metadata of every answer about the job.
 func (j *job) meta() meta {
 	m := meta{
-		JobID: j.id, Running: !j.over(), DurationMS: time.Since(j.started).Milliseconds(), Bytes: j.output.Size(), Lines: j.output.Lines(),
+		JobID: j.id, Running: !j.hasEnded(), DurationMS: time.Since(j.started).Milliseconds(), Bytes: j.output.Size(), Lines: j.output.Lines(),
 		Sandbox: newSandboxMeta(j.report, j.shell.config.Network, nil),
 	}
 	if !m.Running {
 		result := j.process.Wait()
 		m.ExitCode, m.DurationMS, m.Ending = &result.ExitCode, result.Duration.Milliseconds(), string(result.Ending)
 		m.Changes = result.Undo
-		m.LeftBehind, m.TakenBack = result.LeftBehind, displayed(j.fs, result.Reverted)
+		m.LeftBehind, m.TakenBack = result.LeftBehind, displayPaths(j.fs, result.Reverted)
 		m.Aside = result.CopyDirs
 	}
 	if name, size, _ := j.output.Spill(); name != "" {
@@ -143,11 +144,13 @@ func (j *job) meta() meta {
 	return m
 }
 
+// row returns the job's entry in the list of jobs.
 func (j *job) row() row {
 	m := j.meta()
-	return row{JobID: j.id, Command: shorten(safe(j.args.Command).text, 200), Running: m.Running, ExitCode: m.ExitCode, DurationMS: m.DurationMS, Bytes: m.Bytes}
+	return row{JobID: j.id, Command: shorten(escapeUnsafe(j.args.Command).text, 200), Running: m.Running, ExitCode: m.ExitCode, DurationMS: m.DurationMS, Bytes: m.Bytes}
 }
 
+// String returns the job's line in the list of jobs.
 func (j *job) String() string {
-	return fmt.Sprintf("%s  %s  %d bytes  %s", j.id, j.state(), j.output.Size(), shorten(strings.Join(strings.Fields(safe(j.args.Command).text), " "), 100))
+	return fmt.Sprintf("%s  %s  %d bytes  %s", j.id, j.stateText(), j.output.Size(), shorten(strings.Join(strings.Fields(escapeUnsafe(j.args.Command).text), " "), 100))
 }

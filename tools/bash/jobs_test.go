@@ -129,7 +129,7 @@ func TestAutoBackground(t *testing.T) {
 		return strings.Contains(r.Text, "begun\n")
 	})
 	require.False(t, r.IsError, r.Text)
-	require.Contains(t, r.Text, "will be killed at "+seconds(5*wait/2))
+	require.Contains(t, r.Text, "will be killed at "+formatDuration(5*wait/2))
 	id := text(t, r, "job_id")
 	require.Equal(t, "CONFLICT", s.job("action", "write", "job_id", id, "input", "x").Code, "its input is at its end")
 	r = s.job("action", "poll", "job_id", id, "wait_for", "never", "wait_ms", 30_000)

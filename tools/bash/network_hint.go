@@ -8,16 +8,17 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// networkFailure matches the messages of programs without network access.
-var networkFailure = sync.OnceValue(func() *regexp.Regexp {
+// networkFailurePattern matches the messages of programs without network
+// access.
+var networkFailurePattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)could not resolve|couldn't resolve|temporary failure in name resolution|network is unreachable|` +
 		`name or service not known|no such host|\bEAI_AGAIN\b|\bENOTFOUND\b|\bENETUNREACH\b|getaddrinfo|failed to establish a new connection|` +
 		`unable to resolve host|dial (tcp|udp)|could not connect to|unable to connect to|unable to access '(https?|git)|failed to lookup address|unknown host|UnknownHostException|socket: (operation not permitted|permission denied)`)
 })
 
 // networkHint names the flag that opens the network access that a command
-// attempted; "" if none failed.
-func (r *running) networkHint(result proc.Result, text string) string {
+// attempted; "" if none failed. text is the command's output.
+func (r *runningCommand) networkHint(result proc.Result, text string) string {
 	net := r.shell.config.Network
 	if len(result.RefusedHosts) > 0 {
 		var names []string
@@ -30,7 +31,7 @@ func (r *running) networkHint(result proc.Result, text string) string {
 		}
 		return "network: " + strings.Join(names, "; ")
 	}
-	if net.On || net.Allow != nil || result.Level == proc.Off || result.ExitCode == 0 || !networkFailure().MatchString(text) {
+	if net.On || net.Allow != nil || result.Level == proc.Off || result.ExitCode == 0 || !networkFailurePattern().MatchString(text) {
 		return ""
 	}
 	return "the network is off; the user opens it with --net on, --net registries or --net allow=HOST"

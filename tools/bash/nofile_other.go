@@ -2,5 +2,5 @@
 
 package main
 
-// descriptorsAllowed returns the assumed limit of open files of this process.
-func descriptorsAllowed() uint64 { return 1024 }
+// openFilesLimit returns the limit of open files of this process.
+func openFilesLimit() uint64 { return 1024 }

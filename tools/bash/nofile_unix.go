@@ -4,8 +4,8 @@ package main
 
 import "syscall"
 
-// descriptorsAllowed returns the limit of open files of this process.
-func descriptorsAllowed() uint64 {
+// openFilesLimit returns the limit of open files of this process.
+func openFilesLimit() uint64 {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		return 1024

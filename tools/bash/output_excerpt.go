@@ -8,14 +8,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// show renders an output within budget bytes.
-func (s *shell) show(fsys *sandbox.FS, o *proc.Output, budget int, m *meta) shown {
+// renderOutput returns an output within budget bytes, cut in the middle if it
+// is longer. It sets m.File and m.Truncated for a cut output.
+func (s *shell) renderOutput(fsys *sandbox.FS, o *proc.Output, budget int, m *meta) escapedText {
 	for most := proc.DefaultCharacters; ; most = most * 2 / 3 {
 		e := o.Excerpt(most)
 		cut := e.OmittedBytes > 0 || e.Binary != ""
 		if cut && m.File == "" {
 			m.Truncated = true
-			m.File, m.FileBytes = s.whole(fsys, o)
+			m.File, m.FileBytes = s.outputFile(fsys, o)
 		}
 		text := e.Head + e.Tail
 		if e.Binary != "" {
@@ -25,16 +26,16 @@ func (s *shell) show(fsys *sandbox.FS, o *proc.Output, budget int, m *meta) show
 			}
 			text += "\n"
 		} else if cut {
-			text = joinLines(e.Head, omitted(e, m, o.Size())) + e.Tail
+			text = joinLines(e.Head, omittedNote(e, m, o.Size())) + e.Tail
 		}
-		if result := safe(text); len(result.text) <= budget || most < 100 {
+		if result := escapeUnsafe(text); len(result.text) <= budget || most < 100 {
 			return result
 		}
 	}
 }
 
-// omitted describes the omitted part of an output and the file that has it.
-func omitted(e proc.Excerpt, m *meta, size int64) string {
+// omittedNote describes the omitted part of an output and the file that has it.
+func omittedNote(e proc.Excerpt, m *meta, size int64) string {
 	where := ""
 	switch {
 	case m.File == "":
@@ -46,14 +47,14 @@ func omitted(e proc.Excerpt, m *meta, size int64) string {
 	return fmt.Sprintf("[… %d lines, %d bytes left out%s …]\n", e.OmittedLines, e.OmittedBytes, where)
 }
 
-// whole returns the name and size of a file with the whole output; "" if there
-// is no state directory.
-func (s *shell) whole(fsys *sandbox.FS, o *proc.Output) (string, int64) {
+// outputFile returns the name and size of a file with the whole output; "" if
+// there is no state directory.
+func (s *shell) outputFile(fsys *sandbox.FS, o *proc.Output) (string, int64) {
 	name, size, err := o.Spill()
 	if name != "" {
 		s.store.SpillFor(fsys.Paths()) //nolint:errcheck // keeps the directory within its bounds
 	} else if err == nil {
-		if name, err = s.saveWhole(fsys, o); err == nil {
+		if name, err = s.saveOutput(fsys, o); err == nil {
 			size = o.Size()
 		}
 	}
@@ -66,9 +67,10 @@ func (s *shell) whole(fsys *sandbox.FS, o *proc.Output) (string, int64) {
 	return name, size
 }
 
-// saveWhole writes an output that was cut in the answer but is still in memory
-// to a new file, so that every cut output has one.
-func (s *shell) saveWhole(fsys *sandbox.FS, o *proc.Output) (string, error) {
+// saveOutput writes an output that was cut in the answer but is still in memory
+// to a new file, so that every cut output has a file. It returns the file's
+// name.
+func (s *shell) saveOutput(fsys *sandbox.FS, o *proc.Output) (string, error) {
 	dir, err := s.store.SpillFor(fsys.Paths())
 	if err != nil {
 		return "", err
@@ -93,7 +95,7 @@ func (s *shell) saveWhole(fsys *sandbox.FS, o *proc.Output) (string, error) {
 }
 
 // spillDir returns the directory for whole outputs of commands in these roots,
-// and makes it if needed; "" without a state directory.
+// and creates it if necessary; "" without a state directory.
 func (s *shell) spillDir(fsys *sandbox.FS) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,12 +8,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// page returns the output from a byte offset on, made safe, within a number of
-// characters and of bytes, and the offset of the next page. Consecutive pages
-// contain every byte exactly once. An incomplete character at the end is left
-// to the next page, unless the output is over. skipped counts the bytes before
-// the page that were not kept.
-func page(o *proc.Output, from int64, characters, budget int, over bool) (text string, next, skipped int64) {
+// outputPage returns the output from a byte offset on, escaped, within a number
+// of characters and of bytes, and the offset of the next page. Consecutive
+// pages contain every byte exactly once. An incomplete character at the end is
+// left to the next page, unless the output is over. skipped counts the bytes
+// before the page that were not kept.
+func outputPage(o *proc.Output, from int64, characters, budget int, over bool) (text string, next, skipped int64) {
 	buf := make([]byte, characters*utf8.UTFMax)
 	got := 0
 	at := from
@@ -34,7 +34,7 @@ func page(o *proc.Output, from int64, characters, budget int, over bool) (text s
 	}
 	raw := buf[:got]
 	if !over || at < o.Size() {
-		raw = raw[:len(raw)-cutRune(raw)]
+		raw = raw[:len(raw)-incompleteRuneLen(raw)]
 	}
 	var b strings.Builder
 	used := 0
@@ -52,8 +52,8 @@ func page(o *proc.Output, from int64, characters, budget int, over bool) (text s
 				continue
 			}
 			piece = `\r`
-		} else if risky(r) {
-			piece = safe(piece).text
+		} else if isUnsafe(r) {
+			piece = escapeUnsafe(piece).text
 		}
 		if b.Len()+len(piece) > budget && used > 0 {
 			break
@@ -64,9 +64,9 @@ func page(o *proc.Output, from int64, characters, budget int, over bool) (text s
 	return b.String(), from + skipped + int64(used), skipped
 }
 
-// cutRune returns the number of bytes at the end of p that begin an incomplete
-// character.
-func cutRune(p []byte) int {
+// incompleteRuneLen returns the number of bytes at the end of p that begin an
+// incomplete character.
+func incompleteRuneLen(p []byte) int {
 	for n := 1; n <= min(len(p), utf8.UTFMax-1); n++ {
 		if c := p[len(p)-n]; utf8.RuneStart(c) {
 			if c >= 0xc0 && !utf8.FullRune(p[len(p)-n:]) {
@@ -78,8 +78,9 @@ func cutRune(p []byte) int {
 	return 0
 }
 
-// showJob returns the output of a command at the time it becomes a job.
-func (s *shell) showJob(j *job, m *meta, budget int) string {
+// outputSoFar returns the output of a command at the time it becomes a job, and
+// moves the cursor after it.
+func (s *shell) outputSoFar(j *job, m *meta, budget int) string {
 	size := j.output.Size()
 	if size == 0 {
 		return ""
@@ -87,5 +88,5 @@ func (s *shell) showJob(j *job, m *meta, budget int) string {
 	j.mu.Lock()
 	j.cursor, m.Cursor = size, size
 	j.mu.Unlock()
-	return s.show(j.fs, j.output, budget, m).text
+	return s.renderOutput(j.fs, j.output, budget, m).text
 }

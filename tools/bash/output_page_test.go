@@ -75,7 +75,7 @@ func TestCursorsNeitherLoseNorRepeat(t *testing.T) {
 				over = true
 			default:
 			}
-			text, next, skipped := page(process.Output(), at, 1+r.IntN(9000), 50+r.IntN(9000), over)
+			text, next, skipped := outputPage(process.Output(), at, 1+r.IntN(9000), 50+r.IntN(9000), over)
 			require.Zero(t, skipped)
 			require.GreaterOrEqual(t, next, at)
 			got.WriteString(text)
@@ -87,7 +87,7 @@ func TestCursorsNeitherLoseNorRepeat(t *testing.T) {
 		}
 		require.NoError(t, <-fed)
 		require.EqualValues(t, len(want), at)
-		whole, next, _ := page(process.Output(), 0, 1<<20, 1<<30, true)
+		whole, next, _ := outputPage(process.Output(), 0, 1<<20, 1<<30, true)
 		require.EqualValues(t, len(want), next)
 		require.Equal(t, whole, got.String())
 		require.Equal(t, rendered(want), whole)
@@ -110,7 +110,7 @@ func rendered(p []byte) string {
 		case r == '\r':
 			b.WriteString(`\r`)
 		default:
-			b.WriteString(safe(string(r)).text)
+			b.WriteString(escapeUnsafe(string(r)).text)
 		}
 	}
 	return b.String()
@@ -126,7 +126,7 @@ func TestPageSkipsWhatIsNotKept(t *testing.T) {
 	var skips, shown int64
 	at := int64(0)
 	for {
-		text, next, skipped := page(output, at, 10_000, 40_000, true)
+		text, next, skipped := outputPage(output, at, 10_000, 40_000, true)
 		skips += skipped
 		shown += int64(len(text))
 		require.Equal(t, next, at+skipped+int64(len(text)))
@@ -146,7 +146,7 @@ func TestPatternsKnowLines(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, runner.Close()) })
 	process, err := runner.Start(context.Background(), proc.Command{Script: "exec cat", Dir: t.TempDir(), KeepStdin: true})
 	require.NoError(t, err)
-	search := matcher{output: process.Output()}
+	search := outputMatcher{output: process.Output()}
 	pattern := regexp.MustCompile("(?m)^0 errors")
 	const line = "10 errors\n"
 	parts := append([]string{strings.Repeat(line, patternTail/5)}, strings.SplitAfter(line+line, "")...)
@@ -155,8 +155,8 @@ func TestPatternsKnowLines(t *testing.T) {
 		require.NoError(t, process.WriteStdin([]byte(part)))
 		size += int64(len(part))
 		within(t, "it is read", func() bool { return process.Output().Size() == size })
-		require.False(t, search.found(pattern))
+		require.False(t, search.search(pattern))
 	}
 	require.NoError(t, process.WriteStdin([]byte("0 errors")))
-	within(t, "it is found", func() bool { return search.found(pattern) })
+	within(t, "it is found", func() bool { return search.search(pattern) })
 }

@@ -26,28 +26,30 @@ const (
 )
 
 // reviewer keeps the changes of commands apart from the roots, in the modes
-// review and discard.
+// review and discard. It is safe for concurrent use.
 type reviewer struct {
 	mode  string
 	state *state.Store
-	tasks sync.WaitGroup // layers whose command has not ended
+	tasks sync.WaitGroup // one for each layer whose command has not ended
 
 	mu      sync.Mutex
-	current *changes.Set // for the next command; nil: a new one
+	current *changes.Set // for the next command; nil: a new set
 }
 
-// apart is the layer of one command; nil for a command that writes directly
-// into the roots.
-type apart struct {
+// pendingLayer is the layer with the changes of one command; nil for a command
+// that writes directly into the roots.
+type pendingLayer struct {
 	reviewer *reviewer
 	set      *changes.Set
 	roots    []string // of the set
 	layer    *changes.Layer
-	ended    chan struct{} // closed once list is known
-	list     []changes.Entry
+	ended    chan struct{}   // closed once list and err are known
+	entries  []changes.Entry // the changes
 	err      error
 }
 
+// store returns the store of pending changes. It returns SANDBOX_UNAVAILABLE
+// without a state directory.
 func (v *reviewer) store() (*changes.Store, error) {
 	dir, err := v.state.PendingChanges()
 	if err != nil {
@@ -56,15 +58,15 @@ func (v *reviewer) store() (*changes.Store, error) {
 	return changes.New(dir), nil
 }
 
-// begin returns the layer for a command, or nil in mode keep.
-func (v *reviewer) begin(fsys *sandbox.FS, command string) (*apart, error) {
+// beginLayer returns the layer for a command, or nil in mode keep.
+func (v *reviewer) beginLayer(fsys *sandbox.FS, command string) (*pendingLayer, error) {
 	if v.mode == keepChanges {
 		return nil, nil
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	set := v.current
-	if set != nil && !covers(set, fsys) {
+	if set != nil && !hasRootsOf(set, fsys) {
 		set = nil
 	}
 	var layer *changes.Layer
@@ -72,7 +74,7 @@ func (v *reviewer) begin(fsys *sandbox.FS, command string) (*apart, error) {
 		if set == nil {
 			store, err := v.store()
 			if err == nil {
-				set, err = store.Create(writable(fsys))
+				set, err = store.Create(writableRoots(fsys))
 			}
 			if err != nil {
 				return nil, err
@@ -90,16 +92,17 @@ func (v *reviewer) begin(fsys *sandbox.FS, command string) (*apart, error) {
 	if v.mode == reviewChanges {
 		v.current = set
 	}
-	return &apart{reviewer: v, set: set, roots: writable(fsys), layer: layer, ended: make(chan struct{})}, nil
+	return &pendingLayer{reviewer: v, set: set, roots: writableRoots(fsys), layer: layer, ended: make(chan struct{})}, nil
 }
 
-// covers reports whether a set has the roots of fsys.
-func covers(set *changes.Set, fsys *sandbox.FS) bool {
+// hasRootsOf reports whether a set has the same writable roots as fsys.
+func hasRootsOf(set *changes.Set, fsys *sandbox.FS) bool {
 	roots, err := set.Roots()
-	return err == nil && slices.Equal(roots, writable(fsys))
+	return err == nil && slices.Equal(roots, writableRoots(fsys))
 }
 
-func writable(fsys *sandbox.FS) (paths []string) {
+// writableRoots returns the paths of the roots that are not read-only.
+func writableRoots(fsys *sandbox.FS) (paths []string) {
 	for _, root := range fsys.Roots() {
 		if !root.ReadOnly {
 			paths = append(paths, root.Path)
@@ -108,8 +111,9 @@ func writable(fsys *sandbox.FS) (paths []string) {
 	return paths
 }
 
-// layers returns the layers to start the command with.
-func (a *apart) layers() (layers []proc.Layer) {
+// layers returns the layers to start the command with; nil for a nil
+// pendingLayer.
+func (a *pendingLayer) layers() (layers []proc.Layer) {
 	if a == nil {
 		return nil
 	}
@@ -119,9 +123,10 @@ func (a *apart) layers() (layers []proc.Layer) {
 	return layers
 }
 
-// watch ends the layer after the process; nil means that no process was
-// started.
-func (a *apart) watch(process *proc.Process) {
+// endAfter ends the layer in the background when the process has ended; at once
+// if process is nil. It discards the set if it has no changes, and in mode
+// discard.
+func (a *pendingLayer) endAfter(process *proc.Process) {
 	if a == nil {
 		return
 	}
@@ -130,19 +135,20 @@ func (a *apart) watch(process *proc.Process) {
 		if process != nil {
 			<-process.Done()
 		}
-		a.list, a.err = a.layer.End()
-		if a.reviewer.mode == discardChanges || a.err == nil && !slices.ContainsFunc(a.list, wanted) {
-			a.reviewer.drop(a.set)
+		a.entries, a.err = a.layer.End()
+		if a.reviewer.mode == discardChanges || a.err == nil && !slices.ContainsFunc(a.entries, isRelevant) {
+			a.reviewer.discardUnused(a.set)
 		}
 	})
 }
 
-// wanted reports whether a change matters: it is false for directories of which
-// only the time differs.
-func wanted(e changes.Entry) bool { return e.Kind != changes.Touched || !e.Dir }
+// isRelevant reports whether a change matters: it is false for directories of
+// which only the time differs.
+func isRelevant(e changes.Entry) bool { return e.Kind != changes.Touched || !e.Dir }
 
-// drop discards a set without a decision, unless another command still uses it.
-func (v *reviewer) drop(set *changes.Set) {
+// discardUnused discards a set without a decision of the user, unless another
+// command still uses it.
+func (v *reviewer) discardUnused(set *changes.Set) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if set.Discard() == nil && v.current == set {
@@ -150,8 +156,9 @@ func (v *reviewer) drop(set *changes.Set) {
 	}
 }
 
-// words describes the changes for the last line of an answer; "" in mode keep.
-func (a *apart) words(fsys *sandbox.FS) string {
+// describe waits for the end of the layer and describes its changes, for the
+// last line of an answer; "" in mode keep.
+func (a *pendingLayer) describe(fsys *sandbox.FS) string {
 	if a == nil {
 		return ""
 	}
@@ -159,7 +166,7 @@ func (a *apart) words(fsys *sandbox.FS) string {
 	if a.err != nil {
 		return "the changes are kept apart, but cannot be listed: " + a.err.Error()
 	}
-	text := summary(fsys, a.roots, a.list)
+	text := summarizeChanges(fsys, a.roots, a.entries)
 	switch {
 	case text == "":
 		return "no changes"
@@ -172,21 +179,22 @@ func (a *apart) words(fsys *sandbox.FS) string {
 // maxListed bounds the changed files that a summary names.
 const maxListed = 8
 
-// summary counts and names changes: "2 created, 1 deleted: +a, +b, -c". Files
-// in a .git directory are only counted.
-func summary(fsys *sandbox.FS, roots []string, list []changes.Entry) string {
+// summarizeChanges counts and names changes: "2 created, 1 deleted: +a, +b,
+// -c". Files in a .git directory are only counted. It returns "" if nothing
+// changed.
+func summarizeChanges(fsys *sandbox.FS, roots []string, list []changes.Entry) string {
 	counts := map[changes.Kind]int{}
 	var names []string
 	inGit := 0
 	for _, e := range list {
 		switch {
 		case !e.Shown():
-		case ofGit(e.Path):
+		case isInGitDir(e.Path):
 			inGit++
 		default:
 			counts[e.Kind]++
 			if len(names) <= maxListed {
-				names = append(names, marks[e.Kind]+fsys.Display(filepath.Join(roots[e.Root], filepath.FromSlash(e.Path))))
+				names = append(names, kindMarks[e.Kind]+fsys.Display(filepath.Join(roots[e.Root], filepath.FromSlash(e.Path))))
 			}
 		}
 	}
@@ -205,37 +213,37 @@ func summary(fsys *sandbox.FS, roots []string, list []changes.Entry) string {
 		text += ": " + strings.Join(names[:maxListed], " ") + " …"
 	case len(names) > 0:
 		text += ": " + strings.Join(names, " ")
-	case text == "" && slices.ContainsFunc(list, wanted):
+	case text == "" && slices.ContainsFunc(list, isRelevant):
 		text = "times only"
 	}
 	return text
 }
 
-var marks = map[changes.Kind]string{changes.Created: "+", changes.Modified: "~", changes.Deleted: "-"}
+var kindMarks = map[changes.Kind]string{changes.Created: "+", changes.Modified: "~", changes.Deleted: "-"}
 
-// ofGit reports whether a path is inside a .git directory.
-func ofGit(rel string) bool {
+// isInGitDir reports whether a path is inside a .git directory.
+func isInGitDir(rel string) bool {
 	return strings.HasPrefix(rel, ".git/") || strings.Contains(rel, "/.git/")
 }
 
 // find returns the pending changes with an id, among those of this server's
-// roots.
+// roots. It returns NOT_FOUND, with the known ids, if there are none.
 func (v *reviewer) find(fsys *sandbox.FS, id string) (*changes.Set, error) {
 	store, err := v.store()
 	if err != nil {
 		return nil, err
 	}
 	var known []string
-	for _, set := range store.List(writable(fsys)) {
+	for _, set := range store.List(writableRoots(fsys)) {
 		if set.ID() == id {
 			return set, nil
 		}
 		known = append(known, set.ID())
 	}
 	if len(known) == 0 {
-		return nil, toolerr.New(toolerr.NotFound, "there are no pending changes %q, and no others: they were applied or discarded", shorten(safe(id).text, 40))
+		return nil, toolerr.New(toolerr.NotFound, "there are no pending changes %q, and no others: they were applied or discarded", shorten(escapeUnsafe(id).text, 40))
 	}
-	return nil, toolerr.New(toolerr.NotFound, "there are no pending changes %q; there are %s", shorten(safe(id).text, 40), strings.Join(known, ", "))
+	return nil, toolerr.New(toolerr.NotFound, "there are no pending changes %q; there are %s", shorten(escapeUnsafe(id).text, 40), strings.Join(known, ", "))
 }
 
 // callChanges handles the actions diff, apply and discard of bash_job.
@@ -253,7 +261,7 @@ func (s *shell) callChanges(ctx context.Context, args jobArguments) (*mcpkit.Res
 	}
 	switch args.Action {
 	case "diff":
-		return showChanges(ctx, fsys, set, args.Files)
+		return diffResult(ctx, fsys, set, args.Files)
 	case "discard":
 		if len(args.Files) > 0 {
 			return nil, toolerr.New(toolerr.InvalidParams, "discard drops all changes of %s: apply the files to keep, then discard the rest", set.ID())
@@ -261,22 +269,23 @@ func (s *shell) callChanges(ctx context.Context, args jobArguments) (*mcpkit.Res
 		if err := set.Discard(); err != nil {
 			return nil, err
 		}
-		s.review.forget(set)
+		s.review.startNewSet(set)
 		return &mcpkit.Result{Text: "discarded the changes " + set.ID() + "\n", Meta: meta{}}, nil
 	}
-	return s.apply(fsys, set, args.Files)
+	return s.applyChanges(fsys, set, args.Files)
 }
 
-// hasDir reports whether the next command will see a directory, even if it
-// exists only in pending changes.
+// hasDir reports whether the next command will see a directory that may exist
+// only in pending changes.
 func (v *reviewer) hasDir(path string) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.current != nil && v.current.HasDir(path)
 }
 
-// forget makes the next command begin a new set.
-func (v *reviewer) forget(set *changes.Set) {
+// startNewSet makes the next command begin a new set, if set is the current
+// one.
+func (v *reviewer) startNewSet(set *changes.Set) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.current != nil && v.current.ID() == set.ID() {
@@ -284,8 +293,9 @@ func (v *reviewer) forget(set *changes.Set) {
 	}
 }
 
-// apply applies changes to the roots, except those of protected files.
-func (s *shell) apply(fsys *sandbox.FS, set *changes.Set, files []string) (*mcpkit.Result, error) {
+// applyChanges applies changes to the roots, except those of protected files.
+// files selects some; nil: all.
+func (s *shell) applyChanges(fsys *sandbox.FS, set *changes.Set, files []string) (*mcpkit.Result, error) {
 	runner, err := s.runner()
 	if err != nil {
 		return nil, err
@@ -294,7 +304,7 @@ func (s *shell) apply(fsys *sandbox.FS, set *changes.Set, files []string) (*mcpk
 	taken, aside, gaps := runner.WithWriteGuard(fsys, func() { report, err = set.Apply(files, proc.WhyProtected(fsys)) })
 	var b strings.Builder
 	if len(taken) > 0 {
-		fmt.Fprintf(&b, "%s%s\n", takenWords(displayed(fsys, taken)), keptWords(aside))
+		fmt.Fprintf(&b, "%s%s\n", takenBackText(displayPaths(fsys, taken)), keptCopiesText(aside))
 	}
 	for _, gap := range gaps {
 		fmt.Fprintf(&b, "not looked at: %s\n", gap)
@@ -305,17 +315,18 @@ func (s *shell) apply(fsys *sandbox.FS, set *changes.Set, files []string) (*mcpk
 	if err != nil {
 		return &mcpkit.Result{Text: b.String(), Meta: meta{}}, err
 	}
-	applied := countApplied(report.Applied)
+	applied := appliedText(report.Applied)
 	fmt.Fprintf(&b, "applied %s of changes %s", cmp.Or(applied, "nothing"), set.ID())
 	if report.Left > 0 {
 		fmt.Fprintf(&b, "; %s of them left", textfmt.Count(report.Left, "change"))
 	} else {
-		s.review.forget(set)
+		s.review.startNewSet(set)
 	}
 	return &mcpkit.Result{Text: b.String() + "\n", Meta: meta{}}, nil
 }
 
-func countApplied(list []changes.Change) string {
+// appliedText counts applied changes: "2 created, 1 deleted"; "" for none.
+func appliedText(list []changes.Change) string {
 	counts := map[changes.Kind]int{}
 	for _, c := range list {
 		if c.Shown() {
@@ -331,7 +342,8 @@ func countApplied(list []changes.Change) string {
 	return strings.Join(parts, ", ")
 }
 
-// listChanges describes the pending changes of the roots, one a line.
+// listChanges describes the pending changes of the roots, one set a line; "" in
+// mode keep.
 func (s *shell) listChanges(ctx context.Context) string {
 	if s.review.mode == keepChanges {
 		return ""
@@ -345,13 +357,13 @@ func (s *shell) listChanges(ctx context.Context) string {
 		return ""
 	}
 	var b strings.Builder
-	for _, set := range store.List(writable(fsys)) {
+	for _, set := range store.List(writableRoots(fsys)) {
 		roots, err := set.Roots()
 		if err != nil {
 			continue // applied or discarded meanwhile
 		}
 		list, err := set.Changes()
-		text := summary(fsys, roots, changes.Entries(list))
+		text := summarizeChanges(fsys, roots, changes.Entries(list))
 		if err != nil {
 			text = err.Error()
 		}

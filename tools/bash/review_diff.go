@@ -21,12 +21,12 @@ import (
 // maxDiffed bounds the size of files to compare, in bytes.
 const maxDiffed = 1 << 20
 
-// diffLines bounds the diff lines of a file.
-const diffLines = 200
+// maxDiffLines bounds the diff lines of a file.
+const maxDiffLines = 200
 
-// showChanges shows pending changes as unified diffs within the answer's
-// budget.
-func showChanges(ctx context.Context, fsys *sandbox.FS, set *changes.Set, files []string) (*mcpkit.Result, error) {
+// diffResult returns pending changes as unified diffs, within the answer's
+// budget. files selects some; nil: all except git's own.
+func diffResult(ctx context.Context, fsys *sandbox.FS, set *changes.Set, files []string) (*mcpkit.Result, error) {
 	roots, err := set.Roots()
 	if err != nil {
 		return nil, err
@@ -35,11 +35,11 @@ func showChanges(ctx context.Context, fsys *sandbox.FS, set *changes.Set, files 
 	if err != nil {
 		return nil, err
 	}
-	budget := mcpkit.Budget(ctx) - noteRoom
+	budget := mcpkit.Budget(ctx) - noteBytes
 	var b strings.Builder
 	left, shownAny := 0, false
 	for _, c := range list {
-		if !c.Shown() || ofGit(c.Path) && len(files) == 0 || !changes.Chooses(files, roots[c.Root], c.Path) {
+		if !c.Shown() || isInGitDir(c.Path) && len(files) == 0 || !changes.Chooses(files, roots[c.Root], c.Path) {
 			continue
 		}
 		shownAny = true
@@ -47,7 +47,7 @@ func showChanges(ctx context.Context, fsys *sandbox.FS, set *changes.Set, files 
 			left++
 			continue
 		}
-		text := describeChange(ctx, fsys, roots[c.Root], c)
+		text := diffChange(ctx, fsys, roots[c.Root], c)
 		if b.Len()+len(text) > budget {
 			left++
 			continue
@@ -60,12 +60,12 @@ func showChanges(ctx context.Context, fsys *sandbox.FS, set *changes.Set, files 
 	if left > 0 {
 		fmt.Fprintf(&b, "[… %s more not shown: name them with files …]\n", textfmt.Count(left, "file"))
 	}
-	fmt.Fprintf(&b, "changes %s: %s\n", set.ID(), summary(fsys, roots, changes.Entries(list)))
+	fmt.Fprintf(&b, "changes %s: %s\n", set.ID(), summarizeChanges(fsys, roots, changes.Entries(list)))
 	return &mcpkit.Result{Text: b.String(), Meta: meta{}}, nil
 }
 
-// describeChange shows one change: a diff for text, one line for anything else.
-func describeChange(ctx context.Context, fsys *sandbox.FS, root string, c changes.Change) string {
+// diffChange returns one change: a diff for text, a line for anything else.
+func diffChange(ctx context.Context, fsys *sandbox.FS, root string, c changes.Change) string {
 	path := filepath.Join(root, filepath.FromSlash(c.Path))
 	name := fsys.Display(path)
 	line := func(format string, args ...any) string {
@@ -77,35 +77,36 @@ func describeChange(ctx context.Context, fsys *sandbox.FS, root string, c change
 	case fsys.Denied(path) || fsys.Masked(path):
 		return line(" (content not shown: it may hold secrets)")
 	case c.New != nil && c.New.IsDir():
-		return line("/ %s", modes(c))
+		return line("/ %s", modeText(c))
 	}
 	before, beforeOK := contentBefore(fsys, path, c)
 	after, afterOK := contentAfter(c)
 	if !beforeOK || !afterOK {
-		return line(" %s", sizes(c))
+		return line(" %s", sizeText(c))
 	}
 	if bytes.Equal(before, after) {
-		return line(" %s", modes(c))
+		return line(" %s", modeText(c))
 	}
-	o := textdiff.Options{Old: "a/" + name, New: "b/" + name, MaxLines: diffLines, MaxBytes: 2000, Window: 200, Stopped: func() bool { return ctx.Err() != nil }}
+	o := textdiff.Options{Old: "a/" + name, New: "b/" + name, MaxLines: maxDiffLines, MaxBytes: 2000, Window: 200, Stopped: func() bool { return ctx.Err() != nil }}
 	if c.Kind == changes.Created {
 		o.Old = "/dev/null"
 	} else if c.Kind == changes.Deleted {
 		o.New = "/dev/null"
 	}
 	diff := textdiff.Unified(before, textdiff.Between(before, string(after)), o)
-	text := safe(diff.Text).text
+	text := escapeUnsafe(diff.Text).text
 	if diff.Cut > 0 {
 		text += fmt.Sprintf("(%d more diff lines; +%d -%d in total)\n", diff.Cut, diff.Added, diff.Removed)
 	}
-	if m := modes(c); m != "" {
+	if m := modeText(c); m != "" {
 		text = fmt.Sprintf("%s %s\n", name, m) + text
 	}
 	return text
 }
 
-// modes describes a changed mode or type, and further names of the file.
-func modes(c changes.Change) string {
+// modeText describes a changed mode or type, and further names of the file; ""
+// if there are none.
+func modeText(c changes.Change) string {
 	var parts []string
 	if c.Old != nil && c.New != nil && c.Old.Mode() != c.New.Mode() {
 		parts = append(parts, fmt.Sprintf("mode %v → %v", c.Old.Mode(), c.New.Mode()))
@@ -116,18 +117,19 @@ func modes(c changes.Change) string {
 	return strings.Join(parts, " ")
 }
 
-func sizes(c changes.Change) string {
+// sizeText describes the sizes before and after a change.
+func sizeText(c changes.Change) string {
 	switch {
 	case c.Old == nil:
 		return fmt.Sprintf("(%v, %d bytes)", c.New.Mode(), c.New.Size())
 	case c.New == nil:
 		return fmt.Sprintf("(%v, %d bytes)", c.Old.Mode(), c.Old.Size())
 	}
-	return strings.TrimSpace(fmt.Sprintf("(%d → %d bytes) %s", c.Old.Size(), c.New.Size(), modes(c)))
+	return strings.TrimSpace(fmt.Sprintf("(%d → %d bytes) %s", c.Old.Size(), c.New.Size(), modeText(c)))
 }
 
-// contentBefore returns the content in the root; nothing if the file is new. ok
-// is false for content that is not shown: binary, too large or unreadable.
+// contentBefore returns the content in the root; nil if the file is new. ok is
+// false for content that is not shown: binary, too large or unreadable.
 func contentBefore(fsys *sandbox.FS, path string, c changes.Change) (content []byte, ok bool) {
 	if c.Old == nil {
 		return nil, true
@@ -140,7 +142,7 @@ func contentBefore(fsys *sandbox.FS, path string, c changes.Change) (content []b
 		return nil, false
 	}
 	defer f.Close() //nolint:errcheck // only read
-	return textOf(f)
+	return readShowable(f)
 }
 
 // contentAfter is contentBefore for the content after the change.
@@ -156,10 +158,12 @@ func contentAfter(c changes.Change) (content []byte, ok bool) {
 		return nil, false
 	}
 	defer f.Close() //nolint:errcheck // only read
-	return textOf(f)
+	return readShowable(f)
 }
 
-func textOf(r io.Reader) ([]byte, bool) {
+// readShowable reads a text. It returns false if the content is too large, no
+// UTF-8 text, or a private key.
+func readShowable(r io.Reader) ([]byte, bool) {
 	content, err := io.ReadAll(io.LimitReader(r, maxDiffed+1))
 	if err != nil || len(content) > maxDiffed || bytes.IndexByte(content, 0) >= 0 || !utf8.Valid(content) || secret.IsPrivateKey(content[:min(len(content), 1024)]) {
 		return nil, false

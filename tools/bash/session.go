@@ -19,21 +19,24 @@ const (
 	maxSessions    = 64
 )
 
-// isName reports whether name is not empty and has only ASCII letters, digits
-// and characters of others. It uses no regular expression, since every
-// supervisor would compile it, too.
-func isName(name, others string) bool {
+// isAlphanumericOr reports whether name is not empty and has only ASCII
+// letters, digits and characters of others. It uses no regular expression,
+// since every supervisor would compile it, too.
+func isAlphanumericOr(name, others string) bool {
 	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"+others) == ""
 }
 
 // isVariable reports whether name is a valid name of a shell variable.
-func isVariable(name string) bool { return isName(name, "_") && (name[0] < '0' || name[0] > '9') }
+func isVariable(name string) bool {
+	return isAlphanumericOr(name, "_") && (name[0] < '0' || name[0] > '9')
+}
 
-// sessions holds the state that commands leave to later ones, by session name.
+// sessions holds the state that commands leave to later commands, by session
+// name. It is safe for concurrent use.
 type sessions struct {
-	// apart reports whether the next command will see a directory that exists
-	// only in pending changes; nil: no directory does.
-	apart func(dir string) bool
+	// isPendingDir reports whether the next command will see a directory
+	// that exists only in pending changes; nil: there is no such directory.
+	isPendingDir func(dir string) bool
 
 	mu  sync.Mutex
 	all map[string]*session
@@ -42,23 +45,25 @@ type sessions struct {
 // session is a working directory and the exported variables that differ from
 // every command's environment.
 type session struct {
-	dir   string // absolute, without links; "": the first root
-	set   map[string]string
-	unset map[string]bool
-	used  time.Time
+	dir   string            // absolute, without links; "": the first root
+	set   map[string]string // variables that differ from the environment of a command
+	unset map[string]bool   // names of variables that commands removed
+	used  time.Time         // time of the last use
 }
 
-// start is the initial state of a command.
-type start struct {
-	session string
-	dir     string
-	fixed   bool     // the call gave the directory
-	env     []string // NAME=value, for the command
-	unset   []string // names
-	notes   []string
+// commandStart is the initial state of a command.
+type commandStart struct {
+	session  string
+	dir      string   // working directory
+	dirGiven bool     // the call gave the directory
+	env      []string // NAME=value, for the command
+	unset    []string // names of variables to remove
+	notes    []string // for the answer
 }
 
-func (s *sessions) get(name string) *session {
+// getOrCreate returns a session, and creates it if it does not exist. Above
+// maxSessions it drops the least recently used one. The caller holds mu.
+func (s *sessions) getOrCreate(name string) *session {
 	if s.all == nil {
 		s.all = map[string]*session{}
 	}
@@ -80,13 +85,15 @@ func (s *sessions) get(name string) *session {
 	return one
 }
 
-// begin returns the start of a call's command.
-func (s *sessions) begin(fsys *sandbox.FS, args arguments) (start, error) {
-	b := start{session: args.Session}
+// startCommand returns the initial state of a call's command. It returns
+// INVALID_PARAMS for invalid names, and the error of opening the call's
+// directory.
+func (s *sessions) startCommand(fsys *sandbox.FS, args arguments) (commandStart, error) {
+	b := commandStart{session: args.Session}
 	if b.session == "" {
 		b.session = defaultSession
 	}
-	if !isName(b.session, "_.-") || len(b.session) > 64 {
+	if !isAlphanumericOr(b.session, "_.-") || len(b.session) > 64 {
 		return b, toolerr.New(toolerr.InvalidParams, "session %q is no name: use letters, digits, _, . and -, at most 64", pathname.Escape(args.Session))
 	}
 	for name := range args.Env {
@@ -95,7 +102,7 @@ func (s *sessions) begin(fsys *sandbox.FS, args arguments) (start, error) {
 		}
 	}
 	s.mu.Lock()
-	one := s.get(b.session)
+	one := s.getOrCreate(b.session)
 	dir, set := one.dir, maps.Clone(one.set)
 	for name := range one.unset {
 		if _, given := args.Env[name]; !given {
@@ -109,14 +116,14 @@ func (s *sessions) begin(fsys *sandbox.FS, args arguments) (start, error) {
 		if err != nil {
 			return b, err
 		}
-		b.dir, b.fixed = at.Path(), true
+		b.dir, b.dirGiven = at.Path(), true
 		at.Close()
 	} else {
-		if dir != "" && s.isApart(fsys, dir) {
+		if dir != "" && s.isPending(fsys, dir) {
 			b.dir = dir
 		} else {
-			b.heal(fsys, dir)
-			s.moved(b, dir)
+			b.useNearestDir(fsys, dir)
+			s.updateDir(b, dir)
 		}
 	}
 	maps.Copy(set, args.Env)
@@ -127,26 +134,27 @@ func (s *sessions) begin(fsys *sandbox.FS, args arguments) (start, error) {
 	return b, nil
 }
 
-// end stores the state that a command left: env is the environment that it got,
-// report its shell's snapshot, filter limits what the next command may get. It
-// returns the next command's working directory.
-func (s *sessions) end(fsys *sandbox.FS, b *start, env []string, filter proc.Environ, report []byte) (dir string, notes []string) {
+// endCommand stores the state that a command left: env is the environment that
+// it got, report its shell's snapshot, filter limits what the next command may
+// get. It returns the next command's working directory, and notes for the
+// answer. Without a valid report it changes nothing.
+func (s *sessions) endCommand(fsys *sandbox.FS, b *commandStart, env []string, filter proc.Environ, report []byte) (dir string, notes []string) {
 	after, err := parseSnapshot(report)
 	if err != nil {
 		return b.dir, nil
 	}
-	given := variables(env)
+	given := envMap(env)
 	for _, name := range b.unset {
 		delete(given, name)
 	}
-	changed, removed := differences(given, after.exported)
-	notes = keepable(changed, filter)
+	changed, removed := changedVariables(given, after.exported)
+	notes = dropUnkeepable(changed, filter)
 	if i := slices.Index(removed, "PATH"); i >= 0 {
 		removed = slices.Delete(removed, i, i+1)
 		notes = append(notes, "PATH is there again for the next command")
 	}
 	dir, ok := after.dir, true
-	if !s.isApart(fsys, after.dir) {
+	if !s.isPending(fsys, after.dir) {
 		dir, ok = nextDir(fsys, b.dir, after.dir)
 	}
 	if !ok {
@@ -154,8 +162,8 @@ func (s *sessions) end(fsys *sandbox.FS, b *start, env []string, filter proc.Env
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	one := s.get(b.session)
-	if dir != b.dir || one.dir == "" && !b.fixed {
+	one := s.getOrCreate(b.session)
+	if dir != b.dir || one.dir == "" && !b.dirGiven {
 		one.dir = dir
 	}
 	for name, value := range changed {
@@ -166,7 +174,7 @@ func (s *sessions) end(fsys *sandbox.FS, b *start, env []string, filter proc.Env
 		delete(one.set, name)
 		one.unset[name] = true
 	}
-	if total(one.set) > maxVariables {
+	if variablesSize(one.set) > maxVariables {
 		for name := range changed {
 			delete(one.set, name)
 		}
@@ -175,7 +183,8 @@ func (s *sessions) end(fsys *sandbox.FS, b *start, env []string, filter proc.Env
 	return dir, notes
 }
 
-// shorten cuts text to about n bytes, between characters.
+// shorten cuts text to about n bytes, between characters, and adds an ellipsis
+// if it was longer.
 func shorten(text string, n int) string {
 	if len(text) <= n {
 		return text

@@ -7,8 +7,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// variables returns an environment as a map.
-func variables(pairs []string) map[string]string {
+// envMap returns an environment of NAME=value as a map.
+func envMap(pairs []string) map[string]string {
 	env := make(map[string]string, len(pairs))
 	for _, pair := range pairs {
 		name, value, _ := strings.Cut(pair, "=")
@@ -17,16 +17,17 @@ func variables(pairs []string) map[string]string {
 	return env
 }
 
-// ownNames are variables of the shell or of this tool that belong to one
-// command.
-var ownNames = []string{"PWD", "SHLVL", "_", "TMPDIR", "TOOLROOM_COMMAND", "BASH_ENV", "BASHOPTS", "SHELLOPTS", "__toolroom_s",
+// commandVariables are variables of the shell or of this tool that belong to
+// one command and are not kept.
+var commandVariables = []string{"PWD", "SHLVL", "_", "TMPDIR", "TOOLROOM_COMMAND", "BASH_ENV", "BASHOPTS", "SHELLOPTS", "__toolroom_s",
 	// With this variable, bash would not run the prologue.
 	"POSIXLY_CORRECT"}
 
-// differences returns the variables that a command has set or changed, and the
-// names of those that it has removed.
-func differences(given, after map[string]string) (changed map[string]string, removed []string) {
-	counts := func(name string) bool { return !slices.Contains(ownNames, name) && isVariable(name) }
+// changedVariables returns the variables that a command has set or changed, and
+// the names of those that it has removed. given and after are the environments
+// before and after the command.
+func changedVariables(given, after map[string]string) (changed map[string]string, removed []string) {
+	counts := func(name string) bool { return !slices.Contains(commandVariables, name) && isVariable(name) }
 	changed = map[string]string{}
 	for name, value := range after {
 		if before, had := given[name]; (!had || before != value) && counts(name) {
@@ -41,9 +42,10 @@ func differences(given, after map[string]string) (changed map[string]string, rem
 	return changed, removed
 }
 
-// keepable removes from changed the variables that the environment's filter
-// would drop or change for the next command, and returns notes about them.
-func keepable(changed map[string]string, filter proc.Environ) (notes []string) {
+// dropUnkeepable removes from changed the variables that the environment's
+// filter would drop or change for the next command, and returns notes about
+// them.
+func dropUnkeepable(changed map[string]string, filter proc.Environ) (notes []string) {
 	if len(changed) == 0 {
 		return nil
 	}
@@ -54,7 +56,7 @@ func keepable(changed map[string]string, filter proc.Environ) (notes []string) {
 	filter.Base, filter.Extra = nil, pairs
 	passed, _ := filter.Build()
 	ours, _ := (proc.Environ{}).Build()
-	next, fixed := variables(passed), variables(ours)
+	next, fixed := envMap(passed), envMap(ours)
 	for name, value := range changed {
 		if next[name] == value {
 			continue
@@ -75,7 +77,8 @@ func keepable(changed map[string]string, filter proc.Environ) (notes []string) {
 	return notes
 }
 
-func total(set map[string]string) (n int) {
+// variablesSize returns the size of variables in an environment, in bytes.
+func variablesSize(set map[string]string) (n int) {
 	for name, value := range set {
 		n += len(name) + len(value) + 2
 	}

@@ -21,33 +21,35 @@ import (
 // ended is answered within two seconds, even on a busy machine.
 const grace = 1750 * time.Millisecond
 
-// shell holds the state shared by calls.
+// shell holds the state shared by calls. It is safe for concurrent use.
 type shell struct {
 	config Config
 	hidden []string // directories that commands cannot see
 	box    *sandbox.Sandbox
 	store  *state.Store
 	policy *policy.Policy
-	runner func() (*proc.Runner, error) // made at the first command
+	runner func() (*proc.Runner, error) // returns the runner of commands, created at the first call
 
-	turns    chan struct{} // of commands that a call waits for
-	sessions sessions
-	jobs     jobs
-	watches  watches
-	review   *reviewer
-	undos    undos
+	commandSlots chan struct{} // holds an item for each command that a call waits for
+	sessions     sessions
+	jobs         jobs
+	watches      viewWatches // of files that clients viewed
+	review       *reviewer   // never nil
+	undos        undoRecords // empty without --undo
 
-	trims   sync.WaitGroup // of the caches
-	endTrim context.CancelFunc
+	trims   sync.WaitGroup     // trimming of the caches
+	endTrim context.CancelFunc // ends the trimming; nil: none was started
 
-	mu      sync.Mutex
-	made    *proc.Runner
-	stopped bool // the server must stop at once
+	mu            sync.Mutex
+	createdRunner *proc.Runner // for close; nil: no command was run
+	endsAtOnce    bool         // the server must end at once
 
-	spillRoots *sandbox.FS // the roots to which spill belongs
-	spill      string
+	spillRoots *sandbox.FS // the roots to which spill belongs; nil: none yet
+	spill      string      // directory for whole outputs
 }
 
+// newShell validates the settings and returns the shared state. It starts
+// nothing.
 func newShell(box sandbox.Config, kept state.Config, own Config) (*shell, error) {
 	if err := errors.Join(box.Validate(), kept.Validate(), own.Validate()); err != nil {
 		return nil, err
@@ -60,7 +62,7 @@ func newShell(box sandbox.Config, kept state.Config, own Config) (*shell, error)
 		box.Protect = append(box.Protect, dir)
 	}
 	box.ReadableFor = kept.SpilledFor
-	own.Policy.Network = own.open()
+	own.Policy.Network = own.hasNetwork()
 	rules, err := policy.New(own.Policy)
 	if err != nil {
 		return nil, err
@@ -70,33 +72,34 @@ func newShell(box sandbox.Config, kept state.Config, own Config) (*shell, error)
 	s := &shell{config: own, hidden: slices.Concat(kept.Directories(), own.Hidden), box: sandbox.New(box), store: state.New(kept), policy: rules}
 	s.watches.store = s.store
 	s.review = &reviewer{mode: own.Changes, state: s.store}
-	s.sessions.apart = s.review.hasDir
-	s.turns = make(chan struct{}, turnsFor(descriptorsAllowed()))
+	s.sessions.isPendingDir = s.review.hasDir
+	s.commandSlots = make(chan struct{}, commandSlotsFor(openFilesLimit()))
 	s.runner = sync.OnceValues(s.newRunner)
 	return s, nil
 }
 
-// turnsFor returns the number of commands that calls may wait for at once:
-// maxConcurrent, or fewer if they, with all jobs, could run out of descriptors.
-func turnsFor(descriptors uint64) int {
+// commandSlotsFor returns the number of commands that calls may wait for at
+// once: maxConcurrent, or fewer if they, with all jobs, could run out of file
+// descriptors.
+func commandSlotsFor(descriptors uint64) int {
 	const own, aJob, aCommand = 40, 5, 8
 	left := int64(min(descriptors, 1<<20)) - own - maxJobs*aJob
 	return int(min(max(left/aCommand, 4), maxConcurrent))
 }
 
-// connectionsFor returns the number of connections to allowed hosts for all
-// commands together. Each takes two descriptors, and a command with many must
-// not keep others from starting.
-func connectionsFor(descriptors uint64) int { return int(min(max(descriptors/8, 4), 4096)) }
+// maxConnectionsFor returns the largest number of connections to allowed hosts,
+// for all commands together. Each takes two file descriptors, and a command
+// with many must not keep other commands from starting.
+func maxConnectionsFor(descriptors uint64) int { return int(min(max(descriptors/8, 4), 4096)) }
 
-// newRunner makes the runner of commands. Without a state directory, long
+// newRunner creates the runner of commands. Without a state directory, long
 // outputs have no file, caches are not kept, and private temporary directories
 // are in the system's.
 func (s *shell) newRunner() (*proc.Runner, error) {
 	c := proc.Config{
 		Level: s.config.Level, Network: s.config.Network.On, Egress: s.config.Network.Allow, Limits: s.config.Limits,
 		PassSecrets: s.config.PassSecrets, SpillBytes: s.config.SpillBytes, Grace: grace, Hidden: s.hidden, Sockets: s.config.Sockets,
-		Connections: connectionsFor(descriptorsAllowed()),
+		Connections: maxConnectionsFor(openFilesLimit()),
 	}
 	if dir, err := s.store.CommandTemps(); err == nil {
 		c.TempDir = dir
@@ -107,22 +110,22 @@ func (s *shell) newRunner() (*proc.Runner, error) {
 	if dir, err := s.store.RootSnapshots(); err == nil {
 		c.WatchDir = dir
 	}
-	if err := s.keepUndo(&c); err != nil {
+	if err := s.enableUndo(&c); err != nil {
 		return nil, err
 	}
-	s.keepCaches(&c)
+	s.enableCaches(&c)
 	runner, err := proc.New(c)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.made = runner
+	s.createdRunner = runner
 	return runner, err
 }
 
-// close ends the jobs: after a grace period if the input has ended, at once if
-// the server must stop.
+// close ends the jobs and background work, and waits for them. Jobs end after a
+// grace period, or at once if endAtOnce was called.
 func (s *shell) close() error {
 	s.mu.Lock()
-	runner, stopped := s.made, s.stopped
+	runner, stopped := s.createdRunner, s.endsAtOnce
 	s.mu.Unlock()
 	if runner == nil {
 		return nil
@@ -140,15 +143,16 @@ func (s *shell) close() error {
 	return runner.Close()
 }
 
-// stop makes close end the jobs at once.
-func (s *shell) stop() {
+// endAtOnce makes close end the jobs without a grace period.
+func (s *shell) endAtOnce() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stopped = true
+	s.endsAtOnce = true
 }
 
-// filter returns the filter for session variables of the next command.
-func (s *shell) filter(fsys *sandbox.FS) proc.Environ {
+// sessionFilter returns the filter that decides which variables of a session
+// the next command gets.
+func (s *shell) sessionFilter(fsys *sandbox.FS) proc.Environ {
 	e := proc.Environ{Base: nil, PassSecrets: s.config.PassSecrets}
 	for _, root := range fsys.Roots() {
 		if !root.ReadOnly {
@@ -158,7 +162,7 @@ func (s *shell) filter(fsys *sandbox.FS) proc.Environ {
 	return e
 }
 
-// call is the handler of the tool bash.
+// call handles a call of bash.
 func (s *shell) call(ctx context.Context, args arguments) (*mcpkit.Result, error) {
 	fsys, err := s.box.FS(ctx)
 	if err != nil {
@@ -167,7 +171,7 @@ func (s *shell) call(ctx context.Context, args arguments) (*mcpkit.Result, error
 	if err := args.translate(ctx); err != nil {
 		return nil, err
 	}
-	verdict, err := s.permit(ctx, args)
+	verdict, err := s.checkPolicy(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -185,52 +189,52 @@ func (s *shell) call(ctx context.Context, args arguments) (*mcpkit.Result, error
 		mcpkit.Notef(ctx, "a single call waits for the end: there would be nobody to look after a job")
 		args.Background = false
 	}
-	if args.Background && s.jobs.full() {
+	if args.Background && s.jobs.isFull() {
 		return nil, s.jobs.fullError()
 	}
-	begin, err := s.sessions.begin(fsys, args)
+	begin, err := s.sessions.startCommand(fsys, args)
 	if err != nil {
 		return nil, err
 	}
 	select {
-	case s.turns <- struct{}{}:
-		defer func() { <-s.turns }()
+	case s.commandSlots <- struct{}{}:
+		defer func() { <-s.commandSlots }()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	watch := s.watches.of(mcpkit.ClientSession(ctx))
-	watch.begin(fsys)
+	watch := s.watches.forSession(mcpkit.ClientSession(ctx))
+	watch.skipEarlierChanges(fsys)
 	timeout := time.Duration(args.Timeout) * time.Millisecond
 	if timeout == 0 && !args.Background {
 		timeout = 120 * time.Second
 	}
-	layer, err := s.review.begin(fsys, args.Command)
+	layer, err := s.review.beginLayer(fsys, args.Command)
 	if err != nil {
 		return nil, err
 	}
 	process, err := runner.Start(context.WithoutCancel(ctx), proc.Command{
-		Script: args.Command, Dir: begin.dir, SpillDir: s.spillDir(fsys), Env: begin.env, Rules: withHome(fsys, report.Level), Timeout: timeout,
+		Script: args.Command, Dir: begin.dir, SpillDir: s.spillDir(fsys), Env: begin.env, Rules: rulesWithHome(fsys, report.Level), Timeout: timeout,
 		Prologue: func(report string) string { return prologue(report, args.Command, begin.unset) },
 		Stdin:    []byte(args.Stdin), KeepStdin: args.Background, Layers: layer.layers(),
 	})
-	layer.watch(process)
-	s.undos.plan(process)
+	layer.endAfter(process)
+	s.undos.addCommand(process)
 	if err != nil {
 		return nil, err
 	}
-	r := &running{
-		shell: s, fs: fsys, watch: watch, args: args, verdict: verdict, report: report, begin: begin,
+	r := &runningCommand{
+		shell: s, fs: fsys, watch: watch, args: args, verdict: verdict, report: report, start: begin,
 		process: process, layer: layer, output: process.Output(), started: time.Now(), timeout: timeout,
 	}
 	patience := time.Duration(args.Patience) * time.Millisecond
 	switch {
 	case args.Background:
-		patience = startup
+		patience = backgroundWait
 	case alone:
 		patience = deadline
 	}
-	return r.attend(ctx, patience)
+	return r.waitForEnd(ctx, patience)
 }
 
-// stopping reports whether ctx ended because the server must stop at once.
-func stopping(ctx context.Context) bool { return errors.Is(context.Cause(ctx), mcpkit.ErrStopped) }
+// isServerEnd reports whether ctx ended because the server must end at once.
+func isServerEnd(ctx context.Context) bool { return errors.Is(context.Cause(ctx), mcpkit.ErrStopped) }

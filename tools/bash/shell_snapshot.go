@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// A snapshot is the state of a shell at its end, as the shell reports it. A
-// command can forge one, to no effect: the directory must be in the roots, and
-// the variables pass the environment's filter.
-type snapshot struct {
-	dir      string
-	exported map[string]string
+// shellSnapshot is the state of a shell at its end, as the shell reports it. A
+// command can forge a snapshot, to no effect: the directory must be in the
+// roots, and the variables pass the environment's filter.
+type shellSnapshot struct {
+	dir      string            // absolute
+	exported map[string]string // exported variables
 }
 
 // prologue returns code that the command's own bash runs before the command,
-// without affecting its line numbers, traps and options. When the shell ends,
-// except by exec or KILL, it writes the directory and the exported variables to
-// the file report. It uses only builtins and starts no process. The file is
-// empty or missing and is not truncated: file systems write a truncated file to
-// disk at the latest when it is closed, which takes longer than everything
-// else.
+// without affecting its line numbers, traps and options. It unsets the
+// variables in unset. When the shell ends, except by exec or KILL, the code
+// writes the directory and the exported variables to the file report. It uses
+// only builtins and starts no process. The file is empty or missing and is not
+// truncated: file systems write a truncated file to disk at the latest when it
+// is closed, which takes longer than everything else.
 //
 // If the command sets a trap for EXIT, the prologue's trap runs before it and
 // passes on the exit status ($?); trap is then a function. A trap for RETURN or
@@ -32,7 +32,7 @@ func prologue(report, script string, unset []string) string {
 	}
 	b.WriteString(`__toolroom_end() { local __toolroom_s=$?
 { builtin trap - DEBUG; } >&2
-{ { builtin pwd -P || builtin pwd; } && builtin printf '\0' && builtin export -p; } 1<>` + quote(report) + ` || :
+{ { builtin pwd -P || builtin pwd; } && builtin printf '\0' && builtin export -p; } 1<>` + shellQuote(report) + ` || :
 return $__toolroom_s; }
 trap '{ __toolroom_end && :; } 2>/dev/null' EXIT
 `)
@@ -52,24 +52,25 @@ $1" EXIT
 	return b.String()
 }
 
-// quote returns text as one shell word.
-func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+// shellQuote returns text as one shell word.
+func shellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
+// errNoSnapshot is returned for a report that is missing or malformed.
 var errNoSnapshot = errors.New("no snapshot")
 
 // parseSnapshot parses the prologue's report: the directory, NUL, then
-// declarations in bash's form.
-func parseSnapshot(report []byte) (snapshot, error) {
+// declarations in bash's form. It returns errNoSnapshot for anything else.
+func parseSnapshot(report []byte) (shellSnapshot, error) {
 	dir, rest, ok := bytes.Cut(report, []byte{0})
 	dir, found := bytes.CutSuffix(dir, []byte("\n"))
 	if !ok || !found || len(dir) == 0 || dir[0] != '/' {
-		return snapshot{}, errNoSnapshot
+		return shellSnapshot{}, errNoSnapshot
 	}
-	s := snapshot{dir: string(dir), exported: map[string]string{}}
+	s := shellSnapshot{dir: string(dir), exported: map[string]string{}}
 	for text := string(rest); text != ""; {
-		name, value, set, after, ok := declaration(text)
+		name, value, set, after, ok := parseDeclaration(text)
 		if !ok {
-			return snapshot{}, errNoSnapshot
+			return shellSnapshot{}, errNoSnapshot
 		}
 		if set {
 			s.exported[name] = value
@@ -79,10 +80,11 @@ func parseSnapshot(report []byte) (snapshot, error) {
 	return s, nil
 }
 
-// declaration parses one line of export -p: declare -x NAME="value", or
+// parseDeclaration parses one line of export -p: declare -x NAME="value", or
 // $'value', or export NAME=… in a POSIX shell. set is false for a variable
-// without a value, and for an array, which no other program sees.
-func declaration(text string) (name, value string, set bool, rest string, ok bool) {
+// without a value, and for an array, which no other program sees. rest is the
+// text after the line. ok is false if the line is malformed.
+func parseDeclaration(text string) (name, value string, set bool, rest string, ok bool) {
 	text, declared := strings.CutPrefix(text, "declare -")
 	if !declared {
 		if text, ok = strings.CutPrefix(text, "export "); !ok {
@@ -110,16 +112,17 @@ func declaration(text string) (name, value string, set bool, rest string, ok boo
 		_, rest, ok = strings.Cut(text, ")\n")
 		return name, "", false, rest, ok
 	}
-	value, rest, ok = word(text)
+	value, rest, ok = parseQuoted(text)
 	return name, value, true, rest, ok
 }
 
-// word parses a quoted value up to the end of its line.
-func word(text string) (value, rest string, ok bool) {
+// parseQuoted parses a quoted value up to the end of its line. rest is the text
+// after the line.
+func parseQuoted(text string) (value, rest string, ok bool) {
 	var b strings.Builder
 	switch {
 	case strings.HasPrefix(text, `$'`):
-		return ansiWord(text[2:])
+		return parseANSIQuoted(text[2:])
 	case !strings.HasPrefix(text, `"`):
 		return "", "", false
 	}
@@ -142,8 +145,8 @@ func word(text string) (value, rest string, ok bool) {
 	return "", "", false
 }
 
-// ansiWord parses the rest of $'…'.
-func ansiWord(text string) (value, rest string, ok bool) {
+// parseANSIQuoted is parseQuoted for the text after $'.
+func parseANSIQuoted(text string) (value, rest string, ok bool) {
 	plain := map[byte]byte{'n': '\n', 't': '\t', 'r': '\r', 'a': 7, 'b': 8, 'v': 11, 'f': 12, 'e': 27, 'E': 27, '\\': '\\', '\'': '\'', '"': '"', '?': '?'}
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {

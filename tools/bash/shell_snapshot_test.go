@@ -60,5 +60,5 @@ func TestSnapshotRefused(t *testing.T) {
 	}
 	s, err := parseSnapshot([]byte("/a\nb\n\x00declare -x A=\"1\"\nexport B=$'\\101'\n"))
 	require.NoError(t, err)
-	require.Equal(t, snapshot{"/a\nb", map[string]string{"A": "1", "B": "A"}}, s)
+	require.Equal(t, shellSnapshot{"/a\nb", map[string]string{"A": "1", "B": "A"}}, s)
 }

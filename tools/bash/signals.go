@@ -12,6 +12,7 @@ var signalNames = [...]string{
 	12: "USR2", 13: "PIPE", 14: "ALRM", 15: "TERM", 18: "CONT", 19: "STOP", 20: "TSTP", 24: "XCPU", 25: "XFSZ", 28: "WINCH", 31: "SYS",
 }
 
+// signalName returns "SIGINT", or "signal 70" for a signal without a name.
 func signalName(s syscall.Signal) string {
 	if int(s) < len(signalNames) && signalNames[s] != "" {
 		return "SIG" + signalNames[s]
@@ -19,7 +20,7 @@ func signalName(s syscall.Signal) string {
 	return fmt.Sprintf("signal %d", int(s))
 }
 
-// parseSignal parses INT, SIGINT or 2. It reports false for unknown signals.
+// parseSignal parses INT, SIGINT or 2. It returns false for unknown signals.
 func parseSignal(text string) (syscall.Signal, bool) {
 	name := strings.TrimPrefix(strings.ToUpper(strings.TrimSpace(text)), "SIG")
 	for s, known := range signalNames {

@@ -26,19 +26,20 @@ const (
 	maxNotHeld = 20
 )
 
-// undos are the undo records of commands, with --undo.
-type undos struct {
-	store *undo.Store // nil without --undo
-	prune sync.WaitGroup
+// undoRecords are the undo records of commands, with --undo. They are safe for
+// concurrent use.
+type undoRecords struct {
+	store *undo.Store    // nil without --undo
+	prune sync.WaitGroup // pruning in the background
 
-	mu      sync.Mutex
-	pruning bool
-	pruned  time.Time
-	planned []string // of this server's commands, newest last; most have changed nothing
+	mu         sync.Mutex
+	pruning    bool
+	lastPruned time.Time
+	commandIDs []string // ids of this server's commands, newest last; most have changed nothing
 }
 
-// keepUndo enables recording, if --undo is set.
-func (s *shell) keepUndo(c *proc.Config) error {
+// enableUndo makes the runner record changes, if --undo is set.
+func (s *shell) enableUndo(c *proc.Config) error {
 	if !s.config.Undo {
 		return nil
 	}
@@ -48,30 +49,31 @@ func (s *shell) keepUndo(c *proc.Config) error {
 	}
 	c.UndoDir = dir
 	s.undos.store = undo.New(dir)
-	s.undos.keepBounds()
+	s.undos.pruneInBackground()
 	return nil
 }
 
-// plan remembers the undo id of a started command.
-func (u *undos) plan(process *proc.Process) {
+// addCommand remembers the undo id of a started command. process may be nil.
+func (u *undoRecords) addCommand(process *proc.Process) {
 	if u.store == nil || process == nil || process.UndoID() == "" {
 		return
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.planned = append(u.planned, process.UndoID()); len(u.planned) > 4096 {
-		u.planned = u.planned[len(u.planned)-2048:]
+	if u.commandIDs = append(u.commandIDs, process.UndoID()); len(u.commandIDs) > 4096 {
+		u.commandIDs = u.commandIDs[len(u.commandIDs)-2048:]
 	}
 }
 
-// keepBounds removes old records in the background.
-func (u *undos) keepBounds() {
+// pruneInBackground removes old records in the background, at most once in
+// undoPruneEvery.
+func (u *undoRecords) pruneInBackground() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.store == nil || u.pruning || time.Since(u.pruned) < undoPruneEvery {
+	if u.store == nil || u.pruning || time.Since(u.lastPruned) < undoPruneEvery {
 		return
 	}
-	u.pruning, u.pruned = true, time.Now()
+	u.pruning, u.lastPruned = true, time.Now()
 	u.prune.Go(func() {
 		u.store.Prune(undoBytes, undoAge)
 		u.mu.Lock()
@@ -81,15 +83,15 @@ func (u *undos) keepBounds() {
 }
 
 // find returns the record with an id; for "" that of this server's last command
-// that changed something.
-func (u *undos) find(id string) (*undo.Record, error) {
+// that changed something. It returns NOT_FOUND if there is none.
+func (u *undoRecords) find(id string) (*undo.Record, error) {
 	if id != "" {
 		return u.store.Open(id)
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	for i := len(u.planned) - 1; i >= 0; i-- {
-		if record, err := u.store.Open(u.planned[i]); err == nil {
+	for i := len(u.commandIDs) - 1; i >= 0; i-- {
+		if record, err := u.store.Open(u.commandIDs[i]); err == nil {
 			return record, nil
 		}
 	}
@@ -114,7 +116,7 @@ func (s *shell) callUndo(ctx context.Context, args jobArguments) (*mcpkit.Result
 	}
 	for _, root := range record.Roots {
 		if !inRoots(fsys, root) {
-			return nil, toolerr.New(toolerr.OutsideRoot, "%s changed %s, which is in none of this server's roots", record.ID, safe(root).text)
+			return nil, toolerr.New(toolerr.OutsideRoot, "%s changed %s, which is in none of this server's roots", record.ID, escapeUnsafe(root).text)
 		}
 	}
 	report, err := record.Undo(proc.WhyProtected(fsys))
@@ -122,7 +124,7 @@ func (s *shell) callUndo(ctx context.Context, args jobArguments) (*mcpkit.Result
 		return nil, err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "undone %s (%s): %s restored, %d removed, %d moved back\n", record.ID, commandLine(record.Command),
+	fmt.Fprintf(&b, "undone %s (%s): %s restored, %d removed, %d moved back\n", record.ID, shortCommand(record.Command),
 		textfmt.Count(report.Restored, "entry"), report.Removed, report.Moved)
 	for i, path := range report.NotHeld {
 		if i == maxNotHeld {
@@ -137,12 +139,14 @@ func (s *shell) callUndo(ctx context.Context, args jobArguments) (*mcpkit.Result
 	return &mcpkit.Result{Text: b.String(), Meta: meta{}}, nil
 }
 
-func commandLine(command string) string {
-	return shorten(strings.Join(strings.Fields(safe(command).text), " "), 100)
+// shortCommand returns a command on one line, escaped and cut.
+func shortCommand(command string) string {
+	return shorten(strings.Join(strings.Fields(escapeUnsafe(command).text), " "), 100)
 }
 
-// listUndos describes the undo records of the roots, one a line, newest first.
-func (s *shell) listUndos(ctx context.Context) string {
+// listUndoRecords describes the undo records of the roots, one a line, newest
+// first; "" without --undo.
+func (s *shell) listUndoRecords(ctx context.Context) string {
 	if !s.config.Undo {
 		return ""
 	}
@@ -154,11 +158,11 @@ func (s *shell) listUndos(ctx context.Context) string {
 		return ""
 	}
 	var b strings.Builder
-	for i, record := range s.undos.store.List(writable(fsys)) {
+	for i, record := range s.undos.store.List(writableRoots(fsys)) {
 		if i == maxUndoListed {
 			break
 		}
-		fmt.Fprintf(&b, "undo %s  %s  %s\n", record.ID, record.Began.Format(time.DateTime), commandLine(record.Command))
+		fmt.Fprintf(&b, "undo %s  %s  %s\n", record.ID, record.Began.Format(time.DateTime), shortCommand(record.Command))
 	}
 	return b.String()
 }

@@ -7,20 +7,21 @@ import (
 	"unicode/utf8"
 )
 
-// shown is output made safe to show: control characters, including escape
+// escapedText is output in which control characters, including escape
 // sequences, and characters that reorder or hide text are escaped, so that they
 // affect neither a terminal nor a reader. The two joiners, which some scripts
 // and emoji need, are kept and counted.
-type shown struct {
+type escapedText struct {
 	text                     string
-	control, unseen, joiners int
+	control, hidden, joiners int // numbers of escaped control characters, escaped hidden characters, and joiners
 }
 
-func safe(text string) shown {
-	if !strings.ContainsFunc(text, risky) {
-		return shown{text: text}
+// escapeUnsafe returns text with its unsafe characters escaped.
+func escapeUnsafe(text string) escapedText {
+	if !strings.ContainsFunc(text, isUnsafe) {
+		return escapedText{text: text}
 	}
-	var s shown
+	var s escapedText
 	var b strings.Builder
 	b.Grow(len(text) + len(text)/8)
 	for i := 0; i < len(text); {
@@ -35,12 +36,12 @@ func safe(text string) shown {
 		case r < ' ' && r != '\n' && r != '\t' || r == 0x7f || r >= 0x80 && r < 0xa0:
 			fmt.Fprintf(&b, `\x%02x`, r)
 			s.control++
-		case risky(r) && r > 0xffff:
+		case isUnsafe(r) && r > 0xffff:
 			fmt.Fprintf(&b, `\U%08x`, r)
-			s.unseen++
-		case risky(r):
+			s.hidden++
+		case isUnsafe(r):
 			fmt.Fprintf(&b, `\u%04x`, r)
-			s.unseen++
+			s.hidden++
 		default:
 			b.WriteRune(r)
 		}
@@ -50,8 +51,8 @@ func safe(text string) shown {
 	return s
 }
 
-// risky reports whether a character is invisible or could mislead a reader.
-func risky(r rune) bool {
+// isUnsafe reports whether a character is invisible or could mislead a reader.
+func isUnsafe(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':
 		return false
@@ -63,13 +64,14 @@ func risky(r rune) bool {
 	return unicode.Is(unicode.Cf, r) || r == 0x2028 || r == 0x2029
 }
 
-// words describes the escaped characters, for the last line.
-func (s shown) words() string {
+// describe describes the escaped characters, for the last line; "" if there are
+// none.
+func (s escapedText) describe() string {
 	var parts []string
 	for _, one := range []struct {
 		n    int
 		what string
-	}{{s.control, "control"}, {s.unseen, "hidden"}, {s.joiners, "joining"}} {
+	}{{s.control, "control"}, {s.hidden, "hidden"}, {s.joiners, "joining"}} {
 		if one.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", one.n, one.what))
 		}

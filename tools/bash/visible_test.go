@@ -17,11 +17,11 @@ func TestSafe(t *testing.T) {
 		"\x00\x07\x7f": `\x00\x07\x7f`, "\u009b31m": `\x9b31m`, "a\u202eb": `a\u202eb`, "\U000e0041": `\U000e0041`, "é漢😀": "é漢😀",
 		"👩\u200d💻": "👩\u200d💻", "\ufeffx": `\ufeffx`, "soft\u00adhyphen": `soft\u00adhyphen`,
 	} {
-		require.Equal(t, want, safe(in).text, "%q", in)
+		require.Equal(t, want, escapeUnsafe(in).text, "%q", in)
 	}
-	s := safe("\x1b\x1b\u202e\u200d")
-	require.Equal(t, "2 control, 1 hidden, 1 joining characters", s.words())
-	require.Empty(t, safe("plain").words())
+	s := escapeUnsafe("\x1b\x1b\u202e\u200d")
+	require.Equal(t, "2 control, 1 hidden, 1 joining characters", s.describe())
+	require.Empty(t, escapeUnsafe("plain").describe())
 }
 
 // The status is explained if the program is known, and only then.
@@ -36,9 +36,9 @@ func TestMeaning(t *testing.T) {
 		{"echo 'x; grep'", 1, ""}, {"grep x f", 2, ""}, {"$(grep x f)", 1, ""}, {"nothing", 127, "command not found"}, {"x", 126, "not executable"},
 		{"x", 139, "SIGSEGV"}, {"x", 130, "SIGINT"}, {"timeout 1 x", 124, "timeout: time is over"}, {"x", 0, ""}, {"! grep x f", 1, ""}, {"x", 200, ""},
 	} {
-		require.Equal(t, c.want, meaning(proc.Result{Ending: proc.Exited, ExitCode: c.code}, c.script), "%s %d", c.script, c.code)
+		require.Equal(t, c.want, exitMeaning(proc.Result{Ending: proc.Exited, ExitCode: c.code}, c.script), "%s %d", c.script, c.code)
 	}
-	require.Equal(t, "ended: over its memory", meaning(proc.Result{Ending: proc.OverMemory, ExitCode: 137}, "x"))
+	require.Equal(t, "ended: over its memory", exitMeaning(proc.Result{Ending: proc.OverMemory, ExitCode: 137}, "x"))
 }
 
 // A last line that asks for input is recognized, others are not.
@@ -48,12 +48,12 @@ func TestPromptLines(t *testing.T) {
 		"Proceed? [Y/n] ", "Are you sure you want to continue connecting (yes/no/[fingerprint])? ", "Overwrite a.txt? (y/N)", "Press any key to continue . . .",
 		"login: ", "Ok to proceed? (y) ", "Enter OTP: ", "Verification code: ",
 	} {
-		require.True(t, prompt().MatchString(line), line)
+		require.True(t, promptPattern().MatchString(line), line)
 	}
 	for _, line := range []string{
 		"", "password: hunter2 was used", "compiling…", "listening on :8080", "done", "the password is changed", "100%", "login succeeded", "proceeding", "$ ",
 	} {
-		require.False(t, prompt().MatchString(line), line)
+		require.False(t, promptPattern().MatchString(line), line)
 	}
 }
 
@@ -64,31 +64,31 @@ func TestNetworkFailures(t *testing.T) {
 		"ping: example.com: Temporary failure in name resolution", "connect: Network is unreachable", "fatal: unable to access 'https://example.com/': x",
 		"urllib3: Failed to establish a new connection", "java.net.UnknownHostException: x",
 	} {
-		require.True(t, networkFailure().MatchString(line), line)
+		require.True(t, networkFailurePattern().MatchString(line), line)
 	}
 	for _, line := range []string{"no such file", "connection closed", "network.go:5: syntax error", "test failed"} {
-		require.False(t, networkFailure().MatchString(line), line)
+		require.False(t, networkFailurePattern().MatchString(line), line)
 	}
 }
 
 func TestWords(t *testing.T) {
-	require.Equal(t, maxConcurrent, turnsFor(1<<20))
-	require.Equal(t, 7, turnsFor(256))
-	require.Equal(t, 4, turnsFor(64))
+	require.Equal(t, maxConcurrent, commandSlotsFor(1<<20))
+	require.Equal(t, 7, commandSlotsFor(256))
+	require.Equal(t, 4, commandSlotsFor(64))
 	for d, want := range map[time.Duration]string{
 		1500 * time.Microsecond: "1.5ms", 85 * time.Millisecond: "85ms", 2300 * time.Millisecond: "2.3s", 2 * time.Second: "2s", 80 * time.Second: "1m20s",
 	} {
-		require.Equal(t, want, seconds(d))
+		require.Equal(t, want, formatDuration(d))
 	}
 	require.Equal(t, strings.Repeat("x", 10)+"…", shorten(strings.Repeat("x", 20), 10))
 	require.Equal(t, "é…", shorten("éé", 3))
 	for text, want := range map[string]int64{"10": 10, "1K": 1024, "2MB": 2 << 20, "1G": 1 << 30} {
-		var s size
+		var s sizeFlag
 		require.NoError(t, s.Set(text))
 		require.EqualValues(t, want, s)
 	}
 	for _, text := range []string{"", "x", "-1", "1T", "99999999999G"} {
-		var s size
+		var s sizeFlag
 		require.Error(t, s.Set(text), text)
 	}
 	for text, want := range map[string]int{"INT": 2, "SIGTERM": 15, "9": 9, "usr1": 10} {

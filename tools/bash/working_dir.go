@@ -10,25 +10,26 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// isApart reports whether a directory in the roots exists only in pending
+// isPending reports whether a directory in the roots exists only in pending
 // changes.
-func (s *sessions) isApart(fsys *sandbox.FS, dir string) bool {
-	return s.apart != nil && inRoots(fsys, dir) && filepath.Clean(dir) == dir && s.apart(dir)
+func (s *sessions) isPending(fsys *sandbox.FS, dir string) bool {
+	return s.isPendingDir != nil && inRoots(fsys, dir) && filepath.Clean(dir) == dir && s.isPendingDir(dir)
 }
 
-// moved stores the directory that heal found for a session, unless the session
-// has changed its directory since.
-func (s *sessions) moved(b start, from string) {
+// updateDir stores the directory that useNearestDir found for a session, unless
+// the session has changed its directory since.
+func (s *sessions) updateDir(b commandStart, from string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if one := s.get(b.session); from != "" && one.dir == from {
+	if one := s.getOrCreate(b.session); from != "" && one.dir == from {
 		one.dir = b.dir
 	}
 }
 
-// heal sets the directory to the session's, or to the nearest existing one
-// above it.
-func (b *start) heal(fsys *sandbox.FS, dir string) {
+// useNearestDir sets b.dir to dir, or to the nearest existing directory above
+// it in the roots, with a note. "" for dir, or none in the roots, means the
+// first root.
+func (b *commandStart) useNearestDir(fsys *sandbox.FS, dir string) {
 	b.dir = fsys.Roots()[0].Path
 	if dir == "" {
 		return
@@ -75,8 +76,8 @@ func nextDir(fsys *sandbox.FS, from, to string) (dir string, ok bool) {
 			return opened.Path(), true
 		}
 	} else if toolerr.Is(err, toolerr.NotFound) && inRoots(fsys, to) {
-		healed := &start{}
-		healed.heal(fsys, to)
+		healed := &commandStart{}
+		healed.useNearestDir(fsys, to)
 		return healed.dir, true
 	}
 	return from, false
