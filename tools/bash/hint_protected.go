@@ -32,7 +32,7 @@ const (
 // that made it fail, and the flag that lifts the protection; "" if its output
 // has no such failure. text is the command's output, dir the directory in which
 // it began.
-func protectedHint(protected []string, text, dir string, fs *sandbox.FS) string {
+func protectedHint(protected []string, text, dir string, fsys *sandbox.FS) string {
 	if len(protected) == 0 || !mountFailurePattern().MatchString(text) {
 		return ""
 	}
@@ -58,11 +58,11 @@ func protectedHint(protected []string, text, dir string, fs *sandbox.FS) string 
 	if len(hit) > maxHintedFiles {
 		hit, more = hit[:maxHintedFiles], ", …"
 	}
-	flag := fs.Display(hit[0])
-	if len(fs.Roots()) > 1 {
+	flag := fsys.Display(hit[0])
+	if len(fsys.Roots()) > 1 {
 		flag = hit[0]
 	}
-	return "protected from commands, also from being moved or deleted: " + shorten(strings.Join(displayPaths(fs, hit), ", "), 300) + more +
+	return "protected from commands, also from being moved or deleted: " + shorten(strings.Join(displayPaths(fsys, hit), ", "), 300) + more +
 		" (the user allows it with --allow-write " + flag + ")"
 }
 

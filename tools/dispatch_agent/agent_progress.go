@@ -7,77 +7,77 @@ import (
 	"time"
 )
 
-// take updates the agent's state from an event.
-func (a *agent) take(e event) {
+// handleEvent updates the agent's state from an event.
+func (a *agent) handleEvent(e event) {
 	switch e.Type {
 	case "begun":
 		if e.Resumable && isKindName(e.Agent) {
-			a.set(func() { a.kept = e.Agent })
+			a.update(func() { a.savedName = e.Agent })
 		}
 	case "turn":
-		a.set(func() {
+		a.update(func() {
 			a.turn = max(a.turn+1, e.Turn)
-			a.used.turns++
-			a.now = "thinking"
+			a.usage.turns++
+			a.activity = "thinking"
 		})
 	case "answer":
-		a.set(func() { a.answered(e) })
+		a.update(func() { a.addAnswer(e) })
 	case "tool.call":
-		a.set(func() {
-			a.count(e.Name, 1)
-			a.now = shorten(visible(e.Name)+" "+visible(string(e.Arguments)), 120)
+		a.update(func() {
+			a.addCalls(e.Name, 1)
+			a.activity = shorten(escapeLine(e.Name)+" "+escapeLine(string(e.Arguments)), 120)
 		})
 	case "ended": // its totals are right even if an event was missed
-		a.set(func() {
-			a.used.turns = max(a.used.turns, a.base.turns+e.Turns)
-			a.used.usage.Input = max(a.used.usage.Input, a.base.usage.Input+e.Usage.Input)
-			a.used.usage.Output = max(a.used.usage.Output, a.base.usage.Output+e.Usage.Output)
-			a.used.cost = a.base.cost + e.Cost
+		a.update(func() {
+			a.usage.turns = max(a.usage.turns, a.processBase.turns+e.Turns)
+			a.usage.tokens.Input = max(a.usage.tokens.Input, a.processBase.tokens.Input+e.Usage.Input)
+			a.usage.tokens.Output = max(a.usage.tokens.Output, a.processBase.tokens.Output+e.Usage.Output)
+			a.usage.cost = a.processBase.cost + e.Cost
 			for name, n := range e.Calls {
-				a.count(name, max(0, a.base.calls[name]+n-a.used.calls[name]))
+				a.addCalls(name, max(0, a.processBase.calls[name]+n-a.usage.calls[name]))
 			}
 		})
 	}
 }
 
-// answered records the usage and text of a turn. Call it with mu held.
-func (a *agent) answered(e event) {
-	a.used.usage.Input += max(0, e.Usage.Input)
-	a.used.usage.Output += max(0, e.Usage.Output)
+// addAnswer records the usage and text of a turn. The caller holds mu.
+func (a *agent) addAnswer(e event) {
+	a.usage.tokens.Input += max(0, e.Usage.Input)
+	a.usage.tokens.Output += max(0, e.Usage.Output)
 	if text := strings.TrimSpace(e.Text); text != "" {
-		found := a.found + text + "\n\n"
-		a.found = strings.ToValidUTF8(found[max(0, len(found)-maxFound):], "")
+		found := a.partialText + text + "\n\n"
+		a.partialText = strings.ToValidUTF8(found[max(0, len(found)-maxPartialText):], "")
 	}
 }
 
-// count adds n calls of a tool. It counts at most 100 different tools, since
-// the names come from the model. Call it with mu held.
-func (a *agent) count(name string, n int) {
-	if a.used.calls == nil {
-		a.used.calls = map[string]int{}
+// addCalls adds n calls of a tool. It counts at most 100 different tools, since
+// the names come from the model. The caller holds mu.
+func (a *agent) addCalls(name string, n int) {
+	if a.usage.calls == nil {
+		a.usage.calls = map[string]int{}
 	}
-	if len(a.used.calls) < 100 || a.used.calls[name] > 0 {
-		a.used.calls[name] += n
+	if len(a.usage.calls) < 100 || a.usage.calls[name] > 0 {
+		a.usage.calls[name] += n
 	}
 }
 
-// took returns how long the agent has been running.
-func (a *agent) took() time.Duration { return time.Since(a.begun) }
+// runTime returns how long the agent has been running.
+func (a *agent) runTime() time.Duration { return time.Since(a.started) }
 
-// doing describes the agent's progress in a line. changed is closed when the
-// line is out of date.
-func (a *agent) doing() (line string, changed <-chan struct{}) {
+// progressLine describes the agent's progress in a line. changed is closed when
+// the line is out of date.
+func (a *agent) progressLine() (line string, changed <-chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.waiting {
+	if a.needsPermit {
 		return "waiting for another agent to end", a.changed
 	}
-	words := append([]string{fmt.Sprintf("turn %d of %d", a.turn, a.spec.task.MaxTurns)}, a.usedNow().words()[1:]...)
-	return strings.Join(append(words, "now: "+a.now), " · "), a.changed
+	words := append([]string{fmt.Sprintf("turn %d of %d", a.turn, a.spec.task.MaxTurns)}, a.currentUsage().footerParts()[1:]...)
+	return strings.Join(append(words, "now: "+a.activity), " · "), a.changed
 }
 
-// set applies change with mu held and wakes the waiters of changed.
-func (a *agent) set(change func()) {
+// update calls change with mu held and wakes the waiters of changed.
+func (a *agent) update(change func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	change()
@@ -85,10 +85,10 @@ func (a *agent) set(change func()) {
 	a.changed = make(chan struct{})
 }
 
-// usedNow returns the current usage. Call it with mu held.
-func (a *agent) usedNow() tally {
-	used := a.used
+// currentUsage returns a copy of the current usage. The caller holds mu.
+func (a *agent) currentUsage() agentUsage {
+	used := a.usage
 	used.calls = maps.Clone(used.calls)
-	used.took = a.spec.before.took + time.Since(a.begun)
+	used.duration = a.spec.earlierUsage.duration + time.Since(a.started)
 	return used
 }

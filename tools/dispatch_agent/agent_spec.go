@@ -15,13 +15,14 @@ import (
 const (
 	// maxPrompt bounds a prompt, in bytes.
 	maxPrompt = 256 << 10
-	// least is the shortest timeout with which starting an agent makes
+	// minTimeout is the shortest timeout with which starting an agent makes
 	// sense.
-	least = 2 * time.Second
+	minTimeout = 2 * time.Second
 )
 
-// newSpec validates a call's arguments and returns the agent to run. before is
-// the agent to continue, or nil.
+// newSpec validates a call's arguments, reserves the agent's budget and returns
+// the agent to run. before is the agent to continue, or nil. The caller must
+// call releaseBudget once.
 func (d *dispatcher) newSpec(ctx context.Context, args arguments, before *agent) (agentSpec, error) {
 	if len(args.Prompt) > maxPrompt {
 		return agentSpec{}, toolerr.New(toolerr.InvalidParams, "prompt has %d bytes, more than %d: put long text into a file and give its path", len(args.Prompt), maxPrompt)
@@ -30,13 +31,13 @@ func (d *dispatcher) newSpec(ctx context.Context, args arguments, before *agent)
 	if same {
 		args.Agent, args.Model = before.spec.kind, cmp.Or(args.Model, before.spec.task.Model)
 	}
-	k, err := kindNamed(args.Agent, d.config.kindsDir())
+	k, err := findKind(args.Agent, d.config.kindsDir())
 	if err != nil {
 		return agentSpec{}, err
 	}
 	from := callerOf(ctx)
-	o := agentSpec{kind: k.name, depth: d.own.Depth + 1}
-	bound, account, err := d.dispatchedBy(from, &o)
+	o := agentSpec{kind: k.name, depth: d.ownGrant.Depth + 1}
+	bound, account, err := d.resolveCaller(from, &o)
 	if err != nil {
 		return agentSpec{}, err
 	}
@@ -52,60 +53,62 @@ func (d *dispatcher) newSpec(ctx context.Context, args arguments, before *agent)
 		return agentSpec{}, err
 	}
 	if same && args.Tools == nil {
-		o.task.Tools = o.task.Tools.within(before.spec.task.Tools)
+		o.task.Tools = o.task.Tools.intersect(before.spec.task.Tools)
 	}
 	if o.depth > maxDepth {
-		o.task.Except = toolSet{self}
+		o.task.Except = toolSet{toolName}
 	}
 	if o.task.Agent = k.name; k.system != "" {
-		o.task.Agent, o.task.System = "", k.system+reportWords
+		o.task.Agent, o.task.System = "", k.system+reportInstructions
 	}
-	if err := d.place(ctx, &o, args); err != nil {
+	if err := d.setHostCommand(ctx, &o, args); err != nil {
 		return agentSpec{}, err
 	}
 	if o.schema, err = parseReportSchema(args.OutputSchema); err != nil {
 		return agentSpec{}, err
 	}
-	o.task.Prompt, o.task.Model, o.task.Attached = args.Prompt+o.about(), cmp.Or(args.Model, k.model, d.config.Model), true
-	if err := o.resume(before); err != nil {
+	o.task.Prompt, o.task.Model, o.task.Attached = args.Prompt+o.promptSuffix(), cmp.Or(args.Model, k.model, d.config.Model), true
+	if err := o.continueFrom(before); err != nil {
 		return agentSpec{}, err
 	}
 	if from.Agent != nil {
-		if err := bound.narrow(from.Agent.Left); err != nil {
+		if err := bound.limitTo(from.Agent.Left); err != nil {
 			return agentSpec{}, err
 		}
 	}
-	if err := d.bounds(&o, args, bound, account); err != nil {
+	if err := d.setLimits(&o, args, bound, account); err != nil {
 		return agentSpec{}, err
 	}
-	o.waitFor = func(ctx context.Context) (func(), error) { return d.permits.take(ctx, o.depth) }
+	o.acquirePermit = func(ctx context.Context) (func(), error) { return d.permits.acquire(ctx, o.depth) }
 	return o, nil
 }
 
-// dispatchedBy records in o the host and the agent that made the call. It
+// resolveCaller records in o the host and the agent that made the call. It
 // returns the limits that apply and the budget to charge: those of the calling
 // agent, or else of this process.
-func (d *dispatcher) dispatchedBy(from caller, o *agentSpec) (bound grant, account *budget, err error) {
+func (d *dispatcher) resolveCaller(from caller, o *agentSpec) (bound grant, account *budget, err error) {
 	if from.Host == nil {
-		return d.own, &d.budget, nil
+		return d.ownGrant, &d.budget, nil
 	}
 	if !d.isHostSocket(from.Host.Socket) {
 		return grant{}, nil, toolerr.New(toolerr.AuthFailed, "the host's socket is not in the state directory (%s): start both with the same --state", d.stateDir)
 	}
 	o.depth += max(0, from.Host.Depth)
-	o.lease, o.task.Host = from.Host.Lease, &from.Host.hostDoor
-	if o.parent = d.agents.leased(from.Host.Within); o.parent != nil {
-		return o.parent.left(), &o.parent.budget, nil
+	o.lease, o.task.Host = from.Host.Lease, &from.Host.hostEndpoint
+	if o.parent = d.agents.findByLease(from.Host.Within); o.parent != nil {
+		return o.parent.remainingGrant(), &o.parent.budget, nil
 	}
 	if from.Host.Within != "" { // the agent's limits are no longer known
 		return grant{}, nil, toolerr.New(toolerr.Cancelled, "the agent that makes this call has ended")
 	}
-	return d.own, &d.budget, nil
+	return d.ownGrant, &d.budget, nil
 }
 
 // toolsFor returns the tools that an agent may use: those allowed by this
-// server, the dispatching agent, the kind and the call together.
-func (d *dispatcher) toolsFor(args arguments, k kind, bound grant, hosted bool) (toolSet, error) {
+// server, the dispatching agent, the kind and the call together. hosted means
+// that the call came through a host, which may have other tools than the
+// bundled ones.
+func (d *dispatcher) toolsFor(args arguments, k agentKind, bound grant, hosted bool) (toolSet, error) {
 	most := d.ceiling
 	if bound.Depth > 0 {
 		// An agent's own mcp-host starts this server without the user's
@@ -113,25 +116,25 @@ func (d *dispatcher) toolsFor(args arguments, k kind, bound grant, hosted bool) 
 		most = bound.Tools
 	}
 	if k.tools != nil {
-		most = most.within(k.tools)
+		most = most.intersect(k.tools)
 	}
 	if !hosted {
-		most = most.named(bundled())
+		most = most.namesIn(bundledTools())
 	}
 	if args.Tools == nil {
 		return most, nil
 	}
-	return most.narrow(args.Tools)
+	return most.choose(args.Tools)
 }
 
 // noteUnknownTools adds a note about names in --tools that match no bundled
 // tool. It returns an error if no name matches.
 func (d *dispatcher) noteUnknownTools(ctx context.Context) error {
-	unknown := d.ceiling.unknown(bundled())
+	unknown := d.ceiling.unmatched(bundledTools())
 	if len(unknown) == 0 {
 		return nil
 	}
-	missing := fmt.Sprintf("--tools of this server: no tool %s; available: %s", unknown, bundled())
+	missing := fmt.Sprintf("--tools of this server: no tool %s; available: %s", unknown, bundledTools())
 	if len(unknown) == len(d.ceiling) {
 		return toolerr.New(toolerr.InvalidParams, "%s", missing)
 	}
@@ -139,8 +142,9 @@ func (d *dispatcher) noteUnknownTools(ctx context.Context) error {
 	return nil
 }
 
-// place sets the directory to work in and the command line of mcp-host.
-func (d *dispatcher) place(ctx context.Context, o *agentSpec, args arguments) (err error) {
+// setHostCommand sets the directory to work in and the command line of
+// mcp-host.
+func (d *dispatcher) setHostCommand(ctx context.Context, o *agentSpec, args arguments) (err error) {
 	var roots []sandbox.Root
 	if o.task.Host == nil || args.Path != "" {
 		fsys, err := d.box.FS(ctx)
@@ -153,27 +157,28 @@ func (d *dispatcher) place(ctx context.Context, o *agentSpec, args arguments) (e
 			if err != nil {
 				return err
 			}
-			o.path = fsys.Display(dir.Path())
+			o.shownDir = fsys.Display(dir.Path())
 			dir.Close()
 		}
 	}
 	needed := o.task.Tools
-	if o.task.Agent == explore { // explore uses only these, unless the configuration adds more
-		needed = needed.within(readers())
+	if o.task.Agent == exploreKind { // explore uses only these, unless the configuration adds more
+		needed = needed.intersect(readOnlyTools())
 	}
 	if o.task.Host != nil {
 		roots, needed = nil, nil
 	}
-	o.args = d.hostArgs(roots)
-	o.bin, err = hostBinary(d.dir, needed)
+	o.hostArgs = d.hostArgs(roots)
+	o.hostBin, err = findHost(d.binDir, needed)
 	return err
 }
 
-// about returns the text that is appended to the prompt.
-func (o *agentSpec) about() string {
+// promptSuffix returns the text that is appended to the prompt: the directory
+// and the schema.
+func (o *agentSpec) promptSuffix() string {
 	var b strings.Builder
-	if o.path != "" {
-		fmt.Fprintf(&b, "\n\nWork in the directory %s.", o.path)
+	if o.shownDir != "" {
+		fmt.Fprintf(&b, "\n\nWork in the directory %s.", o.shownDir)
 	}
 	if o.schema != nil {
 		fmt.Fprintf(&b, "\n\nYour report must be a single JSON value that fits this JSON Schema, without other text and without a code fence:\n%s", o.schema.text)
@@ -181,9 +186,9 @@ func (o *agentSpec) about() string {
 	return b.String()
 }
 
-// resume continues the conversation of before, unless it is nil. It returns an
-// error if that conversation was not saved.
-func (o *agentSpec) resume(before *agent) error {
+// continueFrom continues the conversation of before, unless it is nil. It
+// returns CONFLICT if that conversation was not saved.
+func (o *agentSpec) continueFrom(before *agent) error {
 	if before == nil {
 		return nil
 	}
@@ -191,15 +196,15 @@ func (o *agentSpec) resume(before *agent) error {
 		return toolerr.New(toolerr.JobNotFound, "no agent %q", before.id)
 	}
 	if before.outcome.conversation == nil {
-		return toolerr.New(toolerr.Conflict, "agent %s cannot be continued, because its conversation was not saved (%s): start a new agent, and put the needed parts of the report into its prompt", before.id, before.outcome.why)
+		return toolerr.New(toolerr.Conflict, "agent %s cannot be continued, because its conversation was not saved (%s): start a new agent, and put the needed parts of the report into its prompt", before.id, before.outcome.ending)
 	}
-	o.task.Conversation, o.before = before.outcome.conversation, before.outcome.used
+	o.task.Conversation, o.earlierUsage = before.outcome.conversation, before.outcome.usage
 	return nil
 }
 
-// bounds sets the limits of the agent and reserves its tokens and cost from
-// account.
-func (d *dispatcher) bounds(o *agentSpec, args arguments, bound grant, account *budget) error {
+// setLimits sets the limits of the agent and reserves its tokens and cost from
+// account. It returns LIMIT_REACHED if no time or budget is left.
+func (d *dispatcher) setLimits(o *agentSpec, args arguments, bound grant, account *budget) error {
 	t := &o.task
 	t.MaxTurns = cmp.Or(args.MaxTurns, d.config.MaxTurns)
 	if bound.Turns > 0 {
@@ -213,19 +218,19 @@ func (d *dispatcher) bounds(o *agentSpec, args arguments, bound grant, account *
 		left := time.Until(bound.Until)
 		grace = min(grace, left/4)
 		timeout = min(timeout, left-grace)
-		if timeout < least {
+		if timeout < minTimeout {
 			return toolerr.New(toolerr.LimitReached, "no time left for another agent: sum up what you have")
 		}
 	}
-	o.until = time.Now().Add(timeout)
+	o.deadline = time.Now().Add(timeout)
 	t.TimeoutMS, t.GraceMS = timeout.Milliseconds(), max(1, grace.Milliseconds()) // mcp-host replaces 0 by its default
-	tokens, cost, giveBack, err := account.take(bound, args.MaxTokens, d.config.MaxCost)
+	tokens, cost, giveBack, err := account.reserve(bound, args.MaxTokens, d.config.MaxCost)
 	if err != nil {
 		return err
 	}
 	t.MaxTokens, t.MaxCost = tokens, cost
-	before := o.before
-	o.giveBack = func(used tally) { giveBack(used.usage.sum()-before.usage.sum(), used.cost-before.cost) }
-	o.grant = grant{Depth: o.depth, Until: o.until, Turns: t.MaxTurns, Tokens: tokens, Cost: cost, Tools: t.Tools}
+	before := o.earlierUsage
+	o.releaseBudget = func(used agentUsage) { giveBack(used.tokens.total()-before.tokens.total(), used.cost-before.cost) }
+	o.grant = grant{Depth: o.depth, Until: o.deadline, Turns: t.MaxTurns, Tokens: tokens, Cost: cost, Tools: t.Tools}
 	return nil
 }

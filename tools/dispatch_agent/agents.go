@@ -12,21 +12,21 @@ import (
 
 // Limits on the agents that are kept.
 const (
-	maxKept      = 64 // including running agents
-	maxKeptBytes = 32 << 20
-	maxKeptAge   = 2 * time.Hour
+	maxKept      = 64            // including running agents
+	maxKeptBytes = 32 << 20      // of ended agents
+	maxKeptAge   = 2 * time.Hour // since the end
 )
 
 // agents holds the running agents, and ended agents whose report can be
-// requested again and which can be continued.
+// requested again and which can be continued. It is safe for concurrent use.
 type agents struct {
 	mu  sync.Mutex
 	all []*agent // oldest first
 }
 
 // add stores a under a new id. If before is not nil, a replaces it under the
-// same id. It returns an error if before was replaced already, or if maxKept
-// agents are running.
+// same id. It returns CONFLICT if before was replaced already, and
+// LIMIT_REACHED if maxKept agents are running.
 func (as *agents) add(a, before *agent) error {
 	as.mu.Lock()
 	defer as.mu.Unlock()
@@ -39,7 +39,7 @@ func (as *agents) add(a, before *agent) error {
 		as.all = append(slices.Delete(as.all, i, i+1), a)
 		return nil
 	}
-	as.forget(maxKept - 1)
+	as.dropEnded(maxKept - 1)
 	if len(as.all) >= maxKept {
 		return toolerr.New(toolerr.LimitReached, "%d agents are running, the maximum: wait for some of them", len(as.all))
 	}
@@ -50,43 +50,45 @@ func (as *agents) add(a, before *agent) error {
 	return nil
 }
 
-// trim drops ended agents beyond the limits.
-func (as *agents) trim() {
+// dropOld drops ended agents beyond the limits.
+func (as *agents) dropOld() {
 	as.mu.Lock()
 	defer as.mu.Unlock()
-	as.forget(maxKept)
+	as.dropEnded(maxKept)
 }
 
-// forget drops ended agents, oldest first, until at most most agents and
-// maxKeptBytes are left, and drops all that ended more than maxKeptAge ago.
-func (as *agents) forget(most int) {
+// dropEnded drops ended agents, oldest first, until at most most agents and
+// maxKeptBytes are left, and drops all that ended more than maxKeptAge ago. The
+// caller holds mu.
+func (as *agents) dropEnded(most int) {
 	var bytes int
 	for _, a := range as.all {
-		bytes += a.size()
+		bytes += a.endedSize()
 	}
 	count := len(as.all)
 	as.all = slices.DeleteFunc(as.all, func(a *agent) bool {
-		if !a.over() || count <= most && bytes <= maxKeptBytes && time.Since(a.outcome.at) <= maxKeptAge {
+		if !a.hasEnded() || count <= most && bytes <= maxKeptBytes && time.Since(a.outcome.endedAt) <= maxKeptAge {
 			return false
 		}
-		bytes -= a.size()
+		bytes -= a.endedSize()
 		count--
 		return true
 	})
 }
 
-// size returns the memory that an ended agent occupies, in bytes; 0 while it
-// runs.
-func (a *agent) size() int {
-	if !a.over() {
+// endedSize returns the memory that an ended agent occupies, in bytes; 0 while
+// it runs.
+func (a *agent) endedSize() int {
+	if !a.hasEnded() {
 		return 0
 	}
 	return len(a.outcome.report) + len(a.outcome.conversation) + len(a.spec.task.System) + len(a.spec.task.Prompt) + len(a.spec.task.Conversation)
 }
 
-// find returns the agent with an id given by a client.
+// find returns the agent with an id given by a client, and JOB_NOT_FOUND if
+// there is none.
 func (as *agents) find(id string) (*agent, error) {
-	as.trim()
+	as.dropOld()
 	as.mu.Lock()
 	defer as.mu.Unlock()
 	for _, a := range as.all {
@@ -94,18 +96,18 @@ func (as *agents) find(id string) (*agent, error) {
 			return a, nil
 		}
 	}
-	return nil, toolerr.New(toolerr.JobNotFound, "no agent %q: agents end with the server, and reports are kept for %s", shorten(visible(id), 40), strings.TrimSuffix(maxKeptAge.String(), "0m0s"))
+	return nil, toolerr.New(toolerr.JobNotFound, "no agent %q: agents end with the server, and reports are kept for %s", shorten(escapeLine(id), 40), strings.TrimSuffix(maxKeptAge.String(), "0m0s"))
 }
 
-// leased returns the running agent with a host's lease, or nil.
-func (as *agents) leased(lease string) *agent {
+// findByLease returns the running agent with a host's lease, or nil.
+func (as *agents) findByLease(lease string) *agent {
 	if lease == "" {
 		return nil
 	}
 	as.mu.Lock()
 	defer as.mu.Unlock()
 	for _, a := range as.all {
-		if a.spec.lease == lease && !a.over() {
+		if a.spec.lease == lease && !a.hasEnded() {
 			return a
 		}
 	}

@@ -42,7 +42,7 @@ const ceilingVariable = "MCP_AGENT_TOOLS"
 // DefaultConfig returns the settings used without flags.
 func DefaultConfig() Config {
 	return Config{
-		Tools: cmp.Or(os.Getenv(ceilingVariable), readonly), MaxTurns: 25, Timeout: 600 * time.Second, Grace: 60 * time.Second,
+		Tools: cmp.Or(os.Getenv(ceilingVariable), ceilingReadonly), MaxTurns: 25, Timeout: 600 * time.Second, Grace: 60 * time.Second,
 		HandBack: 45 * time.Second, MaxAgents: 8,
 	}
 }

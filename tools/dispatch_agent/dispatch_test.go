@@ -271,31 +271,31 @@ func TestThreeDeep(t *testing.T) {
 // directory's key, was changed, or if the key is missing.
 func TestAGrantIsSealed(t *testing.T) {
 	p := newPlace(t)
-	key, err := sealKey(p.state)
+	key, err := signingKey(p.state)
 	require.NoError(t, err)
-	again, err := sealKey(p.state)
+	again, err := signingKey(p.state)
 	require.NoError(t, err)
 	require.Equal(t, key, again)
-	sealed, err := grant{Depth: 1, Tools: toolSet{"ls"}, Tokens: 5}.sealed(key)
+	sealed, err := grant{Depth: 1, Tools: toolSet{"ls"}, Tokens: 5}.sign(key)
 	require.NoError(t, err)
-	g, err := openGrant(sealed, key)
+	g, err := verifyGrant(sealed, key)
 	require.NoError(t, err)
 	require.Equal(t, grant{Depth: 1, Tools: toolSet{"ls"}, Tokens: 5}, g)
-	bare, err := grant{Depth: 1, Tools: toolSet{}}.sealed(key)
+	bare, err := grant{Depth: 1, Tools: toolSet{}}.sign(key)
 	require.NoError(t, err)
-	g, err = openGrant(bare, key)
+	g, err = verifyGrant(bare, key)
 	require.NoError(t, err)
 	require.NotNil(t, g.Tools, "no tool is not every tool")
-	other, err := sealKey(t.TempDir())
+	other, err := signingKey(t.TempDir())
 	require.NoError(t, err)
-	none, err := grant{}.sealed(key)
+	none, err := grant{}.sign(key)
 	require.NoError(t, err)
 	for _, bad := range []string{"", ".", "x", sealed + "x", "e30" + sealed[strings.IndexByte(sealed, '.'):], sealed[:strings.IndexByte(sealed, '.')] + ".", none} {
-		_, err = openGrant(bad, key)
-		require.ErrorIs(t, err, errSeal, bad)
+		_, err = verifyGrant(bad, key)
+		require.ErrorIs(t, err, errSignature, bad)
 	}
-	_, err = openGrant(sealed, other)
-	require.ErrorIs(t, err, errSeal)
+	_, err = verifyGrant(sealed, other)
+	require.ErrorIs(t, err, errSignature)
 
 	serve := func(state []string, value string) mcpkittest.Result {
 		c := mcpkittest.StartWith(t, p.bin, mcpkittest.Options{

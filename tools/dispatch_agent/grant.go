@@ -30,38 +30,38 @@ type grant struct {
 	Tools  toolSet   `json:"tools"`            // never null, which would mean all tools
 }
 
-// sealed encodes and signs a grant.
-func (g grant) sealed(key []byte) (string, error) {
+// sign encodes and signs a grant, for grantVariable.
+func (g grant) sign(key []byte) (string, error) {
 	text, err := json.Marshal(g)
 	if err != nil {
 		return "", err
 	}
-	return base64.RawURLEncoding.EncodeToString(text) + "." + base64.RawURLEncoding.EncodeToString(macOf(text, key)), nil
+	return base64.RawURLEncoding.EncodeToString(text) + "." + base64.RawURLEncoding.EncodeToString(hmacOf(text, key)), nil
 }
 
-func macOf(text, key []byte) []byte {
+func hmacOf(text, key []byte) []byte {
 	mac := hmac.New(sha256.New, key)
 	mac.Write(text)
 	return mac.Sum(nil)
 }
 
-// errSeal is returned for a grant that was not signed with this key.
-var errSeal = errors.New("invalid signature")
+// errSignature is returned for a grant that was not signed with this key.
+var errSignature = errors.New("invalid signature")
 
-// openGrant decodes a grant and verifies its signature. It returns errSeal if
-// the text is not a valid grant.
-func openGrant(text string, key []byte) (g grant, err error) {
+// verifyGrant decodes a grant and verifies its signature. It returns
+// errSignature if the text is not a valid grant.
+func verifyGrant(text string, key []byte) (g grant, err error) {
 	head, tail, _ := strings.Cut(text, ".")
 	body, err := base64.RawURLEncoding.DecodeString(head)
 	if err != nil {
-		return g, errSeal
+		return g, errSignature
 	}
 	mac, err := base64.RawURLEncoding.DecodeString(tail)
-	if err != nil || !hmac.Equal(mac, macOf(body, key)) {
-		return g, errSeal
+	if err != nil || !hmac.Equal(mac, hmacOf(body, key)) {
+		return g, errSignature
 	}
 	if err := json.Unmarshal(body, &g); err != nil || g.Depth < 1 {
-		return g, errSeal
+		return g, errSignature
 	}
 	return g, nil
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// hostBinary returns the path of mcp-host in dir. It returns an error if
+// findHost returns the path of mcp-host in dir. It returns NOT_FOUND if
 // mcp-host or the binary of one of tools is missing there.
-func hostBinary(dir string, tools toolSet) (string, error) {
+func findHost(dir string, tools toolSet) (string, error) {
 	var missing []string
 	look := func(name string) string {
 		path := filepath.Join(dir, name+exeSuffix)
@@ -22,7 +22,7 @@ func hostBinary(dir string, tools toolSet) (string, error) {
 	}
 	bin := look("mcp-host")
 	for _, tool := range tools {
-		if tool != "bash_job" && tool != self { // bash_job is part of mcp-bash, and self is already running
+		if tool != "bash_job" && tool != toolName { // bash_job is part of mcp-bash, and self is already running
 			look("mcp-" + tool)
 		}
 	}
@@ -33,8 +33,8 @@ func hostBinary(dir string, tools toolSet) (string, error) {
 	return bin, nil
 }
 
-// ownDir returns the directory of this binary, with symbolic links resolved.
-func ownDir() (string, error) {
+// binaryDir returns the directory of this binary, with symbolic links resolved.
+func binaryDir() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", err

@@ -25,15 +25,17 @@ const (
 	killAfter = 2 * time.Second
 )
 
-// launcher starts agents so that none outlives this process. On Linux,
+// launcher starts processes so that none outlives this process. On Linux,
 // Pdeathsig kills a child when the thread that started it ends; launcher
 // therefore starts all children from a thread that lives as long as the
-// process. On other systems agents end when their input ends.
+// process. On other systems agents end when their input ends. The zero value is
+// ready to use. It is safe for concurrent use.
 type launcher struct {
 	mu   sync.Mutex
-	work chan func()
+	work chan func() // functions to run on that thread; nil before the first start
 }
 
+// start starts cmd from the launcher's thread.
 func (l *launcher) start(cmd *exec.Cmd) error {
 	l.mu.Lock()
 	if l.work == nil {
@@ -51,17 +53,18 @@ func (l *launcher) start(cmd *exec.Cmd) error {
 	return <-done
 }
 
-// child is a process of mcp-host agent.
-type child struct {
+// hostProcess is a process of mcp-host agent.
+type hostProcess struct {
 	cmd    *exec.Cmd
-	stdin  *os.File
+	stdin  *os.File // stays open: its end ends the agent
 	stdout *os.File
-	stderr tail
+	stderr tailWriter
 	ended  chan struct{} // closed after the process was waited for
 }
 
-// launch starts mcp-host agent and sends it the task.
-func (l *launcher) launch(bin string, args, env []string, t task) (*child, error) {
+// startHost starts mcp-host agent and sends it the task. The caller must read
+// its events, stop it and close stdout.
+func (l *launcher) startHost(bin string, args, env []string, t task) (*hostProcess, error) {
 	line, err := json.Marshal(t)
 	if err != nil {
 		return nil, err
@@ -76,10 +79,10 @@ func (l *launcher) launch(bin string, args, env []string, t task) (*child, error
 		stdin.Close()
 		return nil, err
 	}
-	c := &child{cmd: exec.Command(bin, args...), stdin: stdin, stdout: stdout, ended: make(chan struct{})}
+	c := &hostProcess{cmd: exec.Command(bin, args...), stdin: stdin, stdout: stdout, ended: make(chan struct{})}
 	c.cmd.Env, c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = env, in, out, &c.stderr
 	c.cmd.WaitDelay = killAfter // a grandchild may keep standard error open
-	ownGroup(c.cmd)
+	setProcessGroup(c.cmd)
 	err = l.start(c.cmd)
 	in.Close()
 	out.Close()
@@ -98,9 +101,10 @@ func (l *launcher) launch(bin string, args, env []string, t task) (*child, error
 	return c, nil
 }
 
-// read calls on for each event, until the child's output ends. It skips lines
-// that are too long or are not JSON.
-func (c *child) read(on func(event)) error {
+// readEvents calls on for each event, until the process's output ends. It skips
+// lines that are too long or are not JSON. It returns the error that ended the
+// output, io.EOF at its end.
+func (c *hostProcess) readEvents(on func(event)) error {
 	lines := jsonrpc.NewReader(c.stdout, maxLine)
 	for {
 		line, err := lines.ReadLine()
@@ -118,23 +122,25 @@ func (c *child) read(on func(event)) error {
 	}
 }
 
-// stop closes the child's input, then asks the process group to end, then kills
-// it. It returns when the child has ended. It can be called several times and
+// stop closes the input, then asks the process group to end, then kills it. It
+// returns when the process has ended. It can be called several times and
 // concurrently.
-func (c *child) stop() {
+func (c *hostProcess) stop() {
 	c.stdin.Close() //nolint:errcheck // it may be closed
-	if c.within(termAfter) {
+	if c.endsWithin(termAfter) {
 		return
 	}
-	endGroup(c.cmd, false)
-	if c.within(killAfter) {
+	signalGroup(c.cmd, false)
+	if c.endsWithin(killAfter) {
 		return
 	}
-	endGroup(c.cmd, true)
+	signalGroup(c.cmd, true)
 	<-c.ended
 }
 
-func (c *child) within(d time.Duration) bool {
+// endsWithin waits at most d for the process to end, and reports whether it has
+// ended.
+func (c *hostProcess) endsWithin(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -145,30 +151,31 @@ func (c *child) within(d time.Duration) bool {
 	}
 }
 
-// lastWords describes how the child ended and quotes the end of its standard
-// error.
-func (c *child) lastWords() string {
+// describeEnd describes how the process ended and quotes the end of its
+// standard error.
+func (c *hostProcess) describeEnd() string {
 	words := "it ended"
 	select {
 	case <-c.ended:
 		words = c.cmd.ProcessState.String()
 	default:
 	}
-	if said := c.stderr.last(); said != "" {
+	if said := c.stderr.lastLines(); said != "" {
 		words += "; its output: " + said
 	}
 	return words
 }
 
-// tail is a writer that keeps the last maxTail bytes.
-type tail struct {
+// tailWriter is a writer that keeps the last maxTail bytes. It is safe for
+// concurrent use.
+type tailWriter struct {
 	mu   sync.Mutex
 	text []byte
 }
 
 const maxTail = 4 << 10
 
-func (t *tail) Write(p []byte) (int, error) {
+func (t *tailWriter) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.text = append(t.text, p[max(0, len(p)-maxTail):]...)
@@ -178,10 +185,10 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// last returns the last three lines.
-func (t *tail) last() string {
+// lastLines returns the last three lines as one, escaped.
+func (t *tailWriter) lastLines() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	lines := strings.Split(strings.TrimSpace(string(t.text)), "\n")
-	return shorten(visible(strings.Join(lines[max(0, len(lines)-3):], "; ")), 500)
+	return shorten(escapeLine(strings.Join(lines[max(0, len(lines)-3):], "; ")), 500)
 }

@@ -9,6 +9,6 @@ import (
 
 const exeSuffix = ""
 
-// ownGroup starts the command in a new process group. The command notices the
+// setProcessGroup starts the command in a new process group. The command notices the
 // end of this process by the end of its input.
-func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+func setProcessGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

@@ -7,8 +7,8 @@ import (
 
 const exeSuffix = ""
 
-// ownGroup starts the command in a new process group. The kernel kills the
+// setProcessGroup starts the command in a new process group. The kernel kills the
 // command when this process ends, even if it was killed.
-func ownGroup(cmd *exec.Cmd) {
+func setProcessGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

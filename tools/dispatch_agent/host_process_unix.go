@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// endGroup sends SIGTERM to the command's process group, or SIGKILL if kill is
+// signalGroup sends SIGTERM to the command's process group, or SIGKILL if kill is
 // set.
-func endGroup(cmd *exec.Cmd, kill bool) {
+func signalGroup(cmd *exec.Cmd, kill bool) {
 	signal := syscall.SIGTERM
 	if kill {
 		signal = syscall.SIGKILL

@@ -4,11 +4,12 @@ import "os/exec"
 
 const exeSuffix = ".exe"
 
-func ownGroup(*exec.Cmd) {}
+// setProcessGroup does nothing on this system.
+func setProcessGroup(*exec.Cmd) {}
 
-// endGroup kills the command if kill is set. Its tools end when their input
+// signalGroup kills the command if kill is set. Its tools end when their input
 // ends.
-func endGroup(cmd *exec.Cmd, kill bool) {
+func signalGroup(cmd *exec.Cmd, kill bool) {
 	if kill {
 		cmd.Process.Kill() //nolint:errcheck // it fails when it has ended
 	}

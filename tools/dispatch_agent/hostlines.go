@@ -19,13 +19,13 @@ type task struct {
 	MaxCost      float64         `json:"max_cost,omitempty"`
 	TimeoutMS    int64           `json:"timeout_ms,omitempty"`
 	GraceMS      int64           `json:"grace_ms,omitempty"`
-	Host         *hostDoor       `json:"host,omitempty"`
+	Host         *hostEndpoint   `json:"host,omitempty"`
 	Attached     bool            `json:"attached"` // the agent ends when its input ends
 }
 
-// hostDoor is the address and token with which an agent uses the tools of the
-// host that made the call.
-type hostDoor struct {
+// hostEndpoint is the address and token with which an agent uses the tools of
+// the host that made the call.
+type hostEndpoint struct {
 	Socket string `json:"socket"`
 	Token  string `json:"token"`
 }
@@ -40,7 +40,7 @@ type event struct {
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
 	Text      string          `json:"text"`
-	Usage     usage           `json:"usage"`
+	Usage     tokenUsage      `json:"usage"`
 
 	// Set in the "ended" event.
 	Why          string          `json:"why"`
@@ -64,6 +64,7 @@ type pendingCall struct {
 	Reason string `json:"reason"`
 }
 
+// fault is an error, as mcp-host reports it.
 type fault struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
@@ -72,11 +73,11 @@ type fault struct {
 // Endings that are handled specially. The host defines them as agent.Ending,
 // except the last three.
 const (
-	goalReached = "goal reached"
-	pending     = "approval pending"
-	cancelled   = "cancelled"
-	failed      = "model error"
-	unbegun     = "not begun"  // mcp-host rejected the task
-	lost        = "agent lost" // the process ended without an "ended" event
-	overdue     = "agent hung" // the process did not end in time
+	endingGoal       = "goal reached"
+	endingPending    = "approval pending"
+	endingCancelled  = "cancelled"
+	endingModelError = "model error"
+	endingRejected   = "not begun"  // mcp-host rejected the task
+	endingLost       = "agent lost" // the process ended without an "ended" event
+	endingHung       = "agent hung" // the process did not end in time
 )

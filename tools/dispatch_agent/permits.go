@@ -7,17 +7,19 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// permits limits the agents that run at once. Each depth has its own slots, so
-// that agents never wait for an agent that waits for them.
+// permits limits the agents that run at once. Each depth has separate slots, so
+// that agents never wait for an agent that waits for them. It is safe for
+// concurrent use.
 type permits struct {
-	size int
+	size int // slots for each depth
 
 	mu  sync.Mutex
-	all map[int]chan struct{}
+	all map[int]chan struct{} // slots by depth
 }
 
-// take waits for a slot. It returns an error if ctx is cancelled first.
-func (p *permits) take(ctx context.Context, depth int) (release func(), err error) {
+// acquire waits for a slot. It returns an error if ctx is cancelled first. The
+// caller must call release.
+func (p *permits) acquire(ctx context.Context, depth int) (release func(), err error) {
 	p.mu.Lock()
 	if p.all == nil {
 		p.all = map[int]chan struct{}{}

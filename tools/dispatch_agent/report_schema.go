@@ -10,24 +10,24 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// maxSchema bounds a schema, which becomes part of the prompt, in bytes.
-const maxSchema = 64 << 10
+// maxSchemaBytes bounds a schema, which becomes part of the prompt.
+const maxSchemaBytes = 64 << 10
 
 // reportSchema is the schema that a report must match.
 type reportSchema struct {
-	text   string
+	text   string // as given, in JSON
 	schema *schemacheck.Schema
 }
 
-// parseReportSchema compiles output_schema; it returns nil if the argument is
+// parseReportSchema compiles output_schema. It returns nil if the argument is
 // missing.
 func parseReportSchema(object map[string]any) (*reportSchema, error) {
 	if object == nil {
 		return nil, nil
 	}
 	raw, err := jsonrpc.Marshal(object)
-	if err == nil && len(raw) > maxSchema {
-		err = fmt.Errorf("%d bytes, more than %d", len(raw), maxSchema)
+	if err == nil && len(raw) > maxSchemaBytes {
+		err = fmt.Errorf("%d bytes, more than %d", len(raw), maxSchemaBytes)
 	}
 	var schema *schemacheck.Schema
 	if err == nil {
@@ -40,7 +40,8 @@ func parseReportSchema(object map[string]any) (*reportSchema, error) {
 }
 
 // check returns the JSON value of a report, without a code fence around it, and
-// why it does not match; misfit is "" if it matches.
+// why it does not match. misfit is "" if it matches; otherwise value is the
+// unchanged report.
 func (s *reportSchema) check(report string) (value, misfit string) {
 	value = unfenced(report)
 	if !json.Valid([]byte(value)) {

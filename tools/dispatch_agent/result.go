@@ -21,41 +21,43 @@ import (
 func (a *agent) meta() meta {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	used, m := a.usedNow(), meta{AgentID: a.id, Running: !a.over()}
+	used, m := a.currentUsage(), meta{AgentID: a.id, Running: !a.hasEnded()}
 	if !m.Running {
-		used = a.outcome.used
-		m.Ending, m.Summary, m.Model = a.outcome.why, a.outcome.summed, a.outcome.model
+		used = a.outcome.usage
+		m.Ending, m.Summary, m.Model = a.outcome.ending, a.outcome.isSummary, a.outcome.model
 	}
-	m.Turns, m.InputTokens, m.OutputTokens, m.Cost = used.turns, used.usage.Input, used.usage.Output, used.cost
-	m.DurationMS, m.Calls = used.took.Milliseconds(), used.calls
+	m.Turns, m.InputTokens, m.OutputTokens, m.Cost = used.turns, used.tokens.Input, used.tokens.Output, used.cost
+	m.DurationMS, m.Calls = used.duration.Milliseconds(), used.calls
 	return m
 }
 
-// handBack returns the result for an agent that is still running.
-func (a *agent) handBack() *mcpkit.Result {
-	line, _ := a.doing()
+// runningResult returns the result for an agent that is still running.
+func (a *agent) runningResult() *mcpkit.Result {
+	line, _ := a.progressLine()
 	m := a.meta()
-	text := fmt.Sprintf("agent %s is still running after %s: %s\nTo wait for its report: dispatch_agent {\"agent_id\":%q}\n", a.id, textfmt.Lasted(a.took()), line, a.id)
+	text := fmt.Sprintf("agent %s is still running after %s: %s\nTo wait for its report: dispatch_agent {\"agent_id\":%q}\n", a.id, textfmt.Lasted(a.runTime()), line, a.id)
 	return &mcpkit.Result{Text: text, Meta: m}
 }
 
 // footer returns the last line of a report.
 func (a *agent) footer() string {
-	parts := []string{"agent " + a.id, a.outcome.why}
-	if a.outcome.summed {
+	parts := []string{"agent " + a.id, a.outcome.ending}
+	if a.outcome.isSummary {
 		parts[1] += ", summed up"
 	}
-	return strings.Join(append(parts, a.outcome.used.words()...), " · ") + "\n"
+	return strings.Join(append(parts, a.outcome.usage.footerParts()...), " · ") + "\n"
 }
 
-// answer returns the result of an agent that has ended.
-func (d *dispatcher) answer(ctx context.Context, a *agent) (*mcpkit.Result, error) {
+// endedResult returns the result of an agent that has ended. The error, which
+// comes with a result, is RESULT_INVALID if the report does not match
+// output_schema, or the code of an ending that is an error.
+func (d *dispatcher) endedResult(ctx context.Context, a *agent) (*mcpkit.Result, error) {
 	m, foot := a.meta(), a.footer()
 	o := a.outcome
 	report := o.report
-	if room := mcpkit.Budget(ctx) - len(foot) - noteRoom; len(report) > room {
+	if room := mcpkit.Budget(ctx) - len(foot) - noteBytes; len(report) > room {
 		m.Truncated = true
-		file, err := d.spill(ctx, a)
+		file, err := d.writeReportFile(ctx, a)
 		where := "the rest is not available: ask the agent for a shorter report, with agent_id and a prompt"
 		if err == nil {
 			m.File = file
@@ -68,25 +70,25 @@ func (d *dispatcher) answer(ctx context.Context, a *agent) (*mcpkit.Result, erro
 		report = strings.TrimRight(report, "\n") + "\n\n"
 	}
 	result := &mcpkit.Result{Text: report + foot, Meta: m}
-	switch code, early := early()[o.why]; {
+	switch code, early := errorEndings()[o.ending]; {
 	case o.misfit != "":
 		return result, toolerr.New(toolerr.ResultInvalid, "the report does not fit output_schema, even after a second attempt: %s. To ask again, use agent_id and a prompt. The report:", o.misfit)
 	case early && o.fault != nil:
 		return result, toolerr.New(codeOf(o.fault.Code), "%s", o.fault.Message)
 	case early:
-		return result, toolerr.New(code, "the agent ended early: %s", o.why)
+		return result, toolerr.New(code, "the agent ended early: %s", o.ending)
 	case o.fault != nil: // the footer stays the last line
-		result.Text = fmt.Sprintf("%s[%s: %s]\n\n%s", report, o.why, shorten(visible(o.fault.Message), noteRoom/2), foot)
+		result.Text = fmt.Sprintf("%s[%s: %s]\n\n%s", report, o.ending, shorten(escapeLine(o.fault.Message), noteBytes/2), foot)
 	}
 	return result, nil
 }
 
-// early returns the endings that are errors, with the code to use if the ending
-// has no code.
-func early() map[string]toolerr.Code {
+// errorEndings returns the endings that are errors, with the code to use if the
+// outcome has no error.
+func errorEndings() map[string]toolerr.Code {
 	return map[string]toolerr.Code{
-		failed: toolerr.ModelError, cancelled: toolerr.Cancelled, pending: toolerr.PendingApproval,
-		unbegun: toolerr.InvalidParams, lost: toolerr.ExecutionError, overdue: toolerr.Timeout,
+		endingModelError: toolerr.ModelError, endingCancelled: toolerr.Cancelled, endingPending: toolerr.PendingApproval,
+		endingRejected: toolerr.InvalidParams, endingLost: toolerr.ExecutionError, endingHung: toolerr.Timeout,
 	}
 }
 
@@ -99,9 +101,9 @@ func codeOf(name string) toolerr.Code {
 	return toolerr.ExecutionError
 }
 
-// spill writes a report that is too long for a result into a file that view and
-// grep can read, and returns its name.
-func (d *dispatcher) spill(ctx context.Context, a *agent) (string, error) {
+// writeReportFile writes a report that is too long for a result into a file
+// that view and grep can read, and returns its name.
+func (d *dispatcher) writeReportFile(ctx context.Context, a *agent) (string, error) {
 	fsys, err := d.box.FS(ctx)
 	if err != nil {
 		return "", err
@@ -114,27 +116,27 @@ func (d *dispatcher) spill(ctx context.Context, a *agent) (string, error) {
 	return name, os.WriteFile(name, []byte(a.outcome.report), 0o600)
 }
 
-// abandoned returns the answer to a cancelled call, whose agent has been
-// stopped unless other calls wait for it.
-func (d *dispatcher) abandoned(ctx context.Context, a *agent, why error) (*mcpkit.Result, error) {
+// cancelledResult returns the answer to a cancelled call, whose agent has been
+// stopped unless other calls wait for it. why is the error of waitForEnd.
+func (d *dispatcher) cancelledResult(ctx context.Context, a *agent, why error) (*mcpkit.Result, error) {
 	if errors.Is(why, mcpkit.ErrStopped) {
 		return nil, toolerr.New(toolerr.Cancelled, "the server is ending")
 	}
-	if errors.Is(why, errLeft) {
+	if errors.Is(why, errStillAwaited) {
 		return nil, why
 	}
-	result, err := d.answer(ctx, a)
+	result, err := d.endedResult(ctx, a)
 	if err == nil {
 		err = why
 	}
 	return result, err
 }
 
-func shortCost(cost float64) string { return strconv.FormatFloat(cost, 'g', 3, 64) }
+func formatCost(cost float64) string { return strconv.FormatFloat(cost, 'g', 3, 64) }
 
-// visible returns text from other processes as a single line with control
+// escapeLine returns text from other processes as a single line with control
 // characters escaped.
-func visible(text string) string {
+func escapeLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
 			return ' '

@@ -13,9 +13,10 @@ import (
 
 const keyFile, keyBytes = "agents.key", 32
 
-// sealKey reads the key of a state directory, and creates it if it does not
-// exist.
-func sealKey(dir string) ([]byte, error) {
+// signingKey returns the key of a state directory. It creates the key if it
+// does not exist; if several processes do so at the same time, all get the same
+// key.
+func signingKey(dir string) ([]byte, error) {
 	name := filepath.Join(dir, keyFile)
 	key, err := os.ReadFile(name)
 	switch {
@@ -44,7 +45,7 @@ func sealKey(dir string) ([]byte, error) {
 		}
 	}
 	if key, err = os.ReadFile(name); err == nil && len(key) != keyBytes {
-		err = errSeal
+		err = errSignature
 	}
 	return key, err
 }

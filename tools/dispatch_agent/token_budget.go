@@ -11,38 +11,42 @@ import (
 // concurrent use.
 type budget struct {
 	mu             sync.Mutex
-	tokens, held   int64 // used by ended agents; held (reserved) for running agents
-	cost, heldCost float64
+	usedTokens     int64 // by ended agents
+	reservedTokens int64 // for running agents
+	usedCost       float64
+	reservedCost   float64
 }
 
-// take reserves tokens and cost for an agent: the requested amounts, or half of
-// the rest, so that some is left for the next agent. The returned function
-// replaces the reservation by the actual usage.
-func (b *budget) take(bound grant, tokens int64, cost float64) (int64, float64, func(int64, float64), error) {
+// reserve reserves tokens and cost for an agent: the requested amounts, or half
+// of the rest for 0, so that some is left for the next agent. It returns the
+// reserved amounts, 0 for no limit, and a function that replaces the
+// reservation by the actual usage. It returns LIMIT_REACHED if nothing is left.
+func (b *budget) reserve(bound grant, tokens int64, cost float64) (gotTokens int64, gotCost float64, settle func(usedTokens int64, usedCost float64), err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	tokens, err := share(tokens, bound.Tokens, b.tokens, b.held, "tokens")
+	tokens, err = reservable(tokens, bound.Tokens, b.usedTokens, b.reservedTokens, "tokens")
 	if err == nil {
-		cost, err = share(cost, bound.Cost, b.cost, b.heldCost, "money")
+		cost, err = reservable(cost, bound.Cost, b.usedCost, b.reservedCost, "money")
 	}
 	if err != nil {
 		return 0, 0, nil, err
 	}
-	b.held += tokens
-	b.heldCost += cost
+	b.reservedTokens += tokens
+	b.reservedCost += cost
 	return tokens, cost, func(usedTokens int64, usedCost float64) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.held -= tokens
-		b.heldCost -= cost
-		b.tokens += usedTokens
-		b.cost += usedCost
+		b.reservedTokens -= tokens
+		b.reservedCost -= cost
+		b.usedTokens += usedTokens
+		b.usedCost += usedCost
 	}, nil
 }
 
-// share returns how much of a limit to reserve. bound 0 means no limit, asked 0
-// means half of the rest. The result 0 means no limit.
-func share[N int64 | float64](asked, bound, used, held N, what string) (N, error) {
+// reservable returns how much of a limit to reserve. bound 0 means no limit,
+// asked 0 means half of the rest. The result 0 means no limit. what names the
+// limit in an error.
+func reservable[N int64 | float64](asked, bound, used, held N, what string) (N, error) {
 	if bound <= 0 {
 		return asked, nil
 	}

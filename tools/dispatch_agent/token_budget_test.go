@@ -17,7 +17,7 @@ func TestABudgetIsNotOverdrawn(t *testing.T) {
 	var money float64
 	var back []func(int64, float64)
 	for _, asked := range []int64{0, 0, 5000, 0, 1} {
-		tokens, cost, giveBack, err := p.take(bound, asked, 0)
+		tokens, cost, giveBack, err := p.reserve(bound, asked, 0)
 		if err != nil {
 			require.Equal(t, toolerr.LimitReached, toolerr.CodeOf(err))
 			continue
@@ -30,7 +30,7 @@ func TestABudgetIsNotOverdrawn(t *testing.T) {
 	for _, giveBack := range back {
 		giveBack(100, 0.1)
 	}
-	tokens, cost, _, err := p.take(bound, 5000, 5)
+	tokens, cost, _, err := p.reserve(bound, 5000, 5)
 	require.NoError(t, err)
 	require.EqualValues(t, 700, tokens)
 	require.InDelta(t, 1.7, cost, 1e-9)
@@ -54,9 +54,9 @@ func TestWhatIsLeftNarrows(t *testing.T) {
 		{grant{Turns: 5}, `{"turns":-1}`, 0, 0, 0},
 		{grant{}, `{"cost":0}`, 0, 0, 0},
 	} {
-		var from left
+		var from remainingLimits
 		require.NoError(t, json.Unmarshal([]byte(c.left), &from))
-		err := c.bound.narrow(from)
+		err := c.bound.limitTo(from)
 		if c.turns == 0 {
 			require.Equal(t, toolerr.LimitReached, toolerr.CodeOf(err))
 			continue
@@ -65,15 +65,15 @@ func TestWhatIsLeftNarrows(t *testing.T) {
 		require.Equal(t, grant{Turns: c.turns, Tokens: c.tokens, Cost: c.cost}, c.bound)
 	}
 	ms := int64(1000)
-	from := left{MS: &ms}
+	from := remainingLimits{MS: &ms}
 	bound := grant{Until: time.Now().Add(-time.Minute)}
 	before := bound.Until
-	require.NoError(t, bound.narrow(from))
+	require.NoError(t, bound.limitTo(from))
 	require.Equal(t, before, bound.Until)
 	bound = grant{}
-	require.NoError(t, bound.narrow(from))
+	require.NoError(t, bound.limitTo(from))
 	require.WithinDuration(t, time.Now(), bound.Until, time.Minute)
-	tokens, _, _, err := (&budget{}).take(grant{}, 0, 0)
+	tokens, _, _, err := (&budget{}).reserve(grant{}, 0, 0)
 	require.NoError(t, err)
 	require.Zero(t, tokens, "no bound")
 }

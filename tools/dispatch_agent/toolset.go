@@ -10,39 +10,39 @@ import (
 
 // Named values of --tools.
 const (
-	readonly = "readonly"
-	edit     = "edit"
-	all      = "all"
+	ceilingReadonly = "readonly"
+	ceilingEdit     = "edit"
+	ceilingAll      = "all"
 )
 
-// self is the name of this tool.
-const self = "dispatch_agent"
+// toolName is the name of this tool.
+const toolName = "dispatch_agent"
 
 // toolSet lists the tools that an agent may use, as names or patterns in which
 // * matches any characters.
 type toolSet []string
 
-func readers() toolSet { return toolSet{"ls", "glob", "grep", "view"} }
+func readOnlyTools() toolSet { return toolSet{"ls", "glob", "grep", "view"} }
 
-// bundled returns the tools that are released together with this binary.
-func bundled() toolSet {
-	return append(readers(), "edit", "replace", "bash", "bash_job", self)
+// bundledTools returns the tools that are released together with this binary.
+func bundledTools() toolSet {
+	return append(readOnlyTools(), "edit", "replace", "bash", "bash_job", toolName)
 }
 
 // parseCeiling parses the value of --tools.
 func parseCeiling(text string) (toolSet, error) {
 	switch text {
-	case readonly:
-		return readers(), nil
-	case edit:
-		return append(readers(), "edit", "replace"), nil
-	case all:
+	case ceilingReadonly:
+		return readOnlyTools(), nil
+	case ceilingEdit:
+		return append(readOnlyTools(), "edit", "replace"), nil
+	case ceilingAll:
 		return toolSet{"*"}, nil
 	}
 	var set toolSet
 	for name := range strings.SplitSeq(text, ",") {
 		name = strings.TrimSpace(name)
-		if !isPattern(name) {
+		if !isToolPattern(name) {
 			return nil, toolerr.New(toolerr.InvalidParams, "--tools: unknown tool %q: give readonly, edit, all, or a comma-separated list of tools", name)
 		}
 		set = append(set, name)
@@ -50,8 +50,8 @@ func parseCeiling(text string) (toolSet, error) {
 	return set, nil
 }
 
-// isPattern reports whether name is a valid tool name or pattern.
-func isPattern(name string) bool {
+// isToolPattern reports whether name is a valid tool name or pattern.
+func isToolPattern(name string) bool {
 	return name != "" && len(name) <= 64 && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-*") == ""
 }
 
@@ -66,12 +66,12 @@ func (s toolSet) has(name string) bool {
 	})
 }
 
-// narrow returns wanted as a set. It returns an error if a name in wanted is
-// not in s.
-func (s toolSet) narrow(wanted []string) (toolSet, error) {
+// choose returns wanted as a set. It returns INVALID_PARAMS if a name in wanted
+// is not in s.
+func (s toolSet) choose(wanted []string) (toolSet, error) {
 	set := toolSet{}
 	for _, name := range wanted {
-		if !isPattern(name) {
+		if !isToolPattern(name) {
 			return nil, toolerr.New(toolerr.InvalidParams, "tools: %q is not a tool name", name)
 		}
 		if !s.has(name) {
@@ -82,8 +82,8 @@ func (s toolSet) narrow(wanted []string) (toolSet, error) {
 	return set, nil
 }
 
-// within returns the intersection of both sets.
-func (s toolSet) within(other toolSet) toolSet {
+// intersect returns the intersection of both sets.
+func (s toolSet) intersect(other toolSet) toolSet {
 	both := toolSet{}
 	for _, name := range s {
 		if other.has(name) {
@@ -98,9 +98,9 @@ func (s toolSet) within(other toolSet) toolSet {
 	return both
 }
 
-// named returns the names in known that the set contains, so that the result
+// namesIn returns the names in known that the set contains, so that the result
 // has no patterns.
-func (s toolSet) named(known toolSet) toolSet {
+func (s toolSet) namesIn(known toolSet) toolSet {
 	set := toolSet{}
 	for _, name := range known {
 		if s.has(name) {
@@ -110,15 +110,15 @@ func (s toolSet) named(known toolSet) toolSet {
 	return set
 }
 
-// unknown returns the names and patterns of the set that match nothing in
+// unmatched returns the names and patterns of the set that match nothing in
 // known.
-func (s toolSet) unknown(known toolSet) toolSet {
-	return slices.DeleteFunc(slices.Clone(s), func(name string) bool { return len(toolSet{name}.named(known)) > 0 })
+func (s toolSet) unmatched(known toolSet) toolSet {
+	return slices.DeleteFunc(slices.Clone(s), func(name string) bool { return len(toolSet{name}.namesIn(known)) > 0 })
 }
 
-// reads reports whether all tools of the set are read-only.
-func (s toolSet) reads() bool {
-	return !slices.ContainsFunc(s, func(name string) bool { return !readers().has(name) })
+// isReadOnly reports whether all tools of the set are read-only.
+func (s toolSet) isReadOnly() bool {
+	return !slices.ContainsFunc(s, func(name string) bool { return !readOnlyTools().has(name) })
 }
 
 func (s toolSet) String() string {

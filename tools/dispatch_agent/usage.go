@@ -9,36 +9,37 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 )
 
-// usage is a number of tokens.
-type usage struct {
+// tokenUsage is a number of tokens.
+type tokenUsage struct {
 	Input  int64 `json:"input"`
 	Output int64 `json:"output"`
 }
 
-func (u usage) sum() int64 { return u.Input + u.Output }
+func (u tokenUsage) total() int64 { return u.Input + u.Output }
 
-// tally is the total usage of an agent.
-type tally struct {
-	turns int
-	usage usage
-	cost  float64
-	calls map[string]int
-	took  time.Duration
+// agentUsage is the total usage of an agent.
+type agentUsage struct {
+	turns    int
+	tokens   tokenUsage
+	cost     float64
+	calls    map[string]int // by tool
+	duration time.Duration
 }
 
-// words returns the parts of a report's footer.
-func (t tally) words() []string {
+// footerParts returns the parts of a report's footer: turns, tokens, duration,
+// cost and calls.
+func (t agentUsage) footerParts() []string {
 	parts := []string{
 		textfmt.Count(t.turns, "turn"),
-		textfmt.Thousands(t.usage.Input) + " in / " + textfmt.Thousands(t.usage.Output) + " out",
-		textfmt.Lasted(t.took),
+		textfmt.Thousands(t.tokens.Input) + " in / " + textfmt.Thousands(t.tokens.Output) + " out",
+		textfmt.Lasted(t.duration),
 	}
 	if t.cost > 0 {
-		parts = append(parts, "cost "+shortCost(t.cost))
+		parts = append(parts, "cost "+formatCost(t.cost))
 	}
 	var calls []string
 	for _, name := range slices.Sorted(maps.Keys(t.calls)) {
-		calls = append(calls, visible(name)+"×"+textfmt.Thousands(int64(t.calls[name])))
+		calls = append(calls, escapeLine(name)+"×"+textfmt.Thousands(int64(t.calls[name])))
 	}
 	if len(calls) > 0 {
 		parts = append(parts, shorten(strings.Join(calls, " "), 400))
@@ -46,7 +47,8 @@ func (t tally) words() []string {
 	return parts
 }
 
-// shorten truncates text to about n bytes, without splitting characters.
+// shorten truncates text to about n bytes, without splitting characters, and
+// adds an ellipsis if it was longer.
 func shorten(text string, n int) string {
 	if len(text) <= n {
 		return text

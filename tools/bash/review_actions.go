@@ -1,0 +1,123 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/changes"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// callChanges handles the actions diff, apply and discard of bash_job.
+func (s *shell) callChanges(ctx context.Context, args jobArguments) (*mcpkit.Result, error) {
+	fsys, err := s.box.FS(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if args.JobID == "" {
+		return nil, toolerr.New(toolerr.MissingParameter, "job_id is missing: name the changes, as the answer of bash or {\"action\":\"list\"} shows them")
+	}
+	set, err := s.review.find(fsys, args.JobID)
+	if err != nil {
+		return nil, err
+	}
+	switch args.Action {
+	case "diff":
+		return diffResult(ctx, fsys, set, args.Files)
+	case "discard":
+		if len(args.Files) > 0 {
+			return nil, toolerr.New(toolerr.InvalidParams, "discard drops all changes of %s: apply the files to keep, then discard the rest", set.ID())
+		}
+		if err := set.Discard(); err != nil {
+			return nil, err
+		}
+		s.review.startNewSet(set)
+		return &mcpkit.Result{Text: "discarded the changes " + set.ID() + "\n", Meta: meta{}}, nil
+	}
+	return s.applyChanges(fsys, set, args.Files)
+}
+
+// applyChanges applies changes to the roots, except those of protected files.
+// files selects some; nil: all.
+func (s *shell) applyChanges(fsys *sandbox.FS, set *changes.Set, files []string) (*mcpkit.Result, error) {
+	runner, err := s.runner()
+	if err != nil {
+		return nil, err
+	}
+	var report changes.Report
+	taken, aside, gaps := runner.WithWriteGuard(fsys, func() { report, err = set.Apply(files, proc.WhyProtected(fsys)) })
+	var b strings.Builder
+	if len(taken) > 0 {
+		fmt.Fprintf(&b, "%s%s\n", takenBackText(displayPaths(fsys, taken)), keptCopiesText(aside))
+	}
+	for _, gap := range gaps {
+		fmt.Fprintf(&b, "not looked at: %s\n", gap)
+	}
+	for _, refused := range report.Refused {
+		fmt.Fprintf(&b, "not applied: %s %s\n", fsys.Display(refused.Path), refused.Why)
+	}
+	if err != nil {
+		return &mcpkit.Result{Text: b.String(), Meta: meta{}}, err
+	}
+	applied := appliedText(report.Applied)
+	fmt.Fprintf(&b, "applied %s of changes %s", cmp.Or(applied, "nothing"), set.ID())
+	if report.Left > 0 {
+		fmt.Fprintf(&b, "; %s of them left", textfmt.Count(report.Left, "change"))
+	} else {
+		s.review.startNewSet(set)
+	}
+	return &mcpkit.Result{Text: b.String() + "\n", Meta: meta{}}, nil
+}
+
+// appliedText counts applied changes: "2 created, 1 deleted"; "" for none.
+func appliedText(list []changes.Change) string {
+	counts := map[changes.Kind]int{}
+	for _, c := range list {
+		if c.Shown() {
+			counts[c.Kind]++
+		}
+	}
+	var parts []string
+	for _, kind := range []changes.Kind{changes.Created, changes.Modified, changes.Deleted} {
+		if counts[kind] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[kind], kind))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// listChanges describes the pending changes of the roots, one set a line; "" in
+// mode keep.
+func (s *shell) listChanges(ctx context.Context) string {
+	if s.review.mode == keepChanges {
+		return ""
+	}
+	fsys, err := s.box.FS(ctx)
+	if err != nil {
+		return ""
+	}
+	store, err := s.review.store()
+	if err != nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, set := range store.List(writableRoots(fsys)) {
+		roots, err := set.Roots()
+		if err != nil {
+			continue // applied or discarded meanwhile
+		}
+		list, err := set.Changes()
+		text := summarizeChanges(fsys, roots, changes.Entries(list))
+		if err != nil {
+			text = err.Error()
+		}
+		fmt.Fprintf(&b, "changes %s  %s\n", set.ID(), cmp.Or(text, "none yet"))
+	}
+	return b.String()
+}
