@@ -44,6 +44,7 @@ type meta struct {
 	Sandbox *sandboxMeta `json:"sandbox,omitempty" jsonschema:"what confined the command"`
 }
 
+// verdictMeta is the metadata about the policy's decision.
 type verdictMeta struct {
 	Decision  string         `json:"decision" jsonschema:"allow, ask or undecided"`
 	Command   string         `json:"command,omitempty"`
@@ -52,6 +53,7 @@ type verdictMeta struct {
 	Undecided []policy.Doubt `json:"undecided,omitempty" jsonschema:"parts that the text does not decide"`
 }
 
+// sandboxMeta is the metadata about the confinement of a command.
 type sandboxMeta struct {
 	Level    string   `json:"level" jsonschema:"L2, L1 or off"`
 	FS       string   `json:"fs" jsonschema:"what of the file system is closed"`
@@ -118,6 +120,7 @@ func (r *runningCommand) endedMeta(result proc.Result) meta {
 	}
 }
 
+// displayPaths returns paths as shown in results.
 func displayPaths(fsys *sandbox.FS, paths []string) []string {
 	var out []string
 	for _, path := range paths {
@@ -178,6 +181,7 @@ func joinLines(text, foot string) string {
 	return text + foot
 }
 
+// formatDuration returns a short form of d, such as "120ms", "1.5s" or "2m3s".
 func formatDuration(d time.Duration) string {
 	switch {
 	case d < 10*time.Millisecond:

@@ -30,8 +30,8 @@ type viewWatches struct {
 	store *state.Store
 
 	mu    sync.Mutex
-	all   map[string]*viewWatch
-	order []string // keys of all, most recently used last
+	all   map[string]*viewWatch // by session
+	order []string              // keys of all, most recently used last
 }
 
 // forSession returns the viewWatch of a session. Above maxWatches it drops the

@@ -67,7 +67,7 @@ type outputMatcher struct {
 	output  *proc.Output
 	at      int64  // offset up to which the output has been searched
 	tail    []byte // the last bytes searched
-	matched bool
+	matched bool   // the pattern has matched
 }
 
 // search searches the output that is new since the previous call, and reports

@@ -65,19 +65,20 @@ func (js *jobs) dropEndedIfFull() bool {
 	return false
 }
 
+// fullError returns LIMIT_REACHED.
 func (js *jobs) fullError() error {
 	return toolerr.New(toolerr.LimitReached, "%d jobs are running, no more are possible: end one with bash_job {\"action\":\"kill\"}; {\"action\":\"list\"} shows them", maxJobs)
 }
 
 // add makes a command a job. It returns false if there is no room.
-func (js *jobs) add(r *runningCommand) (*job, bool) {
+func (js *jobs) add(r *runningCommand) (j *job, ok bool) {
 	js.mu.Lock()
 	defer js.mu.Unlock()
 	if !js.dropEndedIfFull() {
 		return nil, false
 	}
 	// The name is not used again, even after a restart.
-	j := &job{id: "j" + strings.ToLower(rand.Text()[:5]), runningCommand: r, inputSlot: make(chan struct{}, 1)}
+	j = &job{id: "j" + strings.ToLower(rand.Text()[:5]), runningCommand: r, inputSlot: make(chan struct{}, 1)}
 	js.all = append(js.all, j)
 	return j, true
 }

@@ -49,7 +49,7 @@ func omittedNote(e proc.Excerpt, m *meta, size int64) string {
 
 // outputFile returns the name and size of a file with the whole output; "" if
 // there is no state directory.
-func (s *shell) outputFile(fsys *sandbox.FS, o *proc.Output) (string, int64) {
+func (s *shell) outputFile(fsys *sandbox.FS, o *proc.Output) (name string, size int64) {
 	name, size, err := o.Spill()
 	if name != "" {
 		s.store.SpillFor(fsys.Paths()) //nolint:errcheck // keeps the directory within its bounds
@@ -70,7 +70,7 @@ func (s *shell) outputFile(fsys *sandbox.FS, o *proc.Output) (string, int64) {
 // saveOutput writes an output that was cut in the answer but is still in memory
 // to a new file, so that every cut output has a file. It returns the file's
 // name.
-func (s *shell) saveOutput(fsys *sandbox.FS, o *proc.Output) (string, error) {
+func (s *shell) saveOutput(fsys *sandbox.FS, o *proc.Output) (name string, err error) {
 	dir, err := s.store.SpillFor(fsys.Paths())
 	if err != nil {
 		return "", err

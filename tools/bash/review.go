@@ -24,7 +24,7 @@ const (
 // reviewer keeps the changes of commands apart from the roots, in the modes
 // review and discard. It is safe for concurrent use.
 type reviewer struct {
-	mode  string
+	mode  string // keepChanges, reviewChanges or discardChanges
 	state *state.Store
 	tasks sync.WaitGroup // one for each layer whose command has not ended
 
@@ -105,6 +105,7 @@ func summarizeChanges(fsys *sandbox.FS, roots []string, list []changes.Entry) st
 	return text
 }
 
+// kindMarks are the characters before the names of changed files.
 var kindMarks = map[changes.Kind]string{changes.Created: "+", changes.Modified: "~", changes.Deleted: "-"}
 
 // isInGitDir reports whether a path is inside a .git directory.
@@ -140,9 +141,9 @@ func (v *reviewer) hasDir(path string) bool {
 	return v.current != nil && v.current.HasDir(path)
 }
 
-// startNewSet makes the next command begin a new set, if set is the current
+// unsetCurrent makes the next command begin a new set, if set is the current
 // one.
-func (v *reviewer) startNewSet(set *changes.Set) {
+func (v *reviewer) unsetCurrent(set *changes.Set) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.current != nil && v.current.ID() == set.ID() {

@@ -37,7 +37,7 @@ func (s *shell) callChanges(ctx context.Context, args jobArguments) (*mcpkit.Res
 		if err := set.Discard(); err != nil {
 			return nil, err
 		}
-		s.review.startNewSet(set)
+		s.review.unsetCurrent(set)
 		return &mcpkit.Result{Text: "discarded the changes " + set.ID() + "\n", Meta: meta{}}, nil
 	}
 	return s.applyChanges(fsys, set, args.Files)
@@ -70,7 +70,7 @@ func (s *shell) applyChanges(fsys *sandbox.FS, set *changes.Set, files []string)
 	if report.Left > 0 {
 		fmt.Fprintf(&b, "; %s of them left", textfmt.Count(report.Left, "change"))
 	} else {
-		s.review.startNewSet(set)
+		s.review.unsetCurrent(set)
 	}
 	return &mcpkit.Result{Text: b.String() + "\n", Meta: meta{}}, nil
 }

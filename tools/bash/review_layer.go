@@ -19,7 +19,7 @@ type pendingLayer struct {
 	layer    *changes.Layer
 	ended    chan struct{}   // closed once list and err are known
 	entries  []changes.Entry // the changes
-	err      error
+	err      error           // of listing the changes
 }
 
 // layers returns the layers to start the command with; nil for a nil

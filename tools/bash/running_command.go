@@ -31,9 +31,9 @@ type runningCommand struct {
 	fs      *sandbox.FS
 	watch   *viewWatch // of the files that the client viewed
 	args    arguments
-	verdict policy.Verdict
-	report  proc.Report
-	start   commandStart // state at the beginning
+	verdict policy.Verdict // of the policy
+	report  proc.Report    // of the self-test
+	start   commandStart   // state at the beginning
 	process *proc.Process
 	layer   *pendingLayer // of its changes; nil: it writes into the roots
 	output  *proc.Output
@@ -121,7 +121,7 @@ func (r *runningCommand) handleInputWait(ctx context.Context, w inputWait) (resu
 func (r *runningCommand) endCancelled(ctx context.Context) (*mcpkit.Result, error) {
 	defer r.output.Close()
 	if isServerEnd(ctx) {
-		r.shell.endAtOnce() // close ends the process, at once
+		r.shell.requestImmediateEnd() // close ends the process, at once
 		return nil, toolerr.New(toolerr.Cancelled, "the server is ending")
 	}
 	r.process.Kill()
@@ -143,7 +143,7 @@ func (r *runningCommand) endedResult(ctx context.Context) (*mcpkit.Result, error
 	if result.Undo != "" {
 		r.shell.undos.pruneInBackground()
 	}
-	dir, notes := r.shell.sessions.endCommand(r.fs, &r.start, r.process.Environ(), r.shell.sessionFilter(r.fs), result.Report)
+	dir, notes := r.shell.sessions.storeState(r.fs, &r.start, r.process.Environ(), r.shell.sessionFilter(r.fs), result.Report)
 	for _, note := range append(r.start.notes, notes...) {
 		mcpkit.Notef(ctx, "%s", note)
 	}

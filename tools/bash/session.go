@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	defaultSession = "default"
-	maxSessions    = 64
+	defaultSession = "default" // the session of calls that name none
+	maxSessions    = 64        // above it, the least recently used one is dropped
 )
 
 // isAlphanumericOr reports whether name is not empty and has only ASCII
@@ -39,7 +39,7 @@ type sessions struct {
 	isPendingDir func(dir string) bool
 
 	mu  sync.Mutex
-	all map[string]*session
+	all map[string]*session // by name
 }
 
 // session is a working directory and the exported variables that differ from
@@ -51,9 +51,9 @@ type session struct {
 	used  time.Time         // time of the last use
 }
 
-// commandStart is the initial state of a command.
+// commandStart is the state in which a command starts.
 type commandStart struct {
-	session  string
+	session  string   // name
 	dir      string   // working directory
 	dirGiven bool     // the call gave the directory
 	env      []string // NAME=value, for the command
@@ -85,10 +85,10 @@ func (s *sessions) getOrCreate(name string) *session {
 	return one
 }
 
-// startCommand returns the initial state of a call's command. It returns
+// initialState returns the state in which a call's command starts. It returns
 // INVALID_PARAMS for invalid names, and the error of opening the call's
 // directory.
-func (s *sessions) startCommand(fsys *sandbox.FS, args arguments) (commandStart, error) {
+func (s *sessions) initialState(fsys *sandbox.FS, args arguments) (commandStart, error) {
 	b := commandStart{session: args.Session}
 	if b.session == "" {
 		b.session = defaultSession
@@ -134,11 +134,11 @@ func (s *sessions) startCommand(fsys *sandbox.FS, args arguments) (commandStart,
 	return b, nil
 }
 
-// endCommand stores the state that a command left: env is the environment that
+// storeState stores the state that a command left: env is the environment that
 // it got, report its shell's snapshot, filter limits what the next command may
 // get. It returns the next command's working directory, and notes for the
-// answer. Without a valid report it changes nothing.
-func (s *sessions) endCommand(fsys *sandbox.FS, b *commandStart, env []string, filter proc.Environ, report []byte) (dir string, notes []string) {
+// answer. Without a valid report it stores nothing.
+func (s *sessions) storeState(fsys *sandbox.FS, b *commandStart, env []string, filter proc.Environ, report []byte) (dir string, notes []string) {
 	after, err := parseSnapshot(report)
 	if err != nil {
 		return b.dir, nil

@@ -42,7 +42,7 @@ type shell struct {
 
 	mu            sync.Mutex
 	createdRunner *proc.Runner // for close; nil: no command was run
-	endsAtOnce    bool         // the server must end at once
+	immediateEnd  bool         // close must not wait for the jobs
 
 	spillRoots *sandbox.FS // the roots to which spill belongs; nil: none yet
 	spill      string      // directory for whole outputs
@@ -125,7 +125,7 @@ func (s *shell) newRunner() (*proc.Runner, error) {
 // grace period, or at once if endAtOnce was called.
 func (s *shell) close() error {
 	s.mu.Lock()
-	runner, stopped := s.createdRunner, s.endsAtOnce
+	runner, stopped := s.createdRunner, s.immediateEnd
 	s.mu.Unlock()
 	if runner == nil {
 		return nil
@@ -143,11 +143,12 @@ func (s *shell) close() error {
 	return runner.Close()
 }
 
-// endAtOnce makes close end the jobs without a grace period.
-func (s *shell) endAtOnce() {
+// requestImmediateEnd makes close end the jobs without a grace period. It does
+// not end them itself.
+func (s *shell) requestImmediateEnd() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.endsAtOnce = true
+	s.immediateEnd = true
 }
 
 // sessionFilter returns the filter that decides which variables of a session
@@ -192,7 +193,7 @@ func (s *shell) call(ctx context.Context, args arguments) (*mcpkit.Result, error
 	if args.Background && s.jobs.isFull() {
 		return nil, s.jobs.fullError()
 	}
-	begin, err := s.sessions.startCommand(fsys, args)
+	begin, err := s.sessions.initialState(fsys, args)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ func signalName(s syscall.Signal) string {
 }
 
 // parseSignal parses INT, SIGINT or 2. It returns false for unknown signals.
-func parseSignal(text string) (syscall.Signal, bool) {
+func parseSignal(text string) (number syscall.Signal, ok bool) {
 	name := strings.TrimPrefix(strings.ToUpper(strings.TrimSpace(text)), "SIG")
 	for s, known := range signalNames {
 		if known != "" && (name == known || name == fmt.Sprint(s)) {

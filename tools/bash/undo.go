@@ -16,12 +16,12 @@ import (
 
 const (
 	// undoBytes and undoAge bound the undo records of all commands.
-	undoBytes = 1 << 30
-	undoAge   = 7 * 24 * time.Hour
-	// undoPruneEvery is the time between two prunings by one server.
-	undoPruneEvery = time.Minute
-	// maxUndoListed bounds the records that the action list shows.
-	maxUndoListed = 20
+	maxUndoBytes = 1 << 30
+	maxUndoAge   = 7 * 24 * time.Hour
+	// undoPruneInterval is the time between two prunings by one server.
+	undoPruneInterval = time.Minute
+	// maxListedUndos bounds the records that the action list shows.
+	maxListedUndos = 20
 	// maxNotHeld bounds the names of files that could not be restored, in an answer.
 	maxNotHeld = 20
 )
@@ -33,7 +33,7 @@ type undoRecords struct {
 	prune sync.WaitGroup // pruning in the background
 
 	mu         sync.Mutex
-	pruning    bool
+	pruning    bool // pruneInBackground is at work
 	lastPruned time.Time
 	commandIDs []string // ids of this server's commands, newest last; most have changed nothing
 }
@@ -70,12 +70,12 @@ func (u *undoRecords) addCommand(process *proc.Process) {
 func (u *undoRecords) pruneInBackground() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.store == nil || u.pruning || time.Since(u.lastPruned) < undoPruneEvery {
+	if u.store == nil || u.pruning || time.Since(u.lastPruned) < undoPruneInterval {
 		return
 	}
 	u.pruning, u.lastPruned = true, time.Now()
 	u.prune.Go(func() {
-		u.store.Prune(undoBytes, undoAge)
+		u.store.Prune(maxUndoBytes, maxUndoAge)
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		u.pruning = false
@@ -159,7 +159,7 @@ func (s *shell) listUndoRecords(ctx context.Context) string {
 	}
 	var b strings.Builder
 	for i, record := range s.undos.store.List(writableRoots(fsys)) {
-		if i == maxUndoListed {
+		if i == maxListedUndos {
 			break
 		}
 		fmt.Fprintf(&b, "undo %s  %s  %s\n", record.ID, record.Began.Format(time.DateTime), shortCommand(record.Command))

@@ -13,7 +13,7 @@ import (
 // and emoji need, are kept and counted.
 type escapedText struct {
 	text                     string
-	control, hidden, joiners int // numbers of escaped control characters, escaped hidden characters, and joiners
+	control, hidden, joiners int // numbers of control characters, hidden characters and joiners
 }
 
 // escapeUnsafe returns text with its unsafe characters escaped.

@@ -63,8 +63,8 @@ func inRoots(fsys *sandbox.FS, path string) bool {
 }
 
 // nextDir returns the next command's working directory, after a command that
-// began in from and ended in to. If to is outside the roots, it returns from
-// and false.
+// began in from and ended in to: to, or the nearest existing directory above it
+// if it was removed. If to is outside the roots, it returns from and false.
 func nextDir(fsys *sandbox.FS, from, to string) (dir string, ok bool) {
 	if to == from {
 		return from, true

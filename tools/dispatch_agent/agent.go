@@ -75,12 +75,12 @@ type agentSpec struct {
 
 // outcome is the result of an agent's run.
 type outcome struct {
-	report       string
-	ending       string
+	report       string          // the agent's last message, or a value that matches output_schema
+	ending       string          // an ending, or another text from mcp-host
 	isSummary    bool            // the report is a summary written at a limit
 	fault        *fault          // nil: none
 	conversation json.RawMessage // for continuing the agent; nil: not possible
-	model        string
+	model        string          // as mcp-host reports it
 	usage        agentUsage
 	endedAt      time.Time
 	misfit       string // why the report does not match output_schema; "": it matches
@@ -219,6 +219,7 @@ func (a *agent) lostOutcome(ctx context.Context, d *dispatcher, c *hostProcess) 
 	return o
 }
 
+// newFault returns a Go error as a fault.
 func newFault(err error) *fault { return &fault{string(toolerr.CodeOf(err)), err.Error()} }
 
 // remainingGrant returns the limits for agents that this agent dispatches: its

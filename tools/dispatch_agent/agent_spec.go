@@ -124,7 +124,7 @@ func (d *dispatcher) toolsFor(args arguments, k agentKind, bound grant, hosted b
 	if args.Tools == nil {
 		return most, nil
 	}
-	return most.choose(args.Tools)
+	return most.subset(args.Tools)
 }
 
 // noteUnknownTools adds a note about names in --tools that match no bundled

@@ -76,19 +76,19 @@ type dispatcher struct {
 	environ     []string // environment of agents, without their grant
 	launcher    launcher
 	agents      agents
-	permits     permits
-	budget      budget // shared by the agents dispatched under this process's own grant
+	permits     permits // limits the agents that run at once
+	budget      budget  // shared by the agents dispatched under this process's own grant
 
 	prepareDone sync.Once
-	prepareErr  error
+	prepareErr  error  // result of prepareOnce
 	stateDir    string // state directory of agents
 	tempState   bool   // stateDir is a temporary directory of this process
 	key         []byte // signs grants
 	ownGrant    grant  // limits for all agents; zero value: none
 
-	lifetime    context.Context // ends when the server ends
-	endLifetime context.CancelCauseFunc
-	running     sync.WaitGroup // agents that have not ended
+	lifetime    context.Context         // ends when the server ends
+	endLifetime context.CancelCauseFunc // ends lifetime, with a cause
+	running     sync.WaitGroup          // agents that have not ended; close waits for them
 }
 
 // run runs the server and returns its exit code. All agents are stopped before

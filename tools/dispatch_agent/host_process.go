@@ -173,6 +173,7 @@ type tailWriter struct {
 	text []byte
 }
 
+// maxTail is the number of bytes of standard error that are kept.
 const maxTail = 4 << 10
 
 func (t *tailWriter) Write(p []byte) (int, error) {

@@ -5,6 +5,7 @@ import (
 	"syscall"
 )
 
+// exeSuffix ends the file names of programs on this system.
 const exeSuffix = ""
 
 // setProcessGroup starts the command in a new process group. The kernel kills the

@@ -2,6 +2,7 @@ package main
 
 import "os/exec"
 
+// exeSuffix ends the file names of programs on this system.
 const exeSuffix = ".exe"
 
 // setProcessGroup does nothing on this system.

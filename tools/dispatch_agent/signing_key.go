@@ -11,6 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
+// keyFile is the name of the key in a state directory; it has keyBytes bytes.
 const keyFile, keyBytes = "agents.key", 32
 
 // signingKey returns the key of a state directory. It creates the key if it

@@ -22,6 +22,7 @@ const toolName = "dispatch_agent"
 // * matches any characters.
 type toolSet []string
 
+// readOnlyTools returns the tools that change nothing.
 func readOnlyTools() toolSet { return toolSet{"ls", "glob", "grep", "view"} }
 
 // bundledTools returns the tools that are released together with this binary.
@@ -66,9 +67,9 @@ func (s toolSet) has(name string) bool {
 	})
 }
 
-// choose returns wanted as a set. It returns INVALID_PARAMS if a name in wanted
+// subset returns wanted as a set. It returns INVALID_PARAMS if a name in wanted
 // is not in s.
-func (s toolSet) choose(wanted []string) (toolSet, error) {
+func (s toolSet) subset(wanted []string) (toolSet, error) {
 	set := toolSet{}
 	for _, name := range wanted {
 		if !isToolPattern(name) {
@@ -121,6 +122,7 @@ func (s toolSet) isReadOnly() bool {
 	return !slices.ContainsFunc(s, func(name string) bool { return !readOnlyTools().has(name) })
 }
 
+// String returns the set for messages.
 func (s toolSet) String() string {
 	switch {
 	case len(s) == 0:

@@ -20,8 +20,8 @@ func (u tokenUsage) total() int64 { return u.Input + u.Output }
 // agentUsage is the total usage of an agent.
 type agentUsage struct {
 	turns    int
-	tokens   tokenUsage
-	cost     float64
+	tokens   tokenUsage     // sent to and received from the model
+	cost     float64        // in the currency of the models' prices
 	calls    map[string]int // by tool
 	duration time.Duration
 }

@@ -31,6 +31,7 @@ func (s *largeBuffer) grow(size int, text []byte) []byte {
 	return append(s.buf[:0], text...)
 }
 
+// release lets another worker acquire the buffer.
 func (s *largeBuffer) release() { <-s.acquired }
 
 // freeUnused returns the buffer's memory to the system at the end of a call,

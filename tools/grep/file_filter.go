@@ -15,8 +15,8 @@ type fileFilter struct {
 	types   []*glob.Glob // a file's name must match one of these, if there are any
 }
 
-// enter reports whether a directory may contain files to search.
-func (f *fileFilter) enter(dir string) bool {
+// shouldEnter reports whether a directory may contain files to search.
+func (f *fileFilter) shouldEnter(dir string) bool {
 	if f.excluded(dir, true) {
 		return false
 	}

@@ -114,6 +114,7 @@ func (g *grepper) close() {
 	}
 }
 
+// tool returns the tool grep.
 func (g *grepper) tool() (*mcpkit.Tool, error) {
 	return mcpkit.NewTool(mcpkit.Def{
 		Name: "grep", Title: "Search in files", Description: strings.TrimSpace(description),

@@ -215,7 +215,7 @@ func TestUnreadableIsSaid(t *testing.T) {
 	require.NoError(t, err)
 	f := &searchResult{abs: root, report: walk.Report{Unreadable: 5, TooDeep: 1, UnreadableDirs: []walk.Fault{{Path: "x"}, {Path: "y/z"}, {Path: "u"}, {Path: "v"}}}}
 	for _, path := range []string{"e", "d/c", "b", "a"} {
-		f.skip(path, unreadable)
+		f.countSkipped(path, unreadable)
 	}
 	require.Equal(t, []string{"not searched: 4 unreadable (a, b, d/c, …)", "5 directories unreadable: x, y/z, u, …", "1 directory too deep to enter"}, q.skippedNotes(f))
 }

@@ -64,7 +64,8 @@ func (x *matchExcerpt) writeWindow(text []byte) bool {
 	return true
 }
 
-// cursor counts line numbers at ascending positions of a text.
+// cursor counts line numbers at ascending positions of a text. pos is the last
+// position, line its line number.
 type cursor struct{ pos, line int }
 
 // lineAt returns the number of the line that contains pos. pos must not

@@ -106,6 +106,7 @@ func (q *query) searchNear(ctx context.Context, f *searchResult) nearSearches {
 	return s
 }
 
+// hasOtherCase reports whether r has another case.
 func hasOtherCase(r rune) bool { return unicode.SimpleFold(r) != r }
 
 // isPlainText reports whether a pattern has no special characters, so that it

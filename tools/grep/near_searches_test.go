@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestHintsAreBoundedByWork: a search for hints that cannot cover everything
+// TestHintsAreBoundedByWork: a near search that cannot cover everything
 // finds the same in each call, with and without the index.
 func TestHintsAreBoundedByWork(t *testing.T) {
 	root := t.TempDir()

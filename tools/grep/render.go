@@ -35,7 +35,7 @@ const (
 // up to but not including to.
 type fileSelection struct {
 	matchingFile
-	from, to int
+	from, to int // numbers of matches, from 0
 }
 
 // selectPage returns the files and matches of the requested page.
@@ -207,7 +207,7 @@ func (w *searcher) showFile(p *resultPage, f *searchResult, pick fileSelection) 
 	x := &matchExcerpt{query: w.query, matcher: w.matcher, out: p, from: pick.from, to: pick.to, windowLine: 1, starts: pick.starts}
 	outcome := w.rereadFile(f, pick.matchingFile, x.writeWindow)
 	p.endFile()
-	p.cutBack()
+	p.cutToComplete()
 	if w.rereadMasked && !p.full {
 		p.addNote("values are masked")
 	}

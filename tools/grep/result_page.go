@@ -73,6 +73,7 @@ func clipLine(text []byte, mark, width int) line {
 	return line{text: shown, length: length, column: utf8.RuneCount(text[:mark]) + 1}
 }
 
+// validUTF8 returns text with invalid bytes replaced by U+FFFD.
 func validUTF8(text []byte) string { return strings.ToValidUTF8(string(text), "\uFFFD") }
 
 // resultPage builds the text of a result within a size limit.
@@ -124,9 +125,9 @@ func (p *resultPage) markComplete(matches int) {
 	}
 }
 
-// cutBack shortens a full partial page to its last complete match, if it has
-// one, and makes room for a note. Then the page is cut instead of full.
-func (p *resultPage) cutBack() {
+// cutToComplete shortens a full partial page to its last complete match, if it
+// has one, and makes room for a note. Then the page is cut instead of full.
+func (p *resultPage) cutToComplete() {
 	const noteRoom = 256
 	if !p.full || !p.partial || p.complete.matches == 0 {
 		return

@@ -43,14 +43,14 @@ func (w *searcher) searchEntry(e *walk.Entry) error {
 	case toolerr.Is(err, toolerr.TooLarge):
 		file, st, err := e.Dir.Open(e.Name)
 		if err != nil {
-			w.skip(e.Path, outcomeOf(err))
+			w.countSkipped(e.Path, outcomeOf(err))
 			return nil
 		}
 		defer file.Close()
 		masked = masked || st.Nlink > 1 && w.fs.MaskedFile(filepath.Join(w.abs, e.Path), st)
 		w.searchLarge(e.Path, file, st, masked, false)
 	default:
-		w.skip(e.Path, outcomeOf(err))
+		w.countSkipped(e.Path, outcomeOf(err))
 	}
 	return w.ctx.Err()
 }
@@ -77,7 +77,7 @@ func outcomeOf(err error) outcome {
 // or -1 if the file is not to be searched.
 func (w *searcher) searchInMemory(path string, raw []byte, st sandbox.Stat, masked bool) int {
 	if int64(len(raw)) > w.MaxFileSize && !w.anySize {
-		w.skip(path, tooLarge)
+		w.countSkipped(path, tooLarge)
 		return -1
 	}
 	if w.keptText == nil && w.isDeniedKey(path, raw) { // the index keeps no keys

@@ -75,9 +75,9 @@ type searcher struct {
 	buf          []byte                 // from the pool
 	head         [headSize]byte         // beginning of a large file
 	rereadMasked bool                   // the file read again has masked values
-	ignored      []string
-	used         []bool
-	filesDone    *atomic.Int64 // files searched by all workers
+	ignored      []string               // ignored files, as matchingFile.path
+	used         []bool                 // which globs of include matched a file
+	filesDone    *atomic.Int64          // files searched by all workers
 
 	dirLookup         *index.DirLookup    // asks the index before a file is read; nil: no index
 	memo              *walk.Memo          // of the directory that dirLookup is at
@@ -161,6 +161,7 @@ func (w *searcher) releaseMemory() {
 	}
 }
 
+// workerCount returns the number of workers of a search.
 func (q *query) workerCount() int { return min(runtime.GOMAXPROCS(0), maxWorkers) }
 
 // boundedMatcher returns the matcher with a stop at the end of ctx.
@@ -217,7 +218,7 @@ func (q *query) searchOnlyFile(ctx context.Context) (*searchResult, error) {
 func (w *searcher) openAndSearch(name, path string) {
 	file, err := w.fs.Open(name)
 	if err != nil {
-		w.skip(path, outcomeOf(err))
+		w.countSkipped(path, outcomeOf(err))
 		return
 	}
 	defer file.Close()
@@ -232,7 +233,7 @@ func (w *searcher) openAndSearch(name, path string) {
 
 // skipsIgnoredDir reports whether an ignored directory need not be searched.
 func (q *query) skipsIgnoredDir(dir string) bool {
-	return !q.filter.enter(dir) || q.fs.Denied(filepath.Join(q.abs, filepath.FromSlash(dir)))
+	return !q.filter.shouldEnter(dir) || q.fs.Denied(filepath.Join(q.abs, filepath.FromSlash(dir)))
 }
 
 // visit searches an entry, unless it is filtered, denied or not a regular file.
@@ -250,7 +251,7 @@ func (w *searcher) visit(e *walk.Entry) error {
 		return nil
 	case e.IsDir():
 		switch {
-		case !w.filter.enter(e.Path):
+		case !w.filter.shouldEnter(e.Path):
 			return fs.SkipDir
 		case e.MaybeSecret && w.fs.DeniedIn(e.Dir.Path(), e.Name):
 			w.outcomes[secretFile]++

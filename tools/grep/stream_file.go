@@ -37,7 +37,7 @@ func (w *searcher) searchLarge(path string, file *os.File, st sandbox.Stat, mask
 		}
 	}
 	if outcome != searched {
-		w.skip(path, outcome)
+		w.countSkipped(path, outcome)
 		return
 	}
 	if w.ctx.Err() == nil || n > 0 {

@@ -20,9 +20,9 @@ type tally struct {
 	guessedFiles []guessedFile // some of these
 }
 
-// skip counts a file that is not searched. It keeps a few paths of the files
-// that the user may want to act on.
-func (t *tally) skip(path string, why outcome) {
+// countSkipped counts a file that is not searched. It keeps a few paths of the
+// files that the user may want to act on.
+func (t *tally) countSkipped(path string, why outcome) {
 	t.outcomes[why]++
 	if why == unreadable || why == tooLarge {
 		t.skippedPaths[why] = append(t.skippedPaths[why], strings.Clone(path))

@@ -146,7 +146,7 @@ type utf16Reader struct {
 	raw      [64 << 10]byte
 	rest     int    // bytes at the start of raw: an incomplete character
 	text     string // decoded, not yet returned
-	end      error
+	end      error  // of in; nil: none yet
 }
 
 func (w *utf16Reader) Read(p []byte) (int, error) {

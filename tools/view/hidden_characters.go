@@ -13,7 +13,7 @@ import (
 // are displayed. They are shown unchanged; only the count tells a reader about
 // them.
 type hiddenCharacters struct {
-	total      int
+	total      int            // number of hidden characters
 	counts     map[rune]int   // by character
 	order      []rune         // the characters, by first occurrence
 	firstLines map[rune]int64 // line number of the first occurrence

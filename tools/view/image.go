@@ -37,7 +37,7 @@ var imageSlot = make(chan struct{}, 1)
 
 // picture is an image ready to be sent.
 type picture struct {
-	Data   []byte
+	Data   []byte // the encoded image
 	MIME   string // media type of Data
 	Format string // format of the file: png, jpeg, gif, webp, bmp, tiff
 	// Width and Height are the file's, SentWidth and SentHeight those of
@@ -79,6 +79,7 @@ func loadImage(ctx context.Context, r io.ReaderAt, size int64, format string) (p
 	return prepareImage(ctx, data[:n], format)
 }
 
+// damagedImageError returns BINARY_FILE.
 func damagedImageError(format, why string) error {
 	return toolerr.New(toolerr.BinaryFile, "the %s image cannot be decoded: %s; use hex=true to see its bytes", format, why)
 }

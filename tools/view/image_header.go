@@ -209,6 +209,7 @@ func riffChunk(data []byte, pos int, kind string) ([]byte, bool) {
 	return nil, false
 }
 
+// appendRIFFChunk appends a chunk with its header and padding to a RIFF file.
 func appendRIFFChunk(to []byte, kind string, body []byte) []byte {
 	to = binary.LittleEndian.AppendUint32(append(to, kind...), uint32(len(body)))
 	to = append(to, body...)

@@ -34,8 +34,8 @@ var spanPattern = sync.OnceValue(func() *regexp.Regexp {
 // span is a range of lines or pages, from 1, both ends included. The zero value
 // means not given.
 type span struct {
-	first, last int64
-	open        bool // no end was given
+	first, last int64 // last may be noEnd
+	open        bool  // no end was given
 }
 
 // hasValue reports whether an argument of any type has a value: not null, an

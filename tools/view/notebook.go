@@ -26,7 +26,7 @@ type notebook struct {
 	Format   int    // major version of nbformat
 	Language string // for example "python"; "" if the file does not say
 	Cells    int    // number of cells
-	Text     string
+	Text     string // cells and outputs as lines
 }
 
 // isNotebook reports whether a file should be read as a notebook. The name
@@ -34,6 +34,8 @@ type notebook struct {
 // renderNotebook returns an error, and the file is shown as text.
 func isNotebook(name string) bool { return strings.EqualFold(filepath.Ext(name), ".ipynb") }
 
+// writeCell writes a cell: a line with its number and type, then its source,
+// attachments and outputs.
 func writeCell(out *strings.Builder, number int, cell nbCell) {
 	kind := cell.Type
 	if kind == "" {
@@ -66,6 +68,7 @@ func writeCell(out *strings.Builder, number int, cell nbCell) {
 	}
 }
 
+// writeOutput writes an output of a cell: a line with its type, then its text.
 func writeOutput(out *strings.Builder, output nbOutput) {
 	name := output.Name
 	if name == "" {

@@ -172,6 +172,7 @@ func joinedLines(data []byte) (joined string, isLines bool) {
 	return "", false
 }
 
+// nbCell is a cell in the JSON of a notebook.
 type nbCell struct {
 	Type           string                       `json:"cell_type"`
 	Source         nbText                       `json:"source"`
@@ -184,6 +185,7 @@ type nbCell struct {
 	Attachments    map[string]map[string]nbText `json:"attachments"`
 }
 
+// nbOutput is an output of a cell.
 type nbOutput struct {
 	Type      string            `json:"output_type"`
 	Name      string            `json:"name"`   // stream
@@ -202,6 +204,7 @@ type nbOutput struct {
 	JavaScript nbText `json:"javascript"`
 }
 
+// nbMetadata has the language of a notebook, in one of two places.
 type nbMetadata struct {
 	Kernel struct {
 		Language string `json:"language"`

@@ -103,7 +103,7 @@ func goDeclSymbols(set *token.FileSet, lines [][]byte, decl ast.Decl) []symbol {
 	return nil
 }
 
-// receiver returns the type's name in "*T", "T[K]" and similar expressions.
+// receiverType returns the type's name in "*T", "T[K]" and similar expressions.
 func receiverType(expr ast.Expr) string {
 	for {
 		switch e := expr.(type) {

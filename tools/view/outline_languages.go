@@ -42,6 +42,8 @@ func modifiersPattern(list string) string {
 	return `(?:(?:` + strings.ReplaceAll(list, " ", "|") + `)\s+)*`
 }
 
+// jvmModifiers are modifiers of Java, Kotlin, C#, Scala, Groovy and Dart, for
+// modifiersPattern.
 const jvmModifiers = "public private protected internal static final abstract sealed non-sealed open override inline data inner value annotation enum companion suspend operator infix tailrec external const lateinit actual expect synchronized native strictfp default partial readonly async unsafe virtual extern new ref file required case implicit lazy"
 
 // languages returns the languages by file name extension.

@@ -19,11 +19,11 @@ var keywordsBeforeParen = map[string]bool{
 
 // scannedLine is a line with the lexer's state.
 type scannedLine struct {
-	text         string
-	startsInside bool // the line starts in a comment or string
-	depthBefore  int  // open braces at the start of the line
-	depthAfter   int  // open braces at the end of the line
-	indent       int  // columns of leading white space, with tab stops every 8; -1 for a blank line
+	text         string // without its ending
+	startsInside bool   // the line starts in a comment or string
+	depthBefore  int    // open braces at the start of the line
+	depthAfter   int    // open braces at the end of the line
+	indent       int    // columns of leading white space, with tab stops every 8; -1 for a blank line
 }
 
 // findSymbols returns the symbols of a text.

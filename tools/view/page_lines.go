@@ -12,14 +12,14 @@ import (
 
 // pageLines collects the shown lines.
 type pageLines struct {
-	first, limit int64 // first and limit are the range: from the line first, at most limit lines.
-	fromEnd      bool  // if too many lines are in the range, show the last ones
-	maxBytes     int   // space for the lines
-	maxChars     int   // largest number of characters shown of a line
-	minified     bool  // most lines are longer than maxChars, which therefore is minifiedChars
-	last         int64 // the last line shown
-	text         strings.Builder
-	ranges       []state.Range
+	first, limit int64           // first and limit are the range: from the line first, at most limit lines.
+	fromEnd      bool            // if too many lines are in the range, show the last ones
+	maxBytes     int             // space for the lines
+	maxChars     int             // largest number of characters shown of a line
+	minified     bool            // most lines are longer than maxChars, which therefore is minifiedChars
+	last         int64           // the last line shown
+	text         strings.Builder // the rendered lines
+	ranges       []state.Range   // lines shown completely
 	cutLines     []textfile.Line // the first five lines that were cut
 	cutCount     int             // lines that were cut
 	hidden       hiddenCharacters
@@ -32,6 +32,7 @@ func formatLine(l textfile.Line, width int) string {
 	return fmt.Sprintf("%*d\t%s\n", width, l.Number, l.Text)
 }
 
+// digitCount returns the number of decimal digits of n.
 func digitCount(n int64) int { return len(strconv.FormatInt(n, 10)) }
 
 const (

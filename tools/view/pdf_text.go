@@ -38,6 +38,7 @@ func inheritedValue(node pdf.Value, key string) pdf.Value {
 // matrix is [a b c d e f] of the PDF specification, 8.3.3.
 type matrix [6]float64
 
+// identity is the matrix that changes nothing.
 var identity = matrix{1, 0, 0, 1, 0, 0}
 
 // mul returns the transformation that applies m, then n.

@@ -10,11 +10,11 @@ import (
 
 // request is a validated request for one file.
 type request struct {
-	name          string // path as given
-	offset, limit int64  // offset and limit are in lines, or in pages or bytes by the kind of file. 0: not given.
-	tail          int64  // number of last lines or bytes; 0: not given
-	section       string // heading or symbol; "": not given
-	hex           bool
+	name          string            // path as given
+	offset, limit int64             // offset and limit are in lines, or in pages or bytes by the kind of file. 0: not given.
+	tail          int64             // number of last lines or bytes; 0: not given
+	section       string            // heading or symbol; "": not given
+	hex           bool              // show bytes in hexadecimal
 	encoding      textfile.Encoding // "": not given
 	metadata      bool              // show only the metadata
 	pages         span              // of a PDF; zero value: not given

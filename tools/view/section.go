@@ -13,8 +13,8 @@ import (
 
 // section is a part of a file that was requested by name.
 type section struct {
-	Name        string
-	First, Last int // line numbers, from 1
+	Name        string // of the heading or symbol
+	First, Last int    // line numbers, from 1
 	// Note tells how the name was interpreted if it did not match exactly,
 	// and lists other sections with the same name; "": none.
 	Note string
@@ -63,6 +63,7 @@ func findSection(name string, text []byte, want string) (section, error) {
 	return section{}, noSectionError(name, text, symbols, bare)
 }
 
+// matchingSymbols returns the symbols for which matches returns true.
 func matchingSymbols(symbols []symbol, matches func(symbol) bool) (found []symbol) {
 	for _, s := range symbols {
 		if matches(s) {

@@ -168,6 +168,7 @@ func (p *textPage) headerEnd() string {
 	return p.format + "  " + p.tag
 }
 
+// lineRangeText returns "line 3" or "lines 3-7".
 func lineRangeText(first, last int64) string {
 	if first == last {
 		return fmt.Sprintf("line %d", first)

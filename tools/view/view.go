@@ -105,8 +105,8 @@ func newTools(box sandbox.Config, kept state.Config) ([]*mcpkit.Tool, error) {
 
 // answer is the result for one file.
 type answer struct {
-	text   string // begins with the header line, ends in a newline
-	images []mcpkit.Image
+	text   string         // begins with the header line, ends in a newline
+	images []mcpkit.Image // to send with text
 	meta   meta
 }
 

@@ -11,7 +11,7 @@ type filter []uint64
 // probe is the position of a gram in filters: place, scaled to their length,
 // selects the word, and mask the bits.
 type probe struct {
-	mask  uint64
+	mask  uint64 // bits in the word
 	place uint32
 }
 

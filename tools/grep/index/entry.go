@@ -21,6 +21,7 @@ const entryCost = 80 + 16 + 64
 // cost returns the accounted memory in bytes.
 func (e *entry) cost() int64 { return entryCost + 8*int64(len(e.filter)) }
 
+// hasKey reports whether e is the version with key k.
 func (e *entry) hasKey(k Key) bool { return e.Key == k }
 
 // verdictFor returns the verdict for a query. mayContain tells whether the text

@@ -52,6 +52,7 @@ func (r *refs) remove(e *entry) {
 	r.free = append(r.free, e.ref)
 }
 
+// chunkSize is the number of entries in a chunk.
 const chunkSize = 4096
 
 // chunk is a part of the map.

@@ -24,6 +24,7 @@ func threeCode(last uint32) uint32 { return last << 8 * 0x9E3779B1 >> (32 - code
 // fourCode returns the code of the gram of the last four bytes read.
 func fourCode(last uint32) uint32 { return last * 0x85EBCA77 >> (32 - codeBits) }
 
+// lowerASCII returns c in lower case if it is an ASCII letter, and otherwise c.
 func lowerASCII(c byte) byte {
 	if 'A' <= c && c <= 'Z' {
 		c += 'a' - 'A'
@@ -59,8 +60,8 @@ func unfold(dst, text []byte) []byte {
 
 // grams is the set of grams of one text. The zero value is empty.
 type grams struct {
-	seen  [codes / 64]uint64
-	codes []uint32 // the codes in seen
+	seen  [codes / 64]uint64 // a bit for each code
+	codes []uint32           // the codes in seen
 }
 
 // addText adds the grams of text. It calls pause between pieces of a large
@@ -100,6 +101,7 @@ func (g *grams) addPiece(text []byte) {
 	}
 }
 
+// addCode adds the code of a gram.
 func (g *grams) addCode(code uint32) {
 	word, bit := &g.seen[code/64%uint32(len(g.seen))], uint64(1)<<(code%64)
 	if *word&bit == 0 {

@@ -135,8 +135,8 @@ type Index struct {
 // shard is a part of the index with its own lock.
 type shard struct {
 	mu    sync.RWMutex
-	files map[inode]*entry
-	_     [64]byte // keeps the next shard's lock on another cache line
+	files map[inode]*entry // by inode
+	_     [64]byte         // keeps the next shard's lock on another cache line
 }
 
 // New returns an index that takes at most maxBytes of memory. At the limit it
@@ -206,6 +206,7 @@ func (x *Index) searchNumber(q *Query) uint32 {
 	return x.search.Load()
 }
 
+// shardOf returns the shard for the file with key k.
 func (x *Index) shardOf(k Key) *shard {
 	// Inodes of one directory are often consecutive; devices are few.
 	h := (k.Ino ^ k.Dev<<32) * 0x9E3779B97F4A7C15
@@ -271,15 +272,16 @@ func (x *Index) add(c Content, pause func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if old := s.files[inode{k.Dev, k.Ino}]; old != nil {
-		x.release(old)
+		x.removeAccounts(old)
 	}
 	x.refs.add(e)
 	s.files[inode{k.Dev, k.Ino}] = e
 	return nil
 }
 
-// release removes an entry from the accounts, after its removal from the shard.
-func (x *Index) release(e *entry) {
+// removeAccounts removes an entry from the accounted memory, from refs and
+// texts. The caller has removed it from its shard.
+func (x *Index) removeAccounts(e *entry) {
 	x.usedBytes.Add(-e.cost())
 	x.refs.remove(e)
 	x.texts.drop(e)

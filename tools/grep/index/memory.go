@@ -41,7 +41,7 @@ func (x *Index) clear() {
 		s := &x.shards[i]
 		s.mu.Lock()
 		for _, e := range s.files {
-			x.release(e)
+			x.removeAccounts(e)
 		}
 		s.files = map[inode]*entry{}
 		s.mu.Unlock()
@@ -94,7 +94,7 @@ func (x *Index) evict() bool {
 		for id, e := range s.files {
 			if e.used.Load() <= last && x.usedBytes.Load() > x.maxBytes-x.maxBytes/16 {
 				delete(s.files, id)
-				x.release(e)
+				x.removeAccounts(e)
 			}
 		}
 		s.mu.Unlock()

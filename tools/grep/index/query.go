@@ -118,7 +118,7 @@ func (q *Query) beginOnce(x *Index) uint32 {
 // it.
 type counted[T any] struct {
 	of    T
-	found int
+	found int // number of filters
 }
 
 // leastFirst returns the elements of a list, sorted by their number.

@@ -24,14 +24,14 @@ const (
 type texts struct {
 	mu           sync.Mutex
 	maxBytes     int64
-	bytes        int64
+	bytes        int64            // of all texts
 	kept         map[*entry]*text // by entry
 	prunedSearch uint32           // the search in which idle texts were last dropped
 }
 
 // text is the content of one file.
 type text struct {
-	raw  []byte
+	raw  []byte // as read, not decoded
 	used uint32 // the last search that used it
 }
 

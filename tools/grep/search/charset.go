@@ -16,15 +16,18 @@ type charset []runeRange
 type runeRange struct{ lo, hi rune }
 
 const (
-	maxRune = unicode.MaxRune
-	rawBase = maxRune + 1
-	maxRaw  = rawBase + 0xFF
+	maxRune = unicode.MaxRune // the last character
+	rawBase = maxRune + 1     // raw byte b is the number rawBase+b
+	maxRaw  = rawBase + 0xFF  // the last raw byte
 )
 
+// singleRune returns the set of one character.
 func singleRune(r rune) charset { return charset{{r, r}} }
 
-// anyRune returns every character that UTF-8 can encode; anyByte every byte.
+// anyRune returns every character that UTF-8 can encode.
 func anyRune() charset { return charset{{0, 0xD7FF}, {0xE000, maxRune}} }
+
+// anyByte returns every byte, as raw bytes above 0x7F.
 func anyByte() charset { return charset{{0, 0x7F}, {rawBase + 0x80, maxRaw}} }
 
 // normalize sorts the ranges and merges those that overlap or touch. It reuses
@@ -42,10 +45,12 @@ func (c charset) normalize() charset {
 	return out
 }
 
+// union returns the members of c or d.
 func (c charset) union(d charset) charset {
 	return append(slices.Clone(c), d...).normalize()
 }
 
+// intersect returns the members of both c and d.
 func (c charset) intersect(d charset) charset {
 	var out charset
 	for i, j := 0, 0; i < len(c) && j < len(d); {
@@ -62,6 +67,7 @@ func (c charset) intersect(d charset) charset {
 	return out
 }
 
+// minus returns the members of c that are not in d.
 func (c charset) minus(d charset) charset {
 	var out charset
 	for _, s := range c {
@@ -82,6 +88,7 @@ func (c charset) minus(d charset) charset {
 	return out
 }
 
+// has reports whether r is a member.
 func (c charset) has(r rune) bool {
 	_, found := slices.BinarySearchFunc(c, r, func(s runeRange, r rune) int {
 		switch {
@@ -107,6 +114,7 @@ func (c charset) sizeUpTo(limit int) int {
 	return n
 }
 
+// fromTable returns the characters of a table of the package unicode.
 func fromTable(t *unicode.RangeTable) charset {
 	var out charset
 	add := func(lo, hi, stride rune) {
@@ -127,6 +135,7 @@ func fromTable(t *unicode.RangeTable) charset {
 	return out.normalize()
 }
 
+// fromTables returns the characters of several tables.
 func fromTables(tables ...*unicode.RangeTable) charset {
 	var out charset
 	for _, t := range tables {

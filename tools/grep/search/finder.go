@@ -11,10 +11,10 @@ import (
 // between its occurrences, otherwise for two bytes together, at many positions
 // at a time.
 type finder struct {
-	needles        []needle
-	atLiteralStart bool    // each found position is the beginning of a literal
-	ascii          bool    // all literals are ASCII
-	cost           float64 // estimated nanoseconds for each byte, including the lines to match
+	needles        []needle // one for each literal, and hints
+	atLiteralStart bool     // each found position is the beginning of a literal
+	ascii          bool     // all literals are ASCII
+	cost           float64  // estimated nanoseconds for each byte, including the lines to match
 }
 
 // Measured costs, in nanoseconds. They only decide which method is used.
@@ -54,6 +54,7 @@ func newFinder(set []Literal, suffices bool) *finder {
 	return f
 }
 
+// isASCII reports whether text has only bytes below 0x80.
 func isASCII(text []byte) bool {
 	return !slices.ContainsFunc(text, func(b byte) bool { return b >= utf8.RuneSelf })
 }

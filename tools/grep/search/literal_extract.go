@@ -141,10 +141,12 @@ func joinLiterals(parts ...Literal) Literal {
 	return out
 }
 
+// hasASCIILetter reports whether text has an ASCII letter.
 func hasASCIILetter(text []byte) bool {
 	return slices.ContainsFunc(text, func(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' })
 }
 
+// lowerASCIIInPlace changes ASCII letters of text to lower case.
 func lowerASCIIInPlace(text []byte) {
 	for i, b := range text {
 		text[i] = lowerASCIIByte(b)

@@ -10,9 +10,9 @@ type u64 = uint64
 
 // needle is one literal to search for.
 type needle struct {
-	text []byte
-	fold bool // text is in lower case and matches in any case
-	sure bool // it is a literal of the set, and implies all that the set implies; false: it only hints at one
+	text []byte // at least one byte
+	fold bool   // text is in lower case and matches in any case
+	sure bool   // it is a literal of the set, and implies all that the set implies; false: it only hints at one
 
 	byPair      bool    // search for its two rarest bytes together, instead of for one
 	borders     []int32 // for findKMP; nil if text is too short to need it

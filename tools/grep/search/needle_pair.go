@@ -81,4 +81,5 @@ func zeroBytes(x u64) u64 {
 	return ((x - ones) &^ x & highBits) >> 7 * 0x0102040810204080 >> 56
 }
 
+// loadWord returns the first eight bytes of b, the first in the lowest bits.
 func loadWord(b []byte) u64 { return binary.LittleEndian.Uint64(b) }

@@ -136,6 +136,7 @@ func (p *parser) perlClass(r rune) charset {
 	return set
 }
 
+// newPerlClass is perlClass without the cache.
 func (p *parser) newPerlClass(r rune) charset {
 	var set charset
 	switch lower := unicode.ToLower(r); {

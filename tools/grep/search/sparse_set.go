@@ -9,6 +9,7 @@ type sparseSet struct {
 // setMax makes the set empty, for members below n.
 func (s *sparseSet) setMax(n int) { s.index = make([]int32, n) }
 
+// clear empties the set.
 func (s *sparseSet) clear() { s.dense = s.dense[:0] }
 
 // add adds n and reports whether it is new.

@@ -7,6 +7,7 @@ import (
 
 // The classes by UTS #18 (annex C), which define \w, \d and \s as in ripgrep.
 
+// wordSet returns the characters of \w.
 func wordSet() charset {
 	return alphabeticSet().union(fromTables(unicode.M, unicode.Nd, unicode.Pc, unicode.Join_Control))
 }
@@ -15,11 +16,19 @@ func alphabeticSet() charset {
 	return fromTables(unicode.L, unicode.Nl, unicode.Other_Alphabetic, unicode.Other_Lowercase, unicode.Other_Uppercase)
 }
 
+// digitSet returns the characters of \d.
 func digitSet() charset { return fromTable(unicode.Nd) }
+
+// spaceSet returns the characters of \s.
 func spaceSet() charset { return fromTable(unicode.White_Space) }
 
-func asciiWordSet() charset  { return charset{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}} }
+// asciiWordSet returns the characters of (?-u:\w).
+func asciiWordSet() charset { return charset{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}} }
+
+// asciiDigitSet returns the characters of (?-u:\d).
 func asciiDigitSet() charset { return charset{{'0', '9'}} }
+
+// asciiSpaceSet returns the characters of (?-u:\s).
 func asciiSpaceSet() charset { return charset{{'\t', '\r'}, {' ', ' '}} }
 
 // posixSet returns the set of [[:name:]], which is always ASCII. It returns
