@@ -64,6 +64,7 @@ type sandboxMeta struct {
 	SelfTest string   `json:"selftest" jsonschema:"self-test: checks passed, of those run"`
 }
 
+// newVerdictMeta returns the metadata about a policy's decision.
 func newVerdictMeta(v policy.Verdict) *verdictMeta {
 	return &verdictMeta{Decision: string(v.Decision), Command: v.Command, Name: v.Name, Rule: v.Rule, Undecided: v.Doubts}
 }

@@ -67,7 +67,7 @@ type viewWatch struct {
 }
 
 // skipEarlierChanges makes later calls of changedFiles leave out changes from
-// before the first command. Later calls do nothing.
+// before the first command. Only the first call has an effect.
 func (w *viewWatch) skipEarlierChanges(fsys *sandbox.FS) {
 	w.mu.Lock()
 	first := w.reported == nil

@@ -22,7 +22,8 @@ const (
 )
 
 // checkPolicy checks a call's command against the policy and asks the user if a
-// rule says so. An error means that the command must not run.
+// rule says so. An error (COMMAND_DENIED, or ctx's) means that the command must
+// not run.
 func (s *shell) checkPolicy(ctx context.Context, args arguments) (policy.Verdict, error) {
 	verdict := s.policy.Check(args.Command)
 	if err := verdict.Err(); err != nil || verdict.Decision != policy.Ask {

@@ -88,9 +88,10 @@ func (q *waitDetector) check() inputWait {
 	return w
 }
 
-// terminalWait reports whether a command waits for a terminal at this moment:
-// one of its processes reads a terminal, or it has drawn a full screen and all
-// its processes sleep. The latter is how an editor without a terminal waits.
+// terminalWait returns the input that a command waits for at this moment, if
+// that comes from a terminal: one of its processes reads a terminal, or it has
+// drawn a full screen and all its processes sleep. The latter is how an editor
+// without a terminal waits.
 func terminalWait(p *proc.Process, o *proc.Output) inputWait {
 	a := p.Activity()
 	if a.Terminal != "" {

@@ -65,7 +65,7 @@ func (js *jobs) dropEndedIfFull() bool {
 	return false
 }
 
-// fullError returns LIMIT_REACHED.
+// fullError returns the error for a job too many, LIMIT_REACHED.
 func (js *jobs) fullError() error {
 	return toolerr.New(toolerr.LimitReached, "%d jobs are running, no more are possible: end one with bash_job {\"action\":\"kill\"}; {\"action\":\"list\"} shows them", maxJobs)
 }

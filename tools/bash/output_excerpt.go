@@ -47,8 +47,9 @@ func omittedNote(e proc.Excerpt, m *meta, size int64) string {
 	return fmt.Sprintf("[… %d lines, %d bytes left out%s …]\n", e.OmittedLines, e.OmittedBytes, where)
 }
 
-// outputFile returns the name and size of a file with the whole output; "" if
-// there is no state directory.
+// outputFile returns the name and size of a file with the whole output, which
+// it writes if necessary; "" if that is not possible, as without a state
+// directory.
 func (s *shell) outputFile(fsys *sandbox.FS, o *proc.Output) (name string, size int64) {
 	name, size, err := o.Spill()
 	if name != "" {

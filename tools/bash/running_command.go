@@ -50,7 +50,7 @@ func (r *runningCommand) waitForEnd(ctx context.Context, handOverAfter time.Dura
 	look := time.NewTicker(250 * time.Millisecond)
 	defer look.Stop()
 	quiet := waitDetector{output: r.output, process: r.process}
-	overdue := false // waited longer than patience, but there was no room for a job
+	overdue := false // waited longer than handOverAfter, but there was no room for a job
 	for {
 		select {
 		case <-r.process.Done():

@@ -122,7 +122,7 @@ func (s *shell) newRunner() (*proc.Runner, error) {
 }
 
 // close ends the jobs and background work, and waits for them. Jobs end after a
-// grace period, or at once if endAtOnce was called.
+// grace period, or at once if requestImmediateEnd was called.
 func (s *shell) close() error {
 	s.mu.Lock()
 	runner, stopped := s.createdRunner, s.immediateEnd
@@ -227,14 +227,14 @@ func (s *shell) call(ctx context.Context, args arguments) (*mcpkit.Result, error
 		shell: s, fs: fsys, watch: watch, args: args, verdict: verdict, report: report, start: begin,
 		process: process, layer: layer, output: process.Output(), started: time.Now(), timeout: timeout,
 	}
-	patience := time.Duration(args.Patience) * time.Millisecond
+	handOverAfter := time.Duration(args.Patience) * time.Millisecond
 	switch {
 	case args.Background:
-		patience = backgroundWait
+		handOverAfter = backgroundWait
 	case alone:
-		patience = deadline
+		handOverAfter = deadline
 	}
-	return r.waitForEnd(ctx, patience)
+	return r.waitForEnd(ctx, handOverAfter)
 }
 
 // isServerEnd reports whether ctx ended because the server must end at once.

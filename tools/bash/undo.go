@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// undoBytes and undoAge bound the undo records of all commands.
+	// maxUndoBytes and maxUndoAge bound the undo records of all commands.
 	maxUndoBytes = 1 << 30
 	maxUndoAge   = 7 * 24 * time.Hour
 	// undoPruneInterval is the time between two prunings by one server.
@@ -38,7 +38,8 @@ type undoRecords struct {
 	commandIDs []string // ids of this server's commands, newest last; most have changed nothing
 }
 
-// enableUndo makes the runner record changes, if --undo is set.
+// enableUndo makes the runner record changes, if --undo is set. It returns
+// SANDBOX_UNAVAILABLE without a state directory.
 func (s *shell) enableUndo(c *proc.Config) error {
 	if !s.config.Undo {
 		return nil
@@ -66,7 +67,7 @@ func (u *undoRecords) addCommand(process *proc.Process) {
 }
 
 // pruneInBackground removes old records in the background, at most once in
-// undoPruneEvery.
+// undoPruneInterval.
 func (u *undoRecords) pruneInBackground() {
 	u.mu.Lock()
 	defer u.mu.Unlock()

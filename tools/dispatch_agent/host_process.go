@@ -101,10 +101,10 @@ func (l *launcher) startHost(bin string, args, env []string, t task) (*hostProce
 	return c, nil
 }
 
-// readEvents calls on for each event, until the process's output ends. It skips
+// readEvents calls handle for each event, until the process's output ends. It skips
 // lines that are too long or are not JSON. It returns the error that ended the
 // output, io.EOF at its end.
-func (c *hostProcess) readEvents(on func(event)) error {
+func (c *hostProcess) readEvents(handle func(event)) error {
 	lines := jsonrpc.NewReader(c.stdout, maxLine)
 	for {
 		line, err := lines.ReadLine()
@@ -117,7 +117,7 @@ func (c *hostProcess) readEvents(on func(event)) error {
 		}
 		var e event
 		if line = bytes.TrimSpace(line); len(line) > 0 && json.Unmarshal(line, &e) == nil {
-			on(e)
+			handle(e)
 		}
 	}
 }

@@ -79,7 +79,8 @@ func loadImage(ctx context.Context, r io.ReaderAt, size int64, format string) (p
 	return prepareImage(ctx, data[:n], format)
 }
 
-// damagedImageError returns BINARY_FILE.
+// damagedImageError returns the error for an image that cannot be decoded,
+// BINARY_FILE.
 func damagedImageError(format, why string) error {
 	return toolerr.New(toolerr.BinaryFile, "the %s image cannot be decoded: %s; use hex=true to see its bytes", format, why)
 }

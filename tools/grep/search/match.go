@@ -104,9 +104,9 @@ func (m *Matcher) nextByAutomaton(s *automata, text []byte, from int) (Hit, bool
 // the automaton over the lines with a required literal. If many of these lines
 // do not match and they are close together, it continues with nextByAutomaton.
 func (m *Matcher) nextByLiteral(s *automata, text []byte, from int) (Hit, bool) {
-	const patience, dense = 64, 128
+	const maxFailed, dense = 64, 128
 	for start, failed := from, 0; from < len(text) && !s.forward.stopped; failed++ {
-		if failed >= patience && from-start < failed*dense {
+		if failed >= maxFailed && from-start < failed*dense {
 			hit, ok := m.nextByAutomaton(s, text, from)
 			if !ok {
 				hit.End = len(text)
