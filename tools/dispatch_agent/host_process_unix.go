@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// signalGroup sends SIGTERM to the command's process group, or SIGKILL if kill is
-// set.
+// signalGroup sends SIGTERM to the command's process group, or SIGKILL if kill
+// is set.
 func signalGroup(cmd *exec.Cmd, kill bool) {
 	signal := syscall.SIGTERM
 	if kill {

@@ -68,7 +68,7 @@ func (f *viewedFile) viewHex() (*answer, error) {
 	return &answer{text: text.String(), meta: m}, nil
 }
 
-// writeHexRow writes a row in the format of hexdump -C. offset is that of its
+// writeHexRow writes a row in the format of hexdump -C, with the offset of its
 // first byte.
 func writeHexRow(out *strings.Builder, offset int64, row []byte) {
 	fmt.Fprintf(out, "%08x ", offset)

@@ -193,7 +193,8 @@ func firstWebPFrame(data []byte) (still []byte, ok bool) {
 }
 
 // riffChunk returns the body of the first chunk of a kind at or after pos. It
-// returns false if there is none, or if the chunks before it are damaged.
+// returns false if no such chunk follows, or if the chunks before it are
+// damaged.
 func riffChunk(data []byte, pos int, kind string) ([]byte, bool) {
 	for pos+8 <= len(data) {
 		size := int64(binary.LittleEndian.Uint32(data[pos+4:]))

@@ -71,7 +71,8 @@ func frontMatterLines(lines []string) int {
 }
 
 // setSectionEnds ends each section before the next heading of the same or a
-// higher level. levels are those of found, and last is the file's last line.
+// higher level. levels has the level of each heading in found, and last is the
+// file's last line.
 func setSectionEnds(found []symbol, levels []int, last int) {
 	var open []int
 	for i := range found {

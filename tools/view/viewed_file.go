@@ -181,7 +181,7 @@ func (f *viewedFile) isTextAfterAll(err error) bool {
 	return toolerr.Is(err, toolerr.BinaryFile) && !f.index.Binary && !f.headOnly
 }
 
-// headerTag returns the end of a header: the etag, or why there is none.
+// headerTag returns the end of a header: the etag, or why it is missing.
 func (f *viewedFile) headerTag() string {
 	if f.Masked {
 		return "values masked"
