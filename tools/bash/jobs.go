@@ -91,7 +91,7 @@ func (js *jobs) list() []*job {
 }
 
 // find returns the job with an id. It returns JOB_NOT_FOUND, with the known
-// ids, if there is none.
+// ids, for an unknown id.
 func (js *jobs) find(id string) (*job, error) {
 	var known []string
 	for _, j := range js.list() {

@@ -51,10 +51,10 @@ func (s *shell) applyChanges(fsys *sandbox.FS, set *changes.Set, files []string)
 		return nil, err
 	}
 	var report changes.Report
-	taken, aside, gaps := runner.WithWriteGuard(fsys, func() { report, err = set.Apply(files, proc.WhyProtected(fsys)) })
+	takenBack, copyDirs, gaps := runner.WithWriteGuard(fsys, func() { report, err = set.Apply(files, proc.WhyProtected(fsys)) })
 	var b strings.Builder
-	if len(taken) > 0 {
-		fmt.Fprintf(&b, "%s%s\n", takenBackText(displayPaths(fsys, taken)), keptCopiesText(aside))
+	if len(takenBack) > 0 {
+		fmt.Fprintf(&b, "%s%s\n", takenBackText(displayPaths(fsys, takenBack)), keptCopiesText(copyDirs))
 	}
 	for _, gap := range gaps {
 		fmt.Fprintf(&b, "not looked at: %s\n", gap)

@@ -51,7 +51,7 @@ type session struct {
 	used  time.Time         // time of the last use
 }
 
-// commandStart is the state in which a command starts.
+// commandStart is the initial state of a command.
 type commandStart struct {
 	session  string   // name
 	dir      string   // working directory
@@ -85,9 +85,9 @@ func (s *sessions) getOrCreate(name string) *session {
 	return one
 }
 
-// initialState returns the state in which a call's command starts. It returns
-// INVALID_PARAMS for invalid names, and the error of opening the call's
-// directory.
+// initialState returns the directory and variables with which a call's command
+// starts. It returns INVALID_PARAMS for invalid names, and the error of opening
+// the call's directory.
 func (s *sessions) initialState(fsys *sandbox.FS, args arguments) (commandStart, error) {
 	b := commandStart{session: args.Session}
 	if b.session == "" {

@@ -84,7 +84,7 @@ func (u *undoRecords) pruneInBackground() {
 }
 
 // find returns the record with an id; for "" that of this server's last command
-// that changed something. It returns NOT_FOUND if there is none.
+// that changed something. It returns NOT_FOUND without such a record.
 func (u *undoRecords) find(id string) (*undo.Record, error) {
 	if id != "" {
 		return u.store.Open(id)
