@@ -140,7 +140,7 @@ func maybeSettings(name string) bool {
 
 // Match reports whether the component part of a path, followed by the components
 // rest, is or begins the path of such a file or directory, in any letter case.
-// Names that are not ASCII are to be folded first (pathname.Fold).
+// The caller folds names that are not ASCII first (pathname.Fold).
 func Match(part string, rest []string) bool {
 	if slices.ContainsFunc(dirs, func(name string) bool { return pathname.EqualFold(part, name) }) {
 		return true

@@ -9,8 +9,9 @@ import (
 // copySuffixes are endings that editors and people give to the name of a copy.
 var copySuffixes = [...]string{".bak", ".old", ".orig", ".swp", ".swo", ".swn", ".save", ".backup", ".copy", ".tmp", ".rej", ".kate-swp"}
 
-// original returns the name of the file that a file is a copy of by its
-// name: .env~, #.env#, .#.env, .env.bak, .id_rsa.swp; else the name itself.
+// original returns the name that a file was copied from, if its name is that of
+// a backup or copy: .env for .env~, #.env#, .#.env and .env.bak, and id_rsa for
+// .id_rsa.swp. It returns all other names unchanged.
 func original(name string) string {
 	for range 3 {
 		n := len(name)

@@ -8,10 +8,10 @@ import (
 // mask replaces a value that is not shown.
 const mask = "***"
 
-// Mask replaces each value of a settings file (.env, .npmrc) by ***,
-// keeping names, comments, empty values and every line end, so that line
-// numbers stay true. A line that is not understood is masked whole. It needs
-// the whole text: a value may span lines.
+// Mask returns the text of a settings file (.env, .npmrc) with *** for each
+// value. Names, comments, empty values and line ends stay, so that line numbers
+// stay the same. A line that Mask cannot parse is masked whole. text must be the
+// whole file, because a value may span lines.
 //
 // Programs read such files differently. A line is shown only if none of them
 // could take it for a part of a value: see opened.

@@ -2,10 +2,9 @@ package secret
 
 import "bytes"
 
-// IsPrivateKey reports whether a file that begins with head begins as a
-// private key in PEM form, also behind the parameters or the attributes that
-// openssl writes before it, and in UTF-16 as some shells redirect to. A
-// kilobyte is enough.
+// IsPrivateKey reports whether head, the first kilobyte of a file, begins with a
+// private key in PEM form. The key may follow parameters or attributes that
+// openssl writes before it, and may be in UTF-16, as some shells write it.
 func IsPrivateKey(head []byte) bool {
 	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) {
 		head = bytes.ReplaceAll(head[2:], []byte{0}, nil)
