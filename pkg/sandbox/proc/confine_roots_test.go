@@ -117,7 +117,7 @@ func TestTheWholeDiskAsRoot(t *testing.T) {
 		t.Run(string(level), func(t *testing.T) {
 			r := newRunner(t, proc.Config{Level: level, Environ: append(os.Environ(), "HOME="+filepath.Join(dir, "home"))})
 			proc.TrustLevel(r, level)
-			proc.Unseen(r)
+			proc.HideCommands(r)
 			script := `echo x > f && echo y > "$TMPDIR/f" && echo yes; (: >> /proc/sys/kernel/core_pattern) && echo no
 				(: >> /sys/kernel/mm/transparent_hugepage/enabled) && echo no; [ -d "$TMPDIR" ] && echo "$TMPDIR"`
 			if level == proc.L2 {

@@ -89,7 +89,7 @@ func egressRunner(t testing.TB, w *world, list string, environ ...string) *proc.
 	if _, err := r.SelfTest(context.Background()); err != nil {
 		t.Skip("L2 is not available: " + err.Error())
 	}
-	proc.ReachOnly(r, w.config())
+	proc.SetEgressConfig(r, w.config())
 	return r
 }
 

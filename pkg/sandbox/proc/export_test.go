@@ -15,21 +15,21 @@ func TrustLevel(r *Runner, level Level) {
 	r.selfTest = &Report{Level: level, Checks: []Check{{Name: "trusted", State: Enforced}}}
 }
 
-// ReachOnly makes r resolve and reach allowed hosts according to c.
-func ReachOnly(r *Runner, c egress.Config) { r.egressConfig = c }
+// SetEgressConfig makes r resolve and reach allowed hosts according to c.
+func SetEgressConfig(r *Runner, c egress.Config) { r.egressConfig = c }
 
-// Ahead reports whether the command was started from preparations of its
-// supervisor.
-func Ahead(p *Process) bool { return p.supervisor.usedPreparation }
+// UsedPreparation reports whether the command was started from preparations of
+// its supervisor.
+func UsedPreparation(p *Process) bool { return p.supervisor.usedPreparation }
 
-// MakeTemp returns the path of a new temporary directory for a command.
-func MakeTemp(r *Runner) (string, error) {
+// TakeTemp returns the path of a new temporary directory for a command.
+func TakeTemp(r *Runner) (string, error) {
 	temp, err := r.takeTemp()
 	return temp.path, err
 }
 
-// AddTemps prepares temporary directories.
-func AddTemps(r *Runner) { r.prepareTemps() }
+// PrepareTemps prepares temporary directories.
+func PrepareTemps(r *Runner) { r.prepareTemps() }
 
 // EgressAddr is the address of the proxy, as seen by commands.
 const EgressAddr = supervise.EgressAddr
@@ -37,24 +37,24 @@ const EgressAddr = supervise.EgressAddr
 // NewOutput returns an output that a test can write to.
 func NewOutput(spillDir string, spillMax int64) *Output { return newOutput(spillDir, spillMax) }
 
-// Take adds p to the output, as the reader of a command's pipe does.
-func (o *Output) Take(p []byte) { o.write(p) }
+// Append adds p to the output, as the reader of a command's pipe does.
+func (o *Output) Append(p []byte) { o.write(p) }
 
-// End marks the output as complete.
-func (o *Output) End() { o.setComplete() }
+// SetComplete marks the output as complete.
+func (o *Output) SetComplete() { o.setComplete() }
 
-// NewSearchPaths returns an empty cache.
-func NewSearchPaths() *searchPathCache { return &searchPathCache{} }
+// NewSearchPathCache returns an empty cache.
+func NewSearchPathCache() *searchPathCache { return &searchPathCache{} }
 
-// Reduce returns path without unsafe entries, as Environ.Build uses it.
-func (p *searchPathCache) Reduce(path string, writable []string) string {
+// Safe returns path without unsafe entries, as Environ.Build uses it.
+func (p *searchPathCache) Safe(path string, writable []string) string {
 	return p.safe(path, writable)
 }
 
 // SetHomes sets the home directories of the account for r.
 func SetHomes(r *Runner, homes ...string) { r.accountHomes = func() []string { return homes } }
 
-// Unseen hides the commands of r from other servers. A test needs it if its
-// root is the whole disk: otherwise changes by concurrent tests would count as
-// those of a command.
-func Unseen(r *Runner) { r.guards.HideCommands() }
+// HideCommands hides the commands of r from other servers. A test needs it if
+// its root is the whole disk: otherwise changes by concurrent tests would count
+// as those of a command.
+func HideCommands(r *Runner) { r.guards.HideCommands() }

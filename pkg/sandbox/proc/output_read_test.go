@@ -51,10 +51,10 @@ func TestCursorsLoseAndRepeatNothing(t *testing.T) {
 				read()
 			}
 			n := min(upTo(200<<10), len(text)-written)
-			out.Take(text[written : written+n])
+			out.Append(text[written : written+n])
 			written += n
 		}
-		out.End()
+		out.SetComplete()
 		for read() {
 		}
 		require.EqualValues(t, len(text), cursor, seed)

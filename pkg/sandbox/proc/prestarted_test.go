@@ -30,7 +30,7 @@ func TestPreparedRulesFollowTheFiles(t *testing.T) {
 		p, err := r.Start(context.Background(), proc.Command{Script: script, Dir: s.path("root"), Rules: s.files})
 		require.NoError(t, err)
 		p.Wait()
-		return string(p.Output().Excerpt(0).Text()), proc.Ahead(p)
+		return string(p.Output().Excerpt(0).Text()), proc.UsedPreparation(p)
 	}
 	settled := func() {
 		t.Helper()

@@ -28,7 +28,7 @@ type Result struct {
 	ExitCode int
 	// Signal is the signal that killed bash, 0 if it exited.
 	Signal syscall.Signal
-	// Duration is the time from the call of Start until everything had ended.
+	// Duration is the run time, with the time to prepare the command.
 	Duration time.Duration
 	// LeftBehind counts the processes that were still running when bash exited
 	// and had to be ended after Config.Linger.
