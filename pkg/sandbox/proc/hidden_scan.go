@@ -83,8 +83,8 @@ const (
 // the caller resolves the links of the result. If a directory or a secret
 // vanishes between its listing and its use, it was perhaps renamed, so its
 // parent is read again. The caller must call scanResult.closeDescriptors.
-func (s *secretScan) scan(l scanRules) scanResult {
-	w := &scanPass{secretScan: s, scanRules: l, oldDirs: s.dirs, stale: map[string]bool{}, entriesLeft: maxScanEntries, result: scanResult{complete: true, paths: map[string]os.FileInfo{}, descriptors: map[fileID]*os.File{}}}
+func (s *secretScan) scan(rules scanRules) scanResult {
+	w := &scanPass{secretScan: s, scanRules: rules, oldDirs: s.dirs, stale: map[string]bool{}, entriesLeft: maxScanEntries, result: scanResult{complete: true, paths: map[string]os.FileInfo{}, descriptors: map[fileID]*os.File{}}}
 	s.dirs = make(map[string]*dirCache, len(w.oldDirs))
 	w.queue = []string{s.root}
 	for rounds := 0; ; {
@@ -144,7 +144,7 @@ func (w *scanPass) visit(dir string) bool {
 		if f, err = readDirCache(dir, w.entriesLeft, w.scanRules); isGone(err) {
 			return false
 		}
-		f.changed, f.barsOwner = changed, info.Mode().Perm()&0o500 != 0o500
+		f.changed, f.ownerBarred = changed, info.Mode().Perm()&0o500 != 0o500
 		if f.readAt.Sub(changed) < recentFor {
 			w.recentDirs = append(w.recentDirs, dir)
 		}

@@ -15,7 +15,7 @@ import (
 type dirCache struct {
 	changed, readAt time.Time // changed is the directory's time of change
 	entryCount      int
-	barsOwner       bool       // its permissions keep its owner from listing or entering it
+	ownerBarred     bool       // its permissions keep its owner from listing or entering it
 	hidden          []string   // paths of files that must not be read
 	protected       []string   // paths of files that must not be written
 	links           []string   // links with a secret's name, to be resolved
@@ -47,7 +47,7 @@ func isGitDir(entries []os.DirEntry) bool {
 
 // readDirCache reads a directory and classifies its entries. It reads at most
 // maxEntries+1 entries. On an error it returns an empty dirCache as well.
-func readDirCache(dir string, maxEntries int, l scanRules) (*dirCache, error) {
+func readDirCache(dir string, maxEntries int, rules scanRules) (*dirCache, error) {
 	f := &dirCache{readAt: time.Now()}
 	d, err := os.Open(dir)
 	if err != nil {
@@ -61,15 +61,15 @@ func readDirCache(dir string, maxEntries int, l scanRules) (*dirCache, error) {
 		name, path := entry.Name(), filepath.Join(dir, entry.Name())
 		switch {
 		case entry.Type()&os.ModeSymlink != 0:
-			if l.isHidden(path) {
+			if rules.isHidden(path) {
 				f.links = append(f.links, path)
 			}
-		case l.isHidden(path):
+		case rules.isHidden(path):
 			f.hidden = append(f.hidden, path)
 		case name == ".git" && entry.IsDir():
 			f.subdirs = append(f.subdirs, path)
 		case inGit && name == "config" && entry.Type().IsRegular(): // its repository is checked as a whole, see package writeguard
-		case l.whyProtected(path) != "":
+		case rules.whyProtected(path) != "":
 			f.protected = append(f.protected, path)
 		case entry.IsDir():
 			if name != "node_modules" && !(inGit && (name == "objects" || name == "refs" || name == "logs")) && !fileinfo.IsPseudoDir(path) {

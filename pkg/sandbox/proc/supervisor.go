@@ -36,7 +36,8 @@ func (s *supervisor) kill() {
 	s.process.Wait()
 }
 
-// supervisorLostError reports that a supervisor ended before it started the command.
+// supervisorLostError reports that a supervisor ended before it started the
+// command.
 type supervisorLostError struct{ cause error }
 
 func (e *supervisorLostError) Error() string {

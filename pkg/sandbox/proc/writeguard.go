@@ -45,14 +45,14 @@ func (r *Runner) guardRoots(s *spec, rules Rules) *writeguard.Command {
 // scannedChangeTimes returns the function dirChanged for
 // writeguard.Command.Begin, with the times that the search of a root for hidden
 // files has just read.
-func (s *spec) scannedChangeTimes(root string) func(dir string) (changed int64, closed, ok bool) {
+func (s *spec) scannedChangeTimes(root string) func(dir string) (changed int64, ownerBarred, ok bool) {
 	folders := s.scannedDirs[root]
-	return func(dir string) (changed int64, closed, ok bool) {
+	return func(dir string) (changed int64, ownerBarred, ok bool) {
 		f := folders[dir]
 		if f == nil {
 			return 0, false, false
 		}
-		return f.changed.UnixNano(), f.barsOwner, true
+		return f.changed.UnixNano(), f.ownerBarred, true
 	}
 }
 

@@ -18,9 +18,9 @@ func recordsEveryChange(dir string) bool {
 }
 
 // dirChangeTime returns the time of change of a directory in nanoseconds since
-// 1970. closed means that its permissions keep its owner from listing or
+// 1970. ownerBarred means that its permissions keep its owner from listing or
 // entering it. ok is false if path is not a directory.
-func dirChangeTime(path string) (changed int64, closed, ok bool) {
+func dirChangeTime(path string) (changed int64, ownerBarred, ok bool) {
 	var st unix.Stat_t
 	if unix.Lstat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return 0, false, false

@@ -6,7 +6,7 @@ import "os"
 
 func recordsEveryChange(string) bool { return false }
 
-func dirChangeTime(path string) (changed int64, closed, ok bool) {
+func dirChangeTime(path string) (changed int64, ownerBarred, ok bool) {
 	info, err := os.Lstat(path)
 	if err != nil || !info.IsDir() {
 		return 0, false, false

@@ -54,12 +54,12 @@ type dirRole struct {
 type inventory struct {
 	root            string
 	topDir          *dirCache
-	roleDirs        map[string]*dirCache                              // directories watched in another role than their parents require, by names
-	entriesLeft     int                                               // number of directory entries that the scan may still examine
-	dirChanged      func(dir string) (changed int64, closed, ok bool) // see Command.Begin; nil: nothing was read
-	harmlessIndexes map[string]fileState                              // indexes found harmless, in the state of that check
-	lastIndexes     []string                                          // indexes found by the last scan
-	madeReadable    []*addedMode                                      // directories made readable, until restoreModes
+	roleDirs        map[string]*dirCache                                   // directories watched in another role than their parents require, by names
+	entriesLeft     int                                                    // number of directory entries that the scan may still examine
+	dirChanged      func(dir string) (changed int64, ownerBarred, ok bool) // see Command.Begin; nil: nothing was read
+	harmlessIndexes map[string]fileState                                   // indexes found harmless, in the state of that check
+	lastIndexes     []string                                               // indexes found by the last scan
+	madeReadable    []*addedMode                                           // directories made readable, until restoreModes
 }
 
 // scanResult is the result of a scan of a root. All names are relative to the
@@ -173,8 +173,8 @@ func (v *inventory) walk(s *scanResult, at *dirCache) {
 		s.tooDeep, s.dirKeys = append(s.tooDeep, at.dir), append(s.dirKeys, at.key)
 		return
 	}
-	changed, closed, ok := v.changeTimeOf(at.path)
-	if closed && isUnreadable(at.path) {
+	changed, ownerBarred, ok := v.changeTimeOf(at.path)
+	if ownerBarred && isUnreadable(at.path) {
 		if l, err := addMode(v.root, at.dir, 0o500); err == nil {
 			v.madeReadable = append(v.madeReadable, l)
 		}
@@ -212,13 +212,14 @@ func (v *inventory) walk(s *scanResult, at *dirCache) {
 }
 
 // changeTimeOf returns a directory's time of change in nanoseconds since 1970.
-// closed means that its permissions keep its owner out. ok is false if the
-// directory does not exist. It reuses the result of the search for hidden
-// files, which runs just before a command starts.
-func (v *inventory) changeTimeOf(path string) (changed int64, closed, ok bool) {
+// ownerBarred means that its permissions keep its owner from listing or
+// entering it. ok is false if the directory does not exist. It reuses the
+// result of the search for hidden files, which runs just before a command
+// starts.
+func (v *inventory) changeTimeOf(path string) (changed int64, ownerBarred, ok bool) {
 	if v.dirChanged != nil {
-		if changed, closed, ok := v.dirChanged(path); ok {
-			return changed, closed, true
+		if changed, ownerBarred, ok := v.dirChanged(path); ok {
+			return changed, ownerBarred, true
 		}
 	}
 	return dirChangeTime(path)

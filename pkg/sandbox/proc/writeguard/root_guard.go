@@ -61,7 +61,7 @@ type RootGuard struct {
 // the command of a killed server had changed them. See Command.Begin for
 // dirChanged. On an error other than errBusy the command is registered, and
 // endCommand must be called.
-func (w *RootGuard) beginCommand(c *Command, dirChanged func(dir string) (changed int64, closed, ok bool)) (reverted []string, err error) {
+func (w *RootGuard) beginCommand(c *Command, dirChanged func(dir string) (changed int64, ownerBarred, ok bool)) (reverted []string, err error) {
 	reverted, err = w.lockWithOverlapping(c)
 	if err != nil {
 		return reverted, err

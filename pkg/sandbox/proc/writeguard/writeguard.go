@@ -129,9 +129,9 @@ func (c *Command) skips(path string) bool {
 // Begin records the state of a root before the command starts. It returns nil
 // if the root cannot be guarded; then Gaps gives the reason. dirChanged returns
 // a directory's time of change in nanoseconds since 1970, and whether its
-// permissions keep its owner out (closed), if these were read just before; else
-// ok is false.
-func (c *Command) Begin(root string, dirChanged func(dir string) (changed int64, closed, ok bool)) *RootGuard {
+// permissions keep its owner from listing or entering it (ownerBarred), if
+// these were read just before; else ok is false.
+func (c *Command) Begin(root string, dirChanged func(dir string) (changed int64, ownerBarred, ok bool)) *RootGuard {
 	w, err := c.guards.guardOf(root)
 	if err != nil {
 		c.addGap(root, err)

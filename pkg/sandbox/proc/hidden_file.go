@@ -6,23 +6,16 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/fileinfo"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
 const (
-	// maxLostSearchEntries bounds the directory entries searched for moved secrets.
-	maxLostSearchEntries = 1_000_000
 	// maxHeldDescriptors bounds the descriptors of hidden files in one root.
 	maxHeldDescriptors = 64
 	// forgetDays is the number of days after which a missing hidden file is
 	// forgotten.
 	forgetDays = 30
 )
-
-// fileID holds device and inode of a file. After the file is deleted, a later
-// file may have the same.
-type fileID struct{ dev, ino int64 }
 
 // hiddenFile is a file that is or was hidden from commands.
 type hiddenFile struct {
@@ -44,7 +37,7 @@ func (k *hiddenFile) pinned(id fileID) supervise.Pinned {
 // its path, beyond the bounds of the search. Or a command has moved a directory
 // above it to a place that is not searched. It cannot have been renamed itself,
 // since a hidden file is a mount point for commands.
-func (s *secretScan) updateHidden(result *scanResult, targets []string, l scanRules) (objects []supervise.Pinned) {
+func (s *secretScan) updateHidden(result *scanResult, targets []string, rules scanRules) (objects []supervise.Pinned) {
 	hidden := map[fileID]*hiddenFile{}
 	add := func(path string, info os.FileInfo, viaLink bool) {
 		id, ok := fileIDOf(info)
@@ -74,7 +67,7 @@ func (s *secretScan) updateHidden(result *scanResult, targets []string, l scanRu
 		switch path, where := k.locate(id); {
 		case where == fileLost:
 			lost[filepath.Base(k.path)] = append(lost[filepath.Base(k.path)], id)
-		case where == fileFound && supervise.Beneath(s.root, path) && (k.viaLink || l.mustHide(path, k.descriptor)):
+		case where == fileFound && supervise.Beneath(s.root, path) && (k.viaLink || rules.mustHide(path, k.descriptor)):
 			k.path, k.lastSeenDay, k.notFound = path, daysSince1970(), false
 			hidden[id] = k
 		default: // deleted, moved out of the root, or no longer secret
@@ -82,7 +75,7 @@ func (s *secretScan) updateHidden(result *scanResult, targets []string, l scanRu
 		}
 	}
 	if len(lost) > 0 {
-		s.searchLost(lost, hidden, result, l)
+		s.searchLost(lost, hidden, result, rules)
 	}
 	s.hidden = hidden
 	held := 0
@@ -163,61 +156,4 @@ func (l scanRules) mustHide(path string, held *os.File) bool {
 	}
 	_, key, _ := beginsAsKey(content)
 	return key && !l.isAllowed(path)
-}
-
-// searchLost searches the whole root for lost files, which are given by base
-// name, and adds those that it finds to hidden. It searches once for each file.
-// A file that it does not find is added as notFound until forgetDays have
-// passed, for later servers.
-func (s *secretScan) searchLost(lost map[string][]fileID, hidden map[fileID]*hiddenFile, result *scanResult, l scanRules) {
-	walk := false
-	for _, ids := range lost {
-		walk = walk || slices.ContainsFunc(ids, func(id fileID) bool { return !s.hidden[id].notFound })
-	}
-	if walk {
-		s.walkForLost(lost, hidden, result, l)
-	}
-	for _, ids := range lost {
-		for _, id := range ids {
-			if k := s.hidden[id]; hidden[id] == nil && daysSince1970()-k.lastSeenDay < forgetDays {
-				k.notFound = true
-				hidden[id] = k
-			}
-		}
-	}
-}
-
-// walkForLost reads up to maxLostSearchEntries entries of the root, and adds
-// the lost files that it finds to hidden if they are still secret. If the root
-// has more entries, it sets result.complete to false.
-func (s *secretScan) walkForLost(lost map[string][]fileID, hidden map[fileID]*hiddenFile, result *scanResult, l scanRules) {
-	left := maxLostSearchEntries
-	for queue := []string{s.root}; len(queue) > 0; queue = queue[1:] {
-		d, err := os.Open(queue[0])
-		if err != nil {
-			continue
-		}
-		entries, _ := d.ReadDir(left + 1)
-		d.Close()
-		if left -= len(entries); left < 0 {
-			result.complete = false
-			return
-		}
-		for _, entry := range entries {
-			path := filepath.Join(queue[0], entry.Name())
-			if ids := lost[entry.Name()]; len(ids) > 0 {
-				if info, err := entry.Info(); err == nil {
-					id, ok := fileIDOf(info)
-					if k := s.hidden[id]; ok && slices.Contains(ids, id) && (k.viaLink || l.mustHide(path, nil)) {
-						k.path, k.lastSeenDay, k.notFound = path, daysSince1970(), false
-						hidden[id] = k
-						continue
-					}
-				}
-			}
-			if entry.IsDir() && !fileinfo.IsPseudoDir(path) {
-				queue = append(queue, path)
-			}
-		}
-	}
 }
