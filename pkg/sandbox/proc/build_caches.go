@@ -38,20 +38,20 @@ var moduleCaches = [...]struct{ variable, dir string }{
 // these roots. It returns their common directory and the variables that name
 // them, nothing without Config.CacheDir. Caches are not shared with other
 // roots: a command could put code there that another project's build uses.
-func (r *Runner) makeBuildCaches(roots []supervise.Root) (base string, env []string, err error) {
+func (r *Runner) makeBuildCaches(roots []supervise.Root) (cacheDir string, env []string, err error) {
 	if r.config.CacheDir == "" {
 		return "", nil, nil
 	}
-	base = filepath.Join(r.config.CacheDir, cacheDirName(roots))
+	cacheDir = filepath.Join(r.config.CacheDir, cacheDirName(roots))
 	all := buildCaches[:]
 	if r.config.hasNetwork() {
 		all = append(all[:len(all):len(all)], moduleCaches[:]...)
 	}
 	r.mu.Lock()
-	made := r.cachesMade[base]
+	made := r.cachesMade[cacheDir]
 	r.mu.Unlock()
 	for _, cache := range all {
-		dir := filepath.Join(base, cache.dir)
+		dir := filepath.Join(cacheDir, cache.dir)
 		if !made {
 			if err := os.MkdirAll(dir, 0o700); err != nil {
 				return "", nil, toolerr.New(toolerr.ExecutionError, "the build caches cannot be made: %w", err)
@@ -63,9 +63,9 @@ func (r *Runner) makeBuildCaches(roots []supervise.Root) (base string, env []str
 	if r.cachesMade == nil {
 		r.cachesMade = map[string]bool{}
 	}
-	r.cachesMade[base] = true
+	r.cachesMade[cacheDir] = true
 	r.mu.Unlock()
-	return base, env, nil
+	return cacheDir, env, nil
 }
 
 // cacheDirName returns the name of the common directory of the caches for

@@ -56,9 +56,9 @@ type Command struct {
 // Layer is the copy-on-write layer over a root, see package changes.
 type Layer = supervise.Layer
 
-// maxScript is the largest length of an argument or variable of a program in
+// maxArgBytes is the largest length of an argument or variable of a program in
 // bytes, without its final NUL (MAX_ARG_STRLEN of execve(2)).
-const maxScript = 128<<10 - 1
+const maxArgBytes = 128<<10 - 1
 
 // maxExtraFiles bounds Command.Files. Four descriptors are reserved: standard
 // input, output, the prologue, and the socket for the proxy's listener.
@@ -77,12 +77,12 @@ func (c *Command) validate() error {
 	case !filepath.IsAbs(c.Dir):
 		return toolerr.New(toolerr.InvalidParams, "working directory %q is relative: give an absolute path", c.Dir)
 	}
-	if len(c.Script) > maxScript {
-		return toolerr.New(toolerr.InvalidParams, "the command has %d bytes and bash takes at most %d: put it into a file and run that", len(c.Script), maxScript)
+	if len(c.Script) > maxArgBytes {
+		return toolerr.New(toolerr.InvalidParams, "the command has %d bytes and bash takes at most %d: put it into a file and run that", len(c.Script), maxArgBytes)
 	}
 	for _, pair := range c.Env {
-		if name, _, _ := strings.Cut(pair, "="); len(pair) > maxScript {
-			return toolerr.New(toolerr.InvalidParams, "the variable %.100s has %d bytes and a program takes at most %d: put the data into a file", name, len(pair), maxScript)
+		if name, _, _ := strings.Cut(pair, "="); len(pair) > maxArgBytes {
+			return toolerr.New(toolerr.InvalidParams, "the variable %.100s has %d bytes and a program takes at most %d: put the data into a file", name, len(pair), maxArgBytes)
 		}
 	}
 	for i := range len(c.Script) {

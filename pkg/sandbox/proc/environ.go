@@ -56,7 +56,7 @@ func (e Environ) Build() (env, refused []string) {
 		values[name] = value
 	}
 	if path, ok := values["PATH"]; ok {
-		values["PATH"] = e.pathCache.safe(path, e.Writable)
+		values["PATH"] = e.pathCache.safePart(path, e.Writable)
 	}
 	if values["PATH"] == "" {
 		values["PATH"] = "/usr/local/bin:/usr/bin:/bin"

@@ -20,7 +20,7 @@ func (e Environ) filter(pairs []string) (passed []string) {
 // passes reports whether a variable may reach a command: it is valid, does not
 // control programs, and is no secret unless PassSecrets names it.
 func (e Environ) passes(name, value string) bool {
-	if name == "" || len(name)+1+len(value) > maxScript || strings.ContainsAny(name, "\x00=") || strings.Contains(value, "\x00") {
+	if name == "" || len(name)+1+len(value) > maxArgBytes || strings.ContainsAny(name, "\x00=") || strings.Contains(value, "\x00") {
 		return false
 	}
 	return !controlsPrograms(name, value) && (!looksSecret(name, value) || slices.Contains(e.PassSecrets, name))

@@ -51,8 +51,8 @@ func (o *Output) Excerpt(maxChars int) Excerpt {
 	}
 	o.mu.Lock()
 	head := o.head[:len(o.head):len(o.head)] // its bytes never change
-	tail := bytes.Clone(o.tail())
-	total, lines := o.total, o.lines()
+	tail := bytes.Clone(o.lastBytes())
+	total, lines := o.total, o.lineCount()
 	o.mu.Unlock()
 
 	if kind := binaryKind(head, tail); kind != "" {

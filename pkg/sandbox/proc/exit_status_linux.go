@@ -5,8 +5,8 @@ import (
 )
 
 // setExitStatus sets the exit code and signal of the result from a wait status.
-func (p *Process) setExitStatus(wait int) {
-	status := syscall.WaitStatus(wait)
+func (p *Process) setExitStatus(waitStatus int) {
+	status := syscall.WaitStatus(waitStatus)
 	p.result.ExitCode = status.ExitStatus()
 	if status.Signaled() {
 		p.result.Signal = status.Signal()

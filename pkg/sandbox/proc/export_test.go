@@ -48,7 +48,7 @@ func NewSearchPathCache() *searchPathCache { return &searchPathCache{} }
 
 // Safe returns path without unsafe entries, as Environ.Build uses it.
 func (p *searchPathCache) Safe(path string, writable []string) string {
-	return p.safe(path, writable)
+	return p.safePart(path, writable)
 }
 
 // SetHomes sets the home directories of the account for r.

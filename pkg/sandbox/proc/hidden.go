@@ -28,11 +28,11 @@ var homeSecrets = [...]string{
 	".local/share/fish/fish_history",
 }
 
-// findHidden finds the files that a command must not read, and those in its
+// addHidden finds the files that a command must not read, and those in its
 // roots that it must not write, and adds them to s (Mask, Pinned, Cover,
 // Guard). It returns a CONFLICT error if files in a root are moved too fast to
 // be masked.
-func (r *Runner) findHidden(s *spec, rules Rules, moved *movedFiles) error {
+func (r *Runner) addHidden(s *spec, rules Rules, moved *movedFiles) error {
 	s.Home, s.homes = r.realHomes()
 	isHidden := func(path string) bool { return rules.Denied(path) || r.config.hasNetwork() && rules.Masked(path) }
 	for _, home := range s.homes {
@@ -48,7 +48,7 @@ func (r *Runner) findHidden(s *spec, rules Rules, moved *movedFiles) error {
 	}
 	s.Mask = append(s.Mask, r.storesFromVariables(s, rules)...)
 	for _, path := range systemSecrets {
-		if readable(path) {
+		if canRead(path) {
 			s.Mask = append(s.Mask, path)
 		}
 	}
@@ -84,7 +84,7 @@ func (r *Runner) findHidden(s *spec, rules Rules, moved *movedFiles) error {
 // protected files and gaps to s, and returns the files in the root that must
 // not be read. outer holds the paths that are masked already.
 func (r *Runner) addHiddenInRoot(s *spec, root supervise.Root, outer []string, l scanRules, rules Rules, moved *movedFiles) ([]supervise.Pinned, error) {
-	scan := r.secretScan(root.Path)
+	scan := r.secretScanOf(root.Path)
 	scan.mu.Lock()
 	defer scan.mu.Unlock()
 	if !scan.recordLoaded {
@@ -93,10 +93,10 @@ func (r *Runner) addHiddenInRoot(s *spec, root supervise.Root, outer []string, l
 	found := scan.scan(l)
 	defer found.closeDescriptors()
 	if found.unstableDir != "" {
-		return nil, errMoving(filepath.Join(found.unstableDir, "x"))
+		return nil, errMovedTooFast(filepath.Join(found.unstableDir, "x"))
 	}
 	names := found.links
-	for path := range found.paths {
+	for path := range found.hidden {
 		names = append(names, path)
 	}
 	targets := r.linkTargets(s, names, rules)

@@ -56,7 +56,7 @@ func (s *secretScan) updateHidden(result *scanResult, targets []string, rules sc
 			add(path, info, true)
 		}
 	}
-	for path, info := range result.paths {
+	for path, info := range result.hidden {
 		add(path, info, false)
 	}
 	lost := map[string][]fileID{}
@@ -144,15 +144,15 @@ func (r *Runner) closeHiddenDescriptors() {
 }
 
 // mustHide reports whether a file must be hidden, by its name or its content.
-// held is a descriptor of the file, which works even while the file is being
-// moved; nil means that the content at path is read.
-func (l scanRules) mustHide(path string, held *os.File) bool {
+// descriptor is an open descriptor of the file, which works even while the file
+// is being moved; nil means that the content at path is read.
+func (l scanRules) mustHide(path string, descriptor *os.File) bool {
 	if l.isHidden(path) {
 		return true
 	}
 	content := path
-	if held != nil {
-		content = fmt.Sprintf("/proc/self/fd/%d", held.Fd())
+	if descriptor != nil {
+		content = fmt.Sprintf("/proc/self/fd/%d", descriptor.Fd())
 	}
 	_, key, _ := beginsAsKey(content)
 	return key && !l.isAllowed(path)

@@ -53,7 +53,7 @@ func (r *Runner) otherHardLinks(s *spec, objects []supervise.Pinned) (names []st
 		}
 	}
 	for _, root := range s.Roots {
-		of := r.secretScan(root.Path)
+		of := r.secretScanOf(root.Path)
 		of.mu.Lock()
 		for dir, f := range of.dirs {
 			add(f, dir)

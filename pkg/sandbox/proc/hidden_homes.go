@@ -95,12 +95,12 @@ func (r *Runner) hiddenInDotDirs(s *spec, home string, isHidden func(string) boo
 }
 
 // realHomes returns the homes of this user with links resolved (all), and the
-// home of the environment alone (env), "" if it names none.
-func (r *Runner) realHomes() (env string, all []string) {
+// home that the environment names (envHome), "" if it names none.
+func (r *Runner) realHomes() (envHome string, all []string) {
 	for _, pair := range r.config.Environ {
 		if home, ok := strings.CutPrefix(pair, "HOME="); ok && filepath.IsAbs(home) {
 			if resolved, err := filepath.EvalSymlinks(home); err == nil {
-				env = resolved
+				envHome = resolved
 			}
 		}
 	}
@@ -109,8 +109,8 @@ func (r *Runner) realHomes() (env string, all []string) {
 			all = append(all, resolved)
 		}
 	}
-	if env != "" && !slices.Contains(all, env) {
-		all = append(all, env)
+	if envHome != "" && !slices.Contains(all, envHome) {
+		all = append(all, envHome)
 	}
-	return env, all
+	return envHome, all
 }

@@ -20,8 +20,8 @@ type keyCheck struct {
 	secret  bool // it begins as a private key
 }
 
-// keyCheckOf returns the keyCheck of a file that was not looked into.
-func keyCheckOf(info os.FileInfo) keyCheck {
+// newKeyCheck returns the keyCheck of a file that was not looked into.
+func newKeyCheck(info os.FileInfo) keyCheck {
 	id, _ := fileIDOf(info)
 	return keyCheck{id: id, changed: fileinfo.ChangeTime(info), size: info.Size()}
 }
@@ -56,13 +56,13 @@ func (s *secretScan) isPrivateKeyFile(path string, checks map[string]keyCheck) (
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxKeyFileBytes {
 		return info, false, err
 	}
-	now, had := keyCheckOf(info), s.keyChecks[path]
+	now, had := newKeyCheck(info), s.keyChecks[path]
 	now.secret = had.secret
 	if now != had || time.Since(now.changed) <= supervise.SettledAfter {
 		if info, isKey, err = beginsAsKey(path); err != nil {
 			return info, false, err
 		}
-		now = keyCheckOf(info) // perhaps another file than before
+		now = newKeyCheck(info) // perhaps another file than before
 		now.secret = isKey
 	}
 	checks[path] = now

@@ -71,7 +71,7 @@ func (r *Runner) linkTargets(s *spec, hidden []string, rules Rules) (targets []s
 // listStoreDir lists the paths of the links and directories in a directory of a
 // credential store. changed is the directory's time of change: the result is
 // cached until it differs.
-func (r *Runner) listStoreDir(dir string, changed time.Time) []string {
+func (r *Runner) listStoreDir(dir string, changed time.Time) (paths []string) {
 	r.mu.Lock()
 	known := r.storeDirCache[dir]
 	r.mu.Unlock()

@@ -28,7 +28,7 @@ type movedFiles struct {
 // attempts.
 func (m *movedFiles) add(s *spec, path string) error {
 	if m.attempts++; m.attempts > maxStartAttempts {
-		return errMoving(path)
+		return errMovedTooFast(path)
 	}
 	for _, p := range s.Pinned {
 		if p.Path == path {
@@ -70,9 +70,9 @@ func (s *spec) appendMoved(files []*os.File) []*os.File {
 	return files
 }
 
-// errMoving returns the CONFLICT error for a file that is moved too fast to be
+// errMovedTooFast returns the CONFLICT error for a file that is moved too fast to be
 // masked.
-func errMoving(path string) error {
+func errMovedTooFast(path string) error {
 	return toolerr.New(toolerr.Conflict, "the command was not started: another program keeps moving what commands must not read, in %s: try again",
 		pathname.Escape(filepath.Dir(path)))
 }

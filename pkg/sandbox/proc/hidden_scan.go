@@ -40,8 +40,8 @@ type secretScan struct {
 
 // scanResult is the result of one search of a root. All paths are absolute.
 type scanResult struct {
-	paths       map[string]os.FileInfo // files that must not be read
-	descriptors map[fileID]*os.File    // of files in paths, if secretScan.hidden has none
+	hidden      map[string]os.FileInfo // files that must not be read, by path
+	descriptors map[fileID]*os.File    // of files in hidden, if secretScan.hidden has none
 	links       []string               // links whose names must not be read
 	protected   []string               // files that must not be written
 	complete    bool                   // no bound was reached
@@ -55,8 +55,8 @@ type scanRules struct {
 	whyProtected func(path string) string // the reason why it must not be written, or ""
 }
 
-// secretScan returns the runner's search of a root, the same at each call.
-func (r *Runner) secretScan(root string) *secretScan {
+// secretScanOf returns the runner's search of a root, the same at each call.
+func (r *Runner) secretScanOf(root string) *secretScan {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.secretScans[root]
@@ -84,11 +84,11 @@ const (
 // vanishes between its listing and its use, it was perhaps renamed, so its
 // parent is read again. The caller must call scanResult.closeDescriptors.
 func (s *secretScan) scan(rules scanRules) scanResult {
-	w := &scanPass{secretScan: s, scanRules: rules, oldDirs: s.dirs, stale: map[string]bool{}, entriesLeft: maxScanEntries, result: scanResult{complete: true, paths: map[string]os.FileInfo{}, descriptors: map[fileID]*os.File{}}}
+	w := &scanPass{secretScan: s, scanRules: rules, oldDirs: s.dirs, stale: map[string]bool{}, entriesLeft: maxScanEntries, result: scanResult{complete: true, hidden: map[string]os.FileInfo{}, descriptors: map[fileID]*os.File{}}}
 	s.dirs = make(map[string]*dirCache, len(w.oldDirs))
 	w.queue = []string{s.root}
 	for rounds := 0; ; {
-		w.readQueue()
+		w.readQueuedDirs()
 		again := w.lookUpHidden()
 		if w.result.unstableDir != "" || !w.result.complete {
 			break
@@ -123,18 +123,18 @@ type scanPass struct {
 	result         scanResult
 }
 
-// readQueue reads the directories of the queue and everything below them.
-func (w *scanPass) readQueue() {
+// readQueuedDirs reads the directories of the queue and everything below them.
+func (w *scanPass) readQueuedDirs() {
 	for ; len(w.queue) > 0 && w.result.complete; w.queue = w.queue[1:] {
-		if dir := w.queue[0]; w.dirs[dir] == nil && !w.visit(dir) && dir != w.root {
-			w.readAgain(filepath.Dir(dir))
+		if dir := w.queue[0]; w.dirs[dir] == nil && !w.visitDir(dir) && dir != w.root {
+			w.readDirAgain(filepath.Dir(dir))
 		}
 	}
 }
 
-// visit takes a directory from the cache or reads it, and queues its
+// visitDir takes a directory from the cache or reads it, and queues its
 // subdirectories. It returns false if dir is gone or not a directory.
-func (w *scanPass) visit(dir string) bool {
+func (w *scanPass) visitDir(dir string) bool {
 	info, err := os.Lstat(dir)
 	if err != nil || !info.IsDir() {
 		return err != nil && !isGone(err)
@@ -161,22 +161,22 @@ func (w *scanPass) visit(dir string) bool {
 // isGone reports whether err means that no file is at the path.
 func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
 
-// readAgain reads a directory again, or its nearest parent that exists. After
+// readDirAgain reads a directory again, or its nearest parent that exists. After
 // maxReadAgain calls it sets result.unstableDir, which ends the scan.
-func (w *scanPass) readAgain(dir string) {
+func (w *scanPass) readDirAgain(dir string) {
 	if w.readAgainCount++; w.readAgainCount > maxReadAgain {
 		w.result.unstableDir = dir
 		w.queue = nil
 		return
 	}
-	w.forget(dir)
-	if !w.visit(dir) && dir != w.root {
-		w.readAgain(filepath.Dir(dir))
+	w.forgetDir(dir)
+	if !w.visitDir(dir) && dir != w.root {
+		w.readDirAgain(filepath.Dir(dir))
 	}
 }
 
-// forget removes a directory from the cache, so that visit reads it.
-func (w *scanPass) forget(dir string) {
+// forgetDir removes a directory from the cache, so that visit reads it.
+func (w *scanPass) forgetDir(dir string) {
 	if f := w.dirs[dir]; f != nil {
 		w.entriesLeft += f.entryCount
 	}
@@ -184,18 +184,18 @@ func (w *scanPass) forget(dir string) {
 	w.stale[dir] = true
 }
 
-// lookUpHidden sets result.paths from the directories that were read. It
+// lookUpHidden sets result.hidden from the directories that were read. It
 // returns true if one of the files has vanished, so that the scan must
 // continue.
 func (w *scanPass) lookUpHidden() (again bool) {
-	earlier := w.result.paths
-	w.result.paths = map[string]os.FileInfo{}
+	earlier := w.result.hidden
+	w.result.hidden = map[string]os.FileInfo{}
 	keys := make(map[string]keyCheck, len(w.keyChecks))
 	var lost []string
 	add := func(path string, info os.FileInfo, err error) {
 		switch {
 		case err == nil:
-			w.result.paths[path] = info
+			w.result.hidden[path] = info
 			w.holdDescriptor(path, info)
 		case isGone(err):
 			lost = append(lost, filepath.Dir(path))
@@ -218,7 +218,7 @@ func (w *scanPass) lookUpHidden() (again bool) {
 	w.secretScan.keyChecks = keys
 	w.retainVanished(earlier)
 	for _, dir := range lost {
-		w.readAgain(dir)
+		w.readDirAgain(dir)
 	}
 	return len(lost) > 0 && w.result.unstableDir == ""
 }
@@ -250,7 +250,7 @@ func (w *scanPass) queueRecentDirs(always bool) (again bool) {
 	rand.Shuffle(len(w.recentDirs), func(i, j int) { w.recentDirs[i], w.recentDirs[j] = w.recentDirs[j], w.recentDirs[i] })
 	for _, dir := range w.recentDirs[:min(len(w.recentDirs), max(0, maxRecentReads-w.recentReads))] {
 		w.recentReads++
-		w.forget(dir)
+		w.forgetDir(dir)
 		w.queue = append(w.queue, dir)
 		again = true
 	}

@@ -27,7 +27,7 @@ func (w *scanPass) descriptor(id fileID) *os.File {
 	return w.result.descriptors[id]
 }
 
-// retainVanished adds to result.paths the files of earlier, the paths of the
+// retainVanished adds to result.hidden the files of earlier, the result of the
 // last round, that have vanished: in each round, a file may be moved from a
 // directory not read yet into one already read. If a descriptor shows that the
 // file was deleted or moved out of the root, it is left out, since to mask a
@@ -35,12 +35,12 @@ func (w *scanPass) descriptor(id fileID) *os.File {
 func (w *scanPass) retainVanished(earlier map[string]os.FileInfo) {
 	var found map[fileID]bool
 	for path, info := range earlier {
-		if w.result.paths[path] != nil {
+		if w.result.hidden[path] != nil {
 			continue
 		}
 		if found == nil {
 			found = map[fileID]bool{}
-			for _, info := range w.result.paths {
+			for _, info := range w.result.hidden {
 				id, _ := fileIDOf(info)
 				found[id] = true
 			}
@@ -54,7 +54,7 @@ func (w *scanPass) retainVanished(earlier map[string]os.FileInfo) {
 				continue
 			}
 		}
-		w.result.paths[path] = info
+		w.result.hidden[path] = info
 	}
 }
 

@@ -79,7 +79,7 @@ func fileAt(t *testing.T, path string) fileID {
 }
 
 func identities(f scanResult) (ids []fileID) {
-	for _, info := range f.paths {
+	for _, info := range f.hidden {
 		id, _ := fileIDOf(info)
 		ids = append(ids, id)
 	}

@@ -66,11 +66,11 @@ func (o *Output) Size() int64 {
 func (o *Output) Lines() int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.lines()
+	return o.lineCount()
 }
 
-// lines is Lines for a caller that holds o.mu.
-func (o *Output) lines() int64 {
+// lineCount is Lines for a caller that holds o.mu.
+func (o *Output) lineCount() int64 {
 	if o.total > 0 && o.last != '\n' {
 		return o.lineEnds + 1
 	}
@@ -117,7 +117,7 @@ func (o *Output) Read(offset int64, p []byte) (n int, skipped int64, err error) 
 		}
 		return n, 0, err
 	}
-	tail := o.tail()
+	tail := o.lastBytes()
 	start := o.total - int64(len(tail))
 	if offset < start {
 		skipped = start - offset
@@ -128,9 +128,9 @@ func (o *Output) Read(offset int64, p []byte) (n int, skipped int64, err error) 
 	return copy(p, tail[offset-start:]), skipped, nil
 }
 
-// tail returns the bytes of the ring, oldest first. The result may share memory
-// with the ring.
-func (o *Output) tail() []byte {
+// lastBytes returns the content of the ring, oldest byte first. The result may
+// share memory with the ring.
+func (o *Output) lastBytes() []byte {
 	if len(o.ring) < maxTailBytes {
 		return o.ring
 	}

@@ -16,10 +16,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// closeDelay is the time to wait for the end of the output after the last
+// maxOutputEndWait bounds the wait for the end of the output after the last
 // process of the command has ended: a process of another command may still have
 // the pipe open.
-const closeDelay = 250 * time.Millisecond
+const maxOutputEndWait = 250 * time.Millisecond
 
 // Process is a started command. Its methods are safe for concurrent use.
 type Process struct {
@@ -82,7 +82,7 @@ func (p *Process) Signal(signal syscall.Signal) error {
 	case <-p.done:
 		return os.ErrProcessDone
 	default:
-		return p.send(controlMessage{Signal: int(signal)})
+		return p.sendMessage(controlMessage{Signal: int(signal)})
 	}
 }
 
@@ -110,8 +110,8 @@ func (p *Process) CloseStdin() {
 	p.stdin = nil
 }
 
-// send sends a message to the supervisor.
-func (p *Process) send(m controlMessage) error {
+// sendMessage sends a message to the supervisor.
+func (p *Process) sendMessage(m controlMessage) error {
 	p.sendMu.Lock()
 	defer p.sendMu.Unlock()
 	_, err := p.supervisor.control.Write(supervise.Append(nil, &m))
@@ -183,7 +183,7 @@ func (p *Process) handleReports(ctx context.Context, timeout time.Duration, repo
 			p.result.Ending = why
 		}
 		timer, cancelled, kill = nil, nil, nil
-		if p.send(controlMessage{Stop: true}) != nil {
+		if p.sendMessage(controlMessage{Stop: true}) != nil {
 			late = time.After(0)
 			return
 		}
@@ -249,7 +249,7 @@ func (p *Process) cleanUp(outputRead <-chan struct{}) {
 	p.closeProxy()
 	select {
 	case <-outputRead:
-	case <-time.After(closeDelay):
+	case <-time.After(maxOutputEndWait):
 		p.supervisor.output.SetReadDeadline(time.Now())
 		<-outputRead
 	}

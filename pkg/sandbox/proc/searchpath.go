@@ -48,10 +48,10 @@ func pathStepAt(path string) pathStep {
 	return s
 }
 
-// safe returns path without entries that are relative or in a directory that
+// safePart returns path without entries that are relative or in a directory that
 // commands may write into: another command would run programs that one command
 // put there.
-func (p *searchPathCache) safe(path string, writable []string) string {
+func (p *searchPathCache) safePart(path string, writable []string) string {
 	if p == nil {
 		return newSafePath(path, writable).safe
 	}

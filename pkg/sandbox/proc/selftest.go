@@ -39,29 +39,29 @@ func (r *Runner) chooseLevel(ctx context.Context) Report {
 	case Off:
 		return Report{Level: Off}
 	case Highest:
-		first := r.probeL2(ctx)
+		first := r.testL2(ctx)
 		if first.Passed() {
 			return first
 		}
-		second := r.probe(ctx, L1)
+		second := r.testLevel(ctx, L1)
 		second.Higher = append(first.Higher, first)
 		return second
 	case L2:
-		return r.probeL2(ctx)
+		return r.testL2(ctx)
 	}
-	return r.probe(ctx, r.config.Level)
+	return r.testLevel(ctx, r.config.Level)
 }
 
-// probeL2 tests L2 and, if that fails, L2 without unix sockets (noUnix): a
+// testL2 tests L2 and, if that fails, L2 without unix sockets (noUnix): a
 // container may not let the supervisor make a command's connections. If both
 // fail, it returns the first report.
-func (r *Runner) probeL2(ctx context.Context) Report {
-	first := r.probe(ctx, L2)
+func (r *Runner) testL2(ctx context.Context) Report {
+	first := r.testLevel(ctx, L2)
 	if first.Passed() || !first.onlySupervisedChecksFailed() {
 		return first
 	}
 	r.noUnix = true
-	second := r.probe(ctx, L2)
+	second := r.testLevel(ctx, L2)
 	if second.Passed() {
 		second.NoUnix = true
 		return second
@@ -96,9 +96,9 @@ const (
 	useNamedSockets = "use named sockets"
 )
 
-// probe runs the self-test at a level. Go tests set Runner.failChecks to make
-// it report a failure.
-func (r *Runner) probe(ctx context.Context, level Level) Report {
+// testLevel runs the self-test at a level. Go tests set Runner.failChecks to
+// make it report a failure.
+func (r *Runner) testLevel(ctx context.Context, level Level) Report {
 	check, fail := r.failChecks[level]
 	if fail && check == "" {
 		return Report{Level: level, Failure: "made to fail"}

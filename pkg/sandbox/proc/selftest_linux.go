@@ -56,13 +56,13 @@ func (r *Runner) runProbe(ctx context.Context, level Level) (report Report) {
 		report.Failure = fmt.Sprintf("the self-test ended with %s %d and said %.200q", result.Ending, result.ExitCode, printed.Text())
 		return report
 	}
-	report.Checks = append(report.Checks, r.checkDaemons(b)...)
+	report.Checks = append(report.Checks, r.killLeftRunning(b)...)
 	return report
 }
 
-// checkDaemons kills the process that the probe left running, and returns a
+// killLeftRunning kills the process that the probe left running, and returns a
 // check that failed if the sandbox had not killed it already.
-func (r *Runner) checkDaemons(b probeTargets) []Check {
+func (r *Runner) killLeftRunning(b probeTargets) []Check {
 	check := Check{Name: "daemons", State: Enforced, Needed: true, Why: "a process in its own session was killed"}
 	if left := supervise.KillMarked(b.Mark); left > 0 {
 		check.State, check.Why = NotEnforced, fmt.Sprintf("%d processes were still running", left)

@@ -42,9 +42,9 @@ func (s *spec) closeFiles() {
 	}
 }
 
-// commandFiles returns the files to send to the supervisor, in the order of
+// filesToSend returns the files to send to the supervisor, in the order of
 // their descriptors in the command.
-func (s *spec) commandFiles(c Command, stdin, output *os.File) []*os.File {
+func (s *spec) filesToSend(c Command, stdin, output *os.File) []*os.File {
 	files := append([]*os.File{stdin, output}, c.Files...)
 	if s.prologue != nil {
 		files = append(files, s.prologue)
@@ -52,9 +52,9 @@ func (s *spec) commandFiles(c Command, stdin, output *os.File) []*os.File {
 	return append(s.appendMoved(s.egress.appendTo(files)), s.undoDirs...)
 }
 
-// spec returns the supervisor's instructions for c. The caller must call
+// makeSpec returns the supervisor's instructions for c. The caller must call
 // closeFiles.
-func (r *Runner) spec(c Command, level Level, temp privateTemp, moved *movedFiles) (_ *spec, err error) {
+func (r *Runner) makeSpec(c Command, level Level, temp privateTemp, moved *movedFiles) (_ *spec, err error) {
 	s := &spec{Spec: supervise.Spec{
 		Level: level, Network: r.config.Network, Dir: c.Dir, Mark: rand.Text(),
 		Limits: r.config.Limits, GraceMS: r.config.Grace.Milliseconds(), WaitMS: r.config.Linger.Milliseconds(),
@@ -70,7 +70,7 @@ func (r *Runner) spec(c Command, level Level, temp privateTemp, moved *movedFile
 			s.Roots = append(s.Roots, supervise.Root(root))
 		}
 		s.Sockets = r.allowedSockets(level)
-		if err := r.findHidden(s, c.Rules, moved); err != nil {
+		if err := r.addHidden(s, c.Rules, moved); err != nil {
 			return nil, err
 		}
 	}
@@ -81,7 +81,7 @@ func (r *Runner) spec(c Command, level Level, temp privateTemp, moved *movedFile
 	if len(caches) > 0 {
 		s.Writable = append(slices.Clone(s.Writable), cacheDir)
 	}
-	inside := temp.pathInside(s.Covered("/tmp"), level)
+	inside := temp.pathForCommand(s.Covered("/tmp"), level)
 	environ := Environ{
 		Base: r.passedEnv(), baseFiltered: true, pathCache: &r.searchPaths, Extra: c.Env, PassSecrets: r.config.PassSecrets,
 		Set: []string{"TMPDIR=" + inside, "PWD=" + c.Dir, supervise.MarkName + "=" + s.Mark},

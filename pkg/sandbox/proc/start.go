@@ -55,7 +55,7 @@ func (r *Runner) start(ctx context.Context, c Command, level Level, argv []strin
 // a hidden file was moved meanwhile. The returned spec is nil only if it could
 // not be made.
 func (r *Runner) tryStart(ctx context.Context, c Command, level Level, argv []string, temp privateTemp, moved *movedFiles, began time.Time) (*Process, *spec, error) {
-	s, err := r.spec(c, level, temp, moved)
+	s, err := r.makeSpec(c, level, temp, moved)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -63,7 +63,7 @@ func (r *Runner) tryStart(ctx context.Context, c Command, level Level, argv []st
 	if argv != nil {
 		s.Argv, s.Probe = argv, true
 	} else {
-		r.planUndo(s, c)
+		r.addUndoRecord(s, c)
 	}
 	guard := &writeguard.Command{}
 	if level != Off {
@@ -96,7 +96,7 @@ func (r *Runner) launch(ctx context.Context, c Command, s *spec, temp privateTem
 		return nil, toolerr.New(toolerr.ExecutionError, "the pipe for the output cannot be made: %w", err)
 	}
 	defer write.Close()
-	super, reports, err := r.startOnSupervisor(ctx, s, s.commandFiles(c, stdin, write))
+	super, reports, err := r.startOnSupervisor(ctx, s, s.filesToSend(c, stdin, write))
 	if err != nil {
 		closeAll(stdinWriter, output)
 		return nil, err

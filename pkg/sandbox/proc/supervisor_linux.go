@@ -36,7 +36,7 @@ func startSupervisor(level Level, network bool, expected *supervise.Spec) (*supe
 		expected = nil
 	}
 	process, err := os.StartProcess(supervise.Self, args, &os.ProcAttr{
-		Dir: "/", Env: []string{"GOMAXPROCS=2"}, Files: files, Sys: supervisorAttr(level, network),
+		Dir: "/", Env: []string{"GOMAXPROCS=2"}, Files: files, Sys: supervisorProcAttr(level, network),
 	})
 	if err != nil {
 		closeAll(control)
@@ -65,10 +65,10 @@ func expectedSpecFile(s *supervise.Spec) *os.File {
 	return nil
 }
 
-// supervisorAttr makes the clone start the supervisor directly in the
+// supervisorProcAttr makes the clone start the supervisor directly in the
 // namespaces of its level. The supervisor leads a new session, so that a
 // terminal's signals to the server do not reach it.
-func supervisorAttr(level Level, network bool) *syscall.SysProcAttr {
+func supervisorProcAttr(level Level, network bool) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setsid: true}
 	if level == L2 {
 		supervise.Isolate(attr, network)

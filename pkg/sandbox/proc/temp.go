@@ -52,9 +52,9 @@ type privateTemp struct {
 	path string
 }
 
-// pathInside returns the path at which a command sees the directory. tmpCovered
+// pathForCommand returns the path at which a command sees the directory. tmpCovered
 // means that the command sees all of /tmp instead of the directory there.
-func (t privateTemp) pathInside(tmpCovered bool, level Level) string {
+func (t privateTemp) pathForCommand(tmpCovered bool, level Level) string {
 	if level == L2 && !tmpCovered {
 		return "/tmp"
 	}
@@ -203,7 +203,7 @@ func removeStaleRuns(base *os.Root) {
 			continue
 		}
 		info, err := base.Lstat(name)
-		if err != nil || !info.IsDir() || !ownFile(info) {
+		if err != nil || !info.IsDir() || !isOwnFile(info) {
 			continue
 		}
 		lock, err := base.OpenFile(filepath.Join(name, lockName), os.O_RDWR, 0)

@@ -9,9 +9,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// planUndo adds to s the record of the command's changes, see Config.UndoDir. A
-// command whose record cannot be written runs without a record.
-func (r *Runner) planUndo(s *spec, c Command) {
+// addUndoRecord adds to s the record of the command's changes, see
+// Config.UndoDir. A command whose record cannot be written runs without a
+// record.
+func (r *Runner) addUndoRecord(s *spec, c Command) {
 	if r.config.UndoDir == "" || s.Level == Off || len(c.Layers) > 0 {
 		return
 	}

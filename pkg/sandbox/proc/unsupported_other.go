@@ -24,13 +24,13 @@ func drain(*os.File, []byte, func([]byte)) {}
 
 func (s *supervisor) sendFiles([]byte, []*os.File) error { return errUnsupported }
 
-func readable(path string) bool {
+func canRead(path string) bool {
 	f, err := os.Open(path)
 	closeAll(f)
 	return err == nil
 }
 
-func ownFile(os.FileInfo) bool { return false }
+func isOwnFile(os.FileInfo) bool { return false }
 
 func (p *Process) setExitStatus(int) {}
 

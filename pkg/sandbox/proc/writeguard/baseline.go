@@ -59,9 +59,9 @@ func (b *baseline) update(root string, s *scanResult, trustTimes bool, d *otherC
 	return changed
 }
 
-// addedFileChanged reports whether a file that differs from before, an earlier
+// changedSinceRecorded reports whether a file that differs from before, an earlier
 // baseline, has changed once more since it was recorded.
-func (b *baseline) addedFileChanged(root string, before *baseline) bool {
+func (b *baseline) changedSinceRecorded(root string, before *baseline) bool {
 	for name, it := range b.Items {
 		if was, ok := before.Items[name]; ok && was.sameMetadata(&it) {
 			continue

@@ -41,7 +41,7 @@ func (c *Command) CheckWhileRunning(ended <-chan struct{}) {
 	for pause := time.Duration(0); ; {
 		began := time.Now()
 		for _, w := range c.roots {
-			c.reverted = append(c.reverted, w.checkWhileRunning(c, pause)...)
+			c.reverted = append(c.reverted, w.checkIfDue(c, pause)...)
 		}
 		// A command that changes files all the time must not make these checks
 		// use all of the processor.

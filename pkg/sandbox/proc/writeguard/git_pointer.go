@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// pointedDir returns the directory that a .git or commondir names. Both are
+// pointerTarget returns the directory that a .git or commondir names. Both are
 // names in the root. ok is false if the directory is outside the root or does
 // not exist.
-func (v *inventory) pointedDir(name string) (dir string, ok bool) {
+func (v *inventory) pointerTarget(name string) (dir string, ok bool) {
 	target, err := filepath.EvalSymlinks(readGitPointer(filepath.Join(v.root, name)))
 	if err != nil {
 		return "", false

@@ -150,9 +150,9 @@ func setByteLock(f *os.File, kind int16, start, length int64) {
 	unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: kind, Start: start, Len: length}) //nolint:errcheck // see above
 }
 
-// others lists the running commands of other servers, and of other guards of
+// commandsOfOthers lists the running commands of other servers, and of other guards of
 // this process, whose roots overlap with this root.
-func (p *presence) others() (list []runningCommand) {
+func (p *presence) commandsOfOthers() (list []runningCommand) {
 	for _, f := range p.dirs {
 		top := int64(beneathFlag)
 		if f.Name() == p.root {

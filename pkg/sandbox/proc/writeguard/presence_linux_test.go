@@ -29,23 +29,23 @@ func TestPresence(t *testing.T) {
 	lower, side := subdirectory(t, upper, "lower"), subdirectory(t, upper, "side")
 	u, l, s, same := presenceIn(t, upper), presenceIn(t, lower), presenceIn(t, side), presenceIn(t, lower)
 	l.publish()
-	require.Empty(t, l.others(), "its own command")
-	require.Empty(t, s.others())
-	require.Len(t, same.others(), 1)
+	require.Empty(t, l.commandsOfOthers(), "its own command")
+	require.Empty(t, s.commandsOfOthers())
+	require.Len(t, same.commandsOfOthers(), 1)
 
-	list := u.others()
+	list := u.commandsOfOthers()
 	require.Len(t, list, 1)
 	require.True(t, list[0].onlyInOneRoot)
 	d := otherCommands{root: upper}
 	require.True(t, d.mayChange(list[0], "lower/.mcp.json"))
 	require.False(t, d.mayChange(list[0], "side/.mcp.json"))
 	l.withdraw()
-	require.Empty(t, same.others())
-	require.Empty(t, u.others())
+	require.Empty(t, same.commandsOfOthers())
+	require.Empty(t, u.commandsOfOthers())
 	u.publish()
 	for _, p := range []*presence{l, s} {
-		require.Len(t, p.others(), 1)
-		require.False(t, p.others()[0].onlyInOneRoot)
+		require.Len(t, p.commandsOfOthers(), 1)
+		require.False(t, p.commandsOfOthers()[0].onlyInOneRoot)
 	}
 }
 
@@ -58,8 +58,8 @@ func TestPresenceWithManyLocks(t *testing.T) {
 	for i := range int64(2 * maxLocksRead) {
 		setByteLock(other.dirs[0], unix.F_RDLCK, other.since+2*i+2, 1)
 	}
-	oldest := p.others()[0].since
-	for _, one := range p.others() {
+	oldest := p.commandsOfOthers()[0].since
+	for _, one := range p.commandsOfOthers() {
 		if one.since.Before(oldest) {
 			oldest = one.since
 		}
@@ -71,8 +71,8 @@ func BenchmarkPresence(b *testing.B) {
 	p := presenceIn(b, b.TempDir())
 	for b.Loop() {
 		p.publish()
-		p.others()
-		p.others()
+		p.commandsOfOthers()
+		p.commandsOfOthers()
 		p.withdraw()
 	}
 }

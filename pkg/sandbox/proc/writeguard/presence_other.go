@@ -20,7 +20,7 @@ func fileTimeNow() time.Time { return time.Now() }
 
 func (p *presence) withdraw() {}
 
-func (p *presence) others() []runningCommand { return nil }
+func (p *presence) commandsOfOthers() []runningCommand { return nil }
 
 func dirHash(os.FileInfo) uint32 { return 0 }
 

@@ -131,10 +131,10 @@ func (w *RootGuard) check(c *Command, ended bool, skip func(string) bool) *rootC
 	return rc
 }
 
-// checkWhileRunning checks the root while the command runs, and returns the
+// checkIfDue checks the root while the command runs, and returns the
 // reverted files. It does nothing if that was done less than minInterval ago
 // for any command of this level.
-func (w *RootGuard) checkWhileRunning(c *Command, minInterval time.Duration) (reverted []string) {
+func (w *RootGuard) checkIfDue(c *Command, minInterval time.Duration) (reverted []string) {
 	if w.lock() != nil {
 		return nil
 	}
