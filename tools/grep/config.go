@@ -26,9 +26,9 @@ func DefaultConfig() Config {
 
 // AddFlags registers the flags that set c.
 func (c *Config) AddFlags(flags *flag.FlagSet) {
-	flags.DurationVar(&c.Timeout, "timeout", c.Timeout, "`time` after which a call returns partial results")
-	flags.Var((*sizeFlag)(&c.MaxFileSize), "max-file-size", "skip files larger than `SIZE` bytes (or 64M, 1G), unless path names them")
-	flags.Var((*sizeFlag)(&c.IndexSize), "index-size", "keep a search index of at most `SIZE` bytes (or 64M, 1G), so that later calls read fewer files")
+	flags.DurationVar(&c.Timeout, "timeout", c.Timeout, "return partial results after `TIME`")
+	flags.Var((*sizeFlag)(&c.MaxFileSize), "max-file-size", "skip files larger than `SIZE`, in bytes or such as 64M or 1G, unless path names them")
+	flags.Var((*sizeFlag)(&c.IndexSize), "index-size", "keep a search index of at most `SIZE`, in bytes or such as 64M or 1G, so that later calls read fewer files")
 	flags.BoolVar(&c.NoIndex, "no-index", c.NoIndex, "keep no index; each call reads every file")
 }
 

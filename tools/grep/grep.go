@@ -49,9 +49,9 @@ type arguments struct {
 	NoIgnore   bool     `json:"no_ignore,omitempty" alias:"no_ignore_vcs,include_ignored,include_ignored_files" default:"false"`
 	Hidden     bool     `json:"hidden,omitempty" alias:"include_hidden,-." default:"true" jsonschema:"include dotfiles"`
 	HeadLimit  int      `json:"head_limit,omitempty" alias:"@limit,limit,max_matches,count" default:"100" min:"0" jsonschema:"matches (or files) shown; 0: no limit"`
-	MaxPerFile int      `json:"max_per_file,omitempty" alias:"-m,max_matches_per_file" min:"1" jsonschema:"default 20"`
-	Offset     int      `json:"offset,omitempty" min:"0" jsonschema:"matches (or files) to skip"`
-	Sort       string   `json:"sort,omitempty" enum:"mtime,path" default:"mtime" jsonschema:"mtime: newest first"`
+	MaxPerFile int      `json:"max_per_file,omitempty" alias:"-m,max_matches_per_file" min:"1" jsonschema:"matches shown per file; default 20 unless path is a file"`
+	Offset     int      `json:"offset,omitempty" min:"0"`
+	Sort       string   `json:"sort,omitempty" enum:"mtime,path" default:"mtime"`
 	otherToolArguments
 
 	unlimited bool // the caller set no head_limit, or 0
