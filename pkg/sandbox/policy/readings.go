@@ -26,8 +26,8 @@ const (
 
 // readings returns all ways to read the words: every combination of their
 // variables' values. Variables that would make more than maxReadings
-// combinations count as unknown. There is no reading if a variable has no
-// possible value; words without variables have one. nil words are ignored.
+// combinations count as unknown. Words without variables have one reading. nil
+// words are ignored.
 func (s *shellText) readings(words ...*syntax.Word) []reading {
 	var names []string
 	withDefault := map[string]bool{}

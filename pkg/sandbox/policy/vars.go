@@ -104,10 +104,10 @@ func (v *variables) factCount() (n int) {
 	return n
 }
 
-// possibleValues returns the values that a variable may have; none for an array
-// that is surely assigned and empty. withDefault says that it matters whether
-// the variable is unset, as in ${a-word}: an unknown value is then listed as
-// unset, too.
+// possibleValues returns the values that a variable may have, at least one. An
+// array that is surely assigned and empty is unset. withDefault says that it
+// matters whether the variable is unset, as in ${a-word}: an unknown value is then
+// listed as unset, too.
 func (v *variables) possibleValues(name string, withDefault bool) []varValue {
 	var options []varValue
 	target := v.byName[name]
@@ -127,6 +127,9 @@ func (v *variables) possibleValues(name string, withDefault bool) []varValue {
 		if withDefault {
 			options = append(options, varValue{state: valueUnset})
 		}
+	}
+	if len(options) == 0 {
+		options = append(options, varValue{state: valueUnset})
 	}
 	return options
 }

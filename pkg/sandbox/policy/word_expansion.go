@@ -196,14 +196,27 @@ func (b *fieldBuilder) addParts(parts []syntax.WordPart, q quoting) {
 	}
 }
 
-// expandsToNoField reports whether quotes contain "$@" alone while there are no
-// positional parameters: bash makes no field of that.
+// expandsToNoField reports whether quotes contain nothing but "$@" while there
+// are no positional parameters, or "${a[@]}" of an empty array: bash makes no
+// field of that.
 func expandsToNoField(s *shellText, quoted *syntax.DblQuoted) bool {
-	if len(quoted.Parts) != 1 || s.positional == nil || len(s.positional) > 0 {
-		return false
+	for _, part := range quoted.Parts {
+		p, ok := part.(*syntax.ParamExp)
+		if !ok || p.Param == nil || !s.isEmptyList(p) {
+			return false
+		}
 	}
-	p, ok := quoted.Parts[0].(*syntax.ParamExp)
-	return ok && p.Param != nil && p.Param.Value == "@"
+	return len(quoted.Parts) > 0
+}
+
+// isEmptyList reports whether p is $@ or ${a[@]}, and expands to no elements.
+func (s *shellText) isEmptyList(p *syntax.ParamExp) bool {
+	if p.Index == nil {
+		return p.Param.Value == "@" && s.positional != nil && len(s.positional) == 0
+	}
+	word, ok := p.Index.(*syntax.Word)
+	array, known := s.vars.constantArray(p.Param.Value)
+	return ok && word.Lit() == "@" && known && len(array) == 0
 }
 
 // addLiteral adds literal text quoted as q says, without its escapes. first
