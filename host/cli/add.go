@@ -41,7 +41,7 @@ func (p *program) add() *cobra.Command {
 		Short: "Add a server to the configuration",
 		Long: `add adds a server to the user's toolroom.yaml, or to the file of --config. It shows
 what will run, asks, starts the server once and records its tool definitions, so that
-later changes of them are noticed. All other bytes of the file stay as they are.
+later changes of them are noticed. Nothing else in the file changes.
 
 SOURCE is one of:
   npm:NAME[@VERSION]      a package of npm, run with npx
@@ -77,7 +77,7 @@ func (p *program) remove() *cobra.Command {
 		Use:   "remove NAME",
 		Short: "Remove a server from the configuration",
 		Long: `remove deletes the server NAME from the user's toolroom.yaml, or from the file of
---config. All other bytes of the file stay as they are.`,
+--config. Nothing else in the file changes.`,
 		Example: "  mcp-host remove memory",
 		Args:    arguments(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error {

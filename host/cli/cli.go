@@ -127,7 +127,7 @@ func (p *program) root() *cobra.Command {
 mcp-glob, mcp-grep, mcp-view, mcp-edit, mcp-replace, mcp-bash,
 mcp-dispatch_agent) and the servers of its configuration. It starts each server
 when it is first needed. To serve your own programs named mcp-NAME, add their
-directory to the configuration (also if it is the directory of mcp-host):
+directory to the configuration (even if it is the directory of mcp-host):
 
   tool_dirs: [DIR]
 

@@ -308,7 +308,7 @@ func policyWords(c policy.Config) []string {
 	}
 	for _, do := range []string{"allow", "ask", "deny"} {
 		if n := counts[do]; n > 0 {
-			words = append(words, textfmt.Count(n, "rule")+" to "+do)
+			words = append(words, textfmt.Count(n, "rule")+" ("+do+")")
 		}
 	}
 	if len(words) == 0 {

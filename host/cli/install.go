@@ -47,10 +47,10 @@ func (p *program) install() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install [CLIENT]",
 		Short: "Add the tools to the configuration of an MCP client",
-		Long: `install adds this host, or single tools, to the configuration of an MCP client. All
-other bytes of the file stay as they are, comments too. The content before is kept
-beside it in FILE.before-toolroom; uninstall restores it. Without CLIENT, install asks
-on a terminal.
+		Long: `install adds this host, or single tools, to the configuration of an MCP client. Nothing
+else in the file changes. The previous file is saved as FILE.before-toolroom; uninstall
+restores it if the file has not changed since, and otherwise removes only toolroom's
+entries. Without CLIENT, install asks on a terminal.
 
 The clients are claude-desktop, claude-code, codex, gemini, vscode, cursor, windsurf,
 opencode, zed and goose. For claude-code, install calls "claude mcp" if that is

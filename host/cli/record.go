@@ -21,8 +21,8 @@ func (p *program) record() *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "record FILE",
-		Short: "Serve one MCP client like stdio and record the session",
-		Long: `record serves one client on standard input and output like stdio, and writes the
+		Short: "Serve one MCP client, as stdio does, and record the session",
+		Long: `record serves one client on standard input and output, as stdio does, and writes the
 session to FILE, one message per line, readable only by you. Credentials are left
 out. Use replay to play it again.`,
 		Example: "  mcp-host record session.jsonl",

@@ -20,8 +20,8 @@ func (p *program) register() *cobra.Command {
 		Use:   "register FILE…",
 		Short: "Register tools from manifests, so that hosts serve them",
 		Long: `register reads manifests (see docs/declared-tools.md) from files, or from standard
-input for -, and saves them in the store. Hosts with the same store serve them at
-once, including running ones. A registered tool of the same name is replaced.`,
+input for -, and saves them in the store. Hosts with the same store serve them
+immediately, including running ones. A registered tool of the same name is replaced.`,
 		Example: "  mcp-host tools register weather.yaml",
 		Args:    arguments(1, math.MaxInt),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -79,7 +79,7 @@ func (p *program) unregister() *cobra.Command {
 					if err != nil {
 						return exit(exitFailed, err)
 					}
-					if err := p.printf("%s: forgotten\n", printable(name)); err != nil {
+					if err := p.printf("%s: removed from the store\n", printable(name)); err != nil {
 						return err
 					}
 				}

@@ -43,7 +43,7 @@ func New(c Config, shape executor.Shape) (call.Handler, error) {
 		}
 		return nil, &call.PendingError{Pending: call.Pending{
 			Reason: Reason, Tool: req.Tool.Name, Args: arguments,
-			Message: "the caller executes this tool itself: run it with these arguments, and continue with its result",
+			Message: "this tool runs in the client, which cannot be asked for its result (it does not support elicitation): run the tool with these arguments, and continue with its result",
 		}}
 	}, nil
 }
