@@ -34,8 +34,8 @@ func (p *program) configCheck() *cobra.Command {
 and prints a summary: servers and their commands, declared tools, policy, endpoints
 and settings. It reports errors: unknown keys and variables, missing programs and
 directories, and tools that are used in chains but that no server has. With --start
-it starts the servers and asks for their tools; otherwise it starts none, and lists
-what it did not check. Credentials are not shown. The exit status is 1 if there is an
+it starts the servers and asks for their tools, and warns of rules that match none of
+them; otherwise it starts none, and lists what it did not check. Credentials are not shown. The exit status is 1 if there is an
 error.`,
 		Example: "  mcp-host config check\n  mcp-host config check --start\n  mcp-host config check .mcp.json",
 		Args:    arguments(0, 1),
@@ -47,7 +47,7 @@ error.`,
 		},
 	}
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&f.start, "start", false, "start the servers, and check that they have the tools used in chains")
+	cmd.Flags().BoolVar(&f.start, "start", false, "start the servers, and check that they have the tools used in chains and rules")
 	return cmd
 }
 
@@ -204,6 +204,7 @@ func (p *program) checkStarted(ctx context.Context, r *checked) error {
 		for _, err := range a.Catalog.Errors() {
 			r.Problems = append(r.Problems, err.Error())
 		}
+		r.Warnings = append(r.Warnings, a.Config.Stages.Policy.Unmatched(served)...)
 		for _, t := range a.Config.Declared {
 			if m := t.MCP; m != nil && !slices.ContainsFunc(served, func(s *call.Tool) bool { return s.Server == m.Server && s.Original == m.Tool }) {
 				r.Problems = append(r.Problems, t.Problem("mcp.tool", "server %s has no tool %s", m.Server, dialect.Show(m.Tool)).String())
