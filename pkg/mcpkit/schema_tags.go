@@ -214,7 +214,9 @@ func (s *schema) setDefault(text string) error {
 	return nil
 }
 
-// parseTagValue parses a value of s in a tag, without checking it against s.
+// parseTagValue parses a default or an enum value of type s: plain text for a
+// string, a comma-separated list or a JSON array for a list, and JSON
+// otherwise. It does not check the value against s.
 func (s *schema) parseTagValue(text string) (*jsonNode, error) {
 	switch s.resolveRef().kind {
 	case kindString, kindText, kindBytes, kindDuration:

@@ -145,9 +145,9 @@ func (s *toolServer) answerToolCall(ctx context.Context) (answered bool) {
 	return ok && wire.SetRawResult(ctx, s.run(ctx, t, arguments).JSON())
 }
 
-// parsePlainCall parses the params of a tools/call. arguments is nil if there
-// are none. ok is false if params have members other than name, arguments and
-// _meta, or a member of the wrong type.
+// parsePlainCall reads the parameters of tools/call. ok is false for those that
+// need mcp-go: without a name, with members other than name, arguments and
+// _meta (which is ignored), or with a member of the wrong type.
 func parsePlainCall(params json.RawMessage) (name string, arguments json.RawMessage, ok bool) {
 	members, err := jsonrpc.Members(params)
 	if err != nil {

@@ -173,7 +173,7 @@ func (j *job) result(ctx context.Context, from int64, pattern *regexp.Regexp) *m
 		if m.Prompt = promptLine(j.output); m.Prompt != "" {
 			foot = append(foot, fmt.Sprintf("seems to wait for an answer (%q)", m.Prompt))
 		} else if w := terminalWait(j.process, j.output); w.terminal {
-			foot = append(foot, fmt.Sprintf("seems to wait for a terminal (%s), which it does not have", w.programName(j.args.Command)))
+			foot = append(foot, fmt.Sprintf("seems to wait for a terminal (%s), which it does not have", w.programText(j.args.Command)))
 		}
 	}
 	if over {

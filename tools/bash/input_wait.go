@@ -21,9 +21,9 @@ type inputWait struct {
 
 func (w inputWait) isSet() bool { return w.line != "" || w.terminal }
 
-// programName returns the name of the waiting program, or a guess from the
-// command.
-func (w inputWait) programName(script string) string {
+// programText returns the waiting program for a message: its name, a guess from
+// the command, or "a program of it".
+func (w inputWait) programText(script string) string {
 	if w.program != "" {
 		return shorten(escapeUnsafe(w.program).text, 40)
 	}
@@ -35,7 +35,7 @@ func (w inputWait) programName(script string) string {
 
 // advice tells how to do without the program's terminal.
 func (w inputWait) advice(script string) string {
-	name, _, _ := strings.Cut(path.Base(w.programName(script)), ".")
+	name, _, _ := strings.Cut(path.Base(w.programText(script)), ".")
 	for _, kind := range []struct{ names, advice string }{
 		{"vi vim nvim view vimdiff gvim ex nano pico emacs joe jed micro hx kak ne mcedit", "the tools edit and replace change files, view shows them"},
 		{"less more most man info", "cat, head or PAGER=cat print without a terminal"},

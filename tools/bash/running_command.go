@@ -110,7 +110,7 @@ func (r *runningCommand) handleInputWait(ctx context.Context, w inputWait) (resu
 	if !w.terminal {
 		return nil, false, nil
 	}
-	mcpkit.NoteFirstf(ctx, "ended, since it waited for a terminal (%s), which commands do not have: %s", w.programName(r.args.Command), w.advice(r.args.Command))
+	mcpkit.NoteFirstf(ctx, "ended, since it waited for a terminal (%s), which commands do not have: %s", w.programText(r.args.Command), w.advice(r.args.Command))
 	r.process.Kill()
 	result, err = r.endedResult(ctx)
 	return result, true, err
@@ -213,10 +213,10 @@ func (r *runningCommand) makeJob(ctx context.Context, w inputWait) (result *mcpk
 	switch {
 	case w.terminal && r.args.Background:
 		foot += fmt.Sprintf("It seems to wait for a terminal (%s), which it does not have. What bash_job {\"action\":\"write\"} sends may reach it; else end it with bash_job {\"action\":\"kill\",\"job_id\":%q}. Instead: %s.\n",
-			w.programName(r.args.Command), j.id, w.advice(r.args.Command))
+			w.programText(r.args.Command), j.id, w.advice(r.args.Command))
 	case w.terminal:
 		foot += fmt.Sprintf("It seems to wait for a terminal (%s), which commands do not have, and nobody can type: end it with bash_job {\"action\":\"kill\",\"job_id\":%q}. Instead: %s.\n",
-			w.programName(r.args.Command), j.id, w.advice(r.args.Command))
+			w.programText(r.args.Command), j.id, w.advice(r.args.Command))
 	case prompt != "" && r.args.Background:
 		foot += fmt.Sprintf("It seems to wait for an answer (%q): give it with bash_job {\"action\":\"write\",\"job_id\":%q,\"input\":\"…\\n\"}, or end it with action kill.\n", prompt, j.id)
 	case prompt != "":

@@ -105,8 +105,9 @@ func (d *dispatcher) resolveCaller(from caller, o *agentSpec) (bound grant, acco
 }
 
 // toolsFor returns the tools that an agent may use: those allowed by this
-// server, the dispatching agent, the kind and the call together. hosted means
-// that the call came through a host, which may have other tools than the
+// server, the dispatching agent, the kind and the call together. It returns
+// INVALID_PARAMS if the call names a tool that the others do not allow. hosted
+// says that the call came through a host, which may have other tools than the
 // bundled ones.
 func (d *dispatcher) toolsFor(args arguments, k agentKind, bound grant, hosted bool) (toolSet, error) {
 	most := d.ceiling

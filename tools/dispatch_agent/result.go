@@ -74,7 +74,7 @@ func (d *dispatcher) endedResult(ctx context.Context, a *agent) (*mcpkit.Result,
 	case o.misfit != "":
 		return result, toolerr.New(toolerr.ResultInvalid, "the report does not fit output_schema, even after a second attempt: %s. To ask again, use agent_id and a prompt. The report:", o.misfit)
 	case early && o.fault != nil:
-		return result, toolerr.New(codeOf(o.fault.Code), "%s", o.fault.Message)
+		return result, toolerr.New(knownCode(o.fault.Code), "%s", o.fault.Message)
 	case early:
 		return result, toolerr.New(code, "the agent ended early: %s", o.ending)
 	case o.fault != nil: // the footer stays the last line
@@ -92,9 +92,9 @@ func errorEndings() map[string]toolerr.Code {
 	}
 }
 
-// codeOf returns the code with a name sent by another process; ExecutionError
+// knownCode returns the code with a name sent by another process; ExecutionError
 // if it is unknown.
-func codeOf(name string) toolerr.Code {
+func knownCode(name string) toolerr.Code {
 	if code := toolerr.Code(name); slices.Contains(toolerr.Codes(), code) {
 		return code
 	}

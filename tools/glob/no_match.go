@@ -145,7 +145,7 @@ func (q *query) searchNear(ctx context.Context) ([]*nearMatches, error) {
 			}
 		case !q.hasWantedType(e):
 			other.add(e.Path)
-		case q.pathExcluded(e.Path):
+		case q.excludedWithParents(e.Path):
 			excluded.add(e.Path)
 		case !q.args.Hidden && isHidden(e.Path):
 			hidden.add(e.Path)
@@ -163,9 +163,9 @@ func (q *query) searchNear(ctx context.Context) ([]*nearMatches, error) {
 	return kinds, nil
 }
 
-// pathExcluded reports whether the path or one of its parent directories is
-// excluded.
-func (q *query) pathExcluded(path string) bool {
+// excludedWithParents reports whether the argument exclude matches a path,
+// taken as a file, or one of the directories above it.
+func (q *query) excludedWithParents(path string) bool {
 	for i := range len(path) {
 		if path[i] == '/' && q.excluded(path[:i], true) {
 			return true

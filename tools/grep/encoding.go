@@ -35,8 +35,10 @@ func guessEncoding(ctx context.Context, r io.ReaderAt, size int64) textfile.Enco
 // UTF-8.
 func isNotUTF8(text []byte) bool { return !textfile.ASCII(text) && !utf8.Valid(text) }
 
-// decodeFile returns the text of a file in memory for the first search, and the
-// encoding if it was guessed. ok is false if the file is binary.
+// decodeFile returns the content of a file to search, with secrets masked if
+// masked is set. e is "" unless the encoding was guessed from zero bytes; a
+// one-byte encoding is guessed only after the search has met invalid UTF-8. ok
+// is false if the file is binary.
 func (w *searcher) decodeFile(raw []byte, masked bool) (text []byte, e textfile.Encoding, ok bool) {
 	if textfile.HasBinarySignature(raw) {
 		return nil, "", false
@@ -79,10 +81,10 @@ func (t *tally) keepFirstGuesses(most int) {
 	}
 }
 
-// guessNote names the files searched in a guessed encoding, if the pattern has
+// guessedEncodingsNote names the files searched in a guessed encoding, if the pattern has
 // characters beyond ASCII: a wrong guess hides matches of these. Otherwise it
 // returns "".
-func (q *query) guessNote(f *searchResult) string {
+func (q *query) guessedEncodingsNote(f *searchResult) string {
 	if f.guessCount == 0 || textfile.ASCII([]byte(q.args.Pattern)) {
 		return ""
 	}

@@ -92,7 +92,7 @@ func (q *query) skippedNotes(f *searchResult) []string {
 		what outcome
 		text string
 	}{
-		{binary, "binary"}, {tooLarge, q.sizeLimitNote()},
+		{binary, "binary"}, {tooLarge, q.tooLargeText()},
 		{unreadable, "unreadable"}, {secretFile, "secret"}, {special, "special"},
 	} {
 		if n := f.outcomes[kind.what]; n > 0 {
@@ -102,7 +102,7 @@ func (q *query) skippedNotes(f *searchResult) []string {
 	if len(skipped) > 0 {
 		notes = append(notes, "not searched: "+strings.Join(skipped, ", "))
 	}
-	notes = appendNote(notes, q.guessNote(f))
+	notes = appendNote(notes, q.guessedEncodingsNote(f))
 	if n := f.report.Unreadable; n > 0 {
 		var names []string
 		for _, fault := range f.report.UnreadableDirs[:min(len(f.report.UnreadableDirs), maxNamedPaths)] {
@@ -122,8 +122,8 @@ func (q *query) skippedNotes(f *searchResult) []string {
 	return notes
 }
 
-// sizeLimitNote describes the limit that a too large file exceeds.
-func (q *query) sizeLimitNote() string {
+// tooLargeText describes the limit that a too large file exceeds.
+func (q *query) tooLargeText() string {
 	if q.anySize {
 		return "with a line over 1G, or (with multiline, which needs the whole file in memory) over 1G"
 	}

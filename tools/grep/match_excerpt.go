@@ -60,7 +60,7 @@ func (x *matchExcerpt) writeWindow(text []byte) bool {
 		return false
 	}
 	x.windowLine = at.lineAt(text, len(text))
-	x.keepTail(text)
+	x.keepContextBefore(text)
 	return true
 }
 
@@ -153,9 +153,9 @@ func (x *matchExcerpt) writeContextBefore(above []byte, number int, first bool) 
 	}
 }
 
-// keepTail stores the last lines of a window, which may be context of a match
+// keepContextBefore stores the last lines of a window, which may be context of a match
 // in the next window.
-func (x *matchExcerpt) keepTail(text []byte) {
+func (x *matchExcerpt) keepContextBefore(text []byte) {
 	if x.passed >= x.to || x.out.before == 0 {
 		x.tail = nil
 		return

@@ -94,7 +94,7 @@ func prepareImage(ctx context.Context, data []byte, format string) (*picture, er
 			source, pic.Note = still, "first frame of an animation"
 		}
 	}
-	if format == "gif" && countGIFFrames(data) > 1 {
+	if format == "gif" && isAnimatedGIF(data) {
 		pic.Note = "first frame of an animation"
 	}
 	config, err := codecs[format].decodeHeader(bytes.NewReader(source))

@@ -127,10 +127,10 @@ func exifOrientation(block []byte) int {
 	return 1
 }
 
-// countGIFFrames counts the images of a GIF up to 2, without decoding them.
-func countGIFFrames(data []byte) int {
+// isAnimatedGIF reports whether a GIF has more than one image. It decodes none.
+func isAnimatedGIF(data []byte) bool {
 	if len(data) < 13 {
-		return 0
+		return false
 	}
 	pos := 13
 	if data[10]&0x80 != 0 {
@@ -144,7 +144,7 @@ func countGIFFrames(data []byte) int {
 		case 0x2c:
 			frames++
 			if pos+9 >= len(data) {
-				return frames
+				return frames > 1
 			}
 			table := 0
 			if data[pos+9]&0x80 != 0 {
@@ -152,10 +152,10 @@ func countGIFFrames(data []byte) int {
 			}
 			pos = skipGIFBlocks(data, pos+10+table+1)
 		default:
-			return frames
+			return frames > 1
 		}
 	}
-	return frames
+	return frames > 1
 }
 
 // skipGIFBlocks returns the position after the sub-blocks at pos.

@@ -118,9 +118,9 @@ func buildBinary(pkg string) (string, error) {
 	return final, nil
 }
 
-// linkNewest gives the newest of the files, if any exists, the further name
-// name. A file with two names is later replaced under one of them, not
-// overwritten.
+// linkNewest makes name a hard link to the newest of the files; without any,
+// name does not exist afterwards. go build then finds an up-to-date binary at
+// name, or replaces name by a new file and leaves the old one untouched.
 func linkNewest(name string, files ...string) {
 	newest, when := "", time.Time{}
 	for _, file := range files {

@@ -49,7 +49,7 @@ func (s *shellText) checkBuiltin(c simpleCommand) (isKnown bool) {
 		for _, arg := range args {
 			if _, value, ok := strings.Cut(arg.text, "="); ok {
 				s.checkLeniently(field{text: value + " " + unknownText}, &shellText{
-					eval: s.eval, depth: s.depth + 1, vars: s.vars.forInnerText(), functionsHere: map[string]bool{}, arg0: s.arg0, current: s.current,
+					eval: s.eval, depth: s.depth + 1, vars: s.vars.withOwnAssigned(), functionsHere: map[string]bool{}, arg0: s.arg0, current: s.current,
 				})
 				hides = hides || strings.Contains(value, unknownText)
 			}

@@ -42,10 +42,10 @@ func newVariables() *variables {
 	return &variables{byName: map[string]*variable{}, assigned: map[string]bool{}}
 }
 
-// forInnerText returns the variables for an inner text: it shares the values,
+// withOwnAssigned returns the variables for an inner text: it shares the values,
 // and has a copy of assigned, since what is surely assigned inside is not so
 // outside.
-func (v *variables) forInnerText() *variables {
+func (v *variables) withOwnAssigned() *variables {
 	sure := make(map[string]bool, len(v.assigned))
 	for name := range v.assigned {
 		sure[name] = true

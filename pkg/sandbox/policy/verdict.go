@@ -105,8 +105,9 @@ func (f finding) message(verb string) string {
 	return text
 }
 
-// verdict returns the decision by all findings. Deny by the first denial or, in
-// allow-list mode, the first doubt goes before Ask, and Ask before Undecided.
+// verdict returns the decision by all findings: Deny if there is a denial (in
+// allow-list mode also for a doubt), else Ask if there is a question, else
+// Undecided if there is a doubt, else Allow.
 func (c *evaluation) verdict() Verdict {
 	v := Verdict{Decision: Allow, Doubts: c.doubts}
 	denied := c.denial
