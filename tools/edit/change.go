@@ -1,15 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"fmt"
-	"slices"
-	"strings"
-	"unicode/utf8"
 
-	"github.com/toolroom-mcp/toolroom/internal/contentcheck"
 	"github.com/toolroom-mcp/toolroom/internal/fileedit"
 	"github.com/toolroom-mcp/toolroom/internal/textdiff"
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
@@ -44,32 +38,6 @@ func (a request) open(ctx context.Context, b *fileedit.Before) (f *splice.File, 
 	}
 	f, err = splice.OpenAs(ctx, b.Content, &index)
 	return f, told, err
-}
-
-// checkGuess refuses a change that is right only if the guess of the file's
-// encoding is: other programs could not read the result.
-func (c *change) checkGuess(b *fileedit.Before) error {
-	if c.told && c.file.Encoding != textfile.UTF8 && b.Exists && b.Index.Encoding == textfile.UTF8 && b.Index.Invalid == 0 && !plain(b.Content) &&
-		slices.ContainsFunc(c.result.Changes, func(change textdiff.Change) bool { return !plain([]byte(change.New)) }) {
-		return toolerr.New(toolerr.BadEncoding, "the file is valid utf-8; new text in %s would make it invalid: leave encoding out", c.file.Encoding)
-	}
-	if !c.file.Guessed {
-		return nil
-	}
-	guess := textfile.NewGuess(b.Content, c.file.Encoding)
-	changes := c.result.Raw()
-	for i, change := range changes {
-		if !guess.Proves(change.Start, change.End, c.result.Changes[i].New) {
-			return toolerr.New(toolerr.BadEncoding, "the file's encoding is a guess (it may be %s), and this edit depends on it: view the file with encoding=… to find the right one, then send the edit with that encoding", guess).
-				With("candidates", append([]textfile.Encoding{guess.Encoding}, guess.Rivals...))
-		}
-	}
-	return nil
-}
-
-// plain reports whether text is ASCII.
-func plain(text []byte) bool {
-	return !bytes.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
 // plan computes the change of a version of the file by the edits.
@@ -188,49 +156,6 @@ func (a request) changeHidden(ctx context.Context, c *change, o match.Options) e
 	return err
 }
 
-// staysText refuses a change after which the file would not be text, because of
-// new or remaining bytes, and warns if the file's encoding would be detected as
-// another one.
-func (c *change) staysText(ctx context.Context, b *fileedit.Before) error {
-	controls := false
-	for _, change := range c.result.Changes {
-		controls = controls || strings.ContainsFunc(change.New, func(r rune) bool { return r < ' ' && r != '\t' && r != '\n' && r != '\r' })
-	}
-	if c.file.Encoding == textfile.UTF8 && c.file.NUL == 0 && c.file.Invalid == 0 && !controls {
-		return nil
-	}
-	index, err := textfile.Scan(ctx, c.after, c.after.Size(), textfile.Options{})
-	if err != nil {
-		return err
-	}
-	const refused = "this change would make %s binary, so that it could not be viewed or edited; nothing was changed. "
-	switch format := index.Format; {
-	case c.told && !controls && c.file.NUL == 0: // as the caller says
-		return nil
-	case format.Binary && controls:
-		return toolerr.New(toolerr.BinaryFile, refused+"Look for control characters in new_string, for example a \\u0000 that should be \\\\u0000.", b.Shown)
-	case format.Binary && c.file.NUL > 0:
-		return toolerr.New(toolerr.BinaryFile, refused+"It has %s, from line %d on. Remove them first, with a separate edit or a command such as tr -d '\\000'.",
-			b.Shown, textfmt.Count(c.file.NUL, "NUL character"), c.file.Numbers()(bytes.IndexByte(c.file.Text, 0)))
-	case format.Binary:
-		return toolerr.New(toolerr.BinaryFile, refused+"The result has too many bytes that are not valid %s: remove them first, with a command.", b.Shown, c.file.Encoding)
-	case format.NUL > c.file.NUL:
-		c.warnings = append(c.warnings, fmt.Sprintf("new_string has %s", textfmt.Count(format.NUL-c.file.NUL, "NUL character")))
-	case format.Encoding != c.file.Encoding && format.Encoding != textfile.UTF8:
-		c.warnings = append(c.warnings, fmt.Sprintf("the file is written as %s, but now looks like %s; give view the encoding", c.file.Encoding, format.Encoding))
-	}
-	return nil
-}
-
-// encoding returns the encoding of the new content, or "" for UTF-8. Detection
-// from the content might give another one.
-func (c *change) encoding() textfile.Encoding {
-	if c.file.Encoding == textfile.UTF8 {
-		return ""
-	}
-	return c.file.Encoding
-}
-
 // replacements returns the number of replaced places.
 func (c *change) replacements() int {
 	n := 0
@@ -238,40 +163,4 @@ func (c *change) replacements() int {
 		n += f.Count
 	}
 	return n
-}
-
-// maxLinted bounds the files that are parsed, in bytes.
-const maxLinted = 1 << 20
-
-// warn adds warnings about the new content.
-func (c *change) warn(a request, b *fileedit.Before) {
-	for i, e := range a.edits {
-		warning := contentcheck.Omission(e.New, e.Old)
-		if warning == "" {
-			continue
-		}
-		if len(a.edits) > 1 {
-			warning = fmt.Sprintf("edit %d: %s", i+1, warning)
-		}
-		c.warnings = append(c.warnings, warning)
-	}
-	if b.Masked || max(c.result.Size(), len(c.file.Text)) > maxLinted { // a parser's message may quote a value
-		return
-	}
-	before := c.file.Text
-	if !b.Exists {
-		before = nil
-	}
-	if warning := contentcheck.Syntax(b.Shown, before, patched(c.file.Text, c.result.Changes)); warning != "" {
-		c.warnings = append(c.warnings, warning)
-	}
-}
-
-// clip cuts text to most characters for a message.
-func clip(text string, most int) string {
-	runes := []rune(text)
-	if len(runes) <= most {
-		return text
-	}
-	return string(runes[:most]) + "…"
 }

@@ -92,33 +92,6 @@ func format(f textfile.Format) string {
 	return "  " + f.String()
 }
 
-// newMeta returns the metadata common to all answers.
-func newMeta(done *fileedit.Outcome) meta {
-	m := meta{Created: done.Created, Deleted: done.Removed && !done.DryRun, DryRun: done.DryRun, Size: done.Index.Size}
-	etag := done.Etag()
-	if done.DryRun {
-		m.Size, etag = int64(len(done.Before.Content)), done.Before.Etag
-	}
-	if !done.Before.Masked && (!done.DryRun || done.Before.Exists) && !m.Deleted { // a hash would allow testing guesses of a value
-		m.Etag = etag.String()
-	}
-	return m
-}
-
-// tag returns the end of a header: the etag, or the reason for not having one.
-func tag(done *fileedit.Outcome) string {
-	switch m := newMeta(done); {
-	case done.Before.Masked:
-		return "values masked"
-	case m.Etag == "":
-		return "no etag"
-	case done.DryRun:
-		return "etag=" + m.Etag + " (unchanged)"
-	default:
-		return "etag=" + m.Etag
-	}
-}
-
 func created(done *fileedit.Outcome) string {
 	switch {
 	case !done.Created:
@@ -190,32 +163,6 @@ func overlooking(f match.Found) string {
 		words += " (new_string indented the same way)"
 	}
 	return words
-}
-
-// fitting returns a diff that fits the budget together with a header. It
-// shortens lines only if the budget requires it, and reduces the context of a
-// small diff until the answer is short. The diff omits the file's name, which
-// the header has.
-func fitting(ctx context.Context, diff func(textdiff.Options) textdiff.Diff, o textdiff.Options, budget, header int) textdiff.Diff {
-	o.MaxLines, o.MaxBytes, o.Window = maxDiff, longLine, lineWindow
-	o.Stopped = func() bool { return ctx.Err() != nil }
-	budget -= header
-	room := max(budget-otherRoom, budget/2)
-	d := diff(o)
-	for o.Context = 2; o.Context > 0 && header+len(d.Text) > shortAnswer && len(d.Text) <= longAnswer; o.Context-- {
-		d = diff(o)
-	}
-	o.Context = 0
-	for len(d.Text) > room && o.MaxBytes > 100 {
-		o.MaxBytes = max(min(o.MaxBytes/2, room/maxDiff), 100)
-		o.Window = min(o.Window, o.MaxBytes)
-		d = diff(o)
-	}
-	for len(d.Text) > room && o.MaxLines > 1 {
-		o.MaxLines /= 2
-		d = diff(o)
-	}
-	return d
 }
 
 // finish appends the notes and warnings after the diff.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
@@ -67,16 +65,4 @@ func reversalDiff(ctx context.Context, done *fileedit.Outcome) func(textdiff.Opt
 	old, newText := diffText(f, done.Before.Masked), diffText(g, done.Before.Masked)
 	changes := textdiff.Between(old, string(newText))
 	return func(o textdiff.Options) textdiff.Diff { return textdiff.Unified(old, changes, o) }
-}
-
-// diffText returns a file's text in the form of diffs.
-func diffText(f *splice.File, hide bool) []byte {
-	text := f.Text[f.Body:]
-	if hide {
-		text = secret.Mask(text)
-	}
-	if f.EOL != '\n' {
-		text = bytes.ReplaceAll(text, []byte{f.EOL}, []byte{'\n'})
-	}
-	return text
 }

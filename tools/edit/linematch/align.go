@@ -15,16 +15,6 @@ type line struct {
 	total float64  // their total weight
 }
 
-// strange is the weight of a word that is not wanted.
-const strange = 3
-
-func (v *vocabulary) weightOf(word uint64) float64 {
-	if e := v.words[word]; e != nil {
-		return e.weight
-	}
-	return strange
-}
-
 func (v *vocabulary) newLine(text string) line {
 	l := line{text: text, bare: strings.TrimSpace(text)}
 	l.sum = eachWord([]byte(text[:min(len(text), MaxLine)]), nil, func(word uint64) bool {

@@ -64,93 +64,6 @@ func (m *matcher) sameLine(old []string, i int, line string, anyIndent bool) boo
 	return false
 }
 
-// near writes the nearest block and its first difference, and returns the
-// number of the differing line.
-func (m *matcher) near(text *strings.Builder, old []string, b linematch.Block, explained bool) int {
-	last := b.First + len(b.Lines) - 1
-	what := textfmt.Lines(b.First, last)
-	if len(b.Lines) == 1 && len(b.Lines[0]) >= linematch.MaxLine {
-		return m.nearWithin(text, old, b)
-	}
-	at := b.First
-	if explained {
-		fmt.Fprintf(text, "\nClosest: %s", what)
-		if len(old) > 1 {
-			fmt.Fprintf(text, ", %d of %d lines match", b.Alike, len(old))
-		}
-		if d, indented, ok := m.firstDifference(old, b); ok {
-			at = m.showDifference(text, old, b, d, indented)
-			m.alsoDiffers(text, old, b, indented)
-		} else {
-			text.WriteString(". Each line was found, but not as one block.")
-		}
-	}
-	from, to := 0, len(b.Lines)
-	if to > maxBlock {
-		from = max(0, min(at-b.First-maxBlock/4, to-maxBlock))
-		to = from + maxBlock
-		fmt.Fprintf(text, "\nLines %d-%d of the file (a shorter old_string is easier to match):\n", b.First+from, b.First+to-1)
-	} else {
-		fmt.Fprintf(text, "\n%s of the file, to copy:\n", capital(what))
-	}
-	for _, line := range b.Lines[from:to] {
-		text.WriteString(clip([]byte(line)) + "\n")
-	}
-	cut := strings.TrimSuffix(text.String(), "\n")
-	text.Reset()
-	text.WriteString(cut)
-	return at
-}
-
-// maxCopied bounds the lines that are shown completely, in bytes. Of a longer
-// line maxShown bytes are shown.
-const maxCopied = 1000
-
-func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
-
-// clip returns a line, or the beginning of a long line.
-func clip(line []byte) string {
-	if len(line) <= maxCopied {
-		return string(line)
-	}
-	end := maxShown
-	for end > 0 && !utf8.RuneStart(line[end]) {
-		end--
-	}
-	return fmt.Sprintf("%s…[%d bytes] (part of the line is enough as old_string)", line[:end], len(line)-end)
-}
-
-// maxWanted bounds the text that is searched within a long line, in bytes.
-const maxWanted = 2000
-
-// nearWithin writes the part of a long line that is most similar to the text.
-func (m *matcher) nearWithin(text *strings.Builder, old []string, b linematch.Block) int {
-	start := m.f.Body + b.Start[0]
-	line := m.f.Content(m.f.Text[start:m.f.LineEnd(start)])
-	wanted := strings.Join(old, "\n")
-	wanted = wanted[:min(len(wanted), maxWanted)]
-	from, to, ok := linematch.Within(linematch.Text{Body: line, Checker: m.checker}, wanted)
-	if !ok {
-		from, to = 0, 0
-	}
-	from, to = max(0, from-contextChars), min(len(line), to+contextChars)
-	if to-from > maxCopied {
-		at := from
-		for at < to && at-from < len(wanted) && line[at] == wanted[at-from] {
-			at++
-		}
-		from, to = max(from, at-maxShown/2), min(to, at+maxShown/2)
-	}
-	for from > 0 && !utf8.RuneStart(line[from]) {
-		from--
-	}
-	for to < len(line) && !utf8.RuneStart(line[to]) {
-		to++
-	}
-	fmt.Fprintf(text, "\nClosest: line %d (%d bytes), from byte %d. Text there, to copy from:\n%s", b.First, len(line), from+1, line[from:to])
-	return b.First
-}
-
 // showDifference writes the difference and its cause, and returns the line's
 // number.
 func (m *matcher) showDifference(text *strings.Builder, old []string, b linematch.Block, d difference, indented bool) int {
@@ -239,42 +152,6 @@ func (m *matcher) differAt(line, was string, indented bool) (inFile, inOld int) 
 		}
 	}
 	return skipFile + inFile, skipOld + inOld
-}
-
-// contextChars is the number of characters shown on each side of a difference.
-const contextChars = 60
-
-// window returns the part of a line around a position, with visible white
-// space.
-func window(line string, at int) string {
-	runes := []rune(line[:min(len(line), 1<<20)])
-	at = utf8.RuneCountInString(line[:min(at, len(line), 1<<20)])
-	from, to := max(0, at-contextChars), min(len(runes), at+contextChars+20)
-	var out strings.Builder
-	if from > 0 {
-		out.WriteString("…")
-	}
-	for _, r := range runes[from:to] {
-		switch {
-		case r == ' ':
-			out.WriteString("·")
-		case r == '\t':
-			out.WriteString("→")
-		case r == '\r':
-			out.WriteString(`\r`)
-		case r != utf8.RuneError && (unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) || unicode.IsControl(r) || unicode.Is(unicode.Mn, r)):
-			fmt.Fprintf(&out, "<U+%04X>", r)
-		default:
-			out.WriteRune(r)
-		}
-	}
-	if to < len(runes) {
-		out.WriteString("…")
-	}
-	if out.Len() == 0 {
-		return "(an empty line)"
-	}
-	return out.String()
 }
 
 // explain describes the kind and the position of a difference.

@@ -5,8 +5,6 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-
-	"github.com/toolroom-mcp/toolroom/internal/textdiff"
 )
 
 // A model that sends old_string with other indentation than the file's often
@@ -190,36 +188,6 @@ func shortestOf(dents []dent) dent {
 	return dent{model: shortest(model), file: shortest(file)}
 }
 
-// leading returns the length of the part of the new text's first line that
-// already precedes the place. A model that omits indentation from the old text,
-// or a part of it, may have it in the new text. If nothing else changes, the
-// edit is meant to indent the line further, and leading returns 0.
-func (b *builder) leading(where place) int {
-	old, newLines := b.p.old, b.p.new
-	n := indentSize(newLines[0])
-	if n == 0 || b.literal || b.p.step == Indentation || isBlank(newLines[0]) || isBlank(old[0]) {
-		return 0
-	}
-	m, start := indentSize(old[0]), where.start
-	for start > b.f.Body && (b.f.Text[start-1] == ' ' || b.f.Text[start-1] == '\t') {
-		if start--; where.start-start > n {
-			return 0
-		}
-	}
-	lead := string(b.f.Text[start:where.start])
-	if lead == "" || start > b.f.Body && b.f.Text[start-1] != b.f.EOL || lead+old[0][:m] != newLines[0][:n] {
-		return 0
-	}
-	if newLines[0][n:] != old[0][m:] {
-		return len(lead)
-	}
-	was, is := indents(old[1:]), indents(newLines[1:])
-	if len(was) == 0 || len(is) == 0 || shortest(was) != shortest(is) || slices.Equal(old[1:], newLines[1:]) {
-		return 0
-	}
-	return len(lead)
-}
-
 // chooseVerbatim decides, at a place whose shift is known, which new lines are
 // written unchanged. If any are, it pairs the lines by their text.
 func (b *builder) chooseVerbatim(old, newLines []string) {
@@ -241,14 +209,6 @@ func (b *builder) chooseVerbatim(old, newLines []string) {
 		b.firstShift = b.dents[0].file
 	}
 	b.shift = shift{}
-}
-
-func cores(lines []string) []string {
-	all := make([]string, len(lines))
-	for i, line := range lines {
-		all[i] = strings.TrimSpace(line)
-	}
-	return all
 }
 
 // contentVerbatim writes a new line unchanged. An equal line of the file is
@@ -276,29 +236,4 @@ func (b *builder) contentVerbatim(j int, line string, with *partner) {
 	b.keep(part.start, part.start+head)
 	b.put(line[head : len(line)-tail])
 	b.keep(part.text-tail, part.text)
-}
-
-// firstLine returns the index of the first line that is not blank, or -1.
-func firstLine(lines []string) int {
-	return slices.IndexFunc(lines, func(line string) bool { return !isBlank(line) })
-}
-
-// partnersOf pairs new lines with the old lines that they replace.
-func partnersOf(old, newLines []string, stop func() bool) []partner {
-	partners := make([]partner, len(newLines))
-	i, j := 0, 0
-	runs := textdiff.Align(old, newLines, stop)
-	for _, run := range append(runs, textdiff.Run{A: len(old), B: len(newLines)}) {
-		for ; j < run.B; i, j = i+1, j+1 {
-			partners[j].line = -1
-			if i < run.A {
-				partners[j].line = i
-			}
-		}
-		for n := range run.N {
-			partners[run.B+n] = partner{run.A + n, true}
-		}
-		i, j = run.A+run.N, run.B+run.N
-	}
-	return partners
 }

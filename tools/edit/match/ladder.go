@@ -151,3 +151,22 @@ func (a *attempt) uniform(p *pattern, where place) bool {
 	a.budget -= len(b.part)
 	return a.budget > 0 && b.findShift(where, p.old[:len(b.part)], false)
 }
+
+// Step is a rung of the ladder: the differences that are ignored to find
+// old_string. Each step also ignores those of the steps before it.
+type Step int
+
+// The steps, in order.
+const (
+	Exact       Step = iota
+	Endings          // line endings, and a final ending that the file lacks
+	Numbers          // pasted line numbers
+	Trailing         // trailing white space
+	Punctuation      // typographic quotes, dashes, blanks
+	Indentation      // indentation that differs in the same way in every line
+)
+
+// String returns the step's name for messages.
+func (s Step) String() string {
+	return [...]string{"exact", "line endings", "pasted line numbers", "trailing whitespace", "Unicode punctuation", "indentation"}[s]
+}

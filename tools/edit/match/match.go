@@ -39,9 +39,7 @@ package match
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/toolroom-mcp/toolroom/internal/textdiff"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -161,49 +159,6 @@ func inOrder(places []Place, changes [][]textdiff.Change) []textdiff.Change {
 	}
 	return all
 }
-
-// overlapping refuses edits that share text, since the result would depend on
-// their order.
-func overlapping(f *splice.File, places []Place) error {
-	number := f.Numbers()
-	for i := 1; i < len(places); i++ {
-		a, b := places[i-1], places[i]
-		if b.Start < a.End {
-			first, last := min(a.Edit, b.Edit)+1, max(a.Edit, b.Edit)+1
-			return toolerr.New(toolerr.Conflict, "edits %d and %d overlap at line %d; nothing was changed. Merge them into one edit.", first, last, number(b.Start))
-		}
-	}
-	return nil
-}
-
-type failure struct {
-	edit int
-	err  *toolerr.Error
-}
-
-// joined combines all failures into one error.
-func joined(failures []failure, edits int, o Options) error {
-	if edits == 1 {
-		return failures[0].err
-	}
-	var text strings.Builder
-	fmt.Fprintf(&text, "%d of %d edits failed in %s; nothing was changed.\n", len(failures), edits, o.name())
-	codes := make([]string, len(failures))
-	for i, f := range failures {
-		if i < maxFailures {
-			fmt.Fprintf(&text, "\nedit %d: %s\n", f.edit+1, f.err.Error())
-		}
-		codes[i] = fmt.Sprintf("%d %s", f.edit+1, f.err.Code())
-	}
-	if len(failures) > maxFailures {
-		fmt.Fprintf(&text, "\n… and %d more.\n", len(failures)-maxFailures)
-		codes = codes[:maxFailures]
-	}
-	return toolerr.New(failures[0].err.Code(), "%s", strings.TrimRight(text.String(), "\n")).With("failed", codes)
-}
-
-// maxFailures bounds the failed edits that an error describes.
-const maxFailures = 20
 
 func (o Options) name() string {
 	if o.Name == "" {

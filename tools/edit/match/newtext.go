@@ -3,8 +3,6 @@ package match
 import (
 	"bytes"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/toolroom-mcp/toolroom/internal/textdiff"
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
@@ -39,12 +37,6 @@ type builder struct {
 	firstShift string // with givenRest, the indentation of the first line
 	asGiven    bool   // partners are paired by the lines' text without indentation
 	everGiven  bool   // the new text of some place was not shifted
-}
-
-// partner is the old line that a new line replaces; -1: none.
-type partner struct {
-	line  int
-	equal bool
 }
 
 // fragment is a line of the file, or the part of it within a place, as offsets:
@@ -142,28 +134,6 @@ func (b *builder) fragments(where place) []fragment {
 	}
 }
 
-// neighbour returns the line ending at the place: that of its first line, or of
-// the line before. It is cached for further places in a long line.
-func (b *builder) neighbour() string {
-	at := b.where.start
-	if at < b.line.start || at >= b.line.end {
-		b.line = place{b.f.LineStart(at), b.f.LineEnd(at)}
-		b.lineEnd = b.endingOf(b.line)
-		if b.lineEnd == "" && b.line.start > b.f.Body {
-			b.lineEnd = b.endingOf(place{b.f.LineStart(b.line.start - 1), b.line.start})
-		}
-		if b.lineEnd == "" {
-			b.lineEnd = string(b.f.EOL)
-		}
-	}
-	return b.lineEnd
-}
-
-func (b *builder) endingOf(line place) string {
-	text := b.f.Text[line.start:line.end]
-	return string(text[len(b.f.Content(text)):])
-}
-
 // content writes the text of new line j, given as line.
 func (b *builder) content(j int, line string, old []string, with partner) {
 	if b.within && j == 0 && !with.equal {
@@ -207,39 +177,6 @@ func (b *builder) content(j int, line string, old []string, with partner) {
 	b.rewrite(from, to, was, line)
 }
 
-// indented returns a new line with the file's indentation.
-func (b *builder) indented(j int, line string) string {
-	if b.p.step != Indentation || b.within && j == 0 || strings.TrimSpace(line) == "" && b.p.new[j] == line {
-		return line
-	}
-	n := indentSize(line)
-	if b.shift.foreign(line[:n]) {
-		return line
-	}
-	indent, ok := b.shift.apply(line[:n])
-	if !ok {
-		b.failed = b.p.new[j]
-	}
-	return indent + line[n:]
-}
-
-// behind returns the first new line for a place that begins after its line's
-// indentation: without that indentation, if the shift would add it.
-func (b *builder) behind(line string) string {
-	n, lead := indentSize(line), string(b.f.Text[b.f.LineStart(b.where.start):b.where.start])
-	if none, ok := b.shift.apply(""); n == 0 || !ok || none != lead {
-		return line
-	}
-	indent, ok := b.shift.apply(line[:n])
-	rest, longer := strings.CutPrefix(indent, lead)
-	if !ok || !longer {
-		return line
-	}
-	return rest + line[n:]
-}
-
-func isBlank(line string) bool { return strings.TrimSpace(line) == "" }
-
 // rewrite writes the new line and keeps the file's bytes for text that the old
 // and the new line share.
 func (b *builder) rewrite(from, to int, was, line string) {
@@ -252,107 +189,6 @@ func (b *builder) rewrite(from, to int, was, line string) {
 		b.put(line[head : len(line)-tail])
 		b.keep(to-tail, to)
 	}
-}
-
-// commonEnds returns the lengths of the common prefix and suffix of two lines
-// in bytes, without splitting characters.
-func commonEnds(a, b string) (head, tail int) {
-	for head < len(a) && head < len(b) && a[head] == b[head] {
-		head++
-	}
-	for head > 0 && (head < len(a) && !utf8.RuneStart(a[head]) || head < len(b) && !utf8.RuneStart(b[head])) {
-		head--
-	}
-	for tail < len(a)-head && tail < len(b)-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
-		tail++
-	}
-	for tail > 0 && !utf8.RuneStart(a[len(a)-tail]) {
-		tail--
-	}
-	return head, tail
-}
-
-// tokens is rewrite by words and signs, for files whose punctuation differs
-// from the old line's. It writes nothing and returns false if a word of the old
-// line cannot be located in the file.
-func (b *builder) tokens(from, to int, was, line string) bool {
-	a, c := words(was), words(line)
-	starts := make([]int, len(a)+1) // of each old word, in the file
-	u := unfolder{text: b.f.Text[from:to]}
-	plain := 0
-	for i, word := range a {
-		at, ok := u.find(plain)
-		if !ok {
-			return false
-		}
-		starts[i] = from + at
-		short, _ := fold([]byte(word), nil)
-		plain += len(short)
-	}
-	at, ok := u.find(plain)
-	if !ok || from+at != to {
-		return false
-	}
-	starts[len(a)] = to
-	j := 0
-	for _, run := range append(textdiff.Align(a, c, b.stop), textdiff.Run{A: len(a), B: len(c)}) {
-		b.put(strings.Join(c[j:run.B], ""))
-		if run.N > 0 {
-			b.keep(starts[run.A], starts[run.A+run.N])
-		}
-		j = run.B + run.N
-	}
-	return true
-}
-
-// words splits a line into words, runs of blanks or of points, and single
-// signs.
-func words(line string) []string {
-	kind := func(r rune) int {
-		switch {
-		case unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_':
-			return 1
-		case r == ' ' || r == '\t':
-			return 2
-		case r == '.':
-			return 3
-		}
-		return 0
-	}
-	var all []string
-	for len(line) > 0 {
-		r, n := utf8.DecodeRuneInString(line)
-		for k := kind(r); k > 0 && n < len(line); {
-			next, size := utf8.DecodeRuneInString(line[n:])
-			if kind(next) != k {
-				break
-			}
-			n += size
-		}
-		all = append(all, line[:n])
-		line = line[n:]
-	}
-	return all
-}
-
-// end writes the ending of a new line: that of the old line that it replaces,
-// or else of the line before. Blanks before the ending are kept on unchanged
-// lines only.
-func (b *builder) end(with partner) {
-	if with.line < 0 || with.line >= len(b.part) || b.part[with.line].end == b.part[with.line].blanks {
-		if b.ending == "" {
-			b.ending = b.neighbour()
-		}
-		b.put(b.ending)
-		return
-	}
-	part := b.part[with.line]
-	from := part.blanks
-	if with.equal {
-		from = part.text
-	}
-	b.keep(from, part.end)
-	b.ending = string(b.f.Text[part.blanks:part.end])
 }
 
 // put writes new text.
@@ -377,56 +213,4 @@ func (b *builder) flush(to int) {
 		b.pending.Reset()
 	}
 	b.cursor = to
-}
-
-// findShift finds how the file indents the lines at a place. which asks for the
-// best of several possible shifts, which matters only for new text.
-func (b *builder) findShift(where place, old []string, which bool) bool {
-	b.within = where.start > b.f.Body && b.f.Text[where.start-1] != b.f.EOL
-	b.headed = false
-	var dents []dent
-	for i, line := range old {
-		core := strings.TrimSpace(line)
-		if core == "" || i == 0 && b.within {
-			continue
-		}
-		text := b.f.Text[b.part[i].start:b.part[i].blanks]
-		dents = append(dents, dent{line[:indentSize(line)], string(text[:indentSize(text)]), i})
-	}
-	b.dents = dents
-	if len(dents) == 0 { // a single line, which begins after its indentation
-		b.shift = shift{}
-		return true
-	}
-	var others func() (model, file []string)
-	if which {
-		others = func() (model, file []string) { return append(indents(old), indents(b.p.new)...), b.around(where) }
-	}
-	if lead := string(b.f.Text[b.f.LineStart(where.start):where.start]); b.within && isBlank(lead) && !isBlank(old[0]) {
-		// The first line may have been copied without its indentation,
-		// or have none like the others.
-		headed := append([]dent{{model: "", file: lead}}, dents...)
-		if s, ok := findShift(headed, others); ok {
-			b.shift, b.dents, b.headed = s, headed, true
-			return true
-		}
-	}
-	s, ok := findShift(dents, others)
-	b.shift = s
-	return ok
-}
-
-// around returns the indentations of lines in and near a place.
-func (b *builder) around(where place) []string {
-	const beside = 2 << 10
-	from := max(b.f.Body, where.start-beside)
-	text := b.f.Text[from:min(len(b.f.Text), where.start+beside)]
-	all := bytes.Split(text, []byte{b.f.EOL})
-	var found []string
-	for _, line := range all[1:] {
-		if len(bytes.TrimSpace(line)) > 0 {
-			found = append(found, string(line[:indentSize(line)]))
-		}
-	}
-	return found
 }

@@ -3,17 +3,12 @@ package match
 import (
 	"bytes"
 	"fmt"
-	"html"
-	"regexp"
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 	"github.com/toolroom-mcp/toolroom/tools/edit/linematch"
 )
-
-// maxBlock bounds the lines of a block that is shown for copying.
-const maxBlock = 40
 
 // noMatch returns an error that explains a missing old text: the change is
 // already applied, the text as sent has a mistake, or the nearest lines and
@@ -149,73 +144,4 @@ func (m *matcher) suggestNotStrict(e Edit) string {
 		return fmt.Sprintf("Without strict it would match at %s.", m.where(spots))
 	}
 	return ""
-}
-
-// correction is another interpretation of a text, after a common mistake of
-// models.
-type correction struct {
-	name string
-	read func(string) string
-}
-
-var corrections = []correction{
-	{`if \n, \t and \" are read as line breaks, tabs and quotes: send the characters themselves`, unescape},
-	{"if &lt; &gt; &amp; &quot; are read as < > & \": send the characters themselves", html.UnescapeString},
-	{"without the code fence around it: leave out the ``` lines", unfence},
-	{"without the + and - of a diff at the start of its lines: leave them out", undiff},
-	{"without the empty lines before and after it", func(s string) string { return strings.Trim(s, "\r\n") }},
-}
-
-// suggestCorrection returns a hint about another interpretation of the text
-// that would match, and the interpreted text; both are "" without a match. It
-// is not applied, since the matching new text is unknown.
-func (m *matcher) suggestCorrection(e Edit) (hint, read string) {
-	for _, r := range corrections {
-		text := r.read(e.Old)
-		if text == e.Old {
-			continue
-		}
-		if spots := m.places(text, Indentation); len(spots) > 0 {
-			return fmt.Sprintf("It would match at %s %s.", m.where(spots), r.name), text
-		}
-	}
-	return "", ""
-}
-
-// unescape interprets the escapes of strings in source code.
-func unescape(s string) string {
-	return strings.NewReplacer(`\n`, "\n", `\r\n`, "\n", `\t`, "\t", `\"`, `"`, `\'`, "'", `\\`, `\`).Replace(s)
-}
-
-var fence = regexp.MustCompile("(?s)^\\s*```[^\n]*\n(.*?)\n?\\s*```\\s*$")
-
-func unfence(s string) string {
-	if found := fence.FindStringSubmatch(s); found != nil {
-		return found[1]
-	}
-	return s
-}
-
-// undiff removes the first character of lines that all look like a diff's, and
-// drops the lines that a diff adds.
-func undiff(s string) string {
-	var out []string
-	signs := false
-	for _, line := range strings.Split(s, "\n") {
-		switch {
-		case line == "":
-			out = append(out, "")
-		case line[0] == '-' || line[0] == ' ':
-			signs = signs || line[0] == '-'
-			out = append(out, line[1:])
-		case line[0] == '+':
-			signs = true
-		default:
-			return s
-		}
-	}
-	if !signs {
-		return s
-	}
-	return strings.Join(out, "\n")
 }

@@ -1,21 +1,14 @@
 package match
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
-	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
-	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
 // maxListed bounds the places listed in a message.
 const maxListed = 20
-
-// maxShown bounds the bytes of a line shown in a message.
-const maxShown = 200
 
 // notUnique lists the places with lines that distinguish them.
 func (m *matcher) notUnique(places []place, step Step) *toolerr.Error {
@@ -113,58 +106,4 @@ func (m *matcher) tellsApart(places []place) bool {
 		first = line
 	}
 	return len(places) < 2
-}
-
-// showLine returns the line that begins at start; of a long line, the part
-// around focus.
-func showLine(f *splice.File, start, focus int) string {
-	line := f.Text[start:]
-	if at := bytes.IndexByte(line[:min(len(line), maxShown+2)], f.EOL); at >= 0 {
-		return string(f.Content(line[:at+1]))
-	}
-	if len(line) <= maxShown {
-		return string(line)
-	}
-	from := max(start, focus-maxShown/3)
-	end := min(from+maxShown, f.LineEnd(focus))
-	for from > start && !utf8.RuneStart(f.Text[from]) {
-		from--
-	}
-	for end < len(f.Text) && !utf8.RuneStart(f.Text[end]) {
-		end++
-	}
-	text := string(f.Content(f.Text[from:end])) + "…"
-	if from > start {
-		text = fmt.Sprintf("…%s (from byte %d of the line)", text, from-start+1)
-	}
-	return text
-}
-
-// noChange reports that the file already has the new text.
-func (m *matcher) noChange(e Edit, step Step, places []place) *toolerr.Error {
-	at := m.f.Numbers()(places[0].start)
-	if strings.ReplaceAll(e.Old, "\r\n", "\n") == strings.ReplaceAll(e.New, "\r\n", "\n") {
-		return toolerr.New(toolerr.NoChange, "no changes to make: old_string and new_string differ only in line endings, and the file keeps its own (line %d)", at)
-	}
-	return toolerr.New(toolerr.NoChange, "no changes to make: old_string matches line %d of %s%s, which is already as new_string", at, m.o.name(), overlooking(step))
-}
-
-// unshifted reports that the new text cannot be indented like the old one.
-func (m *matcher) unshifted(where place, line string) *toolerr.Error {
-	number := m.f.Numbers()
-	first := number(where.start)
-	return toolerr.New(toolerr.NoMatch, "old_string matches %s of %s with other indentation, but this line of new_string has too little indentation to shift: %q; nothing was changed. Send both with the file's indentation; these lines are\n%s",
-		textfmt.Lines(first, number(where.end)), m.o.name(), line, m.f.Text[m.f.LineStart(where.start):min(m.f.LineEnd(where.end), where.start+maxShown*10)])
-}
-
-// twice warns if the new text contains the old one and already existed there.
-func (m *matcher) twice(e Edit, where place) []string {
-	at := strings.Index(e.New, e.Old)
-	if at < 0 || where.start-at < m.f.Body {
-		return nil
-	}
-	if end := where.start - at + len(e.New); end <= len(m.f.Text) && string(m.f.Text[where.start-at:end]) == e.New {
-		return []string{fmt.Sprintf("new_string, which contains old_string, was already at line %d; it may now be there twice", m.f.Numbers()(where.start-at))}
-	}
-	return nil
 }

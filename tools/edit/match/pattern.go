@@ -8,25 +8,6 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/cancelcheck"
 )
 
-// Step is a rung of the ladder: the differences that are ignored to find
-// old_string. Each step also ignores those of the steps before it.
-type Step int
-
-// The steps, in order.
-const (
-	Exact       Step = iota
-	Endings          // line endings, and a final ending that the file lacks
-	Numbers          // pasted line numbers
-	Trailing         // trailing white space
-	Punctuation      // typographic quotes, dashes, blanks
-	Indentation      // indentation that differs in the same way in every line
-)
-
-// String returns the step's name for messages.
-func (s Step) String() string {
-	return [...]string{"exact", "line endings", "pasted line numbers", "trailing whitespace", "Unicode punctuation", "indentation"}[s]
-}
-
 // pattern is an old_string prepared for a step, with its new_string.
 type pattern struct {
 	old, new []string // lines without endings; the last may be partial

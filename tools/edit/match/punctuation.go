@@ -1,7 +1,6 @@
 package match
 
 import (
-	"strings"
 	"unicode/utf8"
 
 	"github.com/toolroom-mcp/toolroom/tools/edit/cancelcheck"
@@ -95,23 +94,4 @@ func (u *unfolder) find(at int) (int, bool) {
 		}
 	}
 	return u.at, u.have == at
-}
-
-// blanks are the white space characters that may end a line.
-const blanks = " \t\f\v\r"
-
-func trimRight(line []byte) []byte {
-	for len(line) > 0 && strings.IndexByte(blanks, line[len(line)-1]) >= 0 {
-		line = line[:len(line)-1]
-	}
-	return line
-}
-
-// indentSize returns the number of blanks and tabs at the start of a line.
-func indentSize[T string | []byte](line T) int {
-	n := 0
-	for n < len(line) && (line[n] == ' ' || line[n] == '\t') {
-		n++
-	}
-	return n
 }

@@ -184,3 +184,23 @@ func (t *translator) inRange(match []string) bool {
 	}
 	return true
 }
+
+// matches compares a path with a glob. A glob that is not anchored may match at
+// any depth. editor selects the syntax of .editorconfig instead of git's.
+func matches(glob, path string, anchored, editor bool) bool {
+	t := translator{glob: glob, editor: editor}
+	t.sequence(0)
+	prefix := "(?s)^(?:.*/)?"
+	if anchored {
+		prefix = "(?s)^"
+	}
+	re, err := regexp.Compile(prefix + t.out.String() + "$")
+	if err != nil || !re.MatchString(path) {
+		return false
+	}
+	return t.inRange(re.FindStringSubmatch(path))
+}
+
+// maxPattern bounds the length of a pattern, in bytes; longer patterns match
+// nothing.
+const maxPattern = 1024

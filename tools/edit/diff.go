@@ -1,0 +1,48 @@
+package main
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/toolroom-mcp/toolroom/internal/textdiff"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
+	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
+)
+
+// fitting returns a diff that fits the budget together with a header. It
+// shortens lines only if the budget requires it, and reduces the context of a
+// small diff until the answer is short. The diff omits the file's name, which
+// the header has.
+func fitting(ctx context.Context, diff func(textdiff.Options) textdiff.Diff, o textdiff.Options, budget, header int) textdiff.Diff {
+	o.MaxLines, o.MaxBytes, o.Window = maxDiff, longLine, lineWindow
+	o.Stopped = func() bool { return ctx.Err() != nil }
+	budget -= header
+	room := max(budget-otherRoom, budget/2)
+	d := diff(o)
+	for o.Context = 2; o.Context > 0 && header+len(d.Text) > shortAnswer && len(d.Text) <= longAnswer; o.Context-- {
+		d = diff(o)
+	}
+	o.Context = 0
+	for len(d.Text) > room && o.MaxBytes > 100 {
+		o.MaxBytes = max(min(o.MaxBytes/2, room/maxDiff), 100)
+		o.Window = min(o.Window, o.MaxBytes)
+		d = diff(o)
+	}
+	for len(d.Text) > room && o.MaxLines > 1 {
+		o.MaxLines /= 2
+		d = diff(o)
+	}
+	return d
+}
+
+// diffText returns a file's text in the form of diffs.
+func diffText(f *splice.File, hide bool) []byte {
+	text := f.Text[f.Body:]
+	if hide {
+		text = secret.Mask(text)
+	}
+	if f.EOL != '\n' {
+		text = bytes.ReplaceAll(text, []byte{f.EOL}, []byte{'\n'})
+	}
+	return text
+}

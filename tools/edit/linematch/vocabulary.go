@@ -1,0 +1,74 @@
+package linematch
+
+import "math"
+
+// vocabulary holds the wanted words and lines, by hash.
+type vocabulary struct {
+	words map[uint64]*entry
+	lines map[uint64]*entry // by the hash of all their words
+}
+
+// entry is a word or a line: its counts among the wanted lines, in the file and
+// in the current window, and its weight.
+type entry struct {
+	wanted, count, inside int
+	weight                float64
+}
+
+func newVocabulary(wanted []string) *vocabulary {
+	v := &vocabulary{words: map[uint64]*entry{}, lines: map[uint64]*entry{}}
+	add := func(in map[uint64]*entry, key uint64) {
+		if in[key] == nil {
+			if len(in) == maxWords {
+				return
+			}
+			in[key] = &entry{}
+		}
+		in[key].wanted++
+	}
+	for _, line := range wanted {
+		sum := eachWord([]byte(line), nil, func(word uint64) bool {
+			add(v.words, word)
+			return true
+		})
+		if sum != 0 {
+			add(v.lines, sum)
+		}
+	}
+	return v
+}
+
+// weigh counts words and lines in the file, and gives rare ones more weight.
+func (v *vocabulary) weigh(t Text) {
+	total := 0
+	eachLine(t, func(_ int, line []byte) bool {
+		total++
+		sum := eachWord(line, t.Checker, func(word uint64) bool {
+			if e := v.words[word]; e != nil {
+				e.count++
+			}
+			return true
+		})
+		if e := v.lines[sum]; e != nil {
+			e.count++
+		}
+		return true
+	})
+	weight := func(e *entry) float64 { return math.Log2(1 + float64(total+1)/float64(e.count+1)) }
+	for _, e := range v.words {
+		e.weight = weight(e)
+	}
+	for _, e := range v.lines {
+		e.weight = 2 * weight(e)
+	}
+}
+
+func (v *vocabulary) weightOf(word uint64) float64 {
+	if e := v.words[word]; e != nil {
+		return e.weight
+	}
+	return strange
+}
+
+// strange is the weight of a word that is not wanted.
+const strange = 3

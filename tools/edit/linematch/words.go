@@ -1,0 +1,58 @@
+package linematch
+
+import "github.com/toolroom-mcp/toolroom/tools/edit/cancelcheck"
+
+// eachWord yields a hash of each word, ignoring case, and returns a hash of all
+// words; 0 if the line has none.
+func eachWord(line []byte, checker *cancelcheck.Checker, yield func(uint64) bool) uint64 {
+	var all uint64
+	more := true
+	eachWordAt(line, func(word uint64, _ int) bool {
+		all = (all ^ word) * factor
+		more = more && yield(word)
+		return !checker.Stopped(perWord)
+	})
+	return all
+}
+
+// offset and factor are the constants of the FNV-1a hash.
+const offset, factor = 14695981039346656037, 1099511628211
+
+// perWord is the cost of work on a word, in bytes scanned.
+const perWord = 16
+
+// eachWordAt yields a hash of each word and the position of its end.
+func eachWordAt(line []byte, yield func(word uint64, end int) bool) {
+	word := uint64(offset)
+	inside := false
+	for i, c := range line {
+		if class := letters[c]; class != 0 {
+			word, inside = (word^uint64(class))*factor, true
+			continue
+		}
+		if inside {
+			if !yield(word, i) {
+				return
+			}
+			word, inside = offset, false
+		}
+	}
+	if inside {
+		yield(word, len(line))
+	}
+}
+
+// letters maps the bytes of words to themselves in lower case, all others to 0.
+// Bytes of other scripts are letters, except those that occur in typographic
+// quotes and dashes.
+var letters = func() (table [256]byte) {
+	for c := range 256 {
+		switch b := byte(c); {
+		case b >= 'A' && b <= 'Z':
+			table[c] = b + 'a' - 'A'
+		case b >= 'a' && b <= 'z', b >= '0' && b <= '9', b == '_', b >= 0xC3 && b != 0xE2:
+			table[c] = b
+		}
+	}
+	return table
+}()

@@ -1,0 +1,108 @@
+package match
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
+)
+
+// clip returns a line, or the beginning of a long line.
+func clip(line []byte) string {
+	if len(line) <= maxCopied {
+		return string(line)
+	}
+	end := maxShown
+	for end > 0 && !utf8.RuneStart(line[end]) {
+		end--
+	}
+	return fmt.Sprintf("%s…[%d bytes] (part of the line is enough as old_string)", line[:end], len(line)-end)
+}
+
+// maxCopied bounds the lines that are shown completely, in bytes. Of a longer
+// line maxShown bytes are shown.
+const maxCopied = 1000
+
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// window returns the part of a line around a position, with visible white
+// space.
+func window(line string, at int) string {
+	runes := []rune(line[:min(len(line), 1<<20)])
+	at = utf8.RuneCountInString(line[:min(at, len(line), 1<<20)])
+	from, to := max(0, at-contextChars), min(len(runes), at+contextChars+20)
+	var out strings.Builder
+	if from > 0 {
+		out.WriteString("…")
+	}
+	for _, r := range runes[from:to] {
+		switch {
+		case r == ' ':
+			out.WriteString("·")
+		case r == '\t':
+			out.WriteString("→")
+		case r == '\r':
+			out.WriteString(`\r`)
+		case r != utf8.RuneError && (unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) || unicode.IsControl(r) || unicode.Is(unicode.Mn, r)):
+			fmt.Fprintf(&out, "<U+%04X>", r)
+		default:
+			out.WriteRune(r)
+		}
+	}
+	if to < len(runes) {
+		out.WriteString("…")
+	}
+	if out.Len() == 0 {
+		return "(an empty line)"
+	}
+	return out.String()
+}
+
+// contextChars is the number of characters shown on each side of a difference.
+const contextChars = 60
+
+// showLine returns the line that begins at start; of a long line, the part
+// around focus.
+func showLine(f *splice.File, start, focus int) string {
+	line := f.Text[start:]
+	if at := bytes.IndexByte(line[:min(len(line), maxShown+2)], f.EOL); at >= 0 {
+		return string(f.Content(line[:at+1]))
+	}
+	if len(line) <= maxShown {
+		return string(line)
+	}
+	from := max(start, focus-maxShown/3)
+	end := min(from+maxShown, f.LineEnd(focus))
+	for from > start && !utf8.RuneStart(f.Text[from]) {
+		from--
+	}
+	for end < len(f.Text) && !utf8.RuneStart(f.Text[end]) {
+		end++
+	}
+	text := string(f.Content(f.Text[from:end])) + "…"
+	if from > start {
+		text = fmt.Sprintf("…%s (from byte %d of the line)", text, from-start+1)
+	}
+	return text
+}
+
+// maxShown bounds the bytes of a line shown in a message.
+const maxShown = 200
+
+func show(lines [][]byte) string {
+	var text strings.Builder
+	for i, line := range lines {
+		if i == maxBlock {
+			text.WriteString("…")
+			break
+		}
+		if i > 0 {
+			text.WriteByte('\n')
+		}
+		text.WriteString(clip(line))
+	}
+	return text.String()
+}

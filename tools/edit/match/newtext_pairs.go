@@ -1,0 +1,41 @@
+package match
+
+import (
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/internal/textdiff"
+)
+
+// partner is the old line that a new line replaces; -1: none.
+type partner struct {
+	line  int
+	equal bool
+}
+
+// partnersOf pairs new lines with the old lines that they replace.
+func partnersOf(old, newLines []string, stop func() bool) []partner {
+	partners := make([]partner, len(newLines))
+	i, j := 0, 0
+	runs := textdiff.Align(old, newLines, stop)
+	for _, run := range append(runs, textdiff.Run{A: len(old), B: len(newLines)}) {
+		for ; j < run.B; i, j = i+1, j+1 {
+			partners[j].line = -1
+			if i < run.A {
+				partners[j].line = i
+			}
+		}
+		for n := range run.N {
+			partners[run.B+n] = partner{run.A + n, true}
+		}
+		i, j = run.A+run.N, run.B+run.N
+	}
+	return partners
+}
+
+func cores(lines []string) []string {
+	all := make([]string, len(lines))
+	for i, line := range lines {
+		all[i] = strings.TrimSpace(line)
+	}
+	return all
+}

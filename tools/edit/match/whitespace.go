@@ -1,0 +1,32 @@
+package match
+
+import (
+	"slices"
+	"strings"
+)
+
+// blanks are the white space characters that may end a line.
+const blanks = " \t\f\v\r"
+
+func trimRight(line []byte) []byte {
+	for len(line) > 0 && strings.IndexByte(blanks, line[len(line)-1]) >= 0 {
+		line = line[:len(line)-1]
+	}
+	return line
+}
+
+// indentSize returns the number of blanks and tabs at the start of a line.
+func indentSize[T string | []byte](line T) int {
+	n := 0
+	for n < len(line) && (line[n] == ' ' || line[n] == '\t') {
+		n++
+	}
+	return n
+}
+
+func isBlank(line string) bool { return strings.TrimSpace(line) == "" }
+
+// firstLine returns the index of the first line that is not blank, or -1.
+func firstLine(lines []string) int {
+	return slices.IndexFunc(lines, func(line string) bool { return !isBlank(line) })
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/toolroom-mcp/toolroom/internal/contentcheck"
+	"github.com/toolroom-mcp/toolroom/internal/fileedit"
+)
+
+// warn adds warnings about the new content.
+func (c *change) warn(a request, b *fileedit.Before) {
+	for i, e := range a.edits {
+		warning := contentcheck.Omission(e.New, e.Old)
+		if warning == "" {
+			continue
+		}
+		if len(a.edits) > 1 {
+			warning = fmt.Sprintf("edit %d: %s", i+1, warning)
+		}
+		c.warnings = append(c.warnings, warning)
+	}
+	if b.Masked || max(c.result.Size(), len(c.file.Text)) > maxLinted { // a parser's message may quote a value
+		return
+	}
+	before := c.file.Text
+	if !b.Exists {
+		before = nil
+	}
+	if warning := contentcheck.Syntax(b.Shown, before, patched(c.file.Text, c.result.Changes)); warning != "" {
+		c.warnings = append(c.warnings, warning)
+	}
+}
+
+// maxLinted bounds the files that are parsed, in bytes.
+const maxLinted = 1 << 20

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/internal/fileedit"
+	"github.com/toolroom-mcp/toolroom/internal/textfile"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+type arguments struct {
+	FilePath  string `json:"file_path" alias:"@file"`
+	Content   string `json:"content" alias:"file_text,contents,text,file_content,new_content,file_contents" verbatim:"true"`
+	Etag      string `json:"etag,omitempty" jsonschema:"from view; fail if the file changed"`
+	Encoding  string `json:"encoding,omitempty"`
+	Overwrite bool   `json:"overwrite,omitempty" default:"false"`
+	DryRun    bool   `json:"dry_run,omitempty" default:"false"`
+	Command   string `json:"command,omitempty" hidden:"true"` // argument of Anthropic's text editor tool
+}
+
+// check validates and normalizes the arguments.
+func (a *arguments) check() error {
+	a.Etag = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(a.Etag), "etag="))
+	switch {
+	case a.Command != "" && a.Command != "create":
+		return toolerr.New(toolerr.InvalidParams, "replace writes a whole file: for command %s use edit or view", pathname.Escape(a.Command))
+	case a.FilePath == "":
+		return toolerr.New(toolerr.MissingParameter, "file_path is empty: name the file to write")
+	case a.Etag != "" && !etagForm.MatchString(a.Etag):
+		return toolerr.New(toolerr.InvalidParams, "invalid etag: give 8 to 16 hex digits, as in the first line of view's output, or leave it out")
+	case a.Encoding != "":
+		e, err := textfile.ParseEncoding(a.Encoding)
+		if err != nil {
+			return toolerr.New(toolerr.BadEncoding, "encoding: %w", err)
+		}
+		a.Encoding = string(e)
+	}
+	if len(a.Content) > fileedit.MaxSize {
+		return toolerr.New(toolerr.TooLarge, "content has %d bytes, more than the limit of %d (100 MiB)", len(a.Content), fileedit.MaxSize)
+	}
+	return nil
+}
+
+// etagForm matches an etag as shown, or in full.
+var etagForm = regexp.MustCompile(`^[0-9a-f]{8,16}$`)

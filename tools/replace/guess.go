@@ -1,0 +1,24 @@
+package main
+
+import (
+	"github.com/toolroom-mcp/toolroom/internal/textfile"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// certain returns an error if the content can only be written under the guessed
+// encoding. Programs that use another encoding could not read it.
+func (p *plan) certain() error {
+	if !p.form.guessed {
+		return nil
+	}
+	guess := textfile.NewGuess(p.before.Content, p.form.encoding)
+	known, text := string(p.oldText), p.text
+	if p.before.Masked { // as shown to the caller
+		known, text = masked(known), p.Content
+	}
+	if guess.ProvesText(known, text) {
+		return nil
+	}
+	return toolerr.New(toolerr.BadEncoding, "%s: the file's encoding is a guess (it may be %s), and content depends on it; nothing was written. View the file with encoding=… to find the right one, then call again with that encoding", p.before.Shown, guess).
+		With("candidates", append([]textfile.Encoding{guess.Encoding}, guess.Rivals...))
+}

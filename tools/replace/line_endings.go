@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
+)
+
+// dominant returns the ending of most lines, or "" if the text has no line
+// breaks.
+func dominant(text []byte) string {
+	lf, crlf, cr := bytes.Count(text, []byte("\n")), bytes.Count(text, []byte("\r\n")), bytes.Count(text, []byte("\r"))
+	switch {
+	case lf == 0 && cr > 0:
+		return "\r"
+	case lf == 0:
+		return ""
+	case crlf*2 > lf:
+		return "\r\n"
+	}
+	return "\n"
+}
+
+func nameOf(ending string) string {
+	return map[string]string{"\n": "lf", "\r\n": "crlf", "\r": "cr"}[ending]
+}
+
+// endings returns content with the line endings of the form.
+func (p *plan) endings(content string) string {
+	if p.form.ending == "" || content == "" {
+		return content
+	}
+	returns := strings.Count(content, "\r\n")
+	if returns > 0 {
+		if p.form.ending == "\r\n" && returns == strings.Count(content, "\n") {
+			return content
+		}
+		if p.form.ending != "\r\n" {
+			p.note("%s of content ended in crlf and were written with %s, as %s", textfmt.Count(int64(returns), "line"), nameOf(p.form.ending), p.like())
+		}
+		content = strings.ReplaceAll(content, "\r\n", "\n")
+	}
+	if p.form.ending == "\n" {
+		return content
+	}
+	return strings.ReplaceAll(content, "\n", p.form.ending)
+}
+
+// like says why the line endings were chosen, for a note.
+func (p *plan) like() string {
+	if p.before.Exists && len(p.before.Content) > 0 {
+		return "in the rest of the file"
+	}
+	return "the directory's settings say"
+}

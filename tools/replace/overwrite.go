@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// allowed returns an error if the call would discard content that the caller
+// has not seen.
+func (p *plan) allowed() error {
+	b := p.before
+	switch {
+	case p.requireView && b.Exists && b.Seen == nil && p.Etag == "":
+		return toolerr.New(toolerr.NotViewed, "%s exists but has not been viewed yet, nothing was written: view it first, then replace it (this server runs with --require-view)", b.Shown)
+	case p.Overwrite:
+		return nil
+	case !b.Exists && p.Etag != "":
+		return toolerr.New(toolerr.Stale, "%s does not exist, so etag=%s does not match; nothing was written. To create it, leave etag out.", b.Shown, p.Etag)
+	case !b.Exists:
+		return nil
+	case p.Etag != "" && !b.Etag.Matches(p.Etag), p.Etag == "" && b.Seen != nil && !b.Fresh():
+		return p.stale()
+	case p.old.Binary:
+		return toolerr.New(toolerr.BinaryFile, "%s is a binary file (%d bytes), nothing was written: to replace it with text anyway, call again with overwrite=true", b.Shown, b.Stat.Size)
+	}
+	return nil
+}
+
+// stale returns the error for a file that changed: the changes since the last
+// view, and how to continue.
+func (p *plan) stale() error {
+	b := p.before
+	if b.Masked {
+		return toolerr.New(toolerr.Stale, "%s changed since you viewed it; nothing was written. View it again, or call again with overwrite=true, which discards that change.", b.Shown)
+	}
+	was := p.Etag
+	if was == "" {
+		was = b.Seen.Index.Etag.String()
+	}
+	what, when, then := "View it to see the current content.", "changed since you viewed it", "then"
+	if b.Seen == nil || !b.Seen.Index.Etag.Matches(was) {
+		when, then = "does not have the etag you gave", "given"
+	}
+	if b.Seen != nil && b.Seen.Index.Etag.Matches(was) {
+		if d := b.Since(sinceLines); d.Text != "" {
+			what = fmt.Sprintf("Since you viewed it (+%d -%d lines):\n%s", d.Added, d.Removed, d.Text)
+			if d.Cut > 0 {
+				what += fmt.Sprintf("(%d more lines; view the file to see all)\n", d.Cut)
+			}
+			if d.Partial {
+				what += "(only lines you viewed are compared; others may differ too)\n"
+			}
+		} else if d.Partial {
+			what = "The change is not in the lines you viewed: view it to see the current content."
+		}
+	}
+	return toolerr.New(toolerr.Stale, "%s %s: etag=%s %s, etag=%s now; nothing was written.\nTo continue, merge the change into content and call again with etag=%s, or discard it with overwrite=true.\n%s",
+		b.Shown, when, was, then, b.Etag, b.Etag, strings.TrimSuffix(what, "\n")).With("etag", b.Etag.String())
+}
+
+// sinceLines is the number of diff lines shown of changes since the last view.
+const sinceLines = 40
