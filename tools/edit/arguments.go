@@ -11,39 +11,39 @@ import (
 )
 
 type arguments struct {
-	FilePath  string          `json:"file_path" alias:"@file"`
-	OldString *string         `json:"old_string,omitempty" alias:"@old" verbatim:"true"`
-	NewString *string         `json:"new_string,omitempty" alias:"@new" verbatim:"true" jsonschema:"replacement; empty deletes"`
-	All       bool            `json:"replace_all,omitempty" alias:"allow_multiple,all_occurrences" default:"false"`
-	Expected  int             `json:"expected_replacements,omitempty" min:"1" jsonschema:"replace all matches; fail unless there are this many"`
-	Edits     []editArguments `json:"edits,omitempty" alias:"replacements,changes"`
-	DryRun    bool            `json:"dry_run,omitempty" default:"false"`
-	Etag      string          `json:"etag,omitempty" jsonschema:"from view; fail if those lines changed"`
-	Encoding  string          `json:"encoding,omitempty"`
-	Strict    bool            `json:"strict,omitempty" default:"false" jsonschema:"ignore only line endings"`
-	Undo      bool            `json:"undo,omitempty" default:"false" jsonschema:"revert the last change by edit or replace"`
-	foreign
+	FilePath             string          `json:"file_path" alias:"@file"`
+	OldString            *string         `json:"old_string,omitempty" alias:"@old" verbatim:"true"`
+	NewString            *string         `json:"new_string,omitempty" alias:"@new" verbatim:"true" jsonschema:"replacement; empty deletes"`
+	ReplaceAll           bool            `json:"replace_all,omitempty" alias:"allow_multiple,all_occurrences" default:"false"`
+	ExpectedReplacements int             `json:"expected_replacements,omitempty" min:"1" jsonschema:"replace all matches; fail unless there are this many"`
+	Edits                []editArguments `json:"edits,omitempty" alias:"replacements,changes"`
+	DryRun               bool            `json:"dry_run,omitempty" default:"false"`
+	Etag                 string          `json:"etag,omitempty" jsonschema:"from view; fail if those lines changed"`
+	Encoding             string          `json:"encoding,omitempty"`
+	Strict               bool            `json:"strict,omitempty" default:"false" jsonschema:"ignore only line endings"`
+	Undo                 bool            `json:"undo,omitempty" default:"false" jsonschema:"revert the last change by edit or replace"`
+	textEditorArguments
 }
 
 // editArguments is an element of edits.
 type editArguments struct {
-	OldString string `json:"old_string" alias:"@old" verbatim:"true"`
-	NewString string `json:"new_string" alias:"@new" verbatim:"true"`
-	All       bool   `json:"replace_all,omitempty" alias:"allow_multiple,all_occurrences" default:"false"`
+	OldString  string `json:"old_string" alias:"@old" verbatim:"true"`
+	NewString  string `json:"new_string" alias:"@new" verbatim:"true"`
+	ReplaceAll bool   `json:"replace_all,omitempty" alias:"allow_multiple,all_occurrences" default:"false"`
 }
 
 const (
 	// maxEdits bounds the edits of a call, and so the passes over a file.
 	maxEdits = 100
 	// maxConcurrent bounds the memory of concurrent calls.
-	maxConcurrent = 4
+	maxConcurrentCalls = 4
 	// deadline is far longer than the largest file on a slow disk takes.
-	deadline = 2 * time.Minute
+	callTimeout = 2 * time.Minute
 )
 
 // request is a validated call.
 type request struct {
-	name   string
+	path   string
 	edits  []match.Edit // a single one with an empty Old creates the file
 	dryRun bool
 	etag   string
@@ -54,14 +54,14 @@ type request struct {
 }
 
 // creates reports whether the call creates a file.
-func (a request) creates() bool { return len(a.edits) == 1 && a.edits[0].Old == "" }
+func (a request) createsFile() bool { return len(a.edits) == 1 && a.edits[0].Old == "" }
 
 // etagForm matches an etag as shown, or in full.
-var etagForm = regexp.MustCompile(`^[0-9a-f]{8,16}$`)
+var etagPattern = regexp.MustCompile(`^[0-9a-f]{8,16}$`)
 
 // newRequest validates the combination of arguments.
 func newRequest(args arguments) (request, error) {
-	a := request{name: args.FilePath, dryRun: args.DryRun, strict: args.Strict, undo: args.Undo}
+	a := request{path: args.FilePath, dryRun: args.DryRun, strict: args.Strict, undo: args.Undo}
 	a.etag = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(args.Etag), "etag="))
 	if args.Encoding != "" {
 		e, err := textfile.ParseEncoding(args.Encoding)
@@ -73,10 +73,10 @@ func newRequest(args arguments) (request, error) {
 	given := func(s *string) bool { return s != nil && (*s != "" || len(args.Edits) == 0 && !args.Undo) }
 	single := given(args.OldString) || given(args.NewString)
 	switch {
-	case a.name == "":
+	case a.path == "":
 		return a, toolerr.New(toolerr.MissingParameter, "file_path is empty: name the file to edit")
-	case a.etag != "" && !etagForm.MatchString(a.etag):
-		return a, toolerr.New(toolerr.InvalidParams, "invalid etag %q: give 8 to 16 hex digits, as in the first line of view's output, or leave it out", clip(args.Etag, 40))
+	case a.etag != "" && !etagPattern.MatchString(a.etag):
+		return a, toolerr.New(toolerr.InvalidParams, "invalid etag %q: give 8 to 16 hex digits, as in the first line of view's output, or leave it out", truncate(args.Etag, 40))
 	case a.undo && (single || len(args.Edits) > 0):
 		return a, toolerr.New(toolerr.InvalidParams, "undo cannot be combined with an edit: leave out undo, or old_string, new_string and edits")
 	case a.undo:
@@ -85,14 +85,14 @@ func newRequest(args arguments) (request, error) {
 		return a, toolerr.New(toolerr.InvalidParams, "edits cannot be combined with old_string and new_string: put all changes into edits")
 	case len(args.Edits) > maxEdits:
 		return a, toolerr.New(toolerr.InvalidParams, "edits has %d items: one call takes at most %d", len(args.Edits), maxEdits)
-	case len(args.Edits) > 0 && (args.All || args.Expected > 0):
+	case len(args.Edits) > 0 && (args.ReplaceAll || args.ExpectedReplacements > 0):
 		return a, toolerr.New(toolerr.InvalidParams, "replace_all and expected_replacements apply to old_string: set replace_all in the items of edits")
 	case len(args.Edits) > 0:
 		for i, e := range args.Edits {
 			if e.OldString == "" && len(args.Edits) > 1 {
 				return a, toolerr.New(toolerr.InvalidParams, "/edits/%d/old_string is empty: that creates a file and cannot be one of several edits", i)
 			}
-			a.edits = append(a.edits, match.Edit{Old: e.OldString, New: e.NewString, All: e.All})
+			a.edits = append(a.edits, match.Edit{Old: e.OldString, New: e.NewString, All: e.ReplaceAll})
 		}
 		return a, nil
 	case args.OldString == nil && args.NewString == nil:
@@ -102,15 +102,15 @@ func newRequest(args arguments) (request, error) {
 	case args.NewString == nil:
 		return a, toolerr.New(toolerr.MissingParameter, "new_string is missing: give the replacement (empty deletes old_string)")
 	}
-	a.edits = []match.Edit{{Old: *args.OldString, New: *args.NewString, All: args.All, Expected: args.Expected}}
+	a.edits = []match.Edit{{Old: *args.OldString, New: *args.NewString, All: args.ReplaceAll, Expected: args.ExpectedReplacements}}
 	return a, nil
 }
 
 // clip cuts text to most characters for a message.
-func clip(text string, most int) string {
+func truncate(text string, maxRunes int) string {
 	runes := []rune(text)
-	if len(runes) <= most {
+	if len(runes) <= maxRunes {
 		return text
 	}
-	return string(runes[:most]) + "…"
+	return string(runes[:maxRunes]) + "…"
 }

@@ -15,54 +15,54 @@ import (
 
 // change is a planned change of a file, not yet written.
 type change struct {
-	file     *splice.File
-	result   *splice.Result
-	after    *fileedit.After // the file's new content
-	shown    *splice.Result  // the same with masked values; otherwise equal to result
-	found    []match.Found
-	at, line int // position and line of the first place; line 0: unknown
-	warnings []string
-	told     bool // the caller gave the file's encoding, now or when viewing it
+	file                   *splice.File
+	result                 *splice.Result
+	after                  *fileedit.After // the file's new content
+	shown                  *splice.Result  // the same with masked values; otherwise equal to result
+	matches                []match.Found
+	firstOffset, firstLine int // position and line of the first place; line 0: unknown
+	warnings               []string
+	encodingNamed          bool // the caller gave the file's encoding, now or when viewing it
 }
 
 // open decodes the file in its encoding or, for a new one, in the encoding that
 // it will get. told reports that the caller gave it.
-func (a request) open(ctx context.Context, b *fileedit.Before) (f *splice.File, told bool, err error) {
+func (a request) decodeFile(ctx context.Context, b *fileedit.Before) (f *splice.File, encodingNamed bool, err error) {
 	if !b.Exists || len(b.Content) == 0 {
-		f, err = splice.OpenAs(ctx, nil, &textfile.Index{Format: textfile.Format{Encoding: cmp.Or(a.encoding, textfile.UTF8), Ending: textfile.None}})
+		f, err = splice.OpenIndexed(ctx, nil, &textfile.Index{Format: textfile.Format{Encoding: cmp.Or(a.encoding, textfile.UTF8), Ending: textfile.None}})
 		return f, a.encoding != "", err
 	}
-	index, told, err := b.Read(ctx, a.encoding)
+	index, encodingNamed, err := b.Read(ctx, a.encoding)
 	if err != nil {
 		return nil, false, err
 	}
-	f, err = splice.OpenAs(ctx, b.Content, &index)
-	return f, told, err
+	f, err = splice.OpenIndexed(ctx, b.Content, &index)
+	return f, encodingNamed, err
 }
 
 // plan computes the change of a version of the file by the edits.
-func (a request) plan(ctx context.Context, b *fileedit.Before) (*change, error) {
+func (a request) planChange(ctx context.Context, b *fileedit.Before) (*change, error) {
 	if b.Masked && a.etag != "" {
 		return nil, toolerr.New(toolerr.InvalidParams, "%s has masked values and therefore no etag: leave etag out", b.Shown)
 	}
 	if b.Masked && b.Exists && a.encoding != "" && a.encoding != b.Index.Encoding {
 		return nil, toolerr.New(toolerr.InvalidParams, "%s has masked values and is only edited in its own encoding: leave encoding out", b.Shown)
 	}
-	f, told, err := a.open(ctx, b)
+	f, encodingNamed, err := a.decodeFile(ctx, b)
 	if toolerr.Is(err, toolerr.BinaryFile) {
 		err = toolerr.New(toolerr.BinaryFile, "%s: %w", b.Shown, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	c := &change{file: f, told: told}
-	if a.creates() {
-		err = a.create(ctx, c, b)
+	c := &change{file: f, encodingNamed: encodingNamed}
+	if a.createsFile() {
+		err = a.planCreation(ctx, c, b)
 	} else {
-		err = a.change(ctx, c, b)
+		err = a.planEdits(ctx, c, b)
 	}
 	if err == nil {
-		err = c.checkGuess(b)
+		err = c.checkEncodingGuess(b)
 	}
 	if toolerr.Is(err, toolerr.BadEncoding) {
 		err = toolerr.New(toolerr.BadEncoding, "%s: %w; nothing was changed", b.Shown, err)
@@ -70,26 +70,26 @@ func (a request) plan(ctx context.Context, b *fileedit.Before) (*change, error) 
 	if err != nil {
 		return nil, err
 	}
-	c.after = fileedit.Splice(b.Content, c.result.Raw())
+	c.after = fileedit.Splice(b.Content, c.result.RawChanges())
 	c.after.Always = b.Masked
-	if err := c.staysText(ctx, b); err != nil {
+	if err := c.checkStaysText(ctx, b); err != nil {
 		return nil, err
 	}
-	c.warn(a, b)
+	c.addWarnings(a, b)
 	return c, nil
 }
 
 // create sets the content of a file that is missing or empty.
-func (a request) create(ctx context.Context, c *change, b *fileedit.Before) error {
+func (a request) planCreation(ctx context.Context, c *change, b *fileedit.Before) error {
 	f, text := c.file, a.edits[0].New
 	switch {
-	case len(f.Text) > f.Body:
-		return toolerr.New(toolerr.Exists, "%s exists and has %s, and an empty old_string only creates a file; nothing was changed. To insert, set old_string to an existing line and new_string to that line with the new ones. To rewrite the whole file, use replace.", b.Shown, textfmt.Count(f.Lines(), "line"))
+	case len(f.Text) > f.BodyStart:
+		return toolerr.New(toolerr.Exists, "%s exists and has %s, and an empty old_string only creates a file; nothing was changed. To insert, set old_string to an existing line and new_string to that line with the new ones. To rewrite the whole file, use replace.", b.Shown, textfmt.Count(f.LineCount(), "line"))
 	case a.etag != "" && (!b.Exists || !b.Etag.Matches(a.etag)):
 		return toolerr.New(toolerr.Stale, "%s no longer has etag=%s: it %s now. To create it, leave etag out.", b.Shown, a.etag, map[bool]string{true: "is empty", false: "does not exist"}[b.Exists])
 	case text == "" && b.Exists:
 		return toolerr.New(toolerr.NoChange, "%s is empty, as are old_string and new_string: no changes to make", b.Shown)
-	case b.Masked && writesHidden(text, nil):
+	case b.Masked && writesMaskAsValue(text, nil):
 		return toolerr.New(toolerr.InvalidParams, "new_string has *** as a value, which only represents a masked value: give the value itself, or leave the line out")
 	}
 	var changes []textdiff.Change
@@ -97,7 +97,7 @@ func (a request) create(ctx context.Context, c *change, b *fileedit.Before) erro
 		text = "\ufeff" + text // without the mark the encoding is hard to tell
 	}
 	if text != "" {
-		changes = []textdiff.Change{{Start: f.Body, End: f.Body, New: text}}
+		changes = []textdiff.Change{{Start: f.BodyStart, End: f.BodyStart, New: text}}
 	}
 	var err error
 	c.result, err = f.Apply(ctx, changes)
@@ -106,60 +106,60 @@ func (a request) create(ctx context.Context, c *change, b *fileedit.Before) erro
 }
 
 // change finds and applies edits.
-func (a request) change(ctx context.Context, c *change, b *fileedit.Before) error {
-	version := match.Version{Now: b.Etag, Given: a.etag, Seen: b.Seen}
+func (a request) planEdits(ctx context.Context, c *change, b *fileedit.Before) error {
+	version := match.Version{CurrentEtag: b.Etag, GivenEtag: a.etag, Seen: b.Seen}
 	o := match.Options{Name: b.Shown, Strict: a.strict, Changed: version.Changed()}
 	if b.Masked {
 		o.Changed = b.Seen != nil && !b.Fresh()
-		return a.changeHidden(ctx, c, o)
+		return a.planMaskedEdits(ctx, c, o)
 	}
 	plan, err := match.Find(ctx, c.file, a.edits, o)
 	if err != nil {
 		return err
 	}
-	if err := match.Fresh(ctx, c.file, plan.Places, version, o); err != nil {
+	if err := match.CheckStale(ctx, c.file, plan.Places, version, o); err != nil {
 		return err
 	}
-	c.take(plan)
+	c.setMatches(plan)
 	c.result, err = c.file.Apply(ctx, plan.Changes)
 	c.shown = c.result
 	return err
 }
 
 // take records how the edits were matched.
-func (c *change) take(plan *match.Plan) {
-	c.found, c.warnings = plan.Found, plan.Warnings
+func (c *change) setMatches(plan *match.Plan) {
+	c.matches, c.warnings = plan.Found, plan.Warnings
 	first := plan.Places[0]
-	c.at, c.line = first.Start, plan.Found[first.Edit].Lines[0]
+	c.firstOffset, c.firstLine = first.Start, plan.Found[first.Edit].FirstLines[0]
 }
 
 // changeHidden changes a file with masked values. The viewed version gives no
 // proof for it, since no record of the relevant lines is kept.
-func (a request) changeHidden(ctx context.Context, c *change, o match.Options) error {
-	hides := newMaskedView(c.file)
-	plan, err := match.Find(ctx, hides.shown, a.edits, o)
+func (a request) planMaskedEdits(ctx context.Context, c *change, o match.Options) error {
+	view := newMaskedView(c.file)
+	plan, err := match.Find(ctx, view.shown, a.edits, o)
 	if toolerr.Is(err, toolerr.NoMatch) {
 		return toolerr.New(toolerr.NoMatch, "%w\nThe file's values are masked: write *** for them in old_string, as shown; *** in new_string keeps the value.", err)
 	}
 	if err != nil {
 		return err
 	}
-	changes, err := hides.reveal(plan.Changes)
+	changes, err := view.toFileChanges(plan.Changes)
 	if err != nil {
 		return err
 	}
-	c.take(plan)
+	c.setMatches(plan)
 	if c.result, err = c.file.Apply(ctx, changes); err != nil {
 		return err
 	}
-	c.shown, err = hides.shown.Apply(ctx, plan.Changes)
+	c.shown, err = view.shown.Apply(ctx, plan.Changes)
 	return err
 }
 
 // replacements returns the number of replaced places.
-func (c *change) replacements() int {
+func (c *change) replacementCount() int {
 	n := 0
-	for _, f := range c.found {
+	for _, f := range c.matches {
 		n += f.Count
 	}
 	return n

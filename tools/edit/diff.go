@@ -13,22 +13,22 @@ import (
 // shortens lines only if the budget requires it, and reduces the context of a
 // small diff until the answer is short. The diff omits the file's name, which
 // the header has.
-func fitting(ctx context.Context, diff func(textdiff.Options) textdiff.Diff, o textdiff.Options, budget, header int) textdiff.Diff {
-	o.MaxLines, o.MaxBytes, o.Window = maxDiff, longLine, lineWindow
+func fitDiff(ctx context.Context, diff func(textdiff.Options) textdiff.Diff, o textdiff.Options, budget, headerSize int) textdiff.Diff {
+	o.MaxLines, o.MaxBytes, o.Window = maxDiffLines, maxFullLine, longLineWindow
 	o.Stopped = func() bool { return ctx.Err() != nil }
-	budget -= header
-	room := max(budget-otherRoom, budget/2)
+	budget -= headerSize
+	maxText := max(budget-headerReserve, budget/2)
 	d := diff(o)
-	for o.Context = 2; o.Context > 0 && header+len(d.Text) > shortAnswer && len(d.Text) <= longAnswer; o.Context-- {
+	for o.Context = 2; o.Context > 0 && headerSize+len(d.Text) > shortAnswer && len(d.Text) <= longAnswer; o.Context-- {
 		d = diff(o)
 	}
 	o.Context = 0
-	for len(d.Text) > room && o.MaxBytes > 100 {
-		o.MaxBytes = max(min(o.MaxBytes/2, room/maxDiff), 100)
+	for len(d.Text) > maxText && o.MaxBytes > 100 {
+		o.MaxBytes = max(min(o.MaxBytes/2, maxText/maxDiffLines), 100)
 		o.Window = min(o.Window, o.MaxBytes)
 		d = diff(o)
 	}
-	for len(d.Text) > room && o.MaxLines > 1 {
+	for len(d.Text) > maxText && o.MaxLines > 1 {
 		o.MaxLines /= 2
 		d = diff(o)
 	}
@@ -36,9 +36,9 @@ func fitting(ctx context.Context, diff func(textdiff.Options) textdiff.Diff, o t
 }
 
 // diffText returns a file's text in the form of diffs.
-func diffText(f *splice.File, hide bool) []byte {
-	text := f.Text[f.Body:]
-	if hide {
+func diffText(f *splice.File, maskValues bool) []byte {
+	text := f.Text[f.BodyStart:]
+	if maskValues {
 		text = secret.Mask(text)
 	}
 	if f.EOL != '\n' {

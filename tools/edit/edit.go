@@ -32,32 +32,32 @@ func (c *Config) AddFlags(flags *flag.FlagSet) {
 
 // editor holds the state shared by calls.
 type editor struct {
-	box   *sandbox.Sandbox
-	files *fileedit.Rewriter
+	sandbox  *sandbox.Sandbox
+	rewriter *fileedit.Rewriter
 }
 
 // tools returns the tools to serve.
-func tools(box sandbox.Config, kept state.Config, own Config) ([]*mcpkit.Tool, error) {
-	if err := box.Validate(); err != nil {
+func newTools(sandboxConfig sandbox.Config, stateConfig state.Config, config Config) ([]*mcpkit.Tool, error) {
+	if err := sandboxConfig.Validate(); err != nil {
 		return nil, err
 	}
-	if err := kept.Validate(); err != nil {
+	if err := stateConfig.Validate(); err != nil {
 		return nil, err
 	}
-	box.ClientRoots, box.Finder = mcpkit.ClientRoots, walk.Named
-	if dir := kept.Directory(); dir != "" {
-		box.Protect = append(box.Protect, dir)
+	sandboxConfig.ClientRoots, sandboxConfig.Finder = mcpkit.ClientRoots, walk.Named
+	if dir := stateConfig.Directory(); dir != "" {
+		sandboxConfig.Protect = append(sandboxConfig.Protect, dir)
 	}
 	e := &editor{
-		box:   sandbox.New(box),
-		files: &fileedit.Rewriter{Store: state.New(kept), Tool: "edit", KeepHardlinks: own.KeepHardlinks},
+		sandbox:  sandbox.New(sandboxConfig),
+		rewriter: &fileedit.Rewriter{Store: state.New(stateConfig), Tool: "edit", KeepHardlinks: config.KeepHardlinks},
 	}
 	tool, err := mcpkit.NewTool(mcpkit.Def{
 		Name: "edit", Title: "Edit file", Description: strings.TrimSpace(description),
 		Hints:         mcpkit.Hints{Destructive: true},
 		Aliases:       []string{"Edit"},
 		RefuseUnknown: true,
-		Timeout:       deadline, MaxConcurrent: maxConcurrent, Output: meta{},
+		Timeout:       callTimeout, MaxConcurrent: maxConcurrentCalls, Output: meta{},
 	}, e.call)
 	return []*mcpkit.Tool{tool}, err
 }
@@ -70,7 +70,7 @@ func (e *editor) call(ctx context.Context, args arguments) (*mcpkit.Result, erro
 	if err != nil {
 		return nil, err
 	}
-	fsys, err := e.box.FS(ctx)
+	fsys, err := e.sandbox.FS(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -83,15 +83,15 @@ func (e *editor) call(ctx context.Context, args arguments) (*mcpkit.Result, erro
 // edit plans, writes and renders a change.
 func (e *editor) edit(ctx context.Context, fsys *sandbox.FS, a request) (*mcpkit.Result, error) {
 	var c *change
-	done, err := e.files.Do(ctx, fsys, a.name, fileedit.Options{DryRun: a.dryRun, Session: mcpkit.ClientSession(ctx)}, func(b *fileedit.Before) (*fileedit.After, error) {
-		if !b.Exists && !a.creates() {
-			return nil, absent(fsys, a.name, b)
+	done, err := e.rewriter.Do(ctx, fsys, a.path, fileedit.Options{DryRun: a.dryRun, Session: mcpkit.ClientSession(ctx)}, func(b *fileedit.Before) (*fileedit.After, error) {
+		if !b.Exists && !a.createsFile() {
+			return nil, notFoundError(fsys, a.path, b)
 		}
 		var err error
-		if c, err = a.plan(ctx, b); err != nil {
+		if c, err = a.planChange(ctx, b); err != nil {
 			return nil, err
 		}
-		c.after.Encoding, c.after.Guessed, c.after.EncodingNamed = c.encoding(), c.file.Guessed, c.told
+		c.after.Encoding, c.after.Guessed, c.after.EncodingNamed = c.nonUTF8Encoding(), c.file.Guessed, c.encodingNamed
 		c.after.Executable = !b.Exists && strings.HasPrefix(a.edits[0].New, "#!")
 		return c.after, context.Cause(ctx)
 	})
@@ -102,7 +102,7 @@ func (e *editor) edit(ctx context.Context, fsys *sandbox.FS, a request) (*mcpkit
 }
 
 // absent returns the error for a file that does not exist, with similar names.
-func absent(fsys *sandbox.FS, name string, b *fileedit.Before) error {
+func notFoundError(fsys *sandbox.FS, name string, b *fileedit.Before) error {
 	file, err := fsys.Open(name)
 	if err == nil { // it has appeared
 		file.Close()

@@ -32,7 +32,7 @@ func newFixture(t testing.TB) *fixture {
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
 	f := &fixture{t: t, root: root, kept: state.Config{Dir: t.TempDir()}}
-	served, err := tools(sandbox.Config{Roots: []string{f.root}}, f.kept, Config{})
+	served, err := newTools(sandbox.Config{Roots: []string{f.root}}, f.kept, Config{})
 	require.NoError(t, err)
 	f.tool = served[0]
 	return f
@@ -152,7 +152,7 @@ func TestUndoOnlyWhatIsThere(t *testing.T) {
 // TestWithoutState: everything except undo works the same.
 func TestWithoutState(t *testing.T) {
 	f := newFixture(t)
-	served, err := tools(sandbox.Config{Roots: []string{f.root}}, state.Config{Disabled: true}, Config{})
+	served, err := newTools(sandbox.Config{Roots: []string{f.root}}, state.Config{Disabled: true}, Config{})
 	require.NoError(t, err)
 	f.tool = served[0]
 	f.write("a.txt", []byte("one\n"))

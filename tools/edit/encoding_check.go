@@ -17,16 +17,16 @@ import (
 
 // checkGuess refuses a change that is right only if the guess of the file's
 // encoding is: other programs could not read the result.
-func (c *change) checkGuess(b *fileedit.Before) error {
-	if c.told && c.file.Encoding != textfile.UTF8 && b.Exists && b.Index.Encoding == textfile.UTF8 && b.Index.Invalid == 0 && !plain(b.Content) &&
-		slices.ContainsFunc(c.result.Changes, func(change textdiff.Change) bool { return !plain([]byte(change.New)) }) {
+func (c *change) checkEncodingGuess(b *fileedit.Before) error {
+	if c.encodingNamed && c.file.Encoding != textfile.UTF8 && b.Exists && b.Index.Encoding == textfile.UTF8 && b.Index.Invalid == 0 && !isASCII(b.Content) &&
+		slices.ContainsFunc(c.result.Changes, func(change textdiff.Change) bool { return !isASCII([]byte(change.New)) }) {
 		return toolerr.New(toolerr.BadEncoding, "the file is valid utf-8; new text in %s would make it invalid: leave encoding out", c.file.Encoding)
 	}
 	if !c.file.Guessed {
 		return nil
 	}
 	guess := textfile.NewGuess(b.Content, c.file.Encoding)
-	changes := c.result.Raw()
+	changes := c.result.RawChanges()
 	for i, change := range changes {
 		if !guess.Proves(change.Start, change.End, c.result.Changes[i].New) {
 			return toolerr.New(toolerr.BadEncoding, "the file's encoding is a guess (it may be %s), and this edit depends on it: view the file with encoding=… to find the right one, then send the edit with that encoding", guess).
@@ -37,14 +37,14 @@ func (c *change) checkGuess(b *fileedit.Before) error {
 }
 
 // plain reports whether text is ASCII.
-func plain(text []byte) bool {
+func isASCII(text []byte) bool {
 	return !bytes.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
 // staysText refuses a change after which the file would not be text, because of
 // new or remaining bytes, and warns if the file's encoding would be detected as
 // another one.
-func (c *change) staysText(ctx context.Context, b *fileedit.Before) error {
+func (c *change) checkStaysText(ctx context.Context, b *fileedit.Before) error {
 	controls := false
 	for _, change := range c.result.Changes {
 		controls = controls || strings.ContainsFunc(change.New, func(r rune) bool { return r < ' ' && r != '\t' && r != '\n' && r != '\r' })
@@ -58,13 +58,13 @@ func (c *change) staysText(ctx context.Context, b *fileedit.Before) error {
 	}
 	const refused = "this change would make %s binary, so that it could not be viewed or edited; nothing was changed. "
 	switch format := index.Format; {
-	case c.told && !controls && c.file.NUL == 0: // as the caller says
+	case c.encodingNamed && !controls && c.file.NUL == 0: // as the caller says
 		return nil
 	case format.Binary && controls:
 		return toolerr.New(toolerr.BinaryFile, refused+"Look for control characters in new_string, for example a \\u0000 that should be \\\\u0000.", b.Shown)
 	case format.Binary && c.file.NUL > 0:
 		return toolerr.New(toolerr.BinaryFile, refused+"It has %s, from line %d on. Remove them first, with a separate edit or a command such as tr -d '\\000'.",
-			b.Shown, textfmt.Count(c.file.NUL, "NUL character"), c.file.Numbers()(bytes.IndexByte(c.file.Text, 0)))
+			b.Shown, textfmt.Count(c.file.NUL, "NUL character"), c.file.LineNumberer()(bytes.IndexByte(c.file.Text, 0)))
 	case format.Binary:
 		return toolerr.New(toolerr.BinaryFile, refused+"The result has too many bytes that are not valid %s: remove them first, with a command.", b.Shown, c.file.Encoding)
 	case format.NUL > c.file.NUL:
@@ -77,7 +77,7 @@ func (c *change) staysText(ctx context.Context, b *fileedit.Before) error {
 
 // encoding returns the encoding of the new content, or "" for UTF-8. Detection
 // from the content might give another one.
-func (c *change) encoding() textfile.Encoding {
+func (c *change) nonUTF8Encoding() textfile.Encoding {
 	if c.file.Encoding == textfile.UTF8 {
 		return ""
 	}

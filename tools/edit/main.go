@@ -40,13 +40,13 @@ func main() {
 	cmd.Instructions = "edit replaces text in files and keeps every other byte. " +
 		"Paths are relative to the first root, or absolute. " +
 		"Errors show the file's text and what to send next."
-	var box sandbox.Config
-	box.AddFlags(cmd.Flags)
-	cmd.Positional, cmd.CheckPositional, cmd.Roots = box.AddRoots, box.CheckRoots, box.Names
-	var kept state.Config
-	kept.AddFlags(cmd.Flags)
-	var own Config
-	own.AddFlags(cmd.Flags)
-	cmd.Tools = func() ([]*mcpkit.Tool, error) { return tools(box, kept, own) }
+	var sandboxConfig sandbox.Config
+	sandboxConfig.AddFlags(cmd.Flags)
+	cmd.Positional, cmd.CheckPositional, cmd.Roots = sandboxConfig.AddRoots, sandboxConfig.CheckRoots, sandboxConfig.Names
+	var stateConfig state.Config
+	stateConfig.AddFlags(cmd.Flags)
+	var config Config
+	config.AddFlags(cmd.Flags)
+	cmd.Tools = func() ([]*mcpkit.Tool, error) { return newTools(sandboxConfig, stateConfig, config) }
 	os.Exit(cmd.Main())
 }

@@ -32,7 +32,7 @@ func newMeta(done *fileedit.Outcome) meta {
 }
 
 // tag returns the end of a header: the etag, or the reason for not having one.
-func tag(done *fileedit.Outcome) string {
+func describeEtag(done *fileedit.Outcome) string {
 	switch m := newMeta(done); {
 	case done.Before.Masked:
 		return "values masked"

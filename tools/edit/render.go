@@ -16,60 +16,60 @@ import (
 
 const (
 	// maxDiff bounds the lines shown of a diff.
-	maxDiff = 60
+	maxDiffLines = 60
 	// maxListed bounds the line numbers listed for replacements, and the
 	// edits described one by one.
 	maxListed = 20
 	// longLine bounds the lines that a diff shows completely, in bytes. Of
 	// a longer line it shows lineWindow characters.
-	longLine   = 1000
-	lineWindow = 200
+	maxFullLine    = 1000
+	longLineWindow = 200
 	// shortAnswer and longAnswer are sizes in bytes. Between them a diff
 	// gets less context; above longAnswer most of a diff is not context.
 	shortAnswer = 300
 	longAnswer  = 900
 	// otherRoom is the part of the budget for the header and notes, in
 	// bytes.
-	otherRoom = 4 << 10
+	headerReserve = 4 << 10
 )
 
 // render returns the result of a change.
 func (a request) render(ctx context.Context, c *change, done *fileedit.Outcome) *mcpkit.Result {
 	m := newMeta(done)
-	m.Replacements = c.replacements()
+	m.Replacements = c.replacementCount()
 	var head, each strings.Builder
 	fmt.Fprintf(&head, "%s  ", done.Before.Shown)
 	if done.DryRun {
 		head.WriteString("dry run, nothing was written: ")
 	}
-	if a.creates() {
-		fmt.Fprintf(&head, "%s: %s, %s", created(done), textfmt.Count(int(done.Index.Lines), "line"), textfmt.Count(int(done.Index.Size), "byte"))
+	if a.createsFile() {
+		fmt.Fprintf(&head, "%s: %s, %s", describeCreation(done), textfmt.Count(int(done.Index.Lines), "line"), textfmt.Count(int(done.Index.Size), "byte"))
 	} else {
-		a.found(&head, &each, c.found)
+		a.describeMatches(&head, &each, c.matches)
 	}
-	for _, f := range c.found {
+	for _, f := range c.matches {
 		m.Steps = append(m.Steps, f.Step.String())
-		m.Lines = append(m.Lines, f.Lines...)
+		m.Lines = append(m.Lines, f.FirstLines...)
 	}
 	m.Lines = m.Lines[:min(len(m.Lines), maxListed)]
-	if !slices.ContainsFunc(c.found, func(f match.Found) bool { return f.Step != match.Exact }) {
+	if !slices.ContainsFunc(c.matches, func(f match.Found) bool { return f.Step != match.Exact }) {
 		m.Steps = nil
 	}
 	var o textdiff.Options
-	if c.line > 0 {
-		o.At, o.Lines = c.at, c.line-1
+	if c.firstLine > 0 {
+		o.At, o.Lines = c.firstOffset, c.firstLine-1
 	}
-	fmt.Fprintf(&head, "%s  %s\n%s", format(done.Index.Format), tag(done), &each)
-	d := fitting(ctx, c.shown.Diff, o, mcpkit.Budget(ctx), head.Len())
+	fmt.Fprintf(&head, "%s  %s\n%s", describeFormat(done.Index.Format), describeEtag(done), &each)
+	d := fitDiff(ctx, c.shown.Diff, o, mcpkit.Budget(ctx), head.Len())
 	m.Added, m.Removed = d.Added, d.Removed
 
 	var text strings.Builder
 	text.WriteString(head.String() + d.Text)
-	finish(&text, &m, done, d, c.warnings)
+	appendNotes(&text, &m, done, d, c.warnings)
 	if done.Created && done.After.Executable && !done.DryRun {
 		text.WriteString("note: made executable, because it begins with #!\n")
 	}
-	if a.unaware(done.Before) {
+	if a.hasUnseenChanges(done.Before) {
 		// With its etag, replace could overwrite changes that were
 		// never shown.
 		fmt.Fprintf(&text, "note: the file also changed elsewhere since you viewed it (etag=%s): view it before you rewrite it\n", done.Before.Seen.Index.Etag)
@@ -78,21 +78,21 @@ func (a request) render(ctx context.Context, c *change, done *fileedit.Outcome) 
 }
 
 // unaware reports whether the file has changes that were never shown.
-func (a request) unaware(b *fileedit.Before) bool {
+func (a request) hasUnseenChanges(b *fileedit.Before) bool {
 	known := a.etag != "" && b.Etag.Matches(a.etag)
 	return b.Exists && b.Seen != nil && !b.Masked && !b.Fresh() && !known
 }
 
 // format describes encoding, byte order mark and line endings, unless the file
 // is plain UTF-8.
-func format(f textfile.Format) string {
+func describeFormat(f textfile.Format) string {
 	if f.Encoding == textfile.UTF8 && f.BOM == 0 && (f.Ending == textfile.LF || f.Ending == textfile.None) {
 		return ""
 	}
 	return "  " + f.String()
 }
 
-func created(done *fileedit.Outcome) string {
+func describeCreation(done *fileedit.Outcome) string {
 	switch {
 	case !done.Created:
 		return "filled (was empty)"
@@ -104,7 +104,7 @@ func created(done *fileedit.Outcome) string {
 
 // found describes how the edits were matched: a single one in the header,
 // several with a line each.
-func (a request) found(head, each *strings.Builder, found []match.Found) {
+func (a request) describeMatches(head, each *strings.Builder, found []match.Found) {
 	total := 0
 	for _, f := range found {
 		total += f.Count
@@ -112,38 +112,38 @@ func (a request) found(head, each *strings.Builder, found []match.Found) {
 	if len(found) > 1 {
 		fmt.Fprintf(head, "%d edits, %s", len(found), textfmt.Count(total, "replacement"))
 		for i, f := range found[:min(len(found), maxListed)] {
-			fmt.Fprintf(each, "edit %d: %s%s\n", i+1, at(f), overlooking(f))
+			fmt.Fprintf(each, "edit %d: %s%s\n", i+1, describeLines(f), describeIgnored(f))
 		}
 		if rest := len(found) - maxListed; rest > 0 {
 			fmt.Fprintf(each, "… and %d more edits\n", rest)
 		}
 		return
 	}
-	fmt.Fprintf(head, "%s at %s%s", textfmt.Count(total, "replacement"), at(found[0]), overlooking(found[0]))
+	fmt.Fprintf(head, "%s at %s%s", textfmt.Count(total, "replacement"), describeLines(found[0]), describeIgnored(found[0]))
 }
 
 // at lists the lines of an edit's places.
-func at(f match.Found) string {
+func describeLines(f match.Found) string {
 	var text strings.Builder
-	for i := 0; i < len(f.Lines); {
+	for i := 0; i < len(f.FirstLines); {
 		n := 1
-		for i+n < len(f.Lines) && f.Lines[i+n] == f.Lines[i] {
+		for i+n < len(f.FirstLines) && f.FirstLines[i+n] == f.FirstLines[i] {
 			n++
 		}
 		switch {
-		case i == 0 && n == len(f.Lines):
-			fmt.Fprintf(&text, "line %d", f.Lines[i])
+		case i == 0 && n == len(f.FirstLines):
+			fmt.Fprintf(&text, "line %d", f.FirstLines[i])
 		case i == 0:
-			fmt.Fprintf(&text, "lines %d", f.Lines[i])
+			fmt.Fprintf(&text, "lines %d", f.FirstLines[i])
 		default:
-			fmt.Fprintf(&text, ", %d", f.Lines[i])
+			fmt.Fprintf(&text, ", %d", f.FirstLines[i])
 		}
 		if n > 1 {
 			fmt.Fprintf(&text, " (%d times)", n)
 		}
 		i += n
 	}
-	if rest := f.Count - len(f.Lines); rest > 0 {
+	if rest := f.Count - len(f.FirstLines); rest > 0 {
 		fmt.Fprintf(&text, " and %d more", rest)
 	}
 	return text.String()
@@ -151,13 +151,13 @@ func at(f match.Found) string {
 
 // overlooking describes the differences that the match ignored, and how the new
 // text was indented.
-func overlooking(f match.Found) string {
+func describeIgnored(f match.Found) string {
 	words := ""
 	if f.Step > match.Exact {
 		words = ", matched ignoring " + f.Step.String()
 	}
 	switch {
-	case f.AsGiven:
+	case f.NotShifted:
 		words += " (new_string has the file's indentation and was not shifted)"
 	case f.Step == match.Indentation:
 		words += " (new_string indented the same way)"
@@ -166,7 +166,7 @@ func overlooking(f match.Found) string {
 }
 
 // finish appends the notes and warnings after the diff.
-func finish(text *strings.Builder, m *meta, done *fileedit.Outcome, d textdiff.Diff, warnings []string) {
+func appendNotes(text *strings.Builder, m *meta, done *fileedit.Outcome, d textdiff.Diff, warnings []string) {
 	note := func(kind, format string, args ...any) {
 		fmt.Fprintf(text, kind+": "+format+"\n", args...)
 	}

@@ -7,7 +7,7 @@ import (
 
 // foreign are arguments of Anthropic's text editor, a tool that views, creates
 // and edits by a command. The schema does not show them.
-type foreign struct {
+type textEditorArguments struct {
 	Command    string  `json:"command,omitempty" hidden:"true"`
 	FileText   *string `json:"file_text,omitempty" alias:"content" verbatim:"true" hidden:"true"`
 	InsertLine *int64  `json:"insert_line,omitempty" hidden:"true"`

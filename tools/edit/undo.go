@@ -17,19 +17,19 @@ import (
 // undo reverts the last change of a file. It ignores the etag: the file must
 // still have the text that the change wrote.
 func (e *editor) undo(ctx context.Context, fsys *sandbox.FS, a request) (*mcpkit.Result, error) {
-	done, err := e.files.Undo(ctx, fsys, a.name, fileedit.Options{DryRun: a.dryRun, Session: mcpkit.ClientSession(ctx)})
+	done, err := e.rewriter.Undo(ctx, fsys, a.path, fileedit.Options{DryRun: a.dryRun, Session: mcpkit.ClientSession(ctx)})
 	if err != nil {
 		return nil, err
 	}
 	m := newMeta(done)
 	m.Undone = !done.DryRun
 	shown := done.Before.Shown
-	head := fmt.Sprintf("%s  %s%s  %s\n", shown, describeUndo(done), done.Undone.Time.Format(time.DateTime), tag(done))
-	d := fitting(ctx, reversalDiff(ctx, done), textdiff.Options{}, mcpkit.Budget(ctx), len(head))
+	head := fmt.Sprintf("%s  %s%s  %s\n", shown, describeUndo(done), done.Undone.Time.Format(time.DateTime), describeEtag(done))
+	d := fitDiff(ctx, newUndoDiff(ctx, done), textdiff.Options{}, mcpkit.Budget(ctx), len(head))
 	m.Added, m.Removed = d.Added, d.Removed
 	var text strings.Builder
 	text.WriteString(head + d.Text)
-	finish(&text, &m, done, d, nil)
+	appendNotes(&text, &m, done, d, nil)
 	return &mcpkit.Result{Text: text.String(), Meta: m}, nil
 }
 
@@ -47,7 +47,7 @@ func describeUndo(done *fileedit.Outcome) string {
 
 // reversalDiff returns the diff of the reversal; an empty one for a file that
 // is not text.
-func reversalDiff(ctx context.Context, done *fileedit.Outcome) func(textdiff.Options) textdiff.Diff {
+func newUndoDiff(ctx context.Context, done *fileedit.Outcome) func(textdiff.Options) textdiff.Diff {
 	nothing := func(textdiff.Options) textdiff.Diff { return textdiff.Diff{} }
 	f, err := splice.Open(ctx, done.Before.Content)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // warn adds warnings about the new content.
-func (c *change) warn(a request, b *fileedit.Before) {
+func (c *change) addWarnings(a request, b *fileedit.Before) {
 	for i, e := range a.edits {
 		warning := contentcheck.Omission(e.New, e.Old)
 		if warning == "" {
@@ -19,17 +19,17 @@ func (c *change) warn(a request, b *fileedit.Before) {
 		}
 		c.warnings = append(c.warnings, warning)
 	}
-	if b.Masked || max(c.result.Size(), len(c.file.Text)) > maxLinted { // a parser's message may quote a value
+	if b.Masked || max(c.result.Size(), len(c.file.Text)) > maxSyntaxChecked { // a parser's message may quote a value
 		return
 	}
 	before := c.file.Text
 	if !b.Exists {
 		before = nil
 	}
-	if warning := contentcheck.Syntax(b.Shown, before, patched(c.file.Text, c.result.Changes)); warning != "" {
+	if warning := contentcheck.Syntax(b.Shown, before, applyChanges(c.file.Text, c.result.Changes)); warning != "" {
 		c.warnings = append(c.warnings, warning)
 	}
 }
 
 // maxLinted bounds the files that are parsed, in bytes.
-const maxLinted = 1 << 20
+const maxSyntaxChecked = 1 << 20

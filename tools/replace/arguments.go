@@ -21,14 +21,14 @@ type arguments struct {
 }
 
 // check validates and normalizes the arguments.
-func (a *arguments) check() error {
+func (a *arguments) normalize() error {
 	a.Etag = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(a.Etag), "etag="))
 	switch {
 	case a.Command != "" && a.Command != "create":
 		return toolerr.New(toolerr.InvalidParams, "replace writes a whole file: for command %s use edit or view", pathname.Escape(a.Command))
 	case a.FilePath == "":
 		return toolerr.New(toolerr.MissingParameter, "file_path is empty: name the file to write")
-	case a.Etag != "" && !etagForm.MatchString(a.Etag):
+	case a.Etag != "" && !etagPattern.MatchString(a.Etag):
 		return toolerr.New(toolerr.InvalidParams, "invalid etag: give 8 to 16 hex digits, as in the first line of view's output, or leave it out")
 	case a.Encoding != "":
 		e, err := textfile.ParseEncoding(a.Encoding)
@@ -44,4 +44,4 @@ func (a *arguments) check() error {
 }
 
 // etagForm matches an etag as shown, or in full.
-var etagForm = regexp.MustCompile(`^[0-9a-f]{8,16}$`)
+var etagPattern = regexp.MustCompile(`^[0-9a-f]{8,16}$`)

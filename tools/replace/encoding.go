@@ -10,19 +10,19 @@ import (
 )
 
 // form describes how text is written as bytes.
-type form struct {
+type byteFormat struct {
 	encoding textfile.Encoding
 	guessed  bool // encoding is a guess
 	bom      bool
 	ending   string // line ending; "" keeps the given line endings
-	why      string // reason for the encoding, for error messages
+	reason   string // reason for the encoding, for error messages
 }
 
 // byteOrderMark is the byte order mark as a character.
 const byteOrderMark = "\ufeff"
 
 // encode returns text as bytes. The text has its final line endings already.
-func (f form) encode(text string) ([]byte, error) {
+func (f byteFormat) encode(text string) ([]byte, error) {
 	if f.bom {
 		text = byteOrderMark + text
 	}
@@ -34,57 +34,57 @@ func (f form) encode(text string) ([]byte, error) {
 
 // chooseForm sets the form and text of the new content. An existing file keeps
 // its form; a new file follows the conventions of its directory.
-func (p *plan) chooseForm(fsys *sandbox.FS, content string) {
+func (p *plan) chooseFormat(fsys *sandbox.FS, content string) {
 	b := p.before
-	if b.Exists && !p.old.Binary && len(b.Content) > p.old.BOM {
-		p.form = form{
-			encoding: p.old.Encoding, guessed: p.old.Guessed, bom: p.old.BOM > 0, ending: dominant(p.oldText),
-			why: fmt.Sprintf("the file keeps its encoding %s: use characters that it has, or convert the file first", p.old.Encoding),
+	if b.Exists && !p.oldFormat.Binary && len(b.Content) > p.oldFormat.BOM {
+		p.target = byteFormat{
+			encoding: p.oldFormat.Encoding, guessed: p.oldFormat.Guessed, bom: p.oldFormat.BOM > 0, ending: majorityEnding(p.oldText),
+			reason: fmt.Sprintf("the file keeps its encoding %s: use characters that it has, or convert the file first", p.oldFormat.Encoding),
 		}
-		if p.form.guessed {
-			p.form.why = "the file's encoding is a guess: view the file with encoding=… to find the right one, then call again with that encoding"
+		if p.target.guessed {
+			p.target.reason = "the file's encoding is a guess: view the file with encoding=… to find the right one, then call again with that encoding"
 		}
 	} else {
-		p.newForm(fsys)
+		p.chooseNewFileFormat(fsys)
 	}
-	if e := textfile.Encoding(p.Encoding); e != "" && e != p.form.encoding {
-		p.form.encoding, p.form.guessed, p.form.bom = e, false, e.Wide()
-		p.form.why = fmt.Sprintf("encoding is %s", e)
-		if p.old.Encoding != "" && len(p.oldText) > 0 {
-			p.note("converted from %s to %s", p.old.Encoding, e)
+	if e := textfile.Encoding(p.Encoding); e != "" && e != p.target.encoding {
+		p.target.encoding, p.target.guessed, p.target.bom = e, false, e.Wide()
+		p.target.reason = fmt.Sprintf("encoding is %s", e)
+		if p.oldFormat.Encoding != "" && len(p.oldText) > 0 {
+			p.addNote("converted from %s to %s", p.oldFormat.Encoding, e)
 		}
 	}
-	if rest, ok := strings.CutPrefix(content, byteOrderMark); ok && (p.form.bom || b.Exists && len(b.Content) > 0) {
-		if !p.form.bom {
-			p.note("the byte order mark of content was removed, because the file has none")
+	if rest, ok := strings.CutPrefix(content, byteOrderMark); ok && (p.target.bom || b.Exists && len(b.Content) > 0) {
+		if !p.target.bom {
+			p.addNote("the byte order mark of content was removed, because the file has none")
 		}
 		content = rest
 	}
-	p.text = p.endings(content)
+	p.text = p.convertEndings(content)
 }
 
 // newForm sets the form for a file that does not exist or has no text.
-func (p *plan) newForm(fsys *sandbox.FS) {
-	wanted := conventions.For(fsys, p.before.Path)
-	p.form = form{encoding: textfile.UTF8, ending: wanted.Ending, bom: wanted.BOM}
-	if p.old.BOM > 0 { // the file has only a byte order mark
-		p.form.encoding, p.form.bom = p.old.Encoding, true
+func (p *plan) chooseNewFileFormat(fsys *sandbox.FS) {
+	wanted := conventions.ForNewFile(fsys, p.before.Path)
+	p.target = byteFormat{encoding: textfile.UTF8, ending: wanted.Ending, bom: wanted.BOM}
+	if p.oldFormat.BOM > 0 { // the file has only a byte order mark
+		p.target.encoding, p.target.bom = p.oldFormat.Encoding, true
 	} else if wanted.Encoding != "" {
-		p.form.encoding = wanted.Encoding
-		p.form.why = fmt.Sprintf("%s sets %s", wanted.EncodingFrom, wanted.Encoding)
+		p.target.encoding = wanted.Encoding
+		p.target.reason = fmt.Sprintf("%s sets %s", wanted.EncodingSource, wanted.Encoding)
 		if wanted.BOM {
-			p.note("written as %s with a byte order mark (from %s)", wanted.Encoding, wanted.EncodingFrom)
+			p.addNote("written as %s with a byte order mark (from %s)", wanted.Encoding, wanted.EncodingSource)
 		} else if wanted.Encoding != textfile.UTF8 {
-			p.note("written as %s (from %s)", wanted.Encoding, wanted.EncodingFrom)
+			p.addNote("written as %s (from %s)", wanted.Encoding, wanted.EncodingSource)
 		}
 	}
-	if wanted.Unknown != "" {
-		p.note("%s, an unknown encoding, so the file is written as %s", wanted.Unknown, p.form.encoding)
+	if wanted.UnknownEncoding != "" {
+		p.addNote("%s, an unknown encoding, so the file is written as %s", wanted.UnknownEncoding, p.target.encoding)
 	}
 	if wanted.Ending != "" && wanted.Ending != "\n" {
-		p.note("lines end in %s (from %s)", nameOf(wanted.Ending), wanted.EndingFrom)
+		p.addNote("lines end in %s (from %s)", endingName(wanted.Ending), wanted.EndingSource)
 	}
 	if wanted.FinalNewline && p.Content != "" && !strings.HasSuffix(p.Content, "\n") {
-		p.note(".editorconfig sets insert_final_newline, but content has no final newline; none was added")
+		p.addNote(".editorconfig sets insert_final_newline, but content has no final newline; none was added")
 	}
 }

@@ -7,14 +7,14 @@ import (
 
 // certain returns an error if the content can only be written under the guessed
 // encoding. Programs that use another encoding could not read it.
-func (p *plan) certain() error {
-	if !p.form.guessed {
+func (p *plan) checkEncodingGuess() error {
+	if !p.target.guessed {
 		return nil
 	}
-	guess := textfile.NewGuess(p.before.Content, p.form.encoding)
+	guess := textfile.NewGuess(p.before.Content, p.target.encoding)
 	known, text := string(p.oldText), p.text
 	if p.before.Masked { // as shown to the caller
-		known, text = masked(known), p.Content
+		known, text = maskValues(known), p.Content
 	}
 	if guess.ProvesText(known, text) {
 		return nil

@@ -9,7 +9,7 @@ import (
 
 // dominant returns the ending of most lines, or "" if the text has no line
 // breaks.
-func dominant(text []byte) string {
+func majorityEnding(text []byte) string {
 	lf, crlf, cr := bytes.Count(text, []byte("\n")), bytes.Count(text, []byte("\r\n")), bytes.Count(text, []byte("\r"))
 	switch {
 	case lf == 0 && cr > 0:
@@ -22,33 +22,33 @@ func dominant(text []byte) string {
 	return "\n"
 }
 
-func nameOf(ending string) string {
+func endingName(ending string) string {
 	return map[string]string{"\n": "lf", "\r\n": "crlf", "\r": "cr"}[ending]
 }
 
 // endings returns content with the line endings of the form.
-func (p *plan) endings(content string) string {
-	if p.form.ending == "" || content == "" {
+func (p *plan) convertEndings(content string) string {
+	if p.target.ending == "" || content == "" {
 		return content
 	}
 	returns := strings.Count(content, "\r\n")
 	if returns > 0 {
-		if p.form.ending == "\r\n" && returns == strings.Count(content, "\n") {
+		if p.target.ending == "\r\n" && returns == strings.Count(content, "\n") {
 			return content
 		}
-		if p.form.ending != "\r\n" {
-			p.note("%s of content ended in crlf and were written with %s, as %s", textfmt.Count(int64(returns), "line"), nameOf(p.form.ending), p.like())
+		if p.target.ending != "\r\n" {
+			p.addNote("%s of content ended in crlf and were written with %s, as %s", textfmt.Count(int64(returns), "line"), endingName(p.target.ending), p.endingReason())
 		}
 		content = strings.ReplaceAll(content, "\r\n", "\n")
 	}
-	if p.form.ending == "\n" {
+	if p.target.ending == "\n" {
 		return content
 	}
-	return strings.ReplaceAll(content, "\n", p.form.ending)
+	return strings.ReplaceAll(content, "\n", p.target.ending)
 }
 
 // like says why the line endings were chosen, for a note.
-func (p *plan) like() string {
+func (p *plan) endingReason() string {
 	if p.before.Exists && len(p.before.Content) > 0 {
 		return "in the rest of the file"
 	}

@@ -38,13 +38,13 @@ func main() {
 	cmd.Instructions = "replace writes whole files; to change part of a file, use edit. " +
 		"Paths are relative to the first root, or absolute. " +
 		"If a file changed since you viewed it, the call fails and shows the change."
-	var box sandbox.Config
-	box.AddFlags(cmd.Flags)
-	cmd.Positional, cmd.CheckPositional, cmd.Roots = box.AddRoots, box.CheckRoots, box.Names
-	var kept state.Config
-	kept.AddFlags(cmd.Flags)
-	var own Config
-	own.AddFlags(cmd.Flags)
-	cmd.Tools = func() ([]*mcpkit.Tool, error) { return tools(box, kept, own) }
+	var sandboxConfig sandbox.Config
+	sandboxConfig.AddFlags(cmd.Flags)
+	cmd.Positional, cmd.CheckPositional, cmd.Roots = sandboxConfig.AddRoots, sandboxConfig.CheckRoots, sandboxConfig.Names
+	var stateConfig state.Config
+	stateConfig.AddFlags(cmd.Flags)
+	var config Config
+	config.AddFlags(cmd.Flags)
+	cmd.Tools = func() ([]*mcpkit.Tool, error) { return newTools(sandboxConfig, stateConfig, config) }
 	os.Exit(cmd.Main())
 }

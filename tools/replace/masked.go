@@ -10,18 +10,18 @@ import (
 )
 
 // hidden is shown for a masked value.
-const hidden = "***"
+const maskMarker = "***"
 
 // revealed returns the content with masked values filled in. A line with ***
 // that is exactly as view shows it becomes the file's line. Any other line with
 // *** as its value is an error, because writing it would destroy a value.
-func (p *plan) revealed() (string, error) {
+func (p *plan) revealMasked() (string, error) {
 	b := p.before
 	if !b.Masked {
 		return p.Content, nil
 	}
-	lines, shown := p.hiddenLines()
-	p.lost = len(shown) > 0
+	lines, shown := p.linesByMask()
+	p.losesMasked = len(shown) > 0
 	content := strings.Split(strings.ReplaceAll(p.Content, "\r\n", "\n"), "\n")
 	given := map[string]int{}
 	for _, line := range content {
@@ -30,7 +30,7 @@ func (p *plan) revealed() (string, error) {
 	kept := map[int]string{} // index in content to the line as shown
 	next := map[string]int{}
 	for i, line := range content {
-		if !strings.Contains(line, hidden) || !asValue(line) {
+		if !strings.Contains(line, maskMarker) || !isMaskedValue(line) {
 			continue
 		}
 		originals := lines[line]
@@ -44,7 +44,7 @@ func (p *plan) revealed() (string, error) {
 		return p.Content, nil
 	}
 	// A value must not move to a place where view would show it.
-	again := strings.Split(masked(strings.Join(content, "\n")), "\n")
+	again := strings.Split(maskValues(strings.Join(content, "\n")), "\n")
 	for i := range content { // in order, so that equal calls have equal answers
 		if line, ok := kept[i]; ok && (i >= len(again) || again[i] != line) {
 			return "", toolerr.New(toolerr.DeniedPath, "line %d of content would reveal a masked value of %s; nothing was written. Keep lines with *** as view shows them, with the lines around them if a value has several.", i+1, b.Shown)
@@ -53,7 +53,7 @@ func (p *plan) revealed() (string, error) {
 	for _, line := range kept {
 		delete(shown, line)
 	}
-	p.lost = len(shown) > 0
+	p.losesMasked = len(shown) > 0
 	return strings.Join(content, "\n"), nil
 }
 
@@ -61,10 +61,10 @@ func (p *plan) revealed() (string, error) {
 // set of masked forms that differ from their line. Lines with the same masked
 // form are distinguished only by their order, so that an answer never says
 // whether their values are equal.
-func (p *plan) hiddenLines() (lines map[string][]string, shown map[string]bool) {
+func (p *plan) linesByMask() (lines map[string][]string, shown map[string]bool) {
 	lines, shown = map[string][]string{}, map[string]bool{}
-	text := p.lined(string(p.oldText))
-	old, hid := strings.Split(text, "\n"), strings.Split(p.lined(masked(string(p.oldText))), "\n")
+	text := p.withLineFeeds(string(p.oldText))
+	old, hid := strings.Split(text, "\n"), strings.Split(p.withLineFeeds(maskValues(string(p.oldText))), "\n")
 	for i, line := range hid[:min(len(hid), len(old))] {
 		lines[line] = append(lines[line], old[i]) // equal to line if nothing is masked
 		if line != old[i] {
@@ -75,30 +75,30 @@ func (p *plan) hiddenLines() (lines map[string][]string, shown map[string]bool) 
 }
 
 // lined returns text of the file with its line endings converted to line feeds.
-func (p *plan) lined(text string) string {
-	if p.old.Ending == textfile.CR {
+func (p *plan) withLineFeeds(text string) string {
+	if p.oldFormat.Ending == textfile.CR {
 		return strings.ReplaceAll(text, "\r", "\n")
 	}
 	return strings.ReplaceAll(text, "\r\n", "\n")
 }
 
 // asShown reports whether the content equals what view shows of the file.
-func (p *plan) asShown() bool {
-	return strings.ReplaceAll(p.Content, "\r\n", "\n") == p.lined(masked(string(p.oldText)))
+func (p *plan) equalsShown() bool {
+	return strings.ReplaceAll(p.Content, "\r\n", "\n") == p.withLineFeeds(maskValues(string(p.oldText)))
 }
 
 // asValue reports whether *** is the value of a line, not part of a comment or
 // of a longer value.
-func asValue(line string) bool {
+func isMaskedValue(line string) bool {
 	trimmed := strings.TrimSpace(line)
 	if strings.HasPrefix(trimmed, "#") || strings.HasPrefix(trimmed, ";") {
 		return false
 	}
-	return masked(line) == line || dressed.MatchString(trimmed)
+	return maskValues(line) == line || maskedValuePattern.MatchString(trimmed)
 }
 
 // dressed matches *** as the value of a line, also in forms that masking does
 // not produce.
-var dressed = regexp.MustCompile("(^|[=:])[ \t]*[\"'`]?\\*{3,}[\"'`]?[ \t]*[;,]?([ \t]+[#;].*)?$")
+var maskedValuePattern = regexp.MustCompile("(^|[=:])[ \t]*[\"'`]?\\*{3,}[\"'`]?[ \t]*[;,]?([ \t]+[#;].*)?$")
 
-func masked(text string) string { return string(secret.Mask([]byte(text))) }
+func maskValues(text string) string { return string(secret.Mask([]byte(text))) }

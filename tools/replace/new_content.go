@@ -17,28 +17,28 @@ type plan struct {
 	arguments
 	requireView bool
 
-	before   *fileedit.Before
-	old      textfile.Format // of the existing file
-	oldText  []byte          // old content in UTF-8, without a byte order mark
-	oldLines int64           // including a last line without a line ending
-	form     form            // of the new content
-	text     string          // new content in UTF-8, with the line endings to write
-	told     bool            // the client gave the old file's encoding
-	lost     bool            // the new content drops masked values
-	notes    []string
-	warnings []string
+	before        *fileedit.Before
+	oldFormat     textfile.Format // of the existing file
+	oldText       []byte          // old content in UTF-8, without a byte order mark
+	oldLines      int64           // including a last line without a line ending
+	target        byteFormat      // of the new content
+	text          string          // new content in UTF-8, with the line endings to write
+	encodingNamed bool            // the client gave the old file's encoding
+	losesMasked   bool            // the new content drops masked values
+	notes         []string
+	warnings      []string
 }
 
-func (p *plan) note(format string, args ...any) {
+func (p *plan) addNote(format string, args ...any) {
 	p.notes = append(p.notes, fmt.Sprintf(format, args...))
 }
-func (p *plan) warn(format string, args ...any) {
+func (p *plan) addWarning(format string, args ...any) {
 	p.warnings = append(p.warnings, fmt.Sprintf(format, args...))
 }
 
 // decide returns the new content, or an error if it must not be written. Each
 // step may process a large content, so decide checks ctx between steps.
-func (p *plan) decide(ctx context.Context, fsys *sandbox.FS) (*fileedit.After, error) {
+func (p *plan) newContent(ctx context.Context, fsys *sandbox.FS) (*fileedit.After, error) {
 	b := p.before
 	if b.Masked && p.Etag != "" {
 		return nil, toolerr.New(toolerr.InvalidParams, "%s has masked values and therefore no etag: leave etag out", b.Shown)
@@ -46,43 +46,43 @@ func (p *plan) decide(ctx context.Context, fsys *sandbox.FS) (*fileedit.After, e
 	if b.Masked && b.Exists && p.Encoding != "" && p.Encoding != string(b.Index.Encoding) {
 		return nil, toolerr.New(toolerr.InvalidParams, "%s has masked values and is only written in its own encoding: leave encoding out", b.Shown)
 	}
-	if err := p.readOld(ctx); err != nil {
+	if err := p.readOldContent(ctx); err != nil {
 		return nil, err
 	}
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	content, err := p.revealed()
+	content, err := p.revealMasked()
 	if err != nil {
 		return nil, err
 	}
-	p.chooseForm(fsys, content)
+	p.chooseFormat(fsys, content)
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	raw, err := p.form.encode(p.text)
+	raw, err := p.target.encode(p.text)
 	if err != nil {
-		return nil, toolerr.New(toolerr.CodeOf(err), "%s: %w; %s. Nothing was written", b.Shown, err, p.form.why)
+		return nil, toolerr.New(toolerr.CodeOf(err), "%s: %w; %s. Nothing was written", b.Shown, err, p.target.reason)
 	}
-	if err := p.certain(); err != nil {
+	if err := p.checkEncodingGuess(); err != nil {
 		return nil, err
 	}
 	// Content that the file already has needs no permission, so that a
 	// repeated call, as after a lost answer, succeeds. For a masked file
 	// this applies only to content equal to what view shows: otherwise a
 	// caller could guess a masked value by trying.
-	always := b.Masked && b.Exists && !p.asShown()
+	always := b.Masked && b.Exists && !p.equalsShown()
 	if !b.Exists || always || !bytes.Equal(raw, b.Content) {
-		if err := p.allowed(); err != nil {
+		if err := p.checkOverwrite(); err != nil {
 			return nil, err
 		}
 	}
 	after := fileedit.Whole(raw)
 	after.Always = always
-	if p.form.encoding != textfile.UTF8 {
-		after.Encoding = p.form.encoding
+	if p.target.encoding != textfile.UTF8 {
+		after.Encoding = p.target.encoding
 	}
-	after.Guessed, after.EncodingNamed = p.form.guessed, p.told || p.Encoding != ""
+	after.Guessed, after.EncodingNamed = p.target.guessed, p.encodingNamed || p.Encoding != ""
 	after.Executable = !b.Exists && bytes.HasPrefix(raw, []byte("#!"))
 	return after, context.Cause(ctx)
 }

@@ -8,34 +8,34 @@ import (
 )
 
 // readOld detects the format of the existing file and decodes it.
-func (p *plan) readOld(ctx context.Context) error {
+func (p *plan) readOldContent(ctx context.Context) error {
 	raw := p.before.Content
-	p.old = textfile.Detect(raw)
-	if p.before.Fresh() && !p.old.Binary && p.before.Seen.Index.Encoding != "" {
-		p.old = p.before.Seen.Index.Format // as it was written, even if detection would differ
+	p.oldFormat = textfile.Detect(raw)
+	if p.before.Fresh() && !p.oldFormat.Binary && p.before.Seen.Index.Encoding != "" {
+		p.oldFormat = p.before.Seen.Index.Format // as it was written, even if detection would differ
 	}
 	named := textfile.Encoding("")
 	if toldBefore := p.before.Fresh() && p.before.Seen.NamedEncoding != ""; !toldBefore && p.Encoding != string(textfile.UTF8) {
 		named = textfile.Encoding(p.Encoding)
 	}
-	if p.old.Guessed || p.old.Binary || named == "" { // otherwise the call converts the file
-		index, told, err := p.before.Read(ctx, named)
+	if p.oldFormat.Guessed || p.oldFormat.Binary || named == "" { // otherwise the call converts the file
+		index, encodingNamed, err := p.before.Read(ctx, named)
 		if err != nil {
 			return err
 		}
-		if p.told = told; told {
-			p.old = index.Format
+		if p.encodingNamed = encodingNamed; encodingNamed {
+			p.oldFormat = index.Format
 		}
 	}
-	p.oldText = raw[p.old.BOM:]
-	if p.old.Encoding != textfile.UTF8 && !p.old.Binary {
-		p.oldText = []byte(p.old.Encoding.Decode(p.oldText))
+	p.oldText = raw[p.oldFormat.BOM:]
+	if p.oldFormat.Encoding != textfile.UTF8 && !p.oldFormat.Binary {
+		p.oldText = []byte(p.oldFormat.Encoding.Decode(p.oldText))
 	}
 	if len(p.oldText) == 0 {
 		return nil
 	}
 	ending := []byte("\n")
-	if p.old.Ending == textfile.CR {
+	if p.oldFormat.Ending == textfile.CR {
 		ending = []byte("\r")
 	}
 	p.oldLines = int64(bytes.Count(p.oldText, ending))

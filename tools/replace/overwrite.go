@@ -9,7 +9,7 @@ import (
 
 // allowed returns an error if the call would discard content that the caller
 // has not seen.
-func (p *plan) allowed() error {
+func (p *plan) checkOverwrite() error {
 	b := p.before
 	switch {
 	case p.requireView && b.Exists && b.Seen == nil && p.Etag == "":
@@ -21,8 +21,8 @@ func (p *plan) allowed() error {
 	case !b.Exists:
 		return nil
 	case p.Etag != "" && !b.Etag.Matches(p.Etag), p.Etag == "" && b.Seen != nil && !b.Fresh():
-		return p.stale()
-	case p.old.Binary:
+		return p.staleError()
+	case p.oldFormat.Binary:
 		return toolerr.New(toolerr.BinaryFile, "%s is a binary file (%d bytes), nothing was written: to replace it with text anyway, call again with overwrite=true", b.Shown, b.Stat.Size)
 	}
 	return nil
@@ -30,7 +30,7 @@ func (p *plan) allowed() error {
 
 // stale returns the error for a file that changed: the changes since the last
 // view, and how to continue.
-func (p *plan) stale() error {
+func (p *plan) staleError() error {
 	b := p.before
 	if b.Masked {
 		return toolerr.New(toolerr.Stale, "%s changed since you viewed it; nothing was written. View it again, or call again with overwrite=true, which discards that change.", b.Shown)
@@ -44,7 +44,7 @@ func (p *plan) stale() error {
 		when, then = "does not have the etag you gave", "given"
 	}
 	if b.Seen != nil && b.Seen.Index.Etag.Matches(was) {
-		if d := b.Since(sinceLines); d.Text != "" {
+		if d := b.Since(maxStaleDiffLines); d.Text != "" {
 			what = fmt.Sprintf("Since you viewed it (+%d -%d lines):\n%s", d.Added, d.Removed, d.Text)
 			if d.Cut > 0 {
 				what += fmt.Sprintf("(%d more lines; view the file to see all)\n", d.Cut)
@@ -61,4 +61,4 @@ func (p *plan) stale() error {
 }
 
 // sinceLines is the number of diff lines shown of changes since the last view.
-const sinceLines = 40
+const maxStaleDiffLines = 40

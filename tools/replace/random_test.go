@@ -47,7 +47,7 @@ func newDesk(t testing.TB) *desk {
 	root, err := filepath.EvalSymlinks(memoryDir(t))
 	require.NoError(t, err)
 	kept := state.Config{Dir: t.TempDir()}
-	served, err := tools(sandbox.Config{Roots: []string{root}}, kept, Config{})
+	served, err := newTools(sandbox.Config{Roots: []string{root}}, kept, Config{})
 	require.NoError(t, err)
 	fsys, err := sandbox.New(sandbox.Config{Roots: []string{root}}).FS(context.Background())
 	require.NoError(t, err)

@@ -19,13 +19,13 @@ const (
 	// newLines for a created file, whose content the caller has. A line of
 	// up to diffChars bytes is shown completely, of a longer line
 	// lineWindow characters.
-	diffLines  = 40
-	newLines   = 8
-	diffChars  = 400
-	lineWindow = 200
+	maxDiffLines    = 40
+	maxNewFileLines = 8
+	maxFullLine     = 400
+	longLineWindow  = 200
 	// otherRoom is the part of the budget reserved for the header and
 	// notes, in bytes.
-	otherRoom = 1 << 10
+	headerReserve = 1 << 10
 )
 
 // render returns the result of the call.
@@ -49,13 +49,13 @@ func (p *plan) render(ctx context.Context, done *fileedit.Outcome) *mcpkit.Resul
 		tag = "etag=" + m.Etag
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s  %s: %s, %s%s  %s  %s\n", b.Shown, p.verb(done),
-		textfmt.Count(index.Lines, "line"), textfmt.Count(index.Size, "byte"), p.formerly(done), p.format(index.Format), tag)
+	fmt.Fprintf(&text, "%s  %s: %s, %s%s  %s  %s\n", b.Shown, p.describeOutcome(done),
+		textfmt.Count(index.Lines, "line"), textfmt.Count(index.Size, "byte"), p.describeOldContent(done), p.describeFormat(index.Format), tag)
 	var diff textdiff.Diff
 	if !done.Unchanged {
-		p.judge(done)
-		p.mention(done)
-		diff = p.diff(ctx)
+		p.addContentWarnings(done)
+		p.addEffectNotes(done)
+		diff = p.contentDiff(ctx)
 		m.Added, m.Removed = diff.Added, diff.Removed
 	}
 	for _, w := range p.warnings {
@@ -66,13 +66,13 @@ func (p *plan) render(ctx context.Context, done *fileedit.Outcome) *mcpkit.Resul
 	}
 	m.Warnings = len(p.warnings)
 	if !done.Unchanged {
-		p.showDiff(&text, diff)
+		p.writeDiff(&text, diff)
 	}
 	return &mcpkit.Result{Text: text.String(), Meta: m}
 }
 
 // verb describes the outcome.
-func (p *plan) verb(done *fileedit.Outcome) string {
+func (p *plan) describeOutcome(done *fileedit.Outcome) string {
 	switch {
 	case done.Unchanged:
 		return "unchanged"
@@ -88,79 +88,79 @@ func (p *plan) verb(done *fileedit.Outcome) string {
 
 // format describes how the content is written, which may differ from what
 // detection says.
-func (p *plan) format(looks textfile.Format) string {
-	if looks.Encoding != p.form.encoding && looks.Encoding != textfile.UTF8 {
-		return string(p.form.encoding)
+func (p *plan) describeFormat(looks textfile.Format) string {
+	if looks.Encoding != p.target.encoding && looks.Encoding != textfile.UTF8 {
+		return string(p.target.encoding)
 	}
 	return looks.String()
 }
 
 // formerly describes the old content.
-func (p *plan) formerly(done *fileedit.Outcome) string {
+func (p *plan) describeOldContent(done *fileedit.Outcome) string {
 	if !p.before.Exists || done.Unchanged {
 		return ""
 	}
 	size := textfmt.Count(int64(len(p.before.Content)), "byte")
-	if p.old.Binary {
+	if p.oldFormat.Binary {
 		return fmt.Sprintf(" (was binary, %s)", size)
 	}
 	return fmt.Sprintf(" (was %s, %s)", textfmt.Count(p.oldLines, "line"), size)
 }
 
 // mention adds notes about unexpected effects.
-func (p *plan) mention(done *fileedit.Outcome) {
+func (p *plan) addEffectNotes(done *fileedit.Outcome) {
 	b := p.before
 	switch {
 	case !done.After.Executable:
 	case p.DryRun:
-		p.note("would be made executable, because it begins with #!")
+		p.addNote("would be made executable, because it begins with #!")
 	case done.Written.Stat.Mode&0o111 != 0:
-		p.note("made executable, because it begins with #!")
+		p.addNote("made executable, because it begins with #!")
 	}
 	if !b.Exists && b.Seen != nil {
-		p.note("the file existed when you viewed it and had been deleted since")
+		p.addNote("the file existed when you viewed it and had been deleted since")
 	}
-	if p.form.ending == "" && strings.Contains(p.text, "\r\n") && !b.Exists {
-		p.note("lines end in crlf, as in content")
+	if p.target.ending == "" && strings.Contains(p.text, "\r\n") && !b.Exists {
+		p.addNote("lines end in crlf, as in content")
 	}
-	if p.old.Ending == textfile.Mixed {
-		p.note("the old file mixed lf and crlf; all lines now end in %s", nameOf(p.form.ending))
+	if p.oldFormat.Ending == textfile.Mixed {
+		p.addNote("the old file mixed lf and crlf; all lines now end in %s", endingName(p.target.ending))
 	}
 	if p.DryRun || !b.Exists || done.NoUndo != nil {
 		return
 	}
 	switch {
-	case p.lost:
-		p.note("masked values were replaced or removed; edit with undo=true restores them")
+	case p.losesMasked:
+		p.addNote("masked values were replaced or removed; edit with undo=true restores them")
 	case b.Seen == nil && p.Etag == "":
-		p.note("the file had not been viewed; edit with undo=true restores the old content")
+		p.addNote("the file had not been viewed; edit with undo=true restores the old content")
 	case p.Overwrite && !b.Fresh() && (p.Etag == "" || !b.Etag.Matches(p.Etag)):
-		p.note("the file had changed since you viewed it; edit with undo=true restores that content")
+		p.addNote("the file had changed since you viewed it; edit with undo=true restores that content")
 	}
 }
 
 // diff compares the old and the new content.
-func (p *plan) diff(ctx context.Context) textdiff.Diff {
-	if p.old.Binary {
+func (p *plan) contentDiff(ctx context.Context) textdiff.Diff {
+	if p.oldFormat.Binary {
 		return textdiff.Diff{}
 	}
 	old, now := p.oldText, p.text
 	if p.before.Masked {
-		old, now = secret.Mask(old), masked(now)
+		old, now = secret.Mask(old), maskValues(now)
 	}
-	if p.old.Ending == textfile.CR {
+	if p.oldFormat.Ending == textfile.CR {
 		old, now = bytes.ReplaceAll(old, []byte{'\r'}, []byte{'\n'}), strings.ReplaceAll(now, "\r", "\n")
 	}
 	budget := mcpkit.Budget(ctx)
 	// The diff needs no file names, since the header has the path.
-	o := textdiff.Options{MaxLines: diffLines, MaxBytes: diffChars, Window: lineWindow, Stopped: func() bool { return ctx.Err() != nil }}
+	o := textdiff.Options{MaxLines: maxDiffLines, MaxBytes: maxFullLine, Window: longLineWindow, Stopped: func() bool { return ctx.Err() != nil }}
 	if !p.before.Exists && !p.DryRun {
-		o.MaxLines = newLines
+		o.MaxLines = maxNewFileLines
 	}
 	changes := textdiff.Between(old, now)
 	for {
 		diff := textdiff.Unified(old, changes, o)
-		if len(diff.Text) <= budget-otherRoom || o.MaxLines <= 2 {
+		if len(diff.Text) <= budget-headerReserve || o.MaxLines <= 2 {
 			return diff
 		}
 		o.MaxLines, o.MaxBytes = o.MaxLines/2, max(o.MaxBytes/2, 40)
@@ -168,7 +168,7 @@ func (p *plan) diff(ctx context.Context) textdiff.Diff {
 	}
 }
 
-func (p *plan) showDiff(text *strings.Builder, diff textdiff.Diff) {
+func (p *plan) writeDiff(text *strings.Builder, diff textdiff.Diff) {
 	text.WriteString(diff.Text)
 	if diff.Text != "" && !strings.HasSuffix(diff.Text, "\n") {
 		text.WriteByte('\n')

@@ -20,9 +20,9 @@ var description string
 
 const (
 	// maxConcurrent bounds the memory of concurrent calls.
-	maxConcurrent = 4
+	maxConcurrentCalls = 4
 	// deadline is far longer than the largest file on a slow disk takes.
-	deadline = 2 * time.Minute
+	callTimeout = 2 * time.Minute
 )
 
 // Config holds the settings of the tool's own flags.
@@ -56,47 +56,47 @@ type meta struct {
 
 // replacer holds the state shared by calls.
 type replacer struct {
-	box         *sandbox.Sandbox
-	files       *fileedit.Rewriter
+	sandbox     *sandbox.Sandbox
+	rewriter    *fileedit.Rewriter
 	requireView bool
 }
 
 // tools returns the tools to serve.
-func tools(box sandbox.Config, kept state.Config, own Config) ([]*mcpkit.Tool, error) {
-	if err := errors.Join(box.Validate(), kept.Validate()); err != nil {
+func newTools(sandboxConfig sandbox.Config, stateConfig state.Config, config Config) ([]*mcpkit.Tool, error) {
+	if err := errors.Join(sandboxConfig.Validate(), stateConfig.Validate()); err != nil {
 		return nil, err
 	}
-	box.ClientRoots, box.Finder = mcpkit.ClientRoots, walk.Named
-	if dir := kept.Directory(); dir != "" {
-		box.Protect = append(box.Protect, dir)
+	sandboxConfig.ClientRoots, sandboxConfig.Finder = mcpkit.ClientRoots, walk.Named
+	if dir := stateConfig.Directory(); dir != "" {
+		sandboxConfig.Protect = append(sandboxConfig.Protect, dir)
 	}
 	r := &replacer{
-		box:         sandbox.New(box),
-		files:       &fileedit.Rewriter{Store: state.New(kept), Tool: "replace", KeepHardlinks: own.KeepHardlinks},
-		requireView: own.RequireView,
+		sandbox:     sandbox.New(sandboxConfig),
+		rewriter:    &fileedit.Rewriter{Store: state.New(stateConfig), Tool: "replace", KeepHardlinks: config.KeepHardlinks},
+		requireView: config.RequireView,
 	}
 	tool, err := mcpkit.NewTool(mcpkit.Def{
 		Name: "replace", Title: "Write file", Description: strings.TrimSpace(description),
 		Hints:         mcpkit.Hints{Destructive: true, Idempotent: true},
 		Aliases:       []string{"Replace", "Write"},
 		RefuseUnknown: true,
-		Timeout:       deadline, MaxConcurrent: maxConcurrent, Output: meta{},
+		Timeout:       callTimeout, MaxConcurrent: maxConcurrentCalls, Output: meta{},
 	}, r.call)
 	return []*mcpkit.Tool{tool}, err
 }
 
 func (r *replacer) call(ctx context.Context, args arguments) (*mcpkit.Result, error) {
-	if err := args.check(); err != nil {
+	if err := args.normalize(); err != nil {
 		return nil, err
 	}
-	fsys, err := r.box.FS(ctx)
+	fsys, err := r.sandbox.FS(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var p *plan
-	done, err := r.files.Do(ctx, fsys, args.FilePath, fileedit.Options{DryRun: args.DryRun, Session: mcpkit.ClientSession(ctx)}, func(b *fileedit.Before) (*fileedit.After, error) {
+	done, err := r.rewriter.Do(ctx, fsys, args.FilePath, fileedit.Options{DryRun: args.DryRun, Session: mcpkit.ClientSession(ctx)}, func(b *fileedit.Before) (*fileedit.After, error) {
 		p = &plan{arguments: args, before: b, requireView: r.requireView}
-		return p.decide(ctx, fsys)
+		return p.newContent(ctx, fsys)
 	})
 	if err != nil {
 		return nil, err

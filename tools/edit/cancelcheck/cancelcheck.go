@@ -16,35 +16,35 @@ import "context"
 
 // Every is the number of bytes between two checks of the context: a few
 // milliseconds of the slowest pass.
-const Every = 256 << 10
+const Interval = 256 << 10
 
 // Checker checks the context for the passes of one call. It must not be used
 // concurrently. A nil Checker never stops.
 type Checker struct {
-	ctx  context.Context
-	left int
-	over bool
+	ctx       context.Context
+	remaining int
+	stopped   bool
 }
 
 // New returns a Checker for passes that end with ctx.
-func New(ctx context.Context) *Checker { return &Checker{ctx: ctx, left: Every} }
+func New(ctx context.Context) *Checker { return &Checker{ctx: ctx, remaining: Interval} }
 
 // Stopped counts n further bytes, or work that costs as much, and reports
 // whether the pass must stop.
-func (p *Checker) Stopped(n int) bool {
-	if p == nil {
+func (c *Checker) Stopped(n int) bool {
+	if c == nil {
 		return false
 	}
-	if p.left -= n; p.left <= 0 && !p.over {
-		p.left, p.over = Every, p.ctx.Err() != nil
+	if c.remaining -= n; c.remaining <= 0 && !c.stopped {
+		c.remaining, c.stopped = Interval, c.ctx.Err() != nil
 	}
-	return p.over
+	return c.stopped
 }
 
 // Err returns the cause if the context has ended; otherwise nil.
-func (p *Checker) Err() error {
-	if p == nil {
+func (c *Checker) Err() error {
+	if c == nil {
 		return nil
 	}
-	return context.Cause(p.ctx)
+	return context.Cause(c.ctx)
 }

@@ -8,38 +8,38 @@ import (
 
 // line is a line prepared for the alignment.
 type line struct {
-	text  string
-	bare  string // without surrounding white space
-	sum   uint64
-	words []uint64 // sorted
-	total float64  // their total weight
+	text        string
+	trimmed     string // without surrounding white space
+	wordsHash   uint64
+	words       []uint64 // sorted
+	totalWeight float64  // their total weight
 }
 
-func (v *vocabulary) newLine(text string) line {
-	l := line{text: text, bare: strings.TrimSpace(text)}
-	l.sum = eachWord([]byte(text[:min(len(text), MaxLine)]), nil, func(word uint64) bool {
+func (v *vocabulary) prepareLine(text string) line {
+	l := line{text: text, trimmed: strings.TrimSpace(text)}
+	l.wordsHash = eachWord([]byte(text[:min(len(text), MaxLineBytes)]), nil, func(word uint64) bool {
 		l.words = append(l.words, word)
 		return len(l.words) < maxLineWords
 	})
 	slices.Sort(l.words)
 	for _, word := range l.words {
-		l.total += v.weightOf(word)
+		l.totalWeight += v.weightOf(word)
 	}
 	return l
 }
 
 // likeness scores the similarity of two lines; negative means unlike.
-func (v *vocabulary) likeness(a, b line) int {
+func (v *vocabulary) similarity(a, b line) int {
 	switch {
-	case a.text == b.text && a.sum != 0:
+	case a.text == b.text && a.wordsHash != 0:
 		return 120
-	case a.bare == b.bare && a.sum != 0:
+	case a.trimmed == b.trimmed && a.wordsHash != 0:
 		return 110
-	case a.sum != 0 && a.sum == b.sum:
+	case a.wordsHash != 0 && a.wordsHash == b.wordsHash:
 		return 100
-	case a.bare == b.bare && a.bare == "":
+	case a.trimmed == b.trimmed && a.trimmed == "":
 		return 10
-	case a.bare == b.bare:
+	case a.trimmed == b.trimmed:
 		return 30
 	case len(a.words) == 0 || len(b.words) == 0:
 		return -1
@@ -55,7 +55,7 @@ func (v *vocabulary) likeness(a, b line) int {
 			j++
 		}
 	}
-	if share := 2 * common / (a.total + b.total); share >= 0.34 {
+	if share := 2 * common / (a.totalWeight + b.totalWeight); share >= 0.34 {
 		return int(80 * share)
 	}
 	return -1
@@ -64,34 +64,34 @@ func (v *vocabulary) likeness(a, b line) int {
 // gap is the score of a line without a partner, pair that of two unlike lines
 // paired with each other.
 const (
-	gap  = -4
-	pair = -6
+	gapScore        = -4
+	unlikePairScore = -6
 )
 
 // align pairs the wanted lines with lines in and around a window.
-func (v *vocabulary) align(t Text, w window, slack int, wanted []string) Block {
-	first, lines, starts := around(t, w, slack)
+func (v *vocabulary) alignBlock(t Text, w window, slack int, wanted []string) Block {
+	first, lines, starts := linesAround(t, w, slack)
 	a, b := make([]line, len(wanted)), make([]line, len(lines))
 	for i, text := range wanted {
-		a[i] = v.newLine(text)
+		a[i] = v.prepareLine(text)
 	}
 	for j, text := range lines {
-		b[j] = v.newLine(text)
+		b[j] = v.prepareLine(text)
 	}
-	pairs := v.pairUp(a, b)
-	from, to := span(pairs, len(lines))
+	pairs := v.alignLines(a, b)
+	from, to := pairedRange(pairs, len(lines))
 	if to == 0 { // common words, but no similar line
-		from, to = w.first-first, w.first-first+1
+		from, to = w.firstLine-first, w.firstLine-first+1
 		pairs = []Pair{{0, from}}
 	}
-	block := Block{First: first + from + 1, Lines: lines[from:to], Start: starts[from:to]}
+	block := Block{FirstLine: first + from + 1, Lines: lines[from:to], Offsets: starts[from:to]}
 	for _, p := range pairs {
 		switch {
 		case p.Line < 0:
 			block.Pairs = append(block.Pairs, p)
 		case p.Line >= from && p.Line < to:
-			if p.Wanted >= 0 && (a[p.Wanted].bare == b[p.Line].bare || a[p.Wanted].sum == b[p.Line].sum && a[p.Wanted].sum != 0) {
-				block.Alike++
+			if p.Wanted >= 0 && (a[p.Wanted].trimmed == b[p.Line].trimmed || a[p.Wanted].wordsHash == b[p.Line].wordsHash && a[p.Wanted].wordsHash != 0) {
+				block.MatchingLines++
 			}
 			block.Pairs = append(block.Pairs, Pair{p.Wanted, p.Line - from})
 		}
@@ -101,43 +101,43 @@ func (v *vocabulary) align(t Text, w window, slack int, wanted []string) Block {
 
 // around returns the lines of a window and up to slack more on each side, with
 // the index of the first line and the offset of each.
-func around(t Text, w window, slack int) (first int, lines []string, starts []int) {
-	start, before := w.start, 0
+func linesAround(t Text, w window, slack int) (first int, lines []string, starts []int) {
+	start, before := w.offset, 0
 	for before < slack && start > 0 {
 		start = bytes.LastIndexByte(t.Body[:start-1], t.EOL) + 1
 		before++
 	}
-	first = w.first - before
+	first = w.firstLine - before
 	eachLine(Text{Body: t.Body[start:], EOL: t.EOL}, func(at int, line []byte) bool {
 		if t.EOL == '\n' {
 			line = bytes.TrimSuffix(line, []byte{'\r'})
 		}
-		lines = append(lines, string(line[:min(len(line), MaxLine)]))
+		lines = append(lines, string(line[:min(len(line), MaxLineBytes)]))
 		starts = append(starts, start+at)
-		return len(lines) < before+w.size+slack
+		return len(lines) < before+w.lineCount+slack
 	})
 	return first, lines, starts
 }
 
 // pairUp aligns all of a with a part of b (Needleman and Wunsch, with free ends
 // of b).
-func (v *vocabulary) pairUp(a, b []line) []Pair {
+func (v *vocabulary) alignLines(a, b []line) []Pair {
 	score := make([][]int, len(a)+1)
 	for i := range score {
 		score[i] = make([]int, len(b)+1)
 		if i > 0 {
-			score[i][0] = i * gap
+			score[i][0] = i * gapScore
 		}
 	}
 	both := func(i, j int) int {
-		if n := v.likeness(a[i-1], b[j-1]); n >= 0 {
+		if n := v.similarity(a[i-1], b[j-1]); n >= 0 {
 			return n
 		}
-		return pair
+		return unlikePairScore
 	}
 	for i := 1; i <= len(a); i++ {
 		for j := 1; j <= len(b); j++ {
-			score[i][j] = max(score[i-1][j-1]+both(i, j), score[i-1][j]+gap, score[i][j-1]+gap)
+			score[i][j] = max(score[i-1][j-1]+both(i, j), score[i-1][j]+gapScore, score[i][j-1]+gapScore)
 		}
 	}
 	j := 0
@@ -152,7 +152,7 @@ func (v *vocabulary) pairUp(a, b []line) []Pair {
 		case j > 0 && score[i][j] == score[i-1][j-1]+both(i, j):
 			i, j = i-1, j-1
 			pairs = append(pairs, Pair{i, j})
-		case score[i][j] == score[i-1][j]+gap:
+		case score[i][j] == score[i-1][j]+gapScore:
 			i--
 			pairs = append(pairs, Pair{i, -1})
 		default:
@@ -166,7 +166,7 @@ func (v *vocabulary) pairUp(a, b []line) []Pair {
 
 // span returns the range of lines of the file from the first to the last that
 // is paired with a wanted line.
-func span(pairs []Pair, lines int) (from, to int) {
+func pairedRange(pairs []Pair, lines int) (from, to int) {
 	from = lines
 	for _, p := range pairs {
 		if p.Wanted >= 0 && p.Line >= 0 {

@@ -15,7 +15,7 @@ import (
 )
 
 // MaxLine bounds the part of a line that is stored and aligned, in bytes.
-const MaxLine = 4 << 10
+const MaxLineBytes = 4 << 10
 
 // Limits: wanted lines, their distinct words, and words of one line of the
 // file.
@@ -33,11 +33,11 @@ type Pair struct {
 
 // Block is a range of lines of the file.
 type Block struct {
-	First int      // number of its first line, 1-based
-	Lines []string // without endings, each cut to MaxLine
-	Start []int    // offset of each in Text.Body
-	Pairs []Pair   // in order, from the first to the last wanted line
-	Alike int      // number of wanted lines with the same words in the block
+	FirstLine     int      // number of its first line, 1-based
+	Lines         []string // without endings, each cut to MaxLine
+	Offsets       []int    // offset of each in Text.Body
+	Pairs         []Pair   // in order, from the first to the last wanted line
+	MatchingLines int      // number of wanted lines with the same words in the block
 }
 
 // Text is the text to search.
@@ -55,13 +55,13 @@ func Find(t Text, wanted []string) (Block, bool) {
 	if len(v.words) == 0 {
 		return Block{}, false
 	}
-	v.weigh(t)
-	best := v.best(t, len(wanted))
+	v.setWeights(t)
+	best := v.bestWindow(t, len(wanted))
 	if best.score <= 0 || t.Checker.Err() != nil {
 		return Block{}, false
 	}
 	slack := 12 + len(wanted)/4
-	return v.align(t, best, slack, wanted), true
+	return v.alignBlock(t, best, slack, wanted), true
 }
 
 // eachLine yields the lines without the last byte of their ending.

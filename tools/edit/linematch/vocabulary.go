@@ -4,27 +4,27 @@ import "math"
 
 // vocabulary holds the wanted words and lines, by hash.
 type vocabulary struct {
-	words map[uint64]*entry
-	lines map[uint64]*entry // by the hash of all their words
+	words map[uint64]*wantedEntry
+	lines map[uint64]*wantedEntry // by the hash of all their words
 }
 
 // entry is a word or a line: its counts among the wanted lines, in the file and
 // in the current window, and its weight.
-type entry struct {
-	wanted, count, inside int
-	weight                float64
+type wantedEntry struct {
+	wantedCount, fileCount, windowCount int
+	weight                              float64
 }
 
 func newVocabulary(wanted []string) *vocabulary {
-	v := &vocabulary{words: map[uint64]*entry{}, lines: map[uint64]*entry{}}
-	add := func(in map[uint64]*entry, key uint64) {
+	v := &vocabulary{words: map[uint64]*wantedEntry{}, lines: map[uint64]*wantedEntry{}}
+	add := func(in map[uint64]*wantedEntry, key uint64) {
 		if in[key] == nil {
 			if len(in) == maxWords {
 				return
 			}
-			in[key] = &entry{}
+			in[key] = &wantedEntry{}
 		}
-		in[key].wanted++
+		in[key].wantedCount++
 	}
 	for _, line := range wanted {
 		sum := eachWord([]byte(line), nil, func(word uint64) bool {
@@ -39,22 +39,22 @@ func newVocabulary(wanted []string) *vocabulary {
 }
 
 // weigh counts words and lines in the file, and gives rare ones more weight.
-func (v *vocabulary) weigh(t Text) {
+func (v *vocabulary) setWeights(t Text) {
 	total := 0
 	eachLine(t, func(_ int, line []byte) bool {
 		total++
 		sum := eachWord(line, t.Checker, func(word uint64) bool {
 			if e := v.words[word]; e != nil {
-				e.count++
+				e.fileCount++
 			}
 			return true
 		})
 		if e := v.lines[sum]; e != nil {
-			e.count++
+			e.fileCount++
 		}
 		return true
 	})
-	weight := func(e *entry) float64 { return math.Log2(1 + float64(total+1)/float64(e.count+1)) }
+	weight := func(e *wantedEntry) float64 { return math.Log2(1 + float64(total+1)/float64(e.fileCount+1)) }
 	for _, e := range v.words {
 		e.weight = weight(e)
 	}
@@ -67,8 +67,8 @@ func (v *vocabulary) weightOf(word uint64) float64 {
 	if e := v.words[word]; e != nil {
 		return e.weight
 	}
-	return strange
+	return unwantedWeight
 }
 
 // strange is the weight of a word that is not wanted.
-const strange = 3
+const unwantedWeight = 3

@@ -2,38 +2,38 @@ package linematch
 
 // window is a range of lines of the file.
 type window struct {
-	score float64
-	first int // line, from 0
-	start int // offset
-	size  int // lines
+	score     float64
+	firstLine int // line, from 0
+	offset    int // offset
+	lineCount int // lines
 }
 
 // best slides a window over the file and returns the one with the highest
 // score.
-func (v *vocabulary) best(t Text, size int) window {
+func (v *vocabulary) bestWindow(t Text, lineCount int) window {
 	type seen struct {
 		start   int
-		entries []*entry
+		entries []*wantedEntry
 	}
-	ring := make([]seen, size)
+	ring := make([]seen, lineCount)
 	var best window
 	score, index := 0.0, 0
 	eachLine(t, func(start int, line []byte) bool {
-		slot := &ring[index%size]
+		slot := &ring[index%lineCount]
 		for _, e := range slot.entries { // leaves the window
-			if e.inside--; e.inside < e.wanted {
+			if e.windowCount--; e.windowCount < e.wantedCount {
 				score -= e.weight
 			}
 		}
 		slot.start, slot.entries = start, slot.entries[:0]
-		enter := func(e *entry) {
+		enter := func(e *wantedEntry) {
 			if e == nil || len(slot.entries) == maxLineWords {
 				return
 			}
-			if e.inside < e.wanted {
+			if e.windowCount < e.wantedCount {
 				score += e.weight
 			}
-			e.inside++
+			e.windowCount++
 			slot.entries = append(slot.entries, e)
 		}
 		sum := eachWord(line, t.Checker, func(word uint64) bool {
@@ -42,8 +42,8 @@ func (v *vocabulary) best(t Text, size int) window {
 		})
 		enter(v.lines[sum])
 		if score > best.score+1e-6 {
-			first := max(0, index-size+1)
-			best = window{score: score, first: first, start: ring[first%size].start, size: size}
+			first := max(0, index-lineCount+1)
+			best = window{score: score, firstLine: first, offset: ring[first%lineCount].start, lineCount: lineCount}
 		}
 		index++
 		return true

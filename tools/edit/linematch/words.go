@@ -8,33 +8,33 @@ func eachWord(line []byte, checker *cancelcheck.Checker, yield func(uint64) bool
 	var all uint64
 	more := true
 	eachWordAt(line, func(word uint64, _ int) bool {
-		all = (all ^ word) * factor
+		all = (all ^ word) * fnvPrime
 		more = more && yield(word)
-		return !checker.Stopped(perWord)
+		return !checker.Stopped(wordCost)
 	})
 	return all
 }
 
 // offset and factor are the constants of the FNV-1a hash.
-const offset, factor = 14695981039346656037, 1099511628211
+const fnvOffset, fnvPrime = 14695981039346656037, 1099511628211
 
 // perWord is the cost of work on a word, in bytes scanned.
-const perWord = 16
+const wordCost = 16
 
 // eachWordAt yields a hash of each word and the position of its end.
 func eachWordAt(line []byte, yield func(word uint64, end int) bool) {
-	word := uint64(offset)
+	word := uint64(fnvOffset)
 	inside := false
 	for i, c := range line {
-		if class := letters[c]; class != 0 {
-			word, inside = (word^uint64(class))*factor, true
+		if class := wordBytes[c]; class != 0 {
+			word, inside = (word^uint64(class))*fnvPrime, true
 			continue
 		}
 		if inside {
 			if !yield(word, i) {
 				return
 			}
-			word, inside = offset, false
+			word, inside = fnvOffset, false
 		}
 	}
 	if inside {
@@ -45,7 +45,7 @@ func eachWordAt(line []byte, yield func(word uint64, end int) bool) {
 // letters maps the bytes of words to themselves in lower case, all others to 0.
 // Bytes of other scripts are letters, except those that occur in typographic
 // quotes and dashes.
-var letters = func() (table [256]byte) {
+var wordBytes = func() (table [256]byte) {
 	for c := range 256 {
 		switch b := byte(c); {
 		case b >= 'A' && b <= 'Z':

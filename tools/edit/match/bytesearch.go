@@ -12,73 +12,73 @@ import (
 // everywhere it uses bytes.Index, and if that would be slow, too, a rolling
 // hash.
 type needle struct {
-	pat     []byte
-	checker *cancelcheck.Checker
-	rare    int // offset of the rarest byte
-	way     searchMethod
-	hits    int // failed candidates
-	seen    int // bytes scanned
-	work    int // bytes compared in failed candidates
+	pattern    []byte
+	checker    *cancelcheck.Checker
+	rareOffset int // offset of the rarest byte
+	method     searchMethod
+	falseHits  int // failed candidates
+	scanned    int // bytes scanned
+	compared   int // bytes compared in failed candidates
 }
 
 type searchMethod int
 
 const (
-	fresh searchMethod = iota
-	byByte
-	byHead
+	undecided searchMethod = iota
+	byRareByte
+	byPrefix
 	byHash
 )
 
 // headSize bounds the part of a pattern passed to bytes.Index.
-const headSize = 48
+const maxPrefix = 48
 
 // maxLook bounds the text searched between two checks of the context, in bytes.
-const maxLook = 1 << 20
+const searchInterval = 1 << 20
 
 // perHit is the cost of a candidate, in bytes scanned.
-const perHit = 16
+const hitCost = 16
 
 // next returns the next position of the pattern in text from a position on, or
 // -1.
-func (n *needle) next(text []byte, from int) int {
-	if n.way == fresh {
-		n.rare, n.way = rarest(text, n.pat[:min(len(n.pat), headSize)]), byByte
+func (n *needle) indexFrom(text []byte, from int) int {
+	if n.method == undecided {
+		n.rareOffset, n.method = rarestByteOffset(text, n.pattern[:min(len(n.pattern), maxPrefix)]), byRareByte
 	}
-	head := n.pat[:min(len(n.pat), headSize)]
-	for from+len(n.pat) <= len(text) {
-		last := min(from+maxLook, len(text)-len(n.pat)) // last possible beginning
+	head := n.pattern[:min(len(n.pattern), maxPrefix)]
+	for from+len(n.pattern) <= len(text) {
+		last := min(from+searchInterval, len(text)-len(n.pattern)) // last possible beginning
 		var at int
-		switch n.way {
-		case byByte:
-			at = bytes.IndexByte(text[from+n.rare:last+n.rare+1], n.pat[n.rare])
-		case byHead:
+		switch n.method {
+		case byRareByte:
+			at = bytes.IndexByte(text[from+n.rareOffset:last+n.rareOffset+1], n.pattern[n.rareOffset])
+		case byPrefix:
 			at = bytes.Index(text[from:last+len(head)], head)
 		case byHash:
-			return n.roll(text, from)
+			return n.indexByHash(text, from)
 		}
 		none := at < 0
 		if none {
 			at = last - from
 		}
-		from, n.seen = from+at, n.seen+at+1
-		if n.checker.Stopped(at + perHit) {
+		from, n.scanned = from+at, n.scanned+at+1
+		if n.checker.Stopped(at + hitCost) {
 			return -1
 		}
 		if none {
 			from++
 			continue
 		}
-		same := equalBytes(text[from:], n.pat)
-		if same == len(n.pat) {
+		same := commonPrefixLen(text[from:], n.pattern)
+		if same == len(n.pattern) {
 			return from
 		}
-		n.hits, n.work = n.hits+1, n.work+same
+		n.falseHits, n.compared = n.falseHits+1, n.compared+same
 		switch {
-		case n.work > 2*len(text)+1<<20:
-			n.way = byHash
-		case n.way == byByte && n.hits*16 > n.seen+1<<12:
-			n.way = byHead
+		case n.compared > 2*len(text)+1<<20:
+			n.method = byHash
+		case n.method == byRareByte && n.falseHits*16 > n.scanned+1<<12:
+			n.method = byPrefix
 		}
 		from++
 	}
@@ -87,7 +87,7 @@ func (n *needle) next(text []byte, from int) int {
 
 // rarest returns the offset of the pattern's byte that is rarest in a sample of
 // the text.
-func rarest(text, pat []byte) int {
+func rarestByteOffset(text, pat []byte) int {
 	const samples, size = 16, 1 << 10
 	var counts [256]int
 	for i := range samples {
@@ -106,7 +106,7 @@ func rarest(text, pat []byte) int {
 }
 
 // equalBytes returns the length of the common prefix.
-func equalBytes(a, b []byte) int {
+func commonPrefixLen(a, b []byte) int {
 	const step = 256
 	n, end := 0, min(len(a), len(b))
 	for n+step <= end && bytes.Equal(a[n:n+step], b[n:n+step]) {
@@ -119,48 +119,48 @@ func equalBytes(a, b []byte) int {
 }
 
 // prime is the modulus of the rolling hash, 2^61-1.
-const prime = 1<<61 - 1
+const hashPrime = 1<<61 - 1
 
-func mulmod(a, b uint64) uint64 {
+func mulModPrime(a, b uint64) uint64 {
 	hi, lo := bits.Mul64(a, b)
-	sum := lo&prime + (lo>>61 | hi<<3)
-	if sum >= prime {
-		sum -= prime
+	sum := lo&hashPrime + (lo>>61 | hi<<3)
+	if sum >= hashPrime {
+		sum -= hashPrime
 	}
 	return sum
 }
 
 // roll searches by the method of Karp and Rabin.
-func (n *needle) roll(text []byte, from int) int {
+func (n *needle) indexByHash(text []byte, from int) int {
 	const base = 0x1F3D5B79A8642C1
-	m := len(n.pat)
+	m := len(n.pattern)
 	if from+m > len(text) {
 		return -1
 	}
 	var want, have uint64
 	high := uint64(1) // base to the power of m-1
-	for i, c := range n.pat {
-		want = (mulmod(want, base) + uint64(c)) % prime
-		have = (mulmod(have, base) + uint64(text[from+i])) % prime
+	for i, c := range n.pattern {
+		want = (mulModPrime(want, base) + uint64(c)) % hashPrime
+		have = (mulModPrime(have, base) + uint64(text[from+i])) % hashPrime
 		if i > 0 {
-			high = mulmod(high, base)
+			high = mulModPrime(high, base)
 		}
-		if i%stretch == 0 && n.checker.Stopped(stretch) {
+		if i%checkInterval == 0 && n.checker.Stopped(checkInterval) {
 			return -1
 		}
 	}
 	for {
-		if from%stretch == 0 && n.checker.Stopped(stretch) {
+		if from%checkInterval == 0 && n.checker.Stopped(checkInterval) {
 			return -1
 		}
-		if have == want && bytes.Equal(text[from:from+m], n.pat) {
+		if have == want && bytes.Equal(text[from:from+m], n.pattern) {
 			return from
 		}
 		if from+m >= len(text) {
 			return -1
 		}
-		have = (have + prime - mulmod(high, uint64(text[from]))) % prime
-		have = (mulmod(have, base) + uint64(text[from+m])) % prime
+		have = (have + hashPrime - mulModPrime(high, uint64(text[from]))) % hashPrime
+		have = (mulModPrime(have, base) + uint64(text[from+m])) % hashPrime
 		from++
 	}
 }

@@ -28,14 +28,14 @@ func TestNeedle(t *testing.T) {
 		if at := rng.IntN(len(text) + 1); rng.IntN(2) == 0 {
 			text = append(append(bytes.Clone(text[:at]), pat...), text[at:]...)
 		}
-		for _, way := range []searchMethod{fresh, byHead, byHash} {
-			n := needle{pat: pat, way: way}
+		for _, way := range []searchMethod{undecided, byPrefix, byHash} {
+			n := needle{pattern: pat, method: way}
 			for from := 0; from <= len(text); from += 1 + rng.IntN(300) {
 				want := bytes.Index(text[from:], pat)
 				if want >= 0 {
 					want += from
 				}
-				require.Equal(t, want, n.next(text, from), "way %d", way)
+				require.Equal(t, want, n.indexFrom(text, from), "way %d", way)
 			}
 		}
 	}
@@ -45,10 +45,10 @@ func TestNeedle(t *testing.T) {
 // next.
 func TestNeedleChangesItsWay(t *testing.T) {
 	text := bytes.Repeat([]byte("a"), 1<<22)
-	n := needle{pat: append(bytes.Repeat([]byte("a"), 1<<19), 'b')}
-	require.Equal(t, -1, n.next(text, 0))
-	require.Equal(t, byHash, n.way)
+	n := needle{pattern: append(bytes.Repeat([]byte("a"), 1<<19), 'b')}
+	require.Equal(t, -1, n.indexFrom(text, 0))
+	require.Equal(t, byHash, n.method)
 
-	n = needle{pat: []byte("aab")}
-	require.Equal(t, len(text)-2, n.next(append(text, 'b'), 0))
+	n = needle{pattern: []byte("aab")}
+	require.Equal(t, len(text)-2, n.indexFrom(append(text, 'b'), 0))
 }

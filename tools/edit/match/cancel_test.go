@@ -79,7 +79,7 @@ func passes(size int) map[string]func(context.Context) error {
 				return err
 			}
 			seen := &state.Seen{Index: textfile.Index{Etag: textfile.Sum([]byte("other"))}}
-			return match.Fresh(ctx, f, plan.Places, match.Version{Now: textfile.Sum(words), Seen: seen}, match.Options{})
+			return match.CheckStale(ctx, f, plan.Places, match.Version{CurrentEtag: textfile.Sum(words), Seen: seen}, match.Options{})
 		},
 		"diff": func(ctx context.Context) error {
 			f, plan, err := planned(ctx)

@@ -12,15 +12,15 @@ import (
 
 // difference is the first differing line of a text and a block.
 type difference struct {
-	wanted int // index of the line of old_string; -1: the file has an additional line
-	line   int // index in the block; -1: the file lacks the line
+	oldLine   int // index of the line of old_string; -1: the file has an additional line
+	blockLine int // index in the block; -1: the file lacks the line
 }
 
 // firstDifference returns where an aligned block first differs; indented
 // reports that only indentation does, which is checked last since it may hide
 // the cause. Differences that the ladder ignores do not count, except with
 // strict. ok is false if there are no differences.
-func (m *matcher) firstDifference(old []string, b linematch.Block) (d difference, indented, ok bool) {
+func (m *matcher) firstDifference(old []string, b linematch.Block) (d difference, indentOnly, ok bool) {
 	for _, p := range b.Pairs {
 		if p.Wanted < 0 || p.Line < 0 || !m.sameLine(old, p.Wanted, b.Lines[p.Line], true) {
 			return difference{p.Wanted, p.Line}, false, true
@@ -35,20 +35,20 @@ func (m *matcher) firstDifference(old []string, b linematch.Block) (d difference
 }
 
 // plain returns a line without the differences that the ladder ignores.
-func (m *matcher) plain(line string) string {
-	if m.o.Strict {
+func (m *matcher) withoutIgnored(line string) string {
+	if m.options.Strict {
 		return line
 	}
-	text, _ := fold([]byte(line), nil)
-	return string(trimRight(text))
+	text, _ := foldPunctuation([]byte(line), nil)
+	return string(trimTrailingBlanks(text))
 }
 
 // sameLine compares line i of a text with a line of the file; the first and the
 // last line may be partial.
-func (m *matcher) sameLine(old []string, i int, line string, anyIndent bool) bool {
-	want := m.plain(old[i])
-	line = m.plain(line)
-	if anyIndent {
+func (m *matcher) sameLine(old []string, i int, line string, ignoreIndent bool) bool {
+	want := m.withoutIgnored(old[i])
+	line = m.withoutIgnored(line)
+	if ignoreIndent {
 		want, line = want[indentSize(want):], line[indentSize(line):]
 	}
 	switch {
@@ -66,49 +66,49 @@ func (m *matcher) sameLine(old []string, i int, line string, anyIndent bool) boo
 
 // showDifference writes the difference and its cause, and returns the line's
 // number.
-func (m *matcher) showDifference(text *strings.Builder, old []string, b linematch.Block, d difference, indented bool) int {
-	if d.line < 0 {
-		at := b.First
+func (m *matcher) writeDifference(text *strings.Builder, old []string, b linematch.Block, d difference, indentOnly bool) int {
+	if d.blockLine < 0 {
+		at := b.FirstLine
 		for _, p := range b.Pairs {
-			if p.Wanted == d.wanted {
+			if p.Wanted == d.oldLine {
 				break
 			}
 			if p.Line >= 0 {
-				at = b.First + p.Line + 1
+				at = b.FirstLine + p.Line + 1
 			}
 		}
 		fmt.Fprintf(text, ". First difference: line %d of old_string is missing before line %d of the file:\n  old_string: %s",
-			d.wanted+1, at, window(old[d.wanted], 0))
-		if strings.TrimSpace(old[d.wanted]) == "" {
+			d.oldLine+1, at, visibleExcerpt(old[d.oldLine], 0))
+		if strings.TrimSpace(old[d.oldLine]) == "" {
 			text.WriteString("\n  (old_string has an extra empty line)")
 		}
 		return at
 	}
-	line := b.Lines[d.line]
-	at := b.First + d.line
-	if d.wanted < 0 {
-		fmt.Fprintf(text, ". First difference: line %d of the file is not in old_string:\n  file: %s", at, window(line, 0))
+	line := b.Lines[d.blockLine]
+	at := b.FirstLine + d.blockLine
+	if d.oldLine < 0 {
+		fmt.Fprintf(text, ". First difference: line %d of the file is not in old_string:\n  file: %s", at, visibleExcerpt(line, 0))
 		if strings.TrimSpace(line) == "" {
 			text.WriteString("\n  (the file has an extra empty line)")
 		}
 		return at
 	}
-	was := old[d.wanted]
-	if len(old) == 1 || d.wanted == 0 {
+	was := old[d.oldLine]
+	if len(old) == 1 || d.oldLine == 0 {
 		if n := indentSize(was); n == 0 { // it may begin after the indentation
 			line = line[indentSize(line):]
 		}
 	}
-	inFile, inOld := m.differAt(line, was, indented)
+	inFile, inOld := m.differenceOffsets(line, was, indentOnly)
 	fmt.Fprintf(text, ". First difference in line %d (line %d of old_string):\n  file:       %s\n  old_string: %s\n  (%s)",
-		at, d.wanted+1, window(line, inFile), window(was, inOld), explain(line, was, inFile, inOld))
+		at, d.oldLine+1, visibleExcerpt(line, inFile), visibleExcerpt(was, inOld), describeDifference(line, was, inFile, inOld))
 	return at
 }
 
 // alsoDiffers mentions further causes: other indentation, and dots used as a
 // placeholder.
-func (m *matcher) alsoDiffers(text *strings.Builder, old []string, b linematch.Block, indented bool) {
-	dots, dent := false, indented
+func (m *matcher) writeFurtherCauses(text *strings.Builder, old []string, b linematch.Block, indentOnly bool) {
+	dots, dent := false, indentOnly
 	for _, p := range b.Pairs {
 		if p.Wanted < 0 {
 			continue
@@ -120,8 +120,8 @@ func (m *matcher) alsoDiffers(text *strings.Builder, old []string, b linematch.B
 		if !dent && !m.sameLine(old, p.Wanted, b.Lines[p.Line], false) {
 			dent = true
 			line := b.Lines[p.Line]
-			fmt.Fprintf(text, "\n  (also, the file indents line %d by %s, old_string by %s)", b.First+p.Line,
-				dented(line[:indentSize(line)]), dented(old[p.Wanted][:indentSize(old[p.Wanted])]))
+			fmt.Fprintf(text, "\n  (also, the file indents line %d by %s, old_string by %s)", b.FirstLine+p.Line,
+				describeIndent(line[:indentSize(line)]), describeIndent(old[p.Wanted][:indentSize(old[p.Wanted])]))
 		}
 	}
 	if dots {
@@ -132,21 +132,21 @@ func (m *matcher) alsoDiffers(text *strings.Builder, old []string, b linematch.B
 // differAt returns the positions in two lines at which they differ, beyond
 // differences that the ladder ignores: after the indentation, unless only that
 // differs.
-func (m *matcher) differAt(line, was string, indented bool) (inFile, inOld int) {
+func (m *matcher) differenceOffsets(line, was string, indentOnly bool) (inFile, inOld int) {
 	skipFile, skipOld := 0, 0
-	if !indented {
+	if !indentOnly {
 		skipFile, skipOld = indentSize(line), indentSize(was)
 	}
 	line, was = line[skipFile:], was[skipOld:]
 	head, _ := commonEnds(line, was)
 	inFile, inOld = head, head
-	if !m.o.Strict {
-		a, _ := fold([]byte(line), nil)
-		b, _ := fold([]byte(was), nil)
+	if !m.options.Strict {
+		a, _ := foldPunctuation([]byte(line), nil)
+		b, _ := foldPunctuation([]byte(was), nil)
 		plain, _ := commonEnds(string(a), string(b))
 		file, old := unfolder{text: []byte(line)}, unfolder{text: []byte(was)}
-		x, ok1 := file.find(plain)
-		y, ok2 := old.find(plain)
+		x, ok1 := file.originalOffset(plain)
+		y, ok2 := old.originalOffset(plain)
 		if ok1 && ok2 && !(x == len(line) && y == len(was)) {
 			inFile, inOld = x, y
 		}
@@ -155,14 +155,14 @@ func (m *matcher) differAt(line, was string, indented bool) (inFile, inOld int) 
 }
 
 // explain describes the kind and the position of a difference.
-func explain(file, old string, inFile, inOld int) string {
+func describeDifference(file, old string, inFile, inOld int) string {
 	const visible = "· is a space, → a tab"
 	fileIndent, oldIndent := file[:indentSize(file)], old[:indentSize(old)]
 	fileBody, oldBody := strings.TrimSpace(file), strings.TrimSpace(old)
 	bare := func(s string) string { return strings.Join(strings.Fields(s), "") }
 	switch {
 	case fileBody == oldBody && fileIndent != oldIndent:
-		return fmt.Sprintf("the file indents it by %s, old_string by %s; %s", dented(fileIndent), dented(oldIndent), visible)
+		return fmt.Sprintf("the file indents it by %s, old_string by %s; %s", describeIndent(fileIndent), describeIndent(oldIndent), visible)
 	case fileBody == oldBody:
 		return "trailing whitespace differs; " + visible
 	case strings.EqualFold(fileBody, oldBody):
@@ -180,7 +180,7 @@ func explain(file, old string, inFile, inOld int) string {
 }
 
 // dented describes an indentation.
-func dented(indent string) string {
+func describeIndent(indent string) string {
 	tabs := strings.Count(indent, "\t")
 	blanks := len(indent) - tabs
 	switch {

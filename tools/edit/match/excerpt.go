@@ -11,11 +11,11 @@ import (
 )
 
 // clip returns a line, or the beginning of a long line.
-func clip(line []byte) string {
-	if len(line) <= maxCopied {
+func truncateLine(line []byte) string {
+	if len(line) <= maxFullLine {
 		return string(line)
 	}
-	end := maxShown
+	end := maxExcerpt
 	for end > 0 && !utf8.RuneStart(line[end]) {
 		end--
 	}
@@ -24,13 +24,13 @@ func clip(line []byte) string {
 
 // maxCopied bounds the lines that are shown completely, in bytes. Of a longer
 // line maxShown bytes are shown.
-const maxCopied = 1000
+const maxFullLine = 1000
 
-func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+func capitalize(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // window returns the part of a line around a position, with visible white
 // space.
-func window(line string, at int) string {
+func visibleExcerpt(line string, at int) string {
 	runes := []rune(line[:min(len(line), 1<<20)])
 	at = utf8.RuneCountInString(line[:min(at, len(line), 1<<20)])
 	from, to := max(0, at-contextChars), min(len(runes), at+contextChars+20)
@@ -66,23 +66,23 @@ const contextChars = 60
 
 // showLine returns the line that begins at start; of a long line, the part
 // around focus.
-func showLine(f *splice.File, start, focus int) string {
+func lineExcerpt(f *splice.File, start, focus int) string {
 	line := f.Text[start:]
-	if at := bytes.IndexByte(line[:min(len(line), maxShown+2)], f.EOL); at >= 0 {
-		return string(f.Content(line[:at+1]))
+	if at := bytes.IndexByte(line[:min(len(line), maxExcerpt+2)], f.EOL); at >= 0 {
+		return string(f.TrimEnding(line[:at+1]))
 	}
-	if len(line) <= maxShown {
+	if len(line) <= maxExcerpt {
 		return string(line)
 	}
-	from := max(start, focus-maxShown/3)
-	end := min(from+maxShown, f.LineEnd(focus))
+	from := max(start, focus-maxExcerpt/3)
+	end := min(from+maxExcerpt, f.LineEnd(focus))
 	for from > start && !utf8.RuneStart(f.Text[from]) {
 		from--
 	}
 	for end < len(f.Text) && !utf8.RuneStart(f.Text[end]) {
 		end++
 	}
-	text := string(f.Content(f.Text[from:end])) + "…"
+	text := string(f.TrimEnding(f.Text[from:end])) + "…"
 	if from > start {
 		text = fmt.Sprintf("…%s (from byte %d of the line)", text, from-start+1)
 	}
@@ -90,19 +90,19 @@ func showLine(f *splice.File, start, focus int) string {
 }
 
 // maxShown bounds the bytes of a line shown in a message.
-const maxShown = 200
+const maxExcerpt = 200
 
-func show(lines [][]byte) string {
+func linesExcerpt(lines [][]byte) string {
 	var text strings.Builder
 	for i, line := range lines {
-		if i == maxBlock {
+		if i == maxBlockLines {
 			text.WriteString("…")
 			break
 		}
 		if i > 0 {
 			text.WriteByte('\n')
 		}
-		text.WriteString(clip(line))
+		text.WriteString(truncateLine(line))
 	}
 	return text.String()
 }

@@ -10,55 +10,55 @@ import (
 )
 
 type failure struct {
-	edit int
-	err  *toolerr.Error
+	editIndex int
+	err       *toolerr.Error
 }
 
 // joined combines all failures into one error.
-func joined(failures []failure, edits int, o Options) error {
-	if edits == 1 {
+func joinFailures(failures []failure, editCount int, o Options) error {
+	if editCount == 1 {
 		return failures[0].err
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "%d of %d edits failed in %s; nothing was changed.\n", len(failures), edits, o.name())
+	fmt.Fprintf(&text, "%d of %d edits failed in %s; nothing was changed.\n", len(failures), editCount, o.displayName())
 	codes := make([]string, len(failures))
 	for i, f := range failures {
-		if i < maxFailures {
-			fmt.Fprintf(&text, "\nedit %d: %s\n", f.edit+1, f.err.Error())
+		if i < maxListedFailures {
+			fmt.Fprintf(&text, "\nedit %d: %s\n", f.editIndex+1, f.err.Error())
 		}
-		codes[i] = fmt.Sprintf("%d %s", f.edit+1, f.err.Code())
+		codes[i] = fmt.Sprintf("%d %s", f.editIndex+1, f.err.Code())
 	}
-	if len(failures) > maxFailures {
-		fmt.Fprintf(&text, "\n… and %d more.\n", len(failures)-maxFailures)
-		codes = codes[:maxFailures]
+	if len(failures) > maxListedFailures {
+		fmt.Fprintf(&text, "\n… and %d more.\n", len(failures)-maxListedFailures)
+		codes = codes[:maxListedFailures]
 	}
 	return toolerr.New(failures[0].err.Code(), "%s", strings.TrimRight(text.String(), "\n")).With("failed", codes)
 }
 
 // maxFailures bounds the failed edits that an error describes.
-const maxFailures = 20
+const maxListedFailures = 20
 
 // noChange reports that the file already has the new text.
-func (m *matcher) noChange(e Edit, step Step, places []place) *toolerr.Error {
-	at := m.f.Numbers()(places[0].start)
+func (m *matcher) noChangeError(e Edit, step Step, places []place) *toolerr.Error {
+	at := m.file.LineNumberer()(places[0].start)
 	if strings.ReplaceAll(e.Old, "\r\n", "\n") == strings.ReplaceAll(e.New, "\r\n", "\n") {
 		return toolerr.New(toolerr.NoChange, "no changes to make: old_string and new_string differ only in line endings, and the file keeps its own (line %d)", at)
 	}
-	return toolerr.New(toolerr.NoChange, "no changes to make: old_string matches line %d of %s%s, which is already as new_string", at, m.o.name(), overlooking(step))
+	return toolerr.New(toolerr.NoChange, "no changes to make: old_string matches line %d of %s%s, which is already as new_string", at, m.options.displayName(), describeIgnored(step))
 }
 
 // unshifted reports that the new text cannot be indented like the old one.
-func (m *matcher) unshifted(where place, line string) *toolerr.Error {
-	number := m.f.Numbers()
+func (m *matcher) notShiftableError(where place, line string) *toolerr.Error {
+	number := m.file.LineNumberer()
 	first := number(where.start)
 	return toolerr.New(toolerr.NoMatch, "old_string matches %s of %s with other indentation, but this line of new_string has too little indentation to shift: %q; nothing was changed. Send both with the file's indentation; these lines are\n%s",
-		textfmt.Lines(first, number(where.end)), m.o.name(), line, m.f.Text[m.f.LineStart(where.start):min(m.f.LineEnd(where.end), where.start+maxShown*10)])
+		textfmt.Lines(first, number(where.end)), m.options.displayName(), line, m.file.Text[m.file.LineStart(where.start):min(m.file.LineEnd(where.end), where.start+maxExcerpt*10)])
 }
 
 // overlapping refuses edits that share text, since the result would depend on
 // their order.
-func overlapping(f *splice.File, places []Place) error {
-	number := f.Numbers()
+func checkOverlap(f *splice.File, places []Place) error {
+	number := f.LineNumberer()
 	for i := 1; i < len(places); i++ {
 		a, b := places[i-1], places[i]
 		if b.Start < a.End {

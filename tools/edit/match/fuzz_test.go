@@ -73,9 +73,9 @@ func checkOutside(t *testing.T, file *splice.File, plan *match.Plan, result *spl
 	rest := result.Bytes()
 	at := 0
 	for _, p := range plan.Places {
-		start, ok := file.Offset(p.Start)
+		start, ok := file.RawOffset(p.Start)
 		require.True(t, ok)
-		end, ok := file.Offset(p.End)
+		end, ok := file.RawOffset(p.End)
 		require.True(t, ok)
 		n := bytes.Index(rest, file.Raw[at:start])
 		require.GreaterOrEqual(t, n, 0)

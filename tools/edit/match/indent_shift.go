@@ -7,20 +7,20 @@ import (
 
 // shift is the difference between a model's indentation and the file's, the
 // same for every line. The zero value changes nothing.
-type shift struct {
-	add, remove string // at the start of every line, or
-	from, to    unit   // units of one level, and
-	levels      int    // the number of additional levels
+type indentShift struct {
+	add, remove string     // at the start of every line, or
+	from, to    indentUnit // units of one level, and
+	levels      int        // the number of additional levels
 }
 
 // unit is one level of indentation: 0 is a tab, otherwise the number of blanks.
-type unit int
+type indentUnit int
 
-var units = []unit{0, 4, 2, 8, 3}
+var indentUnits = []indentUnit{0, 4, 2, 8, 3}
 
 // parse splits an indentation into levels and remaining blanks, which align a
 // line by characters.
-func (u unit) parse(indent string) (levels, rest int, ok bool) {
+func (u indentUnit) split(indent string) (levels, rest int, ok bool) {
 	if u == 0 {
 		levels = len(indent) - len(strings.TrimLeft(indent, "\t"))
 		rest = len(indent) - levels
@@ -29,7 +29,7 @@ func (u unit) parse(indent string) (levels, rest int, ok bool) {
 	return len(indent) / int(u), len(indent) % int(u), strings.Count(indent, " ") == len(indent)
 }
 
-func (u unit) write(levels, rest int) string {
+func (u indentUnit) indentation(levels, rest int) string {
 	one := "\t"
 	if u > 0 {
 		one = strings.Repeat(" ", int(u))
@@ -40,7 +40,7 @@ func (u unit) write(levels, rest int) string {
 // apply converts an indentation to the file's; false if it is smaller than the
 // part to remove. An unindented line, such as a preprocessor directive, then
 // stays unindented.
-func (s shift) apply(indent string) (string, bool) {
+func (s indentShift) apply(indent string) (string, bool) {
 	switch {
 	case s.add != "":
 		return s.add + indent, true
@@ -50,16 +50,16 @@ func (s shift) apply(indent string) (string, bool) {
 	case s.from == s.to:
 		return indent, true
 	}
-	levels, rest, ok := s.from.parse(indent)
+	levels, rest, ok := s.from.split(indent)
 	if levels += s.levels; levels < 0 {
 		return "", ok && indent == ""
 	}
-	return s.to.write(levels, rest), ok
+	return s.to.indentation(levels, rest), ok
 }
 
 // foreign reports whether an indentation is in the file's unit although the
 // shift is from another: the model copied it from the file.
-func (s shift) foreign(indent string) bool {
+func (s indentShift) isFileIndent(indent string) bool {
 	switch {
 	case s.from == s.to || s.add != "" || s.remove != "":
 		return false
@@ -70,48 +70,48 @@ func (s shift) foreign(indent string) bool {
 }
 
 // dent is the indentation of an old line in the model's text and in the file.
-type dent struct {
+type indentPair struct {
 	model, file string
-	line        int // of the old text
+	oldLine     int // of the old text
 }
 
 // findShift returns the single shift that fits all lines. Of several, it is the
 // one with the likeliest units: the model's by the lines of the new text, the
 // file's by those around the place. If others is nil, any fitting shift is
 // returned.
-func findShift(dents []dent, others func() (model, file []string)) (shift, bool) {
-	if len(dents) == 0 {
-		return shift{}, false
+func commonShift(pairs []indentPair, others func() (model, file []string)) (indentShift, bool) {
+	if len(pairs) == 0 {
+		return indentShift{}, false
 	}
-	fits := func(s shift) bool {
-		return !slices.ContainsFunc(dents, func(d dent) bool {
+	fits := func(s indentShift) bool {
+		return !slices.ContainsFunc(pairs, func(d indentPair) bool {
 			got, ok := s.apply(d.model)
 			return !ok || got != d.file
 		})
 	}
-	first := dents[0]
-	likelyModel, likelyFile := unit(-1), unit(-1)
+	first := pairs[0]
+	likelyModel, likelyFile := indentUnit(-1), indentUnit(-1)
 	if others != nil {
 		model, file := others()
-		likelyModel, likelyFile = step(model), step(file)
+		likelyModel, likelyFile = guessUnit(model), guessUnit(file)
 	}
-	if add, ok := strings.CutSuffix(first.file, first.model); ok && fits(shift{add: add}) {
-		s := shift{from: likelyModel, to: likelyFile, levels: len(add)}
+	if add, ok := strings.CutSuffix(first.file, first.model); ok && fits(indentShift{add: add}) {
+		s := indentShift{from: likelyModel, to: likelyFile, levels: len(add)}
 		if likelyFile > 0 {
 			s.levels /= int(likelyFile)
 		}
 		if mixed := min(likelyModel, likelyFile) == 0 && max(likelyModel, likelyFile) > 0; mixed && add != "" && fits(s) {
 			return s, true // deeper lines of the new text get the file's unit
 		}
-		return shift{add: add}, true
+		return indentShift{add: add}, true
 	}
-	if remove, ok := strings.CutSuffix(first.model, first.file); ok && !slices.ContainsFunc(dents, func(d dent) bool { return d.model == "" }) {
-		if s := (shift{remove: remove}); fits(s) {
+	if remove, ok := strings.CutSuffix(first.model, first.file); ok && !slices.ContainsFunc(pairs, func(d indentPair) bool { return d.model == "" }) {
+		if s := (indentShift{remove: remove}); fits(s) {
 			return s, true
 		}
 	}
-	best, found := shift{}, false
-	rank := func(s shift) (n int) {
+	best, found := indentShift{}, false
+	rank := func(s indentShift) (n int) {
 		if s.from == likelyModel {
 			n += 4
 		}
@@ -123,11 +123,11 @@ func findShift(dents []dent, others func() (model, file []string)) (shift, bool)
 		}
 		return n
 	}
-	for _, from := range units {
-		for _, to := range units {
-			was, rest, ok1 := from.parse(first.model)
-			is, left, ok2 := to.parse(first.file)
-			s := shift{from: from, to: to, levels: is - was}
+	for _, from := range indentUnits {
+		for _, to := range indentUnits {
+			was, rest, ok1 := from.split(first.model)
+			is, left, ok2 := to.split(first.file)
+			s := indentShift{from: from, to: to, levels: is - was}
 			if from == to || !ok1 || !ok2 || rest != left || !fits(s) {
 				continue
 			}
@@ -144,7 +144,7 @@ func findShift(dents []dent, others func() (model, file []string)) (shift, bool)
 
 // step returns the unit of indentations: a tab if any has one, otherwise the
 // largest common divisor; -1 if they give none.
-func step(indents []string) unit {
+func guessUnit(indents []string) indentUnit {
 	blanks := 0
 	for _, indent := range indents {
 		if strings.Contains(indent, "\t") {
@@ -157,7 +157,7 @@ func step(indents []string) unit {
 		blanks = a
 	}
 	if blanks >= 2 && blanks <= 8 {
-		return unit(blanks)
+		return indentUnit(blanks)
 	}
 	return -1
 }

@@ -33,24 +33,24 @@ const (
 // first clue that points anywhere. The unit of indentation decides if it is
 // certain, and if no clue points anywhere. whole means that the first line
 // begins with its indentation.
-func verbatimLines(old, newLines []string, dents []dent, whole bool) verbatim {
-	differ := slices.ContainsFunc(dents, func(d dent) bool { return d.model != d.file })
-	if !whole { // the first line follows other text
+func decideVerbatim(old, newLines []string, pairs []indentPair, firstHasIndent bool) verbatim {
+	differ := slices.ContainsFunc(pairs, func(d indentPair) bool { return d.model != d.file })
+	if !firstHasIndent { // the first line follows other text
 		newLines = newLines[1:]
 	}
-	begin := firstLine(newLines)
+	begin := firstNonBlank(newLines)
 	if !differ || begin < 0 {
 		return verbatimNone
 	}
-	if whole && verbatimAfterFirst(old, newLines, dents, begin) {
+	if firstHasIndent && onlyFirstUnindented(old, newLines, pairs, begin) {
 		return verbatimRest
 	}
 	clues := []clue{
-		clueOf(newLines[begin][:indentSize(newLines[begin])], dents[0]),
-		repeatedClue(old, newLines, dents),
-		clueOf(shortest(indents(newLines)), shortestOf(dents)),
+		indentClue(newLines[begin][:indentSize(newLines[begin])], pairs[0]),
+		repeatedClue(old, newLines, pairs),
+		indentClue(shortestIndent(indents(newLines)), shortestIndents(pairs)),
 	}
-	decided, sure := unitClue(indents(newLines), dents)
+	decided, sure := unitClue(indents(newLines), pairs)
 	first := slices.IndexFunc(clues, func(c clue) bool { return c != 0 })
 	switch sum := clues[0] + clues[1] + clues[2]; {
 	case sure || first < 0:
@@ -69,18 +69,18 @@ func verbatimLines(old, newLines []string, dents []dent, whole bool) verbatim {
 // 0 for neither.
 type clue int
 
-const asFile, asModel clue = 1, -1
+const likeFile, likeModel clue = 1, -1
 
 // clueOf returns the clue of an indentation, given the line's old and file
 // indentation.
-func clueOf(indent string, d dent) clue {
+func indentClue(indent string, d indentPair) clue {
 	switch {
 	case d.model == d.file:
 		return 0
 	case indent == d.file:
-		return asFile
+		return likeFile
 	case indent == d.model:
-		return asModel
+		return likeModel
 	}
 	return 0
 }
@@ -88,10 +88,10 @@ func clueOf(indent string, d dent) clue {
 // verbatimAfterFirst reports whether the first line equals the old first line
 // without indentation, and the others have the file's indentation: a model
 // often omits just that of the first line.
-func verbatimAfterFirst(old, newLines []string, dents []dent, begin int) bool {
-	head := dents[0]
-	if len(dents) < 2 || head.model != "" || head.file == "" || indentSize(newLines[begin]) > 0 ||
-		strings.TrimSpace(newLines[begin]) != strings.TrimSpace(old[firstLine(old)]) {
+func onlyFirstUnindented(old, newLines []string, pairs []indentPair, begin int) bool {
+	head := pairs[0]
+	if len(pairs) < 2 || head.model != "" || head.file == "" || indentSize(newLines[begin]) > 0 ||
+		strings.TrimSpace(newLines[begin]) != strings.TrimSpace(old[firstNonBlank(old)]) {
 		return false
 	}
 	rest := indents(newLines[begin+1:])
@@ -100,22 +100,22 @@ func verbatimAfterFirst(old, newLines []string, dents []dent, begin int) bool {
 	}
 	// The smallest may belong to a line at the depth of the first, such as
 	// an else.
-	beside := shortest(rest) == head.file && clueOf(rest[0], dents[1]) == asFile
-	return (beside || clueOf(shortest(rest), shortestOf(dents[1:])) == asFile) &&
-		repeatedClue(old, newLines[begin+1:], dents[1:]) != asModel
+	beside := shortestIndent(rest) == head.file && indentClue(rest[0], pairs[1]) == likeFile
+	return (beside || indentClue(shortestIndent(rest), shortestIndents(pairs[1:])) == likeFile) &&
+		repeatedClue(old, newLines[begin+1:], pairs[1:]) != likeModel
 }
 
 // repeatedClue compares how many old lines the new text repeats with the old
 // indentation and with the file's, among lines where these differ. If the
 // counts are equal, the last line decides.
-func repeatedClue(old, newLines []string, dents []dent) clue {
+func repeatedClue(old, newLines []string, pairs []indentPair) clue {
 	type indented struct{ core, indent string }
 	inNew, inModel, inFile := map[indented]int{}, map[indented]int{}, map[indented]int{}
 	for _, line := range newLines {
 		inNew[indented{strings.TrimSpace(line), line[:indentSize(line)]}]++
 	}
-	for _, d := range dents {
-		if core := strings.TrimSpace(old[d.line]); d.model != d.file {
+	for _, d := range pairs {
+		if core := strings.TrimSpace(old[d.oldLine]); d.model != d.file {
 			inModel[indented{core, d.model}]++
 			inFile[indented{core, d.file}]++
 		}
@@ -128,29 +128,29 @@ func repeatedClue(old, newLines []string, dents []dent) clue {
 	}
 	switch model, file := common(inModel), common(inFile); {
 	case file > model:
-		return asFile
+		return likeFile
 	case file < model:
-		return asModel
+		return likeModel
 	case file == 0:
 		return 0
 	}
-	last, end := dents[len(dents)-1], len(newLines)-1
+	last, end := pairs[len(pairs)-1], len(newLines)-1
 	for isBlank(newLines[end]) {
 		end--
 	}
-	if strings.TrimSpace(newLines[end]) != strings.TrimSpace(old[last.line]) {
+	if strings.TrimSpace(newLines[end]) != strings.TrimSpace(old[last.oldLine]) {
 		return 0
 	}
-	return clueOf(newLines[end][:indentSize(newLines[end])], last)
+	return indentClue(newLines[end][:indentSize(newLines[end])], last)
 }
 
 // unitClue compares the unit of the new indentations with those of the old
 // text and of the file, if both begin at the same column. sure is set if the
 // new indentations are not multiples of the other unit.
-func unitClue(newLines []string, dents []dent) (c clue, sure bool) {
+func unitClue(newLines []string, pairs []indentPair) (c clue, sure bool) {
 	var model, file []string
-	base := shortestOf(dents)
-	for _, d := range dents {
+	base := shortestIndents(pairs)
+	for _, d := range pairs {
 		model, file = append(model, d.model[len(base.model):]), append(file, d.file[len(base.file):])
 	}
 	if base.model != base.file {
@@ -159,81 +159,81 @@ func unitClue(newLines []string, dents []dent) (c clue, sure bool) {
 	for i, indent := range newLines {
 		newLines[i] = strings.TrimPrefix(indent, base.file)
 	}
-	is, was, want := step(newLines), step(model), step(file)
+	is, was, want := guessUnit(newLines), guessUnit(model), guessUnit(file)
 	blanks := func(indent string) bool { return indent != "" && indent[0] != '\t' }
 	switch {
 	case was == want || was < 0 || want < 0 || is < 0:
 		return 0, false
 	case is > 0 && was > 0 && want > 0 && is%was != 0 && is%want == 0:
-		return asFile, true
+		return likeFile, true
 	case is > 0 && was > 0 && want > 0 && is%was == 0 && is%want != 0:
-		return asModel, true
+		return likeModel, true
 	case is == want && (want > 0 || !slices.ContainsFunc(newLines, blanks)):
-		return asFile, false
+		return likeFile, false
 	}
 	return 0, false
 }
 
 // shortest returns the shortest indentation.
-func shortest(all []string) string {
+func shortestIndent(all []string) string {
 	return slices.MinFunc(all, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
 }
 
 // shortestOf returns the smallest indentations of the old text and of the file.
-func shortestOf(dents []dent) dent {
+func shortestIndents(pairs []indentPair) indentPair {
 	var model, file []string
-	for _, d := range dents {
+	for _, d := range pairs {
 		model, file = append(model, d.model), append(file, d.file)
 	}
-	return dent{model: shortest(model), file: shortest(file)}
+	return indentPair{model: shortestIndent(model), file: shortestIndent(file)}
 }
 
 // chooseVerbatim decides, at a place whose shift is known, which new lines are
 // written unchanged. If any are, it pairs the lines by their text.
-func (b *builder) chooseVerbatim(old, newLines []string) {
+func (b *changeBuilder) setVerbatim(old, newLines []string) {
 	b.verbatim = verbatimNone
-	if b.p.step == Indentation && b.shift != (shift{}) {
-		b.verbatim = verbatimLines(old, newLines, b.dents, !b.within || b.headed)
+	if b.pattern.step == Indentation && b.shift != (indentShift{}) {
+		b.verbatim = decideVerbatim(old, newLines, b.indentPairs, !b.startsMidLine || b.leadIsPaired)
 	}
 	if b.verbatim == verbatimNone {
-		if b.asGiven { // of the previous place
-			b.partners, b.asGiven = partnersOf(b.p.old, b.p.new, b.stop), false
+		if b.pairedByContent { // of the previous place
+			b.pairs, b.pairedByContent = pairLines(b.pattern.old, b.pattern.new, b.stop), false
 		}
 		return
 	}
-	b.everGiven = true
-	b.partners, b.asGiven = partnersOf(cores(b.p.old), cores(b.p.new), b.stop), true
+	b.anyNotShifted = true
+	b.pairs, b.pairedByContent = pairLines(trimLines(b.pattern.old), trimLines(b.pattern.new), b.stop), true
 	if b.verbatim == verbatimAll {
-		b.firstShift = ""
+		b.firstIndent = ""
 	} else {
-		b.firstShift = b.dents[0].file
+		b.firstIndent = b.indentPairs[0].file
 	}
-	b.shift = shift{}
+	b.shift = indentShift{}
 }
 
 // contentVerbatim writes a new line unchanged. An equal line of the file is
 // kept, with its trailing blanks.
-func (b *builder) contentVerbatim(j int, line string, with *partner) {
-	lead := string(b.f.Text[b.f.LineStart(b.where.start):b.where.start])
+func (b *changeBuilder) writeLineVerbatim(j int, line string, with *linePair) {
+	lead := string(b.file.Text[b.file.LineStart(b.where.start):b.where.start])
 	switch {
-	case j == 0 && b.within:
+	case j == 0 && b.startsMidLine:
 		line = strings.TrimPrefix(line, lead)
-	case b.firstShift != "" && line != "" && j == firstLine(b.p.new):
-		line = b.firstShift + line
+	case b.firstIndent != "" && line != "" && j == firstNonBlank(b.pattern.new):
+		line = b.firstIndent + line
 	}
 	with.equal = false
-	if with.line < 0 {
-		b.put(line)
+	if with.oldLine < 0 {
+		b.insert(line)
 		return
 	}
-	part := b.part[with.line]
-	if bytes.Equal(trimRight(b.f.Text[part.start:part.blanks]), []byte(line)) {
+	part := b.parts[with.oldLine]
+	if bytes.Equal(trimTrailingBlanks(b.file.Text[part.start:part.blanksEnd]), []byte(line)) {
 		with.equal = true
-		b.keep(part.start, part.blanks)
+		b.keep(part.start, part.blanksEnd)
 		return
 	}
-	head, tail := commonEnds(string(b.f.Text[part.start:part.text]), line)
+	head, tail := commonEnds(string(b.file.Text[part.start:part.textEnd]), line)
 	b.keep(part.start, part.start+head)
-	b.put(line[head : len(line)-tail])
-	b.keep(part.text-tail, part.text)
+	b.insert(line[head : len(line)-tail])
+	b.keep(part.textEnd-tail, part.textEnd)
 }

@@ -84,10 +84,10 @@ func TestNewTextIndentedAsTheFile(t *testing.T) {
 
 	_, plan, err := edited(t, "x\n\ta()\n", match.Options{}, match.Edit{Old: "  a()", New: "\tb()"})
 	require.NoError(t, err)
-	require.True(t, plan.Found[0].AsGiven)
+	require.True(t, plan.Found[0].NotShifted)
 	_, plan, err = edited(t, "x\n\ta()\n", match.Options{}, match.Edit{Old: "  a()", New: "  b()"})
 	require.NoError(t, err)
-	require.False(t, plan.Found[0].AsGiven)
+	require.False(t, plan.Found[0].NotShifted)
 }
 
 // codeLine is a line of a block, with its depth.

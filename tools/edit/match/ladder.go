@@ -10,28 +10,28 @@ import (
 )
 
 // attempt searches for one edit, step by step.
-type attempt struct {
-	f        *splice.File
+type editSearch struct {
+	file     *splice.File
 	checker  *cancelcheck.Checker
-	e        Edit
+	edit     Edit
 	all      bool
 	old, new []string // lines
 	// the same without pasted line numbers; nil if there are none
-	plainOld, plainNew []string
+	unnumberedOld, unnumberedNew []string
 
-	over   bool // more than MaxPlaces were found
-	budget int  // lines whose indentation may still be compared
+	tooMany      bool // more than MaxPlaces were found
+	indentBudget int  // lines whose indentation may still be compared
 }
 
 // maxIndented bounds the lines whose indentation is compared, so that a text
 // that occurs everywhere but never fits costs no more than a pass.
-const maxIndented = 1 << 20
+const maxIndentChecks = 1 << 20
 
-func (m *matcher) attempt(e Edit, all bool) *attempt {
-	f := m.f
-	a := &attempt{f: f, checker: m.checker, e: e, all: all, old: lines(e.Old, f.EOL), new: lines(e.New, f.EOL), budget: maxIndented}
-	if old, newLines, ok := unnumbered(a.old, a.new); ok {
-		a.plainOld, a.plainNew = old, newLines
+func (m *matcher) newEditSearch(e Edit, all bool) *editSearch {
+	f := m.file
+	a := &editSearch{file: f, checker: m.checker, edit: e, all: all, old: splitLines(e.Old, f.EOL), new: splitLines(e.New, f.EOL), indentBudget: maxIndentChecks}
+	if old, newLines, ok := removeLineNumbers(a.old, a.new); ok {
+		a.unnumberedOld, a.unnumberedNew = old, newLines
 	}
 	return a
 }
@@ -39,8 +39,8 @@ func (m *matcher) attempt(e Edit, all bool) *attempt {
 // firstStep returns the step to begin with. In a file with mixed line endings,
 // a text of several lines to be replaced everywhere must match with every
 // ending.
-func (a *attempt) firstStep() Step {
-	if a.all && a.f.Ending == textfile.Mixed && len(a.old) > 1 {
+func (a *editSearch) firstStep() Step {
+	if a.all && a.file.Ending == textfile.Mixed && len(a.old) > 1 {
 		return Endings
 	}
 	return Exact
@@ -48,9 +48,9 @@ func (a *attempt) firstStep() Step {
 
 // try returns the places found by a step, sorted, and the pattern that found
 // them. The text as sent precedes the one without line numbers.
-func (a *attempt) try(step Step) ([]place, *pattern) {
-	for _, p := range a.patterns(step) {
-		if places := a.look(p, step); len(places) > 0 {
+func (a *editSearch) findAtStep(step Step) ([]place, *pattern) {
+	for _, p := range a.patternsOf(step) {
+		if places := a.findPattern(p, step); len(places) > 0 {
 			return places, p
 		}
 	}
@@ -58,61 +58,61 @@ func (a *attempt) try(step Step) ([]place, *pattern) {
 }
 
 // look returns the places of a pattern.
-func (a *attempt) look(p *pattern, step Step) []place {
+func (a *editSearch) findPattern(p *pattern, step Step) []place {
 	var found []place
 	take := func(where place) bool {
 		if where.start == where.end { // only a final ending, which the last line lacks
 			return true
 		}
-		if p.heads && !headsLine(a.f, where.start) {
+		if p.atLineStart && !isLineStart(a.file, where.start) {
 			return true
 		}
-		if step == Indentation && !a.uniform(p, where) {
-			return a.budget > 0
+		if step == Indentation && !a.uniformlyIndented(p, where) {
+			return a.indentBudget > 0
 		}
 		if n := len(found); n == 0 || found[n-1] != where && (!a.all || where.start >= found[n-1].end) {
 			found = append(found, where)
 		}
-		a.over = len(found) > MaxPlaces
-		return !a.over
+		a.tooMany = len(found) > MaxPlaces
+		return !a.tooMany
 	}
 	switch {
 	case step == Exact:
-		exact(a.f, a.e.Old, !a.all, a.checker, take)
+		findExact(a.file, a.edit.Old, !a.all, a.checker, take)
 	case len(p.old) == 1 && step == Numbers:
-		exact(a.f, p.old[0], !a.all, a.checker, take)
+		findExact(a.file, p.old[0], !a.all, a.checker, take)
 	default:
-		search(a.f, p, !a.all, a.checker, take)
+		searchPattern(a.file, p, !a.all, a.checker, take)
 	}
-	if a.budget <= 0 {
+	if a.indentBudget <= 0 {
 		return nil // not all were checked, so uniqueness is unknown
 	}
 	return found
 }
 
 // headsLine reports whether only indentation precedes a position in its line.
-func headsLine(f *splice.File, at int) bool {
-	for at > f.Body && (f.Text[at-1] == ' ' || f.Text[at-1] == '\t') {
+func isLineStart(f *splice.File, at int) bool {
+	for at > f.BodyStart && (f.Text[at-1] == ' ' || f.Text[at-1] == '\t') {
 		at--
 	}
-	return at == f.Body || f.Text[at-1] == f.EOL
+	return at == f.BodyStart || f.Text[at-1] == f.EOL
 }
 
 // patterns returns the patterns of a step.
-func (a *attempt) patterns(step Step) []*pattern {
+func (a *editSearch) patternsOf(step Step) []*pattern {
 	var out []*pattern
 	if step != Numbers {
 		out = append(out, newPattern(a.old, a.new, step))
 	}
-	if step >= Numbers && a.plainOld != nil {
-		p := newPattern(a.plainOld, a.plainNew, step)
-		p.heads = a.plainOld[0] != a.old[0]
+	if step >= Numbers && a.unnumberedOld != nil {
+		p := newPattern(a.unnumberedOld, a.unnumberedNew, step)
+		p.atLineStart = a.unnumberedOld[0] != a.old[0]
 		out = append(out, p)
 	}
 	if step == Indentation {
 		kept := out[:0]
 		for _, p := range out {
-			if p = closed(p); p != nil {
+			if p = withoutIndentLine(p); p != nil {
 				kept = append(kept, p)
 			}
 		}
@@ -125,7 +125,7 @@ func (a *attempt) patterns(step Step) []*pattern {
 // texts end in the same indentation, it says nothing about the change and would
 // match only with equal indentation in the file. It returns nil if only the old
 // text ends so.
-func closed(p *pattern) *pattern {
+func withoutIndentLine(p *pattern) *pattern {
 	last := p.old[len(p.old)-1]
 	if last == "" || strings.TrimSpace(last) != "" {
 		return p
@@ -136,20 +136,20 @@ func closed(p *pattern) *pattern {
 	old, newLines := slices.Clone(p.old), slices.Clone(p.new)
 	old[len(old)-1], newLines[len(newLines)-1] = "", ""
 	short := newPattern(old, newLines, p.step)
-	short.heads = p.heads
+	short.atLineStart = p.atLineStart
 	return short
 }
 
 // uniform reports whether all lines of a place differ in indentation in the
 // same way.
-func (a *attempt) uniform(p *pattern, where place) bool {
-	if a.checker.Stopped(perPlace) {
+func (a *editSearch) uniformlyIndented(p *pattern, where place) bool {
+	if a.checker.Stopped(placeCost) {
 		return false
 	}
-	b := &builder{f: a.f, p: p, where: where}
-	b.part = b.fragments(where)
-	a.budget -= len(b.part)
-	return a.budget > 0 && b.findShift(where, p.old[:len(b.part)], false)
+	b := &changeBuilder{file: a.file, pattern: p, where: where}
+	b.parts = b.splitPlace(where)
+	a.indentBudget -= len(b.parts)
+	return a.indentBudget > 0 && b.chooseShift(where, p.old[:len(b.parts)], false)
 }
 
 // Step is a rung of the ladder: the differences that are ignored to find

@@ -51,7 +51,7 @@ import (
 const MaxPlaces = 1 << 20
 
 // perPlace is the cost of work at a place, in bytes scanned.
-const perPlace = 256
+const placeCost = 256
 
 // Edit is a text to replace.
 type Edit struct {
@@ -77,13 +77,13 @@ type Plan struct {
 
 // Found describes how an edit was matched.
 type Found struct {
-	Step  Step
-	Lines []int // first lines of its places, at most maxListed
-	Count int   // number of places
+	Step       Step
+	FirstLines []int // first lines of its places, at most maxListed
+	Count      int   // number of places
 
 	// AsGiven reports that in at least one place the new text, unlike the
 	// old, already had the file's indentation.
-	AsGiven bool
+	NotShifted bool
 }
 
 // Place is a range of the file's text that an edit replaces.
@@ -96,8 +96,8 @@ type Place struct {
 // why each one failed. Overlapping edits are CONFLICT. When ctx ends, the
 // search ends with its cause.
 func Find(ctx context.Context, f *splice.File, edits []Edit, o Options) (*Plan, error) {
-	m := &matcher{f: f, edits: edits, o: o, checker: cancelcheck.New(ctx)}
-	plan, err := m.plan()
+	m := &matcher{file: f, edits: edits, options: o, checker: cancelcheck.New(ctx)}
+	plan, err := m.findAll()
 	if over := m.checker.Err(); over != nil {
 		return nil, over // an interrupted search proves nothing
 	}
@@ -105,8 +105,8 @@ func Find(ctx context.Context, f *splice.File, edits []Edit, o Options) (*Plan, 
 }
 
 // plan searches for all edits.
-func (m *matcher) plan() (*Plan, error) {
-	f, edits, o := m.f, m.edits, m.o
+func (m *matcher) findAll() (*Plan, error) {
+	f, edits, o := m.file, m.edits, m.options
 	var failures []failure
 	plan := &Plan{}
 	changes := make([][]textdiff.Change, len(edits))
@@ -114,12 +114,12 @@ func (m *matcher) plan() (*Plan, error) {
 		if m.checker.Stopped(0) {
 			break
 		}
-		hit, err := m.find(i, e)
+		hit, err := m.findEdit(i, e)
 		if err != nil {
 			failures = append(failures, failure{i, err})
 			continue
 		}
-		plan.Found = append(plan.Found, hit.found(f))
+		plan.Found = append(plan.Found, hit.summary(f))
 		plan.Places = slices.Grow(plan.Places, len(hit.places))
 		for _, p := range hit.places {
 			plan.Places = append(plan.Places, Place{p.start, p.end, i})
@@ -128,23 +128,23 @@ func (m *matcher) plan() (*Plan, error) {
 		plan.Warnings = append(plan.Warnings, hit.warnings...)
 	}
 	if len(failures) > 0 {
-		return nil, joined(failures, len(edits), o)
+		return nil, joinFailures(failures, len(edits), o)
 	}
 	if len(edits) == 1 {
 		plan.Changes = changes[0]
 		return plan, nil
 	}
 	slices.SortStableFunc(plan.Places, func(a, b Place) int { return cmp.Compare(a.Start, b.Start) })
-	if err := overlapping(f, plan.Places); err != nil {
+	if err := checkOverlap(f, plan.Places); err != nil {
 		return nil, err
 	}
-	plan.Changes = inOrder(plan.Places, changes)
+	plan.Changes = changesInPlaceOrder(plan.Places, changes)
 	return plan, nil
 }
 
 // inOrder returns the changes of all edits in the order of their places. If one
 // place ends where another begins, offsets alone do not order two insertions.
-func inOrder(places []Place, changes [][]textdiff.Change) []textdiff.Change {
+func changesInPlaceOrder(places []Place, changes [][]textdiff.Change) []textdiff.Change {
 	total := 0
 	for _, list := range changes {
 		total += len(list)
@@ -160,7 +160,7 @@ func inOrder(places []Place, changes [][]textdiff.Change) []textdiff.Change {
 	return all
 }
 
-func (o Options) name() string {
+func (o Options) displayName() string {
 	if o.Name == "" {
 		return "the file"
 	}
@@ -169,69 +169,69 @@ func (o Options) name() string {
 
 // matcher searches for the edits of one call.
 type matcher struct {
-	f       *splice.File
-	edits   []Edit
-	o       Options
-	checker *cancelcheck.Checker
-	tried   int // number of searches with another edit of the call reverted
+	file             *splice.File
+	edits            []Edit
+	options          Options
+	checker          *cancelcheck.Checker
+	revertedSearches int // number of searches with another edit of the call reverted
 }
 
 // hit is an edit that was found.
-type hit struct {
-	step     Step
-	places   []place
-	changes  []textdiff.Change
-	warnings []string
-	asGiven  bool
+type foundEdit struct {
+	step       Step
+	places     []place
+	changes    []textdiff.Change
+	warnings   []string
+	notShifted bool
 }
 
-func (h *hit) found(f *splice.File) Found {
-	number := f.Numbers()
-	out := Found{Step: h.step, Count: len(h.places), AsGiven: h.asGiven}
-	for _, p := range h.places[:min(len(h.places), maxListed)] {
-		out.Lines = append(out.Lines, number(p.start))
+func (h *foundEdit) summary(f *splice.File) Found {
+	number := f.LineNumberer()
+	out := Found{Step: h.step, Count: len(h.places), NotShifted: h.notShifted}
+	for _, p := range h.places[:min(len(h.places), maxListedPlaces)] {
+		out.FirstLines = append(out.FirstLines, number(p.start))
 	}
 	return out
 }
 
 // find tries the steps of the ladder in order.
-func (m *matcher) find(index int, e Edit) (*hit, *toolerr.Error) {
-	if err := m.check(e); err != nil {
+func (m *matcher) findEdit(index int, e Edit) (*foundEdit, *toolerr.Error) {
+	if err := m.validate(e); err != nil {
 		return nil, err
 	}
 	all := e.All || e.Expected > 1
-	a := m.attempt(e, all)
+	a := m.newEditSearch(e, all)
 	for step := a.firstStep(); step <= m.lastStep(); step++ {
-		places, p := a.try(step)
+		places, p := a.findAtStep(step)
 		if len(places) == 0 {
 			continue
 		}
-		if a.over && all {
-			return nil, toolerr.New(toolerr.LimitReached, "old_string matches %s in more than %d places: use a command such as sed", m.o.name(), MaxPlaces)
+		if a.tooMany && all {
+			return nil, toolerr.New(toolerr.LimitReached, "old_string matches %s in more than %d places: use a command such as sed", m.options.displayName(), MaxPlaces)
 		}
-		if a.over {
-			return nil, m.everywhere(places, step)
+		if a.tooMany {
+			return nil, m.tooManyPlacesError(places, step)
 		}
-		if err := m.counted(e, all, places, step); err != nil {
+		if err := m.checkCount(e, all, places, step); err != nil {
 			return nil, err
 		}
-		return m.hit(e, p, step, places)
+		return m.buildChanges(e, p, step, places)
 	}
-	return nil, m.noMatch(index, e, a)
+	return nil, m.noMatchError(index, e, a)
 }
 
 func (m *matcher) lastStep() Step {
-	if m.o.Strict {
+	if m.options.Strict {
 		return Endings
 	}
 	return Indentation
 }
 
 // check refuses edits that are wrong for any file.
-func (m *matcher) check(e Edit) *toolerr.Error {
+func (m *matcher) validate(e Edit) *toolerr.Error {
 	switch {
 	case e.Old == "":
-		return toolerr.New(toolerr.InvalidParams, "old_string is empty, but %s is not. To insert, set old_string to an existing line and new_string to that line with the new ones.", m.o.name())
+		return toolerr.New(toolerr.InvalidParams, "old_string is empty, but %s is not. To insert, set old_string to an existing line and new_string to that line with the new ones.", m.options.displayName())
 	case e.Old == e.New:
 		return toolerr.New(toolerr.NoChange, "no changes to make: old_string and new_string are the same")
 	case e.Expected < 0:
@@ -241,40 +241,40 @@ func (m *matcher) check(e Edit) *toolerr.Error {
 }
 
 // counted checks the number of places.
-func (m *matcher) counted(e Edit, all bool, places []place, step Step) *toolerr.Error {
+func (m *matcher) checkCount(e Edit, all bool, places []place, step Step) *toolerr.Error {
 	switch {
 	case e.Expected > 0 && len(places) != e.Expected:
-		return m.miscounted(e, places, step)
+		return m.wrongCountError(e, places, step)
 	case !all && len(places) > 1:
-		return m.notUnique(places, step)
+		return m.notUniqueError(places, step)
 	}
 	return nil
 }
 
 // hit computes the changes at the places found.
-func (m *matcher) hit(e Edit, p *pattern, step Step, places []place) (*hit, *toolerr.Error) {
-	h := &hit{step: step, places: places, changes: make([]textdiff.Change, 0, len(places))}
-	b := newBuilder(m.f, p, func() bool { return m.checker.Err() != nil })
-	b.literal = m.o.Strict
+func (m *matcher) buildChanges(e Edit, p *pattern, step Step, places []place) (*foundEdit, *toolerr.Error) {
+	h := &foundEdit{step: step, places: places, changes: make([]textdiff.Change, 0, len(places))}
+	b := newBuilder(m.file, p, func() bool { return m.checker.Err() != nil })
+	b.strict = m.options.Strict
 	for i, where := range places {
-		if m.checker.Stopped(perPlace) {
+		if m.checker.Stopped(placeCost) {
 			break
 		}
 		if step >= Trailing && !isBlank(p.old[len(p.old)-1]) && (i == len(places)-1 || where.end < places[i+1].start) {
-			where.end = m.f.BlanksEnd(where.end)
+			where.end = m.file.SkipFinalBlanks(where.end)
 			places[i] = where
 		}
 		var failed string
-		if h.changes, failed = b.at(where, h.changes); failed != "" {
-			return nil, m.unshifted(where, failed)
+		if h.changes, failed = b.appendChanges(where, h.changes); failed != "" {
+			return nil, m.notShiftableError(where, failed)
 		}
 	}
-	h.asGiven = b.everGiven
+	h.notShifted = b.anyNotShifted
 	if len(h.changes) == 0 {
-		return nil, m.noChange(e, step, places)
+		return nil, m.noChangeError(e, step, places)
 	}
 	if len(places) == 1 {
-		h.warnings = m.twice(e, places[0])
+		h.warnings = m.doubledTextWarning(e, places[0])
 	}
 	return h, nil
 }

@@ -11,35 +11,35 @@ import (
 
 // near writes the nearest block and its first difference, and returns the
 // number of the differing line.
-func (m *matcher) near(text *strings.Builder, old []string, b linematch.Block, explained bool) int {
-	last := b.First + len(b.Lines) - 1
-	what := textfmt.Lines(b.First, last)
-	if len(b.Lines) == 1 && len(b.Lines[0]) >= linematch.MaxLine {
-		return m.nearWithin(text, old, b)
+func (m *matcher) writeNearest(text *strings.Builder, old []string, b linematch.Block, withDifference bool) int {
+	last := b.FirstLine + len(b.Lines) - 1
+	what := textfmt.Lines(b.FirstLine, last)
+	if len(b.Lines) == 1 && len(b.Lines[0]) >= linematch.MaxLineBytes {
+		return m.writeNearestWithinLine(text, old, b)
 	}
-	at := b.First
-	if explained {
+	at := b.FirstLine
+	if withDifference {
 		fmt.Fprintf(text, "\nClosest: %s", what)
 		if len(old) > 1 {
-			fmt.Fprintf(text, ", %d of %d lines match", b.Alike, len(old))
+			fmt.Fprintf(text, ", %d of %d lines match", b.MatchingLines, len(old))
 		}
 		if d, indented, ok := m.firstDifference(old, b); ok {
-			at = m.showDifference(text, old, b, d, indented)
-			m.alsoDiffers(text, old, b, indented)
+			at = m.writeDifference(text, old, b, d, indented)
+			m.writeFurtherCauses(text, old, b, indented)
 		} else {
 			text.WriteString(". Each line was found, but not as one block.")
 		}
 	}
 	from, to := 0, len(b.Lines)
-	if to > maxBlock {
-		from = max(0, min(at-b.First-maxBlock/4, to-maxBlock))
-		to = from + maxBlock
-		fmt.Fprintf(text, "\nLines %d-%d of the file (a shorter old_string is easier to match):\n", b.First+from, b.First+to-1)
+	if to > maxBlockLines {
+		from = max(0, min(at-b.FirstLine-maxBlockLines/4, to-maxBlockLines))
+		to = from + maxBlockLines
+		fmt.Fprintf(text, "\nLines %d-%d of the file (a shorter old_string is easier to match):\n", b.FirstLine+from, b.FirstLine+to-1)
 	} else {
-		fmt.Fprintf(text, "\n%s of the file, to copy:\n", capital(what))
+		fmt.Fprintf(text, "\n%s of the file, to copy:\n", capitalize(what))
 	}
 	for _, line := range b.Lines[from:to] {
-		text.WriteString(clip([]byte(line)) + "\n")
+		text.WriteString(truncateLine([]byte(line)) + "\n")
 	}
 	cut := strings.TrimSuffix(text.String(), "\n")
 	text.Reset()
@@ -48,22 +48,22 @@ func (m *matcher) near(text *strings.Builder, old []string, b linematch.Block, e
 }
 
 // nearWithin writes the part of a long line that is most similar to the text.
-func (m *matcher) nearWithin(text *strings.Builder, old []string, b linematch.Block) int {
-	start := m.f.Body + b.Start[0]
-	line := m.f.Content(m.f.Text[start:m.f.LineEnd(start)])
+func (m *matcher) writeNearestWithinLine(text *strings.Builder, old []string, b linematch.Block) int {
+	start := m.file.BodyStart + b.Offsets[0]
+	line := m.file.TrimEnding(m.file.Text[start:m.file.LineEnd(start)])
 	wanted := strings.Join(old, "\n")
-	wanted = wanted[:min(len(wanted), maxWanted)]
-	from, to, ok := linematch.Within(linematch.Text{Body: line, Checker: m.checker}, wanted)
+	wanted = wanted[:min(len(wanted), maxWantedText)]
+	from, to, ok := linematch.FindWithinLine(linematch.Text{Body: line, Checker: m.checker}, wanted)
 	if !ok {
 		from, to = 0, 0
 	}
 	from, to = max(0, from-contextChars), min(len(line), to+contextChars)
-	if to-from > maxCopied {
+	if to-from > maxFullLine {
 		at := from
 		for at < to && at-from < len(wanted) && line[at] == wanted[at-from] {
 			at++
 		}
-		from, to = max(from, at-maxShown/2), min(to, at+maxShown/2)
+		from, to = max(from, at-maxExcerpt/2), min(to, at+maxExcerpt/2)
 	}
 	for from > 0 && !utf8.RuneStart(line[from]) {
 		from--
@@ -71,12 +71,12 @@ func (m *matcher) nearWithin(text *strings.Builder, old []string, b linematch.Bl
 	for to < len(line) && !utf8.RuneStart(line[to]) {
 		to++
 	}
-	fmt.Fprintf(text, "\nClosest: line %d (%d bytes), from byte %d. Text there, to copy from:\n%s", b.First, len(line), from+1, line[from:to])
-	return b.First
+	fmt.Fprintf(text, "\nClosest: line %d (%d bytes), from byte %d. Text there, to copy from:\n%s", b.FirstLine, len(line), from+1, line[from:to])
+	return b.FirstLine
 }
 
 // maxBlock bounds the lines of a block that is shown for copying.
-const maxBlock = 40
+const maxBlockLines = 40
 
 // maxWanted bounds the text that is searched within a long line, in bytes.
-const maxWanted = 2000
+const maxWantedText = 2000

@@ -11,28 +11,28 @@ import (
 // tokens is rewrite by words and signs, for files whose punctuation differs
 // from the old line's. It writes nothing and returns false if a word of the old
 // line cannot be located in the file.
-func (b *builder) tokens(from, to int, was, line string) bool {
-	a, c := words(was), words(line)
+func (b *changeBuilder) writeChangedWords(from, to int, was, line string) bool {
+	a, c := splitWords(was), splitWords(line)
 	starts := make([]int, len(a)+1) // of each old word, in the file
-	u := unfolder{text: b.f.Text[from:to]}
+	u := unfolder{text: b.file.Text[from:to]}
 	plain := 0
 	for i, word := range a {
-		at, ok := u.find(plain)
+		at, ok := u.originalOffset(plain)
 		if !ok {
 			return false
 		}
 		starts[i] = from + at
-		short, _ := fold([]byte(word), nil)
+		short, _ := foldPunctuation([]byte(word), nil)
 		plain += len(short)
 	}
-	at, ok := u.find(plain)
+	at, ok := u.originalOffset(plain)
 	if !ok || from+at != to {
 		return false
 	}
 	starts[len(a)] = to
 	j := 0
 	for _, run := range append(textdiff.Align(a, c, b.stop), textdiff.Run{A: len(a), B: len(c)}) {
-		b.put(strings.Join(c[j:run.B], ""))
+		b.insert(strings.Join(c[j:run.B], ""))
 		if run.N > 0 {
 			b.keep(starts[run.A], starts[run.A+run.N])
 		}
@@ -43,7 +43,7 @@ func (b *builder) tokens(from, to int, was, line string) bool {
 
 // words splits a line into words, runs of blanks or of points, and single
 // signs.
-func words(line string) []string {
+func splitWords(line string) []string {
 	kind := func(r rune) int {
 		switch {
 		case unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_':

@@ -8,51 +8,51 @@ import (
 )
 
 // maxListed bounds the places listed in a message.
-const maxListed = 20
+const maxListedPlaces = 20
 
 // notUnique lists the places with lines that distinguish them.
-func (m *matcher) notUnique(places []place, step Step) *toolerr.Error {
+func (m *matcher) notUniqueError(places []place, step Step) *toolerr.Error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "old_string matches %d places in %s%s; nothing was changed.\n", len(places), m.o.name(), overlooking(step))
-	m.list(&text, places)
+	fmt.Fprintf(&text, "old_string matches %d places in %s%s; nothing was changed.\n", len(places), m.options.displayName(), describeIgnored(step))
+	m.listPlaces(&text, places)
 	fmt.Fprintf(&text, "Add lines from before or after the one you mean, so that only one matches, or set replace_all to change all %d.", len(places))
-	return toolerr.New(toolerr.NotUnique, "%s", text.String()).With("matches", len(places)).With("lines", m.numbers(places))
+	return toolerr.New(toolerr.NotUnique, "%s", text.String()).With("matches", len(places)).With("lines", m.firstLines(places))
 }
 
 // everywhere is notUnique for more than MaxPlaces.
-func (m *matcher) everywhere(places []place, step Step) *toolerr.Error {
+func (m *matcher) tooManyPlacesError(places []place, step Step) *toolerr.Error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "old_string matches more than %d places in %s%s; nothing was changed.\n", MaxPlaces, m.o.name(), overlooking(step))
-	m.list(&text, places[:maxListed])
+	fmt.Fprintf(&text, "old_string matches more than %d places in %s%s; nothing was changed.\n", MaxPlaces, m.options.displayName(), describeIgnored(step))
+	m.listPlaces(&text, places[:maxListedPlaces])
 	text.WriteString("  …\nAdd lines from before or after the one you mean, so that only one matches.")
-	return toolerr.New(toolerr.NotUnique, "%s", text.String()).With("lines", m.numbers(places))
+	return toolerr.New(toolerr.NotUnique, "%s", text.String()).With("lines", m.firstLines(places))
 }
 
 // miscounted reports the actual number of places.
-func (m *matcher) miscounted(e Edit, places []place, step Step) *toolerr.Error {
+func (m *matcher) wrongCountError(e Edit, places []place, step Step) *toolerr.Error {
 	var text strings.Builder
 	times := "1 place"
 	if len(places) > 1 {
 		times = fmt.Sprintf("%d places", len(places))
 	}
-	fmt.Fprintf(&text, "old_string matches %s in %s%s, but expected_replacements is %d; nothing was changed.\n", times, m.o.name(), overlooking(step), e.Expected)
-	m.list(&text, places)
+	fmt.Fprintf(&text, "old_string matches %s in %s%s, but expected_replacements is %d; nothing was changed.\n", times, m.options.displayName(), describeIgnored(step), e.Expected)
+	m.listPlaces(&text, places)
 	fmt.Fprintf(&text, "Set expected_replacements to %d to change all, or make old_string longer.", len(places))
-	return toolerr.New(toolerr.NotUnique, "%s", text.String()).With("matches", len(places)).With("lines", m.numbers(places))
+	return toolerr.New(toolerr.NotUnique, "%s", text.String()).With("matches", len(places)).With("lines", m.firstLines(places))
 }
 
 // overlooking describes the differences that a step ignores.
-func overlooking(step Step) string {
+func describeIgnored(step Step) string {
 	if step == Exact {
 		return ""
 	}
 	return fmt.Sprintf(" (ignoring %s)", step)
 }
 
-func (m *matcher) numbers(places []place) []int {
-	number := m.f.Numbers()
+func (m *matcher) firstLines(places []place) []int {
+	number := m.file.LineNumberer()
 	var all []int
-	for _, p := range places[:min(len(places), maxListed)] {
+	for _, p := range places[:min(len(places), maxListedPlaces)] {
 		all = append(all, number(p.start))
 	}
 	return all
@@ -60,24 +60,24 @@ func (m *matcher) numbers(places []place) []int {
 
 // list writes each place's first line with the line before it, or with the line
 // after it if the lines before are all equal.
-func (m *matcher) list(text *strings.Builder, places []place) {
-	shown := places[:min(len(places), maxListed)]
-	before := m.tellsApart(shown)
-	number := m.f.Numbers()
+func (m *matcher) listPlaces(text *strings.Builder, places []place) {
+	shown := places[:min(len(places), maxListedPlaces)]
+	before := m.linesBeforeDiffer(shown)
+	number := m.file.LineNumberer()
 	for _, p := range shown {
 		n := number(p.start)
-		start := m.f.LineStart(p.start)
-		line := showLine(m.f, start, p.start)
+		start := m.file.LineStart(p.start)
+		line := lineExcerpt(m.file, start, p.start)
 		if before {
-			if start > m.f.Body {
+			if start > m.file.BodyStart {
 				fmt.Fprintf(text, "%7d- %s\n", n-1, m.lineBefore(start))
 			}
 			fmt.Fprintf(text, "%7d: %s\n", n, line)
 			continue
 		}
 		fmt.Fprintf(text, "%7d: %s\n", n, line)
-		if after := m.f.LineEnd(max(p.start, p.end-1)); after < len(m.f.Text) {
-			fmt.Fprintf(text, "%7d- %s\n", number(after), showLine(m.f, after, after))
+		if after := m.file.LineEnd(max(p.start, p.end-1)); after < len(m.file.Text) {
+			fmt.Fprintf(text, "%7d- %s\n", number(after), lineExcerpt(m.file, after, after))
 		}
 	}
 	if rest := len(places) - len(shown); rest > 0 {
@@ -87,17 +87,17 @@ func (m *matcher) list(text *strings.Builder, places []place) {
 
 // lineBefore returns the line before the one that begins at start, for display.
 func (m *matcher) lineBefore(start int) string {
-	before := m.f.LineStart(start - 1)
-	return showLine(m.f, before, before)
+	before := m.file.LineStart(start - 1)
+	return lineExcerpt(m.file, before, before)
 }
 
 // tellsApart reports whether the lines before the places differ.
-func (m *matcher) tellsApart(places []place) bool {
+func (m *matcher) linesBeforeDiffer(places []place) bool {
 	first := ""
 	for i, p := range places {
-		start := m.f.LineStart(p.start)
+		start := m.file.LineStart(p.start)
 		line := ""
-		if start > m.f.Body {
+		if start > m.file.BodyStart {
 			line = m.lineBefore(start)
 		}
 		if i > 0 && line != first {

@@ -179,7 +179,7 @@ func TestRandomEdits(t *testing.T) {
 			require.True(t, encodeErr != nil || strings.Contains(string(f.Text), "\uFFFD"), "sample %d: %v", i, err)
 			continue
 		}
-		if plan.Found[0].AsGiven && step < match.Indentation {
+		if plan.Found[0].NotShifted && step < match.Indentation {
 			lead := string(f.Text[f.LineStart(place.Start):place.Start])
 			require.Regexp(t, `^[ \t]+$`, lead)
 			rest, ok := strings.CutPrefix(s.new, lead)
@@ -207,9 +207,9 @@ func TestRandomEdits(t *testing.T) {
 // checkResult checks the bytes outside of the place, and the text inside.
 func checkResult(t *testing.T, f *splice.File, s sample, place match.Place, step match.Step, got []byte, what string) {
 	t.Helper()
-	start, ok := f.Offset(place.Start)
+	start, ok := f.RawOffset(place.Start)
 	require.True(t, ok, what)
-	end, ok := f.Offset(place.End)
+	end, ok := f.RawOffset(place.End)
 	require.True(t, ok, what)
 	require.True(t, bytes.HasPrefix(got, f.Raw[:start]), "what stands before is the same: %s", what)
 	require.True(t, bytes.HasSuffix(got, f.Raw[end:]), "what stands behind is the same: %s", what)
@@ -316,7 +316,7 @@ func checkRefusal(t *testing.T, f *splice.File, s sample, err error) {
 // with every line. It does not require uniform indentation, so it may count
 // more.
 func occurrences(f *splice.File, old string, step match.Step) int {
-	text := string(f.Text[f.Body:])
+	text := string(f.Text[f.BodyStart:])
 	if step == match.Exact {
 		n := 0
 		for at := 0; at+len(old) <= len(text); at++ {

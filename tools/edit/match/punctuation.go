@@ -8,7 +8,7 @@ import (
 
 // folded returns the plain text for a typographic character, and whether it is
 // one. Only punctuation and blanks are folded, never a letter.
-func folded(r rune) (string, bool) {
+func plainPunctuation(r rune) (string, bool) {
 	switch {
 	case r >= 0x2018 && r <= 0x201B, r == 0x2032, r == 0x2035, r == 0x02BC:
 		return "'", true
@@ -26,27 +26,27 @@ func folded(r rune) (string, bool) {
 
 // fold returns text with plain punctuation: text itself if it has no other,
 // otherwise a copy in buf, which is overwritten.
-func fold(text, buf []byte) (plain, grown []byte) { return foldAt(nil, text, buf) }
+func foldPunctuation(text, buf []byte) (plain, grown []byte) { return foldLong(nil, text, buf) }
 
 // stretch is the amount of text processed between two checks of the context, in
 // bytes.
-const stretch = 64 << 10
+const checkInterval = 64 << 10
 
 // foldAt is fold for a text that may be long.
-func foldAt(checker *cancelcheck.Checker, text, buf []byte) (plain, grown []byte) {
-	if ascii(text) {
+func foldLong(checker *cancelcheck.Checker, text, buf []byte) (plain, grown []byte) {
+	if isASCII(text) {
 		return text, buf
 	}
 	buf = buf[:0]
-	for i := 0; i < len(text) && !checker.Stopped(stretch); {
-		for end := min(i+stretch, len(text)); i < end; {
+	for i := 0; i < len(text) && !checker.Stopped(checkInterval); {
+		for end := min(i+checkInterval, len(text)); i < end; {
 			if text[i] < utf8.RuneSelf {
 				buf = append(buf, text[i])
 				i++
 				continue
 			}
 			r, size := utf8.DecodeRune(text[i:])
-			if s, ok := folded(r); ok {
+			if s, ok := plainPunctuation(r); ok {
 				buf = append(buf, s...)
 			} else {
 				buf = append(buf, text[i:i+size]...)
@@ -57,7 +57,7 @@ func foldAt(checker *cancelcheck.Checker, text, buf []byte) (plain, grown []byte
 	return buf, buf
 }
 
-func ascii(text []byte) bool {
+func isASCII(text []byte) bool {
 	for _, c := range text {
 		if c >= utf8.RuneSelf {
 			return false
@@ -69,29 +69,29 @@ func ascii(text []byte) bool {
 // unfolder maps positions of folded text back to the original, for ascending
 // positions.
 type unfolder struct {
-	text     []byte
-	at, have int // a position, and the one after folding
-	checker  *cancelcheck.Checker
+	text                 []byte
+	originalAt, foldedAt int // a position, and the one after folding
+	checker              *cancelcheck.Checker
 }
 
 // find returns the original position for at, a position after folding; false if
 // that is inside the replacement of one character.
-func (u *unfolder) find(at int) (int, bool) {
-	for from := u.at; u.have < at && u.at < len(u.text) && !u.checker.Stopped(u.at-from); {
-		from = u.at
-		for end := min(u.at+stretch, len(u.text)); u.have < at && u.at < end; {
-			if u.text[u.at] < utf8.RuneSelf {
-				u.have, u.at = u.have+1, u.at+1
+func (u *unfolder) originalOffset(at int) (int, bool) {
+	for from := u.originalAt; u.foldedAt < at && u.originalAt < len(u.text) && !u.checker.Stopped(u.originalAt-from); {
+		from = u.originalAt
+		for end := min(u.originalAt+checkInterval, len(u.text)); u.foldedAt < at && u.originalAt < end; {
+			if u.text[u.originalAt] < utf8.RuneSelf {
+				u.foldedAt, u.originalAt = u.foldedAt+1, u.originalAt+1
 				continue
 			}
-			r, size := utf8.DecodeRune(u.text[u.at:])
-			if s, ok := folded(r); ok {
-				u.have += len(s)
+			r, size := utf8.DecodeRune(u.text[u.originalAt:])
+			if s, ok := plainPunctuation(r); ok {
+				u.foldedAt += len(s)
 			} else {
-				u.have += size
+				u.foldedAt += size
 			}
-			u.at += size
+			u.originalAt += size
 		}
 	}
-	return u.at, u.have == at
+	return u.originalAt, u.foldedAt == at
 }

@@ -13,81 +13,81 @@ type place struct{ start, end int }
 // exact yields the places of text byte for byte, in order; if overlap is set,
 // the second may overlap the first. Places that would split a line ending are
 // skipped.
-func exact(f *splice.File, text string, overlap bool, checker *cancelcheck.Checker, yield func(place) bool) {
-	n := needle{pat: []byte(text), checker: checker}
-	if len(text) == 0 || len(text) > len(f.Text)-f.Body {
+func findExact(f *splice.File, text string, overlapSecond bool, checker *cancelcheck.Checker, yield func(place) bool) {
+	n := needle{pattern: []byte(text), checker: checker}
+	if len(text) == 0 || len(text) > len(f.Text)-f.BodyStart {
 		return
 	}
-	for at := n.next(f.Text, f.Body); at >= 0; at = n.next(f.Text, at) {
+	for at := n.indexFrom(f.Text, f.BodyStart); at >= 0; at = n.indexFrom(f.Text, at) {
 		end := at + len(text)
-		if cutsEnding(f, at) || cutsEnding(f, end) {
+		if splitsLineEnding(f, at) || splitsLineEnding(f, end) {
 			at++
 			continue
 		}
 		if !yield(place{at, end}) {
 			return
 		}
-		if overlap {
+		if overlapSecond {
 			at++
 		} else {
 			at = end
 		}
-		overlap = false
+		overlapSecond = false
 	}
 }
 
 // cutsEnding reports whether a position is between the two bytes of a line
 // ending.
-func cutsEnding(f *splice.File, at int) bool {
-	return at > f.Body && at < len(f.Text) && f.Text[at] == '\n' && f.Text[at-1] == '\r'
+func splitsLineEnding(f *splice.File, at int) bool {
+	return at > f.BodyStart && at < len(f.Text) && f.Text[at] == '\n' && f.Text[at-1] == '\r'
 }
 
 // perLine is the cost of work on a line, in bytes scanned.
-const perLine = 64
+const lineCost = 64
 
 // search yields the places of a pattern in one pass over the file. It holds as
 // many lines as the pattern has.
-func search(f *splice.File, p *pattern, overlap bool, checker *cancelcheck.Checker, yield func(place) bool) {
-	if anchor := (needle{pat: p.anchor, checker: checker}); len(p.anchor) > 0 && anchor.next(f.Text, 0) < 0 {
+func searchPattern(f *splice.File, p *pattern, overlapSecond bool, checker *cancelcheck.Checker, yield func(place) bool) {
+	if anchor := (needle{pattern: p.requiredText, checker: checker}); len(p.requiredText) > 0 && anchor.indexFrom(f.Text, 0) < 0 {
 		return
 	}
 	k := len(p.old) - 1
 	ring := make([]place, k+1) // the last lines, without endings
 	matched := 0               // lines of middle matched by the previous lines
 	var buf, firstBuf, plain []byte
-	for at, index := f.Body, 0; ; index++ {
+	for at, index := f.BodyStart, 0; ; index++ {
 		next := f.LineEnd(at)
-		if checker.Stopped(next - at + perLine) {
+		if checker.Stopped(next - at + lineCost) {
 			return
 		}
-		line := f.Content(f.Text[at:next])
+		line := f.TrimEnding(f.Text[at:next])
 		plain = line
 		if p.step >= Punctuation {
-			plain, buf = foldAt(checker, line, buf)
+			plain, buf = foldLong(checker, line, buf)
 		}
 		if k == 0 {
 			stop := false
-			p.inside(line, plain, overlap, checker, func(start, end int) bool {
+			p.findWithinLine(line, plain, overlapSecond, checker, func(start, end int) bool {
 				stop = !yield(place{at + start, at + end})
 				return !stop
 			})
 			if stop {
 				return
 			}
-		} else if index >= k && matched == len(p.middle) {
-			if end := p.ends(line, plain); end >= 0 {
+		} else if index >= k && matched == len(p.middleHashes) {
+			if end := p.endOffset(line, plain); end >= 0 {
 				before := ring[(index-k)%len(ring)]
 				first := f.Text[before.start:before.end]
 				firstPlain := first
 				if p.step >= Punctuation {
-					firstPlain, firstBuf = foldAt(checker, first, firstBuf)
+					firstPlain, firstBuf = foldLong(checker, first, firstBuf)
 				}
-				if start := p.starts(first, firstPlain); start >= 0 && !yield(place{before.start + start, at + end}) {
+				if start := p.startOffset(first, firstPlain); start >= 0 && !yield(place{before.start + start, at + end}) {
 					return
 				}
 			}
 		}
-		matched = p.advance(matched, plain)
+		matched = p.advanceMiddle(matched, plain)
 		ring[index%len(ring)] = place{at, at + len(line)}
 		if at == len(f.Text) {
 			return
@@ -98,17 +98,17 @@ func search(f *splice.File, p *pattern, overlap bool, checker *cancelcheck.Check
 
 // advance returns the number of lines of middle matched up to and including a
 // line.
-func (p *pattern) advance(matched int, plain []byte) int {
-	if len(p.middle) == 0 {
+func (p *pattern) advanceMiddle(matched int, plain []byte) int {
+	if len(p.middleHashes) == 0 {
 		return 0
 	}
-	sum := maphash.Bytes(p.seed, p.whole(plain))
+	sum := maphash.Bytes(p.seed, p.comparedPart(plain))
 	q := int32(matched)
-	if matched == len(p.middle) {
-		q = p.fail[matched]
+	if matched == len(p.middleHashes) {
+		q = p.middleFailure[matched]
 	}
-	for q >= 0 && p.middle[q] != sum {
-		q = p.fail[q]
+	for q >= 0 && p.middleHashes[q] != sum {
+		q = p.middleFailure[q]
 	}
 	return int(q) + 1
 }

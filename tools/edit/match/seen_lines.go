@@ -11,37 +11,37 @@ import (
 
 // seenLines holds the viewed lines of a version.
 type seenLines struct {
-	seen   *state.Seen
-	places map[uint32][]spotSeen
-	work   int
+	seen        *state.Seen
+	positions   map[uint32][]seenPosition
+	comparisons int
 }
 
 // spotSeen identifies a viewed line by its range and its index in it.
-type spotSeen struct{ span, index int }
+type seenPosition struct{ rangeIndex, lineIndex int }
 
 // maxCompared bounds the comparisons of many equal lines; beyond it each line
 // is only looked up.
-const maxCompared = 10_000_000
+const maxComparisons = 10_000_000
 
 func newSeenLines(seen *state.Seen) *seenLines {
-	s := &seenLines{seen: seen, places: map[uint32][]spotSeen{}}
+	s := &seenLines{seen: seen, positions: map[uint32][]seenPosition{}}
 	for i, r := range seen.Ranges {
 		for j, sum := range r.Sums {
-			s.places[sum] = append(s.places[sum], spotSeen{i, j})
+			s.positions[sum] = append(s.positions[sum], seenPosition{i, j})
 		}
 	}
 	return s
 }
 
 // has reports whether lines were viewed consecutively.
-func (s *seenLines) has(sums []uint32) bool {
+func (s *seenLines) viewedTogether(sums []uint32) bool {
 	if len(sums) == 0 {
 		return false
 	}
-	for _, at := range s.places[sums[0]] {
-		rest := s.seen.Ranges[at.span].Sums[at.index:]
-		if s.work += len(sums); s.work > maxCompared {
-			return !slices.ContainsFunc(sums, func(sum uint32) bool { return len(s.places[sum]) == 0 })
+	for _, at := range s.positions[sums[0]] {
+		rest := s.seen.Ranges[at.rangeIndex].Sums[at.lineIndex:]
+		if s.comparisons += len(sums); s.comparisons > maxComparisons {
+			return !slices.ContainsFunc(sums, func(sum uint32) bool { return len(s.positions[sum]) == 0 })
 		}
 		if len(rest) >= len(sums) && slices.Equal(rest[:len(sums)], sums) {
 			return true
@@ -52,14 +52,14 @@ func (s *seenLines) has(sums []uint32) bool {
 
 // surrounds reports whether lines that were not viewed are between viewed lines
 // of one range: they replaced others.
-func (s *seenLines) surrounds(f *splice.File, start, end int) bool {
-	before, after := s.above(f, start), s.below(f, end)
+func (s *seenLines) surroundedByViewed(f *splice.File, start, end int) bool {
+	before, after := s.anchorsAbove(f, start), s.anchorsBelow(f, end)
 	for _, b := range before {
 		for _, a := range after {
-			if s.work++; s.work > maxCompared {
+			if s.comparisons++; s.comparisons > maxComparisons {
 				return true // if in doubt, nothing is overwritten
 			}
-			if a.span == b.span && a.index > b.index {
+			if a.rangeIndex == b.rangeIndex && a.lineIndex > b.lineIndex {
 				return true
 			}
 		}
@@ -69,13 +69,13 @@ func (s *seenLines) surrounds(f *splice.File, start, end int) bool {
 
 // above returns where the nearest distinctive line before a position was
 // viewed; the beginning of the file counts as such a line.
-func (s *seenLines) above(f *splice.File, at int) []spotSeen {
-	for range nearby {
-		if at <= f.Body {
-			return s.edge(func(r state.Range) (int, bool) { return -1, r.First == 1 })
+func (s *seenLines) anchorsAbove(f *splice.File, at int) []seenPosition {
+	for range maxAnchorDistance {
+		if at <= f.BodyStart {
+			return s.fileEdge(func(r state.Range) (int, bool) { return -1, r.First == 1 })
 		}
 		start := f.LineStart(at - 1)
-		if found := s.distinctive(f, start, at); found != nil {
+		if found := s.distinctiveLine(f, start, at); found != nil {
 			return found
 		}
 		at = start
@@ -84,13 +84,13 @@ func (s *seenLines) above(f *splice.File, at int) []spotSeen {
 }
 
 // below is above for the nearest line after a position.
-func (s *seenLines) below(f *splice.File, at int) []spotSeen {
-	for range nearby {
+func (s *seenLines) anchorsBelow(f *splice.File, at int) []seenPosition {
+	for range maxAnchorDistance {
 		if at >= len(f.Text) {
-			return s.edge(func(r state.Range) (int, bool) { return len(r.Sums), r.Last == s.seen.Index.Lines })
+			return s.fileEdge(func(r state.Range) (int, bool) { return len(r.Sums), r.Last == s.seen.Index.Lines })
 		}
 		end := f.LineEnd(at)
-		if found := s.distinctive(f, at, end); found != nil {
+		if found := s.distinctiveLine(f, at, end); found != nil {
 			return found
 		}
 		at = end
@@ -100,10 +100,10 @@ func (s *seenLines) below(f *splice.File, at int) []spotSeen {
 
 // edge returns the position before the first or after the last line of the
 // version, if that line was viewed.
-func (s *seenLines) edge(is func(state.Range) (int, bool)) []spotSeen {
+func (s *seenLines) fileEdge(edgeIndex func(state.Range) (int, bool)) []seenPosition {
 	for i, r := range s.seen.Ranges {
-		if index, ok := is(r); ok {
-			return []spotSeen{{i, index}}
+		if index, ok := edgeIndex(r); ok {
+			return []seenPosition{{i, index}}
 		}
 	}
 	return nil
@@ -111,29 +111,29 @@ func (s *seenLines) edge(is func(state.Range) (int, bool)) []spotSeen {
 
 // distinctive returns where a line was viewed; nil for a common line such as
 // "}".
-func (s *seenLines) distinctive(f *splice.File, start, end int) []spotSeen {
+func (s *seenLines) distinctiveLine(f *splice.File, start, end int) []seenPosition {
 	if len(bytes.Trim(f.Text[start:end], " \t\r\n{}[]()<>/,;:*#-=")) < 3 {
 		return nil
 	}
-	sums := lineSums(f, start, end)
+	sums := lineChecksums(f, start, end)
 	if len(sums) != 1 {
 		return nil
 	}
-	return s.places[sums[0]]
+	return s.positions[sums[0]]
 }
 
 // nearby bounds the distance from a place at which viewed lines are searched.
-const nearby = 20
+const maxAnchorDistance = 20
 
 // lineSums returns the checksums of the bytes of each line between a line's
 // start and another's end.
-func lineSums(f *splice.File, start, end int) []uint32 {
+func lineChecksums(f *splice.File, start, end int) []uint32 {
 	var sums []uint32
-	from, ok := f.Offset(start)
+	from, ok := f.RawOffset(start)
 	for at := start; at < end && ok; {
 		at = f.LineEnd(at)
 		var to int
-		to, ok = f.Offset(at)
+		to, ok = f.RawOffset(at)
 		sums = append(sums, textfile.LineSum(f.Raw[from:to]))
 		from = to
 	}

@@ -13,26 +13,26 @@ import (
 
 // Version describes the file's current version and the one the model knows.
 type Version struct {
-	Now   textfile.Etag
-	Given string      // the etag given by the model, or ""
-	Seen  *state.Seen // the record of the last view of the file, or nil
+	CurrentEtag textfile.Etag
+	GivenEtag   string      // the etag given by the model, or ""
+	Seen        *state.Seen // the record of the last view of the file, or nil
 }
 
 // Changed reports whether the file differs from the version that the model
 // knows; false if it was never viewed.
 func (v Version) Changed() bool {
 	switch {
-	case v.Given != "":
-		return !v.Now.Matches(v.Given)
+	case v.GivenEtag != "":
+		return !v.CurrentEtag.Matches(v.GivenEtag)
 	case v.Seen != nil:
-		return v.Seen.Index.Etag != v.Now
+		return v.Seen.Index.Etag != v.CurrentEtag
 	}
 	return false
 }
 
 // known reports whether the lines of that version are on record.
-func (v Version) known() bool {
-	return v.Seen != nil && (v.Given == "" || v.Seen.Index.Etag.Matches(v.Given))
+func (v Version) linesRecorded() bool {
+	return v.Seen != nil && (v.GivenEtag == "" || v.Seen.Index.Etag.Matches(v.GivenEtag))
 }
 
 // Fresh decides by content, not by time, whether an edit still changes text
@@ -41,20 +41,20 @@ func (v Version) known() bool {
 // and the error shows their current text. Without an etag they are STALE only
 // if they replaced viewed lines: for text that was never shown, the match
 // itself is proof enough.
-func Fresh(ctx context.Context, f *splice.File, places []Place, v Version, o Options) error {
+func CheckStale(ctx context.Context, f *splice.File, places []Place, v Version, o Options) error {
 	if !v.Changed() {
 		return nil
 	}
-	if !v.known() {
+	if !v.linesRecorded() {
 		if len(places) == 0 {
 			return nil
 		}
-		first, lines := touched(f, places[0])
+		first, lines := touchedLines(f, places[0])
 		return toolerr.New(toolerr.Stale, "%s no longer has etag=%s, and the lines of that version are unknown; nothing was changed. From line %d on, the file now has\n%s\nIf you expect that, send the edit again with etag=%s.",
-			o.name(), v.Given, first, show(lines), v.Now).With("etag", v.Now.String())
+			o.displayName(), v.GivenEtag, first, linesExcerpt(lines), v.CurrentEtag).With("etag", v.CurrentEtag.String())
 	}
 	seen := newSeenLines(v.Seen)
-	number := f.Numbers()
+	number := f.LineNumberer()
 	looks := cancelcheck.New(ctx)
 	start, end, single := 0, 0, false
 	for _, p := range places {
@@ -62,21 +62,21 @@ func Fresh(ctx context.Context, f *splice.File, places []Place, v Version, o Opt
 			continue // within the line that was just checked
 		}
 		start, end = wholeLines(f, p)
-		if looks.Stopped(end - start + perPlace) {
+		if looks.Stopped(end - start + placeCost) {
 			return looks.Err()
 		}
-		sums := lineSums(f, start, end)
+		sums := lineChecksums(f, start, end)
 		single = len(sums) == 1
-		if seen.has(sums) {
+		if seen.viewedTogether(sums) {
 			continue
 		}
-		if v.Given == "" && !seen.surrounds(f, start, end) {
+		if v.GivenEtag == "" && !seen.surroundedByViewed(f, start, end) {
 			continue
 		}
-		_, lines := touched(f, p)
+		_, lines := touchedLines(f, p)
 		first := number(start)
 		return toolerr.New(toolerr.Stale, "%s of %s changed since you viewed them (etag=%s); nothing was changed. The file now has\n%s\nIf the edit is still right, send it again with etag=%s.",
-			textfmt.Lines(first, first+len(sums)-1), o.name(), v.Seen.Index.Etag, show(lines), v.Now).With("etag", v.Now.String()).With("line", first)
+			textfmt.Lines(first, first+len(sums)-1), o.displayName(), v.Seen.Index.Etag, linesExcerpt(lines), v.CurrentEtag).With("etag", v.CurrentEtag.String()).With("line", first)
 	}
 	return nil
 }
@@ -88,12 +88,12 @@ func wholeLines(f *splice.File, p Place) (start, end int) {
 
 // touched returns the first line number and the text of those lines, as far as
 // shown.
-func touched(f *splice.File, p Place) (first int, lines [][]byte) {
+func touchedLines(f *splice.File, p Place) (first int, lines [][]byte) {
 	start, end := wholeLines(f, p)
-	for at := start; at < end && len(lines) <= maxBlock; {
+	for at := start; at < end && len(lines) <= maxBlockLines; {
 		next := f.LineEnd(at)
-		lines = append(lines, f.Content(f.Text[at:next]))
+		lines = append(lines, f.TrimEnding(f.Text[at:next]))
 		at = next
 	}
-	return f.Numbers()(start), lines
+	return f.LineNumberer()(start), lines
 }

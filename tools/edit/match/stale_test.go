@@ -73,17 +73,17 @@ func TestFresh(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f, err := splice.Open(t.Context(), []byte(c.file))
 			require.NoError(t, err)
-			v := match.Version{Now: textfile.Sum(f.Raw), Given: c.given, Seen: c.seen}
+			v := match.Version{CurrentEtag: textfile.Sum(f.Raw), GivenEtag: c.given, Seen: c.seen}
 			plan, err := match.Find(t.Context(), f, []match.Edit{{Old: c.old, New: "new"}}, match.Options{Changed: v.Changed()})
 			require.NoError(t, err)
-			err = match.Fresh(t.Context(), f, plan.Places, v, match.Options{Name: "list"})
+			err = match.CheckStale(t.Context(), f, plan.Places, v, match.Options{Name: "list"})
 			if !c.stale {
 				require.NoError(t, err)
 				return
 			}
 			require.True(t, toolerr.Is(err, toolerr.Stale))
 			require.ErrorContains(t, err, strings.SplitN(c.old, "\n", 2)[0], "it says what stands there now")
-			require.ErrorContains(t, err, v.Now.String())
+			require.ErrorContains(t, err, v.CurrentEtag.String())
 		})
 	}
 }
@@ -96,7 +96,7 @@ func TestFreshOtherEncodings(t *testing.T) {
 	require.NoError(t, err)
 	plan, err := match.Find(t.Context(), f, []match.Edit{{Old: "b", New: "x"}}, match.Options{})
 	require.NoError(t, err)
-	v := match.Version{Now: textfile.Sum(raw), Given: seen.Index.Etag.Full(), Seen: seen}
+	v := match.Version{CurrentEtag: textfile.Sum(raw), GivenEtag: seen.Index.Etag.Full(), Seen: seen}
 	require.True(t, v.Changed())
-	require.NoError(t, match.Fresh(t.Context(), f, plan.Places, v, match.Options{}))
+	require.NoError(t, match.CheckStale(t.Context(), f, plan.Places, v, match.Options{}))
 }

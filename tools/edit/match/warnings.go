@@ -6,13 +6,13 @@ import (
 )
 
 // twice warns if the new text contains the old one and already existed there.
-func (m *matcher) twice(e Edit, where place) []string {
+func (m *matcher) doubledTextWarning(e Edit, where place) []string {
 	at := strings.Index(e.New, e.Old)
-	if at < 0 || where.start-at < m.f.Body {
+	if at < 0 || where.start-at < m.file.BodyStart {
 		return nil
 	}
-	if end := where.start - at + len(e.New); end <= len(m.f.Text) && string(m.f.Text[where.start-at:end]) == e.New {
-		return []string{fmt.Sprintf("new_string, which contains old_string, was already at line %d; it may now be there twice", m.f.Numbers()(where.start-at))}
+	if end := where.start - at + len(e.New); end <= len(m.file.Text) && string(m.file.Text[where.start-at:end]) == e.New {
+		return []string{fmt.Sprintf("new_string, which contains old_string, was already at line %d; it may now be there twice", m.file.LineNumberer()(where.start-at))}
 	}
 	return nil
 }

@@ -6,10 +6,10 @@ import (
 )
 
 // blanks are the white space characters that may end a line.
-const blanks = " \t\f\v\r"
+const trailingBlanks = " \t\f\v\r"
 
-func trimRight(line []byte) []byte {
-	for len(line) > 0 && strings.IndexByte(blanks, line[len(line)-1]) >= 0 {
+func trimTrailingBlanks(line []byte) []byte {
+	for len(line) > 0 && strings.IndexByte(trailingBlanks, line[len(line)-1]) >= 0 {
 		line = line[:len(line)-1]
 	}
 	return line
@@ -27,6 +27,6 @@ func indentSize[T string | []byte](line T) int {
 func isBlank(line string) bool { return strings.TrimSpace(line) == "" }
 
 // firstLine returns the index of the first line that is not blank, or -1.
-func firstLine(lines []string) int {
+func firstNonBlank(lines []string) int {
 	return slices.IndexFunc(lines, func(line string) bool { return !isBlank(line) })
 }

@@ -4,7 +4,7 @@ import "bytes"
 
 // LineStart returns the start of the line that contains a position of Text.
 func (f *File) LineStart(at int) int {
-	return max(f.Body, bytes.LastIndexByte(f.Text[:at], f.EOL)+1)
+	return max(f.BodyStart, bytes.LastIndexByte(f.Text[:at], f.EOL)+1)
 }
 
 // LineEnd returns the end of that line, after its ending.
@@ -17,8 +17,8 @@ func (f *File) LineEnd(at int) int {
 
 // BlanksEnd returns the end of the blanks at a position of Text if they end the
 // line's content; otherwise the position.
-func (f *File) BlanksEnd(at int) int {
-	rest := f.Content(f.Text[at:f.LineEnd(at)])
+func (f *File) SkipFinalBlanks(at int) int {
+	rest := f.TrimEnding(f.Text[at:f.LineEnd(at)])
 	if len(bytes.TrimSpace(rest)) > 0 {
 		return at
 	}
@@ -26,10 +26,10 @@ func (f *File) BlanksEnd(at int) int {
 }
 
 // AtLineEnd reports whether the line's content ends at a position of Text.
-func (f *File) AtLineEnd(at int) bool { return len(f.Content(f.Text[at:f.LineEnd(at)])) == 0 }
+func (f *File) AtLineEnd(at int) bool { return len(f.TrimEnding(f.Text[at:f.LineEnd(at)])) == 0 }
 
 // Content returns a line without its ending.
-func (f *File) Content(line []byte) []byte {
+func (f *File) TrimEnding(line []byte) []byte {
 	n := len(line)
 	if n == 0 || line[n-1] != f.EOL {
 		return line
@@ -42,12 +42,12 @@ func (f *File) Content(line []byte) []byte {
 
 // Numbers returns a function that returns the line number (1-based) of a
 // position of Text. Positions must be ascending.
-func (f *File) Numbers() func(at int) int {
-	last, line := f.Body, 1
+func (f *File) LineNumberer() func(at int) int {
+	last, line := f.BodyStart, 1
 	return func(at int) int {
-		if f.stride > 0 && len(f.starts) > 0 {
-			if i := min(at/f.stride, len(f.starts)-1); i*f.stride > last {
-				last, line = i*f.stride, int(f.starts[i])+1
+		if f.stride > 0 && len(f.lineCounts) > 0 {
+			if i := min(at/f.stride, len(f.lineCounts)-1); i*f.stride > last {
+				last, line = i*f.stride, int(f.lineCounts[i])+1
 			}
 		}
 		if at > last {
@@ -59,9 +59,9 @@ func (f *File) Numbers() func(at int) int {
 }
 
 // Lines returns the number of lines, including a last one without an ending.
-func (f *File) Lines() int {
-	n := bytes.Count(f.Text[f.Body:], []byte{f.EOL})
-	if len(f.Text) > f.Body && f.Text[len(f.Text)-1] != f.EOL {
+func (f *File) LineCount() int {
+	n := bytes.Count(f.Text[f.BodyStart:], []byte{f.EOL})
+	if len(f.Text) > f.BodyStart && f.Text[len(f.Text)-1] != f.EOL {
 		n++
 	}
 	return n

@@ -20,7 +20,7 @@ func TestRawChanges(t *testing.T) {
 	at := len("h")
 	result, err := f.Apply(t.Context(), []textdiff.Change{{Start: at, End: at + len("é"), New: "e"}})
 	require.NoError(t, err)
-	require.Equal(t, []textdiff.Change{{Start: 4, End: 6, New: "e\x00"}}, result.Raw())
+	require.Equal(t, []textdiff.Change{{Start: 4, End: 6, New: "e\x00"}}, result.RawChanges())
 }
 
 // With an index, line numbers are the same as without one.
@@ -30,12 +30,12 @@ func TestNumbersOfAScannedFile(t *testing.T) {
 		index, err := textfile.Scan(context.Background(), bytes.NewReader(raw), int64(len(raw)), textfile.Options{})
 		require.NoError(t, err)
 		require.NotEmpty(t, index.Starts)
-		scanned, err := splice.OpenAs(t.Context(), raw, index)
+		scanned, err := splice.OpenIndexed(t.Context(), raw, index)
 		require.NoError(t, err)
 		plain, err := splice.Open(t.Context(), raw)
 		require.NoError(t, err)
 		require.Equal(t, plain.Format, scanned.Format)
-		got, want := scanned.Numbers(), plain.Numbers()
+		got, want := scanned.LineNumberer(), plain.LineNumberer()
 		for at := 3; at < len(raw); at += 33_331 {
 			require.Equal(t, want(at), got(at), "%q at %d", unit, at)
 		}

@@ -9,12 +9,12 @@ import (
 )
 
 // Raw returns the changes of the file's bytes, for writing.
-func (r *Result) Raw() []textdiff.Change { return r.raw }
+func (r *Result) RawChanges() []textdiff.Change { return r.rawChanges }
 
 // Size returns the size of the changed file in bytes.
 func (r *Result) Size() int {
 	size := len(r.file.Raw)
-	for _, c := range r.raw {
+	for _, c := range r.rawChanges {
 		size += len(c.New) - (c.End - c.Start)
 	}
 	return size
@@ -39,7 +39,7 @@ func (r *Result) WriteTo(w io.Writer) (int64, error) {
 		return err
 	}
 	at := 0
-	for _, c := range r.raw {
+	for _, c := range r.rawChanges {
 		if err := write(r.file.Raw[at:c.Start]); err != nil {
 			return total, err
 		}

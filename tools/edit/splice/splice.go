@@ -21,25 +21,25 @@ import (
 // File is a text file in memory. Do not modify it.
 type File struct {
 	textfile.Format
-	Raw  []byte
-	Text []byte // UTF-8: Raw itself, or decoded without the byte order mark
-	Body int    // offset in Text of the first byte after a byte order mark
-	EOL  byte   // the byte that ends a line in Text: a line feed, or a carriage return if there are no line feeds
+	Raw       []byte
+	Text      []byte // UTF-8: Raw itself, or decoded without the byte order mark
+	BodyStart int    // offset in Text of the first byte after a byte order mark
+	EOL       byte   // the byte that ends a line in Text: a line feed, or a carriage return if there are no line feeds
 
-	decoded *textfile.Decoded // nil for UTF-8
-	starts  []int64           // number of lines that end before each multiple of stride; of a UTF-8 file, or nil
-	stride  int
+	decoded    *textfile.Decoded // nil for UTF-8
+	lineCounts []int64           // number of lines that end before each multiple of stride; of a UTF-8 file, or nil
+	stride     int
 }
 
 // Open detects the format of raw. It returns BINARY_FILE for a file that is not
 // text.
 func Open(ctx context.Context, raw []byte) (*File, error) {
-	return OpenAs(ctx, raw, &textfile.Index{Format: textfile.Detect(raw)})
+	return OpenIndexed(ctx, raw, &textfile.Index{Format: textfile.Detect(raw)})
 }
 
 // OpenAs is Open for a file that was scanned: index has its format and, for
 // large files, line positions.
-func OpenAs(ctx context.Context, raw []byte, index *textfile.Index) (*File, error) {
+func OpenIndexed(ctx context.Context, raw []byte, index *textfile.Index) (*File, error) {
 	f := &File{Format: index.Format, Raw: raw, EOL: '\n'}
 	if f.Binary {
 		return nil, toolerr.New(toolerr.BinaryFile, "binary file, which cannot be edited as text")
@@ -48,8 +48,8 @@ func OpenAs(ctx context.Context, raw []byte, index *textfile.Index) (*File, erro
 		f.EOL = '\r'
 	}
 	if f.Encoding == textfile.UTF8 {
-		f.Text, f.Body = raw, f.BOM
-		f.starts, f.stride = index.Starts, int(index.Stride)
+		f.Text, f.BodyStart = raw, f.BOM
+		f.lineCounts, f.stride = index.Starts, int(index.Stride)
 		return f, nil
 	}
 	var err error
@@ -61,10 +61,10 @@ func OpenAs(ctx context.Context, raw []byte, index *textfile.Index) (*File, erro
 }
 
 // Offset converts a position of Text to one of Raw; false inside a character.
-func (f *File) Offset(at int) (int, bool) {
+func (f *File) RawOffset(textOffset int) (int, bool) {
 	if f.decoded == nil {
-		return at, true
+		return textOffset, true
 	}
-	found, ok := f.decoded.Offset(at)
-	return found + f.BOM, ok
+	offset, ok := f.decoded.Offset(textOffset)
+	return offset + f.BOM, ok
 }

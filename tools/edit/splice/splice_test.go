@@ -51,8 +51,8 @@ func TestApply(t *testing.T) {
 			if end > len(f.Text) {
 				break
 			}
-			_, ok1 := f.Offset(at)
-			_, ok2 := f.Offset(end)
+			_, ok1 := f.RawOffset(at)
+			_, ok2 := f.RawOffset(end)
 			if !ok1 || !ok2 || at < last || !utf8.RuneStart(f.Text[at]) || end < len(f.Text) && !utf8.RuneStart(f.Text[end]) {
 				continue
 			}
@@ -105,17 +105,17 @@ func TestRefused(t *testing.T) {
 
 func TestLines(t *testing.T) {
 	f := open(t, []byte("\xef\xbb\xbfone\r\ntwo\nthree"))
-	require.Equal(t, 3, f.Lines())
-	require.Equal(t, 3, f.Body)
+	require.Equal(t, 3, f.LineCount())
+	require.Equal(t, 3, f.BodyStart)
 	require.Equal(t, 3, f.LineStart(5))
 	require.Equal(t, 8, f.LineEnd(3))
-	require.Equal(t, "one", string(f.Content(f.Text[3:8])))
-	number := f.Numbers()
+	require.Equal(t, "one", string(f.TrimEnding(f.Text[3:8])))
+	number := f.LineNumberer()
 	require.Equal(t, []int{1, 2, 3}, []int{number(4), number(9), number(len(f.Text))})
 
 	cr := open(t, []byte("one\rtwo\r"))
-	require.Equal(t, 2, cr.Lines())
-	require.Equal(t, "one", string(cr.Content(cr.Text[:4])))
+	require.Equal(t, 2, cr.LineCount())
+	require.Equal(t, "one", string(cr.TrimEnding(cr.Text[:4])))
 	result, err := cr.Apply(t.Context(), []textdiff.Change{{Start: 0, End: 3, New: "1"}})
 	require.NoError(t, err)
 	require.Equal(t, "@@ -1,2 +1,2 @@\n-one\n+1\n two\n", result.Diff(textdiff.Options{}).Text)
@@ -128,7 +128,7 @@ func FuzzApply(f *testing.F) {
 	f.Add([]byte("\x93\xfa\x96{\x8c\xea\x82\xcc\n\x81\n"), 3, 9, "日")
 	f.Fuzz(func(t *testing.T, raw []byte, start, end int, newText string) {
 		file, err := splice.Open(t.Context(), raw)
-		if err != nil || start < file.Body || end < start || end > len(file.Text) {
+		if err != nil || start < file.BodyStart || end < start || end > len(file.Text) {
 			return
 		}
 		result, err := file.Apply(t.Context(), []textdiff.Change{{Start: start, End: end, New: newText}})

@@ -50,7 +50,7 @@ func TestAttributesLikeGit(t *testing.T) {
 			cmd.Env = []string{"HOME=" + root, "GIT_CONFIG_NOSYSTEM=1", "GIT_ATTR_NOSYSTEM=1"}
 			out, err := cmd.CombinedOutput()
 			require.NoError(t, err, string(out))
-			want := conventions.Wanted{}
+			want := conventions.Settings{}
 			if !strings.Contains(string(out), ": text: unset\n") {
 				switch {
 				case strings.Contains(string(out), ": eol: crlf\n"):

@@ -15,12 +15,12 @@ import (
 )
 
 // tree creates files, and returns a function that calls For with a file name.
-func tree(t testing.TB, files map[string]string) func(name string) conventions.Wanted {
+func tree(t testing.TB, files map[string]string) func(name string) conventions.Settings {
 	t.Helper()
 	return treeIn(t, t.TempDir(), files)
 }
 
-func treeIn(t testing.TB, root string, files map[string]string) func(name string) conventions.Wanted {
+func treeIn(t testing.TB, root string, files map[string]string) func(name string) conventions.Settings {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(root)
 	require.NoError(t, err)
@@ -31,8 +31,8 @@ func treeIn(t testing.TB, root string, files map[string]string) func(name string
 	}
 	fsys, err := sandbox.New(sandbox.Config{Roots: []string{filepath.Join(root, "root")}}).FS(context.Background())
 	require.NoError(t, err)
-	return func(name string) conventions.Wanted {
-		return conventions.For(fsys, filepath.Join(root, "root", filepath.FromSlash(name)))
+	return func(name string) conventions.Settings {
+		return conventions.ForNewFile(fsys, filepath.Join(root, "root", filepath.FromSlash(name)))
 	}
 }
 
@@ -96,12 +96,12 @@ func TestNearestFirst(t *testing.T) {
 		"root/top/.editorconfig":    "ROOT = true\n[*]\ncharset = utf-8-bom\n",
 		"root/broken/.editorconfig": "[*\nend_of_line\n= lf\n[]\n]\n[{{{{,,}}]\nend_of_line = maybe\n",
 	})
-	require.Equal(t, conventions.Wanted{Ending: "\r\n", EndingFrom: ".editorconfig", FinalNewline: true}, ask("a.c"))
+	require.Equal(t, conventions.Settings{Ending: "\r\n", EndingSource: ".editorconfig", FinalNewline: true}, ask("a.c"))
 	require.Equal(t, "\n", ask("a.txt").Ending)
 	require.Equal(t, "\r\n", ask("not/made/yet/a.c").Ending)
 	require.Empty(t, ask("sub/a.txt").Ending, "unset")
 	require.Equal(t, "\r", ask("sub/deep/x.c").Ending)
-	require.Equal(t, conventions.Wanted{Encoding: textfile.UTF8, BOM: true, EncodingFrom: ".editorconfig"}, ask("top/a.c"))
+	require.Equal(t, conventions.Settings{Encoding: textfile.UTF8, BOM: true, EncodingSource: ".editorconfig"}, ask("top/a.c"))
 	require.Equal(t, "\r\n", ask("broken/a.c").Ending)
 }
 
@@ -122,7 +122,7 @@ func TestCharsets(t *testing.T) {
 		got := ask(name)
 		require.Equal(t, want, form{got.Encoding, got.BOM}, name)
 	}
-	require.Contains(t, ask("e").Unknown, "klingon")
+	require.Contains(t, ask("e").UnknownEncoding, "klingon")
 	require.Equal(t, "\r\n", ask("f").Ending)
 	require.Empty(t, ask("i").Ending)
 }

@@ -7,8 +7,8 @@ import (
 // parseEditorConfig returns the properties, in lower case, that an
 // .editorconfig sets for a path relative to its directory. root reports whether
 // it says root=true.
-func parseEditorConfig(text, below string) (set map[string]string, root bool) {
-	set = map[string]string{}
+func parseEditorConfig(text, relPath string) (props map[string]string, root bool) {
+	props = map[string]string{}
 	preamble, applies := true, false
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -16,7 +16,7 @@ func parseEditorConfig(text, below string) (set map[string]string, root bool) {
 			continue
 		}
 		if line[0] == '[' && strings.HasSuffix(line, "]") {
-			preamble, applies = false, sectionMatches(line[1:len(line)-1], below)
+			preamble, applies = false, sectionMatches(line[1:len(line)-1], relPath)
 			continue
 		}
 		name, value, ok := strings.Cut(line, "=")
@@ -28,18 +28,18 @@ func parseEditorConfig(text, below string) (set map[string]string, root bool) {
 		case preamble && name == "root":
 			root = value == "true"
 		case applies:
-			set[name] = value
+			props[name] = value
 		}
 	}
-	return set, root
+	return props, root
 }
 
 // sectionMatches reports whether a section applies to a path. A pattern without
 // a slash matches at any depth.
-func sectionMatches(pattern, below string) bool {
+func sectionMatches(pattern, relPath string) bool {
 	if len(pattern) > maxPattern {
 		return false
 	}
 	anchored := strings.Contains(pattern, "/")
-	return matches(strings.TrimPrefix(pattern, "/"), below, anchored, true)
+	return globMatches(strings.TrimPrefix(pattern, "/"), relPath, anchored, true)
 }

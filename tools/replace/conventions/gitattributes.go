@@ -5,8 +5,8 @@ import "strings"
 // parseAttributes returns the attributes that a .gitattributes gives to a path
 // relative to its directory: "true" for set, "false" for unset. Of several
 // matching lines, the last one counts.
-func parseAttributes(text, below string) map[string]string {
-	set := map[string]string{}
+func parseGitAttributes(text, relPath string) map[string]string {
+	attrs := map[string]string{}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if line == "" || line[0] == '#' || strings.HasPrefix(line, "[attr]") {
@@ -17,14 +17,14 @@ func parseAttributes(text, below string) map[string]string {
 			continue // git accepts neither negative patterns nor directories here
 		}
 		anchored := strings.Contains(pattern, "/")
-		if !matches(strings.TrimPrefix(pattern, "/"), below, anchored, false) {
+		if !globMatches(strings.TrimPrefix(pattern, "/"), relPath, anchored, false) {
 			continue
 		}
 		for _, word := range strings.Fields(rest) {
-			apply(set, word)
+			applyAttribute(attrs, word)
 		}
 	}
-	return set
+	return attrs
 }
 
 // cutPattern splits the pattern off a line; a quoted pattern may contain
@@ -41,18 +41,18 @@ func cutPattern(line string) (pattern, rest string) {
 	return line, ""
 }
 
-func apply(set map[string]string, word string) {
+func applyAttribute(attrs map[string]string, word string) {
 	name, value, given := strings.Cut(word, "=")
 	switch {
 	case word == "binary":
-		set["text"] = "false"
+		attrs["text"] = "false"
 	case given:
-		set[name] = value
+		attrs[name] = value
 	case strings.HasPrefix(word, "-"):
-		set[word[1:]] = "false"
+		attrs[word[1:]] = "false"
 	case strings.HasPrefix(word, "!"):
-		set[word[1:]] = "" // present but empty, so that files further up do not set it
+		attrs[word[1:]] = "" // present but empty, so that files further up do not set it
 	default:
-		set[word] = "true"
+		attrs[word] = "true"
 	}
 }

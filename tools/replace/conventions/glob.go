@@ -9,43 +9,43 @@ import (
 // translator converts a glob to a regular expression. The syntaxes differ: in
 // .editorconfig, ** matches any text, and braces are alternatives or a range of
 // numbers; in git, braces are literal and ** matches directories.
-type translator struct {
-	glob   string
-	editor bool
+type globTranslator struct {
+	glob         string
+	editorSyntax bool
 
-	at     int
-	out    strings.Builder
-	ranges [][2]int // inclusive, for each group that matches a number
+	next         int
+	out          strings.Builder
+	numberRanges [][2]int // inclusive, for each group that matches a number
 }
 
 // sequence translates up to the end of the glob, or of the enclosing braces.
-func (t *translator) sequence(depth int) {
-	for t.at < len(t.glob) {
-		c := t.glob[t.at]
-		t.at++
+func (t *globTranslator) translate(depth int) {
+	for t.next < len(t.glob) {
+		c := t.glob[t.next]
+		t.next++
 		switch {
-		case c == '\\' && t.at < len(t.glob):
-			t.literal(t.glob[t.at : t.at+1])
-			t.at++
+		case c == '\\' && t.next < len(t.glob):
+			t.writeLiteral(t.glob[t.next : t.next+1])
+			t.next++
 		case c == '*':
-			t.star()
+			t.translateStar()
 		case c == '?':
 			t.out.WriteString("[^/]")
 		case c == '[':
-			t.class()
-		case c == '{' && t.editor:
-			t.braces(depth)
+			t.translateClass()
+		case c == '{' && t.editorSyntax:
+			t.translateBraces(depth)
 		case c == ',' && depth > 0:
 			t.out.WriteString("|")
 		case c == '}' && depth > 0:
 			return
 		default:
-			t.literal(t.glob[t.at-1 : t.at])
+			t.writeLiteral(t.glob[t.next-1 : t.next])
 		}
 	}
 }
 
-func (t *translator) literal(s string) {
+func (t *globTranslator) writeLiteral(s string) {
 	if s[0] >= 0x80 {
 		t.out.WriteString(s) // a byte of a multi-byte character, never special
 		return
@@ -53,22 +53,22 @@ func (t *translator) literal(s string) {
 	t.out.WriteString(regexp.QuoteMeta(s))
 }
 
-func (t *translator) star() {
-	if t.at == len(t.glob) || t.glob[t.at] != '*' {
+func (t *globTranslator) translateStar() {
+	if t.next == len(t.glob) || t.glob[t.next] != '*' {
 		t.out.WriteString("[^/]*")
 		return
 	}
-	t.at++
-	if t.editor {
+	t.next++
+	if t.editorSyntax {
 		t.out.WriteString(".*")
 		return
 	}
-	start := t.at == 2 || t.glob[t.at-3] == '/'
+	start := t.next == 2 || t.glob[t.next-3] == '/'
 	switch {
-	case start && t.at < len(t.glob) && t.glob[t.at] == '/':
-		t.at++
+	case start && t.next < len(t.glob) && t.glob[t.next] == '/':
+		t.next++
 		t.out.WriteString("(?:.*/)?")
-	case start && t.at == len(t.glob):
+	case start && t.next == len(t.glob):
 		t.out.WriteString(".*")
 	default:
 		t.out.WriteString("[^/]*")
@@ -77,16 +77,16 @@ func (t *translator) star() {
 
 // class translates a character class; a bracket without a closing one is
 // literal.
-func (t *translator) class() {
-	end := classEnd(t.glob[t.at:])
-	if end < 0 || strings.Contains(t.glob[t.at:t.at+end], "/") {
-		t.literal("[")
+func (t *globTranslator) translateClass() {
+	end := classEnd(t.glob[t.next:])
+	if end < 0 || strings.Contains(t.glob[t.next:t.next+end], "/") {
+		t.writeLiteral("[")
 		return
 	}
-	set := t.glob[t.at : t.at+end]
-	t.at += end + 1
+	set := t.glob[t.next : t.next+end]
+	t.next += end + 1
 	t.out.WriteByte('[')
-	if set[0] == '!' || set[0] == '^' && !t.editor {
+	if set[0] == '!' || set[0] == '^' && !t.editorSyntax {
 		t.out.WriteString("^/")
 		set = set[1:]
 	}
@@ -121,37 +121,37 @@ func classEnd(rest string) int {
 	return -1
 }
 
-var numbers = regexp.MustCompile(`^([+-]?\d{1,9})\.\.([+-]?\d{1,9})\}`)
+var rangePattern = regexp.MustCompile(`^([+-]?\d{1,9})\.\.([+-]?\d{1,9})\}`)
 
 // maxBraces bounds the nesting of alternatives.
-const maxBraces = 16
+const maxBraceDepth = 16
 
 // braces translates the text after a brace: a range of numbers, alternatives,
 // or a literal brace.
-func (t *translator) braces(depth int) {
-	rest := t.glob[t.at:]
-	if m := numbers.FindStringSubmatch(rest); m != nil {
+func (t *globTranslator) translateBraces(depth int) {
+	rest := t.glob[t.next:]
+	if m := rangePattern.FindStringSubmatch(rest); m != nil {
 		low, err1 := strconv.Atoi(m[1])
 		high, err2 := strconv.Atoi(m[2])
 		if err1 == nil && err2 == nil {
-			t.at += len(m[0])
-			t.ranges = append(t.ranges, [2]int{min(low, high), max(low, high)})
+			t.next += len(m[0])
+			t.numberRanges = append(t.numberRanges, [2]int{min(low, high), max(low, high)})
 			t.out.WriteString(`([+-]?(?:0|[1-9]\d*))`)
 			return
 		}
 	}
-	if depth >= maxBraces || !alternatives(rest) {
-		t.literal("{")
+	if depth >= maxBraceDepth || !hasAlternatives(rest) {
+		t.writeLiteral("{")
 		return
 	}
 	t.out.WriteString("(?:")
-	t.sequence(depth + 1)
+	t.translate(depth + 1)
 	t.out.WriteString(")")
 }
 
 // alternatives reports whether the text after a brace has a comma and a closing
 // brace.
-func alternatives(rest string) bool {
+func hasAlternatives(rest string) bool {
 	depth, comma := 0, false
 	for i := 0; i < len(rest); i++ {
 		switch rest[i] {
@@ -172,8 +172,8 @@ func alternatives(rest string) bool {
 }
 
 // inRange reports whether the numbers of a match are in their ranges.
-func (t *translator) inRange(match []string) bool {
-	for i, r := range t.ranges {
+func (t *globTranslator) numbersInRange(match []string) bool {
+	for i, r := range t.numberRanges {
 		if match[i+1] == "" { // in an alternative that did not match
 			continue
 		}
@@ -187,9 +187,9 @@ func (t *translator) inRange(match []string) bool {
 
 // matches compares a path with a glob. A glob that is not anchored may match at
 // any depth. editor selects the syntax of .editorconfig instead of git's.
-func matches(glob, path string, anchored, editor bool) bool {
-	t := translator{glob: glob, editor: editor}
-	t.sequence(0)
+func globMatches(glob, path string, anchored, editorSyntax bool) bool {
+	t := globTranslator{glob: glob, editorSyntax: editorSyntax}
+	t.translate(0)
 	prefix := "(?s)^(?:.*/)?"
 	if anchored {
 		prefix = "(?s)^"
@@ -198,7 +198,7 @@ func matches(glob, path string, anchored, editor bool) bool {
 	if err != nil || !re.MatchString(path) {
 		return false
 	}
-	return t.inRange(re.FindStringSubmatch(path))
+	return t.numbersInRange(re.FindStringSubmatch(path))
 }
 
 // maxPattern bounds the length of a pattern, in bytes; longer patterns match
