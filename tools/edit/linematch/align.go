@@ -9,12 +9,14 @@ import (
 // line is a line prepared for the alignment.
 type line struct {
 	text        string
-	trimmed     string // without surrounding white space
-	wordsHash   uint64
+	trimmed     string   // without surrounding white space
+	wordsHash   uint64   // hash of all words; 0: there are none
 	words       []uint64 // sorted
-	totalWeight float64  // their total weight
+	totalWeight float64  // of its words
 }
 
+// prepareLine splits a line into words. It considers MaxLineBytes and
+// maxLineWords.
 func (v *vocabulary) prepareLine(text string) line {
 	l := line{text: text, trimmed: strings.TrimSpace(text)}
 	l.wordsHash = eachWord([]byte(text[:min(len(text), MaxLineBytes)]), nil, func(word uint64) bool {
@@ -28,7 +30,8 @@ func (v *vocabulary) prepareLine(text string) line {
 	return l
 }
 
-// likeness scores the similarity of two lines; negative means unlike.
+// similarity scores how similar two lines are, up to 120 for equal lines; -1
+// means that they are unlike.
 func (v *vocabulary) similarity(a, b line) int {
 	switch {
 	case a.text == b.text && a.wordsHash != 0:
@@ -61,14 +64,16 @@ func (v *vocabulary) similarity(a, b line) int {
 	return -1
 }
 
-// gap is the score of a line without a partner, pair that of two unlike lines
-// paired with each other.
+// gapScore is the score of a line without a partner, unlikePairScore that of
+// two unlike lines paired with each other.
 const (
 	gapScore        = -4
 	unlikePairScore = -6
 )
 
-// align pairs the wanted lines with lines in and around a window.
+// alignBlock pairs the wanted lines with the lines of w and up to slack lines
+// on each side, and returns the range from the first to the last paired line.
+// If no line is similar, the block is the first line of w.
 func (v *vocabulary) alignBlock(t Text, w window, slack int, wanted []string) Block {
 	first, lines, starts := linesAround(t, w, slack)
 	a, b := make([]line, len(wanted)), make([]line, len(lines))
@@ -99,8 +104,9 @@ func (v *vocabulary) alignBlock(t Text, w window, slack int, wanted []string) Bl
 	return block
 }
 
-// around returns the lines of a window and up to slack more on each side, with
-// the index of the first line and the offset of each.
+// linesAround returns the lines of w and up to slack lines on each side, each
+// cut to MaxLineBytes: the index of the first line in the file, from 0, the
+// lines, and their offsets.
 func linesAround(t Text, w window, slack int) (first int, lines []string, starts []int) {
 	start, before := w.offset, 0
 	for before < slack && start > 0 {
@@ -119,8 +125,9 @@ func linesAround(t Text, w window, slack int) (first int, lines []string, starts
 	return first, lines, starts
 }
 
-// pairUp aligns all of a with a part of b (Needleman and Wunsch, with free ends
-// of b).
+// alignLines aligns all lines of a with a part of b, by the algorithm of
+// Needleman and Wunsch with free ends of b. Pair.Wanted is an index in a,
+// Pair.Line an index in b.
 func (v *vocabulary) alignLines(a, b []line) []Pair {
 	score := make([][]int, len(a)+1)
 	for i := range score {
@@ -164,10 +171,10 @@ func (v *vocabulary) alignLines(a, b []line) []Pair {
 	return pairs
 }
 
-// span returns the range of lines of the file from the first to the last that
-// is paired with a wanted line.
-func pairedRange(pairs []Pair, lines int) (from, to int) {
-	from = lines
+// pairedRange returns the half-open range of lines of the file from the first
+// to the last that is paired with a wanted line; 0, 0 if there is no such line.
+func pairedRange(pairs []Pair, lineCount int) (from, to int) {
+	from = lineCount
 	for _, p := range pairs {
 		if p.Wanted >= 0 && p.Line >= 0 {
 			from, to = min(from, p.Line), max(to, p.Line+1)

@@ -14,42 +14,44 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/cancelcheck"
 )
 
-// MaxLine bounds the part of a line that is stored and aligned, in bytes.
+// MaxLineBytes bounds the part of a line that is stored and aligned.
 const MaxLineBytes = 4 << 10
 
-// Limits: wanted lines, their distinct words, and words of one line of the
-// file.
+// Limits: the wanted lines, their distinct words, and the words of one line of
+// the file.
 const (
 	maxWanted    = 400
 	maxWords     = 4096
 	maxLineWords = 256
 )
 
-// Pair is a wanted line and the corresponding line of the file.
+// Pair is a wanted line and the line of the file that corresponds to it. One of
+// the two may be missing.
 type Pair struct {
 	Wanted int // index of the wanted line; -1: the file's line is additional
-	Line   int // index in Block.Lines; -1: the wanted line is missing
+	Line   int // index in Block.Lines; -1: the file lacks the wanted line
 }
 
-// Block is a range of lines of the file.
+// Block is a range of lines of the file, aligned with the wanted lines.
 type Block struct {
-	FirstLine     int      // number of its first line, 1-based
-	Lines         []string // without endings, each cut to MaxLine
-	Offsets       []int    // offset of each in Text.Body
-	Pairs         []Pair   // in order, from the first to the last wanted line
-	MatchingLines int      // number of wanted lines with the same words in the block
+	FirstLine     int      // line number of Lines[0], from 1
+	Lines         []string // without endings, each cut to MaxLineBytes
+	Offsets       []int    // offset of each line in Text.Body
+	Pairs         []Pair   // in the order of the lines
+	MatchingLines int      // number of wanted lines that the block has with the same words
 }
 
 // Text is the text to search.
 type Text struct {
 	Body    []byte
-	EOL     byte                 // the byte that ends a line; 0: none does
-	Checker *cancelcheck.Checker // of the search: once it is over, results are invalid
+	EOL     byte                 // the byte that ends a line; 0: Body is one line
+	Checker *cancelcheck.Checker // stops the search; results of a stopped search are invalid
 }
 
-// Find returns the block that is most similar to the wanted lines; false if the
-// file has none of their words.
-func Find(t Text, wanted []string) (Block, bool) {
+// Find returns the block of t that is most similar to the wanted lines. ok is
+// false if t has none of their words, or if the search was stopped. Only the
+// first maxWanted lines are considered.
+func Find(t Text, wanted []string) (block Block, ok bool) {
 	wanted = wanted[:min(len(wanted), maxWanted)]
 	v := newVocabulary(wanted)
 	if len(v.words) == 0 {
@@ -64,7 +66,8 @@ func Find(t Text, wanted []string) (Block, bool) {
 	return v.alignBlock(t, best, slack, wanted), true
 }
 
-// eachLine yields the lines without the last byte of their ending.
+// eachLine yields the offset of each line, and the line without the last byte
+// of its ending, until yield returns false or t.Checker stops.
 func eachLine(t Text, yield func(start int, line []byte) bool) {
 	if t.EOL == 0 {
 		yield(0, t.Body)

@@ -1,7 +1,8 @@
 package linematch
 
-// Within finds the part of a long line that is most similar to a text, by the
-// same measure; false if the line has none of its words.
+// FindWithinLine returns the range of a long line that is most similar to a
+// text, by the same measure as Find: from the end of the first to the end of
+// the last wanted word. ok is false if the line has none of the text's words.
 func FindWithinLine(line Text, wanted string) (from, to int, ok bool) {
 	v := newVocabulary([]string{wanted})
 	v.setWeights(line)

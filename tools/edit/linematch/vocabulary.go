@@ -2,19 +2,20 @@ package linematch
 
 import "math"
 
-// vocabulary holds the wanted words and lines, by hash.
+// vocabulary holds the words and the lines that are wanted, by hash.
 type vocabulary struct {
 	words map[uint64]*wantedEntry
-	lines map[uint64]*wantedEntry // by the hash of all their words
+	lines map[uint64]*wantedEntry // by the hash of all words of the line
 }
 
-// entry is a word or a line: its counts among the wanted lines, in the file and
-// in the current window, and its weight.
+// wantedEntry is a wanted word or line: how often the wanted lines, the file
+// and the current window have it, and its weight.
 type wantedEntry struct {
 	wantedCount, fileCount, windowCount int
 	weight                              float64
 }
 
+// newVocabulary returns the words of the wanted lines, without weights.
 func newVocabulary(wanted []string) *vocabulary {
 	v := &vocabulary{words: map[uint64]*wantedEntry{}, lines: map[uint64]*wantedEntry{}}
 	add := func(in map[uint64]*wantedEntry, key uint64) {
@@ -38,7 +39,8 @@ func newVocabulary(wanted []string) *vocabulary {
 	return v
 }
 
-// weigh counts words and lines in the file, and gives rare ones more weight.
+// setWeights counts the wanted words and lines in the file, and gives rare ones
+// more weight.
 func (v *vocabulary) setWeights(t Text) {
 	total := 0
 	eachLine(t, func(_ int, line []byte) bool {
@@ -63,6 +65,8 @@ func (v *vocabulary) setWeights(t Text) {
 	}
 }
 
+// weightOf returns a word's weight, which is unwantedWeight if it is not in the
+// vocabulary.
 func (v *vocabulary) weightOf(word uint64) float64 {
 	if e := v.words[word]; e != nil {
 		return e.weight
@@ -70,5 +74,5 @@ func (v *vocabulary) weightOf(word uint64) float64 {
 	return unwantedWeight
 }
 
-// strange is the weight of a word that is not wanted.
+// unwantedWeight is the weight of a word that no wanted line has.
 const unwantedWeight = 3

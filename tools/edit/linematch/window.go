@@ -1,15 +1,15 @@
 package linematch
 
-// window is a range of lines of the file.
+// window is a range of consecutive lines of the file.
 type window struct {
-	score     float64
-	firstLine int // line, from 0
-	offset    int // offset
-	lineCount int // lines
+	score     float64 // total weight of the wanted words and lines in it
+	firstLine int     // from 0
+	offset    int     // of its first line
+	lineCount int     // lines
 }
 
-// best slides a window over the file and returns the one with the highest
-// score.
+// bestWindow returns the window of lineCount lines that has the highest score.
+// Its score is 0 if the file has no wanted word.
 func (v *vocabulary) bestWindow(t Text, lineCount int) window {
 	type seen struct {
 		start   int

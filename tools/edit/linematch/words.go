@@ -2,8 +2,8 @@ package linematch
 
 import "github.com/toolroom-mcp/toolroom/tools/edit/cancelcheck"
 
-// eachWord yields a hash of each word, ignoring case, and returns a hash of all
-// words; 0 if the line has none.
+// eachWord yields a hash of each word, ignoring case, until yield returns false
+// or checker stops. It returns a hash of all words, or 0 if the line has none.
 func eachWord(line []byte, checker *cancelcheck.Checker, yield func(uint64) bool) uint64 {
 	var all uint64
 	more := true
@@ -15,13 +15,14 @@ func eachWord(line []byte, checker *cancelcheck.Checker, yield func(uint64) bool
 	return all
 }
 
-// offset and factor are the constants of the FNV-1a hash.
+// fnvOffset and fnvPrime are the constants of the 64-bit FNV-1a hash.
 const fnvOffset, fnvPrime = 14695981039346656037, 1099511628211
 
-// perWord is the cost of work on a word, in bytes scanned.
+// wordCost is the cost of work on a word, in bytes scanned.
 const wordCost = 16
 
-// eachWordAt yields a hash of each word and the position of its end.
+// eachWordAt yields a hash of each word, ignoring case, and the offset of its
+// end, until yield returns false.
 func eachWordAt(line []byte, yield func(word uint64, end int) bool) {
 	word := uint64(fnvOffset)
 	inside := false
@@ -42,9 +43,9 @@ func eachWordAt(line []byte, yield func(word uint64, end int) bool) {
 	}
 }
 
-// letters maps the bytes of words to themselves in lower case, all others to 0.
-// Bytes of other scripts are letters, except those that occur in typographic
-// quotes and dashes.
+// wordBytes maps each byte of words to itself in lower case, and all other
+// bytes to 0. Bytes of other scripts belong to words, except those that occur
+// in typographic quotes and dashes.
 var wordBytes = func() (table [256]byte) {
 	for c := range 256 {
 		switch b := byte(c); {

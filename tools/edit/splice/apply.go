@@ -9,17 +9,18 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/cancelcheck"
 )
 
-// Result is a changed file that is not yet assembled.
+// Result is a file with changes, which Bytes and WriteTo assemble.
 type Result struct {
 	Changes []textdiff.Change // to the text, sorted
 
 	file       *File
-	rawChanges []textdiff.Change // the same changes for the bytes
+	rawChanges []textdiff.Change // the same changes, to the bytes
 }
 
 // Apply returns the file with changes of its text, which must be sorted and
-// must not overlap. It returns BAD_ENCODING for new text that the file's
-// encoding cannot represent, or that would not read back unchanged.
+// must not overlap. The file itself does not change. Apply returns BAD_ENCODING
+// for new text that the file's encoding cannot represent, or that would not
+// read back unchanged, and the cause if ctx ends.
 func (f *File) Apply(ctx context.Context, changes []textdiff.Change) (*Result, error) {
 	r := &Result{Changes: changes, file: f, rawChanges: changes}
 	at := f.BodyStart
@@ -44,10 +45,12 @@ func (f *File) Apply(ctx context.Context, changes []textdiff.Change) (*Result, e
 	return r, r.checkReadsBack(checker)
 }
 
-// perChange is the cost of work on a change, in bytes scanned.
+// changeCost is the cost of work on a change, in bytes scanned.
 const changeCost = 512
 
-// encode converts the changes of the text to changes of the bytes.
+// encodeChanges sets rawChanges: the changes of the text as changes of the
+// bytes. It returns BAD_ENCODING if the encoding cannot represent new text, or
+// if a change begins or ends inside a character.
 func (r *Result) encodeChanges(checker *cancelcheck.Checker) error {
 	f := r.file
 	r.rawChanges = make([]textdiff.Change, 0, len(r.Changes))
@@ -81,12 +84,13 @@ func (r *Result) encodeChanges(checker *cancelcheck.Checker) error {
 	return nil
 }
 
-// around is the amount of text next to a change that is read back with it, in
-// bytes.
+// readBackMargin is the amount of unchanged text on each side of a change that
+// is read back with it, in bytes.
 const readBackMargin = 32
 
-// check reads back the new text with its surroundings: after half a character,
-// as in a damaged file, it would become part of that character.
+// checkReadsBack decodes the changed bytes with their surroundings, and returns
+// BAD_ENCODING if they differ from the changed text: after half a character, as
+// in a damaged file, new text would become part of that character.
 func (r *Result) checkReadsBack(checker *cancelcheck.Checker) error {
 	f := r.file
 	offset := f.decoded.Offsets()
@@ -111,8 +115,10 @@ func (r *Result) checkReadsBack(checker *cancelcheck.Checker) error {
 	return nil
 }
 
-// boundary returns a position between characters, at least around bytes from at
-// in a direction, in the text and in the bytes.
+// characterBoundary returns the offsets, in Text and in Raw, of a boundary
+// between characters that is at least readBackMargin bytes before at (direction
+// -1) or after at (direction 1), or the start or end of the file. offset
+// converts offsets in Text to Raw, without the byte order mark.
 func (f *File) characterBoundary(offset func(int) (int, bool), at, direction int) (text, raw int) {
 	for to := at + direction*readBackMargin; ; to += direction {
 		to = min(max(to, 0), len(f.Text))
@@ -122,7 +128,7 @@ func (f *File) characterBoundary(offset func(int) (int, bool), at, direction int
 	}
 }
 
-// patched returns a range of data with changes applied.
+// applyChanges returns data[from:to] with changes, whose offsets are in data.
 func applyChanges(data []byte, changes []textdiff.Change, from, to int) []byte {
 	var out []byte
 	for _, c := range changes {

@@ -2,12 +2,14 @@ package splice
 
 import "bytes"
 
-// LineStart returns the start of the line that contains a position of Text.
+// LineStart returns the offset in Text of the start of the line that contains
+// at.
 func (f *File) LineStart(at int) int {
 	return max(f.BodyStart, bytes.LastIndexByte(f.Text[:at], f.EOL)+1)
 }
 
-// LineEnd returns the end of that line, after its ending.
+// LineEnd returns the offset in Text of the end of the line that contains at,
+// after its line ending.
 func (f *File) LineEnd(at int) int {
 	if n := bytes.IndexByte(f.Text[at:], f.EOL); n >= 0 {
 		return at + n + 1
@@ -15,8 +17,8 @@ func (f *File) LineEnd(at int) int {
 	return len(f.Text)
 }
 
-// BlanksEnd returns the end of the blanks at a position of Text if they end the
-// line's content; otherwise the position.
+// SkipFinalBlanks returns the end of the line's content if only white space is
+// between it and at; otherwise at.
 func (f *File) SkipFinalBlanks(at int) int {
 	rest := f.TrimEnding(f.Text[at:f.LineEnd(at)])
 	if len(bytes.TrimSpace(rest)) > 0 {
@@ -25,10 +27,11 @@ func (f *File) SkipFinalBlanks(at int) int {
 	return at + len(rest)
 }
 
-// AtLineEnd reports whether the line's content ends at a position of Text.
+// AtLineEnd reports whether at is in front of a line ending or at the end of
+// Text.
 func (f *File) AtLineEnd(at int) bool { return len(f.TrimEnding(f.Text[at:f.LineEnd(at)])) == 0 }
 
-// Content returns a line without its ending.
+// TrimEnding returns a line without its line ending.
 func (f *File) TrimEnding(line []byte) []byte {
 	n := len(line)
 	if n == 0 || line[n-1] != f.EOL {
@@ -40,8 +43,9 @@ func (f *File) TrimEnding(line []byte) []byte {
 	return line[:n]
 }
 
-// Numbers returns a function that returns the line number (1-based) of a
-// position of Text. Positions must be ascending.
+// LineNumberer returns a function that converts an offset in Text to a line
+// number, from 1. The offsets of consecutive calls must ascend. The function
+// must not be called concurrently.
 func (f *File) LineNumberer() func(at int) int {
 	last, line := f.BodyStart, 1
 	return func(at int) int {
@@ -58,7 +62,8 @@ func (f *File) LineNumberer() func(at int) int {
 	}
 }
 
-// Lines returns the number of lines, including a last one without an ending.
+// LineCount returns the number of lines, including a last line without an
+// ending.
 func (f *File) LineCount() int {
 	n := bytes.Count(f.Text[f.BodyStart:], []byte{f.EOL})
 	if len(f.Text) > f.BodyStart && f.Text[len(f.Text)-1] != f.EOL {

@@ -8,10 +8,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textdiff"
 )
 
-// Raw returns the changes of the file's bytes, for writing.
+// RawChanges returns the changes of the file's bytes, sorted.
 func (r *Result) RawChanges() []textdiff.Change { return r.rawChanges }
 
-// Size returns the size of the changed file in bytes.
+// Size returns the size of the changed file, in bytes.
 func (r *Result) Size() int {
 	size := len(r.file.Raw)
 	for _, c := range r.rawChanges {
@@ -27,7 +27,8 @@ func (r *Result) Bytes() []byte {
 	return out.Bytes()
 }
 
-// WriteTo writes the changed file without assembling it in memory.
+// WriteTo writes the changed file without assembling it in memory. It returns
+// the number of bytes written and the first error of w.
 func (r *Result) WriteTo(w io.Writer) (int64, error) {
 	var total int64
 	write := func(b []byte) error {
@@ -51,8 +52,9 @@ func (r *Result) WriteTo(w io.Writer) (int64, error) {
 	return total, write(r.file.Raw[at:])
 }
 
-// Diff returns the unified diff of the text. For a UTF-8 file it applies to the
-// bytes. Lines that end in lone carriage returns are shown as lines.
+// Diff returns the unified diff of the text. Lines that end in lone carriage
+// returns are shown as lines. For a UTF-8 file without such lines, the diff
+// applies to the file's bytes.
 func (r *Result) Diff(o textdiff.Options) textdiff.Diff {
 	if r.file.EOL == '\n' {
 		return textdiff.Unified(r.file.Text, r.Changes, o)

@@ -18,27 +18,29 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// File is a text file in memory. Do not modify it.
+// File is a text file in memory. It must not be modified. Its methods are safe
+// for concurrent use.
 type File struct {
 	textfile.Format
-	Raw       []byte
-	Text      []byte // UTF-8: Raw itself, or decoded without the byte order mark
+	Raw       []byte // the file's bytes, with any byte order mark
+	Text      []byte // in UTF-8: Raw itself, or the decoded file without the byte order mark
 	BodyStart int    // offset in Text of the first byte after a byte order mark
-	EOL       byte   // the byte that ends a line in Text: a line feed, or a carriage return if there are no line feeds
+	EOL       byte   // the byte that ends a line in Text: '\n', or '\r' if the file has no line feeds
 
-	decoded    *textfile.Decoded // nil for UTF-8
-	lineCounts []int64           // number of lines that end before each multiple of stride; of a UTF-8 file, or nil
-	stride     int
+	decoded    *textfile.Decoded // maps offsets in Text to Raw; nil for UTF-8
+	lineCounts []int64           // number of lines that end before each multiple of stride in Text; nil if unknown
+	stride     int               // in bytes
 }
 
-// Open detects the format of raw. It returns BINARY_FILE for a file that is not
-// text.
+// Open detects the format of raw and decodes it. It returns BINARY_FILE if raw
+// is not text, and the cause if ctx ends. The File refers to raw, which must
+// not change.
 func Open(ctx context.Context, raw []byte) (*File, error) {
 	return OpenIndexed(ctx, raw, &textfile.Index{Format: textfile.Detect(raw)})
 }
 
-// OpenAs is Open for a file that was scanned: index has its format and, for
-// large files, line positions.
+// OpenIndexed is Open for a file that was scanned already. index gives the
+// format and, for large UTF-8 files, the line numbers.
 func OpenIndexed(ctx context.Context, raw []byte, index *textfile.Index) (*File, error) {
 	f := &File{Format: index.Format, Raw: raw, EOL: '\n'}
 	if f.Binary {
@@ -60,11 +62,12 @@ func OpenIndexed(ctx context.Context, raw []byte, index *textfile.Index) (*File,
 	return f, nil
 }
 
-// Offset converts a position of Text to one of Raw; false inside a character.
-func (f *File) RawOffset(textOffset int) (int, bool) {
+// RawOffset converts an offset in Text to an offset in Raw. ok is false if the
+// offset is inside a character.
+func (f *File) RawOffset(textOffset int) (offset int, ok bool) {
 	if f.decoded == nil {
 		return textOffset, true
 	}
-	offset, ok := f.decoded.Offset(textOffset)
+	offset, ok = f.decoded.Offset(textOffset)
 	return offset + f.BOM, ok
 }
