@@ -8,19 +8,20 @@ import (
 )
 
 // needle finds a pattern in time linear in text and pattern, for any content.
-// It looks for the pattern's byte that is rarest in the text; if that is
-// everywhere it uses bytes.Index, and if that would be slow, too, a rolling
-// hash.
+// It looks for the pattern's byte that is rarest in the text. If that byte is
+// too frequent, it uses bytes.Index, and if that would be slow as well, a
+// rolling hash.
 type needle struct {
 	pattern    []byte
 	checker    *cancelcheck.Checker
-	rareOffset int // offset of the rarest byte
+	rareOffset int // offset in pattern of its rarest byte
 	method     searchMethod
-	falseHits  int // failed candidates
-	scanned    int // bytes scanned
-	compared   int // bytes compared in failed candidates
+	falseHits  int // candidates that did not match
+	scanned    int // bytes
+	compared   int // bytes compared in false hits
 }
 
+// searchMethod is the method by which a needle finds candidates.
 type searchMethod int
 
 const (
@@ -30,17 +31,20 @@ const (
 	byHash
 )
 
-// headSize bounds the part of a pattern passed to bytes.Index.
+// maxPrefix bounds the part of a pattern passed to bytes.Index, in bytes.
 const maxPrefix = 48
 
-// maxLook bounds the text searched between two checks of the context, in bytes.
+// searchInterval bounds the text searched between two checks of the context, in
+// bytes.
 const searchInterval = 1 << 20
 
-// perHit is the cost of a candidate, in bytes scanned.
+// hitCost is the cost of a candidate, in bytes scanned.
 const hitCost = 16
 
-// next returns the next position of the pattern in text from a position on, or
-// -1.
+// indexFrom returns the offset of the first occurrence of the pattern in text
+// at or after from. It returns -1 if there is none, or if checker stops the
+// search. The pattern must not be empty, and text must be the same in all
+// calls.
 func (n *needle) indexFrom(text []byte, from int) int {
 	if n.method == undecided {
 		n.rareOffset, n.method = rarestByteOffset(text, n.pattern[:min(len(n.pattern), maxPrefix)]), byRareByte
@@ -85,8 +89,8 @@ func (n *needle) indexFrom(text []byte, from int) int {
 	return -1
 }
 
-// rarest returns the offset of the pattern's byte that is rarest in a sample of
-// the text.
+// rarestByteOffset returns the offset in pattern of the byte that is rarest in
+// a sample of the text.
 func rarestByteOffset(text, pat []byte) int {
 	const samples, size = 16, 1 << 10
 	var counts [256]int
@@ -105,7 +109,7 @@ func rarestByteOffset(text, pat []byte) int {
 	return best
 }
 
-// equalBytes returns the length of the common prefix.
+// commonPrefixLen returns the length of the common prefix of a and b, in bytes.
 func commonPrefixLen(a, b []byte) int {
 	const step = 256
 	n, end := 0, min(len(a), len(b))
@@ -118,9 +122,10 @@ func commonPrefixLen(a, b []byte) int {
 	return n
 }
 
-// prime is the modulus of the rolling hash, 2^61-1.
+// hashPrime is the modulus of the rolling hash, 2^61-1.
 const hashPrime = 1<<61 - 1
 
+// mulModPrime returns a*b modulo hashPrime.
 func mulModPrime(a, b uint64) uint64 {
 	hi, lo := bits.Mul64(a, b)
 	sum := lo&hashPrime + (lo>>61 | hi<<3)
@@ -130,7 +135,7 @@ func mulModPrime(a, b uint64) uint64 {
 	return sum
 }
 
-// roll searches by the method of Karp and Rabin.
+// indexByHash is indexFrom by the algorithm of Karp and Rabin.
 func (n *needle) indexByHash(text []byte, from int) int {
 	const base = 0x1F3D5B79A8642C1
 	m := len(n.pattern)

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// correction is another interpretation of a text, after a common mistake of
-// models.
+// correction is another interpretation of an old text, which corrects a common
+// mistake of models.
 type correction struct {
-	hint      string
-	interpret func(string) string
+	hint      string              // completes the sentence "It would match at line 3 …"
+	interpret func(string) string // returns its argument if the mistake was not made
 }
 
 var corrections = []correction{
@@ -22,9 +22,9 @@ var corrections = []correction{
 	{"without the empty lines before and after it", func(s string) string { return strings.Trim(s, "\r\n") }},
 }
 
-// suggestCorrection returns a hint about another interpretation of the text
-// that would match, and the interpreted text; both are "" without a match. It
-// is not applied, since the matching new text is unknown.
+// hintCorrection returns a hint about the first correction with which the old
+// text would match, and the corrected text; "", "" if there is none. The edit
+// is not made, since the new text probably has the same mistake.
 func (m *matcher) hintCorrection(e Edit) (hint, read string) {
 	for _, r := range corrections {
 		text := r.interpret(e.Old)
@@ -38,13 +38,16 @@ func (m *matcher) hintCorrection(e Edit) (hint, read string) {
 	return "", ""
 }
 
-// unescape interprets the escapes of strings in source code.
+// unescapeBackslashes replaces \n, \t, \" and similar escapes by their
+// characters.
 func unescapeBackslashes(s string) string {
 	return strings.NewReplacer(`\n`, "\n", `\r\n`, "\n", `\t`, "\t", `\"`, `"`, `\'`, "'", `\\`, `\`).Replace(s)
 }
 
+// fencePattern matches a Markdown code fence around a text.
 var fencePattern = regexp.MustCompile("(?s)^\\s*```[^\n]*\n(.*?)\n?\\s*```\\s*$")
 
+// removeFence returns the text inside a code fence, or s if there is no fence.
 func removeFence(s string) string {
 	if found := fencePattern.FindStringSubmatch(s); found != nil {
 		return found[1]
@@ -52,8 +55,9 @@ func removeFence(s string) string {
 	return s
 }
 
-// undiff removes the first character of lines that all look like a diff's, and
-// drops the lines that a diff adds.
+// removeDiffSigns returns the old side of a diff: lines without the first
+// character, and without the lines that the diff adds. It returns s if s does
+// not look like a diff.
 func removeDiffSigns(s string) string {
 	var out []string
 	signs := false

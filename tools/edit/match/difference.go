@@ -10,16 +10,18 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/linematch"
 )
 
-// difference is the first differing line of a text and a block.
+// difference is the first line in which an old text and a block of the file
+// differ.
 type difference struct {
-	oldLine   int // index of the line of old_string; -1: the file has an additional line
+	oldLine   int // index of the old text's line; -1: the file has an additional line
 	blockLine int // index in the block; -1: the file lacks the line
 }
 
-// firstDifference returns where an aligned block first differs; indented
-// reports that only indentation does, which is checked last since it may hide
-// the cause. Differences that the ladder ignores do not count, except with
-// strict. ok is false if there are no differences.
+// firstDifference returns where an aligned block first differs from the old
+// text. Differences that the ladder ignores do not count, except with strict.
+// indentOnly means that the lines differ only in indentation; such lines are
+// reported only if nothing else differs, since they may hide the cause. ok is
+// false if there is no difference.
 func (m *matcher) firstDifference(old []string, b linematch.Block) (d difference, indentOnly, ok bool) {
 	for _, p := range b.Pairs {
 		if p.Wanted < 0 || p.Line < 0 || !m.sameLine(old, p.Wanted, b.Lines[p.Line], true) {
@@ -34,7 +36,8 @@ func (m *matcher) firstDifference(old []string, b linematch.Block) (d difference
 	return difference{}, false, false
 }
 
-// plain returns a line without the differences that the ladder ignores.
+// withoutIgnored returns a line without the differences that the ladder ignores
+// before the step Indentation.
 func (m *matcher) withoutIgnored(line string) string {
 	if m.options.Strict {
 		return line
@@ -43,8 +46,9 @@ func (m *matcher) withoutIgnored(line string) string {
 	return string(trimTrailingBlanks(text))
 }
 
-// sameLine compares line i of a text with a line of the file; the first and the
-// last line may be partial.
+// sameLine reports whether line i of an old text matches a line of the file.
+// The first and the last line of the old text may match a part of the file's
+// line. ignoreIndent ignores the indentation of both.
 func (m *matcher) sameLine(old []string, i int, line string, ignoreIndent bool) bool {
 	want := m.withoutIgnored(old[i])
 	line = m.withoutIgnored(line)
@@ -64,8 +68,8 @@ func (m *matcher) sameLine(old []string, i int, line string, ignoreIndent bool) 
 	return false
 }
 
-// showDifference writes the difference and its cause, and returns the line's
-// number.
+// writeDifference adds the difference d and its cause to text, and returns the
+// number of the file's line.
 func (m *matcher) writeDifference(text *strings.Builder, old []string, b linematch.Block, d difference, indentOnly bool) int {
 	if d.blockLine < 0 {
 		at := b.FirstLine
@@ -105,8 +109,9 @@ func (m *matcher) writeDifference(text *strings.Builder, old []string, b linemat
 	return at
 }
 
-// alsoDiffers mentions further causes: other indentation, and dots used as a
-// placeholder.
+// writeFurtherCauses adds to text what else keeps the old text from matching
+// the block, besides the first difference: other indentation, unless indentOnly
+// says that the first difference is that, and dots used as a placeholder.
 func (m *matcher) writeFurtherCauses(text *strings.Builder, old []string, b linematch.Block, indentOnly bool) {
 	dots, dent := false, indentOnly
 	for _, p := range b.Pairs {
@@ -129,9 +134,9 @@ func (m *matcher) writeFurtherCauses(text *strings.Builder, old []string, b line
 	}
 }
 
-// differAt returns the positions in two lines at which they differ, beyond
-// differences that the ladder ignores: after the indentation, unless only that
-// differs.
+// differenceOffsets returns the byte offsets in two lines at which they differ.
+// Differences that the ladder ignores do not count, except with strict.
+// Indentation counts only with indentOnly.
 func (m *matcher) differenceOffsets(line, was string, indentOnly bool) (inFile, inOld int) {
 	skipFile, skipOld := 0, 0
 	if !indentOnly {
@@ -154,7 +159,9 @@ func (m *matcher) differenceOffsets(line, was string, indentOnly bool) (inFile, 
 	return skipFile + inFile, skipOld + inOld
 }
 
-// explain describes the kind and the position of a difference.
+// describeDifference describes the kind and the position of the difference
+// between a line of the file and a line of the old text, which begins at the
+// byte offsets inFile and inOld.
 func describeDifference(file, old string, inFile, inOld int) string {
 	const visible = "· is a space, → a tab"
 	fileIndent, oldIndent := file[:indentSize(file)], old[:indentSize(old)]
@@ -179,7 +186,7 @@ func describeDifference(file, old string, inFile, inOld int) string {
 	return fmt.Sprintf("from character %d on; %s", column, visible)
 }
 
-// dented describes an indentation.
+// describeIndent returns "2 tabs", "4 spaces", "nothing" and the like.
 func describeIndent(indent string) string {
 	tabs := strings.Count(indent, "\t")
 	blanks := len(indent) - tabs

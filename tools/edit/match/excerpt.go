@@ -10,7 +10,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
-// clip returns a line, or the beginning of a long line.
+// truncateLine returns a line, or the beginning of a line over maxFullLine with
+// the size of the rest.
 func truncateLine(line []byte) string {
 	if len(line) <= maxFullLine {
 		return string(line)
@@ -22,14 +23,15 @@ func truncateLine(line []byte) string {
 	return fmt.Sprintf("%s…[%d bytes] (part of the line is enough as old_string)", line[:end], len(line)-end)
 }
 
-// maxCopied bounds the lines that are shown completely, in bytes. Of a longer
-// line maxShown bytes are shown.
+// maxFullLine bounds the lines that a message shows completely, in bytes. It
+// shows about maxExcerpt bytes of a longer line.
 const maxFullLine = 1000
 
+// capitalize returns s with its first byte in upper case; s must not be empty.
 func capitalize(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// window returns the part of a line around a position, with visible white
-// space.
+// visibleExcerpt returns the part of a line around a byte offset, with visible
+// white space and control characters.
 func visibleExcerpt(line string, at int) string {
 	runes := []rune(line[:min(len(line), 1<<20)])
 	at = utf8.RuneCountInString(line[:min(at, len(line), 1<<20)])
@@ -61,11 +63,13 @@ func visibleExcerpt(line string, at int) string {
 	return out.String()
 }
 
-// contextChars is the number of characters shown on each side of a difference.
+// contextChars is the amount of text shown on each side of a difference, in
+// characters.
 const contextChars = 60
 
-// showLine returns the line that begins at start; of a long line, the part
-// around focus.
+// lineExcerpt returns the line that begins at start, without its ending. Of a
+// line over maxExcerpt it returns the part around focus. Both are offsets in
+// the file's text.
 func lineExcerpt(f *splice.File, start, focus int) string {
 	line := f.Text[start:]
 	if at := bytes.IndexByte(line[:min(len(line), maxExcerpt+2)], f.EOL); at >= 0 {
@@ -89,9 +93,11 @@ func lineExcerpt(f *splice.File, start, focus int) string {
 	return text
 }
 
-// maxShown bounds the bytes of a line shown in a message.
+// maxExcerpt bounds the part of a line that a message shows, in bytes.
 const maxExcerpt = 200
 
+// linesExcerpt joins at most maxBlockLines lines for a message. It marks
+// omitted text with an ellipsis.
 func linesExcerpt(lines [][]byte) string {
 	var text strings.Builder
 	for i, line := range lines {

@@ -9,12 +9,14 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
+// failure is the error of an edit, by its index.
 type failure struct {
 	editIndex int
 	err       *toolerr.Error
 }
 
-// joined combines all failures into one error.
+// joinFailures returns one error with the messages of all failures, or the
+// failure itself if the call has a single edit.
 func joinFailures(failures []failure, editCount int, o Options) error {
 	if editCount == 1 {
 		return failures[0].err
@@ -35,10 +37,11 @@ func joinFailures(failures []failure, editCount int, o Options) error {
 	return toolerr.New(failures[0].err.Code(), "%s", strings.TrimRight(text.String(), "\n")).With("failed", codes)
 }
 
-// maxFailures bounds the failed edits that an error describes.
+// maxListedFailures bounds the failed edits that an error describes.
 const maxListedFailures = 20
 
-// noChange reports that the file already has the new text.
+// noChangeError returns NO_CHANGE for an edit whose places already have the new
+// text.
 func (m *matcher) noChangeError(e Edit, step Step, places []place) *toolerr.Error {
 	at := m.file.LineNumberer()(places[0].start)
 	if strings.ReplaceAll(e.Old, "\r\n", "\n") == strings.ReplaceAll(e.New, "\r\n", "\n") {
@@ -47,7 +50,9 @@ func (m *matcher) noChangeError(e Edit, step Step, places []place) *toolerr.Erro
 	return toolerr.New(toolerr.NoChange, "no changes to make: old_string matches line %d of %s%s, which is already as new_string", at, m.options.displayName(), describeIgnored(step))
 }
 
-// unshifted reports that the new text cannot be indented like the old one.
+// notShiftableError returns NO_MATCH for a place with other indentation, at
+// which a line of the new text has less indentation than the shift would
+// remove.
 func (m *matcher) notShiftableError(where place, line string) *toolerr.Error {
 	number := m.file.LineNumberer()
 	first := number(where.start)
@@ -55,8 +60,8 @@ func (m *matcher) notShiftableError(where place, line string) *toolerr.Error {
 		textfmt.Lines(first, number(where.end)), m.options.displayName(), line, m.file.Text[m.file.LineStart(where.start):min(m.file.LineEnd(where.end), where.start+maxExcerpt*10)])
 }
 
-// overlapping refuses edits that share text, since the result would depend on
-// their order.
+// checkOverlap returns CONFLICT if two of the places, which must be sorted,
+// overlap: the result would depend on the order of the edits.
 func checkOverlap(f *splice.File, places []Place) error {
 	number := f.LineNumberer()
 	for i := 1; i < len(places); i++ {

@@ -5,21 +5,24 @@ import (
 	"strings"
 )
 
-// shift is the difference between a model's indentation and the file's, the
-// same for every line. The zero value changes nothing.
+// indentShift is the difference between the indentation of a model's text and
+// the file's, the same for every line. The zero value changes nothing.
 type indentShift struct {
-	add, remove string     // at the start of every line, or
-	from, to    indentUnit // units of one level, and
-	levels      int        // the number of additional levels
+	add, remove string     // text added or removed at the start of every line, or
+	from, to    indentUnit // the units of one level in the model's text and in the file, and
+	levels      int        // the number of levels added, which may be negative
 }
 
-// unit is one level of indentation: 0 is a tab, otherwise the number of blanks.
+// indentUnit is the text of one level of indentation: 0 is a tab, otherwise the
+// number of spaces.
 type indentUnit int
 
+// indentUnits lists the units to try, in order of preference.
 var indentUnits = []indentUnit{0, 4, 2, 8, 3}
 
-// parse splits an indentation into levels and remaining blanks, which align a
-// line by characters.
+// split splits an indentation into levels and remaining spaces, which align a
+// line by characters. ok is false if it has other characters, or tabs that are
+// not units.
 func (u indentUnit) split(indent string) (levels, rest int, ok bool) {
 	if u == 0 {
 		levels = len(indent) - len(strings.TrimLeft(indent, "\t"))
@@ -29,6 +32,7 @@ func (u indentUnit) split(indent string) (levels, rest int, ok bool) {
 	return len(indent) / int(u), len(indent) % int(u), strings.Count(indent, " ") == len(indent)
 }
 
+// indentation returns the text of a number of levels and remaining spaces.
 func (u indentUnit) indentation(levels, rest int) string {
 	one := "\t"
 	if u > 0 {
@@ -37,10 +41,10 @@ func (u indentUnit) indentation(levels, rest int) string {
 	return strings.Repeat(one, levels) + strings.Repeat(" ", rest)
 }
 
-// apply converts an indentation to the file's; false if it is smaller than the
-// part to remove. An unindented line, such as a preprocessor directive, then
-// stays unindented.
-func (s indentShift) apply(indent string) (string, bool) {
+// apply converts an indentation of the model's text to the file's. ok is false
+// if the indentation is smaller than the part to remove. An empty indentation,
+// as of a preprocessor directive, stays empty then, and ok is true.
+func (s indentShift) apply(indent string) (shifted string, ok bool) {
 	switch {
 	case s.add != "":
 		return s.add + indent, true
@@ -57,8 +61,9 @@ func (s indentShift) apply(indent string) (string, bool) {
 	return s.to.indentation(levels, rest), ok
 }
 
-// foreign reports whether an indentation is in the file's unit although the
-// shift is from another: the model copied it from the file.
+// isFileIndent reports whether an indentation of the model's text is in the
+// file's unit although the shift is from another unit: the model copied it from
+// the file.
 func (s indentShift) isFileIndent(indent string) bool {
 	switch {
 	case s.from == s.to || s.add != "" || s.remove != "":
@@ -69,16 +74,18 @@ func (s indentShift) isFileIndent(indent string) bool {
 	return s.from == 0 && len(indent) >= int(s.to) && strings.Trim(indent, " ") == ""
 }
 
-// dent is the indentation of an old line in the model's text and in the file.
+// indentPair is the indentation of an old line, as the model sent it and as the
+// file has it.
 type indentPair struct {
 	model, file string
-	oldLine     int // of the old text
+	oldLine     int // index of the line in the old text
 }
 
-// findShift returns the single shift that fits all lines. Of several, it is the
-// one with the likeliest units: the model's by the lines of the new text, the
-// file's by those around the place. If others is nil, any fitting shift is
-// returned.
+// commonShift returns the shift that fits all lines; false if there is none. If
+// several fit, it returns the one with the likeliest units: the model's by the
+// lines of the new text, the file's by the lines around the place. others
+// returns the indentations of both. If others is nil, commonShift returns any
+// shift that fits.
 func commonShift(pairs []indentPair, others func() (model, file []string)) (indentShift, bool) {
 	if len(pairs) == 0 {
 		return indentShift{}, false
@@ -142,8 +149,9 @@ func commonShift(pairs []indentPair, others func() (model, file []string)) (inde
 	return best, found
 }
 
-// step returns the unit of indentations: a tab if any has one, otherwise the
-// largest common divisor; -1 if they give none.
+// guessUnit returns the unit of indentations: a tab if one of them has a tab,
+// otherwise the largest common divisor of their lengths. It returns -1 if that
+// is not between 2 and 8.
 func guessUnit(indents []string) indentUnit {
 	blanks := 0
 	for _, indent := range indents {
@@ -162,7 +170,7 @@ func guessUnit(indents []string) indentUnit {
 	return -1
 }
 
-// indents returns the indentations of the lines that are not blank.
+// indents returns the indentation of each line that is not blank.
 func indents(lines []string) []string {
 	var all []string
 	for _, line := range lines {

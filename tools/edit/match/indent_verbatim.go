@@ -15,8 +15,8 @@ import (
 //	file "\t\tfoo()"   old "foo()"   new "bar()"       writes "\t\tbar()": shifted
 //	file "\t\tfoo()"   old "foo()"   new "\t\tbar()"   writes "\t\tbar()": as given
 
-// verbatim says which lines of a new text are written unchanged, because they
-// have the file's indentation.
+// verbatim says which lines of a new text are written unchanged, since they
+// have the file's indentation already.
 type verbatim int
 
 const (
@@ -25,14 +25,16 @@ const (
 	verbatimRest                 // every line except the first, which has none
 )
 
-// verbatimLines decides which lines of a new text are written unchanged at one
-// place, from the lines of the old text, the indentation that the file gives
-// them, and the new text. Three clues each point to the old text's indentation,
-// to the file's, or to neither: the first line, the old lines that the new text
-// repeats, and the smallest indentation. The majority decides, otherwise the
-// first clue that points anywhere. The unit of indentation decides if it is
-// certain, and if no clue points anywhere. whole means that the first line
-// begins with its indentation.
+// decideVerbatim decides which lines of a new text are written unchanged at a
+// place. pairs has the indentation of the old lines in the old text and in the
+// file. firstHasIndent means that the old and the new text begin with the
+// indentation of their first lines.
+//
+// Three clues each point to the old text's indentation, to the file's, or to
+// neither: the first line, the old lines that the new text repeats, and the
+// smallest indentation. The majority decides, otherwise the first clue that
+// points anywhere. The unit of indentation decides if it is certain, and if no
+// clue points anywhere.
 func decideVerbatim(old, newLines []string, pairs []indentPair, firstHasIndent bool) verbatim {
 	differ := slices.ContainsFunc(pairs, func(d indentPair) bool { return d.model != d.file })
 	if !firstHasIndent { // the first line follows other text
@@ -65,14 +67,15 @@ func decideVerbatim(old, newLines []string, pairs []indentPair, firstHasIndent b
 	return verbatimNone
 }
 
-// clue is positive for the file's indentation, negative for the old text's, and
-// 0 for neither.
+// clue is positive (likeFile) if new text seems to have the file's indentation,
+// negative (likeModel) if it seems to have the old text's, and 0 if it is not
+// known.
 type clue int
 
 const likeFile, likeModel clue = 1, -1
 
-// clueOf returns the clue of an indentation, given the line's old and file
-// indentation.
+// indentClue returns the clue of an indentation in the new text, given the
+// indentation that the same line has in the old text and in the file.
 func indentClue(indent string, d indentPair) clue {
 	switch {
 	case d.model == d.file:
@@ -85,9 +88,10 @@ func indentClue(indent string, d indentPair) clue {
 	return 0
 }
 
-// verbatimAfterFirst reports whether the first line equals the old first line
-// without indentation, and the others have the file's indentation: a model
-// often omits just that of the first line.
+// onlyFirstUnindented reports whether the new text's first line is the old
+// first line without indentation, while its other lines have the file's
+// indentation. A model often omits only the indentation of the first line.
+// begin is the index of the first new line that is not blank.
 func onlyFirstUnindented(old, newLines []string, pairs []indentPair, begin int) bool {
 	head := pairs[0]
 	if len(pairs) < 2 || head.model != "" || head.file == "" || indentSize(newLines[begin]) > 0 ||
@@ -105,9 +109,10 @@ func onlyFirstUnindented(old, newLines []string, pairs []indentPair, begin int) 
 		repeatedClue(old, newLines[begin+1:], pairs[1:]) != likeModel
 }
 
-// repeatedClue compares how many old lines the new text repeats with the old
-// indentation and with the file's, among lines where these differ. If the
-// counts are equal, the last line decides.
+// repeatedClue counts the old lines that the new text repeats with the old
+// text's indentation and with the file's, among the lines where these differ,
+// and returns the clue of the larger number. If they are equal, the last line
+// decides.
 func repeatedClue(old, newLines []string, pairs []indentPair) clue {
 	type indented struct{ core, indent string }
 	inNew, inModel, inFile := map[indented]int{}, map[indented]int{}, map[indented]int{}
@@ -144,10 +149,11 @@ func repeatedClue(old, newLines []string, pairs []indentPair) clue {
 	return indentClue(newLines[end][:indentSize(newLines[end])], last)
 }
 
-// unitClue compares the unit of the new indentations with those of the old
-// text and of the file, if both begin at the same column. sure is set if the
-// new indentations are not multiples of the other unit.
-func unitClue(newLines []string, pairs []indentPair) (c clue, sure bool) {
+// unitClue compares the unit of the new indentations with those of the old text
+// and of the file, if both begin at the same column. sure is set if the new
+// indentations are multiples of only one of the two units. It changes
+// newIndents.
+func unitClue(newIndents []string, pairs []indentPair) (c clue, sure bool) {
 	var model, file []string
 	base := shortestIndents(pairs)
 	for _, d := range pairs {
@@ -156,10 +162,10 @@ func unitClue(newLines []string, pairs []indentPair) (c clue, sure bool) {
 	if base.model != base.file {
 		return 0, false
 	}
-	for i, indent := range newLines {
-		newLines[i] = strings.TrimPrefix(indent, base.file)
+	for i, indent := range newIndents {
+		newIndents[i] = strings.TrimPrefix(indent, base.file)
 	}
-	is, was, want := guessUnit(newLines), guessUnit(model), guessUnit(file)
+	is, was, want := guessUnit(newIndents), guessUnit(model), guessUnit(file)
 	blanks := func(indent string) bool { return indent != "" && indent[0] != '\t' }
 	switch {
 	case was == want || was < 0 || want < 0 || is < 0:
@@ -168,18 +174,20 @@ func unitClue(newLines []string, pairs []indentPair) (c clue, sure bool) {
 		return likeFile, true
 	case is > 0 && was > 0 && want > 0 && is%was == 0 && is%want != 0:
 		return likeModel, true
-	case is == want && (want > 0 || !slices.ContainsFunc(newLines, blanks)):
+	case is == want && (want > 0 || !slices.ContainsFunc(newIndents, blanks)):
 		return likeFile, false
 	}
 	return 0, false
 }
 
-// shortest returns the shortest indentation.
+// shortestIndent returns the shortest of the indentations, of which there must
+// be one.
 func shortestIndent(all []string) string {
 	return slices.MinFunc(all, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
 }
 
-// shortestOf returns the smallest indentations of the old text and of the file.
+// shortestIndents returns the shortest indentation of the old text and the
+// shortest of the file, which may belong to different lines.
 func shortestIndents(pairs []indentPair) indentPair {
 	var model, file []string
 	for _, d := range pairs {
@@ -188,8 +196,9 @@ func shortestIndents(pairs []indentPair) indentPair {
 	return indentPair{model: shortestIndent(model), file: shortestIndent(file)}
 }
 
-// chooseVerbatim decides, at a place whose shift is known, which new lines are
-// written unchanged. If any are, it pairs the lines by their text.
+// setVerbatim decides, after chooseShift, which new lines are written unchanged
+// at the place. If there are any, it pairs old and new lines by their text
+// without indentation, and clears the shift.
 func (b *changeBuilder) setVerbatim(old, newLines []string) {
 	b.verbatim = verbatimNone
 	if b.pattern.step == Indentation && b.shift != (indentShift{}) {
@@ -211,8 +220,9 @@ func (b *changeBuilder) setVerbatim(old, newLines []string) {
 	b.shift = indentShift{}
 }
 
-// contentVerbatim writes a new line unchanged. An equal line of the file is
-// kept, with its trailing blanks.
+// writeLineVerbatim writes new line j, given as line, with its own indentation.
+// If the old line has the same text in the file, it keeps that with its
+// trailing blanks, and sets with.equal.
 func (b *changeBuilder) writeLineVerbatim(j int, line string, with *linePair) {
 	lead := string(b.file.Text[b.file.LineStart(b.where.start):b.where.start])
 	switch {

@@ -9,24 +9,27 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
-// attempt searches for one edit, step by step.
+// editSearch searches for the places of one edit, step by step.
 type editSearch struct {
 	file     *splice.File
 	checker  *cancelcheck.Checker
 	edit     Edit
-	all      bool
-	old, new []string // lines
-	// the same without pasted line numbers; nil if there are none
+	all      bool     // places must not overlap, since all of them are replaced
+	old, new []string // lines without endings
+	// The same lines without pasted line numbers; nil if there are none.
 	unnumberedOld, unnumberedNew []string
 
-	tooMany      bool // more than MaxPlaces were found
-	indentBudget int  // lines whose indentation may still be compared
+	tooMany      bool // the last search found more than MaxPlaces
+	indentBudget int  // lines whose indentation may still be compared; at 0 the step Indentation finds nothing
 }
 
-// maxIndented bounds the lines whose indentation is compared, so that a text
-// that occurs everywhere but never fits costs no more than a pass.
+// maxIndentChecks bounds the lines whose indentation is compared for an edit.
+// Without it, a text that occurs everywhere but never fits would take more than
+// linear time.
 const maxIndentChecks = 1 << 20
 
+// newEditSearch prepares the search for an edit. With all, places must not
+// overlap.
 func (m *matcher) newEditSearch(e Edit, all bool) *editSearch {
 	f := m.file
 	a := &editSearch{file: f, checker: m.checker, edit: e, all: all, old: splitLines(e.Old, f.EOL), new: splitLines(e.New, f.EOL), indentBudget: maxIndentChecks}
@@ -36,9 +39,9 @@ func (m *matcher) newEditSearch(e Edit, all bool) *editSearch {
 	return a
 }
 
-// firstStep returns the step to begin with. In a file with mixed line endings,
-// a text of several lines to be replaced everywhere must match with every
-// ending.
+// firstStep returns the step to begin with: Exact, except for a text of several
+// lines to be replaced everywhere in a file with mixed line endings. It must
+// match with every line ending.
 func (a *editSearch) firstStep() Step {
 	if a.all && a.file.Ending == textfile.Mixed && len(a.old) > 1 {
 		return Endings
@@ -46,8 +49,9 @@ func (a *editSearch) firstStep() Step {
 	return Exact
 }
 
-// try returns the places found by a step, sorted, and the pattern that found
-// them. The text as sent precedes the one without line numbers.
+// findAtStep returns the places found by a step, sorted, and the pattern that
+// found them; nil, nil if there are none. The text as sent is tried before the
+// text without line numbers.
 func (a *editSearch) findAtStep(step Step) ([]place, *pattern) {
 	for _, p := range a.patternsOf(step) {
 		if places := a.findPattern(p, step); len(places) > 0 {
@@ -57,7 +61,9 @@ func (a *editSearch) findAtStep(step Step) ([]place, *pattern) {
 	return nil, nil
 }
 
-// look returns the places of a pattern.
+// findPattern returns the places of a pattern, sorted, and sets tooMany if
+// there are more than MaxPlaces. It returns nil if the budget for comparing
+// indentation is spent.
 func (a *editSearch) findPattern(p *pattern, step Step) []place {
 	var found []place
 	take := func(where place) bool {
@@ -90,7 +96,7 @@ func (a *editSearch) findPattern(p *pattern, step Step) []place {
 	return found
 }
 
-// headsLine reports whether only indentation precedes a position in its line.
+// isLineStart reports whether only indentation precedes the offset in its line.
 func isLineStart(f *splice.File, at int) bool {
 	for at > f.BodyStart && (f.Text[at-1] == ' ' || f.Text[at-1] == '\t') {
 		at--
@@ -98,7 +104,7 @@ func isLineStart(f *splice.File, at int) bool {
 	return at == f.BodyStart || f.Text[at-1] == f.EOL
 }
 
-// patterns returns the patterns of a step.
+// patternsOf returns the patterns to try for a step, in order.
 func (a *editSearch) patternsOf(step Step) []*pattern {
 	var out []*pattern
 	if step != Numbers {
@@ -121,10 +127,11 @@ func (a *editSearch) patternsOf(step Step) []*pattern {
 	return out
 }
 
-// closed returns the pattern without a last line of mere indentation. If both
-// texts end in the same indentation, it says nothing about the change and would
-// match only with equal indentation in the file. It returns nil if only the old
-// text ends so.
+// withoutIndentLine returns the pattern with its last line emptied if that line
+// has only indentation. If the old and the new text end in the same
+// indentation, it says nothing about the change and would match only equal
+// indentation in the file. It returns nil if only the old text ends in
+// indentation.
 func withoutIndentLine(p *pattern) *pattern {
 	last := p.old[len(p.old)-1]
 	if last == "" || strings.TrimSpace(last) != "" {
@@ -140,8 +147,9 @@ func withoutIndentLine(p *pattern) *pattern {
 	return short
 }
 
-// uniform reports whether all lines of a place differ in indentation in the
-// same way.
+// uniformlyIndented reports whether the indentation of all lines at a place
+// differs from the pattern's in the same way. It returns false when the budget
+// is spent.
 func (a *editSearch) uniformlyIndented(p *pattern, where place) bool {
 	if a.checker.Stopped(placeCost) {
 		return false
@@ -152,8 +160,8 @@ func (a *editSearch) uniformlyIndented(p *pattern, where place) bool {
 	return a.indentBudget > 0 && b.chooseShift(where, p.old[:len(b.parts)], false)
 }
 
-// Step is a rung of the ladder: the differences that are ignored to find
-// old_string. Each step also ignores those of the steps before it.
+// Step is a step of the ladder: the differences that are ignored to find
+// old_string. Each step also ignores the differences of the steps before it.
 type Step int
 
 // The steps, in order.

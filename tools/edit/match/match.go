@@ -2,8 +2,8 @@
 // text, and computes the change there.
 //
 //	f, err := splice.Open(ctx, raw)                          // BINARY_FILE
-//	plan, err := match.Find(ctx, f, edits, match.Options{})  // NO_MATCH, NOT_UNIQUE, NO_CHANGE …
-//	err = match.Fresh(ctx, f, plan.Places, etag, seen)       // STALE
+//	plan, err := match.Find(ctx, f, edits, o)                // NO_MATCH, NOT_UNIQUE, NO_CHANGE …
+//	err = match.CheckStale(ctx, f, plan.Places, version, o)  // STALE
 //	result, err := f.Apply(ctx, plan.Changes)                // BAD_ENCODING
 //	warnings := plan.Warnings                                // and internal/contentcheck's
 //
@@ -47,54 +47,56 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
-// MaxPlaces bounds the places that one edit replaces.
+// MaxPlaces bounds the places that one edit may have.
 const MaxPlaces = 1 << 20
 
-// perPlace is the cost of work at a place, in bytes scanned.
+// placeCost is the cost of work at a place, in bytes scanned.
 const placeCost = 256
 
-// Edit is a text to replace.
+// Edit is a text to replace, Old, and its replacement, New.
 type Edit struct {
 	Old, New string
-	All      bool // replace every place
-	Expected int  // required number of places; 0: one, or with All any number
+	All      bool // replace every place instead of requiring a single one
+	Expected int  // required number of places; 0: one, or any number with All
 }
 
 // Options configure the search.
 type Options struct {
-	Name    string // of the file, for messages
-	Strict  bool   // no step after Endings
+	Name    string // the file's name for messages; "": "the file"
+	Strict  bool   // use only the steps Exact and Endings, and insert new text as it is
 	Changed bool   // the file differs from the version that the model saw, which errors mention as a possible cause
 }
 
-// Plan holds the changes of edits that were all found.
+// Plan has the places and the changes of edits that were all found.
 type Plan struct {
-	Found    []Found           // for each edit
-	Places   []Place           // all of them, sorted
-	Changes  []textdiff.Change // to the file's text, sorted
-	Warnings []string
+	Found    []Found           // one for each edit, in their order
+	Places   []Place           // those of all edits, sorted by Start
+	Changes  []textdiff.Change // to the file's text, sorted; they do not overlap
+	Warnings []string          // about changes that are probably not intended
 }
 
 // Found describes how an edit was matched.
 type Found struct {
 	Step       Step
-	FirstLines []int // first lines of its places, at most maxListed
+	FirstLines []int // line number, from 1, of the start of each place; at most maxListedPlaces
 	Count      int   // number of places
 
-	// AsGiven reports that in at least one place the new text, unlike the
-	// old, already had the file's indentation.
+	// NotShifted reports that the new text, unlike the old text, already
+	// had the file's indentation in at least one place, and was inserted
+	// unchanged there.
 	NotShifted bool
 }
 
 // Place is a range of the file's text that an edit replaces.
 type Place struct {
 	Start, End int
-	Edit       int // index
+	Edit       int // index of the edit
 }
 
-// Find finds every edit in the unchanged file, or returns an error that tells
-// why each one failed. Overlapping edits are CONFLICT. When ctx ends, the
-// search ends with its cause.
+// Find finds every edit in the unchanged file, and computes the changes. If
+// edits fail, it returns one *toolerr.Error with the reason for each: NO_MATCH,
+// NOT_UNIQUE, NO_CHANGE, INVALID_PARAMS or LIMIT_REACHED. It returns CONFLICT
+// for edits that overlap, and the cause if ctx ends.
 func Find(ctx context.Context, f *splice.File, edits []Edit, o Options) (*Plan, error) {
 	m := &matcher{file: f, edits: edits, options: o, checker: cancelcheck.New(ctx)}
 	plan, err := m.findAll()
@@ -104,7 +106,8 @@ func Find(ctx context.Context, f *splice.File, edits []Edit, o Options) (*Plan, 
 	return plan, err
 }
 
-// plan searches for all edits.
+// findAll is Find without the check of the context: if checker has stopped, its
+// results are invalid.
 func (m *matcher) findAll() (*Plan, error) {
 	f, edits, o := m.file, m.edits, m.options
 	var failures []failure
@@ -142,24 +145,26 @@ func (m *matcher) findAll() (*Plan, error) {
 	return plan, nil
 }
 
-// inOrder returns the changes of all edits in the order of their places. If one
-// place ends where another begins, offsets alone do not order two insertions.
-func changesInPlaceOrder(places []Place, changes [][]textdiff.Change) []textdiff.Change {
+// changesInPlaceOrder merges the changes of the edits, given by edit, in the
+// order of the places. Where one place ends and another begins, offsets alone
+// do not order two insertions.
+func changesInPlaceOrder(places []Place, byEdit [][]textdiff.Change) []textdiff.Change {
 	total := 0
-	for _, list := range changes {
+	for _, list := range byEdit {
 		total += len(list)
 	}
 	all := make([]textdiff.Change, 0, total)
 	for _, p := range places {
-		list := changes[p.Edit]
+		list := byEdit[p.Edit]
 		for len(list) > 0 && list[0].End <= p.End {
 			all, list = append(all, list[0]), list[1:]
 		}
-		changes[p.Edit] = list
+		byEdit[p.Edit] = list
 	}
 	return all
 }
 
+// displayName returns the file's name for messages.
 func (o Options) displayName() string {
 	if o.Name == "" {
 		return "the file"
@@ -173,10 +178,10 @@ type matcher struct {
 	edits            []Edit
 	options          Options
 	checker          *cancelcheck.Checker
-	revertedSearches int // number of searches with another edit of the call reverted
+	revertedSearches int // number of searches so far for a text before another edit of the call
 }
 
-// hit is an edit that was found.
+// foundEdit is an edit that was found, with its changes.
 type foundEdit struct {
 	step       Step
 	places     []place
@@ -185,6 +190,7 @@ type foundEdit struct {
 	notShifted bool
 }
 
+// summary returns the description of the edit for a Plan.
 func (h *foundEdit) summary(f *splice.File) Found {
 	number := f.LineNumberer()
 	out := Found{Step: h.step, Count: len(h.places), NotShifted: h.notShifted}
@@ -194,7 +200,9 @@ func (h *foundEdit) summary(f *splice.File) Found {
 	return out
 }
 
-// find tries the steps of the ladder in order.
+// findEdit searches for an edit by the steps of the ladder in order, and
+// computes its changes. index is the edit's position in the call. The error
+// says why the edit fails.
 func (m *matcher) findEdit(index int, e Edit) (*foundEdit, *toolerr.Error) {
 	if err := m.validate(e); err != nil {
 		return nil, err
@@ -220,6 +228,7 @@ func (m *matcher) findEdit(index int, e Edit) (*foundEdit, *toolerr.Error) {
 	return nil, m.noMatchError(index, e, a)
 }
 
+// lastStep returns the last step of the ladder that the options allow.
 func (m *matcher) lastStep() Step {
 	if m.options.Strict {
 		return Endings
@@ -227,7 +236,7 @@ func (m *matcher) lastStep() Step {
 	return Indentation
 }
 
-// check refuses edits that are wrong for any file.
+// validate returns an error for an edit that cannot succeed in any file.
 func (m *matcher) validate(e Edit) *toolerr.Error {
 	switch {
 	case e.Old == "":
@@ -240,7 +249,8 @@ func (m *matcher) validate(e Edit) *toolerr.Error {
 	return nil
 }
 
-// counted checks the number of places.
+// checkCount returns NOT_UNIQUE if the edit expects another number of places.
+// all means that any number is right, unless the edit gives it.
 func (m *matcher) checkCount(e Edit, all bool, places []place, step Step) *toolerr.Error {
 	switch {
 	case e.Expected > 0 && len(places) != e.Expected:
@@ -251,7 +261,10 @@ func (m *matcher) checkCount(e Edit, all bool, places []place, step Step) *toole
 	return nil
 }
 
-// hit computes the changes at the places found.
+// buildChanges computes the changes at the places that p has matched. It
+// extends places in their slice over white space at the end of a line that the
+// old text lacks. It returns NO_CHANGE if the places already have the new text,
+// and NO_MATCH if the new text cannot be indented like the file.
 func (m *matcher) buildChanges(e Edit, p *pattern, step Step, places []place) (*foundEdit, *toolerr.Error) {
 	h := &foundEdit{step: step, places: places, changes: make([]textdiff.Change, 0, len(places))}
 	b := newBuilder(m.file, p, func() bool { return m.checker.Err() != nil })

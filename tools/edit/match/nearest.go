@@ -9,8 +9,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/linematch"
 )
 
-// near writes the nearest block and its first difference, and returns the
-// number of the differing line.
+// writeNearest adds the block b, the most similar lines of the file, to text.
+// With withDifference it also adds the first difference from the old text. It
+// returns the number of the differing line.
 func (m *matcher) writeNearest(text *strings.Builder, old []string, b linematch.Block, withDifference bool) int {
 	last := b.FirstLine + len(b.Lines) - 1
 	what := textfmt.Lines(b.FirstLine, last)
@@ -47,7 +48,8 @@ func (m *matcher) writeNearest(text *strings.Builder, old []string, b linematch.
 	return at
 }
 
-// nearWithin writes the part of a long line that is most similar to the text.
+// writeNearestWithinLine is writeNearest for a block of one long line. It adds
+// the part of the line that is most similar to the old text.
 func (m *matcher) writeNearestWithinLine(text *strings.Builder, old []string, b linematch.Block) int {
 	start := m.file.BodyStart + b.Offsets[0]
 	line := m.file.TrimEnding(m.file.Text[start:m.file.LineEnd(start)])
@@ -75,8 +77,9 @@ func (m *matcher) writeNearestWithinLine(text *strings.Builder, old []string, b 
 	return b.FirstLine
 }
 
-// maxBlock bounds the lines of a block that is shown for copying.
+// maxBlockLines bounds the lines that an error shows for copying.
 const maxBlockLines = 40
 
-// maxWanted bounds the text that is searched within a long line, in bytes.
+// maxWantedText bounds the old text that is compared with a long line, in
+// bytes.
 const maxWantedText = 2000

@@ -8,47 +8,53 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
-// builder turns a pattern's new text into changes at a place. Where the new
-// text repeats the old, the file's bytes are kept: line endings, trailing
-// blanks, quotes.
+// changeBuilder computes the changes that replace a pattern's places by its new
+// text. Where the new text repeats the old text, the file's bytes are kept:
+// line endings, trailing blanks, quotes. "Write" in the names of its methods
+// means to append to the new text of the place.
 type changeBuilder struct {
 	file    *splice.File
 	pattern *pattern
-	pairs   []linePair // for each new line
-	shift   indentShift
+	pairs   []linePair  // for each new line, the old line that it replaces
+	shift   indentShift // of the indentation at the place
 	stop    func() bool // reports that the call is cancelled
 
-	// at one place
+	// State at one place. The text of the file up to cursor has been kept,
+	// replaced or removed, and pending is the new text after it.
 	cursor        int
 	changes       []textdiff.Change
 	pending       strings.Builder
-	where         place
-	lastEnding    string // of the last line written; "": none so far
-	cachedLine    place  // the line for which lineEnd was looked up
-	cachedEnding  string // its ending
-	parts         []linePart
-	startsMidLine bool // the place begins after the indentation of its line
-	leadIsPaired  bool // that indentation is the first of dents
-	indentPairs   []indentPair
-	unshiftable   string
+	where         place        // the place
+	lastEnding    string       // line ending of the last line written; "": none so far
+	cachedLine    place        // the line for which cachedEnding was looked up
+	cachedEnding  string       // its line ending, or one nearby
+	parts         []linePart   // the lines of the place
+	startsMidLine bool         // the place begins after the start of its line
+	leadIsPaired  bool         // indentPairs begins with the indentation before the place
+	indentPairs   []indentPair // of the old lines that are not blank
+	unshiftable   string       // a new line that has too little indentation for the shift; "": none
 
-	strict          bool // do not fit new text to the text before the place
-	verbatim        verbatim
-	firstIndent     string // with givenRest, the indentation of the first line
-	pairedByContent bool   // partners are paired by the lines' text without indentation
-	anyNotShifted   bool   // the new text of some place was not shifted
+	strict          bool     // insert new text as it is, whatever precedes the place
+	verbatim        verbatim // new lines that are not shifted at the place
+	firstIndent     string   // with verbatimRest, the indentation of the first line
+	pairedByContent bool     // pairs was computed from lines without indentation
+	anyNotShifted   bool     // at some place, new text with the file's indentation was not shifted
 }
 
-// fragment is a line of the file, or the part of it within a place, as offsets:
-// its text, then blanks that the pattern lacks, then the ending.
+// linePart is a line of the file, or the part of it within a place, as offsets:
+// its text from start, the blanks after it that the pattern lacks, and the line
+// ending from blanksEnd to end.
 type linePart struct{ start, textEnd, blanksEnd, end int }
 
+// newBuilder returns a builder for all places of a pattern. stop reports that
+// the call is cancelled; the changes are invalid then.
 func newBuilder(f *splice.File, p *pattern, stop func() bool) *changeBuilder {
 	return &changeBuilder{file: f, pattern: p, stop: stop, pairs: pairLines(p.old, p.new, stop)}
 }
 
-// at appends the changes at a place to others, sorted. failed describes why the
-// new text could not be fitted, or is "".
+// appendChanges appends the changes at a place to changes, sorted. failed is a
+// new line that cannot be indented like the file, or the reason why the place
+// does not fit; "" means success. Places must ascend.
 func (b *changeBuilder) appendChanges(where place, changes []textdiff.Change) (all []textdiff.Change, failed string) {
 	if len(b.pattern.old) == 1 && len(b.pattern.new) == 1 && b.pattern.step <= Numbers {
 		return b.appendWithinLine(where, changes), ""
@@ -96,7 +102,8 @@ func (b *changeBuilder) appendChanges(where place, changes []textdiff.Change) (a
 	return b.changes, b.unshiftable
 }
 
-// word is at for a text within a line, without allocating strings.
+// appendWithinLine is appendChanges for a pattern whose old and new text have
+// one line each. It allocates no strings.
 func (b *changeBuilder) appendWithinLine(where place, changes []textdiff.Change) []textdiff.Change {
 	old, newLines := b.pattern.old[0], b.pattern.new[0]
 	if old == newLines {
@@ -109,7 +116,7 @@ func (b *changeBuilder) appendWithinLine(where place, changes []textdiff.Change)
 	return append(changes, textdiff.Change{Start: where.start + head, End: where.end - tail, New: newLines[head : len(newLines)-tail]})
 }
 
-// fragments splits a place into lines.
+// splitPlace returns the lines of a place, at most as many as the old text has.
 func (b *changeBuilder) splitPlace(where place) []linePart {
 	var parts []linePart
 	for at := where.start; ; {
@@ -134,7 +141,8 @@ func (b *changeBuilder) splitPlace(where place) []linePart {
 	}
 }
 
-// content writes the text of new line j, given as line.
+// writeLine writes new line j, given as line, with the file's indentation. old
+// has the lines of the old text, with the one that the line replaces.
 func (b *changeBuilder) writeLine(j int, line string, old []string, with linePair) {
 	if b.startsMidLine && j == 0 && !with.equal {
 		line = b.withoutLead(line)
@@ -177,8 +185,9 @@ func (b *changeBuilder) writeLine(j int, line string, old []string, with linePai
 	b.writeChangedLine(from, to, was, line)
 }
 
-// rewrite writes the new line and keeps the file's bytes for text that the old
-// and the new line share.
+// writeChangedLine writes the new line for the file's text from from to to,
+// which matches the old line was. It keeps the file's bytes for text that the
+// old and the new line share.
 func (b *changeBuilder) writeChangedLine(from, to int, was, line string) {
 	if b.pattern.step < Punctuation || !b.writeChangedWords(from, to, was, line) {
 		head, tail := 0, 0
@@ -191,10 +200,10 @@ func (b *changeBuilder) writeChangedLine(from, to int, was, line string) {
 	}
 }
 
-// put writes new text.
+// insert writes new text that the file does not have.
 func (b *changeBuilder) insert(text string) { b.pending.WriteString(text) }
 
-// keep leaves a range of the file unchanged. Text before it that was not kept
+// keep keeps a range of the file. Text of the file before it that was not kept
 // is removed.
 func (b *changeBuilder) keep(start, end int) {
 	if start < end {
@@ -203,8 +212,8 @@ func (b *changeBuilder) keep(start, end int) {
 	}
 }
 
-// flush makes a change of the pending new text and of the text not kept, up to
-// a position.
+// flush turns the pending new text and the text of the file from cursor to the
+// offset to, which was not kept, into a change.
 func (b *changeBuilder) flush(to int) {
 	if to > b.cursor || b.pending.Len() > 0 {
 		if text := b.pending.String(); text != string(b.file.Text[b.cursor:to]) {

@@ -1,7 +1,8 @@
 package match
 
-// neighbour returns the line ending at the place: that of its first line, or of
-// the line before. It is cached for further places in a long line.
+// nearbyEnding returns the line ending for new lines at the place: that of its
+// first line, otherwise of the line before. The result is cached for further
+// places in a long line.
 func (b *changeBuilder) nearbyEnding() string {
 	at := b.where.start
 	if at < b.cachedLine.start || at >= b.cachedLine.end {
@@ -17,14 +18,15 @@ func (b *changeBuilder) nearbyEnding() string {
 	return b.cachedEnding
 }
 
+// lineEnding returns the line ending of a line of the file; "" if it has none.
 func (b *changeBuilder) lineEnding(line place) string {
 	text := b.file.Text[line.start:line.end]
 	return string(text[len(b.file.TrimEnding(text)):])
 }
 
-// end writes the ending of a new line: that of the old line that it replaces,
-// or else of the line before. Blanks before the ending are kept on unchanged
-// lines only.
+// writeEnding writes the line ending of a new line: that of the old line that
+// it replaces, otherwise of the line written before. On a line that is equal to
+// its old line, blanks before the ending are kept.
 func (b *changeBuilder) writeEnding(with linePair) {
 	if with.oldLine < 0 || with.oldLine >= len(b.parts) || b.parts[with.oldLine].end == b.parts[with.oldLine].blanksEnd {
 		if b.lastEnding == "" {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// indented returns a new line with the file's indentation.
+// shiftLine returns new line j, given as line, with its indentation shifted to
+// the file's. If the indentation is too small, it sets unshiftable.
 func (b *changeBuilder) shiftLine(j int, line string) string {
 	if b.pattern.step != Indentation || b.startsMidLine && j == 0 || strings.TrimSpace(line) == "" && b.pattern.new[j] == line {
 		return line
@@ -22,8 +23,9 @@ func (b *changeBuilder) shiftLine(j int, line string) string {
 	return indent + line[n:]
 }
 
-// behind returns the first new line for a place that begins after its line's
-// indentation: without that indentation, if the shift would add it.
+// withoutLead returns the first new line for a place that begins after the
+// indentation of its line: shifted and without that indentation, if the shift
+// would add it; otherwise unchanged.
 func (b *changeBuilder) withoutLead(line string) string {
 	n, lead := indentSize(line), string(b.file.Text[b.file.LineStart(b.where.start):b.where.start])
 	if none, ok := b.shift.apply(""); n == 0 || !ok || none != lead {
@@ -37,8 +39,10 @@ func (b *changeBuilder) withoutLead(line string) string {
 	return rest + line[n:]
 }
 
-// findShift finds how the file indents the lines at a place. which asks for the
-// best of several possible shifts, which matters only for new text.
+// chooseShift sets the shift, and indentPairs, from the indentation of the old
+// lines in the file. It returns false if no single shift fits all lines.
+// findBest asks for the likeliest of several shifts, which matters only for new
+// text.
 func (b *changeBuilder) chooseShift(where place, old []string, findBest bool) bool {
 	b.startsMidLine = where.start > b.file.BodyStart && b.file.Text[where.start-1] != b.file.EOL
 	b.leadIsPaired = false
@@ -76,7 +80,7 @@ func (b *changeBuilder) chooseShift(where place, old []string, findBest bool) bo
 	return ok
 }
 
-// around returns the indentations of lines in and near a place.
+// nearbyIndents returns the indentations of the lines at a place and near it.
 func (b *changeBuilder) nearbyIndents(where place) []string {
 	const beside = 2 << 10
 	from := max(b.file.BodyStart, where.start-beside)
@@ -91,10 +95,11 @@ func (b *changeBuilder) nearbyIndents(where place) []string {
 	return found
 }
 
-// leading returns the length of the part of the new text's first line that
-// already precedes the place. A model that omits indentation from the old text,
-// or a part of it, may have it in the new text. If nothing else changes, the
-// edit is meant to indent the line further, and leading returns 0.
+// leadLength returns the length of the part of the new text's first line that
+// already precedes the place in the file. A model that omits indentation from
+// the old text, or a part of it, may have it in the new text. If nothing else
+// changes, the edit is meant to indent the line further, and leadLength returns
+// 0.
 func (b *changeBuilder) leadLength(where place) int {
 	old, newLines := b.pattern.old, b.pattern.new
 	n := indentSize(newLines[0])

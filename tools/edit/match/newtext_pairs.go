@@ -6,13 +6,13 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textdiff"
 )
 
-// partner is the old line that a new line replaces; -1: none.
+// linePair is the old line that a new line replaces.
 type linePair struct {
-	oldLine int
-	equal   bool
+	oldLine int  // index; -1: none, the new line is additional
+	equal   bool // the two lines are equal
 }
 
-// partnersOf pairs new lines with the old lines that they replace.
+// pairLines returns, for each new line, the old line that it replaces.
 func pairLines(old, newLines []string, stop func() bool) []linePair {
 	partners := make([]linePair, len(newLines))
 	i, j := 0, 0
@@ -32,6 +32,7 @@ func pairLines(old, newLines []string, stop func() bool) []linePair {
 	return partners
 }
 
+// trimLines returns the lines without surrounding white space.
 func trimLines(lines []string) []string {
 	all := make([]string, len(lines))
 	for i, line := range lines {

@@ -8,9 +8,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textdiff"
 )
 
-// tokens is rewrite by words and signs, for files whose punctuation differs
-// from the old line's. It writes nothing and returns false if a word of the old
-// line cannot be located in the file.
+// writeChangedWords is writeChangedLine by words and signs, for files whose
+// punctuation differs from the old line's. It writes nothing and returns false
+// if a word of the old line cannot be located in the file.
 func (b *changeBuilder) writeChangedWords(from, to int, was, line string) bool {
 	a, c := splitWords(was), splitWords(line)
 	starts := make([]int, len(a)+1) // of each old word, in the file
@@ -41,8 +41,8 @@ func (b *changeBuilder) writeChangedWords(from, to int, was, line string) bool {
 	return true
 }
 
-// words splits a line into words, runs of blanks or of points, and single
-// signs.
+// splitWords splits a line into words, runs of blanks, runs of dots, and other
+// characters one by one.
 func splitWords(line string) []string {
 	kind := func(r rune) int {
 		switch {
@@ -71,8 +71,8 @@ func splitWords(line string) []string {
 	return all
 }
 
-// commonEnds returns the lengths of the common prefix and suffix of two lines
-// in bytes, without splitting characters.
+// commonEnds returns the lengths of the common prefix and suffix of two lines,
+// in bytes. They do not overlap and do not split characters.
 func commonEnds(a, b string) (head, tail int) {
 	for head < len(a) && head < len(b) && a[head] == b[head] {
 		head++

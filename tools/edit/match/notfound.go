@@ -10,10 +10,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/linematch"
 )
 
-// noMatch returns an error that explains a missing old text: the change is
-// already applied, the text as sent has a mistake, or the nearest lines and
-// their first difference.
-func (m *matcher) noMatchError(index int, e Edit, a *editSearch) *toolerr.Error {
+// noMatchError returns NO_MATCH with the likely cause: the change is already
+// applied, the text as sent has a mistake, or the most similar lines and their
+// first difference. index is the edit's position in the call, search the one
+// that failed.
+func (m *matcher) noMatchError(index int, e Edit, search *editSearch) *toolerr.Error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "old_string not found in %s (%s); nothing was changed.", m.options.displayName(), textfmt.Count(m.file.LineCount(), "line"))
 	err := func() *toolerr.Error { return toolerr.New(toolerr.NoMatch, "%s", text.String()) }
@@ -21,7 +22,7 @@ func (m *matcher) noMatchError(index int, e Edit, a *editSearch) *toolerr.Error 
 		text.WriteString(" The file is empty.")
 		return err()
 	}
-	if a.indentBudget <= 0 {
+	if search.indentBudget <= 0 {
 		text.WriteString(" Its lines match too many places with other indentation: send them with the file's indentation.")
 	}
 	applied := m.hintApplied(e)
@@ -37,12 +38,12 @@ func (m *matcher) noMatchError(index int, e Edit, a *editSearch) *toolerr.Error 
 	if m.file.Guessed && !isASCII([]byte(e.Old)) {
 		fmt.Fprintf(&text, "\nThe file was read as %s, which is a guess: view it with encoding=… to find the right one, then send the edit with that encoding.", m.file.Encoding)
 	}
-	old := a.old
+	old := search.old
 	switch {
 	case correction != "":
 		old = splitLines(read, m.file.EOL)
-	case a.unnumberedOld != nil:
-		old = a.unnumberedOld
+	case search.unnumberedOld != nil:
+		old = search.unnumberedOld
 	}
 	if n := len(old); n > 1 && old[n-1] == "" {
 		old = old[:n-1]
@@ -60,8 +61,8 @@ func (m *matcher) noMatchError(index int, e Edit, a *editSearch) *toolerr.Error 
 	return result
 }
 
-// applied reports where the new text already exists, or "". Short text that
-// occurs everywhere does not count.
+// hintApplied returns a hint about where the file already has the new text; ""
+// if it does not, or if the new text is short and occurs everywhere.
 func (m *matcher) hintApplied(e Edit) string {
 	if len(strings.TrimSpace(e.New)) < 4 || strings.Contains(e.Old, e.New) {
 		return ""
@@ -73,11 +74,12 @@ func (m *matcher) hintApplied(e Edit) string {
 	return fmt.Sprintf("Already applied? new_string is at %s.", m.describePlaces(places))
 }
 
-// spot holds the first and last line number of a place.
+// lineSpan has the first line number of a place and, if it has several lines,
+// the last.
 type lineSpan struct{ lines []int }
 
-// places returns the first places of a text, by the first step up to last that
-// finds any.
+// placesOf returns the line numbers of the first places of a text. It uses the
+// first step, up to last, that finds the text, and returns nil if no step does.
 func (m *matcher) placesOf(text string, last Step) []lineSpan {
 	if strings.TrimSpace(text) == "" {
 		return nil
@@ -104,20 +106,23 @@ func (m *matcher) placesOf(text string, last Step) []lineSpan {
 	return nil
 }
 
-func (m *matcher) describePlaces(spots []lineSpan) string {
-	s := spots[0]
+// describePlaces names the first place and the number of further places. spans
+// must not be empty.
+func (m *matcher) describePlaces(spans []lineSpan) string {
+	s := spans[0]
 	text := textfmt.Lines(s.lines[0], s.lines[len(s.lines)-1])
-	if n := len(spots) - 1; n > 0 {
+	if n := len(spans) - 1; n > 0 {
 		text += fmt.Sprintf(" and %s", textfmt.Count(n, "other place"))
 	}
 	return text
 }
 
-// maxTried bounds the searches for the effect of other edits of a call.
+// maxRevertedSearches bounds, for a call, the searches for a text as it was
+// before another edit.
 const maxRevertedSearches = 100
 
-// ofAnotherEdit reports that another edit of the call would create the text or
-// a part of it; otherwise it returns "".
+// hintOtherEdit returns a hint that another edit of the call would create the
+// old text or a part of it; "" if no edit does.
 func (m *matcher) hintOtherEdit(index int, e Edit) string {
 	for i, other := range m.edits {
 		if i == index || other.New == "" {
@@ -135,7 +140,8 @@ func (m *matcher) hintOtherEdit(index int, e Edit) string {
 	return ""
 }
 
-// suggestNotStrict reports where the text would match without strict.
+// hintNotStrict returns a hint about the place where the text would match
+// without strict; "" if there is no single such place.
 func (m *matcher) hintNotStrict(e Edit) string {
 	if !m.options.Strict {
 		return ""

@@ -7,10 +7,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// maxListed bounds the places listed in a message.
+// maxListedPlaces bounds the places listed in a message.
 const maxListedPlaces = 20
 
-// notUnique lists the places with lines that distinguish them.
+// notUniqueError returns NOT_UNIQUE and lists the places, each with a line that
+// distinguishes it.
 func (m *matcher) notUniqueError(places []place, step Step) *toolerr.Error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "old_string matches %d places in %s%s; nothing was changed.\n", len(places), m.options.displayName(), describeIgnored(step))
@@ -19,7 +20,7 @@ func (m *matcher) notUniqueError(places []place, step Step) *toolerr.Error {
 	return toolerr.New(toolerr.NotUnique, "%s", text.String()).With("matches", len(places)).With("lines", m.firstLines(places))
 }
 
-// everywhere is notUnique for more than MaxPlaces.
+// tooManyPlacesError is notUniqueError for more than MaxPlaces.
 func (m *matcher) tooManyPlacesError(places []place, step Step) *toolerr.Error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "old_string matches more than %d places in %s%s; nothing was changed.\n", MaxPlaces, m.options.displayName(), describeIgnored(step))
@@ -28,7 +29,7 @@ func (m *matcher) tooManyPlacesError(places []place, step Step) *toolerr.Error {
 	return toolerr.New(toolerr.NotUnique, "%s", text.String()).With("lines", m.firstLines(places))
 }
 
-// miscounted reports the actual number of places.
+// wrongCountError returns NOT_UNIQUE if the number of places is not e.Expected.
 func (m *matcher) wrongCountError(e Edit, places []place, step Step) *toolerr.Error {
 	var text strings.Builder
 	times := "1 place"
@@ -41,7 +42,8 @@ func (m *matcher) wrongCountError(e Edit, places []place, step Step) *toolerr.Er
 	return toolerr.New(toolerr.NotUnique, "%s", text.String()).With("matches", len(places)).With("lines", m.firstLines(places))
 }
 
-// overlooking describes the differences that a step ignores.
+// describeIgnored returns " (ignoring …)" with the differences that a step
+// ignores; "" for Exact.
 func describeIgnored(step Step) string {
 	if step == Exact {
 		return ""
@@ -49,6 +51,8 @@ func describeIgnored(step Step) string {
 	return fmt.Sprintf(" (ignoring %s)", step)
 }
 
+// firstLines returns the number of the first line of each place, of at most
+// maxListedPlaces places.
 func (m *matcher) firstLines(places []place) []int {
 	number := m.file.LineNumberer()
 	var all []int
@@ -58,8 +62,8 @@ func (m *matcher) firstLines(places []place) []int {
 	return all
 }
 
-// list writes each place's first line with the line before it, or with the line
-// after it if the lines before are all equal.
+// listPlaces adds each place's first line to text, with the line before it. If
+// the lines before are all equal, it adds the line after it instead.
 func (m *matcher) listPlaces(text *strings.Builder, places []place) {
 	shown := places[:min(len(places), maxListedPlaces)]
 	before := m.linesBeforeDiffer(shown)
@@ -85,13 +89,15 @@ func (m *matcher) listPlaces(text *strings.Builder, places []place) {
 	}
 }
 
-// lineBefore returns the line before the one that begins at start, for display.
+// lineBefore returns the line before the line that begins at offset start, for
+// a message. There must be one.
 func (m *matcher) lineBefore(start int) string {
 	before := m.file.LineStart(start - 1)
 	return lineExcerpt(m.file, before, before)
 }
 
-// tellsApart reports whether the lines before the places differ.
+// linesBeforeDiffer reports whether the lines before the places are not all
+// equal. It returns true for a single place.
 func (m *matcher) linesBeforeDiffer(places []place) bool {
 	first := ""
 	for i, p := range places {

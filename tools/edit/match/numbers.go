@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// separators lists the text between a pasted line number and its line, by the
-// tool that printed it. All numbers of a text have the same separator.
+// numberSeparators lists the text between a pasted line number and its line,
+// grouped by the tool that prints it. All numbers of a text have separators of
+// the same group.
 var numberSeparators = [][]string{
 	{"\t"},                 // view, cat -n
 	{"→"},                  // other agents' view
@@ -15,15 +16,16 @@ var numberSeparators = [][]string{
 	{" | ", "| ", "|"},     // compilers' reports
 }
 
-// number is a line split from its number.
+// numberedLine is a line split into its line number and its text.
 type numberedLine struct {
 	number     int
 	text       string
-	onlyDigits bool // only digits, which may be the line itself
+	onlyDigits bool // the line has only digits, which may be its text instead of a number
 }
 
-// numberOf parses the number before a line. For an empty line the separator's
-// trailing blank may be missing.
+// splitLineNumber splits a line into its number and its text; ok is false if it
+// does not begin with a number and one of the separators. For an empty line,
+// the separator's trailing blank may be missing.
 func splitLineNumber(line string, seps []string) (numberedLine, bool) {
 	digits := strings.TrimLeft(line, " \t")
 	n := 0
@@ -46,9 +48,10 @@ func splitLineNumber(line string, seps []string) (numberedLine, bool) {
 	return numberedLine{}, false
 }
 
-// unnumbered returns the old and the new lines without pasted line numbers.
-// Each old line must have a number, ascending by one, except that the first
-// line and empty lines may lack it.
+// removeLineNumbers returns the old and the new lines without pasted line
+// numbers. Each old line must have a number, ascending by one, except that the
+// first line and empty lines may lack it. ok is false if the old lines have no
+// such numbers.
 func removeLineNumbers(old, newLines []string) (oldPlain, newPlain []string, ok bool) {
 	for _, family := range numberSeparators {
 		for _, seps := range splitByBlank(family) {
@@ -60,8 +63,8 @@ func removeLineNumbers(old, newLines []string) (oldPlain, newPlain []string, ok 
 	return nil, nil, false
 }
 
-// narrowed returns the separators to try in turn: with a blank after them, then
-// without; a text does not mix them.
+// splitByBlank returns the separators of a group to try in turn: those with a
+// trailing blank, then those without. A text does not mix them.
 func splitByBlank(family []string) [][]string {
 	if len(family) < 4 {
 		return [][]string{family}
@@ -69,6 +72,9 @@ func splitByBlank(family []string) [][]string {
 	return [][]string{family[:2], family[2:]}
 }
 
+// removeConsecutiveNumbers returns the lines without their numbers, which must
+// ascend by one, and the first and the last number. ok is false if they do not,
+// or if no line has text after its number.
 func removeConsecutiveNumbers(lines, seps []string) (plain []string, first, last int, ok bool) {
 	expect, found := 0, 0
 	for i, line := range lines {
@@ -96,9 +102,9 @@ func removeConsecutiveNumbers(lines, seps []string) (plain []string, first, last
 	return plain, first, last, found > 0 && strings.TrimSpace(strings.Join(plain, "")) != ""
 }
 
-// newWithout removes the numbers of new lines that can continue those of the
-// old text. If all candidates are only digits, they are the lines themselves
-// and stay.
+// removeContinuedNumbers returns new lines without the numbers that continue
+// those of the old text, from first on. If all such lines have only digits,
+// these are their text and stay.
 func removeContinuedNumbers(lines, seps []string, first, last int) []string {
 	taken := func(line string) (numberedLine, bool) {
 		n, ok := splitLineNumber(line, seps)

@@ -8,32 +8,34 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/cancelcheck"
 )
 
-// pattern is an old_string prepared for a step, with its new_string.
+// pattern is an old_string prepared for the search by a step, with its
+// new_string. Both are lines without endings.
 type pattern struct {
-	old, new []string // lines without endings; the last may be partial
-	// heads means that the first line must begin a line of the file, after
-	// indentation, since it had a line number.
+	old, new []string // The first and the last line may match a part of a line of the file.
+	// atLineStart requires the first line to begin a line of the file,
+	// after indentation, since it had a line number.
 	atLineStart bool
 
 	step          Step
-	middleHashes  []uint64 // hashes of the complete lines between the first and the last
-	middleFailure []int32  // failure function of Knuth, Morris and Pratt for middle
+	middleHashes  []uint64 // hashes of the lines between the first and the last, which must match whole lines
+	middleFailure []int32  // failure function of Knuth, Morris and Pratt for middleHashes
 	first         patternLine
 	last          patternLine
 	seed          maphash.Seed
-	requiredText  []byte // occurs in every text that matches
+	requiredText  []byte // occurs unchanged in every text that matches
 }
 
-// wanted is a line of a pattern that may be partial.
+// patternLine is a first or last line of a pattern, prepared for its step.
 type patternLine struct {
-	folded     []byte // folded
-	trimmed    []byte // without trailing blanks
-	onlyBlanks bool   // only blanks, at least one
-	indented   bool   // begins with blanks
+	folded     []byte // with plain punctuation, if the step ignores punctuation
+	trimmed    []byte // folded without trailing blanks, if the step ignores them
+	onlyBlanks bool   // the line has blanks and nothing else
+	indented   bool   // the line begins with blanks and has other text
 	core       []byte // trimmed, without indentation
 }
 
-// newPattern prepares lines for a step from Endings on.
+// newPattern prepares the lines of an old and a new text for a step. Steps
+// before Endings need no pattern.
 func newPattern(old, newLines []string, step Step) *pattern {
 	p := &pattern{old: old, new: newLines, step: step, seed: maphash.MakeSeed()}
 	p.first, p.last = p.newPatternLine(old[0]), p.newPatternLine(old[len(old)-1])
@@ -54,8 +56,8 @@ func newPattern(old, newLines []string, step Step) *pattern {
 	return p
 }
 
-// longest returns the longest piece of the pattern that every step matches
-// exactly.
+// longestRequired returns the longest part of the old text, up to maxPrefix
+// bytes, that the step matches only unchanged.
 func (p *pattern) longestRequired() []byte {
 	var best []byte
 	for _, line := range p.old {
@@ -74,6 +76,7 @@ func (p *pattern) longestRequired() []byte {
 	return best[:min(len(best), maxPrefix)]
 }
 
+// newPatternLine prepares a line for the pattern's step.
 func (p *pattern) newPatternLine(line string) patternLine {
 	text := []byte(line)
 	if p.step >= Punctuation {
@@ -89,7 +92,8 @@ func (p *pattern) newPatternLine(line string) patternLine {
 	return w
 }
 
-// whole returns the part of a folded, complete line that is compared.
+// comparedPart returns the part of a whole line, with plain punctuation, that
+// the step compares.
 func (p *pattern) comparedPart(line []byte) []byte {
 	if p.step >= Trailing {
 		line = trimTrailingBlanks(line)
@@ -100,8 +104,10 @@ func (p *pattern) comparedPart(line []byte) []byte {
 	return line
 }
 
-// starts returns the position in a line of the file at which the pattern's
-// first line begins, which must extend to the line's end; -1 if it does not.
+// startOffset returns the offset in a line of the file at which the pattern's
+// first line begins. The match must extend to the end of the line; otherwise it
+// returns -1. plain is the line with plain punctuation, if the step ignores
+// punctuation.
 func (p *pattern) startOffset(line, plain []byte) int {
 	w := p.first
 	body := plain
@@ -130,8 +136,9 @@ func (p *pattern) startOffset(line, plain []byte) int {
 	return p.unfoldedOffset(line, len(body)-len(w.trimmed))
 }
 
-// ends returns the position in a line of the file at which the pattern's last
-// line ends, which must begin at the line's start; -1 if it does not.
+// endOffset returns the offset in a line of the file at which the pattern's
+// last line ends. The match must begin at the start of the line; otherwise it
+// returns -1. plain is as for startOffset.
 func (p *pattern) endOffset(line, plain []byte) int {
 	w := p.last
 	if p.step >= Indentation && len(w.core) > 0 {
@@ -153,9 +160,10 @@ func (p *pattern) endOffset(line, plain []byte) int {
 	return -1
 }
 
-// inside yields the places of a single-line pattern in a line of the file.
-// Places do not overlap, except that with overlap the second may overlap the
-// first.
+// findWithinLine yields the places of a single-line pattern in a line of the
+// file, as offsets in the line, until yield returns false. Places do not
+// overlap, except that with overlapSecond the second may overlap the first.
+// plain is as for startOffset.
 func (p *pattern) findWithinLine(line, plain []byte, overlapSecond bool, checker *cancelcheck.Checker, yield func(start, end int) bool) {
 	w := p.first
 	if p.step >= Indentation {
@@ -198,7 +206,8 @@ func (p *pattern) findWithinLine(line, plain []byte, overlapSecond bool, checker
 	}
 }
 
-// place converts a position of the folded line to one of the line, or -1.
+// unfoldedOffset converts an offset in the line with plain punctuation to an
+// offset in the line. It returns -1 inside the replacement of a character.
 func (p *pattern) unfoldedOffset(line []byte, at int) int {
 	if p.step < Punctuation {
 		return at
@@ -210,8 +219,8 @@ func (p *pattern) unfoldedOffset(line []byte, at int) int {
 	return -1
 }
 
-// lines splits a model's text into lines. If lone carriage returns end the
-// file's lines, they do so here, too.
+// splitLines splits the text of a model into lines without endings. Carriage
+// returns alone end lines if they do so in the file (eol is '\r').
 func splitLines(text string, eol byte) []string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	if eol == '\r' {

@@ -6,9 +6,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/cancelcheck"
 )
 
-// folded returns the plain text for a typographic character, and whether it is
-// one. Only punctuation and blanks are folded, never a letter.
-func plainPunctuation(r rune) (string, bool) {
+// plainPunctuation returns the ASCII text for a typographic character; ok is
+// false for all other characters. Only punctuation and blanks are replaced,
+// never a letter.
+func plainPunctuation(r rune) (plain string, ok bool) {
 	switch {
 	case r >= 0x2018 && r <= 0x201B, r == 0x2032, r == 0x2035, r == 0x02BC:
 		return "'", true
@@ -24,15 +25,17 @@ func plainPunctuation(r rune) (string, bool) {
 	return "", false
 }
 
-// fold returns text with plain punctuation: text itself if it has no other,
-// otherwise a copy in buf, which is overwritten.
+// foldPunctuation returns text with plain punctuation. It returns text itself
+// if nothing needs to be replaced; otherwise plain is in buf, which is
+// overwritten. grown is the buffer for the next call.
 func foldPunctuation(text, buf []byte) (plain, grown []byte) { return foldLong(nil, text, buf) }
 
-// stretch is the amount of text processed between two checks of the context, in
-// bytes.
+// checkInterval is the amount of text processed between two checks of the
+// context, in bytes.
 const checkInterval = 64 << 10
 
-// foldAt is fold for a text that may be long.
+// foldLong is foldPunctuation for a text that may be long. If checker stops,
+// plain is incomplete.
 func foldLong(checker *cancelcheck.Checker, text, buf []byte) (plain, grown []byte) {
 	if isASCII(text) {
 		return text, buf
@@ -66,17 +69,20 @@ func isASCII(text []byte) bool {
 	return true
 }
 
-// unfolder maps positions of folded text back to the original, for ascending
-// positions.
+// unfolder converts offsets in text with plain punctuation to offsets in the
+// original text.
 type unfolder struct {
-	text                 []byte
-	originalAt, foldedAt int // a position, and the one after folding
+	text []byte // the original
+	// The offset reached in the original, and the offset in the plain text
+	// that corresponds to it.
+	originalAt, foldedAt int
 	checker              *cancelcheck.Checker
 }
 
-// find returns the original position for at, a position after folding; false if
-// that is inside the replacement of one character.
-func (u *unfolder) originalOffset(at int) (int, bool) {
+// originalOffset returns the offset in the original text for at, an offset in
+// the plain text. ok is false if at is inside the replacement of a character,
+// or if checker stops. The offsets of consecutive calls must ascend.
+func (u *unfolder) originalOffset(at int) (offset int, ok bool) {
 	for from := u.originalAt; u.foldedAt < at && u.originalAt < len(u.text) && !u.checker.Stopped(u.originalAt-from); {
 		from = u.originalAt
 		for end := min(u.originalAt+checkInterval, len(u.text)); u.foldedAt < at && u.originalAt < end; {

@@ -7,12 +7,13 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
-// place is a range of the file's text that matches a pattern.
+// place is a range of the file's text that a pattern matches, as offsets.
 type place struct{ start, end int }
 
-// exact yields the places of text byte for byte, in order; if overlap is set,
-// the second may overlap the first. Places that would split a line ending are
-// skipped.
+// findExact yields the places of text, byte for byte, in order, until yield
+// returns false. Places do not overlap, except that with overlapSecond the
+// second may overlap the first: that is enough to see that a text is not
+// unique. Places that would split a line ending are skipped.
 func findExact(f *splice.File, text string, overlapSecond bool, checker *cancelcheck.Checker, yield func(place) bool) {
 	n := needle{pattern: []byte(text), checker: checker}
 	if len(text) == 0 || len(text) > len(f.Text)-f.BodyStart {
@@ -36,17 +37,18 @@ func findExact(f *splice.File, text string, overlapSecond bool, checker *cancelc
 	}
 }
 
-// cutsEnding reports whether a position is between the two bytes of a line
-// ending.
+// splitsLineEnding reports whether the offset is between the two bytes of a
+// "\r\n".
 func splitsLineEnding(f *splice.File, at int) bool {
 	return at > f.BodyStart && at < len(f.Text) && f.Text[at] == '\n' && f.Text[at-1] == '\r'
 }
 
-// perLine is the cost of work on a line, in bytes scanned.
+// lineCost is the cost of work on a line, in bytes scanned.
 const lineCost = 64
 
-// search yields the places of a pattern in one pass over the file. It holds as
-// many lines as the pattern has.
+// searchPattern yields the places of a pattern in one pass over the file, in
+// order, until yield returns false. overlapSecond is as for findExact. In
+// memory it holds as many lines as the pattern has.
 func searchPattern(f *splice.File, p *pattern, overlapSecond bool, checker *cancelcheck.Checker, yield func(place) bool) {
 	if anchor := (needle{pattern: p.requiredText, checker: checker}); len(p.requiredText) > 0 && anchor.indexFrom(f.Text, 0) < 0 {
 		return
@@ -96,8 +98,9 @@ func searchPattern(f *splice.File, p *pattern, overlapSecond bool, checker *canc
 	}
 }
 
-// advance returns the number of lines of middle matched up to and including a
-// line.
+// advanceMiddle returns the number of middle lines that match up to and
+// including a line with plain punctuation, if matched is that number for the
+// line before.
 func (p *pattern) advanceMiddle(matched int, plain []byte) int {
 	if len(p.middleHashes) == 0 {
 		return 0

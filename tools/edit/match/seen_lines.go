@@ -9,20 +9,22 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
-// seenLines holds the viewed lines of a version.
+// seenLines finds lines among the viewed lines of a version.
 type seenLines struct {
 	seen        *state.Seen
-	positions   map[uint32][]seenPosition
-	comparisons int
+	positions   map[uint32][]seenPosition // by checksum
+	comparisons int                       // made so far
 }
 
-// spotSeen identifies a viewed line by its range and its index in it.
+// seenPosition identifies a viewed line by the index of its range in
+// seen.Ranges and its index in that range.
 type seenPosition struct{ rangeIndex, lineIndex int }
 
-// maxCompared bounds the comparisons of many equal lines; beyond it each line
-// is only looked up.
+// maxComparisons bounds the work for a file with many equal lines. Beyond it,
+// viewedTogether looks up each line on its own.
 const maxComparisons = 10_000_000
 
+// newSeenLines indexes the viewed lines by checksum.
 func newSeenLines(seen *state.Seen) *seenLines {
 	s := &seenLines{seen: seen, positions: map[uint32][]seenPosition{}}
 	for i, r := range seen.Ranges {
@@ -33,7 +35,9 @@ func newSeenLines(seen *state.Seen) *seenLines {
 	return s
 }
 
-// has reports whether lines were viewed consecutively.
+// viewedTogether reports whether lines with these checksums were viewed as
+// consecutive lines. Beyond maxComparisons, it only checks that each was
+// viewed.
 func (s *seenLines) viewedTogether(sums []uint32) bool {
 	if len(sums) == 0 {
 		return false
@@ -50,8 +54,10 @@ func (s *seenLines) viewedTogether(sums []uint32) bool {
 	return false
 }
 
-// surrounds reports whether lines that were not viewed are between viewed lines
-// of one range: they replaced others.
+// surroundedByViewed reports whether the lines from start to end, which were
+// not viewed, have replaced viewed lines: a viewed range has both the nearest
+// distinctive line before them and the nearest one after them. If in doubt, it
+// returns true.
 func (s *seenLines) surroundedByViewed(f *splice.File, start, end int) bool {
 	before, after := s.anchorsAbove(f, start), s.anchorsBelow(f, end)
 	for _, b := range before {
@@ -67,8 +73,9 @@ func (s *seenLines) surroundedByViewed(f *splice.File, start, end int) bool {
 	return false
 }
 
-// above returns where the nearest distinctive line before a position was
-// viewed; the beginning of the file counts as such a line.
+// anchorsAbove returns the positions of the nearest distinctive line before
+// offset at that was viewed; nil if there is none nearby. The beginning of the
+// file counts as such a line.
 func (s *seenLines) anchorsAbove(f *splice.File, at int) []seenPosition {
 	for range maxAnchorDistance {
 		if at <= f.BodyStart {
@@ -83,7 +90,8 @@ func (s *seenLines) anchorsAbove(f *splice.File, at int) []seenPosition {
 	return nil
 }
 
-// below is above for the nearest line after a position.
+// anchorsBelow is anchorsAbove for the lines after offset at and the end of the
+// file.
 func (s *seenLines) anchorsBelow(f *splice.File, at int) []seenPosition {
 	for range maxAnchorDistance {
 		if at >= len(f.Text) {
@@ -98,8 +106,9 @@ func (s *seenLines) anchorsBelow(f *splice.File, at int) []seenPosition {
 	return nil
 }
 
-// edge returns the position before the first or after the last line of the
-// version, if that line was viewed.
+// fileEdge returns the position before the first or after the last line of the
+// version, if that line was viewed; otherwise nil. edgeIndex returns that
+// position in a range, and false if the range does not have the line.
 func (s *seenLines) fileEdge(edgeIndex func(state.Range) (int, bool)) []seenPosition {
 	for i, r := range s.seen.Ranges {
 		if index, ok := edgeIndex(r); ok {
@@ -109,8 +118,9 @@ func (s *seenLines) fileEdge(edgeIndex func(state.Range) (int, bool)) []seenPosi
 	return nil
 }
 
-// distinctive returns where a line was viewed; nil for a common line such as
-// "}".
+// distinctiveLine returns the positions at which the line from start to end was
+// viewed. It returns nil if it was not viewed, or is too common to identify a
+// place, such as "}".
 func (s *seenLines) distinctiveLine(f *splice.File, start, end int) []seenPosition {
 	if len(bytes.Trim(f.Text[start:end], " \t\r\n{}[]()<>/,;:*#-=")) < 3 {
 		return nil
@@ -122,11 +132,14 @@ func (s *seenLines) distinctiveLine(f *splice.File, start, end int) []seenPositi
 	return s.positions[sums[0]]
 }
 
-// nearby bounds the distance from a place at which viewed lines are searched.
+// maxAnchorDistance bounds the lines searched on each side of a place for a
+// distinctive line that was viewed.
 const maxAnchorDistance = 20
 
-// lineSums returns the checksums of the bytes of each line between a line's
-// start and another's end.
+// lineChecksums returns the checksum of each line from start, where a line
+// begins, to end, where a line ends. A checksum covers the line's bytes in the
+// file, in its encoding, with the ending. The result is shorter if a line
+// boundary is inside a character.
 func lineChecksums(f *splice.File, start, end int) []uint32 {
 	var sums []uint32
 	from, ok := f.RawOffset(start)

@@ -11,15 +11,16 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
-// Version describes the file's current version and the one the model knows.
+// Version describes the file's current version and the version that the model
+// knows.
 type Version struct {
-	CurrentEtag textfile.Etag
-	GivenEtag   string      // the etag given by the model, or ""
-	Seen        *state.Seen // the record of the last view of the file, or nil
+	CurrentEtag textfile.Etag // of the file's current content
+	GivenEtag   string        // the etag that the model gave; "": none
+	Seen        *state.Seen   // the record of the last view of the file; nil: none
 }
 
 // Changed reports whether the file differs from the version that the model
-// knows; false if it was never viewed.
+// knows. It returns false if the model knows no version.
 func (v Version) Changed() bool {
 	switch {
 	case v.GivenEtag != "":
@@ -30,17 +31,20 @@ func (v Version) Changed() bool {
 	return false
 }
 
-// known reports whether the lines of that version are on record.
+// linesRecorded reports whether Seen has the viewed lines of the version that
+// the model knows.
 func (v Version) linesRecorded() bool {
 	return v.Seen != nil && (v.GivenEtag == "" || v.Seen.Index.Etag.Matches(v.GivenEtag))
 }
 
-// Fresh decides by content, not by time, whether an edit still changes text
-// that the model saw. Changes elsewhere do not matter as long as the edited
-// lines are among the viewed ones. If an etag was given, other lines are STALE,
-// and the error shows their current text. Without an etag they are STALE only
-// if they replaced viewed lines: for text that was never shown, the match
-// itself is proof enough.
+// CheckStale returns STALE, with the current text, if an edit would change text
+// that the model does not know. It decides by content, not by time: changes
+// elsewhere in the file do not matter.
+//
+// If the model gave an etag, every line that an edit touches must be among the
+// lines it viewed. Without an etag, lines that were never viewed are accepted,
+// since the match itself is proof enough, unless they replaced viewed lines. It
+// returns nil if the file has not changed, and the cause if ctx ends.
 func CheckStale(ctx context.Context, f *splice.File, places []Place, v Version, o Options) error {
 	if !v.Changed() {
 		return nil
@@ -81,13 +85,14 @@ func CheckStale(ctx context.Context, f *splice.File, places []Place, v Version, 
 	return nil
 }
 
-// wholeLines returns the range of the lines that a place touches.
+// wholeLines returns the range of the lines that a place touches, as offsets in
+// the file's text.
 func wholeLines(f *splice.File, p Place) (start, end int) {
 	return f.LineStart(p.Start), f.LineEnd(max(p.Start, p.End-1))
 }
 
-// touched returns the first line number and the text of those lines, as far as
-// shown.
+// touchedLines returns the lines that a place touches, at most maxBlockLines+1,
+// without endings, and the number of the first.
 func touchedLines(f *splice.File, p Place) (first int, lines [][]byte) {
 	start, end := wholeLines(f, p)
 	for at := start; at < end && len(lines) <= maxBlockLines; {

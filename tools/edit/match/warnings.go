@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// twice warns if the new text contains the old one and already existed there.
+// doubledTextWarning returns a warning if the new text contains the old text
+// and the file already had the new text at the place. Otherwise it returns nil.
 func (m *matcher) doubledTextWarning(e Edit, where place) []string {
 	at := strings.Index(e.New, e.Old)
 	if at < 0 || where.start-at < m.file.BodyStart {
