@@ -10,6 +10,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/match"
 )
 
+// arguments are the arguments of a call.
 type arguments struct {
 	FilePath             string          `json:"file_path" alias:"@file"`
 	OldString            *string         `json:"old_string,omitempty" alias:"@old" verbatim:"true"`
@@ -25,7 +26,7 @@ type arguments struct {
 	textEditorArguments
 }
 
-// editArguments is an element of edits.
+// editArguments is an element of the argument edits.
 type editArguments struct {
 	OldString  string `json:"old_string" alias:"@old" verbatim:"true"`
 	NewString  string `json:"new_string" alias:"@new" verbatim:"true"`
@@ -33,33 +34,36 @@ type editArguments struct {
 }
 
 const (
-	// maxEdits bounds the edits of a call, and so the passes over a file.
+	// maxEdits bounds the edits of a call, and so the number of passes over
+	// a file.
 	maxEdits = 100
-	// maxConcurrent bounds the memory of concurrent calls.
+	// maxConcurrentCalls bounds the memory that calls take.
 	maxConcurrentCalls = 4
-	// deadline is far longer than the largest file on a slow disk takes.
+	// callTimeout ends a call. It is far longer than the largest file on a
+	// slow disk takes.
 	callTimeout = 2 * time.Minute
 )
 
 // request is a validated call.
 type request struct {
-	path   string
-	edits  []match.Edit // a single one with an empty Old creates the file
+	path   string       // file_path as given
+	edits  []match.Edit // what to replace; a single edit with an empty Old creates the file
 	dryRun bool
-	etag   string
-	strict bool
-	undo   bool
-	// encoding is the file's encoding given by the caller; "": none.
+	etag   string // 8 to 16 hex digits; "": not given
+	strict bool   // ignore only line endings when matching
+	undo   bool   // revert the last change; edits is empty then
+	// the file's encoding as given by the caller; "": not given
 	encoding textfile.Encoding
 }
 
-// creates reports whether the call creates a file.
+// createsFile reports whether the call creates a file.
 func (a request) createsFile() bool { return len(a.edits) == 1 && a.edits[0].Old == "" }
 
-// etagForm matches an etag as shown, or in full.
+// etagPattern matches an etag, complete or shortened as view shows it.
 var etagPattern = regexp.MustCompile(`^[0-9a-f]{8,16}$`)
 
-// newRequest validates the combination of arguments.
+// newRequest returns the request for a call's arguments, or an error for
+// arguments that are missing, invalid or cannot be combined.
 func newRequest(args arguments) (request, error) {
 	a := request{path: args.FilePath, dryRun: args.DryRun, strict: args.Strict, undo: args.Undo}
 	a.etag = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(args.Etag), "etag="))
@@ -106,7 +110,8 @@ func newRequest(args arguments) (request, error) {
 	return a, nil
 }
 
-// clip cuts text to most characters for a message.
+// truncate returns text, cut to maxRunes characters and an ellipsis if it is
+// longer.
 func truncate(text string, maxRunes int) string {
 	runes := []rune(text)
 	if len(runes) <= maxRunes {

@@ -15,18 +15,22 @@ import (
 
 // change is a planned change of a file, not yet written.
 type change struct {
-	file                   *splice.File
-	result                 *splice.Result
-	after                  *fileedit.After // the file's new content
-	shown                  *splice.Result  // the same with masked values; otherwise equal to result
-	matches                []match.Found
-	firstOffset, firstLine int // position and line of the first place; line 0: unknown
+	file   *splice.File    // before the change
+	result *splice.Result  // file with the changes
+	after  *fileedit.After // content to write
+	// the same as result, with masked values as ***; equal to result if the
+	// file has none
+	shown                  *splice.Result
+	matches                []match.Found // one for each edit; none if the file is created
+	firstOffset, firstLine int           // offset in file.Text and line number of the first place; line 0: unknown
 	warnings               []string
-	encodingNamed          bool // the caller gave the file's encoding, now or when viewing it
+	encodingNamed          bool // the caller gave the file's encoding, now or when viewing the file
 }
 
-// open decodes the file in its encoding or, for a new one, in the encoding that
-// it will get. told reports that the caller gave it.
+// decodeFile decodes the file in its encoding. For a missing or empty file it
+// returns an empty one in the encoding that the new content will have.
+// encodingNamed reports that the caller gave the encoding, now or when viewing
+// the file.
 func (a request) decodeFile(ctx context.Context, b *fileedit.Before) (f *splice.File, encodingNamed bool, err error) {
 	if !b.Exists || len(b.Content) == 0 {
 		f, err = splice.OpenIndexed(ctx, nil, &textfile.Index{Format: textfile.Format{Encoding: cmp.Or(a.encoding, textfile.UTF8), Ending: textfile.None}})
@@ -40,7 +44,9 @@ func (a request) decodeFile(ctx context.Context, b *fileedit.Before) (f *splice.
 	return f, encodingNamed, err
 }
 
-// plan computes the change of a version of the file by the edits.
+// planChange computes the change that the edits make in the version b of the
+// file. It returns an error if they do not match, or if the result must not be
+// written.
 func (a request) planChange(ctx context.Context, b *fileedit.Before) (*change, error) {
 	if b.Masked && a.etag != "" {
 		return nil, toolerr.New(toolerr.InvalidParams, "%s has masked values and therefore no etag: leave etag out", b.Shown)
@@ -79,7 +85,8 @@ func (a request) planChange(ctx context.Context, b *fileedit.Before) (*change, e
 	return c, nil
 }
 
-// create sets the content of a file that is missing or empty.
+// planCreation sets c.result and c.shown to the content of a new file. It
+// returns EXISTS if the file has content.
 func (a request) planCreation(ctx context.Context, c *change, b *fileedit.Before) error {
 	f, text := c.file, a.edits[0].New
 	switch {
@@ -105,7 +112,8 @@ func (a request) planCreation(ctx context.Context, c *change, b *fileedit.Before
 	return err
 }
 
-// change finds and applies edits.
+// planEdits finds the edits and sets what depends on them in c: the matches,
+// the result and the warnings.
 func (a request) planEdits(ctx context.Context, c *change, b *fileedit.Before) error {
 	version := match.Version{CurrentEtag: b.Etag, GivenEtag: a.etag, Seen: b.Seen}
 	o := match.Options{Name: b.Shown, Strict: a.strict, Changed: version.Changed()}
@@ -126,15 +134,16 @@ func (a request) planEdits(ctx context.Context, c *change, b *fileedit.Before) e
 	return err
 }
 
-// take records how the edits were matched.
+// setMatches records how the edits were matched, and the warnings.
 func (c *change) setMatches(plan *match.Plan) {
 	c.matches, c.warnings = plan.Found, plan.Warnings
 	first := plan.Places[0]
 	c.firstOffset, c.firstLine = first.Start, plan.Found[first.Edit].FirstLines[0]
 }
 
-// changeHidden changes a file with masked values. The viewed version gives no
-// proof for it, since no record of the relevant lines is kept.
+// planMaskedEdits is planEdits for a file with masked values. It does not check
+// whether the edited lines were viewed, since no record of the lines of such
+// files is kept.
 func (a request) planMaskedEdits(ctx context.Context, c *change, o match.Options) error {
 	view := newMaskedView(c.file)
 	plan, err := match.Find(ctx, view.shown, a.edits, o)
@@ -156,7 +165,7 @@ func (a request) planMaskedEdits(ctx context.Context, c *change, o match.Options
 	return err
 }
 
-// replacements returns the number of replaced places.
+// replacementCount returns the number of replaced places, of all edits.
 func (c *change) replacementCount() int {
 	n := 0
 	for _, f := range c.matches {

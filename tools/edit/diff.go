@@ -9,10 +9,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
-// fitting returns a diff that fits the budget together with a header. It
-// shortens lines only if the budget requires it, and reduces the context of a
-// small diff until the answer is short. The diff omits the file's name, which
-// the header has.
+// fitDiff returns a diff that fits the budget together with a header of
+// headerSize bytes. diff makes it with the given options. fitDiff shortens
+// lines only if the budget requires it, and reduces the context of a small diff
+// until the answer is short. The diff omits the file's name, which the header
+// has.
 func fitDiff(ctx context.Context, diff func(textdiff.Options) textdiff.Diff, o textdiff.Options, budget, headerSize int) textdiff.Diff {
 	o.MaxLines, o.MaxBytes, o.Window = maxDiffLines, maxFullLine, longLineWindow
 	o.Stopped = func() bool { return ctx.Err() != nil }
@@ -35,7 +36,8 @@ func fitDiff(ctx context.Context, diff func(textdiff.Options) textdiff.Diff, o t
 	return d
 }
 
-// diffText returns a file's text in the form of diffs.
+// diffText returns a file's text for a diff: without a byte order mark, with
+// line feeds, and with masked values if maskValues is set.
 func diffText(f *splice.File, maskValues bool) []byte {
 	text := f.Text[f.BodyStart:]
 	if maskValues {

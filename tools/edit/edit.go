@@ -17,7 +17,8 @@ import (
 //go:embed edit.md
 var description string
 
-// Config holds the settings of the tool's own flags.
+// Config holds the settings of the tool's own flags. The zero value has the
+// defaults.
 type Config struct {
 	// KeepHardlinks writes a file with several hard links in place, so that
 	// every link shows the change. Otherwise the edited name gets a new
@@ -30,13 +31,14 @@ func (c *Config) AddFlags(flags *flag.FlagSet) {
 	flags.BoolVar(&c.KeepHardlinks, "keep-hardlinks", c.KeepHardlinks, "write files with several hard links in place, so that every link shows the change")
 }
 
-// editor holds the state shared by calls.
+// editor holds what the calls share.
 type editor struct {
 	sandbox  *sandbox.Sandbox
 	rewriter *fileedit.Rewriter
 }
 
-// tools returns the tools to serve.
+// newTools returns the tool edit. It returns an error for an invalid
+// configuration.
 func newTools(sandboxConfig sandbox.Config, stateConfig state.Config, config Config) ([]*mcpkit.Tool, error) {
 	if err := sandboxConfig.Validate(); err != nil {
 		return nil, err
@@ -62,6 +64,7 @@ func newTools(sandboxConfig sandbox.Config, stateConfig state.Config, config Con
 	return []*mcpkit.Tool{tool}, err
 }
 
+// call handles a call of the tool.
 func (e *editor) call(ctx context.Context, args arguments) (*mcpkit.Result, error) {
 	if err := args.translate(); err != nil {
 		return nil, err
@@ -80,7 +83,7 @@ func (e *editor) call(ctx context.Context, args arguments) (*mcpkit.Result, erro
 	return e.edit(ctx, fsys, a)
 }
 
-// edit plans, writes and renders a change.
+// edit changes the file, unless it is a dry run, and returns the answer.
 func (e *editor) edit(ctx context.Context, fsys *sandbox.FS, a request) (*mcpkit.Result, error) {
 	var c *change
 	done, err := e.rewriter.Do(ctx, fsys, a.path, fileedit.Options{DryRun: a.dryRun, Session: mcpkit.ClientSession(ctx)}, func(b *fileedit.Before) (*fileedit.After, error) {
@@ -101,7 +104,8 @@ func (e *editor) edit(ctx context.Context, fsys *sandbox.FS, a request) (*mcpkit
 	return a.render(ctx, c, done), nil
 }
 
-// absent returns the error for a file that does not exist, with similar names.
+// notFoundError returns NOT_FOUND with similar names for a file that does not
+// exist, or the reason why the file cannot be opened.
 func notFoundError(fsys *sandbox.FS, name string, b *fileedit.Before) error {
 	file, err := fsys.Open(name)
 	if err == nil { // it has appeared

@@ -15,8 +15,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// checkGuess refuses a change that is right only if the guess of the file's
-// encoding is: other programs could not read the result.
+// checkEncodingGuess returns BAD_ENCODING for a change that is right only in
+// the encoding that was guessed or given: if the guess is wrong, or the file is
+// valid UTF-8, other programs could not read the result.
 func (c *change) checkEncodingGuess(b *fileedit.Before) error {
 	if c.encodingNamed && c.file.Encoding != textfile.UTF8 && b.Exists && b.Index.Encoding == textfile.UTF8 && b.Index.Invalid == 0 && !isASCII(b.Content) &&
 		slices.ContainsFunc(c.result.Changes, func(change textdiff.Change) bool { return !isASCII([]byte(change.New)) }) {
@@ -36,14 +37,14 @@ func (c *change) checkEncodingGuess(b *fileedit.Before) error {
 	return nil
 }
 
-// plain reports whether text is ASCII.
+// isASCII reports whether text has only ASCII bytes.
 func isASCII(text []byte) bool {
 	return !bytes.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
-// staysText refuses a change after which the file would not be text, because of
-// new or remaining bytes, and warns if the file's encoding would be detected as
-// another one.
+// checkStaysText returns BINARY_FILE for a change after which the file would
+// not be text, because of new or remaining bytes. It warns of NUL characters in
+// the new text, and if the file's encoding would be detected as another one.
 func (c *change) checkStaysText(ctx context.Context, b *fileedit.Before) error {
 	controls := false
 	for _, change := range c.result.Changes {
@@ -75,8 +76,8 @@ func (c *change) checkStaysText(ctx context.Context, b *fileedit.Before) error {
 	return nil
 }
 
-// encoding returns the encoding of the new content, or "" for UTF-8. Detection
-// from the content might give another one.
+// nonUTF8Encoding returns the encoding of the new content, or "" for UTF-8.
+// Detection from the content might give another one.
 func (c *change) nonUTF8Encoding() textfile.Encoding {
 	if c.file.Encoding == textfile.UTF8 {
 		return ""

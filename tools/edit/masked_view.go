@@ -13,23 +13,25 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
-// hidden replaces a masked value in the text shown.
+// maskMarker replaces a masked value in the text shown.
 const maskMarker = "***"
 
-// maskedView is a file with masked values (.env, .npmrc), as view shows it.
+// maskedView is a file with masked values (.env, .npmrc) as view shows it.
 // Edits are matched against the shown text, so that no answer reveals a value
-// and values cannot be guessed by trial; a *** repeated in the new text keeps
+// and values cannot be guessed by trial. A *** that the new text repeats keeps
 // its value.
 type maskedView struct {
-	file  *splice.File // the original
-	shown *splice.File // with masked values
-	spans []maskedSpan // sorted
+	file  *splice.File // the file as it is
+	shown *splice.File // the file with *** for its values
+	spans []maskedSpan // where the two differ, sorted
 }
 
-// span is a range of the shown text that differs from the file: a masked value,
-// or a whole line that could not be parsed.
+// maskedSpan is a range of the shown text that differs from the file, and the
+// corresponding range of the file, as offsets: a masked value, or a whole line
+// that could not be parsed.
 type maskedSpan struct{ shownStart, shownEnd, fileStart, fileEnd int }
 
+// newMaskedView masks the values of a file.
 func newMaskedView(f *splice.File) *maskedView {
 	v := &maskedView{file: f}
 	text := append(bytes.Clone(f.Text[:f.BodyStart]), secret.Mask(f.Text[f.BodyStart:])...)
@@ -46,9 +48,10 @@ func newMaskedView(f *splice.File) *maskedView {
 	return v
 }
 
-// recordLine records how a line is shown. The shown line and the original share
-// the text before the first and after the last ***; everything between becomes
-// one span, even if it has several values.
+// recordMaskedSpan adds the span in which a line of the file, from at to end,
+// differs from the shown line. Both lines share the text before the first and
+// after the last ***. Everything between is one span, even if it has several
+// values.
 func (v *maskedView) recordMaskedSpan(at, end, shownAt, shownEnd int) {
 	line, shown := v.file.Text[at:end], v.shown.Text[shownAt:shownEnd]
 	if bytes.Equal(line, shown) {
@@ -59,7 +62,9 @@ func (v *maskedView) recordMaskedSpan(at, end, shownAt, shownEnd int) {
 	v.spans = append(v.spans, maskedSpan{shownAt + head, shownEnd - tail, at + head, end - tail})
 }
 
-// reveal converts changes of the shown text to changes of the file.
+// toFileChanges converts changes of the shown text to changes of the file. It
+// returns an error for a change that would write *** as a value, replace a part
+// of ***, or reveal anything about a value.
 func (v *maskedView) toFileChanges(changes []textdiff.Change) ([]textdiff.Change, error) {
 	inFile := make([]textdiff.Change, len(changes))
 	for i, c := range changes {
@@ -79,12 +84,12 @@ func (v *maskedView) toFileChanges(changes []textdiff.Change) ([]textdiff.Change
 	return inFile, v.checkNothingRevealed(changes, inFile)
 }
 
-// namePart matches the text before a value in its line.
+// namePattern matches the part of a line before its value.
 var namePattern = regexp.MustCompile(`^[ \t]*([#;][ \t]*)?(export[ \t]+)?[\w.-]+[ \t]*[=:][ \t]*$`)
 
-// keepsLines reports whether each remaining masked value keeps the rest of its
-// line, except for a changed name: the masking of a value next to new text
-// would reveal something about it.
+// keepsMaskedLines reports whether each remaining masked value keeps the rest
+// of its line, except for a changed name: the masking of a value next to new
+// text would reveal something about the value.
 func (v *maskedView) keepsMaskedLines(changes []textdiff.Change) bool {
 	text, shown := applyChanges(v.shown.Text, changes), v.shown.Text
 	i, moved := 0, 0
@@ -106,7 +111,8 @@ func (v *maskedView) keepsMaskedLines(changes []textdiff.Change) bool {
 	return true
 }
 
-// surroundings returns the text before and after a part of a line.
+// restOfLine returns the text before and after a part of a line, without the
+// line ending.
 func (v *maskedView) restOfLine(text []byte, start, end int) (before, after []byte) {
 	from := bytes.LastIndexByte(text[:start], v.file.EOL) + 1
 	to := len(text)
@@ -116,13 +122,14 @@ func (v *maskedView) restOfLine(text []byte, start, end int) (before, after []by
 	return text[max(from, v.file.BodyStart):start], text[end:to]
 }
 
+// revealError returns the error for an edit that would reveal a masked value.
 func revealError() error {
 	return toolerr.New(toolerr.DeniedPath, "the edit would reveal masked values of the file; nothing was changed. Keep names and values together (NAME=***), or replace the value.")
 }
 
-// toFile converts a position of the shown text to a position of the file; false
-// inside a masked value.
-func (v *maskedView) fileOffset(at int) (int, bool) {
+// fileOffset converts an offset in the shown text to an offset in the file; ok
+// is false inside a masked value.
+func (v *maskedView) fileOffset(at int) (offset int, ok bool) {
 	i := sort.Search(len(v.spans), func(i int) bool { return v.spans[i].shownEnd >= at })
 	switch {
 	case i < len(v.spans) && at == v.spans[i].shownEnd:
@@ -138,8 +145,9 @@ func (v *maskedView) fileOffset(at int) (int, bool) {
 	return before.fileEnd + at - before.shownEnd, true
 }
 
-// check refuses an edit that would show a masked value, for example by turning
-// it into a comment.
+// checkNothingRevealed returns an error if view would show a masked value after
+// the changes, for example since a value became a comment. inFile has the same
+// changes for the file.
 func (v *maskedView) checkNothingRevealed(changes, inFile []textdiff.Change) error {
 	after := secret.Mask(applyChanges(v.file.Text, inFile)[v.file.BodyStart:])
 	want := secret.Mask(applyChanges(v.shown.Text, changes)[v.file.BodyStart:])
@@ -149,7 +157,7 @@ func (v *maskedView) checkNothingRevealed(changes, inFile []textdiff.Change) err
 	return nil
 }
 
-// patched returns text with changes applied.
+// applyChanges returns text with the changes.
 func applyChanges(text []byte, changes []textdiff.Change) []byte {
 	var out []byte
 	at := 0
@@ -160,11 +168,11 @@ func applyChanges(text []byte, changes []textdiff.Change) []byte {
 	return append(out, text[at:]...)
 }
 
-// asValue matches *** in the position of a value.
+// maskedValuePattern matches *** at the place of a line's value.
 var maskedValuePattern = regexp.MustCompile(`(?m)([=:][ \t]*["'` + "`" + `]?|^[ \t]*)\*\*\*["'` + "`" + `]?[ \t]*([ \t][#;].*)?\r?$`)
 
-// writesHidden reports whether new text has *** as a value; before is the text
-// before it in its line.
+// writesMaskAsValue reports whether new text has *** as a value. before is the
+// text that precedes it in its line.
 func writesMaskAsValue(newText string, before []byte) bool {
 	return strings.Contains(newText, maskMarker) && maskedValuePattern.MatchString(string(before)+strings.ReplaceAll(newText, "\r", "\n"))
 }

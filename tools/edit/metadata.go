@@ -2,7 +2,7 @@ package main
 
 import "github.com/toolroom-mcp/toolroom/internal/fileedit"
 
-// meta is the result's metadata.
+// meta is the metadata of a result.
 type meta struct {
 	Replacements int      `json:"replacements" jsonschema:"replacements made"`
 	Steps        []string `json:"steps,omitempty" jsonschema:"for each edit, the difference ignored to match it; missing: all matched exactly"`
@@ -18,7 +18,7 @@ type meta struct {
 	Warnings     int      `json:"warnings,omitempty" jsonschema:"warnings in the text"`
 }
 
-// newMeta returns the metadata common to all answers.
+// newMeta returns the metadata that edits and undo have in common.
 func newMeta(done *fileedit.Outcome) meta {
 	m := meta{Created: done.Created, Deleted: done.Removed && !done.DryRun, DryRun: done.DryRun, Size: done.Index.Size}
 	etag := done.Etag()
@@ -31,7 +31,8 @@ func newMeta(done *fileedit.Outcome) meta {
 	return m
 }
 
-// tag returns the end of a header: the etag, or the reason for not having one.
+// describeEtag returns the end of an answer's first line: the etag, or the
+// reason for not having one.
 func describeEtag(done *fileedit.Outcome) string {
 	switch m := newMeta(done); {
 	case done.Before.Masked:

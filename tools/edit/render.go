@@ -15,25 +15,25 @@ import (
 )
 
 const (
-	// maxDiff bounds the lines shown of a diff.
+	// maxDiffLines bounds the lines shown of a diff.
 	maxDiffLines = 60
 	// maxListed bounds the line numbers listed for replacements, and the
 	// edits described one by one.
 	maxListed = 20
-	// longLine bounds the lines that a diff shows completely, in bytes. Of
-	// a longer line it shows lineWindow characters.
+	// maxFullLine bounds the lines that a diff shows completely, in bytes.
+	// Of a longer line it shows longLineWindow characters.
 	maxFullLine    = 1000
 	longLineWindow = 200
 	// shortAnswer and longAnswer are sizes in bytes. Between them a diff
 	// gets less context; above longAnswer most of a diff is not context.
 	shortAnswer = 300
 	longAnswer  = 900
-	// otherRoom is the part of the budget for the header and notes, in
+	// headerReserve is the part of the budget for the header and notes, in
 	// bytes.
 	headerReserve = 4 << 10
 )
 
-// render returns the result of a change.
+// render returns the answer to a change that was written, or would be.
 func (a request) render(ctx context.Context, c *change, done *fileedit.Outcome) *mcpkit.Result {
 	m := newMeta(done)
 	m.Replacements = c.replacementCount()
@@ -77,14 +77,15 @@ func (a request) render(ctx context.Context, c *change, done *fileedit.Outcome) 
 	return &mcpkit.Result{Text: text.String(), Meta: m}
 }
 
-// unaware reports whether the file has changes that were never shown.
+// hasUnseenChanges reports whether the file has changes that the caller has not
+// seen, besides this one.
 func (a request) hasUnseenChanges(b *fileedit.Before) bool {
 	known := a.etag != "" && b.Etag.Matches(a.etag)
 	return b.Exists && b.Seen != nil && !b.Masked && !b.Fresh() && !known
 }
 
-// format describes encoding, byte order mark and line endings, unless the file
-// is plain UTF-8.
+// describeFormat returns the encoding, byte order mark and line endings after
+// two spaces; "" for plain UTF-8.
 func describeFormat(f textfile.Format) string {
 	if f.Encoding == textfile.UTF8 && f.BOM == 0 && (f.Ending == textfile.LF || f.Ending == textfile.None) {
 		return ""
@@ -92,6 +93,8 @@ func describeFormat(f textfile.Format) string {
 	return "  " + f.String()
 }
 
+// describeCreation says whether the file was created or an empty file was
+// filled.
 func describeCreation(done *fileedit.Outcome) string {
 	switch {
 	case !done.Created:
@@ -102,8 +105,8 @@ func describeCreation(done *fileedit.Outcome) string {
 	return "created"
 }
 
-// found describes how the edits were matched: a single one in the header,
-// several with a line each.
+// describeMatches describes how the edits were matched: a single edit in head,
+// several edits with a line each in each.
 func (a request) describeMatches(head, each *strings.Builder, found []match.Found) {
 	total := 0
 	for _, f := range found {
@@ -122,7 +125,7 @@ func (a request) describeMatches(head, each *strings.Builder, found []match.Foun
 	fmt.Fprintf(head, "%s at %s%s", textfmt.Count(total, "replacement"), describeLines(found[0]), describeIgnored(found[0]))
 }
 
-// at lists the lines of an edit's places.
+// describeLines lists the lines at which an edit's places begin.
 func describeLines(f match.Found) string {
 	var text strings.Builder
 	for i := 0; i < len(f.FirstLines); {
@@ -149,8 +152,8 @@ func describeLines(f match.Found) string {
 	return text.String()
 }
 
-// overlooking describes the differences that the match ignored, and how the new
-// text was indented.
+// describeIgnored describes the differences that the match ignored, and how the
+// new text was indented.
 func describeIgnored(f match.Found) string {
 	words := ""
 	if f.Step > match.Exact {
@@ -165,7 +168,8 @@ func describeIgnored(f match.Found) string {
 	return words
 }
 
-// finish appends the notes and warnings after the diff.
+// appendNotes adds the notes and warnings that follow the diff to text, and
+// sets m.Warnings.
 func appendNotes(text *strings.Builder, m *meta, done *fileedit.Outcome, d textdiff.Diff, warnings []string) {
 	note := func(kind, format string, args ...any) {
 		fmt.Fprintf(text, kind+": "+format+"\n", args...)

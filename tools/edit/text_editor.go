@@ -5,8 +5,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// foreign are arguments of Anthropic's text editor, a tool that views, creates
-// and edits by a command. The schema does not show them.
+// textEditorArguments are arguments of Anthropic's text editor, a tool with
+// several commands that view, create and edit files. The schema does not show
+// them.
 type textEditorArguments struct {
 	Command    string  `json:"command,omitempty" hidden:"true"`
 	FileText   *string `json:"file_text,omitempty" alias:"content" verbatim:"true" hidden:"true"`
@@ -14,8 +15,9 @@ type textEditorArguments struct {
 	InsertText *string `json:"insert_text,omitempty" verbatim:"true" hidden:"true"`
 }
 
-// translate applies such a command, or returns an error that names the right
-// tool.
+// translate sets Undo for the command undo_edit. It accepts str_replace, and
+// returns an error that names the right tool or arguments for other commands of
+// the text editor.
 func (a *arguments) translate() error {
 	switch {
 	case a.Command == "insert" || a.InsertLine != nil || a.InsertText != nil:

@@ -14,8 +14,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
-// undo reverts the last change of a file. It ignores the etag: the file must
-// still have the text that the change wrote.
+// undo reverts the last change of a file and returns the answer. It ignores the
+// etag: the file must still have the text that the change wrote.
 func (e *editor) undo(ctx context.Context, fsys *sandbox.FS, a request) (*mcpkit.Result, error) {
 	done, err := e.rewriter.Undo(ctx, fsys, a.path, fileedit.Options{DryRun: a.dryRun, Session: mcpkit.ClientSession(ctx)})
 	if err != nil {
@@ -33,7 +33,7 @@ func (e *editor) undo(ctx context.Context, fsys *sandbox.FS, a request) (*mcpkit
 	return &mcpkit.Result{Text: text.String(), Meta: m}, nil
 }
 
-// describeUndo describes the reverted change.
+// describeUndo describes the reverted change; its time follows.
 func describeUndo(done *fileedit.Outcome) string {
 	would := ""
 	if done.DryRun {
@@ -45,8 +45,8 @@ func describeUndo(done *fileedit.Outcome) string {
 	return fmt.Sprintf("%srestored to before the %s of ", would, done.Undone.Tool)
 }
 
-// reversalDiff returns the diff of the reversal; an empty one for a file that
-// is not text.
+// newUndoDiff returns a function that makes the diff of the reversal. The diff
+// is empty for a file that is not text.
 func newUndoDiff(ctx context.Context, done *fileedit.Outcome) func(textdiff.Options) textdiff.Diff {
 	nothing := func(textdiff.Options) textdiff.Diff { return textdiff.Diff{} }
 	f, err := splice.Open(ctx, done.Before.Content)

@@ -7,7 +7,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/fileedit"
 )
 
-// warn adds warnings about the new content.
+// addWarnings adds warnings about new text that seems to omit lines, and about
+// syntax errors that the change introduces.
 func (c *change) addWarnings(a request, b *fileedit.Before) {
 	for i, e := range a.edits {
 		warning := contentcheck.Omission(e.New, e.Old)
@@ -31,5 +32,5 @@ func (c *change) addWarnings(a request, b *fileedit.Before) {
 	}
 }
 
-// maxLinted bounds the files that are parsed, in bytes.
+// maxSyntaxChecked bounds the files whose syntax is checked, in bytes.
 const maxSyntaxChecked = 1 << 20

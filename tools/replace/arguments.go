@@ -10,6 +10,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
+// arguments are the arguments of a call.
 type arguments struct {
 	FilePath  string `json:"file_path" alias:"@file"`
 	Content   string `json:"content" alias:"file_text,contents,text,file_content,new_content,file_contents" verbatim:"true"`
@@ -20,7 +21,8 @@ type arguments struct {
 	Command   string `json:"command,omitempty" hidden:"true"` // argument of Anthropic's text editor tool
 }
 
-// check validates and normalizes the arguments.
+// normalize validates the arguments, and converts Etag and Encoding to their
+// usual form.
 func (a *arguments) normalize() error {
 	a.Etag = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(a.Etag), "etag="))
 	switch {
@@ -43,5 +45,5 @@ func (a *arguments) normalize() error {
 	return nil
 }
 
-// etagForm matches an etag as shown, or in full.
+// etagPattern matches an etag, complete or shortened as view shows it.
 var etagPattern = regexp.MustCompile(`^[0-9a-f]{8,16}$`)

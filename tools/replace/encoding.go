@@ -9,19 +9,21 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/replace/conventions"
 )
 
-// form describes how text is written as bytes.
+// byteFormat is the format in which text is written as bytes.
 type byteFormat struct {
 	encoding textfile.Encoding
-	guessed  bool // encoding is a guess
-	bom      bool
-	ending   string // line ending; "" keeps the given line endings
-	reason   string // reason for the encoding, for error messages
+	guessed  bool   // the encoding is a guess
+	bom      bool   // with a byte order mark
+	ending   string // line ending; "": the text's own line endings are kept
+	reason   string // why the encoding was chosen, for error messages
 }
 
 // byteOrderMark is the byte order mark as a character.
 const byteOrderMark = "\ufeff"
 
-// encode returns text as bytes. The text has its final line endings already.
+// encode returns text as bytes, with a byte order mark if the format has one.
+// It does not convert line endings. It returns BAD_ENCODING for text that the
+// encoding cannot represent.
 func (f byteFormat) encode(text string) ([]byte, error) {
 	if f.bom {
 		text = byteOrderMark + text
@@ -32,8 +34,9 @@ func (f byteFormat) encode(text string) ([]byte, error) {
 	return f.encoding.Encode(text)
 }
 
-// chooseForm sets the form and text of the new content. An existing file keeps
-// its form; a new file follows the conventions of its directory.
+// chooseFormat sets the target format and converts content to p.text. An
+// existing file keeps its format; a new file follows the conventions of its
+// directory.
 func (p *plan) chooseFormat(fsys *sandbox.FS, content string) {
 	b := p.before
 	if b.Exists && !p.oldFormat.Binary && len(b.Content) > p.oldFormat.BOM {
@@ -63,7 +66,8 @@ func (p *plan) chooseFormat(fsys *sandbox.FS, content string) {
 	p.text = p.convertEndings(content)
 }
 
-// newForm sets the form for a file that does not exist or has no text.
+// chooseNewFileFormat sets the target format for a file that does not exist or
+// has no text, and adds notes about it.
 func (p *plan) chooseNewFileFormat(fsys *sandbox.FS) {
 	wanted := conventions.ForNewFile(fsys, p.before.Path)
 	p.target = byteFormat{encoding: textfile.UTF8, ending: wanted.Ending, bom: wanted.BOM}

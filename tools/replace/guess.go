@@ -5,8 +5,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// certain returns an error if the content can only be written under the guessed
-// encoding. Programs that use another encoding could not read it.
+// checkEncodingGuess returns BAD_ENCODING if the file's encoding is a guess and
+// the content can only be written in it: programs that use another encoding
+// could not read the content.
 func (p *plan) checkEncodingGuess() error {
 	if !p.target.guessed {
 		return nil

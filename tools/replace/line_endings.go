@@ -7,8 +7,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 )
 
-// dominant returns the ending of most lines, or "" if the text has no line
-// breaks.
+// majorityEnding returns the line ending of most lines; "" if the text has no
+// line breaks.
 func majorityEnding(text []byte) string {
 	lf, crlf, cr := bytes.Count(text, []byte("\n")), bytes.Count(text, []byte("\r\n")), bytes.Count(text, []byte("\r"))
 	switch {
@@ -22,11 +22,13 @@ func majorityEnding(text []byte) string {
 	return "\n"
 }
 
+// endingName returns lf, crlf or cr; "" for "".
 func endingName(ending string) string {
 	return map[string]string{"\n": "lf", "\r\n": "crlf", "\r": "cr"}[ending]
 }
 
-// endings returns content with the line endings of the form.
+// convertEndings returns content with the line endings of the target format,
+// and adds a note if that changes crlf to another ending.
 func (p *plan) convertEndings(content string) string {
 	if p.target.ending == "" || content == "" {
 		return content
@@ -47,7 +49,7 @@ func (p *plan) convertEndings(content string) string {
 	return strings.ReplaceAll(content, "\n", p.target.ending)
 }
 
-// like says why the line endings were chosen, for a note.
+// endingReason says why the line endings were chosen, for a note.
 func (p *plan) endingReason() string {
 	if p.before.Exists && len(p.before.Content) > 0 {
 		return "in the rest of the file"

@@ -9,12 +9,14 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// hidden is shown for a masked value.
+// maskMarker replaces a masked value in the text shown.
 const maskMarker = "***"
 
-// revealed returns the content with masked values filled in. A line with ***
-// that is exactly as view shows it becomes the file's line. Any other line with
-// *** as its value is an error, because writing it would destroy a value.
+// revealMasked returns the content with masked values filled in, and sets
+// losesMasked. A line with *** that is exactly as view shows it becomes the
+// file's line. Any other line with *** as its value is an error, since writing
+// it would destroy a value. So is a value that moves to a place where view
+// would show it.
 func (p *plan) revealMasked() (string, error) {
 	b := p.before
 	if !b.Masked {
@@ -57,7 +59,7 @@ func (p *plan) revealMasked() (string, error) {
 	return strings.Join(content, "\n"), nil
 }
 
-// hiddenLines returns the file's lines in order, by their masked form, and the
+// linesByMask returns the file's lines in order, by their masked form, and the
 // set of masked forms that differ from their line. Lines with the same masked
 // form are distinguished only by their order, so that an answer never says
 // whether their values are equal.
@@ -74,7 +76,7 @@ func (p *plan) linesByMask() (lines map[string][]string, shown map[string]bool) 
 	return lines, shown
 }
 
-// lined returns text of the file with its line endings converted to line feeds.
+// withLineFeeds returns text of the file with line feeds as line endings.
 func (p *plan) withLineFeeds(text string) string {
 	if p.oldFormat.Ending == textfile.CR {
 		return strings.ReplaceAll(text, "\r", "\n")
@@ -82,13 +84,14 @@ func (p *plan) withLineFeeds(text string) string {
 	return strings.ReplaceAll(text, "\r\n", "\n")
 }
 
-// asShown reports whether the content equals what view shows of the file.
+// equalsShown reports whether the content equals what view shows of the file,
+// except for line endings.
 func (p *plan) equalsShown() bool {
 	return strings.ReplaceAll(p.Content, "\r\n", "\n") == p.withLineFeeds(maskValues(string(p.oldText)))
 }
 
-// asValue reports whether *** is the value of a line, not part of a comment or
-// of a longer value.
+// isMaskedValue reports whether *** is the value of a line, instead of a part
+// of a comment or of a longer value.
 func isMaskedValue(line string) bool {
 	trimmed := strings.TrimSpace(line)
 	if strings.HasPrefix(trimmed, "#") || strings.HasPrefix(trimmed, ";") {
@@ -97,8 +100,9 @@ func isMaskedValue(line string) bool {
 	return maskValues(line) == line || maskedValuePattern.MatchString(trimmed)
 }
 
-// dressed matches *** as the value of a line, also in forms that masking does
-// not produce.
+// maskedValuePattern matches *** as the value of a line, also in forms that
+// masking does not produce.
 var maskedValuePattern = regexp.MustCompile("(^|[=:])[ \t]*[\"'`]?\\*{3,}[\"'`]?[ \t]*[;,]?([ \t]+[#;].*)?$")
 
+// maskValues returns text with its secret values replaced by ***.
 func maskValues(text string) string { return string(secret.Mask([]byte(text))) }

@@ -11,33 +11,37 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// plan is a call applied to one version of the file: first the arguments, then
-// the decision on the new content.
+// plan is a call applied to one version of the file: the arguments, then what
+// is decided about the new content.
 type plan struct {
 	arguments
 	requireView bool
 
-	before        *fileedit.Before
-	oldFormat     textfile.Format // of the existing file
-	oldText       []byte          // old content in UTF-8, without a byte order mark
-	oldLines      int64           // including a last line without a line ending
-	target        byteFormat      // of the new content
-	text          string          // new content in UTF-8, with the line endings to write
-	encodingNamed bool            // the client gave the old file's encoding
-	losesMasked   bool            // the new content drops masked values
+	before        *fileedit.Before // the file as it is
+	oldFormat     textfile.Format  // of the existing file
+	oldText       []byte           // existing content in UTF-8, without a byte order mark
+	oldLines      int64            // number of lines of oldText, including a last one without a line ending
+	target        byteFormat       // format of the new content
+	text          string           // new content in UTF-8, with the line endings to write
+	encodingNamed bool             // the client gave the existing file's encoding, now or when viewing the file
+	losesMasked   bool             // the new content lacks masked values that the file has
 	notes         []string
 	warnings      []string
 }
 
+// addNote adds a note to the answer.
 func (p *plan) addNote(format string, args ...any) {
 	p.notes = append(p.notes, fmt.Sprintf(format, args...))
 }
+
+// addWarning adds a warning to the answer.
 func (p *plan) addWarning(format string, args ...any) {
 	p.warnings = append(p.warnings, fmt.Sprintf(format, args...))
 }
 
-// decide returns the new content, or an error if it must not be written. Each
-// step may process a large content, so decide checks ctx between steps.
+// newContent returns the content to write, or an error if it must not be
+// written. Each step may process a large content, so newContent checks ctx
+// between steps.
 func (p *plan) newContent(ctx context.Context, fsys *sandbox.FS) (*fileedit.After, error) {
 	b := p.before
 	if b.Masked && p.Etag != "" {

@@ -7,7 +7,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
 )
 
-// readOld detects the format of the existing file and decodes it.
+// readOldContent sets oldFormat, oldText and oldLines from the existing file,
+// and encodingNamed.
 func (p *plan) readOldContent(ctx context.Context) error {
 	raw := p.before.Content
 	p.oldFormat = textfile.Detect(raw)

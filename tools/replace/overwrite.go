@@ -7,8 +7,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// allowed returns an error if the call would discard content that the caller
-// has not seen.
+// checkOverwrite returns an error if the call would discard content that the
+// caller has not seen: NOT_VIEWED, STALE or BINARY_FILE.
 func (p *plan) checkOverwrite() error {
 	b := p.before
 	switch {
@@ -28,8 +28,8 @@ func (p *plan) checkOverwrite() error {
 	return nil
 }
 
-// stale returns the error for a file that changed: the changes since the last
-// view, and how to continue.
+// staleError returns STALE for a file that changed, with the changes since the
+// last view and how to continue.
 func (p *plan) staleError() error {
 	b := p.before
 	if b.Masked {
@@ -60,5 +60,5 @@ func (p *plan) staleError() error {
 		b.Shown, when, was, then, b.Etag, b.Etag, strings.TrimSuffix(what, "\n")).With("etag", b.Etag.String())
 }
 
-// sinceLines is the number of diff lines shown of changes since the last view.
+// maxStaleDiffLines bounds the diff lines shown of changes since the last view.
 const maxStaleDiffLines = 40

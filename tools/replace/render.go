@@ -15,20 +15,19 @@ import (
 )
 
 const (
-	// diffLines is the number of diff lines shown for a changed file,
-	// newLines for a created file, whose content the caller has. A line of
-	// up to diffChars bytes is shown completely, of a longer line
-	// lineWindow characters.
+	// maxDiffLines bounds the diff lines shown for a changed file.
 	maxDiffLines    = 40
-	maxNewFileLines = 8
-	maxFullLine     = 400
-	longLineWindow  = 200
-	// otherRoom is the part of the budget reserved for the header and
-	// notes, in bytes.
+	maxNewFileLines = 8 // maxNewFileLines bounds the lines shown for a created file, whose content the caller has.
+	// maxFullLine bounds the lines that a diff shows completely, in bytes.
+	// Of a longer line it shows longLineWindow characters.
+	maxFullLine    = 400
+	longLineWindow = 200
+	// headerReserve is the part of the budget for the header and notes, in
+	// bytes.
 	headerReserve = 1 << 10
 )
 
-// render returns the result of the call.
+// render returns the answer to the call.
 func (p *plan) render(ctx context.Context, done *fileedit.Outcome) *mcpkit.Result {
 	b, index := p.before, &done.Index
 	m := meta{
@@ -71,7 +70,8 @@ func (p *plan) render(ctx context.Context, done *fileedit.Outcome) *mcpkit.Resul
 	return &mcpkit.Result{Text: text.String(), Meta: m}
 }
 
-// verb describes the outcome.
+// describeOutcome says whether the file was created, replaced or unchanged, or
+// would be.
 func (p *plan) describeOutcome(done *fileedit.Outcome) string {
 	switch {
 	case done.Unchanged:
@@ -86,16 +86,17 @@ func (p *plan) describeOutcome(done *fileedit.Outcome) string {
 	return "replaced"
 }
 
-// format describes how the content is written, which may differ from what
-// detection says.
-func (p *plan) describeFormat(looks textfile.Format) string {
-	if looks.Encoding != p.target.encoding && looks.Encoding != textfile.UTF8 {
+// describeFormat describes the format in which the content is written. detected
+// is the format that detection gives for the result, which may differ.
+func (p *plan) describeFormat(detected textfile.Format) string {
+	if detected.Encoding != p.target.encoding && detected.Encoding != textfile.UTF8 {
 		return string(p.target.encoding)
 	}
-	return looks.String()
+	return detected.String()
 }
 
-// formerly describes the old content.
+// describeOldContent returns the size of the replaced content in parentheses;
+// "" if nothing was replaced.
 func (p *plan) describeOldContent(done *fileedit.Outcome) string {
 	if !p.before.Exists || done.Unchanged {
 		return ""
@@ -107,7 +108,7 @@ func (p *plan) describeOldContent(done *fileedit.Outcome) string {
 	return fmt.Sprintf(" (was %s, %s)", textfmt.Count(p.oldLines, "line"), size)
 }
 
-// mention adds notes about unexpected effects.
+// addEffectNotes adds notes about effects that the caller may not expect.
 func (p *plan) addEffectNotes(done *fileedit.Outcome) {
 	b := p.before
 	switch {
@@ -139,7 +140,9 @@ func (p *plan) addEffectNotes(done *fileedit.Outcome) {
 	}
 }
 
-// diff compares the old and the new content.
+// contentDiff returns the diff between the old and the new content, with masked
+// values, cut to the budget of the answer. It is empty if the old content is
+// binary.
 func (p *plan) contentDiff(ctx context.Context) textdiff.Diff {
 	if p.oldFormat.Binary {
 		return textdiff.Diff{}
@@ -168,6 +171,7 @@ func (p *plan) contentDiff(ctx context.Context) textdiff.Diff {
 	}
 }
 
+// writeDiff adds the diff to text, and says how much of it was cut.
 func (p *plan) writeDiff(text *strings.Builder, diff textdiff.Diff) {
 	text.WriteString(diff.Text)
 	if diff.Text != "" && !strings.HasSuffix(diff.Text, "\n") {

@@ -19,18 +19,22 @@ import (
 var description string
 
 const (
-	// maxConcurrent bounds the memory of concurrent calls.
+	// maxConcurrentCalls bounds the memory that calls take.
 	maxConcurrentCalls = 4
-	// deadline is far longer than the largest file on a slow disk takes.
+	// callTimeout ends a call. It is far longer than the largest file on a
+	// slow disk takes.
 	callTimeout = 2 * time.Minute
 )
 
-// Config holds the settings of the tool's own flags.
+// Config holds the settings of the tool's own flags. The zero value has the
+// defaults.
 type Config struct {
-	// RequireView refuses to replace a file that was never viewed.
+	// RequireView refuses to replace a file that was never viewed, unless
+	// the call gives its etag.
 	RequireView bool
 	// KeepHardlinks writes a file with several hard links in place, so that
-	// every link shows the change.
+	// every link shows the change. Otherwise the written name gets a new
+	// file.
 	KeepHardlinks bool
 }
 
@@ -40,7 +44,7 @@ func (c *Config) AddFlags(flags *flag.FlagSet) {
 	flags.BoolVar(&c.KeepHardlinks, "keep-hardlinks", c.KeepHardlinks, "write files with several hard links in place, so that every link shows the change")
 }
 
-// meta is the result's metadata.
+// meta is the metadata of a result.
 type meta struct {
 	Path      string `json:"path,omitempty" jsonschema:"the file's path, usable in later calls"`
 	Created   bool   `json:"created,omitempty" jsonschema:"there was no file before"`
@@ -54,14 +58,15 @@ type meta struct {
 	Warnings  int    `json:"warnings,omitempty" jsonschema:"warnings in the text"`
 }
 
-// replacer holds the state shared by calls.
+// replacer holds what the calls share.
 type replacer struct {
 	sandbox     *sandbox.Sandbox
 	rewriter    *fileedit.Rewriter
 	requireView bool
 }
 
-// tools returns the tools to serve.
+// newTools returns the tool replace. It returns an error for an invalid
+// configuration.
 func newTools(sandboxConfig sandbox.Config, stateConfig state.Config, config Config) ([]*mcpkit.Tool, error) {
 	if err := errors.Join(sandboxConfig.Validate(), stateConfig.Validate()); err != nil {
 		return nil, err
@@ -85,6 +90,7 @@ func newTools(sandboxConfig sandbox.Config, stateConfig state.Config, config Con
 	return []*mcpkit.Tool{tool}, err
 }
 
+// call handles a call of the tool.
 func (r *replacer) call(ctx context.Context, args arguments) (*mcpkit.Result, error) {
 	if err := args.normalize(); err != nil {
 		return nil, err

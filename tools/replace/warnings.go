@@ -9,7 +9,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 )
 
-// judge adds warnings about content that is probably not intended.
+// addContentWarnings adds warnings about content that is probably not intended.
 func (p *plan) addContentWarnings(done *fileedit.Outcome) {
 	b := p.before
 	if before := p.oldLines; b.Exists && !p.oldFormat.Binary && done.Index.Lines*2 < before {
@@ -39,12 +39,12 @@ func (p *plan) addContentWarnings(done *fileedit.Outcome) {
 	}
 }
 
-// maxJudged bounds the content checked for mistakes that models make, in bytes.
-// A model does not write longer content.
+// maxChecked bounds the content that is checked for mistakes of models, in
+// bytes. A model does not write longer content.
 const maxChecked = 1 << 20
 
-// literalNewlines counts \n sequences in content without line breaks, which
-// were probably escaped twice. It returns 0 if there are only a few.
+// countLiteralNewlines counts the \n sequences in content without line breaks,
+// which were probably escaped twice. It returns 0 if there are only a few.
 func countLiteralNewlines(content string) int {
 	const many = 3
 	if strings.Contains(content, "\n") {

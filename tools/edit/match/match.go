@@ -17,8 +17,8 @@
 // decides. A single place is used; several are NOT_UNIQUE, whatever a later
 // step might find. A step ignores white space, line numbers or punctuation, but
 // never a letter: similar text never matches. New text is adapted in the same
-// way, unless it has the file's indentation already (indent_verbatim.go). Where it
-// repeats the old text, the file's bytes are kept: line endings, trailing
+// way, unless it has the file's indentation already (indent_verbatim.go). Where
+// it repeats the old text, the file's bytes are kept: line endings, trailing
 // blanks, quotes.
 //
 // # Answers

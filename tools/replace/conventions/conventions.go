@@ -19,33 +19,32 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Wanted is the format for a file; settings that no file gives are zero.
+// Settings are the format for a new file. Settings that no file gives are zero.
 type Settings struct {
-	Ending       string // "\n", "\r\n" or "\r"
+	Ending       string // "\n", "\r\n" or "\r"; "": not set
 	EndingSource string // name of the file with the setting
 
-	Encoding       textfile.Encoding
-	BOM            bool
-	EncodingSource string
-	// Unknown describes a requested encoding that is not supported, as a
-	// clause for a message; "": none.
+	Encoding       textfile.Encoding // "": not set
+	BOM            bool              // write a byte order mark
+	EncodingSource string            // name of the file with the setting
+	// UnknownEncoding describes a requested encoding that is not supported,
+	// as a clause for a message; "": there is none.
 	UnknownEncoding string
 
-	FinalNewline bool
+	FinalNewline bool // the file should end in a line ending
 }
 
 const (
 	editorConfig  = ".editorconfig"
 	gitAttributes = ".gitattributes"
 
-	// maxDepth bounds the directories searched, maxFile the bytes read of a
-	// file.
+	// maxDirectories bounds the directories searched.
 	maxDirectories = 64
-	maxFileBytes   = 256 << 10
+	maxFileBytes   = 256 << 10 // maxFileBytes bounds the bytes read of a settings file.
 )
 
-// For returns the format for a new file at an absolute path. Files that cannot
-// be read are ignored.
+// ForNewFile returns the format for a new file at an absolute path. Directories
+// outside the roots, and files that cannot be read, are ignored.
 func ForNewFile(fsys *sandbox.FS, path string) Settings {
 	var f collector
 	dir, relPath := filepath.Dir(path), filepath.Base(path)
@@ -63,17 +62,17 @@ func ForNewFile(fsys *sandbox.FS, path string) Settings {
 	return f.settings()
 }
 
-// finder collects settings from the nearest directory upwards. A setting that
-// is present is not replaced.
+// collector collects settings from a file's directory upwards. A setting of a
+// nearer directory is not replaced.
 type collector struct {
-	editorProps, gitAttrs map[string]string
-	editorDone, gitDone   bool // directories further up do not count
+	editorProps, gitAttrs map[string]string // properties of .editorconfig and attributes of git
+	editorDone, gitDone   bool              // directories further up do not count
 }
 
-// look reads the files of dir; below is the new file's path relative to dir. It
-// returns false if the directories above do not count, or are outside the
-// roots.
-func (f *collector) addDir(fsys *sandbox.FS, dir, relPath string) bool {
+// addDir adds the settings of dir. relPath is the new file's path relative to
+// dir, with slashes. It returns false if the directories above do not count, or
+// if dir is outside the roots or cannot be opened.
+func (f *collector) addDir(fsys *sandbox.FS, dir, relPath string) (goOn bool) {
 	d, err := fsys.Quiet().OpenDir(dir)
 	if err != nil {
 		return toolerr.Is(err, toolerr.NotFound) // the directory does not exist yet
@@ -98,8 +97,9 @@ func (f *collector) addDir(fsys *sandbox.FS, dir, relPath string) bool {
 	return !f.editorDone || !f.gitDone
 }
 
-// infoAttributes reads the repository's info/attributes, which takes precedence
-// over all .gitattributes files.
+// readInfoAttributes returns the attributes from .git/info/attributes in dir
+// for a path relative to dir; nil if there is no such directory. They take
+// precedence over those of all .gitattributes files.
 func readInfoAttributes(fsys *sandbox.FS, dir, relPath string) map[string]string {
 	d, err := fsys.Quiet().OpenDir(filepath.Join(dir, ".git", "info"))
 	if err != nil {
@@ -110,12 +110,15 @@ func readInfoAttributes(fsys *sandbox.FS, dir, relPath string) map[string]string
 	return parseGitAttributes(text, relPath)
 }
 
-func readFile(d *sandbox.Dir, name string) (string, bool) {
-	text, _, err := d.ReadFile(name, nil, maxFileBytes)
-	return strings.TrimPrefix(string(text), "\ufeff"), err == nil
+// readFile returns the beginning of a file, without a byte order mark; ok is
+// false if it cannot be read.
+func readFile(d *sandbox.Dir, name string) (text string, ok bool) {
+	raw, _, err := d.ReadFile(name, nil, maxFileBytes)
+	return strings.TrimPrefix(string(raw), "\ufeff"), err == nil
 }
 
-// merge adds the entries of more that set does not have, and returns set.
+// addMissing adds the entries of more whose names settings does not have, and
+// returns settings, or a new map if settings is nil.
 func addMissing(settings, more map[string]string) map[string]string {
 	if settings == nil {
 		settings = map[string]string{}
@@ -128,6 +131,7 @@ func addMissing(settings, more map[string]string) map[string]string {
 	return settings
 }
 
+// settings returns the settings collected.
 func (f *collector) settings() Settings {
 	w := Settings{FinalNewline: f.editorProps["insert_final_newline"] == "true"}
 	if ending, ok := map[string]string{"lf": "\n", "crlf": "\r\n", "cr": "\r"}[f.editorProps["end_of_line"]]; ok {
@@ -143,7 +147,9 @@ func (f *collector) settings() Settings {
 	return w
 }
 
-// encoding sets the encoding from a charset in the spelling of either file.
+// setEncoding sets the encoding and BOM from a charset in the spelling of
+// .editorconfig or .gitattributes, or UnknownEncoding. source is the name of
+// the file.
 func (w *Settings) setEncoding(charset, source string) {
 	name, mark := strings.CutSuffix(strings.ToLower(charset), "-bom")
 	encoding, err := textfile.ParseEncoding(name)

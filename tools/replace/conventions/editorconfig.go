@@ -4,9 +4,10 @@ import (
 	"strings"
 )
 
-// parseEditorConfig returns the properties, in lower case, that an
-// .editorconfig sets for a path relative to its directory. root reports whether
-// it says root=true.
+// parseEditorConfig returns the properties that the text of an .editorconfig
+// sets for a path relative to its directory, with names and values in lower
+// case. root reports whether it has root=true, after which directories further
+// up do not count.
 func parseEditorConfig(text, relPath string) (props map[string]string, root bool) {
 	props = map[string]string{}
 	preamble, applies := true, false
@@ -34,8 +35,8 @@ func parseEditorConfig(text, relPath string) (props map[string]string, root bool
 	return props, root
 }
 
-// sectionMatches reports whether a section applies to a path. A pattern without
-// a slash matches at any depth.
+// sectionMatches reports whether a section of an .editorconfig applies to a
+// path. A pattern without a slash matches at any depth.
 func sectionMatches(pattern, relPath string) bool {
 	if len(pattern) > maxPattern {
 		return false

@@ -2,9 +2,10 @@ package conventions
 
 import "strings"
 
-// parseAttributes returns the attributes that a .gitattributes gives to a path
-// relative to its directory: "true" for set, "false" for unset. Of several
-// matching lines, the last one counts.
+// parseGitAttributes returns the attributes that the text of a .gitattributes
+// gives to a path relative to its directory: "true" for set, "false" for unset,
+// "" for unspecified, otherwise the value. Of several matching lines, the last
+// one counts.
 func parseGitAttributes(text, relPath string) map[string]string {
 	attrs := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -27,8 +28,8 @@ func parseGitAttributes(text, relPath string) map[string]string {
 	return attrs
 }
 
-// cutPattern splits the pattern off a line; a quoted pattern may contain
-// spaces.
+// cutPattern splits the pattern off a line that is not empty. A quoted pattern
+// may contain spaces.
 func cutPattern(line string) (pattern, rest string) {
 	if line[0] == '"' {
 		if end := strings.IndexByte(line[1:], '"'); end >= 0 {
@@ -41,6 +42,8 @@ func cutPattern(line string) (pattern, rest string) {
 	return line, ""
 }
 
+// applyAttribute applies an attribute as written in a line (name, -name, !name,
+// name=value or the macro binary) to attrs.
 func applyAttribute(attrs map[string]string, word string) {
 	name, value, given := strings.Cut(word, "=")
 	switch {

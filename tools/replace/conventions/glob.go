@@ -6,19 +6,20 @@ import (
 	"strings"
 )
 
-// translator converts a glob to a regular expression. The syntaxes differ: in
-// .editorconfig, ** matches any text, and braces are alternatives or a range of
-// numbers; in git, braces are literal and ** matches directories.
+// globTranslator converts a glob to a regular expression. The syntaxes differ:
+// in .editorconfig, ** matches any text, and braces are alternatives or a range
+// of numbers; in git, braces are literal and ** matches directories.
 type globTranslator struct {
 	glob         string
-	editorSyntax bool
+	editorSyntax bool // the syntax of .editorconfig instead of git's
 
-	next         int
-	out          strings.Builder
-	numberRanges [][2]int // inclusive, for each group that matches a number
+	next         int             // index in glob of the next byte to translate
+	out          strings.Builder // the regular expression
+	numberRanges [][2]int        // inclusive, for each group that matches a number
 }
 
-// sequence translates up to the end of the glob, or of the enclosing braces.
+// translate translates up to the end of the glob or of the enclosing braces.
+// depth is the number of enclosing braces.
 func (t *globTranslator) translate(depth int) {
 	for t.next < len(t.glob) {
 		c := t.glob[t.next]
@@ -45,6 +46,7 @@ func (t *globTranslator) translate(depth int) {
 	}
 }
 
+// writeLiteral writes a byte that matches itself.
 func (t *globTranslator) writeLiteral(s string) {
 	if s[0] >= 0x80 {
 		t.out.WriteString(s) // a byte of a multi-byte character, never special
@@ -53,6 +55,7 @@ func (t *globTranslator) writeLiteral(s string) {
 	t.out.WriteString(regexp.QuoteMeta(s))
 }
 
+// translateStar translates the one or two stars that end at next.
 func (t *globTranslator) translateStar() {
 	if t.next == len(t.glob) || t.glob[t.next] != '*' {
 		t.out.WriteString("[^/]*")
@@ -75,8 +78,8 @@ func (t *globTranslator) translateStar() {
 	}
 }
 
-// class translates a character class; a bracket without a closing one is
-// literal.
+// translateClass translates the character class after a bracket. A bracket
+// without a closing bracket in the same path segment is literal.
 func (t *globTranslator) translateClass() {
 	end := classEnd(t.glob[t.next:])
 	if end < 0 || strings.Contains(t.glob[t.next:t.next+end], "/") {
@@ -103,8 +106,9 @@ func (t *globTranslator) translateClass() {
 	t.out.WriteByte(']')
 }
 
-// classEnd returns the index of the bracket that closes a class, or -1. A
-// closing bracket that comes first is a member of the class.
+// classEnd returns the index of the bracket that closes a class, or -1. rest
+// begins after the opening bracket. A closing bracket that comes first is a
+// member of the class.
 func classEnd(rest string) int {
 	i := 0
 	if i < len(rest) && (rest[i] == '!' || rest[i] == '^') {
@@ -121,13 +125,15 @@ func classEnd(rest string) int {
 	return -1
 }
 
+// rangePattern matches a range of numbers, such as 1..10, and the closing
+// brace.
 var rangePattern = regexp.MustCompile(`^([+-]?\d{1,9})\.\.([+-]?\d{1,9})\}`)
 
-// maxBraces bounds the nesting of alternatives.
+// maxBraceDepth bounds the nesting of alternatives. Deeper braces are literal.
 const maxBraceDepth = 16
 
-// braces translates the text after a brace: a range of numbers, alternatives,
-// or a literal brace.
+// translateBraces translates the text after an opening brace: a range of
+// numbers, alternatives, or a literal brace.
 func (t *globTranslator) translateBraces(depth int) {
 	rest := t.glob[t.next:]
 	if m := rangePattern.FindStringSubmatch(rest); m != nil {
@@ -149,8 +155,8 @@ func (t *globTranslator) translateBraces(depth int) {
 	t.out.WriteString(")")
 }
 
-// alternatives reports whether the text after a brace has a comma and a closing
-// brace.
+// hasAlternatives reports whether the text after an opening brace has a comma
+// and a closing brace.
 func hasAlternatives(rest string) bool {
 	depth, comma := 0, false
 	for i := 0; i < len(rest); i++ {
@@ -171,7 +177,8 @@ func hasAlternatives(rest string) bool {
 	return false
 }
 
-// inRange reports whether the numbers of a match are in their ranges.
+// numbersInRange reports whether the numbers of a regular expression's match
+// are in their ranges.
 func (t *globTranslator) numbersInRange(match []string) bool {
 	for i, r := range t.numberRanges {
 		if match[i+1] == "" { // in an alternative that did not match
@@ -185,8 +192,9 @@ func (t *globTranslator) numbersInRange(match []string) bool {
 	return true
 }
 
-// matches compares a path with a glob. A glob that is not anchored may match at
-// any depth. editor selects the syntax of .editorconfig instead of git's.
+// globMatches reports whether a glob matches a path. A glob that is not
+// anchored may match at any depth. editorSyntax selects the syntax of
+// .editorconfig instead of git's. An invalid glob matches nothing.
 func globMatches(glob, path string, anchored, editorSyntax bool) bool {
 	t := globTranslator{glob: glob, editorSyntax: editorSyntax}
 	t.translate(0)
@@ -201,6 +209,6 @@ func globMatches(glob, path string, anchored, editorSyntax bool) bool {
 	return t.numbersInRange(re.FindStringSubmatch(path))
 }
 
-// maxPattern bounds the length of a pattern, in bytes; longer patterns match
+// maxPattern bounds the length of a pattern, in bytes. Longer patterns match
 // nothing.
 const maxPattern = 1024
