@@ -18,9 +18,8 @@ type change struct {
 	file   *splice.File    // before the change
 	result *splice.Result  // file with the changes
 	after  *fileedit.After // content to write
-	// the same as result, with masked values as ***; equal to result if the
-	// file has none
-	shown                  *splice.Result
+	shown  *splice.Result  // result with masked values as ***; result itself if the file has none
+
 	matches                []match.Found // one for each edit; none if the file is created
 	firstOffset, firstLine int           // offset in file.Text and line number of the first place; line 0: unknown
 	warnings               []string

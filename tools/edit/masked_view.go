@@ -48,10 +48,10 @@ func newMaskedView(f *splice.File) *maskedView {
 	return v
 }
 
-// recordMaskedSpan adds the span in which a line of the file, from at to end,
-// differs from the shown line. Both lines share the text before the first and
-// after the last ***. Everything between is one span, even if it has several
-// values.
+// recordMaskedSpan adds the span in which a line of the file differs from the
+// shown line. Both lines, given by their offsets, share the text before the
+// first and after the last ***. Everything between is one span, even if it has
+// several values.
 func (v *maskedView) recordMaskedSpan(at, end, shownAt, shownEnd int) {
 	line, shown := v.file.Text[at:end], v.shown.Text[shownAt:shownEnd]
 	if bytes.Equal(line, shown) {

@@ -16,8 +16,10 @@ import (
 
 const (
 	// maxDiffLines bounds the diff lines shown for a changed file.
-	maxDiffLines    = 40
-	maxNewFileLines = 8 // maxNewFileLines bounds the lines shown for a created file, whose content the caller has.
+	maxDiffLines = 40
+	// maxNewFileLines bounds the lines shown for a created file, whose
+	// content the caller has.
+	maxNewFileLines = 8
 	// maxFullLine bounds the lines that a diff shows completely, in bytes.
 	// Of a longer line it shows longLineWindow characters.
 	maxFullLine    = 400
@@ -86,8 +88,8 @@ func (p *plan) describeOutcome(done *fileedit.Outcome) string {
 	return "replaced"
 }
 
-// describeFormat describes the format in which the content is written. detected
-// is the format that detection gives for the result, which may differ.
+// describeFormat describes the format of the written content. detected is the
+// format that detection gives for the result, which may differ.
 func (p *plan) describeFormat(detected textfile.Format) string {
 	if detected.Encoding != p.target.encoding && detected.Encoding != textfile.UTF8 {
 		return string(p.target.encoding)

@@ -108,8 +108,8 @@ func TestManyWritersOfOneVersion(t *testing.T) {
 }
 
 // TestManyWritersWithoutAsking: the same with overwrite=true. All writes succeed,
-// those that wait too long for the file when they are repeated, and the diffs form a chain, each starting from the content written
-// before.
+// some only when repeated because they waited too long for the file. The diffs
+// form a chain, each starting from the content written before.
 func TestManyWritersWithoutAsking(t *testing.T) {
 	mcpkittest.SkipUnderRace(t)
 	root, clients := manyWriters(t)

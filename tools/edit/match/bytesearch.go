@@ -21,14 +21,14 @@ type needle struct {
 	compared   int // bytes compared in false hits
 }
 
-// searchMethod is the method by which a needle finds candidates.
+// searchMethod says how a needle finds candidates.
 type searchMethod int
 
 const (
-	undecided searchMethod = iota
-	byRareByte
-	byPrefix
-	byHash
+	undecided  searchMethod = iota // before the first search
+	byRareByte                     // the pattern's rarest byte
+	byPrefix                       // bytes.Index of the pattern's first maxPrefix bytes
+	byHash                         // rolling hash
 )
 
 // maxPrefix bounds the part of a pattern passed to bytes.Index, in bytes.
@@ -42,9 +42,9 @@ const searchInterval = 1 << 20
 const hitCost = 16
 
 // indexFrom returns the offset of the first occurrence of the pattern in text
-// at or after from. It returns -1 if there is none, or if checker stops the
-// search. The pattern must not be empty, and text must be the same in all
-// calls.
+// at or after from. It returns -1 if the pattern does not occur, or if checker
+// stops the search. The pattern must not be empty, and text must be the same in
+// all calls.
 func (n *needle) indexFrom(text []byte, from int) int {
 	if n.method == undecided {
 		n.rareOffset, n.method = rarestByteOffset(text, n.pattern[:min(len(n.pattern), maxPrefix)]), byRareByte

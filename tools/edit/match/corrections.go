@@ -14,6 +14,7 @@ type correction struct {
 	interpret func(string) string // returns its argument if the mistake was not made
 }
 
+// corrections are tried in this order.
 var corrections = []correction{
 	{`if \n, \t and \" are read as line breaks, tabs and quotes: send the characters themselves`, unescapeBackslashes},
 	{"if &lt; &gt; &amp; &quot; are read as < > & \": send the characters themselves", html.UnescapeString},
@@ -23,8 +24,9 @@ var corrections = []correction{
 }
 
 // hintCorrection returns a hint about the first correction with which the old
-// text would match, and the corrected text; "", "" if there is none. The edit
-// is not made, since the new text probably has the same mistake.
+// text would match, and the corrected text. It returns "", "" if no correction
+// helps. The edit is not made, since the new text probably has the same
+// mistake.
 func (m *matcher) hintCorrection(e Edit) (hint, read string) {
 	for _, r := range corrections {
 		text := r.interpret(e.Old)

@@ -81,11 +81,11 @@ type indentPair struct {
 	oldLine     int // index of the line in the old text
 }
 
-// commonShift returns the shift that fits all lines; false if there is none. If
-// several fit, it returns the one with the likeliest units: the model's by the
-// lines of the new text, the file's by the lines around the place. others
-// returns the indentations of both. If others is nil, commonShift returns any
-// shift that fits.
+// commonShift returns the shift that fits all lines; ok is false if no shift
+// does. If several fit, it returns the one with the likeliest units: the
+// model's by the lines of the new text, the file's by the lines around the
+// place. others returns the indentations of both. If others is nil, commonShift
+// returns any shift that fits.
 func commonShift(pairs []indentPair, others func() (model, file []string)) (indentShift, bool) {
 	if len(pairs) == 0 {
 		return indentShift{}, false

@@ -145,9 +145,9 @@ func (m *matcher) findAll() (*Plan, error) {
 	return plan, nil
 }
 
-// changesInPlaceOrder merges the changes of the edits, given by edit, in the
-// order of the places. Where one place ends and another begins, offsets alone
-// do not order two insertions.
+// changesInPlaceOrder merges the changes of all edits, which byEdit has by the
+// edit's index, in the order of the places. Where one place ends and another
+// begins, offsets alone do not order two insertions.
 func changesInPlaceOrder(places []Place, byEdit [][]textdiff.Change) []textdiff.Change {
 	total := 0
 	for _, list := range byEdit {

@@ -74,7 +74,7 @@ func (s *seenLines) surroundedByViewed(f *splice.File, start, end int) bool {
 }
 
 // anchorsAbove returns the positions of the nearest distinctive line before
-// offset at that was viewed; nil if there is none nearby. The beginning of the
+// offset at that was viewed; nil if no such line is near. The beginning of the
 // file counts as such a line.
 func (s *seenLines) anchorsAbove(f *splice.File, at int) []seenPosition {
 	for range maxAnchorDistance {

@@ -13,7 +13,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
-// Raw returns the text's changes as changes of the file's bytes.
+// RawChanges returns the text's changes as changes of the file's bytes.
 func TestRawChanges(t *testing.T) {
 	f, err := splice.Open(t.Context(), []byte("\xff\xfeh\x00\xe9\x00l\x00\n\x00")) // UTF-16
 	require.NoError(t, err)

@@ -28,7 +28,7 @@ type Settings struct {
 	BOM            bool              // write a byte order mark
 	EncodingSource string            // name of the file with the setting
 	// UnknownEncoding describes a requested encoding that is not supported,
-	// as a clause for a message; "": there is none.
+	// as a clause for a message; "": no such encoding.
 	UnknownEncoding string
 
 	FinalNewline bool // the file should end in a line ending
@@ -40,7 +40,8 @@ const (
 
 	// maxDirectories bounds the directories searched.
 	maxDirectories = 64
-	maxFileBytes   = 256 << 10 // maxFileBytes bounds the bytes read of a settings file.
+	// maxFileBytes bounds the bytes read of a settings file.
+	maxFileBytes = 256 << 10
 )
 
 // ForNewFile returns the format for a new file at an absolute path. Directories
@@ -70,9 +71,9 @@ type collector struct {
 }
 
 // addDir adds the settings of dir. relPath is the new file's path relative to
-// dir, with slashes. It returns false if the directories above do not count, or
-// if dir is outside the roots or cannot be opened.
-func (f *collector) addDir(fsys *sandbox.FS, dir, relPath string) (goOn bool) {
+// dir, with slashes. more is false if the directories above do not count, or if
+// dir is outside the roots or cannot be opened.
+func (f *collector) addDir(fsys *sandbox.FS, dir, relPath string) (more bool) {
 	d, err := fsys.Quiet().OpenDir(dir)
 	if err != nil {
 		return toolerr.Is(err, toolerr.NotFound) // the directory does not exist yet

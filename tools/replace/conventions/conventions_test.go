@@ -14,7 +14,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/replace/conventions"
 )
 
-// tree creates files, and returns a function that calls For with a file name.
+// tree creates files, and returns a function that calls ForNewFile with a file name.
 func tree(t testing.TB, files map[string]string) func(name string) conventions.Settings {
 	t.Helper()
 	return treeIn(t, t.TempDir(), files)
