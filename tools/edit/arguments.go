@@ -57,7 +57,7 @@ type request struct {
 }
 
 // createsFile reports whether the call creates a file.
-func (a request) createsFile() bool { return len(a.edits) == 1 && a.edits[0].Old == "" }
+func (r request) createsFile() bool { return len(r.edits) == 1 && r.edits[0].Old == "" }
 
 // etagPattern matches an etag, complete or shortened as view shows it.
 var etagPattern = regexp.MustCompile(`^[0-9a-f]{8,16}$`)
@@ -65,49 +65,49 @@ var etagPattern = regexp.MustCompile(`^[0-9a-f]{8,16}$`)
 // newRequest returns the request for a call's arguments, or an error for
 // arguments that are missing, invalid or cannot be combined.
 func newRequest(args arguments) (request, error) {
-	a := request{path: args.FilePath, dryRun: args.DryRun, strict: args.Strict, undo: args.Undo}
-	a.etag = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(args.Etag), "etag="))
+	r := request{path: args.FilePath, dryRun: args.DryRun, strict: args.Strict, undo: args.Undo}
+	r.etag = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(args.Etag), "etag="))
 	if args.Encoding != "" {
 		e, err := textfile.ParseEncoding(args.Encoding)
 		if err != nil {
-			return a, toolerr.New(toolerr.BadEncoding, "encoding: %w", err)
+			return r, toolerr.New(toolerr.BadEncoding, "encoding: %w", err)
 		}
-		a.encoding = e
+		r.encoding = e
 	}
 	given := func(s *string) bool { return s != nil && (*s != "" || len(args.Edits) == 0 && !args.Undo) }
 	single := given(args.OldString) || given(args.NewString)
 	switch {
-	case a.path == "":
-		return a, toolerr.New(toolerr.MissingParameter, "file_path is empty: name the file to edit")
-	case a.etag != "" && !etagPattern.MatchString(a.etag):
-		return a, toolerr.New(toolerr.InvalidParams, "invalid etag %q: give 8 to 16 hex digits, as in the first line of view's output, or leave it out", truncate(args.Etag, 40))
-	case a.undo && (single || len(args.Edits) > 0):
-		return a, toolerr.New(toolerr.InvalidParams, "undo cannot be combined with an edit: leave out undo, or old_string, new_string and edits")
-	case a.undo:
-		return a, nil
+	case r.path == "":
+		return r, toolerr.New(toolerr.MissingParameter, "file_path is empty: name the file to edit")
+	case r.etag != "" && !etagPattern.MatchString(r.etag):
+		return r, toolerr.New(toolerr.InvalidParams, "invalid etag %q: give 8 to 16 hex digits, as in the first line of view's output, or leave it out", truncate(args.Etag, 40))
+	case r.undo && (single || len(args.Edits) > 0):
+		return r, toolerr.New(toolerr.InvalidParams, "undo cannot be combined with an edit: leave out undo, or old_string, new_string and edits")
+	case r.undo:
+		return r, nil
 	case len(args.Edits) > 0 && single:
-		return a, toolerr.New(toolerr.InvalidParams, "edits cannot be combined with old_string and new_string: put all changes into edits")
+		return r, toolerr.New(toolerr.InvalidParams, "edits cannot be combined with old_string and new_string: put all changes into edits")
 	case len(args.Edits) > maxEdits:
-		return a, toolerr.New(toolerr.InvalidParams, "edits has %d items: one call takes at most %d", len(args.Edits), maxEdits)
+		return r, toolerr.New(toolerr.InvalidParams, "edits has %d items: one call takes at most %d", len(args.Edits), maxEdits)
 	case len(args.Edits) > 0 && (args.ReplaceAll || args.ExpectedReplacements > 0):
-		return a, toolerr.New(toolerr.InvalidParams, "replace_all and expected_replacements apply to old_string: set replace_all in the items of edits")
+		return r, toolerr.New(toolerr.InvalidParams, "replace_all and expected_replacements apply to old_string: set replace_all in the items of edits")
 	case len(args.Edits) > 0:
 		for i, e := range args.Edits {
 			if e.OldString == "" && len(args.Edits) > 1 {
-				return a, toolerr.New(toolerr.InvalidParams, "/edits/%d/old_string is empty: that creates a file and cannot be one of several edits", i)
+				return r, toolerr.New(toolerr.InvalidParams, "/edits/%d/old_string is empty: that creates a file and cannot be one of several edits", i)
 			}
-			a.edits = append(a.edits, match.Edit{Old: e.OldString, New: e.NewString, All: e.ReplaceAll})
+			r.edits = append(r.edits, match.Edit{Old: e.OldString, New: e.NewString, All: e.ReplaceAll})
 		}
-		return a, nil
+		return r, nil
 	case args.OldString == nil && args.NewString == nil:
-		return a, toolerr.New(toolerr.MissingParameter, "old_string and new_string are missing: give both, or edits, or undo=true")
+		return r, toolerr.New(toolerr.MissingParameter, "old_string and new_string are missing: give both, or edits, or undo=true")
 	case args.OldString == nil:
-		return a, toolerr.New(toolerr.MissingParameter, "old_string is missing: give the text to replace (empty creates a file)")
+		return r, toolerr.New(toolerr.MissingParameter, "old_string is missing: give the text to replace (empty creates a file)")
 	case args.NewString == nil:
-		return a, toolerr.New(toolerr.MissingParameter, "new_string is missing: give the replacement (empty deletes old_string)")
+		return r, toolerr.New(toolerr.MissingParameter, "new_string is missing: give the replacement (empty deletes old_string)")
 	}
-	a.edits = []match.Edit{{Old: *args.OldString, New: *args.NewString, All: args.ReplaceAll, Expected: args.ExpectedReplacements}}
-	return a, nil
+	r.edits = []match.Edit{{Old: *args.OldString, New: *args.NewString, All: args.ReplaceAll, Expected: args.ExpectedReplacements}}
+	return r, nil
 }
 
 // truncate returns text, cut to maxRunes characters and an ellipsis if it is

@@ -30,12 +30,12 @@ type change struct {
 // returns an empty one in the encoding that the new content will have.
 // encodingNamed reports that the caller gave the encoding, now or when viewing
 // the file.
-func (a request) decodeFile(ctx context.Context, b *fileedit.Before) (f *splice.File, encodingNamed bool, err error) {
+func (r request) decodeFile(ctx context.Context, b *fileedit.Before) (f *splice.File, encodingNamed bool, err error) {
 	if !b.Exists || len(b.Content) == 0 {
-		f, err = splice.OpenIndexed(ctx, nil, &textfile.Index{Format: textfile.Format{Encoding: cmp.Or(a.encoding, textfile.UTF8), Ending: textfile.None}})
-		return f, a.encoding != "", err
+		f, err = splice.OpenIndexed(ctx, nil, &textfile.Index{Format: textfile.Format{Encoding: cmp.Or(r.encoding, textfile.UTF8), Ending: textfile.None}})
+		return f, r.encoding != "", err
 	}
-	index, encodingNamed, err := b.Read(ctx, a.encoding)
+	index, encodingNamed, err := b.Read(ctx, r.encoding)
 	if err != nil {
 		return nil, false, err
 	}
@@ -46,25 +46,25 @@ func (a request) decodeFile(ctx context.Context, b *fileedit.Before) (f *splice.
 // planChange computes the change that the edits make in the version b of the
 // file. It returns an error if they do not match, or if the result must not be
 // written.
-func (a request) planChange(ctx context.Context, b *fileedit.Before) (*change, error) {
-	if b.Masked && a.etag != "" {
+func (r request) planChange(ctx context.Context, b *fileedit.Before) (*change, error) {
+	if b.Masked && r.etag != "" {
 		return nil, toolerr.New(toolerr.InvalidParams, "%s has masked values and therefore no etag: leave etag out", b.Shown)
 	}
-	if b.Masked && b.Exists && a.encoding != "" && a.encoding != b.Index.Encoding {
+	if b.Masked && b.Exists && r.encoding != "" && r.encoding != b.Index.Encoding {
 		return nil, toolerr.New(toolerr.InvalidParams, "%s has masked values and is only edited in its own encoding: leave encoding out", b.Shown)
 	}
-	f, encodingNamed, err := a.decodeFile(ctx, b)
+	file, encodingNamed, err := r.decodeFile(ctx, b)
 	if toolerr.Is(err, toolerr.BinaryFile) {
 		err = toolerr.New(toolerr.BinaryFile, "%s: %w", b.Shown, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	c := &change{file: f, encodingNamed: encodingNamed}
-	if a.createsFile() {
-		err = a.planCreation(ctx, c, b)
+	c := &change{file: file, encodingNamed: encodingNamed}
+	if r.createsFile() {
+		err = r.planCreation(ctx, c, b)
 	} else {
-		err = a.planEdits(ctx, c, b)
+		err = r.planEdits(ctx, c, b)
 	}
 	if err == nil {
 		err = c.checkEncodingGuess(b)
@@ -80,19 +80,19 @@ func (a request) planChange(ctx context.Context, b *fileedit.Before) (*change, e
 	if err := c.checkStaysText(ctx, b); err != nil {
 		return nil, err
 	}
-	c.addWarnings(a, b)
+	c.addWarnings(r, b)
 	return c, nil
 }
 
 // planCreation sets c.result and c.shown to the content of a new file. It
 // returns EXISTS if the file has content.
-func (a request) planCreation(ctx context.Context, c *change, b *fileedit.Before) error {
-	f, text := c.file, a.edits[0].New
+func (r request) planCreation(ctx context.Context, c *change, b *fileedit.Before) error {
+	f, text := c.file, r.edits[0].New
 	switch {
 	case len(f.Text) > f.BodyStart:
 		return toolerr.New(toolerr.Exists, "%s exists and has %s, and an empty old_string only creates a file; nothing was changed. To insert, set old_string to an existing line and new_string to that line with the new ones. To rewrite the whole file, use replace.", b.Shown, textfmt.Count(f.LineCount(), "line"))
-	case a.etag != "" && (!b.Exists || !b.Etag.Matches(a.etag)):
-		return toolerr.New(toolerr.Stale, "%s no longer has etag=%s: it %s now. To create it, leave etag out.", b.Shown, a.etag, map[bool]string{true: "is empty", false: "does not exist"}[b.Exists])
+	case r.etag != "" && (!b.Exists || !b.Etag.Matches(r.etag)):
+		return toolerr.New(toolerr.Stale, "%s no longer has etag=%s: it %s now. To create it, leave etag out.", b.Shown, r.etag, map[bool]string{true: "is empty", false: "does not exist"}[b.Exists])
 	case text == "" && b.Exists:
 		return toolerr.New(toolerr.NoChange, "%s is empty, as are old_string and new_string: no changes to make", b.Shown)
 	case b.Masked && writesMaskAsValue(text, nil):
@@ -113,14 +113,14 @@ func (a request) planCreation(ctx context.Context, c *change, b *fileedit.Before
 
 // planEdits finds the edits and sets what depends on them in c: the matches,
 // the result and the warnings.
-func (a request) planEdits(ctx context.Context, c *change, b *fileedit.Before) error {
-	version := match.Version{CurrentEtag: b.Etag, GivenEtag: a.etag, Seen: b.Seen}
-	o := match.Options{Name: b.Shown, Strict: a.strict, Changed: version.Changed()}
+func (r request) planEdits(ctx context.Context, c *change, b *fileedit.Before) error {
+	version := match.Version{CurrentEtag: b.Etag, GivenEtag: r.etag, Seen: b.Seen}
+	o := match.Options{Name: b.Shown, Strict: r.strict, Changed: version.Changed()}
 	if b.Masked {
 		o.Changed = b.Seen != nil && !b.Fresh()
-		return a.planMaskedEdits(ctx, c, o)
+		return r.planMaskedEdits(ctx, c, o)
 	}
-	plan, err := match.Find(ctx, c.file, a.edits, o)
+	plan, err := match.Find(ctx, c.file, r.edits, o)
 	if err != nil {
 		return err
 	}
@@ -137,15 +137,15 @@ func (a request) planEdits(ctx context.Context, c *change, b *fileedit.Before) e
 func (c *change) setMatches(plan *match.Plan) {
 	c.matches, c.warnings = plan.Found, plan.Warnings
 	first := plan.Places[0]
-	c.firstOffset, c.firstLine = first.Start, plan.Found[first.Edit].FirstLines[0]
+	c.firstOffset, c.firstLine = first.Start, plan.Found[first.Edit].LineNumbers[0]
 }
 
 // planMaskedEdits is planEdits for a file with masked values. It does not check
 // whether the edited lines were viewed, since no record of the lines of such
 // files is kept.
-func (a request) planMaskedEdits(ctx context.Context, c *change, o match.Options) error {
+func (r request) planMaskedEdits(ctx context.Context, c *change, o match.Options) error {
 	view := newMaskedView(c.file)
-	plan, err := match.Find(ctx, view.shown, a.edits, o)
+	plan, err := match.Find(ctx, view.shown, r.edits, o)
 	if toolerr.Is(err, toolerr.NoMatch) {
 		return toolerr.New(toolerr.NoMatch, "%w\nThe file's values are masked: write *** for them in old_string, as shown; *** in new_string keeps the value.", err)
 	}

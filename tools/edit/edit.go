@@ -69,7 +69,7 @@ func (e *editor) call(ctx context.Context, args arguments) (*mcpkit.Result, erro
 	if err := args.translate(); err != nil {
 		return nil, err
 	}
-	a, err := newRequest(args)
+	r, err := newRequest(args)
 	if err != nil {
 		return nil, err
 	}
@@ -77,37 +77,37 @@ func (e *editor) call(ctx context.Context, args arguments) (*mcpkit.Result, erro
 	if err != nil {
 		return nil, err
 	}
-	if a.undo {
-		return e.undo(ctx, fsys, a)
+	if r.undo {
+		return e.undo(ctx, fsys, r)
 	}
-	return e.edit(ctx, fsys, a)
+	return e.edit(ctx, fsys, r)
 }
 
 // edit changes the file, unless it is a dry run, and returns the answer.
-func (e *editor) edit(ctx context.Context, fsys *sandbox.FS, a request) (*mcpkit.Result, error) {
+func (e *editor) edit(ctx context.Context, fsys *sandbox.FS, r request) (*mcpkit.Result, error) {
 	var c *change
-	done, err := e.rewriter.Do(ctx, fsys, a.path, fileedit.Options{DryRun: a.dryRun, Session: mcpkit.ClientSession(ctx)}, func(b *fileedit.Before) (*fileedit.After, error) {
-		if !b.Exists && !a.createsFile() {
-			return nil, notFoundError(fsys, a.path, b)
+	done, err := e.rewriter.Do(ctx, fsys, r.path, fileedit.Options{DryRun: r.dryRun, Session: mcpkit.ClientSession(ctx)}, func(b *fileedit.Before) (*fileedit.After, error) {
+		if !b.Exists && !r.createsFile() {
+			return nil, notFoundError(fsys, r.path, b)
 		}
 		var err error
-		if c, err = a.planChange(ctx, b); err != nil {
+		if c, err = r.planChange(ctx, b); err != nil {
 			return nil, err
 		}
 		c.after.Encoding, c.after.Guessed, c.after.EncodingNamed = c.nonUTF8Encoding(), c.file.Guessed, c.encodingNamed
-		c.after.Executable = !b.Exists && strings.HasPrefix(a.edits[0].New, "#!")
+		c.after.Executable = !b.Exists && strings.HasPrefix(r.edits[0].New, "#!")
 		return c.after, context.Cause(ctx)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return a.render(ctx, c, done), nil
+	return r.render(ctx, c, done), nil
 }
 
 // notFoundError returns NOT_FOUND with similar names for a file that does not
 // exist, or the reason why the file cannot be opened.
-func notFoundError(fsys *sandbox.FS, name string, b *fileedit.Before) error {
-	file, err := fsys.Open(name)
+func notFoundError(fsys *sandbox.FS, path string, b *fileedit.Before) error {
+	file, err := fsys.Open(path)
 	if err == nil { // it has appeared
 		file.Close()
 		err = toolerr.New(toolerr.NotFound, "%s did not exist when the edit began", b.Shown)

@@ -34,7 +34,7 @@ const (
 )
 
 // render returns the answer to a change that was written, or would be.
-func (a request) render(ctx context.Context, c *change, done *fileedit.Outcome) *mcpkit.Result {
+func (r request) render(ctx context.Context, c *change, done *fileedit.Outcome) *mcpkit.Result {
 	m := newMeta(done)
 	m.Replacements = c.replacementCount()
 	var head, each strings.Builder
@@ -42,14 +42,14 @@ func (a request) render(ctx context.Context, c *change, done *fileedit.Outcome) 
 	if done.DryRun {
 		head.WriteString("dry run, nothing was written: ")
 	}
-	if a.createsFile() {
+	if r.createsFile() {
 		fmt.Fprintf(&head, "%s: %s, %s", describeCreation(done), textfmt.Count(int(done.Index.Lines), "line"), textfmt.Count(int(done.Index.Size), "byte"))
 	} else {
-		a.describeMatches(&head, &each, c.matches)
+		r.describeMatches(&head, &each, c.matches)
 	}
 	for _, f := range c.matches {
 		m.Steps = append(m.Steps, f.Step.String())
-		m.Lines = append(m.Lines, f.FirstLines...)
+		m.Lines = append(m.Lines, f.LineNumbers...)
 	}
 	m.Lines = m.Lines[:min(len(m.Lines), maxListed)]
 	if !slices.ContainsFunc(c.matches, func(f match.Found) bool { return f.Step != match.Exact }) {
@@ -69,7 +69,7 @@ func (a request) render(ctx context.Context, c *change, done *fileedit.Outcome) 
 	if done.Created && done.After.Executable && !done.DryRun {
 		text.WriteString("note: made executable, because it begins with #!\n")
 	}
-	if a.hasUnseenChanges(done.Before) {
+	if r.hasUnseenChanges(done.Before) {
 		// With its etag, replace could overwrite changes that were
 		// never shown.
 		fmt.Fprintf(&text, "note: the file also changed elsewhere since you viewed it (etag=%s): view it before you rewrite it\n", done.Before.Seen.Index.Etag)
@@ -79,8 +79,8 @@ func (a request) render(ctx context.Context, c *change, done *fileedit.Outcome) 
 
 // hasUnseenChanges reports whether the file has changes that the caller has not
 // seen, besides this one.
-func (a request) hasUnseenChanges(b *fileedit.Before) bool {
-	known := a.etag != "" && b.Etag.Matches(a.etag)
+func (r request) hasUnseenChanges(b *fileedit.Before) bool {
+	known := r.etag != "" && b.Etag.Matches(r.etag)
 	return b.Exists && b.Seen != nil && !b.Masked && !b.Fresh() && !known
 }
 
@@ -107,46 +107,46 @@ func describeCreation(done *fileedit.Outcome) string {
 
 // describeMatches describes how the edits were matched: a single edit in head,
 // several edits with a line each in each.
-func (a request) describeMatches(head, each *strings.Builder, found []match.Found) {
+func (r request) describeMatches(head, each *strings.Builder, matches []match.Found) {
 	total := 0
-	for _, f := range found {
+	for _, f := range matches {
 		total += f.Count
 	}
-	if len(found) > 1 {
-		fmt.Fprintf(head, "%d edits, %s", len(found), textfmt.Count(total, "replacement"))
-		for i, f := range found[:min(len(found), maxListed)] {
+	if len(matches) > 1 {
+		fmt.Fprintf(head, "%d edits, %s", len(matches), textfmt.Count(total, "replacement"))
+		for i, f := range matches[:min(len(matches), maxListed)] {
 			fmt.Fprintf(each, "edit %d: %s%s\n", i+1, describeLines(f), describeIgnored(f))
 		}
-		if rest := len(found) - maxListed; rest > 0 {
+		if rest := len(matches) - maxListed; rest > 0 {
 			fmt.Fprintf(each, "… and %d more edits\n", rest)
 		}
 		return
 	}
-	fmt.Fprintf(head, "%s at %s%s", textfmt.Count(total, "replacement"), describeLines(found[0]), describeIgnored(found[0]))
+	fmt.Fprintf(head, "%s at %s%s", textfmt.Count(total, "replacement"), describeLines(matches[0]), describeIgnored(matches[0]))
 }
 
 // describeLines lists the lines at which an edit's places begin.
 func describeLines(f match.Found) string {
 	var text strings.Builder
-	for i := 0; i < len(f.FirstLines); {
+	for i := 0; i < len(f.LineNumbers); {
 		n := 1
-		for i+n < len(f.FirstLines) && f.FirstLines[i+n] == f.FirstLines[i] {
+		for i+n < len(f.LineNumbers) && f.LineNumbers[i+n] == f.LineNumbers[i] {
 			n++
 		}
 		switch {
-		case i == 0 && n == len(f.FirstLines):
-			fmt.Fprintf(&text, "line %d", f.FirstLines[i])
+		case i == 0 && n == len(f.LineNumbers):
+			fmt.Fprintf(&text, "line %d", f.LineNumbers[i])
 		case i == 0:
-			fmt.Fprintf(&text, "lines %d", f.FirstLines[i])
+			fmt.Fprintf(&text, "lines %d", f.LineNumbers[i])
 		default:
-			fmt.Fprintf(&text, ", %d", f.FirstLines[i])
+			fmt.Fprintf(&text, ", %d", f.LineNumbers[i])
 		}
 		if n > 1 {
 			fmt.Fprintf(&text, " (%d times)", n)
 		}
 		i += n
 	}
-	if rest := f.Count - len(f.FirstLines); rest > 0 {
+	if rest := f.Count - len(f.LineNumbers); rest > 0 {
 		fmt.Fprintf(&text, " and %d more", rest)
 	}
 	return text.String()

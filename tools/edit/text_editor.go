@@ -18,21 +18,21 @@ type textEditorArguments struct {
 // translate sets Undo for the command undo_edit. It accepts str_replace, and
 // returns an error that names the right tool or arguments for other commands of
 // the text editor.
-func (a *arguments) translate() error {
+func (args *arguments) translate() error {
 	switch {
-	case a.Command == "insert" || a.InsertLine != nil || a.InsertText != nil:
+	case args.Command == "insert" || args.InsertLine != nil || args.InsertText != nil:
 		return toolerr.New(toolerr.InvalidParams,
 			"edit has no insert: set old_string to the line before the new text, and new_string to that line followed by the new text")
-	case a.Command == "create" || a.FileText != nil:
+	case args.Command == "create" || args.FileText != nil:
 		return toolerr.New(toolerr.InvalidParams,
 			"edit changes parts of a file: to write a whole file, use replace with file_path and content")
-	case a.Command == "view":
+	case args.Command == "view":
 		return toolerr.New(toolerr.InvalidParams, "edit changes files: to read one, use view with file_path, offset and limit")
-	case a.Command == "undo_edit":
-		a.Undo = true
-	case a.Command != "" && a.Command != "str_replace":
+	case args.Command == "undo_edit":
+		args.Undo = true
+	case args.Command != "" && args.Command != "str_replace":
 		return toolerr.New(toolerr.InvalidParams,
-			"edit has no command %s: give file_path, old_string and new_string", pathname.Escape(a.Command))
+			"edit has no command %s: give file_path, old_string and new_string", pathname.Escape(args.Command))
 	}
 	return nil
 }

@@ -16,8 +16,8 @@ import (
 
 // undo reverts the last change of a file and returns the answer. It ignores the
 // etag: the file must still have the text that the change wrote.
-func (e *editor) undo(ctx context.Context, fsys *sandbox.FS, a request) (*mcpkit.Result, error) {
-	done, err := e.rewriter.Undo(ctx, fsys, a.path, fileedit.Options{DryRun: a.dryRun, Session: mcpkit.ClientSession(ctx)})
+func (e *editor) undo(ctx context.Context, fsys *sandbox.FS, r request) (*mcpkit.Result, error) {
+	done, err := e.rewriter.Undo(ctx, fsys, r.path, fileedit.Options{DryRun: r.dryRun, Session: mcpkit.ClientSession(ctx)})
 	if err != nil {
 		return nil, err
 	}
@@ -49,20 +49,22 @@ func describeUndo(done *fileedit.Outcome) string {
 // is empty for a file that is not text.
 func newUndoDiff(ctx context.Context, done *fileedit.Outcome) func(textdiff.Options) textdiff.Diff {
 	nothing := func(textdiff.Options) textdiff.Diff { return textdiff.Diff{} }
-	f, err := splice.Open(ctx, done.Before.Content)
+	before, err := splice.Open(ctx, done.Before.Content)
 	if err != nil {
 		return nothing
 	}
-	if f.Encoding == textfile.UTF8 && f.EOL == '\n' && !done.Before.Masked && !done.Removed {
+	if before.Encoding == textfile.UTF8 && before.EOL == '\n' && !done.Before.Masked && !done.Removed {
 		u := done.Undone // the bytes are known: no copy is needed
-		change := textdiff.Change{Start: int(u.Start), End: len(f.Text) - int(u.End), New: string(u.Removed)}
-		return func(o textdiff.Options) textdiff.Diff { return textdiff.Unified(f.Text, []textdiff.Change{change}, o) }
+		change := textdiff.Change{Start: int(u.Start), End: len(before.Text) - int(u.End), New: string(u.Removed)}
+		return func(o textdiff.Options) textdiff.Diff {
+			return textdiff.Unified(before.Text, []textdiff.Change{change}, o)
+		}
 	}
-	g, err := splice.Open(ctx, done.After.Bytes())
+	after, err := splice.Open(ctx, done.After.Bytes())
 	if err != nil {
 		return nothing
 	}
-	old, newText := diffText(f, done.Before.Masked), diffText(g, done.Before.Masked)
+	old, newText := diffText(before, done.Before.Masked), diffText(after, done.Before.Masked)
 	changes := textdiff.Between(old, string(newText))
 	return func(o textdiff.Options) textdiff.Diff { return textdiff.Unified(old, changes, o) }
 }

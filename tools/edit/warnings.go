@@ -9,13 +9,13 @@ import (
 
 // addWarnings adds warnings about new text that seems to omit lines, and about
 // syntax errors that the change introduces.
-func (c *change) addWarnings(a request, b *fileedit.Before) {
-	for i, e := range a.edits {
+func (c *change) addWarnings(r request, b *fileedit.Before) {
+	for i, e := range r.edits {
 		warning := contentcheck.Omission(e.New, e.Old)
 		if warning == "" {
 			continue
 		}
-		if len(a.edits) > 1 {
+		if len(r.edits) > 1 {
 			warning = fmt.Sprintf("edit %d: %s", i+1, warning)
 		}
 		c.warnings = append(c.warnings, warning)

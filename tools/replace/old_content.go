@@ -16,7 +16,7 @@ func (p *plan) readOldContent(ctx context.Context) error {
 		p.oldFormat = p.before.Seen.Index.Format // as it was written, even if detection would differ
 	}
 	named := textfile.Encoding("")
-	if toldBefore := p.before.Fresh() && p.before.Seen.NamedEncoding != ""; !toldBefore && p.Encoding != string(textfile.UTF8) {
+	if namedBefore := p.before.Fresh() && p.before.Seen.NamedEncoding != ""; !namedBefore && p.Encoding != string(textfile.UTF8) {
 		named = textfile.Encoding(p.Encoding)
 	}
 	if p.oldFormat.Guessed || p.oldFormat.Binary || named == "" { // otherwise the call converts the file

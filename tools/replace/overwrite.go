@@ -35,15 +35,15 @@ func (p *plan) staleError() error {
 	if b.Masked {
 		return toolerr.New(toolerr.Stale, "%s changed since you viewed it; nothing was written. View it again, or call again with overwrite=true, which discards that change.", b.Shown)
 	}
-	was := p.Etag
-	if was == "" {
-		was = b.Seen.Index.Etag.String()
+	knownEtag := p.Etag
+	if knownEtag == "" {
+		knownEtag = b.Seen.Index.Etag.String()
 	}
 	what, when, then := "View it to see the current content.", "changed since you viewed it", "then"
-	if b.Seen == nil || !b.Seen.Index.Etag.Matches(was) {
+	if b.Seen == nil || !b.Seen.Index.Etag.Matches(knownEtag) {
 		when, then = "does not have the etag you gave", "given"
 	}
-	if b.Seen != nil && b.Seen.Index.Etag.Matches(was) {
+	if b.Seen != nil && b.Seen.Index.Etag.Matches(knownEtag) {
 		if d := b.Since(maxStaleDiffLines); d.Text != "" {
 			what = fmt.Sprintf("Since you viewed it (+%d -%d lines):\n%s", d.Added, d.Removed, d.Text)
 			if d.Cut > 0 {
@@ -57,7 +57,7 @@ func (p *plan) staleError() error {
 		}
 	}
 	return toolerr.New(toolerr.Stale, "%s %s: etag=%s %s, etag=%s now; nothing was written.\nTo continue, merge the change into content and call again with etag=%s, or discard it with overwrite=true.\n%s",
-		b.Shown, when, was, then, b.Etag, b.Etag, strings.TrimSuffix(what, "\n")).With("etag", b.Etag.String())
+		b.Shown, when, knownEtag, then, b.Etag, b.Etag, strings.TrimSuffix(what, "\n")).With("etag", b.Etag.String())
 }
 
 // maxStaleDiffLines bounds the diff lines shown of changes since the last view.

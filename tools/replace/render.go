@@ -40,18 +40,18 @@ func (p *plan) render(ctx context.Context, done *fileedit.Outcome) *mcpkit.Resul
 	if p.DryRun {
 		etag = b.Etag
 	}
-	tag := "values hidden"
+	etagText := "values hidden"
 	switch {
 	case b.Masked:
 	case p.DryRun && !b.Exists:
-		tag = "not written"
+		etagText = "not written"
 	default:
 		m.Etag = etag.String()
-		tag = "etag=" + m.Etag
+		etagText = "etag=" + m.Etag
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s  %s: %s, %s%s  %s  %s\n", b.Shown, p.describeOutcome(done),
-		textfmt.Count(index.Lines, "line"), textfmt.Count(index.Size, "byte"), p.describeOldContent(done), p.describeFormat(index.Format), tag)
+		textfmt.Count(index.Lines, "line"), textfmt.Count(index.Size, "byte"), p.describeOldContent(done), p.describeFormat(index.Format), etagText)
 	var diff textdiff.Diff
 	if !done.Unchanged {
 		p.addContentWarnings(done)

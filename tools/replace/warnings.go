@@ -27,15 +27,15 @@ func (p *plan) addContentWarnings(done *fileedit.Outcome) {
 			}
 		}
 	}
-	looks := done.Index.Format
+	detected := done.Index.Format
 	if p.target.encoding != textfile.UTF8 && done.After.Size() <= maxChecked {
-		looks = textfile.Detect(done.After.Bytes())
+		detected = textfile.Detect(done.After.Bytes())
 	}
 	switch {
-	case looks.Binary:
+	case detected.Binary:
 		p.addWarning("content has control characters that make the file binary: view will not show it")
-	case looks.Encoding != p.target.encoding && looks.Encoding != textfile.UTF8:
-		p.addWarning("the file is written as %s, but looks like %s; give view the encoding", p.target.encoding, looks.Encoding)
+	case detected.Encoding != p.target.encoding && detected.Encoding != textfile.UTF8:
+		p.addWarning("the file is written as %s, but looks like %s; give view the encoding", p.target.encoding, detected.Encoding)
 	}
 }
 

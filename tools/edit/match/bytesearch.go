@@ -61,15 +61,15 @@ func (n *needle) indexFrom(text []byte, from int) int {
 		case byHash:
 			return n.indexByHash(text, from)
 		}
-		none := at < 0
-		if none {
+		notFound := at < 0
+		if notFound {
 			at = last - from
 		}
 		from, n.scanned = from+at, n.scanned+at+1
 		if n.checker.Stopped(at + hitCost) {
 			return -1
 		}
-		if none {
+		if notFound {
 			from++
 			continue
 		}

@@ -24,16 +24,16 @@ var corrections = []correction{
 }
 
 // hintCorrection returns a hint about the first correction with which the old
-// text would match, and the corrected text. It returns "", "" if no correction
-// helps. The edit is not made, since the new text probably has the same
-// mistake.
-func (m *matcher) hintCorrection(e Edit) (hint, read string) {
+// text would match, and the corrected old text. It returns "", "" if no
+// correction helps. The edit is not made, since the new text probably has the
+// same mistake.
+func (m *matcher) hintCorrection(e Edit) (hint, corrected string) {
 	for _, r := range corrections {
 		text := r.interpret(e.Old)
 		if text == e.Old {
 			continue
 		}
-		if spots := m.placesOf(text, Indentation); len(spots) > 0 {
+		if spots := m.lineSpansOf(text, Indentation); len(spots) > 0 {
 			return fmt.Sprintf("It would match at %s %s.", m.describePlaces(spots), r.hint), text
 		}
 	}

@@ -70,7 +70,7 @@ func (m *matcher) sameLine(old []string, i int, line string, ignoreIndent bool) 
 
 // writeDifference adds the difference d and its cause to text, and returns the
 // number of the file's line.
-func (m *matcher) writeDifference(text *strings.Builder, old []string, b linematch.Block, d difference, indentOnly bool) int {
+func (m *matcher) writeDifference(text *strings.Builder, old []string, b linematch.Block, d difference, indentOnly bool) (lineNumber int) {
 	if d.blockLine < 0 {
 		at := b.FirstLine
 		for _, p := range b.Pairs {

@@ -86,7 +86,7 @@ type indentPair struct {
 // model's by the lines of the new text, the file's by the lines around the
 // place. others returns the indentations of both. If others is nil, commonShift
 // returns any shift that fits.
-func commonShift(pairs []indentPair, others func() (model, file []string)) (indentShift, bool) {
+func commonShift(pairs []indentPair, others func() (model, file []string)) (common indentShift, ok bool) {
 	if len(pairs) == 0 {
 		return indentShift{}, false
 	}

@@ -233,17 +233,17 @@ func (b *changeBuilder) writeLineVerbatim(j int, line string, with *linePair) {
 	}
 	with.equal = false
 	if with.oldLine < 0 {
-		b.insert(line)
+		b.insertText(line)
 		return
 	}
 	part := b.parts[with.oldLine]
 	if bytes.Equal(trimTrailingBlanks(b.file.Text[part.start:part.blanksEnd]), []byte(line)) {
 		with.equal = true
-		b.keep(part.start, part.blanksEnd)
+		b.keepFileText(part.start, part.blanksEnd)
 		return
 	}
 	head, tail := commonEnds(string(b.file.Text[part.start:part.textEnd]), line)
-	b.keep(part.start, part.start+head)
-	b.insert(line[head : len(line)-tail])
-	b.keep(part.textEnd-tail, part.textEnd)
+	b.keepFileText(part.start, part.start+head)
+	b.insertText(line[head : len(line)-tail])
+	b.keepFileText(part.textEnd-tail, part.textEnd)
 }

@@ -32,29 +32,29 @@ const maxIndentChecks = 1 << 20
 // overlap.
 func (m *matcher) newEditSearch(e Edit, all bool) *editSearch {
 	f := m.file
-	a := &editSearch{file: f, checker: m.checker, edit: e, all: all, old: splitLines(e.Old, f.EOL), new: splitLines(e.New, f.EOL), indentBudget: maxIndentChecks}
-	if old, newLines, ok := removeLineNumbers(a.old, a.new); ok {
-		a.unnumberedOld, a.unnumberedNew = old, newLines
+	s := &editSearch{file: f, checker: m.checker, edit: e, all: all, old: splitLines(e.Old, f.EOL), new: splitLines(e.New, f.EOL), indentBudget: maxIndentChecks}
+	if old, newLines, ok := removeLineNumbers(s.old, s.new); ok {
+		s.unnumberedOld, s.unnumberedNew = old, newLines
 	}
-	return a
+	return s
 }
 
 // firstStep returns the step to begin with: Exact, except for a text of several
 // lines to be replaced everywhere in a file with mixed line endings. It must
 // match with every line ending.
-func (a *editSearch) firstStep() Step {
-	if a.all && a.file.Ending == textfile.Mixed && len(a.old) > 1 {
+func (s *editSearch) firstStep() Step {
+	if s.all && s.file.Ending == textfile.Mixed && len(s.old) > 1 {
 		return Endings
 	}
 	return Exact
 }
 
 // findAtStep returns the places found by a step, sorted, and the pattern that
-// found them; nil, nil if there are none. The text as sent is tried before the
-// text without line numbers.
-func (a *editSearch) findAtStep(step Step) ([]place, *pattern) {
-	for _, p := range a.patternsOf(step) {
-		if places := a.findPattern(p, step); len(places) > 0 {
+// matches there; nil, nil if nothing is found. The text as sent is tried before
+// the text without line numbers.
+func (s *editSearch) findAtStep(step Step) (places []place, matching *pattern) {
+	for _, p := range s.patternsOf(step) {
+		if places := s.findPattern(p, step); len(places) > 0 {
 			return places, p
 		}
 	}
@@ -64,33 +64,33 @@ func (a *editSearch) findAtStep(step Step) ([]place, *pattern) {
 // findPattern returns the places of a pattern, sorted, and sets tooMany if
 // there are more than MaxPlaces. It returns nil if the budget for comparing
 // indentation is spent.
-func (a *editSearch) findPattern(p *pattern, step Step) []place {
+func (s *editSearch) findPattern(p *pattern, step Step) []place {
 	var found []place
 	take := func(where place) bool {
 		if where.start == where.end { // only a final ending, which the last line lacks
 			return true
 		}
-		if p.atLineStart && !isLineStart(a.file, where.start) {
+		if p.atLineStart && !isLineStart(s.file, where.start) {
 			return true
 		}
-		if step == Indentation && !a.uniformlyIndented(p, where) {
-			return a.indentBudget > 0
+		if step == Indentation && !s.uniformlyIndented(p, where) {
+			return s.indentBudget > 0
 		}
-		if n := len(found); n == 0 || found[n-1] != where && (!a.all || where.start >= found[n-1].end) {
+		if n := len(found); n == 0 || found[n-1] != where && (!s.all || where.start >= found[n-1].end) {
 			found = append(found, where)
 		}
-		a.tooMany = len(found) > MaxPlaces
-		return !a.tooMany
+		s.tooMany = len(found) > MaxPlaces
+		return !s.tooMany
 	}
 	switch {
 	case step == Exact:
-		findExact(a.file, a.edit.Old, !a.all, a.checker, take)
+		findExact(s.file, s.edit.Old, !s.all, s.checker, take)
 	case len(p.old) == 1 && step == Numbers:
-		findExact(a.file, p.old[0], !a.all, a.checker, take)
+		findExact(s.file, p.old[0], !s.all, s.checker, take)
 	default:
-		searchPattern(a.file, p, !a.all, a.checker, take)
+		searchPattern(s.file, p, !s.all, s.checker, take)
 	}
-	if a.indentBudget <= 0 {
+	if s.indentBudget <= 0 {
 		return nil // not all were checked, so uniqueness is unknown
 	}
 	return found
@@ -105,20 +105,20 @@ func isLineStart(f *splice.File, at int) bool {
 }
 
 // patternsOf returns the patterns to try for a step, in order.
-func (a *editSearch) patternsOf(step Step) []*pattern {
+func (s *editSearch) patternsOf(step Step) []*pattern {
 	var out []*pattern
 	if step != Numbers {
-		out = append(out, newPattern(a.old, a.new, step))
+		out = append(out, newPattern(s.old, s.new, step))
 	}
-	if step >= Numbers && a.unnumberedOld != nil {
-		p := newPattern(a.unnumberedOld, a.unnumberedNew, step)
-		p.atLineStart = a.unnumberedOld[0] != a.old[0]
+	if step >= Numbers && s.unnumberedOld != nil {
+		p := newPattern(s.unnumberedOld, s.unnumberedNew, step)
+		p.atLineStart = s.unnumberedOld[0] != s.old[0]
 		out = append(out, p)
 	}
 	if step == Indentation {
 		kept := out[:0]
 		for _, p := range out {
-			if p = withoutIndentLine(p); p != nil {
+			if p = withoutIndentOnlyLine(p); p != nil {
 				kept = append(kept, p)
 			}
 		}
@@ -127,12 +127,12 @@ func (a *editSearch) patternsOf(step Step) []*pattern {
 	return out
 }
 
-// withoutIndentLine returns the pattern with its last line emptied if that line
-// has only indentation. If the old and the new text end in the same
+// withoutIndentOnlyLine returns the pattern with its last line emptied if that
+// line has only indentation. If the old and the new text end in the same
 // indentation, it says nothing about the change and would match only equal
 // indentation in the file. It returns nil if only the old text ends in
 // indentation.
-func withoutIndentLine(p *pattern) *pattern {
+func withoutIndentOnlyLine(p *pattern) *pattern {
 	last := p.old[len(p.old)-1]
 	if last == "" || strings.TrimSpace(last) != "" {
 		return p
@@ -150,14 +150,14 @@ func withoutIndentLine(p *pattern) *pattern {
 // uniformlyIndented reports whether the indentation of all lines at a place
 // differs from the pattern's in the same way. It returns false when the budget
 // is spent.
-func (a *editSearch) uniformlyIndented(p *pattern, where place) bool {
-	if a.checker.Stopped(placeCost) {
+func (s *editSearch) uniformlyIndented(p *pattern, where place) bool {
+	if s.checker.Stopped(placeCost) {
 		return false
 	}
-	b := &changeBuilder{file: a.file, pattern: p, where: where}
+	b := &changeBuilder{file: s.file, pattern: p, where: where}
 	b.parts = b.splitPlace(where)
-	a.indentBudget -= len(b.parts)
-	return a.indentBudget > 0 && b.chooseShift(where, p.old[:len(b.parts)], false)
+	s.indentBudget -= len(b.parts)
+	return s.indentBudget > 0 && b.chooseShift(where, p.old[:len(b.parts)], false)
 }
 
 // Step is a step of the ladder: the differences that are ignored to find

@@ -126,7 +126,7 @@ func TestReplaceAll(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "xx b xx\nxx\n", got)
 	require.Equal(t, 3, plan.Found[0].Count)
-	require.Equal(t, []int{1, 1, 2}, plan.Found[0].FirstLines)
+	require.Equal(t, []int{1, 1, 2}, plan.Found[0].LineNumbers)
 
 	got, _, err = edited(t, "aaaa\n", match.Options{}, match.Edit{Old: "aa", New: "b", All: true})
 	require.NoError(t, err)

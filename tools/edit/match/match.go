@@ -77,9 +77,9 @@ type Plan struct {
 
 // Found describes how an edit was matched.
 type Found struct {
-	Step       Step
-	FirstLines []int // line number, from 1, of the start of each place; at most maxListedPlaces
-	Count      int   // number of places
+	Step        Step
+	LineNumbers []int // line number, from 1, of the start of each place; at most maxListedPlaces
+	Count       int   // number of places
 
 	// NotShifted reports that the new text, unlike the old text, already
 	// had the file's indentation in at least one place, and was inserted
@@ -195,7 +195,7 @@ func (h *foundEdit) summary(f *splice.File) Found {
 	number := f.LineNumberer()
 	out := Found{Step: h.step, Count: len(h.places), NotShifted: h.notShifted}
 	for _, p := range h.places[:min(len(h.places), maxListedPlaces)] {
-		out.FirstLines = append(out.FirstLines, number(p.start))
+		out.LineNumbers = append(out.LineNumbers, number(p.start))
 	}
 	return out
 }
@@ -204,20 +204,20 @@ func (h *foundEdit) summary(f *splice.File) Found {
 // computes its changes. index is the edit's position in the call. The error
 // says why the edit fails.
 func (m *matcher) findEdit(index int, e Edit) (*foundEdit, *toolerr.Error) {
-	if err := m.validate(e); err != nil {
+	if err := m.validateEdit(e); err != nil {
 		return nil, err
 	}
 	all := e.All || e.Expected > 1
-	a := m.newEditSearch(e, all)
-	for step := a.firstStep(); step <= m.lastStep(); step++ {
-		places, p := a.findAtStep(step)
+	search := m.newEditSearch(e, all)
+	for step := search.firstStep(); step <= m.lastStep(); step++ {
+		places, p := search.findAtStep(step)
 		if len(places) == 0 {
 			continue
 		}
-		if a.tooMany && all {
+		if search.tooMany && all {
 			return nil, toolerr.New(toolerr.LimitReached, "old_string matches %s in more than %d places: use a command such as sed", m.options.displayName(), MaxPlaces)
 		}
-		if a.tooMany {
+		if search.tooMany {
 			return nil, m.tooManyPlacesError(places, step)
 		}
 		if err := m.checkCount(e, all, places, step); err != nil {
@@ -225,7 +225,7 @@ func (m *matcher) findEdit(index int, e Edit) (*foundEdit, *toolerr.Error) {
 		}
 		return m.buildChanges(e, p, step, places)
 	}
-	return nil, m.noMatchError(index, e, a)
+	return nil, m.noMatchError(index, e, search)
 }
 
 // lastStep returns the last step of the ladder that the options allow.
@@ -236,8 +236,8 @@ func (m *matcher) lastStep() Step {
 	return Indentation
 }
 
-// validate returns an error for an edit that cannot succeed in any file.
-func (m *matcher) validate(e Edit) *toolerr.Error {
+// validateEdit returns an error for an edit that cannot succeed in any file.
+func (m *matcher) validateEdit(e Edit) *toolerr.Error {
 	switch {
 	case e.Old == "":
 		return toolerr.New(toolerr.InvalidParams, "old_string is empty, but %s is not. To insert, set old_string to an existing line and new_string to that line with the new ones.", m.options.displayName())

@@ -12,7 +12,7 @@ import (
 // writeNearest adds the block b, the most similar lines of the file, to text.
 // With withDifference it also adds the first difference from the old text. It
 // returns the number of the differing line.
-func (m *matcher) writeNearest(text *strings.Builder, old []string, b linematch.Block, withDifference bool) int {
+func (m *matcher) writeNearest(text *strings.Builder, old []string, b linematch.Block, withDifference bool) (lineNumber int) {
 	last := b.FirstLine + len(b.Lines) - 1
 	what := textfmt.Lines(b.FirstLine, last)
 	if len(b.Lines) == 1 && len(b.Lines[0]) >= linematch.MaxLineBytes {
@@ -49,8 +49,9 @@ func (m *matcher) writeNearest(text *strings.Builder, old []string, b linematch.
 }
 
 // writeNearestWithinLine is writeNearest for a block of one long line. It adds
-// the part of the line that is most similar to the old text.
-func (m *matcher) writeNearestWithinLine(text *strings.Builder, old []string, b linematch.Block) int {
+// the part of the line that is most similar to the old text, and returns the
+// line's number.
+func (m *matcher) writeNearestWithinLine(text *strings.Builder, old []string, b linematch.Block) (lineNumber int) {
 	start := m.file.BodyStart + b.Offsets[0]
 	line := m.file.TrimEnding(m.file.Text[start:m.file.LineEnd(start)])
 	wanted := strings.Join(old, "\n")

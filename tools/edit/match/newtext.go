@@ -74,7 +74,7 @@ func (b *changeBuilder) appendChanges(where place, changes []textdiff.Change) (a
 		return changes, "not uniform"
 	}
 	b.setVerbatim(old, newLines)
-	lead := b.leadLength(where)
+	lead := b.repeatedLeadLength(where)
 	b.anyNotShifted = b.anyNotShifted || lead > 0
 	for j := range newLines {
 		with := b.pairs[j]
@@ -98,7 +98,7 @@ func (b *changeBuilder) appendChanges(where place, changes []textdiff.Change) (a
 			b.writeEnding(with)
 		}
 	}
-	b.flush(where.end)
+	b.flushUpTo(where.end)
 	return b.changes, b.unshiftable
 }
 
@@ -109,7 +109,7 @@ func (b *changeBuilder) appendWithinLine(where place, changes []textdiff.Change)
 	if old == newLines {
 		return changes
 	}
-	if lead := b.leadLength(where); lead > 0 {
+	if lead := b.repeatedLeadLength(where); lead > 0 {
 		newLines, b.anyNotShifted = newLines[lead:], true
 	}
 	head, tail := commonEnds(old, newLines)
@@ -148,7 +148,7 @@ func (b *changeBuilder) writeLine(j int, line string, old []string, with linePai
 		line = b.withoutLead(line)
 	}
 	if with.oldLine < 0 || b.pattern.step == Indentation && isBlank(line) != isBlank(old[with.oldLine]) {
-		b.insert(b.shiftLine(j, line)) // no old line gives its indentation
+		b.insertText(b.shiftLine(j, line)) // no old line gives its indentation
 		return
 	}
 	part := b.parts[with.oldLine]
@@ -157,7 +157,7 @@ func (b *changeBuilder) writeLine(j int, line string, old []string, with linePai
 		if with.oldLine == len(old)-1 || j == len(b.pattern.new)-1 && b.pattern.step >= Trailing && b.file.AtLineEnd(b.where.end) {
 			end = part.blanksEnd
 		}
-		b.keep(part.start, end)
+		b.keepFileText(part.start, end)
 		return
 	}
 	was := old[with.oldLine]
@@ -173,13 +173,13 @@ func (b *changeBuilder) writeLine(j int, line string, old []string, with linePai
 		n, m := indentSize(was), indentSize(line)
 		size := indentSize(b.file.Text[from:to])
 		if was[:n] == line[:m] {
-			b.keep(from, from+size)
+			b.keepFileText(from, from+size)
 		} else {
-			b.insert(b.shiftLine(j, line[:m]))
+			b.insertText(b.shiftLine(j, line[:m]))
 		}
 		from, was, line = from+size, was[n:], line[m:]
 	} else if b.startsMidLine && (j == 0) != (with.oldLine == 0) {
-		b.insert(b.shiftLine(j, line))
+		b.insertText(b.shiftLine(j, line))
 		return
 	}
 	b.writeChangedLine(from, to, was, line)
@@ -194,27 +194,27 @@ func (b *changeBuilder) writeChangedLine(from, to int, was, line string) {
 		if string(b.file.Text[from:to]) == was {
 			head, tail = commonEnds(was, line)
 		}
-		b.keep(from, from+head)
-		b.insert(line[head : len(line)-tail])
-		b.keep(to-tail, to)
+		b.keepFileText(from, from+head)
+		b.insertText(line[head : len(line)-tail])
+		b.keepFileText(to-tail, to)
 	}
 }
 
-// insert writes new text that the file does not have.
-func (b *changeBuilder) insert(text string) { b.pending.WriteString(text) }
+// insertText writes new text that the file does not have.
+func (b *changeBuilder) insertText(text string) { b.pending.WriteString(text) }
 
-// keep keeps a range of the file. Text of the file before it that was not kept
+// keepFileText keeps a range of the file. Text of the file before it that was not kept
 // is removed.
-func (b *changeBuilder) keep(start, end int) {
+func (b *changeBuilder) keepFileText(start, end int) {
 	if start < end {
-		b.flush(start)
+		b.flushUpTo(start)
 		b.cursor = end
 	}
 }
 
-// flush turns the pending new text and the text of the file from cursor to the
+// flushUpTo turns the pending new text and the text of the file from cursor to the
 // offset to, which was not kept, into a change.
-func (b *changeBuilder) flush(to int) {
+func (b *changeBuilder) flushUpTo(to int) {
 	if to > b.cursor || b.pending.Len() > 0 {
 		if text := b.pending.String(); text != string(b.file.Text[b.cursor:to]) {
 			b.changes = append(b.changes, textdiff.Change{Start: b.cursor, End: to, New: text})

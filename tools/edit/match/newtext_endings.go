@@ -32,7 +32,7 @@ func (b *changeBuilder) writeEnding(with linePair) {
 		if b.lastEnding == "" {
 			b.lastEnding = b.nearbyEnding()
 		}
-		b.insert(b.lastEnding)
+		b.insertText(b.lastEnding)
 		return
 	}
 	part := b.parts[with.oldLine]
@@ -40,6 +40,6 @@ func (b *changeBuilder) writeEnding(with linePair) {
 	if with.equal {
 		from = part.textEnd
 	}
-	b.keep(from, part.end)
+	b.keepFileText(from, part.end)
 	b.lastEnding = string(b.file.Text[part.blanksEnd:part.end])
 }

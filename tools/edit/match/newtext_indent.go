@@ -95,12 +95,12 @@ func (b *changeBuilder) nearbyIndents(where place) []string {
 	return found
 }
 
-// leadLength returns the length of the part of the new text's first line that
-// already precedes the place in the file. A model that omits indentation from
-// the old text, or a part of it, may have it in the new text. If nothing else
-// changes, the edit is meant to indent the line further, and leadLength returns
-// 0.
-func (b *changeBuilder) leadLength(where place) int {
+// repeatedLeadLength returns the length, in bytes, of the indentation that
+// already precedes the place in the file and that the new text's first line
+// repeats. A model that omits indentation from the old text, or a part of it,
+// may have it in the new text. If nothing else changes, the edit is meant to
+// indent the line further, and the length is 0.
+func (b *changeBuilder) repeatedLeadLength(where place) int {
 	old, newLines := b.pattern.old, b.pattern.new
 	n := indentSize(newLines[0])
 	if n == 0 || b.strict || b.pattern.step == Indentation || isBlank(newLines[0]) || isBlank(old[0]) {

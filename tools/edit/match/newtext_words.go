@@ -32,9 +32,9 @@ func (b *changeBuilder) writeChangedWords(from, to int, was, line string) bool {
 	starts[len(a)] = to
 	j := 0
 	for _, run := range append(textdiff.Align(a, c, b.stop), textdiff.Run{A: len(a), B: len(c)}) {
-		b.insert(strings.Join(c[j:run.B], ""))
+		b.insertText(strings.Join(c[j:run.B], ""))
 		if run.N > 0 {
-			b.keep(starts[run.A], starts[run.A+run.N])
+			b.keepFileText(starts[run.A], starts[run.A+run.N])
 		}
 		j = run.B + run.N
 	}

@@ -26,7 +26,7 @@ func (m *matcher) noMatchError(index int, e Edit, search *editSearch) *toolerr.E
 		text.WriteString(" Its lines match too many places with other indentation: send them with the file's indentation.")
 	}
 	applied := m.hintApplied(e)
-	correction, read := m.hintCorrection(e)
+	correction, corrected := m.hintCorrection(e)
 	for _, hint := range []string{applied, m.hintOtherEdit(index, e), m.hintNotStrict(e), correction} {
 		if hint != "" {
 			text.WriteString("\n" + hint)
@@ -41,7 +41,7 @@ func (m *matcher) noMatchError(index int, e Edit, search *editSearch) *toolerr.E
 	old := search.old
 	switch {
 	case correction != "":
-		old = splitLines(read, m.file.EOL)
+		old = splitLines(corrected, m.file.EOL)
 	case search.unnumberedOld != nil:
 		old = search.unnumberedOld
 	}
@@ -67,7 +67,7 @@ func (m *matcher) hintApplied(e Edit) string {
 	if len(strings.TrimSpace(e.New)) < 4 || strings.Contains(e.Old, e.New) {
 		return ""
 	}
-	places := m.placesOf(e.New, Endings)
+	places := m.lineSpansOf(e.New, Endings)
 	if len(places) == 0 || len(places) > 1 && len(places[0].lines) < 2 && len(places) > 3 {
 		return ""
 	}
@@ -78,9 +78,10 @@ func (m *matcher) hintApplied(e Edit) string {
 // the last.
 type lineSpan struct{ lines []int }
 
-// placesOf returns the line numbers of the first places of a text. It uses the
-// first step, up to last, that finds the text, and returns nil if no step does.
-func (m *matcher) placesOf(text string, last Step) []lineSpan {
+// lineSpansOf returns the line numbers of the first places of a text. It uses
+// the first step, up to last, that finds the text, and returns nil if no step
+// does.
+func (m *matcher) lineSpansOf(text string, last Step) []lineSpan {
 	if strings.TrimSpace(text) == "" {
 		return nil
 	}
@@ -128,12 +129,12 @@ func (m *matcher) hintOtherEdit(index int, e Edit) string {
 		if i == index || other.New == "" {
 			continue
 		}
-		within := strings.Contains(other.New, e.Old)
-		if !within && m.revertedSearches < maxRevertedSearches && strings.Contains(e.Old, other.New) {
+		creates := strings.Contains(other.New, e.Old)
+		if !creates && m.revertedSearches < maxRevertedSearches && strings.Contains(e.Old, other.New) {
 			m.revertedSearches++
-			within = len(m.placesOf(strings.Replace(e.Old, other.New, other.Old, 1), Indentation)) > 0
+			creates = len(m.lineSpansOf(strings.Replace(e.Old, other.New, other.Old, 1), Indentation)) > 0
 		}
-		if within {
+		if creates {
 			return fmt.Sprintf("Edit %d creates it, but every edit is matched against the original file: merge the two.", i+1)
 		}
 	}
@@ -146,7 +147,7 @@ func (m *matcher) hintNotStrict(e Edit) string {
 	if !m.options.Strict {
 		return ""
 	}
-	if spots := m.placesOf(e.Old, Indentation); len(spots) == 1 {
+	if spots := m.lineSpansOf(e.Old, Indentation); len(spots) == 1 {
 		return fmt.Sprintf("Without strict it would match at %s.", m.describePlaces(spots))
 	}
 	return ""

@@ -17,7 +17,7 @@ func (m *matcher) notUniqueError(places []place, step Step) *toolerr.Error {
 	fmt.Fprintf(&text, "old_string matches %d places in %s%s; nothing was changed.\n", len(places), m.options.displayName(), describeIgnored(step))
 	m.listPlaces(&text, places)
 	fmt.Fprintf(&text, "Add lines from before or after the one you mean, so that only one matches, or set replace_all to change all %d.", len(places))
-	return toolerr.New(toolerr.NotUnique, "%s", text.String()).With("matches", len(places)).With("lines", m.firstLines(places))
+	return toolerr.New(toolerr.NotUnique, "%s", text.String()).With("matches", len(places)).With("lines", m.lineNumbers(places))
 }
 
 // tooManyPlacesError is notUniqueError for more than MaxPlaces.
@@ -26,7 +26,7 @@ func (m *matcher) tooManyPlacesError(places []place, step Step) *toolerr.Error {
 	fmt.Fprintf(&text, "old_string matches more than %d places in %s%s; nothing was changed.\n", MaxPlaces, m.options.displayName(), describeIgnored(step))
 	m.listPlaces(&text, places[:maxListedPlaces])
 	text.WriteString("  …\nAdd lines from before or after the one you mean, so that only one matches.")
-	return toolerr.New(toolerr.NotUnique, "%s", text.String()).With("lines", m.firstLines(places))
+	return toolerr.New(toolerr.NotUnique, "%s", text.String()).With("lines", m.lineNumbers(places))
 }
 
 // wrongCountError returns NOT_UNIQUE if the number of places is not e.Expected.
@@ -39,7 +39,7 @@ func (m *matcher) wrongCountError(e Edit, places []place, step Step) *toolerr.Er
 	fmt.Fprintf(&text, "old_string matches %s in %s%s, but expected_replacements is %d; nothing was changed.\n", times, m.options.displayName(), describeIgnored(step), e.Expected)
 	m.listPlaces(&text, places)
 	fmt.Fprintf(&text, "Set expected_replacements to %d to change all, or make old_string longer.", len(places))
-	return toolerr.New(toolerr.NotUnique, "%s", text.String()).With("matches", len(places)).With("lines", m.firstLines(places))
+	return toolerr.New(toolerr.NotUnique, "%s", text.String()).With("matches", len(places)).With("lines", m.lineNumbers(places))
 }
 
 // describeIgnored returns " (ignoring …)" with the differences that a step
@@ -51,9 +51,9 @@ func describeIgnored(step Step) string {
 	return fmt.Sprintf(" (ignoring %s)", step)
 }
 
-// firstLines returns the number of the first line of each place, of at most
+// lineNumbers returns the number of the first line of each place, of at most
 // maxListedPlaces places.
-func (m *matcher) firstLines(places []place) []int {
+func (m *matcher) lineNumbers(places []place) []int {
 	number := m.file.LineNumberer()
 	var all []int
 	for _, p := range places[:min(len(places), maxListedPlaces)] {

@@ -26,7 +26,7 @@ type numberedLine struct {
 // splitLineNumber splits a line into its number and its text; ok is false if it
 // does not begin with a number and one of the separators. For an empty line,
 // the separator's trailing blank may be missing.
-func splitLineNumber(line string, seps []string) (numberedLine, bool) {
+func splitLineNumber(line string, seps []string) (split numberedLine, ok bool) {
 	digits := strings.TrimLeft(line, " \t")
 	n := 0
 	for n < len(digits) && digits[n] >= '0' && digits[n] <= '9' {
@@ -53,8 +53,8 @@ func splitLineNumber(line string, seps []string) (numberedLine, bool) {
 // first line and empty lines may lack it. ok is false if the old lines have no
 // such numbers.
 func removeLineNumbers(old, newLines []string) (oldPlain, newPlain []string, ok bool) {
-	for _, family := range numberSeparators {
-		for _, seps := range splitByBlank(family) {
+	for _, group := range numberSeparators {
+		for _, seps := range separatorSets(group) {
 			if plain, first, last, ok := removeConsecutiveNumbers(old, seps); ok {
 				return plain, removeContinuedNumbers(newLines, seps, first, last), true
 			}
@@ -63,13 +63,13 @@ func removeLineNumbers(old, newLines []string) (oldPlain, newPlain []string, ok 
 	return nil, nil, false
 }
 
-// splitByBlank returns the separators of a group to try in turn: those with a
-// trailing blank, then those without. A text does not mix them.
-func splitByBlank(family []string) [][]string {
-	if len(family) < 4 {
-		return [][]string{family}
+// separatorSets returns the sets of separators of a group to try in turn: those
+// with a trailing blank, then those without. A text does not mix them.
+func separatorSets(group []string) [][]string {
+	if len(group) < 4 {
+		return [][]string{group}
 	}
-	return [][]string{family[:2], family[2:]}
+	return [][]string{group[:2], group[2:]}
 }
 
 // removeConsecutiveNumbers returns the lines without their numbers, which must

@@ -104,11 +104,11 @@ func (p *pattern) comparedPart(line []byte) []byte {
 	return line
 }
 
-// startOffset returns the offset in a line of the file at which the pattern's
-// first line begins. The match must extend to the end of the line; otherwise it
-// returns -1. plain is the line with plain punctuation, if the step ignores
-// punctuation.
-func (p *pattern) startOffset(line, plain []byte) int {
+// firstLineStart returns the offset in a line of the file at which the
+// pattern's first line begins. The match must extend to the end of the line;
+// otherwise it returns -1. plain is the line with plain punctuation, if the
+// step ignores punctuation.
+func (p *pattern) firstLineStart(line, plain []byte) int {
 	w := p.first
 	body := plain
 	if p.step >= Trailing {
@@ -136,10 +136,10 @@ func (p *pattern) startOffset(line, plain []byte) int {
 	return p.unfoldedOffset(line, len(body)-len(w.trimmed))
 }
 
-// endOffset returns the offset in a line of the file at which the pattern's
+// lastLineEnd returns the offset in a line of the file at which the pattern's
 // last line ends. The match must begin at the start of the line; otherwise it
-// returns -1. plain is as for startOffset.
-func (p *pattern) endOffset(line, plain []byte) int {
+// returns -1. plain is as for firstLineStart.
+func (p *pattern) lastLineEnd(line, plain []byte) int {
 	w := p.last
 	if p.step >= Indentation && len(w.core) > 0 {
 		indent := indentSize(plain)
@@ -163,7 +163,7 @@ func (p *pattern) endOffset(line, plain []byte) int {
 // findWithinLine yields the places of a single-line pattern in a line of the
 // file, as offsets in the line, until yield returns false. Places do not
 // overlap, except that with overlapSecond the second may overlap the first.
-// plain is as for startOffset.
+// plain is as for firstLineStart.
 func (p *pattern) findWithinLine(line, plain []byte, overlapSecond bool, checker *cancelcheck.Checker, yield func(start, end int) bool) {
 	w := p.first
 	if p.step >= Indentation {

@@ -77,14 +77,14 @@ func searchPattern(f *splice.File, p *pattern, overlapSecond bool, checker *canc
 				return
 			}
 		} else if index >= k && matched == len(p.middleHashes) {
-			if end := p.endOffset(line, plain); end >= 0 {
+			if end := p.lastLineEnd(line, plain); end >= 0 {
 				before := ring[(index-k)%len(ring)]
 				first := f.Text[before.start:before.end]
 				firstPlain := first
 				if p.step >= Punctuation {
 					firstPlain, firstBuf = foldLong(checker, first, firstBuf)
 				}
-				if start := p.startOffset(first, firstPlain); start >= 0 && !yield(place{before.start + start, at + end}) {
+				if start := p.firstLineStart(first, firstPlain); start >= 0 && !yield(place{before.start + start, at + end}) {
 					return
 				}
 			}

@@ -79,10 +79,10 @@ func (s *seenLines) surroundedByViewed(f *splice.File, start, end int) bool {
 func (s *seenLines) anchorsAbove(f *splice.File, at int) []seenPosition {
 	for range maxAnchorDistance {
 		if at <= f.BodyStart {
-			return s.fileEdge(func(r state.Range) (int, bool) { return -1, r.First == 1 })
+			return s.versionEdge(func(r state.Range) (int, bool) { return -1, r.First == 1 })
 		}
 		start := f.LineStart(at - 1)
-		if found := s.distinctiveLine(f, start, at); found != nil {
+		if found := s.positionsIfDistinctive(f, start, at); found != nil {
 			return found
 		}
 		at = start
@@ -95,10 +95,10 @@ func (s *seenLines) anchorsAbove(f *splice.File, at int) []seenPosition {
 func (s *seenLines) anchorsBelow(f *splice.File, at int) []seenPosition {
 	for range maxAnchorDistance {
 		if at >= len(f.Text) {
-			return s.fileEdge(func(r state.Range) (int, bool) { return len(r.Sums), r.Last == s.seen.Index.Lines })
+			return s.versionEdge(func(r state.Range) (int, bool) { return len(r.Sums), r.Last == s.seen.Index.Lines })
 		}
 		end := f.LineEnd(at)
-		if found := s.distinctiveLine(f, at, end); found != nil {
+		if found := s.positionsIfDistinctive(f, at, end); found != nil {
 			return found
 		}
 		at = end
@@ -106,10 +106,10 @@ func (s *seenLines) anchorsBelow(f *splice.File, at int) []seenPosition {
 	return nil
 }
 
-// fileEdge returns the position before the first or after the last line of the
+// versionEdge returns the position before the first or after the last line of the
 // version, if that line was viewed; otherwise nil. edgeIndex returns that
 // position in a range, and false if the range does not have the line.
-func (s *seenLines) fileEdge(edgeIndex func(state.Range) (int, bool)) []seenPosition {
+func (s *seenLines) versionEdge(edgeIndex func(state.Range) (int, bool)) []seenPosition {
 	for i, r := range s.seen.Ranges {
 		if index, ok := edgeIndex(r); ok {
 			return []seenPosition{{i, index}}
@@ -118,10 +118,10 @@ func (s *seenLines) fileEdge(edgeIndex func(state.Range) (int, bool)) []seenPosi
 	return nil
 }
 
-// distinctiveLine returns the positions at which the line from start to end was
-// viewed. It returns nil if it was not viewed, or is too common to identify a
-// place, such as "}".
-func (s *seenLines) distinctiveLine(f *splice.File, start, end int) []seenPosition {
+// positionsIfDistinctive returns the positions at which the line from start to
+// end was viewed. It returns nil if the line was not viewed, or is too common
+// to identify a place, such as "}".
+func (s *seenLines) positionsIfDistinctive(f *splice.File, start, end int) []seenPosition {
 	if len(bytes.Trim(f.Text[start:end], " \t\r\n{}[]()<>/,;:*#-=")) < 3 {
 		return nil
 	}
