@@ -3,7 +3,6 @@ package main
 import (
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -33,16 +32,8 @@ type editArguments struct {
 	ReplaceAll bool   `json:"replace_all,omitempty" alias:"allow_multiple,all_occurrences" default:"false"`
 }
 
-const (
-	// maxEdits bounds the edits of a call, and so the number of passes over
-	// a file.
-	maxEdits = 100
-	// maxConcurrentCalls bounds the memory that calls take.
-	maxConcurrentCalls = 4
-	// callTimeout ends a call. It is far longer than the largest file on a
-	// slow disk takes.
-	callTimeout = 2 * time.Minute
-)
+// maxEdits bounds the edits of a call, and so the number of passes over a file.
+const maxEdits = 100
 
 // request is a validated call.
 type request struct {
@@ -52,8 +43,8 @@ type request struct {
 	etag   string // 8 to 16 hex digits; "": not given
 	strict bool   // ignore only line endings when matching
 	undo   bool   // revert the last change; edits is empty then
-	// the file's encoding as given by the caller; "": not given
-	encoding textfile.Encoding
+
+	encoding textfile.Encoding // the file's encoding as the caller gave it; "": not given
 }
 
 // createsFile reports whether the call creates a file.

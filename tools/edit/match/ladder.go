@@ -9,6 +9,25 @@ import (
 	"github.com/toolroom-mcp/toolroom/tools/edit/splice"
 )
 
+// Step is a step of the ladder: the differences that are ignored to find
+// old_string. Each step also ignores the differences of the steps before it.
+type Step int
+
+// The steps, in order.
+const (
+	Exact       Step = iota
+	Endings          // line endings, and a final ending that the file lacks
+	Numbers          // pasted line numbers
+	Trailing         // trailing white space
+	Punctuation      // typographic quotes, dashes, blanks
+	Indentation      // indentation that differs in the same way in every line
+)
+
+// String returns the step's name for messages.
+func (s Step) String() string {
+	return [...]string{"exact", "line endings", "pasted line numbers", "trailing whitespace", "Unicode punctuation", "indentation"}[s]
+}
+
 // editSearch searches for the places of one edit, step by step.
 type editSearch struct {
 	file     *splice.File
@@ -158,23 +177,4 @@ func (s *editSearch) uniformlyIndented(p *pattern, where place) bool {
 	b.parts = b.splitPlace(where)
 	s.indentBudget -= len(b.parts)
 	return s.indentBudget > 0 && b.chooseShift(where, p.old[:len(b.parts)], false)
-}
-
-// Step is a step of the ladder: the differences that are ignored to find
-// old_string. Each step also ignores the differences of the steps before it.
-type Step int
-
-// The steps, in order.
-const (
-	Exact       Step = iota
-	Endings          // line endings, and a final ending that the file lacks
-	Numbers          // pasted line numbers
-	Trailing         // trailing white space
-	Punctuation      // typographic quotes, dashes, blanks
-	Indentation      // indentation that differs in the same way in every line
-)
-
-// String returns the step's name for messages.
-func (s Step) String() string {
-	return [...]string{"exact", "line endings", "pasted line numbers", "trailing whitespace", "Unicode punctuation", "indentation"}[s]
 }
