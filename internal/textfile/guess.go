@@ -2,64 +2,177 @@ package textfile
 
 import (
 	"bytes"
-	"io"
-
-	"golang.org/x/text/transform"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
-// GuessWide returns the encoding of a file that begins with head if it is
-// UTF-16 without a byte order mark, and "" otherwise. Scan gives the same
-// result for nearly every file; GuessWide reads only a little of a binary file.
-func GuessWide(head []byte) Encoding {
-	const quick = 512
-	head = head[:min(len(head), HeadSize)&^1]
-	if bytes.Count(head, []byte{0}) < 2 { // a single NUL may occur anywhere by chance
-		return ""
-	}
-	for i := 0; i < len(head); i += 2 {
-		if head[i]|head[i+1] == 0 { // no text contains U+0000
-			return ""
-		}
-	}
-	if first := head[:min(len(head), quick)]; !mostlyTextUnits(first, 0) && !mostlyTextUnits(first, 1) {
-		return ""
-	}
-	if len(head) > quick && guessWide(head[:quick]) == "" {
-		return ""
-	}
-	return guessWide(head)
+// A Guess is a guessed legacy encoding, with the other encodings that the bytes
+// may have.
+type Guess struct {
+	Encoding Encoding
+	Rivals   []Encoding // other encodings in which the bytes are plausible text
+
+	raw []byte
 }
 
-// mostlyTextUnits reports whether most UTF-16 units of b are in the Unicode blocks
-// that most text uses. Their high bytes are at odd offsets or, if big is 1, at
-// even ones. A third of random units are not in these blocks.
-func mostlyTextUnits(b []byte, big int) bool {
-	usual := 0
-	for i := 1 - big; i < len(b); i += 2 {
-		switch hi := b[i]; {
-		case hi < 0x0F, hi >= 0x20 && hi < 0x28, hi == 0x30, hi >= 0x4E && hi < 0xA0, hi >= 0xAC && hi < 0xE0, hi >= 0xFE:
-			usual++
+// guessSample bounds the bytes in which rivals are searched.
+const guessSample = 256 << 10
+
+// NewGuess returns the guess e for the bytes of a file.
+func NewGuess(raw []byte, e Encoding) *Guess {
+	g := &Guess{Encoding: e, raw: raw}
+	sample := raw
+	if at := bytes.IndexFunc(raw, func(r rune) bool { return r >= utf8.RuneSelf }); at >= 0 {
+		sample = raw[bytes.LastIndexByte(raw[:at], '\n')+1:]
+	}
+	if len(sample) > guessSample {
+		sample = sample[:guessSample]
+		sample = sample[:bytes.LastIndexByte(sample, '\n')+1] // whole characters only
+	}
+	for _, name := range Names() {
+		if rival := Encoding(name); rival != e && rival != UTF8 && !rival.Wide() && plausible(rival.Decode(sample)) {
+			g.Rivals = append(g.Rivals, rival)
 		}
 	}
-	return usual*10 >= len(b)/2*8
+	return g
 }
 
-// ASCII reports whether b has no byte above 0x7F.
-func ASCII(b []byte) bool {
-	n := ascii(b)
-	for _, c := range b[n:] {
-		if c >= 0x80 {
+// Proves reports whether an edit has the same effect in every encoding that the
+// bytes may have: the bytes from start to end are the same characters, no
+// character is split, and text has the same bytes.
+func (g *Guess) Proves(start, end int, text string) bool {
+	from, to, ok := g.around(start, end)
+	if !ok {
+		return false
+	}
+	old, err := g.Encoding.Encode(text)
+	if err != nil {
+		return false
+	}
+	same := func(rival Encoding) bool {
+		written, err := rival.Encode(text)
+		before, gone, after := rival.Decode(g.raw[from:start]), rival.Decode(g.raw[start:end]), rival.Decode(g.raw[end:to])
+		return err == nil && bytes.Equal(written, old) && gone == g.Encoding.Decode(g.raw[start:end]) &&
+			rival.Decode(g.raw[from:to]) == before+gone+after &&
+			rival.Decode(slices.Concat(g.raw[from:start], written, g.raw[end:to])) == before+text+after
+	}
+	return !slices.ContainsFunc(g.Rivals, func(e Encoding) bool { return !same(e) })
+}
+
+// maxAround bounds the search for a character boundary, in bytes.
+const maxAround = 4 << 10
+
+// around returns positions before and after a range that are character
+// boundaries in every encoding: a line boundary, or after two ASCII bytes. ok
+// is false if it finds none nearby.
+func (g *Guess) around(start, end int) (from, to int, ok bool) {
+	plain := func(i int) bool { return g.raw[i] < utf8.RuneSelf && (g.raw[i] < '0' || g.raw[i] > '9') }
+	between := func(at int) bool {
+		return at <= 0 || at >= len(g.raw) || g.raw[at-1] == '\n' || at > 1 && plain(at-1) && plain(at-2)
+	}
+	for from = start; !between(from); from-- {
+		if start-from > maxAround {
+			return 0, 0, false
+		}
+	}
+	for to = end; !between(to) || to < end; to++ {
+		if to-end > maxAround {
+			return 0, 0, false
+		}
+	}
+	return from, to, true
+}
+
+// ProvesText reports whether a text that replaces the whole file is the same in
+// every encoding that the file may have: each non-ASCII part already occurs in
+// the file, or has the same bytes. old is the file's text.
+func (g *Guess) ProvesText(old, text string) bool {
+	known := map[string]bool{}
+	for _, run := range foreignRuns(old) {
+		known[run] = true
+	}
+	return !slices.ContainsFunc(foreignRuns(text), func(run string) bool {
+		if known[run] {
 			return false
 		}
-	}
-	return true
+		raw, err := g.Encoding.Encode(run)
+		return err != nil || slices.ContainsFunc(g.Rivals, func(e Encoding) bool {
+			other, err := e.Encode(run)
+			return err != nil || !bytes.Equal(raw, other)
+		})
+	})
 }
 
-// NewReader returns a reader that decodes r to UTF-8. Invalid bytes become
-// U+FFFD.
-func (e Encoding) NewReader(r io.Reader) io.Reader {
-	if c := codec(e); c != nil {
-		return transform.NewReader(r, c.NewDecoder())
+// foreignRuns returns the runs of characters that are not ASCII.
+func foreignRuns(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r < utf8.RuneSelf })
+}
+
+// String names the guess and its rivals: "shift-jis, big5 or gbk".
+func (g *Guess) String() string {
+	const most = 6
+	names := []string{string(g.Encoding)}
+	for _, e := range g.Rivals[:min(len(g.Rivals), most)] {
+		names = append(names, string(e))
 	}
-	return r
+	if len(g.Rivals) > most {
+		names = append(names, "another")
+	}
+	if len(names) == 1 {
+		return names[0]
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+}
+
+// plausible reports whether decoded bytes may be text. Text decoded with a
+// wrong encoding has invalid characters, or letters in impossible combinations:
+// of two alphabets, capitals after small letters, or with symbols between them.
+func plausible(text string) bool {
+	odd, foreign := 0, 0
+	last, before := ' ', ' '
+	for _, r := range text {
+		switch {
+		case r == utf8.RuneError, r >= 0x80 && r < 0xA0, r >= 0xE000 && r <= 0xF8FF:
+			return false
+		case r >= utf8.RuneSelf:
+			foreign++
+		}
+		if oddPair(last, r) || oddSign(before, last, r) {
+			odd++
+		}
+		before, last = last, r
+	}
+	return odd*10 <= foreign
+}
+
+// oddPair reports whether no word contains these two letters in a row.
+func oddPair(a, b rune) bool {
+	if a < utf8.RuneSelf && b < utf8.RuneSelf || !unicode.IsLetter(a) || !unicode.IsLetter(b) {
+		return false
+	}
+	return alphabet(a) != alphabet(b) && alphabet(a) > 0 && alphabet(b) > 0 ||
+		unicode.IsLower(a) && unicode.IsUpper(b)
+}
+
+// alphabet returns a number for each alphabet that words do not mix; 0: any
+// other script.
+func alphabet(r rune) int {
+	for i, table := range []*unicode.RangeTable{unicode.Latin, unicode.Greek, unicode.Cyrillic} {
+		if unicode.Is(table, r) {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// oddSign reports whether a non-ASCII symbol, or a single character of another
+// script, is inside a word.
+func oddSign(a, sign, b rune) bool {
+	if unicode.In(sign, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) {
+		return alphabet(a) > 0 && alphabet(b) > 0
+	}
+	return sign >= utf8.RuneSelf && sign != '\u2019' && sign != '\u00B7' && unicode.IsLetter(a) && unicode.IsLetter(b) &&
+		(unicode.IsSymbol(sign) || unicode.IsPunct(sign)) && alphabet(a) > 0 && alphabet(b) > 0
 }
