@@ -1,18 +1,14 @@
 package dirtree
 
 import (
-	"bytes"
 	"context"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/toolroom-mcp/toolroom/internal/textfile"
 	"github.com/toolroom-mcp/toolroom/internal/walk"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
@@ -167,40 +163,6 @@ func (k *detailReader) count(name string, size int64, row *shownRow) {
 	}
 }
 
-// countLines counts the lines of text, including a last line without a line
-// feed. It returns false for binary content.
-func countLines(text []byte) (int, bool) {
-	feed := []byte{'\n'}
-	switch {
-	case bytes.HasPrefix(text, []byte{0xff, 0xfe}):
-		return countWide(text[2:], 1), true
-	case bytes.HasPrefix(text, []byte{0xfe, 0xff}):
-		return countWide(text[2:], 0), true
-	case bytes.IndexByte(text, 0) >= 0 || textfile.HasBinarySignature(text):
-		return 0, false
-	}
-	n := bytes.Count(text, feed)
-	if len(text) > 0 && !bytes.HasSuffix(text, feed) {
-		n++
-	}
-	return n, true
-}
-
-// countWide counts the lines of UTF-16 text. high is the index of the high byte
-// within a unit.
-func countWide(text []byte, high int) int {
-	n, ended := 0, true
-	for ; len(text) >= 2; text = text[2:] {
-		if ended = text[high] == 0 && text[1-high] == '\n'; ended {
-			n++
-		}
-	}
-	if !ended {
-		n++
-	}
-	return n
-}
-
 // errorWithoutPath returns the error's message without the path, which the row already
 // shows.
 func errorWithoutPath(err error) string {
@@ -211,40 +173,4 @@ func errorWithoutPath(err error) string {
 		return "gone"
 	}
 	return err.Error()
-}
-
-func isSeparator(r rune) bool { return r < 0x80 && os.IsPathSeparator(byte(r)) }
-
-// listFile returns the listing of a path that is not a directory.
-func listFile(ctx context.Context, box *sandbox.FS, name string, opts Options) (*Result, error) {
-	parent, base := filepath.Split(strings.TrimRightFunc(name, isSeparator))
-	if parent == "" {
-		parent = "."
-	}
-	d, err := box.OpenDir(parent)
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	st, err := d.Lstat(base)
-	if literal, ok := pathname.Unescape(base); err != nil && ok {
-		base = literal
-		st, err = d.Lstat(base)
-	}
-	if err != nil {
-		return nil, err
-	}
-	abs := filepath.Join(d.Path(), base)
-	look := detailReader{dir: d, long: opts.Long, deadline: time.Now().Add(detailTime)}
-	row := look.row(&entry{name: base, typ: st.Mode.Type(), secret: box.Denied(abs)})
-	row.Path, row.rel = box.Display(abs), base
-	status := startStatus(ctx, box, d.Path(), opts.GitWait)
-	defer status.stop()
-	result := &Result{
-		Path: row.Path, Total: 1, TotalExact: true, LinesCut: look.cut,
-		budget: opts.Budget, long: opts.Long, single: row,
-	}
-	result.setStatus(status.wait(), []placed{{row: row}})
-	result.collect()
-	return result, ctx.Err()
 }

@@ -13,7 +13,6 @@ package dirtree
 
 import (
 	"context"
-	"io/fs"
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/internal/glob"
@@ -67,52 +66,6 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Row is one entry, in the form printed by --structured.
-type Row struct {
-	Path     string `json:"path"` // accepted as a path by every tool
-	Type     string `json:"type"` // file, directory, link, fifo, socket, device, unknown
-	Depth    int    `json:"depth"`
-	Size     *int64 `json:"size,omitempty"`
-	Lines    *int   `json:"lines,omitempty"` // of text files up to 1 MiB
-	Target   string `json:"target,omitempty"`
-	Git      string `json:"git,omitempty"` // status letter
-	Exec     bool   `json:"executable,omitempty"`
-	Secret   bool   `json:"secret,omitempty"` // tools do not read it
-	Ignored  bool   `json:"ignored,omitempty"`
-	Files    *int   `json:"files,omitempty"` // number of files in an ignored directory
-	AtLeast  bool   `json:"files_at_least,omitempty"`
-	Mode     string `json:"mode,omitempty"`
-	Modified string `json:"modified,omitempty"` // RFC 3339
-	Error    string `json:"error,omitempty"`    // why the entry could not be read
-}
-
-// Result is a page of a listing.
-type Result struct {
-	Path        string // as shown
-	Rows        []Row
-	Total       int  // entries in the whole listing
-	TotalExact  bool // false: there are more than Total
-	Offset      int
-	NextOffset  int // 0: this page is the last
-	Depth       int
-	IsDir       bool
-	Ignored     int      // number of ignored files not shown
-	Excluded    int      // number of entries omitted by Options.Ignore
-	Hidden      int      // number of entries omitted by Options.SkipHidden
-	Unreadable  int      // number of directories that could not be read
-	Unread      []string // names of the first unreadable directories
-	LinesCut    bool     // some line counts were omitted to save time
-	GitAnswered bool
-
-	budget int
-	shown  int // number of rows
-	long   bool
-	unread string // the ignore files that were not read
-	note   string // Options.Note
-	root   *dir
-	single *shownRow
-}
-
 // Tree lists the directory, or the single file, at path. It returns the errors
 // of the sandbox, BAD_PATTERN for Options.Ignore, and the context's error.
 func Tree(ctx context.Context, box *sandbox.FS, path string, opts Options) (*Result, error) {
@@ -139,23 +92,4 @@ func Tree(ctx context.Context, box *sandbox.FS, path string, opts Options) (*Res
 		return listFile(ctx, box, path, opts)
 	}
 	return listDir(ctx, box, path, opts, globs)
-}
-
-// kindName returns the type of an entry as a word, such as "directory".
-func kindName(mode fs.FileMode) string {
-	switch {
-	case mode.IsRegular():
-		return "file"
-	case mode.IsDir():
-		return "directory"
-	case mode&fs.ModeSymlink != 0:
-		return "link"
-	case mode&fs.ModeNamedPipe != 0:
-		return "fifo"
-	case mode&fs.ModeSocket != 0:
-		return "socket"
-	case mode&fs.ModeDevice != 0:
-		return "device"
-	}
-	return "unknown"
 }

@@ -20,12 +20,6 @@ const (
 	turn      = 10
 )
 
-// maxOpen is the number of directories that stay open for their subdirectories.
-const maxOpen = 100
-
-// usualLineLength is a length that most lines do not exceed, in bytes.
-const usualLineLength = 60
-
 // maxNamed is the number of unreadable directories that are named.
 const maxNamed = 3
 
@@ -201,59 +195,6 @@ func (l *lister) addToPage(d *dir, from, to, first int) error {
 	return nil
 }
 
-// placed is a row of the page with its position in the tree.
-type placed struct {
-	dir   *dir
-	index int // of the entry
-	row   *shownRow
-}
-
-// arrange puts the rows into the tree: as many as fit the budget, since the
-// texts next to the directories are known only then.
-func (l *lister) arrange() {
-	r := l.result
-	for n := len(l.placed); ; {
-		for _, p := range l.placed {
-			p.dir.removeFromPage()
-		}
-		for _, p := range l.placed[:n] {
-			p.dir.addRow(p.index, p.row)
-		}
-		r.NextOffset = 0
-		if end := r.Offset + n; n > 0 && (end < r.Total || !r.TotalExact) {
-			r.NextOffset = end
-		}
-		r.shown = n
-		over := len(Render(r)) - r.budget
-		if over <= 0 || n <= 1 {
-			return
-		}
-		n = max(1, n-1-over/usualLineLength)
-	}
-}
-
-// removeFromPage removes a directory and its parents from the page.
-func (d *dir) removeFromPage() {
-	for ; d != nil; d = d.parent {
-		d.rows, d.earlierDirs, d.onPage = nil, nil, false
-	}
-}
-
-// addRow adds a row to the page.
-func (d *dir) addRow(index int, row *shownRow) {
-	if len(d.rows) == 0 {
-		d.from = index
-	}
-	d.rows = append(d.rows, row)
-	if row.sub != nil {
-		row.sub.onPage = true
-	}
-	for up := d; !up.onPage && up.parent != nil; up = up.parent {
-		up.onPage = true
-		up.parent.earlierDirs = append(up.parent.earlierDirs, up)
-	}
-}
-
 // load reads a directory; later calls do nothing.
 func (l *lister) load(d *dir) {
 	if d.loaded {
@@ -330,52 +271,4 @@ func join(dir, rel string) string {
 		return rel
 	}
 	return dir + "/" + rel
-}
-
-// ensureOpen opens a directory unless it is open. A directory that was closed in
-// the meantime is opened again from its nearest open parent.
-func (l *lister) ensureOpen(d *dir) error {
-	if d.node != nil {
-		return nil
-	}
-	if err := l.ensureOpen(d.parent); err != nil {
-		return err
-	}
-	if len(l.open) >= maxOpen {
-		if err := l.closeOldest(d.parent); err != nil {
-			return err
-		}
-	}
-	node, err := d.parent.node.Enter(d.name)
-	if err != nil {
-		return err
-	}
-	d.node = node
-	l.open = append(l.open, d)
-	return nil
-}
-
-// closeOldest closes the half of the open directories that were opened first, except
-// used.
-func (l *lister) closeOldest(used *dir) error {
-	var kept []*dir
-	for i, d := range l.open {
-		if d == used || i >= len(l.open)/2 {
-			kept = append(kept, d)
-			continue
-		}
-		node := d.node
-		d.node = nil
-		if err := node.Close(); err != nil {
-			return err
-		}
-	}
-	l.open = kept
-	return nil
-}
-
-func (l *lister) closeAll() {
-	for _, d := range l.open {
-		d.node.Close()
-	}
 }

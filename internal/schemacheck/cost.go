@@ -1,11 +1,7 @@
 package schemacheck
 
 import (
-	"encoding/json"
 	"errors"
-	"regexp"
-	"regexp/syntax"
-	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -195,80 +191,3 @@ func (p *subschemaCost) of(v any) int {
 	}
 	return n
 }
-
-// maxDigits bounds the digits of a number: the library compares exact values,
-// and 1e999999 has a million digits.
-const maxDigits = 64
-
-// hasShortNumbers reports whether all numbers in a value have few digits.
-func hasShortNumbers(v any) bool {
-	switch v := v.(type) {
-	case map[string]any:
-		for _, member := range v {
-			if !hasShortNumbers(member) {
-				return false
-			}
-		}
-	case []any:
-		for _, item := range v {
-			if !hasShortNumbers(item) {
-				return false
-			}
-		}
-	case json.Number:
-		digits, exponent, _ := strings.Cut(strings.ToLower(string(v)), "e")
-		return len(digits) <= maxDigits && len(strings.TrimLeft(exponent, "+-0")) <= 3
-	}
-	return true
-}
-
-// maxProgram bounds the size of a pattern with its repetitions expanded, in
-// instructions.
-const maxProgram = 10_000
-
-// regexp compiles JavaScript patterns that Go supports; other patterns, and
-// patterns that are too large, match every text.
-func (b *budget) regexp(pattern string) (jsonschema.Regexp, error) {
-	tree, err := syntax.Parse(pattern, syntax.Perl)
-	if err != nil || programSize(tree) > maxProgram {
-		return matchAll(pattern), nil //nolint:nilerr // see above
-	}
-	re, err := regexp.Compile(pattern)
-	if err != nil {
-		return matchAll(pattern), nil //nolint:nilerr // see above
-	}
-	return &chargedPattern{re, b, programSize(tree)}, nil
-}
-
-// programSize returns the approximate number of instructions of a pattern.
-func programSize(re *syntax.Regexp) int {
-	n := 1 + len(re.Rune)
-	for _, sub := range re.Sub {
-		n += programSize(sub)
-	}
-	if re.Op == syntax.OpRepeat {
-		n *= max(1, re.Min, re.Max)
-	}
-	return min(n, maxProgram+1)
-}
-
-// chargedPattern is a pattern that charges the budget for matches.
-type chargedPattern struct {
-	*regexp.Regexp
-	budget *budget
-	size   int // in instructions
-}
-
-// perMatch is the number of instructions, each for one byte, that count as a
-// step.
-const perMatch = 16
-
-func (p *chargedPattern) MatchString(text string) bool {
-	p.budget.spend(1 + p.size*len(text)/perMatch)
-	return p.Regexp.MatchString(text)
-}
-
-type matchAll string
-
-func (matchAll) MatchString(string) bool { return true }
-func (a matchAll) String() string        { return string(a) }

@@ -2,9 +2,7 @@ package state
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -79,63 +77,3 @@ func (s *Store) pruneSpilled(all, own string) error {
 	}
 	return pruneDirs(dirs, s.config.SpillBytes, s.config.SpillAge)
 }
-
-// CommandTemps creates the directory for private temporary directories of commands. It
-// is in no root as commands see it, so that commands cannot reach each other's
-// files.
-func (s *Store) CommandTemps() (string, error) { return s.subdir("tmp-1") }
-
-// HiddenPaths creates the directory for the command runner's records of hidden paths.
-func (s *Store) HiddenPaths() (string, error) { return s.subdir("hidden-1") }
-
-// pruneDirs is prune for the files directly in several directories together. A
-// missing directory counts as empty.
-func pruneDirs(dirs []string, maxBytes int64, maxAge time.Duration) error {
-	type file struct {
-		path string
-		fs.FileInfo
-	}
-	var files []file
-	for _, dir := range dirs {
-		entries, err := os.ReadDir(dir)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		for _, entry := range entries {
-			info, err := entry.Info()
-			if err != nil || !info.Mode().IsRegular() || info.Name() == pruneMark {
-				continue // removed in the meantime, or not ours
-			}
-			files = append(files, file{filepath.Join(dir, info.Name()), info})
-		}
-	}
-	slices.SortFunc(files, func(a, b file) int { return b.ModTime().Compare(a.ModTime()) })
-	var total int64
-	var errs []error
-	for _, f := range files {
-		// A file takes at least one block, however small it is.
-		total += max(f.Size(), blockSize)
-		if total <= maxBytes && age(f) <= maxAge {
-			continue
-		}
-		if err := os.Remove(f.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// PendingChanges creates the directory for changes of commands that nobody has
-// applied or discarded yet.
-func (s *Store) PendingChanges() (string, error) { return s.subdir("changes-1") }
-
-// RootSnapshots creates the directory for the snapshots with which roots are compared
-// after commands.
-func (s *Store) RootSnapshots() (string, error) { return s.subdir("watch-1") }
-
-// CommandUndo creates the directory for the undo records of commands.
-func (s *Store) CommandUndo() (string, error) { return s.subdir("commands-1") }
-
-// CommandCaches creates the directory for data that commands keep between runs, such
-// as build caches.
-func (s *Store) CommandCaches() (string, error) { return s.subdir("cache-1") }

@@ -9,7 +9,6 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
-	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
 // seenDir holds the seen records. Its name contains the version of the format:
@@ -22,9 +21,6 @@ const olderSeenDir = "seen-1"
 // indexDir holds the line indexes of large files, which all clients share.
 const indexDir = "index-1"
 
-// maxSeenLines bounds the number of lines in a record.
-const maxSeenLines = 20_000
-
 // Seen is the stored data on a file: its version, its index, and which of its
 // lines were shown.
 type Seen struct {
@@ -34,58 +30,6 @@ type Seen struct {
 	Ranges []Range // sorted, not adjacent
 	// NamedEncoding is the encoding that the client named for the file; "": none.
 	NamedEncoding textfile.Encoding
-}
-
-// Stamp identifies a version of a file without reading it.
-type Stamp struct {
-	Size, ModTime, ChangeTime int64 // times in nanoseconds
-	Dev, Ino                  uint64
-	// Taken is the time at which the stamp was taken. A change shortly before
-	// it may be invisible, because of the clock's resolution.
-	Taken int64
-}
-
-// StampOf returns the stamp of a file described by stat. taken must be a time
-// before the stat call.
-func StampOf(stat sandbox.Stat, taken time.Time) Stamp {
-	s := Stamp{Size: stat.Size, ModTime: stat.ModTime.UnixNano(), Dev: stat.Dev, Ino: stat.Ino, Taken: taken.UnixNano()}
-	if !stat.ChangeTime.IsZero() {
-		s.ChangeTime = stat.ChangeTime.UnixNano()
-	}
-	return s
-}
-
-// Grain is the time after a change within which another change may leave the
-// same times: the tick of a kernel's clock, with a margin.
-const Grain = 20 * time.Millisecond
-
-// coarseGrain is Grain for file systems whose times are whole seconds.
-const coarseGrain = 2 * time.Second
-
-// Settled reports whether every later change of the file would change the
-// stamp. It is false if the file was changed just before the stamp was taken.
-func (s Stamp) Settled() bool {
-	last := s.ChangeTime
-	if last == 0 {
-		last = s.ModTime
-	}
-	grain := Grain
-	if last%int64(time.Second) == 0 {
-		grain = coarseGrain
-	}
-	return s.Taken-last >= int64(grain)
-}
-
-// Same reports whether two stamps describe the same version of a file.
-func (s Stamp) Same(other Stamp) bool {
-	s.Taken, other.Taken = 0, 0
-	return s == other
-}
-
-// Range is a range of lines that were shown.
-type Range struct {
-	First, Last int64    // 1-based, inclusive
-	Sums        []uint32 // textfile.LineSum of each line
 }
 
 // Seen returns the record of the version, of any age, that the client saw last
@@ -173,60 +117,8 @@ func (s *Store) recent(seen *Seen) bool {
 	return time.Since(time.Unix(0, seen.Stamp.Taken)) < s.config.MaxAge/4
 }
 
-func equalRange(a, b Range) bool {
-	return a.First == b.First && a.Last == b.Last && slices.Equal(a.Sums, b.Sums)
-}
-
 // seenName returns the file name of the client's record of a path.
 func (s *Store) seenName(path string) string { return recordName(path) + "-" + s.client }
 
 // recordName returns the file name of the shared record of a path.
 func recordName(path string) string { return fmt.Sprintf("%016x", xxhash.Sum64String(path)) }
-
-// addRange adds r to ranges and removes what it overlaps. It joins adjacent
-// ranges.
-func addRange(ranges []Range, r Range) []Range {
-	if r.First < 1 || r.Last < r.First || r.Last-r.First+1 != int64(len(r.Sums)) {
-		return ranges
-	}
-	if over := len(r.Sums) - maxSeenLines; over > 0 {
-		r.Last -= int64(over)
-		r.Sums = r.Sums[:maxSeenLines]
-	}
-	var before, behind []Range
-	total := len(r.Sums)
-	for _, old := range ranges {
-		if old.First < r.First {
-			keep := min(old.Last, r.First-1) - old.First + 1
-			before = append(before, Range{old.First, old.First + keep - 1, old.Sums[:keep]})
-			total += int(keep)
-		}
-		if old.Last > r.Last {
-			skip := max(old.First, r.Last+1) - old.First
-			behind = append(behind, Range{old.First + skip, old.Last, old.Sums[skip:]})
-			total += len(old.Sums) - int(skip)
-		}
-	}
-	// Remove the lines farthest from the newest range first.
-	for total > maxSeenLines {
-		if len(behind) > 0 {
-			total -= len(behind[len(behind)-1].Sums)
-			behind = behind[:len(behind)-1]
-			continue
-		}
-		total -= len(before[0].Sums)
-		before = before[1:]
-	}
-	all := append(append(before, r), behind...)
-	joined := all[:1]
-	for _, next := range all[1:] {
-		last := &joined[len(joined)-1]
-		if last.Last+1 == next.First {
-			last.Last = next.Last
-			last.Sums = append(slices.Clone(last.Sums), next.Sums...)
-			continue
-		}
-		joined = append(joined, next)
-	}
-	return joined
-}

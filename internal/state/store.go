@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"sync"
@@ -19,15 +18,6 @@ const (
 	// maxRecord bounds a record in bytes: longer ones are neither written nor
 	// read.
 	maxRecord = 1 << 20
-	// pruneEvery is the interval at which a directory is checked for old
-	// records.
-	pruneEvery = time.Hour
-	// pruneWrites is the number of writes of one process after which it prunes,
-	// whatever the time.
-	pruneWrites = 512
-	// pruneStarts is the average number of processes that write their first
-	// record for each that prunes, whatever the time.
-	pruneStarts = 256
 )
 
 // errDisabled reports that the store keeps nothing because state is disabled.
@@ -171,70 +161,4 @@ func (s *Store) write(sub, name string, data []byte) error {
 		return err
 	}
 	return s.pruneSometimes(dir)
-}
-
-const (
-	// blockSize is the disk space of the smallest file, in bytes.
-	blockSize = 4 << 10
-	pruneMark = ".pruned"
-)
-
-// pruneSometimes prunes dir if no process has done so for a while.
-func (s *Store) pruneSometimes(dir string) error {
-	s.mu.Lock()
-	s.writes++
-	// Programs that write once and exit are counted by chance.
-	first := s.writes == 1
-	due := s.writes%pruneWrites == 0 || first && rand.IntN(pruneStarts) == 0
-	s.mu.Unlock()
-	if !due && !first {
-		return nil
-	}
-	if err := s.pruneOlder(); err != nil {
-		return err
-	}
-	return pruneOnce(dir, due, s.config.MaxBytes, s.config.MaxAge)
-}
-
-// pruneOlder removes the expired records of the previous format. Another
-// version of a tool may still use the rest.
-func (s *Store) pruneOlder() error {
-	dir, err := s.open()
-	if err != nil {
-		return err
-	}
-	dir = filepath.Join(dir, olderSeenDir)
-	if info, err := os.Lstat(dir); err != nil || !info.IsDir() || !ownedByUser(info) {
-		return nil
-	}
-	return pruneOnce(dir, false, s.config.MaxBytes, s.config.MaxAge)
-}
-
-// pruneOnce prunes dir if due is set or pruneEvery has passed since the last
-// time.
-func pruneOnce(dir string, due bool, maxBytes int64, maxAge time.Duration) error {
-	mark := filepath.Join(dir, pruneMark)
-	if info, err := os.Stat(mark); !due && err == nil && age(info) < pruneEvery {
-		return nil
-	}
-	if err := os.WriteFile(mark, nil, 0o600); err != nil {
-		return err
-	}
-	now := time.Now()
-	if err := os.Chtimes(mark, now, now); err != nil {
-		return err
-	}
-	return prune(dir, maxBytes, maxAge)
-}
-
-// age returns the age of a file; 0 if its time is in the future.
-func age(info fs.FileInfo) time.Duration { return max(0, time.Since(info.ModTime())) }
-
-// prune removes records older than maxAge, and then the oldest until the rest
-// takes at most maxBytes.
-func prune(dir string, maxBytes int64, maxAge time.Duration) error {
-	if _, err := os.Stat(dir); err != nil {
-		return err
-	}
-	return pruneDirs([]string{dir}, maxBytes, maxAge)
 }

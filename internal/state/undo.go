@@ -1,13 +1,8 @@
 package state
 
 import (
-	"bytes"
-	"compress/flate"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -16,9 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
-
-	"github.com/toolroom-mcp/toolroom/internal/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -41,81 +33,6 @@ const (
 	// prunings, on average, as a part of UndoBytes.
 	undoSlack = 1.0 / 16
 )
-
-// Change describes how a tool changed a file. It keeps only the bytes of the
-// old content that are not in the new content: since a change is undone only
-// while the file has the new content, the other bytes are in the file. So the
-// record of a small edit in a large file is small.
-type Change struct {
-	Path    string    `json:"-"` // absolute, links resolved
-	Tool    string    `json:"tool"`
-	Time    time.Time `json:"time"`
-	Created bool      `json:"created,omitempty"` // the file did not exist before
-	// Mode is the file's permission bits before the change.
-	Mode fs.FileMode `json:"mode,omitempty"`
-
-	Before Version `json:"before"`
-	After  Version `json:"after"`
-	// Start and End are the numbers of leading and trailing bytes that Before
-	// and After share.
-	Start int64 `json:"start"`
-	End   int64 `json:"end"`
-	// Removed is the content of Before between Start and End.
-	Removed []byte `json:"-"`
-
-	store *Store
-	file  string // the name of the record
-}
-
-// Version identifies a content.
-type Version struct {
-	Size int64         `json:"size"`
-	Etag textfile.Etag `json:"etag"`
-}
-
-// VersionOf returns the version of a content in memory.
-func VersionOf(content []byte) Version {
-	return Version{Size: int64(len(content)), Etag: textfile.Sum(content)}
-}
-
-// NewChange compares two contents in memory. It keeps a reference to a part of
-// before. A caller that knows which bytes it replaced can create a Change
-// itself.
-func NewChange(tool, path string, before, after []byte) Change {
-	c := Change{Tool: tool, Path: path, Time: time.Now(), Before: VersionOf(before), After: VersionOf(after)}
-	limit := min(len(before), len(after))
-	start := commonStart(before[:limit], after[:limit])
-	end := commonEnd(before[start:], after[start:])
-	c.Start, c.End = int64(start), int64(end)
-	c.Removed = before[start : len(before)-end]
-	return c
-}
-
-// compareStep is the number of bytes compared at once, which is much faster
-// than comparing single bytes.
-const compareStep = 4096
-
-func commonStart(a, b []byte) int {
-	n, limit := 0, min(len(a), len(b))
-	for n+compareStep <= limit && bytes.Equal(a[n:n+compareStep], b[n:n+compareStep]) {
-		n += compareStep
-	}
-	for n < limit && a[n] == b[n] {
-		n++
-	}
-	return n
-}
-
-func commonEnd(a, b []byte) int {
-	n, limit := 0, min(len(a), len(b))
-	for n+compareStep <= limit && bytes.Equal(a[len(a)-n-compareStep:len(a)-n], b[len(b)-n-compareStep:len(b)-n]) {
-		n += compareStep
-	}
-	for n < limit && a[len(a)-1-n] == b[len(b)-1-n] {
-		n++
-	}
-	return n
-}
 
 // Pending is a recorded change that may not have been made yet. Its methods do
 // nothing on a nil Pending.
@@ -239,23 +156,6 @@ func recordedSince(name string, since time.Time) bool {
 	return err == nil && (since.Before(time.Unix(0, 0)) || at >= uint64(since.UnixNano()))
 }
 
-// Restore returns the content before the change, given the content after it.
-// For a file that the change created it returns no content: then remove the
-// file. It returns STALE if current is not the content after the change.
-func (c *Change) Restore(current []byte) ([]byte, error) {
-	if VersionOf(current) != c.After {
-		return nil, toolerr.New(toolerr.Stale, "%s was changed after it was written", pathname.Escape(filepath.Base(c.Path)))
-	}
-	if c.Start < 0 || c.End < 0 || c.Start > c.After.Size-c.End || c.Start+int64(len(c.Removed))+c.End != c.Before.Size {
-		return nil, errDamaged
-	}
-	before := slices.Concat(current[:c.Start], c.Removed, current[c.After.Size-c.End:])
-	if VersionOf(before) != c.Before {
-		return nil, errDamaged
-	}
-	return before, nil
-}
-
 // Reopen marks the change, found with LastChange, as possibly not made, before
 // it is undone: call Discard after undoing it, or Commit if that failed. After
 // a crash in between, the record does not block earlier changes.
@@ -308,80 +208,4 @@ func (s *Store) pruneUndo(dir string, size int64) {
 	due := rand.Float64()*undoSlack*float64(s.config.UndoBytes) < float64(max(size, blockSize))
 	// If pruning fails now, it may succeed next time.
 	_ = pruneOnce(dir, due, s.config.UndoBytes, s.config.UndoAge)
-}
-
-// A record is a line with a checksum of the rest, a line of JSON, and the
-// removed bytes, compressed or not.
-
-type changeJSON struct {
-	*Change
-	Path    []byte `json:"path"`    // a name need not be UTF-8
-	Removed int64  `json:"removed"` // bytes
-	Packed  bool   `json:"packed,omitempty"`
-}
-
-func encodeChange(c *Change) ([]byte, error) {
-	payload, packed := c.Removed, false
-	if len(payload) >= compressFrom {
-		var small bytes.Buffer
-		w, err := flate.NewWriter(&small, flate.BestSpeed)
-		if err != nil {
-			return nil, err
-		}
-		if _, err := w.Write(payload); err != nil {
-			return nil, err
-		}
-		if err := w.Close(); err != nil {
-			return nil, err
-		}
-		if small.Len() < len(payload) {
-			payload, packed = small.Bytes(), true
-		}
-	}
-	head, err := json.Marshal(changeJSON{Change: c, Path: []byte(c.Path), Removed: int64(len(c.Removed)), Packed: packed})
-	if err != nil {
-		return nil, err
-	}
-	body := slices.Concat(head, []byte{'\n'}, payload)
-	return append(fmt.Appendf(make([]byte, 0, len(body)+17), "%016x\n", xxhash.Sum64(body)), body...), nil
-}
-
-// readChange reads a record whose removed content has at most limit bytes.
-func readChange(path string, limit int64) (*Change, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|noFollow, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || !ownedByUser(info) || info.Size() > limit+maxRecord {
-		return nil, errDamaged
-	}
-	data, err := io.ReadAll(io.LimitReader(f, limit+maxRecord))
-	if err != nil {
-		return nil, err
-	}
-	return decodeChange(data, limit)
-}
-
-func decodeChange(data []byte, limit int64) (*Change, error) {
-	sum, body, ok := bytes.Cut(data, []byte{'\n'})
-	if !ok || string(sum) != fmt.Sprintf("%016x", xxhash.Sum64(body)) {
-		return nil, errDamaged
-	}
-	head, payload, ok := bytes.Cut(body, []byte{'\n'})
-	in := changeJSON{Change: &Change{}}
-	if !ok || json.Unmarshal(head, &in) != nil || in.Removed < 0 || in.Removed > limit {
-		return nil, errDamaged
-	}
-	if in.Packed {
-		var err error
-		if payload, err = io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(payload)), in.Removed+1)); err != nil {
-			return nil, errDamaged
-		}
-	}
-	if int64(len(payload)) != in.Removed {
-		return nil, errDamaged
-	}
-	in.Change.Path, in.Change.Removed = string(in.Path), payload
-	return in.Change, nil
 }

@@ -87,35 +87,3 @@ func ascending(pairs []pair) []Run {
 	}
 	return chain
 }
-
-// alignWindows adds the runs of sequences that are too long for go-diff and have no
-// unique elements. It compares a piece of each, keeps the runs that end well
-// before the end of the piece, and continues after them.
-func (s *aligner) alignWindows(a, b sequence) {
-	const size, sure = maxExact / 2, maxExact / 2 * 3 / 4
-	i, j := 0, 0
-	for i < len(a.at) && j < len(b.at) && !s.ended() {
-		if head, _ := commonEnds(a.runes[i:], b.runes[j:]); head > 0 {
-			s.match(a, b, i, j, head)
-			i, j = i+head, j+head
-			continue
-		}
-		endA, endB := min(i+size, len(a.at)), min(j+size, len(b.at))
-		last := endA == len(a.at) && endB == len(b.at)
-		nextI, nextJ := i, j
-		for _, r := range s.exact(a.runes[i:endA], b.runes[j:endB]) {
-			if !last && max(r.A, r.B) >= sure {
-				break
-			}
-			s.match(a, b, i+r.A, j+r.B, r.N)
-			nextI, nextJ = i+r.A+r.N, j+r.B+r.N
-		}
-		if last {
-			return
-		}
-		if nextI == i { // nothing in common: skip both pieces
-			nextI, nextJ = min(i+sure, len(a.at)), min(j+sure, len(b.at))
-		}
-		i, j = nextI, nextJ
-	}
-}

@@ -2,12 +2,10 @@ package textdiff
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // writer joins blocks to hunks.
@@ -160,44 +158,6 @@ func (w *writer) writeChange(b block) {
 	}
 }
 
-// part is a range of a line that must be shown; around also shows the text next
-// to it. The zero value is the line's beginning.
-type part struct {
-	from, to  int
-	around    bool
-	unchanged bool   // the line is context
-	places    []part // in a long line, several parts with much equal text between them
-}
-
-// differingParts returns the differing parts of an old and a new line, if one of
-// them is too long to be shown completely.
-func (w *writer) differingParts(old []byte, newLine string) (in, out part) {
-	if w.o.MaxBytes == 0 || !w.room() || max(len(old), len(newLine)) <= w.o.MaxBytes {
-		return part{}, part{}
-	}
-	head, tail, most := 0, 0, min(len(old), len(newLine))
-	for head < most && old[head] == newLine[head] {
-		head++
-	}
-	for head > 0 && (head < len(old) && !utf8.RuneStart(old[head]) || head < len(newLine) && !utf8.RuneStart(newLine[head])) {
-		head--
-	}
-	for tail < most-head && old[len(old)-1-tail] == newLine[len(newLine)-1-tail] {
-		tail++
-	}
-	for tail > 0 && !utf8.RuneStart(old[len(old)-tail]) {
-		tail--
-	}
-	in = part{from: head, to: len(old) - tail}
-	out = part{from: head, to: len(newLine) - tail, around: true}
-	if len(newLine) <= w.o.MaxBytes || head+tail == 0 { // the new line is shown from its beginning, or shares nothing with the old one
-		in.around = in.to > in.from
-	}
-	in.places, out.places = w.differingPlaces(old, newLine, in, out)
-	in.places = slices.DeleteFunc(in.places, func(p part) bool { return p.from == p.to }) // nothing was removed there
-	return in, out
-}
-
 // writeLine writes a line; of a long line, the part to be shown.
 func (w *writer) writeLine(sign byte, line []byte, shown part) {
 	if w.room() {
@@ -214,58 +174,6 @@ func (w *writer) writeLine(sign byte, line []byte, shown part) {
 		}
 	}
 	w.body++
-}
-
-// writePart writes a part of a long line, with the number of omitted bytes.
-func (w *writer) writePart(text []byte, shown part) {
-	if len(shown.places) > 0 {
-		w.writeParts(text, shown.places)
-		return
-	}
-	size := cmp.Or(w.o.Window, w.o.MaxBytes)
-	if shown.unchanged { // it only shows the position of the change
-		size /= 2
-	}
-	from, to := min(shown.from, len(text)), min(shown.to, len(text))
-	if shown.to == 0 {
-		to = len(text)
-	}
-	if cut := forward(text, from, size); cut < to {
-		to = cut
-	}
-	if room := size - utf8.RuneCount(text[from:to]); shown.around && room > 0 {
-		start := backward(text, from, room/2)
-		end := forward(text, to, room-utf8.RuneCount(text[start:from]))
-		from, to = backward(text, from, room-utf8.RuneCount(text[to:end])), end
-	}
-	if from > 0 {
-		fmt.Fprintf(&w.out, "[%d bytes]…", from)
-	}
-	w.out.Write(text[from:to])
-	if to < len(text) {
-		if from == 0 || to > from {
-			w.out.WriteString("…")
-		}
-		fmt.Fprintf(&w.out, "[%d bytes]", len(text)-to)
-	}
-}
-
-// forward returns the offset of the given number of characters after at.
-func forward(text []byte, at, runes int) int {
-	for ; runes > 0 && at < len(text); runes-- {
-		_, size := utf8.DecodeRune(text[at:])
-		at += size
-	}
-	return at
-}
-
-// backward returns the offset of the given number of characters before at.
-func backward(text []byte, at, runes int) int {
-	for ; runes > 0 && at > 0; runes-- {
-		_, size := utf8.DecodeLastRune(text[:at])
-		at -= size
-	}
-	return at
 }
 
 func (w *writer) diff() Diff {

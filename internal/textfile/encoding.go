@@ -2,6 +2,7 @@ package textfile
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"unicode/utf8"
 
@@ -12,6 +13,7 @@ import (
 	"golang.org/x/text/encoding/simplifiedchinese"
 	"golang.org/x/text/encoding/traditionalchinese"
 	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
 
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -208,4 +210,13 @@ func bomOf(head []byte) (Encoding, int) {
 		return UTF16BE, len(bomUTF16BE)
 	}
 	return "", 0
+}
+
+// NewReader returns a reader that decodes r to UTF-8. Invalid bytes become
+// U+FFFD.
+func (e Encoding) NewReader(r io.Reader) io.Reader {
+	if c := codec(e); c != nil {
+		return transform.NewReader(r, c.NewDecoder())
+	}
+	return r
 }

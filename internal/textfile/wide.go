@@ -2,9 +2,8 @@ package textfile
 
 import (
 	"bytes"
-	"io"
-
-	"golang.org/x/text/transform"
+	"unicode"
+	"unicode/utf16"
 )
 
 // GuessWide returns the encoding of a file that begins with head if it is
@@ -44,22 +43,90 @@ func mostlyTextUnits(b []byte, big int) bool {
 	return usual*10 >= len(b)/2*8
 }
 
-// ASCII reports whether b has no byte above 0x7F.
-func ASCII(b []byte) bool {
-	n := ascii(b)
-	for _, c := range b[n:] {
-		if c >= 0x80 {
-			return false
-		}
+// guessWide recognises UTF-16 without a byte order mark: in one byte order the
+// units are plausible text, in the other they are not. It returns "" if the
+// text is not UTF-16.
+func guessWide(head []byte) Encoding {
+	head = head[:len(head)&^1]
+	if len(head) < 4 || bytes.IndexByte(head, 0) < 0 {
+		// Text without any blank, digit or line ending has no NUL; it cannot be
+		// distinguished from other encodings.
+		return ""
 	}
-	return true
+	little, big := wideScore(head, false), wideScore(head, true)
+	switch {
+	case little >= 0.9 && little > big:
+		return UTF16LE
+	case big >= 0.9 && big > little:
+		return UTF16BE
+	}
+	return ""
 }
 
-// NewReader returns a reader that decodes r to UTF-8. Invalid bytes become
-// U+FFFD.
-func (e Encoding) NewReader(r io.Reader) io.Reader {
-	if c := codec(e); c != nil {
-		return transform.NewReader(r, c.NewDecoder())
+// wideScore returns the fraction of the UTF-16 units of b that is plausible
+// text; 0 if a unit is impossible.
+func wideScore(b []byte, bigEndian bool) float64 {
+	units := make([]uint16, len(b)/2)
+	for i := range units {
+		lo, hi := b[2*i], b[2*i+1]
+		if bigEndian {
+			lo, hi = hi, lo
+		}
+		units[i] = uint16(hi)<<8 | uint16(lo)
 	}
-	return r
+	if last := units[len(units)-1]; utf16.IsSurrogate(rune(last)) {
+		units = units[:len(units)-1] // cut inside a pair
+	}
+	good, basic, pairs, total := 0.0, 0, 0, 0
+	blocks := map[uint16]bool{}
+	for _, r := range utf16.Decode(units) {
+		total++
+		switch {
+		case r == 0 || r == unicode.ReplacementChar || r == 0xFFFE || r == 0xFFFF:
+			return 0
+		case r < ' ' && !plainControl(byte(r)) || r >= 0x7F && r < 0xA0:
+			good -= 2
+		case r < 0x7F:
+			good, basic = good+1, basic+1
+		case common(r):
+			good++
+			blocks[uint16(r>>8)] = true
+			if printable(byte(r)) && printable(byte(r>>8)) {
+				pairs++
+			}
+		case unicode.IsGraphic(r):
+			good += 0.3
+		}
+	}
+	if total == 0 || basic == 0 {
+		return 0
+	}
+	// Two ASCII letters look like a Han character; a text contains few such
+	// pairs by chance.
+	if pairs*2 > total-basic && pairs*2 > basic {
+		return 0
+	}
+	// The other byte order turns ASCII into U+2000, U+0A00, U+6100 …: few real
+	// texts have as many Unicode blocks as characters.
+	if basic*4 < total && len(blocks)*3 > total*2 && total > 8 {
+		good /= 2
+	}
+	return good / float64(total)
+}
+
+func printable(c byte) bool { return c >= ' ' && c < 0x7F }
+
+// common reports whether r belongs to a widely used script or set of symbols.
+func common(r rune) bool {
+	switch {
+	case r < 0x250, r >= 0x370 && r < 0x700, r >= 0x900 && r < 0xE80:
+		return unicode.IsGraphic(r)
+	case r >= 0x2010 && r < 0x2040, r >= 0x2190 && r < 0x2200, r >= 0x2500 && r < 0x2700, r == 0x20AC:
+		return true
+	case r >= 0x3000 && r < 0x3100, r >= 0x4E00 && r < 0xA000, r >= 0xAC00 && r < 0xD7A4, r >= 0xFF00 && r < 0xFFF0:
+		return unicode.IsGraphic(r)
+	case r >= 0x1F300 && r < 0x1FB00:
+		return true
+	}
+	return false
 }

@@ -1,9 +1,12 @@
 package walk
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -119,4 +122,82 @@ func ascii(path string) string {
 		}
 		return r
 	}, path)
+}
+
+// errOtherTree reports a cursor that belongs to another tree.
+var errOtherTree = errors.New("the cursor's directory is not below the start")
+
+// resume continues at a position of the cursor: it opens the directories down
+// to it, reads their ignore files, and skips the entries that are finished.
+func (w *worker) resume(p position) {
+	n := w.start
+	if p.path != n.path && !strings.HasPrefix(p.path, n.prefix) {
+		w.unreadable(p.path, errOtherTree)
+		return
+	}
+	for end := len(n.path); end < len(p.path); {
+		next := strings.IndexByte(p.path[end+1:], '/')
+		if next < 0 {
+			end = len(p.path)
+		} else {
+			end += 1 + next
+		}
+		child, err := w.enter(n, p.path[:end])
+		w.drop(&frame{node: n})
+		if err == nil {
+			n = child
+			err = n.load(nil, false)
+		}
+		if err != nil {
+			w.unreadable(p.path, err)
+			return
+		}
+	}
+	n.reader, n.entries = &w.reader, w.buffer
+	n.begun = p.raw > 0 // the first piece was finished, so do not use the cache
+	for read := 0; read < p.raw; {
+		list, done, err := n.next()
+		if err != nil || done {
+			break // piece will get the same
+		}
+		read += len(list)
+	}
+	w.piece(&frame{node: n}, p)
+}
+
+// seed begins the walk, at the start or at the cursor's positions.
+func (w *walker) seed() error {
+	if w.opts.After == "" {
+		w.seeds = []position{{path: w.start.path}}
+		return w.start.rewind()
+	}
+	seeds, err := decodeCursor(w.opts.After)
+	if err != nil {
+		return err
+	}
+	w.seeds = seeds
+	if err := w.start.load(nil, false); err != nil {
+		return err
+	}
+	return w.start.rewind()
+}
+
+// left returns the unfinished work and closes open directories.
+func (w *walker) left() []position {
+	list := append(w.seeds, w.rest...)
+	for _, p := range w.handedOver {
+		list = append(list, position{path: p.frame.node.path})
+		w.drop(p.frame)
+	}
+	for _, f := range w.stack {
+		p := position{path: f.node.path, raw: f.raw + f.size}
+		if len(f.kids) > 0 {
+			kid := f.kids[0]
+			p = position{path: f.node.path, raw: f.raw, none: true, enter: kid[len(f.node.prefix):]}
+		}
+		list = append(list, p)
+		w.drop(f)
+	}
+	slices.SortFunc(list, func(a, b position) int { return cmp.Compare(a.path, b.path) })
+	return list
 }

@@ -76,23 +76,6 @@ func (t *tally) deep(path string) {
 	}
 }
 
-// seed begins the walk, at the start or at the cursor's positions.
-func (w *walker) seed() error {
-	if w.opts.After == "" {
-		w.seeds = []position{{path: w.start.path}}
-		return w.start.rewind()
-	}
-	seeds, err := decodeCursor(w.opts.After)
-	if err != nil {
-		return err
-	}
-	w.seeds = seeds
-	if err := w.start.load(nil, false); err != nil {
-		return err
-	}
-	return w.start.rewind()
-}
-
 // report combines the workers' results after all have returned.
 func (w *walker) report(workers []*worker) (Report, error) {
 	var r Report
@@ -172,24 +155,4 @@ func Unread(faults []Fault, shown func(path string) string) string {
 func listed[T any](list []T, compare func(a, b T) int) []T {
 	slices.SortFunc(list, compare)
 	return list[:min(len(list), maxListed)]
-}
-
-// left returns the unfinished work and closes open directories.
-func (w *walker) left() []position {
-	list := append(w.seeds, w.rest...)
-	for _, p := range w.handedOver {
-		list = append(list, position{path: p.frame.node.path})
-		w.drop(p.frame)
-	}
-	for _, f := range w.stack {
-		p := position{path: f.node.path, raw: f.raw + f.size}
-		if len(f.kids) > 0 {
-			kid := f.kids[0]
-			p = position{path: f.node.path, raw: f.raw, none: true, enter: kid[len(f.node.prefix):]}
-		}
-		list = append(list, p)
-		w.drop(f)
-	}
-	slices.SortFunc(list, func(a, b position) int { return cmp.Compare(a.path, b.path) })
-	return list
 }

@@ -3,7 +3,6 @@ package walk
 import (
 	"errors"
 	"io/fs"
-	"strings"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
@@ -167,45 +166,4 @@ func (w *worker) suspend(f *frame, from position) {
 	if last {
 		w.drop(f)
 	}
-}
-
-// errOtherTree reports a cursor that belongs to another tree.
-var errOtherTree = errors.New("the cursor's directory is not below the start")
-
-// resume continues at a position of the cursor: it opens the directories down
-// to it, reads their ignore files, and skips the entries that are finished.
-func (w *worker) resume(p position) {
-	n := w.start
-	if p.path != n.path && !strings.HasPrefix(p.path, n.prefix) {
-		w.unreadable(p.path, errOtherTree)
-		return
-	}
-	for end := len(n.path); end < len(p.path); {
-		next := strings.IndexByte(p.path[end+1:], '/')
-		if next < 0 {
-			end = len(p.path)
-		} else {
-			end += 1 + next
-		}
-		child, err := w.enter(n, p.path[:end])
-		w.drop(&frame{node: n})
-		if err == nil {
-			n = child
-			err = n.load(nil, false)
-		}
-		if err != nil {
-			w.unreadable(p.path, err)
-			return
-		}
-	}
-	n.reader, n.entries = &w.reader, w.buffer
-	n.begun = p.raw > 0 // the first piece was finished, so do not use the cache
-	for read := 0; read < p.raw; {
-		list, done, err := n.next()
-		if err != nil || done {
-			break // piece will get the same
-		}
-		read += len(list)
-	}
-	w.piece(&frame{node: n}, p)
 }

@@ -138,3 +138,14 @@ func (a *Allow) opens(to netip.AddrPort) bool {
 		return e.host.addr == to.Addr() && e.port == to.Port()
 	})
 }
+
+// opening is the entry that would allow a host at a port, or "" if none may.
+func (h host) opening(port uint16) string {
+	switch {
+	case entry{host: h, port: port}.check() != nil:
+		return ""
+	case (port == 80 || port == 443) && (h.name != "" || netguard.Classify(h.addr).Reach == netguard.Public):
+		return h.authority(0, 0)
+	}
+	return h.authority(port, 0)
+}

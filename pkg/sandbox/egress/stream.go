@@ -2,6 +2,7 @@ package egress
 
 import (
 	"errors"
+	"io"
 	"net"
 	"os"
 	"sync/atomic"
@@ -81,4 +82,13 @@ func (s *stream) cut() {
 		tcp.SetLinger(0)
 	}
 	s.Conn.Close()
+}
+
+// endGently ends a connection whose client may still be sending: what it sends
+// is read for a moment, since an end with something unread would take from the
+// client what it has not read itself.
+func (s *stream) endGently() {
+	s.CloseWrite()
+	s.limit(time.Now().Add(time.Second))
+	io.CopyN(io.Discard, s, 1<<20)
 }

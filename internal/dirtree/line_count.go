@@ -1,0 +1,41 @@
+package dirtree
+
+import (
+	"bytes"
+
+	"github.com/toolroom-mcp/toolroom/internal/textfile"
+)
+
+// countLines counts the lines of text, including a last line without a line
+// feed. It returns false for binary content.
+func countLines(text []byte) (int, bool) {
+	feed := []byte{'\n'}
+	switch {
+	case bytes.HasPrefix(text, []byte{0xff, 0xfe}):
+		return countWide(text[2:], 1), true
+	case bytes.HasPrefix(text, []byte{0xfe, 0xff}):
+		return countWide(text[2:], 0), true
+	case bytes.IndexByte(text, 0) >= 0 || textfile.HasBinarySignature(text):
+		return 0, false
+	}
+	n := bytes.Count(text, feed)
+	if len(text) > 0 && !bytes.HasSuffix(text, feed) {
+		n++
+	}
+	return n, true
+}
+
+// countWide counts the lines of UTF-16 text. high is the index of the high byte
+// within a unit.
+func countWide(text []byte, high int) int {
+	n, ended := 0, true
+	for ; len(text) >= 2; text = text[2:] {
+		if ended = text[high] == 0 && text[1-high] == '\n'; ended {
+			n++
+		}
+	}
+	if !ended {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,48 @@
+package dirtree
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
+)
+
+func isSeparator(r rune) bool { return r < 0x80 && os.IsPathSeparator(byte(r)) }
+
+// listFile returns the listing of a path that is not a directory.
+func listFile(ctx context.Context, box *sandbox.FS, name string, opts Options) (*Result, error) {
+	parent, base := filepath.Split(strings.TrimRightFunc(name, isSeparator))
+	if parent == "" {
+		parent = "."
+	}
+	d, err := box.OpenDir(parent)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	st, err := d.Lstat(base)
+	if literal, ok := pathname.Unescape(base); err != nil && ok {
+		base = literal
+		st, err = d.Lstat(base)
+	}
+	if err != nil {
+		return nil, err
+	}
+	abs := filepath.Join(d.Path(), base)
+	look := detailReader{dir: d, long: opts.Long, deadline: time.Now().Add(detailTime)}
+	row := look.row(&entry{name: base, typ: st.Mode.Type(), secret: box.Denied(abs)})
+	row.Path, row.rel = box.Display(abs), base
+	status := startStatus(ctx, box, d.Path(), opts.GitWait)
+	defer status.stop()
+	result := &Result{
+		Path: row.Path, Total: 1, TotalExact: true, LinesCut: look.cut,
+		budget: opts.Budget, long: opts.Long, single: row,
+	}
+	result.setStatus(status.wait(), []placed{{row: row}})
+	result.collect()
+	return result, ctx.Err()
+}

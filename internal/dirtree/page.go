@@ -1,0 +1,57 @@
+package dirtree
+
+// usualLineLength is a length that most lines do not exceed, in bytes.
+const usualLineLength = 60
+
+// placed is a row of the page with its position in the tree.
+type placed struct {
+	dir   *dir
+	index int // of the entry
+	row   *shownRow
+}
+
+// arrange puts the rows into the tree: as many as fit the budget, since the
+// texts next to the directories are known only then.
+func (l *lister) arrange() {
+	r := l.result
+	for n := len(l.placed); ; {
+		for _, p := range l.placed {
+			p.dir.removeFromPage()
+		}
+		for _, p := range l.placed[:n] {
+			p.dir.addRow(p.index, p.row)
+		}
+		r.NextOffset = 0
+		if end := r.Offset + n; n > 0 && (end < r.Total || !r.TotalExact) {
+			r.NextOffset = end
+		}
+		r.shown = n
+		over := len(Render(r)) - r.budget
+		if over <= 0 || n <= 1 {
+			return
+		}
+		n = max(1, n-1-over/usualLineLength)
+	}
+}
+
+// removeFromPage removes a directory and its parents from the page.
+func (d *dir) removeFromPage() {
+	for ; d != nil; d = d.parent {
+		d.rows, d.earlierDirs, d.onPage = nil, nil, false
+	}
+}
+
+// addRow adds a row to the page.
+func (d *dir) addRow(index int, row *shownRow) {
+	if len(d.rows) == 0 {
+		d.from = index
+	}
+	d.rows = append(d.rows, row)
+	if row.sub != nil {
+		row.sub.onPage = true
+	}
+	for up := d; !up.onPage && up.parent != nil; up = up.parent {
+		up.onPage = true
+		up.parent.earlierDirs = append(up.parent.earlierDirs, up)
+	}
+}

@@ -1,0 +1,90 @@
+package glob
+
+// brace is one brace of a pair.
+type brace struct {
+	comma bool // the pair contains a comma, so it has alternatives
+}
+
+// pairs maps the index of each paired brace to its description.
+func pairs(text string) map[int]brace {
+	found := map[int]brace{}
+	type open struct {
+		at    int
+		comma bool
+	}
+	var stack []open
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '[':
+			if end, reason := classEnd(text, i); reason == "" {
+				i = end - 1
+			}
+		case '{':
+			stack = append(stack, open{at: i})
+		case ',':
+			if len(stack) > 0 {
+				stack[len(stack)-1].comma = true
+			}
+		case '}':
+			if len(stack) > 0 {
+				top := stack[len(stack)-1]
+				stack = stack[:len(stack)-1]
+				found[top.at], found[i] = brace{top.comma}, brace{top.comma}
+			}
+		}
+	}
+	return found
+}
+
+// expand returns the alternatives of a valid pattern; false if there are more
+// than limit.
+func expand(text string, limit int) ([]string, bool) {
+	open, cuts, end := firstBraces(text)
+	if open < 0 {
+		return []string{text}, limit >= 1
+	}
+	var all []string
+	from := open + 1
+	for _, cut := range append(cuts, end) {
+		more, ok := expand(text[:open]+text[from:cut]+text[end+1:], limit-len(all))
+		if !ok {
+			return nil, false
+		}
+		all = append(all, more...)
+		from = cut + 1
+	}
+	return all, true
+}
+
+// firstBraces returns the first pair of braces and the commas between its
+// alternatives; open is -1 if there are no braces.
+func firstBraces(text string) (open int, commas []int, end int) {
+	open = -1
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '[':
+			if end, reason := classEnd(text, i); reason == "" {
+				i = end - 1
+			}
+		case '{':
+			if depth == 0 {
+				open = i
+			}
+			depth++
+		case ',':
+			if depth == 1 {
+				commas = append(commas, i)
+			}
+		case '}':
+			if depth--; depth == 0 {
+				return open, commas, i
+			}
+		}
+	}
+	return -1, nil, 0
+}

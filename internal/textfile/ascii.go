@@ -1,0 +1,35 @@
+package textfile
+
+import "encoding/binary"
+
+// ASCII reports whether b has no byte above 0x7F.
+func ASCII(b []byte) bool {
+	n := ascii(b)
+	for _, c := range b[n:] {
+		if c >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
+// ascii returns the number of leading ASCII bytes of b, or a little less.
+func ascii(b []byte) int {
+	const high = 0x8080808080808080
+	n := 0
+	for ; len(b)-n >= 64; n += 64 {
+		c := (*[64]byte)(b[n:])
+		if (binary.LittleEndian.Uint64(c[:8])|binary.LittleEndian.Uint64(c[8:16])|
+			binary.LittleEndian.Uint64(c[16:24])|binary.LittleEndian.Uint64(c[24:32])|
+			binary.LittleEndian.Uint64(c[32:40])|binary.LittleEndian.Uint64(c[40:48])|
+			binary.LittleEndian.Uint64(c[48:56])|binary.LittleEndian.Uint64(c[56:]))&high != 0 {
+			break
+		}
+	}
+	for ; len(b)-n >= 8; n += 8 {
+		if binary.LittleEndian.Uint64(b[n:])&high != 0 {
+			break
+		}
+	}
+	return n
+}

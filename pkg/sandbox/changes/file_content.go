@@ -1,0 +1,81 @@
+package changes
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
+)
+
+// sameContent compares a regular file of the root with a file of a layer.
+func sameContent(real *nofollow.Tree, rel, source string) (bool, error) {
+	a, err := real.OpenFile(rel)
+	if err != nil {
+		return false, err
+	}
+	defer a.Close() //nolint:errcheck // only read
+	b, err := openLayerFile(source)
+	if err != nil {
+		return false, err
+	}
+	defer b.Close() //nolint:errcheck // only read
+	one, two := make([]byte, 64<<10), make([]byte, 64<<10)
+	for {
+		n, errA := io.ReadFull(a, one)
+		m, errB := io.ReadFull(b, two)
+		if n != m || !bytes.Equal(one[:n], two[:m]) {
+			return false, nil
+		}
+		if errA != nil || errB != nil {
+			return errors.Is(errA, io.EOF) || errors.Is(errA, io.ErrUnexpectedEOF), nil
+		}
+	}
+}
+
+// openLayerFile opens a regular file of a layer for reading, even if its mode
+// does not allow its owner to read it.
+func openLayerFile(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, readFlags, 0)
+	if errors.Is(err, fs.ErrPermission) {
+		info, statErr := os.Lstat(name)
+		if statErr != nil || !info.Mode().IsRegular() || os.Chmod(name, 0o600) != nil {
+			return nil, err
+		}
+		f, err = os.OpenFile(name, readFlags, 0)
+		os.Chmod(name, info.Mode()) //nolint:errcheck // the owner could change it just now
+	}
+	if err != nil {
+		return nil, err
+	}
+	return regular(f)
+}
+
+// regular returns f if it is a regular file; else it closes f and returns an
+// error.
+func regular(f *os.File) (*os.File, error) {
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		f.Close() //nolint:errcheck // nothing was read
+		return nil, errors.Join(err, errors.New("not a regular file"))
+	}
+	return f, nil
+}
+
+// hashOf returns the SHA-256 of a file, "" on an error or if the file is
+// larger than maxHashed bytes.
+func hashOf(r io.Reader) string {
+	h := sha256.New()
+	if n, err := io.Copy(h, io.LimitReader(r, maxHashed+1)); err != nil || n > maxHashed {
+		return ""
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func sum(data []byte) string {
+	h := sha256.Sum256(data)
+	return hex.EncodeToString(h[:])
+}

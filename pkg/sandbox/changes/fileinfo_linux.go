@@ -1,0 +1,95 @@
+package changes
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// readFlags opens a file for reading without following a link, and without
+// blocking, as a fifo would.
+const readFlags = os.O_RDONLY | unix.O_NONBLOCK | unix.O_NOFOLLOW
+
+// identity returns the inode, which differs for another file, and the time of
+// change in Unix nanoseconds, which differs for another version.
+func identity(info fs.FileInfo) (ino uint64, changed int64) {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, 0
+	}
+	return stat.Ino, stat.Ctim.Nano()
+}
+
+// copyTimes sets the time of modification of a directory to that of another
+// one.
+func copyTimes(name string, info fs.FileInfo) error {
+	return os.Chtimes(name, info.ModTime(), info.ModTime())
+}
+
+// lockFile waits until it has the exclusive lock of a file.
+func lockFile(f *os.File) error {
+	for {
+		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != unix.EINTR {
+			return err
+		}
+	}
+}
+
+func crossesDevice(err error) bool { return errors.Is(err, unix.EXDEV) }
+
+// names returns the number of hard links of a file, 0 if info is nil or does
+// not hold it.
+func names(info fs.FileInfo) uint64 {
+	if info == nil {
+		return 0
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0
+	}
+	return uint64(stat.Nlink)
+}
+
+// nextData returns the bounds of the next data of a file, from the offset at
+// on. Both are size if only a hole is left.
+func nextData(f *os.File, at, size int64) (begin, end int64) {
+	begin, err := unix.Seek(int(f.Fd()), at, unix.SEEK_DATA)
+	if err == unix.ENXIO {
+		return size, size
+	}
+	if err != nil {
+		return at, size // the file system has no holes
+	}
+	if end, err = unix.Seek(int(f.Fd()), begin, unix.SEEK_HOLE); err != nil || end > size {
+		end = size
+	}
+	return min(begin, size), end
+}
+
+// copyAttributes copies the user attributes of a file. It skips those that the
+// other file system does not accept.
+func copyAttributes(to, from *os.File) error {
+	list := make([]byte, 64<<10)
+	n, err := unix.Flistxattr(int(from.Fd()), list)
+	if err != nil {
+		return nil // a file system without attributes
+	}
+	value := make([]byte, 64<<10)
+	for _, name := range strings.Split(string(list[:n]), "\x00") {
+		if !strings.HasPrefix(name, "user.") || strings.HasPrefix(name, "user.overlay.") {
+			continue
+		}
+		size, err := unix.Fgetxattr(int(from.Fd()), name, value)
+		if err == nil {
+			err = unix.Fsetxattr(int(to.Fd()), name, value[:size], 0)
+		}
+		if err != nil && err != unix.EOPNOTSUPP {
+			return err
+		}
+	}
+	return nil
+}

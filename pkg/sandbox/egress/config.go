@@ -1,0 +1,72 @@
+package egress
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"time"
+)
+
+// Config configures a proxy. Allow is required; every other zero field means the
+// default in its comment.
+type Config struct {
+	Allow *Allow
+
+	// Resolve finds the addresses of a name: the system's resolver, without
+	// its search list.
+	Resolve func(ctx context.Context, name string) ([]netip.Addr, error)
+	// Dial connects to one address by TCP.
+	Dial func(ctx context.Context, to netip.AddrPort) (net.Conn, error)
+	// Own are addresses that are never public: those of this machine.
+	Own func() []netip.Addr
+
+	// Shared bounds the connections of several proxies together, to its capacity and
+	// one more of each; further ones wait. nil: each is bounded by itself.
+	Shared chan struct{}
+
+	Connections int           // at once, further ones wait: 64
+	HeadTime    time.Duration // for a request's head, and the beginning of TLS: 30 s
+	DialTime    time.Duration // for finding and reaching a host: 20 s
+	IdleTime    time.Duration // without a byte either way: 5 min
+}
+
+func (c *Config) complete() {
+	if c.Resolve == nil {
+		// The dot disables the resolver's search list, so that exactly the
+		// listed name is looked up.
+		resolver := &net.Resolver{PreferGo: true}
+		c.Resolve = func(ctx context.Context, name string) ([]netip.Addr, error) {
+			return resolver.LookupNetIP(ctx, "ip", name+".")
+		}
+	}
+	if c.Dial == nil {
+		c.Dial = func(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", to.String())
+		}
+	}
+	if c.Own == nil {
+		c.Own = ownAddresses
+	}
+	if c.Connections <= 0 {
+		c.Connections = 64
+	}
+	for _, t := range []struct {
+		of    *time.Duration
+		value time.Duration
+	}{{&c.HeadTime, 30 * time.Second}, {&c.DialTime, 20 * time.Second}, {&c.IdleTime, 5 * time.Minute}} {
+		if *t.of <= 0 {
+			*t.of = t.value
+		}
+	}
+}
+
+func ownAddresses() []netip.Addr {
+	var own []netip.Addr
+	all, _ := net.InterfaceAddrs()
+	for _, a := range all {
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil {
+			own = append(own, prefix.Addr())
+		}
+	}
+	return own
+}

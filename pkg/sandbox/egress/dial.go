@@ -1,0 +1,94 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/internal/netguard"
+)
+
+// maxAddresses bounds the addresses of a name that are tried.
+const maxAddresses = 4
+
+// dial resolves a host once and connects to an address of the answer.
+func (p *Proxy) dial(h host, port uint16) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(p.ctx, p.config.DialTime)
+	defer cancel()
+	addrs := []netip.Addr{h.addr}
+	if h.name != "" {
+		var err error
+		if addrs, err = p.config.Resolve(ctx, h.name); err != nil || len(addrs) == 0 {
+			return nil, unreached(h, "cannot be resolved", err)
+		}
+	}
+	own := p.config.Own()
+	var targets []netip.AddrPort
+	why, opens := "", ""
+	for _, addr := range addrs {
+		to := netip.AddrPortFrom(addr.Unmap(), port)
+		if kind := p.config.Allow.mayDial(to, own); kind == "" {
+			targets = append(targets, to)
+		} else if why == "" {
+			why = "is " + kind
+			if h.name != "" {
+				why = "has " + kind + ", " + to.Addr().String()
+			}
+			// That a name leads to this machine is no reason to open it.
+			if netguard.Classify(to.Addr()).Reach != netguard.Public && !to.Addr().IsLoopback() {
+				opens = host{addr: to.Addr()}.opening(port)
+			}
+		}
+	}
+	if len(targets) == 0 {
+		return nil, &refusal{asked: h.authority(port, 0), why: why, opens: opens}
+	}
+	// IPv4 first: a machine without IPv6 may let it run into nothing.
+	slices.SortStableFunc(targets, func(a, b netip.AddrPort) int { return a.Addr().BitLen() - b.Addr().BitLen() })
+	targets = targets[:min(len(targets), maxAddresses)]
+	var failed error
+	for i, to := range targets {
+		conn, err := p.dialOne(ctx, to, len(targets)-i)
+		if err == nil {
+			if !p.hold(conn) {
+				return nil, unreached(h, "cannot be reached", context.Canceled)
+			}
+			return conn, nil
+		}
+		failed = err
+	}
+	return nil, unreached(h, "cannot be reached", failed)
+}
+
+// dialOne leaves time for those that are still to be tried.
+func (p *Proxy) dialOne(ctx context.Context, to netip.AddrPort, left int) (net.Conn, error) {
+	if deadline, ok := ctx.Deadline(); ok && left > 1 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/time.Duration(left))
+		defer cancel()
+	}
+	return p.config.Dial(ctx, to)
+}
+
+// unreached is a host that is allowed and not there. It does not tell what the
+// error does of the server's own network.
+func unreached(h host, what string, err error) error {
+	status, why := http.StatusBadGateway, ""
+	var dns *net.DNSError
+	var errno syscall.Errno
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &dns) && dns.IsTimeout:
+		status, why = http.StatusGatewayTimeout, ": no answer in time"
+	case dns != nil && dns.IsNotFound:
+		why = ": no such host"
+	case errors.As(err, &errno):
+		why = ": " + errno.Error()
+	}
+	return &badRequest{status, fmt.Sprintf("%s %s%s", h, what, why)}
+}
