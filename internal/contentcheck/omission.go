@@ -13,18 +13,18 @@ import (
 	"strings"
 )
 
-// comment matches the beginning of a comment line in any language, or dots used
+// commentStart matches the beginning of a comment line in any language, or dots used
 // as a placeholder for omitted text.
-const comment = `^\s*(?://+|#+|/\*+|\{\s*/\*+|<!--+|--+|;+|%+|\*|\.\.\.|…)\s*`
+const commentStart = `^\s*(?://+|#+|/\*+|\{\s*/\*+|<!--+|--+|;+|%+|\*|\.\.\.|…)\s*`
 
-// omissions matches lines that models write as a placeholder for omitted text.
-var omissions = []*regexp.Regexp{
-	regexp.MustCompile(comment + `(?:\.\.\.|…)\s*(?:\*/\s*\}?|-->)?$`),
-	regexp.MustCompile(`(?i)` + comment + `[\[(<.…\s]*(?:the\s+)?(?:rest|remainder)\s+of\s+(?:\S+\s+){0,4}(?:code|file|functions?|class(?:es)?|methods?|implementation|module|contents?|logic|body|document|components?|script|tests?|config\w*|imports?|it)\b`),
-	regexp.MustCompile(`(?i)` + comment + `[\[(<.…\s]*(?:\S+\s+){0,3}(?:existing|previous|original|remaining|unchanged|other)\s+(?:\S+\s+){0,2}(?:code|contents?|implementation|logic|methods?|functions?|lines|imports?|fields|props|styles|tests?|routes)\b.*(?:here|unchanged|remains?|stays?|same|omitted|above|below|\.\.\.|…)`),
-	regexp.MustCompile(`(?i)` + comment + `(?:\.\.\.|…)\s*(?:existing|previous|original|remaining|unchanged|rest|same)\b`),
-	regexp.MustCompile(`(?i)` + comment + `.{0,60}\b(?:remains?|stays?|kept)\s+(?:the\s+same|unchanged|as\s+(?:is|before))`),
-	regexp.MustCompile(`(?i)` + comment + `[\[(<.…\s]*(?:code|contents?|implementation|lines|same|unchanged)\s+(?:omitted|unchanged|truncated|as\s+(?:before|above))`),
+// omissionPatterns matches lines that models write as a placeholder for omitted text.
+var omissionPatterns = []*regexp.Regexp{
+	regexp.MustCompile(commentStart + `(?:\.\.\.|…)\s*(?:\*/\s*\}?|-->)?$`),
+	regexp.MustCompile(`(?i)` + commentStart + `[\[(<.…\s]*(?:the\s+)?(?:rest|remainder)\s+of\s+(?:\S+\s+){0,4}(?:code|file|functions?|class(?:es)?|methods?|implementation|module|contents?|logic|body|document|components?|script|tests?|config\w*|imports?|it)\b`),
+	regexp.MustCompile(`(?i)` + commentStart + `[\[(<.…\s]*(?:\S+\s+){0,3}(?:existing|previous|original|remaining|unchanged|other)\s+(?:\S+\s+){0,2}(?:code|contents?|implementation|logic|methods?|functions?|lines|imports?|fields|props|styles|tests?|routes)\b.*(?:here|unchanged|remains?|stays?|same|omitted|above|below|\.\.\.|…)`),
+	regexp.MustCompile(`(?i)` + commentStart + `(?:\.\.\.|…)\s*(?:existing|previous|original|remaining|unchanged|rest|same)\b`),
+	regexp.MustCompile(`(?i)` + commentStart + `.{0,60}\b(?:remains?|stays?|kept)\s+(?:the\s+same|unchanged|as\s+(?:is|before))`),
+	regexp.MustCompile(`(?i)` + commentStart + `[\[(<.…\s]*(?:code|contents?|implementation|lines|same|unchanged)\s+(?:omitted|unchanged|truncated|as\s+(?:before|above))`),
 }
 
 // Omission returns a warning if text has a line such as "// ... rest of code
@@ -41,7 +41,7 @@ func Omission(text, before string) string {
 }
 
 func isOmission(line string) bool {
-	for _, pattern := range omissions {
+	for _, pattern := range omissionPatterns {
 		if pattern.MatchString(line) {
 			return true
 		}

@@ -16,26 +16,26 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxParsed bounds the text that is parsed, in bytes.
-const maxParsed = 1 << 20
+// maxParsedBytes bounds the text that is parsed, in bytes.
+const maxParsedBytes = 1 << 20
 
 // Syntax returns a warning if a Go, JSON, YAML or TOML file, recognised by its
 // name, parsed before but no longer does. before is nil for a new file. Both
 // texts are UTF-8. It returns "" otherwise, also for other kinds of files.
 func Syntax(name string, before, after []byte) string {
-	language, parse := parserOf(name)
-	if parse == nil || len(after) > maxParsed || len(before) > maxParsed || bytes.Equal(before, after) {
+	language, parse := parserFor(name)
+	if parse == nil || len(after) > maxParsedBytes || len(before) > maxParsedBytes || bytes.Equal(before, after) {
 		return ""
 	}
-	fault := try(parse, after)
-	if fault == nil || before != nil && try(parse, before) != nil {
+	fault := parseRecovering(parse, after)
+	if fault == nil || before != nil && parseRecovering(parse, before) != nil {
 		return ""
 	}
 	return fmt.Sprintf("%s does not parse as %s any more: %s", name, language, firstLine(fault.Error()))
 }
 
-// parserOf returns the parser for a file's kind; nil if the kind is unknown.
-func parserOf(name string) (language string, parse func([]byte) error) {
+// parserFor returns the parser for a file's kind; nil if the kind is unknown.
+func parserFor(name string) (language string, parse func([]byte) error) {
 	switch strings.ToLower(path.Ext(strings.ReplaceAll(name, `\`, "/"))) {
 	case ".go":
 		return "Go", parseGo
@@ -49,9 +49,9 @@ func parserOf(name string) (language string, parse func([]byte) error) {
 	return "", nil
 }
 
-// try parses text and returns the parser's error. A panic of the parser counts
+// parseRecovering parses text and returns the parser's error. A panic of the parser counts
 // as no error.
-func try(parse func([]byte) error, text []byte) (fault error) {
+func parseRecovering(parse func([]byte) error, text []byte) (fault error) {
 	defer func() {
 		if recover() != nil {
 			fault = nil

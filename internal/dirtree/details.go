@@ -15,11 +15,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// maxCounted is the largest file whose lines are counted, in bytes.
-const maxCounted = 1 << 20
+// maxCountedSize is the largest file whose lines are counted, in bytes.
+const maxCountedSize = 1 << 20
 
-// maxFiles bounds the number of files counted in one ignored directory.
-const maxFiles = 1_000_000
+// maxIgnoredFiles bounds the number of files counted in one ignored directory.
+const maxIgnoredFiles = 1_000_000
 
 // shownRow is a row with the data for its line of text.
 type shownRow struct {
@@ -30,9 +30,9 @@ type shownRow struct {
 	isListedFile bool   // the listing consists of this file
 }
 
-// details reads the details of the entries [from, to) of a directory, several
+// readRows reads the details of the entries [from, to) of a directory, several
 // at a time.
-func (l *lister) details(d *dir, from, to int) ([]*shownRow, error) {
+func (l *lister) readRows(d *dir, from, to int) ([]*shownRow, error) {
 	if err := l.ensureOpen(d); err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (l *lister) details(d *dir, from, to int) ([]*shownRow, error) {
 	var next atomic.Int64
 	var cut atomic.Bool
 	work := func() {
-		look := detailReader{dir: d.node.Dir(), long: l.opts.Long, deadline: l.deadline}
+		look := detailReader{dir: d.node.Dir(), long: l.opts.Long, deadline: l.detailDeadline}
 		for l.ctx.Err() == nil {
 			i := int(next.Add(1)) - 1
 			if i >= len(rows) {
@@ -50,12 +50,12 @@ func (l *lister) details(d *dir, from, to int) ([]*shownRow, error) {
 			if !e.typ.IsDir() {
 				e.secret = l.box.Denied(filepath.Join(look.dir.Path(), e.name))
 			}
-			row := look.row(e)
-			row.rel, row.Depth, row.sub = relative(d.path, e.name), d.depth+1, e.sub
+			row := look.readRow(e)
+			row.rel, row.Depth, row.sub = joinRel(d.path, e.name), d.depth+1, e.sub
 			row.Path = l.pathOf(row.rel)
 			rows[i] = row
 		}
-		if look.cut {
+		if look.countsOmitted {
 			cut.Store(true)
 		}
 	}
@@ -70,49 +70,49 @@ func (l *lister) details(d *dir, from, to int) ([]*shownRow, error) {
 	}
 	for i, row := range rows { // one row at a time: counting itself uses several workers
 		if row.Ignored && d.entries[from+i].typ.IsDir() {
-			l.countIgnored(d.node, d.entries[from+i].name, row)
+			l.countIgnoredFiles(d.node, d.entries[from+i].name, row)
 		}
 	}
 	l.result.LinesCut = l.result.LinesCut || cut.Load()
 	return rows, l.ctx.Err()
 }
 
-func relative(dir, name string) string {
+func joinRel(dir, name string) string {
 	if dir == "" {
 		return name
 	}
 	return dir + "/" + name
 }
 
-// countIgnored counts the files in an ignored directory, until the deadline.
-func (l *lister) countIgnored(node *walk.Node, name string, row *shownRow) {
-	ctx, stop := context.WithDeadline(l.ctx, l.deadline)
+// countIgnoredFiles counts the files in an ignored directory, until the deadline.
+func (l *lister) countIgnoredFiles(node *walk.Node, name string, row *shownRow) {
+	ctx, stop := context.WithDeadline(l.ctx, l.detailDeadline)
 	defer stop()
 	if row.Secret || ctx.Err() != nil {
 		return
 	}
-	n, exact := node.Count(ctx, name, maxFiles)
+	n, exact := node.Count(ctx, name, maxIgnoredFiles)
 	row.Files, row.AtLeast = &n, !exact
 }
 
 // detailReader reads the details of entries of one directory.
 type detailReader struct {
-	dir      *sandbox.Dir
-	long     bool
-	deadline time.Time
-	buffer   []byte
-	cut      bool
+	dir           *sandbox.Dir
+	long          bool
+	deadline      time.Time
+	buffer        []byte
+	countsOmitted bool
 }
 
-func (k *detailReader) row(e *entry) *shownRow {
+func (k *detailReader) readRow(e *entry) *shownRow {
 	row := &shownRow{label: pathname.Escape(e.name)}
-	row.Type, row.Ignored, row.Secret = kindName(e.typ), e.ignored, e.secret
+	row.Type, row.Ignored, row.Secret = typeName(e.typ), e.ignored, e.secret
 	st, err := k.dir.Lstat(e.name)
 	if err != nil {
 		row.Error = errorWithoutPath(err)
 		return row
 	}
-	row.Type = kindName(st.Mode)
+	row.Type = typeName(st.Mode)
 	if k.long {
 		row.Mode, row.Modified = st.Mode.String(), st.ModTime.Format(time.RFC3339)
 	}
@@ -120,20 +120,20 @@ func (k *detailReader) row(e *entry) *shownRow {
 	case st.Mode.IsDir():
 		row.label += "/"
 	case st.Mode&fs.ModeSymlink != 0:
-		k.link(e.name, row)
+		k.addLinkTarget(e.name, row)
 	case st.Mode.IsRegular():
 		row.Size = &st.Size
 		if row.Exec = st.Mode&0o111 != 0; row.Exec {
 			row.label += "*"
 		}
-		if !e.secret && st.Size <= maxCounted {
-			k.count(e.name, st.Size, row)
+		if !e.secret && st.Size <= maxCountedSize {
+			k.addLineCount(e.name, st.Size, row)
 		}
 	}
 	return row
 }
 
-func (k *detailReader) link(name string, row *shownRow) {
+func (k *detailReader) addLinkTarget(name string, row *shownRow) {
 	target, err := k.dir.Readlink(name)
 	if err != nil {
 		row.Error = errorWithoutPath(err)
@@ -143,14 +143,14 @@ func (k *detailReader) link(name string, row *shownRow) {
 	row.label += " -> " + row.Target
 }
 
-// count counts the lines of a text file. A file that cannot be read keeps its
+// addLineCount counts the lines of a text file. A file that cannot be read keeps its
 // row, without a count.
-func (k *detailReader) count(name string, size int64, row *shownRow) {
+func (k *detailReader) addLineCount(name string, size int64, row *shownRow) {
 	if size > 0 && time.Now().After(k.deadline) {
-		k.cut = true
+		k.countsOmitted = true
 		return
 	}
-	text, _, err := k.dir.ReadFile(name, k.buffer[:0], maxCounted)
+	text, _, err := k.dir.ReadFile(name, k.buffer[:0], maxCountedSize)
 	if err != nil {
 		if toolerr.Is(err, toolerr.PermissionDenied) {
 			row.Error = errorWithoutPath(err)

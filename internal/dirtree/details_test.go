@@ -39,7 +39,7 @@ func TestKindName(t *testing.T) {
 		0: "file", fs.ModeDir: "directory", fs.ModeSymlink: "link", fs.ModeNamedPipe: "fifo", fs.ModeSocket: "socket",
 		fs.ModeDevice: "device", fs.ModeDevice | fs.ModeCharDevice: "device", fs.ModeIrregular: "unknown",
 	} {
-		require.Equal(t, want, kindName(mode))
+		require.Equal(t, want, typeName(mode))
 	}
 }
 
@@ -54,8 +54,8 @@ func TestUnreadable(t *testing.T) {
 		{Row: Row{Path: "a", Type: "file", Error: errorWithoutPath(fs.ErrPermission)}, label: "a", rel: "a"},
 	}
 	r := &Result{Path: ".", Total: 2, TotalExact: true, Depth: 2, root: top, Unreadable: 4, Unread: []string{"closed", "x", "y"}}
-	r.collect()
-	r.shown = 2
+	r.fillRows()
+	r.shownRows = 2
 	require.Equal(t, ".: 2 entries, depth 2 (4 unreadable: closed, x, y, …)\n"+
 		"closed/  (unreadable: permission denied)\na  (unreadable: permission denied)\n", Render(r))
 	require.Equal(t, "permission denied", r.Rows[0].Error)

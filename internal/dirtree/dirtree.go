@@ -27,8 +27,8 @@ const (
 
 	defaultBudget  = 48_000                 // bytes of text
 	defaultGitWait = 200 * time.Millisecond // for git's answer
-	detailTime     = 400 * time.Millisecond // for line counts and counts of ignored files
-	totalTime      = 600 * time.Millisecond // until the rest of the tree is counted
+	maxDetailTime  = 400 * time.Millisecond // for line counts and counts of ignored files
+	maxListTime    = 600 * time.Millisecond // until the rest of the tree is counted
 )
 
 // Options configures a listing. The zero value gives the defaults of ls.

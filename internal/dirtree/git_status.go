@@ -15,20 +15,20 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// maxStatus bounds the bytes read of git's output.
-const maxStatus = 8 << 20
+// maxStatusBytes bounds the bytes read of git's output.
+const maxStatusBytes = 8 << 20
 
 // maxFilters bounds the number of content filters that a repository may
 // configure; with more, git is not run.
 const maxFilters = 100
 
-// statuses maps paths, relative to the listed directory, to status letters. A
+// gitStatuses maps paths, relative to the listed directory, to status letters. A
 // path with a final slash covers everything below it. nil means that git did
 // not answer.
-type statuses map[string]byte
+type gitStatuses map[string]byte
 
-// letter returns the status letter of a path; 0 for none.
-func (s statuses) letter(rel string) byte {
+// letterFor returns the status letter of a path; 0 for none.
+func (s gitStatuses) letterFor(rel string) byte {
 	if letter, ok := s[rel]; ok {
 		return letter
 	}
@@ -40,18 +40,18 @@ func (s statuses) letter(rel string) byte {
 	return s["/"]
 }
 
-// statusCall is a running call of git status.
-type statusCall struct {
+// gitStatusCall is a running call of git status.
+type gitStatusCall struct {
 	cancel context.CancelFunc
-	done   chan statuses // nil: git is not run
+	done   chan gitStatuses // nil: git is not run
 }
 
-// startStatus starts git status for dir, if dir is in a work tree. It does not
+// startGitStatus starts git status for dir, if dir is in a work tree. It does not
 // wait for the answer.
-func startStatus(ctx context.Context, box *sandbox.FS, dir string, wait time.Duration) *statusCall {
+func startGitStatus(ctx context.Context, box *sandbox.FS, dir string, wait time.Duration) *gitStatusCall {
 	ctx, cancel := context.WithTimeout(ctx, max(wait, 0))
-	call := &statusCall{cancel: cancel}
-	top, ok := workTree(dir)
+	call := &gitStatusCall{cancel: cancel}
+	top, ok := workTreeTop(dir)
 	if wait < 0 || !ok {
 		return call
 	}
@@ -59,7 +59,7 @@ func startStatus(ctx context.Context, box *sandbox.FS, dir string, wait time.Dur
 	if !ok {
 		return call
 	}
-	call.done = make(chan statuses, 1)
+	call.done = make(chan gitStatuses, 1)
 	go func() {
 		found, err := gitStatus(ctx, git, top, dir)
 		if err != nil {
@@ -71,7 +71,7 @@ func startStatus(ctx context.Context, box *sandbox.FS, dir string, wait time.Dur
 }
 
 // wait returns git's answer, or nil if it did not arrive in time.
-func (c *statusCall) wait() statuses {
+func (c *gitStatusCall) wait() gitStatuses {
 	if c.done == nil {
 		return nil
 	}
@@ -81,14 +81,14 @@ func (c *statusCall) wait() statuses {
 }
 
 // stop ends the call and git's processes.
-func (c *statusCall) stop() {
+func (c *gitStatusCall) stop() {
 	c.cancel()
 	c.wait()
 }
 
-// workTree returns the top of the work tree that contains dir, found as git
+// workTreeTop returns the top of the work tree that contains dir, found as git
 // does; false without one.
-func workTree(dir string) (string, bool) {
+func workTreeTop(dir string) (string, bool) {
 	for {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
 			return dir, true
@@ -113,11 +113,11 @@ func findGit(list string, roots []sandbox.Root) (string, bool) {
 			continue
 		}
 		file := filepath.Join(dir, name)
-		real, err := filepath.EvalSymlinks(file)
-		if err != nil || writable(file, roots) || writable(real, roots) {
+		resolved, err := filepath.EvalSymlinks(file)
+		if err != nil || inWritableRoot(file, roots) || inWritableRoot(resolved, roots) {
 			continue
 		}
-		info, err := os.Stat(real)
+		info, err := os.Stat(resolved)
 		if err == nil && info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode()&0o111 != 0) {
 			return file, true
 		}
@@ -125,7 +125,7 @@ func findGit(list string, roots []sandbox.Root) (string, bool) {
 	return "", false
 }
 
-func writable(file string, roots []sandbox.Root) bool {
+func inWritableRoot(file string, roots []sandbox.Root) bool {
 	for _, root := range roots {
 		rel, err := filepath.Rel(root.Path, file)
 		if err == nil && filepath.IsLocal(rel) && !root.ReadOnly {
@@ -136,13 +136,13 @@ func writable(file string, roots []sandbox.Root) bool {
 }
 
 // gitStatus returns the status letters of the files in dir.
-func gitStatus(ctx context.Context, git, top, dir string) (statuses, error) {
+func gitStatus(ctx context.Context, git, top, dir string) (gitStatuses, error) {
 	filters, err := runGit(ctx, git, dir, nil, "config", "--null", "--name-only", "--get-regexp", `^filter\.`)
 	var exit *exec.ExitError
 	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 1) { // exit code 1: there are none
 		return nil, err
 	}
-	env, err := withoutFilters(filters)
+	env, err := envDisablingFilters(filters)
 	if err != nil {
 		return nil, err
 	}
@@ -158,11 +158,11 @@ func gitStatus(ctx context.Context, git, top, dir string) (statuses, error) {
 	return parseStatus(out, filepath.ToSlash(prefix)), nil
 }
 
-// withoutFilters returns the environment that empties the content filters
+// envDisablingFilters returns the environment that empties the content filters
 // configured by a repository. git runs filters to see whether a file changed,
 // and a person who may write the repository's configuration need not be allowed
 // to run programs.
-func withoutFilters(names []byte) ([]string, error) {
+func envDisablingFilters(names []byte) ([]string, error) {
 	var env []string
 	for name := range bytes.SplitSeq(names, []byte{0}) {
 		if len(name) == 0 {
@@ -209,7 +209,7 @@ func runGit(ctx context.Context, git, dir string, env []string, args ...string) 
 type boundedBuffer struct{ bytes.Buffer }
 
 func (b *boundedBuffer) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > maxStatus {
+	if b.Len()+len(p) > maxStatusBytes {
 		return 0, errors.New("git's answer is too long")
 	}
 	return b.Buffer.Write(p)
@@ -217,8 +217,8 @@ func (b *boundedBuffer) Write(p []byte) (int, error) {
 
 // parseStatus parses the output of git status --porcelain=v1 -z --no-renames.
 // prefix is the listed directory relative to the work tree's top.
-func parseStatus(out []byte, prefix string) statuses {
-	found := statuses{}
+func parseStatus(out []byte, prefix string) gitStatuses {
+	found := gitStatuses{}
 	for record := range strings.SplitSeq(string(out), "\x00") {
 		if len(record) < 4 || record[2] != ' ' {
 			continue

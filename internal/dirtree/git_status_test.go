@@ -26,19 +26,19 @@ func TestParseStatus(t *testing.T) {
 		"a.go": 'M', "b.go": 'M', "new\nline": 'A', "un": '?', "un/deep/file": '?', "c": 'U', "d": 'A', "e": 'A', "f": 'T',
 		"gone": 0, "other": 0, "unx": 0,
 	} {
-		require.Equal(t, string(want), string(s.letter(name)), name)
+		require.Equal(t, string(want), string(s.letterFor(name)), name)
 	}
 	top := parseStatus([]byte(out), ".")
-	require.Equal(t, byte('M'), top.letter("src/a.go"))
-	require.Equal(t, byte('?'), top.letter("other"))
+	require.Equal(t, byte('M'), top.letterFor("src/a.go"))
+	require.Equal(t, byte('?'), top.letterFor("other"))
 
 	within := parseStatus([]byte("?? new/\x00"), "new/sub")
-	require.Equal(t, byte('?'), within.letter("anything"), "below an untracked directory all is untracked")
-	require.Zero(t, statuses(nil).letter("a"))
+	require.Equal(t, byte('?'), within.letterFor("anything"), "below an untracked directory all is untracked")
+	require.Zero(t, gitStatuses(nil).letterFor("a"))
 }
 
 func TestFiltersAreEmptied(t *testing.T) {
-	env, err := withoutFilters([]byte("filter.lfs.clean\x00filter.a=b.process\x00filter.lfs.required\x00"))
+	env, err := envDisablingFilters([]byte("filter.lfs.clean\x00filter.a=b.process\x00filter.lfs.required\x00"))
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		"GIT_CONFIG_KEY_0=filter.lfs.clean", "GIT_CONFIG_VALUE_0=",
@@ -100,6 +100,6 @@ func TestSilentGit(t *testing.T) {
 }
 
 func TestNoWorkTreeNoGit(t *testing.T) {
-	_, ok := workTree(filepath.Join(t.TempDir(), "a"))
+	_, ok := workTreeTop(filepath.Join(t.TempDir(), "a"))
 	require.False(t, ok)
 }

@@ -12,9 +12,9 @@ func countLines(text []byte) (int, bool) {
 	feed := []byte{'\n'}
 	switch {
 	case bytes.HasPrefix(text, []byte{0xff, 0xfe}):
-		return countWide(text[2:], 1), true
+		return countUTF16Lines(text[2:], 1), true
 	case bytes.HasPrefix(text, []byte{0xfe, 0xff}):
-		return countWide(text[2:], 0), true
+		return countUTF16Lines(text[2:], 0), true
 	case bytes.IndexByte(text, 0) >= 0 || textfile.HasBinarySignature(text):
 		return 0, false
 	}
@@ -25,9 +25,9 @@ func countLines(text []byte) (int, bool) {
 	return n, true
 }
 
-// countWide counts the lines of UTF-16 text. high is the index of the high byte
+// countUTF16Lines counts the lines of UTF-16 text. high is the index of the high byte
 // within a unit.
-func countWide(text []byte, high int) int {
+func countUTF16Lines(text []byte, high int) int {
 	n, ended := 0, true
 	for ; len(text) >= 2; text = text[2:] {
 		if ended = text[high] == 0 && text[1-high] == '\n'; ended {

@@ -33,16 +33,16 @@ func listFile(ctx context.Context, box *sandbox.FS, name string, opts Options) (
 		return nil, err
 	}
 	abs := filepath.Join(d.Path(), base)
-	look := detailReader{dir: d, long: opts.Long, deadline: time.Now().Add(detailTime)}
-	row := look.row(&entry{name: base, typ: st.Mode.Type(), secret: box.Denied(abs)})
+	look := detailReader{dir: d, long: opts.Long, deadline: time.Now().Add(maxDetailTime)}
+	row := look.readRow(&entry{name: base, typ: st.Mode.Type(), secret: box.Denied(abs)})
 	row.Path, row.rel = box.Display(abs), base
-	status := startStatus(ctx, box, d.Path(), opts.GitWait)
+	status := startGitStatus(ctx, box, d.Path(), opts.GitWait)
 	defer status.stop()
 	result := &Result{
-		Path: row.Path, Total: 1, TotalExact: true, LinesCut: look.cut,
-		budget: opts.Budget, long: opts.Long, single: row,
+		Path: row.Path, Total: 1, TotalExact: true, LinesCut: look.countsOmitted,
+		budget: opts.Budget, long: opts.Long, singleFile: row,
 	}
-	result.setStatus(status.wait(), []placed{{row: row}})
-	result.collect()
+	result.setGitStatus(status.wait(), []pageRow{{row: row}})
+	result.fillRows()
 	return result, ctx.Err()
 }

@@ -17,11 +17,11 @@ import (
 // the order of the listing: changing them moves entries between pages.
 const (
 	firstTurn = 200 // of the top directory
-	turn      = 10
+	laterTurn = 10
 )
 
-// maxNamed is the number of unreadable directories that are named.
-const maxNamed = 3
+// maxUnreadNames is the number of unreadable directories that are named.
+const maxUnreadNames = 3
 
 // entry is one entry of a directory.
 type entry struct {
@@ -45,16 +45,16 @@ type dir struct {
 	path   string // relative to the top, slashes; "" for the top
 	depth  int    // 0 for the top
 
-	node    *walk.Node // nil while closed
-	loaded  bool
-	err     error // why it could not be read
-	entries []entry
-	next    int // the first entry that has not had its turn
-	ignored int // number of ignored files not shown
+	node         *walk.Node // nil while closed
+	loaded       bool
+	err          error // why it could not be read
+	entries      []entry
+	nextIndex    int // the first entry that has not had its turn
+	ignoredFiles int // number of ignored files not shown
 
 	// The part of the directory on this page: rows[i] belongs to
 	// entries[from+i].
-	from        int
+	rowsFrom    int
 	rows        []*shownRow
 	earlierDirs []*dir // directories of earlier pages with rows on this page
 	onPage      bool   // the directory is on this page, as a row or as the parent of rows
@@ -62,21 +62,21 @@ type dir struct {
 
 // lister creates one listing.
 type lister struct {
-	ctx   context.Context
-	box   *sandbox.FS
-	opts  Options
-	globs []*glob.Glob
-	shown string // the top directory as shown in results
+	ctx      context.Context
+	box      *sandbox.FS
+	opts     Options
+	globs    []*glob.Glob
+	shownTop string // the top directory as shown in results
 
 	result         *Result
-	open           []*dir // in addition to the top; the directory opened first comes first
+	openDirs       []*dir // in addition to the top; the directory opened first comes first
 	queue          []*dir
-	rank           int // number of entries that have had their turn
+	listedCount    int // number of entries that have had their turn
 	remainingBytes int // bytes left on the page
-	full           bool
-	placed         []placed // the page's rows, in the order of the listing
+	pageFull       bool
+	pageRows       []pageRow // the page's rows, in the order of the listing
 	started        time.Time
-	deadline       time.Time // for details
+	detailDeadline time.Time // for details
 }
 
 // listDir lists a directory.
@@ -89,14 +89,14 @@ func listDir(ctx context.Context, box *sandbox.FS, name string, opts Options, gl
 	top := &dir{node: node}
 	now := time.Now()
 	l := &lister{
-		ctx: ctx, box: box, opts: opts, globs: globs, shown: box.Display(node.Dir().Path()),
-		queue: []*dir{top}, remainingBytes: opts.Budget - headerSize, started: now, deadline: now.Add(detailTime),
+		ctx: ctx, box: box, opts: opts, globs: globs, shownTop: box.Display(node.Dir().Path()),
+		queue: []*dir{top}, remainingBytes: opts.Budget - headerSize, started: now, detailDeadline: now.Add(maxDetailTime),
 	}
 	l.result = &Result{
-		Path: l.shown, IsDir: true, Depth: opts.Depth, Offset: opts.Offset,
+		Path: l.shownTop, IsDir: true, Depth: opts.Depth, Offset: opts.Offset,
 		budget: opts.Budget, long: opts.Long, root: top, note: opts.Note,
 	}
-	status := startStatus(ctx, box, node.Dir().Path(), opts.GitWait)
+	status := startGitStatus(ctx, box, node.Dir().Path(), opts.GitWait)
 	defer status.stop()
 	defer l.closeAll()
 	if err := l.run(); err != nil {
@@ -105,10 +105,10 @@ func listDir(ctx context.Context, box *sandbox.FS, name string, opts Options, gl
 	if top.err != nil {
 		return nil, top.err
 	}
-	l.result.unread = walk.Unread(node.Faults(), l.pathOf)
-	l.result.setStatus(status.wait(), l.placed)
-	l.arrange()
-	l.result.collect()
+	l.result.unreadIgnoreNote = walk.Unread(node.Faults(), l.pathOf)
+	l.result.setGitStatus(status.wait(), l.pageRows)
+	l.fitPage()
+	l.result.fillRows()
 	return l.result, nil
 }
 
@@ -119,54 +119,54 @@ func (l *lister) run() error {
 		if err := l.ctx.Err(); err != nil {
 			return err
 		}
-		if l.full && time.Since(l.started) > totalTime {
-			l.result.Total = l.rank
+		if l.pageFull && time.Since(l.started) > maxListTime {
+			l.result.Total = l.listedCount
 			for _, d := range l.queue {
-				l.result.Total += len(d.entries) - d.next
+				l.result.Total += len(d.entries) - d.nextIndex
 			}
 			return nil
 		}
 		d := l.queue[0]
 		l.queue = l.queue[1:]
-		l.load(d)
-		if err := l.listTurn(d); err != nil {
+		l.ensureLoaded(d)
+		if err := l.listNextEntries(d); err != nil {
 			return err
 		}
 	}
 	if err := l.ctx.Err(); err != nil {
 		return err
 	}
-	l.result.Total, l.result.TotalExact = l.rank, true
+	l.result.Total, l.result.TotalExact = l.listedCount, true
 	return nil
 }
 
-// listTurn lists the entries whose turn it is.
-func (l *lister) listTurn(d *dir) error {
-	share := turn
-	if d.depth == 0 && d.next == 0 {
+// listNextEntries lists the entries whose turn it is.
+func (l *lister) listNextEntries(d *dir) error {
+	share := laterTurn
+	if d.depth == 0 && d.nextIndex == 0 {
 		share = firstTurn
 	}
-	from := d.next
+	from := d.nextIndex
 	to := min(from+share, len(d.entries))
-	d.next = to
+	d.nextIndex = to
 	for i := from; i < to; i++ {
 		if e := &d.entries[i]; e.expands(d.depth+1, l.opts.Depth) {
-			e.sub = &dir{parent: d, index: i, name: e.name, path: relative(d.path, e.name), depth: d.depth + 1}
+			e.sub = &dir{parent: d, index: i, name: e.name, path: joinRel(d.path, e.name), depth: d.depth + 1}
 			l.queue = append(l.queue, e.sub)
 		}
 	}
 	if to < len(d.entries) {
 		l.queue = append(l.queue, d)
 	}
-	first := l.rank
-	l.rank += to - from
+	first := l.listedCount
+	l.listedCount += to - from
 	return l.addToPage(d, from, to, first)
 }
 
 // addToPage adds those of the entries [from, to) that belong on the page; first is
 // the rank of the entry at from.
 func (l *lister) addToPage(d *dir, from, to, first int) error {
-	if l.full {
+	if l.pageFull {
 		return nil
 	}
 	if skip := l.opts.Offset - first; skip > 0 {
@@ -179,42 +179,42 @@ func (l *lister) addToPage(d *dir, from, to, first int) error {
 	if end := l.opts.Offset + l.opts.Limit; first+to-from >= end {
 		to = from + end - first
 	}
-	rows, err := l.details(d, from, to)
+	rows, err := l.readRows(d, from, to)
 	if err != nil {
 		return err
 	}
 	for i, row := range rows {
-		l.remainingBytes -= row.size(d.depth, l.opts.Long)
-		if l.remainingBytes < 0 && len(l.placed) > 0 {
-			l.full = true
+		l.remainingBytes -= row.lineLength(d.depth, l.opts.Long)
+		if l.remainingBytes < 0 && len(l.pageRows) > 0 {
+			l.pageFull = true
 			return nil
 		}
-		l.placed = append(l.placed, placed{d, from + i, row})
+		l.pageRows = append(l.pageRows, pageRow{d, from + i, row})
 	}
-	l.full = first+to-from >= l.opts.Offset+l.opts.Limit
+	l.pageFull = first+to-from >= l.opts.Offset+l.opts.Limit
 	return nil
 }
 
-// load reads a directory; later calls do nothing.
-func (l *lister) load(d *dir) {
+// ensureLoaded reads a directory; later calls do nothing.
+func (l *lister) ensureLoaded(d *dir) {
 	if d.loaded {
 		return
 	}
 	d.loaded = true
 	if d.err = l.ensureOpen(d); d.err == nil {
-		d.err = l.read(d)
+		d.err = l.readEntries(d)
 	}
 	if d.err != nil {
 		d.entries = nil
 		l.result.Unreadable++
-		if len(l.result.Unread) < maxNamed {
+		if len(l.result.Unread) < maxUnreadNames {
 			l.result.Unread = append(l.result.Unread, l.pathOf(d.path))
 		}
 	}
 }
 
-// read fills in the entries of an open directory.
-func (l *lister) read(d *dir) error {
+// readEntries fills in the entries of an open directory.
+func (l *lister) readEntries(d *dir) error {
 	abs := d.node.Dir().Path()
 	err := d.node.Each(func(e *walk.Entry) error {
 		if len(d.entries)%1024 == 0 && l.ctx.Err() != nil {
@@ -226,7 +226,7 @@ func (l *lister) read(d *dir) error {
 		case l.excluded(e):
 			l.result.Excluded++
 		case e.Ignored && !e.IsDir():
-			d.ignored++
+			d.ignoredFiles++
 			l.result.Ignored++
 		default:
 			d.entries = append(d.entries, entry{
@@ -261,9 +261,9 @@ func (l *lister) excluded(e *walk.Entry) bool {
 }
 
 // pathOf returns a path below the top as shown.
-func (l *lister) pathOf(rel string) string { return join(l.shown, pathname.Escape(rel)) }
+func (l *lister) pathOf(rel string) string { return joinShown(l.shownTop, pathname.Escape(rel)) }
 
-func join(dir, rel string) string {
+func joinShown(dir, rel string) string {
 	switch {
 	case rel == "":
 		return dir

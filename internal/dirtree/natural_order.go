@@ -18,7 +18,7 @@ func compareNatural(a, b string) int {
 			i, j = endX, endY
 			continue
 		}
-		if x, y = lower(x), lower(y); x != y {
+		if x, y = lowerASCII(x), lowerASCII(y); x != y {
 			if x < y {
 				return -1
 			}
@@ -38,7 +38,7 @@ func compareNatural(a, b string) int {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-func lower(c byte) byte {
+func lowerASCII(c byte) byte {
 	if 'A' <= c && c <= 'Z' {
 		return c + 'a' - 'A'
 	}

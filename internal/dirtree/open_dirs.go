@@ -12,7 +12,7 @@ func (l *lister) ensureOpen(d *dir) error {
 	if err := l.ensureOpen(d.parent); err != nil {
 		return err
 	}
-	if len(l.open) >= maxOpen {
+	if len(l.openDirs) >= maxOpen {
 		if err := l.closeOldest(d.parent); err != nil {
 			return err
 		}
@@ -22,7 +22,7 @@ func (l *lister) ensureOpen(d *dir) error {
 		return err
 	}
 	d.node = node
-	l.open = append(l.open, d)
+	l.openDirs = append(l.openDirs, d)
 	return nil
 }
 
@@ -30,8 +30,8 @@ func (l *lister) ensureOpen(d *dir) error {
 // used.
 func (l *lister) closeOldest(used *dir) error {
 	var kept []*dir
-	for i, d := range l.open {
-		if d == used || i >= len(l.open)/2 {
+	for i, d := range l.openDirs {
+		if d == used || i >= len(l.openDirs)/2 {
 			kept = append(kept, d)
 			continue
 		}
@@ -41,12 +41,12 @@ func (l *lister) closeOldest(used *dir) error {
 			return err
 		}
 	}
-	l.open = kept
+	l.openDirs = kept
 	return nil
 }
 
 func (l *lister) closeAll() {
-	for _, d := range l.open {
+	for _, d := range l.openDirs {
 		d.node.Close()
 	}
 }

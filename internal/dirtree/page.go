@@ -3,29 +3,29 @@ package dirtree
 // usualLineLength is a length that most lines do not exceed, in bytes.
 const usualLineLength = 60
 
-// placed is a row of the page with its position in the tree.
-type placed struct {
+// pageRow is a row of the page with its position in the tree.
+type pageRow struct {
 	dir   *dir
 	index int // of the entry
 	row   *shownRow
 }
 
-// arrange puts the rows into the tree: as many as fit the budget, since the
+// fitPage puts the rows into the tree: as many as fit the budget, since the
 // texts next to the directories are known only then.
-func (l *lister) arrange() {
+func (l *lister) fitPage() {
 	r := l.result
-	for n := len(l.placed); ; {
-		for _, p := range l.placed {
+	for n := len(l.pageRows); ; {
+		for _, p := range l.pageRows {
 			p.dir.removeFromPage()
 		}
-		for _, p := range l.placed[:n] {
+		for _, p := range l.pageRows[:n] {
 			p.dir.addRow(p.index, p.row)
 		}
 		r.NextOffset = 0
 		if end := r.Offset + n; n > 0 && (end < r.Total || !r.TotalExact) {
 			r.NextOffset = end
 		}
-		r.shown = n
+		r.shownRows = n
 		over := len(Render(r)) - r.budget
 		if over <= 0 || n <= 1 {
 			return
@@ -44,7 +44,7 @@ func (d *dir) removeFromPage() {
 // addRow adds a row to the page.
 func (d *dir) addRow(index int, row *shownRow) {
 	if len(d.rows) == 0 {
-		d.from = index
+		d.rowsFrom = index
 	}
 	d.rows = append(d.rows, row)
 	if row.sub != nil {

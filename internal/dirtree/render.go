@@ -17,11 +17,11 @@ func Render(r *Result) string {
 	var b strings.Builder
 	b.WriteString(r.header())
 	b.WriteByte('\n')
-	if r.single != nil {
-		row := *r.single
+	if r.singleFile != nil {
+		row := *r.singleFile
 		row.isListedFile = true
-		row.label = strings.Replace(row.label, r.single.base(), r.Path, 1)
-		row.write(&b, 0, r.long)
+		row.label = strings.Replace(row.label, r.singleFile.labelWithoutMarks(), r.Path, 1)
+		row.writeLine(&b, 0, r.long)
 	}
 	if r.root != nil {
 		r.writeDir(&b, r.root)
@@ -29,9 +29,9 @@ func Render(r *Result) string {
 	return b.String()
 }
 
-// base returns the name without the additions of the tree, such as the target
+// labelWithoutMarks returns the name without the additions of the tree, such as the target
 // of a link.
-func (row *shownRow) base() string {
+func (row *shownRow) labelWithoutMarks() string {
 	name, _, _ := strings.Cut(row.label, " -> ")
 	if row.Exec {
 		name = strings.TrimSuffix(name, "*")
@@ -40,21 +40,21 @@ func (row *shownRow) base() string {
 }
 
 func (r *Result) writeDir(b *strings.Builder, d *dir) {
-	for _, kid := range d.inOrder() {
+	for _, kid := range d.sortedEarlierDirs() {
 		indent(b, kid.depth-1)
-		b.WriteString(d.entries[kid.index].label() + "/ " + kid.coverage(true) + "\n")
+		b.WriteString(d.entries[kid.index].escapedName() + "/ " + kid.coverage(true) + "\n")
 		r.writeDir(b, kid)
 	}
 	for _, row := range d.rows {
-		row.write(b, d.depth, r.long)
+		row.writeLine(b, d.depth, r.long)
 		if row.sub != nil {
 			r.writeDir(b, row.sub)
 		}
 	}
 }
 
-// inOrder returns the directories of earlier pages, sorted by name.
-func (d *dir) inOrder() []*dir {
+// sortedEarlierDirs returns the directories of earlier pages, sorted by name.
+func (d *dir) sortedEarlierDirs() []*dir {
 	return slices.SortedFunc(slices.Values(d.earlierDirs), func(a, b *dir) int { return a.index - b.index })
 }
 
@@ -64,8 +64,8 @@ func indent(b *strings.Builder, depth int) {
 	}
 }
 
-// write writes the line of the row.
-func (row *shownRow) write(b *strings.Builder, depth int, long bool) {
+// writeLine writes the line of the row.
+func (row *shownRow) writeLine(b *strings.Builder, depth int, long bool) {
 	indent(b, depth)
 	b.WriteString(row.label)
 	lead := "  "
@@ -123,29 +123,29 @@ func (row *shownRow) remark() string {
 	return ""
 }
 
-// size returns the approximate length of the row's line in bytes.
-func (row shownRow) size(depth int, long bool) int {
+// lineLength returns the approximate length of the row's line in bytes.
+func (row shownRow) lineLength(depth int, long bool) int {
 	var b strings.Builder
 	row.sub = nil // the text next to a directory is not known yet
-	row.write(&b, depth, long)
+	row.writeLine(&b, depth, long)
 	return b.Len()
 }
 
 // coverage returns the range of the directory's entries on this page; "" if the
 // page has all of them.
-func (d *dir) coverage(again bool) string {
+func (d *dir) coverage(continued bool) string {
 	total := len(d.entries)
-	from, to := d.from+1, d.from+len(d.rows)
+	from, to := d.rowsFrom+1, d.rowsFrom+len(d.rows)
 	switch {
 	case d.err != nil:
 		return "(unreadable: " + errorWithoutPath(d.err) + ")"
 	case !d.loaded:
 		return "(not listed yet)"
-	case total == 0 && d.ignored > 0:
-		return "(only " + textfmt.Count(d.ignored, "ignored file") + ")"
+	case total == 0 && d.ignoredFiles > 0:
+		return "(only " + textfmt.Count(d.ignoredFiles, "ignored file") + ")"
 	case total == 0:
 		return "(empty)"
-	case again && (len(d.rows) == 0 || len(d.rows) == total):
+	case continued && (len(d.rows) == 0 || len(d.rows) == total):
 		return "(continued)"
 	case len(d.rows) == 0:
 		return fmt.Sprintf("(%s left out)", textfmt.Count(total, "entry"))
@@ -176,12 +176,12 @@ func humanSize(n int64) string {
 
 // header returns the first line.
 func (r *Result) header() string {
-	if r.single != nil {
-		return r.Path + ": " + r.single.Type
+	if r.singleFile != nil {
+		return r.Path + ": " + r.singleFile.Type
 	}
 	var b strings.Builder
 	b.WriteString(r.Path + ": ")
-	shown, first := r.shown, r.Offset+1
+	shown, first := r.shownRows, r.Offset+1
 	switch {
 	case r.Total == 0:
 		b.WriteString("empty")
@@ -213,7 +213,7 @@ func (r *Result) notes() []string {
 		notes = append(notes, fmt.Sprintf("offset=%d for more", r.NextOffset))
 	}
 	if d := r.root; len(d.rows) > 0 && len(d.rows) < len(d.entries) && len(d.entries) < r.Total {
-		notes = append(notes, fmt.Sprintf("%d-%d of %d at the top level", d.from+1, d.from+len(d.rows), len(d.entries)))
+		notes = append(notes, fmt.Sprintf("%d-%d of %d at the top level", d.rowsFrom+1, d.rowsFrom+len(d.rows), len(d.entries)))
 	}
 	if r.Ignored > 0 {
 		notes = append(notes, textfmt.Count(r.Ignored, "ignored file")+" not shown, no_ignore=true to include")
@@ -231,8 +231,8 @@ func (r *Result) notes() []string {
 		}
 		notes = append(notes, note)
 	}
-	if r.unread != "" {
-		notes = append(notes, r.unread)
+	if r.unreadIgnoreNote != "" {
+		notes = append(notes, r.unreadIgnoreNote)
 	}
 	if r.LinesCut {
 		notes = append(notes, "some line counts omitted to save time")

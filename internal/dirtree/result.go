@@ -6,17 +6,17 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
-// label returns the entry's name as shown.
-func (e *entry) label() string { return pathname.Escape(e.name) }
+// escapedName returns the entry's name as shown.
+func (e *entry) escapedName() string { return pathname.Escape(e.name) }
 
 // eachRow calls f with the page's rows in the order of the text.
 func (r *Result) eachRow(f func(*shownRow)) {
-	if r.single != nil {
-		f(r.single)
+	if r.singleFile != nil {
+		f(r.singleFile)
 	}
 	var visit func(d *dir)
 	visit = func(d *dir) {
-		for _, kid := range d.inOrder() {
+		for _, kid := range d.sortedEarlierDirs() {
 			visit(kid)
 		}
 		for _, row := range d.rows {
@@ -31,18 +31,18 @@ func (r *Result) eachRow(f func(*shownRow)) {
 	}
 }
 
-// setStatus sets git's status letters on rows.
-func (r *Result) setStatus(status statuses, rows []placed) {
+// setGitStatus sets git's status letters on rows.
+func (r *Result) setGitStatus(status gitStatuses, rows []pageRow) {
 	r.GitAnswered = status != nil
 	for _, p := range rows {
-		if letter := status.letter(p.row.rel); letter != 0 {
+		if letter := status.letterFor(p.row.rel); letter != 0 {
 			p.row.Git = string(letter)
 		}
 	}
 }
 
-// collect fills in Rows, with the values that are known only at the end.
-func (r *Result) collect() {
+// fillRows fills in Rows, with the values that are known only at the end.
+func (r *Result) fillRows() {
 	r.eachRow(func(row *shownRow) {
 		if row.sub != nil && row.sub.err != nil {
 			row.Error = errorWithoutPath(row.sub.err)
@@ -88,17 +88,17 @@ type Result struct {
 	LinesCut    bool     // some line counts were omitted to save time
 	GitAnswered bool
 
-	budget int
-	shown  int // number of rows
-	long   bool
-	unread string // the ignore files that were not read
-	note   string // Options.Note
-	root   *dir
-	single *shownRow
+	budget           int
+	shownRows        int // number of rows
+	long             bool
+	unreadIgnoreNote string // the ignore files that were not read
+	note             string // Options.Note
+	root             *dir
+	singleFile       *shownRow
 }
 
-// kindName returns the type of an entry as a word, such as "directory".
-func kindName(mode fs.FileMode) string {
+// typeName returns the type of an entry as a word, such as "directory".
+func typeName(mode fs.FileMode) string {
 	switch {
 	case mode.IsRegular():
 		return "file"

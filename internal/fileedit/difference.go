@@ -25,14 +25,14 @@ type Difference struct {
 }
 
 const (
-	// maxCompared bounds the lines, and maxComparedSize the bytes, of a file
+	// maxComparedLines bounds the lines, and maxComparedSize the bytes, of a file
 	// that is compared with the version seen.
-	maxCompared     = 200_000
-	maxComparedSize = 16 << 20
-	// sinceContext is the number of lines shown around a difference.
-	sinceContext = 2
-	// sinceChars is the number of characters shown of a line.
-	sinceChars = 240
+	maxComparedLines = 200_000
+	maxComparedSize  = 16 << 20
+	// diffContext is the number of lines shown around a difference.
+	diffContext = 2
+	// maxLineChars is the number of characters shown of a line.
+	maxLineChars = 240
 )
 
 // Since compares the file with the version that the model saw last, and shows
@@ -45,7 +45,7 @@ func (b *Before) Since(maxLines int) Difference {
 	if !ok || b.Masked || len(b.Seen.Ranges) == 0 {
 		return Difference{Partial: true}
 	}
-	s := &comparison{now: now, seen: linesOf(b.Seen.Ranges)}
+	s := &comparison{now: now, seen: linesOfRanges(b.Seen.Ranges)}
 	s.compare(b.Seen.Index.Lines)
 	return s.render(maxLines)
 }
@@ -63,28 +63,28 @@ func (b *Before) currentLines() ([]shownLine, bool) {
 	}
 	content := bytes.NewReader(b.Content)
 	index, err := textfile.Scan(context.Background(), content, int64(len(b.Content)), textfile.Options{})
-	if err != nil || index.Binary || index.Lines > maxCompared {
+	if err != nil || index.Binary || index.Lines > maxComparedLines {
 		return nil, false
 	}
 	var lines []shownLine
 	err = index.Each(content, 1, textfile.DefaultMaxChars, func(l textfile.Line) bool {
-		lines = append(lines, shownLine{clip(l.Text), l.Sum})
+		lines = append(lines, shownLine{clipLine(l.Text), l.Sum})
 		return true
 	})
 	return lines, err == nil
 }
 
-func clip(text string) string {
-	if utf8.RuneCountInString(text) <= sinceChars {
+func clipLine(text string) string {
+	if utf8.RuneCountInString(text) <= maxLineChars {
 		return text
 	}
-	return string([]rune(text)[:sinceChars]) + "…"
+	return string([]rune(text)[:maxLineChars]) + "…"
 }
 
 // comparison is a comparison in progress.
 type comparison struct {
 	now     []shownLine
-	seen    []line
+	seen    []knownLine
 	hunks   []hunk
 	partial bool
 }
@@ -93,7 +93,7 @@ type comparison struct {
 // is empty for an addition.
 type hunk struct {
 	from, to  int // in now
-	removed   []line
+	removed   []knownLine
 	hasUnseen bool // some of the new lines were never seen
 }
 
@@ -135,7 +135,7 @@ func (s *comparison) render(maxLines int) Difference {
 	d := Difference{Partial: s.partial}
 	var out []string
 	for _, h := range s.hunks {
-		out = append(out, s.lines(h)...)
+		out = append(out, s.hunkLines(h)...)
 		d.Removed += len(h.removed)
 		if !h.hasUnseen {
 			d.Added += h.to - h.from
@@ -152,17 +152,17 @@ func (s *comparison) render(maxLines int) Difference {
 	return d
 }
 
-// lines returns the text of one hunk.
-func (s *comparison) lines(h hunk) []string {
-	out := []string{"@@ " + h.where() + " @@"}
+// hunkLines returns the text of one hunk.
+func (s *comparison) hunkLines(h hunk) []string {
+	out := []string{"@@ " + h.position() + " @@"}
 	context := func(from, to int) {
 		for _, l := range s.now[max(from, 0):min(to, len(s.now))] {
 			out = append(out, " "+l.text)
 		}
 	}
-	context(h.from-sinceContext, h.from)
+	context(h.from-diffContext, h.from)
 	if len(h.removed) > 0 {
-		out = append(out, "-"+numbers(h.removed)+" as you saw it")
+		out = append(out, "-"+removedNumbers(h.removed)+" as you saw it")
 	}
 	switch {
 	case !h.hasUnseen:
@@ -172,11 +172,11 @@ func (s *comparison) lines(h hunk) []string {
 	case h.to > h.from:
 		out = append(out, fmt.Sprintf("~%s now, not all of which you may have seen", lineNumbers(h.from+1, h.to)))
 	}
-	context(h.to, h.to+sinceContext)
+	context(h.to, h.to+diffContext)
 	return out
 }
 
-func (h hunk) where() string {
+func (h hunk) position() string {
 	if h.from == h.to {
 		return fmt.Sprintf("before line %d", h.from+1)
 	}
@@ -190,6 +190,6 @@ func lineNumbers(first, last int) string {
 	return fmt.Sprintf("lines %d-%d", first, last)
 }
 
-func numbers(gone []line) string {
+func removedNumbers(gone []knownLine) string {
 	return lineNumbers(int(gone[0].number), int(gone[len(gone)-1].number))
 }

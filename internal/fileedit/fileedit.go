@@ -84,9 +84,9 @@ func (r *Rewriter) Do(ctx context.Context, box *sandbox.FS, name string, o Optio
 			if err != nil {
 				return err
 			}
-			return t.write(after, o)
+			return t.writeNew(after, o)
 		})
-		if err == nil || try == maxAttempts || ctx.Err() != nil || !errors.As(err, new(*changedMeanwhile)) {
+		if err == nil || try == maxAttempts || ctx.Err() != nil || !errors.As(err, new(*changedMeanwhileError)) {
 			return done, err
 		}
 	}

@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	// maxKnown bounds the lines that are remembered as known.
-	maxKnown = 20_000
-	// maxTouched bounds the number of changes whose lines are remembered.
-	maxTouched = 256
+	// maxKnownLines bounds the lines that are remembered as known.
+	maxKnownLines = 20_000
+	// maxTrackedChanges bounds the number of changes whose lines are remembered.
+	maxTrackedChanges = 256
 )
 
 // knownLines returns the lines of the new content that the model knows: all lines if
@@ -23,80 +23,80 @@ func (a *After) knownLines(b *Before, index *textfile.Index) []state.Range {
 		return nil
 	}
 	if a.whole {
-		return rangesOf(a.lines(index, 1, maxKnown))
+		return joinRanges(a.readLines(index, 1, maxKnownLines))
 	}
-	var old []line
+	var old []knownLine
 	if b.Fresh() {
-		old = linesOf(b.Seen.Ranges)
+		old = linesOfRanges(b.Seen.Ranges)
 	}
-	var known []line
+	var known []knownLine
 	ends := lineEndCounter(index.Format)
 	shift, number, at := int64(0), int64(1), 0       // number is the number of the line that contains at
 	if len(a.changes) > 0 && len(index.Starts) > 0 { // up to the first change, both are the same
 		i := min(a.changes[0].Start/int(index.Stride), len(index.Starts)-1)
 		number, at = index.Starts[i]+1, i*int(index.Stride)
 	}
-	for _, c := range a.changes[:min(len(a.changes), maxTouched)] {
+	for _, c := range a.changes[:min(len(a.changes), maxTrackedChanges)] {
 		number += ends(b.Content[at:c.Start])
 		gone, come := ends(b.Content[c.Start:c.End]), ends([]byte(c.New))
 		for len(old) > 0 && old[0].number < number {
-			known = append(known, line{old[0].number + shift, old[0].sum})
+			known = append(known, knownLine{old[0].number + shift, old[0].sum})
 			old = old[1:]
 		}
 		for len(old) > 0 && old[0].number <= number+gone {
 			old = old[1:]
 		}
-		known = append(known, a.lines(index, number+shift, come+1)...)
+		known = append(known, a.readLines(index, number+shift, come+1)...)
 		number, at = number+gone, c.End
 		shift += come - gone
 	}
-	if len(a.changes) <= maxTouched {
+	if len(a.changes) <= maxTrackedChanges {
 		for _, l := range old {
-			known = append(known, line{l.number + shift, l.sum})
+			known = append(known, knownLine{l.number + shift, l.sum})
 		}
 	}
-	return rangesOf(known)
+	return joinRanges(known)
 }
 
-// line is a known line.
-type line struct {
+// knownLine is a known line.
+type knownLine struct {
 	number int64
 	sum    uint32
 }
 
-// lines returns count lines of the content, starting at first. It omits lines
+// readLines returns count lines of the content, starting at first. It omits lines
 // that view would cut, since view does not count them as seen either.
-func (a *After) lines(index *textfile.Index, first, count int64) []line {
-	var lines []line
-	count = min(count, maxKnown)
+func (a *After) readLines(index *textfile.Index, first, count int64) []knownLine {
+	var lines []knownLine
+	count = min(count, maxKnownLines)
 	// A line that cannot be read is not known.
 	_ = index.Each(a, first, textfile.DefaultMaxChars, func(l textfile.Line) bool {
 		if l.Number >= first+count {
 			return false
 		}
 		if !l.Cut {
-			lines = append(lines, line{l.Number, l.Sum})
+			lines = append(lines, knownLine{l.Number, l.Sum})
 		}
 		return true
 	})
 	return lines
 }
 
-func linesOf(ranges []state.Range) []line {
-	var lines []line
+func linesOfRanges(ranges []state.Range) []knownLine {
+	var lines []knownLine
 	for _, r := range ranges {
 		for i, sum := range r.Sums {
-			lines = append(lines, line{r.First + int64(i), sum})
+			lines = append(lines, knownLine{r.First + int64(i), sum})
 		}
 	}
 	return lines
 }
 
-// rangesOf joins lines, in ascending order, into ranges. Repeated numbers, from
+// joinRanges joins lines, in ascending order, into ranges. Repeated numbers, from
 // two changes in one line, count once.
-func rangesOf(lines []line) []state.Range {
+func joinRanges(lines []knownLine) []state.Range {
 	var ranges []state.Range
-	for _, l := range lines[:min(len(lines), maxKnown)] {
+	for _, l := range lines[:min(len(lines), maxKnownLines)] {
 		n := len(ranges) - 1
 		switch {
 		case n >= 0 && l.number <= ranges[n].Last:

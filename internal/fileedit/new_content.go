@@ -32,14 +32,14 @@ type After struct {
 
 // piece is a part of the content, at offset at.
 type piece struct {
-	at   int64
-	data []byte
+	offset int64
+	data   []byte
 }
 
 // Whole returns content that is in memory. It keeps a reference to content.
 func Whole(content []byte) *After {
 	a := &After{whole: true}
-	a.add(content)
+	a.addPiece(content)
 	return a
 }
 
@@ -50,18 +50,18 @@ func Splice(before []byte, changes []textdiff.Change) *After {
 	at := 0
 	var text []byte // of the previous change: most changes have the same text
 	for _, c := range changes {
-		a.add(before[at:c.Start])
+		a.addPiece(before[at:c.Start])
 		if string(text) != c.New {
 			text = []byte(c.New)
 		}
-		a.add(text)
+		a.addPiece(text)
 		at = c.End
 	}
-	a.add(before[at:])
+	a.addPiece(before[at:])
 	return a
 }
 
-func (a *After) add(data []byte) {
+func (a *After) addPiece(data []byte) {
 	if len(data) > 0 {
 		a.pieces = append(a.pieces, piece{a.Size(), data})
 	}
@@ -73,14 +73,14 @@ func (a *After) Size() int64 {
 		return 0
 	}
 	last := a.pieces[len(a.pieces)-1]
-	return last.at + int64(len(last.data))
+	return last.offset + int64(len(last.data))
 }
 
 // ReadAt implements io.ReaderAt on the content.
 func (a *After) ReadAt(p []byte, off int64) (n int, err error) {
-	first := sort.Search(len(a.pieces), func(i int) bool { return a.pieces[i].at > off }) - 1
+	first := sort.Search(len(a.pieces), func(i int) bool { return a.pieces[i].offset > off }) - 1
 	for i := max(first, 0); i < len(a.pieces) && n < len(p); i++ {
-		from := max(off-a.pieces[i].at, 0)
+		from := max(off-a.pieces[i].offset, 0)
 		if from < int64(len(a.pieces[i].data)) {
 			n += copy(p[n:], a.pieces[i].data[from:])
 		}
@@ -94,11 +94,11 @@ func (a *After) ReadAt(p []byte, off int64) (n int, err error) {
 // Slice returns n bytes of the content at off if they are in one piece, and nil
 // otherwise.
 func (a *After) Slice(off int64, n int) []byte {
-	i := sort.Search(len(a.pieces), func(i int) bool { return a.pieces[i].at > off }) - 1
-	if i < 0 || off-a.pieces[i].at > int64(len(a.pieces[i].data)-n) {
+	i := sort.Search(len(a.pieces), func(i int) bool { return a.pieces[i].offset > off }) - 1
+	if i < 0 || off-a.pieces[i].offset > int64(len(a.pieces[i].data)-n) {
 		return nil
 	}
-	return a.pieces[i].data[off-a.pieces[i].at:][:n:n]
+	return a.pieces[i].data[off-a.pieces[i].offset:][:n:n]
 }
 
 // unchangedPrefix returns the number of leading bytes that are known to be unchanged.
@@ -121,7 +121,7 @@ func (a *After) Bytes() []byte {
 	return out
 }
 
-func (a *After) write(w io.Writer) error {
+func (a *After) writeTo(w io.Writer) error {
 	for _, p := range a.pieces {
 		if _, err := w.Write(p.data); err != nil {
 			return err
@@ -137,15 +137,15 @@ func (a *After) equals(before []byte) bool {
 		return false
 	}
 	for _, p := range a.pieces {
-		if !bytes.Equal(p.data, before[p.at:p.at+int64(len(p.data))]) {
+		if !bytes.Equal(p.data, before[p.offset:p.offset+int64(len(p.data))]) {
 			return false
 		}
 	}
 	return true
 }
 
-// change returns the change as a journal record.
-func (a *After) change(b *Before, etag textfile.Etag) state.Change {
+// journalChange returns the change as a journal record.
+func (a *After) journalChange(b *Before, etag textfile.Etag) state.Change {
 	if a.whole || !b.Exists {
 		return state.NewChange("", b.Path, b.Content, a.Bytes())
 	}

@@ -16,9 +16,9 @@ func (o *Outcome) Notes() []string {
 	switch parents := strings.Join(o.Before.Parents, ", "); {
 	case parents == "" || o.Removed:
 	case o.DryRun:
-		note("would create %s", directories(len(o.Before.Parents), parents))
+		note("would create %s", directoryPhrase(len(o.Before.Parents), parents))
 	case len(o.Written.Parents) > 0:
-		note("created %s", directories(len(o.Before.Parents), parents))
+		note("created %s", directoryPhrase(len(o.Before.Parents), parents))
 	}
 	if o.DryRun || o.Unchanged {
 		return notes
@@ -42,7 +42,7 @@ func (o *Outcome) Notes() []string {
 	return notes
 }
 
-func directories(n int, names string) string {
+func directoryPhrase(n int, names string) string {
 	if n == 1 {
 		return "the directory " + names
 	}

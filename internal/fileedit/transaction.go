@@ -19,10 +19,10 @@ import (
 // early.
 const largeFile = 8 << 20
 
-// changedMeanwhile is the error for a file that changed after it was read.
-type changedMeanwhile struct{ error }
+// changedMeanwhileError is the error for a file that changed after it was read.
+type changedMeanwhileError struct{ error }
 
-func (o *changedMeanwhile) Unwrap() error { return o.error }
+func (o *changedMeanwhileError) Unwrap() error { return o.error }
 
 // transaction is a change in progress.
 type transaction struct {
@@ -48,7 +48,7 @@ func (r *Rewriter) runLocked(ctx context.Context, fs *sandbox.FS, name string, o
 	}
 	defer unlock()
 	t := &transaction{Rewriter: r, ctx: ctx, box: fs, target: target, seenStore: r.Store.ForSession(o.Session)}
-	if err := t.read(); err != nil {
+	if err := t.readFile(); err != nil {
 		return nil, err
 	}
 	t.done = &Outcome{Before: t.before}
@@ -58,8 +58,8 @@ func (r *Rewriter) runLocked(ctx context.Context, fs *sandbox.FS, name string, o
 	return t.done, nil
 }
 
-// read reads the file.
-func (t *transaction) read() error {
+// readFile reads the file.
+func (t *transaction) readFile() error {
 	b := &Before{Path: t.target.Path, Shown: t.box.Display(t.target.Path), Masked: t.target.Masked}
 	for _, dir := range t.target.MissingParents() {
 		b.Parents = append(b.Parents, t.box.Display(dir))
@@ -90,7 +90,7 @@ func (t *transaction) read() error {
 	b.Content = make([]byte, b.Stat.Size)
 	n, err := io.ReadFull(&contextReader{t.ctx, file}, b.Content)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || err == nil && hasMore(file) {
-		return &changedMeanwhile{toolerr.New(toolerr.Conflict, "%s keeps changing while it is read, nothing was changed: try again when its writer has finished", b.Shown)}
+		return &changedMeanwhileError{toolerr.New(toolerr.Conflict, "%s keeps changing while it is read, nothing was changed: try again when its writer has finished", b.Shown)}
 	}
 	if cause := context.Cause(t.ctx); cause != nil {
 		return cause
@@ -133,24 +133,24 @@ func tooLarge(shown string, size int64) error {
 		With("size", size)
 }
 
-// write writes after to the file.
-func (t *transaction) write(after *After, o Options) error {
+// writeNew writes after to the file.
+func (t *transaction) writeNew(after *After, o Options) error {
 	b, done := t.before, t.done
-	if err := t.decide(after); err != nil {
+	if err := t.setNewContent(after); err != nil {
 		return err
 	}
 	done.DryRun = o.DryRun
 	done.Unchanged = b.Exists && !after.Always && after.equals(b.Content)
 	if done.Unchanged || done.DryRun {
-		err := t.scan()
+		err := t.indexNewContent()
 		if err == nil && done.Unchanged {
-			t.remember(b.Stat, time.Now())
+			t.rememberSeen(b.Stat, time.Now())
 		}
 		return err
 	}
 	var pending *state.Pending
-	err := t.replace(func() {
-		change := after.change(b, done.Index.Etag)
+	err := t.replaceFile(func() {
+		change := after.journalChange(b, done.Index.Etag)
 		change.Tool, change.Created, change.Mode = t.Tool, !b.Exists, b.Stat.Mode.Perm()
 		pending, done.NoUndo = t.Store.Record(change)
 	})
@@ -164,8 +164,8 @@ func (t *transaction) write(after *After, o Options) error {
 	return nil
 }
 
-// decide records the new content and checks its size.
-func (t *transaction) decide(after *After) error {
+// setNewContent records the new content and checks its size.
+func (t *transaction) setNewContent(after *After) error {
 	if after.Size() > MaxSize {
 		return tooLarge(t.before.Shown, after.Size())
 	}
@@ -173,8 +173,8 @@ func (t *transaction) decide(after *After) error {
 	return nil
 }
 
-// scan computes the index of the new content.
-func (t *transaction) scan() error {
+// indexNewContent computes the index of the new content.
+func (t *transaction) indexNewContent() error {
 	index, err := textfile.Scan(t.ctx, t.done.After, t.done.After.Size(), textfile.Options{
 		Encoding: t.done.After.Encoding, Previous: &t.before.Index, SamePrefix: t.done.After.unchangedPrefix(),
 	})
@@ -185,14 +185,14 @@ func (t *transaction) scan() error {
 	return err
 }
 
-// replace writes the new content and remembers it. It computes the index while
+// replaceFile writes the new content and remembers it. It computes the index while
 // it writes, and calls ready before the new file replaces the old one.
-func (t *transaction) replace(ready func()) error {
+func (t *transaction) replaceFile(ready func()) error {
 	taken := time.Now()
 	written, err := t.target.Replace(t.ctx, func(w io.Writer) error {
 		scanned := make(chan error, 1)
-		go func() { scanned <- t.scan() }()
-		err := t.done.After.write(w)
+		go func() { scanned <- t.indexNewContent() }()
+		err := t.done.After.writeTo(w)
 		if failed := <-scanned; err == nil {
 			err = failed
 		}
@@ -200,16 +200,16 @@ func (t *transaction) replace(ready func()) error {
 			ready()
 		}
 		return err
-	}, t.options())
+	}, t.replaceOptions())
 	if err != nil {
 		return markChangedMeanwhile(err)
 	}
 	t.done.Written = *written
-	t.remember(written.Stat, taken)
+	t.rememberSeen(written.Stat, taken)
 	return nil
 }
 
-func (t *transaction) options() sandbox.ReplaceOptions {
+func (t *transaction) replaceOptions() sandbox.ReplaceOptions {
 	o := sandbox.ReplaceOptions{MakeParents: true, KeepHardlinks: t.KeepHardlinks, Executable: t.done.After.Executable}
 	if t.before.Exists {
 		o.Expect = &t.before.Stat
@@ -224,15 +224,15 @@ func (t *transaction) options() sandbox.ReplaceOptions {
 func markChangedMeanwhile(err error) error {
 	for _, code := range []toolerr.Code{toolerr.Stale, toolerr.Exists, toolerr.Conflict} {
 		if toolerr.Is(err, code) {
-			return &changedMeanwhile{err}
+			return &changedMeanwhileError{err}
 		}
 	}
 	return err
 }
 
-// remember records the new content as seen. It ignores errors: their only
+// rememberSeen records the new content as seen. It ignores errors: their only
 // effect is that the model must view the file again.
-func (t *transaction) remember(stat sandbox.Stat, taken time.Time) {
+func (t *transaction) rememberSeen(stat sandbox.Stat, taken time.Time) {
 	b, done := t.before, t.done
 	seen := state.Seen{Path: b.Path, Stamp: state.StampOf(stat, taken), Index: done.Index, Ranges: done.After.knownLines(b, &done.Index)}
 	if done.After.EncodingNamed {

@@ -29,12 +29,12 @@ func (r *Rewriter) Undo(ctx context.Context, box *sandbox.FS, name string, o Opt
 		t.done.Undone = change
 		if change.Created {
 			t.done.After, t.done.Removed = Whole(nil), true
-		} else if err := t.decide(Whole(content)); err != nil {
+		} else if err := t.setNewContent(Whole(content)); err != nil {
 			return err
 		}
 		if o.DryRun {
 			t.done.DryRun = true
-			return t.scan()
+			return t.indexNewContent()
 		}
 		reopened := change.Reopen()
 		if err := t.restore(change); err != nil {
@@ -52,7 +52,7 @@ func (r *Rewriter) Undo(ctx context.Context, box *sandbox.FS, name string, o Opt
 // to the journal, since a second undo would otherwise revert the first.
 func (t *transaction) restore(change *state.Change) error {
 	if !change.Created {
-		return t.replace(func() {})
+		return t.replaceFile(func() {})
 	}
 	unsynced, err := t.target.Remove(t.ctx, &t.before.Stat)
 	t.done.Written.Unsynced = unsynced

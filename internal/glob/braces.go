@@ -2,11 +2,11 @@ package glob
 
 // brace is one brace of a pair.
 type brace struct {
-	comma bool // the pair contains a comma, so it has alternatives
+	hasAlternatives bool // the pair contains a comma, so it has alternatives
 }
 
-// pairs maps the index of each paired brace to its description.
-func pairs(text string) map[int]brace {
+// pairBraces maps the index of each paired brace to its description.
+func pairBraces(text string) map[int]brace {
 	found := map[int]brace{}
 	type open struct {
 		at    int
@@ -38,17 +38,17 @@ func pairs(text string) map[int]brace {
 	return found
 }
 
-// expand returns the alternatives of a valid pattern; false if there are more
+// expandBraces returns the alternatives of a valid pattern; false if there are more
 // than limit.
-func expand(text string, limit int) ([]string, bool) {
-	open, cuts, end := firstBraces(text)
+func expandBraces(text string, limit int) ([]string, bool) {
+	open, cuts, end := firstBraceGroup(text)
 	if open < 0 {
 		return []string{text}, limit >= 1
 	}
 	var all []string
 	from := open + 1
 	for _, cut := range append(cuts, end) {
-		more, ok := expand(text[:open]+text[from:cut]+text[end+1:], limit-len(all))
+		more, ok := expandBraces(text[:open]+text[from:cut]+text[end+1:], limit-len(all))
 		if !ok {
 			return nil, false
 		}
@@ -58,9 +58,9 @@ func expand(text string, limit int) ([]string, bool) {
 	return all, true
 }
 
-// firstBraces returns the first pair of braces and the commas between its
+// firstBraceGroup returns the first pair of braces and the commas between its
 // alternatives; open is -1 if there are no braces.
-func firstBraces(text string) (open int, commas []int, end int) {
+func firstBraceGroup(text string) (open int, commas []int, end int) {
 	open = -1
 	depth := 0
 	for i := 0; i < len(text); i++ {

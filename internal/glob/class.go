@@ -37,11 +37,11 @@ func readClass(text string, start int, fold bool) (class string, end int, reason
 	for first := r.at; r.at < len(text); {
 		if text[r.at] == ']' && r.at > first {
 			if !r.hasMembers {
-				r.add("\x00", "\x00") // a character that no name has
+				r.addRange("\x00", "\x00") // a character that no name has
 			}
 			return r.out.String() + "]", r.at + 1, ""
 		}
-		r.member()
+		r.readMember()
 	}
 	if strings.HasPrefix(strings.TrimLeft(text[start+1:], "^!"), "]") {
 		reason = `"[]" is an empty class (write \[ for a literal bracket)`
@@ -51,35 +51,35 @@ func readClass(text string, start int, fold bool) (class string, end int, reason
 	return "", start + 1, reason
 }
 
-// member reads one member: a character, a range or a named class.
-func (r *classReader) member() {
-	if name, ok := r.bracketed(":"); ok {
+// readMember reads one member: a character, a range or a named class.
+func (r *classReader) readMember() {
+	if name, ok := r.readBracketed(":"); ok {
 		if name == "upper" && r.fold {
 			name = "lower"
 		}
 		for ends := namedClasses[name]; ends != ""; ends = ends[2:] {
-			r.add(ends[:1], ends[1:2])
+			r.addRange(ends[:1], ends[1:2])
 		}
 		return
 	}
-	from, ok := r.character()
+	from, ok := r.readCharacter()
 	if !ok {
 		return
 	}
 	to := from
 	if rest := r.text[r.at:]; len(rest) > 1 && rest[0] == '-' && rest[1] != ']' {
 		r.at++
-		to, ok = r.character()
+		to, ok = r.readCharacter()
 	}
 	if ok {
-		r.add(from, to)
+		r.addRange(from, to)
 	}
 }
 
-// character reads one character, which may be escaped or written as [.x.] or [=x=].
-func (r *classReader) character() (char string, ok bool) {
+// readCharacter reads one character, which may be escaped or written as [.x.] or [=x=].
+func (r *classReader) readCharacter() (char string, ok bool) {
 	for _, mark := range []string{".", "="} {
-		if name, ok := r.bracketed(mark); ok {
+		if name, ok := r.readBracketed(mark); ok {
 			return name, utf8.RuneCountInString(name) == 1
 		}
 	}
@@ -92,8 +92,8 @@ func (r *classReader) character() (char string, ok bool) {
 	return char, true
 }
 
-// bracketed reads "[:name:]", with mark instead of the colon.
-func (r *classReader) bracketed(mark string) (name string, ok bool) {
+// readBracketed reads "[:name:]", with mark instead of the colon.
+func (r *classReader) readBracketed(mark string) (name string, ok bool) {
 	rest, ok := strings.CutPrefix(r.text[r.at:], "["+mark)
 	if !ok {
 		return "", false
@@ -106,16 +106,16 @@ func (r *classReader) bracketed(mark string) (name string, ok bool) {
 	return name, true
 }
 
-// add writes the range from one character to another; nothing if the range runs
+// addRange writes the range from one character to another; nothing if the range runs
 // backwards.
-func (r *classReader) add(from, to string) {
+func (r *classReader) addRange(from, to string) {
 	switch {
 	case from == to:
 		r.out.WriteString(`\` + from)
 	case from < "/" && to >= "/": // doublestar would accept a slash as a member
-		r.add(from, ".")
+		r.addRange(from, ".")
 		if to > "/" {
-			r.add("0", to)
+			r.addRange("0", to)
 		}
 	case from < to:
 		r.out.WriteString(`\` + from + `-\` + to)

@@ -71,17 +71,17 @@ func compile(pattern string, fold bool) (*Glob, error) {
 	if !anchored && !strings.Contains(text, "/") {
 		text = "**/" + text
 	}
-	read := scan(text)
-	g.fault = read.fault(pattern)
+	read := scanPattern(text)
+	g.fault = read.patternError(pattern)
 	var texts []string
 	if g.fault == nil && !read.classHasSlash {
 		texts = []string{text}
 	}
-	if read.plain != text {
-		texts = append(texts, read.plain)
+	if read.plainPattern != text {
+		texts = append(texts, read.plainPattern)
 	}
 	for _, text := range texts {
-		if err := g.add(text, dirOnly); err != nil {
+		if err := g.addAlternatives(text, dirOnly); err != nil {
 			return nil, err
 		}
 	}
@@ -89,10 +89,10 @@ func compile(pattern string, fold bool) (*Glob, error) {
 	return g, nil
 }
 
-// add compiles the alternatives of a valid pattern. An alternative matches only
+// addAlternatives compiles the alternatives of a valid pattern. An alternative matches only
 // directories if dirOnly is set or it has a final slash.
-func (g *Glob) add(text string, dirOnly bool) error {
-	expanded, ok := expand(text, maxAlternatives)
+func (g *Glob) addAlternatives(text string, dirOnly bool) error {
+	expanded, ok := expandBraces(text, maxAlternatives)
 	if !ok {
 		return toolerr.New(toolerr.BadPattern, "pattern %q has more than %d alternatives: use fewer braces or several calls", g.source, maxAlternatives)
 	}
@@ -102,7 +102,7 @@ func (g *Glob) add(text string, dirOnly bool) error {
 			continue
 		}
 		alt := newAlternative(text, dirOnly || slash, g.fold)
-		for _, s := range alt.segs {
+		for _, s := range alt.segments {
 			if s.kind == literal && s.text == ".." {
 				return toolerr.New(toolerr.OutsideRoot,
 					`pattern %q contains "..": set path to the directory, and pattern relative to it`, g.source)
@@ -127,7 +127,7 @@ func Slashes(pattern string) string {
 // report the removed leading and final slash.
 func normalise(text string) (clean string, anchored, dirOnly bool) {
 	anchored = strings.HasPrefix(text, "/") || strings.HasPrefix(text, "./")
-	parts := strings.Split(plainSlashes(text), "/")
+	parts := strings.Split(unescapeSlashes(text), "/")
 	kept := parts[:0]
 	for _, part := range parts {
 		if part == "" || part == "." || part == "**" && len(kept) > 0 && kept[len(kept)-1] == "**" {
@@ -138,9 +138,9 @@ func normalise(text string) (clean string, anchored, dirOnly bool) {
 	return strings.Join(kept, "/"), anchored, strings.HasSuffix(text, "/")
 }
 
-// plainSlashes removes the backslash before an escaped slash: a slash separates
+// unescapeSlashes removes the backslash before an escaped slash: a slash separates
 // elements, escaped or not.
-func plainSlashes(text string) string {
+func unescapeSlashes(text string) string {
 	if !strings.Contains(text, `\/`) {
 		return text
 	}
@@ -187,7 +187,7 @@ func (g *Glob) Below() *Glob {
 	below := *g
 	below.prefix, below.alts = nil, nil
 	for _, alt := range g.alts {
-		below.alts = append(below.alts, alternativeOf(alt.segs[len(g.prefix):], alt.dirOnly))
+		below.alts = append(below.alts, alternativeOf(alt.segments[len(g.prefix):], alt.dirOnly))
 	}
 	return &below
 }
@@ -197,12 +197,12 @@ func (g *Glob) Below() *Glob {
 func (g *Glob) Match(path string) bool { return g.MatchEntry(path, true) }
 
 // MatchEntry is Match for a path that is known to be a directory (dir) or not.
-func (g *Glob) MatchEntry(path string, dir bool) bool {
+func (g *Glob) MatchEntry(path string, isDir bool) bool {
 	if g.fold {
 		path = strings.ToLower(path)
 	}
 	for i := range g.alts {
-		if g.alts[i].match(path, dir) {
+		if g.alts[i].match(path, isDir) {
 			return true
 		}
 	}
@@ -216,7 +216,7 @@ func (g *Glob) Enter(dir string) bool {
 		dir = strings.ToLower(dir)
 	}
 	for i := range g.alts {
-		if g.alts[i].enter(dir) {
+		if g.alts[i].mayMatchBelow(dir) {
 			return true
 		}
 	}

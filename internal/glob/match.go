@@ -6,21 +6,21 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// kind is the way in which one path element of a pattern is compared.
-type kind uint8
+// matchKind is the way in which one path element of a pattern is compared.
+type matchKind uint8
 
 const (
-	literal  kind = iota
-	globstar      // **
-	anything      // *
-	prefix        // text*
-	suffix        // *text
-	general       // compared by doublestar
+	literal      matchKind = iota
+	globstar               // **
+	anyName                // *
+	prefix                 // text*
+	suffix                 // *text
+	byDoublestar           // compared by doublestar
 )
 
 // segment is one path element of a pattern.
 type segment struct {
-	kind   kind
+	kind   matchKind
 	text   string // the text to compare
 	source string // in doublestar's syntax
 }
@@ -31,7 +31,7 @@ func newSegment(text string, fold bool) segment {
 	}
 	text = singleStars(text)
 	if text == "*" {
-		return segment{anything, "", text}
+		return segment{anyName, "", text}
 	}
 	if plain, ok := unescape(text); ok {
 		return segment{literal, plain, text}
@@ -40,7 +40,7 @@ func newSegment(text string, fold bool) segment {
 	switch {
 	case strings.ContainsAny(text, `?[\`) || head != "" && tail != "" || strings.Contains(tail, "*"):
 		text = rewriteClasses(text, fold)
-		return segment{general, text, text}
+		return segment{byDoublestar, text, text}
 	case head == "":
 		return segment{suffix, tail, text}
 	}
@@ -101,7 +101,7 @@ func (s *segment) match(name string) bool {
 		return strings.HasPrefix(name, s.text)
 	case suffix:
 		return strings.HasSuffix(name, s.text)
-	case general:
+	case byDoublestar:
 		return doublestar.MatchUnvalidated(s.text, name)
 	}
 	return true
@@ -111,19 +111,19 @@ func (s *segment) match(name string) bool {
 type matchMode uint8
 
 const (
-	direct  matchMode = iota // names, then one element: not needed
-	deep                     // names, ** and perhaps one element: not needed
-	complex                  // for the whole path, unless its beginning or end decides
+	direct        matchMode = iota // names, then one element: not needed
+	anyDepth                       // names, ** and perhaps one element: not needed
+	viaDoublestar                  // for the whole path, unless its beginning or end decides
 )
 
 // alternative is one pattern without braces.
 type alternative struct {
-	segs    []segment
-	mode    matchMode
-	head    string // the plain directories at its beginning, with a final slash
-	text    string // for doublestar
-	self    string // if ** is last: the pattern for the directory at which it begins; else ""
-	dirOnly bool   // the pattern has a final slash
+	segments  []segment
+	mode      matchMode
+	plainHead string // the plain directories at its beginning, with a final slash
+	text      string // for doublestar
+	ownDir    string // if ** is last: the pattern for the directory at which it begins; else ""
+	dirOnly   bool   // the pattern has a final slash
 }
 
 // newAlternative compiles a normalised pattern.
@@ -141,31 +141,31 @@ func alternativeOf(segs []segment, dirOnly bool) alternative {
 	for i, s := range segs {
 		sources[i] = s.source
 	}
-	a := alternative{segs: segs, mode: complex, text: strings.Join(sources, "/"), dirOnly: dirOnly}
+	a := alternative{segments: segs, mode: viaDoublestar, text: strings.Join(sources, "/"), dirOnly: dirOnly}
 	if a.last().kind == globstar {
 		// doublestar itself accepts x for "x/**", but not for "x*/**".
-		a.self = strings.TrimSuffix(a.text, "/**")
+		a.ownDir = strings.TrimSuffix(a.text, "/**")
 		a.text += "/*"
 	}
 	plain := a.plainDirs()
 	for _, name := range plain {
-		a.head += name + "/"
+		a.plainHead += name + "/"
 	}
 	switch rest := segs[len(plain):]; {
 	case rest[0].kind == globstar && len(rest) <= 2:
-		a.mode = deep
+		a.mode = anyDepth
 	case len(rest) == 1:
 		a.mode = direct
 	}
 	return a
 }
 
-func (a *alternative) last() *segment { return &a.segs[len(a.segs)-1] }
+func (a *alternative) last() *segment { return &a.segments[len(a.segments)-1] }
 
 // plainDirs returns the leading plain names, without the last element.
 func (a *alternative) plainDirs() []string {
 	var names []string
-	for _, s := range a.segs[:len(a.segs)-1] {
+	for _, s := range a.segments[:len(a.segments)-1] {
 		if s.kind != literal {
 			break
 		}
@@ -176,29 +176,29 @@ func (a *alternative) plainDirs() []string {
 
 // match compares the beginning and the last element of the path, and calls
 // doublestar if they do not decide.
-func (a *alternative) match(path string, dir bool) bool {
-	if a.dirOnly && !dir {
+func (a *alternative) match(path string, isDir bool) bool {
+	if a.dirOnly && !isDir {
 		return false
 	}
 	base := strings.LastIndexByte(path, '/') + 1
-	if !strings.HasPrefix(path, a.head) || !a.last().match(path[base:]) {
+	if !strings.HasPrefix(path, a.plainHead) || !a.last().match(path[base:]) {
 		// "head/**" matches the directory head.
-		return dir && a.mode == deep && a.last().kind == globstar && len(path)+1 == len(a.head) && strings.HasPrefix(a.head, path)
+		return isDir && a.mode == anyDepth && a.last().kind == globstar && len(path)+1 == len(a.plainHead) && strings.HasPrefix(a.plainHead, path)
 	}
 	switch {
-	case a.mode == deep:
+	case a.mode == anyDepth:
 		return true
 	case a.mode == direct:
-		return base == len(a.head)
-	case dir && a.self != "" && doublestar.MatchUnvalidated(a.self, path):
+		return base == len(a.plainHead)
+	case isDir && a.ownDir != "" && doublestar.MatchUnvalidated(a.ownDir, path):
 		return true
 	}
 	return doublestar.MatchUnvalidated(a.text, path)
 }
 
-// enter reports whether a path below dir may match.
-func (a *alternative) enter(dir string) bool {
-	segs := a.segs
+// mayMatchBelow reports whether a path below dir may match.
+func (a *alternative) mayMatchBelow(dir string) bool {
+	segs := a.segments
 	for more := true; more; segs = segs[1:] {
 		if len(segs) == 0 {
 			return false

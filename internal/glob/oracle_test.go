@@ -17,9 +17,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/glob"
 )
 
-// expand is a bash script that reads one pattern a line and prints its
+// bashExpand is a bash script that reads one pattern a line and prints its
 // expansion.
-const expand = `shopt -s globstar dotglob nullglob
+const bashExpand = `shopt -s globstar dotglob nullglob
 while IFS= read -r pattern; do
 	eval "set -- $pattern"
 	printf '%s\n' "$@" =
@@ -79,7 +79,7 @@ func TestLikeBash(t *testing.T) {
 
 func bashExpansions(t *testing.T, bash, root string, patterns []string) [][]string {
 	t.Helper()
-	cmd := exec.Command(bash, "--norc", "-c", expand)
+	cmd := exec.Command(bash, "--norc", "-c", bashExpand)
 	cmd.Dir, cmd.Env = root, []string{"LC_ALL=C.UTF-8"}
 	cmd.Stdin = strings.NewReader(strings.Join(patterns, "\n") + "\n")
 	out, err := cmd.Output()

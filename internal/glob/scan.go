@@ -10,20 +10,20 @@ import (
 type scanResult struct {
 	// plain is the pattern with its classes, and its braces without a comma, as
 	// plain characters.
-	plain         string
+	plainPattern  string
 	reason        string // why it is not a valid glob; "" if it is
-	where         string // the pattern from the error on
+	fromError     string // the pattern from the error on
 	classHasSlash bool   // a class contains a slash: as in bash, it is not a class, and only plain counts
 }
 
-// fault returns the BAD_PATTERN error; nil if the pattern is valid. pattern is
+// patternError returns the BAD_PATTERN error; nil if the pattern is valid. pattern is
 // the caller's text before normalisation.
-func (r scanResult) fault(pattern string) error {
+func (r scanResult) patternError(pattern string) error {
 	if r.reason == "" {
 		return nil
 	}
 	given := Slashes(pattern)
-	at := strings.LastIndex(given, r.where)
+	at := strings.LastIndex(given, r.fromError)
 	if at < 0 {
 		at = len(given) - 1
 	}
@@ -31,14 +31,14 @@ func (r scanResult) fault(pattern string) error {
 	return toolerr.New(toolerr.BadPattern, "invalid pattern %q at character %d: %s", pattern, pos, r.reason).With("position", pos)
 }
 
-// scan reads a pattern once. It agrees with doublestar.ValidatePattern on which
+// scanPattern reads a pattern once. It agrees with doublestar.ValidatePattern on which
 // patterns are valid, except for classes, which have bash's syntax.
-func scan(text string) scanResult {
-	s := scanner{text: text, braces: pairs(text)}
+func scanPattern(text string) scanResult {
+	s := scanner{text: text, braces: pairBraces(text)}
 	for s.at < len(text) {
-		s.step()
+		s.scanNext()
 	}
-	return scanResult{plain: s.plain.String(), reason: s.reason, where: s.where, classHasSlash: s.classHasSlash}
+	return scanResult{plainPattern: s.plain.String(), reason: s.reason, fromError: s.fromError, classHasSlash: s.classHasSlash}
 }
 
 type scanner struct {
@@ -47,25 +47,25 @@ type scanner struct {
 	plain         strings.Builder
 	braces        map[int]brace
 	reason        string
-	where         string
+	fromError     string
 	classHasSlash bool
 }
 
-func (s *scanner) fail(at int, reason string) {
+func (s *scanner) recordError(at int, reason string) {
 	if s.reason == "" {
-		s.reason, s.where = reason, s.text[at:]
+		s.reason, s.fromError = reason, s.text[at:]
 	}
 }
 
-func (s *scanner) escaped(text string) { s.plain.WriteString(Literal(text)) }
+func (s *scanner) writeLiteral(text string) { s.plain.WriteString(Literal(text)) }
 
-func (s *scanner) step() {
+func (s *scanner) scanNext() {
 	start := s.at
 	switch c := s.text[start]; c {
 	case '\\':
 		if start+1 == len(s.text) {
-			s.fail(start, `trailing backslash (write \\ for a literal one)`)
-			s.escaped(`\`)
+			s.recordError(start, `trailing backslash (write \\ for a literal one)`)
+			s.writeLiteral(`\`)
 			s.at++
 			return
 		}
@@ -74,23 +74,23 @@ func (s *scanner) step() {
 	case '[':
 		end, reason := classEnd(s.text, start)
 		if reason != "" {
-			s.fail(start, reason)
+			s.recordError(start, reason)
 		}
 		s.classHasSlash = s.classHasSlash || strings.Contains(s.text[start:end], "/")
-		s.escaped(s.text[start:end])
+		s.writeLiteral(s.text[start:end])
 		s.at = end
 	case '{', '}':
 		b, paired := s.braces[start]
 		switch {
 		case !paired && c == '{':
-			s.fail(start, `unclosed "{" (write \{ for a literal brace)`)
+			s.recordError(start, `unclosed "{" (write \{ for a literal brace)`)
 		case !paired:
-			s.fail(start, `unmatched "}" (write \} for a literal brace)`)
+			s.recordError(start, `unmatched "}" (write \} for a literal brace)`)
 		}
-		if paired && b.comma {
+		if paired && b.hasAlternatives {
 			s.plain.WriteByte(c)
 		} else {
-			s.escaped(string(c))
+			s.writeLiteral(string(c))
 		}
 		s.at++
 	default:

@@ -45,7 +45,7 @@ func Classify(addr netip.Addr) Class {
 		if !r.prefix.Contains(addr) {
 			continue
 		}
-		if r.prefix == nat64 && Classify(embedded(addr)).Reach == Public {
+		if r.prefix == nat64 && Classify(embeddedIPv4(addr)).Reach == Public {
 			return Class{r.class.Name, Special} // DNS64 creates such addresses for every IPv4 name
 		}
 		return r.class
@@ -56,7 +56,7 @@ func Classify(addr netip.Addr) Class {
 // nat64 is the well-known prefix, which ends with the IPv4 address.
 var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 
-func embedded(addr netip.Addr) netip.Addr {
+func embeddedIPv4(addr netip.Addr) netip.Addr {
 	bytes := addr.As16()
 	var v4 [4]byte
 	binary.BigEndian.PutUint32(v4[:], binary.BigEndian.Uint32(bytes[12:]))

@@ -14,20 +14,20 @@ import (
 // hiddenText replaces a credential.
 const hiddenText = "***"
 
-// maxText is the number of bytes kept of a text, maxKey of a member's name.
+// maxTextBytes is the number of bytes kept of a text, maxKey of a member's name.
 const (
-	maxText = 512
-	maxKey  = 128
+	maxTextBytes = 512
+	maxNameBytes = 128
 )
 
 // JSON appends a JSON value with credentials hidden and long texts cut, in
 // about max bytes. Members and items that do not fit are omitted and counted.
 // The result is valid JSON; input that is not JSON becomes null. Members named
 // in plain are not hidden because of their name.
-func JSON(dst []byte, raw json.RawMessage, limit int, plain ...string) []byte {
-	r := redactor{in: raw, max: len(dst) + limit, plain: plain}
+func JSON(dst []byte, raw json.RawMessage, limit int, plainNames ...string) []byte {
+	r := redactor{in: raw, maxLen: len(dst) + limit, plainNames: plainNames}
 	begin := len(dst)
-	dst, ok := r.value(dst, 0)
+	dst, ok := r.copyValue(dst, 0)
 	if !ok {
 		return append(dst[:begin], "null"...)
 	}
@@ -36,73 +36,75 @@ func JSON(dst []byte, raw json.RawMessage, limit int, plain ...string) []byte {
 
 // redactor walks over JSON; it fails if the JSON is invalid.
 type redactor struct {
-	in  []byte
-	pos int
-	max int // length of the output after which members and items are omitted
+	in     []byte
+	pos    int
+	maxLen int // length of the output after which members and items are omitted
 
-	plain []string // names whose values are not secret here
+	plainNames []string // names whose values are not secret here
 }
 
-func (r *redactor) hides(name string) bool { return IsSecretName(name) && !equalsAny(name, r.plain) }
+func (r *redactor) isSecret(name string) bool {
+	return IsSecretName(name) && !isOneOf(name, r.plainNames)
+}
 
 const maxDepth = 64
 
-func (r *redactor) space() {
+func (r *redactor) skipSpace() {
 	for r.pos < len(r.in) && (r.in[r.pos] == ' ' || r.in[r.pos] == '\n' || r.in[r.pos] == '\t' || r.in[r.pos] == '\r') {
 		r.pos++
 	}
 }
 
 func (r *redactor) peek() byte {
-	r.space()
+	r.skipSpace()
 	if r.pos < len(r.in) {
 		return r.in[r.pos]
 	}
 	return 0
 }
 
-func (r *redactor) value(dst []byte, depth int) ([]byte, bool) {
+func (r *redactor) copyValue(dst []byte, depth int) ([]byte, bool) {
 	if depth > maxDepth {
 		return dst, false
 	}
 	switch r.peek() {
 	case '{':
-		return r.container(dst, '}', depth)
+		return r.copyContainer(dst, '}', depth)
 	case '[':
-		return r.container(dst, ']', depth)
+		return r.copyContainer(dst, ']', depth)
 	case '"':
 		begin := r.pos
-		text, ok := r.text()
-		return appendCut(dst, text, r.pos-begin-2), ok
+		text, ok := r.readString()
+		return appendRedacted(dst, text, r.pos-begin-2), ok
 	case 0:
 		return dst, false
 	}
 	begin := r.pos
-	r.scalar()
+	r.skipScalar()
 	word := r.in[begin:r.pos]
 	switch {
 	case !json.Valid(word):
 		return dst, false
-	case len(word) > maxText:
+	case len(word) > maxTextBytes:
 		return AppendText(dst, string(word)), true
 	}
 	return append(dst, word...), true
 }
 
-func (r *redactor) scalar() {
+func (r *redactor) skipScalar() {
 	for r.pos < len(r.in) && !strings.ContainsRune(",]} \n\t\r:", rune(r.in[r.pos])) {
 		r.pos++
 	}
 }
 
-// container copies an object or an array.
-func (r *redactor) container(dst []byte, end byte, depth int) ([]byte, bool) {
+// copyContainer copies an object or an array.
+func (r *redactor) copyContainer(dst []byte, end byte, depth int) ([]byte, bool) {
 	dst = append(dst, r.in[r.pos])
 	r.pos++
 	for n, left := 0, 0; ; {
 		if r.peek() == end {
 			r.pos++
-			return appendLeft(dst, end, n, left), true
+			return appendOmitted(dst, end, n, left), true
 		}
 		if n+left > 0 {
 			if r.peek() != ',' {
@@ -110,14 +112,14 @@ func (r *redactor) container(dst []byte, end byte, depth int) ([]byte, bool) {
 			}
 			r.pos++
 		}
-		if len(dst) >= r.max { // count the rest
-			if end == '}' && (!r.skip(0) || r.peek() != ':') {
+		if len(dst) >= r.maxLen { // count the rest
+			if end == '}' && (!r.skipValue(0) || r.peek() != ':') {
 				return dst, false
 			}
 			if end == '}' {
 				r.pos++
 			}
-			if !r.skip(depth + 1) {
+			if !r.skipValue(depth + 1) {
 				return dst, false
 			}
 			left++
@@ -129,9 +131,9 @@ func (r *redactor) container(dst []byte, end byte, depth int) ([]byte, bool) {
 		n++
 		var ok bool
 		if end == '}' {
-			dst, ok = r.member(dst, depth)
+			dst, ok = r.copyMember(dst, depth)
 		} else {
-			dst, ok = r.value(dst, depth+1)
+			dst, ok = r.copyValue(dst, depth+1)
 		}
 		if !ok {
 			return dst, false
@@ -139,8 +141,8 @@ func (r *redactor) container(dst []byte, end byte, depth int) ([]byte, bool) {
 	}
 }
 
-// appendLeft ends a container with the number of omitted members or items.
-func appendLeft(dst []byte, end byte, n, left int) []byte {
+// appendOmitted ends a container with the number of omitted members or items.
+func appendOmitted(dst []byte, end byte, n, left int) []byte {
 	if left > 0 {
 		if n > 0 {
 			dst = append(dst, ',')
@@ -153,38 +155,38 @@ func appendLeft(dst []byte, end byte, n, left int) []byte {
 	return append(dst, end)
 }
 
-func (r *redactor) member(dst []byte, depth int) ([]byte, bool) {
+func (r *redactor) copyMember(dst []byte, depth int) ([]byte, bool) {
 	if r.peek() != '"' {
 		return dst, false
 	}
-	name, ok := r.text()
+	name, ok := r.readString()
 	if !ok || r.peek() != ':' {
 		return dst, false
 	}
 	r.pos++
-	if len(name) > maxKey {
-		name = textfmt.Head(name, maxKey) + "…"
+	if len(name) > maxNameBytes {
+		name = textfmt.Head(name, maxNameBytes) + "…"
 	}
 	dst = append(jsonrpc.AppendString(dst, name), ':')
-	if !r.hides(name) {
-		return r.value(dst, depth+1)
+	if !r.isSecret(name) {
+		return r.copyValue(dst, depth+1)
 	}
 	switch r.peek() {
 	case 't', 'f', 'n': // contains no secret
-		return r.value(dst, depth+1)
+		return r.copyValue(dst, depth+1)
 	}
-	return append(dst, `"`+hiddenText+`"`...), r.skip(depth + 1)
+	return append(dst, `"`+hiddenText+`"`...), r.skipValue(depth + 1)
 }
 
-// skip skips a value; false if it is invalid.
-func (r *redactor) skip(depth int) bool {
+// skipValue skips a value; false if it is invalid.
+func (r *redactor) skipValue(depth int) bool {
 	open := 0
 	for {
 		switch r.peek() {
 		case 0:
 			return false
 		case '"':
-			if _, ok := r.quotedString(); !ok {
+			if _, ok := r.skipString(); !ok {
 				return false
 			}
 		case '{', '[':
@@ -199,7 +201,7 @@ func (r *redactor) skip(depth int) bool {
 			}
 			r.pos++
 		default:
-			r.scalar()
+			r.skipScalar()
 		}
 		if open <= 0 {
 			return open == 0
@@ -210,8 +212,8 @@ func (r *redactor) skip(depth int) bool {
 	}
 }
 
-// quotedString skips a string and returns it with its quotes; false if it has no end.
-func (r *redactor) quotedString() ([]byte, bool) {
+// skipString skips a string and returns it with its quotes; false if it has no end.
+func (r *redactor) skipString() ([]byte, bool) {
 	begin := r.pos
 	for r.pos++; r.pos < len(r.in); r.pos++ {
 		switch r.in[r.pos] {
@@ -225,13 +227,13 @@ func (r *redactor) quotedString() ([]byte, bool) {
 	return nil, false
 }
 
-// text returns a decoded string; of a long string, the first part.
-func (r *redactor) text() (string, bool) {
-	raw, ok := r.quotedString()
+// readString returns a decoded string; of a long string, the first part.
+func (r *redactor) readString() (string, bool) {
+	raw, ok := r.skipString()
 	if !ok {
 		return "", false
 	}
-	if enough := 8 * maxText; len(raw) > enough+12 {
+	if enough := 8 * maxTextBytes; len(raw) > enough+12 {
 		end := 1
 		for end < enough {
 			switch {
@@ -256,13 +258,13 @@ func (r *redactor) text() (string, bool) {
 }
 
 // AppendText appends text as a JSON string, cut and with credentials hidden.
-func AppendText(dst []byte, text string) []byte { return appendCut(dst, text, len(text)) }
+func AppendText(dst []byte, text string) []byte { return appendRedacted(dst, text, len(text)) }
 
-// appendCut is AppendText for the beginning of a text of length bytes.
-func appendCut(dst []byte, text string, length int) []byte {
+// appendRedacted is AppendText for the beginning of a text of length bytes.
+func appendRedacted(dst []byte, text string, length int) []byte {
 	shown := Text(text)
-	if len(shown) > maxText || len(text) >= 8*maxText && length > len(text) {
-		shown = fmt.Sprintf("%s… (of %d bytes)", textfmt.Head(shown, maxText), length)
+	if len(shown) > maxTextBytes || len(text) >= 8*maxTextBytes && length > len(text) {
+		shown = fmt.Sprintf("%s… (of %d bytes)", textfmt.Head(shown, maxTextBytes), length)
 	}
 	return jsonrpc.AppendString(dst, shown)
 }

@@ -25,9 +25,9 @@ func IsSecretName(name string) bool {
 	last := len(words) - 1
 	for i, word := range words {
 		switch {
-		case equalsAny(word, secretWords[:]),
-			i == last && equalsAny(word, secretLastWords[:]),
-			i > 0 && word == "key" && !equalsAny(words[i-1], ordinaryKeys[:]):
+		case isOneOf(word, secretWords[:]),
+			i == last && isOneOf(word, secretLastWords[:]),
+			i > 0 && word == "key" && !isOneOf(words[i-1], ordinaryKeyWords[:]):
 			return true
 		}
 	}
@@ -43,14 +43,14 @@ var (
 	}
 	// secretWords and ends are matched with whole words of a name; ends only with
 	// the last word.
-	secretWords     = [...]string{"creds", "cred", "pwd", "dsn", "otp", "totp", "csrf", "xsrf"}
-	secretLastWords = [...]string{"pat", "pass", "session"}
-	ordinaryKeys    = [...]string{
+	secretWords      = [...]string{"creds", "cred", "pwd", "dsn", "otp", "totp", "csrf", "xsrf"}
+	secretLastWords  = [...]string{"pat", "pass", "session"}
+	ordinaryKeyWords = [...]string{
 		"primary", "foreign", "public", "sort", "partition", "cache", "object", "group", "index", "lookup", "row", "column", "json",
 		"idempotency", "dedup", "routing", "on", "hot", "by",
 	}
-	// countWords are the other words in the names of token counts.
-	countWords = [...]string{
+	// tokenCountWords are the other words in the names of token counts.
+	tokenCountWords = [...]string{
 		"max", "min", "num", "n", "total", "count", "limit", "budget", "usage", "used", "left", "remaining", "per", "minute", "second", "day",
 		"input", "output", "prompt", "completion", "reasoning", "thinking", "cached", "cache", "creation", "read", "write",
 		"estimated", "context", "reserved", "text", "image", "audio", "tool", "system", "message", "new", "predicted", "accepted", "rejected", "prediction", "to", "sample", "of", "in", "out",
@@ -71,7 +71,7 @@ func isTokenCount(words []string, plain string) bool {
 		case word == "token":
 		case word == "count" || word == "limit" || word == "budget" || word == "usage":
 			number = true
-		case !equalsAny(word, countWords[:]):
+		case !isOneOf(word, tokenCountWords[:]):
 			return false
 		}
 	}
@@ -105,7 +105,7 @@ func containsAny(text string, parts []string) bool {
 	return false
 }
 
-func equalsAny(word string, of []string) bool {
+func isOneOf(word string, of []string) bool {
 	for _, one := range of {
 		if word == one {
 			return true

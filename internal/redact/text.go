@@ -2,15 +2,15 @@ package redact
 
 import "strings"
 
-// privateKey begins every kind of private key in PEM.
-const privateKey = "PRIVATE KEY-----"
+// privateKeyMark begins every kind of private key in PEM.
+const privateKeyMark = "PRIVATE KEY-----"
 
 // Text returns text with its credentials hidden: words with the shape of an
 // issued key, values after the name of a credential, passwords in URLs, and
 // private keys.
 func Text(text string) string {
-	if i := strings.Index(text, privateKey); i >= 0 {
-		return Text(text[:i]) + privateKey + hiddenText
+	if i := strings.Index(text, privateKeyMark); i >= 0 {
+		return Text(text[:i]) + privateKeyMark + hiddenText
 	}
 	h := textRedactor{text: text}
 	for pos := 0; pos < len(text); {
@@ -21,7 +21,7 @@ func Text(text string) string {
 		for pos < len(text) && !isSeparator(text[pos]) {
 			pos++
 		}
-		h.word(begin, pos)
+		h.redactWord(begin, pos)
 	}
 	return h.result()
 }
@@ -41,43 +41,43 @@ type textRedactor struct {
 	out    strings.Builder // of text[:copied]
 	copied int
 
-	named bool // the previous word is a credential's name
-	next  bool // this word is a credential
+	afterName bool // the previous word is a credential's name
+	hideNext  bool // this word is a credential
 }
 
-func (h *textRedactor) word(begin, end int) {
+func (h *textRedactor) redactWord(begin, end int) {
 	word := h.text[begin:end]
-	next, named := h.next, h.named
-	h.next, h.named = false, false
+	next, named := h.hideNext, h.afterName
+	h.hideNext, h.afterName = false, false
 	switch {
 	case word == "":
-	case next && scheme(word):
-		h.next = true
+	case next && isAuthScheme(word):
+		h.hideNext = true
 	case next:
 		h.hide(begin, end)
 	case named && (word == "=" || word == ":" || word == ":="):
-		h.next = true
-	case scheme(word) || word[0] == '-' && IsSecretName(strings.TrimLeft(word, "-")) && !strings.ContainsAny(word, "=:"):
-		h.next = true
+		h.hideNext = true
+	case isAuthScheme(word) || word[0] == '-' && IsSecretName(strings.TrimLeft(word, "-")) && !strings.ContainsAny(word, "=:"):
+		h.hideNext = true
 	case IsIssuedKey(word):
 		h.hide(begin, end)
 	default:
-		h.pair(begin, end)
+		h.redactPair(begin, end)
 	}
 }
 
-// scheme reports whether a word is an authentication scheme, which credentials
+// isAuthScheme reports whether a word is an authentication scheme, which credentials
 // follow.
-func scheme(word string) bool {
+func isAuthScheme(word string) bool {
 	return strings.EqualFold(word, "bearer") || strings.EqualFold(word, "basic")
 }
 
-// pair handles the words NAME=value, name:value and URLs.
-func (h *textRedactor) pair(begin, end int) {
+// redactPair handles the words NAME=value, name:value and URLs.
+func (h *textRedactor) redactPair(begin, end int) {
 	word := h.text[begin:end]
 	i := strings.IndexAny(word, "=:")
 	if i < 0 {
-		h.named = IsSecretName(word)
+		h.afterName = IsSecretName(word)
 		return
 	}
 	if strings.HasPrefix(word[i:], "://") {
@@ -90,13 +90,13 @@ func (h *textRedactor) pair(begin, end int) {
 	}
 	switch name, value := word[:i], word[i+1:]; {
 	case IsSecretName(name) && value == "":
-		h.next = true
+		h.hideNext = true
 	case IsSecretName(name):
 		h.hide(begin+i+1, end)
 	case IsIssuedKey(value):
 		h.hide(begin+i+1, end)
 	case strings.Contains(value, "://") || strings.IndexByte(value, '=') >= 0:
-		h.pair(begin+i+1, end)
+		h.redactPair(begin+i+1, end)
 	}
 }
 

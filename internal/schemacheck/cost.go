@@ -37,7 +37,7 @@ func (b *budget) chargeSubschemas(root *jsonschema.Schema) error {
 			return errDynamic
 		}
 		p := costOf(s)
-		for _, group := range [][]*jsonschema.Schema{p.same, p.members, p.items, p.places} {
+		for _, group := range [][]*jsonschema.Schema{p.onValue, p.onMembers, p.onItems, p.onPositions} {
 			for _, sub := range group {
 				if !seen[sub] {
 					seen[sub] = true
@@ -53,7 +53,7 @@ func (b *budget) chargeSubschemas(root *jsonschema.Schema) error {
 		}
 		asserted := s.Format
 		format := &jsonschema.Format{Validate: func(v any) error {
-			b.spend(p.of(v))
+			b.spend(p.costFor(v))
 			if asserted != nil {
 				return asserted.Validate(v)
 			}
@@ -69,20 +69,20 @@ func (b *budget) chargeSubschemas(root *jsonschema.Schema) error {
 
 // subschemaCost is the cost of applying a subschema.
 type subschemaCost struct {
-	same    []*jsonschema.Schema // subschemas applied to the value itself
-	members []*jsonschema.Schema // to each member of an object
-	items   []*jsonschema.Schema // to each item of an array
-	places  []*jsonschema.Schema // to one item of an array each
+	onValue     []*jsonschema.Schema // subschemas applied to the value itself
+	onMembers   []*jsonschema.Schema // to each member of an object
+	onItems     []*jsonschema.Schema // to each item of an array
+	onPositions []*jsonschema.Schema // to one item of an array each
 
 	properties map[string]*jsonschema.Schema
-	names      int // number of names looked up in an object
+	lookups    int // number of names looked up in an object
 	patterns   int // number of patterns matched with each name of an object
 
-	perSame, perMember, perItem, perPlace int // cost of entering these subschemas
+	enterValue, enterMember, enterItem, enterPositions int // cost of entering these subschemas
 }
 
 func costOf(s *jsonschema.Schema) *subschemaCost {
-	p := &subschemaCost{properties: s.Properties, names: len(s.Required) + len(s.Dependencies), patterns: len(s.PatternProperties)}
+	p := &subschemaCost{properties: s.Properties, lookups: len(s.Required) + len(s.Dependencies), patterns: len(s.PatternProperties)}
 	add := func(to *[]*jsonschema.Schema, subs ...*jsonschema.Schema) {
 		for _, sub := range subs {
 			if sub != nil {
@@ -95,38 +95,38 @@ func costOf(s *jsonschema.Schema) *subschemaCost {
 			add(to, sub)
 		}
 	}
-	add(&p.same, s.Ref, s.Not, s.If, s.Then, s.Else, s.ContentSchema)
-	add(&p.same, s.AllOf...)
-	add(&p.same, s.AnyOf...)
-	add(&p.same, s.OneOf...)
+	add(&p.onValue, s.Ref, s.Not, s.If, s.Then, s.Else, s.ContentSchema)
+	add(&p.onValue, s.AllOf...)
+	add(&p.onValue, s.AnyOf...)
+	add(&p.onValue, s.OneOf...)
 	for _, sub := range s.DependentSchemas {
-		add(&p.same, sub)
+		add(&p.onValue, sub)
 	}
 	for _, dependency := range s.Dependencies {
-		either(&p.same, dependency)
+		either(&p.onValue, dependency)
 		if names, ok := dependency.([]string); ok {
-			p.names += len(names)
+			p.lookups += len(names)
 		}
 	}
 	for _, names := range s.DependentRequired {
-		p.names += 1 + len(names)
+		p.lookups += 1 + len(names)
 	}
-	add(&p.members, s.PropertyNames, s.UnevaluatedProperties)
-	either(&p.members, s.AdditionalProperties)
+	add(&p.onMembers, s.PropertyNames, s.UnevaluatedProperties)
+	either(&p.onMembers, s.AdditionalProperties)
 	for _, sub := range s.PatternProperties {
-		add(&p.members, sub)
+		add(&p.onMembers, sub)
 	}
-	add(&p.items, s.Items2020, s.Contains, s.UnevaluatedItems)
-	either(&p.items, s.Items)
-	either(&p.items, s.AdditionalItems)
-	add(&p.places, s.PrefixItems...)
+	add(&p.onItems, s.Items2020, s.Contains, s.UnevaluatedItems)
+	either(&p.onItems, s.Items)
+	either(&p.onItems, s.AdditionalItems)
+	add(&p.onPositions, s.PrefixItems...)
 	if places, ok := s.Items.([]*jsonschema.Schema); ok {
-		add(&p.places, places...)
+		add(&p.onPositions, places...)
 	}
 	for _, sum := range []struct {
 		subs []*jsonschema.Schema
 		into *int
-	}{{p.same, &p.perSame}, {p.members, &p.perMember}, {p.items, &p.perItem}, {p.places, &p.perPlace}} {
+	}{{p.onValue, &p.enterValue}, {p.onMembers, &p.enterMember}, {p.onItems, &p.enterItem}, {p.onPositions, &p.enterPositions}} {
 		for _, sub := range sum.subs {
 			*sum.into += entryCost(sub)
 		}
@@ -167,16 +167,16 @@ func countValues(v any) int {
 // Bytes of text, and names of an object kept for unevaluatedProperties, that
 // count as one step.
 const (
-	perText  = 512
-	perNames = 16
+	bytesPerStep = 512
+	namesPerStep = 16
 )
 
-// of returns the cost of applying the subschema to a value.
-func (p *subschemaCost) of(v any) int {
-	n := 1 + p.perSame
+// costFor returns the cost of applying the subschema to a value.
+func (p *subschemaCost) costFor(v any) int {
+	n := 1 + p.enterValue
 	switch v := v.(type) {
 	case map[string]any:
-		n += p.names + len(v)*(1+p.patterns+p.perMember) + len(p.same)*len(v)/perNames
+		n += p.lookups + len(v)*(1+p.patterns+p.enterMember) + len(p.onValue)*len(v)/namesPerStep
 		if len(p.properties) > 0 {
 			for name := range v {
 				if sub := p.properties[name]; sub != nil {
@@ -185,9 +185,9 @@ func (p *subschemaCost) of(v any) int {
 			}
 		}
 	case []any:
-		n += len(v)*(1+p.perItem) + p.perPlace + len(p.same)*len(v)/perNames
+		n += len(v)*(1+p.enterItem) + p.enterPositions + len(p.onValue)*len(v)/namesPerStep
 	case string:
-		n += len(v) / perText
+		n += len(v) / bytesPerStep
 	}
 	return n
 }

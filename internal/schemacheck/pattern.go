@@ -7,15 +7,15 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// maxProgram bounds the size of a pattern with its repetitions expanded, in
+// maxProgramSize bounds the size of a pattern with its repetitions expanded, in
 // instructions.
-const maxProgram = 10_000
+const maxProgramSize = 10_000
 
-// regexp compiles JavaScript patterns that Go supports; other patterns, and
+// compilePattern compiles JavaScript patterns that Go supports; other patterns, and
 // patterns that are too large, match every text.
-func (b *budget) regexp(pattern string) (jsonschema.Regexp, error) {
+func (b *budget) compilePattern(pattern string) (jsonschema.Regexp, error) {
 	tree, err := syntax.Parse(pattern, syntax.Perl)
-	if err != nil || programSize(tree) > maxProgram {
+	if err != nil || programSize(tree) > maxProgramSize {
 		return matchAll(pattern), nil //nolint:nilerr // see above
 	}
 	re, err := regexp.Compile(pattern)
@@ -34,7 +34,7 @@ func programSize(re *syntax.Regexp) int {
 	if re.Op == syntax.OpRepeat {
 		n *= max(1, re.Min, re.Max)
 	}
-	return min(n, maxProgram+1)
+	return min(n, maxProgramSize+1)
 }
 
 // chargedPattern is a pattern that charges the budget for matches.
@@ -44,12 +44,12 @@ type chargedPattern struct {
 	size   int // in instructions
 }
 
-// perMatch is the number of instructions, each for one byte, that count as a
+// instructionsPerStep is the number of instructions, each for one byte, that count as a
 // step.
-const perMatch = 16
+const instructionsPerStep = 16
 
 func (p *chargedPattern) MatchString(text string) bool {
-	p.budget.spend(1 + p.size*len(text)/perMatch)
+	p.budget.spend(1 + p.size*len(text)/instructionsPerStep)
 	return p.Regexp.MatchString(text)
 }
 

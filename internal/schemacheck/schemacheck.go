@@ -19,17 +19,17 @@ import (
 	"golang.org/x/text/message"
 )
 
-// maxSchema bounds a schema in bytes: compiling takes far longer than reading
+// maxSchemaBytes bounds a schema in bytes: compiling takes far longer than reading
 // its text.
-const maxSchema = 256 << 10
+const maxSchemaBytes = 256 << 10
 
-// steps returns the work allowed for a value of so many bytes; see cost.go.
-func steps(bytes int) int { return min(20_000+20*bytes, 400_000) }
+// maxSteps returns the work allowed for a value of so many bytes; see cost.go.
+func maxSteps(bytes int) int { return min(20_000+20*bytes, 400_000) }
 
-// smallValue is the size, in bytes, of the largest value whose check takes too many
+// smallValueBytes is the size, in bytes, of the largest value whose check takes too many
 // steps because of the schema. A larger value has many parts, and a schema may
 // have several rules for each part, so then the value counts as the cause.
-const smallValue = 256
+const smallValueBytes = 256
 
 // A Schema is a compiled schema whose checks have bounded cost. It is safe for
 // concurrent use; concurrent checks wait for each other.
@@ -37,7 +37,7 @@ type Schema struct {
 	mu       sync.Mutex
 	compiled *jsonschema.Schema
 	budget   *budget
-	broken   bool
+	disabled bool
 }
 
 // Faults describes how a value violates the schema.
@@ -47,12 +47,12 @@ type Faults struct {
 	Missing bool   // all faults are missing members
 }
 
-const location = "mem:///schema"
+const schemaURL = "mem:///schema"
 
 // Compile compiles a schema. It fails if the schema is invalid or too large.
 func Compile(text json.RawMessage) (*Schema, error) {
-	if len(text) > maxSchema {
-		return nil, fmt.Errorf("it has %d bytes, of %d that are read", len(text), maxSchema)
+	if len(text) > maxSchemaBytes {
+		return nil, fmt.Errorf("it has %d bytes, of %d that are read", len(text), maxSchemaBytes)
 	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
@@ -64,11 +64,11 @@ func Compile(text json.RawMessage) (*Schema, error) {
 	s := &Schema{budget: &budget{left: math.MaxInt}}
 	c := jsonschema.NewCompiler()
 	c.UseLoader(noLoader{})
-	c.UseRegexpEngine(s.budget.regexp)
-	if err := c.AddResource(location, doc); err != nil {
+	c.UseRegexpEngine(s.budget.compilePattern)
+	if err := c.AddResource(schemaURL, doc); err != nil {
 		return nil, err
 	}
-	if s.compiled, err = c.Compile(location); err != nil {
+	if s.compiled, err = c.Compile(schemaURL); err != nil {
 		return nil, err
 	}
 	return s, s.budget.chargeSubschemas(s.compiled)
@@ -94,33 +94,33 @@ func (s *Schema) Check(raw json.RawMessage) (f *Faults, err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.broken {
+	if s.disabled {
 		return nil, nil
 	}
 	defer func() {
 		if r := recover(); r != nil { // a panic of the library, on input that it did not expect
-			if f = nil; len(raw) <= smallValue && r == any(errBudget) {
-				s.broken = true
+			if f = nil; len(raw) <= smallValueBytes && r == any(errBudget) {
+				s.disabled = true
 				err = fmt.Errorf("the schema is not used any more: %v", r)
 			}
 		}
 	}()
-	s.budget.left = steps(len(raw))
+	s.budget.left = maxSteps(len(raw))
 	s.budget.spend(entryCost(s.compiled))
 	var invalid *jsonschema.ValidationError
 	if err := s.compiled.Validate(value); errors.As(err, &invalid) {
-		return explain(invalid), nil
+		return faultsOf(invalid), nil
 	}
 	return nil, nil
 }
 
 const (
-	maxFaults = 8   // number of faults in one answer
-	maxFault  = 300 // bytes of one fault's text
+	maxFaults     = 8   // number of faults in one answer
+	maxFaultBytes = 300 // bytes of one fault's text
 )
 
-// explain converts the library's error to sentences.
-func explain(e *jsonschema.ValidationError) *Faults {
+// faultsOf converts the library's error to sentences.
+func faultsOf(e *jsonschema.ValidationError) *Faults {
 	f := &Faults{Missing: true}
 	p := message.NewPrinter(language.English)
 	var told []string
@@ -140,10 +140,10 @@ func explain(e *jsonschema.ValidationError) *Faults {
 			more++
 			return
 		}
-		at := pointer(e.InstanceLocation)
+		at := jsonPointer(e.InstanceLocation)
 		text := e.ErrorKind.LocalizedString(p)
-		if len(text) > maxFault {
-			text = strings.ToValidUTF8(text[:maxFault], "") + "…"
+		if len(text) > maxFaultBytes {
+			text = strings.ToValidUTF8(text[:maxFaultBytes], "") + "…"
 		}
 		if len(told) == 0 {
 			f.Path = at
@@ -161,7 +161,7 @@ func explain(e *jsonschema.ValidationError) *Faults {
 	return f
 }
 
-func pointer(tokens []string) string {
+func jsonPointer(tokens []string) string {
 	var b strings.Builder
 	for _, token := range tokens {
 		b.WriteByte('/')

@@ -13,8 +13,8 @@ import (
 // were left by killed processes.
 const stagingDir = "aside"
 
-// maxCleared bounds the number of files that one write removes.
-const maxCleared = 64
+// maxListed bounds the number of files that one write removes.
+const maxListed = 64
 
 // replaceAtomically writes a temporary file in asideDir and renames it, so that a
 // reader finds the old or the new record. It removes temporary files of killed
@@ -24,8 +24,8 @@ func replaceAtomically(dir, name string, data []byte) error {
 	if err := os.MkdirAll(aside, 0o700); err != nil {
 		return err
 	}
-	clearStaging(aside)
-	release, err := lockShared(aside)
+	removeAbandoned(aside)
+	release, err := lockDirShared(aside)
 	if err != nil {
 		return err
 	}
@@ -49,14 +49,14 @@ func replaceAtomically(dir, name string, data []byte) error {
 	return nil
 }
 
-// clearStaging removes files that no process is writing. Files that it cannot
+// removeAbandoned removes files that no process is writing. Files that it cannot
 // remove are left to a later write.
-func clearStaging(aside string) {
-	names := list(aside)
+func removeAbandoned(aside string) {
+	names := someNames(aside)
 	if len(names) == 0 {
 		return
 	}
-	release, alone := lockExclusive(aside)
+	release, alone := tryLockDirExclusive(aside)
 	if !alone {
 		return
 	}
@@ -69,14 +69,14 @@ func clearStaging(aside string) {
 	}
 }
 
-// list returns some of the names in a directory.
-func list(dir string) []string {
+// someNames returns some of the names in a directory.
+func someNames(dir string) []string {
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	names, err := f.Readdirnames(maxCleared)
+	names, err := f.Readdirnames(maxListed)
 	if err != nil { // mostly io.EOF
 		return nil
 	}
@@ -84,4 +84,4 @@ func list(dir string) []string {
 }
 
 // abandoned reports whether a temporary file was left by a killed process.
-func abandoned(info fs.FileInfo) bool { return dirLocksWork || age(info) > pruneEvery }
+func abandoned(info fs.FileInfo) bool { return dirLocksWork || fileAge(info) > pruneEvery }

@@ -6,6 +6,6 @@ package state
 // age of a file shows that it was abandoned.
 const dirLocksWork = false
 
-func lockShared(string) (release func(), err error) { return func() {}, nil }
+func lockDirShared(string) (release func(), err error) { return func() {}, nil }
 
-func lockExclusive(string) (release func(), alone bool) { return func() {}, true }
+func tryLockDirExclusive(string) (release func(), alone bool) { return func() {}, true }

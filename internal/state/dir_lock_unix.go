@@ -14,9 +14,9 @@ import (
 // it.
 const dirLocksWork = true
 
-// lockShared takes a shared lock on a directory until release is called. It waits
+// lockDirShared takes a shared lock on a directory until release is called. It waits
 // for a process with the exclusive lock, which is never held for long.
-func lockShared(dir string) (release func(), err error) {
+func lockDirShared(dir string) (release func(), err error) {
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil, err
@@ -33,9 +33,9 @@ func lockShared(dir string) (release func(), err error) {
 	}, nil
 }
 
-// lockExclusive takes the exclusive lock on a directory; alone is false if it is in
+// tryLockDirExclusive takes the exclusive lock on a directory; alone is false if it is in
 // use.
-func lockExclusive(dir string) (release func(), alone bool) {
+func tryLockDirExclusive(dir string) (release func(), alone bool) {
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil, false

@@ -64,16 +64,16 @@ func (s *Store) LockPath(ctx context.Context, path string) (unlock func(), err e
 	if err := s.queue.acquire(ctx, name); err != nil {
 		return nil, lockedError(path, "another call of this server", err)
 	}
-	f, err := s.lockFile(ctx, name)
+	f, err := s.openLockFile(ctx, name)
 	if err != nil {
 		s.queue.release(name)
 		if ctx.Err() != nil {
-			return nil, lockedError(path, s.holder(name), ctx.Err())
+			return nil, lockedError(path, s.holderOf(name), ctx.Err())
 		}
 		return nil, err
 	}
 	if f != nil {
-		noteHolder(f, path)
+		writeHolder(f, path)
 	}
 	return sync.OnceFunc(func() {
 		if f != nil {
@@ -84,16 +84,16 @@ func (s *Store) LockPath(ctx context.Context, path string) (unlock func(), err e
 	}), nil
 }
 
-// lockFile opens and locks the lock file of a path. It returns nil if no state
+// openLockFile opens and locks the lock file of a path. It returns nil if no state
 // is kept or the file system has no locks.
-func (s *Store) lockFile(ctx context.Context, name string) (*os.File, error) {
+func (s *Store) openLockFile(ctx context.Context, name string) (*os.File, error) {
 	for {
-		dir, err := s.subdir(lockDir)
+		dir, err := s.makeSubdir(lockDir)
 		if err != nil {
 			return nil, nil // without state, tools still work
 		}
 		path := filepath.Join(dir, name)
-		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|noFollow, 0o600)
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|openNoFollow, 0o600)
 		if err != nil {
 			return nil, nil
 		}
@@ -106,25 +106,25 @@ func (s *Store) lockFile(ctx context.Context, name string) (*os.File, error) {
 		mine, err := f.Stat()
 		now, err2 := os.Lstat(path)
 		if err == nil && err2 == nil && os.SameFile(mine, now) {
-			s.clearLocks(dir)
+			s.removeUnusedLocks(dir)
 			return f, nil
 		}
 		f.Close()
 	}
 }
 
-// noteHolder writes the holder into a locked file. It is used only for
+// writeHolder writes the holder into a locked file. It is used only for
 // messages.
-func noteHolder(f *os.File, path string) {
+func writeHolder(f *os.File, path string) {
 	note := fmt.Appendf(nil, "%d\n%s\n%s\n", os.Getpid(), filepath.Base(os.Args[0]), path)
 	if n, err := f.WriteAt(note, 0); err == nil {
 		f.Truncate(int64(n)) // remove the rest of a longer, older note
 	}
 }
 
-// holder describes the holder of a lock; "" if unknown.
-func (s *Store) holder(name string) string {
-	data, err := s.read(lockDir, name)
+// holderOf describes the holder of a lock; "" if unknown.
+func (s *Store) holderOf(name string) string {
+	data, err := s.readRecord(lockDir, name)
 	if err != nil {
 		return "another program"
 	}
@@ -142,13 +142,13 @@ func lockedError(path, holder string, err error) error {
 	return toolerr.New(toolerr.Locked, "%s is being changed by %s, nothing was changed: try again in a moment: %w", pathname.Escape(filepath.Base(path)), holder, err)
 }
 
-// clearLocks removes lock files that have not been used for pruneEvery, at most
+// removeUnusedLocks removes lock files that have not been used for pruneEvery, at most
 // once in that time. A process that has opened such a file but not locked it
 // yet notices the removal.
-func (s *Store) clearLocks(dir string) {
-	mark := filepath.Join(dir, pruneMark)
+func (s *Store) removeUnusedLocks(dir string) {
+	mark := filepath.Join(dir, pruneMarkFile)
 	info, err := os.Stat(mark)
-	if err == nil && age(info) < pruneEvery {
+	if err == nil && fileAge(info) < pruneEvery {
 		return
 	}
 	now := time.Now()
@@ -161,17 +161,17 @@ func (s *Store) clearLocks(dir string) {
 	}
 	for _, entry := range entries {
 		info, err := entry.Info()
-		if err != nil || !info.Mode().IsRegular() || info.Name() == pruneMark || age(info) < pruneEvery {
+		if err != nil || !info.Mode().IsRegular() || info.Name() == pruneMarkFile || fileAge(info) < pruneEvery {
 			continue
 		}
-		clearLock(filepath.Join(dir, info.Name()))
+		removeUnusedLock(filepath.Join(dir, info.Name()))
 	}
 }
 
-// clearLock removes a lock file if no process holds its lock. It holds the lock
+// removeUnusedLock removes a lock file if no process holds its lock. It holds the lock
 // during the removal.
-func clearLock(path string) {
-	f, err := os.OpenFile(path, os.O_RDWR|noFollow, 0)
+func removeUnusedLock(path string) {
+	f, err := os.OpenFile(path, os.O_RDWR|openNoFollow, 0)
 	if err != nil {
 		return
 	}
@@ -181,7 +181,7 @@ func clearLock(path string) {
 	}
 	mine, err := f.Stat()
 	now, err2 := os.Lstat(path)
-	if err == nil && err2 == nil && os.SameFile(mine, now) && age(now) >= pruneEvery {
+	if err == nil && err2 == nil && os.SameFile(mine, now) && fileAge(now) >= pruneEvery {
 		os.Remove(path)
 	}
 }

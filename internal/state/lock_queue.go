@@ -5,24 +5,24 @@ import (
 	"sync"
 )
 
-// queue makes the goroutines of one process wait in order of arrival. The zero
+// lockQueue makes the goroutines of one process wait in order of arrival. The zero
 // value is ready to use.
-type queue struct {
-	mu    sync.Mutex
-	lines map[string][]chan struct{} // the holder of a name, then the waiting goroutines
+type lockQueue struct {
+	mu      sync.Mutex
+	waiting map[string][]chan struct{} // the holder of a name, then the waiting goroutines
 }
 
 // acquire waits until no other goroutine holds the name.
-func (q *queue) acquire(ctx context.Context, name string) error {
+func (q *lockQueue) acquire(ctx context.Context, name string) error {
 	turn := make(chan struct{})
 	q.mu.Lock()
-	if q.lines == nil {
-		q.lines = map[string][]chan struct{}{}
+	if q.waiting == nil {
+		q.waiting = map[string][]chan struct{}{}
 	}
-	if len(q.lines[name]) == 0 {
+	if len(q.waiting[name]) == 0 {
 		close(turn)
 	}
-	q.lines[name] = append(q.lines[name], turn)
+	q.waiting[name] = append(q.waiting[name], turn)
 	q.mu.Unlock()
 	select {
 	case <-turn: // even if ctx has ended: then another process holds the lock
@@ -33,24 +33,24 @@ func (q *queue) acquire(ctx context.Context, name string) error {
 	case <-turn:
 		return nil
 	case <-ctx.Done():
-		q.drop(name, turn)
+		q.leave(name, turn)
 		return ctx.Err()
 	}
 }
 
 // release hands the name to the next waiting goroutine.
-func (q *queue) release(name string) {
+func (q *lockQueue) release(name string) {
 	q.mu.Lock()
-	first := q.lines[name][0]
+	first := q.waiting[name][0]
 	q.mu.Unlock()
-	q.drop(name, first)
+	q.leave(name, first)
 }
 
-// drop removes a goroutine from the line, at any position.
-func (q *queue) drop(name string, turn chan struct{}) {
+// leave removes a goroutine from the line, at any position.
+func (q *lockQueue) leave(name string, turn chan struct{}) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	line := q.lines[name]
+	line := q.waiting[name]
 	for i, other := range line {
 		if other != turn {
 			continue
@@ -61,8 +61,8 @@ func (q *queue) drop(name string, turn chan struct{}) {
 		}
 		break
 	}
-	q.lines[name] = line
+	q.waiting[name] = line
 	if len(line) == 0 {
-		delete(q.lines, name)
+		delete(q.waiting, name)
 	}
 }

@@ -39,8 +39,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// process returns a command that runs the test binary in another role.
-func process(role string, env ...string) *exec.Cmd {
+// roleProcess returns a command that runs the test binary in another role.
+func roleProcess(role string, env ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), append(env, "STATE_TEST_ROLE="+role)...)
 	cmd.Stderr = new(bytes.Buffer)
@@ -133,7 +133,7 @@ func TestEveryLockedChangeLands(t *testing.T) {
 				if dir != "" {
 					dir = filepath.Join(base, dir)
 				}
-				cmd := process("count", "STATE_TEST_DIR="+dir, "STATE_TEST_ROOT="+root, fmt.Sprintf("STATE_TEST_NAME=p%d", i))
+				cmd := roleProcess("count", "STATE_TEST_DIR="+dir, "STATE_TEST_ROOT="+root, fmt.Sprintf("STATE_TEST_NAME=p%d", i))
 				require.NoError(t, cmd.Start())
 				all = append(all, cmd)
 			}
@@ -222,7 +222,7 @@ func TestNoLockOutlivesItsProcess(t *testing.T) {
 				}
 				return filepath.Join(base, name)
 			}
-			cmd := process("hold", "STATE_TEST_DIR="+dir(tc.theirs), "STATE_TEST_ROOT="+root)
+			cmd := roleProcess("hold", "STATE_TEST_DIR="+dir(tc.theirs), "STATE_TEST_ROOT="+root)
 			_, err := cmd.StdinPipe()
 			require.NoError(t, err)
 			out, err := cmd.StdoutPipe()

@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// spillDir holds the complete outputs of commands, one file each: plain text,
+// outputDir holds the complete outputs of commands, one file each: plain text,
 // which view and grep show by its absolute path.
-const spillDir = "output-1"
+const outputDir = "output-1"
 
 const (
-	defaultSpillBytes = 1 << 30
-	defaultSpillAge   = 3 * 24 * time.Hour
+	defaultOutputBytes = 1 << 30
+	defaultOutputAge   = 3 * 24 * time.Hour
 )
 
-// emptyAge is the time after which the empty directory of a set of roots is
+// maxEmptyAge is the time after which the empty directory of a set of roots is
 // removed.
-const emptyAge = 30 * 24 * time.Hour
+const maxEmptyAge = 30 * 24 * time.Hour
 
 // SpilledFor returns the directory for the complete outputs of commands in
 // these roots, which a tool that shows files passes to
@@ -33,10 +33,10 @@ func (c *Config) SpilledFor(roots []string) string {
 	if c.Disabled || dir == "" {
 		return ""
 	}
-	return filepath.Join(dir, spillDir, spillName(roots))
+	return filepath.Join(dir, outputDir, rootsHash(roots))
 }
 
-func spillName(roots []string) string {
+func rootsHash(roots []string) string {
 	sorted := slices.Clone(roots)
 	slices.Sort(sorted)
 	sum := sha256.Sum256([]byte(strings.Join(slices.Compact(sorted), "\x00")))
@@ -48,18 +48,18 @@ func spillName(roots []string) string {
 // ones until the rest has at most SpillBytes. A program that writes outputs
 // calls it from time to time.
 func (s *Store) SpillFor(roots []string) (string, error) {
-	all, err := s.subdir(spillDir)
+	all, err := s.makeSubdir(outputDir)
 	if err != nil {
 		return "", err
 	}
-	dir, err := s.subdir(filepath.Join(spillDir, spillName(roots)))
+	dir, err := s.makeSubdir(filepath.Join(outputDir, rootsHash(roots)))
 	if err != nil {
 		return "", err
 	}
-	return dir, s.pruneSpilled(all, dir)
+	return dir, s.pruneOutputs(all, dir)
 }
 
-func (s *Store) pruneSpilled(all, own string) error {
+func (s *Store) pruneOutputs(all, own string) error {
 	entries, err := os.ReadDir(all)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (s *Store) pruneSpilled(all, own string) error {
 		if !entry.IsDir() {
 			continue
 		}
-		if info, err := entry.Info(); err == nil && dir != own && age(info) > emptyAge && os.Remove(dir) == nil {
+		if info, err := entry.Info(); err == nil && dir != own && fileAge(info) > maxEmptyAge && os.Remove(dir) == nil {
 			continue
 		}
 		dirs = append(dirs, dir)

@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-const posixModes = true
+const hasPosixModes = true
 
-// noFollow makes open fail for a symbolic link.
-const noFollow = syscall.O_NOFOLLOW
+// openNoFollow makes open fail for a symbolic link.
+const openNoFollow = syscall.O_NOFOLLOW
 
 // ownedByUser reports whether the file belongs to this user.
 func ownedByUser(info fs.FileInfo) bool {

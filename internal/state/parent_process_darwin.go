@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// parentProcess identifies the process that started this one, uniquely across
+// parentIdentity identifies the process that started this one, uniquely across
 // reboots, by its id and start time. It is determined once, because an orphan
 // gets another parent.
-var parentProcess = sync.OnceValue(func() string {
+var parentIdentity = sync.OnceValue(func() string {
 	parent := os.Getppid()
 	info, err := unix.SysctlKinfoProc("kern.proc.pid", parent)
 	if err != nil { // the id alone is less unique

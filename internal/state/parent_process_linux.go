@@ -7,19 +7,19 @@ import (
 	"sync"
 )
 
-// parentProcess identifies the process that started this one, uniquely across
+// parentIdentity identifies the process that started this one, uniquely across
 // reboots, by the boot, the process id and its start time. It is determined
 // once, because an orphan gets another parent.
-var parentProcess = sync.OnceValue(func() string {
+var parentIdentity = sync.OnceValue(func() string {
 	parent := os.Getppid()
 	if parent == 0 { // in another pid namespace, as with docker exec: unknown
-		return fmt.Sprintf("of %s", process(os.Getpid()))
+		return fmt.Sprintf("of %s", processIdentity(os.Getpid()))
 	}
-	return process(parent)
+	return processIdentity(parent)
 })
 
-// process identifies a process of this machine.
-func process(pid int) string {
+// processIdentity identifies a process of this machine.
+func processIdentity(pid int) string {
 	// Values that cannot be read, as without /proc, only make the result less
 	// unique.
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// parentProcess identifies the process that started this one, uniquely across
+// parentIdentity identifies the process that started this one, uniquely across
 // reboots, by its id and start time. It is determined once, because the id of a
 // parent that has ended may be reused.
-var parentProcess = sync.OnceValue(func() string {
+var parentIdentity = sync.OnceValue(func() string {
 	parent := os.Getppid()
 	process, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(parent))
 	if err != nil { // the id alone is less unique

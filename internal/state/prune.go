@@ -37,7 +37,7 @@ func pruneDirs(dirs []string, maxBytes int64, maxAge time.Duration) error {
 		}
 		for _, entry := range entries {
 			info, err := entry.Info()
-			if err != nil || !info.Mode().IsRegular() || info.Name() == pruneMark {
+			if err != nil || !info.Mode().IsRegular() || info.Name() == pruneMarkFile {
 				continue // removed in the meantime, or not ours
 			}
 			files = append(files, file{filepath.Join(dir, info.Name()), info})
@@ -49,7 +49,7 @@ func pruneDirs(dirs []string, maxBytes int64, maxAge time.Duration) error {
 	for _, f := range files {
 		// A file takes at least one block, however small it is.
 		total += max(f.Size(), blockSize)
-		if total <= maxBytes && age(f) <= maxAge {
+		if total <= maxBytes && fileAge(f) <= maxAge {
 			continue
 		}
 		if err := os.Remove(f.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -61,12 +61,12 @@ func pruneDirs(dirs []string, maxBytes int64, maxAge time.Duration) error {
 
 const (
 	// blockSize is the disk space of the smallest file, in bytes.
-	blockSize = 4 << 10
-	pruneMark = ".pruned"
+	blockSize     = 4 << 10
+	pruneMarkFile = ".pruned"
 )
 
-// pruneSometimes prunes dir if no process has done so for a while.
-func (s *Store) pruneSometimes(dir string) error {
+// pruneIfDue prunes dir if no process has done so for a while.
+func (s *Store) pruneIfDue(dir string) error {
 	s.mu.Lock()
 	s.writes++
 	// Programs that write once and exit are counted by chance.
@@ -76,15 +76,15 @@ func (s *Store) pruneSometimes(dir string) error {
 	if !due && !first {
 		return nil
 	}
-	if err := s.pruneOlder(); err != nil {
+	if err := s.pruneOlderFormat(); err != nil {
 		return err
 	}
-	return pruneOnce(dir, due, s.config.MaxBytes, s.config.MaxAge)
+	return pruneUnlessRecent(dir, due, s.config.MaxBytes, s.config.MaxAge)
 }
 
-// pruneOlder removes the expired records of the previous format. Another
+// pruneOlderFormat removes the expired records of the previous format. Another
 // version of a tool may still use the rest.
-func (s *Store) pruneOlder() error {
+func (s *Store) pruneOlderFormat() error {
 	dir, err := s.open()
 	if err != nil {
 		return err
@@ -93,14 +93,14 @@ func (s *Store) pruneOlder() error {
 	if info, err := os.Lstat(dir); err != nil || !info.IsDir() || !ownedByUser(info) {
 		return nil
 	}
-	return pruneOnce(dir, false, s.config.MaxBytes, s.config.MaxAge)
+	return pruneUnlessRecent(dir, false, s.config.MaxBytes, s.config.MaxAge)
 }
 
-// pruneOnce prunes dir if due is set or pruneEvery has passed since the last
+// pruneUnlessRecent prunes dir if due is set or pruneEvery has passed since the last
 // time.
-func pruneOnce(dir string, due bool, maxBytes int64, maxAge time.Duration) error {
-	mark := filepath.Join(dir, pruneMark)
-	if info, err := os.Stat(mark); !due && err == nil && age(info) < pruneEvery {
+func pruneUnlessRecent(dir string, due bool, maxBytes int64, maxAge time.Duration) error {
+	mark := filepath.Join(dir, pruneMarkFile)
+	if info, err := os.Stat(mark); !due && err == nil && fileAge(info) < pruneEvery {
 		return nil
 	}
 	if err := os.WriteFile(mark, nil, 0o600); err != nil {
@@ -110,15 +110,15 @@ func pruneOnce(dir string, due bool, maxBytes int64, maxAge time.Duration) error
 	if err := os.Chtimes(mark, now, now); err != nil {
 		return err
 	}
-	return prune(dir, maxBytes, maxAge)
+	return pruneDir(dir, maxBytes, maxAge)
 }
 
-// age returns the age of a file; 0 if its time is in the future.
-func age(info fs.FileInfo) time.Duration { return max(0, time.Since(info.ModTime())) }
+// fileAge returns the age of a file; 0 if its time is in the future.
+func fileAge(info fs.FileInfo) time.Duration { return max(0, time.Since(info.ModTime())) }
 
-// prune removes records older than maxAge, and then the oldest until the rest
+// pruneDir removes records older than maxAge, and then the oldest until the rest
 // takes at most maxBytes.
-func prune(dir string, maxBytes int64, maxAge time.Duration) error {
+func pruneDir(dir string, maxBytes int64, maxAge time.Duration) error {
 	if _, err := os.Stat(dir); err != nil {
 		return err
 	}

@@ -35,12 +35,12 @@ type Seen struct {
 // Seen returns the record of the version, of any age, that the client saw last
 // of the file with this absolute path (links resolved), and false without a record.
 func (s *Store) Seen(path string) (*Seen, bool) {
-	return s.record(seenDir, s.seenName(path), path)
+	return s.readSeen(seenDir, s.seenRecordName(path), path)
 }
 
-// record reads one record. It checks the path, since names are hashes.
-func (s *Store) record(dir, name, path string) (*Seen, bool) {
-	data, err := s.read(dir, name)
+// readSeen reads one record. It checks the path, since names are hashes.
+func (s *Store) readSeen(dir, name, path string) (*Seen, bool) {
+	data, err := s.readRecord(dir, name)
 	if err != nil {
 		return nil, false
 	}
@@ -62,7 +62,7 @@ func (s *Store) Current(path string, stamp Stamp) (*Seen, bool) {
 	if stamp.Size <= textfile.LineIndexMin {
 		return nil, false
 	}
-	seen, ok = s.record(indexDir, recordName(path), path)
+	seen, ok = s.readSeen(indexDir, recordName(path), path)
 	if !ok || !seen.Stamp.Same(stamp) || !seen.Stamp.Settled() {
 		return nil, false
 	}
@@ -82,7 +82,7 @@ func (s *Store) Remember(seen Seen) error {
 		for _, r := range fresh {
 			seen.Ranges = addRange(seen.Ranges, r)
 		}
-		if old.Stamp.Same(seen.Stamp) && old.Stamp.Settled() && old.NamedEncoding == seen.NamedEncoding && slices.EqualFunc(old.Ranges, seen.Ranges, equalRange) && s.recent(old) {
+		if old.Stamp.Same(seen.Stamp) && old.Stamp.Settled() && old.NamedEncoding == seen.NamedEncoding && slices.EqualFunc(old.Ranges, seen.Ranges, equalRange) && s.farFromExpiring(old) {
 			return nil
 		}
 	}
@@ -90,7 +90,7 @@ func (s *Store) Remember(seen Seen) error {
 	if err != nil {
 		return err
 	}
-	if err := s.write(seenDir, s.seenName(seen.Path), data); err != nil {
+	if err := s.writeRecord(seenDir, s.seenRecordName(seen.Path), data); err != nil {
 		return err
 	}
 	return s.rememberIndex(seen)
@@ -101,7 +101,7 @@ func (s *Store) rememberIndex(seen Seen) error {
 	if seen.Index.Size <= textfile.LineIndexMin || seen.NamedEncoding != "" {
 		return nil
 	}
-	if old, ok := s.record(indexDir, recordName(seen.Path), seen.Path); ok && old.Stamp.Same(seen.Stamp) && old.Stamp.Settled() {
+	if old, ok := s.readSeen(indexDir, recordName(seen.Path), seen.Path); ok && old.Stamp.Same(seen.Stamp) && old.Stamp.Settled() {
 		return nil
 	}
 	seen.Ranges = nil
@@ -109,16 +109,16 @@ func (s *Store) rememberIndex(seen Seen) error {
 	if err != nil {
 		return err
 	}
-	return s.write(indexDir, recordName(seen.Path), data)
+	return s.writeRecord(indexDir, recordName(seen.Path), data)
 }
 
-// recent reports whether a record is far from expiring.
-func (s *Store) recent(seen *Seen) bool {
+// farFromExpiring reports whether a record is far from expiring.
+func (s *Store) farFromExpiring(seen *Seen) bool {
 	return time.Since(time.Unix(0, seen.Stamp.Taken)) < s.config.MaxAge/4
 }
 
-// seenName returns the file name of the client's record of a path.
-func (s *Store) seenName(path string) string { return recordName(path) + "-" + s.client }
+// seenRecordName returns the file name of the client's record of a path.
+func (s *Store) seenRecordName(path string) string { return recordName(path) + "-" + s.client }
 
 // recordName returns the file name of the shared record of a path.
 func recordName(path string) string { return fmt.Sprintf("%016x", xxhash.Sum64String(path)) }

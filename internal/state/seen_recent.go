@@ -19,7 +19,7 @@ type SeenVersion struct {
 // had is the result of an earlier call: records that have not changed since are
 // not read again.
 func (s *Store) Recent(limit int, previous []SeenVersion) []SeenVersion {
-	dir, err := s.subdir(seenDir)
+	dir, err := s.makeSubdir(seenDir)
 	if err != nil {
 		return nil
 	}
@@ -56,7 +56,7 @@ func (s *Store) Recent(limit int, previous []SeenVersion) []SeenVersion {
 			list = append(list, old)
 			continue
 		}
-		data, err := s.read(seenDir, k.Name)
+		data, err := s.readRecord(seenDir, k.Name)
 		if err != nil {
 			continue
 		}

@@ -5,8 +5,8 @@ import (
 	"encoding/hex"
 )
 
-// clientBytes is the number of bytes of the hash that identifies a client.
-const clientBytes = 12
+// clientHashBytes is the number of bytes of the hash that identifies a client.
+const clientHashBytes = 12
 
 // ForSession returns the store of one session of the client. session is the
 // name that the client gave the session, as a host does for each of its
@@ -16,12 +16,12 @@ func (s *Store) ForSession(session string) *Store {
 	if session == "" {
 		return s
 	}
-	return &Store{directory: s.directory, client: clientHash(s.config.Client, session)}
+	return &Store{sharedStore: s.sharedStore, client: clientHash(s.config.Client, session)}
 }
 
 // clientHash identifies a session of a client, without revealing its name in
 // the state directory.
 func clientHash(client, session string) string {
 	sum := sha256.Sum256([]byte(client + "\x00" + session))
-	return hex.EncodeToString(sum[:clientBytes])
+	return hex.EncodeToString(sum[:clientHashBytes])
 }

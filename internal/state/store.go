@@ -27,18 +27,18 @@ var errDisabled = errors.New("state is switched off")
 // use by several goroutines and processes. Its seen records belong to one
 // client: see ForSession.
 type Store struct {
-	*directory
+	*sharedStore
 	client string // hash of the client, for the names of its seen records
 }
 
-// directory is the part of a store that the stores of all clients share.
-type directory struct {
+// sharedStore is the part of a store that the stores of all clients share.
+type sharedStore struct {
 	config Config
 	open   func() (string, error)
 
 	mu     sync.Mutex
 	writes int
-	queue  queue
+	queue  lockQueue
 }
 
 // New returns a store configured by c. It does not access the disk yet.
@@ -59,19 +59,19 @@ func New(c Config) *Store {
 		c.UndoContent = defaultUndoContent
 	}
 	if c.SpillBytes == 0 {
-		c.SpillBytes = defaultSpillBytes
+		c.SpillBytes = defaultOutputBytes
 	}
 	if c.SpillAge == 0 {
-		c.SpillAge = defaultSpillAge
+		c.SpillAge = defaultOutputAge
 	}
 	if c.LockWait == 0 {
 		c.LockWait = defaultLockWait
 	}
 	if c.Client == "" {
-		c.Client = parentProcess()
+		c.Client = parentIdentity()
 	}
-	shared := &directory{config: c, open: sync.OnceValues(func() (string, error) { return openDir(c) })}
-	return &Store{directory: shared, client: clientHash(c.Client, "")}
+	shared := &sharedStore{config: c, open: sync.OnceValues(func() (string, error) { return makeStateDir(c) })}
+	return &Store{sharedStore: shared, client: clientHash(c.Client, "")}
 }
 
 // Err opens the store and returns why it cannot keep state; nil if it can, or
@@ -83,8 +83,8 @@ func (s *Store) Err() error {
 	return nil
 }
 
-// openDir creates the directory, accessible only to this user.
-func openDir(c Config) (string, error) {
+// makeStateDir creates the directory, accessible only to this user.
+func makeStateDir(c Config) (string, error) {
 	if c.Disabled {
 		return "", errDisabled
 	}
@@ -98,9 +98,9 @@ func openDir(c Config) (string, error) {
 	return dir, nil
 }
 
-// subdir returns the path of a subdirectory with mode 0700, and creates it if it
+// makeSubdir returns the path of a subdirectory with mode 0700, and creates it if it
 // does not exist.
-func (s *Store) subdir(name string) (string, error) {
+func (s *Store) makeSubdir(name string) (string, error) {
 	dir, err := s.open()
 	if err != nil {
 		return "", err
@@ -115,15 +115,15 @@ func (s *Store) subdir(name string) (string, error) {
 		return "", err
 	case !info.IsDir() || !ownedByUser(info):
 		return "", fmt.Errorf("%s is not a directory owned by this user", dir)
-	case info.Mode().Perm()&0o077 != 0 && posixModes:
+	case info.Mode().Perm()&0o077 != 0 && hasPosixModes:
 		return dir, os.Chmod(dir, 0o700)
 	}
 	return dir, nil
 }
 
-// read returns the content of a record, or an error if there is no usable
+// readRecord returns the content of a record, or an error if there is no usable
 // record.
-func (s *Store) read(sub, name string) ([]byte, error) {
+func (s *Store) readRecord(sub, name string) ([]byte, error) {
 	dir, err := s.open()
 	if err != nil {
 		return nil, err
@@ -148,17 +148,17 @@ func (s *Store) read(sub, name string) ([]byte, error) {
 	return data, err
 }
 
-// write replaces a record atomically.
-func (s *Store) write(sub, name string, data []byte) error {
+// writeRecord replaces a record atomically.
+func (s *Store) writeRecord(sub, name string, data []byte) error {
 	if len(data) > maxRecord {
 		return fmt.Errorf("a record of %d bytes is over the limit of %d", len(data), maxRecord)
 	}
-	dir, err := s.subdir(sub)
+	dir, err := s.makeSubdir(sub)
 	if err != nil {
 		return err
 	}
 	if err := replaceAtomically(dir, name, data); err != nil {
 		return err
 	}
-	return s.pruneSometimes(dir)
+	return s.pruneIfDue(dir)
 }

@@ -26,9 +26,9 @@ const (
 
 	// maxUndoDepth is the number of changes kept for one file.
 	maxUndoDepth = 16
-	// compressFrom is the size in bytes from which removed content is
+	// minCompressed is the size in bytes from which removed content is
 	// compressed.
-	compressFrom = 64 << 10
+	minCompressed = 64 << 10
 	// undoSlack bounds the growth of the journal beyond its limit between two
 	// prunings, on average, as a part of UndoBytes.
 	undoSlack = 1.0 / 16
@@ -56,7 +56,7 @@ func (s *Store) Record(c Change) (*Pending, error) {
 	if c.Time.IsZero() {
 		c.Time = time.Now()
 	}
-	dir, err := s.subdir(undoDir)
+	dir, err := s.makeSubdir(undoDir)
 	if err != nil {
 		return nil, fmt.Errorf("the state directory cannot be used: %w", err)
 	}
@@ -83,7 +83,7 @@ func (p *Pending) Commit() error {
 		return fmt.Errorf("the record was lost: %w", err)
 	}
 	// Remove the oldest changes of the file beyond the limit.
-	names := recordsOf(p.dir, p.name[:strings.IndexByte(p.name, '-')])
+	names := changeRecords(p.dir, p.name[:strings.IndexByte(p.name, '-')])
 	for _, name := range names[min(len(names), maxUndoDepth):] {
 		os.Remove(filepath.Join(p.dir, name))
 	}
@@ -102,17 +102,17 @@ func (p *Pending) Discard() {
 // known, and STALE if something else has changed the file since.
 func (s *Store) LastChange(path string, now Version) (*Change, error) {
 	shown := pathname.Escape(filepath.Base(path))
-	dir, err := s.subdir(undoDir)
+	dir, err := s.makeSubdir(undoDir)
 	if err != nil {
 		return nil, toolerr.New(toolerr.NotFound, "nothing to undo: no state is kept, so no change to %s is recorded: %w", shown, err)
 	}
-	for _, name := range recordsOf(dir, recordName(path)) {
+	for _, name := range changeRecords(dir, recordName(path)) {
 		c, err := readChange(filepath.Join(dir, name), s.config.UndoContent)
 		if err != nil || c.Path != path || time.Since(c.Time) > s.config.UndoAge {
 			continue
 		}
 		if c.After == now {
-			c.store, c.file = s, name
+			c.store, c.recordFile = s, name
 			return c, nil
 		}
 		if !strings.HasSuffix(name, pendingSuffix) {
@@ -126,18 +126,18 @@ func (s *Store) LastChange(path string, now Version) (*Change, error) {
 // Changes returns the journal's changes of all files since a time, newest
 // first. They may include a change that was recorded but not completed.
 func (s *Store) Changes(since time.Time) []*Change {
-	dir, err := s.subdir(undoDir)
+	dir, err := s.makeSubdir(undoDir)
 	if err != nil {
 		return nil
 	}
 	var all []*Change
-	for _, name := range recordsOf(dir, "") {
+	for _, name := range changeRecords(dir, "") {
 		if !recordedSince(name, since) {
 			continue
 		}
 		c, err := readChange(filepath.Join(dir, name), s.config.UndoContent)
 		if err == nil && !c.Time.Before(since) {
-			c.store, c.file = s, name
+			c.store, c.recordFile = s, name
 			all = append(all, c)
 		}
 	}
@@ -160,16 +160,16 @@ func recordedSince(name string, since time.Time) bool {
 // it is undone: call Discard after undoing it, or Commit if that failed. After
 // a crash in between, the record does not block earlier changes.
 func (c *Change) Reopen() *Pending {
-	dir, err := c.store.subdir(undoDir)
+	dir, err := c.store.makeSubdir(undoDir)
 	if err != nil {
 		return nil
 	}
-	p := &Pending{dir: dir, name: strings.TrimSuffix(c.file, pendingSuffix)}
-	if c.file == p.name {
-		if os.Rename(filepath.Join(dir, c.file), filepath.Join(dir, c.file+pendingSuffix)) != nil {
+	p := &Pending{dir: dir, name: strings.TrimSuffix(c.recordFile, pendingSuffix)}
+	if c.recordFile == p.name {
+		if os.Rename(filepath.Join(dir, c.recordFile), filepath.Join(dir, c.recordFile+pendingSuffix)) != nil {
 			return nil // Forget may succeed later
 		}
-		c.file += pendingSuffix
+		c.recordFile += pendingSuffix
 	}
 	return p
 }
@@ -177,15 +177,15 @@ func (c *Change) Reopen() *Pending {
 // Forget removes the change from the journal, after it was undone: the previous
 // change then is the last one.
 func (c *Change) Forget() error {
-	dir, err := c.store.subdir(undoDir)
+	dir, err := c.store.makeSubdir(undoDir)
 	if err != nil {
 		return err
 	}
-	return os.Remove(filepath.Join(dir, c.file))
+	return os.Remove(filepath.Join(dir, c.recordFile))
 }
 
-// recordsOf lists a file's records, newest first; with "" those of all files.
-func recordsOf(dir, path string) []string {
+// changeRecords lists a file's records, newest first; with "" those of all files.
+func changeRecords(dir, path string) []string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil
@@ -207,5 +207,5 @@ func recordsOf(dir, path string) []string {
 func (s *Store) pruneUndo(dir string, size int64) {
 	due := rand.Float64()*undoSlack*float64(s.config.UndoBytes) < float64(max(size, blockSize))
 	// If pruning fails now, it may succeed next time.
-	_ = pruneOnce(dir, due, s.config.UndoBytes, s.config.UndoAge)
+	_ = pruneUnlessRecent(dir, due, s.config.UndoBytes, s.config.UndoAge)
 }

@@ -33,8 +33,8 @@ type Change struct {
 	// Removed is the content of Before between Start and End.
 	Removed []byte `json:"-"`
 
-	store *Store
-	file  string // the name of the record
+	store      *Store
+	recordFile string // the name of the record
 }
 
 // Version identifies a content.

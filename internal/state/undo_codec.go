@@ -24,7 +24,7 @@ type changeJSON struct {
 
 func encodeChange(c *Change) ([]byte, error) {
 	payload, packed := c.Removed, false
-	if len(payload) >= compressFrom {
+	if len(payload) >= minCompressed {
 		var small bytes.Buffer
 		w, err := flate.NewWriter(&small, flate.BestSpeed)
 		if err != nil {
@@ -50,7 +50,7 @@ func encodeChange(c *Change) ([]byte, error) {
 
 // readChange reads a record whose removed content has at most limit bytes.
 func readChange(path string, limit int64) (*Change, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|noFollow, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|openNoFollow, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -29,13 +29,13 @@ var maxTime = 10 * time.Second
 func Align[T comparable](a, b []T, stopped func() bool) []Run {
 	head, tail := commonEnds(a, b)
 	s := &aligner{stopped: stopped, deadline: time.Now().Add(maxTime)}
-	s.equal(0, 0, head)
+	s.addRun(0, 0, head)
 	midA, midB := a[head:len(a)-tail], b[head:len(b)-tail]
 	if n, m := len(midA), len(midB); n > 0 && m > 0 && max(n, m) <= maxLines {
-		x, y := intern(s, midA, midB, head)
+		x, y := assignRunes(s, midA, midB, head)
 		s.align(x, y, 0)
 	}
-	s.equal(len(a)-tail, len(b)-tail, tail)
+	s.addRun(len(a)-tail, len(b)-tail, tail)
 	return s.runs
 }
 
@@ -55,11 +55,11 @@ func commonEnds[T comparable](a, b []T) (head, tail int) {
 // sequence is a list of elements, each as a rune, with their indices in the
 // whole list.
 type sequence struct {
-	runes []rune
-	at    []int32
+	runes   []rune
+	indices []int32
 }
 
-func (s sequence) part(from, to int) sequence { return sequence{s.runes[from:to], s.at[from:to]} }
+func (s sequence) slice(from, to int) sequence { return sequence{s.runes[from:to], s.indices[from:to]} }
 
 // aligner collects the runs of one call of Align.
 type aligner struct {
@@ -67,12 +67,12 @@ type aligner struct {
 	work         int
 	deadline     time.Time
 	stopped      func() bool
-	reachedLimit bool    // stopped, or out of work or time
-	places       []place // for each rune; all zero between calls of shared
+	reachedLimit bool         // stopped, or out of work or time
+	occurrences  []occurrence // for each rune; all zero between calls of shared
 }
 
-// equal adds n equal elements, which come after those already added.
-func (s *aligner) equal(a, b, n int) {
+// addRun adds n equal elements, which come after those already added.
+func (s *aligner) addRun(a, b, n int) {
 	if last := len(s.runs) - 1; last >= 0 && n > 0 && s.runs[last].A+s.runs[last].N == a && s.runs[last].B+s.runs[last].N == b {
 		s.runs[last].N += n
 	} else if n > 0 {
@@ -80,37 +80,37 @@ func (s *aligner) equal(a, b, n int) {
 	}
 }
 
-// match adds equal elements of two sequences, whose indices may have gaps.
-func (s *aligner) match(a, b sequence, from, with, n int) {
+// addMatch adds equal elements of two sequences, whose indices may have gaps.
+func (s *aligner) addMatch(a, b sequence, from, with, n int) {
 	for i := range n {
-		s.equal(int(a.at[from+i]), int(b.at[with+i]), 1)
+		s.addRun(int(a.indices[from+i]), int(b.indices[with+i]), 1)
 	}
 }
 
 // align adds the runs of two sequences.
 func (s *aligner) align(a, b sequence, depth int) {
 	head, tail := commonEnds(a.runes, b.runes)
-	s.match(a, b, 0, 0, head)
-	if midA, midB := a.part(head, len(a.at)-tail), b.part(head, len(b.at)-tail); len(midA.at) > 0 && len(midB.at) > 0 {
+	s.addMatch(a, b, 0, 0, head)
+	if midA, midB := a.slice(head, len(a.indices)-tail), b.slice(head, len(b.indices)-tail); len(midA.indices) > 0 && len(midB.indices) > 0 {
 		s.alignMiddle(midA, midB, depth)
 	}
-	s.match(a, b, len(a.at)-tail, len(b.at)-tail, tail)
+	s.addMatch(a, b, len(a.indices)-tail, len(b.indices)-tail, tail)
 }
 
 // alignMiddle is align for sequences without equal ends.
 func (s *aligner) alignMiddle(a, b sequence, depth int) {
 	a, b, anchors := s.commonElements(a, b, depth)
 	switch {
-	case len(a.at) == 0 || s.ended():
-	case len(a.at)+len(b.at) <= maxExact:
-		for _, r := range s.exact(a.runes, b.runes) {
-			s.match(a, b, r.A, r.B, r.N)
+	case len(a.indices) == 0 || s.checkLimits():
+	case len(a.indices)+len(b.indices) <= maxExact:
+		for _, r := range s.diffExact(a.runes, b.runes) {
+			s.addMatch(a, b, r.A, r.B, r.N)
 		}
 	case len(anchors) > 0:
 		i, j := 0, 0
-		for _, anchor := range append(anchors, Run{A: len(a.at), B: len(b.at)}) {
-			s.align(a.part(i, anchor.A), b.part(j, anchor.B), depth+1)
-			s.match(a, b, anchor.A, anchor.B, anchor.N)
+		for _, anchor := range append(anchors, Run{A: len(a.indices), B: len(b.indices)}) {
+			s.align(a.slice(i, anchor.A), b.slice(j, anchor.B), depth+1)
+			s.addMatch(a, b, anchor.A, anchor.B, anchor.N)
 			i, j = anchor.A+anchor.N, anchor.B+anchor.N
 		}
 	default:
@@ -118,8 +118,8 @@ func (s *aligner) alignMiddle(a, b sequence, depth int) {
 	}
 }
 
-// ended reports whether a limit has been reached.
-func (s *aligner) ended() bool {
+// checkLimits reports whether a limit has been reached.
+func (s *aligner) checkLimits() bool {
 	s.reachedLimit = s.reachedLimit || s.work > maxWork || s.stopped != nil && s.stopped() || time.Now().After(s.deadline)
 	return s.reachedLimit
 }
@@ -130,27 +130,27 @@ func (s *aligner) ended() bool {
 func (s *aligner) alignWindows(a, b sequence) {
 	const size, sure = maxExact / 2, maxExact / 2 * 3 / 4
 	i, j := 0, 0
-	for i < len(a.at) && j < len(b.at) && !s.ended() {
+	for i < len(a.indices) && j < len(b.indices) && !s.checkLimits() {
 		if head, _ := commonEnds(a.runes[i:], b.runes[j:]); head > 0 {
-			s.match(a, b, i, j, head)
+			s.addMatch(a, b, i, j, head)
 			i, j = i+head, j+head
 			continue
 		}
-		endA, endB := min(i+size, len(a.at)), min(j+size, len(b.at))
-		last := endA == len(a.at) && endB == len(b.at)
+		endA, endB := min(i+size, len(a.indices)), min(j+size, len(b.indices))
+		last := endA == len(a.indices) && endB == len(b.indices)
 		nextI, nextJ := i, j
-		for _, r := range s.exact(a.runes[i:endA], b.runes[j:endB]) {
+		for _, r := range s.diffExact(a.runes[i:endA], b.runes[j:endB]) {
 			if !last && max(r.A, r.B) >= sure {
 				break
 			}
-			s.match(a, b, i+r.A, j+r.B, r.N)
+			s.addMatch(a, b, i+r.A, j+r.B, r.N)
 			nextI, nextJ = i+r.A+r.N, j+r.B+r.N
 		}
 		if last {
 			return
 		}
 		if nextI == i { // nothing in common: skip both pieces
-			nextI, nextJ = min(i+sure, len(a.at)), min(j+sure, len(b.at))
+			nextI, nextJ = min(i+sure, len(a.indices)), min(j+sure, len(b.indices))
 		}
 		i, j = nextI, nextJ
 	}

@@ -2,35 +2,35 @@ package textdiff
 
 import "slices"
 
-// maxDepth bounds how often a gap between unique elements is split again.
-const maxDepth = 24
+// maxSplits bounds how often a gap between unique elements is split again.
+const maxSplits = 24
 
-// place counts a rune in two sequences and holds its index in the second.
-type place struct{ countA, countB, inB int32 }
+// occurrence counts a rune in two sequences and holds its index in the second.
+type occurrence struct{ countA, countB, inB int32 }
 
 // commonElements returns the elements that occur in both sequences. If these are too
 // many for go-diff, it also returns anchors: elements that occur once in each
 // sequence and in the same order, as many as possible, as runs of one element.
 func (s *aligner) commonElements(a, b sequence, depth int) (x, y sequence, anchors []Run) {
-	if last := int(max(slices.Max(a.runes), slices.Max(b.runes))); last >= len(s.places) {
-		s.places = make([]place, last+1)
+	if last := int(max(slices.Max(a.runes), slices.Max(b.runes))); last >= len(s.occurrences) {
+		s.occurrences = make([]occurrence, last+1)
 	}
 	for _, r := range a.runes {
-		s.places[r].countA++
+		s.occurrences[r].countA++
 	}
 	for _, r := range b.runes {
-		s.places[r].countB++
+		s.occurrences[r].countB++
 	}
-	x = a.only(func(r rune) bool { return s.places[r].countB > 0 })
-	y = b.only(func(r rune) bool { return s.places[r].countA > 0 })
-	if len(x.at)+len(y.at) > maxExact && depth < maxDepth {
-		anchors = ascending(s.unique(x.runes, y.runes))
+	x = a.filter(func(r rune) bool { return s.occurrences[r].countB > 0 })
+	y = b.filter(func(r rune) bool { return s.occurrences[r].countA > 0 })
+	if len(x.indices)+len(y.indices) > maxExact && depth < maxSplits {
+		anchors = longestAscending(s.uniquePairs(x.runes, y.runes))
 	}
 	for _, r := range a.runes {
-		s.places[r] = place{}
+		s.occurrences[r] = occurrence{}
 	}
 	for _, r := range b.runes {
-		s.places[r] = place{}
+		s.occurrences[r] = occurrence{}
 	}
 	return x, y, anchors
 }
@@ -38,13 +38,13 @@ func (s *aligner) commonElements(a, b sequence, depth int) (x, y sequence, ancho
 // pair holds the indices of an element in two sequences.
 type pair struct{ a, b int32 }
 
-// unique returns the elements that occur once in each sequence, according to
+// uniquePairs returns the elements that occur once in each sequence, according to
 // the counts in s.places.
-func (s *aligner) unique(x, y []rune) []pair {
+func (s *aligner) uniquePairs(x, y []rune) []pair {
 	for j, r := range y {
-		s.places[r].inB = int32(j)
+		s.occurrences[r].inB = int32(j)
 	}
-	once := func(r rune) bool { return s.places[r].countA == 1 && s.places[r].countB == 1 }
+	once := func(r rune) bool { return s.occurrences[r].countA == 1 && s.occurrences[r].countB == 1 }
 	n := 0
 	for _, r := range x {
 		if once(r) {
@@ -54,15 +54,15 @@ func (s *aligner) unique(x, y []rune) []pair {
 	pairs := make([]pair, 0, n)
 	for i, r := range x {
 		if once(r) {
-			pairs = append(pairs, pair{int32(i), s.places[r].inB})
+			pairs = append(pairs, pair{int32(i), s.occurrences[r].inB})
 		}
 	}
 	return pairs
 }
 
-// ascending returns the longest selection of pairs that ascends in both a and b
+// longestAscending returns the longest selection of pairs that ascends in both a and b
 // (patience sorting), as runs of one element. The pairs must ascend in a.
-func ascending(pairs []pair) []Run {
+func longestAscending(pairs []pair) []Run {
 	// piles[k] is the last pair of the best chain of k+1 pairs.
 	var piles []int32
 	previous := make([]int32, len(pairs)) // the previous pair in each pair's chain

@@ -7,10 +7,10 @@ import (
 	"github.com/sergi/go-diff/diffmatchpatch"
 )
 
-// exact returns the runs found by go-diff. It does not use go-diff's semantic
+// diffExact returns the runs found by go-diff. It does not use go-diff's semantic
 // clean-up, which joins differences across equal lines.
-func (s *aligner) exact(a, b []rune) []Run {
-	if s.ended() {
+func (s *aligner) diffExact(a, b []rune) []Run {
+	if s.checkLimits() {
 		return nil
 	}
 	library := diffmatchpatch.New()

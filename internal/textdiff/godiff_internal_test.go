@@ -12,7 +12,7 @@ import (
 func TestRunes(t *testing.T) {
 	before := rune(-1)
 	for n := range maxLines + 1 {
-		r := runeOf(n)
+		r := nthRune(n)
 		if r <= before || r == utf8.RuneError || []rune(string(r))[0] != r {
 			require.Fail(t, "unusable rune", "%d: %U after %U", n, r, before)
 		}

@@ -9,9 +9,9 @@ import (
 // oneSided marks an element that occurs on one side only.
 const oneSided = -1
 
-// runeOf returns the n-th rune that a string can hold, for n up to maxLines: it
+// nthRune returns the n-th rune that a string can hold, for n up to maxLines: it
 // skips surrogates and the replacement rune for invalid bytes.
-func runeOf(n int) rune {
+func nthRune(n int) rune {
 	const surrogates, first, last = 0xDFFF - 0xD800 + 1, 0xD800, 0xDFFF
 	r := rune(n)
 	if r >= first {
@@ -23,20 +23,20 @@ func runeOf(n int) rune {
 	return r
 }
 
-// table finds the elements of a list by value. A map would need several times
+// elementTable finds the elements of a list by value. A map would need several times
 // its memory.
-type table[T comparable] struct {
+type elementTable[T comparable] struct {
 	list  []T
 	seed  maphash.Seed
 	slots []int32 // index in list plus one; 0: free
 }
 
-func newTable[T comparable](list []T) *table[T] {
-	return &table[T]{list, maphash.MakeSeed(), make([]int32, 1<<bits.Len(uint(2*len(list))))}
+func newElementTable[T comparable](list []T) *elementTable[T] {
+	return &elementTable[T]{list, maphash.MakeSeed(), make([]int32, 1<<bits.Len(uint(2*len(list))))}
 }
 
 // slot returns the slot of the element equal to e, or the free slot for it.
-func (t *table[T]) slot(e T) *int32 {
+func (t *elementTable[T]) slot(e T) *int32 {
 	mask := uint64(len(t.slots) - 1)
 	at := maphash.Comparable(t.seed, e) & mask
 	for t.slots[at] != 0 && t.list[t.slots[at]-1] != e {
@@ -45,15 +45,15 @@ func (t *table[T]) slot(e T) *int32 {
 	return &t.slots[at]
 }
 
-// intern assigns a rune to each distinct element of a and b, and omits elements
+// assignRunes assigns a rune to each distinct element of a and b, and omits elements
 // that occur in only one of them. The indices begin at first. It returns empty
 // sequences once s has reached a limit.
-func intern[T comparable](s *aligner, a, b []T, first int) (x, y sequence) {
+func assignRunes[T comparable](s *aligner, a, b []T, first int) (x, y sequence) {
 	const often = 1 << 16 // number of elements processed between two checks of s
-	known, inA, inB := newTable(a), make([]rune, len(a)), make([]rune, len(b))
+	known, inA, inB := newElementTable(a), make([]rune, len(a)), make([]rune, len(b))
 	distinct := 0
 	for i, e := range a {
-		if i%often == often-1 && s.ended() {
+		if i%often == often-1 && s.checkLimits() {
 			return sequence{}, sequence{}
 		}
 		slot := known.slot(e)
@@ -61,12 +61,12 @@ func intern[T comparable](s *aligner, a, b []T, first int) (x, y sequence) {
 			inA[i] = inA[*slot-1]
 			continue
 		}
-		*slot, inA[i] = int32(i+1), runeOf(distinct)
+		*slot, inA[i] = int32(i+1), nthRune(distinct)
 		distinct++
 	}
-	inBoth := make([]bool, int(runeOf(distinct))+1)
+	inBoth := make([]bool, int(nthRune(distinct))+1)
 	for j, e := range b {
-		if j%often == often-1 && s.ended() {
+		if j%often == often-1 && s.checkLimits() {
 			return sequence{}, sequence{}
 		}
 		inB[j] = oneSided
@@ -75,13 +75,13 @@ func intern[T comparable](s *aligner, a, b []T, first int) (x, y sequence) {
 			inBoth[inB[j]] = true
 		}
 	}
-	x = numbered(inA, first).only(func(r rune) bool { return inBoth[r] })
-	y = numbered(inB, first).only(func(r rune) bool { return r != oneSided })
+	x = newSequence(inA, first).filter(func(r rune) bool { return inBoth[r] })
+	y = newSequence(inB, first).filter(func(r rune) bool { return r != oneSided })
 	return x, y
 }
 
-// numbered returns elements with their indices, which begin at first.
-func numbered(runes []rune, first int) sequence {
+// newSequence returns elements with their indices, which begin at first.
+func newSequence(runes []rune, first int) sequence {
 	at := make([]int32, len(runes))
 	for i := range at {
 		at[i] = int32(first + i)
@@ -89,8 +89,8 @@ func numbered(runes []rune, first int) sequence {
 	return sequence{runes, at}
 }
 
-// only returns the elements that keep accepts.
-func (s sequence) only(keep func(rune) bool) sequence {
+// filter returns the elements that keep accepts.
+func (s sequence) filter(keep func(rune) bool) sequence {
 	n := 0
 	for _, r := range s.runes {
 		if keep(r) {
@@ -103,7 +103,7 @@ func (s sequence) only(keep func(rune) bool) sequence {
 	kept := sequence{make([]rune, 0, n), make([]int32, 0, n)}
 	for i, r := range s.runes {
 		if keep(r) {
-			kept.runes, kept.at = append(kept.runes, r), append(kept.at, s.at[i])
+			kept.runes, kept.indices = append(kept.runes, r), append(kept.indices, s.indices[i])
 		}
 	}
 	return kept

@@ -10,26 +10,26 @@ import (
 )
 
 const (
-	// maxPlaces bounds the places of a long line that are shown.
-	maxPlaces = 5
+	// maxParts bounds the places of a long line that are shown.
+	maxParts = 5
 	// maxCompared bounds, in bytes, the texts of two lines, from the first to
 	// the last difference, that are searched for separate places.
 	maxCompared = 1 << 20
 )
 
-// differingPlaces returns the differing parts of two lines, pairwise. in and out span
+// separateDifferences returns the differing parts of two lines, pairwise. in and out span
 // from the first difference to the last. Parts separated by less than half a
 // window of equal text are joined. places returns nil if only one part is left,
 // and for texts longer than maxCompared.
-func (w *writer) differingPlaces(old []byte, newLine string, in, out part) (olds, news []part) {
-	size := cmp.Or(w.o.Window, w.o.MaxBytes)
+func (w *writer) separateDifferences(old []byte, newLine string, in, out shownPart) (olds, news []shownPart) {
+	size := cmp.Or(w.options.Window, w.options.MaxBytes)
 	a, b := old[in.from:in.to], []byte(newLine[out.from:out.to])
 	if max(len(a), len(b)) <= size || len(a)+len(b) > maxCompared {
 		return nil, nil
 	}
 	x, y := splitWords(a), splitWords(b)
 	i, j, atA, atB := 0, 0, in.from, out.from
-	for _, run := range append(Align(x, y, w.o.Stopped), Run{A: len(x), B: len(y)}) {
+	for _, run := range append(Align(x, y, w.options.Stopped), Run{A: len(x), B: len(y)}) {
 		fromA, fromB := atA, atB
 		for ; i < run.A; i++ {
 			atA += len(x[i])
@@ -41,7 +41,7 @@ func (w *writer) differingPlaces(old []byte, newLine string, in, out part) (olds
 			if n := len(news) - 1; n >= 0 && fromB-news[n].to < size/2 {
 				olds[n].to, news[n].to = atA, atB
 			} else {
-				olds, news = append(olds, part{from: fromA, to: atA}), append(news, part{from: fromB, to: atB, around: true})
+				olds, news = append(olds, shownPart{from: fromA, to: atA}), append(news, shownPart{from: fromB, to: atB, withContext: true})
 			}
 		}
 		for ; i < run.A+run.N; i, j = i+1, j+1 {
@@ -78,15 +78,15 @@ func splitWords(text []byte) []string {
 
 // writeParts writes several parts of a long line, with the numbers of omitted
 // bytes, and the number of further parts.
-func (w *writer) writeParts(text []byte, parts []part) {
-	size := cmp.Or(w.o.Window, w.o.MaxBytes) / 2
-	at, more := 0, max(len(parts)-maxPlaces, 0)
+func (w *writer) writeParts(text []byte, parts []shownPart) {
+	size := cmp.Or(w.options.Window, w.options.MaxBytes) / 2
+	at, more := 0, max(len(parts)-maxParts, 0)
 	for i, p := range parts[:len(parts)-more] {
 		from, to := min(p.from, len(text)), min(p.to, len(text))
 		if cut := forward(text, from, size); cut < to {
 			to = cut
 		}
-		if room := size - utf8.RuneCount(text[from:to]); p.around && room > 0 {
+		if room := size - utf8.RuneCount(text[from:to]); p.withContext && room > 0 {
 			next := len(text)
 			if i+1 < len(parts) {
 				next = parts[i+1].from
@@ -111,20 +111,20 @@ func (w *writer) writeParts(text []byte, parts []part) {
 	}
 }
 
-// part is a range of a line that must be shown; around also shows the text next
+// shownPart is a range of a line that must be shown; around also shows the text next
 // to it. The zero value is the line's beginning.
-type part struct {
-	from, to  int
-	around    bool
-	unchanged bool   // the line is context
-	places    []part // in a long line, several parts with much equal text between them
+type shownPart struct {
+	from, to    int
+	withContext bool
+	isContext   bool        // the line is context
+	separate    []shownPart // in a long line, several parts with much equal text between them
 }
 
 // differingParts returns the differing parts of an old and a new line, if one of
 // them is too long to be shown completely.
-func (w *writer) differingParts(old []byte, newLine string) (in, out part) {
-	if w.o.MaxBytes == 0 || !w.room() || max(len(old), len(newLine)) <= w.o.MaxBytes {
-		return part{}, part{}
+func (w *writer) differingParts(old []byte, newLine string) (in, out shownPart) {
+	if w.options.MaxBytes == 0 || !w.hasRoom() || max(len(old), len(newLine)) <= w.options.MaxBytes {
+		return shownPart{}, shownPart{}
 	}
 	head, tail, most := 0, 0, min(len(old), len(newLine))
 	for head < most && old[head] == newLine[head] {
@@ -139,24 +139,24 @@ func (w *writer) differingParts(old []byte, newLine string) (in, out part) {
 	for tail > 0 && !utf8.RuneStart(old[len(old)-tail]) {
 		tail--
 	}
-	in = part{from: head, to: len(old) - tail}
-	out = part{from: head, to: len(newLine) - tail, around: true}
-	if len(newLine) <= w.o.MaxBytes || head+tail == 0 { // the new line is shown from its beginning, or shares nothing with the old one
-		in.around = in.to > in.from
+	in = shownPart{from: head, to: len(old) - tail}
+	out = shownPart{from: head, to: len(newLine) - tail, withContext: true}
+	if len(newLine) <= w.options.MaxBytes || head+tail == 0 { // the new line is shown from its beginning, or shares nothing with the old one
+		in.withContext = in.to > in.from
 	}
-	in.places, out.places = w.differingPlaces(old, newLine, in, out)
-	in.places = slices.DeleteFunc(in.places, func(p part) bool { return p.from == p.to }) // nothing was removed there
+	in.separate, out.separate = w.separateDifferences(old, newLine, in, out)
+	in.separate = slices.DeleteFunc(in.separate, func(p shownPart) bool { return p.from == p.to }) // nothing was removed there
 	return in, out
 }
 
 // writePart writes a part of a long line, with the number of omitted bytes.
-func (w *writer) writePart(text []byte, shown part) {
-	if len(shown.places) > 0 {
-		w.writeParts(text, shown.places)
+func (w *writer) writePart(text []byte, shown shownPart) {
+	if len(shown.separate) > 0 {
+		w.writeParts(text, shown.separate)
 		return
 	}
-	size := cmp.Or(w.o.Window, w.o.MaxBytes)
-	if shown.unchanged { // it only shows the position of the change
+	size := cmp.Or(w.options.Window, w.options.MaxBytes)
+	if shown.isContext { // it only shows the position of the change
 		size /= 2
 	}
 	from, to := min(shown.from, len(text)), min(shown.to, len(text))
@@ -166,7 +166,7 @@ func (w *writer) writePart(text []byte, shown part) {
 	if cut := forward(text, from, size); cut < to {
 		to = cut
 	}
-	if room := size - utf8.RuneCount(text[from:to]); shown.around && room > 0 {
+	if room := size - utf8.RuneCount(text[from:to]); shown.withContext && room > 0 {
 		start := backward(text, from, room/2)
 		end := forward(text, to, room-utf8.RuneCount(text[start:from]))
 		from, to = backward(text, from, room-utf8.RuneCount(text[to:end])), end

@@ -15,12 +15,12 @@ type region struct {
 // region.
 func firstRegion(old []byte, changes []Change) (region, []Change) {
 	r := region{start: bytes.LastIndexByte(old[:changes[0].Start], '\n') + 1}
-	r.end = lineEnd(old, changes[0])
+	r.end = touchedEnd(old, changes[0])
 	n := 1
 	for {
 		for n < len(changes) && (changes[n].Start < r.end || r.end == len(old)) {
 			if changes[n].End >= r.end { // otherwise it ends in a line of the region
-				r.end = max(r.end, lineEnd(old, changes[n]))
+				r.end = max(r.end, touchedEnd(old, changes[n]))
 			}
 			n++
 		}
@@ -67,8 +67,8 @@ func (r region) endsLine(old []byte, changes []Change) bool {
 	return end == r.start || old[end-1] == '\n'
 }
 
-// lineEnd returns the end of the lines that a change touches.
-func lineEnd(old []byte, c Change) int {
+// touchedEnd returns the end of the lines that a change touches.
+func touchedEnd(old []byte, c Change) int {
 	atLineStart := func(i int) bool { return i == 0 || old[i-1] == '\n' }
 	whole := strings.HasSuffix(c.New, "\n") || c.New == "" && atLineStart(c.Start)
 	if atLineStart(c.End) && whole && c.End > c.Start {
@@ -85,11 +85,11 @@ type block struct {
 	start, end int // in old
 	removed    int // lines
 	added      []string
-	joined     bool // added is the block's own slice
+	ownsAdded  bool // added is the block's own slice
 }
 
-// blocks compares the lines of a region.
-func (r region) blocks(old []byte, o Options) []block {
+// diffBlocks compares the lines of a region.
+func (r region) diffBlocks(old []byte, o Options) []block {
 	before, after := string(old[r.start:r.end]), r.text
 	a, b := splitLines(before), splitLines(after)
 	if o.stopped() {

@@ -92,14 +92,14 @@ func Between(old []byte, newText string) []Change {
 // Unified returns the diff between old and the result of the changes, which
 // must be sorted and must not overlap.
 func Unified(old []byte, changes []Change, o Options) Diff {
-	w := &writer{old: old, o: o, at: o.At, line: o.Lines, context: cmp.Or(o.Context, defaultContext)}
+	w := &writer{old: old, options: o, countedTo: o.At, linesBefore: o.Lines, context: cmp.Or(o.Context, defaultContext)}
 	for len(changes) > 0 && !o.stopped() {
 		var r region
 		r, changes = firstRegion(old, changes)
-		for _, b := range r.blocks(old, o) {
+		for _, b := range r.diffBlocks(old, o) {
 			w.addBlock(b)
 		}
 	}
-	w.flush()
+	w.writeHunk()
 	return w.diff()
 }

@@ -17,7 +17,7 @@ func unified(old, newText string, o textdiff.Options) textdiff.Diff {
 	return textdiff.Unified([]byte(old), textdiff.Between([]byte(old), newText), o)
 }
 
-func numbered(n int) string {
+func numberedLines(n int) string {
 	var b strings.Builder
 	for i := range n {
 		fmt.Fprintf(&b, "line %d\n", i+1)
@@ -26,7 +26,7 @@ func numbered(n int) string {
 }
 
 func TestUnified(t *testing.T) {
-	text := numbered(20)
+	text := numberedLines(20)
 	d := unified(text, strings.Replace(text, "line 10\n", "line ten\nand more\n", 1), textdiff.Options{Old: "a/x", New: "b/x"})
 	require.Equal(t, `--- a/x
 +++ b/x
@@ -48,7 +48,7 @@ func TestUnified(t *testing.T) {
 func TestHunks(t *testing.T) {
 	// Six lines between two changes are context of both changes, in one hunk;
 	// seven lines give two hunks.
-	text := numbered(30)
+	text := numberedLines(30)
 	change := func(lines ...int) string {
 		all := strings.SplitAfter(text, "\n")
 		for _, n := range lines {
@@ -75,7 +75,7 @@ func TestEnds(t *testing.T) {
 }
 
 func TestCutAndCounted(t *testing.T) {
-	text := numbered(200)
+	text := numberedLines(200)
 	d := unified(text, strings.ReplaceAll(text, "line", "row"), textdiff.Options{MaxLines: 60})
 	require.Equal(t, 60, strings.Count(d.Text, "\n"))
 	require.Equal(t, []int{200, 200, 341}, []int{d.Added, d.Removed, d.Cut})
@@ -116,7 +116,7 @@ func TestWindows(t *testing.T) {
 	}
 	d := unified(long+"\nx\n"+long[:401]+"\n"+long[:400]+"\n", long+"\ny\n"+long[:401]+"\n"+long[:400]+"\n", o)
 	require.Equal(t, "@@ -1,4 +1,4 @@\n "+long[:100]+"…[4900 bytes]\n-x\n+y\n "+long[:100]+"…[301 bytes]\n "+long[:400]+"\n", d.Text)
-	d = unified(numbered(20), strings.Replace(numbered(20), "line 9\n", "x\n", 1), textdiff.Options{Context: 1})
+	d = unified(numberedLines(20), strings.Replace(numberedLines(20), "line 9\n", "x\n", 1), textdiff.Options{Context: 1})
 	require.Equal(t, "@@ -8,3 +8,3 @@\n line 8\n-line 9\n+x\n line 10\n", d.Text)
 }
 

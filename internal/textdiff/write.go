@@ -10,18 +10,18 @@ import (
 
 // writer joins blocks to hunks.
 type writer struct {
-	old  []byte
-	o    Options
-	out  strings.Builder
-	body int // number of lines written or counted
+	old       []byte
+	options   Options
+	out       strings.Builder
+	bodyLines int // number of lines written or counted
 	Diff
 
 	context int // lines
 
-	hunk  []block
-	at    int // offset in old up to which lines were counted
-	line  int // number of lines that end before at
-	shift int // number of additional lines in the new text before the hunk
+	hunk        []block
+	countedTo   int // offset in old up to which lines were counted
+	linesBefore int // number of lines that end before at
+	lineShift   int // number of additional lines in the new text before the hunk
 }
 
 // addBlock adds the next block: to the current hunk if so few lines are between
@@ -30,12 +30,12 @@ func (w *writer) addBlock(b block) {
 	if n := len(w.hunk); n > 0 {
 		gap, ok := w.linesBetween(w.hunk[n-1].end, b.start, 2*w.context)
 		if !ok {
-			w.flush()
+			w.writeHunk()
 		} else if gap == 0 && b.start == w.hunk[n-1].end {
 			last := &w.hunk[n-1]
 			last.end, last.removed = b.end, last.removed+b.removed
-			if !last.joined { // its text is a part of other lines
-				last.added, last.joined = slices.Clone(last.added), true
+			if !last.ownsAdded { // its text is a part of other lines
+				last.added, last.ownsAdded = slices.Clone(last.added), true
 			}
 			last.added = append(last.added, b.added...)
 			return
@@ -64,8 +64,8 @@ func (w *writer) lineEnd(from int) int {
 	return len(w.old)
 }
 
-// flush writes the current hunk.
-func (w *writer) flush() {
+// writeHunk writes the current hunk.
+func (w *writer) writeHunk() {
 	if len(w.hunk) == 0 {
 		return
 	}
@@ -80,8 +80,8 @@ func (w *writer) flush() {
 		end = w.lineEnd(end)
 		after++
 	}
-	w.line += bytes.Count(w.old[min(w.at, start):start], []byte{'\n'}) - bytes.Count(w.old[start:max(w.at, start)], []byte{'\n'})
-	w.at = start
+	w.linesBefore += bytes.Count(w.old[min(w.countedTo, start):start], []byte{'\n'}) - bytes.Count(w.old[start:max(w.countedTo, start)], []byte{'\n'})
+	w.countedTo = start
 	removed, added, kept := 0, 0, before+after
 	for i, b := range w.hunk {
 		removed, added = removed+b.removed, added+len(b.added)
@@ -90,7 +90,7 @@ func (w *writer) flush() {
 			kept += n
 		}
 	}
-	w.writeHeader(w.line, kept+removed, kept+added)
+	w.writeHeader(w.linesBefore, kept+removed, kept+added)
 	at := start
 	for _, b := range w.hunk {
 		w.writeContext(at, b.start)
@@ -98,7 +98,7 @@ func (w *writer) flush() {
 		at = b.end
 	}
 	w.writeContext(at, end)
-	w.Added, w.Removed, w.shift = w.Added+added, w.Removed+removed, w.shift+added-removed
+	w.Added, w.Removed, w.lineShift = w.Added+added, w.Removed+removed, w.lineShift+added-removed
 	w.hunk = w.hunk[:0]
 }
 
@@ -114,19 +114,19 @@ func (w *writer) writeHeader(before, oldLines, newLines int) {
 		}
 		return fmt.Sprintf("%d,%d", before+1, lines)
 	}
-	if w.room() {
-		fmt.Fprintf(&w.out, "@@ -%s +%s @@\n", span(before, oldLines), span(before+w.shift, newLines))
+	if w.hasRoom() {
+		fmt.Fprintf(&w.out, "@@ -%s +%s @@\n", span(before, oldLines), span(before+w.lineShift, newLines))
 	}
-	w.body++
+	w.bodyLines++
 }
 
-// room reports whether one more line may be written.
-func (w *writer) room() bool { return w.o.MaxLines == 0 || w.body < w.o.MaxLines }
+// hasRoom reports whether one more line may be written.
+func (w *writer) hasRoom() bool { return w.options.MaxLines == 0 || w.bodyLines < w.options.MaxLines }
 
 func (w *writer) writeContext(from, to int) {
 	for from < to {
 		end := w.lineEnd(from)
-		w.writeLine(' ', w.old[from:end], part{unchanged: true})
+		w.writeLine(' ', w.old[from:end], shownPart{isContext: true})
 		from = end
 	}
 }
@@ -135,7 +135,7 @@ func (w *writer) writeChange(b block) {
 	from, i := b.start, 0
 	for ; from < b.end; i++ {
 		end := w.lineEnd(from)
-		shown := part{}
+		shown := shownPart{}
 		if i < len(b.added) {
 			shown, _ = w.differingParts(w.old[from:end], b.added[i])
 		}
@@ -144,26 +144,26 @@ func (w *writer) writeChange(b block) {
 	}
 	from = b.start
 	for _, line := range b.added {
-		shown := part{}
+		shown := shownPart{}
 		if from < b.end {
 			end := w.lineEnd(from)
 			_, shown = w.differingParts(w.old[from:end], line)
 			from = end
 		}
-		if w.room() {
+		if w.hasRoom() {
 			w.writeLine('+', []byte(line), shown)
 		} else {
-			w.body++
+			w.bodyLines++
 		}
 	}
 }
 
 // writeLine writes a line; of a long line, the part to be shown.
-func (w *writer) writeLine(sign byte, line []byte, shown part) {
-	if w.room() {
+func (w *writer) writeLine(sign byte, line []byte, shown shownPart) {
+	if w.hasRoom() {
 		w.out.WriteByte(sign)
 		text, ended := bytes.CutSuffix(line, []byte{'\n'})
-		if w.o.MaxBytes > 0 && (len(text) > w.o.MaxBytes || shown.unchanged && w.o.Window > 0 && len(text) > 2*w.o.Window) {
+		if w.options.MaxBytes > 0 && (len(text) > w.options.MaxBytes || shown.isContext && w.options.Window > 0 && len(text) > 2*w.options.Window) {
 			w.writePart(text, shown)
 		} else {
 			w.out.Write(text)
@@ -173,27 +173,27 @@ func (w *writer) writeLine(sign byte, line []byte, shown part) {
 			w.out.WriteString("\\ No newline at end of file\n")
 		}
 	}
-	w.body++
+	w.bodyLines++
 }
 
 func (w *writer) diff() Diff {
 	d := w.Diff
-	if w.body == 0 {
+	if w.bodyLines == 0 {
 		return d
 	}
-	if w.o.MaxLines > 0 && w.body > w.o.MaxLines {
-		d.Cut = w.body - w.o.MaxLines
+	if w.options.MaxLines > 0 && w.bodyLines > w.options.MaxLines {
+		d.Cut = w.bodyLines - w.options.MaxLines
 	}
-	if w.o.Old != "" || w.o.New != "" {
-		d.Text = fmt.Sprintf("--- %s\n+++ %s\n", name(w.o.Old), name(w.o.New))
+	if w.options.Old != "" || w.options.New != "" {
+		d.Text = fmt.Sprintf("--- %s\n+++ %s\n", patchName(w.options.Old), patchName(w.options.New))
 	}
 	d.Text += w.out.String()
 	return d
 }
 
-// name writes a file name in the syntax of patch and git: quoted if it has
+// patchName writes a file name in the syntax of patch and git: quoted if it has
 // special characters, with a final tab if it has blanks.
-func name(s string) string {
+func patchName(s string) string {
 	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r == 0x7F }) {
 		return strconv.Quote(s)
 	}

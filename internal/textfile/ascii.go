@@ -4,7 +4,7 @@ import "encoding/binary"
 
 // ASCII reports whether b has no byte above 0x7F.
 func ASCII(b []byte) bool {
-	n := ascii(b)
+	n := leadingASCII(b)
 	for _, c := range b[n:] {
 		if c >= 0x80 {
 			return false
@@ -13,8 +13,8 @@ func ASCII(b []byte) bool {
 	return true
 }
 
-// ascii returns the number of leading ASCII bytes of b, or a little less.
-func ascii(b []byte) int {
+// leadingASCII returns the number of leading ASCII bytes of b, or a little less.
+func leadingASCII(b []byte) int {
 	const high = 0x8080808080808080
 	n := 0
 	for ; len(b)-n >= 64; n += 64 {

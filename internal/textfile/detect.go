@@ -9,36 +9,36 @@ const HeadSize = 64 << 10
 // Detect returns the format of bytes in memory: a whole file, or its beginning,
 // which may end inside a character.
 func Detect(data []byte) Format {
-	e, bom := bomOf(data)
+	e, bom := detectBOM(data)
 	if bom == 0 {
-		e = guessWide(data[:min(len(data), HeadSize)])
+		e = guessUTF16(data[:min(len(data), HeadSize)])
 	}
 	j := detection{head: data[:min(len(data), HeadSize)], size: int64(len(data)), encoding: e, bom: bom}
 	if e.Wide() {
-		j.facts = computeWideFacts(data, 0, len(data), e)
+		j.byteFacts = computeUTF16Facts(data, 0, len(data), e)
 	} else {
-		j.facts = computeFacts(data, 0, len(data))
-		j.sample = data[j.first:min(j.first+sampleLimit, len(data))]
+		j.byteFacts = computeFacts(data, 0, len(data))
+		j.sample = data[j.sampleAt:min(j.sampleAt+sampleLimit, len(data))]
 	}
 	return j.format()
 }
 
 // detection is the data that determines a file's format.
 type detection struct {
-	head     []byte
-	encoding Encoding // from the byte order mark or guessWide; "" if unknown
-	bom      int
-	size     int64
-	facts           // of the whole file
-	sample   []byte // text that is not UTF-8, if any
+	head      []byte
+	encoding  Encoding // from the byte order mark or guessWide; "" if unknown
+	bom       int
+	size      int64
+	byteFacts        // of the whole file
+	sample    []byte // text that is not UTF-8, if any
 }
 
 func (j detection) format() Format {
-	format := Format{Encoding: j.encoding, BOM: j.bom, Ending: endingOf(j.facts), NUL: j.nul}
+	format := Format{Encoding: j.encoding, BOM: j.bom, Ending: endingOf(j.byteFacts), NUL: j.nul}
 	switch {
 	case j.encoding.Wide():
 		return format
-	case j.binary():
+	case j.isBinary():
 		return Format{Binary: true, Ending: None}
 	case j.invalid == 0:
 		format.Encoding = UTF8
@@ -57,10 +57,10 @@ func (j detection) format() Format {
 // another encoding: invalid bytes are few compared with valid sequences, or
 // only a character is cut off at the end.
 func (j detection) mostlyUTF8() bool {
-	return j.multi >= 4*j.invalid || j.multi > 0 && j.invalid == j.cut
+	return j.multibyte >= 4*j.invalid || j.multibyte > 0 && j.invalid == j.cutOff
 }
 
-func endingOf(f facts) Ending {
+func endingOf(f byteFacts) Ending {
 	switch {
 	case f.lf == 0 && f.cr > 0:
 		return CR
@@ -74,16 +74,16 @@ func endingOf(f facts) Ending {
 	return Mixed
 }
 
-// binary decides by signatures, NULs and control characters. A few NULs after
+// isBinary decides by signatures, NULs and control characters. A few NULs after
 // the beginning of a long text, such as a crash leaves in a log, do not make it
 // binary.
-func (j detection) binary() bool {
+func (j detection) isBinary() bool {
 	if HasBinarySignature(j.head) || bytes.IndexByte(j.head, 0) >= 0 || int64(j.nul)*1000 > j.size {
 		return true
 	}
 	controls := 0
 	for _, c := range j.head {
-		if c < ' ' && !plainControl(c) {
+		if c < ' ' && !isTextControl(c) {
 			controls++
 		}
 	}
@@ -93,6 +93,6 @@ func (j detection) binary() bool {
 	return controls*100 > len(j.head)
 }
 
-// plainControl reports whether the control character c is common in text: white
+// isTextControl reports whether the control character c is common in text: white
 // space, bell, backspace, escape, the end-of-file mark of DOS.
-func plainControl(c byte) bool { return c >= '\a' && c <= '\r' || c == 0x1B || c == 0x1A }
+func isTextControl(c byte) bool { return c >= '\a' && c <= '\r' || c == 0x1B || c == 0x1A }

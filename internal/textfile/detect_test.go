@@ -20,14 +20,14 @@ func encode(t testing.TB, e textfile.Encoding, text string) []byte {
 }
 
 const (
-	japanese = "# 設定ファイル\nこんにちは世界。日本語のテキストです。\nカタカナとひらがな、漢字を含む。\nprint(\"テスト\")\n"
-	chinese  = "# 配置文件\n你好，世界！这是一个测试文件。\n中文字符和英文 mixed text 混合。\nprintf(\"测试\");\n"
-	french   = "# été à l'école\nÇa va bien, garçon ? Où est le café naïf ?\nL'œuvre coûte 3 €… « voilà »\n"
-	latin    = "# été à l'école\nÇa va bien, garçon ? Où est le café naïf ?\n« voilà » 25 °C, § 7\n"
-	german   = "Größe: äöü ÄÖÜ ß\nDie Straße führt über die Brücke.\n"
-	spanish  = "¿Dónde está el niño? ¡Mañana!\n"
-	swedish  = "Åke på ön såg en älg.\n"
-	quotes   = "it\u2019s \u201cquoted\u201d \u2013 don\u2019t\n"
+	japanese  = "# 設定ファイル\nこんにちは世界。日本語のテキストです。\nカタカナとひらがな、漢字を含む。\nprint(\"テスト\")\n"
+	gbDecoder = "# 配置文件\n你好，世界！这是一个测试文件。\n中文字符和英文 mixed text 混合。\nprintf(\"测试\");\n"
+	french    = "# été à l'école\nÇa va bien, garçon ? Où est le café naïf ?\nL'œuvre coûte 3 €… « voilà »\n"
+	latin     = "# été à l'école\nÇa va bien, garçon ? Où est le café naïf ?\n« voilà » 25 °C, § 7\n"
+	german    = "Größe: äöü ÄÖÜ ß\nDie Straße führt über die Brücke.\n"
+	spanish   = "¿Dónde está el niño? ¡Mañana!\n"
+	swedish   = "Åke på ön såg en älg.\n"
+	quotes    = "it\u2019s \u201cquoted\u201d \u2013 don\u2019t\n"
 )
 
 func TestDetectEncodings(t *testing.T) {
@@ -35,12 +35,12 @@ func TestDetectEncodings(t *testing.T) {
 		encoding textfile.Encoding
 		text     string
 	}{
-		{textfile.ShiftJIS, japanese}, {textfile.GBK, chinese},
+		{textfile.ShiftJIS, japanese}, {textfile.GBK, gbDecoder},
 		{textfile.Latin1, latin}, {textfile.Latin1, german}, {textfile.Latin1, spanish}, {textfile.Latin1, swedish},
 		{textfile.Windows1252, french}, {textfile.Windows1252, quotes},
-		{textfile.UTF8, japanese}, {textfile.UTF8, chinese}, {textfile.UTF8, french},
-		{textfile.UTF16LE, japanese}, {textfile.UTF16LE, chinese}, {textfile.UTF16LE, french}, {textfile.UTF16LE, "plain\n"},
-		{textfile.UTF16BE, japanese}, {textfile.UTF16BE, chinese}, {textfile.UTF16BE, french}, {textfile.UTF16BE, "plain\n"},
+		{textfile.UTF8, japanese}, {textfile.UTF8, gbDecoder}, {textfile.UTF8, french},
+		{textfile.UTF16LE, japanese}, {textfile.UTF16LE, gbDecoder}, {textfile.UTF16LE, french}, {textfile.UTF16LE, "plain\n"},
+		{textfile.UTF16BE, japanese}, {textfile.UTF16BE, gbDecoder}, {textfile.UTF16BE, french}, {textfile.UTF16BE, "plain\n"},
 	} {
 		raw := encode(t, c.encoding, c.text)
 		format := textfile.Detect(raw)
@@ -80,8 +80,8 @@ func TestDetectCutSamples(t *testing.T) {
 		encoding textfile.Encoding
 		text     string
 	}{
-		{textfile.ShiftJIS, japanese}, {textfile.GBK, chinese}, {textfile.UTF8, japanese}, {textfile.UTF8, chinese},
-		{textfile.UTF16LE, chinese}, {textfile.UTF16BE, japanese}, {textfile.UTF16LE, french}, {textfile.Latin1, latin},
+		{textfile.ShiftJIS, japanese}, {textfile.GBK, gbDecoder}, {textfile.UTF8, japanese}, {textfile.UTF8, gbDecoder},
+		{textfile.UTF16LE, gbDecoder}, {textfile.UTF16BE, japanese}, {textfile.UTF16LE, french}, {textfile.Latin1, latin},
 	} {
 		raw := encode(t, c.encoding, c.text)
 		for cut := 20; cut < len(raw); cut++ {
@@ -139,7 +139,7 @@ func TestLateEncoding(t *testing.T) {
 		encoding textfile.Encoding
 		text     string
 	}{
-		{textfile.Latin1, latin}, {textfile.UTF8, japanese}, {textfile.ShiftJIS, japanese}, {textfile.GBK, chinese},
+		{textfile.Latin1, latin}, {textfile.UTF8, japanese}, {textfile.ShiftJIS, japanese}, {textfile.GBK, gbDecoder},
 	} {
 		data := append(bytes.Clone(plain), encode(t, c.encoding, strings.Repeat(c.text, 20))...)
 		x, err := textfile.Scan(context.Background(), bytes.NewReader(data), int64(len(data)), textfile.Options{})
@@ -204,7 +204,7 @@ func FuzzDetect(f *testing.F) {
 	for _, e := range []textfile.Encoding{textfile.UTF8, textfile.UTF16LE, textfile.UTF16BE} {
 		f.Add(encode(f, e, japanese))
 	}
-	f.Add(encode(f, textfile.GBK, chinese))
+	f.Add(encode(f, textfile.GBK, gbDecoder))
 	f.Add(encode(f, textfile.ShiftJIS, japanese))
 	f.Add([]byte("\xff\xfe\x00"))
 	f.Fuzz(func(t *testing.T, data []byte) {

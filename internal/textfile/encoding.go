@@ -33,11 +33,11 @@ const (
 	GB18030     Encoding = "gb18030"
 )
 
-// codec returns the codec of an encoding that x/text implements, and nil for
+// codecOf returns the codec of an encoding that x/text implements, and nil for
 // UTF-8. In all of them except UTF-16, a line feed is the byte 0x0A, and no
 // other character contains that byte. The line index relies on this; it handles
 // UTF-16 separately.
-func codec(e Encoding) encoding.Encoding {
+func codecOf(e Encoding) encoding.Encoding {
 	switch e {
 	case UTF16LE:
 		return unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)
@@ -150,7 +150,7 @@ func (e Encoding) Decode(raw []byte) string {
 		}
 		return strings.ToValidUTF8(string(raw), "\uFFFD")
 	}
-	c := codec(e)
+	c := codecOf(e)
 	if c == nil {
 		return Latin1.Decode(raw)
 	}
@@ -171,7 +171,7 @@ func (e Encoding) Encode(text string) ([]byte, error) {
 	if e == UTF8 || e == "" {
 		return []byte(text), nil
 	}
-	c := codec(e)
+	c := codecOf(e)
 	if c == nil {
 		return nil, toolerr.New(toolerr.BadEncoding, "unknown encoding %q", string(e))
 	}
@@ -196,9 +196,9 @@ var (
 	bomUTF32LE = []byte{0xFF, 0xFE, 0, 0}
 )
 
-// bomOf returns the encoding given by a byte order mark at the start of head,
+// detectBOM returns the encoding given by a byte order mark at the start of head,
 // and the mark's length; "" and 0 if head has no mark.
-func bomOf(head []byte) (Encoding, int) {
+func detectBOM(head []byte) (Encoding, int) {
 	switch {
 	case bytes.HasPrefix(head, bomUTF8):
 		return UTF8, len(bomUTF8)
@@ -215,7 +215,7 @@ func bomOf(head []byte) (Encoding, int) {
 // NewReader returns a reader that decodes r to UTF-8. Invalid bytes become
 // U+FFFD.
 func (e Encoding) NewReader(r io.Reader) io.Reader {
-	if c := codec(e); c != nil {
+	if c := codecOf(e); c != nil {
 		return transform.NewReader(r, c.NewDecoder())
 	}
 	return r

@@ -12,31 +12,31 @@ import (
 type Decoded struct {
 	Text []byte
 
-	raw      []byte
-	encoding Encoding
-	marks    []mark // ascending, the first at 0
+	raw        []byte
+	encoding   Encoding
+	boundaries []boundary // ascending, the first at 0
 }
 
-// mark is a character boundary: its offsets in the text and in the bytes.
-type mark struct{ text, raw int }
+// boundary is a character boundary: its offsets in the text and in the bytes.
+type boundary struct{ text, raw int }
 
-// markEvery is the distance between marks in bytes. Finding an offset decodes
+// boundaryEvery is the distance between marks in bytes. Finding an offset decodes
 // at most this much again; a mark costs 16 bytes of memory.
-const markEvery = 4 << 10
+const boundaryEvery = 4 << 10
 
 // DecodeMapped decodes raw like Decode. It holds the text once, at its exact
 // size, and little else. It stops when ctx ends and returns its cause.
 func (e Encoding) DecodeMapped(ctx context.Context, raw []byte) (*Decoded, error) {
 	d := &Decoded{raw: raw, encoding: e}
 	size := 0
-	d.each(0, make([]byte, markEvery), func(text []byte, _ int) bool {
+	d.decodePieces(0, make([]byte, boundaryEvery), func(text []byte, _ int) bool {
 		size += len(text)
 		return ctx.Err() == nil
 	})
 	d.Text = make([]byte, 0, size)
 	at := 0
-	d.each(0, make([]byte, markEvery), func(text []byte, used int) bool {
-		d.marks = append(d.marks, mark{text: len(d.Text), raw: at})
+	d.decodePieces(0, make([]byte, boundaryEvery), func(text []byte, used int) bool {
+		d.boundaries = append(d.boundaries, boundary{text: len(d.Text), raw: at})
 		d.Text = append(d.Text, text...)
 		at += used
 		return ctx.Err() == nil
@@ -44,10 +44,10 @@ func (e Encoding) DecodeMapped(ctx context.Context, raw []byte) (*Decoded, error
 	return d, context.Cause(ctx)
 }
 
-// each decodes the bytes from an offset on, a buffer at a time, and passes each
+// decodePieces decodes the bytes from an offset on, a buffer at a time, and passes each
 // piece of text with the number of bytes it was decoded from.
-func (d *Decoded) each(from int, buf []byte, yield func(text []byte, used int) bool) {
-	decoder := d.transformer()
+func (d *Decoded) decodePieces(from int, buf []byte, yield func(text []byte, used int) bool) {
+	decoder := d.newDecoder()
 	for rest := d.raw[from:]; len(rest) > 0; {
 		written, used, err := decoder.Transform(buf, rest, true)
 		if used == 0 && err != nil || !yield(buf[:written], used) {
@@ -57,10 +57,10 @@ func (d *Decoded) each(from int, buf []byte, yield func(text []byte, used int) b
 	}
 }
 
-func (d *Decoded) transformer() transform.Transformer {
-	c := codec(d.encoding)
+func (d *Decoded) newDecoder() transform.Transformer {
+	c := codecOf(d.encoding)
 	if c == nil {
-		c = codec(Latin1)
+		c = codecOf(Latin1)
 	}
 	return c.NewDecoder()
 }
@@ -72,19 +72,19 @@ func (d *Decoded) Offset(at int) (int, bool) {
 	if at >= len(d.Text) {
 		return len(d.raw), at == len(d.Text)
 	}
-	i := sort.Search(len(d.marks), func(i int) bool { return d.marks[i].text > at }) - 1
-	return d.between(d.marks[i], at)
+	i := sort.Search(len(d.boundaries), func(i int) bool { return d.boundaries[i].text > at }) - 1
+	return d.offsetAfter(d.boundaries[i], at)
 }
 
-// between finds the offset of a position after a known mark.
-func (d *Decoded) between(from mark, at int) (int, bool) {
+// offsetAfter finds the offset of a position after a known mark.
+func (d *Decoded) offsetAfter(from boundary, at int) (int, bool) {
 	if from.text == at {
 		return from.raw, true
 	}
 	// A buffer of exactly this length ends at the position, if it is a
 	// boundary.
 	found, exact := from.raw, false
-	d.each(from.raw, make([]byte, at-from.text), func(text []byte, used int) bool {
+	d.decodePieces(from.raw, make([]byte, at-from.text), func(text []byte, used int) bool {
 		found, exact = from.raw+used, from.text+len(text) == at
 		return false
 	})
@@ -94,18 +94,18 @@ func (d *Decoded) between(from mark, at int) (int, bool) {
 // Offsets returns a function like Offset for positions in ascending order, any
 // number in a row: it decodes nothing twice.
 func (d *Decoded) Offsets() func(at int) (int, bool) {
-	var last mark
+	var last boundary
 	return func(at int) (int, bool) {
-		if at < last.text || at-last.text > markEvery || at >= len(d.Text) {
+		if at < last.text || at-last.text > boundaryEvery || at >= len(d.Text) {
 			found, ok := d.Offset(at)
 			if ok {
-				last = mark{text: at, raw: found}
+				last = boundary{text: at, raw: found}
 			}
 			return found, ok
 		}
-		found, ok := d.between(last, at)
+		found, ok := d.offsetAfter(last, at)
 		if ok {
-			last = mark{text: at, raw: found}
+			last = boundary{text: at, raw: found}
 		}
 		return found, ok
 	}

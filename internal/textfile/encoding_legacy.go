@@ -15,11 +15,11 @@ func guessLegacy(sample []byte) Encoding {
 	western, single := scoreWestern(sample)
 	best, score := western, single
 	// For equal scores, prefer the simpler encoding.
-	if s, ok := scoreDouble(sample, shiftJIS{}); ok && s > score {
+	if s, ok := scoreDoubleByte(sample, shiftJISDecoder{}); ok && s > score {
 		best, score = ShiftJIS, s
 	}
 	four := false
-	if s, ok := scoreDouble(sample, chinese{four: &four}); ok && s > score {
+	if s, ok := scoreDoubleByte(sample, gbDecoder{sawFourByte: &four}); ok && s > score {
 		best, score = GBK, s
 		if four {
 			best = GB18030
@@ -32,17 +32,17 @@ func guessLegacy(sample []byte) Encoding {
 }
 
 // A doubleByte encoding decodes one character and rates how common it is.
-type doubleByte interface {
+type doubleByteDecoder interface {
 	// next returns the length of the character at the start of b, and its
 	// weight from 0 (never seen in real text) to 1. A length of 0 means not
 	// valid; -1 means that b ends inside the character.
 	next(b []byte) (length int, weight float64)
 }
 
-// scoreDouble returns the mean weight of the characters that are not ASCII. ok
+// scoreDoubleByte returns the mean weight of the characters that are not ASCII. ok
 // is false if the bytes are not valid; one fault in 200 characters is accepted,
 // as in a cut or damaged text.
-func scoreDouble(b []byte, enc doubleByte) (score float64, ok bool) {
+func scoreDoubleByte(b []byte, enc doubleByteDecoder) (score float64, ok bool) {
 	var sum float64
 	count, faults := 0, 0
 	for i := 0; i < len(b); {
@@ -61,7 +61,7 @@ func scoreDouble(b []byte, enc doubleByte) (score float64, ok bool) {
 		}
 		// "don\x92t", "na\xefve": a word of ASCII letters with one other byte
 		// in it is Western.
-		if n == 2 && letter(b[i+1]) && i > 0 && letter(b[i-1]) {
+		if n == 2 && isASCIILetter(b[i+1]) && i > 0 && isASCIILetter(b[i-1]) {
 			weight *= 0.4
 		}
 		sum += weight
@@ -74,11 +74,11 @@ func scoreDouble(b []byte, enc doubleByte) (score float64, ok bool) {
 	return sum / float64(count), true
 }
 
-func letter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+func isASCIILetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-type shiftJIS struct{}
+type shiftJISDecoder struct{}
 
-func (shiftJIS) next(b []byte) (int, float64) {
+func (shiftJISDecoder) next(b []byte) (int, float64) {
 	lead := b[0]
 	if lead >= 0xA1 && lead <= 0xDF {
 		return 1, 0.45 // half-width katakana: valid, but out of fashion
@@ -90,7 +90,7 @@ func (shiftJIS) next(b []byte) (int, float64) {
 		return -1, 0
 	}
 	trail := b[1]
-	if trail < 0x40 || trail == 0x7F || trail > 0xFC || !decodes(japanese.ShiftJIS.NewDecoder().Bytes, b[:2]) {
+	if trail < 0x40 || trail == 0x7F || trail > 0xFC || !isAssigned(japanese.ShiftJIS.NewDecoder().Bytes, b[:2]) {
 		return 0, 0
 	}
 	switch {
@@ -108,9 +108,9 @@ func (shiftJIS) next(b []byte) (int, float64) {
 	return 2, 0.2
 }
 
-type chinese struct{ four *bool }
+type gbDecoder struct{ sawFourByte *bool }
 
-func (c chinese) next(b []byte) (int, float64) {
+func (c gbDecoder) next(b []byte) (int, float64) {
 	lead := b[0]
 	if lead < 0x81 || lead == 0xFF {
 		if lead == 0x80 {
@@ -123,9 +123,9 @@ func (c chinese) next(b []byte) (int, float64) {
 	}
 	trail := b[1]
 	if trail >= '0' && trail <= '9' {
-		return c.nextFour(b)
+		return c.nextFourByte(b)
 	}
-	if trail < 0x40 || trail == 0x7F || trail == 0xFF || !decodes(simplifiedchinese.GBK.NewDecoder().Bytes, b[:2]) {
+	if trail < 0x40 || trail == 0x7F || trail == 0xFF || !isAssigned(simplifiedchinese.GBK.NewDecoder().Bytes, b[:2]) {
 		return 0, 0
 	}
 	switch {
@@ -145,19 +145,19 @@ func (c chinese) next(b []byte) (int, float64) {
 	return 2, 0.2
 }
 
-// nextFour decodes a four-byte character of GB 18030.
-func (c chinese) nextFour(b []byte) (int, float64) {
+// nextFourByte decodes a four-byte character of GB 18030.
+func (c gbDecoder) nextFourByte(b []byte) (int, float64) {
 	if len(b) < 4 {
 		return -1, 0
 	}
-	if b[2] < 0x81 || b[2] == 0xFF || b[3] < '0' || b[3] > '9' || !decodes(simplifiedchinese.GB18030.NewDecoder().Bytes, b[:4]) {
+	if b[2] < 0x81 || b[2] == 0xFF || b[3] < '0' || b[3] > '9' || !isAssigned(simplifiedchinese.GB18030.NewDecoder().Bytes, b[:4]) {
 		return 0, 0
 	}
-	*c.four = true
+	*c.sawFourByte = true
 	return 4, 0.4
 }
 
-func decodes(decode func([]byte) ([]byte, error), b []byte) bool {
+func isAssigned(decode func([]byte) ([]byte, error), b []byte) bool {
 	text, err := decode(b)
 	if err != nil {
 		return false
@@ -204,7 +204,7 @@ func scoreWestern(b []byte) (Encoding, float64) {
 }
 
 func westernWeight(c byte, run int, before, after byte) float64 {
-	near := letter(before) || letter(after)
+	near := isASCIILetter(before) || isASCIILetter(after)
 	switch {
 	case c >= 0xC0 && c != 0xD7 && c != 0xF7:
 		switch {

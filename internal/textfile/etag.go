@@ -46,11 +46,11 @@ func Sum(data []byte) Etag {
 		sums = append(sums, xxhash.Sum64(rest[:n]))
 		rest = rest[n:]
 	}
-	return joinSums(sums, int64(len(data)))
+	return combineHashes(sums, int64(len(data)))
 }
 
-// joinSums computes the etag from the hashes of all chunks, in order.
-func joinSums(sums []uint64, size int64) Etag {
+// combineHashes computes the etag from the hashes of all chunks, in order.
+func combineHashes(sums []uint64, size int64) Etag {
 	if size <= ChunkSize {
 		if len(sums) == 0 {
 			return Etag(xxhash.Sum64(nil))

@@ -8,9 +8,9 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// reach is the number of bytes before and after a chunk that affect its facts:
+// contextBytes is the number of bytes before and after a chunk that affect its facts:
 // the rest of a UTF-8 sequence, or of a line ending in UTF-16.
-const reach = 4
+const contextBytes = 4
 
 // sampleSize is the size of a chunk's contribution to the sample from which an
 // encoding is guessed, and sampleLimit the size of the whole sample, in bytes.
@@ -19,25 +19,25 @@ const (
 	sampleLimit = 32 * sampleSize
 )
 
-// facts are the results of one pass over a range of bytes. Facts of adjacent
+// byteFacts are the results of one pass over a range of bytes. Facts of adjacent
 // ranges can be added.
-type facts struct {
-	sum     uint64 // of the bytes
-	lf      int    // line feeds, including those of crlf
-	crlf    int
-	cr      int // carriage returns without a line feed after them
-	nul     int
-	multi   int // valid UTF-8 sequences of more than one byte
-	invalid int // bytes that are not UTF-8
-	cut     int // invalid bytes of a sequence that is cut off at the end
-	first   int // offset in the buffer of a sample for guessLegacy
+type byteFacts struct {
+	hash      uint64 // of the bytes
+	lf        int    // line feeds, including those of crlf
+	crlf      int
+	cr        int // carriage returns without a line feed after them
+	nul       int
+	multibyte int // valid UTF-8 sequences of more than one byte
+	invalid   int // bytes that are not UTF-8
+	cutOff    int // invalid bytes of a sequence that is cut off at the end
+	sampleAt  int // offset in the buffer of a sample for guessLegacy
 }
 
 // computeFacts returns the facts of buf[from:to]. It uses up to reach bytes before and
 // after the range only to see how sequences continue across its edges.
-func computeFacts(buf []byte, from, to int) facts {
+func computeFacts(buf []byte, from, to int) byteFacts {
 	part := buf[from:to]
-	f := facts{sum: xxhash.Sum64(part)}
+	f := byteFacts{hash: xxhash.Sum64(part)}
 	f.lf = bytes.Count(part, []byte{'\n'})
 	if at := bytes.IndexByte(part, 0); at >= 0 { // faster than counting if there are no NULs
 		f.nul = bytes.Count(part[at:], []byte{0})
@@ -77,10 +77,10 @@ func countCRLF(buf []byte, from, to int) int {
 }
 
 // addUTF8 counts sequences whose first byte is in buf[from:to].
-func (f *facts) addUTF8(buf []byte, from, to int) {
+func (f *byteFacts) addUTF8(buf []byte, from, to int) {
 	at := from + continuationBytes(buf, from, to)
 	for at < to {
-		at += ascii(buf[at:to])
+		at += leadingASCII(buf[at:to])
 		// Text that is not ASCII seldom has 8 ASCII bytes in a row: stay in
 		// this loop until it has.
 		for plain := 0; at < to && plain < 8; {
@@ -91,16 +91,16 @@ func (f *facts) addUTF8(buf []byte, from, to int) {
 			plain = 0
 			_, size := utf8.DecodeRune(buf[at:])
 			if size > 1 {
-				f.multi++
+				f.multibyte++
 				at += size
 				continue
 			}
 			if f.invalid == 0 {
-				f.first = sampleStart(buf, from, at)
+				f.sampleAt = sampleStart(buf, from, at)
 			}
 			if !utf8.FullRune(buf[at:]) {
-				f.cut = len(buf) - at
-				f.invalid += f.cut
+				f.cutOff = len(buf) - at
+				f.invalid += f.cutOff
 				return
 			}
 			f.invalid++
@@ -143,10 +143,10 @@ func continuationBytes(buf []byte, from, to int) int {
 	return 0
 }
 
-// computeWideFacts is look for UTF-16: buf[from:to] begins at an even offset of the
+// computeUTF16Facts is look for UTF-16: buf[from:to] begins at an even offset of the
 // file.
-func computeWideFacts(buf []byte, from, to int, e Encoding) facts {
-	f := facts{sum: xxhash.Sum64(buf[from:to])}
+func computeUTF16Facts(buf []byte, from, to int, e Encoding) byteFacts {
+	f := byteFacts{hash: xxhash.Sum64(buf[from:to])}
 	unit := func(i int) uint16 {
 		if i < 0 || i+1 >= len(buf) {
 			return 0
@@ -174,12 +174,12 @@ func computeWideFacts(buf []byte, from, to int, e Encoding) facts {
 	return f
 }
 
-func (f *facts) add(g facts) {
+func (f *byteFacts) add(g byteFacts) {
 	f.lf += g.lf
 	f.crlf += g.crlf
 	f.cr += g.cr
 	f.nul += g.nul
-	f.multi += g.multi
+	f.multibyte += g.multibyte
 	f.invalid += g.invalid
-	f.cut += g.cut
+	f.cutOff += g.cutOff
 }

@@ -32,7 +32,7 @@ func NewGuess(raw []byte, e Encoding) *Guess {
 		sample = sample[:bytes.LastIndexByte(sample, '\n')+1] // whole characters only
 	}
 	for _, name := range Names() {
-		if rival := Encoding(name); rival != e && rival != UTF8 && !rival.Wide() && plausible(rival.Decode(sample)) {
+		if rival := Encoding(name); rival != e && rival != UTF8 && !rival.Wide() && isPlausible(rival.Decode(sample)) {
 			g.Rivals = append(g.Rivals, rival)
 		}
 	}
@@ -43,7 +43,7 @@ func NewGuess(raw []byte, e Encoding) *Guess {
 // bytes may have: the bytes from start to end are the same characters, no
 // character is split, and text has the same bytes.
 func (g *Guess) Proves(start, end int, text string) bool {
-	from, to, ok := g.around(start, end)
+	from, to, ok := g.safeBounds(start, end)
 	if !ok {
 		return false
 	}
@@ -64,10 +64,10 @@ func (g *Guess) Proves(start, end int, text string) bool {
 // maxAround bounds the search for a character boundary, in bytes.
 const maxAround = 4 << 10
 
-// around returns positions before and after a range that are character
+// safeBounds returns positions before and after a range that are character
 // boundaries in every encoding: a line boundary, or after two ASCII bytes. ok
 // is false if it finds none nearby.
-func (g *Guess) around(start, end int) (from, to int, ok bool) {
+func (g *Guess) safeBounds(start, end int) (from, to int, ok bool) {
 	plain := func(i int) bool { return g.raw[i] < utf8.RuneSelf && (g.raw[i] < '0' || g.raw[i] > '9') }
 	between := func(at int) bool {
 		return at <= 0 || at >= len(g.raw) || g.raw[at-1] == '\n' || at > 1 && plain(at-1) && plain(at-2)
@@ -90,10 +90,10 @@ func (g *Guess) around(start, end int) (from, to int, ok bool) {
 // the file, or has the same bytes. old is the file's text.
 func (g *Guess) ProvesText(old, text string) bool {
 	known := map[string]bool{}
-	for _, run := range foreignRuns(old) {
+	for _, run := range nonASCIIRuns(old) {
 		known[run] = true
 	}
-	return !slices.ContainsFunc(foreignRuns(text), func(run string) bool {
+	return !slices.ContainsFunc(nonASCIIRuns(text), func(run string) bool {
 		if known[run] {
 			return false
 		}
@@ -105,8 +105,8 @@ func (g *Guess) ProvesText(old, text string) bool {
 	})
 }
 
-// foreignRuns returns the runs of characters that are not ASCII.
-func foreignRuns(text string) []string {
+// nonASCIIRuns returns the runs of characters that are not ASCII.
+func nonASCIIRuns(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r < utf8.RuneSelf })
 }
 
@@ -126,10 +126,10 @@ func (g *Guess) String() string {
 	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
 }
 
-// plausible reports whether decoded bytes may be text. Text decoded with a
+// isPlausible reports whether decoded bytes may be text. Text decoded with a
 // wrong encoding has invalid characters, or letters in impossible combinations:
 // of two alphabets, capitals after small letters, or with symbols between them.
-func plausible(text string) bool {
+func isPlausible(text string) bool {
 	odd, foreign := 0, 0
 	last, before := ' ', ' '
 	for _, r := range text {
@@ -139,7 +139,7 @@ func plausible(text string) bool {
 		case r >= utf8.RuneSelf:
 			foreign++
 		}
-		if oddPair(last, r) || oddSign(before, last, r) {
+		if oddPair(last, r) || oddSymbol(before, last, r) {
 			odd++
 		}
 		before, last = last, r
@@ -167,9 +167,9 @@ func alphabet(r rune) int {
 	return 0
 }
 
-// oddSign reports whether a non-ASCII symbol, or a single character of another
+// oddSymbol reports whether a non-ASCII symbol, or a single character of another
 // script, is inside a word.
-func oddSign(a, sign, b rune) bool {
+func oddSymbol(a, sign, b rune) bool {
 	if unicode.In(sign, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) {
 		return alphabet(a) > 0 && alphabet(b) > 0
 	}

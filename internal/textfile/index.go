@@ -41,21 +41,21 @@ type Index struct {
 // encoding used to compute them.
 type keptFacts struct {
 	encoding Encoding
-	facts    []facts
+	facts    []byteFacts
 }
 
 // LineIndexMin is the smallest file size, in bytes, at which a line index is
 // worth keeping.
 const LineIndexMin = 8 << 20
 
-// lineEnds finds line endings in the bytes of one format.
-type lineEnds struct {
+// lineEndFinder finds line endings in the bytes of one format.
+type lineEndFinder struct {
 	unit byte
 	wide int // 0: single bytes; 1: UTF-16LE; 2: UTF-16BE
 }
 
-func (x *Index) ends() lineEnds {
-	e := lineEnds{unit: '\n'}
+func (x *Index) lineEnds() lineEndFinder {
+	e := lineEndFinder{unit: '\n'}
 	if x.Ending == CR {
 		e.unit = '\r'
 	}
@@ -68,9 +68,9 @@ func (x *Index) ends() lineEnds {
 	return e
 }
 
-// next returns the offset in b just after the first line ending, or -1. Wide
+// afterNext returns the offset in b just after the first line ending, or -1. Wide
 // text in b must begin at an even offset of the file.
-func (e lineEnds) next(b []byte) int {
+func (e lineEndFinder) afterNext(b []byte) int {
 	if e.wide == 0 {
 		if i := bytes.IndexByte(b, e.unit); i >= 0 {
 			return i + 1
@@ -112,7 +112,7 @@ func (x *Index) Offset(r io.ReaderAt, line int64) (int64, error) {
 	if stride >= 0 {
 		left, at = line-1-x.Starts[stride], int64(stride)*x.Stride
 	}
-	e := x.ends()
+	e := x.lineEnds()
 	buf := make([]byte, blockSize)
 	for at < x.Size {
 		block, err := readBlock(r, buf, at, x.Size)
@@ -129,7 +129,7 @@ func (x *Index) Offset(r io.ReaderAt, line int64) (int64, error) {
 			}
 		}
 		for pos := 0; ; {
-			n := e.next(block[pos:])
+			n := e.afterNext(block[pos:])
 			if n < 0 {
 				break
 			}
@@ -143,10 +143,10 @@ func (x *Index) Offset(r io.ReaderAt, line int64) (int64, error) {
 	return x.Size, nil
 }
 
-// after returns the offset just after the first line ending at or after at, or
+// nextLineStart returns the offset just after the first line ending at or after at, or
 // the end of the file. It skips strides without a line ending.
-func (x *Index) after(r io.ReaderAt, at int64) (int64, error) {
-	e := x.ends()
+func (x *Index) nextLineStart(r io.ReaderAt, at int64) (int64, error) {
+	e := x.lineEnds()
 	buf := make([]byte, blockSize)
 	for at < x.Size {
 		if len(x.Starts) > 0 && at%x.Stride == 0 {
@@ -160,7 +160,7 @@ func (x *Index) after(r io.ReaderAt, at int64) (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		if n := e.next(block); n >= 0 {
+		if n := e.afterNext(block); n >= 0 {
 			return at + int64(n), nil
 		}
 		at += int64(len(block))

@@ -32,9 +32,9 @@ func (x *Index) Each(r io.ReaderAt, first int64, maxChars int, yield func(Line) 
 	if err != nil {
 		return err
 	}
-	w := window{x: x, r: r, ends: x.ends(), buf: make([]byte, max(blockSize, 2*(maxChars+2)*maxCharBytes)), at: at}
+	w := lineReader{x: x, r: r, ends: x.lineEnds(), buf: make([]byte, max(blockSize, 2*(maxChars+2)*maxCharBytes)), at: at}
 	for number := first; number <= x.Lines; number++ {
-		raw, offset, size, err := w.line((maxChars + 2) * maxCharBytes)
+		raw, offset, size, err := w.next((maxChars + 2) * maxCharBytes)
 		if err != nil {
 			return err
 		}
@@ -42,7 +42,7 @@ func (x *Index) Each(r io.ReaderAt, first int64, maxChars int, yield func(Line) 
 			return ErrChanged // no line is empty: it has at least its ending
 		}
 		line := Line{Number: number, Offset: offset, Size: size, Sum: LineSum(raw)}
-		line.Text, line.Cut = x.text(raw, int64(len(raw)) < size, maxChars)
+		line.Text, line.Cut = x.lineText(raw, int64(len(raw)) < size, maxChars)
 		if !yield(line) {
 			return nil
 		}
@@ -50,10 +50,10 @@ func (x *Index) Each(r io.ReaderAt, first int64, maxChars int, yield func(Line) 
 	return nil
 }
 
-// text decodes a line without its ending. partial means that raw is only the
+// lineText decodes a line without its ending. partial means that raw is only the
 // beginning of the line, which may end inside a character. The bool reports
 // whether the text was cut.
-func (x *Index) text(raw []byte, partial bool, maxChars int) (string, bool) {
+func (x *Index) lineText(raw []byte, partial bool, maxChars int) (string, bool) {
 	if !partial {
 		raw = x.withoutEnding(raw)
 	}
@@ -97,49 +97,49 @@ func (x *Index) withoutEnding(raw []byte) []byte {
 	return raw
 }
 
-// window reads a file block by block, from the start of a line.
-type window struct {
-	x    *Index
-	r    io.ReaderAt
-	ends lineEnds
-	buf  []byte
-	have []byte // bytes read and not used yet, at offset at
-	at   int64
+// lineReader reads a file block by block, from the start of a line.
+type lineReader struct {
+	x      *Index
+	r      io.ReaderAt
+	ends   lineEndFinder
+	buf    []byte
+	unread []byte // bytes read and not used yet, at offset at
+	at     int64
 }
 
-// line returns the next line with its ending, or its first limit bytes; limit
+// next returns the next line with its ending, or its first limit bytes; limit
 // must be even. The bytes are valid until the next call.
-func (w *window) line(limit int) (raw []byte, offset, size int64, err error) {
+func (w *lineReader) next(limit int) (raw []byte, offset, size int64, err error) {
 	offset = w.at
-	if n := w.ends.next(w.have); n >= 0 {
-		return w.take(n, limit), offset, int64(n), nil
+	if n := w.ends.afterNext(w.unread); n >= 0 {
+		return w.consume(n, limit), offset, int64(n), nil
 	}
 	// Move the remaining bytes to the front and read more after them.
-	kept := copy(w.buf, w.have)
+	kept := copy(w.buf, w.unread)
 	end := w.at + int64(kept)
 	more, err := readBlock(w.r, w.buf[kept:len(w.buf)&^1], end, w.x.Size)
 	if err != nil {
 		return nil, 0, 0, err
 	}
-	w.have = w.buf[:kept+len(more)]
-	if n := w.ends.next(w.have); n >= 0 {
-		return w.take(n, limit), offset, int64(n), nil
+	w.unread = w.buf[:kept+len(more)]
+	if n := w.ends.afterNext(w.unread); n >= 0 {
+		return w.consume(n, limit), offset, int64(n), nil
 	}
 	end += int64(len(more))
 	if end < w.x.Size { // longer than the buffer
-		if end, err = w.x.after(w.r, end); err != nil {
+		if end, err = w.x.nextLineStart(w.r, end); err != nil {
 			return nil, 0, 0, err
 		}
-		raw, w.have, w.at = w.have[:min(limit, len(w.have))], nil, end
+		raw, w.unread, w.at = w.unread[:min(limit, len(w.unread))], nil, end
 		return raw, offset, end - offset, nil
 	}
-	n := len(w.have)
-	return w.take(n, limit), offset, int64(n), nil
+	n := len(w.unread)
+	return w.consume(n, limit), offset, int64(n), nil
 }
 
-func (w *window) take(n, limit int) []byte {
-	raw := w.have[:min(n, limit)]
-	w.have = w.have[n:]
+func (w *lineReader) consume(n, limit int) []byte {
+	raw := w.unread[:min(n, limit)]
+	w.unread = w.unread[n:]
 	w.at += int64(n)
 	return raw
 }

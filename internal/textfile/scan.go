@@ -39,9 +39,9 @@ func Scan(ctx context.Context, r io.ReaderAt, size int64, o Options) (*Index, er
 	if err != nil {
 		return nil, err
 	}
-	e, bom := bomOf(head)
+	e, bom := detectBOM(head)
 	if bom == 0 {
-		e = guessWide(head)
+		e = guessUTF16(head)
 	}
 	if o.Encoding != "" {
 		if !(e.Wide() && o.Encoding.Wide() && bom > 0) && e != o.Encoding {
@@ -51,29 +51,29 @@ func Scan(ctx context.Context, r io.ReaderAt, size int64, o Options) (*Index, er
 	s := &scan{r: r, size: size, encoding: e, progress: o.Progress, samples: map[int64][]byte{}}
 	s.chunks = make([]chunk, (size+ChunkSize-1)/ChunkSize)
 	if o.Keep {
-		s.kept = make([]facts, len(s.chunks))
+		s.kept = make([]byteFacts, len(s.chunks))
 	}
 	if o.Previous != nil && o.Previous.kept.encoding == e {
-		s.like, s.same = o.Previous.kept.facts, o.SamePrefix
+		s.previousFacts, s.samePrefix = o.Previous.kept.facts, o.SamePrefix
 	}
 	if err := s.run(ctx); err != nil {
 		return nil, err
 	}
-	j := detection{head: head, encoding: e, bom: bom, size: size, facts: s.total, sample: s.sample()}
+	j := detection{head: head, encoding: e, bom: bom, size: size, byteFacts: s.total, sample: s.sample()}
 	x := &Index{Format: j.format(), Size: size}
 	if o.Keep {
 		x.kept = keptFacts{e, s.kept}
 	}
 	if o.Encoding != "" {
-		x.Format = formatWith(e, bom, s.total)
+		x.Format = formatForEncoding(e, bom, s.total)
 	}
-	x.Etag = joinSums(s.sums(), size)
-	s.count(x)
-	return x, x.last(r)
+	x.Etag = combineHashes(s.hashes(), size)
+	s.fillLineIndex(x)
+	return x, x.checkLastLine(r)
 }
 
-// formatWith returns the format of a file that is read in a given encoding.
-func formatWith(e Encoding, bom int, f facts) Format {
+// formatForEncoding returns the format of a file that is read in a given encoding.
+func formatForEncoding(e Encoding, bom int, f byteFacts) Format {
 	format := Format{Encoding: e, BOM: bom, Ending: endingOf(f), NUL: f.nul}
 	if e == UTF8 {
 		format.Invalid = f.invalid
@@ -83,7 +83,7 @@ func formatWith(e Encoding, bom int, f facts) Format {
 
 // chunk is the data stored for a chunk: 16 bytes for every 256 KiB.
 type chunk struct {
-	sum    uint64
+	hash   uint64
 	lf, cr int32
 }
 
@@ -93,14 +93,14 @@ type scan struct {
 	encoding Encoding
 	progress func(int64)
 
-	chunks []chunk
-	next   atomic.Int64
-	kept   []facts // of each chunk; nil: not requested
-	like   []facts // of chunks of other content
-	same   int64   // number of leading bytes that both contents share
+	chunks        []chunk
+	next          atomic.Int64
+	kept          []byteFacts // of each chunk; nil: not requested
+	previousFacts []byteFacts // of chunks of other content
+	samePrefix    int64       // number of leading bytes that both contents share
 
 	mu      sync.Mutex
-	total   facts
+	total   byteFacts
 	samples map[int64][]byte // by chunk, of the first few chunks with a sample
 	done    int64
 	err     error
@@ -111,15 +111,15 @@ func (s *scan) run(ctx context.Context) error {
 	workers := min(runtime.GOMAXPROCS(0), maxWorkers, len(s.chunks)/4+1)
 	var group sync.WaitGroup
 	for range workers - 1 {
-		group.Go(func() { s.work(ctx) })
+		group.Go(func() { s.runWorker(ctx) })
 	}
-	s.work(ctx)
+	s.runWorker(ctx)
 	group.Wait()
 	return s.err
 }
 
-func (s *scan) work(ctx context.Context) {
-	buf := make([]byte, aligned+min(s.size, ChunkSize)+reach)
+func (s *scan) runWorker(ctx context.Context) {
+	buf := make([]byte, chunkBufferOffset+min(s.size, ChunkSize)+contextBytes)
 	for {
 		i := s.next.Add(1) - 1
 		if i >= int64(len(s.chunks)) {
@@ -146,40 +146,40 @@ func (s *scan) work(ctx context.Context) {
 	}
 }
 
-// aligned is the offset in the buffer at which a chunk is read: the kernel
+// chunkBufferOffset is the offset in the buffer at which a chunk is read: the kernel
 // copies four times slower if source and destination have different offsets in
 // a cache line, so the bytes before the chunk are read separately.
-const aligned = 64
+const chunkBufferOffset = 64
 
 // scanChunk reads chunk i, with a few bytes before and after it.
-func (s *scan) scanChunk(i int64, buf []byte) (facts, error) {
+func (s *scan) scanChunk(i int64, buf []byte) (byteFacts, error) {
 	start := i * ChunkSize
 	end := min(start+ChunkSize, s.size)
-	if i < int64(len(s.like)) && end+reach <= s.same && s.like[i].invalid == 0 {
-		s.storeFacts(i, s.like[i])
-		return s.like[i], nil
+	if i < int64(len(s.previousFacts)) && end+contextBytes <= s.samePrefix && s.previousFacts[i].invalid == 0 {
+		s.storeFacts(i, s.previousFacts[i])
+		return s.previousFacts[i], nil
 	}
-	part, from, err := s.block(start, buf)
+	part, from, err := s.readChunk(start, buf)
 	if err != nil {
-		return facts{}, err
+		return byteFacts{}, err
 	}
 	to := from + int(end-start)
-	var f facts
+	var f byteFacts
 	if s.encoding.Wide() {
-		f = computeWideFacts(part, from, to, s.encoding)
+		f = computeUTF16Facts(part, from, to, s.encoding)
 	} else {
 		f = computeFacts(part, from, to)
 	}
 	s.storeFacts(i, f)
 	if f.invalid > 0 {
-		s.keepSample(i, part[f.first:min(f.first+sampleSize, len(part))])
+		s.keepSample(i, part[f.sampleAt:min(f.sampleAt+sampleSize, len(part))])
 	}
 	return f, nil
 }
 
 // storeFacts stores the needed parts of a chunk's facts.
-func (s *scan) storeFacts(i int64, f facts) {
-	s.chunks[i] = chunk{sum: f.sum, lf: int32(f.lf), cr: int32(f.cr)}
+func (s *scan) storeFacts(i int64, f byteFacts) {
+	s.chunks[i] = chunk{hash: f.hash, lf: int32(f.lf), cr: int32(f.cr)}
 	if s.kept != nil {
 		s.kept[i] = f
 	}
@@ -192,23 +192,23 @@ type Slicer interface {
 	Slice(off int64, n int) []byte
 }
 
-// block returns the chunk at start, preceded by from bytes of the previous
+// readChunk returns the chunk at start, preceded by from bytes of the previous
 // chunk and followed by some bytes of the next.
-func (s *scan) block(start int64, buf []byte) (part []byte, from int, err error) {
+func (s *scan) readChunk(start int64, buf []byte) (part []byte, from int, err error) {
 	if start > 0 {
-		from = reach
+		from = contextBytes
 	}
 	if in, ok := s.r.(Slicer); ok {
 		at := start - int64(from)
-		if part := in.Slice(at, int(min(start+ChunkSize+reach, s.size)-at)); part != nil {
+		if part := in.Slice(at, int(min(start+ChunkSize+contextBytes, s.size)-at)); part != nil {
 			return part, from, nil
 		}
 	}
-	part, err = readBlock(s.r, buf[aligned:], start, s.size)
+	part, err = readBlock(s.r, buf[chunkBufferOffset:], start, s.size)
 	if err == nil && from > 0 {
-		_, err = readBlock(s.r, buf[aligned-from:aligned], start-int64(from), s.size)
+		_, err = readBlock(s.r, buf[chunkBufferOffset-from:chunkBufferOffset], start-int64(from), s.size)
 	}
-	return buf[aligned-from : aligned+len(part)], from, err
+	return buf[chunkBufferOffset-from : chunkBufferOffset+len(part)], from, err
 }
 
 // keepSample stores the samples of the first chunks that have one, in whatever
@@ -230,16 +230,16 @@ func (s *scan) sample() []byte {
 	return bytes.Join(all, []byte{'\n'})
 }
 
-func (s *scan) sums() []uint64 {
+func (s *scan) hashes() []uint64 {
 	sums := make([]uint64, len(s.chunks), len(s.chunks)+1)
 	for i, c := range s.chunks {
-		sums[i] = c.sum
+		sums[i] = c.hash
 	}
 	return sums
 }
 
-// count fills in the line index and the number of line endings.
-func (s *scan) count(x *Index) {
+// fillLineIndex fills in the line index and the number of line endings.
+func (s *scan) fillLineIndex(x *Index) {
 	every := (len(s.chunks) + maxStarts - 1) / maxStarts
 	x.Stride = int64(max(every, 1)) * ChunkSize
 	for i, c := range s.chunks {
@@ -254,9 +254,9 @@ func (s *scan) count(x *Index) {
 	}
 }
 
-// last checks whether the last line has an ending, and counts a last line
+// checkLastLine checks whether the last line has an ending, and counts a last line
 // without one.
-func (x *Index) last(r io.ReaderAt) error {
+func (x *Index) checkLastLine(r io.ReaderAt) error {
 	if x.Size <= int64(x.BOM) {
 		return nil
 	}
@@ -265,8 +265,8 @@ func (x *Index) last(r io.ReaderAt) error {
 	if err != nil {
 		return err
 	}
-	for e := x.ends(); len(tail) > 0; {
-		n := e.next(tail)
+	for e := x.lineEnds(); len(tail) > 0; {
+		n := e.afterNext(tail)
 		if n < 0 {
 			x.Lines++
 			return nil

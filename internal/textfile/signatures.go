@@ -33,8 +33,8 @@ var textSignatures = []signature{
 	{"\xff\xfe\x00\x00", "UTF-32 text"}, {"\x00\x00\xfe\xff", "UTF-32 text"},
 }
 
-// wordReach is the number of bytes after a word that are checked to be text.
-const wordReach = 64
+// textCheckBytes is the number of bytes after a word that are checked to be text.
+const textCheckBytes = 64
 
 // HasBinarySignature reports whether the beginning of a file shows that it is binary, even
 // without a NUL. It is always false for UTF-8 text without control characters.
@@ -51,18 +51,18 @@ func HasBinarySignature(head []byte) bool {
 	// NUL.
 	gif := bytes.HasPrefix(head, []byte("GIF87a")) || bytes.HasPrefix(head, []byte("GIF89a"))
 	bzip2 := len(head) > 10 && bytes.HasPrefix(head, []byte("BZh")) && string(head[4:10]) == "1AY&SY"
-	return (gif || bzip2) && !textBytes(head[:min(len(head), wordReach)])
+	return (gif || bzip2) && !isPlainText(head[:min(len(head), textCheckBytes)])
 }
 
-// textBytes reports whether b is UTF-8, possibly cut inside a character,
+// isPlainText reports whether b is UTF-8, possibly cut inside a character,
 // without control characters that text seldom has.
-func textBytes(b []byte) bool {
+func isPlainText(b []byte) bool {
 	for i := 0; i < len(b); {
 		r, size := utf8.DecodeRune(b[i:])
 		if r == utf8.RuneError && size == 1 {
 			return !utf8.FullRune(b[i:])
 		}
-		if r == 0x7F || r < ' ' && !plainControl(byte(r)) {
+		if r == 0x7F || r < ' ' && !isTextControl(byte(r)) {
 			return false
 		}
 		i += size
@@ -85,12 +85,12 @@ func TypeOf(head []byte) string {
 	case len(head) > 12 && string(head[4:8]) == "ftyp":
 		return "MP4 or other ISO media"
 	case len(head) > 12 && string(head[:4]) == "RIFF":
-		return "RIFF media (" + strings.Map(plainASCII, string(head[8:12])) + ")"
+		return "RIFF media (" + strings.Map(dotNonPrintable, string(head[8:12])) + ")"
 	}
 	return "data of unknown type"
 }
 
-func plainASCII(r rune) rune {
+func dotNonPrintable(r rune) rune {
 	if r < ' ' || r > '~' {
 		return '.'
 	}

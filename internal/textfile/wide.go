@@ -23,10 +23,10 @@ func GuessWide(head []byte) Encoding {
 	if first := head[:min(len(head), quick)]; !mostlyTextUnits(first, 0) && !mostlyTextUnits(first, 1) {
 		return ""
 	}
-	if len(head) > quick && guessWide(head[:quick]) == "" {
+	if len(head) > quick && guessUTF16(head[:quick]) == "" {
 		return ""
 	}
-	return guessWide(head)
+	return guessUTF16(head)
 }
 
 // mostlyTextUnits reports whether most UTF-16 units of b are in the Unicode blocks
@@ -43,17 +43,17 @@ func mostlyTextUnits(b []byte, big int) bool {
 	return usual*10 >= len(b)/2*8
 }
 
-// guessWide recognises UTF-16 without a byte order mark: in one byte order the
+// guessUTF16 recognises UTF-16 without a byte order mark: in one byte order the
 // units are plausible text, in the other they are not. It returns "" if the
 // text is not UTF-16.
-func guessWide(head []byte) Encoding {
+func guessUTF16(head []byte) Encoding {
 	head = head[:len(head)&^1]
 	if len(head) < 4 || bytes.IndexByte(head, 0) < 0 {
 		// Text without any blank, digit or line ending has no NUL; it cannot be
 		// distinguished from other encodings.
 		return ""
 	}
-	little, big := wideScore(head, false), wideScore(head, true)
+	little, big := utf16Plausibility(head, false), utf16Plausibility(head, true)
 	switch {
 	case little >= 0.9 && little > big:
 		return UTF16LE
@@ -63,9 +63,9 @@ func guessWide(head []byte) Encoding {
 	return ""
 }
 
-// wideScore returns the fraction of the UTF-16 units of b that is plausible
+// utf16Plausibility returns the fraction of the UTF-16 units of b that is plausible
 // text; 0 if a unit is impossible.
-func wideScore(b []byte, bigEndian bool) float64 {
+func utf16Plausibility(b []byte, bigEndian bool) float64 {
 	units := make([]uint16, len(b)/2)
 	for i := range units {
 		lo, hi := b[2*i], b[2*i+1]
@@ -84,14 +84,14 @@ func wideScore(b []byte, bigEndian bool) float64 {
 		switch {
 		case r == 0 || r == unicode.ReplacementChar || r == 0xFFFE || r == 0xFFFF:
 			return 0
-		case r < ' ' && !plainControl(byte(r)) || r >= 0x7F && r < 0xA0:
+		case r < ' ' && !isTextControl(byte(r)) || r >= 0x7F && r < 0xA0:
 			good -= 2
 		case r < 0x7F:
 			good, basic = good+1, basic+1
-		case common(r):
+		case isCommonRune(r):
 			good++
 			blocks[uint16(r>>8)] = true
-			if printable(byte(r)) && printable(byte(r>>8)) {
+			if isPrintableASCII(byte(r)) && isPrintableASCII(byte(r>>8)) {
 				pairs++
 			}
 		case unicode.IsGraphic(r):
@@ -114,10 +114,10 @@ func wideScore(b []byte, bigEndian bool) float64 {
 	return good / float64(total)
 }
 
-func printable(c byte) bool { return c >= ' ' && c < 0x7F }
+func isPrintableASCII(c byte) bool { return c >= ' ' && c < 0x7F }
 
-// common reports whether r belongs to a widely used script or set of symbols.
-func common(r rune) bool {
+// isCommonRune reports whether r belongs to a widely used script or set of symbols.
+func isCommonRune(r rune) bool {
 	switch {
 	case r < 0x250, r >= 0x370 && r < 0x700, r >= 0x900 && r < 0xE80:
 		return unicode.IsGraphic(r)

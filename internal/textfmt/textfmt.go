@@ -58,23 +58,23 @@ func Lasted(d time.Duration) string {
 
 // Head returns the first n bytes of a text, or fewer to avoid splitting a
 // character.
-func Head(text string, n int) string {
-	if len(text) <= n {
+func Head(text string, maxBytes int) string {
+	if len(text) <= maxBytes {
 		return text
 	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
+	for maxBytes > 0 && !utf8.RuneStart(text[maxBytes]) {
+		maxBytes--
 	}
-	return text[:n]
+	return text[:maxBytes]
 }
 
 // Tail returns the last n bytes of a text, or fewer to avoid splitting a
 // character.
-func Tail(text string, n int) string {
-	if len(text) <= n {
+func Tail(text string, maxBytes int) string {
+	if len(text) <= maxBytes {
 		return text
 	}
-	from := len(text) - n
+	from := len(text) - maxBytes
 	for from < len(text) && !utf8.RuneStart(text[from]) {
 		from++
 	}

@@ -13,19 +13,19 @@ import (
 // heap with its last value at the root; until then it is a plain list, which
 // costs nothing. It is not safe for concurrent use.
 type Top[T any] struct {
-	size   int
-	before func(a, b T) int
-	heap   []T
+	size    int
+	compare func(a, b T) int
+	heap    []T
 }
 
 // New returns a Top for a page of limit values after skipping offset values.
-func New[T any](offset, limit int, before func(a, b T) int) Top[T] {
-	return Top[T]{size: limit + min(offset, math.MaxInt-limit), before: before}
+func New[T any](offset, limit int, compare func(a, b T) int) Top[T] {
+	return Top[T]{size: limit + min(offset, math.MaxInt-limit), compare: compare}
 }
 
 // Takes reports whether Add would keep a value.
 func (t *Top[T]) Takes(v T) bool {
-	return len(t.heap) < t.size || t.size > 0 && t.before(v, t.heap[0]) < 0
+	return len(t.heap) < t.size || t.size > 0 && t.compare(v, t.heap[0]) < 0
 }
 
 // Add keeps a value if it is among the first so far.
@@ -36,20 +36,20 @@ func (t *Top[T]) Add(v T) {
 		t.heap = append(t.heap, v)
 		if len(t.heap) == t.size {
 			for i := t.size/2 - 1; i >= 0; i-- {
-				t.down(i)
+				t.siftDown(i)
 			}
 		}
 	default:
 		t.heap[0] = v
-		t.down(0)
+		t.siftDown(0)
 	}
 }
 
-func (t *Top[T]) down(i int) {
+func (t *Top[T]) siftDown(i int) {
 	for {
 		last := i
 		for child := 2*i + 1; child <= 2*i+2 && child < len(t.heap); child++ {
-			if t.before(t.heap[child], t.heap[last]) > 0 {
+			if t.compare(t.heap[child], t.heap[last]) > 0 {
 				last = child
 			}
 		}
@@ -70,7 +70,7 @@ func Merge[T any](tops []Top[T], offset int) []T {
 	for _, t := range tops {
 		held += len(t.heap)
 		if len(t.heap) > 1 {
-			group.Go(func() { slices.SortFunc(t.heap, t.before) })
+			group.Go(func() { slices.SortFunc(t.heap, t.compare) })
 		}
 	}
 	group.Wait()
@@ -79,7 +79,7 @@ func Merge[T any](tops []Top[T], offset int) []T {
 	for n := 0; len(page) < size; n++ {
 		first := -1
 		for i := range tops {
-			if len(tops[i].heap) > 0 && (first < 0 || tops[i].before(tops[i].heap[0], tops[first].heap[0]) < 0) {
+			if len(tops[i].heap) > 0 && (first < 0 || tops[i].compare(tops[i].heap[0], tops[first].heap[0]) < 0) {
 				first = i
 			}
 		}

@@ -19,7 +19,7 @@ const (
 
 // Text escapes the hidden characters of s, except line breaks and tabs.
 func Text(s string) string {
-	if clean(s) {
+	if isPlainASCII(s) {
 		return s
 	}
 	var b strings.Builder
@@ -38,7 +38,7 @@ func Line(s string) string {
 	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(Text(s))
 }
 
-func clean(s string) bool {
+func isPlainASCII(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c >= 0x7f || c < ' ' && c != '\n' && c != '\t' {
 			return false
@@ -94,13 +94,13 @@ func Blanks(s string) string {
 			continue
 		}
 		end()
-		spaces(&b, line)
+		writeCollapsed(&b, line)
 	}
 	end()
 	return b.String()
 }
 
-func spaces(b *strings.Builder, line string) {
+func writeCollapsed(b *strings.Builder, line string) {
 	for line != "" {
 		n := len(line) - len(strings.TrimLeft(line, " \t"))
 		if n > maxSpaces {

@@ -20,15 +20,15 @@ import (
 // machine or program sets (networks, FUSE). It keeps neither the content of
 // entries nor ignore files.
 type Cache struct {
-	max   int           // bytes of each generation
-	grain time.Duration // unsettled, except in tests
-	walks atomic.Int64
+	maxGenerationBytes int           // bytes of each generation
+	grain              time.Duration // unsettled, except in tests
+	walks              atomic.Int64
 
 	mu         sync.Mutex
 	young, old map[cacheKey]*listing // generations: an entry moves to young when it is used
-	size       int                   // bytes of young
-	rest       int                   // bytes of old
-	local      map[uint64]bool       // by device: whether its times can be trusted
+	youngBytes int                   // bytes of young
+	oldBytes   int                   // bytes of old
+	reliable   map[uint64]bool       // by device: whether its times can be trusted
 }
 
 type cacheKey struct {
@@ -48,8 +48,8 @@ type listing struct {
 // next walk that finds the directory unchanged. It is lost when the cache drops
 // the directory. It is safe for concurrent use.
 type Memo struct {
-	size int
-	kept atomic.Value
+	size  int
+	value atomic.Value
 }
 
 // Len returns the number of entries in the directory.
@@ -57,23 +57,23 @@ func (m *Memo) Len() int { return m.size }
 
 // Kept returns the stored value, always of one type, or nil if nothing has been
 // stored yet.
-func (m *Memo) Kept() any { return m.kept.Load() }
+func (m *Memo) Kept() any { return m.value.Load() }
 
 // Keep stores v unless a value is stored already, and returns the stored value.
 // It should take at most 8 bytes an entry.
 func (m *Memo) Keep(v any) any {
-	m.kept.CompareAndSwap(nil, v)
-	return m.kept.Load()
+	m.value.CompareAndSwap(nil, v)
+	return m.value.Load()
 }
 
-// unsettled is the time after a change in which another change could leave the
+// settleTime is the time after a change in which another change could leave the
 // same times: the coarsest resolution of a local file system.
-const unsettled = 2 * time.Second
+const settleTime = 2 * time.Second
 
 // NewCache returns a cache of at most about maxBytes. When full, it drops the
 // entries that were not used for the longest time.
 func NewCache(maxBytes int) *Cache {
-	return &Cache{max: maxBytes / 2, grain: unsettled, young: make(map[cacheKey]*listing), local: make(map[uint64]bool)}
+	return &Cache{maxGenerationBytes: maxBytes / 2, grain: settleTime, young: make(map[cacheKey]*listing), reliable: make(map[uint64]bool)}
 }
 
 // get returns the cached entries of the directory with the state st, or nil.
@@ -87,10 +87,10 @@ func (c *Cache) get(st *sandbox.Stat, prefix string) *listing {
 			return nil
 		}
 		c.removeOld(key)
-		c.keep(key, l)
+		c.addYoung(key, l)
 	}
 	if !l.mtime.Equal(st.ModTime) || !l.ctime.Equal(st.ChangeTime) {
-		c.size -= l.size
+		c.youngBytes -= l.size
 		delete(c.young, key)
 		return nil
 	}
@@ -105,7 +105,7 @@ func (c *Cache) put(dir *sandbox.Dir, st *sandbox.Stat, now time.Time, prefix st
 	if st.ChangeTime.After(newest) {
 		newest = st.ChangeTime
 	}
-	if st.Ino == 0 || st.ChangeTime.IsZero() || now.Sub(newest) < c.grain || !c.trusts(dir, st.Dev) {
+	if st.Ino == 0 || st.ChangeTime.IsZero() || now.Sub(newest) < c.grain || !c.timesReliable(dir, st.Dev) {
 		return nil
 	}
 	const each, overhead = 24 + 8, 200
@@ -113,25 +113,25 @@ func (c *Cache) put(dir *sandbox.Dir, st *sandbox.Stat, now time.Time, prefix st
 	for i := range entries {
 		l.size += each + len(entries[i].Name)
 	}
-	if l.size > c.max {
+	if l.size > c.maxGenerationBytes {
 		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	key := cacheKey{st.Dev, st.Ino, prefix}
 	if before, ok := c.young[key]; ok {
-		c.size -= before.size
+		c.youngBytes -= before.size
 		delete(c.young, key)
 	}
 	c.removeOld(key)
-	c.keep(key, l)
+	c.addYoung(key, l)
 	return l
 }
 
 // removeOld removes key from the old generation. The caller holds mu.
 func (c *Cache) removeOld(key cacheKey) {
 	if l, ok := c.old[key]; ok {
-		c.rest -= l.size
+		c.oldBytes -= l.size
 		delete(c.old, key)
 	}
 }
@@ -140,25 +140,25 @@ func (c *Cache) removeOld(key cacheKey) {
 func (c *Cache) Size() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.size + c.rest
+	return c.youngBytes + c.oldBytes
 }
 
-// keep adds to the young generation; a full one first becomes the old one. The
+// addYoung adds to the young generation; a full one first becomes the old one. The
 // caller holds mu.
-func (c *Cache) keep(key cacheKey, l *listing) {
-	if c.size+l.size > c.max {
-		c.old, c.rest = c.young, c.size
-		c.young, c.size = make(map[cacheKey]*listing, len(c.young)), 0
+func (c *Cache) addYoung(key cacheKey, l *listing) {
+	if c.youngBytes+l.size > c.maxGenerationBytes {
+		c.old, c.oldBytes = c.young, c.youngBytes
+		c.young, c.youngBytes = make(map[cacheKey]*listing, len(c.young)), 0
 	}
 	c.young[key] = l
-	c.size += l.size
+	c.youngBytes += l.size
 }
 
-// trusts reports whether the times of directories on a device show every
+// timesReliable reports whether the times of directories on a device show every
 // change.
-func (c *Cache) trusts(dir *sandbox.Dir, dev uint64) bool {
+func (c *Cache) timesReliable(dir *sandbox.Dir, dev uint64) bool {
 	c.mu.Lock()
-	local, known := c.local[dev]
+	local, known := c.reliable[dev]
 	c.mu.Unlock()
 	if known {
 		return local
@@ -166,6 +166,6 @@ func (c *Cache) trusts(dir *sandbox.Dir, dev uint64) bool {
 	local = dir.Local()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.local[dev] = local
+	c.reliable[dev] = local
 	return local
 }

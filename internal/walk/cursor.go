@@ -17,16 +17,16 @@ import (
 // walk has few of them, about workers times depth, since work is taken last in,
 // first out.
 type position struct {
-	path  string // the directory
-	raw   int    // entries that are finished, in the system's order
-	visit string // in the next piece, names before this one were visited
-	none  bool   // all names of the piece were visited
-	enter string // in the next piece, sub-directories before this one were entered
+	path        string // the directory
+	entriesDone int    // entries that are finished, in the system's order
+	visitFrom   string // in the next piece, names before this one were visited
+	allVisited  bool   // all names of the piece were visited
+	enterFrom   string // in the next piece, sub-directories before this one were entered
 }
 
 // visited reports whether the earlier walk visited a name of the position's
 // piece.
-func (p *position) visited(name string) bool { return p.none || name < p.visit }
+func (p *position) visited(name string) bool { return p.allVisited || name < p.visitFrom }
 
 const (
 	cursorVersion = "w1"
@@ -46,11 +46,11 @@ func encodeCursor(list []position) string {
 		}
 		b = binary.AppendUvarint(b, uint64(same))
 		text(p.path[same:])
-		b = binary.AppendUvarint(b, uint64(p.raw))
-		text(p.visit)
-		text(p.enter)
+		b = binary.AppendUvarint(b, uint64(p.entriesDone))
+		text(p.visitFrom)
+		text(p.enterFrom)
 		flag := byte(0)
-		if p.none {
+		if p.allVisited {
 			flag = 1
 		}
 		b = append(b, flag)
@@ -98,11 +98,11 @@ func decodeCursor(cursor string) ([]position, error) {
 		if same > len(last) {
 			return nil, bad
 		}
-		p := position{path: last[:same] + text(), raw: number(), visit: text(), enter: text()}
-		if !ok || len(b) == 0 || b[0] > 1 || p.path != "" && !fs.ValidPath(ascii(p.path)) || p.path == "." || seen[p.path] {
+		p := position{path: last[:same] + text(), entriesDone: number(), visitFrom: text(), enterFrom: text()}
+		if !ok || len(b) == 0 || b[0] > 1 || p.path != "" && !fs.ValidPath(replaceNonASCII(p.path)) || p.path == "." || seen[p.path] {
 			return nil, bad
 		}
-		p.none = b[0] == 1
+		p.allVisited = b[0] == 1
 		b = b[1:]
 		seen[p.path], last = true, p.path
 		list = append(list, p)
@@ -113,9 +113,9 @@ func decodeCursor(cursor string) ([]position, error) {
 	return list, nil
 }
 
-// ascii replaces non-ASCII bytes: file names may hold invalid UTF-8, which
+// replaceNonASCII replaces non-ASCII bytes: file names may hold invalid UTF-8, which
 // fs.ValidPath refuses.
-func ascii(path string) string {
+func replaceNonASCII(path string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 0x80 {
 			return 'x'
@@ -132,7 +132,7 @@ var errOtherTree = errors.New("the cursor's directory is not below the start")
 func (w *worker) resume(p position) {
 	n := w.start
 	if p.path != n.path && !strings.HasPrefix(p.path, n.prefix) {
-		w.unreadable(p.path, errOtherTree)
+		w.countUnreadable(p.path, errOtherTree)
 		return
 	}
 	for end := len(n.path); end < len(p.path); {
@@ -142,31 +142,31 @@ func (w *worker) resume(p position) {
 		} else {
 			end += 1 + next
 		}
-		child, err := w.enter(n, p.path[:end])
-		w.drop(&frame{node: n})
+		child, err := w.openChild(n, p.path[:end])
+		w.closeWhenUnused(&frame{node: n})
 		if err == nil {
 			n = child
-			err = n.load(nil, false)
+			err = n.loadRules(nil, false)
 		}
 		if err != nil {
-			w.unreadable(p.path, err)
+			w.countUnreadable(p.path, err)
 			return
 		}
 	}
 	n.reader, n.entries = &w.reader, w.buffer
-	n.begun = p.raw > 0 // the first piece was finished, so do not use the cache
-	for read := 0; read < p.raw; {
-		list, done, err := n.next()
+	n.begun = p.entriesDone > 0 // the first piece was finished, so do not use the cache
+	for read := 0; read < p.entriesDone; {
+		list, done, err := n.nextPiece()
 		if err != nil || done {
 			break // piece will get the same
 		}
 		read += len(list)
 	}
-	w.piece(&frame{node: n}, p)
+	w.visitNextPiece(&frame{node: n}, p)
 }
 
-// seed begins the walk, at the start or at the cursor's positions.
-func (w *walker) seed() error {
+// setStartPositions begins the walk, at the start or at the cursor's positions.
+func (w *walker) setStartPositions() error {
 	if w.opts.After == "" {
 		w.seeds = []position{{path: w.start.path}}
 		return w.start.rewind()
@@ -176,27 +176,27 @@ func (w *walker) seed() error {
 		return err
 	}
 	w.seeds = seeds
-	if err := w.start.load(nil, false); err != nil {
+	if err := w.start.loadRules(nil, false); err != nil {
 		return err
 	}
 	return w.start.rewind()
 }
 
-// left returns the unfinished work and closes open directories.
-func (w *walker) left() []position {
-	list := append(w.seeds, w.rest...)
+// unfinished returns the unfinished work and closes open directories.
+func (w *walker) unfinished() []position {
+	list := append(w.seeds, w.interrupted...)
 	for _, p := range w.handedOver {
 		list = append(list, position{path: p.frame.node.path})
-		w.drop(p.frame)
+		w.closeWhenUnused(p.frame)
 	}
 	for _, f := range w.stack {
-		p := position{path: f.node.path, raw: f.raw + f.size}
-		if len(f.kids) > 0 {
-			kid := f.kids[0]
-			p = position{path: f.node.path, raw: f.raw, none: true, enter: kid[len(f.node.prefix):]}
+		p := position{path: f.node.path, entriesDone: f.entriesBefore + f.entriesInPiece}
+		if len(f.subdirs) > 0 {
+			kid := f.subdirs[0]
+			p = position{path: f.node.path, entriesDone: f.entriesBefore, allVisited: true, enterFrom: kid[len(f.node.prefix):]}
 		}
 		list = append(list, p)
-		w.drop(f)
+		w.closeWhenUnused(f)
 	}
 	slices.SortFunc(list, func(a, b position) int { return cmp.Compare(a.path, b.path) })
 	return list

@@ -23,16 +23,16 @@ func Named(f *sandbox.FS, root string, yield func(path, name string) bool) {
 			return nil
 		}
 	}
-	report := namedBelow(f, root, Options{Hidden: true, Workers: 1}, visit(""))
+	report := visitBelow(f, root, Options{Hidden: true, Workers: 1}, visit(""))
 	for _, dir := range report.IgnoredDirs {
 		if left < 0 {
 			return
 		}
-		namedBelow(f, root+"/"+dir, Options{Hidden: true, NoIgnore: true, Workers: 1}, visit(dir+"/"))
+		visitBelow(f, root+"/"+dir, Options{Hidden: true, NoIgnore: true, Workers: 1}, visit(dir+"/"))
 	}
 }
 
-func namedBelow(f *sandbox.FS, dir string, o Options, visit func(int, *Entry) error) Report {
+func visitBelow(f *sandbox.FS, dir string, o Options, visit func(int, *Entry) error) Report {
 	node, err := Start(f.Quiet(), dir, o)
 	if err != nil {
 		return Report{}

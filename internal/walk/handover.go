@@ -2,13 +2,13 @@ package walk
 
 import "github.com/toolroom-mcp/toolroom/pkg/sandbox"
 
-// givenSize is the number of entries that a worker visits between checks for
+// handOverSize is the number of entries that a worker visits between checks for
 // idle workers, and the smallest number that it hands over.
-const givenSize = 32
+const handOverSize = 32
 
-// part is a range of a directory's entries: all of them, unless a worker handed
+// entryRange is a range of a directory's entries: all of them, unless a worker handed
 // the later ones to another. A shared list is immutable.
-type part struct {
+type entryRange struct {
 	frame    *frame
 	list     []sandbox.DirEntry
 	from, to int // in list
@@ -16,8 +16,8 @@ type part struct {
 
 // handOver hands half of the entries from i on to an idle worker; otherwise a
 // directory of thousands would keep the others waiting.
-func (w *walker) handOver(p *part, i int) {
-	if !w.opts.AnyOrder || w.waiting.Load() == 0 || p.to-i < 2*givenSize {
+func (w *walker) handOver(p *entryRange, i int) {
+	if !w.opts.AnyOrder || w.idle.Load() == 0 || p.to-i < 2*handOverSize {
 		return
 	}
 	w.mu.Lock()
@@ -26,25 +26,25 @@ func (w *walker) handOver(p *part, i int) {
 		return
 	}
 	middle := i + (p.to-i)/2
-	w.handedOver = append(w.handedOver, part{frame: p.frame, list: p.list, from: middle, to: p.to})
+	w.handedOver = append(w.handedOver, entryRange{frame: p.frame, list: p.list, from: middle, to: p.to})
 	p.to = middle
-	p.frame.parts++
+	p.frame.openRanges++
 	w.wake.Signal()
 }
 
-// finish ends a part. After the last part of a directory, its sub-directories
+// finishRange ends a part. After the last part of a directory, its sub-directories
 // are queued.
-func (w *worker) finish(f *frame, kids []string) {
+func (w *worker) finishRange(f *frame, kids []string) {
 	w.mu.Lock()
-	f.kids = append(f.kids, kids...)
-	f.parts--
-	last := f.parts == 0
+	f.subdirs = append(f.subdirs, kids...)
+	f.openRanges--
+	last := f.openRanges == 0
 	w.mu.Unlock()
 	switch {
 	case !last:
-	case len(f.kids) == 0 && f.done:
-		w.drop(f)
+	case len(f.subdirs) == 0 && f.done:
+		w.closeWhenUnused(f)
 	default:
-		w.push(f)
+		w.pushFrame(f)
 	}
 }

@@ -3,11 +3,11 @@ package walk
 // expandBraces returns the alternatives of a pattern with {a,b}: the pattern
 // itself if it has no braces, nil if its braces do not pair up or expand too
 // far.
-func expandBraces(p string, room *int) []string {
+func expandBraces(p string, budget *int) []string {
 	done, todo := []string(nil), []string{p}
 	for len(todo) > 0 {
 		p := todo[len(todo)-1]
-		open, ends, ok := braces(p)
+		open, ends, ok := firstBraceGroup(p)
 		switch {
 		case !ok || len(done)+len(todo) > maxAlternatives:
 			return nil
@@ -16,9 +16,9 @@ func expandBraces(p string, room *int) []string {
 		default:
 			all := alternatives(p, open, ends)
 			for _, one := range all {
-				*room -= len(one) + expansionCost
+				*budget -= len(one) + expansionCost
 			}
-			if *room < 0 {
+			if *budget < 0 {
 				return nil
 			}
 			todo = append(todo[:len(todo)-1], all...)
@@ -27,17 +27,17 @@ func expandBraces(p string, room *int) []string {
 	return done
 }
 
-// braces finds the first group: the position of its opening brace (-1: no
+// firstBraceGroup finds the first group: the position of its opening brace (-1: no
 // group) and the ends of its alternatives. ok is false if braces or brackets do
 // not pair up.
-func braces(p string) (open int, ends []int, ok bool) {
+func firstBraceGroup(p string) (open int, ends []int, ok bool) {
 	depth, unclosed := 0, 0
 	for i := 0; i < len(p); i++ {
 		switch p[i] {
 		case '\\':
 			i++
 		case '[':
-			_, size := parsePlainClass(p[i:])
+			_, size := parseRipgrepClass(p[i:])
 			if size == 1 {
 				unclosed++
 			}

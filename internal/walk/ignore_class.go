@@ -2,12 +2,12 @@ package walk
 
 import "strings"
 
-// parseClass parses the bracket expression at the start of p like git's
+// parseGitClass parses the bracket expression at the start of p like git's
 // wildmatch, and returns its length; nil if it is not closed or names an
 // unknown class. No class needs to exclude a slash, since only bytes of one
 // path element are tested. If fold is set, names are tested in lower case; as
 // in git, ranges and [:upper:] allow for that and single letters do not.
-func parseClass(p string, fold bool) (*byteSet, int) {
+func parseGitClass(p string, fold bool) (*byteSet, int) {
 	set := new(byteSet)
 	i, negated := 1, false
 	if i < len(p) && (p[i] == '!' || p[i] == '^') {
@@ -51,10 +51,10 @@ func parseClass(p string, fold bool) (*byteSet, int) {
 	return set, i + 1
 }
 
-// parsePlainClass parses the bracket expression at the start of p like ripgrep:
+// parseRipgrepClass parses the bracket expression at the start of p like ripgrep:
 // a backslash is an ordinary member, named classes do not exist, an unclosed
 // bracket matches itself, and a reversed range makes the pattern invalid (nil).
-func parsePlainClass(p string) (*byteSet, int) {
+func parseRipgrepClass(p string) (*byteSet, int) {
 	set := new(byteSet)
 	i, negated := 1, false
 	if i < len(p) && (p[i] == '!' || p[i] == '^') {
@@ -160,7 +160,7 @@ func namedClass(name string, fold bool) func(byte) bool {
 		}
 		return isUpper
 	case "xdigit":
-		return func(c byte) bool { return isDigit(c) || 'a' <= lower(c) && lower(c) <= 'f' }
+		return func(c byte) bool { return isDigit(c) || 'a' <= lowerASCII(c) && lowerASCII(c) <= 'f' }
 	}
 	return nil
 }

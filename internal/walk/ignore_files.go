@@ -23,8 +23,8 @@ const maxIgnoreFile = 1 << 20
 // tree is the state shared by the nodes of one walk.
 type tree struct {
 	opts       Options
-	top        string    // the outermost root around the start
-	remember   bool      // opts.Cache was used by an earlier walk
+	topRoot    string    // the outermost root around the start
+	cacheUsed  bool      // opts.Cache was used by an earlier walk
 	bufferPool sync.Pool // of *buffers
 
 	mu      sync.Mutex
@@ -48,63 +48,63 @@ func (t *tree) listFaults() []Fault {
 	return slices.Clone(t.faults)
 }
 
-// source gives the loader of ignore files access to a directory.
-type source interface {
-	has(name string) bool             // for the names in telling
+// ruleDir gives the loader of ignore files access to a directory.
+type ruleDir interface {
+	hasRuleFile(name string) bool     // for the names in telling
 	exists(name string) bool          // for any name
 	read(name string) ([]byte, error) // fs.ErrNotExist if the file does not exist
 	shown(name string) string         // for messages
 	abs() string
 }
 
-// inside is a directory of the walk.
-type inside struct {
-	dir     *sandbox.Dir
-	path    string
-	present func(name string) bool // may return true for missing names
+// walkedDir is a directory of the walk.
+type walkedDir struct {
+	dir      *sandbox.Dir
+	path     string
+	mayExist func(name string) bool // may return true for missing names
 }
 
-func (s inside) has(name string) bool { return s.present(name) && s.exists(name) }
+func (s walkedDir) hasRuleFile(name string) bool { return s.mayExist(name) && s.exists(name) }
 
-func (s inside) exists(name string) bool {
+func (s walkedDir) exists(name string) bool {
 	_, err := s.dir.Lstat(name)
 	return err == nil
 }
 
-func (s inside) read(name string) ([]byte, error) {
-	if !s.present(name) {
+func (s walkedDir) read(name string) ([]byte, error) {
+	if !s.mayExist(name) {
 		return nil, fs.ErrNotExist
 	}
 	text, _, err := s.dir.ReadFile(name, nil, maxIgnoreFile)
 	return text, err
 }
 
-func (s inside) shown(name string) string {
+func (s walkedDir) shown(name string) string {
 	if s.path == "" {
 		return name
 	}
 	return s.path + "/" + name
 }
 
-func (s inside) abs() string { return s.dir.Path() }
+func (s walkedDir) abs() string { return s.dir.Path() }
 
-// outside is a directory above the start.
-type outside string
+// outerDir is a directory above the start.
+type outerDir string
 
-func (s outside) has(name string) bool { return s.exists(name) }
+func (s outerDir) hasRuleFile(name string) bool { return s.exists(name) }
 
-func (s outside) exists(name string) bool {
+func (s outerDir) exists(name string) bool {
 	_, err := os.Lstat(s.shown(name))
 	return err == nil
 }
 
-func (s outside) read(name string) ([]byte, error) { return readSmall(s.shown(name)) }
-func (s outside) shown(name string) string         { return filepath.Join(string(s), name) }
-func (s outside) abs() string                      { return string(s) }
+func (s outerDir) read(name string) ([]byte, error) { return readRegularFile(s.shown(name)) }
+func (s outerDir) shown(name string) string         { return filepath.Join(string(s), name) }
+func (s outerDir) abs() string                      { return string(s) }
 
-// readSmall reads a regular file of at most maxIgnoreFile bytes. It does not
+// readRegularFile reads a regular file of at most maxIgnoreFile bytes. It does not
 // follow links and does not block.
-func readSmall(path string) ([]byte, error) {
+func readRegularFile(path string) ([]byte, error) {
 	before, err := os.Lstat(path)
 	if err != nil {
 		return nil, err
@@ -131,9 +131,9 @@ func readSmall(path string) ([]byte, error) {
 	return text, err
 }
 
-// load reads one ignore file. It returns nil if the file is missing or has no
+// loadRuleFile reads one ignore file. It returns nil if the file is missing or has no
 // rule, or, after recording a fault, if it cannot be read.
-func (t *tree) load(s source, name string, d dialect, fold bool) *ruleSet {
+func (t *tree) loadRuleFile(s ruleDir, name string, d dialect, fold bool) *ruleSet {
 	text, err := s.read(name)
 	switch {
 	case err == nil:
@@ -149,14 +149,14 @@ func (t *tree) load(s source, name string, d dialect, fold bool) *ruleSet {
 	return nil
 }
 
-// enter returns the rules of a directory of the walk, given those of its
+// dirScope returns the rules of a directory of the walk, given those of its
 // parent.
-func (t *tree) enter(outer *scope, dir *sandbox.Dir, path string, present func(string) bool) *scope {
-	return t.extend(outer, inside{dir, path, present}, layer{base: path})
+func (t *tree) dirScope(outer *scope, dir *sandbox.Dir, path string, present func(string) bool) *scope {
+	return t.extendScope(outer, walkedDir{dir, path, present}, layer{base: path})
 }
 
-// above returns the rules set by the directories above abs.
-func (t *tree) above(abs string) *scope {
+// scopeAbove returns the rules set by the directories above abs.
+func (t *tree) scopeAbove(abs string) *scope {
 	var dirs []string
 	for dir := filepath.Dir(abs); dir != abs; dir = filepath.Dir(dir) {
 		dirs = append(dirs, dir)
@@ -170,53 +170,53 @@ func (t *tree) above(abs string) *scope {
 		if err != nil {
 			continue
 		}
-		s = t.extend(s, outside(dir), layer{above: filepath.ToSlash(rel)})
+		s = t.extendScope(s, outerDir(dir), layer{above: filepath.ToSlash(rel)})
 	}
 	return s
 }
 
-// extend adds the rules of a directory's ignore files; place is the directory's
+// extendScope adds the rules of a directory's ignore files; place is the directory's
 // position.
-func (t *tree) extend(outer *scope, src source, place layer) *scope {
+func (t *tree) extendScope(outer *scope, src ruleDir, place layer) *scope {
 	s := outer
 	change := func() {
 		if s == outer {
-			s = outer.with()
+			s = outer.clone()
 		}
 	}
-	add := func(k kind, set *ruleSet) {
+	add := func(k fileKind, set *ruleSet) {
 		if set != nil {
 			change()
 			l := place
 			l.set = set
-			s.push(k, l)
+			s.addLayer(k, l)
 		}
 	}
-	if src.has(".git") || src.has(".jj") {
+	if src.hasRuleFile(".git") || src.hasRuleFile(".jj") {
 		change()
-		s.git, s.layers[gitignore], s.layers[exclude], s.layers[global] = true, nil, nil, nil
+		s.inRepository, s.layers[gitignore], s.layers[exclude], s.layers[global] = true, nil, nil, nil
 		repo := t.openRepository(src)
 		s.fold = repo.fold
 		add(exclude, repo.exclude)
 		add(global, repo.global)
-	} else if !s.git && t.isProject(src) {
+	} else if !s.inRepository && t.isProjectTop(src) {
 		change()
-		s.git = true
+		s.inRepository = true
 	}
-	add(rgignore, t.load(src, ".rgignore", rgDialect, false))
-	add(dotIgnore, t.load(src, ".ignore", rgDialect, false))
-	if s.git {
-		add(gitignore, t.load(src, ".gitignore", gitDialect, s.fold))
+	add(rgignore, t.loadRuleFile(src, ".rgignore", rgDialect, false))
+	add(dotIgnore, t.loadRuleFile(src, ".ignore", rgDialect, false))
+	if s.inRepository {
+		add(gitignore, t.loadRuleFile(src, ".gitignore", gitDialect, s.fold))
 	}
 	if s != outer {
-		s.seal()
+		s.finish()
 	}
 	return s
 }
 
-// isGit reports whether an entry is .git: git's directory or, in a linked work
+// isGitEntry reports whether an entry is .git: git's directory or, in a linked work
 // tree, the file that names it.
-func isGit(name string) bool {
+func isGitEntry(name string) bool {
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
 		return len(name) == 4 && strings.EqualFold(name, ".git")
 	}

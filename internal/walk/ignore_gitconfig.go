@@ -47,7 +47,7 @@ func readUserConfig(getenv func(string) string) *gitConfig {
 	}
 	included := 0
 	for _, file := range files {
-		c.read(file, &included)
+		c.readFile(file, &included)
 	}
 	if c.excludesFile == "" && xdg != "" {
 		c.excludesFile = filepath.Join(xdg, "git", "ignore")
@@ -55,8 +55,8 @@ func readUserConfig(getenv func(string) string) *gitConfig {
 	return c
 }
 
-func (c *gitConfig) read(file string, included *int) {
-	if text, err := readUser(file); err == nil {
+func (c *gitConfig) readFile(file string, included *int) {
+	if text, err := readUserFile(file); err == nil {
 		c.parse(string(text), filepath.Dir(file), included)
 	}
 }
@@ -67,7 +67,7 @@ func (c *gitConfig) parse(text, dir string, included *int) {
 	section := ""
 	for text != "" {
 		var line string
-		line, text = configLine(text)
+		line, text = nextConfigLine(text)
 		if strings.HasPrefix(line, "[") {
 			name, rest, ok := strings.Cut(line[1:], "]")
 			if !ok {
@@ -76,23 +76,23 @@ func (c *gitConfig) parse(text, dir string, included *int) {
 			section, line = strings.ToLower(strings.TrimSpace(name)), strings.TrimSpace(rest)
 		}
 		key, value, hasValue := strings.Cut(line, "=")
-		value = configValue(value)
+		value = parseConfigValue(value)
 		switch section + "." + strings.ToLower(strings.TrimSpace(key)) {
 		case "core.ignorecase":
 			c.ignoreCase = !hasValue || isTrue(value)
 		case "core.excludesfile":
-			c.excludesFile = c.expand(value, "")
+			c.excludesFile = c.expandPath(value, "")
 		case "include.path":
 			if included != nil && *included < maxIncludes && value != "" {
 				*included++
-				c.read(c.expand(value, dir), included)
+				c.readFile(c.expandPath(value, dir), included)
 			}
 		}
 	}
 }
 
-// expand resolves ~/ and, unless dir is empty, paths relative to dir.
-func (c *gitConfig) expand(path, dir string) string {
+// expandPath resolves ~/ and, unless dir is empty, paths relative to dir.
+func (c *gitConfig) expandPath(path, dir string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok && c.home != "" {
 		return filepath.Join(c.home, rest)
 	}
@@ -111,9 +111,9 @@ func isTrue(value string) bool {
 	return false
 }
 
-// configLine returns the next line, joined with its continuation lines and
+// nextConfigLine returns the next line, joined with its continuation lines and
 // trimmed, and the rest of the text.
-func configLine(text string) (line, rest string) {
+func nextConfigLine(text string) (line, rest string) {
 	for {
 		part, after, _ := strings.Cut(text, "\n")
 		part = strings.TrimSuffix(part, "\r")
@@ -136,8 +136,8 @@ func endsInBackslash(s string) bool {
 	return n%2 == 1
 }
 
-// configValue returns a value without quotes, escapes and comments.
-func configValue(raw string) string {
+// parseConfigValue returns a value without quotes, escapes and comments.
+func parseConfigValue(raw string) string {
 	var b strings.Builder
 	quoted := false
 	solid := 0 // length up to which trailing white space is kept

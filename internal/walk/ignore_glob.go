@@ -9,7 +9,7 @@ type glob struct {
 	shape  shape
 	text   string // of literal, prefix, suffix
 	tokens []token
-	least  int // length of the shortest matching name
+	minLen int // length of the shortest matching name
 }
 
 type shape uint8
@@ -19,8 +19,8 @@ const (
 	anyName       // *
 	prefix        // text*
 	suffix        // *text
-	tokens
-	recursive // **, between slashes: any number of directories
+	tokenList
+	anyDirs // **, between slashes: any number of directories
 )
 
 // token matches one byte or, if star is set, any number of bytes.
@@ -39,7 +39,7 @@ func (s *byteSet) addRange(from, to byte, fold bool) {
 	for c := int(from); c <= int(to); c++ {
 		s.add(byte(c))
 		if fold {
-			s.add(lower(byte(c)))
+			s.add(lowerASCII(byte(c)))
 		}
 	}
 }
@@ -55,14 +55,14 @@ func (g *glob) match(name string) bool {
 	switch g.shape {
 	case literal:
 		return name == g.text
-	case anyName, recursive:
+	case anyName, anyDirs:
 		return true
 	case prefix:
 		return strings.HasPrefix(name, g.text)
 	case suffix:
 		return strings.HasSuffix(name, g.text)
 	}
-	if len(name) < g.least {
+	if len(name) < g.minLen {
 		return false
 	}
 	return matchTokens(g.tokens, name)
@@ -122,17 +122,17 @@ func newGlob(list []token) glob {
 	case plain && stars == 1 && list[len(list)-1].star:
 		return glob{shape: prefix, text: string(text)}
 	}
-	return glob{shape: tokens, tokens: list, least: len(list) - stars}
+	return glob{shape: tokenList, tokens: list, minLen: len(list) - stars}
 }
 
 // matchDir reports whether the elements of a pattern match dir, a relative path
 // with slashes; "" has no elements. If open is set, matching the beginning of
 // dir is enough.
-func matchDir(pattern []glob, dir string, open bool) bool {
+func matchDir(pattern []glob, dir string, prefixOnly bool) bool {
 	p, rest := 0, dir
 	star, mark := -1, ""
 	for {
-		if p < len(pattern) && pattern[p].shape == recursive {
+		if p < len(pattern) && pattern[p].shape == anyDirs {
 			p++
 			if p == len(pattern) {
 				return true
@@ -140,7 +140,7 @@ func matchDir(pattern []glob, dir string, open bool) bool {
 			star, mark = p, rest
 			continue
 		}
-		if p == len(pattern) && (open || rest == "") {
+		if p == len(pattern) && (prefixOnly || rest == "") {
 			return true
 		}
 		if rest == "" {

@@ -27,17 +27,17 @@ type rule struct {
 // intermediate one. maxLine is the longest line that counts as a pattern: no
 // path that a longer one could match exists.
 const (
-	maxAlternatives = 256
-	maxExpanded     = 4 << 20
-	expansionCost   = 64
-	maxLine         = 4096
+	maxAlternatives  = 256
+	maxExpandedBytes = 4 << 20
+	expansionCost    = 64
+	maxLine          = 4096
 )
 
 // parseLine returns the rules of a line without its line end: none for
 // comments, blank lines and patterns that can match nothing, several only for
 // alternatives in braces. It subtracts the size of alternatives from room,
 // which becomes negative if they exceed it.
-func parseLine(line string, d dialect, fold bool, room *int) []rule {
+func parseLine(line string, d dialect, fold bool, budget *int) []rule {
 	if strings.HasPrefix(line, "#") || len(line) > maxLine {
 		return nil
 	}
@@ -63,27 +63,27 @@ func parseLine(line string, d dialect, fold bool, room *int) []rule {
 	line = strings.TrimPrefix(line, "/")
 	lines := []string{line}
 	if d == rgDialect {
-		lines = expandBraces(line, room)
+		lines = expandBraces(line, budget)
 	}
 	var rules []rule
 	for _, text := range lines {
 		elements, ok := parsePattern(text, d, fold)
 		if ok {
-			rules = append(rules, r.with(elements, anchored))
+			rules = append(rules, r.withElements(elements, anchored))
 		}
 	}
 	return rules
 }
 
-// with returns r with the elements of its pattern.
-func (r rule) with(elements []glob, anchored bool) rule {
+// withElements returns r with the elements of its pattern.
+func (r rule) withElements(elements []glob, anchored bool) rule {
 	end := len(elements) - 1
 	r.lead, r.last = elements[:end], elements[end]
 	switch {
 	case !anchored:
 		r.nameOnly = true
-	case len(r.lead) == 1 && r.lead[0].shape == recursive, // **/name
-		len(r.lead) == 0 && r.last.shape == recursive: // /**
+	case len(r.lead) == 1 && r.lead[0].shape == anyDirs, // **/name
+		len(r.lead) == 0 && r.last.shape == anyDirs: // /**
 		r.lead, r.nameOnly = nil, true
 	}
 	return r
@@ -123,8 +123,8 @@ func parsePattern(p string, d dialect, fold bool) (elements []glob, ok bool) {
 		empty = empty || len(list) == 0
 		double := stars == 2 || stars > 2 && d == gitDialect
 		if double && len(list) == 1 {
-			if n := len(elements); n == 0 || elements[n-1].shape != recursive {
-				elements = append(elements, glob{shape: recursive})
+			if n := len(elements); n == 0 || elements[n-1].shape != anyDirs {
+				elements = append(elements, glob{shape: anyDirs})
 			}
 		} else {
 			elements = append(elements, newGlob(list))
@@ -147,7 +147,7 @@ func parsePattern(p string, d dialect, fold bool) (elements []glob, ok bool) {
 			all.invert()
 			list = append(list, token{set: all})
 		case '[':
-			set, size := d.class(p[i:], fold)
+			set, size := d.parseClass(p[i:], fold)
 			if size == 1 {
 				unclosed++
 			}
@@ -178,22 +178,22 @@ func parsePattern(p string, d dialect, fold bool) (elements []glob, ok bool) {
 // means reading to the pattern's end. A pattern with more matches nothing.
 const maxUnclosed = 4
 
-// class parses a bracket expression; nil if it is invalid.
-func (d dialect) class(p string, fold bool) (*byteSet, int) {
+// parseClass parses a bracket expression; nil if it is invalid.
+func (d dialect) parseClass(p string, fold bool) (*byteSet, int) {
 	if d == rgDialect {
-		return parsePlainClass(p)
+		return parseRipgrepClass(p)
 	}
-	return parseClass(p, fold)
+	return parseGitClass(p, fold)
 }
 
 func byteToken(c byte, fold bool) token {
 	if fold {
-		c = lower(c)
+		c = lowerASCII(c)
 	}
 	return token{c: c}
 }
 
-func lower(c byte) byte {
+func lowerASCII(c byte) byte {
 	if 'A' <= c && c <= 'Z' {
 		c += 'a' - 'A'
 	}

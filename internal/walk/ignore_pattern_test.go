@@ -19,8 +19,8 @@ func verdictOn(s *ruleSet, path string, dir bool) verdict {
 	if i := strings.LastIndexByte(path, '/'); i >= 0 {
 		above, name = path[:i], path[i+1:]
 	}
-	l := s.localTo(above)
-	return s.match(name, dir, &l)
+	l := s.rulesFor(above)
+	return s.verdictOn(name, dir, &l)
 }
 
 // Patterns that take a backtracking matcher exponential time or memory. The
@@ -93,9 +93,9 @@ func TestManyRules(t *testing.T) {
 	}
 	s, err := parseRules([]byte(b.String()), gitDialect, false)
 	require.NoError(t, err)
-	require.Len(t, s.names.literal["dup"], 1, "a later rule for all overrides the earlier ones")
-	require.Len(t, s.names.ending[".ext"], 1)
-	require.Equal(t, kept, verdictOn(s, "dup", true))
+	require.Len(t, s.names.byName["dup"], 1, "a later rule for all overrides the earlier ones")
+	require.Len(t, s.names.bySuffix[".ext"], 1)
+	require.Equal(t, reincluded, verdictOn(s, "dup", true))
 	require.Equal(t, ignored, verdictOn(s, "a/b.ext", true))
 	require.Equal(t, noRule, verdictOn(s, "a/b.ext", false))
 }
@@ -104,7 +104,7 @@ func TestOrderOfRulesAcrossIndexes(t *testing.T) {
 	s, err := parseRules([]byte("*.go\n!a.go\n/d/a.go\n!/d/a*\nd/**/a.g?\n!x/\nx"), gitDialect, false)
 	require.NoError(t, err)
 	for path, want := range map[string]verdict{
-		"b.go": ignored, "a.go": kept, "d/a.go": ignored, "d/ab.go": kept, "d/e/a.go": ignored, "e/a.go": kept, "x": ignored, "d/x": ignored, "y": noRule,
+		"b.go": ignored, "a.go": reincluded, "d/a.go": ignored, "d/ab.go": reincluded, "d/e/a.go": ignored, "e/a.go": reincluded, "x": ignored, "d/x": ignored, "y": noRule,
 	} {
 		require.Equal(t, want, verdictOn(s, path, false), path)
 	}

@@ -19,18 +19,18 @@ type repository struct {
 
 // openRepository reads the settings of the work tree whose top is src. Missing
 // files count as not set: a directory with an empty .git is a repository, too.
-func (t *tree) openRepository(src source) repository {
+func (t *tree) openRepository(src ruleDir) repository {
 	var repo repository
 	user := t.userConfig()
 	config := *user
-	gitDir := commonDir(src)
+	gitDir := commonGitDir(src)
 	if gitDir != "" {
 		config.excludesFile = ""
-		if text, err := readSmall(filepath.Join(gitDir, "config")); err == nil {
+		if text, err := readRegularFile(filepath.Join(gitDir, "config")); err == nil {
 			config.parse(string(text), gitDir, nil)
 		}
 		repo.fold = config.ignoreCase
-		repo.exclude = t.load(outside(filepath.Join(gitDir, "info")), "exclude", gitDialect, repo.fold)
+		repo.exclude = t.loadRuleFile(outerDir(filepath.Join(gitDir, "info")), "exclude", gitDialect, repo.fold)
 	}
 	file := user.excludesFile
 	if own := config.excludesFile; own != "" {
@@ -53,19 +53,19 @@ func resolveWithin(dir, path string) (string, bool) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
 	}
-	real, err := filepath.EvalSymlinks(path)
+	resolved, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		real = path // it does not exist: nothing will be read
+		resolved = path // it does not exist: nothing will be read
 	}
-	rel, err := filepath.Rel(dir, real)
-	return real, err == nil && filepath.IsLocal(rel)
+	rel, err := filepath.Rel(dir, resolved)
+	return resolved, err == nil && filepath.IsLocal(rel)
 }
 
-// commonDir returns the absolute path of the git directory that holds config
+// commonGitDir returns the absolute path of the git directory that holds config
 // and info/exclude, or "" if the work tree has none. It is .git itself or, in a
 // linked work tree or a submodule, the directory that the .git file leads to
 // (gitrepository-layout(5)).
-func commonDir(src source) string {
+func commonGitDir(src ruleDir) string {
 	path := filepath.Join(src.abs(), ".git")
 	info, err := os.Stat(path)
 	if err != nil {
@@ -74,21 +74,21 @@ func commonDir(src source) string {
 	if info.IsDir() {
 		return path
 	}
-	gitDir, ok := readPointer(path, "gitdir: ")
+	gitDir, ok := readPathFile(path, "gitdir: ")
 	if !ok {
 		return ""
 	}
 	gitDir = absolute(src.abs(), gitDir)
-	if common, ok := readPointer(filepath.Join(gitDir, "commondir"), ""); ok {
+	if common, ok := readPathFile(filepath.Join(gitDir, "commondir"), ""); ok {
 		return absolute(gitDir, common)
 	}
 	return gitDir
 }
 
-// readPointer returns the path in a one-line file, after key. It reports false if
+// readPathFile returns the path in a one-line file, after key. It reports false if
 // the file cannot be read or has another form.
-func readPointer(path, key string) (string, bool) {
-	text, err := readSmall(path)
+func readPathFile(path, key string) (string, bool) {
+	text, err := readRegularFile(path)
 	if err != nil {
 		return "", false
 	}
@@ -119,7 +119,7 @@ func (t *tree) globalRules(file string, fold bool) *ruleSet {
 	if ok {
 		return set
 	}
-	text, err := readUser(file)
+	text, err := readUserFile(file)
 	if err == nil {
 		set, _ = parseRules(text, gitDialect, fold) //nolint:errcheck // git has no braces
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -134,14 +134,14 @@ func (t *tree) globalRules(file string, fold bool) *ruleSet {
 	return set
 }
 
-// readUser reads a file of the user's own configuration. Unlike readSmall it
+// readUserFile reads a file of the user's own configuration. Unlike readSmall it
 // follows a link, since such files often are links to a directory of dot files.
-func readUser(path string) ([]byte, error) {
-	real, err := filepath.EvalSymlinks(path)
+func readUserFile(path string) ([]byte, error) {
+	resolved, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return nil, err
 	}
-	return readSmall(real)
+	return readRegularFile(resolved)
 }
 
 // userConfig returns the git configuration of the system and the user, read

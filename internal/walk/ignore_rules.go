@@ -12,42 +12,42 @@ import (
 type verdict uint8
 
 const (
-	noRule  verdict = iota
-	ignored         // by a pattern
-	kept            // by a pattern with !
+	noRule     verdict = iota
+	ignored            // by a pattern
+	reincluded         // by a pattern with !
 )
 
 // ruleSet holds the rules of one ignore file, indexed so that matching an entry
 // takes a few map look-ups and no allocation. It is immutable.
 type ruleSet struct {
 	rules []rule
-	fold  bool              // names are matched without case
-	names names             // rules for the name alone
-	byDir map[string]*names // anchored rules with literal directories, by directory
-	paths []int32           // the other rules for paths, last first
+	fold  bool                  // names are matched without case
+	names nameRules             // rules for the name alone
+	byDir map[string]*nameRules // anchored rules with literal directories, by directory
+	paths []int32               // the other rules for paths, last first
 }
 
-// names finds the last rule that matches a name. Its lists hold indices of
+// nameRules finds the last rule that matches a name. Its lists hold indices of
 // rules, last first.
-type names struct {
-	literal map[string][]int32
-	ending  map[string][]int32 // by the text after the star, which starts with a dot
-	globs   []int32
+type nameRules struct {
+	byName   map[string][]int32
+	bySuffix map[string][]int32 // by the text after the star, which starts with a dot
+	globs    []int32
 }
 
 // parseRules parses an ignore file; it returns nil if the file has no rule, and
 // TOO_LARGE if its braces expand too far.
 func parseRules(content []byte, d dialect, fold bool) (*ruleSet, error) {
-	s, room := &ruleSet{fold: fold}, maxExpanded
+	s, budget := &ruleSet{fold: fold}, maxExpandedBytes
 	text := string(bytes.TrimPrefix(content, []byte("\xef\xbb\xbf")))
 	for text != "" {
 		var line string
 		line, text, _ = strings.Cut(text, "\n")
-		for _, r := range parseLine(strings.TrimSuffix(line, "\r"), d, fold, &room) {
+		for _, r := range parseLine(strings.TrimSuffix(line, "\r"), d, fold, &budget) {
 			s.add(r)
 		}
-		if room < 0 {
-			return nil, toolerr.New(toolerr.TooLarge, "the alternatives in its braces take more than %d MiB", maxExpanded>>20)
+		if budget < 0 {
+			return nil, toolerr.New(toolerr.TooLarge, "the alternatives in its braces take more than %d MiB", maxExpandedBytes>>20)
 		}
 	}
 	if len(s.rules) == 0 {
@@ -76,33 +76,33 @@ func (s *ruleSet) add(r rule) {
 		}
 		parts[i] = g.text
 	}
-	if r.last.shape == recursive {
+	if r.last.shape == anyDirs {
 		s.paths = append(s.paths, index)
 		return
 	}
 	dir := strings.Join(parts, "/")
 	if s.byDir == nil {
-		s.byDir = make(map[string]*names)
+		s.byDir = make(map[string]*nameRules)
 	}
 	if s.byDir[dir] == nil {
-		s.byDir[dir] = new(names)
+		s.byDir[dir] = new(nameRules)
 	}
 	s.byDir[dir].add(s.rules, index)
 }
 
 // add indexes the rule at index, the last so far.
-func (n *names) add(rules []rule, index int32) {
+func (n *nameRules) add(rules []rule, index int32) {
 	switch g := &rules[index].last; {
 	case g.shape == literal:
-		if n.literal == nil {
-			n.literal = make(map[string][]int32)
+		if n.byName == nil {
+			n.byName = make(map[string][]int32)
 		}
-		n.literal[g.text] = supersede(rules, n.literal[g.text], index)
+		n.byName[g.text] = supersede(rules, n.byName[g.text], index)
 	case g.shape == suffix && g.text[0] == '.':
-		if n.ending == nil {
-			n.ending = make(map[string][]int32)
+		if n.bySuffix == nil {
+			n.bySuffix = make(map[string][]int32)
 		}
-		n.ending[g.text] = supersede(rules, n.ending[g.text], index)
+		n.bySuffix[g.text] = supersede(rules, n.bySuffix[g.text], index)
 	default:
 		n.globs = append(n.globs, index)
 	}
@@ -118,18 +118,18 @@ func supersede(rules []rule, list []int32, index int32) []int32 {
 	return slices.Insert(list, 0, index)
 }
 
-func (n *names) finish() { slices.Reverse(n.globs) }
+func (n *nameRules) finish() { slices.Reverse(n.globs) }
 
-// match returns the index of the last rule that matches name, or best if that
+// lastMatch returns the index of the last rule that matches name, or best if that
 // is greater.
-func (n *names) match(rules []rule, name string, dir bool, best int32) int32 {
-	if n.literal != nil {
-		best = latest(rules, n.literal[name], dir, best)
+func (n *nameRules) lastMatch(rules []rule, name string, isDir bool, best int32) int32 {
+	if n.byName != nil {
+		best = lastOf(rules, n.byName[name], isDir, best)
 	}
-	if n.ending != nil {
+	if n.bySuffix != nil {
 		for i := 0; i < len(name); i++ {
 			if name[i] == '.' {
-				best = latest(rules, n.ending[name[i:]], dir, best)
+				best = lastOf(rules, n.bySuffix[name[i:]], isDir, best)
 			}
 		}
 	}
@@ -137,70 +137,70 @@ func (n *names) match(rules []rule, name string, dir bool, best int32) int32 {
 		if i <= best {
 			break
 		}
-		if r := &rules[i]; (dir || !r.dirOnly) && r.last.match(name) {
+		if r := &rules[i]; (isDir || !r.dirOnly) && r.last.match(name) {
 			return i
 		}
 	}
 	return best
 }
 
-// latest returns the first rule of list that applies, or best if that is
+// lastOf returns the first rule of list that applies, or best if that is
 // greater.
-func latest(rules []rule, list []int32, dir bool, best int32) int32 {
+func lastOf(rules []rule, list []int32, isDir bool, best int32) int32 {
 	for _, i := range list {
 		if i <= best {
 			break
 		}
-		if dir || !rules[i].dirOnly {
+		if isDir || !rules[i].dirOnly {
 			return i
 		}
 	}
 	return best
 }
 
-// local is the part of a rule set for one directory: rules for paths that can
+// dirRules is the part of a rule set for one directory: rules for paths that can
 // match its entries.
-type local struct {
-	here  *names
-	paths []int32
+type dirRules struct {
+	anchored *nameRules
+	paths    []int32
 }
 
-// localTo returns the rules for the entries of dir, a path relative to the
+// rulesFor returns the rules for the entries of dir, a path relative to the
 // set's own directory.
-func (s *ruleSet) localTo(dir string) local {
+func (s *ruleSet) rulesFor(dir string) dirRules {
 	if len(s.byDir) == 0 && len(s.paths) == 0 {
-		return local{}
+		return dirRules{}
 	}
 	if s.fold {
 		dir = lowerName(dir)
 	}
-	l := local{here: s.byDir[dir]}
+	l := dirRules{anchored: s.byDir[dir]}
 	for _, i := range s.paths {
 		r := &s.rules[i]
-		if matchDir(r.lead, dir, r.last.shape == recursive) {
+		if matchDir(r.lead, dir, r.last.shape == anyDirs) {
 			l.paths = append(l.paths, i)
 		}
 	}
 	return l
 }
 
-// onPaths reports whether the set has rules that depend on the directory.
-func (s *ruleSet) onPaths() bool { return len(s.byDir) > 0 || len(s.paths) > 0 }
+// hasPathRules reports whether the set has rules that depend on the directory.
+func (s *ruleSet) hasPathRules() bool { return len(s.byDir) > 0 || len(s.paths) > 0 }
 
-// match returns the verdict on an entry of l's directory.
-func (s *ruleSet) match(name string, dir bool, l *local) verdict {
+// verdictOn returns the verdict on an entry of l's directory.
+func (s *ruleSet) verdictOn(name string, isDir bool, l *dirRules) verdict {
 	if s.fold {
 		name = lowerName(name)
 	}
-	best := s.names.match(s.rules, name, dir, -1)
-	if l.here != nil {
-		best = l.here.match(s.rules, name, dir, best)
+	best := s.names.lastMatch(s.rules, name, isDir, -1)
+	if l.anchored != nil {
+		best = l.anchored.lastMatch(s.rules, name, isDir, best)
 	}
 	for _, i := range l.paths {
 		if i <= best {
 			break
 		}
-		if r := &s.rules[i]; (dir || !r.dirOnly) && r.last.match(name) {
+		if r := &s.rules[i]; (isDir || !r.dirOnly) && r.last.match(name) {
 			best = i
 			break
 		}
@@ -209,7 +209,7 @@ func (s *ruleSet) match(name string, dir bool, l *local) verdict {
 	case best < 0:
 		return noRule
 	case s.rules[best].negated:
-		return kept
+		return reincluded
 	}
 	return ignored
 }
@@ -220,7 +220,7 @@ func lowerName(s string) string {
 		if 'A' <= s[i] && s[i] <= 'Z' {
 			b := []byte(s)
 			for ; i < len(b); i++ {
-				b[i] = lower(b[i])
+				b[i] = lowerASCII(b[i])
 			}
 			return string(b)
 		}

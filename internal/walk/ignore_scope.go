@@ -2,16 +2,16 @@ package walk
 
 import "strings"
 
-// kind is a kind of ignore file, in order of precedence.
-type kind int
+// fileKind is a kind of ignore file, in order of precedence.
+type fileKind int
 
 const (
-	rgignore kind = iota
+	rgignore fileKind = iota
 	dotIgnore
 	gitignore
 	exclude
 	global
-	kinds
+	kindCount
 )
 
 // layer is a rule set and its directory.
@@ -38,68 +38,68 @@ func (l *layer) rel(dir string) string {
 // scope holds the ignore rules of a directory and those below it, until a
 // further ignore file adds to them. It is immutable.
 type scope struct {
-	layers  [kinds][]layer // nearest first
-	git     bool           // inside a repository or project, so that git's files apply
-	fold    bool           // core.ignorecase of that repository
-	onPaths bool           // some rules depend on the directory
-	base    *view          // the view for directories on which no rule depends
+	layers       [kindCount][]layer // nearest first
+	inRepository bool               // inside a repository or project, so that git's files apply
+	fold         bool               // core.ignorecase of that repository
+	hasPathRules bool               // some rules depend on the directory
+	base         *dirMatcher        // the view for directories on which no rule depends
 }
 
 var (
-	emptyView  = &view{}
-	emptyScope = &scope{base: emptyView}
+	emptyMatcher = &dirMatcher{}
+	emptyScope   = &scope{base: emptyMatcher}
 )
 
-// with returns a copy to add rules to.
-func (s *scope) with() *scope {
+// clone returns a copy to add rules to.
+func (s *scope) clone() *scope {
 	c := *s
 	return &c
 }
 
-// push adds a set that takes precedence over the others of its kind.
-func (s *scope) push(k kind, l layer) {
+// addLayer adds a set that takes precedence over the others of its kind.
+func (s *scope) addLayer(k fileKind, l layer) {
 	if l.set != nil {
 		s.layers[k] = append([]layer{l}, s.layers[k]...)
 	}
 }
 
-// seal completes the scope after the last push.
-func (s *scope) seal() *scope {
-	s.base, s.onPaths = &view{}, false
+// finish completes the scope after the last push.
+func (s *scope) finish() *scope {
+	s.base, s.hasPathRules = &dirMatcher{}, false
 	for k := range s.layers {
 		for i := range s.layers[k] {
 			l := &s.layers[k][i]
-			s.base.sets = append(s.base.sets, active{set: l.set})
-			s.onPaths = s.onPaths || l.set.onPaths()
+			s.base.sets = append(s.base.sets, activeSet{set: l.set})
+			s.hasPathRules = s.hasPathRules || l.set.hasPathRules()
 		}
 	}
 	return s
 }
 
-// view is a scope prepared for the entries of one directory: the sets in order
+// dirMatcher is a scope prepared for the entries of one directory: the sets in order
 // of precedence. The first set with a verdict decides.
-type view struct{ sets []active }
+type dirMatcher struct{ sets []activeSet }
 
-type active struct {
+type activeSet struct {
 	set   *ruleSet
-	local local
+	local dirRules
 }
 
-// view returns the view for the directory at path. All directories on which no
+// matcherFor returns the view for the directory at path. All directories on which no
 // rule depends share one.
-func (s *scope) view(path string) *view {
-	if !s.onPaths {
+func (s *scope) matcherFor(path string) *dirMatcher {
+	if !s.hasPathRules {
 		return s.base
 	}
-	var v *view
+	var v *dirMatcher
 	n := 0
 	for k := range s.layers {
 		for i := range s.layers[k] {
 			l := &s.layers[k][i]
-			if l.set.onPaths() {
-				if local := l.set.localTo(l.rel(path)); local.here != nil || local.paths != nil {
+			if l.set.hasPathRules() {
+				if local := l.set.rulesFor(l.rel(path)); local.anchored != nil || local.paths != nil {
 					if v == nil {
-						v = &view{sets: append([]active(nil), s.base.sets...)}
+						v = &dirMatcher{sets: append([]activeSet(nil), s.base.sets...)}
 					}
 					v.sets[n].local = local
 				}
@@ -113,10 +113,10 @@ func (s *scope) view(path string) *view {
 	return v
 }
 
-func (v *view) match(name string, dir bool) verdict {
+func (v *dirMatcher) verdictOn(name string, isDir bool) verdict {
 	for i := range v.sets {
 		a := &v.sets[i]
-		if verdict := a.set.match(name, dir, &a.local); verdict != noRule {
+		if verdict := a.set.verdictOn(name, isDir, &a.local); verdict != noRule {
 			return verdict
 		}
 	}

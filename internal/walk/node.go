@@ -12,8 +12,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// chunk is the number of entries held in memory at a time, except by Entries.
-const chunk = 8192
+// pieceSize is the number of entries held in memory at a time, except by Entries.
+const pieceSize = 8192
 
 // Node is one open directory with its ignore rules. It must not be used
 // concurrently; nodes returned by Enter are independent of it.
@@ -27,15 +27,15 @@ type Node struct {
 
 	maybeSecret bool // as dir.MaybeSecret
 
-	outer *scope // the rules of the directories above
-	own   *scope // with this directory's; nil until its ignore files have been read
-	view  *view  // own, prepared for the names in this directory
+	outerScope *scope      // the rules of the directories above
+	ownScope   *scope      // with this directory's; nil until its ignore files have been read
+	matcher    *dirMatcher // own, prepared for the names in this directory
 
-	reader  *sandbox.DirReader
-	entries []sandbox.DirEntry // buffer
-	begun   bool               // some of the entries have been read
-	memo    *Memo              // of the piece that next returned
-	known   bool               // the cache had the entries: an earlier walk opened the sub-directories
+	reader    *sandbox.DirReader
+	entries   []sandbox.DirEntry // buffer
+	begun     bool               // some of the entries have been read
+	memo      *Memo              // of the piece that next returned
+	fromCache bool               // the cache had the entries: an earlier walk opened the sub-directories
 }
 
 // Start opens the directory at path, resolved by box, and reads the ignore
@@ -57,22 +57,22 @@ func startDir(dir *sandbox.Dir, opts Options, top string) *Node {
 	if opts.MaxDepth <= 0 || opts.MaxDepth > MaxDepth {
 		opts.MaxDepth = MaxDepth
 	}
-	t := &tree{opts: opts, top: top}
+	t := &tree{opts: opts, topRoot: top}
 	if opts.Cache != nil {
-		t.remember = opts.Cache.walks.Add(1) > 1
+		t.cacheUsed = opts.Cache.walks.Add(1) > 1
 	}
 	n := &Node{tree: t, dir: dir, maybeSecret: dir.MaybeSecret()}
-	if !n.unruled() {
-		n.outer = t.above(dir.Path())
+	if !n.applyNoIgnore() {
+		n.outerScope = t.scopeAbove(dir.Path())
 	}
 	return n
 }
 
-// unruled reports whether ignore files are disabled, and if so sets empty
+// applyNoIgnore reports whether ignore files are disabled, and if so sets empty
 // rules.
-func (n *Node) unruled() bool {
+func (n *Node) applyNoIgnore() bool {
 	if n.tree.opts.NoIgnore {
-		n.own, n.view = emptyScope, emptyView
+		n.ownScope, n.matcher = emptyScope, emptyMatcher
 	}
 	return n.tree.opts.NoIgnore
 }
@@ -106,7 +106,7 @@ func (n *Node) Close() error {
 // Enter opens the sub-directory name (one component, not a link), even if it is
 // ignored. The caller must close the new node.
 func (n *Node) Enter(name string) (*Node, error) {
-	if err := n.load(nil, false); err != nil {
+	if err := n.loadRules(nil, false); err != nil {
 		return nil, err
 	}
 	dir, err := n.dir.OpenDir(name)
@@ -121,9 +121,9 @@ func (n *Node) Enter(name string) (*Node, error) {
 func (n *Node) child(dir *sandbox.Dir, path string) *Node {
 	child := &Node{
 		tree: n.tree, parent: n, dir: dir, path: path, prefix: path + "/", depth: n.depth + 1,
-		maybeSecret: dir.MaybeSecret(), outer: n.own,
+		maybeSecret: dir.MaybeSecret(), outerScope: n.ownScope,
 	}
-	child.unruled()
+	child.applyNoIgnore()
 	return child
 }
 
@@ -166,13 +166,13 @@ func (n *Node) Each(f func(*Entry) error) error {
 	}
 	e := new(Entry)
 	for {
-		list, done, err := n.next()
+		list, done, err := n.nextPiece()
 		if err != nil {
 			return err
 		}
 		for i := range list {
-			n.entry(e, list, i)
-			if isGit(e.Name) {
+			n.fillEntry(e, list, i)
+			if isGitEntry(e.Name) {
 				continue
 			}
 			if err := f(e); err != nil {
@@ -194,35 +194,35 @@ func (n *Node) rewind() error {
 	return n.dir.Rewind()
 }
 
-// next returns the next piece of the directory, sorted by name. Its names are
+// nextPiece returns the next piece of the directory, sorted by name. Its names are
 // paths relative to the start. It is valid until the next call and must not be
 // changed.
-func (n *Node) next() (list []sandbox.DirEntry, done bool, err error) {
+func (n *Node) nextPiece() (list []sandbox.DirEntry, done bool, err error) {
 	whole := !n.begun
 	n.begun, n.memo = true, nil
-	if n.tree.remember && whole {
-		list, done, err = n.recall()
+	if n.tree.cacheUsed && whole {
+		list, done, err = n.readCached()
 	} else {
-		list, done, err = n.read()
+		list, done, err = n.readPiece()
 	}
 	if err != nil {
 		return nil, true, err
 	}
-	return list, done, n.load(list, done)
+	return list, done, n.loadRules(list, done)
 }
 
-// recall returns the cached entries, or reads the first piece, which it caches
+// readCached returns the cached entries, or reads the first piece, which it caches
 // if it is the whole directory.
-func (n *Node) recall() (list []sandbox.DirEntry, done bool, err error) {
+func (n *Node) readCached() (list []sandbox.DirEntry, done bool, err error) {
 	now := time.Now()
 	st, err := n.dir.Stat()
 	if err != nil {
-		return n.read()
+		return n.readPiece()
 	}
 	known := n.tree.opts.Cache.get(&st, n.prefix)
-	n.known = known != nil
+	n.fromCache = known != nil
 	if known == nil {
-		if list, done, err = n.read(); !done || err != nil {
+		if list, done, err = n.readPiece(); !done || err != nil {
 			return list, done, err
 		}
 		known = n.tree.opts.Cache.put(n.dir, &st, now, n.prefix, list)
@@ -233,10 +233,10 @@ func (n *Node) recall() (list []sandbox.DirEntry, done bool, err error) {
 	return list, true, nil
 }
 
-// read reads and sorts the next piece of the directory.
-func (n *Node) read() (list []sandbox.DirEntry, done bool, err error) {
+// readPiece reads and sorts the next piece of the directory.
+func (n *Node) readPiece() (list []sandbox.DirEntry, done bool, err error) {
 	prefix := n.prefix
-	list, done, err = n.reader.Read(n.dir, prefix, n.entries[:0], chunk)
+	list, done, err = n.reader.Read(n.dir, prefix, n.entries[:0], pieceSize)
 	if err != nil {
 		return nil, true, err
 	}
@@ -247,8 +247,8 @@ func (n *Node) read() (list []sandbox.DirEntry, done bool, err error) {
 	return list, done, nil
 }
 
-// entry sets e to the i-th entry of a piece, classified.
-func (n *Node) entry(e *Entry, list []sandbox.DirEntry, i int) {
+// fillEntry sets e to the i-th entry of a piece, classified.
+func (n *Node) fillEntry(e *Entry, list []sandbox.DirEntry, i int) {
 	raw := &list[i]
 	name := raw.Name
 	if n.path != "" {
@@ -261,30 +261,30 @@ func (n *Node) entry(e *Entry, list []sandbox.DirEntry, i int) {
 		}
 	}
 	verdict := noRule
-	if len(n.view.sets) > 0 {
-		verdict = n.view.match(name, e.Type.IsDir())
+	if len(n.matcher.sets) > 0 {
+		verdict = n.matcher.verdictOn(name, e.Type.IsDir())
 	}
 	e.Ignored = verdict == ignored
-	e.Hidden = name[0] == '.' && verdict != kept
+	e.Hidden = name[0] == '.' && verdict != reincluded
 }
 
-// load reads the directory's own ignore files, once. If list has all its
+// loadRules reads the directory's own ignore files, once. If list has all its
 // entries, sorted, load does not look for missing files.
-func (n *Node) load(list []sandbox.DirEntry, complete bool) error {
-	if n.own != nil {
+func (n *Node) loadRules(list []sandbox.DirEntry, complete bool) error {
+	if n.ownScope != nil {
 		return nil
 	}
-	n.own = n.outer
-	if has := n.finder(list, complete); has != nil {
-		n.own = n.tree.enter(n.outer, n.dir, n.path, has)
+	n.ownScope = n.outerScope
+	if has := n.ruleFileLookup(list, complete); has != nil {
+		n.ownScope = n.tree.dirScope(n.outerScope, n.dir, n.path, has)
 	}
-	n.view = n.own.view(n.path)
+	n.matcher = n.ownScope.matcherFor(n.path)
 	return nil
 }
 
-// finder returns a function that reports whether a file with a name from
+// ruleFileLookup returns a function that reports whether a file with a name from
 // telling may exist, or nil if there are none.
-func (n *Node) finder(list []sandbox.DirEntry, complete bool) func(string) bool {
+func (n *Node) ruleFileLookup(list []sandbox.DirEntry, complete bool) func(string) bool {
 	if !complete {
 		return func(string) bool { return true }
 	}

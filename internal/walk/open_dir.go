@@ -8,9 +8,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// enter opens a sub-directory of parent. If no file descriptor is free, it
+// openChild opens a sub-directory of parent. If no file descriptor is free, it
 // closes directories and tries again.
-func (w *walker) enter(parent *Node, path string) (*Node, error) {
+func (w *walker) openChild(parent *Node, path string) (*Node, error) {
 	name := path[len(parent.prefix):]
 	dir, err := w.openBelow(parent, name)
 	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
@@ -50,7 +50,7 @@ func (w *walker) openBelow(parent *Node, name string) (*sandbox.Dir, error) {
 	}
 	w.mu.Unlock()
 	if top == parent {
-		if parent.known {
+		if parent.fromCache {
 			return at.OpenDirCached(name)
 		}
 		return at.OpenDir(name)

@@ -35,7 +35,7 @@ func Walk(ctx context.Context, start *Node, visit func(worker int, e *Entry) err
 	if count <= 0 {
 		count = min(runtime.GOMAXPROCS(0), maxWorkers)
 	}
-	if err := w.seed(); err != nil {
+	if err := w.setStartPositions(); err != nil {
 		return Report{}, err
 	}
 	workers := make([]*worker, count)
@@ -50,14 +50,14 @@ func Walk(ctx context.Context, start *Node, visit func(worker int, e *Entry) err
 
 // frame is a directory with sub-directories or further pieces to visit.
 type frame struct {
-	node  *Node
-	kids  []string // paths of the sub-directories to enter, ascending
-	raw   int      // entries before the piece to which kids belong
-	size  int      // entries in that piece
-	done  bool     // no piece follows
-	users int      // workers that are using node.dir
-	parts int      // unfinished parts of that piece
-	spent bool     // removed from the stack
+	node           *Node
+	subdirs        []string // paths of the sub-directories to enter, ascending
+	entriesBefore  int      // entries before the piece to which kids belong
+	entriesInPiece int      // entries in that piece
+	done           bool     // no piece follows
+	users          int      // workers that are using node.dir
+	openRanges     int      // unfinished parts of that piece
+	offStack       bool     // removed from the stack
 }
 
 // walker is the state that the workers of one walk share.
@@ -70,27 +70,27 @@ type walker struct {
 	maxOpen int
 
 	stopped atomic.Bool
-	waiting atomic.Int32 // idle workers
+	idle    atomic.Int32 // idle workers
 
-	mu         sync.Mutex
-	wake       sync.Cond // work was added, a worker became idle, or the walk stopped
-	stack      []*frame
-	handedOver []part
-	seeds      []position // positions of the cursor that have not begun
-	rest       []position // positions begun and unfinished when the walk stopped
-	busy       int
-	open       int // open directories, without the start
-	err        error
-	ended      bool // err is the context's
+	mu           sync.Mutex
+	wake         sync.Cond // work was added, a worker became idle, or the walk stopped
+	stack        []*frame
+	handedOver   []entryRange
+	seeds        []position // positions of the cursor that have not begun
+	interrupted  []position // positions begun and unfinished when the walk stopped
+	busy         int
+	open         int // open directories, without the start
+	err          error
+	contextEnded bool // err is the context's
 }
 
 // job is one step of a worker: entering a sub-directory, reading the next piece
 // of a directory, visiting a part handed over, or resuming a cursor's position.
 type job struct {
-	frame *frame
-	kid   string
-	part  *part
-	seed  *position
+	frame   *frame
+	subdir  string
+	entries *entryRange
+	seed    *position
 }
 
 // halted reports whether the walk has stopped, so that no visit may begin.
@@ -113,14 +113,14 @@ func (w *walker) stop(reason error, ended bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.stopped.Load() {
-		w.err, w.ended = reason, ended
+		w.err, w.contextEnded = reason, ended
 		w.stopped.Store(true)
 	}
 	w.wake.Broadcast()
 }
 
-// take waits for a job. It returns false when no more will come.
-func (w *walker) take() (job, bool) {
+// takeJob waits for a job. It returns false when no more will come.
+func (w *walker) takeJob() (job, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.busy--
@@ -132,20 +132,20 @@ func (w *walker) take() (job, bool) {
 			given := w.handedOver[n-1]
 			w.handedOver = w.handedOver[:n-1]
 			w.busy++
-			return job{part: &given}, true
+			return job{entries: &given}, true
 		}
 		if n := len(w.stack); n > 0 {
 			f := w.stack[n-1]
 			w.busy++
 			f.users++
-			if len(f.kids) > 0 {
-				kid := f.kids[0]
-				f.kids = f.kids[1:]
-				if len(f.kids) == 0 && f.done {
+			if len(f.subdirs) > 0 {
+				kid := f.subdirs[0]
+				f.subdirs = f.subdirs[1:]
+				if len(f.subdirs) == 0 && f.done {
 					w.stack = w.stack[:n-1]
-					f.spent = true
+					f.offStack = true
 				}
-				return job{frame: f, kid: kid}, true
+				return job{frame: f, subdir: kid}, true
 			}
 			w.stack = w.stack[:n-1]
 			return job{frame: f}, true
@@ -160,19 +160,19 @@ func (w *walker) take() (job, bool) {
 			w.wake.Broadcast()
 			return job{}, false
 		}
-		w.waiting.Add(1)
+		w.idle.Add(1)
 		w.wake.Wait()
-		w.waiting.Add(-1)
+		w.idle.Add(-1)
 	}
 }
 
-// push adds a directory whose current piece has been visited.
-func (w *walker) push(f *frame) {
+// pushFrame adds a directory whose current piece has been visited.
+func (w *walker) pushFrame(f *frame) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.stack = append(w.stack, f)
 	if f.done && w.open > w.maxOpen {
-		w.close(f.node)
+		w.closeDir(f.node)
 	}
 	w.wake.Broadcast()
 }
@@ -183,25 +183,25 @@ func (w *walker) release(f *frame) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f.users--
-	if f.spent && f.users == 0 {
-		w.close(f.node)
+	if f.offStack && f.users == 0 {
+		w.closeDir(f.node)
 	}
 }
 
-// drop closes the directory of a frame that is no longer on the stack, or
+// closeWhenUnused closes the directory of a frame that is no longer on the stack, or
 // leaves that to its last user.
-func (w *walker) drop(f *frame) {
+func (w *walker) closeWhenUnused(f *frame) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	f.spent = true
+	f.offStack = true
 	if f.users == 0 {
-		w.close(f.node)
+		w.closeDir(f.node)
 	}
 }
 
-// close closes a node's directory. The caller holds mu. Sub-directories can
+// closeDir closes a node's directory. The caller holds mu. Sub-directories can
 // still be opened by name.
-func (w *walker) close(n *Node) {
+func (w *walker) closeDir(n *Node) {
 	if n == w.start || n.dir == nil {
 		return
 	}
@@ -218,7 +218,7 @@ func (w *walker) closeUnused() {
 	defer w.mu.Unlock()
 	for _, f := range w.stack {
 		if f.users == 0 && f.done {
-			w.close(f.node)
+			w.closeDir(f.node)
 		}
 	}
 	w.maxOpen = min(w.maxOpen, max(w.open, 1))

@@ -24,7 +24,7 @@ type tally struct {
 	deepDirs    []string
 }
 
-func (t *tally) count(e *Entry) {
+func (t *tally) countVisited(e *Entry) {
 	if e.IsDir() {
 		t.dirs++
 	} else {
@@ -32,8 +32,8 @@ func (t *tally) count(e *Entry) {
 	}
 }
 
-// ignore counts an ignored entry.
-func (t *tally) ignore(e *Entry) {
+// countIgnored counts an ignored entry.
+func (t *tally) countIgnored(e *Entry) {
 	t.ignored++
 	dir := "."
 	if n := len(e.Path) - len(e.Name); n > 0 {
@@ -57,19 +57,19 @@ func (t *tally) ignore(e *Entry) {
 	}
 	if e.IsDir() { // keep the first by path, whichever worker finds them
 		if t.ignoredDirs = append(t.ignoredDirs, strings.Clone(e.Path)); len(t.ignoredDirs) == 2*maxListed {
-			t.ignoredDirs = listed(t.ignoredDirs, cmp.Compare[string])
+			t.ignoredDirs = sortedHead(t.ignoredDirs, cmp.Compare[string])
 		}
 	}
 }
 
-func (t *tally) unreadable(path string, err error) {
+func (t *tally) countUnreadable(path string, err error) {
 	t.unread++
 	if len(t.unreadList) < maxListed {
 		t.unreadList = append(t.unreadList, Fault{Path: strings.Clone(path), Err: err})
 	}
 }
 
-func (t *tally) deep(path string) {
+func (t *tally) countTooDeep(path string) {
 	t.tooDeep++
 	if len(t.deepDirs) < maxListed {
 		t.deepDirs = append(t.deepDirs, strings.Clone(path))
@@ -100,15 +100,15 @@ func (w *walker) report(workers []*worker) (Report, error) {
 	for _, c := range in {
 		r.IgnoredIn = append(r.IgnoredIn, *c)
 	}
-	r.IgnoredIn = listed(r.IgnoredIn, func(a, b DirCount) int { return cmp.Compare(a.Path, b.Path) })
-	r.IgnoredDirs = listed(r.IgnoredDirs, cmp.Compare[string])
-	r.TooDeepDirs = listed(r.TooDeepDirs, cmp.Compare[string])
-	r.UnreadableDirs = listed(r.UnreadableDirs, func(a, b Fault) int { return cmp.Compare(a.Path, b.Path) })
+	r.IgnoredIn = sortedHead(r.IgnoredIn, func(a, b DirCount) int { return cmp.Compare(a.Path, b.Path) })
+	r.IgnoredDirs = sortedHead(r.IgnoredDirs, cmp.Compare[string])
+	r.TooDeepDirs = sortedHead(r.TooDeepDirs, cmp.Compare[string])
+	r.UnreadableDirs = sortedHead(r.UnreadableDirs, func(a, b Fault) int { return cmp.Compare(a.Path, b.Path) })
 	r.Faults = w.start.tree.listFaults()
 	w.mu.Lock()
-	reason, ended := w.err, w.ended
+	reason, ended := w.err, w.contextEnded
 	w.mu.Unlock()
-	left := w.left()
+	left := w.unfinished()
 	if len(left) > 0 {
 		r.Partial = true
 		if !w.opts.AnyOrder {
@@ -121,8 +121,8 @@ func (w *walker) report(workers []*worker) (Report, error) {
 	return r, reason
 }
 
-// maxNamed bounds the ignore files that Unread names.
-const maxNamed = 3
+// maxNoteNames bounds the ignore files that Unread names.
+const maxNoteNames = 3
 
 // Unread returns a note on ignore files that were not read, whose rules are
 // therefore not applied; "" if faults is empty. shown formats a path below the
@@ -135,7 +135,7 @@ func Unread(faults []Fault, shown func(path string) string) string {
 	slices.Sort(paths)
 	paths = slices.Compact(paths)
 	var names []string
-	for _, path := range paths[:min(len(paths), maxNamed)] {
+	for _, path := range paths[:min(len(paths), maxNoteNames)] {
 		if filepath.IsAbs(path) {
 			names = append(names, pathname.Escape(path))
 		} else {
@@ -151,8 +151,8 @@ func Unread(faults []Fault, shown func(path string) string) string {
 	return "ignore rules not read: " + strings.Join(names, ", ")
 }
 
-// listed sorts a list of a report and cuts it to maxListed.
-func listed[T any](list []T, compare func(a, b T) int) []T {
+// sortedHead sorts a list of a report and cuts it to maxListed.
+func sortedHead[T any](list []T, compare func(a, b T) int) []T {
 	slices.SortFunc(list, compare)
 	return list[:min(len(list), maxListed)]
 }

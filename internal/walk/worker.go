@@ -22,93 +22,93 @@ func (w *worker) run() {
 	w.busy++
 	w.mu.Unlock()
 	for {
-		j, ok := w.take()
+		j, ok := w.takeJob()
 		if !ok {
 			return
 		}
 		switch {
 		case j.seed != nil:
 			w.resume(*j.seed)
-		case j.part != nil:
-			w.part(*j.part, position{path: j.part.frame.node.path})
-		case j.kid != "":
-			node, err := w.enter(j.frame.node, j.kid)
+		case j.entries != nil:
+			w.visitRange(*j.entries, position{path: j.entries.frame.node.path})
+		case j.subdir != "":
+			node, err := w.openChild(j.frame.node, j.subdir)
 			w.release(j.frame)
 			if err != nil {
-				w.unreadable(j.kid, err)
+				w.countUnreadable(j.subdir, err)
 				continue
 			}
-			w.piece(&frame{node: node}, position{path: j.kid})
+			w.visitNextPiece(&frame{node: node}, position{path: j.subdir})
 		default:
 			f := j.frame
 			w.mu.Lock()
 			f.users--
 			w.mu.Unlock()
-			w.piece(f, position{path: f.node.path, raw: f.raw + f.size})
+			w.visitNextPiece(f, position{path: f.node.path, entriesDone: f.entriesBefore + f.entriesInPiece})
 		}
 	}
 }
 
-// piece reads and visits the next piece of a directory, from a position on, and
+// visitNextPiece reads and visits the next piece of a directory, from a position on, and
 // pushes its sub-directories.
-func (w *worker) piece(f *frame, from position) {
+func (w *worker) visitNextPiece(f *frame, from position) {
 	n := f.node
-	f.parts = 1
+	f.openRanges = 1
 	n.reader, n.entries = &w.reader, w.buffer
-	list, done, err := n.next()
+	list, done, err := n.nextPiece()
 	w.buffer = n.entries
 	n.reader, n.entries = nil, nil
 	if err != nil {
-		w.unreadable(n.Path(), err)
-		w.drop(f)
+		w.countUnreadable(n.Path(), err)
+		w.closeWhenUnused(f)
 		return
 	}
 	if w.halted() {
-		w.suspend(f, from)
+		w.recordRemaining(f, from)
 		return
 	}
-	f.kids, f.raw, f.size, f.done = nil, from.raw, len(list), done
-	w.part(part{frame: f, list: list, to: len(list)}, from)
+	f.subdirs, f.entriesBefore, f.entriesInPiece, f.done = nil, from.entriesDone, len(list), done
+	w.visitRange(entryRange{frame: f, list: list, to: len(list)}, from)
 }
 
-// part visits a range of a directory's entries, from a position on.
-func (w *worker) part(p part, from position) {
+// visitRange visits a range of a directory's entries, from a position on.
+func (w *worker) visitRange(p entryRange, from position) {
 	f, n := p.frame, p.frame.node
 	var kids []string
 	e := &w.entry // shared by all visits: a local one would escape to the heap each time
 	for i := p.from; i < p.to; i++ {
-		if n.known && i%givenSize == 0 {
+		if n.fromCache && i%handOverSize == 0 {
 			w.handOver(&p, i)
 		}
-		n.entry(e, p.list, i)
-		if isGit(e.Name) {
+		n.fillEntry(e, p.list, i)
+		if isGitEntry(e.Name) {
 			continue
 		}
 		if !from.visited(e.Name) && w.halted() {
-			from.visit = e.Name
-			w.suspend(f, from)
+			from.visitFrom = e.Name
+			w.recordRemaining(f, from)
 			return
 		}
 		enter, err := w.visitEntry(e, from.visited(e.Name))
-		if enter && e.Name >= from.enter && !(w.opts.Prune != nil && w.opts.Prune(e.Path)) {
+		if enter && e.Name >= from.enterFrom && !(w.opts.Prune != nil && w.opts.Prune(e.Path)) {
 			kids = append(kids, e.Path)
 		}
 		if err != nil {
 			w.stop(err, false)
 			if errors.Is(err, fs.SkipAll) {
 				if i == len(p.list)-1 && f.done && len(kids) == 0 && !w.opts.AnyOrder {
-					w.drop(f)
+					w.closeWhenUnused(f)
 					return
 				}
-				from.visit = e.Name + "\x00" // the next possible name
+				from.visitFrom = e.Name + "\x00" // the next possible name
 			} else {
-				from.visit = e.Name
+				from.visitFrom = e.Name
 			}
-			w.suspend(f, from)
+			w.recordRemaining(f, from)
 			return
 		}
 	}
-	w.finish(f, kids)
+	w.finishRange(f, kids)
 }
 
 // visitEntry visits an entry, unless it is hidden, ignored or was visited before, and
@@ -119,7 +119,7 @@ func (w *worker) visitEntry(e *Entry, before bool) (enter bool, err error) {
 	}
 	if e.Ignored {
 		if !before {
-			w.ignore(e)
+			w.countIgnored(e)
 		}
 		if !w.opts.ShowIgnored {
 			return false, nil
@@ -128,22 +128,22 @@ func (w *worker) visitEntry(e *Entry, before bool) (enter bool, err error) {
 	if !before {
 		if err := w.visit(w.id, e); err != nil {
 			if err == fs.SkipDir && e.IsDir() {
-				w.count(e)
+				w.countVisited(e)
 				return false, nil
 			}
 			if err == fs.SkipAll {
-				w.count(e)
+				w.countVisited(e)
 			}
-			return w.enters(e), err
+			return w.shouldEnter(e), err
 		}
-		w.count(e)
+		w.countVisited(e)
 	}
-	return w.enters(e), nil
+	return w.shouldEnter(e), nil
 }
 
-// enters reports whether to enter an entry: a directory, not ignored, above the
+// shouldEnter reports whether to enter an entry: a directory, not ignored, above the
 // maximum depth.
-func (w *worker) enters(e *Entry) bool {
+func (w *worker) shouldEnter(e *Entry) bool {
 	if !e.IsDir() || e.Ignored {
 		return false
 	}
@@ -151,19 +151,19 @@ func (w *worker) enters(e *Entry) bool {
 		return true
 	}
 	if e.Depth >= MaxDepth {
-		w.deep(e.Path)
+		w.countTooDeep(e.Path)
 	}
 	return false
 }
 
-// suspend records a stopped worker's remaining work in a directory.
-func (w *worker) suspend(f *frame, from position) {
+// recordRemaining records a stopped worker's remaining work in a directory.
+func (w *worker) recordRemaining(f *frame, from position) {
 	w.mu.Lock()
-	w.rest = append(w.rest, from)
-	f.parts--
-	last := f.parts == 0
+	w.interrupted = append(w.interrupted, from)
+	f.openRanges--
+	last := f.openRanges == 0
 	w.mu.Unlock()
 	if last {
-		w.drop(f)
+		w.closeWhenUnused(f)
 	}
 }

@@ -33,29 +33,29 @@ type Report struct {
 // Applied changes leave the set. After any other error the remaining changes
 // stay in it, and Apply can be called again.
 func (s *Set) Apply(paths []string, refuse func(abs string) string) (report Report, err error) {
-	err = s.update(func(r *record) error {
-		if err := s.idle(r); err != nil {
+	err = s.withFinishedLayers(func(r *setFile) error {
+		if err := s.checkIdle(r); err != nil {
 			return err
 		}
-		if err := s.fold(r); err != nil {
+		if err := s.mergeLayers(r); err != nil {
 			return err
 		}
-		report, err = s.apply(r, paths, refuse)
+		report, err = s.applyLocked(r, paths, refuse)
 		return err
 	})
 	return report, err
 }
 
-// apply checks all changes for conflicts before it makes the first one.
-func (s *Set) apply(r *record, paths []string, refuse func(string) string) (report Report, err error) {
+// applyLocked checks all changes for conflicts before it makes the first one.
+func (s *Set) applyLocked(r *setFile, paths []string, refuse func(string) string) (report Report, err error) {
 	unused := slices.Clone(paths)
 	var plans []*plan
 	for i := range r.Roots {
-		p, err := s.plan(r, i, paths, &unused)
+		p, err := s.newPlan(r, i, paths, &unused)
 		if err != nil {
 			return report, err
 		}
-		defer p.real.Close() //nolint:errcheck // nothing was written through it
+		defer p.tree.Close() //nolint:errcheck // nothing was written through it
 		plans = append(plans, p)
 	}
 	if len(unused) > 0 {
@@ -72,22 +72,22 @@ func (s *Set) apply(r *record, paths []string, refuse func(string) string) (repo
 		return report, toolerr.New(toolerr.Conflict, "nothing was applied: %d of the files in changes %s were changed by others meanwhile", len(report.Refused), s.id)
 	}
 	for i, p := range plans {
-		p.leaveOut(refuse, &report)
-		r.Dirs[i] = p.directories(r.Dirs[i])
+		p.removeRefused(refuse, &report)
+		r.Dirs[i] = p.recordDirs(r.Dirs[i])
 	}
 	r.Version++
-	if err := s.save(r); err != nil {
+	if err := s.saveFile(r); err != nil {
 		return report, err
 	}
 	for i, p := range plans {
-		if err := p.run(r.Dirs[i], &report); err != nil {
+		if err := p.makeChanges(r.Dirs[i], &report); err != nil {
 			return report, err
 		}
 		for _, c := range p.chosen { // the base of a later change is the file as it is now
 			known[i].forget(c)
 		}
 	}
-	left, err := s.changes(r)
+	left, err := s.diffRoots(r)
 	if err != nil {
 		return report, err
 	}
@@ -98,7 +98,7 @@ func (s *Set) apply(r *record, paths []string, refuse func(string) string) (repo
 	}
 	if report.Left > 0 {
 		clear(r.Dirs)
-		return report, errors.Join(s.save(r), s.saveBases(known))
+		return report, errors.Join(s.saveFile(r), s.saveBases(known))
 	}
 	// Do not clear r.Dirs here: if the removal is interrupted, the next call
 	// needs the directories' times from the record. The remaining directories

@@ -10,19 +10,19 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
 )
 
-// expose prepares a layer for Apply. It first saves the times of the
+// prepareLayer prepares a layer for Apply. It first saves the times of the
 // directories, so that they are not lost by an interruption.
-func (s *Set) expose(r *record, root int, real *nofollow.Tree, upper string) error {
+func (s *Set) prepareLayer(r *setFile, root int, tree *nofollow.Tree, upper string) error {
 	if r.Opaque == nil {
-		r.Opaque = make([]map[string]meta, len(r.Roots))
+		r.Opaque = make([]map[string]dirMeta, len(r.Roots))
 	}
 	if r.Opaque[root] == nil {
-		r.Opaque[root] = map[string]meta{}
+		r.Opaque[root] = map[string]dirMeta{}
 		err := filepath.WalkDir(upper, func(dir string, entry fs.DirEntry, err error) error {
 			if err == nil && entry.IsDir() {
 				rel, _ := filepath.Rel(upper, dir)
 				if _, inOpaque := r.Opaque[root][filepath.Dir(rel)]; inOpaque || isOpaque(dir) {
-					r.Opaque[root][rel], err = metaOf(dir)
+					r.Opaque[root][rel], err = dirMetaOf(dir)
 				}
 			}
 			if errors.Is(err, fs.ErrPermission) {
@@ -31,13 +31,13 @@ func (s *Set) expose(r *record, root int, real *nofollow.Tree, upper string) err
 			return err
 		})
 		if err == nil {
-			err = s.save(r)
+			err = s.saveFile(r)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := expose(real, upper, "."); err != nil {
+	if err := replaceOpaque(tree, upper, "."); err != nil {
 		return err
 	}
 	for rel, was := range r.Opaque[root] {
@@ -46,35 +46,35 @@ func (s *Set) expose(r *record, root int, real *nofollow.Tree, upper string) err
 		}
 	}
 	r.Opaque[root] = nil
-	return s.save(r)
+	return s.saveFile(r)
 }
 
-func metaOf(dir string) (meta, error) {
+func dirMetaOf(dir string) (dirMeta, error) {
 	info, err := os.Lstat(dir)
 	if err != nil {
-		return meta{}, err
+		return dirMeta{}, err
 	}
-	return meta{Mode: info.Mode(), Modified: info.ModTime()}, nil
+	return dirMeta{Mode: info.Mode(), Modified: info.ModTime()}, nil
 }
 
-// expose replaces the opaque mark of each directory of a layer by a whiteout
+// replaceOpaque replaces the opaque mark of each directory of a layer by a whiteout
 // for each hidden entry. Apply moves entries out of a layer. An opaque
 // directory would then hide the moved entries in the root, and after an
 // interruption the next call would take them for deleted.
-func expose(real *nofollow.Tree, upper, rel string) error {
+func replaceOpaque(tree *nofollow.Tree, upper, rel string) error {
 	dir := filepath.Join(upper, filepath.FromSlash(rel))
-	entries, err := readDir(dir)
+	entries, err := readLayerDir(dir)
 	if err != nil {
 		return err
 	}
 	if isOpaque(dir) {
-		if err := cover(real, dir, rel, entries); err != nil {
+		if err := addWhiteouts(tree, dir, rel, entries); err != nil {
 			return err
 		}
 	}
 	for _, e := range entries {
 		if e.IsDir() {
-			if err := expose(real, upper, path.Join(rel, e.Name())); err != nil {
+			if err := replaceOpaque(tree, upper, path.Join(rel, e.Name())); err != nil {
 				return err
 			}
 		}
@@ -82,9 +82,9 @@ func expose(real *nofollow.Tree, upper, rel string) error {
 	return nil
 }
 
-// cover adds whiteouts and opaque subdirectories for everything that an opaque
+// addWhiteouts adds whiteouts and opaque subdirectories for everything that an opaque
 // directory hides, and then removes its opaque mark.
-func cover(real *nofollow.Tree, dir, rel string, entries []fs.FileInfo) error {
+func addWhiteouts(tree *nofollow.Tree, dir, rel string, entries []fs.FileInfo) error {
 	own := map[string]bool{}
 	for _, e := range entries {
 		own[e.Name()] = true
@@ -94,11 +94,11 @@ func cover(real *nofollow.Tree, dir, rel string, entries []fs.FileInfo) error {
 			}
 		}
 	}
-	hidden, err := real.Names(rel)
+	hidden, err := tree.Names(rel)
 	if err != nil && !nofollow.Missing(err) && !errors.Is(err, fs.ErrInvalid) {
 		return err
 	}
-	err = inWritable(dir, func() error {
+	err = withWritableDir(dir, func() error {
 		for _, name := range hidden {
 			if own[name] {
 				continue

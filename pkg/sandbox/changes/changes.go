@@ -98,8 +98,8 @@ func (c Change) OtherNames() int {
 	if c.Old == nil || c.New == nil || c.Kind != Modified || !c.Old.Mode().IsRegular() {
 		return 0
 	}
-	return max(int(names(c.Old))-1, 0)
+	return max(int(linkCount(c.Old))-1, 0)
 }
 
-// abs returns the path of an entry of a root.
-func abs(root, rel string) string { return filepath.Join(root, filepath.FromSlash(rel)) }
+// absPath returns the path of an entry of a root.
+func absPath(root, rel string) string { return filepath.Join(root, filepath.FromSlash(rel)) }

@@ -15,9 +15,9 @@ import (
 // larger file counts as changed if its size, inode or time of change differ.
 const maxHashed = 64 << 20
 
-// base is the state of an entry of a root when a layer changed it. Apply
+// baseState is the state of an entry of a root when a layer changed it. Apply
 // compares it to find out whether somebody else has changed the entry since.
-type base struct {
+type baseState struct {
 	Absent  bool        `json:"absent,omitempty"`
 	Unknown bool        `json:"unknown,omitempty"` // changed by others while the command ran
 	Mode    fs.FileMode `json:"mode,omitempty"`
@@ -27,15 +27,15 @@ type base struct {
 	Hash    string      `json:"hash,omitempty"`    // SHA-256 of the content, or of a link's target
 }
 
-// bases holds the states for one root by path.
-type bases map[string]base
+// baseStates holds the states for one root by path.
+type baseStates map[string]baseState
 
-// describe returns the base of an existing entry. began is the start time of
+// describeEntry returns the base of an existing entry. began is the start time of
 // the command in Unix nanoseconds; a file changed later gets Unknown. 0 skips
 // that check. Contents of files are hashed only with content.
-func describe(real *nofollow.Tree, rel string, info fs.FileInfo, began int64, content bool) base {
-	ino, changed := identity(info)
-	d := base{Mode: info.Mode(), Size: info.Size(), Inode: ino, Changed: changed}
+func describeEntry(tree *nofollow.Tree, rel string, info fs.FileInfo, began int64, content bool) baseState {
+	ino, changed := inodeAndChangeTime(info)
+	d := baseState{Mode: info.Mode(), Size: info.Size(), Inode: ino, Changed: changed}
 	if info.IsDir() {
 		d.Size, d.Changed = 0, 0 // its entries have their own records
 		return d
@@ -43,16 +43,16 @@ func describe(real *nofollow.Tree, rel string, info fs.FileInfo, began int64, co
 	d.Unknown = began != 0 && changed > began
 	switch {
 	case info.Mode()&fs.ModeSymlink != 0:
-		if target, err := real.Readlink(rel); err == nil {
-			d.Hash = sum([]byte(target))
+		if target, err := tree.Readlink(rel); err == nil {
+			d.Hash = hashBytes([]byte(target))
 		}
 	case content && info.Mode().IsRegular() && info.Size() <= maxHashed:
-		if f, err := real.OpenFile(rel); err == nil {
+		if f, err := tree.OpenFile(rel); err == nil {
 			d.Hash = hashOf(f)
 			f.Close() //nolint:errcheck // only read
 		}
 	}
-	if d.Hash != "" && !settled(changed, time.Now().UnixNano()) {
+	if d.Hash != "" && !isSettled(changed, time.Now().UnixNano()) {
 		d.Changed = 0 // the hash shows the next change
 	}
 	return d
@@ -62,13 +62,13 @@ func describe(real *nofollow.Tree, rel string, info fs.FileInfo, began int64, co
 // file times.
 const clockStep = 20 * time.Millisecond
 
-// settled reports whether a change after now is certain to have a later time
+// isSettled reports whether a change after now is certain to have a later time
 // of change than changed. Both are Unix nanoseconds.
-func settled(changed, now int64) bool { return now-changed > int64(clockStep) }
+func isSettled(changed, now int64) bool { return now-changed > int64(clockStep) }
 
 // forget removes the base of an applied change. For a removed directory it
 // also removes the bases of its entries.
-func (b bases) forget(c Change) {
+func (b baseStates) forget(c Change) {
 	delete(b, c.Path)
 	if c.Old == nil || !c.Old.IsDir() || c.New != nil && c.New.IsDir() {
 		return
@@ -80,11 +80,11 @@ func (b bases) forget(c Change) {
 	}
 }
 
-// conflict returns the reason why a change cannot be applied to the root in
+// conflictReason returns the reason why a change cannot be applied to the root in
 // its present state, or "".
-func (b bases) conflict(real *nofollow.Tree, c Change) string {
+func (b baseStates) conflictReason(tree *nofollow.Tree, c Change) string {
 	was, known := b[c.Path]
-	info, err := real.Lstat(c.Path)
+	info, err := tree.Lstat(c.Path)
 	switch {
 	case err != nil && !nofollow.Missing(err):
 		return "cannot be read: " + err.Error()
@@ -93,23 +93,23 @@ func (b bases) conflict(real *nofollow.Tree, c Change) string {
 			return ""
 		}
 		return "was deleted meanwhile"
-	case c.New != nil && (c.New.IsDir() && info.IsDir() || equal(real, c, info)):
+	case c.New != nil && (c.New.IsDir() && info.IsDir() || alreadyApplied(tree, c, info)):
 		return "" // already applied
 	case !known || was.Unknown:
 		return "was changed while the command ran"
 	case was.Absent:
 		return "was created meanwhile"
-	case !was.holds(real, c.Path, info):
+	case !was.isUnchanged(tree, c.Path, info):
 		return "was changed meanwhile"
 	case info.IsDir():
-		return b.treeConflict(real, c.Path)
+		return b.deleteConflict(tree, c.Path)
 	}
 	return ""
 }
 
-// holds reports whether an entry is unchanged since the base was recorded.
-func (d base) holds(real *nofollow.Tree, rel string, info fs.FileInfo) bool {
-	ino, changed := identity(info)
+// isUnchanged reports whether an entry is unchanged since the base was recorded.
+func (d baseState) isUnchanged(tree *nofollow.Tree, rel string, info fs.FileInfo) bool {
+	ino, changed := inodeAndChangeTime(info)
 	switch {
 	case info.Mode() != d.Mode:
 		return false
@@ -120,18 +120,18 @@ func (d base) holds(real *nofollow.Tree, rel string, info fs.FileInfo) bool {
 	case d.Hash == "" || info.Size() != d.Size:
 		return false
 	}
-	return describe(real, rel, info, 0, true).Hash == d.Hash
+	return describeEntry(tree, rel, info, 0, true).Hash == d.Hash
 }
 
-// treeConflict returns the reason why a directory must not be deleted: an
+// deleteConflict returns the reason why a directory must not be deleted: an
 // entry that was changed or added. It ignores missing entries.
-func (b bases) treeConflict(real *nofollow.Tree, dir string) (why string) {
-	real.Walk(dir, func(rel string, info fs.FileInfo, err error) bool {
+func (b baseStates) deleteConflict(tree *nofollow.Tree, dir string) (why string) {
+	tree.Walk(dir, func(rel string, info fs.FileInfo, err error) bool {
 		was, known := b[rel]
 		switch {
 		case err != nil && errors.Is(err, fs.ErrNotExist):
 		case err == nil && rel == dir:
-		case err == nil && known && !was.Unknown && was.holds(real, rel, info):
+		case err == nil && known && !was.Unknown && was.isUnchanged(tree, rel, info):
 		default:
 			why = "holds " + path.Base(rel) + ", which was changed meanwhile"
 		}
@@ -140,17 +140,17 @@ func (b bases) treeConflict(real *nofollow.Tree, dir string) (why string) {
 	return why
 }
 
-// equal reports whether a file of the root already has the content and mode of
+// alreadyApplied reports whether a file of the root already has the content and mode of
 // the change.
-func equal(real *nofollow.Tree, c Change, info fs.FileInfo) bool {
+func alreadyApplied(tree *nofollow.Tree, c Change, info fs.FileInfo) bool {
 	if c.New == nil || info.Mode() != c.New.Mode() || info.Mode().IsRegular() && info.Size() != c.New.Size() {
 		return false
 	}
 	if info.Mode()&fs.ModeSymlink != 0 {
-		is, _ := real.Readlink(c.Path)
+		is, _ := tree.Readlink(c.Path)
 		want, err := os.Readlink(c.source)
 		return err == nil && is == want
 	}
-	same, err := sameContent(real, c.Path, c.source)
+	same, err := sameContent(tree, c.Path, c.source)
 	return err == nil && same
 }

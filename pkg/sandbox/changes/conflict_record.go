@@ -22,16 +22,16 @@ import (
 type baseLine struct {
 	Root int    `json:"root"`
 	Path string `json:"path"`
-	base
+	baseState
 }
 
 func (s *Set) basesFile() string { return filepath.Join(s.dir, "bases") }
 
 // loadBases reads the bases of each root.
-func (s *Set) loadBases(r *record) ([]bases, error) {
-	all := make([]bases, len(r.Roots))
+func (s *Set) loadBases(r *setFile) ([]baseStates, error) {
+	all := make([]baseStates, len(r.Roots))
 	for i := range all {
-		all[i] = bases{}
+		all[i] = baseStates{}
 	}
 	f, err := os.Open(s.basesFile())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -56,13 +56,13 @@ func (s *Set) loadBases(r *record) ([]bases, error) {
 		}
 		path := decodePath(line.Path)
 		if _, known := all[line.Root][path]; !known {
-			all[line.Root][path] = line.base
+			all[line.Root][path] = line.baseState
 		}
 	}
 }
 
 // saveBases replaces the file with the bases.
-func (s *Set) saveBases(all []bases) error {
+func (s *Set) saveBases(all []baseStates) error {
 	w, err := newBaseWriter(s.basesFile()+".new", os.O_TRUNC)
 	if err != nil {
 		return err
@@ -94,8 +94,8 @@ func newBaseWriter(name string, flags int) (*baseWriter, error) {
 	return &baseWriter{file: f, buf: bufio.NewWriterSize(f, 64<<10)}, nil
 }
 
-func (w *baseWriter) write(root int, path string, b base) {
-	text, err := json.Marshal(baseLine{Root: root, Path: encodePath(path), base: b})
+func (w *baseWriter) write(root int, path string, b baseState) {
+	text, err := json.Marshal(baseLine{Root: root, Path: encodePath(path), baseState: b})
 	if err == nil && bytes.IndexByte(text, '\n') < 0 {
 		_, err = w.buf.Write(append(text, '\n'))
 	}
@@ -110,7 +110,7 @@ func (w *baseWriter) close() error {
 type baseRecorder struct {
 	out   *baseWriter
 	root  int
-	real  *nofollow.Tree
+	tree  *nofollow.Tree
 	older []string // upper directories of other finished layers, whose paths have bases
 	began int64    // start time of the command; files changed by others after it get an unknown base
 }
@@ -138,17 +138,17 @@ func (b *baseRecorder) recorded(rel string) bool {
 }
 
 func (b *baseRecorder) add(rel string, content bool) {
-	info, err := b.real.Lstat(rel)
+	info, err := b.tree.Lstat(rel)
 	if err != nil {
-		b.out.write(b.root, rel, base{Absent: true, Unknown: !nofollow.Missing(err)})
+		b.out.write(b.root, rel, baseState{Absent: true, Unknown: !nofollow.Missing(err)})
 		return
 	}
-	b.out.write(b.root, rel, describe(b.real, rel, info, b.began, content))
+	b.out.write(b.root, rel, describeEntry(b.tree, rel, info, b.began, content))
 }
 
 // addTree records the entries of a directory, without the contents of files.
 func (b *baseRecorder) addTree(dir string) {
-	b.real.Walk(dir, func(rel string, _ fs.FileInfo, err error) bool { // an unreadable entry has no base, and is a conflict later
+	b.tree.Walk(dir, func(rel string, _ fs.FileInfo, err error) bool { // an unreadable entry has no base, and is a conflict later
 		if err == nil {
 			b.add(rel, false)
 		}

@@ -10,48 +10,48 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
 )
 
-// union computes the difference between a root and its layers.
-type union struct {
+// rootDiff computes the difference between a root and its layers.
+type rootDiff struct {
 	root      int
-	real      *nofollow.Tree
+	tree      *nofollow.Tree
 	pathsOnly bool // do not compare contents
 	changes   []Change
 }
 
-// entry holds the versions of one name in the upper directories, the newest
+// layerEntry holds the versions of one name in the upper directories, the newest
 // first.
-type entry struct {
+type layerEntry struct {
 	paths []string
 	infos []fs.FileInfo
 }
 
-func (e *entry) add(name string, info fs.FileInfo) {
+func (e *layerEntry) add(name string, info fs.FileInfo) {
 	e.paths, e.infos = append(e.paths, name), append(e.infos, info)
 }
 
 // diff returns the changes of one root, sorted by path. uppers are the upper
 // directories of its layers, the newest first.
-func diff(r *record, root int, real *nofollow.Tree, uppers []string) ([]Change, error) {
-	u := union{root: root, real: real}
-	err := u.top(r, uppers)
+func diff(r *setFile, root int, tree *nofollow.Tree, uppers []string) ([]Change, error) {
+	u := rootDiff{root: root, tree: tree}
+	err := u.addRootMode(r, uppers)
 	if err == nil {
 		err = u.walk(".", uppers, true)
 	}
 	return u.sorted(), err
 }
 
-func (u *union) sorted() []Change {
+func (u *rootDiff) sorted() []Change {
 	slices.SortFunc(u.changes, func(a, b Change) int { return comparePaths(a.Path, b.Path) })
 	return u.changes
 }
 
-// top adds the change of the root's own mode. It ignores the root's times,
+// addRootMode adds the change of the root's own mode. It ignores the root's times,
 // which each command that works in the root changes.
-func (u *union) top(r *record, uppers []string) error {
-	if _, changed := r.Tops[u.root]; !changed || len(uppers) == 0 {
+func (u *rootDiff) addRootMode(r *setFile, uppers []string) error {
+	if _, changed := r.RootModes[u.root]; !changed || len(uppers) == 0 {
 		return nil
 	}
-	old, err := u.real.Lstat(".")
+	old, err := u.tree.Lstat(".")
 	if err != nil {
 		return err
 	}
@@ -65,14 +65,14 @@ func (u *union) top(r *record, uppers []string) error {
 // walk compares a directory. stack holds the directories of this path in the
 // layers, the newest first. visible means that the root's own entries are
 // visible if no layer has the name.
-func (u *union) walk(rel string, stack []string, visible bool) error {
-	names, cut, err := merge(stack)
+func (u *rootDiff) walk(rel string, stack []string, visible bool) error {
+	names, cut, err := mergedEntries(stack)
 	if err != nil {
 		return err
 	}
 	visible = visible && !cut
 	if !visible {
-		if err := u.hidden(rel, names); err != nil {
+		if err := u.addHiddenDeletions(rel, names); err != nil {
 			return err
 		}
 	}
@@ -84,19 +84,19 @@ func (u *union) walk(rel string, stack []string, visible bool) error {
 	return nil
 }
 
-// merge lists the entries of merged directories. cut reports that one of them
+// mergedEntries lists the entries of merged directories. cut reports that one of them
 // is opaque and hides everything below it.
-func merge(stack []string) (names map[string]*entry, cut bool, err error) {
-	names = map[string]*entry{}
+func mergedEntries(stack []string) (names map[string]*layerEntry, cut bool, err error) {
+	names = map[string]*layerEntry{}
 	for _, dir := range stack {
-		entries, err := readDir(dir)
+		entries, err := readLayerDir(dir)
 		if err != nil {
 			return nil, false, err
 		}
 		for _, info := range entries {
 			e := names[info.Name()]
 			if e == nil {
-				e = &entry{}
+				e = &layerEntry{}
 				names[info.Name()] = e
 			}
 			e.add(dir+"/"+info.Name(), info)
@@ -108,9 +108,9 @@ func merge(stack []string) (names map[string]*entry, cut bool, err error) {
 	return names, false, nil
 }
 
-// readDir lists a directory of a layer, even if its mode does not allow its
+// readLayerDir lists a directory of a layer, even if its mode does not allow its
 // owner to read it.
-func readDir(dir string) ([]fs.FileInfo, error) {
+func readLayerDir(dir string) ([]fs.FileInfo, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrPermission) {
 		info, statErr := os.Lstat(dir)
@@ -137,10 +137,10 @@ func readDir(dir string) ([]fs.FileInfo, error) {
 	return infos, nil
 }
 
-// hidden adds a deletion for each entry of the root's directory that an opaque
+// addHiddenDeletions adds a deletion for each entry of the root's directory that an opaque
 // directory hides and that no layer has.
-func (u *union) hidden(rel string, names map[string]*entry) error {
-	all, err := u.real.Names(rel)
+func (u *rootDiff) addHiddenDeletions(rel string, names map[string]*layerEntry) error {
+	all, err := u.tree.Names(rel)
 	if nofollow.Missing(err) {
 		return nil
 	}
@@ -149,7 +149,7 @@ func (u *union) hidden(rel string, names map[string]*entry) error {
 	}
 	for _, name := range all {
 		if names[name] == nil {
-			info, err := u.real.Lstat(path.Join(rel, name))
+			info, err := u.tree.Lstat(path.Join(rel, name))
 			if err != nil {
 				continue // deleted meanwhile
 			}
@@ -160,20 +160,20 @@ func (u *union) hidden(rel string, names map[string]*entry) error {
 }
 
 // compare adds the changes of one name and of everything below it.
-func (u *union) compare(rel string, e *entry, visible bool) error {
-	below, visible, err := u.compareOwn(rel, e, visible)
+func (u *rootDiff) compare(rel string, e *layerEntry, visible bool) error {
+	below, visible, err := u.compareName(rel, e, visible)
 	if err != nil || below == nil {
 		return err
 	}
 	return u.walk(rel, below, visible)
 }
 
-// compareOwn adds the change of one name, without its entries. For a directory
+// compareName adds the change of one name, without its entries. For a directory
 // it returns the directories of this name that overlayfs merges; shown reports
 // whether the root's directory is one of them.
-func (u *union) compareOwn(rel string, e *entry, visible bool) (below []string, shown bool, err error) {
+func (u *rootDiff) compareName(rel string, e *layerEntry, visible bool) (below []string, shown bool, err error) {
 	top := e.infos[0]
-	old, err := u.real.Lstat(rel)
+	old, err := u.tree.Lstat(rel)
 	if nofollow.Missing(err) {
 		old = nil
 	} else if err != nil {
@@ -189,7 +189,7 @@ func (u *union) compareOwn(rel string, e *entry, visible bool) (below []string, 
 	case socket:
 		return nil, false, nil
 	case !top.IsDir():
-		u.add(Change{Entry: Entry{Path: rel, Kind: u.kind(rel, e.paths[0], old, top)}, Old: old, New: top, source: e.paths[0]})
+		u.add(Change{Entry: Entry{Path: rel, Kind: u.fileKind(rel, e.paths[0], old, top)}, Old: old, New: top, source: e.paths[0]})
 		return nil, false, nil
 	}
 	below = e.paths
@@ -210,14 +210,14 @@ func (u *union) compareOwn(rel string, e *entry, visible bool) (below []string, 
 	return below, visible && old != nil && old.IsDir(), nil
 }
 
-func (u *union) add(c Change) {
+func (u *rootDiff) add(c Change) {
 	c.Root = u.root
 	c.Dir = (c.New == nil || c.New.IsDir()) && (c.Old == nil || c.Old.IsDir())
 	u.changes = append(u.changes, c)
 }
 
-// kind compares a file with the root's version.
-func (u *union) kind(rel, source string, old, now fs.FileInfo) Kind {
+// fileKind compares a file with the root's version.
+func (u *rootDiff) fileKind(rel, source string, old, now fs.FileInfo) Kind {
 	switch {
 	case old == nil:
 		return Created
@@ -226,7 +226,7 @@ func (u *union) kind(rel, source string, old, now fs.FileInfo) Kind {
 	case u.pathsOnly:
 		return Touched
 	case now.Mode()&fs.ModeSymlink != 0:
-		was, _ := u.real.Readlink(rel)
+		was, _ := u.tree.Readlink(rel)
 		if is, _ := os.Readlink(source); is == was {
 			return Touched
 		}
@@ -236,7 +236,7 @@ func (u *union) kind(rel, source string, old, now fs.FileInfo) Kind {
 	case old.Size() != now.Size():
 		return Modified
 	}
-	if same, err := sameContent(u.real, rel, source); err == nil && same {
+	if same, err := sameContent(u.tree, rel, source); err == nil && same {
 		return Touched
 	}
 	return Modified

@@ -13,8 +13,8 @@ import (
 )
 
 // sameContent compares a regular file of the root with a file of a layer.
-func sameContent(real *nofollow.Tree, rel, source string) (bool, error) {
-	a, err := real.OpenFile(rel)
+func sameContent(tree *nofollow.Tree, rel, source string) (bool, error) {
+	a, err := tree.OpenFile(rel)
 	if err != nil {
 		return false, err
 	}
@@ -52,12 +52,12 @@ func openLayerFile(name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return regular(f)
+	return requireRegular(f)
 }
 
-// regular returns f if it is a regular file; else it closes f and returns an
+// requireRegular returns f if it is a regular file; else it closes f and returns an
 // error.
-func regular(f *os.File) (*os.File, error) {
+func requireRegular(f *os.File) (*os.File, error) {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		f.Close() //nolint:errcheck // nothing was read
 		return nil, errors.Join(err, errors.New("not a regular file"))
@@ -75,7 +75,7 @@ func hashOf(r io.Reader) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-func sum(data []byte) string {
+func hashBytes(data []byte) string {
 	h := sha256.Sum256(data)
 	return hex.EncodeToString(h[:])
 }

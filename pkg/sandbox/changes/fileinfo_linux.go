@@ -14,9 +14,9 @@ import (
 // blocking, as a fifo would.
 const readFlags = os.O_RDONLY | unix.O_NONBLOCK | unix.O_NOFOLLOW
 
-// identity returns the inode, which differs for another file, and the time of
+// inodeAndChangeTime returns the inode, which differs for another file, and the time of
 // change in Unix nanoseconds, which differs for another version.
-func identity(info fs.FileInfo) (ino uint64, changed int64) {
+func inodeAndChangeTime(info fs.FileInfo) (ino uint64, changed int64) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return 0, 0
@@ -30,8 +30,8 @@ func copyTimes(name string, info fs.FileInfo) error {
 	return os.Chtimes(name, info.ModTime(), info.ModTime())
 }
 
-// lockFile waits until it has the exclusive lock of a file.
-func lockFile(f *os.File) error {
+// waitForLock waits until it has the exclusive lock of a file.
+func waitForLock(f *os.File) error {
 	for {
 		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != unix.EINTR {
 			return err
@@ -41,9 +41,9 @@ func lockFile(f *os.File) error {
 
 func crossesDevice(err error) bool { return errors.Is(err, unix.EXDEV) }
 
-// names returns the number of hard links of a file, 0 if info is nil or does
+// linkCount returns the number of hard links of a file, 0 if info is nil or does
 // not hold it.
-func names(info fs.FileInfo) uint64 {
+func linkCount(info fs.FileInfo) uint64 {
 	if info == nil {
 		return 0
 	}

@@ -27,8 +27,8 @@ type Layer struct {
 // many commands run over the set at the same time.
 func (s *Set) Begin(command string) (*Layer, error) {
 	l := &Layer{set: s}
-	err := s.update(func(r *record) error {
-		if err := s.fold(r); err != nil {
+	err := s.withFinishedLayers(func(r *setFile) error {
+		if err := s.mergeLayers(r); err != nil {
 			return err
 		}
 		if len(r.Layers) >= maxLayers {
@@ -55,7 +55,7 @@ func (s *Set) Begin(command string) (*Layer, error) {
 		if err != nil {
 			return err
 		}
-		_, began := identity(info)
+		_, began := inodeAndChangeTime(info)
 		r.Commands = append(r.Commands, command)
 		made := layerRecord{Name: l.name, Began: began, Needs: len(r.Layers)}
 		for _, m := range l.mounts {
@@ -63,14 +63,14 @@ func (s *Set) Begin(command string) (*Layer, error) {
 			if err != nil {
 				return err
 			}
-			made.Tops = append(made.Tops, info.Mode())
+			made.RootModes = append(made.RootModes, info.Mode())
 		}
 		r.Layers = append(r.Layers, made)
-		return s.save(r)
+		return s.saveFile(r)
 	})
 	if err != nil {
 		if l.lock != nil {
-			l.free()
+			l.unlock()
 		}
 		return nil, err
 	}
@@ -79,13 +79,13 @@ func (s *Set) Begin(command string) (*Layer, error) {
 
 // makeLayer makes the directories of a layer. Its upper directories get the
 // attributes of the directories below them.
-func (s *Set) makeLayer(r *record, name string) (mounts []Mount, err error) {
+func (s *Set) makeLayer(r *setFile, name string) (mounts []Mount, err error) {
 	for i, root := range r.Roots {
-		m := Mount{Root: root, Upper: s.upper(name, i), Work: filepath.Join(s.dir, name, strconv.Itoa(i), "work")}
+		m := Mount{Root: root, Upper: s.upperDir(name, i), Work: filepath.Join(s.dir, name, strconv.Itoa(i), "work")}
 		below := root
 		for _, l := range slices.Backward(r.Layers) {
 			if l.Done {
-				m.Lower = append(m.Lower, s.upper(l.Name, i))
+				m.Lower = append(m.Lower, s.upperDir(l.Name, i))
 			}
 		}
 		if len(m.Lower) > 0 {
@@ -106,7 +106,7 @@ func (s *Set) makeLayer(r *record, name string) (mounts []Mount, err error) {
 	return mounts, nil
 }
 
-func (s *Set) upper(layer string, root int) string {
+func (s *Set) upperDir(layer string, root int) string {
 	return filepath.Join(s.dir, layer, strconv.Itoa(root), "upper")
 }
 
@@ -118,52 +118,52 @@ func (l *Layer) Mounts() []Mount { return l.mounts }
 // Set.Changes does. Entries of earlier commands may be as they were when those
 // commands ended.
 func (l *Layer) End() (entries []Entry, err error) {
-	defer l.free()
-	err = l.set.update(func(r *record) error {
+	defer l.unlock()
+	err = l.set.withFinishedLayers(func(r *setFile) error {
 		before := r.Version
 		for i := range r.Layers {
 			if r.Layers[i].Name == l.name {
-				if err := l.set.finish(r, &r.Layers[i]); err != nil {
+				if err := l.set.finishLayer(r, &r.Layers[i]); err != nil {
 					return err
 				}
 			}
 		}
-		now, err := l.set.pendingAfter(r, l.name, before)
+		now, err := l.set.entriesAfter(r, l.name, before)
 		if err != nil {
-			return errors.Join(err, l.set.fold(r))
+			return errors.Join(err, l.set.mergeLayers(r))
 		}
-		entries = now.list()
-		return l.set.fold(r)
+		entries = now.allEntries()
+		return l.set.mergeLayers(r)
 	})
 	return entries, err
 }
 
-// free releases the lock, even if a process that another goroutine is starting
+// unlock releases the lock, even if a process that another goroutine is starting
 // has inherited its descriptor.
-func (l *Layer) free() {
+func (l *Layer) unlock() {
 	filelock.Unlock(l.lock)
 	l.lock.Close() //nolint:errcheck // nothing was written
 }
 
-// finish records the bases of a layer's changes.
-func (s *Set) finish(r *record, l *layerRecord) error {
+// finishLayer records the bases of a layer's changes.
+func (s *Set) finishLayer(r *setFile, l *layerRecord) error {
 	out, err := newBaseWriter(s.basesFile(), os.O_APPEND)
 	if err != nil {
 		return err
 	}
 	out.buf.WriteByte('\n') //nolint:errcheck // ends an incomplete line; close returns the error
 	for i, root := range r.Roots {
-		real, openErr := nofollow.Open(root)
+		tree, openErr := nofollow.Open(root)
 		if openErr != nil {
 			continue // the root is gone; Apply reports that
 		}
-		u, upper := union{root: i, real: real, pathsOnly: true}, s.upper(l.Name, i)
+		u, upper := rootDiff{root: i, tree: tree, pathsOnly: true}, s.upperDir(l.Name, i)
 		if err = u.walk(".", []string{upper}, true); err == nil {
-			b := baseRecorder{out: out, root: i, real: real, older: s.uppers(r, i), began: l.Began}
+			b := baseRecorder{out: out, root: i, tree: tree, older: s.upperDirs(r, i), began: l.Began}
 			b.record(u.sorted())
-			err = s.noteMode(r, l, i, upper)
+			err = s.recordRootMode(r, l, i, upper)
 		}
-		real.Close() //nolint:errcheck // only read
+		tree.Close() //nolint:errcheck // only read
 		if err != nil {
 			break
 		}
@@ -173,29 +173,29 @@ func (s *Set) finish(r *record, l *layerRecord) error {
 	}
 	l.Done = true
 	r.Version++
-	return s.save(r)
+	return s.saveFile(r)
 }
 
-// noteMode records the old mode of a root if a layer changed it.
-func (s *Set) noteMode(r *record, l *layerRecord, root int, upper string) error {
+// recordRootMode records the old mode of a root if a layer changed it.
+func (s *Set) recordRootMode(r *setFile, l *layerRecord, root int, upper string) error {
 	info, err := os.Lstat(upper)
-	if err != nil || root >= len(l.Tops) || info.Mode() == l.Tops[root] {
+	if err != nil || root >= len(l.RootModes) || info.Mode() == l.RootModes[root] {
 		return err
 	}
-	if r.Tops == nil {
-		r.Tops = map[int]fs.FileMode{}
+	if r.RootModes == nil {
+		r.RootModes = map[int]fs.FileMode{}
 	}
-	if _, known := r.Tops[root]; !known {
-		r.Tops[root] = l.Tops[root]
+	if _, known := r.RootModes[root]; !known {
+		r.RootModes[root] = l.RootModes[root]
 	}
 	return nil
 }
 
-// recover finishes layers whose process was killed.
-func (s *Set) recover(r *record) error {
+// finishAbandoned finishes layers whose process was killed.
+func (s *Set) finishAbandoned(r *setFile) error {
 	for i := range r.Layers {
-		if l := &r.Layers[i]; !l.Done && !s.runs(*l) {
-			if err := s.finish(r, l); err != nil {
+		if l := &r.Layers[i]; !l.Done && !s.isRunning(*l) {
+			if err := s.finishLayer(r, l); err != nil {
 				return err
 			}
 		}
@@ -203,8 +203,8 @@ func (s *Set) recover(r *record) error {
 	return nil
 }
 
-// runs reports whether a command is still running over a layer.
-func (s *Set) runs(l layerRecord) bool {
+// isRunning reports whether a command is still running over a layer.
+func (s *Set) isRunning(l layerRecord) bool {
 	if l.Done {
 		return false
 	}
@@ -220,20 +220,20 @@ func (s *Set) runs(l layerRecord) bool {
 	return err == nil && !free
 }
 
-// uppers returns the upper directories of the finished layers for a root, the
+// upperDirs returns the upper directories of the finished layers for a root, the
 // newest first.
-func (s *Set) uppers(r *record, root int) (dirs []string) {
+func (s *Set) upperDirs(r *setFile, root int) (dirs []string) {
 	for _, l := range slices.Backward(r.Layers) {
 		if l.Done {
-			dirs = append(dirs, s.upper(l.Name, root))
+			dirs = append(dirs, s.upperDir(l.Name, root))
 		}
 	}
 	return dirs
 }
 
-// fold merges finished layers that follow each other and that no running
+// mergeLayers merges finished layers that follow each other and that no running
 // command uses.
-func (s *Set) fold(r *record) error {
+func (s *Set) mergeLayers(r *setFile) error {
 	used := 0
 	for i, l := range r.Layers {
 		if !l.Done {
@@ -248,15 +248,15 @@ func (s *Set) fold(r *record) error {
 		for root := range r.Roots {
 			var below []string
 			for _, l := range slices.Backward(r.Layers[:i-1]) {
-				below = append(below, s.upper(l.Name, root))
+				below = append(below, s.upperDir(l.Name, root))
 			}
 			below = append(below, r.Roots[root])
-			if err := foldInto(s.upper(older.Name, root), s.upper(newer.Name, root), below); err != nil {
+			if err := mergeInto(s.upperDir(older.Name, root), s.upperDir(newer.Name, root), below); err != nil {
 				return err
 			}
 		}
 		r.Layers = slices.Delete(r.Layers, i, i+1)
-		if err := s.save(r); err != nil {
+		if err := s.saveFile(r); err != nil {
 			return err
 		}
 		removeTree(filepath.Join(s.dir, newer.Name))

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// foldInto moves the entries of a newer upper directory into an older one, so
+// mergeInto moves the entries of a newer upper directory into an older one, so
 // that the older one alone shows the changes of both. After each step the two
 // together show the same tree, so the next call can complete an interrupted
 // one.
@@ -15,7 +15,7 @@ import (
 // below holds the directories of the same path in the layers below older and
 // in the root, the newest first. A whiteout that hides nothing is removed,
 // since overlayfs would list it as a file.
-func foldInto(older, newer string, below []string) error {
+func mergeInto(older, newer string, below []string) error {
 	info, err := os.Lstat(newer)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // already folded before an interruption
@@ -23,7 +23,7 @@ func foldInto(older, newer string, below []string) error {
 	if err != nil {
 		return err
 	}
-	entries, err := readDir(newer)
+	entries, err := readLayerDir(newer)
 	if err != nil {
 		return err
 	}
@@ -36,14 +36,14 @@ func foldInto(older, newer string, below []string) error {
 		switch {
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			return err
-		case isWhiteout(e) && !anyHas(below, e.Name()):
+		case isWhiteout(e) && !isVisibleIn(below, e.Name()):
 			removeTree(to)
-			if err := inWritable(newer, func() error { return os.Remove(from) }); err != nil {
+			if err := withWritableDir(newer, func() error { return os.Remove(from) }); err != nil {
 				return err
 			}
 			continue
 		case err == nil && was.IsDir() && e.IsDir() && !isOpaque(from):
-			if err := foldInto(to, from, inside(below, e.Name())); err != nil {
+			if err := mergeInto(to, from, mergedDirs(below, e.Name())); err != nil {
 				return err
 			}
 			continue
@@ -54,7 +54,7 @@ func foldInto(older, newer string, below []string) error {
 				return err
 			}
 		}
-		if err := inWritable(older, func() error { return move(from, to) }); err != nil {
+		if err := withWritableDir(older, func() error { return moveEntry(from, to) }); err != nil {
 			return err
 		}
 	}
@@ -64,9 +64,9 @@ func foldInto(older, newer string, below []string) error {
 	return removeDir(newer)
 }
 
-// inside returns the directories called name in dirs that overlayfs merges. It
+// mergedDirs returns the directories called name in dirs that overlayfs merges. It
 // stops at the first opaque one or other file.
-func inside(dirs []string, name string) (found []string) {
+func mergedDirs(dirs []string, name string) (found []string) {
 	for _, dir := range dirs {
 		path := filepath.Join(dir, name)
 		info, err := os.Lstat(path)
@@ -80,9 +80,9 @@ func inside(dirs []string, name string) (found []string) {
 	return found
 }
 
-// anyHas reports whether a name is visible in merged directories, given newest
+// isVisibleIn reports whether a name is visible in merged directories, given newest
 // first.
-func anyHas(dirs []string, name string) bool {
+func isVisibleIn(dirs []string, name string) bool {
 	for _, dir := range dirs {
 		if info, err := os.Lstat(filepath.Join(dir, name)); err == nil {
 			return !isWhiteout(info)
@@ -91,8 +91,8 @@ func anyHas(dirs []string, name string) bool {
 	return false
 }
 
-// move renames an entry. It replaces an existing entry of any type.
-func move(from, to string) error {
+// moveEntry renames an entry. It replaces an existing entry of any type.
+func moveEntry(from, to string) error {
 	info, err := os.Lstat(from)
 	if err != nil {
 		return err
@@ -101,22 +101,22 @@ func move(from, to string) error {
 		removeTree(to)
 	}
 	if !info.IsDir() || info.Mode()&0o200 != 0 {
-		return inWritable(filepath.Dir(from), func() error { return os.Rename(from, to) })
+		return withWritableDir(filepath.Dir(from), func() error { return os.Rename(from, to) })
 	}
 	// To move a directory also changes its "..", which needs write permission
 	// on it.
 	if err := os.Chmod(from, info.Mode()|0o700); err != nil {
 		return err
 	}
-	if err := inWritable(filepath.Dir(from), func() error { return os.Rename(from, to) }); err != nil {
+	if err := withWritableDir(filepath.Dir(from), func() error { return os.Rename(from, to) }); err != nil {
 		return err
 	}
 	return os.Chmod(to, info.Mode())
 }
 
-// inWritable runs f. If the owner may not write in dir, it adds that
+// withWritableDir runs f. If the owner may not write in dir, it adds that
 // permission for the time of the call.
-func inWritable(dir string, f func() error) error {
+func withWritableDir(dir string, f func() error) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
 		return err
@@ -133,7 +133,7 @@ func inWritable(dir string, f func() error) error {
 // removeDir removes an empty directory, even if its owner may not write in its
 // parent. A missing directory is no error.
 func removeDir(dir string) error {
-	return inWritable(filepath.Dir(dir), func() error {
+	return withWritableDir(filepath.Dir(dir), func() error {
 		if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

@@ -24,7 +24,7 @@ const opaqueMark = "user.overlay.opaque"
 func isOpaque(dir string) bool {
 	var value [1]byte
 	n := 0
-	err := withMode(dir, 0o400, func() (err error) {
+	err := withModeBits(dir, 0o400, func() (err error) {
 		n, err = unix.Lgetxattr(dir, opaqueMark, value[:])
 		return err
 	})
@@ -33,14 +33,14 @@ func isOpaque(dir string) bool {
 
 // makeOpaque marks a directory so that isOpaque returns true.
 func makeOpaque(dir string) error {
-	return withMode(dir, 0o200, func() error { return unix.Lsetxattr(dir, opaqueMark, []byte("y"), 0) })
+	return withModeBits(dir, 0o200, func() error { return unix.Lsetxattr(dir, opaqueMark, []byte("y"), 0) })
 }
 
 // removeOpaque removes the mark of makeOpaque.
-func removeOpaque(dir string) error { return removeMark(dir, opaqueMark) }
+func removeOpaque(dir string) error { return removeAttribute(dir, opaqueMark) }
 
-func removeMark(path, name string) error {
-	return withMode(path, 0o200, func() error {
+func removeAttribute(path, name string) error {
+	return withModeBits(path, 0o200, func() error {
 		if err := unix.Lremovexattr(path, name); err != nil && err != unix.ENODATA {
 			return err
 		}
@@ -48,10 +48,10 @@ func removeMark(path, name string) error {
 	})
 }
 
-// withMode runs f. If f returns EACCES, it adds bits to the mode of the file
+// withModeBits runs f. If f returns EACCES, it adds bits to the mode of the file
 // for a second call of f: a plain user can read and write attributes only of
 // files that the user may read and write.
-func withMode(path string, bits fs.FileMode, f func() error) error {
+func withModeBits(path string, bits fs.FileMode, f func() error) error {
 	err := f()
 	if err != unix.EACCES {
 		return err
@@ -67,9 +67,9 @@ func withMode(path string, bits fs.FileMode, f func() error) error {
 // that needs no privilege.
 func makeWhiteout(name string) error { return unix.Mknod(name, unix.S_IFCHR, 0) }
 
-// removeMarks removes the attributes that overlayfs has set on an entry. Links
+// removeOverlayAttributes removes the attributes that overlayfs has set on an entry. Links
 // and devices have none.
-func removeMarks(path string) error {
+func removeOverlayAttributes(path string) error {
 	list := make([]byte, 4096)
 	n, err := unix.Llistxattr(path, list)
 	if err != nil {
@@ -77,7 +77,7 @@ func removeMarks(path string) error {
 	}
 	for _, name := range strings.Split(string(list[:n]), "\x00") {
 		if strings.HasPrefix(name, "user.overlay.") {
-			if err := removeMark(path, name); err != nil {
+			if err := removeAttribute(path, name); err != nil {
 				return err
 			}
 		}

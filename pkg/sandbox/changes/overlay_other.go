@@ -19,11 +19,11 @@ func isOpaque(string) bool                                  { return false }
 func removeOpaque(string) error                             { return errNoLayers }
 func makeWhiteout(string) error                             { return errNoLayers }
 func makeOpaque(string) error                               { return errNoLayers }
-func removeMarks(string) error                              { return nil }
-func identity(fs.FileInfo) (ino uint64, at int64)           { return 0, 0 }
+func removeOverlayAttributes(string) error                  { return nil }
+func inodeAndChangeTime(fs.FileInfo) (ino uint64, at int64) { return 0, 0 }
 func copyTimes(string, fs.FileInfo) error                   { return errNoLayers }
-func lockFile(*os.File) error                               { return errNoLayers }
+func waitForLock(*os.File) error                            { return errNoLayers }
 func crossesDevice(error) bool                              { return false }
-func names(fs.FileInfo) uint64                              { return 0 }
+func linkCount(fs.FileInfo) uint64                          { return 0 }
 func copyAttributes(*os.File, *os.File) error               { return errNoLayers }
 func nextData(_ *os.File, _, size int64) (begin, end int64) { return size, size }

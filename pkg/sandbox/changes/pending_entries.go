@@ -9,77 +9,77 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
 )
 
-// pending caches the entries of a set after the last command, so that the next
+// entryCache caches the entries of a set after the last command, so that the next
 // one only examines its own changes. Changes by others in the roots are found
 // by Set.Changes.
-type pending struct {
+type entryCache struct {
 	version int       // of the record
 	roots   [][]Entry // nil: not known
 }
 
-// list returns the entries of all roots.
-func (p *pending) list() []Entry { return slices.Concat(p.roots...) }
+// allEntries returns the entries of all roots.
+func (p *entryCache) allEntries() []Entry { return slices.Concat(p.roots...) }
 
-// pendingAfter returns the entries of a set whose layer has just been
+// entriesAfter returns the entries of a set whose layer has just been
 // finished. before is the version of the record before that.
-func (s *Set) pendingAfter(r *record, layer string, before int) (*pending, error) {
+func (s *Set) entriesAfter(r *setFile, layer string, before int) (*entryCache, error) {
 	s.mu.Lock()
-	known := s.known
+	known := s.cachedEntries
 	s.mu.Unlock()
-	now := &pending{version: r.Version, roots: make([][]Entry, len(r.Roots))}
+	now := &entryCache{version: r.Version, roots: make([][]Entry, len(r.Roots))}
 	for i, root := range r.Roots {
-		real, err := nofollow.Open(root)
+		tree, err := nofollow.Open(root)
 		if err != nil {
 			return nil, err
 		}
-		uppers := s.uppers(r, i)
-		if known.roots == nil || known.version != before || uppers[0] != s.upper(layer, i) {
+		uppers := s.upperDirs(r, i)
+		if known.roots == nil || known.version != before || uppers[0] != s.upperDir(layer, i) {
 			var list []Change
-			list, err = diff(r, i, real, uppers)
+			list, err = diff(r, i, tree, uppers)
 			now.roots[i] = Entries(list)
 		} else {
-			now.roots[i], err = refresh(r, i, real, uppers, known.roots[i])
+			now.roots[i], err = refreshEntries(r, i, tree, uppers, known.roots[i])
 		}
-		real.Close() //nolint:errcheck // only read
+		tree.Close() //nolint:errcheck // only read
 		if err != nil {
 			return nil, err
 		}
 	}
 	s.mu.Lock()
-	s.known = *now
+	s.cachedEntries = *now
 	s.mu.Unlock()
 	return now, nil
 }
 
-// refresh returns the entries of a root after its newest layer was added.
+// refreshEntries returns the entries of a root after its newest layer was added.
 // known are the entries before that.
-func refresh(r *record, root int, real *nofollow.Tree, uppers []string, known []Entry) ([]Entry, error) {
-	u := update{union: union{root: root, real: real}, paths: map[string]bool{".": true}}
-	err := u.top(r, uppers)
+func refreshEntries(r *setFile, root int, tree *nofollow.Tree, uppers []string, known []Entry) ([]Entry, error) {
+	u := incrementalDiff{rootDiff: rootDiff{root: root, tree: tree}, comparedPaths: map[string]bool{".": true}}
+	err := u.addRootMode(r, uppers)
 	if err == nil {
 		err = u.walk(".", uppers, true)
 	}
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(u.trees, comparePaths)
+	slices.SortFunc(u.comparedTrees, comparePaths)
 	return u.merge(known, Entries(u.sorted())), nil
 }
 
-// update compares the entries of the newest layer.
-type update struct {
-	union
-	paths map[string]bool // paths compared again
-	trees []string        // paths compared again with everything below
+// incrementalDiff compares the entries of the newest layer.
+type incrementalDiff struct {
+	rootDiff
+	comparedPaths map[string]bool // paths compared again
+	comparedTrees []string        // paths compared again with everything below
 }
 
 // walk compares the entries of the newest directory in stack. visible has the
 // same meaning as for union.walk.
-func (u *update) walk(rel string, stack []string, visible bool) error {
+func (u *incrementalDiff) walk(rel string, stack []string, visible bool) error {
 	newest, older := stack[0], stack[1:]
 	if isOpaque(newest) {
-		u.trees = append(u.trees, rel)
-		return u.union.walk(rel, stack, visible)
+		u.comparedTrees = append(u.comparedTrees, rel)
+		return u.rootDiff.walk(rel, stack, visible)
 	}
 	for i, dir := range older {
 		if isOpaque(dir) {
@@ -87,13 +87,13 @@ func (u *update) walk(rel string, stack []string, visible bool) error {
 			break
 		}
 	}
-	infos, err := readDir(newest)
+	infos, err := readLayerDir(newest)
 	if err != nil {
 		return err
 	}
 	for _, info := range infos {
 		name := info.Name()
-		e := &entry{}
+		e := &layerEntry{}
 		e.add(newest+"/"+name, info)
 		for _, dir := range older {
 			if info, err := os.Lstat(dir + "/" + name); err == nil {
@@ -109,17 +109,17 @@ func (u *update) walk(rel string, stack []string, visible bool) error {
 
 // compare compares one name in the newest layer. If the name was not a
 // directory before, or is not one now, everything below it is compared again.
-func (u *update) compare(rel string, e *entry, visible bool) error {
+func (u *incrementalDiff) compare(rel string, e *layerEntry, visible bool) error {
 	asBefore := visible // the root's directory, or that of an older layer, was visible
 	if len(e.infos) > 1 {
 		asBefore = e.infos[1].IsDir()
 	}
 	if !e.infos[0].IsDir() || !asBefore {
-		u.trees = append(u.trees, rel)
-		return u.union.compare(rel, e, visible)
+		u.comparedTrees = append(u.comparedTrees, rel)
+		return u.rootDiff.compare(rel, e, visible)
 	}
-	u.paths[rel] = true
-	below, shown, err := u.compareOwn(rel, e, visible)
+	u.comparedPaths[rel] = true
+	below, shown, err := u.compareName(rel, e, visible)
 	if err != nil {
 		return err
 	}
@@ -128,14 +128,14 @@ func (u *update) compare(rel string, e *entry, visible bool) error {
 
 // merge replaces the entries of known that were compared again. Both lists and
 // the result are sorted.
-func (u *update) merge(known, again []Entry) []Entry {
+func (u *incrementalDiff) merge(known, again []Entry) []Entry {
 	merged := make([]Entry, 0, len(known)+len(again))
-	trees := u.trees
+	trees := u.comparedTrees
 	for _, e := range known {
-		for len(trees) > 0 && !beneath(trees[0], e.Path) && comparePaths(trees[0], e.Path) < 0 {
+		for len(trees) > 0 && !isAtOrBelow(trees[0], e.Path) && comparePaths(trees[0], e.Path) < 0 {
 			trees = trees[1:]
 		}
-		if u.paths[e.Path] || len(trees) > 0 && beneath(trees[0], e.Path) {
+		if u.comparedPaths[e.Path] || len(trees) > 0 && isAtOrBelow(trees[0], e.Path) {
 			continue
 		}
 		for len(again) > 0 && comparePaths(again[0].Path, e.Path) < 0 {
@@ -146,7 +146,7 @@ func (u *update) merge(known, again []Entry) []Entry {
 	return append(merged, again...)
 }
 
-// beneath reports whether a path is dir or in it.
-func beneath(dir, path string) bool {
+// isAtOrBelow reports whether a path is dir or in it.
+func isAtOrBelow(dir, path string) bool {
 	return path == dir || dir == "." || strings.HasPrefix(path, dir+"/")
 }

@@ -14,7 +14,7 @@ import (
 // plan lists the changes to make in one root.
 type plan struct {
 	path    string
-	real    *nofollow.Tree
+	tree    *nofollow.Tree
 	upper   string // "" if the set has no finished layer for the root
 	chosen  []Change
 	parents map[string]bool // directories created only because of entries in them
@@ -22,29 +22,29 @@ type plan struct {
 	// For files with several hard links in the layer, by inode: kept is the
 	// path of a link whose content in the root is the same, copied the path of
 	// the copied file.
-	kept, copied map[uint64]string
+	sameContentLinks, copiedLinks map[uint64]string
 }
 
-// plan chooses the changes of a root. It removes the paths that select a
+// newPlan chooses the changes of a root. It removes the paths that select a
 // change from unused.
-func (s *Set) plan(r *record, root int, paths []string, unused *[]string) (*plan, error) {
-	real, err := nofollow.Open(r.Roots[root])
+func (s *Set) newPlan(r *setFile, root int, paths []string, unused *[]string) (*plan, error) {
+	tree, err := nofollow.Open(r.Roots[root])
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{path: r.Roots[root], real: real, parents: map[string]bool{}, kept: map[uint64]string{}, all: len(paths) == 0}
-	uppers := s.uppers(r, root)
+	p := &plan{path: r.Roots[root], tree: tree, parents: map[string]bool{}, sameContentLinks: map[uint64]string{}, all: len(paths) == 0}
+	uppers := s.upperDirs(r, root)
 	if len(uppers) == 0 {
 		return p, nil
 	}
 	p.upper = uppers[0]
-	if err := s.expose(r, root, real, p.upper); err != nil {
-		real.Close() //nolint:errcheck // nothing was written through it
+	if err := s.prepareLayer(r, root, tree, p.upper); err != nil {
+		tree.Close() //nolint:errcheck // nothing was written through it
 		return nil, err
 	}
-	list, err := diff(r, root, real, uppers)
+	list, err := diff(r, root, tree, uppers)
 	if err != nil {
-		real.Close() //nolint:errcheck // nothing was written through it
+		tree.Close() //nolint:errcheck // nothing was written through it
 		return nil, err
 	}
 	made, has := map[string]Change{}, map[string]bool{}
@@ -52,11 +52,11 @@ func (s *Set) plan(r *record, root int, paths []string, unused *[]string) (*plan
 		if c.New != nil && c.New.IsDir() && c.Kind != Touched {
 			made[c.Path] = c
 		}
-		if names(c.New) > 1 && p.keeps(c) {
-			ino, _ := identity(c.New)
-			p.kept[ino] = c.Path
+		if linkCount(c.New) > 1 && p.hasSameContent(c) {
+			ino, _ := inodeAndChangeTime(c.New)
+			p.sameContentLinks[ino] = c.Path
 		}
-		by, ok := chooses(paths, p.path, c.Path)
+		by, ok := selectingPath(paths, p.path, c.Path)
 		if !ok && !p.all {
 			continue
 		}
@@ -78,13 +78,13 @@ func (s *Set) plan(r *record, root int, paths []string, unused *[]string) (*plan
 // Chooses reports whether paths, as given to Set.Apply, select a change. Empty
 // paths select every change.
 func Chooses(paths []string, root, rel string) bool {
-	_, ok := chooses(paths, root, rel)
+	_, ok := selectingPath(paths, root, rel)
 	return ok || len(paths) == 0
 }
 
-// chooses returns the path that selects a change. It returns false if none
+// selectingPath returns the path that selects a change. It returns false if none
 // does.
-func chooses(paths []string, root, rel string) (string, bool) {
+func selectingPath(paths []string, root, rel string) (string, bool) {
 	for _, given := range paths {
 		if given == "" { // which Clean makes the whole root
 			continue
@@ -106,7 +106,7 @@ func chooses(paths []string, root, rel string) (string, bool) {
 
 // conflicts returns the chosen changes that cannot be applied, with the
 // reasons.
-func (p *plan) conflicts(known bases) (found []Refusal) {
+func (p *plan) conflicts(known baseStates) (found []Refusal) {
 	ours := map[string]bool{} // directories that are replaced with their content
 	for _, c := range p.chosen {
 		parent := path.Dir(c.Path)
@@ -115,21 +115,21 @@ func (p *plan) conflicts(known bases) (found []Refusal) {
 		case ours[parent]:
 			ours[c.Path] = c.New != nil && c.New.IsDir()
 		default:
-			why = known.conflict(p.real, c)
-			if info, err := p.real.Lstat(parent); why == "" && parent != "." && c.Kind != Deleted && (err != nil || !info.IsDir()) {
+			why = known.conflictReason(p.tree, c)
+			if info, err := p.tree.Lstat(parent); why == "" && parent != "." && c.Kind != Deleted && (err != nil || !info.IsDir()) {
 				why = "has no directory " + parent + " any more"
 			}
 			ours[c.Path] = c.New != nil && c.New.IsDir() && (c.Old == nil || !c.Old.IsDir())
 		}
 		if why != "" {
-			found = append(found, Refusal{Path: abs(p.path, c.Path), Why: why})
+			found = append(found, Refusal{Path: absPath(p.path, c.Path), Why: why})
 		}
 	}
 	return found
 }
 
-// leaveOut removes the refused changes from the plan, and reports them.
-func (p *plan) leaveOut(refuse func(string) string, report *Report) {
+// removeRefused removes the refused changes from the plan, and reports them.
+func (p *plan) removeRefused(refuse func(string) string, report *Report) {
 	if refuse == nil {
 		return
 	}
@@ -141,28 +141,28 @@ func (p *plan) leaveOut(refuse func(string) string, report *Report) {
 		why := ""
 		if out == "" || !strings.HasPrefix(c.Path, out+"/") {
 			out = ""
-			if why = refuse(abs(p.path, c.Path)); why == "" {
+			if why = refuse(absPath(p.path, c.Path)); why == "" {
 				return false
 			}
 		}
 		if why != "" {
-			report.Refused = append(report.Refused, Refusal{Path: abs(p.path, c.Path), Why: why})
+			report.Refused = append(report.Refused, Refusal{Path: absPath(p.path, c.Path), Why: why})
 			out = c.Path
 		}
 		return true
 	})
 }
 
-// directories records mode and time of the directories in which Apply works,
+// recordDirs records mode and time of the directories in which Apply works,
 // since its work changes them. It keeps the records of an interrupted call.
-func (p *plan) directories(known map[string]meta) map[string]meta {
+func (p *plan) recordDirs(known map[string]dirMeta) map[string]dirMeta {
 	if known == nil {
-		known = map[string]meta{}
+		known = map[string]dirMeta{}
 	}
 	note := func(rel, source string) {
 		if info, err := os.Lstat(source); err == nil && info.IsDir() {
 			if _, there := known[rel]; !there {
-				known[rel] = meta{Mode: info.Mode(), Modified: info.ModTime()}
+				known[rel] = dirMeta{Mode: info.Mode(), Modified: info.ModTime()}
 			}
 		}
 	}
@@ -183,12 +183,12 @@ func (p *plan) directories(known map[string]meta) map[string]meta {
 	return known
 }
 
-// run makes the changes of the plan.
-func (p *plan) run(dirs map[string]meta, report *Report) error {
-	p.copied = map[uint64]string{}
+// makeChanges makes the changes of the plan.
+func (p *plan) makeChanges(dirs map[string]dirMeta, report *Report) error {
+	p.copiedLinks = map[uint64]string{}
 	for _, c := range p.chosen {
-		if err := p.change(c); err != nil {
-			return fmt.Errorf("%s: %w", abs(p.path, c.Path), err)
+		if err := p.applyChange(c); err != nil {
+			return fmt.Errorf("%s: %w", absPath(p.path, c.Path), err)
 		}
 		if !p.parents[c.Path] {
 			report.Applied = append(report.Applied, c)
@@ -201,7 +201,7 @@ func (p *plan) run(dirs map[string]meta, report *Report) error {
 	slices.SortFunc(order, func(a, b string) int { return comparePaths(b, a) })
 	for _, rel := range order {
 		if err := p.finishDir(rel, dirs[rel]); err != nil {
-			return fmt.Errorf("%s: %w", abs(p.path, rel), err)
+			return fmt.Errorf("%s: %w", absPath(p.path, rel), err)
 		}
 	}
 	return nil

@@ -24,8 +24,8 @@ type Set struct {
 	dir string
 	id  string
 
-	mu    sync.Mutex
-	known pending
+	mu            sync.Mutex
+	cachedEntries entryCache
 }
 
 // ID returns the id of the set, for Store.Open.
@@ -33,7 +33,7 @@ func (s *Set) ID() string { return s.id }
 
 // Roots returns the roots that the set may have changes to.
 func (s *Set) Roots() ([]string, error) {
-	r, err := s.load()
+	r, err := s.loadFile()
 	if err != nil {
 		return nil, err
 	}
@@ -42,19 +42,19 @@ func (s *Set) Roots() ([]string, error) {
 
 // Commands returns the commands that made the changes, the oldest first.
 func (s *Set) Commands() ([]string, error) {
-	r, err := s.load()
+	r, err := s.loadFile()
 	if err != nil {
 		return nil, err
 	}
 	return r.Commands, nil
 }
 
-func (s *Set) load() (*record, error) {
+func (s *Set) loadFile() (*setFile, error) {
 	data, err := os.ReadFile(filepath.Join(s.dir, "set.json"))
 	if err != nil {
 		return nil, err
 	}
-	var r record
+	var r setFile
 	if err := json.Unmarshal(data, &r); err != nil {
 		return nil, fmt.Errorf("changes %s: %w", s.id, err)
 	}
@@ -62,8 +62,8 @@ func (s *Set) load() (*record, error) {
 	return &r, nil
 }
 
-// save replaces set.json atomically.
-func (s *Set) save(r *record) error {
+// saveFile replaces set.json atomically.
+func (s *Set) saveFile(r *setFile) error {
 	data, err := json.Marshal(r.withPaths(encodePath))
 	if err != nil {
 		return err
@@ -80,20 +80,20 @@ func (s *Set) save(r *record) error {
 	return err
 }
 
-// update calls change with the record while it holds the lock of the set. It
+// withFinishedLayers calls change with the record while it holds the lock of the set. It
 // first finishes the layers of killed processes.
-func (s *Set) update(change func(*record) error) error {
-	return s.locked(func(r *record) error {
-		if err := s.recover(r); err != nil {
+func (s *Set) withFinishedLayers(change func(*setFile) error) error {
+	return s.withLock(func(r *setFile) error {
+		if err := s.finishAbandoned(r); err != nil {
 			return err
 		}
 		return change(r)
 	})
 }
 
-// locked calls use with the record while it holds the lock of the set. It
+// withLock calls use with the record while it holds the lock of the set. It
 // returns a NOT_FOUND error if the set was applied or discarded.
-func (s *Set) locked(use func(*record) error) error {
+func (s *Set) withLock(use func(*setFile) error) error {
 	lock, err := os.OpenFile(filepath.Join(s.dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -102,11 +102,11 @@ func (s *Set) locked(use func(*record) error) error {
 		return err
 	}
 	defer lock.Close() //nolint:errcheck // releases the lock
-	if err := lockFile(lock); err != nil {
+	if err := waitForLock(lock); err != nil {
 		return err
 	}
 	defer filelock.Unlock(lock)
-	r, err := s.load()
+	r, err := s.loadFile()
 	if errors.Is(err, fs.ErrNotExist) {
 		return toolerr.New(toolerr.NotFound, "there are no pending changes %s any more: they were applied or discarded", s.id)
 	}
@@ -119,21 +119,21 @@ func (s *Set) locked(use func(*record) error) error {
 // Changes returns the differences between the roots and the set, sorted by
 // root and path.
 func (s *Set) Changes() (list []Change, err error) {
-	err = s.update(func(r *record) error {
-		list, err = s.changes(r)
+	err = s.withFinishedLayers(func(r *setFile) error {
+		list, err = s.diffRoots(r)
 		return err
 	})
 	return list, err
 }
 
-func (s *Set) changes(r *record) (list []Change, err error) {
+func (s *Set) diffRoots(r *setFile) (list []Change, err error) {
 	for i, root := range r.Roots {
-		real, err := nofollow.Open(root)
+		tree, err := nofollow.Open(root)
 		if err != nil {
 			return nil, err
 		}
-		part, err := diff(r, i, real, s.uppers(r, i))
-		real.Close() //nolint:errcheck // only read
+		part, err := diff(r, i, tree, s.upperDirs(r, i))
+		tree.Close() //nolint:errcheck // only read
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +145,7 @@ func (s *Set) changes(r *record) (list []Change, err error) {
 // HasDir reports whether the set has created, or changed something in, the
 // directory at an absolute path below one of its roots.
 func (s *Set) HasDir(path string) bool {
-	r, err := s.load()
+	r, err := s.loadFile()
 	if err != nil {
 		return false
 	}
@@ -154,7 +154,7 @@ func (s *Set) HasDir(path string) bool {
 		if err != nil || !filepath.IsLocal(rel) {
 			continue
 		}
-		for _, upper := range s.uppers(r, i) {
+		for _, upper := range s.upperDirs(r, i) {
 			at, found := upper, true
 			for _, part := range strings.Split(rel, string(filepath.Separator)) {
 				closed := isOpaque(at)
@@ -178,8 +178,8 @@ func (s *Set) HasDir(path string) bool {
 // Discard removes the set. It returns a CONFLICT error while a command runs
 // over the set. It writes no data, so that it works on a full disk.
 func (s *Set) Discard() error {
-	err := s.locked(func(r *record) error {
-		if err := s.idle(r); err != nil {
+	err := s.withLock(func(r *setFile) error {
+		if err := s.checkIdle(r); err != nil {
 			return err
 		}
 		return os.Rename(filepath.Join(s.dir, "set.json"), filepath.Join(s.dir, "discarded.json"))
@@ -190,10 +190,10 @@ func (s *Set) Discard() error {
 	return err
 }
 
-// idle returns a CONFLICT error while a command runs over the set.
-func (s *Set) idle(r *record) error {
+// checkIdle returns a CONFLICT error while a command runs over the set.
+func (s *Set) checkIdle(r *setFile) error {
 	for _, l := range r.Layers {
-		if s.runs(l) {
+		if s.isRunning(l) {
 			return toolerr.New(toolerr.Conflict, "a command still runs over the changes %s: wait for it to end, or end it", s.id)
 		}
 	}

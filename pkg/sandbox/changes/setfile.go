@@ -8,31 +8,31 @@ import (
 	"unicode/utf8"
 )
 
-// record is the content of set.json.
-type record struct {
-	Roots    []string          `json:"roots"` // absolute, links resolved
-	Began    time.Time         `json:"began"`
-	Commands []string          `json:"commands"`
-	Layers   []layerRecord     `json:"layers"` // the oldest first
-	Dirs     []map[string]meta `json:"dirs,omitempty"`
-	Opaque   []map[string]meta `json:"opaque,omitempty"` // set while Apply prepares a layer
-	Next     int               `json:"next"`
-	Version  int               `json:"version"` // incremented by each change of the list of changes
+// setFile is the content of set.json.
+type setFile struct {
+	Roots    []string             `json:"roots"` // absolute, links resolved
+	Began    time.Time            `json:"began"`
+	Commands []string             `json:"commands"`
+	Layers   []layerRecord        `json:"layers"` // the oldest first
+	Dirs     []map[string]dirMeta `json:"dirs,omitempty"`
+	Opaque   []map[string]dirMeta `json:"opaque,omitempty"` // set while Apply prepares a layer
+	Next     int                  `json:"next"`
+	Version  int                  `json:"version"` // incremented by each change of the list of changes
 	// Tops holds, by root, the mode of the root before a command changed it.
-	Tops map[int]fs.FileMode `json:"tops,omitempty"`
+	RootModes map[int]fs.FileMode `json:"tops,omitempty"`
 }
 
 type layerRecord struct {
-	Name  string        `json:"name"`
-	Began int64         `json:"began"` // Unix nanoseconds
-	Done  bool          `json:"done"`
-	Needs int           `json:"needs"` // number of layers below it that overlayfs uses until it is done
-	Tops  []fs.FileMode `json:"tops"`  // the modes of the roots when it began
+	Name      string        `json:"name"`
+	Began     int64         `json:"began"` // Unix nanoseconds
+	Done      bool          `json:"done"`
+	Needs     int           `json:"needs"` // number of layers below it that overlayfs uses until it is done
+	RootModes []fs.FileMode `json:"tops"`  // the modes of the roots when it began
 }
 
-// meta holds the mode and time that a directory gets after its entries were
+// dirMeta holds the mode and time that a directory gets after its entries were
 // applied.
-type meta struct {
+type dirMeta struct {
 	Mode     fs.FileMode `json:"mode"`
 	Modified time.Time   `json:"modified"`
 }
@@ -56,7 +56,7 @@ func decodePath(text string) string {
 }
 
 // withPaths returns a copy of the record with all paths converted.
-func (r record) withPaths(convert func(string) string) record {
+func (r setFile) withPaths(convert func(string) string) setFile {
 	roots := make([]string, len(r.Roots))
 	for i, root := range r.Roots {
 		roots[i] = convert(root)
@@ -66,8 +66,8 @@ func (r record) withPaths(convert func(string) string) record {
 	return r
 }
 
-func convertAll(maps []map[string]meta, convert func(string) string) []map[string]meta {
-	var converted []map[string]meta
+func convertAll(maps []map[string]dirMeta, convert func(string) string) []map[string]dirMeta {
+	var converted []map[string]dirMeta
 	for _, m := range maps {
 		converted = append(converted, convertKeys(m, convert))
 	}

@@ -33,8 +33,8 @@ func (s *Store) Create(roots []string) (*Set, error) {
 	if err := os.MkdirAll(set.dir, 0o700); err != nil {
 		return nil, err
 	}
-	r := record{Roots: roots, Began: time.Now(), Dirs: make([]map[string]meta, len(roots))}
-	return set, set.save(&r)
+	r := setFile{Roots: roots, Began: time.Now(), Dirs: make([]map[string]dirMeta, len(roots))}
+	return set, set.saveFile(&r)
 }
 
 // Open returns a set by its id. It returns NOT_FOUND if no set has the id.
@@ -43,7 +43,7 @@ func (s *Store) Open(id string) (*Set, error) {
 	if filepath.Base(id) != id || !strings.HasPrefix(id, "c") {
 		return nil, toolerr.New(toolerr.NotFound, "there are no changes %s", pathname.Escape(id))
 	}
-	if _, err := set.load(); err != nil {
+	if _, err := set.loadFile(); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, toolerr.New(toolerr.NotFound, "there are no pending changes %s: they were applied or discarded", pathname.Escape(id))
 		}
@@ -65,7 +65,7 @@ func (s *Store) List(roots []string) []*Set {
 	var found []dated
 	for _, e := range entries {
 		set := &Set{dir: filepath.Join(s.dir, e.Name()), id: e.Name()}
-		r, err := set.load()
+		r, err := set.loadFile()
 		if err == nil && slices.ContainsFunc(r.Roots, func(root string) bool { return slices.Contains(roots, root) }) {
 			found = append(found, dated{set, r.Began})
 		}

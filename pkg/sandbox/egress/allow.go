@@ -21,9 +21,9 @@ type Allow struct {
 
 // entry is an item of a list: the hosts and ports that it opens.
 type entry struct {
-	host  host
-	below bool   // the names below host, without host itself
-	port  uint16 // 0 stands for 80 and 443
+	host       host
+	subdomains bool   // the names below host, without host itself
+	port       uint16 // 0 stands for 80 and 443
 }
 
 // Parse reads a list, divided by commas; see the package comment for the
@@ -36,7 +36,7 @@ func Parse(list string) (*Allow, error) {
 		if text == "" {
 			return nil, toolerr.New(toolerr.InvalidParams, "the list of allowed hosts has an empty entry: give HOST[:PORT],…")
 		}
-		if err := a.add(text); err != nil {
+		if err := a.addEntry(text); err != nil {
 			return nil, toolerr.New(toolerr.InvalidParams, "the allowed host %.300q %w", text, err)
 		}
 		texts = append(texts, text)
@@ -53,10 +53,10 @@ func (a *Allow) String() string {
 	return a.text
 }
 
-func (a *Allow) add(text string) error {
+func (a *Allow) addEntry(text string) error {
 	if text == registriesEntry {
 		for _, entry := range registries {
-			if err := a.add(entry); err != nil {
+			if err := a.addEntry(entry); err != nil {
 				return fmt.Errorf("contains %q, which %w", entry, err)
 			}
 		}
@@ -76,20 +76,20 @@ func (a *Allow) add(text string) error {
 	if err != nil {
 		return err
 	}
-	e := entry{host: h, below: below, port: port}
-	if err := e.check(); err != nil {
+	e := entry{host: h, subdomains: below, port: port}
+	if err := e.validate(); err != nil {
 		return err
 	}
 	a.entries = append(a.entries, e)
 	return nil
 }
 
-// check refuses entries that cannot work, or would open more than is meant.
-func (e entry) check() error {
+// validate refuses entries that cannot work, or would open more than is meant.
+func (e entry) validate() error {
 	switch {
-	case e.below && e.host.name == "":
+	case e.subdomains && e.host.name == "":
 		return fmt.Errorf("has a * before an address")
-	case e.below && !strings.Contains(e.host.name, "."):
+	case e.subdomains && !strings.Contains(e.host.name, "."):
 		return fmt.Errorf("would open everything below .%s: give at least two parts after the *", e.host)
 	case e.host.name == "localhost", strings.HasSuffix(e.host.name, ".localhost"):
 		return fmt.Errorf("is this machine: to allow one of its ports, give 127.0.0.1:PORT")
@@ -105,9 +105,9 @@ func (e entry) check() error {
 	return nil
 }
 
-// find returns the entry that allows a host at a port. One that names its port
+// entryFor returns the entry that allows a host at a port. One that names its port
 // goes before one that does not.
-func (a *Allow) find(h host, port uint16) (entry, bool) {
+func (a *Allow) entryFor(h host, port uint16) (entry, bool) {
 	if a == nil {
 		return entry{}, false
 	}
@@ -126,23 +126,23 @@ func (a *Allow) find(h host, port uint16) (entry, bool) {
 }
 
 func (e entry) covers(h host) bool {
-	if e.below {
+	if e.subdomains {
 		return strings.HasSuffix(h.name, "."+e.host.name)
 	}
 	return e.host == h
 }
 
-// opens reports whether an entry is that very address with that very port.
-func (a *Allow) opens(to netip.AddrPort) bool {
+// listsAddress reports whether an entry is that very address with that very port.
+func (a *Allow) listsAddress(to netip.AddrPort) bool {
 	return slices.ContainsFunc(a.entries, func(e entry) bool {
 		return e.host.addr == to.Addr() && e.port == to.Port()
 	})
 }
 
-// opening is the entry that would allow a host at a port, or "" if none may.
-func (h host) opening(port uint16) string {
+// allowEntry is the entry that would allow a host at a port, or "" if none may.
+func (h host) allowEntry(port uint16) string {
 	switch {
-	case entry{host: h, port: port}.check() != nil:
+	case entry{host: h, port: port}.validate() != nil:
 		return ""
 	case (port == 80 || port == 443) && (h.name != "" || netguard.Classify(h.addr).Reach == netguard.Public):
 		return h.authority(0, 0)

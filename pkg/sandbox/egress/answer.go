@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// answer says why a request was not served.
-func (p *Proxy) answer(client *stream, q *request, err error) {
+// answerError says why a request was not served.
+func (p *Proxy) answerError(client *stream, q *request, err error) {
 	status, reason, text := http.StatusBadRequest, "", err.Error()
 	var no *refusal
-	var wrong *badRequest
+	var wrong *httpError
 	switch {
 	case errors.As(err, &no):
 		// Clients show the reason where they do not show the text.
-		status, reason, text = http.StatusForbidden, "Not allowed by --net", no.text()
-		p.refuse(no)
+		status, reason, text = http.StatusForbidden, "Not allowed by --net", no.answerText()
+		p.recordRefusal(no)
 	case errors.As(err, &wrong):
 		if status = wrong.status; status >= http.StatusInternalServerError && q != nil {
 			reason = text

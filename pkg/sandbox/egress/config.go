@@ -30,7 +30,7 @@ type Config struct {
 	IdleTime    time.Duration // without a byte either way: 5 min
 }
 
-func (c *Config) complete() {
+func (c *Config) setDefaults() {
 	if c.Resolve == nil {
 		// The dot disables the resolver's search list, so that exactly the
 		// listed name is looked up.

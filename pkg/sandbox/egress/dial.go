@@ -25,7 +25,7 @@ func (p *Proxy) dial(h host, port uint16) (net.Conn, error) {
 	if h.name != "" {
 		var err error
 		if addrs, err = p.config.Resolve(ctx, h.name); err != nil || len(addrs) == 0 {
-			return nil, unreached(h, "cannot be resolved", err)
+			return nil, unreachableError(h, "cannot be resolved", err)
 		}
 	}
 	own := p.config.Own()
@@ -33,7 +33,7 @@ func (p *Proxy) dial(h host, port uint16) (net.Conn, error) {
 	why, opens := "", ""
 	for _, addr := range addrs {
 		to := netip.AddrPortFrom(addr.Unmap(), port)
-		if kind := p.config.Allow.mayDial(to, own); kind == "" {
+		if kind := p.config.Allow.whyNotDial(to, own); kind == "" {
 			targets = append(targets, to)
 		} else if why == "" {
 			why = "is " + kind
@@ -42,43 +42,43 @@ func (p *Proxy) dial(h host, port uint16) (net.Conn, error) {
 			}
 			// That a name leads to this machine is no reason to open it.
 			if netguard.Classify(to.Addr()).Reach != netguard.Public && !to.Addr().IsLoopback() {
-				opens = host{addr: to.Addr()}.opening(port)
+				opens = host{addr: to.Addr()}.allowEntry(port)
 			}
 		}
 	}
 	if len(targets) == 0 {
-		return nil, &refusal{asked: h.authority(port, 0), why: why, opens: opens}
+		return nil, &refusal{asked: h.authority(port, 0), why: why, allowEntry: opens}
 	}
 	// IPv4 first: a machine without IPv6 may let it run into nothing.
 	slices.SortStableFunc(targets, func(a, b netip.AddrPort) int { return a.Addr().BitLen() - b.Addr().BitLen() })
 	targets = targets[:min(len(targets), maxAddresses)]
 	var failed error
 	for i, to := range targets {
-		conn, err := p.dialOne(ctx, to, len(targets)-i)
+		conn, err := p.dialAddress(ctx, to, len(targets)-i)
 		if err == nil {
-			if !p.hold(conn) {
-				return nil, unreached(h, "cannot be reached", context.Canceled)
+			if !p.trackConn(conn) {
+				return nil, unreachableError(h, "cannot be reached", context.Canceled)
 			}
 			return conn, nil
 		}
 		failed = err
 	}
-	return nil, unreached(h, "cannot be reached", failed)
+	return nil, unreachableError(h, "cannot be reached", failed)
 }
 
-// dialOne leaves time for those that are still to be tried.
-func (p *Proxy) dialOne(ctx context.Context, to netip.AddrPort, left int) (net.Conn, error) {
-	if deadline, ok := ctx.Deadline(); ok && left > 1 {
+// dialAddress leaves time for those that are still to be tried.
+func (p *Proxy) dialAddress(ctx context.Context, to netip.AddrPort, attemptsLeft int) (net.Conn, error) {
+	if deadline, ok := ctx.Deadline(); ok && attemptsLeft > 1 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/time.Duration(left))
+		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/time.Duration(attemptsLeft))
 		defer cancel()
 	}
 	return p.config.Dial(ctx, to)
 }
 
-// unreached is a host that is allowed and not there. It does not tell what the
+// unreachableError is a host that is allowed and not there. It does not tell what the
 // error does of the server's own network.
-func unreached(h host, what string, err error) error {
+func unreachableError(h host, what string, err error) error {
 	status, why := http.StatusBadGateway, ""
 	var dns *net.DNSError
 	var errno syscall.Errno
@@ -90,5 +90,5 @@ func unreached(h host, what string, err error) error {
 	case errors.As(err, &errno):
 		why = ": " + errno.Error()
 	}
-	return &badRequest{status, fmt.Sprintf("%s %s%s", h, what, why)}
+	return &httpError{status, fmt.Sprintf("%s %s%s", h, what, why)}
 }

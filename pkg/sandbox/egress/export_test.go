@@ -19,7 +19,7 @@ func (a *Allow) Allows(name string, port uint16) bool {
 	if err != nil {
 		return false
 	}
-	_, ok := a.find(h, port)
+	_, ok := a.entryFor(h, port)
 	return ok
 }
 
@@ -33,7 +33,7 @@ func ReadHead(head []byte) (host string, port uint16, anew []byte, err error) {
 	if err != nil {
 		return "", 0, nil, err
 	}
-	return q.host.String(), q.port, q.write(), nil
+	return q.host.String(), q.port, q.serverHead(), nil
 }
 
 // Canonical is an authority in the one form in which it is compared.
@@ -46,11 +46,11 @@ func Canonical(text string) (string, uint16, error) {
 }
 
 // MayDial says why an address is refused, or "".
-func MayDial(a *Allow, to netip.AddrPort, own ...netip.Addr) string { return a.mayDial(to, own) }
+func MayDial(a *Allow, to netip.AddrPort, own ...netip.Addr) string { return a.whyNotDial(to, own) }
 
 // NewStream is one connection of a request; touch is what the other does when
 // it moves a byte.
 func NewStream(conn net.Conn, idle time.Duration) (r io.Reader, touch func()) {
-	s := &stream{Conn: conn, clock: newClock(idle)}
+	s := &stream{Conn: conn, clock: newIdleClock(idle)}
 	return s, s.clock.touch
 }

@@ -16,36 +16,36 @@ import (
 // both heads again instead of copying them.
 func (p *Proxy) forward(q *request, client *stream, reader *bufio.Reader, server *stream) {
 	var sending sync.WaitGroup
-	if _, err := server.Write(q.write()); err != nil {
-		p.answer(client, q, &badRequest{http.StatusBadGateway, q.host.String() + " ended the connection"})
+	if _, err := server.Write(q.serverHead()); err != nil {
+		p.answerError(client, q, &httpError{http.StatusBadGateway, q.host.String() + " ended the connection"})
 		return
 	}
 	if q.length != 0 {
 		sending.Go(func() {
 			if q.sendBody(client, reader, server) != nil {
-				server.cut() // what was not sent whole must not look whole
+				server.abort() // what was not sent whole must not look whole
 			}
 		})
 	}
-	whole := p.sendAnswer(q, client, server)
+	whole := p.forwardResponse(q, client, server)
 	server.Close()
 	if whole {
-		client.endGently() // which also ends the sending of a body nobody wants
+		client.closeWriteAndDrain() // which also ends the sending of a body nobody wants
 	} else {
-		client.cut()
+		client.abort()
 	}
 	client.Close()
 	sending.Wait()
 }
 
 func (q *request) sendBody(client *stream, reader *bufio.Reader, server *stream) error {
-	if q.await && reader.Buffered() == 0 {
+	if q.expectContinue && reader.Buffered() == 0 {
 		if _, err := io.WriteString(client, "HTTP/1.1 100 Continue\r\n\r\n"); err != nil {
 			return err
 		}
 	}
 	buf := make([]byte, 32<<10)
-	if q.length != chunked {
+	if q.length != chunkedLength {
 		n, err := io.CopyBuffer(onlyWriter{server}, io.LimitReader(reader, q.length), buf)
 		if err == nil && n < q.length {
 			err = io.ErrUnexpectedEOF
@@ -64,10 +64,10 @@ func (q *request) sendBody(client *stream, reader *bufio.Reader, server *stream)
 // onlyWriter hides ReadFrom, which would go around the deadlines.
 type onlyWriter struct{ io.Writer }
 
-// sendAnswer reports whether the client got all of it, or what says that it
+// forwardResponse reports whether the client got all of it, or what says that it
 // did not.
-func (p *Proxy) sendAnswer(q *request, client, server *stream) (whole bool) {
-	bound := &io.LimitedReader{R: server, N: maxHead}
+func (p *Proxy) forwardResponse(q *request, client, server *stream) (whole bool) {
+	bound := &io.LimitedReader{R: server, N: maxHeadBytes}
 	reader := bufio.NewReader(bound)
 	var r *http.Response
 	for range 8 { // an interim answer or two
@@ -83,12 +83,12 @@ func (p *Proxy) sendAnswer(q *request, client, server *stream) (whole bool) {
 		r = nil
 	}
 	if r == nil {
-		p.answer(client, q, &badRequest{http.StatusBadGateway, q.host.String() + " gave no valid HTTP answer"})
+		p.answerError(client, q, &httpError{http.StatusBadGateway, q.host.String() + " gave no valid HTTP answer"})
 		return true
 	}
 	bound.N = math.MaxInt64
-	inChunks := len(r.TransferEncoding) > 0 && q.minor == 1
-	if _, err := client.Write(answerHead(r, inChunks)); err != nil {
+	inChunks := len(r.TransferEncoding) > 0 && q.minorVersion == 1
+	if _, err := client.Write(responseHead(r, inChunks)); err != nil {
 		return false
 	}
 	var to io.Writer = onlyWriter{client}
@@ -108,17 +108,17 @@ func (p *Proxy) sendAnswer(q *request, client, server *stream) (whole bool) {
 // onlyReader hides WriteTo.
 type onlyReader struct{ io.Reader }
 
-// answerHead writes the head of a response again.
-func answerHead(r *http.Response, inChunks bool) []byte {
-	var all []field
+// responseHead writes the head of a response again.
+func responseHead(r *http.Response, inChunks bool) []byte {
+	var all []headerField
 	for name, values := range r.Header {
 		for _, value := range values {
-			all = append(all, field{name, value})
+			all = append(all, headerField{name, value})
 		}
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "HTTP/1.1 %03d %s\r\n", r.StatusCode, http.StatusText(r.StatusCode))
-	for _, f := range forwarded(all) {
+	for _, f := range endToEnd(all) {
 		if isToken(f.name) {
 			b.WriteString(f.name + ": " + f.value + "\r\n")
 		}

@@ -12,44 +12,44 @@ import (
 	"strings"
 )
 
-// maxHead bounds the head of a request and of an answer.
-const maxHead = 64 << 10
+// maxHeadBytes bounds the head of a request and of an answer.
+const maxHeadBytes = 64 << 10
 
 // request is the head of a request as it is understood; there is nothing in it
 // that could be read in two ways.
 type request struct {
-	method string
-	minor  int // of HTTP/1
-	host   host
-	port   uint16
-	path   string  // with the query; "" for CONNECT
-	fields []field // without those that concern the proxy alone, or the framing
-	length int64   // of the body; chunked for one of unknown length
-	await  bool    // the client waits for a 100 before it sends the body
+	method         string
+	minorVersion   int // of HTTP/1
+	host           host
+	port           uint16
+	path           string        // with the query; "" for CONNECT
+	fields         []headerField // without those that concern the proxy alone, or the framing
+	length         int64         // of the body; chunked for one of unknown length
+	expectContinue bool          // the client waits for a 100 before it sends the body
 }
 
-// chunked is the length of a body that comes in chunks.
-const chunked = -1
+// chunkedLength is the length of a body that comes in chunks.
+const chunkedLength = -1
 
-type field struct{ name, value string }
+type headerField struct{ name, value string }
 
-// badRequest is a request that is not understood.
-type badRequest struct {
+// httpError is a request that is not understood.
+type httpError struct {
 	status int
 	why    string
 }
 
-func (e *badRequest) Error() string { return e.why }
+func (e *httpError) Error() string { return e.why }
 
-func bad(why string) error { return &badRequest{http.StatusBadRequest, why} }
+func newBadRequest(why string) error { return &httpError{http.StatusBadRequest, why} }
 
 // readHead reads up to and with the empty line.
 func readHead(r *bufio.Reader) ([]byte, error) {
 	var head []byte
 	for {
 		line, err := r.ReadSlice('\n')
-		if len(head)+len(line) > maxHead {
-			return nil, &badRequest{http.StatusRequestHeaderFieldsTooLarge, "the request header is longer than 64 KiB"}
+		if len(head)+len(line) > maxHeadBytes {
+			return nil, &httpError{http.StatusRequestHeaderFieldsTooLarge, "the request header is longer than 64 KiB"}
 		}
 		head = append(head, line...)
 		switch {
@@ -61,7 +61,7 @@ func readHead(r *bufio.Reader) ([]byte, error) {
 		case bytes.HasSuffix(head, []byte("\r\n\r\n")):
 			return head, nil
 		case len(head) <= 2, !bytes.HasSuffix(head, []byte("\r\n")):
-			return nil, bad("the request header has no request line, or bare line feeds")
+			return nil, newBadRequest("the request header has no request line, or bare line feeds")
 		}
 	}
 }
@@ -70,7 +70,7 @@ func readHead(r *bufio.Reader) ([]byte, error) {
 func parseHead(head []byte) (*request, error) {
 	text, ok := strings.CutSuffix(string(head), "\r\n\r\n")
 	if !ok {
-		return nil, bad("the request header has no end")
+		return nil, newBadRequest("the request header has no end")
 	}
 	lines := strings.Split(text, "\r\n")
 	q := &request{}
@@ -78,7 +78,7 @@ func parseHead(head []byte) (*request, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []field
+	var all []headerField
 	for _, line := range lines[1:] {
 		f, err := parseField(line)
 		if err != nil {
@@ -89,13 +89,13 @@ func parseHead(head []byte) (*request, error) {
 	if err := q.parseTarget(target); err != nil {
 		return nil, err
 	}
-	if err := q.checkHost(values(all, "Host")); err != nil {
+	if err := q.checkHost(headerValues(all, "Host")); err != nil {
 		return nil, err
 	}
-	if err := q.frame(all); err != nil {
+	if err := q.parseBodyLength(all); err != nil {
 		return nil, err
 	}
-	q.fields = forwarded(all)
+	q.fields = endToEnd(all)
 	return q, nil
 }
 
@@ -103,18 +103,18 @@ func parseHead(head []byte) (*request, error) {
 func (q *request) parseLine(line string) (target string, err error) {
 	parts := strings.Split(line, " ")
 	if len(parts) != 3 || !isToken(parts[0]) || len(parts[0]) > 32 {
-		return "", bad("the request line is not METHOD URL HTTP/1.1")
+		return "", newBadRequest("the request line is not METHOD URL HTTP/1.1")
 	}
 	switch parts[2] {
 	case "HTTP/1.1":
-		q.minor = 1
+		q.minorVersion = 1
 	case "HTTP/1.0":
 	default:
-		return "", &badRequest{http.StatusHTTPVersionNotSupported, "only HTTP/1.0 and HTTP/1.1 are supported"}
+		return "", &httpError{http.StatusHTTPVersionNotSupported, "only HTTP/1.0 and HTTP/1.1 are supported"}
 	}
 	for i := range len(parts[1]) {
 		if c := parts[1][i]; c <= ' ' || c >= 0x7f {
-			return "", bad("the URL has a character that is not printable ASCII")
+			return "", newBadRequest("the URL has a character that is not printable ASCII")
 		}
 	}
 	q.method = parts[0]
@@ -125,20 +125,20 @@ func (q *request) parseTarget(target string) error {
 	authority := target
 	if q.method != http.MethodConnect {
 		if len(target) < 7 || !strings.EqualFold(target[:7], "http://") {
-			return bad("this is a proxy: it takes CONNECT HOST:PORT, and other methods with a whole http:// URL")
+			return newBadRequest("this is a proxy: it takes CONNECT HOST:PORT, and other methods with a whole http:// URL")
 		}
 		authority = target[7:]
 		if end := strings.IndexAny(authority, "/?#"); end >= 0 {
 			authority, q.path = authority[:end], authority[end:]
 		}
 		if strings.Contains(q.path, "#") {
-			return bad("the URL has a fragment")
+			return newBadRequest("the URL has a fragment")
 		}
 		if !strings.HasPrefix(q.path, "/") {
 			q.path = "/" + q.path
 		}
 		if _, err := url.ParseRequestURI(q.path); err != nil { // servers differ in what they make of it
-			return bad("the URL's path is invalid: " + err.Error())
+			return newBadRequest("the URL's path is invalid: " + err.Error())
 		}
 	}
 	var err error
@@ -147,7 +147,7 @@ func (q *request) parseTarget(target string) error {
 	}
 	switch {
 	case q.method == http.MethodConnect && q.port == 0:
-		return bad("CONNECT needs HOST:PORT")
+		return newBadRequest("CONNECT needs HOST:PORT")
 	case q.port == 0:
 		q.port = 80
 	}
@@ -156,17 +156,17 @@ func (q *request) parseTarget(target string) error {
 
 // checkHost demands that Host equals the URL's host. With CONNECT, some clients
 // leave out the port or the whole header; the rest must be equal.
-func (q *request) checkHost(said []string) error {
+func (q *request) checkHost(hostHeaders []string) error {
 	connect := q.method == http.MethodConnect
 	switch {
-	case len(said) > 1:
-		return bad("the request has more than one Host header")
-	case len(said) == 0 && (connect || q.minor == 0):
+	case len(hostHeaders) > 1:
+		return newBadRequest("the request has more than one Host header")
+	case len(hostHeaders) == 0 && (connect || q.minorVersion == 0):
 		return nil
-	case len(said) == 0:
-		return bad("the request has no Host header")
+	case len(hostHeaders) == 0:
+		return newBadRequest("the request has no Host header")
 	}
-	h, port, err := parseAuthority(said[0])
+	h, port, err := parseAuthority(hostHeaders[0])
 	if port == 0 {
 		port = 80
 		if connect {
@@ -179,46 +179,46 @@ func (q *request) checkHost(said []string) error {
 	return nil
 }
 
-// frame reads the length of the body. A repeated length or coding is refused, even
+// parseBodyLength reads the length of the body. A repeated length or coding is refused, even
 // with the same value.
-func (q *request) frame(all []field) error {
-	lengths, codings := values(all, "Content-Length"), values(all, "Transfer-Encoding")
+func (q *request) parseBodyLength(all []headerField) error {
+	lengths, codings := headerValues(all, "Content-Length"), headerValues(all, "Transfer-Encoding")
 	switch {
 	case len(lengths)+len(codings) > 1:
-		return bad("the length of the body is given more than once")
+		return newBadRequest("the length of the body is given more than once")
 	case len(codings) == 1:
-		if q.minor == 0 || len(codings[0]) != len("chunked") || !strings.EqualFold(codings[0], "chunked") {
-			return bad("the transfer encoding is not chunked")
+		if q.minorVersion == 0 || len(codings[0]) != len("chunked") || !strings.EqualFold(codings[0], "chunked") {
+			return newBadRequest("the transfer encoding is not chunked")
 		}
-		q.length = chunked
+		q.length = chunkedLength
 	case len(lengths) == 1:
 		n, err := strconv.ParseUint(lengths[0], 10, 62)
 		if err != nil {
-			return bad("the content length is not a number")
+			return newBadRequest("the content length is not a number")
 		}
 		q.length = int64(n)
 	}
 	if q.method == http.MethodConnect && q.length != 0 {
-		return bad("CONNECT has no body")
+		return newBadRequest("CONNECT has no body")
 	}
-	q.await = slices.ContainsFunc(values(all, "Expect"), func(v string) bool { return strings.EqualFold(v, "100-continue") })
+	q.expectContinue = slices.ContainsFunc(headerValues(all, "Expect"), func(v string) bool { return strings.EqualFold(v, "100-continue") })
 	return nil
 }
 
 // parseField reads one line of a head. Continued lines are refused with all
 // else that does not begin with a name.
-func parseField(line string) (field, error) {
+func parseField(line string) (headerField, error) {
 	name, value, ok := strings.Cut(line, ":")
 	if !ok || !isToken(name) {
-		return field{}, bad("a header has no name")
+		return headerField{}, newBadRequest("a header has no name")
 	}
 	value = strings.Trim(value, " \t")
 	for i := range len(value) {
 		if c := value[i]; c < ' ' && c != '\t' || c == 0x7f {
-			return field{}, bad("a header has a control character")
+			return headerField{}, newBadRequest("a header has a control character")
 		}
 	}
-	return field{http.CanonicalHeaderKey(name), value}, nil
+	return headerField{http.CanonicalHeaderKey(name), value}, nil
 }
 
 func isToken(text string) bool {
@@ -232,7 +232,7 @@ func isToken(text string) bool {
 	return text != ""
 }
 
-func values(all []field, name string) []string {
+func headerValues(all []headerField, name string) []string {
 	var found []string
 	for _, f := range all {
 		if f.name == name {
@@ -242,23 +242,23 @@ func values(all []field, name string) []string {
 	return found
 }
 
-// ofOneHop lists headers for the next hop only (RFC 9110, 7.6.1), headers that write
+// hopByHop lists headers for the next hop only (RFC 9110, 7.6.1), headers that write
 // produces itself, and headers for the proxy.
-var ofOneHop = [...]string{
+var hopByHop = [...]string{
 	"Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Http2-Settings",
 	"Host", "Content-Length", "Expect",
 }
 
-// forwarded drops the headers for one hop only, also those that Connection names,
+// endToEnd drops the headers for one hop only, also those that Connection names,
 // and the headers for a proxy.
-func forwarded(all []field) []field {
-	dropped := ofOneHop[:]
-	for _, names := range values(all, "Connection") {
+func endToEnd(all []headerField) []headerField {
+	dropped := hopByHop[:]
+	for _, names := range headerValues(all, "Connection") {
 		for name := range strings.SplitSeq(names, ",") {
 			dropped = append(dropped, http.CanonicalHeaderKey(strings.Trim(name, " \t")))
 		}
 	}
-	var kept []field
+	var kept []headerField
 	for _, f := range all {
 		if !slices.Contains(dropped, f.name) && !strings.HasPrefix(f.name, "Proxy-") {
 			kept = append(kept, f)
@@ -267,15 +267,15 @@ func forwarded(all []field) []field {
 	return kept
 }
 
-// write returns the head as it is sent to the server.
-func (q *request) write() []byte {
+// serverHead returns the head as it is sent to the server.
+func (q *request) serverHead() []byte {
 	var b bytes.Buffer
 	b.WriteString(q.method + " " + q.path + " HTTP/1.1\r\nHost: " + q.host.authority(q.port, 80) + "\r\n")
 	for _, f := range q.fields {
 		b.WriteString(f.name + ": " + f.value + "\r\n")
 	}
 	switch {
-	case q.length == chunked:
+	case q.length == chunkedLength:
 		b.WriteString("Transfer-Encoding: chunked\r\n")
 	case q.length > 0 || slices.Contains([]string{http.MethodPost, http.MethodPut, http.MethodPatch}, q.method):
 		b.WriteString("Content-Length: " + strconv.FormatInt(q.length, 10) + "\r\n")

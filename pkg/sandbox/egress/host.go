@@ -23,12 +23,12 @@ func (h host) String() string {
 
 // authority returns the host as in a URL, with the port unless it is the scheme's
 // default.
-func (h host) authority(port, own uint16) string {
+func (h host) authority(port, defaultPort uint16) string {
 	text := h.String()
 	if h.addr.Is6() {
 		text = "[" + text + "]"
 	}
-	if port != own {
+	if port != defaultPort {
 		text += ":" + strconv.Itoa(int(port))
 	}
 	return text
@@ -102,7 +102,7 @@ func parseHost(text string) (host, error) {
 	}
 	// A name never ends so (RFC 3696, 2), and resolvers take what does for
 	// an address in one of inet_aton's many forms.
-	if isNumber(labels[len(labels)-1]) {
+	if isNumericLabel(labels[len(labels)-1]) {
 		addr, err := netip.ParseAddr(name)
 		if err != nil || !addr.Is4() || text != name {
 			return host{}, errors.New("is a number, but not an IPv4 address in dotted form")
@@ -142,8 +142,8 @@ func checkLabel(label string) error {
 	return nil
 }
 
-// isNumber reports whether a label is digits, or 0x and hexadecimal ones.
-func isNumber(label string) bool {
+// isNumericLabel reports whether a label is digits, or 0x and hexadecimal ones.
+func isNumericLabel(label string) bool {
 	digits, set := label, "0123456789"
 	if hex, ok := strings.CutPrefix(label, "0x"); ok {
 		digits, set = hex, "0123456789abcdef"

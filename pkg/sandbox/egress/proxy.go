@@ -12,25 +12,25 @@ import (
 
 // Proxy serves the clients of one listener.
 type Proxy struct {
-	config   Config
-	listener net.Listener
-	ctx      context.Context // ends with the proxy
-	cancel   context.CancelFunc
-	slots    chan struct{} // one for each connection
-	first    chan struct{} // the one that is not shared
-	tasks    sync.WaitGroup
+	config       Config
+	listener     net.Listener
+	ctx          context.Context // ends with the proxy
+	cancel       context.CancelFunc
+	slots        chan struct{} // one for each connection
+	unsharedSlot chan struct{} // the one that is not shared
+	tasks        sync.WaitGroup
 
-	mu      sync.Mutex
-	closed  bool
-	open    map[net.Conn]struct{}
-	refused []Refusal
-	more    int
+	mu          sync.Mutex
+	closed      bool
+	openConns   map[net.Conn]struct{}
+	refused     []Refusal
+	moreRefused int
 }
 
 // Start serves the connections of a listener. Close closes the listener.
 func Start(c Config, listener net.Listener) *Proxy {
-	c.complete()
-	p := &Proxy{config: c, listener: listener, slots: make(chan struct{}, c.Connections), first: make(chan struct{}, 1), open: map[net.Conn]struct{}{}}
+	c.setDefaults()
+	p := &Proxy{config: c, listener: listener, slots: make(chan struct{}, c.Connections), unsharedSlot: make(chan struct{}, 1), openConns: map[net.Conn]struct{}{}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.tasks.Go(p.serve)
 	return p
@@ -42,7 +42,7 @@ func (p *Proxy) Close() {
 	p.mu.Lock()
 	p.closed = true
 	p.listener.Close()
-	for conn := range p.open {
+	for conn := range p.openConns {
 		conn.Close()
 	}
 	p.mu.Unlock()
@@ -69,29 +69,29 @@ func (p *Proxy) serve() {
 			}
 			continue
 		}
-		leave := p.share()
+		release := p.acquireShared()
 		p.tasks.Go(func() {
 			defer func() { <-p.slots }()
-			defer leave()
-			if p.hold(conn) {
-				defer p.drop(conn)
+			defer release()
+			if p.trackConn(conn) {
+				defer p.closeConn(conn)
 				p.handle(conn)
 			}
 		})
 	}
 }
 
-// share waits until there may be one more of all connections, or the end.
-func (p *Proxy) share() (leave func()) {
+// acquireShared waits until there may be one more of all connections, or the end.
+func (p *Proxy) acquireShared() (release func()) {
 	if p.config.Shared == nil {
 		return func() {}
 	}
-	from := p.first
+	from := p.unsharedSlot
 	select {
-	case p.first <- struct{}{}: // before what others want, too
+	case p.unsharedSlot <- struct{}{}: // before what others want, too
 	default:
 		select {
-		case p.first <- struct{}{}:
+		case p.unsharedSlot <- struct{}{}:
 		case p.config.Shared <- struct{}{}:
 			from = p.config.Shared
 		case <-p.ctx.Done():
@@ -101,31 +101,31 @@ func (p *Proxy) share() (leave func()) {
 	return func() { <-from }
 }
 
-// hold makes Close close conn; drop closes it now. Where the proxy is closed
+// trackConn makes Close close conn; drop closes it now. Where the proxy is closed
 // already, so is conn.
-func (p *Proxy) hold(conn net.Conn) bool {
+func (p *Proxy) trackConn(conn net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		conn.Close()
 		return false
 	}
-	p.open[conn] = struct{}{}
+	p.openConns[conn] = struct{}{}
 	return true
 }
 
-func (p *Proxy) drop(conn net.Conn) {
+func (p *Proxy) closeConn(conn net.Conn) {
 	conn.Close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.open, conn)
+	delete(p.openConns, conn)
 }
 
 // handle serves one connection, which is one request.
 func (p *Proxy) handle(conn net.Conn) {
-	client := &stream{Conn: conn, clock: newClock(p.config.IdleTime)}
-	client.limit(time.Now().Add(p.config.HeadTime))
-	defer client.endGently()
+	client := &stream{Conn: conn, clock: newIdleClock(p.config.IdleTime)}
+	client.setFixedDeadline(time.Now().Add(p.config.HeadTime))
+	defer client.closeWriteAndDrain()
 	reader := bufio.NewReader(client)
 	head, err := readHead(reader)
 	var q *request
@@ -133,21 +133,21 @@ func (p *Proxy) handle(conn net.Conn) {
 		q, err = parseHead(head)
 	}
 	if err != nil {
-		p.answer(client, q, err)
+		p.answerError(client, q, err)
 		return
 	}
-	client.limit(time.Time{})
-	e, err := p.allowed(q)
+	client.setFixedDeadline(time.Time{})
+	e, err := p.checkAllowed(q)
 	if err != nil {
-		p.answer(client, q, err)
+		p.answerError(client, q, err)
 		return
 	}
 	conn, err = p.dial(q.host, q.port)
 	if err != nil {
-		p.answer(client, q, err)
+		p.answerError(client, q, err)
 		return
 	}
-	defer p.drop(conn)
+	defer p.closeConn(conn)
 	server := &stream{Conn: conn, clock: client.clock}
 	if q.method == http.MethodConnect {
 		p.tunnel(q, e, client, reader, server)
@@ -156,11 +156,11 @@ func (p *Proxy) handle(conn net.Conn) {
 	}
 }
 
-// allowed looks a request up in the list.
-func (p *Proxy) allowed(q *request) (entry, error) {
-	e, ok := p.config.Allow.find(q.host, q.port)
+// checkAllowed looks a request up in the list.
+func (p *Proxy) checkAllowed(q *request) (entry, error) {
+	e, ok := p.config.Allow.entryFor(q.host, q.port)
 	if !ok {
-		return entry{}, &refusal{asked: q.host.authority(q.port, 0), opens: q.host.opening(q.port), why: "is not on the list of allowed hosts"}
+		return entry{}, &refusal{asked: q.host.authority(q.port, 0), allowEntry: q.host.allowEntry(q.port), why: "is not on the list of allowed hosts"}
 	}
 	return e, nil
 }

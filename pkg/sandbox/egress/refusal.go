@@ -22,15 +22,15 @@ const maxRefusals = 20
 
 // refusal is a request that the list does not allow.
 type refusal struct {
-	asked, why, opens string
+	asked, why, allowEntry string
 }
 
-func (r *refusal) Error() string { return printable(r.asked) + " " + r.why }
+func (r *refusal) Error() string { return toPrintable(r.asked) + " " + r.why }
 
-// text is the answer's body.
-func (r *refusal) text() string {
-	if r.opens != "" {
-		return fmt.Sprintf("%s: start the server with --net allow=%s (in addition to the current list) or --net on to open it", r.Error(), r.opens)
+// answerText is the answer's body.
+func (r *refusal) answerText() string {
+	if r.allowEntry != "" {
+		return fmt.Sprintf("%s: start the server with --net allow=%s (in addition to the current list) or --net on to open it", r.Error(), r.allowEntry)
 	}
 	return r.Error() + ": no --net allow=… permits this request"
 }
@@ -40,11 +40,11 @@ func (r *refusal) text() string {
 func (p *Proxy) Refused() (hosts []Refusal, more int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.Clone(p.refused), p.more
+	return slices.Clone(p.refused), p.moreRefused
 }
 
-func (p *Proxy) refuse(r *refusal) {
-	one := Refusal{Host: printable(r.asked), Why: r.why, Opens: r.opens}
+func (p *Proxy) recordRefusal(r *refusal) {
+	one := Refusal{Host: toPrintable(r.asked), Why: r.why, Opens: r.allowEntry}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
@@ -52,12 +52,12 @@ func (p *Proxy) refuse(r *refusal) {
 	case len(p.refused) < maxRefusals:
 		p.refused = append(p.refused, one)
 	default:
-		p.more++
+		p.moreRefused++
 	}
 }
 
-// printable returns text from a client in a form fit for a sentence.
-func printable(text string) string {
+// toPrintable returns text from a client in a form fit for a sentence.
+func toPrintable(text string) string {
 	if len(text) > longestName+6 {
 		text = text[:longestName+6] + "..."
 	}

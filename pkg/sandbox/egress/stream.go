@@ -9,39 +9,41 @@ import (
 	"time"
 )
 
-// clock says how long neither of two connections has moved a byte.
-type clock struct {
-	idle time.Duration
-	last atomic.Int64 // when one did, in nanoseconds since start
-	from time.Time
+// idleClock says how long neither of two connections has moved a byte.
+type idleClock struct {
+	idle         time.Duration
+	lastActivity atomic.Int64 // when one did, in nanoseconds since start
+	start        time.Time
 }
 
-func newClock(idle time.Duration) *clock { return &clock{idle: idle, from: time.Now()} }
+func newIdleClock(idle time.Duration) *idleClock { return &idleClock{idle: idle, start: time.Now()} }
 
-func (c *clock) touch()              { c.last.Store(int64(time.Since(c.from))) }
-func (c *clock) deadline() time.Time { return c.from.Add(time.Duration(c.last.Load()) + c.idle) }
+func (c *idleClock) touch() { c.lastActivity.Store(int64(time.Since(c.start))) }
+func (c *idleClock) deadline() time.Time {
+	return c.start.Add(time.Duration(c.lastActivity.Load()) + c.idle)
+}
 
 // stream is one of the two connections of a request. It fails once both have
 // been idle for too long, or at a fixed time where one is set.
 type stream struct {
 	net.Conn
-	clock *clock
-	fixed atomic.Pointer[time.Time]
+	clock         *idleClock
+	fixedDeadline atomic.Pointer[time.Time]
 }
 
-// limit sets when reading fails, whatever comes; the zero time, that it fails
+// setFixedDeadline sets when reading fails, whatever comes; the zero time, that it fails
 // for idleness alone.
-func (s *stream) limit(at time.Time) {
+func (s *stream) setFixedDeadline(at time.Time) {
 	if at.IsZero() {
-		s.fixed.Store(nil)
+		s.fixedDeadline.Store(nil)
 	} else {
-		s.fixed.Store(&at)
+		s.fixedDeadline.Store(&at)
 	}
 }
 
 func (s *stream) Read(b []byte) (int, error) {
 	for {
-		at, fixed := s.clock.deadline(), s.fixed.Load()
+		at, fixed := s.clock.deadline(), s.fixedDeadline.Load()
 		if fixed != nil {
 			at = *fixed
 		}
@@ -76,19 +78,19 @@ func (s *stream) CloseWrite() error {
 	return s.Conn.Close()
 }
 
-// cut ends a connection so that the other side sees an error, not an end.
-func (s *stream) cut() {
+// abort ends a connection so that the other side sees an error, not an end.
+func (s *stream) abort() {
 	if tcp, ok := s.Conn.(*net.TCPConn); ok {
 		tcp.SetLinger(0)
 	}
 	s.Conn.Close()
 }
 
-// endGently ends a connection whose client may still be sending: what it sends
+// closeWriteAndDrain ends a connection whose client may still be sending: what it sends
 // is read for a moment, since an end with something unread would take from the
 // client what it has not read itself.
-func (s *stream) endGently() {
+func (s *stream) closeWriteAndDrain() {
 	s.CloseWrite()
-	s.limit(time.Now().Add(time.Second))
+	s.setFixedDeadline(time.Now().Add(time.Second))
 	io.CopyN(io.Discard, s, 1<<20)
 }

@@ -17,9 +17,9 @@ func (p *Proxy) tunnel(q *request, e entry, client *stream, reader *bufio.Reader
 	if _, err := io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return
 	}
-	open := e.port != 0 && e.port != 443
-	if !open {
-		client.limit(time.Now().Add(p.config.HeadTime))
+	allowPlain := e.port != 0 && e.port != 443
+	if !allowPlain {
+		client.setFixedDeadline(time.Now().Add(p.config.HeadTime))
 	}
 	var both sync.WaitGroup
 	cut := func() {
@@ -27,24 +27,24 @@ func (p *Proxy) tunnel(q *request, e entry, client *stream, reader *bufio.Reader
 		server.Close()
 	}
 	both.Go(func() {
-		if pump(client, server) != nil {
+		if copyStream(client, server) != nil {
 			cut()
 		}
 	})
 	both.Go(func() {
-		seen, err := greeting(q.host, open, reader)
-		client.limit(time.Time{})
+		seen, err := checkGreeting(q.host, allowPlain, reader)
+		client.setFixedDeadline(time.Time{})
 		var no *refusal
 		if errors.As(err, &no) {
 			no.asked = q.host.authority(q.port, 0)
-			p.refuse(no)
+			p.recordRefusal(no)
 			if seen != nil {
 				client.Write(accessDenied)
 			}
-			client.endGently()
+			client.closeWriteAndDrain()
 		} else if err == nil {
 			if _, err = server.Write(seen); err == nil {
-				err = pump(server, reader)
+				err = copyStream(server, reader)
 			}
 		}
 		if err != nil {
@@ -57,10 +57,10 @@ func (p *Proxy) tunnel(q *request, e entry, client *stream, reader *bufio.Reader
 // accessDenied is a fatal alert of TLS (RFC 8446, 6.2), which clients name.
 var accessDenied = []byte{21, 3, 1, 0, 2, 2, 49}
 
-// greeting reads the client's first bytes until it can decide whether the client
+// checkGreeting reads the client's first bytes until it can decide whether the client
 // may go on, and returns those it read of TLS. A client that sends nothing is not
 // refused.
-func greeting(h host, open bool, reader *bufio.Reader) ([]byte, error) {
+func checkGreeting(h host, allowPlain bool, reader *bufio.Reader) ([]byte, error) {
 	const handshake = 22
 	first, err := reader.Peek(1)
 	switch {
@@ -68,24 +68,24 @@ func greeting(h host, open bool, reader *bufio.Reader) ([]byte, error) {
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case first[0] != handshake && open:
+	case first[0] != handshake && allowPlain:
 		return nil, nil
 	case first[0] != handshake:
 		return nil, &refusal{why: "got a CONNECT without TLS, which is required"}
 	}
-	name, seen, err := serverName(reader)
+	name, seen, err := readServerName(reader)
 	switch {
 	case err != nil && errors.Is(err, errNoHello):
 		return nil, &refusal{why: "got a TLS handshake that cannot be read"}
 	case err != nil:
 		return nil, err
-	case name == "" && (open || h.name == ""):
+	case name == "" && (allowPlain || h.name == ""):
 		return seen, nil
 	case name == "":
 		return seen, &refusal{why: "got a TLS handshake without a host name (no SNI)"}
 	}
 	if asked, err := parseHost(name); err != nil || asked != h {
-		return seen, &refusal{why: "got a TLS handshake for another host (SNI " + printable(name) + ")"}
+		return seen, &refusal{why: "got a TLS handshake for another host (SNI " + toPrintable(name) + ")"}
 	}
 	return seen, nil
 }
@@ -95,14 +95,14 @@ var (
 	errNoHello = errors.New("this is no TLS hello")
 )
 
-// maxHello bounds what a client says before it can be judged.
-const maxHello = 80 << 10
+// maxHelloBytes bounds what a client says before it can be judged.
+const maxHelloBytes = 80 << 10
 
-// serverName reads the client's hello with crypto/tls, which refuses what is
+// readServerName reads the client's hello with crypto/tls, which refuses what is
 // there twice, and returns the name in it and all that was read.
-func serverName(r io.Reader) (name string, seen []byte, err error) {
+func readServerName(r io.Reader) (name string, seen []byte, err error) {
 	var copied bytes.Buffer
-	source := &helloConn{r: io.TeeReader(io.LimitReader(r, maxHello), &copied)}
+	source := &helloConn{r: io.TeeReader(io.LimitReader(r, maxHelloBytes), &copied)}
 	err = tls.Server(source, &tls.Config{
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 			name = hello.ServerName
@@ -112,7 +112,7 @@ func serverName(r io.Reader) (name string, seen []byte, err error) {
 	switch {
 	case errors.Is(err, errHello):
 		return name, copied.Bytes(), nil
-	case source.err == io.EOF && copied.Len() < maxHello:
+	case source.err == io.EOF && copied.Len() < maxHelloBytes:
 		return "", nil, io.ErrUnexpectedEOF
 	case source.err != nil && source.err != io.EOF:
 		return "", nil, source.err
@@ -138,8 +138,8 @@ func (c *helloConn) Read(b []byte) (int, error) {
 func (c *helloConn) Write(b []byte) (int, error)      { return len(b), nil }
 func (c *helloConn) SetWriteDeadline(time.Time) error { return nil }
 
-// pump copies to the end, and tells it on.
-func pump(to *stream, from io.Reader) error {
+// copyStream copies to the end, and tells it on.
+func copyStream(to *stream, from io.Reader) error {
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buf)

@@ -33,15 +33,15 @@ func (t *Tree) Close() error { return unix.Close(t.fd) }
 // open opens a path. flags must contain O_NOFOLLOW, or O_CREAT and O_EXCL.
 func (t *Tree) open(rel string, flags int, perm uint32) (int, error) {
 	how := unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC), Mode: uint64(perm), Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS}
-	fd, err := again(func() (int, error) { return unix.Openat2(t.fd, rel, &how) })
+	fd, err := retryInterrupted(func() (int, error) { return unix.Openat2(t.fd, rel, &how) })
 	if err == unix.ENOSYS || err == unix.EPERM { // the kernel is older than 5.6, or a container forbids openat2
-		fd, err = t.openByName(rel, flags, perm)
+		fd, err = t.openByComponent(rel, flags, perm)
 	}
 	return fd, err
 }
 
-// openByName does the same as open without openat2, component by component.
-func (t *Tree) openByName(rel string, flags int, perm uint32) (int, error) {
+// openByComponent does the same as open without openat2, component by component.
+func (t *Tree) openByComponent(rel string, flags int, perm uint32) (int, error) {
 	at := t.fd
 	names := strings.Split(path.Clean(rel), "/")
 	for i, name := range names {
@@ -52,7 +52,7 @@ func (t *Tree) openByName(rel string, flags int, perm uint32) (int, error) {
 		if i == len(names)-1 {
 			next, mode = flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, perm
 		}
-		fd, err := again(func() (int, error) { return unix.Openat(at, name, next, mode) })
+		fd, err := retryInterrupted(func() (int, error) { return unix.Openat(at, name, next, mode) })
 		var target [1]byte
 		if err == unix.ENOTDIR {
 			if n, _ := unix.Readlinkat(at, name, target[:]); n > 0 {
@@ -70,9 +70,9 @@ func (t *Tree) openByName(rel string, flags int, perm uint32) (int, error) {
 	return at, nil
 }
 
-// again repeats a call that was interrupted by a signal, or that openat2 gave
+// retryInterrupted repeats a call that was interrupted by a signal, or that openat2 gave
 // up because of a concurrent rename.
-func again(call func() (int, error)) (int, error) {
+func retryInterrupted(call func() (int, error)) (int, error) {
 	for {
 		if fd, err := call(); err != unix.EINTR && err != unix.EAGAIN {
 			return fd, err
@@ -88,9 +88,9 @@ func (t *Tree) Dir(rel string) (fd int, name string, err error) {
 	return fd, path.Base(rel), err
 }
 
-// in calls f with the parent directory and the last component of a path, and
+// withParent calls f with the parent directory and the last component of a path, and
 // wraps its error.
-func (t *Tree) in(op, rel string, f func(dir int, name string) error) error {
+func (t *Tree) withParent(op, rel string, f func(dir int, name string) error) error {
 	dir, name, err := t.Dir(rel)
 	if err == nil {
 		err = f(dir, name)
@@ -115,7 +115,7 @@ func (t *Tree) Lstat(rel string) (fs.FileInfo, error) {
 
 // Readlink returns the target of a link.
 func (t *Tree) Readlink(rel string) (target string, err error) {
-	err = t.in("readlink", rel, func(dir int, name string) error {
+	err = t.withParent("readlink", rel, func(dir int, name string) error {
 		buf := make([]byte, unix.PathMax)
 		n, err := unix.Readlinkat(dir, name, buf)
 		target = string(buf[:max(n, 0)])
@@ -162,49 +162,49 @@ func (t *Tree) Create(rel string, perm fs.FileMode) (*os.File, error) {
 
 // Mkdir makes a directory.
 func (t *Tree) Mkdir(rel string, perm fs.FileMode) error {
-	return t.in("mkdir", rel, func(dir int, name string) error { return unix.Mkdirat(dir, name, uint32(perm.Perm())) })
+	return t.withParent("mkdir", rel, func(dir int, name string) error { return unix.Mkdirat(dir, name, uint32(perm.Perm())) })
 }
 
 // Mkfifo makes a fifo.
 func (t *Tree) Mkfifo(rel string, perm fs.FileMode) error {
-	return t.in("mkfifo", rel, func(dir int, name string) error {
+	return t.withParent("mkfifo", rel, func(dir int, name string) error {
 		return unix.Mknodat(dir, name, unix.S_IFIFO|uint32(perm.Perm()), 0)
 	})
 }
 
 // Symlink makes a link.
 func (t *Tree) Symlink(target, rel string) error {
-	return t.in("symlink", rel, func(dir int, name string) error { return unix.Symlinkat(target, dir, name) })
+	return t.withParent("symlink", rel, func(dir int, name string) error { return unix.Symlinkat(target, dir, name) })
 }
 
 // Link makes a hard link rel to the file old.
 func (t *Tree) Link(old, rel string) error {
-	return t.in("link", rel, func(dir int, name string) error {
-		return t.in("link", old, func(oldDir int, oldName string) error { return unix.Linkat(oldDir, oldName, dir, name, 0) })
+	return t.withParent("link", rel, func(dir int, name string) error {
+		return t.withParent("link", old, func(oldDir int, oldName string) error { return unix.Linkat(oldDir, oldName, dir, name, 0) })
 	})
 }
 
 // Rename renames a file within the tree. It replaces an existing file.
 func (t *Tree) Rename(old, rel string) error {
-	return t.in("rename", rel, func(dir int, name string) error {
-		return t.in("rename", old, func(oldDir int, oldName string) error { return unix.Renameat(oldDir, oldName, dir, name) })
+	return t.withParent("rename", rel, func(dir int, name string) error {
+		return t.withParent("rename", old, func(oldDir int, oldName string) error { return unix.Renameat(oldDir, oldName, dir, name) })
 	})
 }
 
 // MoveIn renames a file from an absolute path to a path of the tree.
 func (t *Tree) MoveIn(from, rel string) error {
-	return t.in("rename", rel, func(dir int, name string) error { return unix.Renameat(unix.AT_FDCWD, from, dir, name) })
+	return t.withParent("rename", rel, func(dir int, name string) error { return unix.Renameat(unix.AT_FDCWD, from, dir, name) })
 }
 
 // Remove removes a file that is not a directory.
 func (t *Tree) Remove(rel string) error {
-	return t.in("remove", rel, func(dir int, name string) error { return unix.Unlinkat(dir, name, 0) })
+	return t.withParent("remove", rel, func(dir int, name string) error { return unix.Unlinkat(dir, name, 0) })
 }
 
 // RemoveAll removes a file, or a directory with its content. A missing file is
 // no error.
 func (t *Tree) RemoveAll(rel string) error {
-	err := t.in("remove", rel, RemoveAll)
+	err := t.withParent("remove", rel, RemoveAll)
 	if Missing(err) {
 		return nil
 	}
@@ -213,13 +213,13 @@ func (t *Tree) RemoveAll(rel string) error {
 
 // Chmod changes the mode of a file. For a link it returns ELOOP.
 func (t *Tree) Chmod(rel string, mode fs.FileMode) error {
-	return t.in("chmod", rel, func(dir int, name string) error { return Chmod(dir, name, mode) })
+	return t.withParent("chmod", rel, func(dir int, name string) error { return Chmod(dir, name, mode) })
 }
 
 // Chtimes sets the time of modification of a file or link. It keeps the time
 // of access.
 func (t *Tree) Chtimes(rel string, at time.Time) error {
-	return t.in("chtimes", rel, func(dir int, name string) error {
+	return t.withParent("chtimes", rel, func(dir int, name string) error {
 		times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, unix.NsecToTimespec(at.UnixNano())}
 		return unix.UtimesNanoAt(dir, name, times, unix.AT_SYMLINK_NOFOLLOW)
 	})

@@ -58,7 +58,7 @@ func TestNoLinkIsFollowed(t *testing.T) {
 	for _, rel := range []string{"../outside", "d/../../outside", outside} {
 		require.Error(t, second(tree.Lstat(rel)), rel)
 		require.Error(t, second(tree.OpenFile(rel)), rel)
-		fd, err := tree.openByName(rel, unix.O_RDONLY, 0)
+		fd, err := tree.openByComponent(rel, unix.O_RDONLY, 0)
 		require.Error(t, err, "%s %d", rel, fd)
 	}
 	info, err := os.Stat(outside)
@@ -89,7 +89,7 @@ func TestOpenByName(t *testing.T) {
 		{"d/none", unix.O_RDONLY, unix.ENOENT},
 		{"../outside", unix.O_RDONLY, unix.EXDEV},
 	} {
-		fd, err := tree.openByName(c.rel, c.flags, 0)
+		fd, err := tree.openByComponent(c.rel, c.flags, 0)
 		require.Equal(t, c.want, err, c.rel)
 		if err == nil {
 			require.NoError(t, unix.Close(fd))
