@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -10,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/goccy/go-yaml"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/toolroom-mcp/toolroom/bench/oracle"
 )
@@ -55,7 +56,9 @@ func newBench(runs int) (*bench, error) {
 		return nil, err
 	}
 	b := &bench{runs: runs, names: map[string]string{}}
-	if err := yaml.UnmarshalWithOptions(text, &b.peers, yaml.Strict()); err != nil {
+	peers := yaml.NewDecoder(bytes.NewReader(text))
+	peers.KnownFields(true)
+	if err := peers.Decode(&b.peers); err != nil {
 		return nil, err
 	}
 	var missing fault
