@@ -4,8 +4,10 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -23,35 +25,53 @@ func verdictOn(s *ruleSet, path string, dir bool) verdict {
 	return s.verdictOn(name, dir, &l)
 }
 
-// Patterns that take a backtracking matcher exponential time or memory. The
-// test fails by not ending.
+// hostileTime is how long all rules and paths of one hostile pattern may take:
+// they take milliseconds, and a backtracking matcher takes years.
+const hostileTime = time.Minute
+
+// Patterns that take a backtracking matcher exponential time or memory are
+// matched in time, and correctly.
 func TestHostilePatterns(t *testing.T) {
 	long := strings.Repeat("a", 250)
 	path := strings.Repeat("a/", 1000) + long
-	for _, pattern := range []string{
-		strings.Repeat("**/", 1300) + "b",
-		strings.Repeat("**/a/", 800) + "b",
-		strings.Repeat("a*", 2000) + "b",
-		strings.Repeat("*a", 2000) + "b",
-		"/" + strings.Repeat("**/*a*a*a*b/", 300),
-		strings.Repeat("?*", 2000),
-		strings.Repeat("[a-z]*", 600) + "b",
-		strings.Repeat("{a,b}", 800),
-		strings.Repeat("{", 4000),
-		strings.Repeat("{a,", 1000) + strings.Repeat("}", 1000),
-		"{" + strings.Repeat("a,", 2000) + "}",
-		strings.Repeat("{a,b}", 8) + strings.Repeat("[", 4000),
-		strings.Repeat("[!", 2000),
-		strings.Repeat("\\", 4001),
-		strings.Repeat("x", 1<<20),
+	longer := strings.Repeat("a", 2000) + "b"
+	for _, c := range []struct{ pattern, matches string }{
+		{strings.Repeat("**/", 1300) + "b", "b"},
+		{strings.Repeat("**/a/", 800) + "b", ""},
+		{strings.Repeat("a*", 2000) + "b", longer},
+		{strings.Repeat("*a", 2000) + "b", longer},
+		{"/" + strings.Repeat("**/*a*a*a*b/", 300), ""},
+		{strings.Repeat("?*", 2000), longer},
+		{strings.Repeat("[a-z]*", 600) + "b", longer},
+		{strings.Repeat("{a,b}", 800), ""},
+		{strings.Repeat("{", 4000), ""},
+		{strings.Repeat("{a,", 1000) + strings.Repeat("}", 1000), ""},
+		{"{" + strings.Repeat("a,", 2000) + "}", ""},
+		{strings.Repeat("{a,b}", 8) + strings.Repeat("[", 4000), ""},
+		{strings.Repeat("[!", 2000), ""},
+		{strings.Repeat("\\", 4001), ""},
+		{strings.Repeat("x", 1<<20), ""},
 	} {
-		for _, d := range []dialect{gitDialect, rgDialect} {
-			for _, fold := range []bool{false, true} {
-				s, _ := parseRules([]byte(pattern+"\n"), d, fold)
-				for _, name := range []string{path, long, "a", "b"} {
-					verdictOn(s, name, true)
+		wrong := make(chan map[string]bool, 1)
+		go func() {
+			names := map[string]bool{}
+			for _, d := range []dialect{gitDialect, rgDialect} {
+				for _, fold := range []bool{false, true} {
+					s, _ := parseRules([]byte(c.pattern+"\n"), d, fold)
+					for _, name := range []string{path, long, longer, "a", "b"} {
+						if v := verdictOn(s, name, true); (v == ignored) != (name == c.matches) || v == kept {
+							names[name] = true
+						}
+					}
 				}
 			}
+			wrong <- names
+		}()
+		select {
+		case names := <-wrong:
+			require.Empty(t, names, "wrong verdicts of %.40s…", c.pattern)
+		case <-time.After(hostileTime):
+			require.Failf(t, "too slow", "%.40s… is not matched within %v", c.pattern, hostileTime)
 		}
 	}
 }
