@@ -9,9 +9,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 	"github.com/toolroom-mcp/toolroom/tools/grep/index"
 	"github.com/toolroom-mcp/toolroom/tools/grep/search"
 )
@@ -188,10 +190,22 @@ func TestBuilderStops(t *testing.T) {
 
 // A call in flight does not delay Close.
 func TestBuilderStopsWhilePaused(t *testing.T) {
-	b := index.StartBuilder(t.Context(), index.New(1<<20), (&reader{}).read)
-	defer b.Pause()()
+	r := &reader{}
+	b := index.StartBuilder(t.Context(), index.New(1<<20), r.read)
+	resume := b.Pause()
+	defer resume()
 	b.Queue([]string{"a"})
-	b.Close()
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		b.Close()
+	}()
+	select {
+	case <-closed:
+		require.Empty(t, r.paths(), "nothing is read while a call is in flight")
+	case <-time.After(mcpkittest.MaxWait):
+		require.Fail(t, "Close waits for the call")
+	}
 }
 
 // The queue takes bounded memory for any number of files.
