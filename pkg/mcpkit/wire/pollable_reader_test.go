@@ -5,12 +5,15 @@ package wire_test
 import (
 	"io"
 	"os"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 )
 
@@ -72,7 +75,24 @@ func TestAwaitedInputKeepsNoThread(t *testing.T) {
 			ended <- err
 		}()
 	}
-	time.Sleep(200 * time.Millisecond) // for the monitor to take notice
+	// The runtime starts threads only once it notices that others block.
+	waits := func() (polled, blocked int) {
+		stacks := make([]byte, 1<<20)
+		for _, stack := range strings.Split(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
+			if strings.Contains(stack, "TestAwaitedInputKeepsNoThread") && strings.Contains(stack, "io.ReadAll") {
+				state, _, _ := strings.Cut(stack, "\n")
+				polled += strings.Count(state, "IO wait")
+				blocked += strings.Count(state, "syscall")
+			}
+		}
+		return polled, blocked
+	}
+	require.Eventually(t, func() bool {
+		polled, blocked := waits()
+		return polled+blocked == readers
+	}, mcpkittest.MaxWait, 5*time.Millisecond, "all readers wait")
+	_, blocked := waits()
+	require.Zero(t, blocked, "readers that wait in the kernel, each with a thread")
 	require.Less(t, threads(), before+readers/2)
 	for _, end := range ends {
 		end.Close()
