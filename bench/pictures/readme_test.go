@@ -26,7 +26,7 @@ func TestFiguresOfReadme(t *testing.T) {
 	for _, want := range []string{
 		fmt.Sprintf("in %s bytes; `directory_tree` of the reference filesystem server sends %s bytes", figure(value("What a model is sent", tree, "two levels of directories", "toolroom")),
 			figure(value("What a model is sent", tree, "two levels of directories", "server-filesystem"))),
-		fmt.Sprintf("In all, `bash` adds %.1f ms to a command.", median("Commands", "A command that does nothing", "mcp-bash, L2")-median("Commands", "A command that does nothing", "bash")),
+		fmt.Sprintf("`bash` with its sandbox adds %.1f ms to a command.", median("Commands", "A command that does nothing", "mcp-bash, L2")-median("Commands", "A command that does nothing", "bash")),
 		fmt.Sprintf("ripgrep takes %s ms. The tool `grep` takes %s ms in its first call and %s ms in later ones", figure(median("Searching", word, "ripgrep")),
 			figure(median("Searching", word, "grep, first call")), figure(median("Searching", word, "grep, later call"))),
 		fmt.Sprintf("adds %.0f µs to a call over stdio", median("A hop through the host", "One call in flight", "mcp-host stdio")-median("A hop through the host", "One call in flight", "straight")),
