@@ -82,6 +82,8 @@ func TestCommands(t *testing.T) {
 				switch {
 				case strings.HasPrefix(b.directive, "sandbox") && !confines(m):
 					t.Log("commands cannot be confined here")
+				case b.directive == "sandbox review" && !reviews(m):
+					t.Log("changes cannot be reviewed here")
 				case isFile:
 					m.write(name, b.text)
 				case b.language == "sh":
@@ -100,6 +102,9 @@ func TestCommands(t *testing.T) {
 
 var word = regexp.MustCompile(`\bID\b`)
 
+// shownID finds the id of an approval, of changes or of an undo record.
+var shownID = regexp.MustCompile(`(?m)^([a-z2-7]{24})\b|^(?:undo|changes) (\w+)|"job_id":"(\w+)"`)
+
 // varying are the parts of outputs that differ from run to run: times of day,
 // durations, ids, and what confines a command.
 var varying = regexp.MustCompile(`\b\d+(?:\.\d+)? ?(?:µs|ms|s)\b|(?:20\d\d-\d\d-\d\d )?\b\d\d:\d\d:\d\d\b|\b[a-z2-7]{24}\b|(sandbox: ).*`)
@@ -109,10 +114,12 @@ var varying = regexp.MustCompile(`\b\d+(?:\.\d+)? ?(?:µs|ms|s)\b|(?:20\d\d-\d\d
 func play(t *testing.T, m *machine, b block, text string) string {
 	t.Helper()
 	var now strings.Builder
-	id := "" // the first word of the output before, which ID in a command means
+	id := "" // what ID in a command means: the id in the output of the command before, or else the last one
 	for _, s := range steps(b.text) {
 		out, err := m.run(word.ReplaceAllString(s.command, id))
-		id, _, _ = strings.Cut(out, " ")
+		if found := shownID.FindStringSubmatch(out); found != nil {
+			id = found[1] + found[2] + found[3]
+		}
 		if !matches(s.output, out) {
 			if !update() {
 				t.Errorf("%s:%d\n$ %sprints (%v)\n%s\nand the page shows\n%s", b.page, b.line, s.command, err, out, s.output)
@@ -131,6 +138,12 @@ func update() bool { return flag.Lookup("update").Value.String() == "true" }
 // confines reports whether bash runs commands on this machine.
 func confines(m *machine) bool {
 	_, err := m.run("mcp-bash --doctor")
+	return err == nil
+}
+
+// reviews reports whether bash runs commands with --changes review here.
+func reviews(m *machine) bool {
+	_, err := m.run(`mcp-bash --changes review --call '{"command":"true"}'`)
 	return err == nil
 }
 

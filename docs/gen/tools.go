@@ -75,7 +75,7 @@ var notes = map[string]string{
 	"view.encoding":                "encoding of the file; default: detected",
 	"edit.expected_replacements":   "replace every match, but fail unless there are exactly this many",
 	"edit.etag":                    "etag that view showed; the call fails if the lines to change have changed since",
-	"edit.strict":                  "ignore no difference except line endings",
+	"edit.strict":                  "only line endings may differ from the file",
 	"edit.undo":                    "revert the last change that edit or replace made to the file",
 	"replace.etag":                 "etag that view showed; the call fails if the file has changed since",
 	"bash.session":                 "use a separate working directory and separate variables, kept under this name",

@@ -51,7 +51,7 @@ func (c *Config) AddFlags(flags *flag.FlagSet) {
 	flags.Var((*stringsFlag)(&c.Policy.Ask), "ask", "ask the user before commands that match `RULE`, such as \"git push *\"; may be repeated")
 	flags.Var((*stringsFlag)(&c.PassSecrets), "pass-secret", "pass the variable `NAME` to commands even if it looks like a secret; may be repeated")
 	flags.Var((*pathsFlag)(&c.Hidden), "hide", "hide `DIR` from commands, in addition to the state directory; may be repeated")
-	flags.StringVar(&c.Changes, "changes", c.Changes, "what happens to file changes (`MODE`): keep; review, which keeps them apart from the roots until they are applied or discarded; or discard, which shows and then drops them")
+	flags.StringVar(&c.Changes, "changes", c.Changes, "what happens to file changes (`MODE`): keep; review, which stores them outside the roots until they are applied or discarded; or discard, which shows and then drops them")
 	flags.BoolVar(&c.Undo, "undo", c.Undo, "record file changes in the roots, so that bash_job can undo them (commands that create or remove thousands of files take longer)")
 	flags.Var((*pathsFlag)(&c.Sockets), "allow-socket", "let commands connect to the unix socket `PATH` outside the roots (only at sandbox level L2); may be repeated")
 	flags.Var((*sizeFlag)(&c.Limits.Memory), "max-memory", "kill a command whose processes use more than `SIZE` of memory in total (default: 75 % of the machine's)")

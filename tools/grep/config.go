@@ -27,8 +27,8 @@ func DefaultConfig() Config {
 // AddFlags registers the flags that set c.
 func (c *Config) AddFlags(flags *flag.FlagSet) {
 	flags.DurationVar(&c.Timeout, "timeout", c.Timeout, "return partial results after `TIME`")
-	flags.Var((*sizeFlag)(&c.MaxFileSize), "max-file-size", "skip files larger than `SIZE`, in bytes or such as 64M or 1G, unless path names them")
-	flags.Var((*sizeFlag)(&c.IndexSize), "index-size", "keep a search index of at most `SIZE`, in bytes or such as 64M or 1G, so that later calls read fewer files")
+	flags.Var((*sizeFlag)(&c.MaxFileSize), "max-file-size", "skip files larger than `SIZE` (a number of bytes, or with a unit: 64M, 1G), unless path names them")
+	flags.Var((*sizeFlag)(&c.IndexSize), "index-size", "keep a search index of at most `SIZE` (a number of bytes, or with a unit: 64M, 1G), so that later calls read fewer files")
 	flags.BoolVar(&c.NoIndex, "no-index", c.NoIndex, "keep no index; each call reads every file")
 }
 
