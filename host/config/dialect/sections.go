@@ -19,7 +19,7 @@ func settings() []setting {
 	return []setting{
 		{"models", nil, "Models and their providers; see docs/models.md.", objectOf(modelsFields(&registry.Config{})),
 			func(r *reader, n *node, s *Settings) { r.members(n, modelsFields(&s.Models)) }},
-		{"profiles", nil, "Subsets of the tools, by name, each served at /mcp/NAME.",
+		{"profiles", nil, "Subsets of the tools, by name, each served over HTTP at /mcp/NAME.",
 			map[string]any{"type": "object", "propertyNames": map[string]any{"pattern": "^[a-zA-Z0-9_-]{1,64}$"}, "additionalProperties": objectOf(profileFields(&catalog.Profile{}))},
 			readProfiles},
 		{"auth", nil, "Sign-in of users to serve, by OAuth; default: one token for all clients.", objectOf(authFields(&accesstoken.Config{}), "issuer", "url"), readSignIn},
