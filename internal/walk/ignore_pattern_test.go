@@ -59,7 +59,7 @@ func TestHostilePatterns(t *testing.T) {
 				for _, fold := range []bool{false, true} {
 					s, _ := parseRules([]byte(c.pattern+"\n"), d, fold)
 					for _, name := range []string{path, long, longer, "a", "b"} {
-						if v := verdictOn(s, name, true); (v == ignored) != (name == c.matches) || v == kept {
+						if v := verdictOn(s, name, true); (v == ignored) != (name == c.matches) || v == reincluded {
 							names[name] = true
 						}
 					}

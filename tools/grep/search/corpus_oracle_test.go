@@ -32,7 +32,7 @@ func TestCountsOnSource(t *testing.T) {
 	require.NoError(t, err)
 	dir := filepath.Join(strings.TrimSpace(string(root)), "src")
 	parts := []string{"unicode", "strings", "regexp", "text", "encoding", "net/http", "runtime"}
-	if mcpkittest.Raced && stateMask(t, "GREP_CORPUS", 0) == 0 {
+	if mcpkittest.RaceEnabled && stateMask(t, "GREP_CORPUS", 0) == 0 {
 		parts = parts[:4]
 	}
 	var files []string
