@@ -275,7 +275,7 @@ func spillDir(cfg config.Config, offered func() []string) func() (string, error)
 		if fs, err := box.FS(context.Background()); err == nil {
 			roots = fs.Paths()
 		}
-		return store.SpillFor(roots)
+		return store.MakeOutputDir(roots)
 	}
 }
 

@@ -382,7 +382,7 @@ func (t *agentTold) ended(o *agent.Outcome, whole []convert.Message) error {
 func closingLine(id string, o *agent.Outcome) string {
 	parts := []string{
 		"agent " + id, string(o.Why), textfmt.Count(o.Turns, "turn"),
-		textfmt.Thousands(int64(o.Usage.Input)) + " in / " + textfmt.Thousands(int64(o.Usage.Output)) + " out", textfmt.Lasted(o.Took),
+		textfmt.Thousands(int64(o.Usage.Input)) + " in / " + textfmt.Thousands(int64(o.Usage.Output)) + " out", textfmt.ShortDuration(o.Took),
 	}
 	if o.Cost > 0 {
 		parts = append(parts, fmt.Sprintf("cost %.3g", o.Cost))

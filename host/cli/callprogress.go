@@ -49,7 +49,7 @@ const progressToken = `,"_meta":{"progressToken":"cli"}`
 func (c *callProgress) status() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	text := c.tool.Name + " " + textfmt.Lasted(time.Since(c.begin))
+	text := c.tool.Name + " " + textfmt.ShortDuration(time.Since(c.begin))
 	switch {
 	case c.last != "":
 		text += ": " + c.last

@@ -212,7 +212,7 @@ func (e *examination) servers(ctx context.Context, a *app.App) {
 		if len(waits) == 0 {
 			return ""
 		}
-		return fmt.Sprintf("waiting for %s (%s, %d of %d checked)", enumerate(waits, 4), textfmt.Lasted(time.Since(begin)), total-len(waits), total)
+		return fmt.Sprintf("waiting for %s (%s, %d of %d checked)", enumerate(waits, 4), textfmt.ShortDuration(time.Since(begin)), total-len(waits), total)
 	})
 	defer done()
 	testAll(ctx, a.Servers(), false, func(c check) {

@@ -139,7 +139,7 @@ func waitsFor(a *app.App) func() string {
 				total++
 			}
 		}
-		return fmt.Sprintf("waiting for %s (%s, %d of %d ready)", enumerate(names, 4), textfmt.Lasted(time.Since(begin)), max(0, total-len(names)), total)
+		return fmt.Sprintf("waiting for %s (%s, %d of %d ready)", enumerate(names, 4), textfmt.ShortDuration(time.Since(begin)), max(0, total-len(names)), total)
 	}
 }
 

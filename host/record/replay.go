@@ -245,7 +245,7 @@ func (p *player) compare(ctx context.Context, e Entry, m jsonrpc.Message, patien
 	if was == is {
 		return "", nil
 	}
-	return textdiff.Unified([]byte(was), textdiff.Between([]byte(was), is), textdiff.Options{Old: "recorded", New: "now", MaxLines: 200, MaxBytes: 400}).Text, nil
+	return textdiff.Unified([]byte(was), textdiff.Between([]byte(was), is), textdiff.Options{Old: "recorded", New: "now", MaxLines: 200, MaxLineBytes: 400}).Text, nil
 }
 
 // plain is a message in the form in which it is compared: sorted, indented, a

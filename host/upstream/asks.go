@@ -190,7 +190,7 @@ func hostOf(address string) (string, error) {
 // blanks counted, and "> " before each line.
 func quoteLines(text string) string {
 	var b strings.Builder
-	for line := range strings.Lines(visible.Blanks(visible.Text(text))) {
+	for line := range strings.Lines(visible.CollapseBlanks(visible.Text(text))) {
 		b.WriteString("> " + line)
 	}
 	return b.String()

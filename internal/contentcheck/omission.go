@@ -27,9 +27,9 @@ var omissionPatterns = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)` + commentStart + `[\[(<.…\s]*(?:code|contents?|implementation|lines|same|unchanged)\s+(?:omitted|unchanged|truncated|as\s+(?:before|above))`),
 }
 
-// Omission returns a warning if text has a line such as "// ... rest of code
+// OmissionWarning returns a warning if text has a line such as "// ... rest of code
 // unchanged" that before does not have. It returns "" otherwise.
-func Omission(text, before string) string {
+func OmissionWarning(text, before string) string {
 	for number, line := range strings.Split(text, "\n") {
 		bare := strings.TrimSpace(line)
 		if bare == "" || len(bare) > 200 || !isOmission(bare) || strings.Contains(before, bare) {

@@ -19,10 +19,10 @@ import (
 // maxParsedBytes bounds the text that is parsed, in bytes.
 const maxParsedBytes = 1 << 20
 
-// Syntax returns a warning if a Go, JSON, YAML or TOML file, recognised by its
+// SyntaxWarning returns a warning if a Go, JSON, YAML or TOML file, recognised by its
 // name, parsed before but no longer does. before is nil for a new file. Both
 // texts are UTF-8. It returns "" otherwise, also for other kinds of files.
-func Syntax(name string, before, after []byte) string {
+func SyntaxWarning(name string, before, after []byte) string {
 	language, parse := parserFor(name)
 	if parse == nil || len(after) > maxParsedBytes || len(before) > maxParsedBytes || bytes.Equal(before, after) {
 		return ""

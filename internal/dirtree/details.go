@@ -91,7 +91,7 @@ func (l *lister) countIgnoredFiles(node *walk.Node, name string, row *shownRow) 
 	if row.Secret || ctx.Err() != nil {
 		return
 	}
-	n, exact := node.Count(ctx, name, maxIgnoredFiles)
+	n, exact := node.CountFilesIn(ctx, name, maxIgnoredFiles)
 	row.Files, row.AtLeast = &n, !exact
 }
 

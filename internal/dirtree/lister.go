@@ -105,7 +105,7 @@ func listDir(ctx context.Context, box *sandbox.FS, name string, opts Options, gl
 	if top.err != nil {
 		return nil, top.err
 	}
-	l.result.unreadIgnoreNote = walk.Unread(node.Faults(), l.pathOf)
+	l.result.unreadIgnoreNote = walk.UnreadNote(node.Faults(), l.pathOf)
 	l.result.setGitStatus(status.wait(), l.pageRows)
 	l.fitPage()
 	l.result.fillRows()

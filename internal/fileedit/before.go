@@ -23,28 +23,28 @@ type Before struct {
 	Parents []string       // missing parent directories, as shown
 }
 
-// Fresh reports whether the file is the version that the model saw last. It
+// IsSeenVersion reports whether the file is the version that the model saw last. It
 // compares content, but of a masked file size and times: comparing the content
 // would tell a model that wrote one version whether the file still has it.
-func (b *Before) Fresh() bool {
+func (b *Before) IsSeenVersion() bool {
 	if b.Masked {
-		return b.Exists && b.Seen != nil && b.Seen.Stamp.Same(state.StampOf(b.Stat, time.Time{}))
+		return b.Exists && b.Seen != nil && b.Seen.Stamp.SameVersion(state.StampOf(b.Stat, time.Time{}))
 	}
 	return b.Exists && b.Seen != nil && b.Seen.Index.Etag == b.Etag && b.Seen.Index.Size == int64(len(b.Content))
 }
 
-// Read returns the index of the file in its encoding: the encoding named by the
+// IndexIn returns the index of the file in its encoding: the encoding named by the
 // caller, else the one that the client named when it saw this version, else the
 // detected one. told reports that the encoding was named. A masked file always
 // has the detected encoding: another one could make its values look like names.
-func (b *Before) Read(ctx context.Context, named textfile.Encoding) (index textfile.Index, encodingNamed bool, err error) {
-	if named == "" && b.Fresh() {
+func (b *Before) IndexIn(ctx context.Context, named textfile.Encoding) (index textfile.Index, encodingNamed bool, err error) {
+	if named == "" && b.IsSeenVersion() {
 		named = b.Seen.NamedEncoding
 	}
-	if named == "" || !b.Exists || b.Masked || b.Index.NUL > 0 && !named.Wide() {
+	if named == "" || !b.Exists || b.Masked || b.Index.NUL > 0 && !named.IsUTF16() {
 		return b.Index, false, nil
 	}
-	read, err := textfile.Scan(ctx, Whole(b.Content), int64(len(b.Content)), textfile.Options{Encoding: named, Keep: true})
+	read, err := textfile.Scan(ctx, Whole(b.Content), int64(len(b.Content)), textfile.Options{Encoding: named, KeepFacts: true})
 	if err != nil {
 		return b.Index, false, err
 	}

@@ -35,10 +35,10 @@ const (
 	maxLineChars = 240
 )
 
-// Since compares the file with the version that the model saw last, and shows
+// DifferenceFromSeen compares the file with the version that the model saw last, and shows
 // at most maxLines lines. It shows nothing of a masked file.
-func (b *Before) Since(maxLines int) Difference {
-	if b.Seen == nil || !b.Exists || b.Fresh() {
+func (b *Before) DifferenceFromSeen(maxLines int) Difference {
+	if b.Seen == nil || !b.Exists || b.IsSeenVersion() {
 		return Difference{}
 	}
 	now, ok := b.currentLines()

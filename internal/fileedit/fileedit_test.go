@@ -80,7 +80,7 @@ func TestCreateChangeAndUndo(t *testing.T) {
 	require.False(t, done.Created)
 	require.Empty(t, done.Notes())
 	require.Equal(t, "one\n2\n", f.content("a/b/new.txt"))
-	require.True(t, done.Before.Fresh(), "what we wrote ourselves is known")
+	require.True(t, done.Before.IsSeenVersion(), "what we wrote ourselves is known")
 
 	ctx := context.Background()
 	_, err := f.Undo(ctx, f.fs, "a/b/new.txt", fileedit.Options{})

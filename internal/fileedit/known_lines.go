@@ -26,15 +26,15 @@ func (a *After) knownLines(b *Before, index *textfile.Index) []state.Range {
 		return joinRanges(a.readLines(index, 1, maxKnownLines))
 	}
 	var old []knownLine
-	if b.Fresh() {
+	if b.IsSeenVersion() {
 		old = linesOfRanges(b.Seen.Ranges)
 	}
 	var known []knownLine
 	ends := lineEndCounter(index.Format)
-	shift, number, at := int64(0), int64(1), 0       // number is the number of the line that contains at
-	if len(a.changes) > 0 && len(index.Starts) > 0 { // up to the first change, both are the same
-		i := min(a.changes[0].Start/int(index.Stride), len(index.Starts)-1)
-		number, at = index.Starts[i]+1, i*int(index.Stride)
+	shift, number, at := int64(0), int64(1), 0            // number is the number of the line that contains at
+	if len(a.changes) > 0 && len(index.LinesBefore) > 0 { // up to the first change, both are the same
+		i := min(a.changes[0].Start/int(index.Stride), len(index.LinesBefore)-1)
+		number, at = index.LinesBefore[i]+1, i*int(index.Stride)
 	}
 	for _, c := range a.changes[:min(len(a.changes), maxTrackedChanges)] {
 		number += ends(b.Content[at:c.Start])

@@ -50,7 +50,7 @@ func (f *fixture) known(name string) map[int64]bool {
 	require.NoError(f.t, err)
 	seen, ok := f.Store.Seen(f.file(name))
 	require.True(f.t, ok)
-	require.Equal(f.t, textfile.Sum(raw), seen.Index.Etag)
+	require.Equal(f.t, textfile.EtagOf(raw), seen.Index.Etag)
 	known := map[int64]bool{}
 	last := int64(0)
 	for _, r := range seen.Ranges {
@@ -165,7 +165,7 @@ func TestStaysBehind(t *testing.T) {
 	f.splice("a.txt", textdiff.Change{Start: 8, End: 13, New: "3\n4"})
 	seen, ok := f.Store.Seen(f.file("a.txt"))
 	require.True(t, ok)
-	require.NotEqual(t, textfile.Sum([]byte(f.content("a.txt"))), seen.Index.Etag)
+	require.NotEqual(t, textfile.EtagOf([]byte(f.content("a.txt"))), seen.Index.Etag)
 	var sums []uint32
 	for _, r := range seen.Ranges {
 		sums = append(sums, r.Sums...)
@@ -208,7 +208,7 @@ func TestSince(t *testing.T) {
 		var d fileedit.Difference
 		var fresh bool
 		_, err := f.Do(context.Background(), f.fs, "a.txt", fileedit.Options{DryRun: true}, func(b *fileedit.Before) (*fileedit.After, error) {
-			d, fresh = b.Since(1000), b.Fresh()
+			d, fresh = b.DifferenceFromSeen(1000), b.IsSeenVersion()
 			return fileedit.Whole([]byte("x")), nil
 		})
 		require.NoError(t, err)

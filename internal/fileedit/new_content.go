@@ -17,7 +17,7 @@ type After struct {
 	Executable bool
 	// Always writes the content even if the file already has it: skipping the
 	// write would reveal that a masked file has this content.
-	Always bool
+	AlwaysWrite bool
 	// Encoding is the text's encoding, if it is known and not UTF-8. It is
 	// remembered, since a few bytes may look like another encoding.
 	Encoding textfile.Encoding

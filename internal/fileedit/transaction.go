@@ -98,7 +98,7 @@ func (t *transaction) readFile() error {
 	if err != nil {
 		return fmt.Errorf("reading %s stopped after %d bytes, nothing was changed: %w", b.Shown, n, err)
 	}
-	index, err := textfile.Scan(t.ctx, Whole(b.Content), b.Stat.Size, textfile.Options{Keep: true}) // on several cores
+	index, err := textfile.Scan(t.ctx, Whole(b.Content), b.Stat.Size, textfile.Options{KeepFacts: true}) // on several cores
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (t *transaction) writeNew(after *After, o Options) error {
 		return err
 	}
 	done.DryRun = o.DryRun
-	done.Unchanged = b.Exists && !after.Always && after.equals(b.Content)
+	done.Unchanged = b.Exists && !after.AlwaysWrite && after.equals(b.Content)
 	if done.Unchanged || done.DryRun {
 		err := t.indexNewContent()
 		if err == nil && done.Unchanged {
@@ -237,10 +237,10 @@ func (t *transaction) rememberSeen(stat sandbox.Stat, taken time.Time) {
 	seen := state.Seen{Path: b.Path, Stamp: state.StampOf(stat, taken), Index: done.Index, Ranges: done.After.knownLines(b, &done.Index)}
 	if done.After.EncodingNamed {
 		seen.NamedEncoding = done.Index.Encoding
-	} else if b.Fresh() {
+	} else if b.IsSeenVersion() {
 		seen.NamedEncoding = b.Seen.NamedEncoding
 	}
-	if b.Exists && b.Seen != nil && !b.Fresh() && !done.After.whole {
+	if b.Exists && b.Seen != nil && !b.IsSeenVersion() && !done.After.whole {
 		// The file has changes that the model never saw. The record keeps the
 		// old version and gains only the lines just written.
 		seen.Stamp, seen.Index = b.Seen.Stamp, b.Seen.Index

@@ -182,8 +182,8 @@ func (g *Glob) Or(other *Glob) *Glob {
 	return &both
 }
 
-// Below returns the pattern relative to the directory Prefix.
-func (g *Glob) Below() *Glob {
+// RelativeToPrefix returns the pattern relative to the directory Prefix.
+func (g *Glob) RelativeToPrefix() *Glob {
 	below := *g
 	below.prefix, below.alts = nil, nil
 	for _, alt := range g.alts {
@@ -209,9 +209,9 @@ func (g *Glob) MatchEntry(path string, isDir bool) bool {
 	return false
 }
 
-// Enter reports whether the pattern may match something below the directory
+// MayMatchBelow reports whether the pattern may match something below the directory
 // dir. A walk skips directories if Enter returns false.
-func (g *Glob) Enter(dir string) bool {
+func (g *Glob) MayMatchBelow(dir string) bool {
 	if g.fold {
 		dir = strings.ToLower(dir)
 	}
@@ -223,8 +223,8 @@ func (g *Glob) Enter(dir string) bool {
 	return false
 }
 
-// Literal returns the pattern that matches only the given path.
-func Literal(path string) string {
+// QuoteMeta returns the pattern that matches only the given path.
+func QuoteMeta(path string) string {
 	var b strings.Builder
 	for i := range len(path) {
 		if strings.IndexByte(`*?[]{},\`, path[i]) >= 0 {

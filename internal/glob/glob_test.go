@@ -74,7 +74,7 @@ func TestMatch(t *testing.T) {
 		for _, p := range strings.Fields(c.yes) {
 			require.True(t, g.Match(p), "%s matches %s", c.pattern, p)
 			for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
-				require.True(t, g.Enter(dir), "%s: %s is entered for %s", c.pattern, dir, p)
+				require.True(t, g.MayMatchBelow(dir), "%s: %s is entered for %s", c.pattern, dir, p)
 			}
 		}
 		for _, p := range strings.Fields(c.no) {
@@ -87,7 +87,7 @@ func TestFold(t *testing.T) {
 	g, err := glob.CompileFold("SRC/**/read[A-Z]e.{MD,txt}")
 	require.NoError(t, err)
 	require.True(t, g.Match("src/a/READme.md"))
-	require.True(t, g.Enter("Src"))
+	require.True(t, g.MayMatchBelow("Src"))
 	require.False(t, g.Match("src/a/read_e.md"))
 }
 
@@ -163,21 +163,21 @@ func TestPrefixAndEnter(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, c.prefix, g.Prefix(), c.pattern)
 		for _, dir := range strings.Fields(c.enter) {
-			require.True(t, g.Enter(dir), "%s enters %s", c.pattern, dir)
+			require.True(t, g.MayMatchBelow(dir), "%s enters %s", c.pattern, dir)
 		}
 		for _, dir := range strings.Fields(c.not) {
-			require.False(t, g.Enter(dir), "%s prunes %s", c.pattern, dir)
+			require.False(t, g.MayMatchBelow(dir), "%s prunes %s", c.pattern, dir)
 		}
 	}
 	g, err := glob.Compile("src/{a,b}/*.go")
 	require.NoError(t, err)
-	require.True(t, g.Below().Match("b/x.go"))
-	require.False(t, g.Below().Match("src/b/x.go"))
+	require.True(t, g.RelativeToPrefix().Match("b/x.go"))
+	require.False(t, g.RelativeToPrefix().Match("src/b/x.go"))
 }
 
 func TestLiteral(t *testing.T) {
 	name := `we[ir]d {a,b}*?\ name`
-	g, err := glob.Compile(glob.Literal(name))
+	g, err := glob.Compile(glob.QuoteMeta(name))
 	require.NoError(t, err)
 	require.True(t, g.Match(name))
 }
@@ -256,7 +256,7 @@ func checkLikeDoublestar(t *testing.T, pattern string, paths []string) {
 		if want {
 			require.True(t, g.Match(p), "%q matches %q", pattern, p)
 			for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
-				require.True(t, g.Enter(dir), "%q: %q is entered for %q", pattern, dir, p)
+				require.True(t, g.MayMatchBelow(dir), "%q: %q is entered for %q", pattern, dir, p)
 			}
 		} else if !strings.ContainsAny(p, "[]{}") && tidy(text) {
 			require.False(t, g.Match(p), "%q matches not %q", pattern, p)
@@ -307,10 +307,10 @@ func FuzzCompile(f *testing.F) {
 		name = cleanPath(name)
 		if g.Match(name) {
 			for dir := path.Dir(name); dir != "." && dir != "/"; dir = path.Dir(dir) {
-				require.True(t, g.Enter(dir), "%q enters %q", pattern, dir)
+				require.True(t, g.MayMatchBelow(dir), "%q enters %q", pattern, dir)
 			}
 		}
-		exact, err := glob.Compile("/" + glob.Literal(name))
+		exact, err := glob.Compile("/" + glob.QuoteMeta(name))
 		if err == nil {
 			require.True(t, exact.Match(name))
 		}

@@ -57,7 +57,7 @@ func (s *scanner) recordError(at int, reason string) {
 	}
 }
 
-func (s *scanner) writeLiteral(text string) { s.plain.WriteString(Literal(text)) }
+func (s *scanner) writeLiteral(text string) { s.plain.WriteString(QuoteMeta(text)) }
 
 func (s *scanner) scanNext() {
 	start := s.at

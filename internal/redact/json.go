@@ -20,11 +20,11 @@ const (
 	maxNameBytes = 128
 )
 
-// JSON appends a JSON value with credentials hidden and long texts cut, in
+// AppendJSON appends a JSON value with credentials hidden and long texts cut, in
 // about max bytes. Members and items that do not fit are omitted and counted.
 // The result is valid JSON; input that is not JSON becomes null. Members named
 // in plain are not hidden because of their name.
-func JSON(dst []byte, raw json.RawMessage, limit int, plainNames ...string) []byte {
+func AppendJSON(dst []byte, raw json.RawMessage, limit int, plainNames ...string) []byte {
 	r := redactor{in: raw, maxLen: len(dst) + limit, plainNames: plainNames}
 	begin := len(dst)
 	dst, ok := r.copyValue(dst, 0)

@@ -35,7 +35,7 @@ func TestCredentialsAreHidden(t *testing.T) {
 		if c.want == "" {
 			c.want = c.in
 		}
-		require.Equal(t, c.want, string(redact.JSON(nil, json.RawMessage(c.in), 4096)), c.in)
+		require.Equal(t, c.want, string(redact.AppendJSON(nil, json.RawMessage(c.in), 4096)), c.in)
 	}
 }
 
@@ -51,7 +51,7 @@ func TestWhatIsLongIsCutAndSaidSo(t *testing.T) {
 		{"depth", strings.Repeat("[", 1000) + strings.Repeat("]", 1000), `null`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := redact.JSON(nil, json.RawMessage(c.in), 4096)
+			got := redact.AppendJSON(nil, json.RawMessage(c.in), 4096)
 			require.True(t, json.Valid(got))
 			require.Less(t, len(got), 8000)
 			if c.want != "" {
@@ -59,7 +59,7 @@ func TestWhatIsLongIsCutAndSaidSo(t *testing.T) {
 			}
 		})
 	}
-	got := redact.JSON(nil, json.RawMessage(`{"a":"`+strings.Repeat("x", 500)+`","b":{"c":1},"d":[2,"]"],"e":"\"}"}`), 100)
+	got := redact.AppendJSON(nil, json.RawMessage(`{"a":"`+strings.Repeat("x", 500)+`","b":{"c":1},"d":[2,"]"],"e":"\"}"}`), 100)
 	require.Equal(t, `{"a":"`+strings.Repeat("x", 500)+`","…":"3 more"}`, string(got))
 }
 
@@ -67,7 +67,7 @@ func FuzzRedact(f *testing.F) {
 	f.Add(`{"a":["x",{"token":"y"}],"b":"\u00e9\\"}`, 10)
 	f.Add(`{"command":"export A_TOKEN=x && run"}`, 4096)
 	f.Fuzz(func(t *testing.T, in string, max int) {
-		got := redact.JSON([]byte("x"), json.RawMessage(in), min(max, 1<<16))
+		got := redact.AppendJSON([]byte("x"), json.RawMessage(in), min(max, 1<<16))
 		if !json.Valid(got[1:]) {
 			t.Fatalf("%q became %q", in, got)
 		}

@@ -42,9 +42,9 @@ type Schema struct {
 
 // Faults describes how a value violates the schema.
 type Faults struct {
-	Path    string // JSON pointer to the first fault
-	Text    string // description of all faults
-	Missing bool   // all faults are missing members
+	Path        string // JSON pointer to the first fault
+	Text        string // description of all faults
+	OnlyMissing bool   // all faults are missing members
 }
 
 const schemaURL = "mem:///schema"
@@ -121,7 +121,7 @@ const (
 
 // faultsOf converts the library's error to sentences.
 func faultsOf(e *jsonschema.ValidationError) *Faults {
-	f := &Faults{Missing: true}
+	f := &Faults{OnlyMissing: true}
 	p := message.NewPrinter(language.English)
 	var told []string
 	more := 0
@@ -134,7 +134,7 @@ func faultsOf(e *jsonschema.ValidationError) *Faults {
 			return
 		}
 		if _, ok := e.ErrorKind.(*kind.Required); !ok {
-			f.Missing = false
+			f.OnlyMissing = false
 		}
 		if len(told) == maxFaults {
 			more++

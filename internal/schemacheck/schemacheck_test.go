@@ -27,7 +27,7 @@ func TestFaultsAreToldByPointer(t *testing.T) {
 			continue
 		}
 		require.Contains(t, faults.Text, want)
-		require.Equal(t, value == `{}`, faults.Missing)
+		require.Equal(t, value == `{}`, faults.OnlyMissing)
 	}
 	faults, err := s.Check(json.RawMessage(`{`))
 	require.NoError(t, err)

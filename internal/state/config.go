@@ -87,8 +87,8 @@ type Config struct {
 
 	// SpillBytes and SpillAge bound the complete outputs of commands; 0 means 1
 	// GiB and 3 days.
-	SpillBytes int64
-	SpillAge   time.Duration
+	OutputBytes int64
+	OutputAge   time.Duration
 
 	// LockWait is the longest time that Lock waits; 0 means 30 s.
 	LockWait time.Duration
@@ -109,7 +109,7 @@ func (c *Config) Validate() error {
 		return toolerr.New(toolerr.InvalidParams, "--state and --no-state exclude each other")
 	case strings.ContainsRune(c.Dir, 0):
 		return toolerr.New(toolerr.InvalidParams, "--state: the directory's name contains a NUL")
-	case c.MaxBytes < 0 || c.MaxAge < 0 || c.LockWait < 0 || c.UndoBytes < 0 || c.UndoAge < 0 || c.UndoContent < 0 || c.SpillBytes < 0 || c.SpillAge < 0:
+	case c.MaxBytes < 0 || c.MaxAge < 0 || c.LockWait < 0 || c.UndoBytes < 0 || c.UndoAge < 0 || c.UndoContent < 0 || c.OutputBytes < 0 || c.OutputAge < 0:
 		return toolerr.New(toolerr.InvalidParams, "state: limits must not be negative")
 	}
 	return nil

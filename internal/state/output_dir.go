@@ -23,12 +23,12 @@ const (
 // removed.
 const maxEmptyAge = 30 * 24 * time.Hour
 
-// SpilledFor returns the directory for the complete outputs of commands in
+// OutputDir returns the directory for the complete outputs of commands in
 // these roots, which a tool that shows files passes to
 // sandbox.Config.ReadableFor; "" if no state is kept. The directory is the same
 // for the same set of absolute paths, in any order, so that output from one
 // project is not shown in another.
-func (c *Config) SpilledFor(roots []string) string {
+func (c *Config) OutputDir(roots []string) string {
 	dir := c.Directory()
 	if c.Disabled || dir == "" {
 		return ""
@@ -43,11 +43,11 @@ func rootsHash(roots []string) string {
 	return fmt.Sprintf("%x", sum[:10])
 }
 
-// SpillFor creates the directory of SpilledFor. It also removes, from the
+// MakeOutputDir creates the directory of SpilledFor. It also removes, from the
 // directories of all roots, outputs older than SpillAge, and then the oldest
 // ones until the rest has at most SpillBytes. A program that writes outputs
 // calls it from time to time.
-func (s *Store) SpillFor(roots []string) (string, error) {
+func (s *Store) MakeOutputDir(roots []string) (string, error) {
 	all, err := s.makeSubdir(outputDir)
 	if err != nil {
 		return "", err
@@ -75,5 +75,5 @@ func (s *Store) pruneOutputs(all, own string) error {
 		}
 		dirs = append(dirs, dir)
 	}
-	return pruneDirs(dirs, s.config.SpillBytes, s.config.SpillAge)
+	return pruneDirs(dirs, s.config.OutputBytes, s.config.OutputAge)
 }

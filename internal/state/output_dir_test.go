@@ -13,13 +13,13 @@ import (
 
 // Outputs stay bounded in size and age, and only this user can read them.
 func TestSpillIsBounded(t *testing.T) {
-	c := state.Config{Dir: t.TempDir(), SpillBytes: 100 << 10}
+	c := state.Config{Dir: t.TempDir(), OutputBytes: 100 << 10}
 	store := state.New(c)
 	roots := []string{"/a", "/b"}
-	dir, err := store.SpillFor(roots)
+	dir, err := store.MakeOutputDir(roots)
 	require.NoError(t, err)
-	require.Equal(t, c.SpilledFor([]string{"/b", "/a", "/a"}), dir)
-	other, err := store.SpillFor([]string{"/a"})
+	require.Equal(t, c.OutputDir([]string{"/b", "/a", "/a"}), dir)
+	other, err := store.MakeOutputDir([]string{"/a"})
 	require.NoError(t, err)
 	require.NotEqual(t, dir, other)
 	info, err := os.Stat(dir)
@@ -37,7 +37,7 @@ func TestSpillIsBounded(t *testing.T) {
 	require.NoError(t, os.Chtimes(filepath.Join(filepath.Dir(dir), "of an earlier version"), time.Time{}, time.Now().Add(-4*24*time.Hour)))
 	long := time.Now().Add(-40 * 24 * time.Hour)
 	require.NoError(t, os.Chtimes(other, long, long))
-	_, err = store.SpillFor(roots)
+	_, err = store.MakeOutputDir(roots)
 	require.NoError(t, err)
 	require.NoDirExists(t, other)
 	require.NoFileExists(t, filepath.Join(filepath.Dir(dir), "of an earlier version"))
@@ -47,8 +47,8 @@ func TestSpillIsBounded(t *testing.T) {
 	require.Equal(t, "newer", entries[0].Name())
 
 	off := state.Config{Dir: c.Dir, Disabled: true}
-	require.Empty(t, off.SpilledFor(roots))
-	_, err = state.New(off).SpillFor(roots)
+	require.Empty(t, off.OutputDir(roots))
+	_, err = state.New(off).MakeOutputDir(roots)
 	require.Error(t, err)
 }
 
@@ -61,7 +61,7 @@ func TestRecent(t *testing.T) {
 		seen.Index.Size = size
 		require.NoError(t, store.Remember(seen))
 	}
-	require.Empty(t, store.Recent(10, nil))
+	require.Empty(t, store.RecentlySeen(10, nil))
 	// The order is based on the file system's clock.
 	clock := filepath.Join(t.TempDir(), "clock")
 	now := func() time.Time {
@@ -76,16 +76,16 @@ func TestRecent(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}
-	list := store.Recent(2, nil)
+	list := store.RecentlySeen(2, nil)
 	require.Len(t, list, 2)
 	require.Equal(t, "/c", list[0].Path)
 	require.Equal(t, "/b", list[1].Path)
 	remember("/b", 7)
-	list = store.Recent(10, list)
+	list = store.RecentlySeen(10, list)
 	require.Len(t, list, 3)
 	require.Equal(t, "/b", list[0].Path)
 	require.EqualValues(t, 7, list[0].Stamp.Size)
 	// Unchanged records are taken from the given list.
 	list[1].Path = "/from the list"
-	require.Equal(t, "/from the list", store.Recent(10, list)[1].Path)
+	require.Equal(t, "/from the list", store.RecentlySeen(10, list)[1].Path)
 }

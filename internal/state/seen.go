@@ -51,19 +51,19 @@ func (s *Store) readSeen(dir, name, path string) (*Seen, bool) {
 	return seen, true
 }
 
-// Current returns the index of exactly the version of a file that stamp
+// SeenWithStamp returns the index of exactly the version of a file that stamp
 // describes: the version that the client saw or, for a large file, that any
 // client saw, then without lines. It returns false without such a record.
-func (s *Store) Current(path string, stamp Stamp) (*Seen, bool) {
+func (s *Store) SeenWithStamp(path string, stamp Stamp) (*Seen, bool) {
 	seen, ok := s.Seen(path)
-	if ok && seen.Stamp.Same(stamp) && seen.Stamp.Settled() {
+	if ok && seen.Stamp.SameVersion(stamp) && seen.Stamp.Settled() {
 		return seen, true
 	}
 	if stamp.Size <= textfile.LineIndexMin {
 		return nil, false
 	}
 	seen, ok = s.readSeen(indexDir, recordName(path), path)
-	if !ok || !seen.Stamp.Same(stamp) || !seen.Stamp.Settled() {
+	if !ok || !seen.Stamp.SameVersion(stamp) || !seen.Stamp.Settled() {
 		return nil, false
 	}
 	return seen, true
@@ -82,7 +82,7 @@ func (s *Store) Remember(seen Seen) error {
 		for _, r := range fresh {
 			seen.Ranges = addRange(seen.Ranges, r)
 		}
-		if old.Stamp.Same(seen.Stamp) && old.Stamp.Settled() && old.NamedEncoding == seen.NamedEncoding && slices.EqualFunc(old.Ranges, seen.Ranges, equalRange) && s.farFromExpiring(old) {
+		if old.Stamp.SameVersion(seen.Stamp) && old.Stamp.Settled() && old.NamedEncoding == seen.NamedEncoding && slices.EqualFunc(old.Ranges, seen.Ranges, equalRange) && s.farFromExpiring(old) {
 			return nil
 		}
 	}
@@ -101,7 +101,7 @@ func (s *Store) rememberIndex(seen Seen) error {
 	if seen.Index.Size <= textfile.LineIndexMin || seen.NamedEncoding != "" {
 		return nil
 	}
-	if old, ok := s.readSeen(indexDir, recordName(seen.Path), seen.Path); ok && old.Stamp.Same(seen.Stamp) && old.Stamp.Settled() {
+	if old, ok := s.readSeen(indexDir, recordName(seen.Path), seen.Path); ok && old.Stamp.SameVersion(seen.Stamp) && old.Stamp.Settled() {
 		return nil
 	}
 	seen.Ranges = nil

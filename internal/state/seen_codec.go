@@ -46,7 +46,7 @@ func encodeSeen(s *Seen) ([]byte, error) {
 	if s.Index.Size > textfile.LineIndexMin {
 		out.Stride = s.Index.Stride
 		last := int64(0)
-		for _, start := range s.Index.Starts {
+		for _, start := range s.Index.LinesBefore {
 			out.Starts = binary.AppendUvarint(out.Starts, uint64(start-last))
 			last = start
 		}
@@ -108,14 +108,14 @@ func unpackStarts(x *textfile.Index, packed []byte) error {
 			return errDamaged
 		}
 		total += int64(step)
-		x.Starts = append(x.Starts, total)
+		x.LinesBefore = append(x.LinesBefore, total)
 		packed = packed[n:]
 	}
-	if len(x.Starts) == 0 {
+	if len(x.LinesBefore) == 0 {
 		return nil
 	}
 	if x.Stride < textfile.ChunkSize || x.Stride%textfile.ChunkSize != 0 ||
-		int64(len(x.Starts)) != (x.Size+x.Stride-1)/x.Stride || total > x.Lines {
+		int64(len(x.LinesBefore)) != (x.Size+x.Stride-1)/x.Stride || total > x.Lines {
 		return errDamaged
 	}
 	return nil

@@ -8,17 +8,17 @@ import (
 
 // SeenVersion describes a record and the version of the file that was seen.
 type SeenVersion struct {
-	Path  string
-	Stamp Stamp
-	Etag  string // of the content, in full
-	Name  string // of the record
-	Taken int64  // when the record was written, in nanoseconds
+	Path       string
+	Stamp      Stamp
+	Etag       string // of the content, in full
+	RecordName string // of the record
+	RecordTime int64  // when the record was written, in nanoseconds
 }
 
-// Recent returns the client's newest seen records, at most max, newest first.
+// RecentlySeen returns the client's newest seen records, at most max, newest first.
 // had is the result of an earlier call: records that have not changed since are
 // not read again.
-func (s *Store) Recent(limit int, previous []SeenVersion) []SeenVersion {
+func (s *Store) RecentlySeen(limit int, previous []SeenVersion) []SeenVersion {
 	dir, err := s.makeSubdir(seenDir)
 	if err != nil {
 		return nil
@@ -33,14 +33,14 @@ func (s *Store) Recent(limit int, previous []SeenVersion) []SeenVersion {
 			continue
 		}
 		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {
-			found = append(found, SeenVersion{Name: info.Name(), Taken: info.ModTime().UnixNano()})
+			found = append(found, SeenVersion{RecordName: info.Name(), RecordTime: info.ModTime().UnixNano()})
 		}
 	}
 	slices.SortFunc(found, func(a, b SeenVersion) int {
 		switch {
-		case a.Taken > b.Taken:
+		case a.RecordTime > b.RecordTime:
 			return -1
-		case a.Taken < b.Taken:
+		case a.RecordTime < b.RecordTime:
 			return 1
 		}
 		return 0
@@ -48,15 +48,15 @@ func (s *Store) Recent(limit int, previous []SeenVersion) []SeenVersion {
 	found = found[:min(len(found), limit)]
 	known := map[string]SeenVersion{}
 	for _, k := range previous {
-		known[k.Name] = k
+		known[k.RecordName] = k
 	}
 	list := found[:0]
 	for _, k := range found {
-		if old, ok := known[k.Name]; ok && old.Taken == k.Taken {
+		if old, ok := known[k.RecordName]; ok && old.RecordTime == k.RecordTime {
 			list = append(list, old)
 			continue
 		}
-		data, err := s.readRecord(seenDir, k.Name)
+		data, err := s.readRecord(seenDir, k.RecordName)
 		if err != nil {
 			continue
 		}

@@ -60,10 +60,10 @@ func TestRoundTrip(t *testing.T) {
 			want.Ranges = []state.Range{sums(1, min(want.Index.Lines, 2000))}
 		}
 		require.NoError(t, state.New(state.Config{Dir: dir}).Remember(want))
-		got, ok := state.New(state.Config{Dir: dir}).Current(want.Path, want.Stamp)
+		got, ok := state.New(state.Config{Dir: dir}).SeenWithStamp(want.Path, want.Stamp)
 		require.True(t, ok)
 		if len(data) <= textfile.LineIndexMin {
-			want.Index.Starts, want.Index.Stride = nil, 0
+			want.Index.LinesBefore, want.Index.Stride = nil, 0
 		}
 		require.Equal(t, &want, got)
 	}
@@ -92,12 +92,12 @@ func TestChangedFilesAreNotCurrent(t *testing.T) {
 	} {
 		stamp := seen.Stamp
 		change(&stamp)
-		_, ok := store.Current("/f", stamp)
+		_, ok := store.SeenWithStamp("/f", stamp)
 		require.False(t, ok, name)
 	}
 	later := seen.Stamp
 	later.Taken += int64(time.Hour)
-	_, ok := store.Current("/f", later)
+	_, ok := store.SeenWithStamp("/f", later)
 	require.True(t, ok)
 	_, ok = store.Seen("/other")
 	require.False(t, ok)

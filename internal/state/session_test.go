@@ -30,8 +30,8 @@ func TestClientsAreApart(t *testing.T) {
 	for i, name := range names {
 		seen, ok := open(name[0], name[1]).Seen("/f")
 		require.True(t, ok)
-		require.Equal(t, textfile.Sum(fmt.Appendf(nil, "version %d\n", i)), seen.Index.Etag, "%q", name)
-		recent := open(name[0], name[1]).Recent(10, nil)
+		require.Equal(t, textfile.EtagOf(fmt.Appendf(nil, "version %d\n", i)), seen.Index.Etag, "%q", name)
+		recent := open(name[0], name[1]).RecentlySeen(10, nil)
 		require.Len(t, recent, 1)
 		require.Equal(t, seen.Index.Etag.Full(), recent[0].Etag)
 	}
@@ -44,27 +44,27 @@ func TestClientsShareTheIndexOfALargeFile(t *testing.T) {
 	one, other := state.New(state.Config{Dir: dir, Client: "one"}), state.New(state.Config{Dir: dir, Client: "other"})
 	small := sample(t, "/small", []byte("a\nb\n"))
 	require.NoError(t, one.Remember(small))
-	_, ok := other.Current("/small", small.Stamp)
+	_, ok := other.SeenWithStamp("/small", small.Stamp)
 	require.False(t, ok)
 
 	large := sample(t, "/large", make([]byte, textfile.LineIndexMin+1))
 	large.Index.Lines = 10
 	large.Ranges = []state.Range{sums(1, 10)}
 	require.NoError(t, one.Remember(large))
-	got, ok := other.Current("/large", large.Stamp)
+	got, ok := other.SeenWithStamp("/large", large.Stamp)
 	require.True(t, ok)
 	require.Empty(t, got.Ranges)
 	_, ok = other.Seen("/large")
 	require.False(t, ok)
 	changed := large.Stamp
 	changed.ModTime++
-	_, ok = other.Current("/large", changed)
+	_, ok = other.SeenWithStamp("/large", changed)
 	require.False(t, ok)
 
 	told := sample(t, "/told", make([]byte, textfile.LineIndexMin+1))
 	told.NamedEncoding = "big5"
 	require.NoError(t, one.Remember(told))
-	_, ok = other.Current("/told", told.Stamp)
+	_, ok = other.SeenWithStamp("/told", told.Stamp)
 	require.False(t, ok, "the encoding is one client's word")
 }
 

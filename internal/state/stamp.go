@@ -46,8 +46,8 @@ func (s Stamp) Settled() bool {
 	return s.Taken-last >= int64(grain)
 }
 
-// Same reports whether two stamps describe the same version of a file.
-func (s Stamp) Same(other Stamp) bool {
+// SameVersion reports whether two stamps describe the same version of a file.
+func (s Stamp) SameVersion(other Stamp) bool {
 	s.Taken, other.Taken = 0, 0
 	return s == other
 }

@@ -58,11 +58,11 @@ func New(c Config) *Store {
 	if c.UndoContent == 0 {
 		c.UndoContent = defaultUndoContent
 	}
-	if c.SpillBytes == 0 {
-		c.SpillBytes = defaultOutputBytes
+	if c.OutputBytes == 0 {
+		c.OutputBytes = defaultOutputBytes
 	}
-	if c.SpillAge == 0 {
-		c.SpillAge = defaultOutputAge
+	if c.OutputAge == 0 {
+		c.OutputAge = defaultOutputAge
 	}
 	if c.LockWait == 0 {
 		c.LockWait = defaultLockWait

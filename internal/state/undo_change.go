@@ -45,7 +45,7 @@ type Version struct {
 
 // VersionOf returns the version of a content in memory.
 func VersionOf(content []byte) Version {
-	return Version{Size: int64(len(content)), Etag: textfile.Sum(content)}
+	return Version{Size: int64(len(content)), Etag: textfile.EtagOf(content)}
 }
 
 // NewChange compares two contents in memory. It keeps a reference to a part of

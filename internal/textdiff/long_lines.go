@@ -22,7 +22,7 @@ const (
 // window of equal text are joined. places returns nil if only one part is left,
 // and for texts longer than maxCompared.
 func (w *writer) separateDifferences(old []byte, newLine string, in, out shownPart) (olds, news []shownPart) {
-	size := cmp.Or(w.options.Window, w.options.MaxBytes)
+	size := cmp.Or(w.options.WindowChars, w.options.MaxLineBytes)
 	a, b := old[in.from:in.to], []byte(newLine[out.from:out.to])
 	if max(len(a), len(b)) <= size || len(a)+len(b) > maxCompared {
 		return nil, nil
@@ -79,7 +79,7 @@ func splitWords(text []byte) []string {
 // writeParts writes several parts of a long line, with the numbers of omitted
 // bytes, and the number of further parts.
 func (w *writer) writeParts(text []byte, parts []shownPart) {
-	size := cmp.Or(w.options.Window, w.options.MaxBytes) / 2
+	size := cmp.Or(w.options.WindowChars, w.options.MaxLineBytes) / 2
 	at, more := 0, max(len(parts)-maxParts, 0)
 	for i, p := range parts[:len(parts)-more] {
 		from, to := min(p.from, len(text)), min(p.to, len(text))
@@ -123,7 +123,7 @@ type shownPart struct {
 // differingParts returns the differing parts of an old and a new line, if one of
 // them is too long to be shown completely.
 func (w *writer) differingParts(old []byte, newLine string) (in, out shownPart) {
-	if w.options.MaxBytes == 0 || !w.hasRoom() || max(len(old), len(newLine)) <= w.options.MaxBytes {
+	if w.options.MaxLineBytes == 0 || !w.hasRoom() || max(len(old), len(newLine)) <= w.options.MaxLineBytes {
 		return shownPart{}, shownPart{}
 	}
 	head, tail, most := 0, 0, min(len(old), len(newLine))
@@ -141,7 +141,7 @@ func (w *writer) differingParts(old []byte, newLine string) (in, out shownPart) 
 	}
 	in = shownPart{from: head, to: len(old) - tail}
 	out = shownPart{from: head, to: len(newLine) - tail, withContext: true}
-	if len(newLine) <= w.options.MaxBytes || head+tail == 0 { // the new line is shown from its beginning, or shares nothing with the old one
+	if len(newLine) <= w.options.MaxLineBytes || head+tail == 0 { // the new line is shown from its beginning, or shares nothing with the old one
 		in.withContext = in.to > in.from
 	}
 	in.separate, out.separate = w.separateDifferences(old, newLine, in, out)
@@ -155,7 +155,7 @@ func (w *writer) writePart(text []byte, shown shownPart) {
 		w.writeParts(text, shown.separate)
 		return
 	}
-	size := cmp.Or(w.options.Window, w.options.MaxBytes)
+	size := cmp.Or(w.options.WindowChars, w.options.MaxLineBytes)
 	if shown.isContext { // it only shows the position of the change
 		size /= 2
 	}

@@ -40,11 +40,11 @@ type Options struct {
 	// old line shows the removed text. If a line has several changes far apart,
 	// half a window is shown for each of the first five. Of an unchanged line,
 	// its beginning is shown; if it is longer than two windows, half a window.
-	MaxBytes, Window int
-	Context          int // unchanged lines around a change; 0: 3
+	MaxLineBytes, WindowChars int
+	Context                   int // unchanged lines around a change; 0: 3
 	// Lines is the number of lines that end before offset At. It saves counting
 	// them from the beginning.
-	At, Lines int
+	KnownOffset, KnownLines int
 	// Stopped is called between changes and reports whether to give up: the
 	// diff then contains only the changes so far. nil: never.
 	Stopped func() bool
@@ -92,7 +92,7 @@ func Between(old []byte, newText string) []Change {
 // Unified returns the diff between old and the result of the changes, which
 // must be sorted and must not overlap.
 func Unified(old []byte, changes []Change, o Options) Diff {
-	w := &writer{old: old, options: o, countedTo: o.At, linesBefore: o.Lines, context: cmp.Or(o.Context, defaultContext)}
+	w := &writer{old: old, options: o, countedTo: o.KnownOffset, linesBefore: o.KnownLines, context: cmp.Or(o.Context, defaultContext)}
 	for len(changes) > 0 && !o.stopped() {
 		var r region
 		r, changes = firstRegion(old, changes)

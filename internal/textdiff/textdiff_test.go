@@ -85,7 +85,7 @@ func TestCutAndCounted(t *testing.T) {
 
 func TestLongLines(t *testing.T) {
 	long := strings.Repeat("é", 5000)
-	d := unified(long+"x"+long+"\n", long+"y"+long+"\n", textdiff.Options{MaxBytes: 100})
+	d := unified(long+"x"+long+"\n", long+"y"+long+"\n", textdiff.Options{MaxLineBytes: 100})
 	require.Less(t, len(d.Text), 400)
 	require.Contains(t, d.Text, "]…x…[")
 	require.Contains(t, d.Text, "éyé")
@@ -95,7 +95,7 @@ func TestLongLines(t *testing.T) {
 // A change in long lines is shown once, with its surroundings; context lines
 // are cut.
 func TestWindows(t *testing.T) {
-	o := textdiff.Options{MaxBytes: 1000, Window: 200}
+	o := textdiff.Options{MaxLineBytes: 1000, WindowChars: 200}
 	long := strings.Repeat("0123456789", 500)
 	for name, c := range map[string]struct{ was, is, old, new string }{
 		"in the middle": {long + "OLD" + long, long + "NEW" + long, "-[5000 bytes]…OLD…[5000 bytes]\n", "+[4902 bytes]…" + long[4902:] + "NEW" + long[:99] + "…[4901 bytes]\n"},
@@ -122,7 +122,7 @@ func TestWindows(t *testing.T) {
 
 // A long line with several changes shows a window for each of the first five.
 func TestSeveralPlacesOfALine(t *testing.T) {
-	o := textdiff.Options{MaxBytes: 1000, Window: 200}
+	o := textdiff.Options{MaxLineBytes: 1000, WindowChars: 200}
 	words := strings.Repeat("some words ", 400)
 	for places := 2; places <= 7; places++ {
 		was, is := strings.Repeat(words+"OLD", places)+words, words
@@ -348,7 +348,7 @@ func TestKnownLines(t *testing.T) {
 	changes := []textdiff.Change{{Start: 250, End: 254, New: "LINE"}, {Start: 400, End: 404, New: "LINE"}}
 	want := textdiff.Unified([]byte(old), changes, textdiff.Options{})
 	for at := 0; at <= 500; at += 5 {
-		require.Equal(t, want, textdiff.Unified([]byte(old), changes, textdiff.Options{At: at, Lines: at / 5}))
+		require.Equal(t, want, textdiff.Unified([]byte(old), changes, textdiff.Options{KnownOffset: at, KnownLines: at / 5}))
 	}
 }
 

@@ -163,7 +163,7 @@ func (w *writer) writeLine(sign byte, line []byte, shown shownPart) {
 	if w.hasRoom() {
 		w.out.WriteByte(sign)
 		text, ended := bytes.CutSuffix(line, []byte{'\n'})
-		if w.options.MaxBytes > 0 && (len(text) > w.options.MaxBytes || shown.isContext && w.options.Window > 0 && len(text) > 2*w.options.Window) {
+		if w.options.MaxLineBytes > 0 && (len(text) > w.options.MaxLineBytes || shown.isContext && w.options.WindowChars > 0 && len(text) > 2*w.options.WindowChars) {
 			w.writePart(text, shown)
 		} else {
 			w.out.Write(text)

@@ -2,8 +2,8 @@ package textfile
 
 import "encoding/binary"
 
-// ASCII reports whether b has no byte above 0x7F.
-func ASCII(b []byte) bool {
+// IsASCII reports whether b has no byte above 0x7F.
+func IsASCII(b []byte) bool {
 	n := leadingASCII(b)
 	for _, c := range b[n:] {
 		if c >= 0x80 {

@@ -14,7 +14,7 @@ func Detect(data []byte) Format {
 		e = guessUTF16(data[:min(len(data), HeadSize)])
 	}
 	j := detection{head: data[:min(len(data), HeadSize)], size: int64(len(data)), encoding: e, bom: bom}
-	if e.Wide() {
+	if e.IsUTF16() {
 		j.byteFacts = computeUTF16Facts(data, 0, len(data), e)
 	} else {
 		j.byteFacts = computeFacts(data, 0, len(data))
@@ -36,7 +36,7 @@ type detection struct {
 func (j detection) format() Format {
 	format := Format{Encoding: j.encoding, BOM: j.bom, Ending: endingOf(j.byteFacts), NUL: j.nul}
 	switch {
-	case j.encoding.Wide():
+	case j.encoding.IsUTF16():
 		return format
 	case j.isBinary():
 		return Format{Binary: true, Ending: None}

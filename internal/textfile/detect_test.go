@@ -184,7 +184,7 @@ func TestParseEncoding(t *testing.T) {
 	}
 	_, err := textfile.ParseEncoding("klingon")
 	require.ErrorContains(t, err, "klingon")
-	for _, name := range textfile.Names() {
+	for _, name := range textfile.EncodingNames() {
 		e, err := textfile.ParseEncoding(name)
 		require.NoError(t, err)
 		require.Equal(t, "plain", e.Decode(encode(t, e, "plain")))
@@ -210,7 +210,7 @@ func FuzzDetect(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		format := textfile.Detect(data)
 		require.Equal(t, format.Binary, format.Encoding == "")
-		for _, name := range textfile.Names() {
+		for _, name := range textfile.EncodingNames() {
 			textfile.Encoding(name).Decode(data)
 		}
 	})

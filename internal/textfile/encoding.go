@@ -83,9 +83,9 @@ func codecOf(e Encoding) encoding.Encoding {
 	return nil
 }
 
-// Names returns the names that ParseEncoding accepts, without their many other
+// EncodingNames returns the names that ParseEncoding accepts, without their many other
 // spellings.
-func Names() []string {
+func EncodingNames() []string {
 	return []string{
 		"utf-8", "utf-16le", "utf-16be", "latin-1", "windows-1252", "shift-jis", "gbk", "gb18030",
 		"euc-jp", "euc-kr", "big5", "windows-1250", "windows-1251", "windows-1253", "windows-1254",
@@ -98,7 +98,7 @@ func Names() []string {
 // For any other name it returns BAD_ENCODING.
 func ParseEncoding(name string) (Encoding, error) {
 	plain := strings.NewReplacer("-", "", "_", "", " ", "", ".", "").Replace(strings.ToLower(strings.TrimSpace(name)))
-	for _, known := range Names() {
+	for _, known := range EncodingNames() {
 		if plain == strings.ReplaceAll(known, "-", "") {
 			return Encoding(known), nil
 		}
@@ -135,12 +135,12 @@ func ParseEncoding(name string) (Encoding, error) {
 	case "mac", "macroman":
 		return "macintosh", nil
 	}
-	return "", toolerr.New(toolerr.BadEncoding, "unknown encoding %q; known are %s", name, strings.Join(Names(), ", "))
+	return "", toolerr.New(toolerr.BadEncoding, "unknown encoding %q; known are %s", name, strings.Join(EncodingNames(), ", "))
 }
 
-// Wide reports whether the encoding consists of units of two bytes, so that
+// IsUTF16 reports whether the encoding consists of units of two bytes, so that
 // lines cannot be found by searching for single bytes.
-func (e Encoding) Wide() bool { return e == UTF16LE || e == UTF16BE }
+func (e Encoding) IsUTF16() bool { return e == UTF16LE || e == UTF16BE }
 
 // Decode returns raw as UTF-8. Invalid bytes become U+FFFD.
 func (e Encoding) Decode(raw []byte) string {

@@ -65,10 +65,10 @@ func (d *Decoded) newDecoder() transform.Transformer {
 	return c.NewDecoder()
 }
 
-// Offset returns the offset in the bytes of the character at offset at in the
+// RawOffset returns the offset in the bytes of the character at offset at in the
 // text. It returns false inside a character, and between two characters that
 // were encoded as one.
-func (d *Decoded) Offset(at int) (int, bool) {
+func (d *Decoded) RawOffset(at int) (int, bool) {
 	if at >= len(d.Text) {
 		return len(d.raw), at == len(d.Text)
 	}
@@ -91,13 +91,13 @@ func (d *Decoded) offsetAfter(from boundary, at int) (int, bool) {
 	return found, exact
 }
 
-// Offsets returns a function like Offset for positions in ascending order, any
+// RawOffsets returns a function like Offset for positions in ascending order, any
 // number in a row: it decodes nothing twice.
-func (d *Decoded) Offsets() func(at int) (int, bool) {
+func (d *Decoded) RawOffsets() func(at int) (int, bool) {
 	var last boundary
 	return func(at int) (int, bool) {
 		if at < last.text || at-last.text > boundaryEvery || at >= len(d.Text) {
-			found, ok := d.Offset(at)
+			found, ok := d.RawOffset(at)
 			if ok {
 				last = boundary{text: at, raw: found}
 			}

@@ -28,23 +28,23 @@ func TestDecodedOffsets(t *testing.T) {
 		raw := encode(t, c.encoding, text)
 		d := decoded(t, c.encoding, raw)
 		require.Equal(t, text, string(d.Text), c.encoding)
-		at, cursor := 0, d.Offsets()
+		at, cursor := 0, d.RawOffsets()
 		for i, r := range text {
 			if i > 3*4096 {
 				break
 			}
-			got, ok := d.Offset(i)
+			got, ok := d.RawOffset(i)
 			require.True(t, ok, "%s at %d", c.encoding, i)
 			require.Equal(t, at, got, "%s at %d", c.encoding, i)
 			got, ok = cursor(i)
 			require.True(t, ok && got == at, "%s at %d", c.encoding, i)
 			at += len(encode(t, c.encoding, string(r)))
 			for inside := i + 1; inside < i+utf8.RuneLen(r); inside++ {
-				_, ok := d.Offset(inside)
+				_, ok := d.RawOffset(inside)
 				require.False(t, ok, "%s inside %q", c.encoding, r)
 			}
 		}
-		end, ok := d.Offset(len(d.Text))
+		end, ok := d.RawOffset(len(d.Text))
 		require.True(t, ok)
 		require.Equal(t, len(raw), end)
 	}
@@ -55,7 +55,7 @@ func TestDecodedDamage(t *testing.T) {
 	// replaced, and later characters keep their offsets.
 	d := decoded(t, textfile.ShiftJIS, []byte("a\x81\nb"))
 	require.Equal(t, textfile.ShiftJIS.Decode([]byte("a\x81\nb")), string(d.Text))
-	at, ok := d.Offset(strings.IndexByte(string(d.Text), 'b'))
+	at, ok := d.RawOffset(strings.IndexByte(string(d.Text), 'b'))
 	require.True(t, ok)
 	require.Equal(t, 3, at)
 

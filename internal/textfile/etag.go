@@ -35,8 +35,8 @@ func (e Etag) Matches(given string) bool {
 	return err == nil && v == uint64(e)>>(64-4*len(given))
 }
 
-// Sum returns the etag of content in memory.
-func Sum(data []byte) Etag {
+// EtagOf returns the etag of content in memory.
+func EtagOf(data []byte) Etag {
 	if len(data) <= ChunkSize {
 		return Etag(xxhash.Sum64(data))
 	}

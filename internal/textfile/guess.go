@@ -31,18 +31,18 @@ func NewGuess(raw []byte, e Encoding) *Guess {
 		sample = sample[:guessSample]
 		sample = sample[:bytes.LastIndexByte(sample, '\n')+1] // whole characters only
 	}
-	for _, name := range Names() {
-		if rival := Encoding(name); rival != e && rival != UTF8 && !rival.Wide() && isPlausible(rival.Decode(sample)) {
+	for _, name := range EncodingNames() {
+		if rival := Encoding(name); rival != e && rival != UTF8 && !rival.IsUTF16() && isPlausible(rival.Decode(sample)) {
 			g.Rivals = append(g.Rivals, rival)
 		}
 	}
 	return g
 }
 
-// Proves reports whether an edit has the same effect in every encoding that the
+// EditIsUnambiguous reports whether an edit has the same effect in every encoding that the
 // bytes may have: the bytes from start to end are the same characters, no
 // character is split, and text has the same bytes.
-func (g *Guess) Proves(start, end int, text string) bool {
+func (g *Guess) EditIsUnambiguous(start, end int, text string) bool {
 	from, to, ok := g.safeBounds(start, end)
 	if !ok {
 		return false
@@ -85,10 +85,10 @@ func (g *Guess) safeBounds(start, end int) (from, to int, ok bool) {
 	return from, to, true
 }
 
-// ProvesText reports whether a text that replaces the whole file is the same in
+// TextIsUnambiguous reports whether a text that replaces the whole file is the same in
 // every encoding that the file may have: each non-ASCII part already occurs in
 // the file, or has the same bytes. old is the file's text.
-func (g *Guess) ProvesText(old, text string) bool {
+func (g *Guess) TextIsUnambiguous(old, text string) bool {
 	known := map[string]bool{}
 	for _, run := range nonASCIIRuns(old) {
 		known[run] = true

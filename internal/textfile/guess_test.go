@@ -43,7 +43,7 @@ func TestGuess(t *testing.T) {
 			require.NoError(t, err)
 			at := strings.Index(string(raw), string(old))
 			require.Positive(t, at)
-			require.Equal(t, c.proven, g.Proves(at, at+len(old), c.new))
+			require.Equal(t, c.proven, g.EditIsUnambiguous(at, at+len(old), c.new))
 		})
 	}
 }
@@ -57,9 +57,9 @@ func TestGuessOfAWholeText(t *testing.T) {
 	g := textfile.NewGuess(raw, e)
 	old := e.Decode(raw)
 	require.NotEqual(t, text, old)
-	require.True(t, g.ProvesText(old, strings.Replace(old, "old", "new", 1)))
-	require.True(t, g.ProvesText(old, "nothing but ASCII\n"))
-	require.False(t, g.ProvesText(old, old+"日本\n"))
+	require.True(t, g.TextIsUnambiguous(old, strings.Replace(old, "old", "new", 1)))
+	require.True(t, g.TextIsUnambiguous(old, "nothing but ASCII\n"))
+	require.False(t, g.TextIsUnambiguous(old, old+"日本\n"))
 }
 
 // Text in UTF-8 or UTF-16, or without any byte above ASCII, is not a guess.

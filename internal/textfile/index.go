@@ -31,8 +31,8 @@ type Index struct {
 	// Stride is the distance in bytes between two Starts, a multiple of
 	// ChunkSize. Starts[i] is the number of lines that end before offset
 	// i*Stride. Without Starts, lines are counted from the beginning.
-	Stride int64
-	Starts []int64
+	Stride      int64
+	LinesBefore []int64
 
 	kept keptFacts
 }
@@ -96,21 +96,21 @@ func (e lineEndFinder) afterNext(b []byte) int {
 // blockSize is the number of bytes read at once when searching for a line.
 const blockSize = 64 << 10
 
-// Offset returns the byte offset at which line (1-based) begins; the first line
+// LineOffset returns the byte offset at which line (1-based) begins; the first line
 // begins after a byte order mark. For a line after the last one it returns the
 // end of the file.
-func (x *Index) Offset(r io.ReaderAt, line int64) (int64, error) {
+func (x *Index) LineOffset(r io.ReaderAt, line int64) (int64, error) {
 	if line <= 1 {
 		return int64(x.BOM), nil
 	}
 	if line > x.Lines {
 		return x.Size, nil
 	}
-	stride, _ := slices.BinarySearch(x.Starts, line-1) // the first stride with line-1 line endings before it
+	stride, _ := slices.BinarySearch(x.LinesBefore, line-1) // the first stride with line-1 line endings before it
 	stride--
 	left, at := line-1, int64(0)
 	if stride >= 0 {
-		left, at = line-1-x.Starts[stride], int64(stride)*x.Stride
+		left, at = line-1-x.LinesBefore[stride], int64(stride)*x.Stride
 	}
 	e := x.lineEnds()
 	buf := make([]byte, blockSize)
@@ -149,9 +149,9 @@ func (x *Index) nextLineStart(r io.ReaderAt, at int64) (int64, error) {
 	e := x.lineEnds()
 	buf := make([]byte, blockSize)
 	for at < x.Size {
-		if len(x.Starts) > 0 && at%x.Stride == 0 {
+		if len(x.LinesBefore) > 0 && at%x.Stride == 0 {
 			i := at / x.Stride
-			for i+1 < int64(len(x.Starts)) && x.Starts[i+1] == x.Starts[i] {
+			for i+1 < int64(len(x.LinesBefore)) && x.LinesBefore[i+1] == x.LinesBefore[i] {
 				i++
 			}
 			at = i * x.Stride
@@ -164,7 +164,7 @@ func (x *Index) nextLineStart(r io.ReaderAt, at int64) (int64, error) {
 			return at + int64(n), nil
 		}
 		at += int64(len(block))
-		if len(x.Starts) > 0 { // stop at the next stride, whose count is known
+		if len(x.LinesBefore) > 0 { // stop at the next stride, whose count is known
 			start := (at - int64(len(block)) + x.Stride) / x.Stride * x.Stride
 			at = min(at, start)
 		}

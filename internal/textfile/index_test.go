@@ -100,7 +100,7 @@ func TestWindowsEqualNaive(t *testing.T) {
 		require.NoError(t, err)
 		want := naive(x, data)
 		require.Equal(t, len(want), int(x.Lines), "round %d %s", round, e)
-		require.Equal(t, textfile.Sum(data), x.Etag)
+		require.Equal(t, textfile.EtagOf(data), x.Etag)
 		for range 20 {
 			first, limit := 1+rng.IntN(len(want)+2), 1+rng.IntN(50)
 			got := lines(t, x, data, int64(first), limit, 1<<20)
@@ -206,12 +206,12 @@ func TestScanStops(t *testing.T) {
 }
 
 func TestEtags(t *testing.T) {
-	require.Equal(t, textfile.Sum(nil), scan(t, nil).Etag)
+	require.Equal(t, textfile.EtagOf(nil), scan(t, nil).Etag)
 	data := bytes.Repeat([]byte("abc\n"), textfile.ChunkSize)
 	x := scan(t, data)
-	require.Equal(t, textfile.Sum(data), x.Etag)
+	require.Equal(t, textfile.EtagOf(data), x.Etag)
 	data[len(data)/2]++
-	require.NotEqual(t, textfile.Sum(data), x.Etag)
+	require.NotEqual(t, textfile.EtagOf(data), x.Etag)
 	require.Len(t, x.Etag.String(), 8)
 	require.True(t, x.Etag.Matches(x.Etag.String()))
 	require.True(t, x.Etag.Matches(x.Etag.Full()))
@@ -224,7 +224,7 @@ func FuzzWindow(f *testing.F) {
 	f.Add([]byte("a\r\nb\nc"), uint8(0), uint16(2))
 	f.Add([]byte("\xff\xfea\x00\n\x00b\x00"), uint8(1), uint16(1))
 	f.Fuzz(func(t *testing.T, data []byte, which uint8, first uint16) {
-		e := textfile.Encoding(textfile.Names()[int(which)%len(textfile.Names())])
+		e := textfile.Encoding(textfile.EncodingNames()[int(which)%len(textfile.EncodingNames())])
 		x, err := textfile.Scan(context.Background(), bytes.NewReader(data), int64(len(data)), textfile.Options{Encoding: e})
 		require.NoError(t, err)
 		at := int64(x.BOM)
@@ -242,7 +242,7 @@ func FuzzWindow(f *testing.F) {
 		if x.Size > int64(x.BOM) {
 			require.Equal(t, x.Size, at)
 		}
-		_, err = x.Offset(bytes.NewReader(data), int64(first))
+		_, err = x.LineOffset(bytes.NewReader(data), int64(first))
 		require.NoError(t, err)
 	})
 }

@@ -28,7 +28,7 @@ type Line struct {
 // the lines are not at the positions in the index.
 func (x *Index) Each(r io.ReaderAt, first int64, maxChars int, yield func(Line) bool) error {
 	first = max(first, 1)
-	at, err := x.Offset(r, first)
+	at, err := x.LineOffset(r, first)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ type Options struct {
 	// Keep stores data in the Index that makes another scan cheaper: a scan of
 	// content whose first Same bytes equal those of the content described by
 	// Like.
-	Keep       bool
+	KeepFacts  bool
 	Previous   *Index
 	SamePrefix int64
 }
@@ -44,13 +44,13 @@ func Scan(ctx context.Context, r io.ReaderAt, size int64, o Options) (*Index, er
 		e = guessUTF16(head)
 	}
 	if o.Encoding != "" {
-		if !(e.Wide() && o.Encoding.Wide() && bom > 0) && e != o.Encoding {
+		if !(e.IsUTF16() && o.Encoding.IsUTF16() && bom > 0) && e != o.Encoding {
 			e, bom = o.Encoding, 0
 		}
 	}
 	s := &scan{r: r, size: size, encoding: e, progress: o.Progress, samples: map[int64][]byte{}}
 	s.chunks = make([]chunk, (size+ChunkSize-1)/ChunkSize)
-	if o.Keep {
+	if o.KeepFacts {
 		s.kept = make([]byteFacts, len(s.chunks))
 	}
 	if o.Previous != nil && o.Previous.kept.encoding == e {
@@ -61,7 +61,7 @@ func Scan(ctx context.Context, r io.ReaderAt, size int64, o Options) (*Index, er
 	}
 	j := detection{head: head, encoding: e, bom: bom, size: size, byteFacts: s.total, sample: s.sample()}
 	x := &Index{Format: j.format(), Size: size}
-	if o.Keep {
+	if o.KeepFacts {
 		x.kept = keptFacts{e, s.kept}
 	}
 	if o.Encoding != "" {
@@ -165,7 +165,7 @@ func (s *scan) scanChunk(i int64, buf []byte) (byteFacts, error) {
 	}
 	to := from + int(end-start)
 	var f byteFacts
-	if s.encoding.Wide() {
+	if s.encoding.IsUTF16() {
 		f = computeUTF16Facts(part, from, to, s.encoding)
 	} else {
 		f = computeFacts(part, from, to)
@@ -244,7 +244,7 @@ func (s *scan) fillLineIndex(x *Index) {
 	x.Stride = int64(max(every, 1)) * ChunkSize
 	for i, c := range s.chunks {
 		if len(s.chunks) > 1 && i%every == 0 {
-			x.Starts = append(x.Starts, x.Lines)
+			x.LinesBefore = append(x.LinesBefore, x.Lines)
 		}
 		if x.Ending == CR {
 			x.Lines += int64(c.cr)

@@ -70,8 +70,8 @@ func isPlainText(b []byte) bool {
 	return true
 }
 
-// TypeOf names the format of a binary file by its beginning.
-func TypeOf(head []byte) string {
+// BinaryType names the format of a binary file by its beginning.
+func BinaryType(head []byte) string {
 	for _, list := range [][]signature{signatures, textSignatures} {
 		for _, s := range list {
 			if bytes.HasPrefix(head, []byte(s.magic)) {

@@ -42,7 +42,7 @@ func TestShortHeads(t *testing.T) {
 	} {
 		require.True(t, textfile.Detect([]byte(head)).Binary, name)
 		kind, _, _ := strings.Cut(name, ",")
-		require.True(t, strings.HasPrefix(textfile.TypeOf([]byte(head)), kind), "%s: %s", name, textfile.TypeOf([]byte(head)))
+		require.True(t, strings.HasPrefix(textfile.BinaryType([]byte(head)), kind), "%s: %s", name, textfile.BinaryType([]byte(head)))
 		index, err := textfile.Scan(t.Context(), strings.NewReader(head), int64(len(head)), textfile.Options{})
 		require.NoError(t, err)
 		require.True(t, index.Binary, name)

@@ -54,7 +54,7 @@ func TestScanOfWhatBeginsAlike(t *testing.T) {
 	}
 	for _, unit := range units {
 		data := bytes.Repeat([]byte(unit), 4*textfile.ChunkSize/len(unit)+5)
-		before, err := textfile.Scan(ctx, bytes.NewReader(data), int64(len(data)), textfile.Options{Keep: true})
+		before, err := textfile.Scan(ctx, bytes.NewReader(data), int64(len(data)), textfile.Options{KeepFacts: true})
 		require.NoError(t, err)
 		for _, new := range []string{"", "\n", "é", "\xff", "\x00\x00", "\r\n\r"} {
 			for _, at := range []int{0, 1, textfile.ChunkSize, textfile.ChunkSize + 1, 3 * textfile.ChunkSize, rng.IntN(len(data)), len(data)} {
@@ -73,7 +73,7 @@ func TestScanOfWhatBeginsAlike(t *testing.T) {
 // the bytes after them are scanned.
 func TestScanIsSpared(t *testing.T) {
 	data := bytes.Repeat([]byte("line\n"), textfile.ChunkSize)
-	before, err := textfile.Scan(context.Background(), bytes.NewReader(data), int64(len(data)), textfile.Options{Keep: true})
+	before, err := textfile.Scan(context.Background(), bytes.NewReader(data), int64(len(data)), textfile.Options{KeepFacts: true})
 	require.NoError(t, err)
 	other := bytes.ReplaceAll(data, []byte("i"), []byte("\n"))
 	got, err := textfile.Scan(context.Background(), bytes.NewReader(other), int64(len(data)), textfile.Options{Previous: before, SamePrefix: 2 * textfile.ChunkSize})

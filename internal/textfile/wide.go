@@ -6,10 +6,10 @@ import (
 	"unicode/utf16"
 )
 
-// GuessWide returns the encoding of a file that begins with head if it is
+// GuessUTF16 returns the encoding of a file that begins with head if it is
 // UTF-16 without a byte order mark, and "" otherwise. Scan gives the same
 // result for nearly every file; GuessWide reads only a little of a binary file.
-func GuessWide(head []byte) Encoding {
+func GuessUTF16(head []byte) Encoding {
 	const quick = 512
 	head = head[:min(len(head), HeadSize)&^1]
 	if bytes.Count(head, []byte{0}) < 2 { // a single NUL may occur anywhere by chance

@@ -15,17 +15,17 @@ func TestGuessWide(t *testing.T) {
 		for _, e := range []Encoding{UTF16LE, UTF16BE} {
 			raw, err := e.Encode(text)
 			require.NoError(t, err)
-			require.Equal(t, Detect(raw).Encoding, GuessWide(raw), "%q %s", text, e)
-			require.Equal(t, e, GuessWide(raw), text)
+			require.Equal(t, Detect(raw).Encoding, GuessUTF16(raw), "%q %s", text, e)
+			require.Equal(t, e, GuessUTF16(raw), text)
 		}
 	}
 	r := rand.NewChaCha8([32]byte{1})
 	for _, size := range []int{0, 1, 2, 600, 5000, 70_000} {
 		raw := make([]byte, size)
 		r.Read(raw)
-		require.Empty(t, GuessWide(raw))
+		require.Empty(t, GuessUTF16(raw))
 	}
-	require.Empty(t, GuessWide([]byte("plain ASCII text\n")))
-	require.Empty(t, GuessWide([]byte("\x00a_bx\n")))
-	require.Empty(t, GuessWide([]byte("\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00")))
+	require.Empty(t, GuessUTF16([]byte("plain ASCII text\n")))
+	require.Empty(t, GuessUTF16([]byte("\x00a_bx\n")))
+	require.Empty(t, GuessUTF16([]byte("\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00")))
 }

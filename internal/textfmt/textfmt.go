@@ -45,8 +45,8 @@ func Thousands(n int64) string {
 	return fmt.Sprintf("%.1fM", float64(n)/1e6)
 }
 
-// Lasted formats a duration in few characters: 0.4s, 48s, 3m20s.
-func Lasted(d time.Duration) string {
+// ShortDuration formats a duration in few characters: 0.4s, 48s, 3m20s.
+func ShortDuration(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:
 		return fmt.Sprintf("%.1fs", d.Seconds())

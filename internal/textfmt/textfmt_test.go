@@ -44,7 +44,7 @@ func TestLasted(t *testing.T) {
 		0: "0.0s", 400 * time.Millisecond: "0.4s", 48 * time.Second: "48s", 119 * time.Second: "119s",
 		200*time.Second + 300*time.Millisecond: "3m20s",
 	} {
-		require.Equal(t, want, textfmt.Lasted(d))
+		require.Equal(t, want, textfmt.ShortDuration(d))
 	}
 }
 

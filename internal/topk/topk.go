@@ -23,15 +23,15 @@ func New[T any](offset, limit int, compare func(a, b T) int) Top[T] {
 	return Top[T]{size: limit + min(offset, math.MaxInt-limit), compare: compare}
 }
 
-// Takes reports whether Add would keep a value.
-func (t *Top[T]) Takes(v T) bool {
+// WouldKeep reports whether Add would keep a value.
+func (t *Top[T]) WouldKeep(v T) bool {
 	return len(t.heap) < t.size || t.size > 0 && t.compare(v, t.heap[0]) < 0
 }
 
 // Add keeps a value if it is among the first so far.
 func (t *Top[T]) Add(v T) {
 	switch {
-	case !t.Takes(v):
+	case !t.WouldKeep(v):
 	case len(t.heap) < t.size:
 		t.heap = append(t.heap, v)
 		if len(t.heap) == t.size {

@@ -40,15 +40,15 @@ func TestTop(t *testing.T) {
 
 func TestTakes(t *testing.T) {
 	none := topk.New(0, 0, before)
-	require.False(t, none.Takes(value{1, 1}))
+	require.False(t, none.WouldKeep(value{1, 1}))
 	none.Add(value{1, 1})
 	two := topk.New(1, 1, before)
 	for _, v := range []value{{5, 0}, {3, 0}, {4, 0}, {3, 1}, {3, 0}} {
-		kept := two.Takes(v)
+		kept := two.WouldKeep(v)
 		two.Add(v)
 		require.Equal(t, v.key < 5 || v.number == 0, kept, "%v", v)
 	}
-	require.False(t, two.Takes(value{9, 9}))
+	require.False(t, two.WouldKeep(value{9, 9}))
 	require.Equal(t, []value{{3, 0}, {3, 0}}, topk.Merge([]topk.Top[value]{two}, 0))
 	require.Empty(t, topk.Merge([]topk.Top[value]{none}, 0))
 	all := topk.New(math.MaxInt, math.MaxInt, before)

@@ -24,11 +24,11 @@ func Text(s string) string {
 	}
 	var b strings.Builder
 	for _, r := range s {
-		if r == '\n' || r == '\t' || !Hidden(r) {
+		if r == '\n' || r == '\t' || !IsHidden(r) {
 			b.WriteRune(r)
 			continue
 		}
-		Escape(&b, r)
+		WriteEscaped(&b, r)
 	}
 	return b.String()
 }
@@ -47,9 +47,9 @@ func isPlainASCII(s string) bool {
 	return true
 }
 
-// Hidden reports whether r is invisible or misleading: controls, formats (zero
+// IsHidden reports whether r is invisible or misleading: controls, formats (zero
 // width, bidi, tags), spaces other than U+0020, fillers, private use.
-func Hidden(r rune) bool {
+func IsHidden(r rune) bool {
 	switch {
 	case r == utf8.RuneError:
 		return false
@@ -59,8 +59,8 @@ func Hidden(r rune) bool {
 	return !unicode.IsPrint(r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) || unicode.Is(unicode.Variation_Selector, r)
 }
 
-// Escape writes r as an escape sequence of Go and JSON: \n, \u200b.
-func Escape(b *strings.Builder, r rune) {
+// WriteEscaped writes r as an escape sequence of Go and JSON: \n, \u200b.
+func WriteEscaped(b *strings.Builder, r rune) {
 	switch {
 	case r == '\n':
 		b.WriteString(`\n`)
@@ -75,9 +75,9 @@ func Escape(b *strings.Builder, r rune) {
 	}
 }
 
-// Blanks replaces each run of more than 3 blank lines, and each run of more
+// CollapseBlanks replaces each run of more than 3 blank lines, and each run of more
 // than 24 spaces and tabs within a line, by its count: "… 480 blank lines …".
-func Blanks(s string) string {
+func CollapseBlanks(s string) string {
 	var b strings.Builder
 	blank := 0
 	end := func() {

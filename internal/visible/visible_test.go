@@ -35,6 +35,6 @@ func TestLongRunsOfBlanksAreCounted(t *testing.T) {
 		"a" + strings.Repeat("\n", 9) + "  b\n\nc\n": "a\n… 8 blank lines …\n  b\n\nc\n",
 		"": "",
 	} {
-		require.Equal(t, want, visible.Blanks(given))
+		require.Equal(t, want, visible.CollapseBlanks(given))
 	}
 }

@@ -52,16 +52,16 @@ type Memo struct {
 	value atomic.Value
 }
 
-// Len returns the number of entries in the directory.
-func (m *Memo) Len() int { return m.size }
+// EntryCount returns the number of entries in the directory.
+func (m *Memo) EntryCount() int { return m.size }
 
-// Kept returns the stored value, always of one type, or nil if nothing has been
+// Value returns the stored value, always of one type, or nil if nothing has been
 // stored yet.
-func (m *Memo) Kept() any { return m.value.Load() }
+func (m *Memo) Value() any { return m.value.Load() }
 
-// Keep stores v unless a value is stored already, and returns the stored value.
+// StoreIfEmpty stores v unless a value is stored already, and returns the stored value.
 // It should take at most 8 bytes an entry.
-func (m *Memo) Keep(v any) any {
+func (m *Memo) StoreIfEmpty(v any) any {
 	m.value.CompareAndSwap(nil, v)
 	return m.value.Load()
 }

@@ -23,8 +23,8 @@ func CountFiles(ctx context.Context, dir *sandbox.Dir, limit int) (n int, exact 
 	return report.Files, err == nil && !report.Partial && report.Unreadable == 0 && report.TooDeep == 0
 }
 
-// Count is CountFiles for the sub-directory name.
-func (n *Node) Count(ctx context.Context, name string, limit int) (count int, exact bool) {
+// CountFilesIn is CountFiles for the sub-directory name.
+func (n *Node) CountFilesIn(ctx context.Context, name string, limit int) (count int, exact bool) {
 	dir, err := n.dir.OpenDir(name)
 	if err != nil {
 		return 0, false

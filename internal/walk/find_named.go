@@ -10,9 +10,9 @@ import (
 // maxNamedEntries bounds the entries that Named visits below a root.
 const maxNamedEntries = 20_000
 
-// Named implements sandbox.Finder: it visits entries that are not ignored, then
+// FindNamed implements sandbox.Finder: it visits entries that are not ignored, then
 // those below ignored directories.
-func Named(f *sandbox.FS, root string, yield func(path, name string) bool) {
+func FindNamed(f *sandbox.FS, root string, yield func(path, name string) bool) {
 	left := maxNamedEntries
 	visit := func(prefix string) func(int, *Entry) error {
 		return func(_ int, e *Entry) error {

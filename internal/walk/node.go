@@ -254,7 +254,7 @@ func (n *Node) fillEntry(e *Entry, list []sandbox.DirEntry, i int) {
 	if n.path != "" {
 		name = name[len(n.path)+1:]
 	}
-	*e = Entry{Path: raw.Name, Name: name, Type: raw.Type, Depth: n.depth + 1, MaybeSecret: raw.MaybeSecret || n.maybeSecret, Dir: n.dir, Memo: n.memo, Place: i}
+	*e = Entry{Path: raw.Name, Name: name, Type: raw.Type, Depth: n.depth + 1, MaybeSecret: raw.MaybeSecret || n.maybeSecret, Dir: n.dir, Memo: n.memo, MemoIndex: i}
 	if e.Type == sandbox.TypeUnknown {
 		if st, err := n.dir.Lstat(name); err == nil {
 			e.Type = st.Mode.Type()

@@ -124,10 +124,10 @@ func (w *walker) report(workers []*worker) (Report, error) {
 // maxNoteNames bounds the ignore files that Unread names.
 const maxNoteNames = 3
 
-// Unread returns a note on ignore files that were not read, whose rules are
+// UnreadNote returns a note on ignore files that were not read, whose rules are
 // therefore not applied; "" if faults is empty. shown formats a path below the
 // start.
-func Unread(faults []Fault, shown func(path string) string) string {
+func UnreadNote(faults []Fault, shown func(path string) string) string {
 	paths := make([]string, 0, len(faults))
 	for _, f := range faults {
 		paths = append(paths, f.Path)

@@ -94,7 +94,7 @@ type Entry struct {
 	MaybeSecret bool         // false: sandbox.FS.DeniedIn and Masked need not be asked
 	Dir         *sandbox.Dir // its directory, open only during the visit
 	Memo        *Memo        // of that directory; nil if it is not in Options.Cache
-	Place       int          // index of the entry in Memo
+	MemoIndex   int          // index of the entry in Memo
 }
 
 // IsDir reports whether the entry is a directory; for a link to one it returns

@@ -120,7 +120,7 @@ func removeCache(ctx context.Context, root *os.Root, name string) error {
 // enableCaches creates the directory of caches and trims it in the background
 // until the server ends. Without a state directory, it does nothing.
 func (s *shell) enableCaches(c *proc.Config) {
-	dir, err := s.store.CommandCaches()
+	dir, err := s.store.CommandCachesDir()
 	if err != nil {
 		return
 	}

@@ -85,7 +85,7 @@ func (w *viewWatch) changedFiles(fsys *sandbox.FS) []string {
 	if w.reported == nil {
 		w.reported = map[string]state.Stamp{}
 	}
-	w.seen = w.store.Recent(maxWatched, w.seen)
+	w.seen = w.store.RecentlySeen(maxWatched, w.seen)
 	var names []string
 	for _, k := range w.seen {
 		if !inRoots(fsys, k.Path) || fsys.Denied(k.Path) {
@@ -93,10 +93,10 @@ func (w *viewWatch) changedFiles(fsys *sandbox.FS) []string {
 		}
 		now := stampOf(fsys, k.Path)
 		last, said := w.reported[k.Path]
-		if now.Same(k.Stamp) || said && now.Same(last) {
+		if now.SameVersion(k.Stamp) || said && now.SameVersion(last) {
 			continue
 		}
-		if !said || !now.Same(last) {
+		if !said || !now.SameVersion(last) {
 			w.reported[k.Path] = now
 		}
 		if now == (state.Stamp{}) {
@@ -135,7 +135,7 @@ func sameContent(fsys *sandbox.FS, k state.SeenVersion) bool {
 		return false
 	}
 	content, err := io.ReadAll(io.LimitReader(f, maxHashed+1))
-	return err == nil && textfile.Sum(content).Full() == k.Etag
+	return err == nil && textfile.EtagOf(content).Full() == k.Etag
 }
 
 // changedText returns the part of the last line that names changed files; ""

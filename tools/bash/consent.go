@@ -80,7 +80,7 @@ func questionText(args arguments, why string) string {
 // counted, and "> " before each line.
 func quoteLines(text string) string {
 	var b strings.Builder
-	for line := range strings.Lines(visible.Blanks(visible.Text(text))) {
+	for line := range strings.Lines(visible.CollapseBlanks(visible.Text(text))) {
 		b.WriteString("> " + strings.TrimSuffix(line, "\n") + "\n")
 	}
 	return b.String()

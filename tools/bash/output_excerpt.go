@@ -53,7 +53,7 @@ func omittedNote(e proc.Excerpt, m *meta, size int64) string {
 func (s *shell) outputFile(fsys *sandbox.FS, o *proc.Output) (name string, size int64) {
 	name, size, err := o.Spill()
 	if name != "" {
-		s.store.SpillFor(fsys.Paths()) //nolint:errcheck // keeps the directory within its bounds
+		s.store.MakeOutputDir(fsys.Paths()) //nolint:errcheck // keeps the directory within its bounds
 	} else if err == nil {
 		if name, err = s.saveOutput(fsys, o); err == nil {
 			size = o.Size()
@@ -72,7 +72,7 @@ func (s *shell) outputFile(fsys *sandbox.FS, o *proc.Output) (name string, size 
 // to a new file, so that every cut output has a file. It returns the file's
 // name.
 func (s *shell) saveOutput(fsys *sandbox.FS, o *proc.Output) (name string, err error) {
-	dir, err := s.store.SpillFor(fsys.Paths())
+	dir, err := s.store.MakeOutputDir(fsys.Paths())
 	if err != nil {
 		return "", err
 	}
@@ -101,7 +101,7 @@ func (s *shell) spillDir(fsys *sandbox.FS) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.spillRoots != fsys {
-		dir, err := s.store.SpillFor(fsys.Paths())
+		dir, err := s.store.MakeOutputDir(fsys.Paths())
 		if err != nil {
 			return ""
 		}

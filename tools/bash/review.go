@@ -35,7 +35,7 @@ type reviewer struct {
 // store returns the store of pending changes. It returns SANDBOX_UNAVAILABLE
 // without a state directory.
 func (v *reviewer) store() (*changes.Store, error) {
-	dir, err := v.state.PendingChanges()
+	dir, err := v.state.PendingChangesDir()
 	if err != nil {
 		return nil, toolerr.New(toolerr.SandboxUnavailable, "changes cannot be kept apart without a state directory: %w; give one with --state DIR", err)
 	}

@@ -67,8 +67,8 @@ func (s *shell) applyChanges(fsys *sandbox.FS, set *changes.Set, files []string)
 	}
 	applied := appliedText(report.Applied)
 	fmt.Fprintf(&b, "applied %s of changes %s", cmp.Or(applied, "nothing"), set.ID())
-	if report.Left > 0 {
-		fmt.Fprintf(&b, "; %s of them left", textfmt.Count(report.Left, "change"))
+	if report.Remaining > 0 {
+		fmt.Fprintf(&b, "; %s of them left", textfmt.Count(report.Remaining, "change"))
 	} else {
 		s.review.unsetCurrent(set)
 	}

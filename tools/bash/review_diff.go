@@ -39,7 +39,7 @@ func diffResult(ctx context.Context, fsys *sandbox.FS, set *changes.Set, files [
 	var b strings.Builder
 	left, shownAny := 0, false
 	for _, c := range list {
-		if !c.Shown() || isInGitDir(c.Path) && len(files) == 0 || !changes.Chooses(files, roots[c.Root], c.Path) {
+		if !c.Shown() || isInGitDir(c.Path) && len(files) == 0 || !changes.Selects(files, roots[c.Root], c.Path) {
 			continue
 		}
 		shownAny = true
@@ -87,7 +87,7 @@ func diffChange(ctx context.Context, fsys *sandbox.FS, root string, c changes.Ch
 	if bytes.Equal(before, after) {
 		return line(" %s", modeText(c))
 	}
-	o := textdiff.Options{Old: "a/" + name, New: "b/" + name, MaxLines: maxDiffLines, MaxBytes: 2000, Window: 200, Stopped: func() bool { return ctx.Err() != nil }}
+	o := textdiff.Options{Old: "a/" + name, New: "b/" + name, MaxLines: maxDiffLines, MaxLineBytes: 2000, WindowChars: 200, Stopped: func() bool { return ctx.Err() != nil }}
 	if c.Kind == changes.Created {
 		o.Old = "/dev/null"
 	} else if c.Kind == changes.Deleted {

@@ -57,11 +57,11 @@ func newShell(box sandbox.Config, kept state.Config, own Config) (*shell, error)
 	if own.Undo && kept.Disabled {
 		return nil, toolerr.New(toolerr.InvalidParams, "--undo and --no-state exclude each other: what commands change is recorded in the state directory")
 	}
-	box.ClientRoots, box.Finder = mcpkit.ClientRoots, walk.Named
+	box.ClientRoots, box.Finder = mcpkit.ClientRoots, walk.FindNamed
 	if dir := kept.Directory(); dir != "" {
 		box.Protect = append(box.Protect, dir)
 	}
-	box.ReadableFor = kept.SpilledFor
+	box.ReadableFor = kept.OutputDir
 	own.Policy.Network = own.hasNetwork()
 	rules, err := policy.New(own.Policy)
 	if err != nil {
@@ -101,13 +101,13 @@ func (s *shell) newRunner() (*proc.Runner, error) {
 		PassSecrets: s.config.PassSecrets, SpillBytes: s.config.SpillBytes, Grace: grace, Hidden: s.hidden, Sockets: s.config.Sockets,
 		Connections: maxConnectionsFor(openFilesLimit()),
 	}
-	if dir, err := s.store.CommandTemps(); err == nil {
+	if dir, err := s.store.CommandTempsDir(); err == nil {
 		c.TempDir = dir
 	}
-	if dir, err := s.store.HiddenPaths(); err == nil {
+	if dir, err := s.store.HiddenPathsDir(); err == nil {
 		c.RecordDir = dir
 	}
-	if dir, err := s.store.RootSnapshots(); err == nil {
+	if dir, err := s.store.RootSnapshotsDir(); err == nil {
 		c.WatchDir = dir
 	}
 	if err := s.enableUndo(&c); err != nil {

@@ -44,7 +44,7 @@ func (s *shell) enableUndo(c *proc.Config) error {
 	if !s.config.Undo {
 		return nil
 	}
-	dir, err := s.store.CommandUndo()
+	dir, err := s.store.CommandUndoDir()
 	if err != nil {
 		return toolerr.New(toolerr.SandboxUnavailable, "--undo needs a state directory: %w; give one with --state DIR", err)
 	}

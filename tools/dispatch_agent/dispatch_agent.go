@@ -132,7 +132,7 @@ func newDispatcher(box sandbox.Config, kept state.Config, own Config) (*dispatch
 	if err != nil {
 		return nil, err
 	}
-	box.ClientRoots, box.Finder = mcpkit.ClientRoots, walk.Named
+	box.ClientRoots, box.Finder = mcpkit.ClientRoots, walk.FindNamed
 	d := &dispatcher{box: sandbox.New(box), allowFlags: box.AllowFlags(), store: state.New(kept), stateConfig: kept, config: own, ceiling: ceiling}
 	d.permits.size = own.MaxAgents
 	// Clipped, so that agents started at the same time do not append their

@@ -35,7 +35,7 @@ func (a *agent) meta() meta {
 func (a *agent) runningResult() *mcpkit.Result {
 	line, _ := a.progressLine()
 	m := a.meta()
-	text := fmt.Sprintf("agent %s is still running after %s: %s\nTo wait for its report: dispatch_agent {\"agent_id\":%q}\n", a.id, textfmt.Lasted(a.runTime()), line, a.id)
+	text := fmt.Sprintf("agent %s is still running after %s: %s\nTo wait for its report: dispatch_agent {\"agent_id\":%q}\n", a.id, textfmt.ShortDuration(a.runTime()), line, a.id)
 	return &mcpkit.Result{Text: text, Meta: m}
 }
 
@@ -108,7 +108,7 @@ func (d *dispatcher) writeReportFile(ctx context.Context, a *agent) (string, err
 	if err != nil {
 		return "", err
 	}
-	dir, err := d.store.SpillFor(fsys.Paths())
+	dir, err := d.store.MakeOutputDir(fsys.Paths())
 	if err != nil {
 		return "", err
 	}

@@ -32,7 +32,7 @@ func (t agentUsage) footerParts() []string {
 	parts := []string{
 		textfmt.Count(t.turns, "turn"),
 		textfmt.Thousands(t.tokens.Input) + " in / " + textfmt.Thousands(t.tokens.Output) + " out",
-		textfmt.Lasted(t.duration),
+		textfmt.ShortDuration(t.duration),
 	}
 	if t.cost > 0 {
 		parts = append(parts, "cost "+formatCost(t.cost))

@@ -35,7 +35,7 @@ func (r request) decodeFile(ctx context.Context, b *fileedit.Before) (f *splice.
 		f, err = splice.OpenIndexed(ctx, nil, &textfile.Index{Format: textfile.Format{Encoding: cmp.Or(r.encoding, textfile.UTF8), Ending: textfile.None}})
 		return f, r.encoding != "", err
 	}
-	index, encodingNamed, err := b.Read(ctx, r.encoding)
+	index, encodingNamed, err := b.IndexIn(ctx, r.encoding)
 	if err != nil {
 		return nil, false, err
 	}
@@ -76,7 +76,7 @@ func (r request) planChange(ctx context.Context, b *fileedit.Before) (*change, e
 		return nil, err
 	}
 	c.after = fileedit.Splice(b.Content, c.result.RawChanges())
-	c.after.Always = b.Masked
+	c.after.AlwaysWrite = b.Masked
 	if err := c.checkStaysText(ctx, b); err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (r request) planCreation(ctx context.Context, c *change, b *fileedit.Before
 		return toolerr.New(toolerr.InvalidParams, "new_string has *** as a value, which only represents a masked value: give the value itself, or leave the line out")
 	}
 	var changes []textdiff.Change
-	if f.Encoding.Wide() && len(b.Content) == 0 && text != "" {
+	if f.Encoding.IsUTF16() && len(b.Content) == 0 && text != "" {
 		text = "\ufeff" + text // without the mark the encoding is hard to tell
 	}
 	if text != "" {
@@ -117,7 +117,7 @@ func (r request) planEdits(ctx context.Context, c *change, b *fileedit.Before) e
 	version := match.Version{CurrentEtag: b.Etag, GivenEtag: r.etag, Seen: b.Seen}
 	o := match.Options{Name: b.Shown, Strict: r.strict, Changed: version.Changed()}
 	if b.Masked {
-		o.Changed = b.Seen != nil && !b.Fresh()
+		o.Changed = b.Seen != nil && !b.IsSeenVersion()
 		return r.planMaskedEdits(ctx, c, o)
 	}
 	plan, err := match.Find(ctx, c.file, r.edits, o)

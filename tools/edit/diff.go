@@ -15,7 +15,7 @@ import (
 // until the answer is short. The diff omits the file's name, which the header
 // has.
 func fitDiff(ctx context.Context, diff func(textdiff.Options) textdiff.Diff, o textdiff.Options, budget, headerSize int) textdiff.Diff {
-	o.MaxLines, o.MaxBytes, o.Window = maxDiffLines, maxFullLine, longLineWindow
+	o.MaxLines, o.MaxLineBytes, o.WindowChars = maxDiffLines, maxFullLine, longLineWindow
 	o.Stopped = func() bool { return ctx.Err() != nil }
 	budget -= headerSize
 	maxText := max(budget-headerReserve, budget/2)
@@ -24,9 +24,9 @@ func fitDiff(ctx context.Context, diff func(textdiff.Options) textdiff.Diff, o t
 		d = diff(o)
 	}
 	o.Context = 0
-	for len(d.Text) > maxText && o.MaxBytes > 100 {
-		o.MaxBytes = max(min(o.MaxBytes/2, maxText/maxDiffLines), 100)
-		o.Window = min(o.Window, o.MaxBytes)
+	for len(d.Text) > maxText && o.MaxLineBytes > 100 {
+		o.MaxLineBytes = max(min(o.MaxLineBytes/2, maxText/maxDiffLines), 100)
+		o.WindowChars = min(o.WindowChars, o.MaxLineBytes)
 		d = diff(o)
 	}
 	for len(d.Text) > maxText && o.MaxLines > 1 {

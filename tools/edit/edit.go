@@ -55,7 +55,7 @@ func newTools(sandboxConfig sandbox.Config, stateConfig state.Config, config Con
 	if err := stateConfig.Validate(); err != nil {
 		return nil, err
 	}
-	sandboxConfig.ClientRoots, sandboxConfig.Finder = mcpkit.ClientRoots, walk.Named
+	sandboxConfig.ClientRoots, sandboxConfig.Finder = mcpkit.ClientRoots, walk.FindNamed
 	if dir := stateConfig.Directory(); dir != "" {
 		sandboxConfig.Protect = append(sandboxConfig.Protect, dir)
 	}

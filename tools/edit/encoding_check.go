@@ -29,7 +29,7 @@ func (c *change) checkEncodingGuess(b *fileedit.Before) error {
 	guess := textfile.NewGuess(b.Content, c.file.Encoding)
 	changes := c.result.RawChanges()
 	for i, change := range changes {
-		if !guess.Proves(change.Start, change.End, c.result.Changes[i].New) {
+		if !guess.EditIsUnambiguous(change.Start, change.End, c.result.Changes[i].New) {
 			return toolerr.New(toolerr.BadEncoding, "the file's encoding is a guess (it may be %s), and this edit depends on it: view the file with encoding=… to find the right one, then send the edit with that encoding", guess).
 				With("candidates", append([]textfile.Encoding{guess.Encoding}, guess.Rivals...))
 		}

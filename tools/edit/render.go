@@ -57,7 +57,7 @@ func (r request) render(ctx context.Context, c *change, done *fileedit.Outcome) 
 	}
 	var o textdiff.Options
 	if c.firstLine > 0 {
-		o.At, o.Lines = c.firstOffset, c.firstLine-1
+		o.KnownOffset, o.KnownLines = c.firstOffset, c.firstLine-1
 	}
 	fmt.Fprintf(&head, "%s  %s\n%s", describeFormat(done.Index.Format), describeEtag(done), &each)
 	d := fitDiff(ctx, c.shown.Diff, o, mcpkit.Budget(ctx), head.Len())
@@ -81,7 +81,7 @@ func (r request) render(ctx context.Context, c *change, done *fileedit.Outcome) 
 // seen, besides this one.
 func (r request) hasUnseenChanges(b *fileedit.Before) bool {
 	known := r.etag != "" && b.Etag.Matches(r.etag)
-	return b.Exists && b.Seen != nil && !b.Masked && !b.Fresh() && !known
+	return b.Exists && b.Seen != nil && !b.Masked && !b.IsSeenVersion() && !known
 }
 
 // describeFormat returns the encoding, byte order mark and line endings after

@@ -11,7 +11,7 @@ import (
 // syntax errors that the change introduces.
 func (c *change) addWarnings(r request, b *fileedit.Before) {
 	for i, e := range r.edits {
-		warning := contentcheck.Omission(e.New, e.Old)
+		warning := contentcheck.OmissionWarning(e.New, e.Old)
 		if warning == "" {
 			continue
 		}
@@ -27,7 +27,7 @@ func (c *change) addWarnings(r request, b *fileedit.Before) {
 	if !b.Exists {
 		before = nil
 	}
-	if warning := contentcheck.Syntax(b.Shown, before, applyChanges(c.file.Text, c.result.Changes)); warning != "" {
+	if warning := contentcheck.SyntaxWarning(b.Shown, before, applyChanges(c.file.Text, c.result.Changes)); warning != "" {
 		c.warnings = append(c.warnings, warning)
 	}
 }

@@ -169,7 +169,7 @@ func (q *query) omissionNotes(f *searchResult) []string {
 	if n := f.report.TooDeep; n > 0 {
 		notes = append(notes, textfmt.Count(n, "directory")+" too deep to enter")
 	}
-	if note := walk.Unread(f.report.Faults, func(path string) string { return q.shownPath(f, path) }); note != "" {
+	if note := walk.UnreadNote(f.report.Faults, func(path string) string { return q.shownPath(f, path) }); note != "" {
 		notes = append(notes, note)
 	}
 	return notes

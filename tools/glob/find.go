@@ -87,7 +87,7 @@ func (q *query) search(ctx context.Context) (*searchResult, error) {
 
 // skipsDir reports whether the walk should not enter a directory.
 func (q *query) skipsDir(dir string) bool {
-	return !q.glob.Enter(dir) || q.excluded(dir, true) || q.fs.Denied(filepath.Join(q.abs, filepath.FromSlash(dir)))
+	return !q.glob.MayMatchBelow(dir) || q.excluded(dir, true) || q.fs.Denied(filepath.Join(q.abs, filepath.FromSlash(dir)))
 }
 
 // matches reports whether an entry's path matches. The type of a link's target
@@ -198,5 +198,5 @@ func countBelow(ctx context.Context, start *walk.Node, dir string) (n int, exact
 	if node != start {
 		defer node.Close()
 	}
-	return node.Count(ctx, name, 0)
+	return node.CountFilesIn(ctx, name, 0)
 }

@@ -53,7 +53,7 @@ func main() {
 		if err := errors.Join(box.Validate(), st.Validate()); err != nil {
 			return nil, err
 		}
-		box.ClientRoots, box.Finder = mcpkit.ClientRoots, walk.Named
+		box.ClientRoots, box.Finder = mcpkit.ClientRoots, walk.FindNamed
 		tool, err := newTool(sandbox.New(box), *timeout)
 		return []*mcpkit.Tool{tool}, err
 	}

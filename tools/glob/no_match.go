@@ -115,7 +115,7 @@ func (q *query) searchNear(ctx context.Context) ([]*nearMatches, error) {
 		return nil, err
 	}
 	if q.shownDir != "" {
-		folded = folded.Below()
+		folded = folded.RelativeToPrefix()
 	}
 	ignored := &nearMatches{before: "ignored ", after: " (no_ignore=true to include)"}
 	hidden := &nearMatches{before: "hidden ", after: " (hidden=true to include)"}
@@ -129,7 +129,7 @@ func (q *query) searchNear(ctx context.Context) ([]*nearMatches, error) {
 	node, err := walk.Start(q.fs, q.dir, walk.Options{
 		Hidden: true, NoIgnore: true, Workers: 1,
 		Prune: func(dir string) bool {
-			return !folded.Enter(dir) || q.fs.Denied(filepath.Join(q.abs, filepath.FromSlash(dir)))
+			return !folded.MayMatchBelow(dir) || q.fs.Denied(filepath.Join(q.abs, filepath.FromSlash(dir)))
 		},
 	})
 	if err != nil {

@@ -135,7 +135,7 @@ func (q *query) followPrefix() error {
 	defer dir.Close()
 	if dir.Path() != filepath.Join(start.Path(), filepath.FromSlash(prefix)) {
 		q.shownDir = path.Join(q.fs.Display(start.Path()), pathname.Escape(prefix))
-		q.dir, q.glob = below, q.glob.Below()
+		q.dir, q.glob = below, q.glob.RelativeToPrefix()
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func guessEncoding(ctx context.Context, r io.ReaderAt, size int64) textfile.Enco
 
 // isNotUTF8 reports whether text, without a byte order mark, is not valid
 // UTF-8.
-func isNotUTF8(text []byte) bool { return !textfile.ASCII(text) && !utf8.Valid(text) }
+func isNotUTF8(text []byte) bool { return !textfile.IsASCII(text) && !utf8.Valid(text) }
 
 // decodeFile returns the content of a file to search, with secrets masked if
 // masked is set. e is "" unless the encoding was guessed from zero bytes; a
@@ -44,7 +44,7 @@ func (w *searcher) decodeFile(raw []byte, masked bool) (text []byte, e textfile.
 		return nil, "", false
 	}
 	if bomEncoding(raw) == "" && bytes.IndexByte(raw, 0) >= 0 {
-		if e = textfile.GuessWide(raw); e == "" {
+		if e = textfile.GuessUTF16(raw); e == "" {
 			return nil, "", false
 		}
 	}
@@ -85,7 +85,7 @@ func (t *tally) keepFirstGuesses(most int) {
 // characters beyond ASCII: a wrong guess hides matches of these. Otherwise it
 // returns "".
 func (q *query) guessedEncodingsNote(f *searchResult) string {
-	if f.guessCount == 0 || textfile.ASCII([]byte(q.args.Pattern)) {
+	if f.guessCount == 0 || textfile.IsASCII([]byte(q.args.Pattern)) {
 		return ""
 	}
 	f.keepFirstGuesses(maxNamedPaths)

@@ -21,7 +21,7 @@ func (f *fileFilter) shouldEnter(dir string) bool {
 		return false
 	}
 	for _, g := range f.include {
-		if g.Enter(dir) {
+		if g.MayMatchBelow(dir) {
 			return true
 		}
 	}

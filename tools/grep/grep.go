@@ -97,8 +97,8 @@ func newGrepper(box sandbox.Config, st state.Config, c Config) (*grepper, []*mcp
 	if err := errors.Join(box.Validate(), st.Validate(), c.Validate()); err != nil {
 		return nil, nil, err
 	}
-	box.ClientRoots, box.Finder = mcpkit.ClientRoots, walk.Named
-	box.ReadableFor = st.SpilledFor
+	box.ClientRoots, box.Finder = mcpkit.ClientRoots, walk.FindNamed
+	box.ReadableFor = st.OutputDir
 	g := &grepper{box: sandbox.New(box), Config: c, large: newLargeBuffer(), buffers: newBufferPool()}
 	if c.IndexSize > 0 && !c.NoIndex {
 		g.cache = newSearchCache(c.IndexSize)

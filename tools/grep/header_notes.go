@@ -116,7 +116,7 @@ func (q *query) skippedNotes(f *searchResult) []string {
 	if n := f.report.TooDeep; n > 0 {
 		notes = append(notes, textfmt.Count(n, "directory")+" too deep to enter")
 	}
-	if note := walk.Unread(f.report.Faults, func(path string) string { return q.shownPath(f.abs, path) }); note != "" {
+	if note := walk.UnreadNote(f.report.Faults, func(path string) string { return q.shownPath(f.abs, path) }); note != "" {
 		notes = append(notes, note)
 	}
 	return notes

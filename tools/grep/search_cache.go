@@ -231,7 +231,7 @@ func (w *searchCache) classify(raw []byte, c *index.Content) {
 	text := searchableText(raw, false)
 	c.Binary = bytes.IndexByte(text, 0) >= 0
 	if bomEncoding(raw) == "" {
-		c.Opaque = c.Binary && textfile.GuessWide(raw) != "" || !c.Binary && isNotUTF8(text)
+		c.Opaque = c.Binary && textfile.GuessUTF16(raw) != "" || !c.Binary && isNotUTF8(text)
 	}
 	if c.Binary = c.Binary && !c.Opaque; !c.Binary && !c.Opaque {
 		c.Text = text
@@ -264,7 +264,7 @@ func (w *searcher) skipByIndex(e *walk.Entry) bool {
 	if e.Memo != w.memo {
 		w.switchDir(e.Memo)
 	}
-	switch w.dirLookup.Look(e.Place, index.KeyOf(st)) {
+	switch w.dirLookup.Look(e.MemoIndex, index.KeyOf(st)) {
 	case index.Missing:
 		w.recordSearched(e.Path, st, 0, "")
 		return true
@@ -287,9 +287,9 @@ func (w *searcher) switchDir(memo *walk.Memo) {
 		w.dirLookup.SwitchDir(nil)
 		return
 	}
-	page, _ := memo.Kept().(index.Page)
+	page, _ := memo.Value().(index.Page)
 	if page == nil {
-		page = memo.Keep(index.NewPage(memo.Len())).(index.Page)
+		page = memo.StoreIfEmpty(index.NewPage(memo.EntryCount())).(index.Page)
 	}
 	w.dirLookup.SwitchDir(page)
 }

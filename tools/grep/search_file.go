@@ -118,7 +118,7 @@ func (w *searcher) recordSearched(path string, st sandbox.Stat, n int, e textfil
 	if w.args.Sort != "path" {
 		m.mtime = st.ModNano()
 	}
-	if w.top.Takes(m) {
+	if w.top.WouldKeep(m) {
 		m.path = strings.Clone(m.path) // otherwise it keeps the memory of a whole directory
 		if m.keptText != nil {
 			m.starts = slices.Clone(w.starts)

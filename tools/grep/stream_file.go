@@ -76,7 +76,7 @@ func (w *searcher) determineDecoding(file *os.File, st sandbox.Stat, what outcom
 	if err != nil && !errors.Is(err, io.EOF) || bomEncoding(head[:n]) != "" {
 		return decoding{known: true}
 	}
-	return decoding{encoding: textfile.GuessWide(head[:n]), known: true}
+	return decoding{encoding: textfile.GuessUTF16(head[:n]), known: true}
 }
 
 // maxNamedInMemory bounds the bytes in memory of a file named by path: a line,

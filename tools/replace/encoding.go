@@ -51,7 +51,7 @@ func (p *plan) chooseFormat(fsys *sandbox.FS, content string) {
 		p.chooseNewFileFormat(fsys)
 	}
 	if e := textfile.Encoding(p.Encoding); e != "" && e != p.target.encoding {
-		p.target.encoding, p.target.guessed, p.target.bom = e, false, e.Wide()
+		p.target.encoding, p.target.guessed, p.target.bom = e, false, e.IsUTF16()
 		p.target.reason = fmt.Sprintf("encoding is %s", e)
 		if p.oldFormat.Encoding != "" && len(p.oldText) > 0 {
 			p.addNote("converted from %s to %s", p.oldFormat.Encoding, e)

@@ -17,7 +17,7 @@ func (p *plan) checkEncodingGuess() error {
 	if p.before.Masked { // as shown to the caller
 		known, text = maskValues(known), p.Content
 	}
-	if guess.ProvesText(known, text) {
+	if guess.TextIsUnambiguous(known, text) {
 		return nil
 	}
 	return toolerr.New(toolerr.BadEncoding, "%s: the file's encoding is a guess (it may be %s), and content depends on it; nothing was written. View the file with encoding=… to find the right one, then call again with that encoding", p.before.Shown, guess).

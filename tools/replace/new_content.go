@@ -82,7 +82,7 @@ func (p *plan) newContent(ctx context.Context, fsys *sandbox.FS) (*fileedit.Afte
 		}
 	}
 	after := fileedit.Whole(raw)
-	after.Always = always
+	after.AlwaysWrite = always
 	if p.target.encoding != textfile.UTF8 {
 		after.Encoding = p.target.encoding
 	}

@@ -12,15 +12,15 @@ import (
 func (p *plan) readOldContent(ctx context.Context) error {
 	raw := p.before.Content
 	p.oldFormat = textfile.Detect(raw)
-	if p.before.Fresh() && !p.oldFormat.Binary && p.before.Seen.Index.Encoding != "" {
+	if p.before.IsSeenVersion() && !p.oldFormat.Binary && p.before.Seen.Index.Encoding != "" {
 		p.oldFormat = p.before.Seen.Index.Format // as it was written, even if detection would differ
 	}
 	named := textfile.Encoding("")
-	if namedBefore := p.before.Fresh() && p.before.Seen.NamedEncoding != ""; !namedBefore && p.Encoding != string(textfile.UTF8) {
+	if namedBefore := p.before.IsSeenVersion() && p.before.Seen.NamedEncoding != ""; !namedBefore && p.Encoding != string(textfile.UTF8) {
 		named = textfile.Encoding(p.Encoding)
 	}
 	if p.oldFormat.Guessed || p.oldFormat.Binary || named == "" { // otherwise the call converts the file
-		index, encodingNamed, err := p.before.Read(ctx, named)
+		index, encodingNamed, err := p.before.IndexIn(ctx, named)
 		if err != nil {
 			return err
 		}

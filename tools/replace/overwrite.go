@@ -20,7 +20,7 @@ func (p *plan) checkOverwrite() error {
 		return toolerr.New(toolerr.Stale, "%s does not exist, so etag=%s does not match; nothing was written. To create it, leave etag out.", b.Shown, p.Etag)
 	case !b.Exists:
 		return nil
-	case p.Etag != "" && !b.Etag.Matches(p.Etag), p.Etag == "" && b.Seen != nil && !b.Fresh():
+	case p.Etag != "" && !b.Etag.Matches(p.Etag), p.Etag == "" && b.Seen != nil && !b.IsSeenVersion():
 		return p.staleError()
 	case p.oldFormat.Binary:
 		return toolerr.New(toolerr.BinaryFile, "%s is a binary file (%d bytes), nothing was written: to replace it with text anyway, call again with overwrite=true", b.Shown, b.Stat.Size)
@@ -44,7 +44,7 @@ func (p *plan) staleError() error {
 		when, then = "does not have the etag you gave", "given"
 	}
 	if b.Seen != nil && b.Seen.Index.Etag.Matches(knownEtag) {
-		if d := b.Since(maxStaleDiffLines); d.Text != "" {
+		if d := b.DifferenceFromSeen(maxStaleDiffLines); d.Text != "" {
 			what = fmt.Sprintf("Since you viewed it (+%d -%d lines):\n%s", d.Added, d.Removed, d.Text)
 			if d.Cut > 0 {
 				what += fmt.Sprintf("(%d more lines; view the file to see all)\n", d.Cut)

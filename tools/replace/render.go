@@ -137,7 +137,7 @@ func (p *plan) addEffectNotes(done *fileedit.Outcome) {
 		p.addNote("masked values were replaced or removed; edit with undo=true restores them")
 	case b.Seen == nil && p.Etag == "":
 		p.addNote("the file had not been viewed; edit with undo=true restores the old content")
-	case p.Overwrite && !b.Fresh() && (p.Etag == "" || !b.Etag.Matches(p.Etag)):
+	case p.Overwrite && !b.IsSeenVersion() && (p.Etag == "" || !b.Etag.Matches(p.Etag)):
 		p.addNote("the file had changed since you viewed it; edit with undo=true restores that content")
 	}
 }
@@ -158,7 +158,7 @@ func (p *plan) contentDiff(ctx context.Context) textdiff.Diff {
 	}
 	budget := mcpkit.Budget(ctx)
 	// The diff needs no file names, since the header has the path.
-	o := textdiff.Options{MaxLines: maxDiffLines, MaxBytes: maxFullLine, Window: longLineWindow, Stopped: func() bool { return ctx.Err() != nil }}
+	o := textdiff.Options{MaxLines: maxDiffLines, MaxLineBytes: maxFullLine, WindowChars: longLineWindow, Stopped: func() bool { return ctx.Err() != nil }}
 	if !p.before.Exists && !p.DryRun {
 		o.MaxLines = maxNewFileLines
 	}
@@ -168,8 +168,8 @@ func (p *plan) contentDiff(ctx context.Context) textdiff.Diff {
 		if len(diff.Text) <= budget-headerReserve || o.MaxLines <= 2 {
 			return diff
 		}
-		o.MaxLines, o.MaxBytes = o.MaxLines/2, max(o.MaxBytes/2, 40)
-		o.Window = min(o.Window, o.MaxBytes)
+		o.MaxLines, o.MaxLineBytes = o.MaxLines/2, max(o.MaxLineBytes/2, 40)
+		o.WindowChars = min(o.WindowChars, o.MaxLineBytes)
 	}
 }
 

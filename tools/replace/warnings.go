@@ -19,10 +19,10 @@ func (p *plan) addContentWarnings(done *fileedit.Outcome) {
 		p.addWarning(`content has no line break, but a backslash followed by n %d times: in JSON a line break is \n with one backslash`, n)
 	}
 	if len(p.Content) <= maxChecked && !b.Masked {
-		if warning := contentcheck.Omission(p.Content, ""); warning != "" {
+		if warning := contentcheck.OmissionWarning(p.Content, ""); warning != "" {
 			// An omission marker that the old file has too is not a
 			// mistake.
-			if warning = contentcheck.Omission(p.Content, string(p.oldText)); warning != "" {
+			if warning = contentcheck.OmissionWarning(p.Content, string(p.oldText)); warning != "" {
 				p.addWarning("%s", warning)
 			}
 		}

@@ -20,7 +20,7 @@ const (
 func (f *viewedFile) describeBinary() *answer {
 	return &answer{
 		text: fmt.Sprintf("%s  binary: %s  %d bytes  %s\nnote: hex=true dumps its bytes, with offset (from 0) and limit in bytes\n",
-			f.shownPath, textfile.TypeOf(f.head), f.Stat.Size, f.headerTag()),
+			f.shownPath, textfile.BinaryType(f.head), f.Stat.Size, f.headerTag()),
 		meta: f.newMeta("binary"),
 	}
 }

@@ -23,7 +23,7 @@ const (
 // was scanned before, otherwise by reading the file. If reading takes too long
 // and the first bytes are enough to answer, it uses only these.
 func (v *viewer) setIndex(ctx context.Context, f *viewedFile) error {
-	if seen, ok := v.store.ForSession(mcpkit.ClientSession(ctx)).Current(f.Path, f.stamp); ok {
+	if seen, ok := v.store.ForSession(mcpkit.ClientSession(ctx)).SeenWithStamp(f.Path, f.stamp); ok {
 		f.index = &seen.Index
 		return nil
 	}

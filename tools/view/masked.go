@@ -26,10 +26,10 @@ func (f *viewedFile) viewMasked(ctx context.Context) (*answer, error) {
 	// bytes: in another encoding, the byte that ends a value might be part
 	// of a character.
 	encoding, hidden := f.index.Encoding, raw[f.index.BOM:]
-	if encoding.Wide() {
+	if encoding.IsUTF16() {
 		hidden = secret.Mask([]byte(encoding.Decode(hidden)))
 	} else {
-		if f.encoding != "" && !f.encoding.Wide() {
+		if f.encoding != "" && !f.encoding.IsUTF16() {
 			encoding = f.encoding
 		}
 		hidden = []byte(encoding.Decode(secret.Mask(hidden)))

@@ -31,7 +31,7 @@ func (f *viewedFile) viewMetadata() *answer {
 		row("type", "pdf")
 	case f.index.Binary:
 		m.Type = "binary"
-		row("type", "binary: %s", textfile.TypeOf(f.head))
+		row("type", "binary: %s", textfile.BinaryType(f.head))
 	case f.headOnly:
 		row("type", "text (judged by its first bytes), %s", f.index.Encoding)
 		row("lines", "not counted: the file is too large")

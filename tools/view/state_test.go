@@ -31,7 +31,7 @@ func TestAnotherProcessNeedsNoScan(t *testing.T) {
 	file, seen := f.seen("large")
 	require.NotNil(t, seen, "a file that was changed just now is remembered, too")
 	require.EqualValues(t, 1<<20, seen.Index.Lines)
-	require.NotEmpty(t, seen.Index.Starts)
+	require.NotEmpty(t, seen.Index.LinesBefore)
 	require.EqualValues(t, 1_000_000, seen.Ranges[0].First)
 	require.EqualValues(t, 1_000_002, seen.Ranges[0].Last)
 	require.Equal(t, textfile.LineSum([]byte("0123456789abcdef\n")), seen.Ranges[0].Sums[0])
@@ -67,7 +67,7 @@ func (f *fixture) seen(name string) (string, *state.Seen) {
 	file, err := served.Open(name)
 	require.NoError(f.t, err)
 	defer file.Close()
-	seen, ok := state.New(f.kept).Current(file.Path, state.StampOf(file.Stat, time.Now()))
+	seen, ok := state.New(f.kept).SeenWithStamp(file.Path, state.StampOf(file.Stat, time.Now()))
 	if !ok {
 		return file.Path, nil
 	}

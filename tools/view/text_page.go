@@ -57,7 +57,7 @@ func (f *viewedFile) viewText(ctx context.Context) (*answer, []state.Range, erro
 		m.Type = "empty"
 	}
 	got.meta.completeFrom(m)
-	if index.Encoding.Wide() != f.index.Encoding.Wide() {
+	if index.Encoding.IsUTF16() != f.index.Encoding.IsUTF16() {
 		ranges = nil // the line numbers differ from those of the detected encoding
 	}
 	return got, ranges, nil
@@ -66,7 +66,7 @@ func (f *viewedFile) viewText(ctx context.Context) (*answer, []state.Range, erro
 // reindex returns the index for a requested encoding. If single bytes end lines
 // in both encodings, it reuses the existing index.
 func (f *viewedFile) reindex(ctx context.Context) (*textfile.Index, error) {
-	if x := *f.index; !x.Binary && x.BOM == 0 && !x.Encoding.Wide() && !f.encoding.Wide() && f.encoding != textfile.UTF8 {
+	if x := *f.index; !x.Binary && x.BOM == 0 && !x.Encoding.IsUTF16() && !f.encoding.IsUTF16() && f.encoding != textfile.UTF8 {
 		x.Encoding, x.Guessed, x.Invalid = f.encoding, false, 0
 		return &x, nil
 	}

@@ -87,8 +87,8 @@ func newTools(box sandbox.Config, kept state.Config) ([]*mcpkit.Tool, error) {
 	if err := kept.Validate(); err != nil {
 		return nil, err
 	}
-	box.ClientRoots, box.Finder = mcpkit.ClientRoots, walk.Named
-	box.ReadableFor = kept.SpilledFor
+	box.ClientRoots, box.Finder = mcpkit.ClientRoots, walk.FindNamed
+	box.ReadableFor = kept.OutputDir
 	v := &viewer{box: sandbox.New(box), store: state.New(kept)}
 	tool, err := mcpkit.NewTool(mcpkit.Def{
 		Name: "view", Title: "View file", Description: strings.TrimSpace(description),

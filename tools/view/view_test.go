@@ -161,7 +161,7 @@ func TestNeverPanics(t *testing.T) {
 		name := []string{"f", "f.ipynb", "f.go", "f.md"}[rng.IntN(4)]
 		f.write(name, data)
 		for _, args := range []map[string]any{
-			{}, {"hex": true}, {"metadata": true}, {"encoding": textfile.Names()[rng.IntN(len(textfile.Names()))]}, {"tail": 2}, {"section": "x"},
+			{}, {"hex": true}, {"metadata": true}, {"encoding": textfile.EncodingNames()[rng.IntN(len(textfile.EncodingNames()))]}, {"tail": 2}, {"section": "x"},
 		} {
 			if strings.HasPrefix(string(data), "%PDF") && len(args) == 0 {
 				continue // takes a process; pdf_test.go has them

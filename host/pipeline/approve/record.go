@@ -132,7 +132,7 @@ func brief(args json.RawMessage) json.RawMessage {
 	case len(args) == 0:
 		return args
 	case len(args) <= maxBrief:
-		return redact.JSON(nil, args, 2*maxBrief)
+		return redact.AppendJSON(nil, args, 2*maxBrief)
 	}
 	begins := redact.Text(strings.ToValidUTF8(string(args[:maxBrief/4]), ""))
 	return fmt.Appendf(nil, `{"toolroom/left_out":{"bytes":%d,"begins":%s}}`, len(args), jsonrpc.AppendString(nil, begins))

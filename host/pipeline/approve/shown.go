@@ -136,8 +136,8 @@ func (d *drawing) text(text string, depth int) {
 		case r == '"' || r == '\\':
 			d.b.WriteByte('\\')
 			d.b.WriteRune(r)
-		case visible.Hidden(r):
-			visible.Escape(&d.b, r)
+		case visible.IsHidden(r):
+			visible.WriteEscaped(&d.b, r)
 			if r == '\n' && i+1 < len(text) {
 				d.line(depth + 2)
 			}

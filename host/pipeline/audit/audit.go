@@ -304,7 +304,7 @@ func (l *Log) append(dst []byte, r record) []byte {
 		if r.depth > 0 {
 			dst = strconv.AppendInt(append(dst, `,"depth":`...), int64(r.depth), 10)
 		}
-		dst = redact.JSON(append(dst, `,"args":`...), r.args, l.cfg.MaxArgs, ordinary(r.tool)...)
+		dst = redact.AppendJSON(append(dst, `,"args":`...), r.args, l.cfg.MaxArgs, ordinary(r.tool)...)
 		return append(dst, '}')
 	}
 	dst = strconv.AppendFloat(append(dst, `,"ms":`...), float64(r.took.Microseconds())/1000, 'f', -1, 64)

@@ -210,7 +210,7 @@ func argumentsError(f *schemacheck.Faults, t *call.Tool) error {
 		Type: call.ArgsInvalid, Tool: t.Name, Path: f.Path,
 		Detail: f.Text + "; correct the arguments and call again",
 	}
-	if f.Missing {
+	if f.OnlyMissing {
 		e.Cause = toolerr.New(toolerr.MissingParameter, "%s", e.Detail)
 	}
 	return e

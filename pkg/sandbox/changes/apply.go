@@ -18,9 +18,9 @@ type Refusal struct {
 
 // Report is the result of Apply.
 type Report struct {
-	Applied []Change  // applied changes
-	Refused []Refusal // the changes that stay in the set
-	Left    int       // changes that stay in the set; 0: the set was removed
+	Applied   []Change  // applied changes
+	Refused   []Refusal // the changes that stay in the set
+	Remaining int       // changes that stay in the set; 0: the set was removed
 }
 
 // Apply makes changes in the roots: all of them, or those whose path is in
@@ -93,10 +93,10 @@ func (s *Set) applyLocked(r *setFile, paths []string, refuse func(string) string
 	}
 	for _, c := range left {
 		if c.Kind != Touched || !c.Dir {
-			report.Left++
+			report.Remaining++
 		}
 	}
-	if report.Left > 0 {
+	if report.Remaining > 0 {
 		clear(r.Dirs)
 		return report, errors.Join(s.saveFile(r), s.saveBases(known))
 	}

@@ -30,7 +30,7 @@ func TestChangesStayApartUntilTheyAreApplied(t *testing.T) {
 
 	report, err := set.Apply(nil, nil)
 	require.NoError(t, err)
-	require.Zero(t, report.Left)
+	require.Zero(t, report.Remaining)
 	require.Equal(t, "new\none\nmore\nw\nz\nr\n", b.run(nil, `cat n a d/w f/z p/q/r; ls e d/x 2>/dev/null`))
 	require.NoDirExists(t, filepath.Join(b.dir, set.ID()))
 	_, err = b.store.Open(set.ID())
@@ -59,7 +59,7 @@ func TestSomeFilesAreApplied(t *testing.T) {
 	b.run(set, `echo more >> a; echo more >> b; mkdir -p p/q; echo r > p/q/r; echo s > p/s; rm d/x`)
 	report, err := set.Apply([]string{"a", "p/q", filepath.Join(b.Root, "d")}, nil)
 	require.NoError(t, err)
-	require.NotZero(t, report.Left)
+	require.NotZero(t, report.Remaining)
 	require.Equal(t, "one\nmore\ntwo\nr\n", b.run(nil, `cat a b p/q/r; ls p/s d/x 2>/dev/null`))
 	list, err := set.Changes()
 	require.NoError(t, err)
@@ -126,7 +126,7 @@ func TestRefusedPathsStay(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Len(t, report.Refused, 1)
-	require.NotZero(t, report.Left)
+	require.NotZero(t, report.Remaining)
 	require.NoDirExists(t, filepath.Join(b.Root, ".vscode"))
 	require.FileExists(t, filepath.Join(b.Root, "n"))
 }

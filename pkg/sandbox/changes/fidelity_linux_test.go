@@ -84,7 +84,7 @@ func TestAppliedIsAsKept(t *testing.T) {
 				require.Equal(t, before, sandboxtest.State(t, b.Root))
 				report, err := set.Apply(nil, nil)
 				require.NoError(t, err)
-				require.Zero(t, report.Left)
+				require.Zero(t, report.Remaining)
 				require.NotEmpty(t, report.Applied)
 				require.Equal(t, want, ownTime.ReplaceAllString(sandboxtest.State(t, b.Root), " now"))
 				for _, sparse := range []string{"sparse", "holes"} {
@@ -133,7 +133,7 @@ func TestSockets(t *testing.T) {
 	require.Equal(t, "deleted a", summary(list))
 	report, err := set.Apply(nil, nil)
 	require.NoError(t, err)
-	require.Zero(t, report.Left)
+	require.Zero(t, report.Remaining)
 	require.NoFileExists(t, filepath.Join(b.Root, "a"))
 	require.NoFileExists(t, filepath.Join(b.Root, "new"))
 }

@@ -75,9 +75,9 @@ func (s *Set) newPlan(r *setFile, root int, paths []string, unused *[]string) (*
 	return p, nil
 }
 
-// Chooses reports whether paths, as given to Set.Apply, select a change. Empty
+// Selects reports whether paths, as given to Set.Apply, select a change. Empty
 // paths select every change.
-func Chooses(paths []string, root, rel string) bool {
+func Selects(paths []string, root, rel string) bool {
 	_, ok := selectingPath(paths, root, rel)
 	return ok || len(paths) == 0
 }

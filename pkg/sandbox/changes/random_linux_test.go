@@ -61,7 +61,7 @@ func TestRandomSequences(t *testing.T) {
 		seen := layered.run(set, listing+gitListing)
 		report, err := set.Apply(nil, nil)
 		require.NoError(t, err, why)
-		require.Zero(t, report.Left, why)
+		require.Zero(t, report.Remaining, why)
 		require.Equal(t, differing.ReplaceAllString(seen, ""), differing.ReplaceAllString(layered.run(nil, listing+gitListing), ""), why)
 		require.Equal(t, withoutTimes(t, kept), withoutTimes(t, layered), why)
 		entries, err := filepath.Glob(filepath.Join(layered.dir, "*"))

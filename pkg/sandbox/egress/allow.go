@@ -26,9 +26,9 @@ type entry struct {
 	port       uint16 // 0 stands for 80 and 443
 }
 
-// Parse reads a list, divided by commas; see the package comment for the
+// ParseAllow reads a list, divided by commas; see the package comment for the
 // entries. INVALID_PARAMS names the first that is wrong.
-func Parse(list string) (*Allow, error) {
+func ParseAllow(list string) (*Allow, error) {
 	a := &Allow{}
 	var texts []string
 	for text := range strings.SplitSeq(list, ",") {

@@ -13,7 +13,7 @@ import (
 
 func parse(t testing.TB, list string) *egress.Allow {
 	t.Helper()
-	allow, err := egress.Parse(list)
+	allow, err := egress.ParseAllow(list)
 	require.NoError(t, err)
 	return allow
 }
@@ -164,11 +164,11 @@ func TestListsThatCannotBe(t *testing.T) {
 		"224.0.0.1:80":                    "cannot be opened",
 		"[64:ff9b::7f00:1]:80":            "cannot be opened",
 	} {
-		_, err := egress.Parse(list)
+		_, err := egress.ParseAllow(list)
 		require.ErrorContains(t, err, why, list)
 		require.ErrorIs(t, err, toolerr.New(toolerr.InvalidParams, ""), list)
 	}
-	_, err := egress.Parse(strings.TrimSuffix(strings.Repeat("a.com,", 1001), ","))
+	_, err := egress.ParseAllow(strings.TrimSuffix(strings.Repeat("a.com,", 1001), ","))
 	require.ErrorContains(t, err, "1000")
 }
 

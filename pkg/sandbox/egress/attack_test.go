@@ -264,7 +264,7 @@ func TestListedAddresses(t *testing.T) {
 		require.Equal(t, want, status(talk(t, address, "GET http://"+host+"/ HTTP/1.1\r\nHost: "+host+"\r\n\r\n")), host)
 	}
 	_, address = w.proxy(t, "example.com", func(c *egress.Config) {
-		c.Own = func() []netip.Addr { return []netip.Addr{netip.MustParseAddr("93.184.216.34")} }
+		c.OwnAddresses = func() []netip.Addr { return []netip.Addr{netip.MustParseAddr("93.184.216.34")} }
 	})
 	require.Contains(t, talk(t, address, "GET http://example.com/"+toServer+"\r\n"), "has this machine's own address, 93.184.216.34")
 }

@@ -18,7 +18,7 @@ type Config struct {
 	// Dial connects to one address by TCP.
 	Dial func(ctx context.Context, to netip.AddrPort) (net.Conn, error)
 	// Own are addresses that are never public: those of this machine.
-	Own func() []netip.Addr
+	OwnAddresses func() []netip.Addr
 
 	// Shared bounds the connections of several proxies together, to its capacity and
 	// one more of each; further ones wait. nil: each is bounded by itself.
@@ -44,8 +44,8 @@ func (c *Config) setDefaults() {
 			return new(net.Dialer).DialContext(ctx, "tcp", to.String())
 		}
 	}
-	if c.Own == nil {
-		c.Own = ownAddresses
+	if c.OwnAddresses == nil {
+		c.OwnAddresses = ownAddresses
 	}
 	if c.Connections <= 0 {
 		c.Connections = 64

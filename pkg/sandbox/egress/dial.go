@@ -28,7 +28,7 @@ func (p *Proxy) dial(h host, port uint16) (net.Conn, error) {
 			return nil, unreachableError(h, "cannot be resolved", err)
 		}
 	}
-	own := p.config.Own()
+	own := p.config.OwnAddresses()
 	var targets []netip.AddrPort
 	why, opens := "", ""
 	for _, addr := range addrs {

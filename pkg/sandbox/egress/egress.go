@@ -71,14 +71,14 @@ type Net struct {
 func ParseNet(value string) (Net, error) {
 	switch list, isList := strings.CutPrefix(value, "allow="); {
 	case isList:
-		allow, err := Parse(list)
+		allow, err := ParseAllow(list)
 		return Net{Allow: allow}, err
 	case value == "off":
 		return Net{}, nil
 	case value == "on":
 		return Net{On: true}, nil
 	case value == registriesEntry:
-		allow, err := Parse(value)
+		allow, err := ParseAllow(value)
 		return Net{Allow: allow}, err
 	}
 	return Net{}, toolerr.New(toolerr.InvalidParams, "--net %.100q is unknown: use off, on, registries or allow=HOST[:PORT],…", value)

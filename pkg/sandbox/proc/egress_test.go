@@ -81,7 +81,7 @@ func (w *world) config() egress.Config {
 // in list.
 func egressRunner(t testing.TB, w *world, list string, environ ...string) *proc.Runner {
 	t.Helper()
-	allow, err := egress.Parse(list)
+	allow, err := egress.ParseAllow(list)
 	require.NoError(t, err)
 	r := newRunner(t, proc.Config{
 		Level: proc.L2, Egress: allow, Environ: append(os.Environ(), environ...), Grace: 50 * time.Millisecond, Linger: 10 * time.Millisecond,
@@ -243,7 +243,7 @@ func descriptors(t testing.TB) int {
 }
 
 func TestEgressNeedsL2(t *testing.T) {
-	allow, err := egress.Parse("allowed.test")
+	allow, err := egress.ParseAllow("allowed.test")
 	require.NoError(t, err)
 	for _, c := range []proc.Config{{Level: proc.L1, Egress: allow}, {Level: proc.Off, Egress: allow}, {Network: true, Egress: allow}} {
 		_, err := proc.New(c)

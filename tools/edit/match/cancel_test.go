@@ -78,8 +78,8 @@ func passes(size int) map[string]func(context.Context) error {
 			if err != nil {
 				return err
 			}
-			seen := &state.Seen{Index: textfile.Index{Etag: textfile.Sum([]byte("other"))}}
-			return match.CheckStale(ctx, f, plan.Places, match.Version{CurrentEtag: textfile.Sum(words), Seen: seen}, match.Options{})
+			seen := &state.Seen{Index: textfile.Index{Etag: textfile.EtagOf([]byte("other"))}}
+			return match.CheckStale(ctx, f, plan.Places, match.Version{CurrentEtag: textfile.EtagOf(words), Seen: seen}, match.Options{})
 		},
 		"diff": func(ctx context.Context) error {
 			f, plan, err := planned(ctx)

@@ -63,7 +63,7 @@ func newSample(rng *rand.Rand) sample {
 	}
 	s := sample{raw: raw}
 	switch {
-	case e.Wide():
+	case e.IsUTF16():
 		mark, _ := e.Encode("\uFEFF")
 		s.raw = append(mark, raw...)
 	case e == textfile.UTF8 && rng.IntN(4) == 0:

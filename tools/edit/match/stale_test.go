@@ -21,7 +21,7 @@ func shown(version string, spans ...[2]int) *state.Seen {
 		lines = lines[:len(lines)-1]
 	}
 	seen := &state.Seen{}
-	seen.Index.Etag, seen.Index.Lines = textfile.Sum([]byte(version)), int64(len(lines))
+	seen.Index.Etag, seen.Index.Lines = textfile.EtagOf([]byte(version)), int64(len(lines))
 	for _, span := range spans {
 		r := state.Range{First: int64(span[0]), Last: int64(span[1])}
 		for _, line := range lines[span[0]-1 : span[1]] {
@@ -38,7 +38,7 @@ func TestFresh(t *testing.T) {
 		fmt.Fprintf(&b, "entry number %d has a value\n", i+1)
 	}
 	version := b.String()
-	etag := textfile.Sum([]byte(version)).String()
+	etag := textfile.EtagOf([]byte(version)).String()
 	line := func(n int) string { return fmt.Sprintf("entry number %d has a value\n", n) }
 	all := shown(version, [2]int{1, 60})
 	some := shown(version, [2]int{1, 20}, [2]int{30, 40})
@@ -73,7 +73,7 @@ func TestFresh(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f, err := splice.Open(t.Context(), []byte(c.file))
 			require.NoError(t, err)
-			v := match.Version{CurrentEtag: textfile.Sum(f.Raw), GivenEtag: c.given, Seen: c.seen}
+			v := match.Version{CurrentEtag: textfile.EtagOf(f.Raw), GivenEtag: c.given, Seen: c.seen}
 			plan, err := match.Find(t.Context(), f, []match.Edit{{Old: c.old, New: "new"}}, match.Options{Changed: v.Changed()})
 			require.NoError(t, err)
 			err = match.CheckStale(t.Context(), f, plan.Places, v, match.Options{Name: "list"})
@@ -96,7 +96,7 @@ func TestFreshOtherEncodings(t *testing.T) {
 	require.NoError(t, err)
 	plan, err := match.Find(t.Context(), f, []match.Edit{{Old: "b", New: "x"}}, match.Options{})
 	require.NoError(t, err)
-	v := match.Version{CurrentEtag: textfile.Sum(raw), GivenEtag: seen.Index.Etag.Full(), Seen: seen}
+	v := match.Version{CurrentEtag: textfile.EtagOf(raw), GivenEtag: seen.Index.Etag.Full(), Seen: seen}
 	require.True(t, v.Changed())
 	require.NoError(t, match.CheckStale(t.Context(), f, plan.Places, v, match.Options{}))
 }

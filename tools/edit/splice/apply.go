@@ -54,7 +54,7 @@ const changeCost = 512
 func (r *Result) encodeChanges(checker *cancelcheck.Checker) error {
 	f := r.file
 	r.rawChanges = make([]textdiff.Change, 0, len(r.Changes))
-	offset := f.decoded.Offsets()
+	offset := f.decoded.RawOffsets()
 	last, encoded := "", ""
 	for _, c := range r.Changes {
 		if checker.Stopped(changeCost) {
@@ -93,7 +93,7 @@ const readBackMargin = 32
 // in a damaged file, new text would become part of that character.
 func (r *Result) checkReadsBack(checker *cancelcheck.Checker) error {
 	f := r.file
-	offset := f.decoded.Offsets()
+	offset := f.decoded.RawOffsets()
 	for i := 0; i < len(r.Changes); {
 		n := i + 1
 		for n < len(r.Changes) && r.Changes[n].Start-r.Changes[n-1].End < 2*readBackMargin {

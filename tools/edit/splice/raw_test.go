@@ -29,7 +29,7 @@ func TestNumbersOfAScannedFile(t *testing.T) {
 		raw := []byte("\xef\xbb\xbf" + strings.Repeat(unit, 300_000))
 		index, err := textfile.Scan(context.Background(), bytes.NewReader(raw), int64(len(raw)), textfile.Options{})
 		require.NoError(t, err)
-		require.NotEmpty(t, index.Starts)
+		require.NotEmpty(t, index.LinesBefore)
 		scanned, err := splice.OpenIndexed(t.Context(), raw, index)
 		require.NoError(t, err)
 		plain, err := splice.Open(t.Context(), raw)

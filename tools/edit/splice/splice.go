@@ -51,7 +51,7 @@ func OpenIndexed(ctx context.Context, raw []byte, index *textfile.Index) (*File,
 	}
 	if f.Encoding == textfile.UTF8 {
 		f.Text, f.BodyStart = raw, f.BOM
-		f.lineCounts, f.stride = index.Starts, int(index.Stride)
+		f.lineCounts, f.stride = index.LinesBefore, int(index.Stride)
 		return f, nil
 	}
 	var err error
@@ -68,6 +68,6 @@ func (f *File) RawOffset(textOffset int) (offset int, ok bool) {
 	if f.decoded == nil {
 		return textOffset, true
 	}
-	offset, ok = f.decoded.Offset(textOffset)
+	offset, ok = f.decoded.RawOffset(textOffset)
 	return offset + f.BOM, ok
 }

@@ -36,7 +36,7 @@ func TestApply(t *testing.T) {
 	} {
 		raw, err := e.Encode(strings.Repeat(text, 1500))
 		require.NoError(t, err)
-		if e.Wide() {
+		if e.IsUTF16() {
 			mark, err := e.Encode("\uFEFF")
 			require.NoError(t, err)
 			raw = append(mark, raw...)

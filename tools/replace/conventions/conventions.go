@@ -162,5 +162,5 @@ func (w *Settings) setEncoding(charset, source string) {
 	// Without a byte order mark, UTF-16 cannot be detected reliably. An
 	// encoding name in .gitattributes that gives the byte order (UTF-16LE)
 	// means a file without a mark.
-	w.BOM = mark || encoding.Wide() && (source == editorConfig || name == "utf-16")
+	w.BOM = mark || encoding.IsUTF16() && (source == editorConfig || name == "utf-16")
 }
