@@ -111,11 +111,17 @@ func isStore(name, rest string) bool {
 			return true
 		}
 	case 12:
-		return pathname.EqualFold(name, ".vault-token")
+		if pathname.EqualFold(name, ".vault-token") {
+			return true
+		}
 	case 15:
-		return pathname.EqualFold(name, ".password-store")
+		if pathname.EqualFold(name, ".password-store") {
+			return true
+		}
 	case 16:
-		return pathname.EqualFold(name, ".git-credentials")
+		if pathname.EqualFold(name, ".git-credentials") {
+			return true
+		}
 	}
 	return rest != "" && isStoreIn(name, rest)
 }

@@ -60,3 +60,20 @@ func TestSecretNames(t *testing.T) {
 		require.False(t, settings(name), name)
 	}
 }
+
+// Every store of the table is a secret, by its path and as an entry of its
+// directory, and MaybeIn and MaybeEntry do not exclude it.
+func TestEveryListedStoreIsASecret(t *testing.T) {
+	stores := secret.ListedStores()
+	require.Contains(t, stores, ".huggingface/token")
+	for _, store := range stores {
+		path := filepath.FromSlash("/root/a/" + store)
+		dir, name := filepath.Split(path)
+		dir = filepath.Clean(dir)
+		for _, path := range []string{path, strings.ToUpper(path), path + "/x"} {
+			require.True(t, secret.IsPath(path), path)
+		}
+		require.True(t, secret.IsEntry(dir, name), store)
+		require.True(t, secret.MaybeEntry(name) || secret.MaybeIn(dir), store)
+	}
+}
