@@ -3,6 +3,7 @@
 package proc_test
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -75,6 +76,121 @@ func TestMemoryThatIsNotMapped(t *testing.T) {
 			})
 		}
 	}
+}
+
+// pythonHog returns a script for Python code that holds 250 MB of memory where
+// the limit has to look for it. The code calls hold() when it has the memory.
+func pythonHog(code string) string {
+	return `cat > hog.py <<'END'
+import os, time, ctypes, threading, resource
+L = ctypes.CDLL(None, use_errno=True)
+L.mmap.restype = ctypes.c_void_p
+def fill(mb): return [bytearray(os.urandom(64)) * 16384 for i in range(mb)]
+def hold(): print("there", flush=True); time.sleep(1000)
+` + code + `
+END
+exec /usr/bin/python3 hog.py`
+}
+
+// memoryHogs holds the ways to memory that a plain reading of the tree's
+// resident memory misses.
+var memoryHogs = []struct {
+	name, script string
+	only         proc.Level // "" for all
+	needs        string     // a program besides python
+	limit        int64      // 128 MiB if 0
+}{
+	{name: "a process whose first thread has ended", script: pythonHog(`
+def later(): time.sleep(.3); a = fill(250); hold()
+threading.Thread(target=later).start()
+L.syscall(60 if os.uname().machine == "x86_64" else 93, 0)`)},
+	{name: "memfd of a process whose first thread has ended", script: pythonHog(`
+def later():
+    time.sleep(.3); f = os.memfd_create("a")
+    for i in range(250): os.write(f, b"x" * (1 << 20))
+    hold()
+threading.Thread(target=later).start()
+L.syscall(60 if os.uname().machine == "x86_64" else 93, 0)`)},
+	{name: "a supervisor without descriptors", script: pythonHog(`
+for thread in range(1, 40):
+    try: resource.prlimit(thread, resource.RLIMIT_NOFILE, (0, 0))
+    except Exception: pass
+a = fill(250); hold()`)},
+	{name: "page tables", script: pythonHog(`
+n = 250 * 256
+p = L.mmap(None, ctypes.c_size_t(n << 21), 1, 0x4022, -1, ctypes.c_long(0))
+L.madvise(ctypes.c_void_p(p), ctypes.c_size_t(n << 21), 15)
+for i in range(n): ctypes.c_char.from_address(p + (i << 21)).value
+hold()`)},
+	{name: "message queues", only: proc.L2, script: pythonHog(`
+b = ctypes.create_string_buffer(8200); b[0] = b"\1"
+for i in range(16000):
+    q = L.msgget(0, 0o600)
+    for k in range(2): L.msgsnd(q, b, ctypes.c_size_t(8190), 0o4000)
+hold()`)},
+	{name: "many empty messages", only: proc.L2, script: pythonHog(`
+b = ctypes.create_string_buffer(16); b[0] = b"\1"
+for i in range(256):
+    q = L.msgget(0, 0o600)
+    for k in range(16000): L.msgsnd(q, b, ctypes.c_size_t(1), 0o4000)
+hold()`)},
+	{name: "inodes in /dev/shm", only: proc.L2, script: pythonHog(`
+os.mkdir("/dev/shm/d")
+for i in range(250000): os.close(os.open("/dev/shm/d/%d-%s" % (i, "a" * 40), os.O_CREAT | os.O_WRONLY, 0o600))
+hold()`)},
+	{name: "a process far down in the tree", needs: "gcc", limit: 500 << 20, script: `cat > h.c <<'END'
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/wait.h>
+static void chain(int n) {
+	if (n == 0) { for (int i = 0; i < 900; i++) { char *p = malloc(1 << 20); if (p) memset(p, 1 + i, 1 << 20); } sleep(8); exit(0); }
+	if (fork() == 0) chain(n - 1);
+	wait(0); exit(0);
+}
+int main(void) { chain(1010); }
+END
+gcc -O1 -w -static -o h h.c && exec ./h`},
+}
+
+// Memory counts wherever a command holds it, and nothing keeps the supervisor
+// from reading it.
+func TestMemoryHogs(t *testing.T) {
+	if missing(attack{needs: "/usr/bin/python3"}) != "" {
+		t.Skip("no python")
+	}
+	for _, hog := range memoryHogs {
+		for _, level := range levels(t) {
+			if level == proc.Off || hog.only != "" && level != hog.only || missing(attack{needs: hog.needs}) != "" {
+				continue
+			}
+			t.Run(hog.name+" "+string(level), func(t *testing.T) {
+				limit := cmp.Or(hog.limit, 128<<20)
+				r := newRunner(t, proc.Config{Level: level, Limits: proc.Limits{Memory: limit}})
+				proc.TrustLevel(r, level)
+				root := t.TempDir()
+				result, out := run(t, r, proc.Command{Script: strings.ReplaceAll(hog.script, "sleep(1000)", "sleep(8)"), Dir: root, Rules: rules{root: root}, Timeout: time.Minute})
+				require.Equal(t, proc.OverMemory, result.Ending, out)
+			})
+		}
+	}
+}
+
+// A command can set the limits and the scheduling of its own processes.
+func TestLimitsOfOwnProcesses(t *testing.T) {
+	t.Parallel()
+	if missing(attack{needs: "prlimit taskset renice"}) != "" {
+		t.Skip("no util-linux")
+	}
+	if !slices.Contains(levels(t), proc.L2) {
+		t.Skip("no L2")
+	}
+	_, out := run(t, trusted(t, proc.L2), proc.Command{Rules: rules{root: t.TempDir()}, Script: `
+		sleep 100 & prlimit --pid $! --nofile=99:99 && prlimit --pid $! --nofile --noheadings -o HARD
+		taskset -cp 0 $! >/dev/null && renice -n 5 -p $! >/dev/null && renice -n 6 -g $$ >/dev/null && echo changed; kill $!
+		prlimit --pid 1 --nofile=9:9 2>/dev/null || taskset -cp 0 1 >/dev/null 2>&1 || renice -n 5 -p 1 2>/dev/null || ionice -c3 -p 1 2>/dev/null || echo refused`})
+	require.Equal(t, "99\nchanged\nrefused\n", strings.ReplaceAll(out, " ", ""))
 }
 
 // Semaphores are in no process's memory, and at L1 there are none.

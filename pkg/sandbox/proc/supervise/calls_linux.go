@@ -115,6 +115,9 @@ func (c *calls) perform(n *notification) unix.Errno {
 	case unix.SYS_CONNECT:
 		err = c.connect(n)
 	default:
+		if changesOthers(n) {
+			return refusedChange(n)
+		}
 		err = c.chmod(n)
 	}
 	if err == nil {

@@ -10,42 +10,109 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// usage holds the resident memory of processes in bytes.
+// usage holds the memory of processes in bytes.
 type usage struct {
-	own    int64 // private to the processes
-	mapped int64 // mapped files and shared memory
-	pids   []string
+	own    int64    // resident and private to the processes, with their page tables
+	mapped int64    // mapped files and shared memory that are resident
+	pids   []string // of the processes
+	live   []string // for each process, the directory in /proc of a thread that has not ended
 }
 
-// total returns all resident memory of the processes in bytes. shared is the
-// memory that sharedBy found. It may be mapped as well, so only the larger of
-// the two counts.
+// total returns all memory of the processes in bytes. shared is the memory that
+// sharedBy found. It may be mapped as well, so only the larger of the two
+// counts.
 func (u usage) total(shared int64) int64 { return u.own + max(u.mapped, shared) }
 
-// usageOf adds up the resident memory of a process's descendants. It reads the
-// lists of children instead of all processes, since it is called every second.
-func usageOf(pid, depth int) (all usage) {
-	if depth > 1000 {
-		return all
-	}
-	page := int64(os.Getpagesize())
-	for _, name := range Children(strconv.Itoa(pid)) {
-		text, err := os.ReadFile("/proc/" + name + "/statm")
-		if fields := bytes.Fields(text); err == nil && len(fields) > 2 {
-			resident, _ := strconv.ParseInt(string(fields[1]), 10, 64)
-			shared, _ := strconv.ParseInt(string(fields[2]), 10, 64)
-			all.own += (resident - shared) * page
-			all.mapped += shared * page
-			all.pids = append(all.pids, name)
+// usageOf adds up the memory of a process's descendants. It reads the lists of
+// children instead of all processes, since it is called every second. An error
+// means that the figures of a process that exists cannot be read.
+func usageOf(pid int) (all usage, err error) {
+	queue, seen := []string{strconv.Itoa(pid)}, map[string]bool{}
+	for ; len(queue) > 0; queue = queue[1:] {
+		children, err := childrenOf(queue[0])
+		if err != nil {
+			return all, err
 		}
-		if child, err := strconv.Atoi(name); err == nil {
-			below := usageOf(child, depth+1)
-			all.own += below.own
-			all.mapped += below.mapped
-			all.pids = append(all.pids, below.pids...)
+		for _, child := range children {
+			if seen[child] {
+				continue
+			}
+			seen[child] = true
+			queue = append(queue, child)
+			if err := all.add(child); err != nil {
+				return all, err
+			}
 		}
 	}
-	return all
+	return all, nil
+}
+
+// add adds the memory of a process. The figures of a process are zero if its
+// first thread has ended, and those of its other threads are not.
+func (u *usage) add(pid string) error {
+	dir := "/proc/" + pid
+	has, err := u.addFrom(dir)
+	if err != nil || has {
+		if has {
+			u.pids, u.live = append(u.pids, pid), append(u.live, dir)
+		}
+		return err
+	}
+	threads, err := list(dir + "/task")
+	for _, thread := range threads {
+		dir := dir + "/task/" + thread
+		if has, err := u.addFrom(dir); err != nil {
+			return err
+		} else if has {
+			u.pids, u.live = append(u.pids, pid), append(u.live, dir)
+			return nil
+		}
+	}
+	return err
+}
+
+// addFrom adds the figures of the file status in a directory of /proc. has is
+// false if it has none, because the thread has ended.
+func (u *usage) addFrom(dir string) (has bool, err error) {
+	text, err := os.ReadFile(dir + "/status")
+	if err != nil {
+		return false, unlessGone(err)
+	}
+	for line := range bytes.Lines(text) {
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		var sum *int64
+		switch string(name) {
+		case "RssAnon", "VmPTE":
+			sum = &u.own
+		case "RssFile", "RssShmem":
+			sum = &u.mapped
+		default:
+			continue
+		}
+		kilobytes, _ := strconv.ParseInt(string(bytes.TrimSpace(bytes.TrimSuffix(bytes.TrimSpace(value), []byte("kB")))), 10, 64)
+		*sum += kilobytes << 10
+		has = true
+	}
+	return has, nil
+}
+
+// list returns the names in a directory of /proc, none if it is gone.
+func list(dir string) ([]string, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, unlessGone(err)
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(-1)
+	return names, unlessGone(err)
+}
+
+// unlessGone returns nil if err means that a process has ended, else err.
+func unlessGone(err error) error {
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	return err
 }
 
 // machineShared returns the bytes of shared memory on the whole machine,
@@ -70,11 +137,10 @@ func sharedBy(pids []string, apart bool) (sum int64) {
 		sum += segments()
 	}
 	seen := map[uint64]bool{}
-	for _, pid := range pids {
-		dir := "/proc/" + pid + "/fd"
-		entries, _ := os.ReadDir(dir)
-		for _, entry := range entries {
-			path := dir + "/" + entry.Name()
+	for _, dir := range descriptorTables(pids) {
+		names, _ := list(dir)
+		for _, name := range names {
+			path := dir + "/" + name
 			var file unix.Stat_t
 			if to, err := os.Readlink(path); err != nil || !strings.HasPrefix(to, "/memfd:") || unix.Stat(path, &file) != nil || seen[file.Ino] {
 				continue
@@ -92,10 +158,20 @@ func segments() int64 {
 	return systemVColumn("shm", resident)
 }
 
-// semaphores returns the bytes of System V semaphores (semget(2)).
-func semaphores() int64 {
-	const count, size = 3, 64 // the column; struct sem of the kernel fills a cache line
-	return systemVColumn("sem", count) * size
+// kernelObjects returns the bytes of kernel memory that a command at L2 holds
+// outside of its processes: semaphores (semget(2)), messages (msgget(2)) and
+// the inodes of its /dev/shm.
+func kernelObjects() (sum int64) {
+	const count, semaphore = 3, 64 // the column; struct sem of the kernel fills a cache line
+	sum = systemVColumn("sem", count) * semaphore
+	const content, messages, header = 3, 4, 64 // columns; struct msg_msg and the rest of its slab object
+	sum += systemVColumn("msg", content) + systemVColumn("msg", messages)*header
+	const inode = 1024 // struct shmem_inode_info and the directory entry
+	var fs unix.Statfs_t
+	if unix.Statfs("/dev/shm", &fs) == nil {
+		sum += int64(fs.Files-fs.Ffree) * inode
+	}
+	return sum
 }
 
 // systemVColumn returns the sum of a column of a table of /proc/sysvipc.
@@ -110,22 +186,57 @@ func systemVColumn(table string, column int) (sum int64) {
 	return sum
 }
 
+// descriptorTables returns the directories of /proc with the open files of
+// processes, one for each table of descriptors. The threads of a process share
+// their table, except in a hostile program.
+func descriptorTables(pids []string) (dirs []string) {
+	for _, pid := range pids {
+		threads, _ := list("/proc/" + pid + "/task")
+		first := ""
+		for _, thread := range threads {
+			if first != "" && shareDescriptors(first, thread) {
+				continue
+			}
+			dir := "/proc/" + pid + "/task/" + thread + "/fd"
+			if first == "" {
+				if names, err := list(dir); err == nil && len(names) == 0 {
+					continue // it has ended
+				}
+				first = thread
+			}
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
+// shareDescriptors reports whether two threads are known to have the same table
+// of descriptors.
+func shareDescriptors(a, b string) bool {
+	const files = 2 // KCMP_FILES (linux/kcmp.h)
+	one, _ := strconv.Atoi(a)
+	other, _ := strconv.Atoi(b)
+	order, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(one), uintptr(other), files, 0, 0, 0)
+	return errno == 0 && order == 0
+}
+
 // holdsUnseen reports whether processes may hold shared memory that none of
 // their tables show: descriptors queued on a socket (counted by fdinfo from
 // Linux 5.18 on), a mapped file that no process has open, or unnamed memory.
 // The kernel does not report the size of such memory.
-func holdsUnseen(pids []string) bool {
-	for _, pid := range pids {
-		dir := "/proc/" + pid
-		entries, err := os.ReadDir(dir + "/fd")
+func holdsUnseen(u usage) bool {
+	for _, dir := range descriptorTables(u.pids) {
+		names, err := list(dir)
 		if errors.Is(err, unix.EACCES) { // a process that is not dumpable
 			return true
 		}
-		for _, entry := range entries {
-			if to, err := os.Readlink(dir + "/fd/" + entry.Name()); err == nil && strings.HasPrefix(to, "socket:") && queues(dir+"/fdinfo/"+entry.Name()) {
+		for _, name := range names {
+			if to, err := os.Readlink(dir + "/" + name); err == nil && strings.HasPrefix(to, "socket:") && queues(dir+"info/"+name) {
 				return true
 			}
 		}
+	}
+	for _, dir := range u.live {
 		maps, err := os.ReadFile(dir + "/maps")
 		if errors.Is(err, unix.EACCES) || bytes.Contains(maps, []byte(" /memfd:")) || bytes.Contains(maps, []byte(" /dev/zero (deleted)")) {
 			return true

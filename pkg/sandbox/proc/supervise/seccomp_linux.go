@@ -178,8 +178,8 @@ func filter(f filterFor) []unix.SockFilter {
 		p.when(unix.BPF_JSET, unix.RENAME_WHITEOUT, func(p *program) { p.fail(unix.EINVAL) })
 		p.observe(f, unix.SYS_RENAMEAT2)
 	})
+	p.others(f)
 	if f.level == L1 {
-		p.others()
 		p.refuse(systemV[:], unix.ENOSYS)
 		p.refuse(messageQueues[:], unix.ENOSYS)
 	}
@@ -217,24 +217,23 @@ func (p *program) modes(f filterFor) {
 	}
 }
 
-// others refuses changes to other processes of the same user, which are
-// accessible without a pid namespace.
-func (p *program) others() {
+// others restricts changes to other processes of the same user. Without a pid
+// namespace, all of them are accessible, so the calls are refused. With one, the
+// only process that is not the command's is the supervisor, whose limits and
+// scheduling the kernel protects by the user id alone: the supervisor receives
+// the calls and decides (see refusedChange).
+func (p *program) others(f filterFor) {
 	refuseOther := func(p *program) {
 		p.when(unix.BPF_JEQ, 0, func(p *program) { p.allow() })
-		p.fail(unix.EPERM)
+		if f.notifies() {
+			p.answer(unix.SECCOMP_RET_USER_NOTIF)
+		} else {
+			p.fail(unix.EPERM)
+		}
 	}
 	p.on(unix.SYS_PRLIMIT64, func(p *program) {
 		p.loadArg(0)
 		refuseOther(p)
-	})
-	p.on(unix.SYS_SETPRIORITY, func(p *program) {
-		p.loadArg(0)
-		p.when(unix.BPF_JEQ, unix.PRIO_PROCESS, func(p *program) {
-			p.loadArg(1)
-			refuseOther(p)
-		})
-		p.fail(unix.EPERM)
 	})
 	for _, number := range scheduling {
 		p.on(number, func(p *program) {
@@ -242,14 +241,22 @@ func (p *program) others() {
 			refuseOther(p)
 		})
 	}
-	p.on(unix.SYS_IOPRIO_SET, func(p *program) {
-		p.loadArg(0)
-		p.when(unix.BPF_JEQ, ioprioProcess, func(p *program) {
-			p.loadArg(1)
-			refuseOther(p)
+	for _, call := range [...]struct{ number, process uint32 }{{unix.SYS_SETPRIORITY, unix.PRIO_PROCESS}, {unix.SYS_IOPRIO_SET, ioprioProcess}} {
+		p.on(call.number, func(p *program) {
+			p.loadArg(0)
+			p.when(unix.BPF_JEQ, call.process, func(p *program) {
+				p.loadArg(1)
+				refuseOther(p)
+			})
+			if f.notifies() {
+				p.when(unix.BPF_JEQ, call.process+1, func(p *program) { // a group of processes
+					p.loadArg(1)
+					refuseOther(p)
+				})
+			}
+			p.fail(unix.EPERM)
 		})
-		p.fail(unix.EPERM)
-	})
+	}
 }
 
 // sockets restricts the kinds of sockets that can be created. Only the filter

@@ -223,13 +223,14 @@ func size(texts []string) (n int) {
 
 // guard watches one command.
 type guard struct {
-	spec     *Spec
-	pid      int
-	exited   chan struct{} // closed when bash has ended
-	gone     chan struct{} // closed when no descendant is left
-	rounds   int           // number of calls of killAll
-	recorder *recorder
-	shared   int64 // least shared memory of the machine since the command began, in bytes, see machineShared
+	spec       *Spec
+	pid        int
+	exited     chan struct{} // closed when bash has ended
+	gone       chan struct{} // closed when no descendant is left
+	rounds     int           // number of calls of killAll
+	recorder   *recorder
+	unreadable int   // number of times in succession that the memory could not be read
+	shared     int64 // least shared memory of the machine since the command began, in bytes, see machineShared
 
 	mu      sync.Mutex
 	control *os.File

@@ -114,17 +114,21 @@ func listChildren(pid string, found map[int]stat) {
 // Children returns the process ids of the children of all threads of a
 // process. The list is empty if the kernel does not provide it.
 func Children(pid string) (names []string) {
-	tasks, err := os.Open("/proc/" + pid + "/task")
-	if err != nil {
-		return nil
-	}
-	defer tasks.Close()
-	threads, _ := tasks.Readdirnames(-1)
-	for _, thread := range threads {
-		list, _ := os.ReadFile("/proc/" + pid + "/task/" + thread + "/children")
-		names = append(names, strings.Fields(string(list))...)
-	}
+	names, _ = childrenOf(pid)
 	return names
+}
+
+// childrenOf is Children with the error if a list exists and cannot be read.
+func childrenOf(pid string) (names []string, err error) {
+	threads, err := list("/proc/" + pid + "/task")
+	for _, thread := range threads {
+		text, failed := os.ReadFile("/proc/" + pid + "/task/" + thread + "/children")
+		if failed = unlessGone(failed); failed != nil {
+			err = failed
+		}
+		names = append(names, strings.Fields(string(text))...)
+	}
+	return names, err
 }
 
 // alone reports whether this process is the first of a pid namespace. Then
@@ -205,7 +209,12 @@ func KillMarked(mark string) int {
 	return len(killed)
 }
 
-// overMemory reports whether the command uses more memory than its limit.
+// maxUnreadable is the number of times in succession that the memory of a
+// command may be unreadable before the command counts as over its limit.
+const maxUnreadable = 3
+
+// overMemory reports whether the command uses more memory than its limit, or
+// prevents that its memory is read.
 func (g *guard) overMemory() bool {
 	limit := g.spec.Limits.Memory
 	if limit < 0 {
@@ -220,9 +229,14 @@ func (g *guard) overMemory() bool {
 	}
 	machine := machineShared()
 	g.shared = min(g.shared, machine) // other programs have freed some
-	used := usageOf(os.Getpid(), 0)
+	used, err := usageOf(os.Getpid())
+	if err != nil {
+		g.unreadable++
+		return g.unreadable >= maxUnreadable
+	}
+	g.unreadable = 0
 	if g.spec.Level == L2 { // its own: at L1 there are none
-		used.own += semaphores()
+		used.own += kernelObjects()
 	}
 	if total := used.total(0); total > limit {
 		return true
@@ -238,5 +252,5 @@ func (g *guard) overMemory() bool {
 	// may hold such memory. The command can hide as much as other programs
 	// free within the same second.
 	unseen := machine - g.shared - seen
-	return used.total(seen+unseen) > limit && holdsUnseen(used.pids)
+	return used.total(seen+unseen) > limit && holdsUnseen(used)
 }

@@ -103,6 +103,9 @@ func (p *place) close() {
 // recorded. That is false for calls that the supervisor must check: connect,
 // and modes with the setuid or setgid bit.
 func (c *calls) continues(n *notification) bool {
+	if changesOthers(n) {
+		return refusedChange(n) == 0
+	}
 	if c.recorder == nil || n.number == unix.SYS_CONNECT {
 		return false
 	}
