@@ -56,7 +56,7 @@ func (c *Config) AddFlags(flags *flag.FlagSet) {
 	flags.Var((*pathsFlag)(&c.Sockets), "allow-socket", "let commands connect to the unix socket `PATH` outside the roots (only at sandbox level L2); may be repeated")
 	flags.Var((*sizeFlag)(&c.Limits.Memory), "max-memory", "kill a command whose processes use more than `SIZE` of memory in total (default: 75 % of the machine's)")
 	flags.Var((*sizeFlag)(&c.Limits.FileBytes), "max-file-size", "maximum `SIZE` of a file that a command writes (default: 4G)")
-	flags.Int64Var(&c.Limits.Processes, "max-processes", c.Limits.Processes, "limit each command to `N` processes; at L1, your other processes count as well (default: 8192 at L2, no limit at L1)")
+	flags.Int64Var(&c.Limits.Processes, "max-processes", c.Limits.Processes, "limit each command to `N` processes, if you are not root; at L1, your other processes count as well (default: 8192 at L2, no limit at L1)")
 	flags.Int64Var(&c.Limits.Files, "max-open-files", c.Limits.Files, "limit each process to `N` open files")
 	flags.Var((*sizeFlag)(&c.SpillBytes), "max-output", "keep at most `SIZE` of a command's output in a file")
 	flags.BoolVar(&c.Doctor, "doctor", c.Doctor, "test and print what this machine enforces; fails if bash would refuse to run")

@@ -4,6 +4,7 @@ package proc_test
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -28,6 +29,21 @@ func TestLimits(t *testing.T) {
 	}
 	_, out := run(t, off(t), proc.Command{Script: "ulimit -v; [ $(ulimit -n) = $(ulimit -Hn) ] && echo hard; ulimit -f"})
 	require.Equal(t, "unlimited\nhard\n4194304\n", out)
+}
+
+// Either the kernel limits the processes of a command, or the gaps say that it
+// does not.
+func TestLimitOfProcesses(t *testing.T) {
+	t.Parallel()
+	if !slices.Contains(levels(t), proc.L2) {
+		t.Skip("no L2")
+	}
+	r := newRunner(t, proc.Config{Level: proc.L2, Limits: proc.Limits{Processes: 20}})
+	report, err := r.SelfTest(context.Background())
+	require.NoError(t, err)
+	result, out := run(t, r, proc.Command{Script: "for i in {1..60}; do sleep 5 & done; kill $(jobs -p)", Rules: rules{root: t.TempDir()}})
+	limited := result.ExitCode != 0 || strings.Contains(out, "fork")
+	require.NotEqual(t, limited, slices.Contains(report.Gaps(), "the number of processes, which the kernel does not limit for root"), out)
 }
 
 func TestMemoryOfTheTreeIsBounded(t *testing.T) {

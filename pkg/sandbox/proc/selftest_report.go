@@ -2,6 +2,7 @@ package proc
 
 import (
 	"fmt"
+	"os"
 	"strings"
 )
 
@@ -73,6 +74,9 @@ func (r Report) Gaps() []string {
 	if r.NoUnix {
 		gaps = append(gaps, "programs that need unix sockets fail")
 	}
+	if processesUnlimited() {
+		gaps = append(gaps, "the number of processes, which the kernel does not limit for root")
+	}
 	if r.Level == L1 {
 		gaps = append(gaps, "secrets inside roots", "protected files inside roots while a command runs",
 			"arguments and scheduling of the user's other processes")
@@ -81,6 +85,18 @@ func (r Report) Gaps() []string {
 			"private keys in roots whose names tell nothing", "secrets in node_modules and .git/objects of roots")
 	}
 	return gaps
+}
+
+// processesUnlimited reports whether this process runs as the root of the
+// machine, whose processes the kernel does not count: copy_process compares the
+// user with INIT_USER, whatever the capabilities.
+func processesUnlimited() bool {
+	if os.Geteuid() != 0 {
+		return false
+	}
+	text, _ := os.ReadFile("/proc/self/uid_map") // first id inside, first id outside, count
+	fields := strings.Fields(string(text))
+	return len(fields) > 1 && fields[0] == "0" && fields[1] == "0"
 }
 
 // describeFailures describes the needed checks that failed, for an error.
