@@ -41,11 +41,8 @@ func (r *Runner) addHidden(s *spec, rules Rules, moved *movedFiles) error {
 				s.Mask = append(s.Mask, path)
 			}
 		}
-		for _, dir := range homeStoreDirs {
-			s.Mask = append(s.Mask, r.listHomeDir(filepath.Join(home, dir), isHidden).hidden...)
-		}
-		s.Mask = append(s.Mask, r.hiddenDeepInHome(s, home, isHidden)...)
 	}
+	s.Mask = append(s.Mask, r.hiddenInHomes(s, isHidden, rules.ExplicitlyAllowed)...)
 	s.Mask = append(s.Mask, r.storesFromVariables(s, rules)...)
 	for _, path := range systemSecrets {
 		if canRead(path) {

@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,17 +12,68 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// Bounds of the search for credential stores in deeper directories of a home.
+// Bounds of the search for credential stores and keys in deeper directories of
+// a home. If one is reached, the gaps say so.
 const (
 	maxHomeDepth   = 4      // levels of directories, the home included
 	maxHomeDirs    = 300    // directories, in all homes together
 	maxHomeEntries = 10_000 // directory entries
 	maxHomeMasks   = 200    // hidden files
+	maxHomeKeys    = 300    // files whose names suggest a private key
 )
 
-// listHomeDir returns the hidden entries and the subdirectories of a directory
-// in a home. The result is cached until the directory's time of change differs.
-// It is empty if the directory cannot be read.
+// homeSearch is the search of the homes for one command.
+type homeSearch struct {
+	*Runner
+	s           *spec
+	isHidden    func(path string) bool
+	isAllowed   func(path string) bool
+	listed      map[string]*dirCache // directories of this search
+	keyChecks   map[string]keyCheck  // files of this search, see Runner.homeKeyChecks
+	entriesLeft int
+	hidden      []string
+	incomplete  bool // a bound was reached
+}
+
+// hiddenInHomes returns the hidden files of all homes: those in the directories
+// of credential stores, and those in the first levels of the homes. It sets
+// s.homeDirs, and adds a gap if a bound was reached.
+func (r *Runner) hiddenInHomes(s *spec, isHidden, isAllowed func(string) bool) []string {
+	h := &homeSearch{
+		Runner: r, s: s, isHidden: isHidden, isAllowed: isAllowed, entriesLeft: maxHomeEntries,
+		listed: map[string]*dirCache{}, keyChecks: map[string]keyCheck{},
+	}
+	for _, home := range s.homes {
+		for _, dir := range homeStoreDirs {
+			h.hidden = append(h.hidden, h.list(filepath.Join(home, dir)).hidden...)
+		}
+	}
+	for _, home := range s.homes {
+		h.descend(home)
+	}
+	h.addKeys()
+	if h.incomplete {
+		s.gaps = append(s.gaps, homeTooLargeGap)
+	}
+	return h.hidden
+}
+
+// homeTooLargeGap describes the gap for homes that are too large to search.
+var homeTooLargeGap = fmt.Sprintf("credentials in the home directory outside their usual places, since it has more than %d directories in its first three levels", maxHomeDirs)
+
+// list returns the content of a directory in a home. The result is cached until
+// the directory's time of change differs. It is empty if the directory cannot
+// be read.
+func (h *homeSearch) list(dir string) *dirCache {
+	if f := h.listed[dir]; f != nil {
+		return f
+	}
+	f := h.listHomeDir(dir, h.isHidden)
+	h.listed[dir] = f
+	return f
+}
+
+// listHomeDir is homeSearch.list, across commands.
 func (r *Runner) listHomeDir(dir string, isHidden func(string) bool) *dirCache {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -42,10 +94,16 @@ func (r *Runner) listHomeDir(dir string, isHidden func(string) bool) *dirCache {
 		switch {
 		case isHidden(path):
 			now.hidden = append(now.hidden, path)
-		case entry.IsDir() && name[0] == '.':
-			now.dotDirs = append(now.dotDirs, path)
-		case entry.IsDir() && name != "node_modules":
-			now.subdirs = append(now.subdirs, path)
+		case entry.IsDir():
+			switch {
+			case name == "node_modules" || name == ".git" || name == ".cache":
+			case name[0] == '.':
+				now.dotDirs = append(now.dotDirs, path)
+			default:
+				now.subdirs = append(now.subdirs, path)
+			}
+		case entry.Type().IsRegular() && mayBeKeyName(name):
+			now.keyCandidates = append(now.keyCandidates, path)
 		}
 	}
 	r.mu.Lock()
@@ -54,44 +112,50 @@ func (r *Runner) listHomeDir(dir string, isHidden func(string) bool) *dirCache {
 	return now
 }
 
-// hiddenDeepInHome lists the hidden files in the visible directories of a home,
-// breadth first and within the bounds, and then those directly in its dot
-// directories. It adds the searched directories to s.homeDirs. It skips roots,
-// which are searched separately.
-func (r *Runner) hiddenDeepInHome(s *spec, home string, isHidden func(string) bool) (hidden []string) {
-	queue := slices.Clone(r.listHomeDir(home, isHidden).subdirs)
-	entriesLeft := maxHomeEntries
+// descend searches the directories of a home breadth first and within the
+// bounds, on each level the visible ones first. It adds them to s.homeDirs. It
+// skips roots, which are searched separately.
+func (h *homeSearch) descend(home string) {
+	top := h.list(home)
+	queue := slices.Concat(top.subdirs, top.dotDirs)
 	for depth := 1; depth < maxHomeDepth; depth++ {
-		var next []string
+		var visible, dotted []string
 		for _, dir := range queue {
-			root := slices.ContainsFunc(s.Roots, func(root supervise.Root) bool { return root.Path == dir })
-			if root || len(s.homeDirs) >= maxHomeDirs || entriesLeft < 0 || len(hidden) >= maxHomeMasks {
+			if slices.ContainsFunc(h.s.Roots, func(root supervise.Root) bool { return root.Path == dir }) {
 				continue
 			}
-			s.homeDirs = append(s.homeDirs, dir)
-			f := r.listHomeDir(dir, isHidden)
-			entriesLeft -= f.entryCount
-			hidden = append(hidden, f.hidden...)
-			next = append(next, f.subdirs...)
+			if len(h.s.homeDirs) >= maxHomeDirs || h.entriesLeft < 0 || len(h.hidden) >= maxHomeMasks {
+				h.incomplete = true
+				return
+			}
+			h.s.homeDirs = append(h.s.homeDirs, dir)
+			f := h.list(dir)
+			h.entriesLeft -= f.entryCount
+			h.hidden = append(h.hidden, f.hidden...)
+			visible = append(visible, f.subdirs...)
+			dotted = append(dotted, f.dotDirs...)
 		}
-		queue = next
+		queue = append(visible, dotted...)
 	}
-	return append(hidden, r.hiddenInDotDirs(s, home, isHidden, &entriesLeft)...)
 }
 
-// hiddenInDotDirs lists the hidden files directly in the dot directories of a
-// home, while entriesLeft, which it decreases, is not negative.
-func (r *Runner) hiddenInDotDirs(s *spec, home string, isHidden func(string) bool, entriesLeft *int) (hidden []string) {
-	for _, dir := range r.listHomeDir(home, isHidden).dotDirs {
-		if len(s.homeDirs) >= maxHomeDirs || *entriesLeft < 0 {
-			break
+// addKeys adds the private keys in the listed directories to h.hidden.
+func (h *homeSearch) addKeys() {
+	h.keysMu.Lock()
+	defer h.keysMu.Unlock()
+	for _, f := range h.listed {
+		for _, path := range f.keyCandidates {
+			if len(h.keyChecks) >= maxHomeKeys {
+				h.incomplete = true
+				break
+			}
+			_, isKey, err := isPrivateKeyFile(path, h.homeKeyChecks, h.keyChecks)
+			if err == nil && isKey && !h.isAllowed(path) {
+				h.hidden = append(h.hidden, path)
+			}
 		}
-		s.homeDirs = append(s.homeDirs, dir)
-		f := r.listHomeDir(dir, isHidden)
-		*entriesLeft -= f.entryCount
-		hidden = append(hidden, f.hidden...)
 	}
-	return hidden
+	h.homeKeyChecks = h.keyChecks
 }
 
 // realHomes returns the homes of this user with links resolved (all), and the

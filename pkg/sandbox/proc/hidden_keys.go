@@ -48,15 +48,15 @@ func mayBeKeyName(name string) bool {
 }
 
 // isPrivateKeyFile reports whether the file at path begins as a private key
-// (secret), and returns that file's info. It uses the cached result of an
+// (secret), and returns that file's info. It uses the result in earlier of an
 // unchanged file, and stores the result in checks. An error means that the file
 // is gone.
-func (s *secretScan) isPrivateKeyFile(path string, checks map[string]keyCheck) (info os.FileInfo, isKey bool, err error) {
+func isPrivateKeyFile(path string, earlier, checks map[string]keyCheck) (info os.FileInfo, isKey bool, err error) {
 	info, err = os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxKeyFileBytes {
 		return info, false, err
 	}
-	now, had := newKeyCheck(info), s.keyChecks[path]
+	now, had := newKeyCheck(info), earlier[path]
 	now.secret = had.secret
 	if now != had || time.Since(now.changed) <= supervise.SettledAfter {
 		if info, isKey, err = beginsAsKey(path); err != nil {

@@ -3,6 +3,7 @@
 package proc_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,6 +43,18 @@ var storeCases = map[string]storeCase{
 	"a store in a hidden directory":    {"home/.dotfiles/.aws/credentials", "", "", bothLevels},
 	"a file in a hidden directory":     {"home/.backup/.netrc", "", "", bothLevels},
 	"a keystore in a hidden directory": {"home/.android/debug.jks", "", "", bothLevels},
+	"below a hidden directory":         {"home/.backup/home/.ssh/id_rsa", "", "", bothLevels},
+	"hidden in a visible directory":    {"home/work/.hidden/.aws/credentials", "", "", bothLevels},
+	"in a directory of .config":        {"home/.config/old/.ssh/id_rsa", "", "", bothLevels},
+	"a key below a hidden directory":   {"home/.dotfiles/ssh/id_rsa", "", "", bothLevels},
+	"a history in .config":             {"home/.config/fish/fish_history", "", "", bothLevels},
+	"a hard link below a hidden one":   {"home/.ssh/id_ed25519", "home/.x/y/copy", "", bothLevels},
+	"a listed store of 12 characters":  {"home/.terraform.d/credentials.tfrc.json", "", "", bothLevels},
+	"a token of Hugging Face":          {"home/.huggingface/token", "", "", bothLevels},
+	"a PEM key in the home":            {"home/server.pem", "", "", bothLevels},
+	"a PEM key below":                  {"home/certs/a/server.key", "", "", bothLevels},
+	"a PEM key in a hidden directory":  {"home/.ssl/private/server.key", "", "", bothLevels},
+	"a hard link of a PEM key":         {"home/certs/server.key", "home/w/plain", "", bothLevels},
 }
 
 func TestStoresByOtherNames(t *testing.T) {
@@ -58,7 +71,11 @@ func TestStoresByOtherNames(t *testing.T) {
 				for _, file := range []string{"root/x", c.file, c.link} {
 					require.NoError(t, os.MkdirAll(filepath.Dir(in(file)), 0o755))
 				}
-				require.NoError(t, os.WriteFile(in(c.file), []byte("CREDENTIAL\n"), 0o644))
+				content := "CREDENTIAL\n"
+				if strings.HasSuffix(c.file, ".pem") || strings.HasSuffix(c.file, ".key") {
+					content = "-----BEGIN PRIVATE KEY-----\n" + content
+				}
+				require.NoError(t, os.WriteFile(in(c.file), []byte(content), 0o644))
 				script := "cat " + in(c.file)
 				if c.link != "" {
 					require.NoError(t, os.Link(in(c.file), in(c.link)))
@@ -77,6 +94,41 @@ func TestStoresByOtherNames(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// The gaps say that a home was too large to search.
+func TestLargeHomes(t *testing.T) {
+	t.Parallel()
+	dir := place(t)
+	for i := range 320 {
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, "home", fmt.Sprint("d", i)), 0o755))
+	}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "root"), 0o755))
+	for _, level := range levels(t) {
+		result, out := run(t, homeRunner(t, level, filepath.Join(dir, "home")), proc.Command{Script: "true", Rules: rulesOf(t, filepath.Join(dir, "root"))})
+		require.Equal(t, level != proc.Off, strings.Contains(strings.Join(result.Gaps, "\n"), "more than 300 directories"), "%s %s", level, out)
+	}
+}
+
+// Public certificates and other files in a home stay readable.
+func TestHomesStayReadable(t *testing.T) {
+	t.Parallel()
+	dir := place(t)
+	files := map[string]string{
+		"home/ca.pem": "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n", "home/.ssl/ca.crt": "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n",
+		"home/.local/bin/rsatool": "#!/bin/sh\n", "home/.config/app/private.json": "{}\n", "home/.npm/x/y": "x\n", "home/keys/id_rsa.pub": "ssh-rsa AAAA\n",
+	}
+	script := "cat"
+	for name, text := range files {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+		script += " " + filepath.Join(dir, name)
+	}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "root"), 0o755))
+	for _, level := range levels(t) {
+		result, out := run(t, homeRunner(t, level, filepath.Join(dir, "home")), proc.Command{Script: script, Rules: rulesOf(t, filepath.Join(dir, "root"))})
+		require.Zero(t, result.ExitCode, "%s %s", level, out)
 	}
 }
 

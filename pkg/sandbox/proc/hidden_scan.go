@@ -207,7 +207,7 @@ func (w *scanPass) lookUpHidden() (again bool) {
 			add(path, info, err)
 		}
 		for _, path := range f.keyCandidates {
-			switch info, secret, err := w.isPrivateKeyFile(path, keys); {
+			switch info, secret, err := isPrivateKeyFile(path, w.keyChecks, keys); {
 			case len(keys) > maxKeyFiles:
 				w.result.complete = false
 			case err != nil || secret && !w.isAllowed(path):

@@ -28,6 +28,9 @@ type Runner struct {
 	selfTest   *Report    // of the configured level; nil: not tested yet
 	noUnix     bool       // the supervisor cannot connect unix sockets here
 
+	keysMu        sync.Mutex          // for homeKeyChecks
+	homeKeyChecks map[string]keyCheck // files in homes, by path
+
 	mu            sync.Mutex // for the fields below
 	running       map[*Process]struct{}
 	closed        bool
