@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -267,6 +268,54 @@ func (s *scene) settle(t *testing.T) (reached []string) {
 	return reached
 }
 
+// TestSocketsOfTheUserInRoots: a command can connect to none of the user's
+// sockets in its roots, however they got their names.
+func TestSocketsOfTheUserInRoots(t *testing.T) {
+	t.Parallel()
+	if missing(attack{needs: "perl"}) != "" {
+		t.Skip("no perl")
+	}
+	for _, level := range levels(t) {
+		for _, network := range []bool{false, true} {
+			s := newScene(t)
+			in := func(name string) string { return filepath.Join(s.path("root"), name) }
+			serve := func(address, now string) {
+				l, err := net.Listen("unix", address)
+				require.NoError(t, err)
+				if address != now && filepath.Base(address) != filepath.Base(now) {
+					require.NoError(t, os.Rename(address, now))
+				}
+				s.serveAs(t, l, filepath.Base(now), now)
+			}
+			serve(in("absolute"), in("absolute"))
+			d, err := os.Open(s.path("root"))
+			require.NoError(t, err)
+			defer d.Close()
+			serve(fmt.Sprintf("/proc/self/fd/%d/descriptor", d.Fd()), in("descriptor"))
+			require.NoError(t, os.Symlink(s.path("root"), s.path("to-root")))
+			serve(s.path("to-root/link"), in("link"))
+			serve(in("before"), in("renamed"))
+			serve(s.path("outside/x"), in("moved"))
+			c := s.command(`sleep 0.3; for s in absolute descriptor link renamed moved late; do perl -MIO::Socket::UNIX -e '$s = IO::Socket::UNIX->new(Peer => $ARGV[0]) and print "reached $ARGV[0]\n"' $s; done; echo end`)
+			r := newRunner(t, proc.Config{Level: level, Network: network, Environ: append(os.Environ(), "HOME="+s.path("home"))})
+			proc.TrustLevel(r, level)
+			late := time.AfterFunc(100*time.Millisecond, func() {
+				if l, err := net.Listen("unix", in("late")); err == nil {
+					s.serveAs(t, l, "late", in("late"))
+				}
+			})
+			_, out := run(t, r, c)
+			late.Stop()
+			if level == proc.Off {
+				require.Contains(t, out, "reached absolute\nreached descriptor\nreached link\nreached renamed\nreached moved\nreached late\n")
+				continue
+			}
+			require.Equal(t, "end\n", out, "%s, network %t", level, network)
+			require.Empty(t, s.settle(t), level)
+		}
+	}
+}
+
 // TestAllowedSocket: a command can connect to the allowed socket and to no
 // other.
 func TestAllowedSocket(t *testing.T) {
@@ -316,8 +365,13 @@ func TestSocketsInsideWork(t *testing.T) {
 		t.Skip("L2 is not available")
 	}
 	s := newScene(t)
+	online := newRunner(t, proc.Config{Level: proc.L2, Network: true, Environ: append(os.Environ(), "HOME="+s.path("home"))})
+	proc.TrustLevel(online, proc.L2)
 	r := s.runner(t, proc.L2)
 	for name, c := range map[string]attack{
+		"a socket that was left":  {needs: "perl", script: `perl -MIO::Socket::UNIX -MErrno=:POSIX -e 'IO::Socket::UNIX->new(Local => "old", Listen => 5) or die; IO::Socket::UNIX->new(Peer => "old") and die; die $! unless $! == ECONNREFUSED; unlink "old"; $l = IO::Socket::UNIX->new(Local => "old", Listen => 5) or die; IO::Socket::UNIX->new(Peer => "old") or die'`},
+		"renamed and linked":      {needs: "perl", script: `perl -MIO::Socket::UNIX -e '$l = IO::Socket::UNIX->new(Local => "r1", Listen => 5) or die; rename "r1", "r2"; link "r2", "r3"; IO::Socket::UNIX->new(Peer => $_) or die for "r2", "r3"; chdir "/"; IO::Socket::UNIX->new(Peer => "$ENV{ROOT}/r3") or die'`},
+		"in /dev/shm":             {needs: "perl", script: `perl -MIO::Socket::UNIX -e '$l = IO::Socket::UNIX->new(Local => "/dev/shm/s", Listen => 5) or die; IO::Socket::UNIX->new(Peer => "/dev/shm/s") or die'`},
 		"in TMPDIR":               {needs: "perl", script: `perl -MIO::Socket::UNIX -e '$p = "$ENV{TMPDIR}/s"; $l = IO::Socket::UNIX->new(Local => $p, Listen => 5) or die; IO::Socket::UNIX->new(Peer => $p) or die'`},
 		"relative":                {needs: "perl", script: `mkdir d; cd d; perl -MIO::Socket::UNIX -e '$l = IO::Socket::UNIX->new(Local => "s", Listen => 5) or die; IO::Socket::UNIX->new(Peer => "./s") or die; chdir ".."; IO::Socket::UNIX->new(Peer => "d/../d/s") or die; IO::Socket::UNIX->new(Peer => "/proc/self/cwd/d/s") or die'`},
 		"through a long path":     {needs: "perl", script: `d=$(printf 'x%.0s' {1..200}); mkdir $d; cd $d; perl -MIO::Socket::UNIX -e '$l = IO::Socket::UNIX->new(Local => "s", Listen => 5) or die' && exec 5<. && perl -MIO::Socket::UNIX -e '$l = IO::Socket::UNIX->new(Local => "t", Listen => 5) or die; IO::Socket::UNIX->new(Peer => "/proc/self/fd/5/t") or die; IO::Socket::UNIX->new(Peer => "/dev/fd/5/t") or die "dev"'`},
@@ -344,6 +398,12 @@ l = m.Listener(); threading.Thread(target=l.accept).start(); m.Client(l.address)
 		}
 		result, out := run(t, r, s.command(c.script))
 		require.Zero(t, result.ExitCode, "%s: %s", name, out)
+		s.reset(t)
+		if name == "abstract" { // the machine's with the network
+			continue
+		}
+		result, out = run(t, online, s.command(c.script))
+		require.Zero(t, result.ExitCode, "%s with the network: %s", name, out)
 		s.reset(t)
 	}
 }

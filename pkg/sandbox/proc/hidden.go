@@ -58,9 +58,6 @@ func (r *Runner) addHidden(s *spec, rules Rules, moved *movedFiles) error {
 		s.Shown = []string{s.spillDir}
 	}
 	s.Mask = append(s.Mask, r.linkTargets(s, slices.Clone(s.Mask), rules)...)
-	if s.Level == L2 { // L1 refuses all such sockets
-		s.Mask = append(s.Mask, socketsToMask(s)...)
-	}
 	outer := s.Mask
 	var objects []supervise.Pinned
 	for _, root := range s.Roots {

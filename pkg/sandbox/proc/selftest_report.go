@@ -81,7 +81,7 @@ func (r Report) Gaps() []string {
 		gaps = append(gaps, "secrets inside roots", "protected files inside roots while a command runs",
 			"arguments and scheduling of the user's other processes")
 	} else {
-		gaps = append(gaps, "secrets that appear while a command runs", "the user's sockets in roots that were renamed or appear while a command runs",
+		gaps = append(gaps, "secrets that appear while a command runs",
 			"private keys in roots whose names tell nothing", "secrets in node_modules and .git/objects of roots")
 	}
 	return gaps

@@ -279,8 +279,8 @@ func connectOther(socket int, address []byte) error {
 	return connect(socket, address)
 }
 
-// connectUnix connects to a socket in a directory that the command may write,
-// or to one in Spec.Sockets. It connects to abstract sockets if the command
+// connectUnix connects to a socket that a process of the command bound, or to
+// one in Spec.Sockets. It connects to abstract sockets if the command
 // has its own network namespace.
 func (c *calls) connectUnix(n *notification, socket int, address []byte) error {
 	const family = 2 // bytes
@@ -341,6 +341,9 @@ func (c *calls) permits(target int) error {
 	}
 	if system.Flags&unix.ST_RDONLY != 0 { // of the mount, see arrangeMounts
 		return unix.EACCES
+	}
+	if !c.boundHere(target, &file) {
+		return unix.ECONNREFUSED // as if nobody listened, so that a program replaces what an earlier one left
 	}
 	return nil
 }
