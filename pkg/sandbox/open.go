@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"runtime"
@@ -24,9 +23,6 @@ type File struct {
 
 // Name returns the file's real path, for messages.
 func (f *File) Name() string { return f.Path }
-
-// keyHead is the number of bytes read to recognize a private key.
-const keyHead = 1024
 
 // Open opens a regular file for reading. It never waits: fifos, sockets and
 // devices are SPECIAL_FILE and are not touched. The caller bounds what it
@@ -77,12 +73,8 @@ func (f *FS) openResolved(name string, o *resolved) (*File, error) {
 // holdsKey reports whether the content is a private key that the user did not
 // allow.
 func (f *FS) holdsKey(file *File) bool {
-	var head [keyHead]byte
-	n, err := file.ReadAt(head[:], 0)
-	if err != nil && err != io.EOF {
-		return false // the reader will see it, too
-	}
-	return secret.IsPrivateKey(head[:n]) && !f.allowed(file.Path) && !f.allowed(file.asked)
+	isKey, err := secret.ReadPrivateKey(file)
+	return err == nil /* the reader will see it, too */ && isKey && !f.allowed(file.Path) && !f.allowed(file.asked)
 }
 
 // deniedFile reports whether an open file is a secret by another of its names.

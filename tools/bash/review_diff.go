@@ -165,7 +165,7 @@ func contentAfter(c changes.Change) (content []byte, ok bool) {
 // UTF-8 text, or a private key.
 func readShowable(r io.Reader) ([]byte, bool) {
 	content, err := io.ReadAll(io.LimitReader(r, maxDiffed+1))
-	if err != nil || len(content) > maxDiffed || bytes.IndexByte(content, 0) >= 0 || !utf8.Valid(content) || secret.IsPrivateKey(content[:min(len(content), 1024)]) {
+	if err != nil || len(content) > maxDiffed || bytes.IndexByte(content, 0) >= 0 || !utf8.Valid(content) || secret.IsPrivateKey(content[:min(len(content), secret.KeyHeadBytes)]) {
 		return nil, false
 	}
 	return content, true

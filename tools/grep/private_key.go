@@ -6,12 +6,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 )
 
-// keyHead is the size of the beginning of a file that is checked for a private
-// key, in bytes.
-const keyHead = 1 << 10
-
 // beginsLikeKey reports whether a file begins like a private key.
-func beginsLikeKey(raw []byte) bool { return secret.IsPrivateKey(raw[:min(len(raw), keyHead)]) }
+func beginsLikeKey(raw []byte) bool {
+	return secret.IsPrivateKey(raw[:min(len(raw), secret.KeyHeadBytes)])
+}
 
 // isDeniedKey reports whether a file is a private key that the user did not
 // allow.

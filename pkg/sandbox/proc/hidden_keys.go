@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"io"
 	"os"
 	"strings"
 	"syscall"
@@ -53,7 +52,7 @@ func mayBeKeyName(name string) bool {
 // is gone.
 func isPrivateKeyFile(path string, earlier, checks map[string]keyCheck) (info os.FileInfo, isKey bool, err error) {
 	info, err = os.Lstat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxKeyFileBytes {
+	if err != nil || !info.Mode().IsRegular() {
 		return info, false, err
 	}
 	now, had := newKeyCheck(info), earlier[path]
@@ -87,7 +86,6 @@ func beginsAsKey(path string) (info os.FileInfo, isKey bool, err error) {
 	if err != nil || !info.Mode().IsRegular() {
 		return info, false, err
 	}
-	head := make([]byte, keyPrefixBytes)
-	n, _ := io.ReadFull(f, head)
-	return info, secret.IsPrivateKey(head[:n]), nil
+	isKey, err = secret.ReadPrivateKey(f)
+	return info, isKey || err != nil, nil
 }

@@ -54,6 +54,8 @@ var storeCases = map[string]storeCase{
 	"a PEM key in the home":            {"home/server.pem", "", "", bothLevels},
 	"a PEM key below":                  {"home/certs/a/server.key", "", "", bothLevels},
 	"a PEM key in a hidden directory":  {"home/.ssl/private/server.key", "", "", bothLevels},
+	"a key behind a certificate":       {"root/chain.pem", "", "", onlyL2},
+	"the same in a home":               {"home/chain.pem", "", "", bothLevels},
 	"a hard link of a PEM key":         {"home/certs/server.key", "home/w/plain", "", bothLevels},
 }
 
@@ -74,6 +76,9 @@ func TestStoresByOtherNames(t *testing.T) {
 				content := "CREDENTIAL\n"
 				if strings.HasSuffix(c.file, ".pem") || strings.HasSuffix(c.file, ".key") {
 					content = "-----BEGIN PRIVATE KEY-----\n" + content
+				}
+				if strings.HasSuffix(c.file, "chain.pem") {
+					content = "-----BEGIN CERTIFICATE-----\n" + strings.Repeat("MIIB\n", 1000) + "-----END CERTIFICATE-----\n" + content + strings.Repeat("#\n", 40_000)
 				}
 				require.NoError(t, os.WriteFile(in(c.file), []byte(content), 0o644))
 				script := "cat " + in(c.file)

@@ -19,10 +19,8 @@ import (
 // Bounds of the search of a root for files that a command must not read or
 // write.
 const (
-	maxScanEntries  = 50_000   // directory entries
-	maxKeyFiles     = 2000     // files whose names suggest a private key
-	maxKeyFileBytes = 64 << 10 // larger files are not read
-	keyPrefixBytes  = 1024     // read of each such file
+	maxScanEntries = 50_000 // directory entries
+	maxKeyFiles    = 2000   // files whose names suggest a private key
 )
 
 // secretScan finds the files in a root that a command must not read or write,

@@ -1,26 +1,63 @@
 package secret
 
-import "bytes"
+import (
+	"bytes"
+	"io"
+)
 
-// IsPrivateKey reports whether head, the first kilobyte of a file, begins with a
-// private key in PEM form. The key may follow parameters or attributes that
-// openssl writes before it, and may be in UTF-16, as some shells write it.
+// KeyHeadBytes is the size of the beginning of a file that IsPrivateKey needs.
+const KeyHeadBytes = 64 << 10
+
+// usualHead is the size of the beginning of a file that shows whether a file is
+// in PEM form at all.
+const usualHead = 1 << 10
+
+// IsPrivateKey reports whether a file that begins with head is a private key in
+// PEM form, also behind comments, other PEM blocks (certificates, parameters)
+// or the attributes that openssl writes before it, and in UTF-16 as some shells
+// redirect to. Text that only mentions a key is none.
 func IsPrivateKey(head []byte) bool {
+	isKey, _ := readPEM(head)
+	return isKey
+}
+
+// ReadPrivateKey is IsPrivateKey for a file. It reads no more than a kilobyte
+// of a file that is not in PEM form.
+func ReadPrivateKey(file io.ReaderAt) (bool, error) {
+	var usual [usualHead]byte
+	n, err := file.ReadAt(usual[:], 0)
+	if err != nil && err != io.EOF {
+		return false, err
+	}
+	isKey, pem := readPEM(usual[:n])
+	if isKey || !pem || n < len(usual) {
+		return isKey, nil
+	}
+	head := make([]byte, KeyHeadBytes)
+	if n, err = file.ReadAt(head, 0); err != nil && err != io.EOF {
+		return false, err
+	}
+	return IsPrivateKey(head[:n]), nil
+}
+
+// readPEM is IsPrivateKey, and reports whether more of the file may show a key.
+func readPEM(head []byte) (isKey, pem bool) {
 	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) {
 		head = bytes.ReplaceAll(head[2:], []byte{0}, nil)
 	}
 	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
-	before := bytes.HasPrefix(head, []byte("Bag Attributes")) || bytes.HasPrefix(head, []byte("Key Attributes"))
+	pem = bytes.HasPrefix(head, []byte("Bag Attributes")) || bytes.HasPrefix(head, []byte("Key Attributes"))
 	for line := range bytes.Lines(head) {
-		kind, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("-----BEGIN "))
+		line = bytes.TrimSpace(line)
+		kind, ok := bytes.CutPrefix(line, []byte("-----BEGIN "))
 		switch {
 		case ok && (bytes.Contains(kind, []byte("PRIVATE KEY-----")) || bytes.Contains(kind, []byte("PRIVATE KEY BLOCK-----"))):
-			return true
-		case ok && bytes.HasSuffix(kind, []byte(" PARAMETERS-----")):
-			before = true
-		case !before:
-			return false
+			return true, true
+		case ok && bytes.HasSuffix(kind, []byte("-----")):
+			pem = true
+		case !pem && len(line) > 0 && line[0] != '#':
+			return false, false
 		}
 	}
-	return false
+	return false, true
 }

@@ -2,6 +2,7 @@ package secret_test
 
 import (
 	"encoding/binary"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,21 +16,31 @@ func TestIsPrivateKey(t *testing.T) {
 		"openssh": "-----BEGIN OPENSSH PRIVATE KEY-----\n", "encrypted": "-----BEGIN ENCRYPTED PRIVATE KEY-----",
 		"pgp": "-----BEGIN PGP PRIVATE KEY BLOCK-----\n", "bom": "\xef\xbb\xbf-----BEGIN EC PRIVATE KEY-----\n",
 		"blank": "\n\n  -----BEGIN EC PRIVATE KEY-----\n", "id_x.pub": "-----BEGIN EC PRIVATE KEY-----\n",
-		"ecparam": "-----BEGIN EC PARAMETERS-----\nBggq\n-----END EC PARAMETERS-----\n-----BEGIN EC PRIVATE KEY-----\n",
-		"pkcs12":  "Bag Attributes\n    friendlyName: x\nKey Attributes: <No Attributes>\n-----BEGIN PRIVATE KEY-----\nMIIE\n",
-		"utf16le": wide("-----BEGIN RSA PRIVATE KEY-----\r\nMIIE\r\n", binary.LittleEndian),
-		"utf16be": wide("-----BEGIN RSA PRIVATE KEY-----\r\nMIIE\r\n", binary.BigEndian),
+		"ecparam":              "-----BEGIN EC PARAMETERS-----\nBggq\n-----END EC PARAMETERS-----\n-----BEGIN EC PRIVATE KEY-----\n",
+		"pkcs12":               "Bag Attributes\n    friendlyName: x\nKey Attributes: <No Attributes>\n-----BEGIN PRIVATE KEY-----\nMIIE\n",
+		"behind a certificate": "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n-----BEGIN PRIVATE KEY-----\nMIIE\n",
+		"behind a public key":  "-----BEGIN PUBLIC KEY-----\nMIIB\n-----END PUBLIC KEY-----\n\n-----BEGIN RSA PRIVATE KEY-----\nMIIE\n",
+		"behind comments":      "# the key of the server\n\n# and more\n-----BEGIN PRIVATE KEY-----\nMIIE\n",
+		"far behind":           "-----BEGIN CERTIFICATE-----\n" + strings.Repeat("MIIB\n", 10_000) + "-----END CERTIFICATE-----\n-----BEGIN PRIVATE KEY-----\nMIIE\n",
+		"utf16le":              wide("-----BEGIN RSA PRIVATE KEY-----\r\nMIIE\r\n", binary.LittleEndian),
+		"utf16be":              wide("-----BEGIN RSA PRIVATE KEY-----\r\nMIIE\r\n", binary.BigEndian),
 	}
 	others := map[string]string{
+		"chain":     strings.Repeat("-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----\n", 50),
+		"commented": "# how to make one\nopenssl genrsa\n-----BEGIN PRIVATE KEY-----\n", "script": "#!/bin/sh\ncat <<END\n-----BEGIN PRIVATE KEY-----\n",
 		"cert": "-----BEGIN CERTIFICATE-----\nMIIE\n", "public": "-----BEGIN PUBLIC KEY-----\n", "empty": "",
 		"about": "A key begins with\n-----BEGIN PRIVATE KEY-----\n", "short": "-----BEGIN",
 		"params": "-----BEGIN DH PARAMETERS-----\nMIIB\n-----END DH PARAMETERS-----\n", "bag": "Bag Attributes\n",
 	}
 	for name, content := range keys {
 		require.True(t, secret.IsPrivateKey([]byte(content)), name)
+		is, err := secret.ReadPrivateKey(strings.NewReader(content))
+		require.True(t, is && err == nil, name)
 	}
 	for name, content := range others {
 		require.False(t, secret.IsPrivateKey([]byte(content)), name)
+		is, err := secret.ReadPrivateKey(strings.NewReader(content))
+		require.False(t, is || err != nil, name)
 	}
 }
 
