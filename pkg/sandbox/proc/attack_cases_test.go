@@ -81,9 +81,14 @@ var fileAttacks = []attack{
 	{"move the directory of a key", onlyL2, "", `mv sub x && grep -q CREDENTIAL x/id_rsa && echo ESCAPED`},
 	{"read a disk", bothLevels, "", `for d in /dev/vd? /dev/sd? /dev/nvme?n?; do head -c1 $d >/dev/null 2>&1 && echo ESCAPED; done`},
 	{"make a device", bothLevels, "", `mknod d c 1 3 && echo ESCAPED`},
-	{"make a device by a rename", bothLevels, "perl amd64", `touch d; perl -e '$a = "d"; $b = "e"; syscall(316, -100, $a, -100, $b, 4)'; [ -c d ] && echo ESCAPED`},     // renameat2, RENAME_WHITEOUT
-	{"change a file's version", bothLevels, "perl", `perl -e 'open F, "<", "$ENV{RO}/file"; print "ESCAPED" if ioctl F, 0x40087602, $v = pack("q", 7)'`},                // FS_IOC_SETVERSION
-	{"leave a message queue behind", "L1", "perl amd64", `perl -e '$n = "toolroom$$"; $r = syscall(240, $n, 0102, 0600, 0); print "ESCAPED" if syscall(241, $n) == 0'`}, // mq_open, mq_unlink
+	{"make a device by a rename", bothLevels, "perl amd64", `touch d; perl -e '$a = "d"; $b = "e"; syscall(316, -100, $a, -100, $b, 4)'; [ -c d ] && echo ESCAPED`},                                                      // renameat2, RENAME_WHITEOUT
+	{"change a file's version", bothLevels, "perl", `perl -e 'open F, "<", "$ENV{RO}/file"; print "ESCAPED" if ioctl F, 0x40087602, $v = pack("q", 7)'`},                                                                 // FS_IOC_SETVERSION
+	{"change a file's generation", bothLevels, "perl", `perl -e 'open F, "<", "$ENV{RO}/file"; $r = ioctl F, 0x40086604, $v = pack("q", 7); print "ESCAPED" if $r or !$!{EOPNOTSUPP}'`},                                  // EXT4_IOC_SETVERSION
+	{"set an encryption policy", bothLevels, "perl", `perl -MFcntl -e 'sysopen F, "$ENV{RO}", O_RDONLY; $r = ioctl F, 0x800c6613, $v = pack("C4a8", 0, 1, 4, 3, "AAAAAAAA"); print "ESCAPED" if $r or !$!{EOPNOTSUPP}'`}, // FS_IOC_SET_ENCRYPTION_POLICY
+	{"make a subvolume", bothLevels, "perl", `perl -MFcntl -e 'sysopen F, "$ENV{RO}", O_RDONLY; $r = ioctl F, 0x5000940e, $v = pack("qa4088", 0, "sub"); print "ESCAPED" if $r or !$!{EOPNOTSUPP}'`},                     // BTRFS_IOC_SUBVOL_CREATE
+	{"remove a subvolume", bothLevels, "perl", `perl -MFcntl -e 'sysopen F, "$ENV{RO}", O_RDONLY; $r = ioctl F, 0x5000940f, $v = pack("qa4088", 0, "sub"); print "ESCAPED" if $r or !$!{EOPNOTSUPP}'`},                   // BTRFS_IOC_SNAP_DESTROY
+	{"set the attributes of FAT", bothLevels, "perl", `perl -MFcntl -e 'sysopen F, "$ENV{RO}/file", O_RDONLY; $r = ioctl F, 0x40047211, $v = pack("L", 1); print "ESCAPED" if $r or !$!{ENOTTY}'`},                       // FAT_IOCTL_SET_ATTRIBUTES
+	{"leave a message queue behind", "L1", "perl amd64", `perl -e '$n = "toolroom$$"; $r = syscall(240, $n, 0102, 0600, 0); print "ESCAPED" if syscall(241, $n) == 0'`},                                                  // mq_open, mq_unlink
 	{"read shadow", bothLevels, "", `grep -q : /etc/shadow && echo ESCAPED`},
 
 	{"write a hook", onlyL2, "", `echo x > .git/hooks/pre-commit && echo ESCAPED`},

@@ -59,13 +59,6 @@ var unsupported = [...]uint32{
 	unix.SYS_FILE_SETATTR,
 }
 
-// ioctls that change the attributes of an inode (linux/fs.h).
-const (
-	fsIocSetFlags   = 0x40086602
-	fsIocFsSetAttr  = 0x401c5820
-	fsIocSetVersion = 0x40087602
-)
-
 // sysOpenTreeAttr is the number of open_tree_attr(2), which x/sys does not
 // define yet.
 const sysOpenTreeAttr = 467
@@ -162,16 +155,7 @@ func filter(f filterFor) []unix.SockFilter {
 		p.when(unix.BPF_JSET, newNamespaces, func(p *program) { p.fail(unix.EPERM) })
 		p.allow()
 	})
-	p.on(unix.SYS_IOCTL, func(p *program) {
-		p.loadArg(1)
-		for _, request := range []uint32{unix.TIOCSTI, unix.TIOCLINUX} {
-			p.when(unix.BPF_JEQ, request, func(p *program) { p.fail(unix.EPERM) })
-		}
-		for _, request := range []uint32{fsIocSetFlags, fsIocFsSetAttr, fsIocSetVersion} {
-			p.when(unix.BPF_JEQ, request, func(p *program) { p.fail(unix.EOPNOTSUPP) })
-		}
-		p.allow()
-	})
+	p.on(unix.SYS_IOCTL, (*program).ioctls)
 	// RENAME_WHITEOUT makes a device. It fails as on a file system without it.
 	p.on(unix.SYS_RENAMEAT2, func(p *program) {
 		p.loadArg(4)
