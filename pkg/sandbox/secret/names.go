@@ -177,7 +177,7 @@ func isStoreIn(name, rest string) bool {
 		at, matches := rest, true
 		for part := range strings.SplitSeq(store, "/") {
 			var next string
-			if next, at = cutPart(at); !pathname.EqualFold(original(pathname.Fold(next)), part) {
+			if next, at = cutPart(at); !isCopyOf(pathname.Fold(next), part) {
 				matches = false
 				break
 			}
@@ -243,7 +243,7 @@ func isName(name string) bool {
 			return true
 		}
 	case 't':
-		if pathname.EqualFold(name, "ConsoleHost_history.txt") {
+		if pathname.EqualFold(strings.TrimPrefix(name, "."), "ConsoleHost_history.txt") {
 			return true
 		}
 	}

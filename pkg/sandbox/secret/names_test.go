@@ -51,7 +51,7 @@ func TestSecretNames(t *testing.T) {
 	}
 	for _, name := range []string{".env", ".ENV", ".env.local", ".env.production", "a/.npmrc", ".env.example.bak",
 		".env~", ".env.bak", ".env.swp", "#.env#", ".env.local.old", ".#.env", ".env.~1~", ".~.env", "#.env.local#", ".env-old", ".env_backup", ".env copy", ".env (1)",
-		".env,v", ".npmrc~", ".npmrc.bak", "#.npmrc#", ".ENV.BAK", ".en\u200dv", ".env\ufe0f", ".np\u200cmrc~", ".env.un~", ".env.example~"} {
+		".env,v", ".npmrc~", ".npmrc.bak", "#.npmrc#", ".ENV.BAK", ".en\u200dv", ".env\ufe0f", ".np\u200cmrc~", ".env.un~", ".env.example~", "..env.un~", "..env.swp", "..env.kate-swp", "..npmrc.un~", ".env___jb_old___", "..env.local.un~"} {
 		require.True(t, settings(name), name)
 		require.False(t, secret.IsPath(at(name)), name)
 	}
