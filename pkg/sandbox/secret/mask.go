@@ -3,6 +3,7 @@ package secret
 import (
 	"bytes"
 	"iter"
+	"regexp"
 )
 
 // mask replaces a value that is not shown.
@@ -17,7 +18,7 @@ const mask = "***"
 // could take it for a part of a value: see opened.
 func Mask(text []byte) []byte {
 	out := make([]byte, 0, len(text))
-	m := masker{opened: opened{block: -1}}
+	m := masker{opened: opened{block: -1}, pending: -1}
 	old := bytes.IndexByte(text, '\n') < 0 // lines end in CR, as on old systems
 	for len(text) > 0 {
 		line, rest := text, []byte(nil)
@@ -73,6 +74,8 @@ type masker struct {
 	carried bool // the line before ended in a backslash
 	behind  bool // the line is behind a CR alone
 	inner   bool // and so in the middle of what most take for one line
+	pending int  // indentation of a line "key:" whose value may begin on the next line; -1: none
+	last    byte // last character of the line before that is not blank; 0: none
 }
 
 // line appends a masked line, given without its end; rest is the text behind
@@ -84,15 +87,21 @@ func (m *masker) line(out, line, rest []byte) []byte {
 	comment := len(trimmed) > 0 && (trimmed[0] == '#' || trimmed[0] == ';')
 	key := keyEnd(line)
 	m.read(line, key, rest, carried)
+	section := isSection(line) && (m.last == 0 || bytes.IndexByte([]byte("[{(,:"), m.last) < 0)
+	only := m.last == 0 && len(bytes.TrimSpace(rest)) == 0
+	value := m.isPendingValue(line, key, comment)
+	if len(trimmed) > 0 && !comment {
+		m.last = trimmed[len(trimmed)-1]
+	}
 	switch {
-	case inside || carried || m.inner:
+	case inside || carried || m.inner || value:
 		return m.whole(out, line)
 	case bytes.HasPrefix(trimmed, []byte("-----BEGIN ")):
 		return m.whole(out, line)
 	case len(trimmed) == 0:
 		m.lost = false
 		return append(out, line...)
-	case structural(trimmed):
+	case section || len(bytes.Trim(trimmed, "{}[](),;")) == 0:
 		return append(out, line...)
 	}
 	if key < 0 {
@@ -103,9 +112,10 @@ func (m *masker) line(out, line, rest []byte) []byte {
 		m.lost = m.lost || !comment
 		return m.whole(out, line)
 	}
-	value := bytes.TrimSpace(line[key:])
-	if len(bytes.Trim(value, "=")) == 0 {
-		if m.unknown || len(value) > 0 || key > 64 {
+	behind := bytes.TrimSpace(line[key:])
+	if len(bytes.Trim(behind, "=")) == 0 {
+		encoded := line[key-1] == '=' && (only || !isVariable(line[:key-1]))
+		if m.unknown || len(behind) > 0 || key > 64 || encoded {
 			return m.whole(out, line) // the end of something in base64
 		}
 		return append(out, line...)
@@ -135,13 +145,57 @@ func breaks(line []byte) bool {
 	return bytes.IndexFunc(line, control) >= 0 || bytes.ContainsAny(line, "\u0085\u2028\u2029") || bytes.IndexByte(line, 0x85) >= 0
 }
 
-// structural reports whether a line is only brackets, as in JSON, or an INI
-// section.
-func structural(trimmed []byte) bool {
-	if len(bytes.Trim(trimmed, "{}[](),;")) == 0 {
-		return true
+// isPendingValue reports whether a line is the value, or a part of it, of a line
+// "key:" before it. Entries of a mapping are none. It updates pending.
+func (m *masker) isPendingValue(line []byte, key int, comment bool) bool {
+	trimmed := bytes.TrimSpace(line)
+	if len(trimmed) == 0 || comment {
+		return false
 	}
-	return trimmed[0] == '[' && trimmed[len(trimmed)-1] == ']' && !bytes.ContainsAny(trimmed, `"'=:,`) && len(trimmed) <= 64
+	at := m.pending
+	m.pending = -1
+	colon := key >= 0 && line[key-1] == ':'
+	behind := trimmed
+	if key >= 0 {
+		behind = bytes.TrimSpace(line[key:])
+	}
+	entry := colon && (key == len(line) || line[key] == ' ' || line[key] == '\t')
+	if at >= 0 && !entry {
+		if indent(line) > at {
+			m.pending = at
+			return true
+		}
+		if key >= 0 && len(behind) == 0 || len(trimmed) > 2 && trimmed[0] == '[' {
+			return true
+		}
+	}
+	if colon && (len(behind) == 0 || behind[0] == '#') {
+		m.pending = indent(line)
+	}
+	return false
+}
+
+// isSection reports whether a line is the head of a section of an INI file.
+func isSection(line []byte) bool {
+	line = bytes.TrimRight(line, " \t")
+	return sectionHead.Match(line) && len(line) <= 64
+}
+
+var (
+	sectionHead = regexp.MustCompile(`^\[[A-Za-z_][^"'=:,\[\]]*\]$`)
+	// variable matches the names of variables, and separated words in one case.
+	// What else ends in an = may be a value in base64 or base32.
+	variable = regexp.MustCompile(`^([A-Z][A-Z0-9]{0,14}|[a-z][a-z0-9]{0,14}|[A-Za-z][a-zA-Z]{0,14}|([A-Z0-9]+[_.-])+[A-Z0-9]+|([a-z0-9]+[_.-])+[a-z0-9]+)$`)
+	// npmKey matches the keys of .npmrc that are hosts and scopes.
+	npmKey = regexp.MustCompile(`^(//[^\s=@]+/:[A-Za-z_-]+|@[A-Za-z0-9._~-]+:registry)[ \t]*=`)
+)
+
+// isVariable reports whether text that ends before an = is the name of a
+// variable.
+func isVariable(text []byte) bool {
+	text = bytes.TrimLeft(text, " \t#;")
+	text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte("export ")))
+	return variable.Match(text)
 }
 
 // keyEnd returns where the value of a line begins, just behind its = or :, or
@@ -160,10 +214,8 @@ func keyEnd(line []byte) int {
 		i++
 	}
 	// npm's keys are host names: //registry.example.com/:_authToken=…
-	if bytes.HasPrefix(line[start:], []byte("//")) || bytes.HasPrefix(line[start:], []byte("@")) {
-		if eq := bytes.IndexByte(line[start:], '='); eq > 0 {
-			return start + eq + 1
-		}
+	if match := npmKey.Find(line[start:]); match != nil {
+		return start + len(match)
 	}
 	if i == start || !quotedWhole(line[start:i]) {
 		return -1
