@@ -44,7 +44,7 @@ var (
 	// secretWords and ends are matched with whole words of a name; ends only with
 	// the last word.
 	secretWords      = [...]string{"creds", "cred", "pwd", "dsn", "otp", "totp", "csrf", "xsrf"}
-	secretLastWords  = [...]string{"pat", "pass", "session"}
+	secretLastWords  = [...]string{"pat", "pass", "session", "pw"}
 	ordinaryKeyWords = [...]string{
 		"primary", "foreign", "public", "sort", "partition", "cache", "object", "group", "index", "lookup", "row", "column", "json",
 		"idempotency", "dedup", "routing", "on", "hot", "by",

@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -46,9 +47,11 @@ func controlsPrograms(name, value string) bool {
 // services that redact.IsIssuedKey knows.
 var secretValues = [...]string{"-----BEGIN ", "SG.", "https://hooks.slack.com/services/"}
 
-// secretFields lists fields of connection strings and headers that hold
-// secrets, in lower case.
-var secretFields = [...]string{";password=", ";pwd=", ";accountkey=", ";sharedaccesskey=", ";sharedaccesssignature=", "authorization: "}
+// secretField matches a secret in a connection string, a query, JSON, a header
+// or the arguments of a program: ;Password=x, ?password=x, "password": "x",
+// -u user:x.
+var secretField = regexp.MustCompile(`(?i)(^|[^a-z0-9])(passw(or)?d|pwd|accountkey|sharedaccesskey|sharedaccesssignature|client_secret|access_token|api_?key)(["']?\s*=\s*["']?|["']\s*:\s*["'])[^\s"'&;,}]` +
+	`|authorization: |(^|\s)(-u|--user)[ =]["']?[^\s:=]+:[^\s]`)
 
 // looksSecret reports whether a variable's name or value suggests a secret.
 func looksSecret(name, value string) bool {
@@ -64,11 +67,7 @@ func looksSecret(name, value string) bool {
 			return true
 		}
 	}
-	lower := ";" + strings.ToLower(value)
-	if slices.ContainsFunc(secretFields[:], func(field string) bool { return strings.Contains(lower, field) }) {
-		return true
-	}
-	return credentialsInURL(value)
+	return secretField.MatchString(value) || credentialsInURL(value)
 }
 
 // credentialsInURL reports whether a value holds a URL with a password, or an

@@ -17,6 +17,7 @@ func TestEnvironmentIsFiltered(t *testing.T) {
 		"HOME=/home/x", "LANG=C.UTF-8", "GOPATH=/go", "KEYMAP=us", "PASSAGE=1", "OLDPWD=/x", "PWD=/y", "KEY=1", "MONKEY=1",
 		"AUTHOR=me", "GIT_AUTHOR_NAME=me", "CI=true", "URL=https://example.com/a@b", "SKIP=sk-1", "TOKENIZERS_PARALLELISM=false",
 		"REPO=ssh://git@example.com/x", "FORMAT=%(pwd)=1", "MAIL=https://example.com/?q=a@b", "BYPASS=1", "HOOK=x",
+		"FZF=cd $pwd", "OPTS=--password-file=/x", "DOCKER=-u 1000", "URL=https://example.com/?user=x", "PROMPT=pwd: %~", "X=password=", "STYLE=color:red",
 	}
 	held := []string{
 		"GITHUB_TOKEN=x", "API_KEY=x", "AWS_SECRET_ACCESS_KEY=x", "AWS_ACCESS_KEY_ID=x", "DB_PASSWORD=x", "PGPASSWORD=x", "MYTOKEN=x",
@@ -28,6 +29,8 @@ func TestEnvironmentIsFiltered(t *testing.T) {
 		"SSHPASS=x", "SECRETKEY=x", "MASTERKEY=x", "AUTHORIZATION=Bearer x", "SLACK_WEBHOOK_URL=https://x", "X=https://hooks.slack.com/services/T000/B000/x",
 		"STORAGE=DefaultEndpointsProtocol=https;AccountName=x;AccountKey=x", "SQL=Server=h;User Id=u;Password=x;", "X=Authorization: Bearer x",
 		"INDEXES=https://example.com/simple https://u:secret@example.com/simple", "INDEX=https://token@example.com/simple",
+		"JDBC=jdbc:postgresql://h/db?user=x&password=x", "JDBC=jdbc:mysql://h/db?password=x", "PG=host=h user=u password=x", "PG=password = 'x'", "SPRING={\"password\": \"x\"}",
+		"OPTS=-Dspring.datasource.password=x", "CURL=-u user:x", "CURL=-s --user=me:x", "X={'api_key':'x'}", "X=client_secret=x", "MSSQL=Server=h;PWD=x", "APP_PW=x",
 	}
 	for _, pair := range passed {
 		env, _ := proc.Environ{Base: []string{pair}}.Build()
