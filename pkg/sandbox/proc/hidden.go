@@ -1,9 +1,11 @@
 package proc
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 )
@@ -54,6 +56,7 @@ func (r *Runner) addHidden(s *spec, rules Rules, moved *movedFiles) error {
 			s.Cover = append(s.Cover, resolved)
 		}
 	}
+	s.addUncoveredGaps()
 	if s.spillDir != "" && len(s.Cover) > 0 {
 		s.Shown = []string{s.spillDir}
 	}
@@ -72,6 +75,16 @@ func (r *Runner) addHidden(s *spec, rules Rules, moved *movedFiles) error {
 	s.Mask = slices.Compact(s.Mask)
 	s.addMasks(objects)
 	return nil
+}
+
+// addUncoveredGaps adds the directories of Config.Hidden in roots to s.gaps at
+// L1: there, commands can read all of a root.
+func (s *spec) addUncoveredGaps() {
+	for _, dir := range s.Cover {
+		if s.Level == L1 && slices.ContainsFunc(s.Roots, func(root supervise.Root) bool { return supervise.Beneath(root.Path, dir) }) {
+			s.gaps = append(s.gaps, fmt.Sprintf("%s, which is to be hidden and is in a root: commands can read it at this level", pathname.Escape(dir)))
+		}
+	}
 }
 
 // addHiddenInRoot searches a root. It adds the targets of hidden links,

@@ -32,6 +32,8 @@ var storeCases = map[string]storeCase{
 	"a directory in a variable's":      {"home/w/gh/hosts.yml", "", "XDG_CONFIG_HOME=PLACE/home/w", bothLevels},
 	"a history":                        {"home/w/history", "", "HISTFILE=PLACE/home/w/history", bothLevels},
 	"outside the home":                 {"other/netrc", "", "NETRC=PLACE/other/netrc", bothLevels},
+	"a token of a variable's home":     {"home/w/hf/token", "", "HF_HOME=PLACE/home/w/hf", bothLevels},
+	"a registry's of a variable":       {"home/w/cargo/credentials.toml", "", "CARGO_HOME=PLACE/home/w/cargo", bothLevels},
 	"in a root":                        {"root/pgpass", "", "PGPASSFILE=PLACE/root/pgpass", onlyL2},
 	"dots in a variable":               {"home/w/aws", "", "AWS_CONFIG_FILE=PLACE/home/../home/./w/aws", bothLevels},
 	"a hard link in the home":          {"home/.aws/credentials", "home/plain", "", bothLevels},
@@ -113,6 +115,20 @@ func TestLargeHomes(t *testing.T) {
 	for _, level := range levels(t) {
 		result, out := run(t, homeRunner(t, level, filepath.Join(dir, "home")), proc.Command{Script: "true", Rules: rulesOf(t, filepath.Join(dir, "root"))})
 		require.Equal(t, level != proc.Off, strings.Contains(strings.Join(result.Gaps, "\n"), "more than 300 directories"), "%s %s", level, out)
+	}
+}
+
+// A directory of Config.Hidden in a root is hidden, or the gaps name it.
+func TestHiddenDirectoryInARoot(t *testing.T) {
+	t.Parallel()
+	root := filesIn(t, place(t), "sub/f", "a")
+	for _, level := range levels(t) {
+		r := newRunner(t, proc.Config{Level: level, Hidden: []string{filepath.Join(root, "sub")}})
+		proc.TrustLevel(r, level)
+		result, out := run(t, r, proc.Command{Script: "cat sub/f", Dir: root, Rules: rulesOf(t, root)})
+		named := strings.Contains(strings.Join(result.Gaps, "\n"), filepath.Join(root, "sub"))
+		require.Equal(t, level == proc.L1, named, level)
+		require.Equal(t, level != proc.L2, result.ExitCode == 0, "%s: %s", level, out)
 	}
 }
 

@@ -17,7 +17,10 @@ var storeVariables = [...]struct{ name, in string }{
 	{"GH_CONFIG_DIR", ""}, {"GNUPGHOME", ""}, {"KUBECONFIG", ""}, {"NETRC", ""}, {"PGPASSFILE", ""}, {"REGISTRY_AUTH_FILE", ""},
 	{"DOCKER_CONFIG", "config.json"}, {"CURL_HOME", ".netrc"}, {"XDG_CONFIG_HOME", "gh"}, {"XDG_CONFIG_HOME", "gcloud"},
 	{"HISTFILE", ""}, {"MYSQL_HISTFILE", ""}, {"NODE_REPL_HISTORY", ""}, {"PSQL_HISTORY", ""}, {"PYTHON_HISTORY", ""}, {"SQLITE_HISTORY", ""},
-	{"XDG_DATA_HOME", "fish/fish_history"}, {"ZDOTDIR", ".zsh_history"}, {"ZDOTDIR", ".zhistory"},
+	{"CARGO_HOME", "credentials"}, {"CARGO_HOME", "credentials.toml"}, {"HF_HOME", "token"}, {"HF_TOKEN_PATH", ""},
+	{"CODEX_HOME", "auth.json"}, {"CLAUDE_CONFIG_DIR", ".credentials.json"}, {"COMPOSER_HOME", "auth.json"}, {"KAGGLE_CONFIG_DIR", "kaggle.json"},
+	{"XDG_CONFIG_HOME", "git/credentials"}, {"XDG_CONFIG_HOME", "rclone"}, {"XDG_CONFIG_HOME", "op"}, {"XDG_CONFIG_HOME", "sops"},
+	{"XDG_DATA_HOME", "keyrings"}, {"XDG_DATA_HOME", "fish/fish_history"}, {"ZDOTDIR", ".zsh_history"}, {"ZDOTDIR", ".zhistory"},
 }
 
 // settingsVariables lists the variables with the path of a settings file that
