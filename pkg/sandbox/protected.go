@@ -95,10 +95,8 @@ func (p *writePolicy) protects(abs string) string {
 	if why := runByOthers(parts); why != "" {
 		return why
 	}
-	for _, dir := range p.own {
-		if contains(dir, abs) || foldsCase && contains(strings.ToLower(dir), strings.ToLower(abs)) {
-			return "is part of the tools' own configuration or state"
-		}
+	if p.isOwn(abs) {
+		return "is part of the tools' own configuration or state"
 	}
 	if name := pathname.Base(abs); p.bin != "" && filepath.Dir(abs) == p.bin && strings.HasPrefix(name, "mcp-") {
 		return "is one of the tools' own programs"
@@ -109,6 +107,23 @@ func (p *writePolicy) protects(abs string) string {
 		}
 	}
 	return ""
+}
+
+// isOwn reports whether a path is in one of p.own.
+func (p *writePolicy) isOwn(abs string) bool {
+	for _, dir := range p.own {
+		if contains(dir, abs) || foldsCase && contains(strings.ToLower(dir), strings.ToLower(abs)) {
+			return true
+		}
+	}
+	return false
+}
+
+// ProtectedByUser reports whether a file is protected because the configuration
+// or the user (--protect) names its path, not by its own name. Commands must
+// not even remove it together with a directory above.
+func (f *FS) ProtectedByUser(abs string) bool {
+	return f.writes().isOwn(abs) && !f.matches(f.writes().allow, abs)
 }
 
 // runByOthers looks for the names that are protected at any depth.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -63,4 +64,20 @@ func TestAProtectedFileIsNamed(t *testing.T) {
 	open := p.serve("--allow-write", "x/.vscode")
 	require.Contains(t, open.bash("rm -rf x && echo gone").Text, "gone")
 	require.NoFileExists(t, filepath.Join(p.root, "x"))
+}
+
+// What --protect names stays, whatever a command does to the directories above
+// it.
+func TestProtectedPathsStay(t *testing.T) {
+	for _, level := range confinedLevels(t) {
+		for _, command := range []string{"rm -rf q", "mv q x", "rm -rf q; ln -s free q", "rm -rf q; touch q", "rm q/p/f", "rm -rf q/p; mkdir -p q/p/f"} {
+			p := newOuterPlace(t)
+			p.write("root/q/p/f", "kept\n")
+			p.write("root/free/f", "")
+			p.serve("--sandbox", level, "--protect", filepath.Join(p.root, "q/p")).bash(command)
+			kept, err := os.ReadFile(filepath.Join(p.root, "q/p/f"))
+			require.NoError(t, err, "%s: %s", level, command)
+			require.Equal(t, "kept\n", string(kept), "%s: %s", level, command)
+		}
+	}
 }

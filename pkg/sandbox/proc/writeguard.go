@@ -19,8 +19,12 @@ func (r *Runner) guardRoots(s *spec, rules Rules) *writeguard.Command {
 		writable = f.WriteAllowed
 	}
 	s.Guard = slices.DeleteFunc(s.Guard, func(path string) bool { return s.anyRootHolds(path, isGitOperationState) })
+	byUser := func(string) bool { return false }
+	if f, ok := rules.(interface{ ProtectedByUser(abs string) bool }); ok {
+		byUser = f.ProtectedByUser
+	}
 	guard := r.guards.NewCommand(writeguard.CommandRules{
-		Level: s.Level, Writable: writable, InAnyRoot: s.isWatched, Protected: slices.Clone(s.Guard), Git: writeguard.UserGitSettingsOf(rules),
+		Level: s.Level, Writable: writable, InAnyRoot: s.isWatched, Protected: slices.Clone(s.Guard), MustStay: byUser, Git: writeguard.UserGitSettingsOf(rules),
 	})
 	s.Guard = slices.DeleteFunc(s.Guard, func(path string) bool {
 		return s.anyRootHolds(path, func(rel string) bool { return writeguard.HasComponent(rel, ".husky") })

@@ -70,11 +70,15 @@ func (rc *rootCheck) removeFile(name string) error {
 	return nil
 }
 
-// removeLinksAbove removes links that a command made in place of directories
-// above a file.
+// removeLinksAbove removes links and files that a command made in place of
+// directories above a file. It stores copies of the files.
 func (rc *rootCheck) removeLinksAbove(name string) error {
 	for dir := filepath.Dir(name); dir != "."; dir = filepath.Dir(dir) {
-		if info, err := rc.handle.Lstat(dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		if info, err := rc.handle.Lstat(dir); err == nil && !info.IsDir() {
+			if path := filepath.Join(rc.root, dir); info.Mode().IsRegular() {
+				it := readState(path, watchedFile{}, info)
+				rc.copies.store(path, it.Content)
+			}
 			if err := rc.handle.Remove(dir); err != nil {
 				return err
 			}

@@ -21,7 +21,8 @@ type rootCheck struct {
 	trustTimes bool // as in RootGuard
 	// skip reports whether a file is not checked: the user allows commands to
 	// write it, or the kernel protected it.
-	skip func(path string) bool
+	skip     func(path string) bool
+	mustStay func(path string) bool // as in CommandRules
 	// inOtherRoot reports whether a path outside the root is in another
 	// watched root.
 	inOtherRoot     func(path string) bool
@@ -139,6 +140,9 @@ func (rc *rootCheck) mustRestore(name string, was *fileState) bool {
 	case gitHookKind, gitAttributesKind:
 		return rc.found.repos[was.Repo]
 	case projectSettingsKind:
+		if rc.mustStay != nil && rc.mustStay(filepath.Join(rc.root, name)) {
+			return true
+		}
 		if InRepository(name) || slices.Contains(rc.baseline.Programs, name) {
 			return false // git worktree remove, git checkout
 		}

@@ -100,7 +100,10 @@ type CommandRules struct {
 	// Protected are the absolute paths of further files to watch, and of
 	// directories to watch with everything below.
 	Protected []string
-	Git       UserGitSettings
+	// MustStay reports whether a protected file is restored even if a command
+	// removed a directory above it. nil: never.
+	MustStay func(path string) bool
+	Git      UserGitSettings
 }
 
 // Command is the guard of one command: it reverts forbidden changes in the
