@@ -67,7 +67,7 @@ func TestEveryListedStoreIsASecret(t *testing.T) {
 	stores := secret.ListedStores()
 	require.Contains(t, stores, ".huggingface/token")
 	for _, store := range stores {
-		path := filepath.FromSlash("/root/a/" + store)
+		path := filepath.FromSlash("/root/" + store)
 		dir, name := filepath.Split(path)
 		dir = filepath.Clean(dir)
 		for _, path := range []string{path, strings.ToUpper(path), path + "/x"} {
