@@ -5,8 +5,6 @@
 package gitfile
 
 import (
-	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -27,28 +25,6 @@ func Runs(config []byte) (settings []string, ok bool) {
 		}
 	}
 	return settings, !p.bad
-}
-
-// RunsIn is Runs for the configuration file at an absolute path inside a root.
-// It leaves out the core.worktree that git itself writes for a submodule (in
-// .git/modules) if it leads to a place inside the root.
-func RunsIn(root, file string, config []byte) (settings []string, ok bool) {
-	settings, ok = Runs(config)
-	dir, slash := filepath.ToSlash(filepath.Dir(file)), filepath.ToSlash(root)
-	if !strings.Contains(dir, "/.git/modules/") {
-		return settings, ok
-	}
-	return slices.DeleteFunc(settings, func(setting string) bool {
-		tree, ok := strings.CutPrefix(setting, "core.worktree=")
-		if !ok || tree == "" {
-			return false
-		}
-		if !path.IsAbs(tree) {
-			tree = path.Join(dir, tree)
-		}
-		inside := strings.TrimSuffix(slash, "/") + "/"
-		return strings.HasPrefix(path.Clean(tree)+"/", inside)
-	}), ok
 }
 
 // RunsInModules lists the settings of a .gitmodules file, as Runs does, that

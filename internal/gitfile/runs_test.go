@@ -115,29 +115,6 @@ func TestGitRunsByValue(t *testing.T) {
 	}
 }
 
-// A submodule's worktree is its own, as long as it is in the root.
-func TestGitRunsInASubmodule(t *testing.T) {
-	const file = "/r/p/.git/modules/m/config"
-	for _, c := range []struct {
-		file, tree string
-		runs       bool
-	}{
-		{file, "../../../m", false},
-		{file, "/r/p/m", false},
-		{file, "../../../../../root2", true},
-		{file, "../../../../../../etc", true},
-		{file, "/root2", true},
-		{"/r/p/.git/config", "../m", true},
-		{"/r/modules/m/config", "../m", true},
-	} {
-		settings, ok := gitfile.RunsIn("/r", c.file, []byte("[core]\n\tworktree = "+c.tree+"\n"))
-		require.True(t, ok)
-		require.Equal(t, c.runs, len(settings) > 0, "%s %s", c.file, c.tree)
-	}
-	settings, _ := gitfile.RunsIn("/r", file, []byte("[core]\n\tworktree = ../../../m\n\tpager = x\n"))
-	require.Equal(t, []string{"core.pager=x"}, settings)
-}
-
 func TestGitWithout(t *testing.T) {
 	for _, c := range [][2]string{
 		{"[core]\n\tbare = false\n\tpager = x\n\tautocrlf = true\n", "[core]\n\tbare = false\n\tautocrlf = true\n"},

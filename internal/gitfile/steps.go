@@ -29,21 +29,38 @@ func StepsWithout(todo []byte, allowed []string) (rest []byte) {
 	return rest
 }
 
+// optionFiles are the files with options of an unfinished operation: of a rebase,
+// a sequencer, and git am.
+var optionFiles = []string{"strategy", "strategy_opts", "opts", "apply-opt"}
+
+// IsOptions reports whether a file of this name, in rebase-merge, rebase-apply or
+// sequencer of a repository, holds options that OptionsRun judges.
+func IsOptions(name string) bool { return slices.Contains(optionFiles, name) }
+
 // OptionsRun reports whether the options of an unfinished operation may make git
 // run a program or write elsewhere. A merge strategy is part of a program's
-// name, and git apply takes a directory to write to. The options are the content of
-// the file with the given name: strategy of a rebase, opts of a sequencer, or
+// name, its options become those of git read-tree (--index-output=FILE), and git
+// apply takes a directory to write to. The options are the content of the file with
+// the given name: strategy and strategy_opts of a rebase, opts of a sequencer, or
 // apply-opt of git am. ok is false for a file that git would not understand.
 func OptionsRun(name string, content []byte) (runs, ok bool) {
 	switch name {
 	case "strategy":
 		text := strings.TrimSpace(string(content))
 		return text != "" && !isStrategy(text), true
+	case "strategy_opts":
+		options := strings.Fields(strings.NewReplacer("'", "", `"`, "").Replace(string(content)))
+		return slices.ContainsFunc(options, func(option string) bool {
+			return !strategyOption.MatchString(strings.TrimPrefix(option, "--"))
+		}), true
 	case "apply-opt":
 		return !applyOptions.Match(content), true
 	}
 	values, ok := Values(content)
 	return slices.ContainsFunc(values, func(setting string) bool {
+		if option, found := strings.CutPrefix(setting, "options.strategy-option="); found {
+			return !strategyOption.MatchString(option)
+		}
 		strategy, found := strings.CutPrefix(setting, "options.strategy=")
 		return found && strategy != "" && !isStrategy(strategy)
 	}), ok
@@ -53,6 +70,11 @@ func OptionsRun(name string, content []byte) (runs, ok bool) {
 func isStrategy(name string) bool {
 	return slices.Contains([]string{"ort", "ours", "recursive", "resolve", "octopus", "subtree"}, name)
 }
+
+// strategyOption matches an option of a merge strategy (git-merge(1)), without
+// dashes.
+var strategyOption = regexp.MustCompile(`^(ours|theirs|patience|histogram|minimal|diff-algorithm=[a-z]+|ignore-(space-change|all-space|space-at-eol|cr-at-eol)` +
+	`|(no-)?renormalize|no-renames|find-renames(=[0-9]+%?)?|rename-threshold=[0-9]+%?|subtree(=[^\s\\]*)?)$`)
 
 // applyOptions matches quoted options of git apply that name no path.
 var applyOptions = regexp.MustCompile(`^\s*('(--whitespace=[a-z-]+|-[Cp][0-9]+|--ignore-whitespace|--ignore-space-change|--reject|--3way)'(\s+|$))*$`)

@@ -248,7 +248,7 @@ func gitDirectories(top string) (dir, common string) {
 	if dir = gitFile(top, dir); dir == "" { // of a worktree or submodule
 		return "", ""
 	}
-	if shared := strings.TrimSpace(string(readSmall(filepath.Join(dir, "commondir")))); shared != "" {
+	if shared := gitPointer(filepath.Join(dir, "commondir")); shared != "" {
 		return dir, under(dir, shared)
 	}
 	return dir, dir
@@ -272,11 +272,19 @@ func (f *FS) hookDirectories(top string) []string {
 
 // gitFile returns the directory that a file called .git leads to, or "".
 func gitFile(top, file string) string {
-	path, ok := strings.CutPrefix(strings.TrimSpace(string(readSmall(file))), "gitdir:")
-	if !ok {
+	path := gitPointer(file)
+	if path == "" {
 		return ""
 	}
-	return under(top, strings.TrimSpace(path))
+	return under(top, path)
+}
+
+// gitPointer returns the path in a .git or commondir, or "". Like git, it ends
+// the path at a NUL.
+func gitPointer(file string) string {
+	path, _ := gitfile.Pointer(filepath.Base(file), readSmall(file))
+	path, _, _ = strings.Cut(path, "\x00")
+	return path
 }
 
 func under(dir, path string) string {

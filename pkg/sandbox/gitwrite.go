@@ -40,7 +40,7 @@ func (t *Target) gitRuns(config []byte) (settings []string, ok bool) {
 	if pathname.EqualFold(pathname.Fold(t.base), ".gitmodules") {
 		return gitfile.RunsInModules(config)
 	}
-	return gitfile.RunsIn(t.Root.Path, t.Path, config)
+	return gitfile.Runs(config)
 }
 
 // checkedConfig is write, for a repository's settings: what they would make

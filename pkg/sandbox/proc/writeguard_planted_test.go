@@ -109,7 +109,7 @@ var plantings = map[string]planting{
 	"a link to a repository":           {"", `printf 'EVIL' > x.sh; chmod +x x.sh; git init -q d; git -C d config core.fsmonitor ../x.sh; mv d/.git .git/refs/e; ln -s ../.git/refs/e d/.git`, looks},
 	"a common directory":               {"", `printf 'EVIL' > x.sh; chmod +x x.sh; git init -q d; git init -q --bare .git/logs/e; git -C .git/logs/e config core.fsmonitor "$PWD/x.sh"; git -C .git/logs/e config core.bare false; echo "$PWD/.git/logs/e" > d/.git/commondir`, looks},
 	"a worktree's settings":            {"", `printf 'EVIL' > x.sh; chmod +x x.sh; git worktree add -q w; git config extensions.worktreeConfig true; git -C w config --worktree core.fsmonitor ../x.sh`, looks},
-	"a bare repository":                {"", `printf 'EVIL' > x.sh; chmod +x x.sh; git init -q --bare q; git -C q config core.bare false; git -C q config core.worktree .; git -C q config core.fsmonitor ../x.sh`, "cd q; git status"},
+	"a bare repository":                {"", `printf 'EVIL' > x.sh; chmod +x x.sh; git init -q --bare q; git -C q config core.bare false; git -C q config core.worktree .; git -C q config core.fsmonitor ../x.sh`, "cd q; git status; :"},
 	"a bare repository's hook":         {"", `git init -q --bare q; printf 'EVIL' > q/hooks/post-receive; chmod +x q/hooks/post-receive`, "git push -q q HEAD:x"},
 	"an old bare repository's hook":    {"git init -q --bare q", `printf 'EVIL' > q/hooks/post-receive; chmod +x q/hooks/post-receive`, "git push -q q HEAD:x"},
 	"an old bare repository's setting": {"git init -q --bare q", `printf 'EVIL' > x.sh; chmod +x x.sh; git -C q config core.hooksPath "$PWD/h"; mkdir h; cp x.sh h/post-receive`, "git push -q q HEAD:x"},
@@ -131,16 +131,16 @@ var plantings = map[string]planting{
 	"a link to a gitfile":     {"", `printf 'EVIL' > x.sh; chmod +x x.sh; git init -q --separate-git-dir=.git/objects/e d; git -C d config core.fsmonitor "$PWD/x.sh"; mv d/.git d/f; ln -s f d/.git`, looks},
 	"beside what looks like a repository": {"", `printf 'EVIL' > x.sh; chmod +x x.sh; mkdir -p q/refs q/objects; touch q/HEAD
 		git init -q q/objects/e; git -C q/objects/e -c user.name=x -c user.email=x@x commit -q --allow-empty -m e; git -C q/objects/e config core.fsmonitor "$PWD/x.sh"
-		git update-index --add --cacheinfo 160000,$(git -C q/objects/e rev-parse HEAD),q/objects/e`, "git status"},
+		git update-index --add --cacheinfo 160000,$(git -C q/objects/e rev-parse HEAD),q/objects/e`, "git status; :"},
 	"in a directory named .GIT": {"", `printf 'EVIL' > x.sh; chmod +x x.sh; git init -q .GIT/objects/e; git -C .GIT/objects/e config core.fsmonitor "$PWD/x.sh"`, "cd .GIT/objects/e; git status"},
 	"in hooks of what looks like a repository": {"", `printf 'EVIL' > x.sh; chmod +x x.sh; mkdir -p q/refs q/objects q/hooks q/info; touch q/HEAD
 		for d in hooks/e info/e; do git init -q q/$d; git -C q/$d config core.fsmonitor "$PWD/x.sh"; done`, "cd q/hooks/e; git status; cd ../../info/e; git status"},
 	"a remote among objects": {"", `printf 'EVIL' > x.sh; chmod +x x.sh; git init -q --bare .git/objects/ab/e; cp x.sh .git/objects/ab/e/hooks/pre-receive; git remote add o .git/objects/ab/e`, "git push -q o HEAD:x"},
 	"a remote among refs":    {"", `printf 'EVIL' > x.sh; chmod +x x.sh; git init -q --bare .git/refs/heads/e; cp x.sh .git/refs/heads/e/hooks/pre-receive; git remote add o .git/refs/heads/e`, "git push -q o HEAD:x"},
 	"in a new project's settings": {"", `printf 'EVIL' > x.sh; chmod +x x.sh; for d in n n/.idea/e; do git init -q $d; git -C $d -c user.name=x -c user.email=x@x commit -q --allow-empty -m e; done
-		git -C n/.idea/e config core.fsmonitor "$PWD/x.sh"; git -C n update-index --add --cacheinfo 160000,$(git -C n/.idea/e rev-parse HEAD),.idea/e`, "cd n; git status"},
+		git -C n/.idea/e config core.fsmonitor "$PWD/x.sh"; git -C n update-index --add --cacheinfo 160000,$(git -C n/.idea/e rev-parse HEAD),.idea/e`, "cd n; git status; :"},
 	"a gitfile in a new project's settings": {"", `printf 'EVIL' > x.sh; chmod +x x.sh; for d in n n/.idea/e; do git init -q $d; git -C $d -c user.name=x -c user.email=x@x commit -q --allow-empty -m e; done
-		git -C n/.idea/e config core.fsmonitor "$PWD/x.sh"; mv n/.idea/e/.git n/.idea/f; echo "gitdir: ../f" > n/.idea/e/.git; git -C n update-index --add --cacheinfo 160000,$(git -C n/.idea/e rev-parse HEAD),.idea/e`, "cd n; git status"},
+		git -C n/.idea/e config core.fsmonitor "$PWD/x.sh"; mv n/.idea/e/.git n/.idea/f; echo "gitdir: ../f" > n/.idea/e/.git; git -C n update-index --add --cacheinfo 160000,$(git -C n/.idea/e rev-parse HEAD),.idea/e`, "cd n; git status; :"},
 	"a module in objects of modules": {"", `printf 'EVIL' > x.sh; chmod +x x.sh; mkdir -p .git/modules/refs .git/modules/objects; touch .git/modules/HEAD
 		git init -q lib; git -C lib -c user.name=x -c user.email=x@x commit -q --allow-empty -m l; git clone -q --bare lib .git/modules/objects/m
 		git -C .git/modules/objects/m config core.bare false; git -C .git/modules/objects/m config core.fsmonitor "$PWD/x.sh"
@@ -221,6 +221,7 @@ func TestNothingPlantedRuns(t *testing.T) {
 	t.Parallel()
 	enforced := levels(t)
 	tried := maps.Clone(plantings)
+	maps.Copy(tried, rolePlantings)
 	if long {
 		maps.Copy(tried, largePlantings)
 	}
@@ -330,8 +331,13 @@ var everyday = map[string]struct{ before, script, after string }{
 	"clean":                {"echo x > junk; mkdir d; echo y > d/y", `git clean -qfd`, `test ! -e junk; test ! -e d`},
 	"Claude Code's worktrees": {`mkdir -p .claude; echo '{}' > .claude/settings.json; git worktree add -q .claude/worktrees/w -b w`,
 		`cd .claude/worktrees/w; echo x > f; git add f; git commit -qm w; ! touch ../../new || rm ../../new`, `test -e .claude/worktrees/w/f`},
-	"a user's alias": {`git config alias.st '!echo'`, `git remote add o x; git config user.name Z`, `git config alias.st | grep -q echo; git config user.name | grep -qx Z`},
-	"maintenance":    {"", `git gc -q; git pack-refs --all; git reflog expire --all`, `git fsck --no-progress`},
+	"a worktree in a bare clone": {"", `git clone -q --bare . b; cd b; git worktree add -q -b w w; cd w; echo w > w; git add w; git commit -qm w`, `git -C b/w log -1 --format=%s | grep -qx w`},
+	"a submodule's worktree":     {"git init -q lib; git -C lib commit -q --allow-empty -m lib; git -c protocol.file.allow=always submodule --quiet add \"$PWD/lib\" sub; git commit -qm sub", `git worktree add -q w; cd w; git -c protocol.file.allow=always submodule --quiet update --init; git -C sub commit -q --allow-empty -m s`, `git -C w/sub log -1 --format=%s | grep -qx s`},
+	"an am that stops":           {startedAm + "rm -rf pp", `echo 1 > a1; git add a1; git am --continue`, `git log -1 --format=%s | grep -qx 2`},
+	"an am that is aborted":      {"", startedAm + `git am --abort; rm -rf pp`, `git log -1 --format=%s | grep -qx zz`},
+	"a rebase by patches":        {conflict, `! git rebase -q --apply main f; echo r > a; git add a; git rebase --continue`, `git log -1 --format=%s | grep -qx f`},
+	"a user's alias":             {`git config alias.st '!echo'`, `git remote add o x; git config user.name Z`, `git config alias.st | grep -q echo; git config user.name | grep -qx Z`},
+	"maintenance":                {"", `git gc -q; git pack-refs --all; git reflog expire --all`, `git fsck --no-progress`},
 }
 
 // TestEverydayGit: ordinary work of developers succeeds, and nothing of it is

@@ -17,7 +17,7 @@ func (rc *rootCheck) checkGitSettings(name, path string, inBaseline bool, was, n
 	}
 	runs, ok := gitfile.Runs(now.Content)
 	unwanted := func(setting string) bool {
-		return slices.Contains(runs, setting) && !slices.Contains(was.Runs, setting) && (inBaseline || !rc.isWorktreeInRoot(setting, now.Repo))
+		return slices.Contains(runs, setting) && !slices.Contains(was.Runs, setting) && (inBaseline || !rc.isOwnWorktree(setting, now.Repo))
 	}
 	gone := slices.ContainsFunc(was.Runs, func(setting string) bool { return !slices.Contains(runs, setting) })
 	switch {
@@ -44,19 +44,37 @@ func (rc *rootCheck) checkGitSettings(name, path string, inBaseline bool, was, n
 	rc.recordRevert(path, rc.withAccess(name, func() error { return rc.replaceFile(name, stripped, now.Mode.Perm()|0o400) }))
 }
 
-// isWorktreeInRoot reports whether a setting is core.worktree with a directory
-// in the root, as in the repository of a submodule.
-func (rc *rootCheck) isWorktreeInRoot(setting, repo string) bool {
+// isOwnWorktree reports whether a setting is the core.worktree that git writes
+// for a submodule: its repository is below modules of another one, and its work
+// tree is outside git's directories and has a .git that leads back.
+func (rc *rootCheck) isOwnWorktree(setting, repo string) bool {
 	value, ok := strings.CutPrefix(setting, "core.worktree=")
-	if !ok {
+	if !ok || !rc.isModule(repo) {
 		return false
 	}
 	if !filepath.IsAbs(value) {
-		value = filepath.Join(rc.root, repo, value)
+		value = filepath.Join(rc.root, repo) + "/" + value // not cleaned, as in readGitPointer
 	}
-	if resolved, err := filepath.EvalSymlinks(value); err == nil {
-		value = resolved
+	resolved, err := filepath.EvalSymlinks(value)
+	if err != nil {
+		return false
 	}
-	rel, err := filepath.Rel(rc.root, value)
-	return err == nil && filepath.IsLocal(rel)
+	tree, err := filepath.Rel(rc.root, resolved)
+	if err != nil || !filepath.IsLocal(tree) || rc.isInGitDir(tree) || slices.ContainsFunc(strings.Split(tree, string(filepath.Separator)), isProjectSettingsName) {
+		return false
+	}
+	pointed, ok := readGitPointer(filepath.Join(resolved, ".git"))
+	back, err := filepath.EvalSymlinks(pointed)
+	return ok && err == nil && back == filepath.Join(rc.root, repo)
+}
+
+// isModule reports whether a repository is below the directory modules of
+// another one in the root.
+func (rc *rootCheck) isModule(repo string) bool {
+	for dir := filepath.Dir(repo); dir != "."; dir = filepath.Dir(dir) {
+		if filepath.Base(dir) == "modules" && rc.found.repos[filepath.Dir(dir)] {
+			return true
+		}
+	}
+	return false
 }

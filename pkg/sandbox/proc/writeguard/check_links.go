@@ -1,24 +1,31 @@
 package writeguard
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
 
 // isPointerAllowed reports whether a .git or commondir names a watched
 // repository, a gitdir the .git of a work tree, or either a path that does not
-// exist or is in another watched root. Files that appear at that path later are
-// checked as new.
+// exist or, except for a commondir, is in another watched root. Files that appear
+// at that path later are checked as new.
 func (rc *rootCheck) isPointerAllowed(name, path, repo string) bool {
 	if filepath.Base(name) == "commondir" && rc.baseline.Repos[repo] {
 		return false // git only makes it together with the repository
 	}
-	target := readGitPointer(path)
-	if target == "" {
-		return true // git ignores it
+	if isDotGit(filepath.Base(name)) && rc.isInGitDir(repo) {
+		return false // its work tree would be a directory of git
+	}
+	target, ok := readGitPointer(path)
+	if target == "" || !ok {
+		return ok // git ignores it
 	}
 	resolved, err := filepath.EvalSymlinks(target)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false
+	} else if err != nil {
 		resolved = filepath.Clean(target)
 	}
 	if rel, err := filepath.Rel(rc.root, resolved); err == nil && filepath.IsLocal(rel) {
@@ -27,7 +34,19 @@ func (rc *rootCheck) isPointerAllowed(name, path, repo string) bool {
 		}
 		return rc.found.repos[rel] || !pathExists(resolved)
 	}
-	return rc.inOtherRoot(resolved)
+	// Only its own root knows that a commondir leads to a directory without HEAD.
+	return filepath.Base(name) != "commondir" && rc.inOtherRoot(resolved)
+}
+
+// isInGitDir reports whether a directory belongs to git: it is a repository or
+// a directory that git uses in one.
+func (rc *rootCheck) isInGitDir(dir string) bool {
+	for repo := range rc.found.repos {
+		if rel, err := filepath.Rel(repo, dir); err == nil && filepath.IsLocal(rel) && isGitDir(repo, rel) {
+			return true
+		}
+	}
+	return false
 }
 
 // isLinkAllowed reports whether a link in a repository leads to the same name

@@ -53,6 +53,17 @@ func (rc *rootCheck) checkRebaseSteps(name, path string, was, now *fileState) {
 	}
 }
 
+// revertOptions reverts the options of an unfinished operation. A new file is
+// emptied, because git am does not even abort without it.
+func (rc *rootCheck) revertOptions(name, path string, inBaseline bool, was, now *fileState) {
+	if inBaseline {
+		rc.revert(name, path, true, was)
+		return
+	}
+	rc.copies.store(path, now.Content)
+	rc.recordRevert(path, rc.withAccess(name, func() error { return rc.replaceFile(name, nil, now.Mode.Perm()|0o400) }))
+}
+
 // restoreRebaseSteps writes the removed steps of unfinished rebases back before
 // a command starts, which may continue the rebase. It forgets the steps of a
 // rebase that has moved on since, and reports whether it forgot any.

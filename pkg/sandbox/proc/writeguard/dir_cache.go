@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/internal/gitfile"
 	"github.com/toolroom-mcp/toolroom/internal/projectfile"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/fileinfo"
 )
@@ -24,6 +25,7 @@ type dirCache struct {
 	isProjectTop     bool                   // it has a .git, or is the root
 	ofPackageManager bool                   // it is in one of packageManagerDirs
 	key              uint64                 // dirKey of dir
+	outerRepo        string                 // the repository that the directory above is or is in, "" in a work tree
 	inRepo           string                 // the repository that dir is or is in, "" in a work tree
 	files            map[string]watchedFile // the watched files directly in it
 	indexes          []string               // index files of a repository
@@ -41,7 +43,7 @@ func (v *dirCache) readEntries(maxEntries int) {
 		known[below.dir] = below
 	}
 	v.readAt, v.files, v.subdirs, v.entryCount, v.isRepo, v.isProjectTop = time.Now(), map[string]watchedFile{}, nil, 0, false, false
-	v.indexes, v.links = nil, nil
+	v.indexes, v.links, v.inRepo = nil, nil, v.outerRepo
 	d, err := os.Open(v.path)
 	if err != nil {
 		return
@@ -51,16 +53,21 @@ func (v *dirCache) readEntries(maxEntries int) {
 	v.entryCount = len(entries)
 	kind := v.role.kind
 	v.isRepo = kind == gitSettingsKind || (kind == 0 || kind == projectSettingsKind) && isDotGit(filepath.Base(v.dir)) || kind == 0 && looksLikeRepository(entries)
+	isMisplaced := v.isMisplacedRepository(entries)
 	v.isProjectTop = v.dir == "." || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return isDotGit(e.Name()) })
 	switch {
 	case v.isRepo:
 		v.inRepo = v.dir
-	case v.isProjectTop && !v.isWrittenByGit():
+	case v.isProjectTop && !v.isOfGit():
 		v.inRepo = ""
 	}
 	for _, entry := range entries {
 		name := filepath.Join(v.dir, entry.Name())
 		switch {
+		case isMisplaced && entry.Name() == "HEAD" && !entry.IsDir():
+			v.files[name] = watchedFile{misplacedHeadKind, v.dir}
+		case isDotGit(entry.Name()) && !entry.IsDir():
+			v.files[name] = watchedFile{gitPointerKind, v.dir}
 		case kind == projectSettingsKind && (!v.isRepo || !v.addRepositoryEntry(name, entry)):
 			v.addProjectSettings(name, entry, v.role)
 		case kind == projectSettingsKind:
@@ -83,10 +90,16 @@ func (v *dirCache) readEntries(maxEntries int) {
 				v.addSubdir(name, dirRole{})
 			} else if entry.Name() == rebaseTodoName && entry.Type()&fs.ModeSymlink == 0 {
 				v.files[name] = watchedFile{rebaseStepsKind, v.role.repo}
-			} else if entry.Type().IsRegular() && (entry.Name() == "strategy" || entry.Name() == "opts") {
+			} else if entry.Type().IsRegular() && gitfile.IsOptions(entry.Name()) {
 				v.files[name] = watchedFile{mergeOptionsKind, v.role.repo}
 			} else {
 				v.addRepositoryLink(name, entry)
+			}
+		case kind == legacyRemoteKind:
+			if entry.IsDir() {
+				v.addSubdir(name, dirRole{})
+			} else {
+				v.files[name] = watchedFile{legacyRemoteKind, v.role.repo}
 			}
 		case v.isRepo && v.addRepositoryEntry(name, entry) || v.addRepositoryLink(name, entry):
 		default:
@@ -94,18 +107,28 @@ func (v *dirCache) readEntries(maxEntries int) {
 		}
 	}
 	for i, below := range v.subdirs {
-		if was := known[below.dir]; was != nil && was.role == below.role && was.inRepo == below.inRepo {
+		if was := known[below.dir]; was != nil && was.role == below.role && was.outerRepo == below.outerRepo {
 			v.subdirs[i] = was
 		}
 	}
 }
 
-// isWrittenByGit reports whether the directory is one of a repository that git
-// writes to. A .git in such a directory does not make it a work tree.
-func (v *dirCache) isWrittenByGit() bool {
+// isOfGit reports whether the directory is one of a repository, not of a work
+// tree that lies in a bare repository. A .git in it does not make it a work
+// tree.
+func (v *dirCache) isOfGit() bool {
 	rel, err := filepath.Rel(v.inRepo, v.dir)
-	return v.inRepo != "" && err == nil && slices.Contains(
-		[]string{"logs", "refs", "objects", "info", "worktrees", "rebase-merge", "rebase-apply", "sequencer", "rr-cache", "branches", "remotes"}, firstComponent(rel))
+	return v.inRepo != "" && err == nil && isGitDir(v.inRepo, rel)
+}
+
+// isMisplacedRepository reports whether git would treat the directory as a
+// repository although it has another role (hooks, info, settings of a project),
+// or although its work tree would be a directory of another repository.
+func (v *dirCache) isMisplacedRepository(entries []os.DirEntry) bool {
+	if isDotGit(filepath.Base(v.dir)) && (v.role.kind == 0 || v.role.kind == projectSettingsKind) {
+		return v.outerRepo != ""
+	}
+	return v.role.kind != 0 && v.role.kind != gitSettingsKind && looksLikeRepository(entries)
 }
 
 // addRepositoryLink adds the entry to the watched files if it is a link in a
@@ -125,7 +148,7 @@ func (v *dirCache) addSubdir(name string, as dirRole) {
 	if !fileinfo.IsPseudoDir(path) {
 		v.subdirs = append(v.subdirs, &dirCache{
 			dir: name, path: path, role: as, key: dirKey(name),
-			inRepo: v.inRepo, ofPackageManager: v.ofPackageManager || slices.Contains(packageManagerDirs, filepath.Base(name)),
+			outerRepo: v.inRepo, inRepo: v.inRepo, ofPackageManager: v.ofPackageManager || slices.Contains(packageManagerDirs, filepath.Base(name)),
 		})
 	}
 }
@@ -155,7 +178,12 @@ func (v *dirCache) addRepositoryEntry(name string, entry os.DirEntry) bool {
 		} else {
 			v.files[name] = watchedFile{gitHookKind, dir} // a link would hide its target
 		}
-	case "rebase-merge", "sequencer":
+	case "remotes", "branches":
+		if !entry.IsDir() {
+			return false
+		}
+		v.addSubdir(name, dirRole{legacyRemoteKind, dir})
+	case "rebase-merge", "rebase-apply", "sequencer":
 		if entry.IsDir() {
 			v.addSubdir(name, dirRole{rebaseStepsKind, dir})
 		} else {
@@ -171,8 +199,6 @@ func (v *dirCache) addRepositoryEntry(name string, entry os.DirEntry) bool {
 func (v *dirCache) addEntry(name string, entry os.DirEntry) {
 	dir := v.dir
 	switch {
-	case isDotGit(entry.Name()) && !entry.IsDir():
-		v.files[name] = watchedFile{gitPointerKind, dir}
 	case v.isProjectTop && entry.Name() == ".gitmodules" && !entry.IsDir():
 		v.files[name] = watchedFile{gitSettingsKind, dir}
 	case !v.isProjectTop && v.ofPackageManager:
@@ -213,8 +239,6 @@ func linksToDirOrNothing(link string) bool {
 // all files are watched. as is the role of that directory.
 func (v *dirCache) addProjectSettings(name string, entry os.DirEntry, as dirRole) {
 	switch {
-	case isDotGit(entry.Name()) && !entry.IsDir():
-		v.files[name] = watchedFile{gitPointerKind, filepath.Dir(name)}
 	case !entry.IsDir():
 		v.files[name] = watchedFile{projectSettingsKind, as.repo}
 	case filepath.Base(name) == "worktrees" && filepath.Base(filepath.Dir(name)) == ".claude":

@@ -4,13 +4,16 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/toolroom-mcp/toolroom/internal/gitfile"
 )
 
 // pointerTarget returns the directory that a .git or commondir names. Both are
 // names in the root. ok is false if the directory is outside the root or does
 // not exist.
 func (v *inventory) pointerTarget(name string) (dir string, ok bool) {
-	target, err := filepath.EvalSymlinks(readGitPointer(filepath.Join(v.root, name)))
+	pointed, _ := readGitPointer(filepath.Join(v.root, name))
+	target, err := filepath.EvalSymlinks(pointed)
 	if err != nil {
 		return "", false
 	}
@@ -18,14 +21,18 @@ func (v *inventory) pointerTarget(name string) (dir string, ok bool) {
 	return rel, err == nil && filepath.IsLocal(rel)
 }
 
+// maxPointerBytes bounds a .git, as git does (read_gitfile_gently of setup.c).
+const maxPointerBytes = 1 << 20
+
 // readGitPointer returns the absolute path that a .git, commondir or gitdir
 // contains, "" if it contains none. Like git, it reads a link to a file as if
 // the file were in the place of the link. For another link it returns the
-// link's target.
-func readGitPointer(path string) string {
+// link's target. ok is false for a file that git may read otherwise: with
+// control characters in the path, too large, or not readable.
+func readGitPointer(path string) (target string, ok bool) {
 	info, err := os.Lstat(path)
 	if err != nil {
-		return ""
+		return "", true
 	}
 	file := path
 	if info.Mode()&os.ModeSymlink != 0 {
@@ -34,23 +41,19 @@ func readGitPointer(path string) string {
 			target = filepath.Dir(path) + "/" + target
 		}
 		if inner, err := os.Stat(path); err != nil || !inner.Mode().IsRegular() {
-			return target
+			return target, true
 		}
 		if file, err = filepath.EvalSymlinks(path); err != nil {
-			return ""
+			return "", true
 		}
 	}
-	text, err := readRegularFile(file, 64<<10)
-	target := strings.TrimRight(string(text), "\r\n")
-	if err == nil && strings.EqualFold(filepath.Base(path), ".git") {
-		var ok bool
-		if target, ok = strings.CutPrefix(target, "gitdir:"); !ok {
-			return ""
-		}
-		target = strings.TrimLeft(target, " ")
+	text, err := readRegularFile(file, maxPointerBytes)
+	if err != nil {
+		return "", false
 	}
-	if err != nil || target == "" || filepath.IsAbs(target) {
-		return target
+	target, ok = gitfile.Pointer(strings.ToLower(filepath.Base(path)), text)
+	if target == "" || filepath.IsAbs(target) {
+		return target, ok
 	}
-	return filepath.Dir(path) + "/" + target // not cleaned: the kernel applies ".." after it follows links
+	return filepath.Dir(path) + "/" + target, ok // not cleaned: the kernel applies ".." after it follows links
 }

@@ -27,7 +27,9 @@ const (
 	projectSettingsKind                     // settings of agents, editors and other programs; files in core.hooksPath's directory
 	rebaseStepsKind                         // steps of an unfinished rebase: a step that runs a command must not be added
 	repositoryLinkKind                      // a link in a repository, through which git would write elsewhere
-	mergeOptionsKind                        // options of an unfinished rebase or cherry-pick: the merge strategy must not be a path
+	mergeOptionsKind                        // options of an unfinished rebase, am or cherry-pick, which may name a program or a path
+	misplacedHeadKind                       // HEAD of a repository in a directory that has another role: must not be new
+	legacyRemoteKind                        // an address of a remote in remotes or branches: must not be new
 )
 
 // watchedFile is a file because of whose content other programs run programs.
@@ -42,7 +44,8 @@ type watchedFile struct {
 // The zero value is a directory without a special role.
 type dirRole struct {
 	// kind is gitHookKind for hooks, gitAttributesKind for info,
-	// rebaseStepsKind for rebase-merge and sequencer, gitSettingsKind for a
+	// rebaseStepsKind for rebase-merge, rebase-apply and sequencer,
+	// legacyRemoteKind for remotes and branches, gitSettingsKind for a
 	// repository that a .git names. With projectSettingsKind every file in the
 	// directory is watched.
 	kind fileKind

@@ -56,6 +56,15 @@ func looksLikeRepository(entries []os.DirEntry) bool {
 	return has["HEAD"] && (has["objects"] && has["refs"] || has["commondir"])
 }
 
+// isGitDir reports whether the directory rel of a repository repo belongs to
+// git, and is not a work tree in a bare repository: it is the repository
+// itself, below a .git, or below a directory that git uses.
+func isGitDir(repo, rel string) bool {
+	return rel == "." || isDotGit(filepath.Base(repo)) || slices.Contains([]string{
+		"hooks", "info", "logs", "refs", "objects", "modules", "worktrees", "rebase-merge", "rebase-apply", "sequencer", "rr-cache", "branches", "remotes",
+	}, firstComponent(rel))
+}
+
 // isProjectSettingsName reports whether a file or directory of this name, in
 // any directory, holds settings that make agents, editors or shells run
 // programs.

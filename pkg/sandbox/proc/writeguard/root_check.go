@@ -109,9 +109,15 @@ func (rc *rootCheck) checkChanged(name, path string, at watchedFile, inBaseline 
 			rc.revert(name, path, inBaseline, was)
 		}
 	case mergeOptionsKind:
-		if runs, ok := gitfile.OptionsRun(filepath.Base(name), now.Content); runs || !ok {
-			rc.revert(name, path, inBaseline, was)
+		if runs, ok := gitfile.OptionsRun(filepath.Base(name), now.Content); runs || !ok || now.Size > maxStoredBytes {
+			rc.revertOptions(name, path, inBaseline, was, now)
 		}
+	case misplacedHeadKind:
+		if !inBaseline {
+			rc.revert(name, path, false, was)
+		}
+	case legacyRemoteKind:
+		rc.revert(name, path, inBaseline, was)
 	case rebaseStepsKind:
 		if rc.ended {
 			rc.checkRebaseSteps(name, path, was, now)

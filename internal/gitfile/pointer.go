@@ -1,0 +1,38 @@
+package gitfile
+
+import "strings"
+
+// Pointer returns the path that a .git, commondir or gitdir contains, as git
+// reads it; name is the base name of the file. The path may be relative: that
+// of a .git and a commondir to the directory of the file. It is "" in a file
+// that git refuses or ignores.
+//
+// ok is false for a path with a control character. Git ends it at a NUL, and
+// never writes the others.
+//
+// A .git is read as by read_gitfile_gently of git's setup.c:
+//
+//	if (!starts_with(buf, "gitdir: ")) { error_code = READ_GITFILE_ERR_INVALID_FORMAT; … }
+//	while (buf[len - 1] == '\n' || buf[len - 1] == '\r')
+//		len--;
+//	if (len < 9) { error_code = READ_GITFILE_ERR_NO_PATH; … }
+//	dir = buf + 8;
+//
+// A commondir is read as by get_common_dir_noenv, which removes the same line
+// ends, and a gitdir as by get_linked_worktree of worktree.c, which removes
+// white space (strbuf_rtrim).
+func Pointer(name string, content []byte) (path string, ok bool) {
+	path = string(content)
+	switch name {
+	case "gitdir":
+		path = strings.TrimRight(path, " \t\n\v\f\r")
+	case "commondir":
+		path = strings.TrimRight(path, "\r\n")
+	default:
+		var is bool
+		if path, is = strings.CutPrefix(strings.TrimRight(path, "\r\n"), "gitdir: "); !is {
+			return "", true
+		}
+	}
+	return path, !strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f })
+}
