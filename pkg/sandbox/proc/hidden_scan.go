@@ -138,11 +138,12 @@ func (w *scanPass) visitDir(dir string) bool {
 		return err != nil && !isGone(err)
 	}
 	f, changed := w.oldDirs[dir], fileinfo.ChangeTime(info)
-	if f == nil || w.stale[dir] || !f.isCurrent(changed) {
+	id, _ := fileIDOf(info)
+	if f == nil || w.stale[dir] || !f.isCurrent(changed) || f.id != id { // two directories may have changed at the same time
 		if f, err = readDirCache(dir, w.entriesLeft, w.scanRules); isGone(err) {
 			return false
 		}
-		f.changed, f.ownerBarred = changed, info.Mode().Perm()&0o500 != 0o500
+		f.changed, f.id, f.ownerBarred = changed, id, info.Mode().Perm()&0o500 != 0o500
 		if f.readAt.Sub(changed) < recentFor {
 			w.recentDirs = append(w.recentDirs, dir)
 		}

@@ -14,6 +14,7 @@ import (
 // home or of a credential store sets only the lists that it needs.
 type dirCache struct {
 	changed, readAt time.Time // changed is the directory's time of change
+	id              fileID    // of the directory, only set by a search of a root
 	entryCount      int
 	ownerBarred     bool       // its permissions keep its owner from listing or entering it
 	hidden          []string   // paths of files that must not be read

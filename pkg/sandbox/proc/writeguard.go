@@ -33,7 +33,7 @@ func (r *Runner) guardRoots(s *spec, rules Rules) *writeguard.Command {
 		if root.ReadOnly {
 			continue
 		}
-		one := guard.Begin(root.Path, s.scannedChangeTimes(root.Path))
+		one := guard.Begin(root.Path, s.scannedDirStates(root.Path))
 		if one != nil && s.Level == L2 {
 			s.Guard = slices.DeleteFunc(s.Guard, func(path string) bool { return !one.CanBeReadOnly(path) })
 			s.addReadOnly(one.ReadOnlyPaths(), writable)
@@ -41,22 +41,21 @@ func (r *Runner) guardRoots(s *spec, rules Rules) *writeguard.Command {
 		}
 	}
 	if s.Level == L2 {
-		guard.SetReadOnly(s.Guard)
+		guard.SetReadOnly(s.Guard, s.Writable)
 	}
 	return guard
 }
 
-// scannedChangeTimes returns the function dirChanged for
-// writeguard.Command.Begin, with the times that the search of a root for hidden
-// files has just read.
-func (s *spec) scannedChangeTimes(root string) func(dir string) (changed int64, ownerBarred, ok bool) {
+// scannedDirStates returns the function dirState for writeguard.Command.Begin,
+// with the states that the search of a root for hidden files has just read.
+func (s *spec) scannedDirStates(root string) func(dir string) (writeguard.DirState, bool) {
 	folders := s.scannedDirs[root]
-	return func(dir string) (changed int64, ownerBarred, ok bool) {
+	return func(dir string) (state writeguard.DirState, ok bool) {
 		f := folders[dir]
 		if f == nil {
-			return 0, false, false
+			return state, false
 		}
-		return f.changed.UnixNano(), f.ownerBarred, true
+		return writeguard.DirState{Changed: f.changed.UnixNano(), Node: [2]uint64{uint64(f.id.dev), uint64(f.id.ino)}, Closed: f.ownerBarred}, true
 	}
 }
 

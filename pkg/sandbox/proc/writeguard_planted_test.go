@@ -205,6 +205,14 @@ const badIndex = `h=$(printf 'EVIL' | git hash-object -w --stdin); GIT_INDEX_FIL
 
 // largePlantings are like plantings, but take seconds.
 var largePlantings = map[string]planting{
+	"an index written through a memory map after a check": {"", `printf 'EVIL' > x.sh; git update-index --add --cacheinfo "100755,$(git hash-object -w x.sh),xgit/hooks/post-checkout"; /usr/bin/python3 -c '
+import hashlib,mmap,os,time
+good=open(".git/index","rb").read()
+evil=good[:-20].replace(b"xgit/hooks",b".git/hooks"); evil+=hashlib.sha1(evil).digest()
+f=open(".git/index","r+b"); m=mmap.mmap(f.fileno(),0); m[0:1]=m[0:1]
+time.sleep(3.2)
+m[:]=evil
+os._exit(0)'`, "git checkout -- .; git checkout -q -b z; :"},
 	"an index of 300 MB": {"", badIndex + `{ head -c -20 j; printf 'ZZZZ\022\000\000\000'; head -c 301989888 /dev/zero; } > i; seal`, "git checkout -- .; git checkout -q -b z; :"},
 }
 

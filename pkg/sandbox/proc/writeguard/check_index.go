@@ -23,15 +23,21 @@ func (rc *rootCheck) checkIndex(name string) {
 		return
 	}
 	now := stateWithoutContent(info, watchedFile{})
-	if was, ok := rc.harmlessIndexes[name]; ok && rc.trustTimes && was.sameMetadata(&now) {
-		return
+	for _, harmless := range []map[string]fileState{rc.harmlessIndexes, rc.runningIndexes} {
+		if was, ok := harmless[name]; ok && rc.trustTimes && was.sameMetadata(&now) {
+			return
+		}
 	}
 	content, err := readRegularFile(path, maxIndexBytes)
 	if err != nil && !errors.Is(err, syscall.EFBIG) {
 		return
 	}
 	if escaping, ok := gitfile.IndexEscapes(content); escaping == "" && ok {
-		rc.harmlessIndexes[name] = now
+		if rc.runningIndexes != nil {
+			rc.runningIndexes[name] = now
+		} else {
+			rc.harmlessIndexes[name] = now
+		}
 		return
 	}
 	rc.copies.store(path, content)

@@ -16,8 +16,8 @@ import (
 // dirCache caches the entries of one directory of an inventory. The names are
 // relative to the root.
 type dirCache struct {
-	dir, path        string // name in the root, absolute path
-	changed          int64  // time of change in nanoseconds since 1970, as read
+	dir, path        string   // name in the root, absolute path
+	state            DirState // as read
 	readAt           time.Time
 	role             dirRole
 	entryCount       int
@@ -241,8 +241,8 @@ func (v *dirCache) addProjectSettings(name string, entry os.DirEntry, as dirRole
 	switch {
 	case !entry.IsDir():
 		v.files[name] = watchedFile{projectSettingsKind, as.repo}
-	case filepath.Base(name) == "worktrees" && filepath.Base(filepath.Dir(name)) == ".claude":
-		v.addSubdir(name, dirRole{}) // Claude Code puts work trees there
+	case isWorktreesOfClaude(name):
+		v.addSubdir(name, dirRole{})
 	default:
 		v.addSubdir(name, as)
 	}

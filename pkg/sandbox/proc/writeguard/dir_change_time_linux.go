@@ -17,13 +17,12 @@ func recordsEveryChange(dir string) bool {
 	return false
 }
 
-// dirChangeTime returns the time of change of a directory in nanoseconds since
-// 1970. ownerBarred means that its permissions keep its owner from listing or
-// entering it. ok is false if path is not a directory.
-func dirChangeTime(path string) (changed int64, ownerBarred, ok bool) {
+// readDirState reads the state of a directory. ok is false if path is not a
+// directory.
+func readDirState(path string) (state DirState, ok bool) {
 	var st unix.Stat_t
 	if unix.Lstat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		return 0, false, false
+		return state, false
 	}
-	return st.Ctim.Nano(), st.Mode&0o500 != 0o500, true
+	return DirState{Changed: st.Ctim.Nano(), Node: [2]uint64{uint64(st.Dev), uint64(st.Ino)}, Closed: st.Mode&0o500 != 0o500}, true
 }

@@ -6,10 +6,10 @@ import "os"
 
 func recordsEveryChange(string) bool { return false }
 
-func dirChangeTime(path string) (changed int64, ownerBarred, ok bool) {
+func readDirState(path string) (state DirState, ok bool) {
 	info, err := os.Lstat(path)
 	if err != nil || !info.IsDir() {
-		return 0, false, false
+		return state, false
 	}
-	return info.ModTime().UnixNano(), false, true
+	return DirState{Changed: info.ModTime().UnixNano(), Node: deviceAndInode(info)}, true
 }

@@ -53,16 +53,20 @@ type dirRole struct {
 }
 
 // inventory finds the watched files of a root. It reads a directory again only
-// after its time of change differs.
+// after its time of change or its inode differs.
 type inventory struct {
 	root            string
 	topDir          *dirCache
-	roleDirs        map[string]*dirCache                                   // directories watched in another role than their parents require, by names
-	entriesLeft     int                                                    // number of directory entries that the scan may still examine
-	dirChanged      func(dir string) (changed int64, ownerBarred, ok bool) // see Command.Begin; nil: nothing was read
-	harmlessIndexes map[string]fileState                                   // indexes found harmless, in the state of that check
-	lastIndexes     []string                                               // indexes found by the last scan
-	madeReadable    []*addedMode                                           // directories made readable, until restoreModes
+	roleDirs        map[string]*dirCache                       // directories watched in another role than their parents require, by names
+	entriesLeft     int                                        // number of directory entries that the scan may still examine
+	dirState        func(dir string) (state DirState, ok bool) // see Command.Begin; nil: nothing was read
+	harmlessIndexes map[string]fileState                       // indexes found harmless while no command ran, in the state of that check
+	// runningIndexes are those found harmless while a command ran. They are
+	// checked again when no command runs: a command can write through a memory
+	// map without a new time of change.
+	runningIndexes map[string]fileState
+	lastIndexes    []string     // indexes found by the last scan
+	madeReadable   []*addedMode // directories made readable, until restoreModes
 }
 
 // scanResult is the result of a scan of a root. All names are relative to the
@@ -176,19 +180,20 @@ func (v *inventory) walk(s *scanResult, at *dirCache) {
 		s.tooDeep, s.dirKeys = append(s.tooDeep, at.dir), append(s.dirKeys, at.key)
 		return
 	}
-	changed, ownerBarred, ok := v.changeTimeOf(at.path)
-	if ownerBarred && isUnreadable(at.path) {
+	state, ok := v.stateOf(at.path)
+	if state.Closed && isUnreadable(at.path) {
 		if l, err := addMode(v.root, at.dir, 0o500); err == nil {
 			v.madeReadable = append(v.madeReadable, l)
 		}
 	}
 	if !ok {
-		at.subdirs, at.files, at.indexes, at.links, at.changed, at.readAt = nil, nil, nil, nil, 0, time.Time{}
+		at.subdirs, at.files, at.indexes, at.links, at.state, at.readAt = nil, nil, nil, nil, DirState{}, time.Time{}
 		return
 	}
-	if changed != at.changed || at.readAt.Sub(time.Unix(0, changed)) < supervise.SettledAfter {
+	// The inode counts, because two directories may have changed at the same time.
+	if state.Changed != at.state.Changed || state.Node != at.state.Node || at.readAt.Sub(time.Unix(0, state.Changed)) < supervise.SettledAfter {
 		at.readEntries(v.entriesLeft)
-		at.changed = changed
+		at.state = state
 	}
 	if v.entriesLeft -= at.entryCount; v.entriesLeft < 0 {
 		return
@@ -214,18 +219,23 @@ func (v *inventory) walk(s *scanResult, at *dirCache) {
 	}
 }
 
-// changeTimeOf returns a directory's time of change in nanoseconds since 1970.
-// ownerBarred means that its permissions keep its owner from listing or
-// entering it. ok is false if the directory does not exist. It reuses the
-// result of the search for hidden files, which runs just before a command
-// starts.
-func (v *inventory) changeTimeOf(path string) (changed int64, ownerBarred, ok bool) {
-	if v.dirChanged != nil {
-		if changed, ownerBarred, ok := v.dirChanged(path); ok {
-			return changed, ownerBarred, true
+// DirState is the state of a directory that shows whether its entries changed.
+type DirState struct {
+	Changed int64     // time of change in nanoseconds since 1970
+	Node    [2]uint64 // device and inode
+	Closed  bool      // its permissions keep its owner from listing or entering it
+}
+
+// stateOf returns the state of a directory. ok is false if it does not exist.
+// It reuses the result of the search for hidden files, which runs just before a
+// command starts.
+func (v *inventory) stateOf(path string) (state DirState, ok bool) {
+	if v.dirState != nil {
+		if state, ok := v.dirState(path); ok {
+			return state, true
 		}
 	}
-	return dirChangeTime(path)
+	return readDirState(path)
 }
 
 // isUnreadable reports whether permissions keep this process from listing or

@@ -20,7 +20,7 @@ func dirKey(name string) uint64 {
 
 // maxDeletedDirs bounds the deleted directories that are remembered: a command
 // may have moved one away, and another command may move it back.
-const maxDeletedDirs = 4096
+const maxDeletedDirs = 262_144
 
 // add adds the keys of all directories that exist now, and reports whether d
 // changed. If d then holds too many deleted directories, add removes them.

@@ -70,6 +70,12 @@ func isGitDir(repo, rel string) bool {
 // programs.
 func isProjectSettingsName(name string) bool { return projectfile.Depth("", name) == 1 }
 
+// isWorktreesOfClaude reports whether a path is that of the directory in which
+// Claude Code puts work trees, which commands can write at L2.
+func isWorktreesOfClaude(path string) bool {
+	return filepath.Base(path) == "worktrees" && filepath.Base(filepath.Dir(path)) == ".claude"
+}
+
 // packageManagerDirs lists directories that package managers fill. Project
 // settings in them are not watched: packages contain their developers'
 // settings, and nobody opens an editor there.

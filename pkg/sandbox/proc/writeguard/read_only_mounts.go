@@ -85,6 +85,9 @@ func (w *RootGuard) wasReadOnlyAtL2(path string) bool {
 		return false
 	}
 	for at := path; supervise.Beneath(w.root, at) && at != w.root; at = filepath.Dir(at) {
+		if isWorktreesOfClaude(at) {
+			return false
+		}
 		if node, ok := w.baseline.Kept[at]; ok {
 			now, ok := mountNode(at)
 			return ok && now == node

@@ -28,6 +28,7 @@ type rootCheck struct {
 	inOtherRoot     func(path string) bool
 	copies          *revertedCopies
 	harmlessIndexes map[string]fileState // as in inventory
+	runningIndexes  map[string]fileState // as in inventory; nil: no command is running
 
 	ended bool // the command has ended, so that its unfinished rebase is checked
 

@@ -59,9 +59,9 @@ type RootGuard struct {
 // beginCommand registers the start of a command, and updates the baseline if no
 // other command runs in the root. It returns the files that it reverted because
 // the command of a killed server had changed them. See Command.Begin for
-// dirChanged. On an error other than errBusy the command is registered, and
+// dirState. On an error other than errBusy the command is registered, and
 // endCommand must be called.
-func (w *RootGuard) beginCommand(c *Command, dirChanged func(dir string) (changed int64, ownerBarred, ok bool)) (reverted []string, err error) {
+func (w *RootGuard) beginCommand(c *Command, dirState func(dir string) (state DirState, ok bool)) (reverted []string, err error) {
 	reverted, err = w.lockWithOverlapping(c)
 	if err != nil {
 		return reverted, err
@@ -84,8 +84,8 @@ func (w *RootGuard) beginCommand(c *Command, dirChanged func(dir string) (change
 		return reverted, err
 	}
 	if mark == markIdle {
-		w.inventory.dirChanged = dirChanged
-		defer func() { w.inventory.dirChanged = nil }()
+		w.inventory.dirState = dirState
+		defer func() { w.inventory.dirState = nil }()
 	}
 	if alone && w.hasBaseline && mark != markIdle {
 		rc := w.checkInterrupted(c, mark)
@@ -120,13 +120,23 @@ func (w *RootGuard) addHardLinked(paths map[string]bool) {
 // runs. The caller holds the lock.
 func (w *RootGuard) check(c *Command, ended bool, skip func(string) bool) *rootCheck {
 	defer w.inventory.restoreModes()
+	if ended && w.runningCount <= 1 {
+		w.inventory.runningIndexes = nil
+	} else if w.inventory.runningIndexes == nil {
+		w.inventory.runningIndexes = map[string]fileState{}
+	}
 	rc := &rootCheck{
 		root: w.root, handle: w.handle, baseline: &w.baseline, found: w.inventory.scan(w.baseline.HookDirs, w.baseline.Included, w.baseline.Programs, c.Protected), trustTimes: w.trustTimes,
-		skip: skip, mustStay: c.MustStay, inOtherRoot: c.InAnyRoot, copies: w.copies, harmlessIndexes: w.inventory.harmlessIndexes, ended: ended,
+		skip: skip, inOtherRoot: c.InAnyRoot, copies: w.copies, harmlessIndexes: w.inventory.harmlessIndexes, runningIndexes: w.inventory.runningIndexes, ended: ended,
 	}
-	if rc.moveUpDeepDirs(); len(rc.reverted) > 0 {
+	for range maxDeepRounds { // a directory that was moved up may have too deep ones below
+		before := len(rc.reverted)
+		if rc.moveUpDeepDirs(); len(rc.reverted) == before {
+			break
+		}
 		rc.found = w.inventory.scan(w.baseline.HookDirs, w.baseline.Included, w.baseline.Programs, c.Protected)
 	}
+	rc.failed = rc.failed || rc.hasNewDeepDirs()
 	rc.checkAll()
 	return rc
 }

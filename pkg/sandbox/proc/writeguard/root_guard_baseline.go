@@ -34,7 +34,7 @@ func (w *RootGuard) updateBaseline(protected []string) error {
 		if again := w.otherCommands(hadBaseline); d.equal(again) && !w.baseline.changedSinceRecorded(w.root, &before) {
 			break
 		}
-		w.inventory.dirChanged = nil
+		w.inventory.dirState = nil
 	}
 	if d.isEmpty() {
 		w.inventory.markIndexesHarmless()

@@ -130,17 +130,15 @@ func (c *Command) skips(path string) bool {
 }
 
 // Begin records the state of a root before the command starts. It returns nil
-// if the root cannot be guarded; then Gaps gives the reason. dirChanged returns
-// a directory's time of change in nanoseconds since 1970, and whether its
-// permissions keep its owner from listing or entering it (ownerBarred), if
-// these were read just before; else ok is false.
-func (c *Command) Begin(root string, dirChanged func(dir string) (changed int64, ownerBarred, ok bool)) *RootGuard {
+// if the root cannot be guarded; then Gaps gives the reason. dirState returns the
+// state of a directory if it was read just before; else ok is false.
+func (c *Command) Begin(root string, dirState func(dir string) (state DirState, ok bool)) *RootGuard {
 	w, err := c.guards.guardOf(root)
 	if err != nil {
 		c.addGap(root, err)
 		return nil
 	}
-	reverted, err := w.beginCommand(c, dirChanged)
+	reverted, err := w.beginCommand(c, dirState)
 	c.reverted = append(c.reverted, reverted...)
 	if err != nil {
 		c.addGap(root, err)
@@ -161,11 +159,11 @@ func (c *Command) addGap(root string, err error) {
 func (c *Command) Gaps() []string { return c.gaps }
 
 // SetReadOnly tells the guard which paths are mounted read-only for the
-// command. It then does not check a file of the baseline that is one of them or
+// command, except for the directories writable. It then does not check a file of the baseline that is one of them or
 // below one. There are three exceptions: a mount disappears when its file is
 // removed or replaced from outside, links have no mounts, and a file with a
 // second hard link can be written through that.
-func (c *Command) SetReadOnly(paths []string) {
+func (c *Command) SetReadOnly(paths, writable []string) {
 	readOnly := map[string]os.FileInfo{}
 	for _, path := range paths {
 		if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSymlink == 0 &&
@@ -182,6 +180,9 @@ func (c *Command) SetReadOnly(paths []string) {
 			return false
 		}
 		for ; ; path = filepath.Dir(path) {
+			if slices.Contains(writable, path) {
+				return false
+			}
 			if was := readOnly[path]; was != nil {
 				now, err := os.Lstat(path)
 				return err == nil && os.SameFile(now, was)
