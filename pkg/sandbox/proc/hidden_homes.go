@@ -22,6 +22,11 @@ const (
 	maxHomeKeys    = 300    // files whose names suggest a private key
 )
 
+// homeFresh is how long the state of a directory below a dot directory of a
+// home, or of a key in a home, is taken for current without a look at it. Homes
+// have hundreds of such directories, and commands may follow each other fast.
+const homeFresh = time.Second
+
 // homeSearch is the search of the homes for one command.
 type homeSearch struct {
 	*Runner
@@ -73,6 +78,20 @@ func (h *homeSearch) list(dir string) *dirCache {
 	return f
 }
 
+// listBelow is list for a directory below a home. It takes a directory below a
+// dot directory for unchanged for homeFresh.
+func (h *homeSearch) listBelow(home, dir string) *dirCache {
+	if h.listed[dir] == nil && strings.Contains(strings.TrimPrefix(dir, home), "/.") {
+		h.mu.Lock()
+		f := h.homeDirCache[dir]
+		if f != nil && time.Since(f.seenAt) < homeFresh {
+			h.listed[dir] = f
+		}
+		h.mu.Unlock()
+	}
+	return h.list(dir)
+}
+
 // listHomeDir is homeSearch.list, across commands.
 func (r *Runner) listHomeDir(dir string, isHidden func(string) bool) *dirCache {
 	info, err := os.Stat(dir)
@@ -80,13 +99,17 @@ func (r *Runner) listHomeDir(dir string, isHidden func(string) bool) *dirCache {
 		return &dirCache{}
 	}
 	changed := fileinfo.ChangeTime(info)
+	now := &dirCache{readAt: time.Now(), changed: changed}
 	r.mu.Lock()
 	known := r.homeDirCache[dir]
+	current := known != nil && known.isCurrent(changed)
+	if current {
+		known.seenAt = now.readAt
+	}
 	r.mu.Unlock()
-	if known != nil && known.isCurrent(changed) {
+	if current {
 		return known
 	}
-	now := &dirCache{readAt: time.Now(), changed: changed}
 	entries, _ := os.ReadDir(dir)
 	now.entryCount = len(entries)
 	for _, entry := range entries {
@@ -129,7 +152,7 @@ func (h *homeSearch) descend(home string) {
 				return
 			}
 			h.s.homeDirs = append(h.s.homeDirs, dir)
-			f := h.list(dir)
+			f := h.listBelow(home, dir)
 			h.entriesLeft -= f.entryCount
 			h.hidden = append(h.hidden, f.hidden...)
 			visible = append(visible, f.subdirs...)
@@ -143,13 +166,23 @@ func (h *homeSearch) descend(home string) {
 func (h *homeSearch) addKeys() {
 	h.keysMu.Lock()
 	defer h.keysMu.Unlock()
+	fresh := time.Since(h.homeKeysAt) < homeFresh
+	if !fresh {
+		h.homeKeysAt = time.Now()
+	}
 	for _, f := range h.listed {
 		for _, path := range f.keyCandidates {
 			if len(h.keyChecks) >= maxHomeKeys {
 				h.incomplete = true
 				break
 			}
-			_, isKey, err := isPrivateKeyFile(path, h.homeKeyChecks, h.keyChecks)
+			earlier, had := h.homeKeyChecks[path]
+			isKey, err := earlier.secret, error(nil)
+			if had && fresh {
+				h.keyChecks[path] = earlier
+			} else {
+				_, isKey, err = isPrivateKeyFile(path, h.homeKeyChecks, h.keyChecks)
+			}
 			if err == nil && isKey && !h.isAllowed(path) {
 				h.hidden = append(h.hidden, path)
 			}

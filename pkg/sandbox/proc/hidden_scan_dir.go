@@ -15,6 +15,7 @@ import (
 type dirCache struct {
 	changed, readAt time.Time // changed is the directory's time of change
 	id              fileID    // of the directory, only set by a search of a root
+	seenAt          time.Time // of a directory in a home: last found unchanged
 	entryCount      int
 	ownerBarred     bool       // its permissions keep its owner from listing or entering it
 	hidden          []string   // paths of files that must not be read

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/egress"
@@ -28,8 +29,9 @@ type Runner struct {
 	selfTest   *Report    // of the configured level; nil: not tested yet
 	noUnix     bool       // the supervisor cannot connect unix sockets here
 
-	keysMu        sync.Mutex          // for homeKeyChecks
+	keysMu        sync.Mutex          // for homeKeyChecks and homeKeysAt
 	homeKeyChecks map[string]keyCheck // files in homes, by path
+	homeKeysAt    time.Time           // when they were last looked at
 
 	mu            sync.Mutex // for the fields below
 	running       map[*Process]struct{}
