@@ -57,7 +57,7 @@ func (t *Target) checkGit() error {
 // gitEntries are the entries of a repository with something in them that git
 // runs or follows. Where a repository lies among other files, those are not
 // its own.
-var gitEntries = []string{"hooks", "info", "modules", "worktrees", "commondir", "gitdir", "remotes", "branches", "rebase-merge", "rebase-apply", "sequencer", "index"}
+var gitEntries = []string{"hooks", "info", "modules", "worktrees", "commondir", "gitdir", "remotes", "branches", "rebase-merge", "rebase-apply", "sequencer", "index", "merge_rr"}
 
 // stillNoGit is the last look before a file takes its name: somebody else may
 // have written another part of a repository meanwhile.

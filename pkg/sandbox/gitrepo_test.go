@@ -100,7 +100,7 @@ func TestRepositoriesOfAnyName(t *testing.T) {
 		}
 		fs := open(t, box, tr.root)
 		for _, top := range []string{"bare/", "a/b/mirror.d/", ""} {
-			for _, name := range []string{"hooks/update", "hooks/a/b", "info/attributes", "commondir", "modules/m/hooks/x", "index"} {
+			for _, name := range []string{"hooks/update", "hooks/a/b", "info/attributes", "commondir", "modules/m/hooks/x", "index", "MERGE_RR"} {
 				_, err := put(fs, top+name, "x", sandbox.ReplaceOptions{MakeParents: true})
 				requireCode(t, toolerr.DeniedPath, err)
 			}
@@ -213,7 +213,8 @@ func TestSettingsAndHooksElsewhere(t *testing.T) {
 func TestStepsOfGit(t *testing.T) {
 	tr := newTree(t)
 	fs := open(t, sandbox.New, tr.root)
-	for _, name := range []string{".git/rebase-merge/git-rebase-todo", ".git/worktrees/w/rebase-merge/git-rebase-todo", ".git/modules/m/rebase-apply/x", ".git/sequencer/todo", ".git/remotes/origin", ".git/branches/x"} {
+	for _, name := range []string{".git/rebase-merge/git-rebase-todo", ".git/worktrees/w/rebase-merge/git-rebase-todo", ".git/modules/m/rebase-apply/x", ".git/sequencer/todo", ".git/remotes/origin", ".git/branches/x",
+		".git/MERGE_RR", ".git/worktrees/w/MERGE_RR", ".git/modules/m/merge_rr", "x.git/worktrees/w/MERGE_RR"} {
 		_, err := put(fs, name, "exec ./x\n", sandbox.ReplaceOptions{MakeParents: true})
 		requireCode(t, toolerr.DeniedPath, err)
 	}

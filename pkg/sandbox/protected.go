@@ -175,6 +175,8 @@ func inGit(rest []string) string {
 		return "tells git where the repository is"
 	case own && (pathname.EqualFold(last, "index") || strings.HasPrefix(strings.ToLower(last), "sharedindex.")):
 		return "tells git which files to check out, hooks too" // git restore does not check its paths
+	case own && pathname.EqualFold(last, "MERGE_RR"):
+		return "tells git which files to overwrite" // git rerere does not check its paths
 	}
 	return ""
 }

@@ -124,11 +124,11 @@ func (s *spec) isWatched(path string) bool {
 }
 
 // isGitOperationState reports whether a name in a root is git's index, or the
-// state of an unfinished rebase or similar operation, which one command begins
-// and another continues.
+// state of an unfinished merge, rebase or similar operation, which one command
+// begins and another continues.
 func isGitOperationState(rel string) bool {
 	last := strings.ToLower(filepath.Base(rel))
-	return writeguard.HasComponent(rel, ".git") && (last == "index" || strings.HasPrefix(last, "sharedindex.") || writeguard.HasComponent(rel, "rebase-merge") || writeguard.HasComponent(rel, "rebase-apply") || writeguard.HasComponent(rel, "sequencer"))
+	return writeguard.HasComponent(rel, ".git") && (last == "index" || last == "merge_rr" || strings.HasPrefix(last, "sharedindex.") || writeguard.HasComponent(rel, "rebase-merge") || writeguard.HasComponent(rel, "rebase-apply") || writeguard.HasComponent(rel, "sequencer"))
 }
 
 // WhyProtected returns a function for applying and undoing the changes of

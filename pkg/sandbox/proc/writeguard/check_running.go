@@ -83,5 +83,5 @@ func (w *RootGuard) dirsToNotify() (dirs []string) {
 // isSuspiciousName reports whether a file of this name in a directory of
 // dirsToNotify may make other programs run something.
 func isSuspiciousName(name string) bool {
-	return isProjectSettingsName(name) || isDotGit(name) || slices.Contains([]string{"config", "config.worktree", "commondir", "hooks", ".gitmodules"}, name)
+	return isProjectSettingsName(name) || isDotGit(name) || slices.Contains([]string{"config", "config.worktree", "commondir", "hooks", ".gitmodules", reuseListName}, name)
 }

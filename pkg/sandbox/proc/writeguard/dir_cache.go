@@ -166,6 +166,11 @@ func (v *dirCache) addRepositoryEntry(name string, entry os.DirEntry) bool {
 		v.files[name] = watchedFile{gitSettingsKind, dir}
 	case "commondir", "gitdir":
 		v.files[name] = watchedFile{gitPointerKind, dir}
+	case reuseListName:
+		if entry.Type()&fs.ModeSymlink != 0 {
+			return false
+		}
+		v.files[name] = watchedFile{reuseListKind, dir}
 	case "hooks":
 		if entry.IsDir() {
 			v.addSubdir(name, dirRole{gitHookKind, dir})

@@ -30,6 +30,7 @@ const (
 	mergeOptionsKind                        // options of an unfinished rebase, am or cherry-pick, which may name a program or a path
 	misplacedHeadKind                       // HEAD of a repository in a directory that has another role: must not be new
 	legacyRemoteKind                        // an address of a remote in remotes or branches: must not be new
+	reuseListKind                           // MERGE_RR: its paths must lead to ordinary files of the work tree
 )
 
 // watchedFile is a file because of whose content other programs run programs.

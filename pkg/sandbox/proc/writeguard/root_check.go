@@ -69,6 +69,10 @@ func (rc *rootCheck) checkFile(name, path string) {
 	if at.kind == 0 {
 		at = watchedFile{was.Spot, was.Repo}
 	}
+	if at.kind == reuseListKind {
+		rc.checkReuseList(name, path, at.repo)
+		return
+	}
 	info, err := os.Lstat(path)
 	var now fileState
 	if err == nil {
