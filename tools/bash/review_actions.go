@@ -51,14 +51,8 @@ func (s *shell) applyChanges(fsys *sandbox.FS, set *changes.Set, files []string)
 		return nil, err
 	}
 	var report changes.Report
-	takenBack, copyDirs, gaps := runner.WithWriteGuard(fsys, func() { report, err = set.Apply(files, proc.WhyProtected(fsys)) })
 	var b strings.Builder
-	if len(takenBack) > 0 {
-		fmt.Fprintf(&b, "%s%s\n", takenBackText(displayPaths(fsys, takenBack)), keptCopiesText(copyDirs))
-	}
-	for _, gap := range gaps {
-		fmt.Fprintf(&b, "not looked at: %s\n", gap)
-	}
+	b.WriteString(withWriteGuard(runner, fsys, func() { report, err = set.Apply(files, proc.WhyProtected(fsys)) }))
 	for _, refused := range report.Refused {
 		fmt.Fprintf(&b, "not applied: %s %s\n", fsys.Display(refused.Path), refused.Why)
 	}
@@ -73,6 +67,22 @@ func (s *shell) applyChanges(fsys *sandbox.FS, set *changes.Set, files []string)
 		s.review.unsetCurrent(set)
 	}
 	return &mcpkit.Result{Text: b.String() + "\n", Meta: meta{}}, nil
+}
+
+// withWriteGuard calls write, which writes what commands made into the roots,
+// and reverts what would be reverted after a command. It returns lines about
+// the reverted files and about roots that were not guarded, "" if there are
+// none.
+func withWriteGuard(runner *proc.Runner, fsys *sandbox.FS, write func()) (lines string) {
+	takenBack, copyDirs, gaps := runner.WithWriteGuard(fsys, write)
+	var b strings.Builder
+	if len(takenBack) > 0 {
+		fmt.Fprintf(&b, "%s%s\n", takenBackText(displayPaths(fsys, takenBack)), keptCopiesText(copyDirs))
+	}
+	for _, gap := range gaps {
+		fmt.Fprintf(&b, "not looked at: %s\n", gap)
+	}
+	return b.String()
 }
 
 // appliedText counts applied changes: "2 created, 1 deleted"; "" for none.

@@ -104,7 +104,8 @@ func (s *shell) callUndo(ctx context.Context, args jobArguments) (*mcpkit.Result
 	if !s.config.Undo {
 		return nil, toolerr.New(toolerr.SandboxUnavailable, "changes of commands are not recorded: start the server with --undo")
 	}
-	if _, err := s.runner(); err != nil {
+	runner, err := s.runner()
+	if err != nil {
 		return nil, err
 	}
 	fsys, err := s.box.FS(ctx)
@@ -120,11 +121,16 @@ func (s *shell) callUndo(ctx context.Context, args jobArguments) (*mcpkit.Result
 			return nil, toolerr.New(toolerr.OutsideRoot, "%s changed %s, which is in none of this server's roots", record.ID, escapeUnsafe(root).text)
 		}
 	}
-	report, err := record.Undo(proc.WhyProtected(fsys))
+	var report undo.Report
+	var b strings.Builder
+	// The record may hold what another command had planted in the meantime.
+	b.WriteString(withWriteGuard(runner, fsys, func() { report, err = record.Undo(proc.WhyProtected(fsys)) }))
 	if err != nil {
+		if b.Len() > 0 {
+			err = fmt.Errorf("%w; %s", err, strings.TrimSpace(b.String()))
+		}
 		return nil, err
 	}
-	var b strings.Builder
 	fmt.Fprintf(&b, "undone %s (%s): %s restored, %d removed, %d moved back\n", record.ID, shortCommand(record.Command),
 		textfmt.Count(report.Restored, "entry"), report.Removed, report.Moved)
 	for i, path := range report.NotHeld {

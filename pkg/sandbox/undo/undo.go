@@ -10,7 +10,9 @@
 // after an interruption continues at the step where the last one stopped.
 //
 // A record is not a security boundary. Undo only restores earlier states of
-// files in the roots, and a command can only damage its own record.
+// files in the roots, and a command can only damage its own record. An earlier
+// state may be one that another command left for a moment: call Undo within
+// proc.Runner.WithWriteGuard.
 package undo
 
 import (
