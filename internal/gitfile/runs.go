@@ -122,7 +122,7 @@ func settingRuns(section, key, value string) bool {
 	case kind == "remotes":
 		return !remoteNames.MatchString(value) // arguments of git fetch
 	case kind == "branch" && (key == "remote" || key == "pushremote"), kind == "remote" && key == "pushdefault":
-		return helperURL.MatchString(value)
+		return isHelperURL(value)
 	case kind == "branch" && key == "mergeoptions":
 		return !mergeOptions.MatchString(value)
 	case kind == "pull" && (key == "twohead" || key == "octopus"):
@@ -130,7 +130,7 @@ func settingRuns(section, key, value string) bool {
 	case kind == "rebase" && key == "instructionformat":
 		return !oneLine.MatchString(value) // a line of its own in the list of steps may be exec
 	case (kind == "remote" || kind == "submodule") && (key == "url" || key == "pushurl"):
-		return helperURL.MatchString(value)
+		return isHelperURL(value)
 	case kind == "url" && (key == "insteadof" || key == "pushinsteadof"):
 		return !wholeURL.MatchString(name)
 	}
@@ -141,9 +141,6 @@ var (
 	// oneLine is a format of placeholders that git fills in without a line
 	// break. A format without any may be the name of another one.
 	oneLine = regexp.MustCompile(`^[^%\n]*%([hHtTpPsfdD]|[ac][nNeElLdDrtiIsh])([^%\n]|%([hHtTpPsfdD]|[ac][nNeElLdDrtiIsh]))*$`)
-	// helperURL matches an address that git passes to a helper program
-	// (git-remote-NAME), or would take for an option.
-	helperURL = regexp.MustCompile(`^(-|[A-Za-z0-9]+::)`)
 	// remoteNames matches names of remotes without a path or option.
 	remoteNames = regexp.MustCompile(`^\s*(\w[\w.-]*(\s+|$))*$`)
 	// mergeOptions matches options of git merge without a path. A path could be
@@ -151,7 +148,7 @@ var (
 	mergeOptions = regexp.MustCompile(`^\s*((--(no-)?(ff|ff-only|edit|commit|squash|log|stat|signoff|verify-signatures|rerere-autoupdate|autostash|allow-unrelated-histories)` +
 		`|-n|-s\s*(ort|ours|recursive|resolve|octopus|subtree)|-X\s*[a-z-]+(=[a-z]+)?)(\s+|$))*$`)
 	// wholeURL matches a prefix with scheme and host, which cannot become a
-	// helperURL together with the text after it.
+	// helper's address together with the text after it.
 	wholeURL = regexp.MustCompile(`^((https?|ssh|git|git\+ssh|ftps?)://|[\w.-]+@[\w.-]+:)`)
 )
 
