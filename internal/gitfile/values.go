@@ -15,14 +15,23 @@ func Values(config []byte) (settings []string, ok bool) {
 
 // HooksPaths returns the values of core.hooksPath in a git configuration
 // file, in order.
-func HooksPaths(config []byte) (paths []string) {
+func HooksPaths(config []byte) (paths []string) { return valuesOf(config, "core", "hookspath") }
+
+// TemplateDirs returns the values of init.templateDir in a git configuration
+// file, in order: directories whose hooks and settings git copies into new
+// repositories.
+func TemplateDirs(config []byte) (paths []string) { return valuesOf(config, "init", "templatedir") }
+
+// valuesOf returns the values of a setting that are not empty, in order. section
+// and key are in lower case.
+func valuesOf(config []byte, section, key string) (values []string) {
 	p := newParser(config)
 	for p.next() {
-		if p.section == "core" && p.key == "hookspath" && p.value != "" {
-			paths = append(paths, p.value)
+		if p.section == section && p.key == key && p.value != "" {
+			values = append(values, p.value)
 		}
 	}
-	return paths
+	return values
 }
 
 // IncludePaths returns the paths of the files that a git configuration file

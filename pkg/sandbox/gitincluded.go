@@ -26,17 +26,25 @@ func (f *FS) gitSettings(top string) []string {
 // UserGitSettings returns the files with the user's and the system's settings
 // for git and all files that they include, whatever the condition, and the
 // values of core.hooksPath in them. Paths are absolute, except for values that
-// git resolves in each work tree. Files need not exist.
+// git resolves in each work tree. Files need not exist. The settings and
+// directories of the user's templates for new repositories are among them.
 func (f *FS) UserGitSettings() (files, hooksPaths []string) {
 	files = f.withIncluded(slices.Clone(f.writes().git))
+	templates := f.environmentTemplate()
 	for _, file := range files {
-		for _, path := range gitfile.HooksPaths(readSmall(file)) {
+		config := readSmall(file)
+		templates = append(templates, f.templatesOf(config)...)
+		for _, path := range gitfile.HooksPaths(config) {
 			if strings.HasPrefix(path, "~/") {
 				hooksPaths = append(hooksPaths, f.gitPaths("", path)...)
 			} else {
 				hooksPaths = append(hooksPaths, filepath.FromSlash(path))
 			}
 		}
+	}
+	for _, dir := range templates {
+		files = append(files, filepath.Join(dir, "config"), filepath.Join(dir, "config.worktree"))
+		hooksPaths = append(hooksPaths, dir, filepath.Join(dir, "hooks"), filepath.Join(dir, "info")) // if dir is a root, only these two are watched
 	}
 	return files, hooksPaths
 }

@@ -42,6 +42,9 @@ func (t *Target) checkGit() error {
 	if refused == nil {
 		why := t.hookOutside()
 		if why == "" {
+			why = t.inTemplate()
+		}
+		if why == "" {
 			why = t.programOfGit()
 		}
 		if why == "" {

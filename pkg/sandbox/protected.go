@@ -14,18 +14,19 @@ import (
 // writePolicy holds the paths that are protected from writing in addition to the
 // names in this file, and the exceptions of the user.
 type writePolicy struct {
-	allow []string // globs over slash paths
-	homes []string // rc files directly in them are run by shells and others
-	git   []string // git's settings of the user and the system
-	own   []string // our own configuration and state, with all beneath
-	bin   string   // where our own binaries are
+	allow    []string // globs over slash paths
+	homes    []string // rc files directly in them are run by shells and others
+	git      []string // git's settings of the user and the system
+	template string   // git's templates by the environment, or ""
+	own      []string // our own configuration and state, with all beneath
+	bin      string   // where our own binaries are
 }
 
 func (s *Sandbox) writePolicy() *writePolicy {
 	p := &writePolicy{homes: realPaths(s.homes())}
 	p.allow = s.globs(s.config.AllowWrites)
 	getenv := s.config.Getenv
-	p.git = []string{"/etc/gitconfig"}
+	p.git, p.template = []string{"/etc/gitconfig"}, getenv("GIT_TEMPLATE_DIR")
 	for _, variable := range []string{"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"} {
 		if file := getenv(variable); filepath.IsAbs(file) {
 			p.git = append(p.git, file)
