@@ -28,62 +28,70 @@ var (
 
 // implied returns the files that a command runs by the conventions of
 // well-known programs without naming them: python -m NAME, node NAME or a
-// directory, make, npm run, words of sh -c, -fFILE. Files that would be
-// preferred are among them although they do not exist. dir is where the
-// command runs.
+// directory, make, npm run, words of sh -c and env -S, -fFILE. It looks for them
+// in dir, where the command runs, and in the directories that the command names:
+// cd DIR, -C DIR, --prefix=DIR. Files that would be preferred are among them
+// although they do not exist.
 func implied(command []string, dir string) (paths []string) {
-	if len(command) == 0 {
-		return nil
-	}
-	add := func(path string) {
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(dir, path)
-		}
-		if !slices.Contains(paths, path) {
-			paths = append(paths, path)
-		}
-	}
-	makes := strings.HasSuffix(filepath.Base(command[0]), "make")
-	for i, arg := range command {
-		program := strings.TrimSuffix(filepath.Base(arg), ".exe")
-		if i == 0 || !strings.ContainsAny(arg, " /") {
-			names := impliedFiles[program]
-			if i+1 < len(command) {
-				names = append(slices.Clip(names), impliedFiles[program+" "+command[i+1]]...)
-			}
-			for _, name := range names {
-				add(name)
+	words := commandWords(command)
+	dirs, places := namedDirs(words, dir)
+	add := func(found ...string) {
+		for _, path := range found {
+			if !slices.Contains(paths, path) {
+				paths = append(paths, path)
 			}
 		}
-		if i == 0 || arg == "" || len(arg) > 4096 || strings.ContainsRune(arg, 0) || strings.Contains(arg, "://") {
+	}
+	for i, word := range words {
+		for _, name := range filesOfProgram(words, i) {
+			for _, place := range places {
+				add(filepath.Join(place, name))
+			}
+		}
+		if i == 0 || word.text == "" || len(word.text) > 4096 || strings.ContainsRune(word.text, 0) || strings.Contains(word.text, "://") {
 			continue
 		}
-		switch {
-		case command[i-1] == "-m":
-			for _, path := range entries(filepath.Join(dir, strings.ReplaceAll(arg, ".", "/")), true) {
-				add(path)
-			}
-		case command[i-1] == "-c" || strings.HasPrefix(command[i-1], "-") && strings.HasSuffix(command[i-1], "c"):
-			for _, word := range strings.FieldsFunc(arg, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()<>\"'`{}=", r) }) {
-				if isCode(dir, word) {
-					add(word)
-				}
-			}
-		case strings.HasPrefix(arg, "-"):
-			if _, value, ok := strings.Cut(arg, "="); ok && (isCode(dir, value) || makes && strings.HasPrefix(arg, "--")) {
-				add(value)
-			} else if len(arg) > 2 && arg[1] != '-' && (isCode(dir, arg[2:]) || makes && arg[1] == 'f') {
-				add(arg[2:])
-			}
-		default:
-			path := arg
-			if !filepath.IsAbs(path) {
-				path = filepath.Join(dir, path)
-			}
-			for _, path := range entries(path, false) {
-				add(path)
-			}
+		for _, dir := range dirs {
+			add(filesOfWord(words, i, dir)...)
 		}
+	}
+	return paths
+}
+
+// filesOfProgram returns the names of the files that the word i, if it is the
+// name of a program, makes obeyed in its directory.
+func filesOfProgram(words []commandWord, i int) (names []string) {
+	if i > 0 && strings.Contains(words[i].text, "/") {
+		return nil
+	}
+	program := strings.TrimSuffix(filepath.Base(words[i].text), ".exe")
+	names = impliedFiles[program]
+	if i+1 < len(words) {
+		names = append(slices.Clip(names), impliedFiles[program+" "+words[i+1].text]...)
+	}
+	return names
+}
+
+// filesOfWord returns the files in dir that the word i, an argument, makes run
+// or obeyed.
+func filesOfWord(words []commandWord, i int, dir string) (paths []string) {
+	word, makes := words[i].text, strings.HasSuffix(filepath.Base(words[0].text), "make")
+	switch {
+	case words[i-1].text == "-m":
+		return entries(filepath.Join(dir, strings.ReplaceAll(word, ".", "/")), true)
+	case strings.HasPrefix(word, "-"):
+		if _, value, ok := strings.Cut(word, "="); ok && (isCode(dir, value) || makes && strings.HasPrefix(word, "--")) {
+			paths = append(paths, under(dir, value))
+		} else if len(word) > 2 && word[1] != '-' && (isCode(dir, word[2:]) || makes && word[1] == 'f') {
+			paths = append(paths, under(dir, word[2:]))
+		}
+	case words[i].shell && strings.ContainsAny(word, "*?["):
+		paths, _ = filepath.Glob(under(dir, word)) //nolint:errcheck // a malformed pattern matches nothing
+		paths = slices.DeleteFunc(paths, func(path string) bool { return !isCode("", path) })
+	case isCode(dir, word):
+		paths = append(paths, under(dir, word))
+	default:
+		paths = entries(under(dir, word), false)
 	}
 	return paths
 }
@@ -117,9 +125,7 @@ func entries(path string, module bool) (paths []string) {
 
 // isCode reports whether a word of a command, in dir, names a file that is run.
 func isCode(dir, word string) bool {
-	if !filepath.IsAbs(word) {
-		word = filepath.Join(dir, word)
-	}
+	word = under(dir, word)
 	return isFile(word) && trust.IsCode(word)
 }
 

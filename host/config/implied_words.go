@@ -1,0 +1,131 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// commandWord is an argument of a command, or a word of an argument that is
+// shell text.
+type commandWord struct {
+	text  string
+	shell bool // of shell text
+}
+
+// commandWords returns the arguments of a command. For the text of sh -c and
+// env -S it returns its words, without quotes and operators; a path there that
+// begins with a variable or the output of a command counts as relative, except
+// for the home directory.
+func commandWords(command []string) (words []commandWord) {
+	for i, arg := range command {
+		option, text := "", arg
+		if i > 0 {
+			option = command[i-1]
+			for _, long := range []string{"--split-string=", "--command="} {
+				if rest, ok := strings.CutPrefix(arg, long); ok {
+					option, text = "-c", rest
+				}
+			}
+			if rest, ok := strings.CutPrefix(arg, "-S"); ok && rest != "" {
+				option, text = "-S", rest
+			}
+		}
+		if !takesShellText(option) {
+			words = append(words, commandWord{text: arg})
+			continue
+		}
+		for _, word := range shellWords(text) {
+			words = append(words, commandWord{word, true})
+		}
+	}
+	return words
+}
+
+// takesShellText reports whether the argument after an option is shell text:
+// -c, also with other letters before it (-ec), and -S of env.
+func takesShellText(option string) bool {
+	short := len(option) > 1 && option[0] == '-' && option[1] != '-'
+	return short && (option[len(option)-1] == 'c' || option[len(option)-1] == 'S') || option == "--split-string" || option == "--command"
+}
+
+// shellWords splits shell text at blanks, quotes and operators.
+func shellWords(text string) (words []string) {
+	home, err := os.UserHomeDir()
+	if err == nil {
+		text = homeVariable.ReplaceAllLiteralString(text, "~/")
+	}
+	text = pathVariable.ReplaceAllString(text, "./")
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()<>\"'`{},=", r) }) {
+		if rest, ok := strings.CutPrefix(word, "~/"); ok && err == nil {
+			word = filepath.Join(home, rest)
+		}
+		words = append(words, word)
+	}
+	return words
+}
+
+var (
+	homeVariable = regexp.MustCompile(`["']?\$(HOME|\{HOME\})["']?/`)
+	// pathVariable matches the beginning of a path that the shell makes: a
+	// variable, or the output of a command.
+	pathVariable = regexp.MustCompile("[\"']?(\\$\\([^()]*\\)|`[^`]*`|\\$\\{[^{}]*\\}|\\$\\w+)[\"']?/")
+)
+
+// maxNamedDirs bounds the directories in which the files of a command are
+// looked for.
+const maxNamedDirs = 16
+
+// namedDirs returns dir and the directories that a command names, below dir or
+// below each other. places are those of them that are arguments of an option or
+// of cd, so that a program works there.
+func namedDirs(words []commandWord, dir string) (dirs, places []string) {
+	dirs, places = []string{dir}, []string{dir}
+	for i, word := range words[min(1, len(words)):] {
+		name, ofOption := dirOfWord(words[i].text, word)
+		if name == "" || len(name) > 4096 || strings.ContainsRune(name, 0) {
+			continue
+		}
+		for _, base := range slices.Clone(dirs) {
+			named := under(base, name)
+			info, err := os.Stat(named)
+			if err != nil || !info.IsDir() || len(dirs) == maxNamedDirs {
+				continue
+			}
+			if !slices.Contains(dirs, named) {
+				dirs = append(dirs, named)
+			}
+			if ofOption && !slices.Contains(places, named) {
+				places = append(places, named)
+			}
+		}
+	}
+	return dirs, places
+}
+
+// dirOfWord returns the path that a word may name a directory by, and whether
+// it is the argument of an option or of cd. before is the word before it. Of a
+// path with a variable or pattern it returns the directory.
+func dirOfWord(before string, word commandWord) (name string, ofOption bool) {
+	name = word.text
+	switch {
+	case strings.HasPrefix(name, "--"):
+		_, name, _ = strings.Cut(name, "=")
+		return name, true
+	case strings.HasPrefix(name, "-"):
+		return name[min(2, len(name)):], true
+	case word.shell && strings.ContainsAny(name, "$*?["):
+		name = filepath.Dir(name)
+	}
+	return name, strings.HasPrefix(before, "-") || before == "cd" || before == "pushd"
+}
+
+// under returns path if it is absolute, else dir/path.
+func under(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
