@@ -44,6 +44,8 @@ type Runner struct {
 	storeDirCache map[string]*dirCache   // directories of credential stores, by path
 	hardLinkedIDs map[fileID]bool        // hidden files with several links, as of the last command
 
+	stateDirs sync.Map // of resolvedState: paths without links, by path
+
 	runDir          runDir
 	preparedTemps   []privateTemp   // for the next commands
 	lastHadPrologue bool            // the last command had a prologue

@@ -60,6 +60,9 @@ func (r *Runner) tryStart(ctx context.Context, c Command, level Level, argv []st
 		return nil, nil, err
 	}
 	defer s.closeFiles()
+	if err := r.checkStateAtL1(s); err != nil {
+		return nil, s, err
+	}
 	if argv != nil {
 		s.Argv, s.Probe = argv, true
 	} else {
