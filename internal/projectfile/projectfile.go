@@ -15,37 +15,46 @@ import (
 // agent or a shell run a program once somebody opens or enters the project.
 // They are protected with all beneath, existing or not.
 var dirs = []string{
-	".amazonq",      // mcp.json starts servers, cli-agents/*.json have hooks
-	".augment",      // settings.json starts servers
-	".claude",       // settings, hooks, skills and commands that run shell lines
-	".codebuddy",    // as .claude
-	".codex",        // config.toml starts servers and a notify program
-	".continue",     // mcpServers/*.yaml starts servers
-	".cursor",       // mcp.json starts servers, hooks.json runs commands
-	".devcontainer", // devcontainer.json: initializeCommand runs on the host
-	".factory",      // mcp.json starts servers, settings.json has hooks
-	".fleet",        // run configurations
-	".gemini",       // settings.json starts servers and has hooks
-	".helix",        // languages.toml starts language servers and formatters
-	".husky",        // git hooks, by core.hooksPath
-	".idea",         // run configurations, startup tasks, file watchers
-	".junie",        // mcp/mcp.json starts servers
-	".kilo",         // kilo.json starts servers
-	".kilocode",     // mcp.json starts servers
-	".kiro",         // hooks run commands, settings/mcp.json starts servers
-	".mcp",          // starts servers
-	".mise",         // config.toml: hooks and templates run commands on cd
-	".openhands",    // setup.sh runs at the start
-	".opencode",     // plugins are run, opencode.json starts servers
-	".qwen",         // settings.json starts servers
-	".roo",          // mcp.json starts servers
-	".theia",        // as .vscode
-	".trae",         // mcp.json starts servers
-	".vim",          // coc-settings.json starts language servers
-	".vs",           // mcp.json starts servers, tasks
-	".vscode",       // tasks run on folderOpen, mcp.json starts servers
-	".windsurf",     // hooks.json runs commands
-	".zed",          // settings.json starts language and context servers
+	".agents",               // skills that run shell lines, hooks
+	".amazonq",              // mcp.json starts servers, cli-agents/*.json have hooks
+	".amp",                  // settings.json starts servers
+	".augment",              // settings.json starts servers
+	".claude",               // settings, hooks, skills and commands that run shell lines
+	".codebuddy",            // as .claude
+	".codex",                // config.toml starts servers and a notify program
+	".continue",             // mcpServers/*.yaml starts servers
+	".copilot",              // starts servers, hooks
+	".cursor",               // mcp.json starts servers, hooks.json runs commands
+	".devcontainer",         // devcontainer.json: initializeCommand runs on the host
+	".externalToolBuilders", // Eclipse runs them when it builds
+	".factory",              // mcp.json starts servers, settings.json has hooks
+	".fleet",                // run configurations
+	".gemini",               // settings.json starts servers and has hooks
+	".grok",                 // settings.json starts servers
+	".helix",                // languages.toml starts language servers and formatters
+	".husky",                // git hooks, by core.hooksPath
+	".idea",                 // run configurations, startup tasks, file watchers
+	".iflow",                // as .gemini
+	".junie",                // mcp/mcp.json starts servers
+	".kilo",                 // kilo.json starts servers
+	".kilocode",             // mcp.json starts servers
+	".kiro",                 // hooks run commands, settings/mcp.json starts servers
+	".mcp",                  // starts servers
+	".mise",                 // config.toml: hooks and templates run commands on cd
+	".nova",                 // tasks and settings of language servers
+	".opencode",             // plugins are run, opencode.json starts servers
+	".openhands",            // setup.sh runs at the start
+	".pi",                   // extensions are run
+	".qwen",                 // settings.json starts servers
+	".roo",                  // mcp.json starts servers
+	".tabnine",              // starts servers
+	".theia",                // as .vscode
+	".trae",                 // mcp.json starts servers
+	".vim",                  // coc-settings.json starts language servers
+	".vs",                   // mcp.json starts servers, tasks
+	".vscode",               // tasks run on folderOpen, mcp.json starts servers
+	".windsurf",             // hooks.json runs commands
+	".zed",                  // settings.json starts language and context servers
 }
 
 // files are the files of the same kind.
@@ -53,18 +62,21 @@ var files = []string{
 	".aider.conf.yaml",   // as .aider.conf.yml
 	".aider.conf.yml",    // lint-cmd and test-cmd run after each edit
 	".autoenv.zsh",       // zsh-autoenv runs it on cd
+	".autoenv_leave.zsh", // as .autoenv.zsh
 	".crush.json",        // as crush.json
 	".devcontainer.json", // as the directory
 	".dir-locals-2.el",   // as .dir-locals.el
 	".dir-locals.el",     // Emacs evaluates eval forms
-	".erlang",            // erl runs it
 	".envrc",             // direnv runs it on cd
+	".erlang",            // erl runs it
 	".exrc",              // vi, vim and nvim run it with the option exrc
+	".gdbinit",           // gdb runs it if the user lets it
 	".ghci",              // ghci runs it
 	".gvimrc",            // as .vimrc
 	".iex.exs",           // iex runs it
 	".irbrc",             // irb runs it
 	".lazy.lua",          // lazy.nvim runs it
+	".lldbinit",          // as .gdbinit
 	".lvimrc",            // the plugin localvimrc runs it
 	".mcp.json",          // starts servers
 	".mise.local.toml",   // as mise.toml
@@ -72,9 +84,14 @@ var files = []string{
 	".nvim.lua",          // as .exrc
 	".nvimrc",            // as .exrc
 	".ocamlinit",         // ocaml and utop run it
+	".octaverc",          // octave runs it
 	".opencode.json",     // as opencode.json
 	".opencode.jsonc",    // as opencode.json
+	".pdbrc",             // pdb runs it
+	".perldb",            // perl -d runs it
 	".pryrc",             // pry runs it
+	".renviron",          // R and RStudio read it; it can name the profile that they run
+	".reviewboardrc",     // rbt runs it
 	".rprofile",          // R and RStudio run it
 	".vimrc",             // vim runs it with the option exrc
 	"crush.json",         // starts MCP and language servers
@@ -110,6 +127,28 @@ func Depth(dir, name string) (depth int) {
 		return 1
 	}
 	return 0
+}
+
+// isDeep reports whether a path is one of the settings that stand two levels
+// below their project's directory.
+func isDeep(part string, rest []string) bool {
+	if len(rest) != 2 {
+		return false
+	}
+	return pathname.EqualFold(part, ".jj") && pathname.EqualFold(rest[0], "repo") && pathname.EqualFold(rest[1], "config.toml") || // Jujutsu's aliases and programs
+		pathname.EqualFold(part, "_darcs") && pathname.EqualFold(rest[0], "prefs") && pathname.EqualFold(rest[1], "defaults") // hooks of darcs
+}
+
+// ThreeUp reports whether an entry holds settings of the directory three levels
+// above it, for which Depth returns 0. dirs are the names of the two directories
+// above the entry, the outer one first.
+func ThreeUp(dirs [2]string, name string) bool { return isDeep(dirs[0], []string{dirs[1], name}) }
+
+// isMiseConfig reports whether a file of a directory mise holds its settings:
+// config.toml, config.local.toml, config.ENV.toml.
+func isMiseConfig(name string) bool {
+	lowered := strings.ToLower(name)
+	return strings.HasPrefix(lowered, "config.") && strings.HasSuffix(lowered, ".toml")
 }
 
 // IsParent reports whether a directory of this name holds settings of the
@@ -151,6 +190,9 @@ func Match(part string, rest []string) bool {
 	if pathname.EqualFold(part, ".hg") && len(rest) == 1 && (pathname.EqualFold(rest[0], "hgrc") || pathname.EqualFold(rest[0], "hgrc-not-shared") || pathname.EqualFold(rest[0], "sharedpath")) {
 		return true // Mercurial's hooks, aliases and extensions of a repository, also of the one that sharedpath leads to
 	}
+	if isDeep(part, rest) {
+		return true
+	}
 	if pathname.EqualFold(part, ".sl") && len(rest) == 1 && pathname.EqualFold(rest[0], "config") {
 		return true // as .hg/hgrc, of Sapling
 	}
@@ -161,7 +203,7 @@ func Match(part string, rest []string) bool {
 		return true // Copilot's command line runs the hooks of *.json in it
 	}
 	if len(rest) > 0 {
-		return pathname.EqualFold(part, "mise") && len(rest) == 1 && pathname.EqualFold(rest[0], "config.toml")
+		return pathname.EqualFold(part, "mise") && len(rest) == 1 && isMiseConfig(rest[0])
 	}
 	if slices.ContainsFunc(files, func(name string) bool { return pathname.EqualFold(part, name) }) {
 		return true

@@ -21,7 +21,7 @@ func TestProjectFilesAreProtected(t *testing.T) {
 		".claude/skills/s/SKILL.md", ".husky/pre-commit", ".husky/_/h", ".idea/workspace.xml", ".idea/runConfigurations/x.xml", ".zed/tasks.json",
 		".windsurf/hooks.json", ".kiro/hooks/x.kiro.hook", ".kiro/settings/mcp.json", ".roo/mcp.json", ".continue/mcpServers/x.yaml",
 		".opencode/plugin/x.js", ".amazonq/mcp.json", ".amazonq/cli-agents/x.json", "my.code-workspace", ".code-workspace",
-		".hg/hgrc", ".hg/sharedpath", ".sl/config", ".clinerules/hooks/x", "p.sublime-project", ".github/hooks/x.json", ".mise/config.toml", ".config/mise/config.toml", ".config/mise.toml", "mise/config.toml", "mise.ci.toml", ".mise.ci.toml",
+		".hg/hgrc", ".hg/sharedpath", ".sl/config", ".clinerules/hooks/x", "p.sublime-project", ".github/hooks/x.json", ".mise/config.toml", ".config/mise/config.toml", ".config/mise.toml", "mise/config.toml", "mise.ci.toml", ".mise.ci.toml", "mise/config.local.toml", ".jj/repo/config.toml", "_darcs/prefs/defaults",
 		".git/modules/objects/hooks/post-checkout", ".git/modules/logs/hooks/x", ".git/modules/a/refs/hooks/x", "x.git/modules/refs/hooks/x",
 	}
 	for _, dir := range projectfile.Dirs() {

@@ -432,13 +432,13 @@ func TestProjectSettingsAreKept(t *testing.T) {
 // time. Settings that arrive with packages and clones are kept.
 func TestProjectSettingsAtAnyDepth(t *testing.T) {
 	t.Parallel()
-	const names = ".vscode/tasks.json .mcp.json .claude/settings.json .config/mise/config.toml .config/mise.toml .github/hooks/x.json mise.ci.toml x.code-workspace .envrc .hg/hgrc"
+	const names = ".vscode/tasks.json .mcp.json .claude/settings.json .config/mise/config.toml .config/mise.toml .github/hooks/x.json mise.ci.toml x.code-workspace .envrc .hg/hgrc .pdbrc .agents/x .jj/repo/config.toml"
 	for _, level := range levels(t) {
 		if level == proc.Off {
 			continue
 		}
 		p := newProject(t)
-		p.user(`mkdir -p p/b/c .github .config p/.github m/.config; touch p/b/c/f; git init -q ../lib; mkdir -p ../lib/.vscode; echo mine > ../lib/.vscode/tasks.json; git -C ../lib add -A; git -C ../lib commit -qm l; cp -r ../lib lib.git`)
+		p.user(`mkdir -p p/b/c .jj/repo .github .config p/.github m/.config; touch p/b/c/f; git init -q ../lib; mkdir -p ../lib/.vscode; echo mine > ../lib/.vscode/tasks.json; git -C ../lib add -A; git -C ../lib commit -qm l; cp -r ../lib lib.git`)
 		r := p.runner(level)
 		run(t, r, p.command("true"))
 		for _, dir := range []string{".", "p", "p/b/c", "m"} {

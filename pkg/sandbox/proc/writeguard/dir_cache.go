@@ -217,7 +217,11 @@ func (v *dirCache) addEntry(name string, entry os.DirEntry) {
 		case 2:
 			v.addProjectSettings(name, entry, dirRole{projectSettingsKind, filepath.Dir(dir)})
 		default:
-			v.addPlainEntry(name, entry)
+			if up := filepath.Dir(dir); projectfile.ThreeUp([2]string{filepath.Base(up), filepath.Base(dir)}, entry.Name()) {
+				v.addProjectSettings(name, entry, dirRole{projectSettingsKind, filepath.Dir(up)})
+			} else {
+				v.addPlainEntry(name, entry)
+			}
 		}
 	}
 }

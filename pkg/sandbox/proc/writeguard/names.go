@@ -76,6 +76,13 @@ func isWorktreesOfClaude(path string) bool {
 	return filepath.Base(path) == "worktrees" && filepath.Base(filepath.Dir(path)) == ".claude"
 }
 
+// isThreeUp reports whether a relative path is one of project settings two
+// directories below the project's, as .jj/repo/config.toml.
+func isThreeUp(rel string) bool {
+	parts := strings.Split(rel, string(filepath.Separator))
+	return len(parts) == 3 && projectfile.ThreeUp([2]string(parts[:2]), parts[2])
+}
+
 // packageManagerDirs lists directories that package managers fill. Project
 // settings in them are not watched: packages contain their developers'
 // settings, and nobody opens an editor there.

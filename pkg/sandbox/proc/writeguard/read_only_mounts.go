@@ -37,7 +37,11 @@ func (w *RootGuard) readOnlyPaths() (paths []string) {
 			if err != nil {
 				continue
 			}
-			paths = append(paths, filepath.Join(w.root, it.Repo, firstComponent(rel)))
+			top := firstComponent(rel)
+			if isThreeUp(rel) { // commands of jj write to the directory
+				top = rel
+			}
+			paths = append(paths, filepath.Join(w.root, it.Repo, top))
 		case it.Spot == gitSettingsKind && it.Size > maxStoredBytes:
 			paths = append(paths, filepath.Join(w.root, name))
 		}
