@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/toolroom-mcp/toolroom/internal/gitfile"
+	"github.com/toolroom-mcp/toolroom/internal/projectfile"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -37,16 +38,27 @@ func isGitConfig(abs string) bool {
 // gitRuns lists the settings of the target, with the given content, that make
 // git run something. ok is false if git would not understand the content.
 func (t *Target) gitRuns(config []byte) (settings []string, ok bool) {
+	if projectfile.IsJudged(pathname.Fold(t.base)) {
+		return projectfile.Runs(pathname.Fold(t.base), config), true
+	}
 	if pathname.EqualFold(pathname.Fold(t.base), ".gitmodules") {
 		return gitfile.RunsInModules(config)
 	}
 	return gitfile.Runs(config)
 }
 
+// readBy names the programs that read the target as settings.
+func (t *Target) readBy() string {
+	if projectfile.IsJudged(pathname.Fold(t.base)) {
+		return "programs of its directory"
+	}
+	return "git"
+}
+
 // checkedConfig is write, for a repository's settings: what they would make
 // git run beyond what they do now is refused.
 func (t *Target) checkedConfig(ctx context.Context, write func(io.Writer) error) (func(io.Writer) error, error) {
-	if t.fs.matches(t.fs.writes().allow, t.Path) || !isGitConfig(t.Path) && !isGitConfig(t.asked) && !t.inGitConfig() && !t.includedConfig() {
+	if t.fs.matches(t.fs.writes().allow, t.Path) || !isGitConfig(t.Path) && !isGitConfig(t.asked) && !t.inGitConfig() && !t.includedConfig() && !projectfile.IsJudged(pathname.Fold(t.base)) {
 		t.unjudged = true
 		return write, nil
 	}
@@ -74,8 +86,8 @@ func (t *Target) checkedConfig(ctx context.Context, write func(io.Writer) error)
 	}
 	for _, setting := range after {
 		if !slices.Contains(before, setting) {
-			return nil, toolerr.New(toolerr.DeniedPath, "%s is not written: %s makes git run a program or follow other settings; ask the user, who can allow it with --allow-write",
-				pathname.Escape(t.name), pathname.Escape(setting))
+			return nil, toolerr.New(toolerr.DeniedPath, "%s is not written: %s makes %s run a program or follow other settings; ask the user, who can allow it with --allow-write",
+				pathname.Escape(t.name), pathname.Escape(setting), t.readBy())
 		}
 	}
 	return Bytes(content.Bytes()), nil

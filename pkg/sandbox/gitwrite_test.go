@@ -41,6 +41,27 @@ func TestGitConfigIsWrittenWithCare(t *testing.T) {
 	})
 }
 
+// Files of package managers are written, except for lines that run a program.
+func TestSettingsJudgedByContent(t *testing.T) {
+	eachWay(t, func(t *testing.T, box func(sandbox.Config) *sandbox.Sandbox) {
+		tr := newTree(t)
+		tr.write(t, "root/old/.npmrc", "git=mine\n")
+		fs := open(t, box, tr.root)
+		for name, c := range map[string]struct{ plain, runs string }{
+			".npmrc":                {"registry=https://r\n", "init-module=./x.js\n"},
+			"a/rust-toolchain.toml": {"[toolchain]\nchannel=\"1.80\"\n", "path=\"./t\"\n"},
+			"a/.tool-versions":      {"nodejs 20\n", "ruby path:./t\n"},
+			"old/.npmrc":            {"git=mine\nregistry=https://r\n", "git=other\n"},
+		} {
+			_, err := put(fs, name, c.plain, sandbox.ReplaceOptions{MakeParents: true})
+			require.NoError(t, err, name)
+			_, err = put(fs, name, c.plain+c.runs, sandbox.ReplaceOptions{})
+			requireCode(t, toolerr.DeniedPath, err)
+			require.Equal(t, c.plain, tr.onDisk(t, "root/"+name))
+		}
+	})
+}
+
 // TestProgramsOfGitAreProtected: file tools do not write a program that git's
 // settings name.
 func TestProgramsOfGitAreProtected(t *testing.T) {

@@ -208,6 +208,8 @@ func (v *dirCache) addEntry(name string, entry os.DirEntry) {
 		v.files[name] = watchedFile{gitSettingsKind, dir}
 	case !v.isProjectTop && v.ofPackageManager:
 		v.addPlainEntry(name, entry)
+	case !entry.IsDir() && projectfile.IsJudged(entry.Name()):
+		v.files[name] = watchedFile{judgedSettingsKind, dir}
 	case entry.Type()&fs.ModeSymlink != 0 && projectfile.IsParent(entry.Name()) && linksToDirOrNothing(filepath.Join(v.path, entry.Name())):
 		v.files[name] = watchedFile{projectSettingsKind, dir}
 	default:

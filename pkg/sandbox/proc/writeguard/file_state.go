@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/internal/gitfile"
+	"github.com/toolroom-mcp/toolroom/internal/projectfile"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/fileinfo"
 )
 
@@ -29,8 +30,8 @@ type fileState struct {
 	Node    [2]uint64 // device and inode
 	Links   uint64    // number of hard links
 	Hash    [sha256.Size]byte
-	Content []byte   // of a file up to maxStoredBytes, or the target of a link
-	Runs    []string // settings of git (KEY=VALUE) or steps of a rebase that run a program
+	Content []byte   // of a file up to maxStoredBytes, or the target of a link; nil for judgedSettingsKind
+	Runs    []string // settings of git (KEY=VALUE), steps of a rebase or lines that run a program
 }
 
 // stateWithoutContent returns the part of a file's state that info holds. Hash,
@@ -76,6 +77,8 @@ func readState(path string, at watchedFile, info os.FileInfo) fileState {
 		it.Runs, _ = gitfile.Runs(it.Content)
 	case rebaseStepsKind:
 		it.Runs = gitfile.Steps(it.Content)
+	case judgedSettingsKind:
+		it.Runs, it.Content = projectfile.Runs(filepath.Base(path), it.Content), nil
 	}
 	return it
 }

@@ -31,6 +31,7 @@ const (
 	misplacedHeadKind                       // HEAD of a repository in a directory that has another role: must not be new
 	legacyRemoteKind                        // an address of a remote in remotes or branches: must not be new
 	reuseListKind                           // MERGE_RR: its paths must lead to ordinary files of the work tree
+	judgedSettingsKind                      // .npmrc and other files in which some lines run a program: these must not be added
 )
 
 // watchedFile is a file because of whose content other programs run programs.

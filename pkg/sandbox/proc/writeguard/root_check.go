@@ -82,7 +82,7 @@ func (rc *rootCheck) checkFile(name, path string) {
 		}
 		now = readState(path, at, info)
 		if inBaseline && was.sameContentAndType(&now) && at.kind != gitPointerKind {
-			if now.Links > was.Links && now.Mode.IsRegular() { // another name could be written through
+			if now.Links > was.Links && now.Mode.IsRegular() && at.kind != judgedSettingsKind { // another name could be written through
 				rc.restore(name, path, &was)
 			}
 			return
@@ -127,6 +127,8 @@ func (rc *rootCheck) checkChanged(name, path string, at watchedFile, inBaseline 
 		if rc.ended {
 			rc.checkRebaseSteps(name, path, was, now)
 		}
+	case judgedSettingsKind:
+		rc.checkJudgedSettings(name, path, at.repo, inBaseline, was, now)
 	case gitHookKind:
 		runs := now.Mode.Perm()&0o111 != 0 || !now.Mode.IsRegular()
 		if inBaseline || rc.baseline.Repos[at.repo] || runs {
