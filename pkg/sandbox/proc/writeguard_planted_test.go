@@ -229,7 +229,9 @@ func TestNothingPlantedRuns(t *testing.T) {
 	t.Parallel()
 	enforced := levels(t)
 	tried := maps.Clone(plantings)
-	maps.Copy(tried, rolePlantings)
+	for _, more := range []map[string]planting{rolePlantings, reusePlantings, remotePlantings, templatePlantings} {
+		maps.Copy(tried, more)
+	}
 	if long {
 		maps.Copy(tried, largePlantings)
 	}

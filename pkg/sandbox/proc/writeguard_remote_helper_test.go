@@ -2,17 +2,15 @@
 
 package proc_test
 
-import "maps"
-
 // The user has a helper git-remote-foo-bar in the PATH. A command makes git
 // run it with an address of the command's choice.
-func init() {
-	const look = `for n in foo foo-bar; do printf '#!/bin/sh\ntouch '"$PWD/../ran"'\n' > ../git-remote-$n; chmod +x ../git-remote-$n; done; PATH=$PWD/..:$PATH; git fetch o; git fetch; git push o HEAD:x; :`
-	maps.Copy(plantings, map[string]planting{
-		"an unknown scheme":       {"", `git config remote.o.url foo://x`, look},
-		"a helper with a hyphen":  {"", `git config remote.o.url foo-bar::x`, look},
-		"a branch's helper":       {"", `git config branch.main.remote foo-bar::x; git config branch.main.merge refs/heads/main`, look},
-		"a helper for pushing":    {"git remote add o https://example.invalid", `git config remote.o.pushurl foo://x; git config remote.pushDefault o`, look},
-		"a helper by replacement": {"git remote add o gh:x", `git config url.foo://x.insteadOf gh:`, look},
-	})
+const lookAtRemotes = `for n in foo foo-bar; do printf '#!/bin/sh\ntouch '"$PWD/../ran"'\n' > ../git-remote-$n; chmod +x ../git-remote-$n; done; PATH=$PWD/..:$PATH; git fetch o; git fetch; git push o HEAD:x; :`
+
+// remotePlantings are plantings by addresses of remotes.
+var remotePlantings = map[string]planting{
+	"an unknown scheme":       {"", `git config remote.o.url foo://x`, lookAtRemotes},
+	"a helper with a hyphen":  {"", `git config remote.o.url foo-bar::x`, lookAtRemotes},
+	"a branch's helper":       {"", `git config branch.main.remote foo-bar::x; git config branch.main.merge refs/heads/main`, lookAtRemotes},
+	"a helper for pushing":    {"git remote add o https://example.invalid", `git config remote.o.pushurl foo://x; git config remote.pushDefault o`, lookAtRemotes},
+	"a helper by replacement": {"git remote add o gh:x", `git config url.foo://x.insteadOf gh:`, lookAtRemotes},
 }
