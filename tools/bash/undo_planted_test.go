@@ -68,3 +68,19 @@ func TestUndoRestoresNoSteps(t *testing.T) {
 		require.NoFileExists(t, p.mark, level)
 	}
 }
+
+// TestUndoRestoresTheUsersSettings: undo brings back the user's own settings of
+// git that a command removed.
+func TestUndoRestoresTheUsersSettings(t *testing.T) {
+	mcpkittest.SkipUnderRace(t)
+	for _, level := range confinedLevels(t) {
+		p := newTrapped(t)
+		p.user("git config alias.x '!ls'; git init -q sub; git -C sub config alias.y '!ls'; cp x.sh sub/.git/hooks/pre-commit")
+		s := p.serve("--undo", "--sandbox", level)
+		s.bash("git config --unset alias.x; rm -rf sub")
+		r := s.job("action", "undo")
+		require.False(t, r.IsError, r.Text)
+		require.NotContains(t, r.Text, "put back", level)
+		p.user("git config alias.x && git -C sub config alias.y && test -e sub/.git/hooks/pre-commit")
+	}
+}

@@ -69,6 +69,7 @@ func (r *Runner) WithWriteGuard(rules Rules, apply func()) (reverted, copyDirs, 
 		s.Roots = append(s.Roots, supervise.Root(root))
 	}
 	guard := r.guardRoots(s, rules)
+	guard.Restores = true
 	apply()
 	reverted, copyDirs = guard.End()
 	return reverted, copyDirs, guard.Gaps()

@@ -30,6 +30,8 @@ type rootCheck struct {
 	harmlessIndexes map[string]fileState // as in inventory
 	runningIndexes  map[string]fileState // as in inventory; nil: no command is running
 
+	restorable map[string]fileState // states of the user's that undo may bring back
+
 	ended bool // the command has ended, so that its unfinished rebase is checked
 
 	replacingDirs []string // targets of the links that took the place of directories of the baseline
@@ -93,6 +95,9 @@ func (rc *rootCheck) checkFile(name, path string) {
 		if inBaseline && rc.mustRestore(name, &was) {
 			rc.restore(name, path, &was)
 		}
+		return
+	}
+	if users, ok := rc.restorable[name]; ok && users.Spot == at.kind && at.kind != gitPointerKind && users.sameContentAndType(&now) {
 		return
 	}
 	rc.checkChanged(name, path, at, inBaseline, &was, &now)

@@ -41,10 +41,11 @@ type RootGuard struct {
 	baseline          baseline
 	hasBaseline       bool // baseline is valid; false: it is empty because none was recorded
 	git               UserGitSettings
-	loadedInfo        os.FileInfo // of the file that baseline was read from or written to
-	useFile, lockFile *os.File    // nil without a state directory
-	mark              byte        // without useFile
-	runningCount      int         // commands of this process in the root
+	previousItems     map[string]fileState // of the baseline before its last update
+	loadedInfo        os.FileInfo          // of the file that baseline was read from or written to
+	useFile, lockFile *os.File             // nil without a state directory
+	mark              byte                 // without useFile
+	runningCount      int                  // commands of this process in the root
 	lastChecked       map[supervise.Level]time.Time
 	copies            *revertedCopies
 
@@ -128,6 +129,9 @@ func (w *RootGuard) check(c *Command, ended bool, skip func(string) bool) *rootC
 	rc := &rootCheck{
 		root: w.root, handle: w.handle, baseline: &w.baseline, found: w.inventory.scan(w.baseline.HookDirs, w.baseline.Included, w.baseline.Programs, c.Protected), trustTimes: w.trustTimes,
 		skip: skip, inOtherRoot: c.InAnyRoot, copies: w.copies, harmlessIndexes: w.inventory.harmlessIndexes, runningIndexes: w.inventory.runningIndexes, ended: ended,
+	}
+	if c.Restores {
+		rc.restorable = w.previousItems
 	}
 	for range maxDeepRounds { // a directory that was moved up may have too deep ones below
 		before := len(rc.reverted)

@@ -19,6 +19,7 @@ const maxUpdateTries = 3
 func (w *RootGuard) updateBaseline(protected []string) error {
 	defer w.inventory.restoreModes()
 	before, hadBaseline, began := w.baseline, w.hasBaseline, fileTimeNow()
+	w.previousItems = before.Items
 	var d *otherCommands
 	changed := false
 	for try := 1; ; try++ {

@@ -104,6 +104,9 @@ type CommandRules struct {
 	// removed a directory above it. nil: never.
 	MustStay func(path string) bool
 	Git      UserGitSettings
+	// Restores means that the changes undo those of a command. A file may then
+	// get the state that it had in the baseline before the last one.
+	Restores bool
 }
 
 // Command is the guard of one command: it reverts forbidden changes in the
