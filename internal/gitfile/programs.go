@@ -13,9 +13,10 @@ import (
 // without quotes, sorted. A relative path is relative to the top of the work
 // tree. A path that begins with a variable or with the output of a command counts as
 // relative ($PWD/x, $(git rev-parse --show-toplevel)/x), and a relative path counts
-// below each directory of a cd, too. Words of options, other words with variables,
-// and names without a slash or dot are left out, and for a command of git itself all
-// names without a slash.
+// below each directory of a cd, too. The value of an option of one letter may follow
+// it without a blank (-Fx/y), and -m names the modules of a Python program. Other
+// words of options and with variables, and names without a slash or dot are left
+// out, and for a command of git itself all names without a slash.
 func Programs(settings []string) (paths []string) {
 	for _, setting := range settings {
 		key, value, _ := strings.Cut(setting, "=")
@@ -34,7 +35,15 @@ func Programs(settings []string) (paths []string) {
 			if i > 0 && words[i-1] == "cd" {
 				dirs = append(dirs, word)
 			}
-			if !strings.ContainsAny(word, marks) || strings.ContainsAny(word, "$*?:") || word[0] == '-' {
+			if i > 0 && words[i-1] == "-m" && pythonModule.MatchString(word) {
+				paths = append(paths, moduleFiles(word)...)
+			}
+			if word[0] == '-' {
+				if word = shortOption.ReplaceAllString(word, ""); !strings.Contains(word, "/") || word[0] == '-' {
+					continue
+				}
+			}
+			if !strings.ContainsAny(word, marks) || strings.ContainsAny(word, "$*?:") {
 				continue
 			}
 			paths = append(paths, filepath.FromSlash(word))
@@ -54,3 +63,19 @@ var homeVariable = regexp.MustCompile(`\$(HOME|\{HOME\})["']?/`)
 // outputOrVariable matches the beginning of a path that the shell makes: a
 // variable, or the output of a command.
 var outputOrVariable = regexp.MustCompile("(\\$\\([^()]*\\)|`[^`]*`|\\$\\{[^{}]*\\}|\\$\\w+)[\"']?/")
+
+var (
+	shortOption  = regexp.MustCompile(`^-[A-Za-z]`)
+	pythonModule = regexp.MustCompile(`^\w+(\.\w+)*$`)
+)
+
+// moduleFiles returns the files that Python may run for the option -m: those of
+// the module, and of the packages that it is in.
+func moduleFiles(module string) (paths []string) {
+	dir := ""
+	for _, name := range strings.Split(module, ".") {
+		dir = path.Join(dir, name)
+		paths = append(paths, filepath.FromSlash(dir+"/__init__.py"))
+	}
+	return append(paths, filepath.FromSlash(dir+".py"), filepath.FromSlash(dir+"/__main__.py"))
+}

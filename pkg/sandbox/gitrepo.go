@@ -210,14 +210,14 @@ func (t *Target) hookOutside() string {
 			for _, dir := range []string{dir, withoutLinks(dir)} {
 				const why = "is in a git repository's hooks directory"
 				if contains(dir, top) { // .: the hooks lie among other files
-					if sameDirectory(filepath.Dir(t.Path), dir) && slices.Contains(gitHooks, strings.ToLower(t.base)) {
+					if sameDirectory(filepath.Dir(t.Path), dir) && slices.Contains(gitfile.HookNames, strings.ToLower(t.base)) {
 						return why
 					}
 				} else if inDirectory(dir, t.Path) {
 					return why
 				}
 			}
-			for _, name := range gitHooks {
+			for _, name := range gitfile.HookNames {
 				hook := filepath.Join(dir, name)
 				if info, err := os.Lstat(hook); err == nil && info.Mode()&os.ModeSymlink != 0 && withoutLinks(hook) == t.Path {
 					return "is run by git through a link, as its hook " + name
@@ -229,12 +229,6 @@ func (t *Target) hookOutside() string {
 		}
 	}
 }
-
-// gitHooks are the names of hooks that git runs (githooks(5)).
-var gitHooks = strings.Fields(`applypatch-msg pre-applypatch post-applypatch pre-commit pre-merge-commit prepare-commit-msg commit-msg post-commit
-	pre-rebase post-checkout post-merge pre-push pre-receive update proc-receive post-receive post-update reference-transaction
-	push-to-checkout pre-auto-gc post-rewrite sendemail-validate fsmonitor-watchman post-index-change p4-changelist
-	p4-prepare-changelist p4-post-changelist p4-pre-submit`)
 
 // gitDirectories returns the git directory of the worktree at top, and the common
 // directory that it shares with other worktrees. Both are mostly the same, and ""

@@ -229,7 +229,7 @@ func TestNothingPlantedRuns(t *testing.T) {
 	t.Parallel()
 	enforced := levels(t)
 	tried := maps.Clone(plantings)
-	for _, more := range []map[string]planting{rolePlantings, reusePlantings, remotePlantings, templatePlantings} {
+	for _, more := range []map[string]planting{rolePlantings, programPlantings, reusePlantings, remotePlantings, templatePlantings} {
 		maps.Copy(tried, more)
 	}
 	if long {
@@ -341,13 +341,15 @@ var everyday = map[string]struct{ before, script, after string }{
 	"clean":                {"echo x > junk; mkdir d; echo y > d/y", `git clean -qfd`, `test ! -e junk; test ! -e d`},
 	"Claude Code's worktrees": {`mkdir -p .claude; echo '{}' > .claude/settings.json; git worktree add -q .claude/worktrees/w -b w`,
 		`cd .claude/worktrees/w; echo x > f; git add f; git commit -qm w; ! touch ../../new || rm ../../new`, `test -e .claude/worktrees/w/f`},
-	"a worktree in a bare clone": {"", `git clone -q --bare . b; cd b; git worktree add -q -b w w; cd w; echo w > w; git add w; git commit -qm w`, `git -C b/w log -1 --format=%s | grep -qx w`},
-	"a submodule's worktree":     {"git init -q lib; git -C lib commit -q --allow-empty -m lib; git -c protocol.file.allow=always submodule --quiet add \"$PWD/lib\" sub; git commit -qm sub", `git worktree add -q w; cd w; git -c protocol.file.allow=always submodule --quiet update --init; git -C sub commit -q --allow-empty -m s`, `git -C w/sub log -1 --format=%s | grep -qx s`},
-	"an am that stops":           {startedAm + "rm -rf pp", `echo 1 > a1; git add a1; git am --continue`, `git log -1 --format=%s | grep -qx 2`},
-	"an am that is aborted":      {"", startedAm + `git am --abort; rm -rf pp`, `git log -1 --format=%s | grep -qx zz`},
-	"a rebase by patches":        {conflict, `! git rebase -q --apply main f; echo r > a; git add a; git rebase --continue`, `git log -1 --format=%s | grep -qx f`},
-	"a user's alias":             {`git config alias.st '!echo'`, `git remote add o x; git config user.name Z`, `git config alias.st | grep -q echo; git config user.name | grep -qx Z`},
-	"maintenance":                {"", `git gc -q; git pack-refs --all; git reflog expire --all`, `git fsck --no-progress`},
+	"a worktree in a bare clone":   {"", `git clone -q --bare . b; cd b; git worktree add -q -b w w; cd w; echo w > w; git add w; git commit -qm w`, `git -C b/w log -1 --format=%s | grep -qx w`},
+	"a submodule's worktree":       {"git init -q lib; git -C lib commit -q --allow-empty -m lib; git -c protocol.file.allow=always submodule --quiet add \"$PWD/lib\" sub; git commit -qm sub", `git worktree add -q w; cd w; git -c protocol.file.allow=always submodule --quiet update --init; git -C sub commit -q --allow-empty -m s`, `git -C w/sub log -1 --format=%s | grep -qx s`},
+	"an am that stops":             {startedAm + "rm -rf pp", `echo 1 > a1; git add a1; git am --continue`, `git log -1 --format=%s | grep -qx 2`},
+	"an am that is aborted":        {"", startedAm + `git am --abort; rm -rf pp`, `git log -1 --format=%s | grep -qx zz`},
+	"a rebase by patches":          {conflict, `! git rebase -q --apply main f; echo r > a; git add a; git rebase --continue`, `git log -1 --format=%s | grep -qx f`},
+	"links of packages":            {"mkdir -p packages/a node_modules/.bin bin; touch node_modules/.bin/t; ln -s ../node_modules/.bin/t bin/t", `ln -s ../packages/a node_modules/a; ln -sfn ../node_modules/.bin/./t bin/t; ln -s packages/a current; ln -sfn node_modules/a x; mkdir -p packages/b/.vscode; echo x > packages/b/.vscode/settings.json; ln -sfn packages/b y`, `test -L bin/t -a -L current -a -L x -a -f packages/b/.vscode/settings.json`},
+	"a user's hook that is a link": {`mkdir scripts; printf '#!/bin/sh\necho ran > hooked\n' > scripts/pc; chmod +x scripts/pc; ln -s ../../scripts/pc .git/hooks/pre-commit`, `git commit -q --allow-empty -m h; echo x > scripts/other`, `grep -qx ran hooked`},
+	"a user's alias":               {`git config alias.st '!echo'`, `git remote add o x; git config user.name Z`, `git config alias.st | grep -q echo; git config user.name | grep -qx Z`},
+	"maintenance":                  {"", `git gc -q; git pack-refs --all; git reflog expire --all`, `git fsck --no-progress`},
 }
 
 // TestEverydayGit: ordinary work of developers succeeds, and nothing of it is

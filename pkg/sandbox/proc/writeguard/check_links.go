@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // isPointerAllowed reports whether a .git or commondir names a watched
@@ -72,18 +74,69 @@ func (rc *rootCheck) isLinkAllowed(name, path, repo string) bool {
 	return false
 }
 
-// targetsOfReplacingLinks lists the directories in the root to which links lead
-// that took the place of a directory of the baseline.
-func (rc *rootCheck) targetsOfReplacingLinks() (dirs []string) {
-	for _, link := range rc.found.links {
-		if !rc.baseline.Seen.has(dirKey(link)) {
-			continue
+// maxAliases bounds the names of one directory that are looked at: a link to a
+// directory above itself gives any number of them.
+const maxAliases = 200
+
+// isKnownDir reports whether a directory, under its own name or one of those that
+// links give it, was a directory or a link before the command.
+func (rc *rootCheck) isKnownDir(dir string) bool {
+	names := []string{dir}
+	for i := 0; i < len(names); i++ {
+		if rc.baseline.Seen.has(dirKey(names[i])) {
+			return true
 		}
-		if dir, err := filepath.Rel(rc.root, resolveExisting(filepath.Join(rc.root, link))); err == nil && filepath.IsLocal(dir) && dir != "." {
-			dirs = append(dirs, dir)
+		for _, link := range rc.resolvedLinks() {
+			rest, ok := nameBelow(link.target, names[i])
+			if name := filepath.Join(link.name, rest); ok && len(names) < maxAliases && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
 		}
 	}
-	return dirs
+	return false
+}
+
+// resolvedLink is a link in the root and the file in the root that it leads to.
+type resolvedLink struct{ name, target string }
+
+// resolvedLinks returns the links outside repositories that lead to a place in
+// the root, which need not exist.
+func (rc *rootCheck) resolvedLinks() []resolvedLink {
+	if rc.linkTargets == nil {
+		rc.linkTargets = []resolvedLink{}
+		for _, link := range rc.found.links {
+			if target, err := filepath.Rel(rc.root, resolveExisting(filepath.Join(rc.root, link.name))); err == nil && filepath.IsLocal(target) {
+				rc.linkTargets = append(rc.linkTargets, resolvedLink{link.name, target})
+			}
+		}
+	}
+	return rc.linkTargets
+}
+
+// checkLinks removes new links in place of a directory or link of the user that
+// lead where project settings are not checked: to a directory of package
+// managers, or to another root.
+func (rc *rootCheck) checkLinks() {
+	for _, link := range rc.found.links {
+		path := filepath.Join(rc.root, link.name)
+		if rc.baseline.Seen.has(link.exactKey) || !linksToDirOrNothing(path) || !rc.leadsToUnchecked(path) || rc.skip(path) || !rc.isKnownDir(link.name) {
+			continue
+		}
+		rc.revert(link.name, path, false, &fileState{})
+	}
+}
+
+// leadsToUnchecked reports whether a link leads to a directory of package
+// managers, or to another root.
+func (rc *rootCheck) leadsToUnchecked(link string) bool {
+	resolved := resolveExisting(link)
+	target, err := filepath.Rel(rc.root, resolved)
+	if err != nil || !filepath.IsLocal(target) {
+		return rc.inOtherRoot(resolved)
+	}
+	return slices.ContainsFunc(packageManagerDirs, func(name string) bool {
+		return slices.Contains(strings.Split(target, string(filepath.Separator)), name)
+	})
 }
 
 // pathExists reports whether there is a file at path. It follows no link.

@@ -29,7 +29,7 @@ type dirCache struct {
 	inRepo           string                 // the repository that dir is or is in, "" in a work tree
 	files            map[string]watchedFile // the watched files directly in it
 	indexes          []string               // index files of a repository
-	links            []string               // symbolic links, except in repositories and in directories of package managers
+	links            []foundLink            // symbolic links, except in repositories and in directories of package managers
 	subdirs          []*dirCache
 }
 
@@ -235,7 +235,8 @@ func (v *dirCache) addPlainEntry(name string, entry os.DirEntry) {
 	case entry.IsDir():
 		v.addSubdir(name, dirRole{})
 	case entry.Type()&fs.ModeSymlink != 0 && !v.ofPackageManager:
-		v.links = append(v.links, name)
+		target, _ := os.Readlink(filepath.Join(v.path, entry.Name()))
+		v.links = append(v.links, foundLink{name, dirKey(name), dirKey(name + "\x00" + target)})
 	}
 }
 

@@ -18,23 +18,30 @@ type gitPaths struct {
 	settingsFiles []string // files with settings that the user's or the repositories' include
 	programs      []string // programs that other settings name, links on the way to all of these, files to which links in place of project settings lead
 
-	root string
-	tops map[string]bool // as in baseline
-	user UserGitSettings
+	root  string
+	tops  map[string]bool // as in baseline
+	repos map[string]bool // as in baseline
+	user  UserGitSettings
 }
 
 // gitPaths finds the paths that the settings of the user and of the root's
 // repositories name. Its lists are sorted.
 func (b *baseline) gitPaths(root string, user UserGitSettings) *gitPaths {
-	p := &gitPaths{root: root, tops: b.Tops, user: user}
+	p := &gitPaths{root: root, tops: b.Tops, repos: b.Repos, user: user}
 	for _, path := range user.Files {
-		p.settingsFiles = appendIfInRoot(p.settingsFiles, root, path)
+		inRoot := appendIfInRoot(nil, root, path)
+		p.settingsFiles = append(p.settingsFiles, inRoot...)
+		if len(inRoot) == 0 && user.runs != nil {
+			p.addSettings(path, user.runs(path), b.Tops, "", 0)
+		}
 	}
+	pointers := b.workTreePointers(root)
 	for _, path := range user.HooksPaths {
 		p.addHooksDir(path, b.Tops, "")
 	}
 	for name, it := range b.Items {
-		if it.Spot == projectSettingsKind && it.Mode&fs.ModeSymlink != 0 && !slices.Contains(b.Programs, name) {
+		isLink := it.Mode&fs.ModeSymlink != 0
+		if isLink && it.Spot == projectSettingsKind && !slices.Contains(b.Programs, name) || isLink && it.Spot == gitHookKind && isHook(name) {
 			p.addLinkedSettings(filepath.Join(root, name))
 		}
 		if it.Spot != gitSettingsKind {
@@ -43,10 +50,16 @@ func (b *baseline) gitPaths(root string, user UserGitSettings) *gitPaths {
 		if slices.Contains(b.Included, name) {
 			p.addSettings(filepath.Join(root, name), it.Runs, b.Tops, "", 0)
 		} else {
-			p.addSettings(filepath.Join(root, name), it.Runs, map[string]bool{workTreeOf(it.Repo): true}, it.Repo, 0)
+			tops := map[string]bool{workTreeOf(it.Repo): true}
+			for top, repo := range pointers {
+				if repo == it.Repo || isAtOrBelow(filepath.Join(it.Repo, "worktrees"), repo) {
+					tops[top] = true
+				}
+			}
+			p.addSettings(filepath.Join(root, name), it.Runs, tops, it.Repo, 0)
 		}
 	}
-	p.hookDirs = slices.DeleteFunc(p.hookDirs, func(dir string) bool { return dir == "." || isDefaultHooksDir(dir) })
+	p.hookDirs = slices.DeleteFunc(p.hookDirs, isDefaultHooksDir)
 	for _, list := range []*[]string{&p.hookDirs, &p.settingsFiles, &p.programs} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
@@ -79,7 +92,12 @@ func (p *gitPaths) addSettings(file string, runs []string, tops map[string]bool,
 			if !filepath.IsAbs(path) {
 				path = filepath.Join(filepath.Dir(file), path)
 			}
-			p.programs = appendIfInRoot(appendLinks(p.programs, p.root, path), p.root, path)
+			p.programs = appendLinks(p.programs, p.root, path)
+			for _, dir := range appendIfInRoot(nil, p.root, path) {
+				for ; dir != "."; dir = filepath.Dir(dir) {
+					p.programs = append(p.programs, dir)
+				}
+			}
 		case strings.HasPrefix(key, "include") && strings.HasSuffix(key, ".path"):
 			for _, path := range p.user.ExpandHome(value) {
 				if path = filepath.FromSlash(path); !filepath.IsAbs(path) {
@@ -91,18 +109,67 @@ func (p *gitPaths) addSettings(file string, runs []string, tops map[string]bool,
 	}
 }
 
-// addHooksDir adds a directory of hooks for the work trees of tops, except a
-// directory in repo itself, whose own hooks are watched.
+// addHooksDir adds a directory of hooks for the work trees of tops. A relative
+// path is also one below repo, "" for all repositories: git receive-pack runs
+// hooks there. Of a directory that contains a project, it adds the hooks only.
 func (p *gitPaths) addHooksDir(path string, tops map[string]bool, repo string) {
-	for top := range tops {
-		path := joinIfRelative(p.root, top, path)
-		p.programs = appendLinks(p.programs, p.root, path)
-		for _, dir := range appendIfInRoot(nil, p.root, path) {
-			if repo == "" || !isAtOrBelow(dir, repo) {
-				p.hookDirs = append(p.hookDirs, dir)
+	repos := p.repos
+	if repo != "" {
+		repos = map[string]bool{repo: true}
+	}
+	for _, dirs := range []map[string]bool{tops, repos} {
+		for dir := range dirs {
+			path := joinIfRelative(p.root, dir, path)
+			p.programs = appendLinks(p.programs, p.root, path)
+			for _, dir := range appendIfInRoot(nil, p.root, path) {
+				p.addHooksDirInRoot(dir)
 			}
 		}
 	}
+}
+
+// addHooksDirInRoot adds a directory of hooks, a name in the root.
+func (p *gitPaths) addHooksDirInRoot(dir string) {
+	contains := func(known map[string]bool) bool {
+		for name := range known {
+			if isAtOrBelow(dir, name) {
+				return true
+			}
+		}
+		return false
+	}
+	if !contains(p.tops) && !contains(p.repos) {
+		p.hookDirs = append(p.hookDirs, dir)
+		return
+	}
+	for _, hook := range gitfile.HookNames {
+		p.programs = append(p.programs, filepath.Join(dir, hook))
+	}
+}
+
+// isHook reports whether a name is that of a repository's hook, or of its
+// directory of hooks.
+func isHook(name string) bool {
+	return filepath.Base(name) == "hooks" || filepath.Base(filepath.Dir(name)) == "hooks"
+}
+
+// workTreePointers returns the repositories that the .git files of the baseline
+// name, by the directories of these files.
+func (b *baseline) workTreePointers(root string) map[string]string {
+	repos := map[string]string{}
+	for name, it := range b.Items {
+		if it.Spot != gitPointerKind || !isDotGit(filepath.Base(name)) {
+			continue
+		}
+		path, ok := gitfile.Pointer(".git", it.Content)
+		if !ok || path == "" {
+			continue
+		}
+		if rel, err := filepath.Rel(root, joinIfRelative(root, filepath.Dir(name), path)); err == nil && filepath.IsLocal(rel) {
+			repos[filepath.Dir(name)] = rel
+		}
+	}
+	return repos
 }
 
 // addLinkedSettings adds the target of a link in place of project settings.
@@ -114,6 +181,9 @@ func (p *gitPaths) addLinkedSettings(link string) {
 	case err == nil && info.IsDir():
 		p.hookDirs = appendIfInRoot(p.hookDirs, p.root, resolved)
 	default:
+		if err != nil { // a command may make a directory there
+			p.hookDirs = appendIfInRoot(p.hookDirs, p.root, resolved)
+		}
 		_, target := firstLink(link) // the link itself is watched already
 		p.programs = appendIfInRoot(appendLinks(p.programs, p.root, target), p.root, target)
 	}

@@ -76,11 +76,11 @@ type inventory struct {
 type scanResult struct {
 	files    map[string]watchedFile
 	indexes  []string        // index files of repositories
-	links    []string        // symbolic links outside repositories
+	links    []foundLink     // symbolic links outside repositories
 	tooDeep  []string        // directories whose files have too long paths to be examined
 	repos    map[string]bool // directories that git treats as a repository
 	tops     map[string]bool // directories that have a .git, and the root
-	dirKeys  []uint64        // keys of the directories outside repositories
+	dirKeys  []uint64        // keys of the directories and links outside repositories
 	complete bool            // the whole root was examined: maxScanEntries was not reached
 }
 
@@ -96,6 +96,9 @@ func (v *inventory) scan(hookDirs, included, programs, protected []string) *scan
 	v.roleDirs, v.entriesLeft = map[string]*dirCache{}, maxScanEntries
 	for _, dir := range hookDirs { // first, so that the walk does not treat them as other directories
 		v.walkWithRole(s, known, dir, dirRole{projectSettingsKind, dir})
+		if link := v.linkOnWay(dir); link != "" {
+			s.files[link] = watchedFile{projectSettingsKind, dir}
+		}
 	}
 	for _, path := range protected {
 		v.addProtected(s, known, path)
@@ -151,6 +154,24 @@ func (v *inventory) walkWithRole(s *scanResult, known map[string]*dirCache, dir 
 		v.walk(s, one)
 		v.roleDirs[dir] = one
 	}
+}
+
+// linkOnWay returns the first link on the way to a directory, which may itself
+// be a link, "" if there is none. All are names in the root.
+func (v *inventory) linkOnWay(dir string) (link string) {
+	for at := 1; at <= len(dir); at++ {
+		if at < len(dir) && !os.IsPathSeparator(dir[at]) {
+			continue
+		}
+		info, err := os.Lstat(filepath.Join(v.root, dir[:at]))
+		if err != nil {
+			return ""
+		}
+		if info.Mode()&fs.ModeSymlink != 0 {
+			return dir[:at]
+		}
+	}
+	return ""
 }
 
 // addProtected adds to s the protected file at path or, if it is a directory,
@@ -214,6 +235,9 @@ func (v *inventory) walk(s *scanResult, at *dirCache) {
 	}
 	s.indexes = append(s.indexes, at.indexes...)
 	s.links = append(s.links, at.links...)
+	for _, link := range at.links {
+		s.dirKeys = append(s.dirKeys, link.key, link.exactKey)
+	}
 	for _, below := range at.subdirs {
 		if len(v.roleDirs) == 0 || v.roleDirs[below.dir] == nil {
 			v.walk(s, below)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// knownDirs holds the keys of the directories that a root had, sorted. A new
+// knownDirs holds the keys of the directories and links that a root had, sorted. A new
 // project settings file in one of these directories was written by a command
 // and is reverted. In a directory that a command made, such a file arrived with
 // the directory, as in a clone, and stays.
@@ -16,6 +16,12 @@ func dirKey(name string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(name)) //nolint:errcheck // it never fails
 	return h.Sum64()
+}
+
+// foundLink is a symbolic link in the root.
+type foundLink struct {
+	name          string // in the root
+	key, exactKey uint64 // dirKey of the name, and key of the name with the target
 }
 
 // maxDeletedDirs bounds the deleted directories that are remembered: a command

@@ -34,7 +34,7 @@ type rootCheck struct {
 
 	ended bool // the command has ended, so that its unfinished rebase is checked
 
-	replacingDirs []string // targets of the links that took the place of directories of the baseline
+	linkTargets []resolvedLink // see resolvedLinks; nil: not yet computed
 
 	reverted     []string // absolute paths of reverted files
 	stepsRemoved bool     // baseline.Steps has changed
@@ -44,7 +44,6 @@ type rootCheck struct {
 // checkAll checks the files that were found, those of the baseline that are
 // missing, and the indexes.
 func (rc *rootCheck) checkAll() {
-	rc.replacingDirs = rc.targetsOfReplacingLinks()
 	names := slices.Collect(maps.Keys(rc.found.files))
 	for name := range rc.baseline.Items {
 		if _, ok := rc.found.files[name]; !ok {
@@ -58,6 +57,7 @@ func (rc *rootCheck) checkAll() {
 			rc.checkFile(name, path)
 		}
 	}
+	rc.checkLinks()
 	for _, name := range rc.found.indexes {
 		rc.checkIndex(name)
 	}
@@ -144,7 +144,7 @@ func (rc *rootCheck) checkChanged(name, path string, at watchedFile, inBaseline 
 			rc.revert(name, path, inBaseline, was)
 		}
 	case projectSettingsKind:
-		if inBaseline || rc.baseline.Tops[at.repo] || rc.baseline.Seen.has(dirKey(at.repo)) || slices.ContainsFunc(rc.replacingDirs, func(dir string) bool { return isAtOrBelow(dir, at.repo) }) || slices.Contains(rc.baseline.HookDirs, at.repo) || slices.Contains(rc.baseline.Programs, name) {
+		if inBaseline || rc.baseline.Tops[at.repo] || slices.Contains(rc.baseline.HookDirs, at.repo) || slices.Contains(rc.baseline.Programs, name) || rc.isKnownDir(at.repo) {
 			rc.revert(name, path, inBaseline, was)
 		}
 	}

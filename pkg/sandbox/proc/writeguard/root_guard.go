@@ -41,6 +41,7 @@ type RootGuard struct {
 	baseline          baseline
 	hasBaseline       bool // baseline is valid; false: it is empty because none was recorded
 	git               UserGitSettings
+	userSettings      map[string]readRuns  // by the user's files with settings
 	previousItems     map[string]fileState // of the baseline before its last update
 	loadedInfo        os.FileInfo          // of the file that baseline was read from or written to
 	useFile, lockFile *os.File             // nil without a state directory
@@ -70,6 +71,7 @@ func (w *RootGuard) beginCommand(c *Command, dirState func(dir string) (state Di
 	defer func() { err = errors.Join(err, w.notShared) }()
 	defer w.unlock()
 	w.git = c.Git
+	w.git.runs = w.userRuns
 	defer w.unlockOverlapping()
 	w.reloadBaseline()
 	mark := w.readMark()

@@ -54,16 +54,23 @@ func firstLink(path string) (link, target string) {
 	return "", ""
 }
 
-// resolveExisting resolves the links of the longest part of path that exists.
-// On another error it returns path.
+// resolveExisting resolves the links of path, of which the last part need not
+// exist: a link to nothing is resolved, too. On another error it returns path.
 func resolveExisting(path string) string {
 	path = filepath.Clean(path)
 	resolved, err := filepath.EvalSymlinks(path)
-	if parent := filepath.Dir(path); errors.Is(err, fs.ErrNotExist) && parent != path {
-		return filepath.Join(resolveExisting(parent), filepath.Base(path))
-	}
-	if err != nil {
+	switch {
+	case err == nil:
+		return resolved
+	case !errors.Is(err, fs.ErrNotExist):
 		return path
 	}
-	return resolved
+	for range maxLinks {
+		link, target := firstLink(path)
+		if link == "" {
+			break
+		}
+		path = target
+	}
+	return path
 }

@@ -1,5 +1,13 @@
 package writeguard
 
+import (
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/internal/gitfile"
+)
+
 // UserGitSettings holds the user's git settings that may name paths in a root.
 type UserGitSettings struct {
 	Files      []string // absolute paths of the files that git reads as settings
@@ -7,6 +15,37 @@ type UserGitSettings struct {
 	// ExpandHome replaces the ~ or ~USER of a path. It returns several paths
 	// if the home is ambiguous, nil for an unknown user.
 	ExpandHome func(path string) []string
+
+	runs func(file string) []string // settings of a file that run a program, see RootGuard.userRuns; nil: none
+}
+
+// readRuns are the settings of a file that run a program, as last read.
+type readRuns struct {
+	info os.FileInfo
+	runs []string
+}
+
+// userRuns returns the settings of one of the user's files (KEY=VALUE) that make
+// git run a program. It leaves out included files and core.hooksPath, which
+// UserGitSettings has. It reads the file only after it has changed.
+func (w *RootGuard) userRuns(file string) []string {
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil
+	}
+	if known, ok := w.userSettings[file]; ok && isSameVersion(info, known.info) {
+		return known.runs
+	}
+	config, _ := readRegularFile(resolveExisting(file), maxIncludedBytes)
+	runs, _ := gitfile.Runs(config)
+	runs = slices.DeleteFunc(runs, func(setting string) bool {
+		return strings.HasPrefix(setting, "include") || strings.HasPrefix(setting, "core.hookspath=")
+	})
+	if w.userSettings == nil {
+		w.userSettings = map[string]readRuns{}
+	}
+	w.userSettings[file] = readRuns{info, runs}
+	return runs
 }
 
 // UserGitSettingsOf returns the git settings of rules that have methods

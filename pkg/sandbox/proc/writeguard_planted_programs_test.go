@@ -1,0 +1,46 @@
+//go:build linux
+
+package proc_test
+
+// programPlantings change hooks and programs that the user's settings name in
+// ways of their own: through links, options, modules, and relative paths.
+var programPlantings = map[string]planting{
+	"a program of the user's own settings": {`mkdir tools; printf '#!/bin/sh\n' > tools/mon; chmod +x tools/mon; git config --global core.fsmonitor "$PWD/tools/mon"`,
+		`printf 'EVIL' > tools/mon`, "git status"},
+	"a program that the user's settings name by a variable": {`mkdir tools; printf '#!/bin/sh\n' > tools/mon; chmod +x tools/mon; git config core.fsmonitor '$PWD/tools/mon'`,
+		`printf 'EVIL' > tools/mon`, "git status"},
+	"a program after cd": {`mkdir tools; printf '#!/bin/sh\n' > tools/lint; chmod +x tools/lint; git config alias.lint '!cd tools && ./lint'`,
+		`printf 'EVIL' > tools/lint`, "git lint"},
+	"settings after a short option": {`mkdir tools; touch tools/cfg; git config core.sshCommand 'ssh -Ftools/cfg'`,
+		`printf 'EVIL' > x.sh; chmod +x x.sh; printf 'Host *\nProxyCommand %s\n' "$PWD/x.sh" > tools/cfg`, "git fetch ssh://h/x; :"},
+	"a module of Python": {`mkdir tools; echo 'import sys; sys.stdout.write(sys.stdin.read())' > tools/clean.py; git config filter.x.clean '/usr/bin/python3 -m tools.clean'; echo '* filter=x' > .gitattributes`,
+		`echo 'open("../ran", "w")' > tools/clean.py`, "echo z >> a; git add a; :"},
+	"a package of Python": {`mkdir tools; echo 'import sys; sys.stdout.write(sys.stdin.read())' > tools/clean.py; git config filter.x.clean '/usr/bin/python3 -m tools.clean'; echo '* filter=x' > .gitattributes`,
+		`echo 'open("../ran", "w")' > tools/__init__.py`, "echo z >> a; git add a; :"},
+	"hooks at the top": {`git config --global core.hooksPath "$PWD"; printf '#!/bin/sh\n' > commit-msg; chmod +x commit-msg`,
+		`printf 'EVIL' > pre-commit; chmod +x pre-commit`, "git commit --allow-empty -qm u"},
+	"the user's hook that is a link": {`mkdir scripts; printf '#!/bin/sh\n' > scripts/pc; chmod +x scripts/pc; ln -s ../../scripts/pc .git/hooks/pre-commit`,
+		`printf 'EVIL' > scripts/pc`, "git commit --allow-empty -qm u"},
+	"the user's hook that is a link to nothing": {`mkdir scripts; ln -s ../../scripts/pc .git/hooks/pre-commit`,
+		`printf 'EVIL' > scripts/pc; chmod +x scripts/pc`, "git commit --allow-empty -qm u"},
+	"the user's hooks that are a link": {`mkdir gh; rm -rf .git/hooks; ln -s ../gh .git/hooks`,
+		`printf 'EVIL' > gh/pre-commit; chmod +x gh/pre-commit`, "git commit --allow-empty -qm u"},
+	"the user's hooks that are a link to nothing": {`rm -rf .git/hooks; ln -s ../gh .git/hooks`,
+		`mkdir gh; printf 'EVIL' > gh/pre-commit; chmod +x gh/pre-commit`, "git commit --allow-empty -qm u"},
+	"relative hooks below the repository": {`mkdir .githooks; git config core.hooksPath .githooks`,
+		`mkdir .git/.githooks; printf 'EVIL' > .git/.githooks/pre-receive; chmod +x .git/.githooks/pre-receive`, "git push -q . HEAD:x"},
+	"relative hooks below a bare repository": {`git init -q --bare b; git config --global core.hooksPath .githooks`,
+		`mkdir b/.githooks; printf 'EVIL' > b/.githooks/pre-receive; chmod +x b/.githooks/pre-receive`, "git push -q b HEAD:x"},
+	"relative hooks of a linked worktree": {`git config core.hooksPath .githooks; git worktree add -q w`,
+		`mkdir w/.githooks; printf 'EVIL' > w/.githooks/pre-commit; chmod +x w/.githooks/pre-commit`, "cd w; git commit --allow-empty -qm u"},
+	"missing hooks that become a link": {`git config core.hooksPath tools/h`,
+		`mkdir -p tools n; printf 'EVIL' > n/pre-commit; chmod +x n/pre-commit; ln -s ../n tools/h`, "git commit --allow-empty -qm u"},
+	"missing hooks of the user that become a link": {`git config --global core.hooksPath .githooks`,
+		`mkdir n; printf 'EVIL' > n/pre-commit; chmod +x n/pre-commit; ln -s n .githooks`, "git commit --allow-empty -qm u"},
+	"empty hooks replaced by a link": {`mkdir -p tools/h; git config core.hooksPath tools/h`,
+		`mkdir n; printf 'EVIL' > n/pre-commit; chmod +x n/pre-commit; mv tools/h o; ln -s ../n tools/h`, "git commit --allow-empty -qm u"},
+	"empty hooks behind two links": {`mkdir -p tools/h; git config core.hooksPath tools/h`,
+		`mkdir n1 n2; printf 'EVIL' > n2/pre-commit; chmod +x n2/pre-commit; mv tools o; ln -s n1 tools; ln -s ../n2 n1/h`, "git commit --allow-empty -qm u"},
+	"a directory above a work tree is a link": {"git init -q q; mkdir -p d/wt ../out/wt; printf 'x\\n' > d/wt/f; cd q; git config core.worktree ../../d/wt; git add -A; git commit -qm q",
+		`mv d old; ln -s "${PWD%/*}/out" d`, `(cd q; git checkout -- .); test -e ../out/wt/f && touch ../ran; :`},
+}
