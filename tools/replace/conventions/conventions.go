@@ -42,12 +42,15 @@ const (
 	maxDirectories = 64
 	// maxFileBytes bounds the bytes read of a settings file.
 	maxFileBytes = 256 << 10
+	// maxWork bounds the matching for one new file, see workBudget: whoever
+	// wrote a repository's files must not make a call slow.
+	maxWork = 1 << 27
 )
 
 // ForNewFile returns the format for a new file at an absolute path. Directories
 // outside the roots, and files that cannot be read, are ignored.
 func ForNewFile(fsys *sandbox.FS, path string) Settings {
-	var f collector
+	f := collector{work: maxWork}
 	dir, relPath := filepath.Dir(path), filepath.Base(path)
 	for range maxDirectories {
 		if !f.addDir(fsys, dir, filepath.ToSlash(relPath)) {
@@ -68,6 +71,7 @@ func ForNewFile(fsys *sandbox.FS, path string) Settings {
 type collector struct {
 	editorProps, gitAttrs map[string]string // properties of .editorconfig and attributes of git
 	editorDone, gitDone   bool              // directories further up do not count
+	work                  workBudget
 }
 
 // addDir adds the settings of dir. relPath is the new file's path relative to
@@ -82,17 +86,17 @@ func (f *collector) addDir(fsys *sandbox.FS, dir, relPath string) (more bool) {
 	if !f.editorDone {
 		if text, ok := readFile(d, editorConfig); ok {
 			var set map[string]string
-			set, f.editorDone = parseEditorConfig(text, relPath)
+			set, f.editorDone = parseEditorConfig(text, relPath, &f.work)
 			f.editorProps = addMissing(f.editorProps, set)
 		}
 	}
 	if !f.gitDone {
 		if text, ok := readFile(d, gitAttributes); ok {
-			f.gitAttrs = addMissing(f.gitAttrs, parseGitAttributes(text, relPath))
+			f.gitAttrs = addMissing(f.gitAttrs, parseGitAttributes(text, relPath, &f.work))
 		}
 		if _, err := d.Lstat(".git"); err == nil {
 			f.gitDone = true
-			f.gitAttrs = addMissing(readInfoAttributes(fsys, dir, relPath), f.gitAttrs)
+			f.gitAttrs = addMissing(f.readInfoAttributes(fsys, dir, relPath), f.gitAttrs)
 		}
 	}
 	return !f.editorDone || !f.gitDone
@@ -101,14 +105,14 @@ func (f *collector) addDir(fsys *sandbox.FS, dir, relPath string) (more bool) {
 // readInfoAttributes returns the attributes from .git/info/attributes in dir
 // for a path relative to dir; nil if there is no such directory. They take
 // precedence over those of all .gitattributes files.
-func readInfoAttributes(fsys *sandbox.FS, dir, relPath string) map[string]string {
+func (f *collector) readInfoAttributes(fsys *sandbox.FS, dir, relPath string) map[string]string {
 	d, err := fsys.Quiet().OpenDir(filepath.Join(dir, ".git", "info"))
 	if err != nil {
 		return nil
 	}
 	defer d.Close()
 	text, _ := readFile(d, "attributes")
-	return parseGitAttributes(text, relPath)
+	return parseGitAttributes(text, relPath, &f.work)
 }
 
 // readFile returns the beginning of a file, without a byte order mark; ok is

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -144,6 +145,28 @@ func TestAttributes(t *testing.T) {
 		"info.bat": "\n", "other/x.bat": "", "other/x.c": "\n", "both/x.bat": "\n", "x.a": "", "x.{a,b}": "\r\n", "y": "",
 	} {
 		require.Equal(t, want, ask(name).Ending, name)
+	}
+}
+
+// TestHostileFiles: files that an attacker fills with costly patterns do not
+// make a call slow, and those for a usual repository are all read.
+func TestHostileFiles(t *testing.T) {
+	files, below := map[string]string{}, ""
+	section := "[" + strings.Repeat("**", 500) + "b]\nend_of_line = lf\n"
+	for range 60 {
+		below += "a/"
+		files["root/"+below+".editorconfig"] = strings.Repeat(section, 250)
+	}
+	files["root/many/.gitattributes"] = strings.Repeat("some/usual/name/*.txt eol=lf\n", 8000) + "*.c eol=crlf\n"
+	ask := tree(t, files)
+	require.Equal(t, "\r\n", ask("many/a/file/in/several/directories.c").Ending)
+	answered := make(chan conventions.Settings, 1)
+	go func() { answered <- ask(below + strings.Repeat("a", 250)) }()
+	select {
+	case got := <-answered:
+		require.Empty(t, got.Ending)
+	case <-time.After(time.Minute):
+		require.Fail(t, "no answer within a minute")
 	}
 }
 

@@ -8,7 +8,11 @@ import (
 // sets for a path relative to its directory, with names and values in lower
 // case. root reports whether it has root=true, after which directories further
 // up do not count.
-func parseEditorConfig(text, relPath string) (props map[string]string, root bool) {
+//
+// editorconfig-core-go is not used for this: it expands a range of numbers, so
+// that the section {1..1000000} takes seconds and 600 MB, and it rejects the
+// whole file for one malformed line.
+func parseEditorConfig(text, relPath string, work *workBudget) (props map[string]string, root bool) {
 	props = map[string]string{}
 	preamble, applies := true, false
 	for line := range strings.Lines(text) {
@@ -17,7 +21,7 @@ func parseEditorConfig(text, relPath string) (props map[string]string, root bool
 			continue
 		}
 		if line[0] == '[' && strings.HasSuffix(line, "]") {
-			preamble, applies = false, sectionMatches(line[1:len(line)-1], relPath)
+			preamble, applies = false, work.sectionMatches(line[1:len(line)-1], relPath)
 			continue
 		}
 		name, value, ok := strings.Cut(line, "=")
@@ -37,10 +41,10 @@ func parseEditorConfig(text, relPath string) (props map[string]string, root bool
 
 // sectionMatches reports whether a section of an .editorconfig applies to a
 // path. A pattern without a slash matches at any depth.
-func sectionMatches(pattern, relPath string) bool {
+func (b *workBudget) sectionMatches(pattern, relPath string) bool {
 	if len(pattern) > maxPattern {
 		return false
 	}
 	anchored := strings.Contains(pattern, "/")
-	return globMatches(strings.TrimPrefix(pattern, "/"), relPath, anchored, true)
+	return b.globMatches(strings.TrimPrefix(pattern, "/"), relPath, anchored, true)
 }

@@ -6,7 +6,7 @@ import "strings"
 // gives to a path relative to its directory: "true" for set, "false" for unset,
 // "" for unspecified, otherwise the value. Of several matching lines, the last
 // one counts.
-func parseGitAttributes(text, relPath string) map[string]string {
+func parseGitAttributes(text, relPath string, work *workBudget) map[string]string {
 	attrs := map[string]string{}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -18,7 +18,7 @@ func parseGitAttributes(text, relPath string) map[string]string {
 			continue // git accepts neither negative patterns nor directories here
 		}
 		anchored := strings.Contains(pattern, "/")
-		if !globMatches(strings.TrimPrefix(pattern, "/"), relPath, anchored, false) {
+		if !work.globMatches(strings.TrimPrefix(pattern, "/"), relPath, anchored, false) {
 			continue
 		}
 		for _, word := range strings.Fields(rest) {

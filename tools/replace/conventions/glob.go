@@ -192,10 +192,31 @@ func (t *globTranslator) numbersInRange(match []string) bool {
 	return true
 }
 
+// workBudget is the work left for matching, in bytes of a pattern times bytes of
+// a path. With Go's regexp, which does not backtrack, a unit takes at most some
+// 20 ns.
+type workBudget int
+
+// spend reports whether the budget allows to match a path with a glob. The
+// additions to the lengths are for compiling and for many short patterns.
+func (b *workBudget) spend(glob, path string) bool {
+	cost := workBudget((len(glob) + 16) * (len(path) + 64))
+	if cost > *b {
+		*b = 0
+		return false
+	}
+	*b -= cost
+	return true
+}
+
 // globMatches reports whether a glob matches a path. A glob that is not
 // anchored may match at any depth. editorSyntax selects the syntax of
-// .editorconfig instead of git's. An invalid glob matches nothing.
-func globMatches(glob, path string, anchored, editorSyntax bool) bool {
+// .editorconfig instead of git's. An invalid glob matches nothing, nor does any
+// once the budget is spent.
+func (b *workBudget) globMatches(glob, path string, anchored, editorSyntax bool) bool {
+	if !b.spend(glob, path) {
+		return false
+	}
 	t := globTranslator{glob: glob, editorSyntax: editorSyntax}
 	t.translate(0)
 	prefix := "(?s)^(?:.*/)?"
