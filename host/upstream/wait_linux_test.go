@@ -3,6 +3,8 @@ package upstream
 import (
 	"os"
 	"os/exec"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -27,7 +29,25 @@ func TestNoThreadWaitsForAServer(t *testing.T) {
 		require.NoError(t, err)
 		all = append(all, p)
 	}
-	time.Sleep(50 * time.Millisecond) // those that wait do by now
+	// The runtime starts threads only once it notices that others block.
+	waits := func() (polled, blocked int) {
+		stacks := make([]byte, 4<<20)
+		for _, stack := range strings.Split(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
+			switch {
+			case strings.Contains(stack, "upstream.awaitEnd(") && strings.Contains(stack, " [IO wait"):
+				polled++
+			case strings.Contains(stack, "os.(*Process).Wait("):
+				blocked++
+			}
+		}
+		return polled, blocked
+	}
+	require.Eventually(t, func() bool {
+		polled, blocked := waits()
+		return polled+blocked >= servers
+	}, time.Minute, 5*time.Millisecond, "every process is waited for")
+	_, blocked := waits()
+	require.Zero(t, blocked, "processes that a thread waits for")
 	require.Less(t, threads()-before, servers/2)
 	for _, p := range all {
 		p.stop(0, time.Minute)
