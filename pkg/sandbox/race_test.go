@@ -221,9 +221,11 @@ func TestDotDotAfterRename(t *testing.T) {
 				}
 			}
 		})
-		race(func() bool { return renames.Load() > 0 && refused.Load() > 0 })
+		// A resolver that follows the directory is caught within some 1 500 tries.
+		race(func() bool { return t.Failed() || renames.Load() > 0 && refused.Load() >= 3000 })
 		close(stop)
 		group.Wait()
+		t.Logf("%d renames, %d refusals", renames.Load(), refused.Load())
 		require.NotZero(t, renames.Load())
 		require.NotZero(t, refused.Load())
 	})
