@@ -49,7 +49,7 @@ var scripts = map[string]string{
 const exchange = `exchange() { python3 -c 'import ctypes,sys; l=ctypes.CDLL(None,use_errno=True); r=l.renameat2(-100,sys.argv[1].encode(),-100,sys.argv[2].encode(),2); sys.exit(r and "exchange: "+str(ctypes.get_errno()))' "$@"; }; `
 
 func prepare(t *testing.T, b *bench) {
-	b.Empty()
+	b.RemoveFiles()
 	b.RunOutside(`echo a > a; mkdir -p d/sub; echo x > d/x; echo h > h1; ln h1 h2; ln -s a link; mkfifo fifo; truncate -s 20M holes; echo at > attributes; echo at > d/attributes; touch -d @1700000000 a d/x h1 link fifo holes attributes d/attributes d .`)
 	for _, name := range []string{"attributes", "d/attributes"} {
 		if err := unix.Setxattr(filepath.Join(b.Root, name), "user.test", []byte("value"), 0); err != nil {
@@ -71,22 +71,22 @@ func TestAppliedIsAsKept(t *testing.T) {
 			}
 			prepare(t, kept)
 			said := kept.run(nil, script)
-			want := ownTime.ReplaceAllString(sandboxtest.State(t, kept.Root), " now")
+			want := ownTime.ReplaceAllString(sandboxtest.DescribeTree(t, kept.Root), " now")
 			for _, b := range []*bench{layered, memory} {
 				if b == nil {
 					continue
 				}
 				prepare(t, b)
-				before := sandboxtest.State(t, b.Root)
+				before := sandboxtest.DescribeTree(t, b.Root)
 				set, err := b.store.Create([]string{b.Root})
 				require.NoError(t, err)
 				require.Equal(t, said, b.run(set, script))
-				require.Equal(t, before, sandboxtest.State(t, b.Root))
+				require.Equal(t, before, sandboxtest.DescribeTree(t, b.Root))
 				report, err := set.Apply(nil, nil)
 				require.NoError(t, err)
 				require.Zero(t, report.Remaining)
 				require.NotEmpty(t, report.Applied)
-				require.Equal(t, want, ownTime.ReplaceAllString(sandboxtest.State(t, b.Root), " now"))
+				require.Equal(t, want, ownTime.ReplaceAllString(sandboxtest.DescribeTree(t, b.Root), " now"))
 				for _, sparse := range []string{"sparse", "holes"} {
 					if info, err := os.Stat(filepath.Join(b.Root, sparse)); err == nil {
 						require.Less(t, info.Sys().(*syscall.Stat_t).Blocks*512, int64(4<<20), sparse)
@@ -146,7 +146,7 @@ func benchWithStore(t *testing.T, dir string) *bench {
 		return nil
 	}
 	c := proc.Config{Level: proc.L2, Hidden: []string{dir}}
-	b := &bench{Bench: sandboxtest.NewBench(t, sandboxtest.Place(t), c), store: changes.New(dir), dir: dir}
+	b := &bench{CommandRoot: sandboxtest.NewCommandRoot(t, sandboxtest.MakeDir(t), c), store: changes.New(dir), dir: dir}
 	set, err := b.store.Create([]string{b.Root})
 	require.NoError(t, err)
 	if said := b.run(set, "echo ran"); !strings.Contains(said, "ran") {

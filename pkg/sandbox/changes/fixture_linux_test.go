@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 
 // bench is a root with a store of changes.
 type bench struct {
-	*sandboxtest.Bench
+	*sandboxtest.CommandRoot
 	store *changes.Store
 	dir   string // of the store
 	alone bool   // only commands change the root
@@ -39,10 +39,10 @@ type bench struct {
 // namespaces.
 func newBench(t testing.TB) *bench {
 	t.Helper()
-	place := sandboxtest.Place(t)
+	place := sandboxtest.MakeDir(t)
 	dir := filepath.Join(place, "state", "changes")
 	c := proc.Config{Level: proc.L2, Hidden: []string{filepath.Dir(dir)}}
-	return &bench{Bench: sandboxtest.NewBench(t, place, c), store: changes.New(dir), dir: dir}
+	return &bench{CommandRoot: sandboxtest.NewCommandRoot(t, place, c), store: changes.New(dir), dir: dir}
 }
 
 // run runs a script over a layer of set, or in the root itself if set is nil.

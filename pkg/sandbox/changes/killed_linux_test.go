@@ -69,7 +69,7 @@ func TestKilledAtRandom(t *testing.T) {
 	b := newBench(t)
 	r := rand.New(rand.NewPCG(7, uint64(time.Now().UnixNano())))
 	for range n {
-		b.Empty()
+		b.RemoveFiles()
 		b.run(nil, `for d in {1..9}; do mkdir -p d$d/sub; for f in {1..12}; do echo $d $f > d$d/f$f; done; echo s > d$d/sub/s; done`)
 		set, err := b.store.Create([]string{b.Root})
 		require.NoError(t, err)

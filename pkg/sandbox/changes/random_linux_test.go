@@ -37,17 +37,17 @@ func TestRandomSequences(t *testing.T) {
 	for _, seed := range sandboxtest.Seeds(t, "CHANGES_SEQUENCES", 6) {
 		r := rand.New(rand.NewPCG(seed, 16))
 		for _, b := range []*bench{kept, layered} {
-			b.Empty()
-			b.run(nil, sandboxtest.GitSettings+sandboxtest.Repository)
+			b.RemoveFiles()
+			b.run(nil, sandboxtest.GitSettings+sandboxtest.InitialTreeScript)
 		}
-		before := sandboxtest.State(t, layered.Root)
+		before := sandboxtest.DescribeTree(t, layered.Root)
 		discarded, err := layered.store.Create([]string{layered.Root})
 		require.NoError(t, err)
 		set, err := layered.store.Create([]string{layered.Root})
 		require.NoError(t, err)
 		var told []string
 		for range 1 + r.IntN(4) {
-			script := sandboxtest.Sequence(r)
+			script := sandboxtest.RandomScript(r)
 			told = append(told, script)
 			layered.told = fmt.Sprintf("seed %d:\n%s", seed, strings.Join(told, "\n--\n"))
 			kept.run(nil, sandboxtest.GitSettings+script)
@@ -55,9 +55,9 @@ func TestRandomSequences(t *testing.T) {
 			layered.run(set, sandboxtest.GitSettings+script)
 		}
 		why := layered.told
-		require.Equal(t, before, sandboxtest.State(t, layered.Root), why)
+		require.Equal(t, before, sandboxtest.DescribeTree(t, layered.Root), why)
 		require.NoError(t, discarded.Discard())
-		require.Equal(t, before, sandboxtest.State(t, layered.Root), why)
+		require.Equal(t, before, sandboxtest.DescribeTree(t, layered.Root), why)
 		seen := layered.run(set, listing+gitListing)
 		report, err := set.Apply(nil, nil)
 		require.NoError(t, err, why)

@@ -36,7 +36,7 @@ func TestDirectoryIsReplacedByALink(t *testing.T) {
 			require.NoError(t, err)
 			b.run(set, script)
 			hooks := filepath.Join(b.Root, ".git/hooks")
-			before := sandboxtest.State(t, hooks)
+			before := sandboxtest.DescribeTree(t, hooks)
 			swapped := false
 			_, err = set.Apply(nil, func(string) string {
 				if !swapped { // after the check for conflicts
@@ -48,7 +48,7 @@ func TestDirectoryIsReplacedByALink(t *testing.T) {
 			})
 			require.True(t, swapped)
 			require.Error(t, err)
-			require.Equal(t, before, sandboxtest.State(t, hooks))
+			require.Equal(t, before, sandboxtest.DescribeTree(t, hooks))
 			target, err := os.Readlink(filepath.Join(b.Root, "d"))
 			require.NoError(t, err, "the link of the other process stays")
 			require.Equal(t, ".git/hooks", target)
@@ -63,9 +63,9 @@ func TestDirectoryIsReplacedByALinkAtRandom(t *testing.T) {
 	hooks, dir, link := filepath.Join(b.Root, ".git/hooks"), filepath.Join(b.Root, "d"), filepath.Join(b.Root, "link")
 	applied := 0
 	for range sandboxtest.Seeds(t, "CHANGES_SWAPS", 20) {
-		b.Empty()
+		b.RemoveFiles()
 		b.RunOutside(`mkdir -p d .git/hooks; for d in d .git/hooks; do for i in {1..20}; do echo x > $d/f$i; done; done; ln -s .git/hooks link`)
-		before := sandboxtest.State(t, hooks)
+		before := sandboxtest.DescribeTree(t, hooks)
 		set, err := b.store.Create([]string{b.Root})
 		require.NoError(t, err)
 		b.run(set, `rm d/f{1..5}; for i in f{6..15} new{1..20}; do echo planted > d/$i; done; mkdir d/sub; echo planted > d/sub/f; chmod 700 d/f{16..20}`)
@@ -84,7 +84,7 @@ func TestDirectoryIsReplacedByALinkAtRandom(t *testing.T) {
 		}
 		stop.Store(true)
 		swaps.Wait()
-		require.Equal(t, before, sandboxtest.State(t, hooks))
+		require.Equal(t, before, sandboxtest.DescribeTree(t, hooks))
 		if len(b.store.List([]string{b.Root})) > 0 {
 			require.NoError(t, set.Discard())
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Repository is a script that makes the initial tree of each sequence.
-const Repository = `git init -q . && mkdir -p src/a/b doc && for i in 1 2 3 4; do seq $i 40 > src/a/f$i; seq $i 9 > doc/g$i; done
+// InitialTreeScript is a script that makes the initial tree of each sequence.
+const InitialTreeScript = `git init -q . && mkdir -p src/a/b doc && for i in 1 2 3 4; do seq $i 40 > src/a/f$i; seq $i 9 > doc/g$i; done
 ln -s ../doc src/doc; ln -s nowhere dangling; chmod 755 src/a/f1; head -c 300000 /dev/zero | tr '\0' x > large; chmod 700 doc
 git add -A; git commit -qm first`
 
@@ -43,9 +43,9 @@ func Seeds(t testing.TB, count string, fallback int) (seeds []uint64) {
 	return seeds
 }
 
-// Sequence returns a script of random steps. A step that is not possible in
+// RandomScript returns a script of random steps. A step that is not possible in
 // the current tree changes nothing.
-func Sequence(r *rand.Rand) string {
+func RandomScript(r *rand.Rand) string {
 	dirs := []string{"src", "src/a", "src/a/b", "doc", "new", "new/x", "new/x/y", "."}
 	files := []string{"f1", "f2", "f3", "g1", "g2", "n1", "n2", "large"}
 	dir := func() string { return dirs[r.IntN(len(dirs))] }

@@ -16,10 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// State describes a tree, with a line for each entry: type, mode, owner, time,
+// DescribeTree describes a tree, with a line for each entry: type, mode, owner, time,
 // content or target, attributes, and which names are hard links of the same
 // file.
-func State(t testing.TB, root string) string {
+func DescribeTree(t testing.TB, root string) string {
 	t.Helper()
 	var lines []string
 	first := map[uint64]string{} // first names of files with several hard links, by inode
@@ -52,15 +52,15 @@ func State(t testing.TB, root string) string {
 				}
 			}
 		}
-		lines = append(lines, line+attributes(name))
+		lines = append(lines, line+userAttributes(name))
 		return nil
 	}))
 	sort.Strings(lines)
 	return strings.Join(lines, "\n")
 }
 
-// attributes returns the user attributes of a file.
-func attributes(name string) (text string) {
+// userAttributes returns the user attributes of a file.
+func userAttributes(name string) (text string) {
 	list := make([]byte, 4096)
 	n, err := unix.Llistxattr(name, list)
 	if err != nil {

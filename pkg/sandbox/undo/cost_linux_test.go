@@ -55,7 +55,7 @@ func TestCost(t *testing.T) {
 				}
 				for _, b := range order {
 					if c.before != "" {
-						b.Empty()
+						b.RemoveFiles()
 						b.RunOutside(c.before)
 					}
 					used := usage()

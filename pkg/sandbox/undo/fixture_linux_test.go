@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 
 // bench is a root whose commands have undo records.
 type bench struct {
-	*sandboxtest.Bench
+	*sandboxtest.CommandRoot
 	store *undo.Store
 	dir   string // of the store
 }
@@ -29,7 +29,7 @@ type bench struct {
 // the level.
 func newBench(t testing.TB, level proc.Level) *bench {
 	t.Helper()
-	place := sandboxtest.Place(t)
+	place := sandboxtest.MakeDir(t)
 	return benchIn(t, level, place, filepath.Join(place, "state", "commands"))
 }
 
@@ -41,7 +41,7 @@ func benchIn(t testing.TB, level proc.Level, place, dir string) *bench {
 	if modules := os.Getenv("UNDO_COST_MODULES"); modules != "" {
 		c.Environ = append(c.Environ, "GOMODCACHE="+modules)
 	}
-	return &bench{Bench: sandboxtest.NewBench(t, place, c), store: undo.New(dir), dir: dir}
+	return &bench{CommandRoot: sandboxtest.NewCommandRoot(t, place, c), store: undo.New(dir), dir: dir}
 }
 
 // run runs a script and returns the id of its record and its output.

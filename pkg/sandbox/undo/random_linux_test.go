@@ -61,13 +61,13 @@ func TestRandomSequencesCopied(t *testing.T) {
 
 func (b *bench) sequence(t *testing.T, seed uint64, compared func(string) string) {
 	r := rand.New(rand.NewPCG(seed, 16))
-	b.Empty()
-	b.run(sandboxtest.GitSettings + sandboxtest.Repository)
+	b.RemoveFiles()
+	b.run(sandboxtest.GitSettings + sandboxtest.InitialTreeScript)
 	var ids, before, told []string
 	for range 1 + r.IntN(4) {
-		script := sandboxtest.Sequence(r)
+		script := sandboxtest.RandomScript(r)
 		told = append(told, script)
-		before = append(before, sandboxtest.State(t, b.Root))
+		before = append(before, sandboxtest.DescribeTree(t, b.Root))
 		id, _ := b.run(sandboxtest.GitSettings + script)
 		ids = append(ids, id)
 	}
@@ -81,6 +81,6 @@ func (b *bench) sequence(t *testing.T, seed uint64, compared func(string) string
 			require.Empty(t, report.NotHeld, why)
 			require.False(t, report.Unchecked, why)
 		}
-		require.Equal(t, compared(before[i]), compared(sandboxtest.State(t, b.Root)), "command %d, %s", i, why)
+		require.Equal(t, compared(before[i]), compared(sandboxtest.DescribeTree(t, b.Root)), "command %d, %s", i, why)
 	}
 }

@@ -62,15 +62,15 @@ func TestSteps(t *testing.T) {
 		for name, script := range steps {
 			t.Run(string(level)+" "+name, func(t *testing.T) {
 				b.T = t
-				b.Empty()
+				b.RemoveFiles()
 				b.RunOutside("echo a > a; mkdir -p d/sub; echo x > d/x; echo y > d/y; echo h > h1; ln h1 h2; ln -s a link; ln -s nowhere dangling; echo n > none; chmod 200 none; touch -d @1700000000 a d d/x .")
-				before := sandboxtest.State(t, b.Root)
+				before := sandboxtest.DescribeTree(t, b.Root)
 				id, out := b.run(script)
 				require.NotEmpty(t, id, out)
-				require.NotEqual(t, before, sandboxtest.State(t, b.Root), "the command changed nothing: %s", out)
+				require.NotEqual(t, before, sandboxtest.DescribeTree(t, b.Root), "the command changed nothing: %s", out)
 				report := b.undo(id)
 				require.Empty(t, report.NotHeld)
-				require.Equal(t, before, sandboxtest.State(t, b.Root), out)
+				require.Equal(t, before, sandboxtest.DescribeTree(t, b.Root), out)
 				_, err := b.store.Open(id)
 				require.Equal(t, toolerr.NotFound, toolerr.CodeOf(err), "the record is gone")
 			})
@@ -120,13 +120,13 @@ func TestConflict(t *testing.T) {
 			id, _ := b.run("echo ours >> a; rm gone; mkdir -p new/x; echo y > new/x/y; ln -sfn ours link")
 			time.Sleep(20 * time.Millisecond) // the kernel's clock for files has steps of up to 10 ms
 			b.RunOutside(c.others)
-			after := sandboxtest.State(t, b.Root)
+			after := sandboxtest.DescribeTree(t, b.Root)
 			record, err := b.store.Open(id)
 			require.NoError(t, err)
 			_, err = record.Undo(nil)
 			require.Equal(t, toolerr.Conflict, toolerr.CodeOf(err), err)
 			require.Contains(t, err.Error(), filepath.Join(b.Root, c.named))
-			require.Equal(t, after, sandboxtest.State(t, b.Root), "nothing is done")
+			require.Equal(t, after, sandboxtest.DescribeTree(t, b.Root), "nothing is done")
 		})
 	}
 }
@@ -142,12 +142,12 @@ func TestSameContentIsNoConflict(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, proc.L2)
 			b.RunOutside("echo a > a; chmod 644 a; touch -d @1700000000 a .")
-			before := sandboxtest.State(t, b.Root)
+			before := sandboxtest.DescribeTree(t, b.Root)
 			id, _ := b.run("echo ours >> a; echo new > new")
 			time.Sleep(20 * time.Millisecond) // the kernel's clock for files has steps of up to 10 ms
 			b.RunOutside(others)
 			b.undo(id)
-			require.Equal(t, before, sandboxtest.State(t, b.Root))
+			require.Equal(t, before, sandboxtest.DescribeTree(t, b.Root))
 		})
 	}
 }
@@ -176,7 +176,7 @@ func TestParallel(t *testing.T) {
 	for _, name := range names {
 		b.RunOutside("mkdir " + name + "; for i in {1..30}; do echo $i > " + name + "/f$i; done")
 	}
-	before := sandboxtest.State(t, b.Root)
+	before := sandboxtest.DescribeTree(t, b.Root)
 	ids := make([]string, len(names))
 	var all sync.WaitGroup
 	for i, name := range names {
@@ -188,7 +188,7 @@ func TestParallel(t *testing.T) {
 	for i := range ids {
 		b.undo(ids[(i*3)%len(ids)])
 	}
-	require.Equal(t, before, sandboxtest.State(t, b.Root))
+	require.Equal(t, before, sandboxtest.DescribeTree(t, b.Root))
 }
 
 // A running command is not undone.
@@ -242,7 +242,7 @@ func TestStillConfined(t *testing.T) {
 			require.NoError(t, err)
 			defer listener.Close() //nolint:errcheck // only listened
 			b.RunOutside("echo a > a; mkdir d")
-			before := sandboxtest.State(t, b.Root)
+			before := sandboxtest.DescribeTree(t, b.Root)
 			id, out := b.run(`echo more >> a
 for mode in u+s g+s; do chmod $mode a 2>/dev/null && echo "a has $mode"; done
 chmod u+s d 2>/dev/null && echo "d has u+s"
@@ -254,7 +254,7 @@ chmod g+s d 2>/dev/null && echo "d has g+s"`)
 			}
 			require.Equal(t, want, out)
 			b.undo(id)
-			require.Equal(t, before, sandboxtest.State(t, b.Root))
+			require.Equal(t, before, sandboxtest.DescribeTree(t, b.Root))
 		})
 	}
 }

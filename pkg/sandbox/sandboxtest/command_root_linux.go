@@ -14,8 +14,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// Bench is a root with a Runner for commands in it.
-type Bench struct {
+// CommandRoot is a root with a Runner for commands in it.
+type CommandRoot struct {
 	T      testing.TB
 	Root   string
 	Runner *proc.Runner
@@ -24,33 +24,33 @@ type Bench struct {
 	config proc.Config
 }
 
-// Place makes the directory for a bench. It is removed after the test, even if
+// MakeDir makes the directory for a CommandRoot. It is removed after the test, even if
 // commands have removed permissions of directories in it.
-func Place(t testing.TB) string {
+func MakeDir(t testing.TB) string {
 	t.Helper()
 	place := mcpkittest.OuterDir(t, "")
 	t.Cleanup(func() { exec.Command("chmod", "-R", "u+rwx", place).Run() }) //nolint:errcheck // if it fails, the removal reports it
 	return place
 }
 
-// NewBench makes a bench with the root place/root. It uses the configuration c
+// NewCommandRoot makes a bench with the root place/root. It uses the configuration c
 // with PATH and a home directory added. It skips the test if this machine does
 // not enforce c.Level.
-func NewBench(t testing.TB, place string, c proc.Config) *Bench {
+func NewCommandRoot(t testing.TB, place string, c proc.Config) *CommandRoot {
 	t.Helper()
 	home := filepath.Join(place, "home")
 	c.Environ = append(c.Environ, "PATH="+os.Getenv("PATH"), "HOME="+home)
-	b := &Bench{T: t, Root: filepath.Join(place, "root"), config: c}
+	b := &CommandRoot{T: t, Root: filepath.Join(place, "root"), config: c}
 	for _, dir := range []string{b.Root, home} {
 		require.NoError(t, os.MkdirAll(dir, 0o755))
 	}
-	b.Allow()
-	b.start(c)
+	b.ResetRules()
+	b.startRunner(c)
 	return b
 }
 
-// Allow makes the rules for the root. Call it again after a change of Root.
-func (b *Bench) Allow() {
+// ResetRules makes the rules for the root. Call it again after a change of Root.
+func (b *CommandRoot) ResetRules() {
 	b.T.Helper()
 	box := sandbox.New(sandbox.Config{Roots: []string{b.Root}, AllowWrites: []string{"**"}})
 	var err error
@@ -58,9 +58,9 @@ func (b *Bench) Allow() {
 	require.NoError(b.T, err)
 }
 
-// start makes the runner. It skips the test if the machine does not enforce
+// startRunner makes the runner. It skips the test if the machine does not enforce
 // the level.
-func (b *Bench) start(c proc.Config) {
+func (b *CommandRoot) startRunner(c proc.Config) {
 	b.T.Helper()
 	runner, err := proc.New(c)
 	require.NoError(b.T, err)
@@ -73,16 +73,16 @@ func (b *Bench) start(c proc.Config) {
 }
 
 // WithoutUndo makes a new runner that keeps no undo records.
-func (b *Bench) WithoutUndo() {
+func (b *CommandRoot) WithoutUndo() {
 	b.T.Helper()
 	b.Runner.Close()
 	b.config.UndoDir = ""
-	b.start(b.config)
+	b.startRunner(b.config)
 }
 
 // Run runs a script over layers, or in the root itself without layers. It
 // waits until all its processes have ended.
-func (b *Bench) Run(script string, layers ...proc.Layer) (result proc.Result, output string) {
+func (b *CommandRoot) Run(script string, layers ...proc.Layer) (result proc.Result, output string) {
 	b.T.Helper()
 	p, err := b.Runner.Start(context.Background(), proc.Command{Script: script, Dir: b.Root, Rules: b.Rules, Layers: layers})
 	require.NoError(b.T, err)
@@ -94,7 +94,7 @@ func (b *Bench) Run(script string, layers ...proc.Layer) (result proc.Result, ou
 }
 
 // RunOutside runs a script without a sandbox.
-func (b *Bench) RunOutside(script string) {
+func (b *CommandRoot) RunOutside(script string) {
 	b.T.Helper()
 	cmd := exec.Command("bash", "-c", script)
 	cmd.Dir = b.Root
@@ -102,8 +102,8 @@ func (b *Bench) RunOutside(script string) {
 	require.NoError(b.T, err, string(out))
 }
 
-// Empty removes all files from the root.
-func (b *Bench) Empty() {
+// RemoveFiles removes all files from the root.
+func (b *CommandRoot) RemoveFiles() {
 	b.T.Helper()
 	require.NoError(b.T, os.RemoveAll(b.Root))
 	require.NoError(b.T, os.MkdirAll(b.Root, 0o755))
