@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// commentStart matches the beginning of a comment line in any language, or dots used
-// as a placeholder for omitted text.
+// commentStart matches the beginning of a comment line in any language, or dots
+// used as a placeholder for omitted text.
 const commentStart = `^\s*(?://+|#+|/\*+|\{\s*/\*+|<!--+|--+|;+|%+|\*|\.\.\.|…)\s*`
 
 // omissionPatterns matches lines that models write as a placeholder for omitted text.
@@ -27,8 +27,9 @@ var omissionPatterns = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)` + commentStart + `[\[(<.…\s]*(?:code|contents?|implementation|lines|same|unchanged)\s+(?:omitted|unchanged|truncated|as\s+(?:before|above))`),
 }
 
-// OmissionWarning returns a warning if text has a line such as "// ... rest of code
-// unchanged" that before does not have. It returns "" otherwise.
+// OmissionWarning returns a warning if text has a line such as "// ... rest of
+// code unchanged" that before, the old text, does not have. It returns "" if
+// there is no such line.
 func OmissionWarning(text, before string) string {
 	for number, line := range strings.Split(text, "\n") {
 		bare := strings.TrimSpace(line)
@@ -40,6 +41,8 @@ func OmissionWarning(text, before string) string {
 	return ""
 }
 
+// isOmission reports whether a line without surrounding blanks matches an
+// omission pattern.
 func isOmission(line string) bool {
 	for _, pattern := range omissionPatterns {
 		if pattern.MatchString(line) {

@@ -19,9 +19,11 @@ import (
 // maxParsedBytes bounds the text that is parsed, in bytes.
 const maxParsedBytes = 1 << 20
 
-// SyntaxWarning returns a warning if a Go, JSON, YAML or TOML file, recognised by its
-// name, parsed before but no longer does. before is nil for a new file. Both
-// texts are UTF-8. It returns "" otherwise, also for other kinds of files.
+// SyntaxWarning returns a warning if a Go, JSON, YAML or TOML file no longer
+// parses but did before. The extension of name selects the parser. before is
+// nil for a new file, which is always parsed. Both texts are UTF-8. It returns
+// "" if the file parses, if the old content did not parse either, for other
+// kinds of files, and for texts of more than maxParsedBytes.
 func SyntaxWarning(name string, before, after []byte) string {
 	language, parse := parserFor(name)
 	if parse == nil || len(after) > maxParsedBytes || len(before) > maxParsedBytes || bytes.Equal(before, after) {
@@ -34,7 +36,8 @@ func SyntaxWarning(name string, before, after []byte) string {
 	return fmt.Sprintf("%s does not parse as %s any more: %s", name, language, firstLine(fault.Error()))
 }
 
-// parserFor returns the parser for a file's kind; nil if the kind is unknown.
+// parserFor returns the parser for a file by the extension of its name, and the
+// language's name. parse is nil if no parser is known.
 func parserFor(name string) (language string, parse func([]byte) error) {
 	switch strings.ToLower(path.Ext(strings.ReplaceAll(name, `\`, "/"))) {
 	case ".go":
@@ -49,8 +52,8 @@ func parserFor(name string) (language string, parse func([]byte) error) {
 	return "", nil
 }
 
-// parseRecovering parses text and returns the parser's error. A panic of the parser counts
-// as no error.
+// parseRecovering parses text without its UTF-8 byte order mark and returns the
+// parser's error. If the parser panics, it returns nil.
 func parseRecovering(parse func([]byte) error, text []byte) (fault error) {
 	defer func() {
 		if recover() != nil {
@@ -103,6 +106,8 @@ func parseTOML(text []byte) error {
 	return err
 }
 
+// firstLine returns the first line of text that is not blank, without
+// surrounding blanks.
 func firstLine(text string) string {
 	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
 	return text

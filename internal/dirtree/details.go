@@ -21,7 +21,7 @@ const maxCountedSize = 1 << 20
 // maxIgnoredFiles bounds the number of files counted in one ignored directory.
 const maxIgnoredFiles = 1_000_000
 
-// shownRow is a row with the data for its line of text.
+// shownRow is a row with the data that its line of text needs in addition.
 type shownRow struct {
 	Row
 	rel          string // path relative to the listed directory
@@ -30,8 +30,9 @@ type shownRow struct {
 	isListedFile bool   // the listing consists of this file
 }
 
-// readRows reads the details of the entries [from, to) of a directory, several
-// at a time.
+// readRows returns the rows of d.entries[from:to], with their details. It reads
+// several entries at a time and, if necessary, opens the directory. It returns
+// an error if the directory cannot be opened, or if ctx ends.
 func (l *lister) readRows(d *dir, from, to int) ([]*shownRow, error) {
 	if err := l.ensureOpen(d); err != nil {
 		return nil, err
@@ -77,6 +78,8 @@ func (l *lister) readRows(d *dir, from, to int) ([]*shownRow, error) {
 	return rows, l.ctx.Err()
 }
 
+// joinRel joins a path relative to the listed directory ("" is that directory)
+// and a name with a slash.
 func joinRel(dir, name string) string {
 	if dir == "" {
 		return name
@@ -84,7 +87,10 @@ func joinRel(dir, name string) string {
 	return dir + "/" + name
 }
 
-// countIgnoredFiles counts the files in an ignored directory, until the deadline.
+// countIgnoredFiles sets row.Files to the number of files in the ignored
+// directory name of node. Counting stops at the deadline and at
+// maxIgnoredFiles; row.AtLeast then is true. If the deadline has passed
+// already, or the directory is secret, the row is left unchanged.
 func (l *lister) countIgnoredFiles(node *walk.Node, name string, row *shownRow) {
 	ctx, stop := context.WithDeadline(l.ctx, l.detailDeadline)
 	defer stop()
@@ -95,7 +101,8 @@ func (l *lister) countIgnoredFiles(node *walk.Node, name string, row *shownRow) 
 	row.Files, row.AtLeast = &n, !exact
 }
 
-// detailReader reads the details of entries of one directory.
+// detailReader reads the details of entries of one directory. It is used by one
+// goroutine.
 type detailReader struct {
 	dir           *sandbox.Dir
 	long          bool
@@ -104,6 +111,8 @@ type detailReader struct {
 	countsOmitted bool
 }
 
+// readRow returns the row of an entry. If the entry cannot be examined, the row
+// has only name, type and error.
 func (k *detailReader) readRow(e *entry) *shownRow {
 	row := &shownRow{label: pathname.Escape(e.name)}
 	row.Type, row.Ignored, row.Secret = typeName(e.typ), e.ignored, e.secret
@@ -133,6 +142,7 @@ func (k *detailReader) readRow(e *entry) *shownRow {
 	return row
 }
 
+// addLinkTarget adds the target of the link name to the row, or the error.
 func (k *detailReader) addLinkTarget(name string, row *shownRow) {
 	target, err := k.dir.Readlink(name)
 	if err != nil {
@@ -143,8 +153,9 @@ func (k *detailReader) addLinkTarget(name string, row *shownRow) {
 	row.label += " -> " + row.Target
 }
 
-// addLineCount counts the lines of a text file. A file that cannot be read keeps its
-// row, without a count.
+// addLineCount sets row.Lines to the number of lines of the file name, unless
+// the file is binary or cannot be read. After the deadline it does not read the
+// file and sets countsOmitted.
 func (k *detailReader) addLineCount(name string, size int64, row *shownRow) {
 	if size > 0 && time.Now().After(k.deadline) {
 		k.countsOmitted = true
@@ -163,8 +174,8 @@ func (k *detailReader) addLineCount(name string, size int64, row *shownRow) {
 	}
 }
 
-// errorWithoutPath returns the error's message without the path, which the row already
-// shows.
+// errorWithoutPath returns the message of an error without the path, which the
+// row already shows.
 func errorWithoutPath(err error) string {
 	switch toolerr.CodeOf(err) {
 	case toolerr.PermissionDenied:

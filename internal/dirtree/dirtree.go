@@ -48,6 +48,8 @@ type Options struct {
 	GitWait time.Duration
 }
 
+// withDefaults returns the options with defaults for zero values, and with
+// Depth limited to MaxDepth.
 func (o Options) withDefaults() Options {
 	if o.Depth <= 0 {
 		o.Depth = DefaultDepth
@@ -66,8 +68,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Tree lists the directory, or the single file, at path. It returns the errors
-// of the sandbox, BAD_PATTERN for Options.Ignore, and the context's error.
+// Tree lists the directory at path, or the single file; "" means the current
+// directory. It returns the errors of the sandbox, BAD_PATTERN if a glob of
+// Options.Ignore is invalid, and the error of ctx.
 func Tree(ctx context.Context, box *sandbox.FS, path string, opts Options) (*Result, error) {
 	opts = opts.withDefaults()
 	var globs []*glob.Glob

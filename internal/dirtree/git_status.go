@@ -15,19 +15,20 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// maxStatusBytes bounds the bytes read of git's output.
+// maxStatusBytes bounds the output of git that is read.
 const maxStatusBytes = 8 << 20
 
 // maxFilters bounds the number of content filters that a repository may
 // configure; with more, git is not run.
 const maxFilters = 100
 
-// gitStatuses maps paths, relative to the listed directory, to status letters. A
-// path with a final slash covers everything below it. nil means that git did
-// not answer.
+// gitStatuses maps paths, relative to the listed directory, to status letters.
+// A path with a final slash applies to everything below it, "/" to all paths.
+// nil means that git did not answer.
 type gitStatuses map[string]byte
 
-// letterFor returns the status letter of a path; 0 for none.
+// letterFor returns the status letter of a path: its own, or that of the
+// nearest directory above it with a letter. It returns 0 if there is none.
 func (s gitStatuses) letterFor(rel string) byte {
 	if letter, ok := s[rel]; ok {
 		return letter
@@ -40,14 +41,16 @@ func (s gitStatuses) letterFor(rel string) byte {
 	return s["/"]
 }
 
-// gitStatusCall is a running call of git status.
+// gitStatusCall is a call of git status that runs in a goroutine. The caller
+// must call stop.
 type gitStatusCall struct {
 	cancel context.CancelFunc
 	done   chan gitStatuses // nil: git is not run
 }
 
-// startGitStatus starts git status for dir, if dir is in a work tree. It does not
-// wait for the answer.
+// startGitStatus starts git status for dir and returns without waiting for it.
+// git is not run if dir is in no work tree, if there is no usable git, or if
+// wait is negative; it is killed after wait.
 func startGitStatus(ctx context.Context, box *sandbox.FS, dir string, wait time.Duration) *gitStatusCall {
 	ctx, cancel := context.WithTimeout(ctx, max(wait, 0))
 	call := &gitStatusCall{cancel: cancel}
@@ -70,7 +73,8 @@ func startGitStatus(ctx context.Context, box *sandbox.FS, dir string, wait time.
 	return call
 }
 
-// wait returns git's answer, or nil if it did not arrive in time.
+// wait returns git's answer once, or nil if git was not run, failed, or did not
+// answer in time.
 func (c *gitStatusCall) wait() gitStatuses {
 	if c.done == nil {
 		return nil
@@ -80,14 +84,14 @@ func (c *gitStatusCall) wait() gitStatuses {
 	return found
 }
 
-// stop ends the call and git's processes.
+// stop kills git's processes and waits for the goroutine.
 func (c *gitStatusCall) stop() {
 	c.cancel()
 	c.wait()
 }
 
-// workTreeTop returns the top of the work tree that contains dir, found as git
-// does; false without one.
+// workTreeTop returns the top of the work tree that contains dir: the nearest
+// directory with an entry .git, as git finds it. ok is false if there is none.
 func workTreeTop(dir string) (string, bool) {
 	for {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
@@ -101,8 +105,9 @@ func workTreeTop(dir string) (string, bool) {
 	}
 }
 
-// findGit searches git in the absolute directories of a PATH. It ignores a git
-// inside a writable root: a model may have written it.
+// findGit returns the path of git in the absolute directories of list, a PATH.
+// It ignores a git inside a writable root, because a model may have written it.
+// It returns false if no git is found.
 func findGit(list string, roots []sandbox.Root) (string, bool) {
 	name := "git"
 	if runtime.GOOS == "windows" {
@@ -125,6 +130,8 @@ func findGit(list string, roots []sandbox.Root) (string, bool) {
 	return "", false
 }
 
+// inWritableRoot reports whether an absolute path is in a root that is not
+// read-only.
 func inWritableRoot(file string, roots []sandbox.Root) bool {
 	for _, root := range roots {
 		rel, err := filepath.Rel(root.Path, file)
@@ -135,7 +142,8 @@ func inWritableRoot(file string, roots []sandbox.Root) bool {
 	return false
 }
 
-// gitStatus returns the status letters of the files in dir.
+// gitStatus runs git and returns the status letters of the files in dir. top is
+// the top of the work tree. It returns an error if git fails or ctx ends.
 func gitStatus(ctx context.Context, git, top, dir string) (gitStatuses, error) {
 	filters, err := runGit(ctx, git, dir, nil, "config", "--null", "--name-only", "--get-regexp", `^filter\.`)
 	var exit *exec.ExitError
@@ -158,10 +166,11 @@ func gitStatus(ctx context.Context, git, top, dir string) (gitStatuses, error) {
 	return parseStatus(out, filepath.ToSlash(prefix)), nil
 }
 
-// envDisablingFilters returns the environment that empties the content filters
-// configured by a repository. git runs filters to see whether a file changed,
-// and a person who may write the repository's configuration need not be allowed
-// to run programs.
+// envDisablingFilters returns environment variables that replace each content
+// filter in names by an empty one. git runs filters to see whether a file
+// changed, and a person who may write the repository's configuration need not
+// be allowed to run programs. names are configuration keys, separated by NUL
+// bytes. It returns an error for more than maxFilters.
 func envDisablingFilters(names []byte) ([]string, error) {
 	var env []string
 	for name := range bytes.SplitSeq(names, []byte{0}) {
@@ -181,8 +190,9 @@ func envDisablingFilters(names []byte) ([]string, error) {
 	return append(env, "GIT_CONFIG_COUNT="+strconv.Itoa(len(env)/2)), nil
 }
 
-// runGit runs git with all features disabled through which a repository could
-// run programs, in a separate process group that is killed when ctx ends.
+// runGit runs git in dir and returns its output. It disables all features
+// through which a repository could run programs. git runs in a separate process
+// group, which is killed when ctx ends; the error then is that of ctx.
 func runGit(ctx context.Context, git, dir string, env []string, args ...string) ([]byte, error) {
 	hardened := []string{
 		"--no-pager", "--literal-pathspecs", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull,
@@ -205,7 +215,7 @@ func runGit(ctx context.Context, git, dir string, env []string, args ...string) 
 	return out.Bytes(), err
 }
 
-// boundedBuffer keeps at most maxStatus bytes.
+// boundedBuffer is a buffer whose Write fails beyond maxStatusBytes.
 type boundedBuffer struct{ bytes.Buffer }
 
 func (b *boundedBuffer) Write(p []byte) (int, error) {
@@ -216,7 +226,8 @@ func (b *boundedBuffer) Write(p []byte) (int, error) {
 }
 
 // parseStatus parses the output of git status --porcelain=v1 -z --no-renames.
-// prefix is the listed directory relative to the work tree's top.
+// prefix is the path of the listed directory from the top of the work tree, "."
+// for the top. Paths outside that directory are omitted.
 func parseStatus(out []byte, prefix string) gitStatuses {
 	found := gitStatuses{}
 	for record := range strings.SplitSeq(string(out), "\x00") {
@@ -244,8 +255,9 @@ func parseStatus(out []byte, prefix string) gitStatuses {
 	return found
 }
 
-// statusLetter combines the states in the index and in the work tree to one
-// letter.
+// statusLetter combines git's status letters in the index and in the work tree
+// to one letter. It returns 0 for states that are not shown, such as deleted
+// files.
 func statusLetter(index, tree byte) byte {
 	switch {
 	case index == '?':

@@ -6,8 +6,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
 )
 
-// countLines counts the lines of text, including a last line without a line
-// feed. It returns false for binary content.
+// countLines returns the number of lines of text, including a last line without
+// a line feed. ok is false for binary content.
 func countLines(text []byte) (int, bool) {
 	feed := []byte{'\n'}
 	switch {
@@ -25,8 +25,8 @@ func countLines(text []byte) (int, bool) {
 	return n, true
 }
 
-// countUTF16Lines counts the lines of UTF-16 text. high is the index of the high byte
-// within a unit.
+// countUTF16Lines returns the number of lines of UTF-16 text. high is the index
+// of the high byte in a unit: 1 for little-endian, 0 for big-endian.
 func countUTF16Lines(text []byte, high int) int {
 	n, ended := 0, true
 	for ; len(text) >= 2; text = text[2:] {

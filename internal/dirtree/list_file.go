@@ -11,9 +11,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
+// isSeparator reports whether a character separates path elements on this
+// system.
 func isSeparator(r rune) bool { return r < 0x80 && os.IsPathSeparator(byte(r)) }
 
-// listFile returns the listing of a path that is not a directory.
+// listFile returns the listing of name, a path that does not lead to a
+// directory: one row. For a link it describes the link itself.
 func listFile(ctx context.Context, box *sandbox.FS, name string, opts Options) (*Result, error) {
 	parent, base := filepath.Split(strings.TrimRightFunc(name, isSeparator))
 	if parent == "" {

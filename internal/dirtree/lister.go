@@ -20,7 +20,8 @@ const (
 	laterTurn = 10
 )
 
-// maxUnreadNames is the number of unreadable directories that are named.
+// maxUnreadNames is the number of unreadable directories whose names a result
+// lists.
 const maxUnreadNames = 3
 
 // entry is one entry of a directory.
@@ -32,12 +33,13 @@ type entry struct {
 	sub     *dir // of a listed directory, set when its row is reached
 }
 
-// expands reports whether the listing descends into the entry.
+// expands reports whether the listing descends into the entry, which is at
+// depth.
 func (e *entry) expands(depth, maxDepth int) bool {
 	return e.typ.IsDir() && !e.ignored && !e.secret && depth < maxDepth
 }
 
-// dir is a directory of the listing.
+// dir is a directory of the listing: its entries, and its part of the page.
 type dir struct {
 	parent *dir
 	index  int    // in the parent's entries
@@ -60,7 +62,8 @@ type dir struct {
 	onPage      bool   // the directory is on this page, as a row or as the parent of rows
 }
 
-// lister creates one listing.
+// lister creates one listing: it reads the tree breadth-first and collects the
+// rows of the page.
 type lister struct {
 	ctx      context.Context
 	box      *sandbox.FS
@@ -79,7 +82,8 @@ type lister struct {
 	detailDeadline time.Time // for details
 }
 
-// listDir lists a directory.
+// listDir returns the listing of the directory name without the entries that
+// match one of globs.
 func listDir(ctx context.Context, box *sandbox.FS, name string, opts Options, globs []*glob.Glob) (*Result, error) {
 	node, err := walk.Start(box, name, walk.Options{Hidden: true, NoIgnore: opts.NoIgnore})
 	if err != nil {
@@ -112,8 +116,9 @@ func listDir(ctx context.Context, box *sandbox.FS, name string, opts Options, gl
 	return l.result, nil
 }
 
-// run gives the directories their turns: for the rows until the page is full,
-// and then, for the total, as long as time allows.
+// run gives the directories their turns until all entries are listed. When the
+// page is full it continues, to count the entries, until maxListTime has
+// passed. It sets Total and TotalExact of the result.
 func (l *lister) run() error {
 	for len(l.queue) > 0 {
 		if err := l.ctx.Err(); err != nil {
@@ -140,7 +145,9 @@ func (l *lister) run() error {
 	return nil
 }
 
-// listNextEntries lists the entries whose turn it is.
+// listNextEntries gives a directory its turn: it lists the next entries, adds
+// those of the page to it, and queues the subdirectories found. A directory
+// with further entries is queued again.
 func (l *lister) listNextEntries(d *dir) error {
 	share := laterTurn
 	if d.depth == 0 && d.nextIndex == 0 {
@@ -163,8 +170,9 @@ func (l *lister) listNextEntries(d *dir) error {
 	return l.addToPage(d, from, to, first)
 }
 
-// addToPage adds those of the entries [from, to) that belong on the page; first is
-// the rank of the entry at from.
+// addToPage adds those of d.entries[from:to] that belong on the page. first is
+// the position of d.entries[from] in the whole listing. It sets pageFull when
+// the limit of rows or of bytes is reached.
 func (l *lister) addToPage(d *dir, from, to, first int) error {
 	if l.pageFull {
 		return nil
@@ -195,7 +203,8 @@ func (l *lister) addToPage(d *dir, from, to, first int) error {
 	return nil
 }
 
-// ensureLoaded reads a directory; later calls do nothing.
+// ensureLoaded reads the entries of a directory at the first call. An error is
+// stored in d.err and counted in the result.
 func (l *lister) ensureLoaded(d *dir) {
 	if d.loaded {
 		return
@@ -213,7 +222,8 @@ func (l *lister) ensureLoaded(d *dir) {
 	}
 }
 
-// readEntries fills in the entries of an open directory.
+// readEntries sets the entries of an open directory, sorted, and counts those
+// that are not listed.
 func (l *lister) readEntries(d *dir) error {
 	abs := d.node.Dir().Path()
 	err := d.node.Each(func(e *walk.Entry) error {
@@ -241,6 +251,8 @@ func (l *lister) readEntries(d *dir) error {
 	return err
 }
 
+// compareEntries orders directories before other entries, and each kind by
+// name.
 func compareEntries(a, b entry) int {
 	if a.typ.IsDir() != b.typ.IsDir() {
 		if a.typ.IsDir() {
@@ -251,6 +263,7 @@ func compareEntries(a, b entry) int {
 	return compareNatural(a.name, b.name)
 }
 
+// excluded reports whether a glob of Options.Ignore matches the entry.
 func (l *lister) excluded(e *walk.Entry) bool {
 	for _, g := range l.globs {
 		if g.MatchEntry(e.Path, e.IsDir()) {
@@ -260,9 +273,11 @@ func (l *lister) excluded(e *walk.Entry) bool {
 	return false
 }
 
-// pathOf returns a path below the top as shown.
+// pathOf returns a path relative to the listed directory as it is shown.
 func (l *lister) pathOf(rel string) string { return joinShown(l.shownTop, pathname.Escape(rel)) }
 
+// joinShown joins the path of the listed directory, as shown, and a path below
+// it. It omits a leading "./".
 func joinShown(dir, rel string) string {
 	switch {
 	case rel == "":

@@ -3,9 +3,8 @@ package dirtree
 import "strings"
 
 // compareNatural compares names as people sort them: runs of digits by their
-// value, ASCII letters regardless of case. It compares the bytes of names that
-// are equal by these rules, so that the order is total and stable between
-// calls.
+// value, ASCII letters regardless of case. Names that are equal by these rules
+// are compared by their bytes, so that the order is total.
 func compareNatural(a, b string) int {
 	i, j := 0, 0
 	for i < len(a) && j < len(b) {
@@ -45,6 +44,7 @@ func lowerASCII(c byte) byte {
 	return c
 }
 
+// digitsEnd returns the index after the run of digits that begins at from.
 func digitsEnd(s string, from int) int {
 	for from < len(s) && isDigit(s[from]) {
 		from++
@@ -52,7 +52,8 @@ func digitsEnd(s string, from int) int {
 	return from
 }
 
-// compareNumbers compares decimal numbers of any length.
+// compareNumbers compares decimal numbers of any length, without regard to
+// leading zeros.
 func compareNumbers(a, b string) int {
 	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
 	if len(a) != len(b) {

@@ -1,10 +1,12 @@
 package dirtree
 
-// maxOpen is the number of directories that stay open for their subdirectories.
+// maxOpen is the number of directories that the lister keeps open, in addition
+// to the top directory, to open their subdirectories.
 const maxOpen = 100
 
-// ensureOpen opens a directory unless it is open. A directory that was closed in
-// the meantime is opened again from its nearest open parent.
+// ensureOpen opens a directory if it is closed. It first opens the parents that
+// were closed in the meantime, and closes other directories if maxOpen are
+// open.
 func (l *lister) ensureOpen(d *dir) error {
 	if d.node != nil {
 		return nil
@@ -26,8 +28,8 @@ func (l *lister) ensureOpen(d *dir) error {
 	return nil
 }
 
-// closeOldest closes the half of the open directories that were opened first, except
-// used.
+// closeOldest closes those directories that were opened first, half of all,
+// except used.
 func (l *lister) closeOldest(used *dir) error {
 	var kept []*dir
 	for i, d := range l.openDirs {
@@ -45,6 +47,7 @@ func (l *lister) closeOldest(used *dir) error {
 	return nil
 }
 
+// closeAll closes all open directories except the top one.
 func (l *lister) closeAll() {
 	for _, d := range l.openDirs {
 		d.node.Close()

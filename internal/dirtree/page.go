@@ -1,6 +1,7 @@
 package dirtree
 
-// usualLineLength is a length that most lines do not exceed, in bytes.
+// usualLineLength is a length, in bytes, that most lines of a listing do not
+// exceed.
 const usualLineLength = 60
 
 // pageRow is a row of the page with its position in the tree.
@@ -10,8 +11,9 @@ type pageRow struct {
 	row   *shownRow
 }
 
-// fitPage puts the rows into the tree: as many as fit the budget, since the
-// texts next to the directories are known only then.
+// fitPage puts the rows into the tree, as many as fit the budget. It renders
+// the page again after each attempt, because the texts next to directories
+// depend on which rows are shown. At least one row stays.
 func (l *lister) fitPage() {
 	r := l.result
 	for n := len(l.pageRows); ; {
@@ -34,14 +36,16 @@ func (l *lister) fitPage() {
 	}
 }
 
-// removeFromPage removes a directory and its parents from the page.
+// removeFromPage removes all rows of the directory and of its parents from the
+// page.
 func (d *dir) removeFromPage() {
 	for ; d != nil; d = d.parent {
 		d.rows, d.earlierDirs, d.onPage = nil, nil, false
 	}
 }
 
-// addRow adds a row to the page.
+// addRow adds the row of d.entries[index] to the page, after the rows added
+// before.
 func (d *dir) addRow(index int, row *shownRow) {
 	if len(d.rows) == 0 {
 		d.rowsFrom = index

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// setProcessGroup starts the command in a separate process group, which is killed as a
-// whole.
+// setProcessGroup makes cmd run in a separate process group, and makes the end
+// of its context kill the whole group.
 func setProcessGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -29,8 +29,8 @@ func Render(r *Result) string {
 	return b.String()
 }
 
-// labelWithoutMarks returns the name without the additions of the tree, such as the target
-// of a link.
+// labelWithoutMarks returns the label without the target of a link and the star
+// of an executable.
 func (row *shownRow) labelWithoutMarks() string {
 	name, _, _ := strings.Cut(row.label, " -> ")
 	if row.Exec {
@@ -39,6 +39,9 @@ func (row *shownRow) labelWithoutMarks() string {
 	return name
 }
 
+// writeDir writes the lines of a directory's part of the page, and below them
+// those of its subdirectories. Subdirectories that were listed on earlier pages
+// come first.
 func (r *Result) writeDir(b *strings.Builder, d *dir) {
 	for _, kid := range d.sortedEarlierDirs() {
 		indent(b, kid.depth-1)
@@ -53,7 +56,8 @@ func (r *Result) writeDir(b *strings.Builder, d *dir) {
 	}
 }
 
-// sortedEarlierDirs returns the directories of earlier pages, sorted by name.
+// sortedEarlierDirs returns earlierDirs in the order of the directory's
+// entries.
 func (d *dir) sortedEarlierDirs() []*dir {
 	return slices.SortedFunc(slices.Values(d.earlierDirs), func(a, b *dir) int { return a.index - b.index })
 }
@@ -64,7 +68,8 @@ func indent(b *strings.Builder, depth int) {
 	}
 }
 
-// writeLine writes the line of the row.
+// writeLine writes the row as a line, with its line end, indented by depth
+// levels. long adds mode and modification time.
 func (row *shownRow) writeLine(b *strings.Builder, depth int, long bool) {
 	indent(b, depth)
 	b.WriteString(row.label)
@@ -93,18 +98,19 @@ func (row *shownRow) writeLine(b *strings.Builder, depth int, long bool) {
 	b.WriteByte('\n')
 }
 
-// maxAverageLine is the largest average length of a line, in bytes, at which a text
-// counts as ordinary.
+// maxAverageLine is the largest average length of a line, in bytes, of an
+// ordinary text.
 const maxAverageLine = 200
 
-// lineCountShowsSize reports whether the line count is enough to show the file's
-// size. The size then is omitted: it would only repeat the count for every file
-// of a source tree.
+// lineCountShowsSize reports whether the line count is enough to show the
+// file's size: the file has lines of ordinary length. The size then is omitted,
+// because it would only repeat the count for every file of a source tree.
 func (row *shownRow) lineCountShowsSize() bool {
 	return row.Lines != nil && *row.Size <= maxAverageLine*int64(*row.Lines)
 }
 
-// remark returns the note on a special entry; "" for an ordinary entry.
+// remark returns the note on a secret, ignored, unreadable or special entry, in
+// parentheses. It returns "" for any other entry.
 func (row *shownRow) remark() string {
 	switch {
 	case row.Secret:
@@ -123,7 +129,8 @@ func (row *shownRow) remark() string {
 	return ""
 }
 
-// lineLength returns the approximate length of the row's line in bytes.
+// lineLength returns the approximate length of the row's line, in bytes. The
+// note next to a listed directory is not included, because it is not known yet.
 func (row shownRow) lineLength(depth int, long bool) int {
 	var b strings.Builder
 	row.sub = nil // the text next to a directory is not known yet
@@ -131,8 +138,9 @@ func (row shownRow) lineLength(depth int, long bool) int {
 	return b.Len()
 }
 
-// coverage returns the range of the directory's entries on this page; "" if the
-// page has all of them.
+// coverage returns a note, in parentheses, on which of the directory's entries
+// are on this page; "" if all are. continued means that the directory itself
+// was shown on an earlier page.
 func (d *dir) coverage(continued bool) string {
 	total := len(d.entries)
 	from, to := d.rowsFrom+1, d.rowsFrom+len(d.rows)
@@ -174,7 +182,8 @@ func humanSize(n int64) string {
 	return fmt.Sprintf("%.0f%c", size, "KMGTPE"[unit])
 }
 
-// header returns the first line.
+// header returns the first line of the text: path, number of entries, shown
+// range and notes.
 func (r *Result) header() string {
 	if r.singleFile != nil {
 		return r.Path + ": " + r.singleFile.Type
@@ -204,6 +213,7 @@ func (r *Result) header() string {
 	return b.String()
 }
 
+// notes returns the notes of the first line, without parentheses.
 func (r *Result) notes() []string {
 	var notes []string
 	if r.note != "" {

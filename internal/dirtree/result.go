@@ -6,10 +6,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
-// escapedName returns the entry's name as shown.
+// escapedName returns the entry's name with special characters escaped, as
+// shown.
 func (e *entry) escapedName() string { return pathname.Escape(e.name) }
 
-// eachRow calls f with the page's rows in the order of the text.
+// eachRow calls f for the rows of the page, in the order of the text.
 func (r *Result) eachRow(f func(*shownRow)) {
 	if r.singleFile != nil {
 		f(r.singleFile)
@@ -31,7 +32,8 @@ func (r *Result) eachRow(f func(*shownRow)) {
 	}
 }
 
-// setGitStatus sets git's status letters on rows.
+// setGitStatus sets git's status letters on rows. A nil status means that git
+// did not answer.
 func (r *Result) setGitStatus(status gitStatuses, rows []pageRow) {
 	r.GitAnswered = status != nil
 	for _, p := range rows {
@@ -41,7 +43,8 @@ func (r *Result) setGitStatus(status gitStatuses, rows []pageRow) {
 	}
 }
 
-// fillRows fills in Rows, with the values that are known only at the end.
+// fillRows sets Rows, in the order of the text. It comes last because the error
+// of a listed directory is known only then.
 func (r *Result) fillRows() {
 	r.eachRow(func(row *shownRow) {
 		if row.sub != nil && row.sub.err != nil {
@@ -51,7 +54,7 @@ func (r *Result) fillRows() {
 	})
 }
 
-// Row is one entry, in the form printed by --structured.
+// Row is one entry of a listing, in the form printed by --structured.
 type Row struct {
 	Path     string `json:"path"` // accepted as a path by every tool
 	Type     string `json:"type"` // file, directory, link, fifo, socket, device, unknown
@@ -70,7 +73,7 @@ type Row struct {
 	Error    string `json:"error,omitempty"`    // why the entry could not be read
 }
 
-// Result is a page of a listing.
+// Result is a page of a listing. Render formats it as text.
 type Result struct {
 	Path        string // as shown
 	Rows        []Row
@@ -97,7 +100,7 @@ type Result struct {
 	singleFile       *shownRow
 }
 
-// typeName returns the type of an entry as a word, such as "directory".
+// typeName returns the type of an entry as one of the words of Row.Type.
 func typeName(mode fs.FileMode) string {
 	switch {
 	case mode.IsRegular():

@@ -1,10 +1,11 @@
 // Package editdistance counts typing errors, for suggestions of the intended word.
 package editdistance
 
-// Between returns how many letters to insert, delete, replace or swap with their
-// neighbour turn a into b (optimal string alignment), or limit+1 if there are more than
-// limit. Only a band of the table, limit cells to each side, is computed, so long texts
-// cost no more than short ones.
+// Between returns the smallest number of edits that turn a into b: a letter
+// inserted, deleted, replaced, or swapped with its neighbour (optimal string
+// alignment). If there are more than limit, it returns limit+1. Only a band of
+// the table, limit cells to each side, is computed, so long texts cost no more
+// than short ones.
 func Between(a, b string, limit int) int {
 	if a == b {
 		return 0
@@ -45,7 +46,8 @@ func Between(a, b string, limit int) int {
 	return last[len(y)]
 }
 
-// withoutCommonEnds removes the common prefix and suffix of two texts.
+// withoutCommonEnds returns the two texts without their common prefix and
+// suffix.
 func withoutCommonEnds(x, y []rune) ([]rune, []rune) {
 	for len(x) > 0 && len(y) > 0 && x[0] == y[0] {
 		x, y = x[1:], y[1:]

@@ -9,7 +9,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// Before is a file as read under the lock.
+// Before is the current version of a file, as read under the lock.
 type Before struct {
 	Path    string // absolute, links resolved
 	Shown   string // as shown; accepted as a path
@@ -23,9 +23,10 @@ type Before struct {
 	Parents []string       // missing parent directories, as shown
 }
 
-// IsSeenVersion reports whether the file is the version that the model saw last. It
-// compares content, but of a masked file size and times: comparing the content
-// would tell a model that wrote one version whether the file still has it.
+// IsSeenVersion reports whether the file still is the version that the model
+// saw last. It compares the content, except for a masked file, of which it
+// compares size and times: comparing its content would tell a model that wrote
+// one version whether the file still has it.
 func (b *Before) IsSeenVersion() bool {
 	if b.Masked {
 		return b.Exists && b.Seen != nil && b.Seen.Stamp.SameVersion(state.StampOf(b.Stat, time.Time{}))
@@ -33,10 +34,12 @@ func (b *Before) IsSeenVersion() bool {
 	return b.Exists && b.Seen != nil && b.Seen.Index.Etag == b.Etag && b.Seen.Index.Size == int64(len(b.Content))
 }
 
-// IndexIn returns the index of the file in its encoding: the encoding named by the
-// caller, else the one that the client named when it saw this version, else the
-// detected one. told reports that the encoding was named. A masked file always
-// has the detected encoding: another one could make its values look like names.
+// IndexIn returns the index of the file, read in an encoding: in named or, if
+// named is "", in the encoding that the client named when it saw this version,
+// or else in the detected one. encodingNamed reports that the encoding was
+// named instead of detected. A masked file is always read in the detected
+// encoding: another one could make its values look like names. The error is
+// that of ctx.
 func (b *Before) IndexIn(ctx context.Context, named textfile.Encoding) (index textfile.Index, encodingNamed bool, err error) {
 	if named == "" && b.IsSeenVersion() {
 		named = b.Seen.NamedEncoding

@@ -35,8 +35,10 @@ const (
 	maxLineChars = 240
 )
 
-// DifferenceFromSeen compares the file with the version that the model saw last, and shows
-// at most maxLines lines. It shows nothing of a masked file.
+// DifferenceFromSeen compares the file with the version that the model saw
+// last. The text of the result has at most maxLines lines. For a masked file,
+// and one that is too large to compare, the result has no text and Partial is
+// true. It is the zero value if the file is unchanged or was never seen.
 func (b *Before) DifferenceFromSeen(maxLines int) Difference {
 	if b.Seen == nil || !b.Exists || b.IsSeenVersion() {
 		return Difference{}
@@ -50,13 +52,15 @@ func (b *Before) DifferenceFromSeen(maxLines int) Difference {
 	return s.render(maxLines)
 }
 
-// shownLine is a line of the current file.
+// shownLine is a line of the current file: its text, shortened to maxLineChars,
+// and the textfile.LineSum of the whole line.
 type shownLine struct {
 	text string
 	sum  uint32
 }
 
-// currentLines returns the lines of the file; false if there are too many.
+// currentLines returns the lines of the file. ok is false for a binary file and
+// for one that is too large to compare.
 func (b *Before) currentLines() ([]shownLine, bool) {
 	if len(b.Content) > maxComparedSize {
 		return nil, false
@@ -74,6 +78,7 @@ func (b *Before) currentLines() ([]shownLine, bool) {
 	return lines, err == nil
 }
 
+// clipLine shortens a line to maxLineChars characters.
 func clipLine(text string) string {
 	if utf8.RuneCountInString(text) <= maxLineChars {
 		return text
@@ -81,7 +86,7 @@ func clipLine(text string) string {
 	return string([]rune(text)[:maxLineChars]) + "…"
 }
 
-// comparison is a comparison in progress.
+// comparison compares the current lines with the lines that the model saw.
 type comparison struct {
 	now     []shownLine
 	seen    []knownLine
@@ -89,15 +94,16 @@ type comparison struct {
 	partial bool
 }
 
-// hunk reports that the lines [from, to) of now replace the lines in gone; gone
-// is empty for an addition.
+// hunk means that the lines now[from:to] replace the seen lines in removed.
+// removed is empty for an addition, now[from:to] for a removal.
 type hunk struct {
 	from, to  int // in now
 	removed   []knownLine
 	hasUnseen bool // some of the new lines were never seen
 }
 
-// compare finds the hunks. lines is the number of lines in the version seen.
+// compare finds the hunks. lines is the number of lines in the seen version,
+// including lines that the model did not see.
 func (s *comparison) compare(lines int64) {
 	a, b := make([]uint32, len(s.seen)), make([]uint32, len(s.now))
 	for i, l := range s.seen {
@@ -131,6 +137,7 @@ func (s *comparison) compare(lines int64) {
 	}
 }
 
+// render returns the hunks as a Difference with at most maxLines lines of text.
 func (s *comparison) render(maxLines int) Difference {
 	d := Difference{Partial: s.partial}
 	var out []string
@@ -152,7 +159,7 @@ func (s *comparison) render(maxLines int) Difference {
 	return d
 }
 
-// hunkLines returns the text of one hunk.
+// hunkLines returns the lines of text of one hunk, without line ends.
 func (s *comparison) hunkLines(h hunk) []string {
 	out := []string{"@@ " + h.position() + " @@"}
 	context := func(from, to int) {
@@ -176,6 +183,8 @@ func (s *comparison) hunkLines(h hunk) []string {
 	return out
 }
 
+// position returns the hunk's place in the current file: "before line 3",
+// "lines 3-5".
 func (h hunk) position() string {
 	if h.from == h.to {
 		return fmt.Sprintf("before line %d", h.from+1)
@@ -183,6 +192,7 @@ func (h hunk) position() string {
 	return lineNumbers(h.from+1, h.to)
 }
 
+// lineNumbers returns "line 3" or "lines 3-5".
 func lineNumbers(first, last int) string {
 	if first == last {
 		return fmt.Sprintf("line %d", first)
@@ -190,6 +200,8 @@ func lineNumbers(first, last int) string {
 	return fmt.Sprintf("lines %d-%d", first, last)
 }
 
+// removedNumbers returns the line numbers of removed lines, in the seen
+// version.
 func removedNumbers(gone []knownLine) string {
 	return lineNumbers(int(gone[0].number), int(gone[len(gone)-1].number))
 }

@@ -32,7 +32,8 @@ import (
 // files are held in memory.
 const MaxSize = 100 << 20
 
-// maxAttempts is the number of attempts at a change while others change the file.
+// maxAttempts is the number of attempts at a change while other programs change
+// the file.
 const maxAttempts = 2
 
 // Rewriter changes files. It is safe for concurrent use.
@@ -51,7 +52,7 @@ type Options struct {
 	Session string
 }
 
-// Outcome is the result of a change.
+// Outcome is the result of a change that did not fail.
 type Outcome struct {
 	Before *Before
 	After  *After
@@ -73,10 +74,12 @@ type Outcome struct {
 // content it would have.
 func (o *Outcome) Etag() textfile.Etag { return o.Index.Etag }
 
-// Do changes one file and creates its missing parent directories. change gets
-// the current file and returns the new content, or an error, which Do returns
-// unchanged. Do calls it again if somebody else changed the file in the
-// meantime.
+// Do changes the file name and creates its missing parent directories. It calls
+// change with the current file to get the new content. An error of change is
+// returned as it is. If another program changes the file meanwhile, Do calls
+// change again, at most maxAttempts times in all, then it returns STALE, EXISTS
+// or CONFLICT. It also returns LOCKED, TOO_LARGE and the errors of the sandbox.
+// On any error the file is unchanged.
 func (r *Rewriter) Do(ctx context.Context, box *sandbox.FS, name string, o Options, change func(*Before) (*After, error)) (*Outcome, error) {
 	for try := 1; ; try++ {
 		done, err := r.runLocked(ctx, box, name, o, func(t *transaction) error {

@@ -14,10 +14,10 @@ const (
 	maxTrackedChanges = 256
 )
 
-// knownLines returns the lines of the new content that the model knows: all lines if
-// it gave the whole content; otherwise the lines that it changed and, if the
-// file was the version it had seen, the lines it had seen, with their new
-// numbers.
+// knownLines returns the lines of the new content that the model knows. If the
+// model gave the whole content, these are all lines. Otherwise they are the
+// lines that it changed and, if b was the version it had seen, the lines it had
+// seen, with their new numbers. index is the index of the new content.
 func (a *After) knownLines(b *Before, index *textfile.Index) []state.Range {
 	if index.Binary || b.Masked {
 		return nil
@@ -58,14 +58,16 @@ func (a *After) knownLines(b *Before, index *textfile.Index) []state.Range {
 	return joinRanges(known)
 }
 
-// knownLine is a known line.
+// knownLine is a line that the model has seen or written: its number, from 1,
+// and its textfile.LineSum.
 type knownLine struct {
 	number int64
 	sum    uint32
 }
 
-// readLines returns count lines of the content, starting at first. It omits lines
-// that view would cut, since view does not count them as seen either.
+// readLines returns count lines of the content, from line number first on, at
+// most maxKnownLines. It omits lines that the tool view would cut, since view
+// does not count them as seen either.
 func (a *After) readLines(index *textfile.Index, first, count int64) []knownLine {
 	var lines []knownLine
 	count = min(count, maxKnownLines)
@@ -82,6 +84,7 @@ func (a *After) readLines(index *textfile.Index, first, count int64) []knownLine
 	return lines
 }
 
+// linesOfRanges returns the lines of all ranges, in order.
 func linesOfRanges(ranges []state.Range) []knownLine {
 	var lines []knownLine
 	for _, r := range ranges {
@@ -92,8 +95,8 @@ func linesOfRanges(ranges []state.Range) []knownLine {
 	return lines
 }
 
-// joinRanges joins lines, in ascending order, into ranges. Repeated numbers, from
-// two changes in one line, count once.
+// joinRanges joins lines, in ascending order, into ranges. It drops repeated
+// numbers, which two changes in one line cause, and lines beyond maxKnownLines.
 func joinRanges(lines []knownLine) []state.Range {
 	var ranges []state.Range
 	for _, l := range lines[:min(len(lines), maxKnownLines)] {
@@ -110,7 +113,8 @@ func joinRanges(lines []knownLine) []state.Range {
 	return ranges
 }
 
-// lineEndCounter returns a function that counts the line endings in a part of a file.
+// lineEndCounter returns a function that counts the line endings in a part of a
+// file of this format.
 func lineEndCounter(format textfile.Format) func([]byte) int64 {
 	unit := []byte{'\n'}
 	if format.Ending == textfile.CR {

@@ -10,8 +10,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
 )
 
-// After is the new content of a file, with the way to write it. It consists of
-// pieces, which are joined in memory only on demand.
+// After is the new content of a file, with instructions for writing it. The
+// content is a list of pieces, which are joined in memory only on demand.
 type After struct {
 	// Executable sets the execute bits of a new file.
 	Executable bool
@@ -30,21 +30,23 @@ type After struct {
 	pieces  []piece
 }
 
-// piece is a part of the content, at offset at.
+// piece is a part of the content that begins at offset.
 type piece struct {
 	offset int64
 	data   []byte
 }
 
-// Whole returns content that is in memory. It keeps a reference to content.
+// Whole returns an After with this content. It keeps a reference to content,
+// which must not be changed.
 func Whole(content []byte) *After {
 	a := &After{whole: true}
 	a.addPiece(content)
 	return a
 }
 
-// Splice returns the content before with changes applied, which must be sorted
-// and must not overlap. The new text must have the file's encoding.
+// Splice returns an After with the content before, in which changes are made.
+// The changes must be sorted and must not overlap, and their new text must be
+// in the file's encoding. It keeps a reference to before.
 func Splice(before []byte, changes []textdiff.Change) *After {
 	a := &After{changes: changes, pieces: make([]piece, 0, 2*len(changes)+1)}
 	at := 0
@@ -61,6 +63,7 @@ func Splice(before []byte, changes []textdiff.Change) *After {
 	return a
 }
 
+// addPiece appends data to the content.
 func (a *After) addPiece(data []byte) {
 	if len(data) > 0 {
 		a.pieces = append(a.pieces, piece{a.Size(), data})
@@ -91,8 +94,8 @@ func (a *After) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-// Slice returns n bytes of the content at off if they are in one piece, and nil
-// otherwise.
+// Slice returns n bytes of the content at offset off, without copying them. It
+// returns nil if they are not in one piece. It implements textfile.Slicer.
 func (a *After) Slice(off int64, n int) []byte {
 	i := sort.Search(len(a.pieces), func(i int) bool { return a.pieces[i].offset > off }) - 1
 	if i < 0 || off-a.pieces[i].offset > int64(len(a.pieces[i].data)-n) {
@@ -101,7 +104,8 @@ func (a *After) Slice(off int64, n int) []byte {
 	return a.pieces[i].data[off-a.pieces[i].offset:][:n:n]
 }
 
-// unchangedPrefix returns the number of leading bytes that are known to be unchanged.
+// unchangedPrefix returns the number of leading bytes known to be equal to the
+// old content; 0 if nothing is known.
 func (a *After) unchangedPrefix() int64 {
 	if a.whole || len(a.changes) == 0 {
 		return 0
@@ -109,7 +113,7 @@ func (a *After) unchangedPrefix() int64 {
 	return int64(a.changes[0].Start)
 }
 
-// Bytes returns the whole content: the given slice, or a copy.
+// Bytes returns the whole content: the slice given to Whole, or a copy.
 func (a *After) Bytes() []byte {
 	if len(a.pieces) == 1 {
 		return a.pieces[0].data
@@ -121,6 +125,7 @@ func (a *After) Bytes() []byte {
 	return out
 }
 
+// writeTo writes the whole content to w.
 func (a *After) writeTo(w io.Writer) error {
 	for _, p := range a.pieces {
 		if _, err := w.Write(p.data); err != nil {
@@ -130,8 +135,8 @@ func (a *After) writeTo(w io.Writer) error {
 	return nil
 }
 
-// equals reports whether the content equals before. Unchanged parts are not
-// compared: they share before's memory.
+// equals reports whether the content equals before. Parts taken over from
+// before share its memory, so comparing them is fast.
 func (a *After) equals(before []byte) bool {
 	if a.Size() != int64(len(before)) {
 		return false
@@ -144,7 +149,8 @@ func (a *After) equals(before []byte) bool {
 	return true
 }
 
-// journalChange returns the change as a journal record.
+// journalChange returns the journal record of the change from b to this
+// content. etag is the etag of this content.
 func (a *After) journalChange(b *Before, etag textfile.Etag) state.Change {
 	if a.whole || !b.Exists {
 		return state.NewChange("", b.Path, b.Content, a.Bytes())

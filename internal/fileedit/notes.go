@@ -8,8 +8,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
-// Notes returns what was unusual about the change, one sentence each, without a
-// period. All tools share this wording.
+// Notes returns what was unusual about the change, for example created
+// directories or a lost attribute: one phrase each, without a period. All tools
+// share this wording.
 func (o *Outcome) Notes() []string {
 	var notes []string
 	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
@@ -42,6 +43,8 @@ func (o *Outcome) Notes() []string {
 	return notes
 }
 
+// directoryPhrase returns names, a list of n directories, after "the directory"
+// or "the directories".
 func directoryPhrase(n int, names string) string {
 	if n == 1 {
 		return "the directory " + names

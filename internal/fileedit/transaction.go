@@ -15,16 +15,16 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// largeFile is the smallest size, in bytes, of a file whose memory is released
-// early.
+// largeFile is the size in bytes from which a file's memory is released early.
 const largeFile = 8 << 20
 
-// changedMeanwhileError is the error for a file that changed after it was read.
+// changedMeanwhileError wraps the error for a file that another program changed
+// after it was read.
 type changedMeanwhileError struct{ error }
 
 func (o *changedMeanwhileError) Unwrap() error { return o.error }
 
-// transaction is a change in progress.
+// transaction is a change in progress, under the lock of its file.
 type transaction struct {
 	*Rewriter
 	ctx       context.Context
@@ -35,7 +35,8 @@ type transaction struct {
 	done      *Outcome
 }
 
-// runLocked runs a change under the lock.
+// runLocked locks and reads the file, calls run, and unlocks the file. It
+// returns the outcome that run has completed, or run's error.
 func (r *Rewriter) runLocked(ctx context.Context, fs *sandbox.FS, name string, o Options, run func(*transaction) error) (*Outcome, error) {
 	target, err := fs.OpenForWrite(name)
 	if err != nil {
@@ -58,7 +59,9 @@ func (r *Rewriter) runLocked(ctx context.Context, fs *sandbox.FS, name string, o
 	return t.done, nil
 }
 
-// readFile reads the file.
+// readFile reads the file into t.before. A missing file is no error. It returns
+// TOO_LARGE for more than MaxSize bytes, and a changedMeanwhileError if the
+// size changes while it is read.
 func (t *transaction) readFile() error {
 	b := &Before{Path: t.target.Path, Shown: t.box.Display(t.target.Path), Masked: t.target.Masked}
 	for _, dir := range t.target.MissingParents() {
@@ -106,7 +109,7 @@ func (t *transaction) readFile() error {
 	return nil
 }
 
-// contextReader is a reader that fails between two pieces after ctx has ended.
+// contextReader is a reader that returns the cause of ctx once ctx has ended.
 type contextReader struct {
 	ctx  context.Context
 	from io.Reader
@@ -122,18 +125,21 @@ func (s *contextReader) Read(p []byte) (int, error) {
 	return s.from.Read(p[:min(len(p), maxPiece)])
 }
 
-// hasMore reports whether the file has more bytes than expected.
+// hasMore reports whether r has at least one more byte.
 func hasMore(r io.Reader) bool {
 	n, _ := r.Read(make([]byte, 1))
 	return n > 0
 }
 
+// tooLarge returns a TOO_LARGE error for a file of size bytes.
 func tooLarge(shown string, size int64) error {
 	return toolerr.New(toolerr.TooLarge, "%s: %d bytes exceed the limit of %d (100 MiB), nothing was changed", shown, size, MaxSize).
 		With("size", size)
 }
 
-// writeNew writes after to the file.
+// writeNew writes the new content and records how to undo the change. In a dry
+// run, or if the file already has the content, it only computes the index. A
+// failure to record the change is stored in done.NoUndo.
 func (t *transaction) writeNew(after *After, o Options) error {
 	b, done := t.before, t.done
 	if err := t.setNewContent(after); err != nil {
@@ -164,7 +170,8 @@ func (t *transaction) writeNew(after *After, o Options) error {
 	return nil
 }
 
-// setNewContent records the new content and checks its size.
+// setNewContent sets the content to be written in t.done. It returns TOO_LARGE
+// for more than MaxSize bytes.
 func (t *transaction) setNewContent(after *After) error {
 	if after.Size() > MaxSize {
 		return tooLarge(t.before.Shown, after.Size())
@@ -173,7 +180,7 @@ func (t *transaction) setNewContent(after *After) error {
 	return nil
 }
 
-// indexNewContent computes the index of the new content.
+// indexNewContent sets the index of the new content in t.done.
 func (t *transaction) indexNewContent() error {
 	index, err := textfile.Scan(t.ctx, t.done.After, t.done.After.Size(), textfile.Options{
 		Encoding: t.done.After.Encoding, Previous: &t.before.Index, SamePrefix: t.done.After.unchangedPrefix(),
@@ -185,8 +192,9 @@ func (t *transaction) indexNewContent() error {
 	return err
 }
 
-// replaceFile writes the new content and remembers it. It computes the index while
-// it writes, and calls ready before the new file replaces the old one.
+// replaceFile writes the new content and records it as seen. It computes the
+// index while it writes. It calls ready when everything is written, just before
+// the new file replaces the old one.
 func (t *transaction) replaceFile(ready func()) error {
 	taken := time.Now()
 	written, err := t.target.Replace(t.ctx, func(w io.Writer) error {
@@ -209,6 +217,8 @@ func (t *transaction) replaceFile(ready func()) error {
 	return nil
 }
 
+// replaceOptions returns the options for writing the new content. They let the
+// write fail if the file is not the version that was read.
 func (t *transaction) replaceOptions() sandbox.ReplaceOptions {
 	o := sandbox.ReplaceOptions{MakeParents: true, KeepHardlinks: t.KeepHardlinks, Executable: t.done.After.Executable}
 	if t.before.Exists {
@@ -219,8 +229,9 @@ func (t *transaction) replaceOptions() sandbox.ReplaceOptions {
 	return o
 }
 
-// markChangedMeanwhile wraps errors that report a change by somebody else, so that Do
-// tries again.
+// markChangedMeanwhile wraps STALE, EXISTS and CONFLICT errors in a
+// changedMeanwhileError, so that Do tries again. It returns other errors as
+// they are.
 func markChangedMeanwhile(err error) error {
 	for _, code := range []toolerr.Code{toolerr.Stale, toolerr.Exists, toolerr.Conflict} {
 		if toolerr.Is(err, code) {
@@ -230,8 +241,9 @@ func markChangedMeanwhile(err error) error {
 	return err
 }
 
-// rememberSeen records the new content as seen. It ignores errors: their only
-// effect is that the model must view the file again.
+// rememberSeen records the new content as seen by the model. stat describes the
+// file, taken is a time before stat. Errors are ignored: their only effect is
+// that the model must view the file again.
 func (t *transaction) rememberSeen(stat sandbox.Stat, taken time.Time) {
 	b, done := t.before, t.done
 	seen := state.Seen{Path: b.Path, Stamp: state.StampOf(stat, taken), Index: done.Index, Ranges: done.After.knownLines(b, &done.Index)}

@@ -8,10 +8,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Undo reverts the last change that these tools made to a file. It returns
-// STALE if the file has been changed since, and NOT_FOUND if no change is
-// known. It removes a file that the change created, but not the directories
-// created for it. Another call reverts the change before that.
+// Undo reverts the last change that these tools made to the file name. It
+// returns STALE if the file has been changed since, and NOT_FOUND if no change
+// is recorded or the file does not exist. If the change created the file, Undo
+// removes it, but not the directories that were created for it. A second Undo
+// reverts the change before that.
 func (r *Rewriter) Undo(ctx context.Context, box *sandbox.FS, name string, o Options) (*Outcome, error) {
 	return r.runLocked(ctx, box, name, o, func(t *transaction) error {
 		b := t.before
@@ -48,8 +49,9 @@ func (r *Rewriter) Undo(ctx context.Context, box *sandbox.FS, name string, o Opt
 	})
 }
 
-// restore restores the file's content from before a change. It adds no change
-// to the journal, since a second undo would otherwise revert the first.
+// restore writes the content from before a change, or removes the file that the
+// change created. It records no change in the journal: otherwise a second undo
+// would revert the first.
 func (t *transaction) restore(change *state.Change) error {
 	if !change.Created {
 		return t.replaceFile(func() {})

@@ -14,13 +14,13 @@ const (
 	pollMax = 8 * time.Millisecond
 )
 
-// Lock takes the exclusive lock of an open file like TryLock, and waits until it
-// is free. It returns false and ctx.Err() if ctx ends first. It returns false
-// without an error if there are no locks on this system or file system.
+// Lock takes the exclusive lock of an open file, as TryLock does, and waits
+// until the lock is free. It returns false and ctx.Err() if ctx ends first, and
+// false without an error if this system or file system has no locks.
 //
-// The system's own waiting cannot be cancelled. Lock asks again and again
-// instead, at intervals that stay short, so that a caller that has waited for
-// long is not at a disadvantage.
+// The system's own waiting cannot be cancelled. Lock polls instead, at
+// intervals that stay short, so that a process that has waited for long is not
+// at a disadvantage.
 func Lock(ctx context.Context, f *os.File) (bool, error) {
 	interval := pollMin
 	for {

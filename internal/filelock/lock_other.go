@@ -7,11 +7,11 @@ import (
 	"os"
 )
 
-// Advisory reports whether there are locks that hinder only programs that ask for
-// them. There are none on this system.
+// Advisory reports whether there are locks that hinder only programs that ask
+// for them. This system has none.
 const Advisory = false
 
-// TryLock always returns errors.ErrUnsupported: this system has no locks.
+// TryLock returns errors.ErrUnsupported: this system has no locks.
 func TryLock(*os.File) (bool, error) { return false, errors.ErrUnsupported }
 
 // Unlock does nothing.

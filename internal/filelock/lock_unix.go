@@ -8,13 +8,14 @@ import (
 	"syscall"
 )
 
-// Advisory reports whether there are locks that hinder only programs that ask for
-// them, so that a user's file can be locked while others read and write it.
+// Advisory reports whether locks hinder only programs that ask for them. Then a
+// user's file can be locked while other programs read and write it.
 const Advisory = true
 
-// TryLock takes the exclusive lock of an open file for as long as it is open
-// (flock), without waiting. It returns false if another holder has the lock, and
-// an error if the file cannot be locked.
+// TryLock takes the exclusive lock of an open file (flock) and does not wait.
+// The lock is held until Unlock or until the file is closed. It returns false
+// if another process or descriptor holds the lock, and an error if the file
+// cannot be locked.
 func TryLock(f *os.File) (bool, error) {
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
@@ -30,7 +31,7 @@ func TryLock(f *os.File) (bool, error) {
 	}
 }
 
-// Unlock frees the lock of an open file at once. Closing the file does not, if
-// another goroutine starts a process: that process also has the descriptor until
-// it runs its program (fork(2), flock(2)).
+// Unlock frees the lock of an open file at once. Closing the file is not enough
+// if another goroutine starts a process: until that process runs its program,
+// it has the descriptor, too, and with it the lock (fork(2), flock(2)).
 func Unlock(f *os.File) { syscall.Flock(int(f.Fd()), syscall.LOCK_UN) } //nolint:errcheck // closing the file frees the lock, too

@@ -7,13 +7,13 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Advisory reports whether there are locks that hinder only programs that ask for
-// them. Here a lock on a user's file would also keep readers out.
+// Advisory reports whether locks hinder only programs that ask for them. On
+// Windows a lock on a user's file would also keep readers out.
 const Advisory = false
 
-// TryLock takes the exclusive lock of an open file for as long as it is open,
-// without waiting. It returns false if another holder has the lock, and an error
-// if the file cannot be locked.
+// TryLock takes the exclusive lock of an open file and does not wait. The lock
+// is held until the file is closed. It returns false if another process or
+// handle holds the lock, and an error if the file cannot be locked.
 func TryLock(f *os.File) (bool, error) {
 	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &windows.Overlapped{OffsetHigh: 1 << 30})
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) || errors.Is(err, windows.ERROR_IO_PENDING) {

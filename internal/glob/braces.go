@@ -5,7 +5,7 @@ type brace struct {
 	hasAlternatives bool // the pair contains a comma, so it has alternatives
 }
 
-// pairBraces maps the index of each paired brace to its description.
+// pairBraces returns the braces that form pairs, by index.
 func pairBraces(text string) map[int]brace {
 	found := map[int]brace{}
 	type open struct {
@@ -38,8 +38,8 @@ func pairBraces(text string) map[int]brace {
 	return found
 }
 
-// expandBraces returns the alternatives of a valid pattern; false if there are more
-// than limit.
+// expandBraces returns the alternatives of a valid pattern. ok is false if
+// there are more than limit.
 func expandBraces(text string, limit int) ([]string, bool) {
 	open, cuts, end := firstBraceGroup(text)
 	if open < 0 {
@@ -58,8 +58,9 @@ func expandBraces(text string, limit int) ([]string, bool) {
 	return all, true
 }
 
-// firstBraceGroup returns the first pair of braces and the commas between its
-// alternatives; open is -1 if there are no braces.
+// firstBraceGroup returns the indices of the first opening brace, of the commas
+// between its alternatives, and of its closing brace. open is -1 if there are
+// no braces.
 func firstBraceGroup(text string) (open int, commas []int, end int) {
 	open = -1
 	depth := 0

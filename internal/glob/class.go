@@ -9,14 +9,15 @@ import (
 // neither [:names:] nor "]" as the first member, and whose classes may match a
 // slash.
 
-// namedClasses maps the class names of POSIX and bash to ranges of ASCII characters.
+// namedClasses maps the names of POSIX and bash classes to pairs of characters:
+// the first and last of each range, in ASCII.
 var namedClasses = map[string]string{
 	"alnum": "09AZaz", "alpha": "AZaz", "ascii": "\x00\x7f", "blank": "  \t\t", "cntrl": "\x00\x1f\x7f\x7f",
 	"digit": "09", "graph": "!~", "lower": "az", "print": " ~", "punct": "!/:@[`{~", "space": "  \t\r",
 	"upper": "AZ", "word": "09AZaz__", "xdigit": "09AFaf",
 }
 
-// classReader reads the class at an offset of a pattern.
+// classReader rewrites one class of a pattern for doublestar.
 type classReader struct {
 	text       string
 	at         int
@@ -25,8 +26,9 @@ type classReader struct {
 	hasMembers bool // out has members
 }
 
-// readClass returns the class at start in doublestar's syntax and the offset
-// after it. reason says why the text is not a class; "" if it is.
+// readClass returns the class that begins at text[start], in doublestar's
+// syntax, and the index after it. reason says why the text is not a class; ""
+// if it is. If fold is set, the class is for names in lower case.
 func readClass(text string, start int, fold bool) (class string, end int, reason string) {
 	r := &classReader{text: text, at: start + 1, fold: fold}
 	r.out.WriteByte('[')
@@ -51,7 +53,8 @@ func readClass(text string, start int, fold bool) (class string, end int, reason
 	return "", start + 1, reason
 }
 
-// readMember reads one member: a character, a range or a named class.
+// readMember reads one member (a character, a range or a named class) and
+// writes it to out.
 func (r *classReader) readMember() {
 	if name, ok := r.readBracketed(":"); ok {
 		if name == "upper" && r.fold {
@@ -76,7 +79,8 @@ func (r *classReader) readMember() {
 	}
 }
 
-// readCharacter reads one character, which may be escaped or written as [.x.] or [=x=].
+// readCharacter reads one character, which may be escaped or written as [.x.]
+// or [=x=]. ok is false if the brackets hold more than one character.
 func (r *classReader) readCharacter() (char string, ok bool) {
 	for _, mark := range []string{".", "="} {
 		if name, ok := r.readBracketed(mark); ok {
@@ -92,7 +96,8 @@ func (r *classReader) readCharacter() (char string, ok bool) {
 	return char, true
 }
 
-// readBracketed reads "[:name:]", with mark instead of the colon.
+// readBracketed reads "[:name:]", with mark instead of the colon, and returns
+// the name. If the text is something else, it reads nothing and returns false.
 func (r *classReader) readBracketed(mark string) (name string, ok bool) {
 	rest, ok := strings.CutPrefix(r.text[r.at:], "["+mark)
 	if !ok {
@@ -106,8 +111,8 @@ func (r *classReader) readBracketed(mark string) (name string, ok bool) {
 	return name, true
 }
 
-// addRange writes the range from one character to another; nothing if the range runs
-// backwards.
+// addRange writes the range from one character to another, without the slash.
+// It writes nothing if the range runs backwards.
 func (r *classReader) addRange(from, to string) {
 	switch {
 	case from == to:
@@ -125,7 +130,8 @@ func (r *classReader) addRange(from, to string) {
 	r.hasMembers = true
 }
 
-// rewriteClasses rewrites the classes of a valid path element for doublestar.
+// rewriteClasses returns a valid path element with its classes in doublestar's
+// syntax. If fold is set, it is matched with names in lower case.
 func rewriteClasses(text string, fold bool) string {
 	if !strings.Contains(text, "[") {
 		return text

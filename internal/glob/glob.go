@@ -48,8 +48,8 @@ type Glob struct {
 // error. Errors have the code BAD_PATTERN, or OUTSIDE_ROOT for "..".
 func Compile(pattern string) (*Glob, error) { return compile(pattern, false) }
 
-// CompileFold is Compile for a pattern that matches regardless of case.
-// Matching is slower: it allocates for each path.
+// CompileFold is Compile for a pattern that is matched regardless of case.
+// Matching is slower, because it allocates for each path.
 func CompileFold(pattern string) (*Glob, error) { return compile(pattern, true) }
 
 func compile(pattern string, fold bool) (*Glob, error) {
@@ -89,8 +89,9 @@ func compile(pattern string, fold bool) (*Glob, error) {
 	return g, nil
 }
 
-// addAlternatives compiles the alternatives of a valid pattern. An alternative matches only
-// directories if dirOnly is set or it has a final slash.
+// addAlternatives compiles the alternatives of a valid pattern. If dirOnly is
+// set they match only directories, as do those with a final slash. It returns
+// BAD_PATTERN for more than maxAlternatives, and OUTSIDE_ROOT for "..".
 func (g *Glob) addAlternatives(text string, dirOnly bool) error {
 	expanded, ok := expandBraces(text, maxAlternatives)
 	if !ok {
@@ -113,8 +114,8 @@ func (g *Glob) addAlternatives(text string, dirOnly bool) error {
 	return nil
 }
 
-// Slashes returns the pattern with the system's separators replaced by slashes.
-// If the separator is a backslash, patterns have no escapes.
+// Slashes returns the pattern with the system's path separators replaced by
+// slashes. Where the separator is a backslash, patterns have no escapes.
 func Slashes(pattern string) string {
 	if runtime.GOOS == "windows" {
 		return strings.ReplaceAll(pattern, `\`, "/")
@@ -122,9 +123,9 @@ func Slashes(pattern string) string {
 	return pattern
 }
 
-// normalise removes the parts of a pattern that do not matter: empty and "."
-// elements, leading and final slashes, repeated "**". anchored and dirOnly
-// report the removed leading and final slash.
+// normalise returns a pattern without empty and "." elements, leading and final
+// slashes, and repeated "**". anchored reports that the pattern began with "/"
+// or "./", dirOnly that it ended with a slash.
 func normalise(text string) (clean string, anchored, dirOnly bool) {
 	anchored = strings.HasPrefix(text, "/") || strings.HasPrefix(text, "./")
 	parts := strings.Split(unescapeSlashes(text), "/")
@@ -138,8 +139,8 @@ func normalise(text string) (clean string, anchored, dirOnly bool) {
 	return strings.Join(kept, "/"), anchored, strings.HasSuffix(text, "/")
 }
 
-// unescapeSlashes removes the backslash before an escaped slash: a slash separates
-// elements, escaped or not.
+// unescapeSlashes removes the backslash before each escaped slash: a slash
+// separates elements whether it is escaped or not.
 func unescapeSlashes(text string) string {
 	if !strings.Contains(text, `\/`) {
 		return text
@@ -159,22 +160,23 @@ func unescapeSlashes(text string) string {
 // String returns the pattern as given to Compile.
 func (g *Glob) String() string { return g.source }
 
-// Fault returns why the pattern is not a valid glob, with the position; nil if
-// it is valid.
+// Fault returns a BAD_PATTERN error, with the position, if the pattern was
+// compiled as a plain name because it is not a valid glob. It returns nil for a
+// valid glob.
 func (g *Glob) Fault() error { return g.fault }
 
-// DirOnly reports whether the pattern has a final slash, and so matches only
-// directories.
+// DirOnly reports whether the pattern matches only directories, because it has
+// a final slash.
 func (g *Glob) DirOnly() bool {
 	return !slices.ContainsFunc(g.alts, func(a alternative) bool { return !a.dirOnly })
 }
 
-// Prefix returns the directory that contains all possible matches; "" means the
-// top.
+// Prefix returns the path of the directory below which all matches are; ""
+// means the searched directory itself.
 func (g *Glob) Prefix() string { return strings.Join(g.prefix, "/") }
 
-// Or returns a pattern that matches whatever g or other matches. Its other
-// properties, such as String and Prefix, come from g.
+// Or returns a pattern that matches a path if g or other matches it. Its String
+// and its case come from g.
 func (g *Glob) Or(other *Glob) *Glob {
 	both := *g
 	both.alts = slices.Concat(g.alts, other.alts)
@@ -182,7 +184,8 @@ func (g *Glob) Or(other *Glob) *Glob {
 	return &both
 }
 
-// RelativeToPrefix returns the pattern relative to the directory Prefix.
+// RelativeToPrefix returns the pattern for paths relative to the directory
+// Prefix.
 func (g *Glob) RelativeToPrefix() *Glob {
 	below := *g
 	below.prefix, below.alts = nil, nil
@@ -192,11 +195,12 @@ func (g *Glob) RelativeToPrefix() *Glob {
 	return &below
 }
 
-// Match reports whether the pattern matches path, which is relative, has
-// slashes, and is or may be a directory.
+// Match reports whether the pattern matches a path that may be a directory.
+// path is relative to the searched directory and has slashes.
 func (g *Glob) Match(path string) bool { return g.MatchEntry(path, true) }
 
-// MatchEntry is Match for a path that is known to be a directory (dir) or not.
+// MatchEntry is Match for a path that is known to be a directory, or not to be
+// one.
 func (g *Glob) MatchEntry(path string, isDir bool) bool {
 	if g.fold {
 		path = strings.ToLower(path)
@@ -209,8 +213,8 @@ func (g *Glob) MatchEntry(path string, isDir bool) bool {
 	return false
 }
 
-// MayMatchBelow reports whether the pattern may match something below the directory
-// dir. A walk skips directories if Enter returns false.
+// MayMatchBelow reports whether the pattern may match a path below the
+// directory dir. A walk need not enter other directories.
 func (g *Glob) MayMatchBelow(dir string) bool {
 	if g.fold {
 		dir = strings.ToLower(dir)
@@ -223,7 +227,7 @@ func (g *Glob) MayMatchBelow(dir string) bool {
 	return false
 }
 
-// QuoteMeta returns the pattern that matches only the given path.
+// QuoteMeta returns a pattern that matches only the given path.
 func QuoteMeta(path string) string {
 	var b strings.Builder
 	for i := range len(path) {
@@ -235,10 +239,11 @@ func QuoteMeta(path string) string {
 	return b.String()
 }
 
-// HasMeta reports whether a part of a pattern is more than a plain name.
+// HasMeta reports whether a part of a pattern contains a special character, so
+// that it is more than a plain name.
 func HasMeta(piece string) bool { return strings.ContainsAny(piece, `*?[{\`) }
 
-// charPosition converts a byte offset to a character position, counted from 1.
+// charPosition returns the number, from 1, of the character at a byte offset.
 func charPosition(text string, offset int) int {
 	return utf8.RuneCountInString(text[:min(offset, len(text))]) + 1
 }

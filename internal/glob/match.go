@@ -6,7 +6,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// matchKind is the way in which one path element of a pattern is compared.
+// matchKind selects how one path element of a pattern is compared with a name.
 type matchKind uint8
 
 const (
@@ -25,6 +25,8 @@ type segment struct {
 	source string // in doublestar's syntax
 }
 
+// newSegment compiles one path element of a pattern, in the fastest kind. If
+// fold is set, names are in lower case.
 func newSegment(text string, fold bool) segment {
 	if text == "**" {
 		return segment{globstar, "", text}
@@ -47,8 +49,8 @@ func newSegment(text string, fold bool) segment {
 	return segment{prefix, head, text}
 }
 
-// singleStars replaces several stars in a row by one, which has the same
-// meaning.
+// singleStars replaces each run of stars by one star, which means the same
+// within an element.
 func singleStars(text string) string {
 	if !strings.Contains(text, "**") {
 		return text
@@ -73,8 +75,8 @@ func singleStars(text string) string {
 	return b.String()
 }
 
-// unescape returns the name that a part without wildcards matches; false if the
-// part has wildcards.
+// unescape returns the name that a path element without wildcards matches. ok
+// is false if it has wildcards.
 func unescape(text string) (string, bool) {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -91,8 +93,8 @@ func unescape(text string) (string, bool) {
 	return b.String(), true
 }
 
-// match compares one element of a path. The comparisons without doublestar are
-// faster and have the same result.
+// match reports whether the element matches a name. The comparisons without
+// doublestar are faster and have the same result.
 func (s *segment) match(name string) bool {
 	switch s.kind {
 	case literal:
@@ -107,7 +109,7 @@ func (s *segment) match(name string) bool {
 	return true
 }
 
-// matchMode determines for which part of a pattern doublestar is needed.
+// matchMode says for which part of a path doublestar is needed.
 type matchMode uint8
 
 const (
@@ -126,7 +128,8 @@ type alternative struct {
 	dirOnly   bool   // the pattern has a final slash
 }
 
-// newAlternative compiles a normalised pattern.
+// newAlternative compiles a normalised pattern without braces. If fold is set,
+// paths are in lower case.
 func newAlternative(text string, dirOnly, fold bool) alternative {
 	parts := strings.Split(text, "/")
 	segs := make([]segment, len(parts))
@@ -136,6 +139,7 @@ func newAlternative(text string, dirOnly, fold bool) alternative {
 	return alternativeOf(segs, dirOnly)
 }
 
+// alternativeOf returns the alternative with these path elements.
 func alternativeOf(segs []segment, dirOnly bool) alternative {
 	sources := make([]string, len(segs))
 	for i, s := range segs {
@@ -160,9 +164,10 @@ func alternativeOf(segs []segment, dirOnly bool) alternative {
 	return a
 }
 
+// last returns the last path element.
 func (a *alternative) last() *segment { return &a.segments[len(a.segments)-1] }
 
-// plainDirs returns the leading plain names, without the last element.
+// plainDirs returns the plain names at the beginning, without the last element.
 func (a *alternative) plainDirs() []string {
 	var names []string
 	for _, s := range a.segments[:len(a.segments)-1] {
@@ -174,8 +179,8 @@ func (a *alternative) plainDirs() []string {
 	return names
 }
 
-// match compares the beginning and the last element of the path, and calls
-// doublestar if they do not decide.
+// match reports whether the pattern matches the path. It compares the path's
+// beginning and last element, and calls doublestar if these do not decide.
 func (a *alternative) match(path string, isDir bool) bool {
 	if a.dirOnly && !isDir {
 		return false
@@ -196,7 +201,7 @@ func (a *alternative) match(path string, isDir bool) bool {
 	return doublestar.MatchUnvalidated(a.text, path)
 }
 
-// mayMatchBelow reports whether a path below dir may match.
+// mayMatchBelow reports whether the pattern may match a path below dir.
 func (a *alternative) mayMatchBelow(dir string) bool {
 	segs := a.segments
 	for more := true; more; segs = segs[1:] {

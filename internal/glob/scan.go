@@ -16,8 +16,8 @@ type scanResult struct {
 	classHasSlash bool   // a class contains a slash: as in bash, it is not a class, and only plain counts
 }
 
-// patternError returns the BAD_PATTERN error; nil if the pattern is valid. pattern is
-// the caller's text before normalisation.
+// patternError returns a BAD_PATTERN error with the position in pattern, the
+// text given to Compile. It returns nil if the pattern is valid.
 func (r scanResult) patternError(pattern string) error {
 	if r.reason == "" {
 		return nil
@@ -31,8 +31,8 @@ func (r scanResult) patternError(pattern string) error {
 	return toolerr.New(toolerr.BadPattern, "invalid pattern %q at character %d: %s", pattern, pos, r.reason).With("position", pos)
 }
 
-// scanPattern reads a pattern once. It agrees with doublestar.ValidatePattern on which
-// patterns are valid, except for classes, which have bash's syntax.
+// scanPattern finds out whether a pattern is valid. It agrees with
+// doublestar.ValidatePattern, except for classes, which have bash's syntax.
 func scanPattern(text string) scanResult {
 	s := scanner{text: text, braces: pairBraces(text)}
 	for s.at < len(text) {
@@ -41,6 +41,7 @@ func scanPattern(text string) scanResult {
 	return scanResult{plainPattern: s.plain.String(), reason: s.reason, fromError: s.fromError, classHasSlash: s.classHasSlash}
 }
 
+// scanner scans a pattern; its fields become those of scanResult.
 type scanner struct {
 	text          string
 	at            int
@@ -51,14 +52,17 @@ type scanner struct {
 	classHasSlash bool
 }
 
+// recordError records the first error, at the index at.
 func (s *scanner) recordError(at int, reason string) {
 	if s.reason == "" {
 		s.reason, s.fromError = reason, s.text[at:]
 	}
 }
 
+// writeLiteral adds text, without special meaning, to the plain pattern.
 func (s *scanner) writeLiteral(text string) { s.plain.WriteString(QuoteMeta(text)) }
 
+// scanNext scans one character, escape, class or brace.
 func (s *scanner) scanNext() {
 	start := s.at
 	switch c := s.text[start]; c {
@@ -99,8 +103,8 @@ func (s *scanner) scanNext() {
 	}
 }
 
-// classEnd returns the index after the class that begins at start, and its
-// error; "" if it is valid.
+// classEnd returns the index after the class that begins at text[start]. reason
+// says why it is not a class; "" if it is.
 func classEnd(text string, start int) (end int, reason string) {
 	_, end, reason = readClass(text, start, false)
 	return end, reason

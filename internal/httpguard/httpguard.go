@@ -10,8 +10,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Transport returns a round tripper that refuses responses of status 101 from
-// next.
+// Transport returns a round tripper that passes requests to next. For a
+// response of status 101 it closes the body and returns a PROTOCOL_ERROR.
 func Transport(next http.RoundTripper) http.RoundTripper { return transport{next} }
 
 type transport struct{ next http.RoundTripper }
@@ -25,8 +25,8 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// CloseIdleConnections closes next's idle connections, if it can: http.Client
-// calls it.
+// CloseIdleConnections closes the idle connections of next, if next has that
+// method. http.Client calls it.
 func (t transport) CloseIdleConnections() {
 	if closing, ok := t.next.(interface{ CloseIdleConnections() }); ok {
 		closing.CloseIdleConnections()

@@ -26,16 +26,16 @@ const (
 	Never                // metadata, link-local, multicast, and addresses that hide another address
 )
 
-// Class describes an address. What is the class's name for messages, with an
-// article; "" for a public address.
+// Class describes an address. Name is a phrase for messages, such as "a private
+// address"; "" for a public address.
 type Class struct {
 	Name  string
 	Reach Reach
 }
 
-// Classify returns the class of an address. A zone is ignored. IPv4-mapped IPv6
-// addresses and the invalid address are Never: a caller that accepts mapped
-// addresses passes addr.Unmap().
+// Classify returns the class of an address, regardless of its zone. IPv4-mapped
+// IPv6 addresses and the invalid address are Never: a caller that accepts
+// mapped addresses passes addr.Unmap().
 func Classify(addr netip.Addr) Class {
 	if !addr.IsValid() {
 		return Class{"an invalid address", Never}
@@ -56,6 +56,8 @@ func Classify(addr netip.Addr) Class {
 // nat64 is the well-known prefix, which ends with the IPv4 address.
 var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 
+// embeddedIPv4 returns the IPv4 address in the last four bytes of a NAT64
+// address.
 func embeddedIPv4(addr netip.Addr) netip.Addr {
 	bytes := addr.As16()
 	var v4 [4]byte
@@ -63,13 +65,13 @@ func embeddedIPv4(addr netip.Addr) netip.Addr {
 	return netip.AddrFrom4(v4)
 }
 
+// addressRange is a range of addresses that have the same class.
 type addressRange struct {
 	prefix netip.Prefix
 	class  Class
 }
 
-// ranges returns the table in order; the first range that contains an address
-// decides.
+// ranges returns all ranges. The first range that contains an address decides.
 var ranges = sync.OnceValue(func() (all []addressRange) {
 	for _, group := range []struct {
 		class    Class
@@ -98,8 +100,9 @@ var ranges = sync.OnceValue(func() (all []addressRange) {
 	return all
 })
 
-// IsProxy reports whether address, HOST:PORT, is the proxy configured in the
-// environment. The user chose its address, and it resolves names itself.
+// IsProxy reports whether address, HOST:PORT, is the proxy that the environment
+// configures for http or https. A connection to it needs no check: the user
+// chose its address, and it resolves names itself.
 func IsProxy(address string) bool {
 	for _, scheme := range []string{"http", "https"} {
 		req, err := http.NewRequest(http.MethodGet, scheme+"://example.com/", nil)
@@ -121,10 +124,10 @@ func IsProxy(address string) bool {
 	return false
 }
 
-// IsLocalName reports whether a host's name is a name of this machine or of a
-// local network: localhost, names without a dot, and names under the domains
-// that are reserved for that (RFC 6761, 6762, 8375, and .internal of 2024). An
-// address is no name.
+// IsLocalName reports whether a host name belongs to this machine or a local
+// network: localhost, a name without a dot, or a name below one of the domains
+// reserved for this (RFC 6761, 6762, 8375, and .internal of 2024). It returns
+// false for an address.
 func IsLocalName(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if _, err := netip.ParseAddr(host); err == nil {

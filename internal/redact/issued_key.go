@@ -8,7 +8,8 @@ var issuedKeyPrefixes = [...]string{
 	"AKIA", "ASIA", "AIza", "ya29.", "eyJ", "hf_", "npm_", "pypi-", "whsec_", "lin_api_", "ntn_", "secret_", "dop_v1_",
 }
 
-// IsIssuedKey reports whether a word looks like a key issued by a service.
+// IsIssuedKey reports whether a word has the shape of a key issued by a
+// well-known service.
 func IsIssuedKey(word string) bool {
 	if len(word) < 11 { // the shortest prefix and 8 more characters
 		return false

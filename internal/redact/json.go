@@ -20,10 +20,11 @@ const (
 	maxNameBytes = 128
 )
 
-// AppendJSON appends a JSON value with credentials hidden and long texts cut, in
-// about max bytes. Members and items that do not fit are omitted and counted.
-// The result is valid JSON; input that is not JSON becomes null. Members named
-// in plain are not hidden because of their name.
+// AppendJSON appends a JSON value to dst, with credentials hidden and long
+// texts cut. It appends about limit bytes: further members and items are
+// omitted and counted. The result is valid JSON; input that is not JSON becomes
+// null. The values of the members plainNames are not hidden because of their
+// name.
 func AppendJSON(dst []byte, raw json.RawMessage, limit int, plainNames ...string) []byte {
 	r := redactor{in: raw, maxLen: len(dst) + limit, plainNames: plainNames}
 	begin := len(dst)
@@ -34,7 +35,8 @@ func AppendJSON(dst []byte, raw json.RawMessage, limit int, plainNames ...string
 	return dst
 }
 
-// redactor walks over JSON; it fails if the JSON is invalid.
+// redactor copies a JSON value. Its methods read at pos. Those that return a
+// bool return false if the JSON is invalid.
 type redactor struct {
 	in     []byte
 	pos    int
@@ -43,18 +45,23 @@ type redactor struct {
 	plainNames []string // names whose values are not secret here
 }
 
+// isSecret reports whether the value of the member name must be hidden.
 func (r *redactor) isSecret(name string) bool {
 	return IsSecretName(name) && !isOneOf(name, r.plainNames)
 }
 
+// maxDepth bounds the nesting of the values that are copied.
 const maxDepth = 64
 
+// skipSpace skips white space.
 func (r *redactor) skipSpace() {
 	for r.pos < len(r.in) && (r.in[r.pos] == ' ' || r.in[r.pos] == '\n' || r.in[r.pos] == '\t' || r.in[r.pos] == '\r') {
 		r.pos++
 	}
 }
 
+// peek skips white space and returns the next byte, without reading it; 0 at
+// the end.
 func (r *redactor) peek() byte {
 	r.skipSpace()
 	if r.pos < len(r.in) {
@@ -63,6 +70,8 @@ func (r *redactor) peek() byte {
 	return 0
 }
 
+// copyValue appends the next value, redacted, to dst. depth is the number of
+// containers around it.
 func (r *redactor) copyValue(dst []byte, depth int) ([]byte, bool) {
 	if depth > maxDepth {
 		return dst, false
@@ -91,13 +100,16 @@ func (r *redactor) copyValue(dst []byte, depth int) ([]byte, bool) {
 	return append(dst, word...), true
 }
 
+// skipScalar skips a number, true, false, null, or other text up to a
+// delimiter.
 func (r *redactor) skipScalar() {
 	for r.pos < len(r.in) && !strings.ContainsRune(",]} \n\t\r:", rune(r.in[r.pos])) {
 		r.pos++
 	}
 }
 
-// copyContainer copies an object or an array.
+// copyContainer appends the next object or array, redacted, to dst. end is its
+// last byte. Once dst has maxLen bytes, it only counts members and items.
 func (r *redactor) copyContainer(dst []byte, end byte, depth int) ([]byte, bool) {
 	dst = append(dst, r.in[r.pos])
 	r.pos++
@@ -141,7 +153,8 @@ func (r *redactor) copyContainer(dst []byte, end byte, depth int) ([]byte, bool)
 	}
 }
 
-// appendOmitted ends a container with the number of omitted members or items.
+// appendOmitted appends the end of a container and, before it, the number of
+// omitted members or items. n is the number of those before.
 func appendOmitted(dst []byte, end byte, n, left int) []byte {
 	if left > 0 {
 		if n > 0 {
@@ -155,6 +168,8 @@ func appendOmitted(dst []byte, end byte, n, left int) []byte {
 	return append(dst, end)
 }
 
+// copyMember appends the next member of an object to dst. It hides the value if
+// the name is that of a credential.
 func (r *redactor) copyMember(dst []byte, depth int) ([]byte, bool) {
 	if r.peek() != '"' {
 		return dst, false
@@ -178,7 +193,8 @@ func (r *redactor) copyMember(dst []byte, depth int) ([]byte, bool) {
 	return append(dst, `"`+hiddenText+`"`...), r.skipValue(depth + 1)
 }
 
-// skipValue skips a value; false if it is invalid.
+// skipValue skips the next value, which is depth levels deep. It returns false
+// if the value is invalid or nested too deeply.
 func (r *redactor) skipValue(depth int) bool {
 	open := 0
 	for {
@@ -212,7 +228,7 @@ func (r *redactor) skipValue(depth int) bool {
 	}
 }
 
-// skipString skips a string and returns it with its quotes; false if it has no end.
+// skipString skips a string and returns its text with the quotes.
 func (r *redactor) skipString() ([]byte, bool) {
 	begin := r.pos
 	for r.pos++; r.pos < len(r.in); r.pos++ {
@@ -227,7 +243,8 @@ func (r *redactor) skipString() ([]byte, bool) {
 	return nil, false
 }
 
-// readString returns a decoded string; of a long string, the first part.
+// readString returns the next string, decoded. Of a long string it returns the
+// beginning.
 func (r *redactor) readString() (string, bool) {
 	raw, ok := r.skipString()
 	if !ok {
@@ -257,10 +274,12 @@ func (r *redactor) readString() (string, bool) {
 	return text, true
 }
 
-// AppendText appends text as a JSON string, cut and with credentials hidden.
+// AppendText appends text to dst as a JSON string, with credentials hidden, and
+// cut to maxTextBytes.
 func AppendText(dst []byte, text string) []byte { return appendRedacted(dst, text, len(text)) }
 
-// appendRedacted is AppendText for the beginning of a text of length bytes.
+// appendRedacted is AppendText for a text that is the beginning of one of
+// length bytes.
 func appendRedacted(dst []byte, text string, length int) []byte {
 	shown := Text(text)
 	if len(shown) > maxTextBytes || len(text) >= 8*maxTextBytes && length > len(text) {

@@ -6,11 +6,11 @@ package redact
 
 import "strings"
 
-// IsSecretName reports whether a member, variable, flag or header of this name holds a
-// credential. It accepts camelCase, kebab-case, snake_case and names without
-// separators. In doubt it returns true. Exceptions are counts of tokens
-// (max_tokens), authors, keys that are not secret (primary_key) and "key"
-// alone, which most tools use for the name of an entry.
+// IsSecretName reports whether a member, variable, flag or header of this name
+// holds a credential. It accepts camelCase, kebab-case, snake_case and names
+// without separators. In doubt it returns true. It returns false for numbers of
+// tokens (max_tokens), authors, keys that are not secret (primary_key), and
+// "key" alone, which most tools use for the name of an entry.
 func IsSecretName(name string) bool {
 	words := splitWords(name)
 	plain := strings.Join(words, "")
@@ -57,8 +57,9 @@ var (
 	}
 )
 
-// isTokenCount reports whether a name belongs to a number of tokens, or to a
-// tokenizer.
+// isTokenCount reports whether a name that contains "token" belongs to a number
+// of tokens or a tokenizer. plain is the name without separators, words are its
+// words.
 func isTokenCount(words []string, plain string) bool {
 	if strings.Contains(plain, "tokeniz") {
 		return true
@@ -78,8 +79,8 @@ func isTokenCount(words []string, plain string) bool {
 	return plural || number
 }
 
-// withoutAuthors returns a name without author and authority; authorization
-// stays.
+// withoutAuthors returns a name with each "author" removed, so that author and
+// authority do not count as "auth". It keeps authorize and authorization.
 func withoutAuthors(plain string) string {
 	for from := 0; ; {
 		i := strings.Index(plain[from:], "author")
@@ -96,6 +97,7 @@ func withoutAuthors(plain string) string {
 	}
 }
 
+// containsAny reports whether text contains one of parts.
 func containsAny(text string, parts []string) bool {
 	for _, part := range parts {
 		if strings.Contains(text, part) {
@@ -105,6 +107,7 @@ func containsAny(text string, parts []string) bool {
 	return false
 }
 
+// isOneOf reports whether word equals one of words.
 func isOneOf(word string, of []string) bool {
 	for _, one := range of {
 		if word == one {
@@ -114,9 +117,9 @@ func isOneOf(word string, of []string) bool {
 	return false
 }
 
-// splitWords returns the words of a name in lower case. A word begins after a byte
-// that is not a letter or digit, and at a capital letter after a small letter
-// or before one (clientSecret, APIKey). Letters outside ASCII separate words.
+// splitWords returns the words of a name in lower case. A new word begins after
+// a byte that is not an ASCII letter or digit, and at a capital letter that
+// follows a small letter or precedes one (clientSecret, APIKey).
 func splitWords(name string) (words []string) {
 	word := make([]byte, 0, 32)
 	end := func() {

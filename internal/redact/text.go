@@ -2,12 +2,13 @@ package redact
 
 import "strings"
 
-// privateKeyMark begins every kind of private key in PEM.
+// privateKeyMark is a part of the first line of every kind of private key in
+// PEM.
 const privateKeyMark = "PRIVATE KEY-----"
 
-// Text returns text with its credentials hidden: words with the shape of an
-// issued key, values after the name of a credential, passwords in URLs, and
-// private keys.
+// Text returns text with its credentials replaced by "***": words with the
+// shape of an issued key, values after the name of a credential, passwords in
+// URLs, and private keys with all text after them.
 func Text(text string) string {
 	if i := strings.Index(text, privateKeyMark); i >= 0 {
 		return Text(text[:i]) + privateKeyMark + hiddenText
@@ -35,7 +36,7 @@ func isSeparator(c byte) bool {
 	return false
 }
 
-// textRedactor processes the words of a text.
+// textRedactor redacts a text word by word.
 type textRedactor struct {
 	text   string
 	out    strings.Builder // of text[:copied]
@@ -45,6 +46,8 @@ type textRedactor struct {
 	hideNext  bool // this word is a credential
 }
 
+// redactWord hides text[begin:end], a word, if it is a credential, and records
+// whether the next word is one.
 func (h *textRedactor) redactWord(begin, end int) {
 	word := h.text[begin:end]
 	next, named := h.hideNext, h.afterName
@@ -66,13 +69,14 @@ func (h *textRedactor) redactWord(begin, end int) {
 	}
 }
 
-// isAuthScheme reports whether a word is an authentication scheme, which credentials
-// follow.
+// isAuthScheme reports whether a word is an HTTP authentication scheme, after
+// which a credential follows.
 func isAuthScheme(word string) bool {
 	return strings.EqualFold(word, "bearer") || strings.EqualFold(word, "basic")
 }
 
-// redactPair handles the words NAME=value, name:value and URLs.
+// redactPair hides the value in a word such as NAME=value or name:value, and
+// the user and password in a URL.
 func (h *textRedactor) redactPair(begin, end int) {
 	word := h.text[begin:end]
 	i := strings.IndexAny(word, "=:")
@@ -100,12 +104,14 @@ func (h *textRedactor) redactPair(begin, end int) {
 	}
 }
 
+// hide replaces text[begin:end] by hiddenText.
 func (h *textRedactor) hide(begin, end int) {
 	h.out.WriteString(h.text[h.copied:begin])
 	h.out.WriteString(hiddenText)
 	h.copied = end
 }
 
+// result returns the text with the hidden parts replaced.
 func (h *textRedactor) result() string {
 	if h.copied == 0 {
 		return h.text

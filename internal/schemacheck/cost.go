@@ -13,12 +13,13 @@ import (
 // the subschema on the value, and for entering the subschemas that it applies,
 // which are not reached if the budget is too small.
 
-// budget counts the remaining steps of a check.
+// budget counts the steps that a check may still take.
 type budget struct{ left int }
 
 var errBudget = errors.New("checking takes too many steps")
 
-// spend panics if the budget is used up; Check recovers.
+// spend subtracts steps. It panics with errBudget if none are left; Check
+// recovers.
 func (b *budget) spend(steps int) {
 	if b.left -= steps; b.left < 0 {
 		panic(errBudget)
@@ -28,7 +29,9 @@ func (b *budget) spend(steps int) {
 // errDynamic reports references whose target is known only during the check.
 var errDynamic = errors.New("it has a $dynamicRef, or $recursiveRef, which are not followed")
 
-// chargeSubschemas makes every subschema of root charge the budget.
+// chargeSubschemas makes root and every subschema reachable from it charge the
+// budget when applied. It returns errDynamic if a subschema has a dynamic
+// reference.
 func (b *budget) chargeSubschemas(root *jsonschema.Schema) error {
 	seen := map[*jsonschema.Schema]bool{root: true}
 	for queue := []*jsonschema.Schema{root}; len(queue) > 0; queue = queue[1:] {
@@ -67,7 +70,8 @@ func (b *budget) chargeSubschemas(root *jsonschema.Schema) error {
 	return nil
 }
 
-// subschemaCost is the cost of applying a subschema.
+// subschemaCost holds what determines the cost of applying a subschema to a
+// value.
 type subschemaCost struct {
 	onValue     []*jsonschema.Schema // subschemas applied to the value itself
 	onMembers   []*jsonschema.Schema // to each member of an object
@@ -81,6 +85,7 @@ type subschemaCost struct {
 	enterValue, enterMember, enterItem, enterPositions int // cost of entering these subschemas
 }
 
+// costOf determines the cost of a subschema.
 func costOf(s *jsonschema.Schema) *subschemaCost {
 	p := &subschemaCost{properties: s.Properties, lookups: len(s.Required) + len(s.Dependencies), patterns: len(s.PatternProperties)}
 	add := func(to *[]*jsonschema.Schema, subs ...*jsonschema.Schema) {
@@ -134,7 +139,8 @@ func costOf(s *jsonschema.Schema) *subschemaCost {
 	return p
 }
 
-// entryCost returns the cost of a subschema before its format is checked.
+// entryCost returns the cost, in steps, of a subschema before its format is
+// checked: comparing the value with const and enum.
 func entryCost(s *jsonschema.Schema) int {
 	n := 1
 	if s.Const != nil {
@@ -167,11 +173,14 @@ func countValues(v any) int {
 // Bytes of text, and names of an object kept for unevaluatedProperties, that
 // count as one step.
 const (
+	// Number of bytes of text, and of names of an object kept for
+	// unevaluatedProperties, that cost one step.
 	bytesPerStep = 512
 	namesPerStep = 16
 )
 
-// costFor returns the cost of applying the subschema to a value.
+// costFor returns the cost, in steps, of applying the subschema to a value,
+// without the work of other subschemas.
 func (p *subschemaCost) costFor(v any) int {
 	n := 1 + p.enterValue
 	switch v := v.(type) {

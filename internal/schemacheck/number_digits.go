@@ -5,11 +5,12 @@ import (
 	"strings"
 )
 
-// maxDigits bounds the digits of a number: the library compares exact values,
+// maxDigits bounds the digits of a number. The library compares exact values,
 // and 1e999999 has a million digits.
 const maxDigits = 64
 
-// hasShortNumbers reports whether all numbers in a value have few digits.
+// hasShortNumbers reports whether all numbers in a decoded JSON value have at
+// most maxDigits digits and an exponent of at most 3 digits.
 func hasShortNumbers(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:

@@ -7,12 +7,13 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// maxProgramSize bounds the size of a pattern with its repetitions expanded, in
-// instructions.
+// maxProgramSize bounds the size of a pattern, in instructions, with its
+// repetitions expanded.
 const maxProgramSize = 10_000
 
-// compilePattern compiles JavaScript patterns that Go supports; other patterns, and
-// patterns that are too large, match every text.
+// compilePattern compiles a pattern of a schema, written for JavaScript.
+// Patterns that Go does not support, and patterns that are too large, match
+// every text. The error is always nil.
 func (b *budget) compilePattern(pattern string) (jsonschema.Regexp, error) {
 	tree, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil || programSize(tree) > maxProgramSize {
@@ -37,15 +38,15 @@ func programSize(re *syntax.Regexp) int {
 	return min(n, maxProgramSize+1)
 }
 
-// chargedPattern is a pattern that charges the budget for matches.
+// chargedPattern is a pattern that charges the budget for each match.
 type chargedPattern struct {
 	*regexp.Regexp
 	budget *budget
 	size   int // in instructions
 }
 
-// instructionsPerStep is the number of instructions, each for one byte, that count as a
-// step.
+// instructionsPerStep is the number of instructions, each run for one byte,
+// that cost one step.
 const instructionsPerStep = 16
 
 func (p *chargedPattern) MatchString(text string) bool {
@@ -53,6 +54,7 @@ func (p *chargedPattern) MatchString(text string) bool {
 	return p.Regexp.MatchString(text)
 }
 
+// matchAll is the text of a pattern that matches every text.
 type matchAll string
 
 func (matchAll) MatchString(string) bool { return true }

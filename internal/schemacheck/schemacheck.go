@@ -23,12 +23,14 @@ import (
 // its text.
 const maxSchemaBytes = 256 << 10
 
-// maxSteps returns the work allowed for a value of so many bytes; see cost.go.
+// maxSteps returns the number of steps allowed for checking a value of so many
+// bytes.
 func maxSteps(bytes int) int { return min(20_000+20*bytes, 400_000) }
 
-// smallValueBytes is the size, in bytes, of the largest value whose check takes too many
-// steps because of the schema. A larger value has many parts, and a schema may
-// have several rules for each part, so then the value counts as the cause.
+// smallValueBytes is the largest size of a value for which the schema is the
+// cause if checking takes too many steps. A larger value has many parts, and a
+// schema may have several rules for each part, so then the value counts as the
+// cause.
 const smallValueBytes = 256
 
 // A Schema is a compiled schema whose checks have bounded cost. It is safe for
@@ -40,7 +42,7 @@ type Schema struct {
 	disabled bool
 }
 
-// Faults describes how a value violates the schema.
+// Faults describes how a value violates a schema.
 type Faults struct {
 	Path        string // JSON pointer to the first fault
 	Text        string // description of all faults
@@ -49,7 +51,9 @@ type Faults struct {
 
 const schemaURL = "mem:///schema"
 
-// Compile compiles a schema. It fails if the schema is invalid or too large.
+// Compile compiles a schema. It returns an error if the schema is not valid,
+// refers to another document, has a dynamic reference or a number of many
+// digits, or has more than maxSchemaBytes.
 func Compile(text json.RawMessage) (*Schema, error) {
 	if len(text) > maxSchemaBytes {
 		return nil, fmt.Errorf("it has %d bytes, of %d that are read", len(text), maxSchemaBytes)
@@ -74,16 +78,19 @@ func Compile(text json.RawMessage) (*Schema, error) {
 	return s, s.budget.chargeSubschemas(s.compiled)
 }
 
-// noLoader prevents schemas from reading files and URLs.
+// noLoader refuses to load documents, so that a schema cannot read files and
+// URLs.
 type noLoader struct{}
 
 func (noLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("%q is another document; schemas must be whole", url)
 }
 
-// Check returns the faults of a value; nil if no fault is known. It returns an
-// error if the value cannot be checked, such as for a schema whose check is too
-// expensive.
+// Check returns the faults of a JSON value. f is nil if the value is valid, and
+// also if that cannot be found out: for numbers of many digits, for a large
+// value whose check takes too many steps, and if the library panics. If the
+// check of a small value takes too many steps, Check returns an error once;
+// from then on the schema accepts every value.
 func (s *Schema) Check(raw json.RawMessage) (f *Faults, err error) {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
@@ -119,7 +126,8 @@ const (
 	maxFaultBytes = 300 // bytes of one fault's text
 )
 
-// faultsOf converts the library's error to sentences.
+// faultsOf converts the library's error to sentences, at most maxFaults of
+// them.
 func faultsOf(e *jsonschema.ValidationError) *Faults {
 	f := &Faults{OnlyMissing: true}
 	p := message.NewPrinter(language.English)
@@ -161,6 +169,7 @@ func faultsOf(e *jsonschema.ValidationError) *Faults {
 	return f
 }
 
+// jsonPointer returns the JSON pointer with these tokens (RFC 6901).
 func jsonPointer(tokens []string) string {
 	var b strings.Builder
 	for _, token := range tokens {
