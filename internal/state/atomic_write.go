@@ -7,18 +7,18 @@ import (
 	"path/filepath"
 )
 
-// stagingDir is the subdirectory, of a directory of records, in which new records
-// are written before they are renamed. A writer holds a shared lock on it. A
-// process that gets the exclusive lock therefore knows that the files in it
-// were left by killed processes.
+// stagingDir is the subdirectory, of a directory of records, in which new
+// records are written before they are renamed. A writer holds a shared lock on
+// it. So a process that gets the exclusive lock knows that the files in it were
+// left by killed processes.
 const stagingDir = "aside"
 
-// maxListed bounds the number of files that one write removes.
+// maxListed bounds the abandoned files that one write removes.
 const maxListed = 64
 
-// replaceAtomically writes a temporary file in asideDir and renames it, so that a
-// reader finds the old or the new record. It removes temporary files of killed
-// processes.
+// replaceAtomically replaces the record dir/name by data. It writes a temporary
+// file in stagingDir and renames it, so that a reader finds the old or the new
+// record. It also removes temporary files of killed processes.
 func replaceAtomically(dir, name string, data []byte) error {
 	aside := filepath.Join(dir, stagingDir)
 	if err := os.MkdirAll(aside, 0o700); err != nil {
@@ -49,8 +49,8 @@ func replaceAtomically(dir, name string, data []byte) error {
 	return nil
 }
 
-// removeAbandoned removes files that no process is writing. Files that it cannot
-// remove are left to a later write.
+// removeAbandoned removes the files in aside that no process is writing. Files
+// that it cannot remove are left to a later write.
 func removeAbandoned(aside string) {
 	names := someNames(aside)
 	if len(names) == 0 {
@@ -69,7 +69,8 @@ func removeAbandoned(aside string) {
 	}
 }
 
-// someNames returns some of the names in a directory.
+// someNames returns at most maxListed names in a directory, in any order; nil
+// if there are none or dir cannot be read.
 func someNames(dir string) []string {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -83,5 +84,6 @@ func someNames(dir string) []string {
 	return names
 }
 
-// abandoned reports whether a temporary file was left by a killed process.
+// abandoned reports whether a temporary file was left by a killed process. The
+// caller holds the exclusive lock of its directory.
 func abandoned(info fs.FileInfo) bool { return dirLocksWork || fileAge(info) > pruneEvery }

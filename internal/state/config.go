@@ -94,15 +94,15 @@ type Config struct {
 	LockWait time.Duration
 }
 
-// AddFlags registers the flags that set c.
+// AddFlags registers the flags --state and --no-state, which set c.
 func (c *Config) AddFlags(flags *flag.FlagSet) {
 	flags.StringVar(&c.Dir, "state", c.Dir, "keep state in `DIR` (default: $MCP_STATE_DIR, else $XDG_STATE_HOME/toolroom, else ~/.local/state/toolroom)")
 	flags.BoolVar(&c.Disabled, "no-state", c.Disabled, "keep no state: no undo, changes by others are noticed only with etag, and repeated calls are slower")
 }
 
-// Validate reports contradictory settings. It does not check whether the
-// directory is usable: an unusable directory must not stop a tool that only
-// reads.
+// Validate returns INVALID_PARAMS for contradictory settings. It does not check
+// whether the directory is usable: an unusable directory must not stop a tool
+// that only reads.
 func (c *Config) Validate() error {
 	switch {
 	case c.Dir != "" && c.Disabled:
@@ -115,9 +115,10 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// Directory returns the absolute path of the state directory; "" if the
-// environment does not determine one, as for a user without a home directory. A
-// tool that writes files passes it to sandbox.Config.Protect.
+// Directory returns the absolute path of the state directory, whether or not it
+// exists. It returns "" if the environment does not determine one, as for a
+// user without a home directory. A tool that writes files passes it to
+// sandbox.Config.Protect.
 func (c *Config) Directory() string {
 	if all := c.Directories(); len(all) > 0 {
 		return all[0]
@@ -125,8 +126,9 @@ func (c *Config) Directory() string {
 	return ""
 }
 
-// Directories returns the state directory, followed by the other state
-// directories that the environment names for the user's tools and hosts.
+// Directories returns the state directory first, then all other state
+// directories that the environment names for the user's tools and hosts. The
+// paths are absolute; the directories need not exist.
 func (c *Config) Directories() (all []string) {
 	getenv := c.Getenv
 	if getenv == nil {

@@ -14,8 +14,10 @@ import (
 // it.
 const dirLocksWork = true
 
-// lockDirShared takes a shared lock on a directory until release is called. It waits
-// for a process with the exclusive lock, which is never held for long.
+// lockDirShared takes a shared lock on a directory until release is called. It
+// waits while another process has the exclusive lock, which is never held for
+// long. On a file system without locks it succeeds without a lock. It returns
+// an error if the directory cannot be opened.
 func lockDirShared(dir string) (release func(), err error) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -33,8 +35,9 @@ func lockDirShared(dir string) (release func(), err error) {
 	}, nil
 }
 
-// tryLockDirExclusive takes the exclusive lock on a directory; alone is false if it is in
-// use.
+// tryLockDirExclusive takes the exclusive lock on a directory until release is
+// called. locked is false, and release nil, if another process has a lock or
+// the directory cannot be locked.
 func tryLockDirExclusive(dir string) (release func(), alone bool) {
 	f, err := os.Open(dir)
 	if err != nil {

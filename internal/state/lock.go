@@ -25,17 +25,19 @@ const lockDir = "locks-1"
 // deadline.
 const defaultLockWait = 30 * time.Second
 
-// Lock locks the file that target names until unlock is called: no other
-// process or goroutine that uses these tools can change it. It returns LOCKED
-// if it cannot get the lock in time, with the holder if known. Read the file
-// (Target.Open) after Lock, not before.
+// Lock locks the file that target names, so that no other process or goroutine
+// that uses these tools changes it. The caller must call unlock. Lock waits
+// until Config.LockWait or the deadline of ctx has passed, then returns LOCKED,
+// with the holder if known; it returns CANCELLED if ctx was cancelled. Read the
+// file (Target.Open) after Lock, not before.
 //
 // There are two locks. The lock in the state directory is based on the path, so
 // it also works for a file that does not exist yet, and it knows its holder.
 // The lock on the file itself (Target.Guard) also excludes processes with
 // another state directory or without one. Both are kernel locks and end with
 // the process. Do not lock two targets at the same time: two processes that
-// lock them in different order would wait for each other until one gives up.
+// lock them in different order would wait for each other until the first wait
+// ends.
 func (s *Store) Lock(ctx context.Context, target *sandbox.Target) (unlock func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.config.LockWait)
 	defer cancel()
@@ -56,7 +58,8 @@ func (s *Store) Lock(ctx context.Context, target *sandbox.Target) (unlock func()
 
 // LockPath takes only the first of Lock's two locks, for a resource that is not
 // a file of the user. path is absolute, with links resolved. Without a state
-// directory it excludes only other goroutines that use this Store.
+// directory it excludes only other goroutines that use this Store. Errors are
+// those of Lock.
 func (s *Store) LockPath(ctx context.Context, path string) (unlock func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.config.LockWait)
 	defer cancel()
@@ -84,8 +87,9 @@ func (s *Store) LockPath(ctx context.Context, path string) (unlock func(), err e
 	}), nil
 }
 
-// openLockFile opens and locks the lock file of a path. It returns nil if no state
-// is kept or the file system has no locks.
+// openLockFile opens and locks the lock file of a record name. The caller
+// unlocks and closes it. f is nil without an error if no state is kept or the
+// file system has no locks. The error is that of ctx.
 func (s *Store) openLockFile(ctx context.Context, name string) (*os.File, error) {
 	for {
 		dir, err := s.makeSubdir(lockDir)
@@ -113,8 +117,8 @@ func (s *Store) openLockFile(ctx context.Context, name string) (*os.File, error)
 	}
 }
 
-// writeHolder writes the holder into a locked file. It is used only for
-// messages.
+// writeHolder writes this process and the path into a locked file, for the
+// messages of other processes.
 func writeHolder(f *os.File, path string) {
 	note := fmt.Appendf(nil, "%d\n%s\n%s\n", os.Getpid(), filepath.Base(os.Args[0]), path)
 	if n, err := f.WriteAt(note, 0); err == nil {
@@ -122,7 +126,8 @@ func writeHolder(f *os.File, path string) {
 	}
 }
 
-// holderOf describes the holder of a lock; "" if unknown.
+// holderOf describes the process that holds the lock of a record name: "another
+// program" if unknown.
 func (s *Store) holderOf(name string) string {
 	data, err := s.readRecord(lockDir, name)
 	if err != nil {
@@ -135,6 +140,8 @@ func (s *Store) holderOf(name string) string {
 	return fmt.Sprintf("%s, process %s", pathname.Escape(lines[1]), pathname.Escape(lines[0]))
 }
 
+// lockedError returns the error of a wait that ended with err: CANCELLED if it
+// was cancelled, otherwise LOCKED.
 func lockedError(path, holder string, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return toolerr.New(toolerr.Cancelled, "waiting for %s was stopped, nothing was changed: %w", pathname.Escape(filepath.Base(path)), err)
@@ -142,9 +149,9 @@ func lockedError(path, holder string, err error) error {
 	return toolerr.New(toolerr.Locked, "%s is being changed by %s, nothing was changed: try again in a moment: %w", pathname.Escape(filepath.Base(path)), holder, err)
 }
 
-// removeUnusedLocks removes lock files that have not been used for pruneEvery, at most
-// once in that time. A process that has opened such a file but not locked it
-// yet notices the removal.
+// removeUnusedLocks removes lock files that have not been used for pruneEvery.
+// It does so at most once in that time, and otherwise nothing. A process that
+// has opened such a file but not locked it yet notices the removal.
 func (s *Store) removeUnusedLocks(dir string) {
 	mark := filepath.Join(dir, pruneMarkFile)
 	info, err := os.Stat(mark)
@@ -168,8 +175,8 @@ func (s *Store) removeUnusedLocks(dir string) {
 	}
 }
 
-// removeUnusedLock removes a lock file if no process holds its lock. It holds the lock
-// during the removal.
+// removeUnusedLock removes a lock file if no process holds its lock. It holds
+// the lock itself during the removal.
 func removeUnusedLock(path string) {
 	f, err := os.OpenFile(path, os.O_RDWR|openNoFollow, 0)
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// lockQueue makes the goroutines of one process wait in order of arrival. The zero
-// value is ready to use.
+// lockQueue lets the goroutines of one process take a lock in order of arrival.
+// The zero value is ready to use.
 type lockQueue struct {
 	mu      sync.Mutex
 	waiting map[string][]chan struct{} // the holder of a name, then the waiting goroutines

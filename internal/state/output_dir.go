@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// outputDir holds the complete outputs of commands, one file each: plain text,
-// which view and grep show by its absolute path.
+// outputDir holds the complete outputs of commands, one file each. They are
+// plain text, which view and grep show by their absolute paths.
 const outputDir = "output-1"
 
 const (
@@ -19,15 +19,15 @@ const (
 	defaultOutputAge   = 3 * 24 * time.Hour
 )
 
-// maxEmptyAge is the time after which the empty directory of a set of roots is
-// removed.
+// maxEmptyAge is the age at which the empty output directory of a set of roots
+// is removed.
 const maxEmptyAge = 30 * 24 * time.Hour
 
-// OutputDir returns the directory for the complete outputs of commands in
-// these roots, which a tool that shows files passes to
-// sandbox.Config.ReadableFor; "" if no state is kept. The directory is the same
-// for the same set of absolute paths, in any order, so that output from one
-// project is not shown in another.
+// OutputDir returns the path of the directory for the complete outputs of
+// commands in these roots; "" if no state is kept. A tool that shows files
+// passes it to sandbox.Config.ReadableFor. The path depends on the set of
+// absolute root paths, not their order, so that output from one project is not
+// shown in another.
 func (c *Config) OutputDir(roots []string) string {
 	dir := c.Directory()
 	if c.Disabled || dir == "" {
@@ -36,6 +36,7 @@ func (c *Config) OutputDir(roots []string) string {
 	return filepath.Join(dir, outputDir, rootsHash(roots))
 }
 
+// rootsHash returns a name for a set of roots.
 func rootsHash(roots []string) string {
 	sorted := slices.Clone(roots)
 	slices.Sort(sorted)
@@ -43,10 +44,11 @@ func rootsHash(roots []string) string {
 	return fmt.Sprintf("%x", sum[:10])
 }
 
-// MakeOutputDir creates the directory of SpilledFor. It also removes, from the
-// directories of all roots, outputs older than SpillAge, and then the oldest
-// ones until the rest has at most SpillBytes. A program that writes outputs
-// calls it from time to time.
+// MakeOutputDir creates the directory Config.OutputDir and returns its path. It
+// then removes, in the directories of all roots, outputs older than OutputAge,
+// and then the oldest until the rest has at most OutputBytes. A program that
+// writes outputs calls it from time to time. If only the removal fails, it
+// returns the path and an error.
 func (s *Store) MakeOutputDir(roots []string) (string, error) {
 	all, err := s.makeSubdir(outputDir)
 	if err != nil {
@@ -59,6 +61,8 @@ func (s *Store) MakeOutputDir(roots []string) (string, error) {
 	return dir, s.pruneOutputs(all, dir)
 }
 
+// pruneOutputs removes old outputs from the directories in all, and empty
+// directories of other roots than own.
 func (s *Store) pruneOutputs(all, own string) error {
 	entries, err := os.ReadDir(all)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"syscall"
 )
 
+// hasPosixModes is true: modes protect a directory from other users.
 const hasPosixModes = true
 
 // openNoFollow makes open fail for a symbolic link.

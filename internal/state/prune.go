@@ -22,8 +22,9 @@ const (
 	pruneStarts = 256
 )
 
-// pruneDirs is prune for the files directly in several directories together. A
-// missing directory counts as empty.
+// pruneDirs removes files older than maxAge directly in dirs, and then the
+// oldest until the rest, of all dirs together, takes at most maxBytes. A
+// missing directory counts as empty. It returns the errors of all removals.
 func pruneDirs(dirs []string, maxBytes int64, maxAge time.Duration) error {
 	type file struct {
 		path string
@@ -65,7 +66,9 @@ const (
 	pruneMarkFile = ".pruned"
 )
 
-// pruneIfDue prunes dir if no process has done so for a while.
+// pruneIfDue prunes dir, and the records of the previous format, if dir has not
+// been pruned for pruneEvery. Only the first write of a process looks; after
+// many writes, and by chance, it prunes at once.
 func (s *Store) pruneIfDue(dir string) error {
 	s.mu.Lock()
 	s.writes++
@@ -82,8 +85,8 @@ func (s *Store) pruneIfDue(dir string) error {
 	return pruneUnlessRecent(dir, due, s.config.MaxBytes, s.config.MaxAge)
 }
 
-// pruneOlderFormat removes the expired records of the previous format. Another
-// version of a tool may still use the rest.
+// pruneOlderFormat removes the expired records of the previous format, which
+// another version of a tool may still use.
 func (s *Store) pruneOlderFormat() error {
 	dir, err := s.open()
 	if err != nil {
@@ -96,8 +99,8 @@ func (s *Store) pruneOlderFormat() error {
 	return pruneUnlessRecent(dir, false, s.config.MaxBytes, s.config.MaxAge)
 }
 
-// pruneUnlessRecent prunes dir if due is set or pruneEvery has passed since the last
-// time.
+// pruneUnlessRecent prunes dir if now is set or pruneEvery has passed since the
+// last time. The time of the file pruneMarkFile is that of the last time.
 func pruneUnlessRecent(dir string, due bool, maxBytes int64, maxAge time.Duration) error {
 	mark := filepath.Join(dir, pruneMarkFile)
 	if info, err := os.Stat(mark); !due && err == nil && fileAge(info) < pruneEvery {
@@ -113,11 +116,11 @@ func pruneUnlessRecent(dir string, due bool, maxBytes int64, maxAge time.Duratio
 	return pruneDir(dir, maxBytes, maxAge)
 }
 
-// fileAge returns the age of a file; 0 if its time is in the future.
+// fileAge returns the time since a file was modified; 0 if that is in the
+// future.
 func fileAge(info fs.FileInfo) time.Duration { return max(0, time.Since(info.ModTime())) }
 
-// pruneDir removes records older than maxAge, and then the oldest until the rest
-// takes at most maxBytes.
+// pruneDir is pruneDirs for one directory, which must exist.
 func pruneDir(dir string, maxBytes int64, maxAge time.Duration) error {
 	if _, err := os.Stat(dir); err != nil {
 		return err

@@ -11,18 +11,18 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
 )
 
-// seenDir holds the seen records. Its name contains the version of the format:
-// records of other versions are in other directories and are not found.
+// seenDir holds the seen records. Its name contains the version of the format,
+// so records of other versions are not found.
 const seenDir = "seen-2"
 
-// olderSeenDir holds the records of the previous format.
+// olderSeenDir holds the seen records of the previous format.
 const olderSeenDir = "seen-1"
 
 // indexDir holds the line indexes of large files, which all clients share.
 const indexDir = "index-1"
 
-// Seen is the stored data on a file: its version, its index, and which of its
-// lines were shown.
+// Seen is what is stored about a file: its version, its index, and which of its
+// lines were shown to the model.
 type Seen struct {
 	Path   string // absolute, links resolved
 	Stamp  Stamp
@@ -32,13 +32,15 @@ type Seen struct {
 	NamedEncoding textfile.Encoding
 }
 
-// Seen returns the record of the version, of any age, that the client saw last
-// of the file with this absolute path (links resolved), and false without a record.
+// Seen returns the record of the version that the client saw last of a file,
+// however old. path is absolute, with links resolved. ok is false if there is
+// no usable record.
 func (s *Store) Seen(path string) (*Seen, bool) {
 	return s.readSeen(seenDir, s.seenRecordName(path), path)
 }
 
-// readSeen reads one record. It checks the path, since names are hashes.
+// readSeen reads the record name in dir. It checks that the record is for path,
+// since names are hashes. ok is false without a usable record.
 func (s *Store) readSeen(dir, name, path string) (*Seen, bool) {
 	data, err := s.readRecord(dir, name)
 	if err != nil {
@@ -51,9 +53,10 @@ func (s *Store) readSeen(dir, name, path string) (*Seen, bool) {
 	return seen, true
 }
 
-// SeenWithStamp returns the index of exactly the version of a file that stamp
-// describes: the version that the client saw or, for a large file, that any
-// client saw, then without lines. It returns false without such a record.
+// SeenWithStamp returns a record of exactly the version of a file that stamp
+// describes: the client's own or, for a large file, that of any client, which
+// has an index and no lines. ok is false without such a record, and if the
+// stamp cannot tell versions apart (Settled).
 func (s *Store) SeenWithStamp(path string, stamp Stamp) (*Seen, bool) {
 	seen, ok := s.Seen(path)
 	if ok && seen.Stamp.SameVersion(stamp) && seen.Stamp.Settled() {
@@ -69,8 +72,8 @@ func (s *Store) SeenWithStamp(path string, stamp Stamp) (*Seen, bool) {
 	return seen, true
 }
 
-// Remember stores seen for the client. It keeps ranges already stored for the
-// same content.
+// Remember stores seen for the client. If a record of the same content exists,
+// it keeps that record's ranges as well. If state is disabled it does nothing.
 func (s *Store) Remember(seen Seen) error {
 	if s.config.Disabled {
 		return nil
@@ -96,7 +99,9 @@ func (s *Store) Remember(seen Seen) error {
 	return s.rememberIndex(seen)
 }
 
-// rememberIndex stores the index of a large file for all clients.
+// rememberIndex stores the index of a large file for all clients. It does
+// nothing for a small file, and for a file in an encoding that the client
+// named.
 func (s *Store) rememberIndex(seen Seen) error {
 	if seen.Index.Size <= textfile.LineIndexMin || seen.NamedEncoding != "" {
 		return nil
@@ -112,7 +117,7 @@ func (s *Store) rememberIndex(seen Seen) error {
 	return s.writeRecord(indexDir, recordName(seen.Path), data)
 }
 
-// farFromExpiring reports whether a record is far from expiring.
+// farFromExpiring reports whether a record is younger than a quarter of MaxAge.
 func (s *Store) farFromExpiring(seen *Seen) bool {
 	return time.Since(time.Unix(0, seen.Stamp.Taken)) < s.config.MaxAge/4
 }
@@ -120,5 +125,6 @@ func (s *Store) farFromExpiring(seen *Seen) bool {
 // seenRecordName returns the file name of the client's record of a path.
 func (s *Store) seenRecordName(path string) string { return recordName(path) + "-" + s.client }
 
-// recordName returns the file name of the shared record of a path.
+// recordName returns the file name of a path's record that all clients share:
+// its hash.
 func recordName(path string) string { return fmt.Sprintf("%016x", xxhash.Sum64String(path)) }

@@ -15,6 +15,7 @@ import (
 // A record is a line with a checksum, then JSON; long lists of numbers are
 // packed.
 
+// errDamaged reports a record whose checksum or values are wrong.
 var errDamaged = errors.New("the record is damaged")
 
 type seenJSON struct {
@@ -36,6 +37,7 @@ type rangeJSON struct {
 	Sums  []byte `json:"sums"` // 4 bytes a line, little-endian
 }
 
+// encodeSeen returns the record of s: a line with a checksum, then JSON.
 func encodeSeen(s *Seen) ([]byte, error) {
 	out := seenJSON{
 		Path: s.Path, Stamp: s.Stamp, Format: s.Index.Format, Etag: s.Index.Etag.Full(),
@@ -65,6 +67,8 @@ func encodeSeen(s *Seen) ([]byte, error) {
 	return append(fmt.Appendf(nil, "%016x\n", xxhash.Sum64(body)), body...), nil
 }
 
+// decodeSeen parses a record of encodeSeen. It returns errDamaged if the
+// checksum or a value is wrong.
 func decodeSeen(data []byte) (*Seen, error) {
 	head, body, ok := bytes.Cut(data, []byte{'\n'})
 	if !ok || string(head) != fmt.Sprintf("%016x", xxhash.Sum64(body)) {
@@ -98,8 +102,8 @@ func decodeSeen(data []byte) (*Seen, error) {
 	return s, nil
 }
 
-// unpackStarts fills in the line index; it fails if the index does not fit the
-// file.
+// unpackStarts sets x.LinesBefore to the packed numbers. It returns errDamaged
+// if the line index does not fit the file.
 func unpackStarts(x *textfile.Index, packed []byte) error {
 	total := int64(0)
 	for len(packed) > 0 {

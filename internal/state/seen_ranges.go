@@ -15,8 +15,9 @@ func equalRange(a, b Range) bool {
 	return a.First == b.First && a.Last == b.Last && slices.Equal(a.Sums, b.Sums)
 }
 
-// addRange adds r to ranges and removes what it overlaps. It joins adjacent
-// ranges.
+// addRange returns sorted ranges with r added. Where they overlap, r replaces
+// them. It joins adjacent ranges, and drops the lines farthest from r beyond
+// maxSeenLines. It ignores an r whose numbers contradict each other.
 func addRange(ranges []Range, r Range) []Range {
 	if r.First < 1 || r.Last < r.First || r.Last-r.First+1 != int64(len(r.Sums)) {
 		return ranges

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// SeenVersion describes a record and the version of the file that was seen.
+// SeenVersion describes a seen record and the version of the file that was
+// seen.
 type SeenVersion struct {
 	Path       string
 	Stamp      Stamp
@@ -15,9 +16,10 @@ type SeenVersion struct {
 	RecordTime int64  // when the record was written, in nanoseconds
 }
 
-// RecentlySeen returns the client's newest seen records, at most max, newest first.
-// had is the result of an earlier call: records that have not changed since are
-// not read again.
+// RecentlySeen returns descriptions of the client's newest seen records, at
+// most limit, newest first. previous is the result of an earlier call, or nil:
+// records that have not changed since are not read again. Records that cannot
+// be read are omitted.
 func (s *Store) RecentlySeen(limit int, previous []SeenVersion) []SeenVersion {
 	dir, err := s.makeSubdir(seenDir)
 	if err != nil {

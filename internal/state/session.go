@@ -19,8 +19,8 @@ func (s *Store) ForSession(session string) *Store {
 	return &Store{sharedStore: s.sharedStore, client: clientHash(s.config.Client, session)}
 }
 
-// clientHash identifies a session of a client, without revealing its name in
-// the state directory.
+// clientHash returns an identifier of a session of a client, which does not
+// reveal their names in the state directory.
 func clientHash(client, session string) string {
 	sum := sha256.Sum256([]byte(client + "\x00" + session))
 	return hex.EncodeToString(sum[:clientHashBytes])

@@ -29,11 +29,12 @@ func StampOf(stat sandbox.Stat, taken time.Time) Stamp {
 // same times: the tick of a kernel's clock, with a margin.
 const Grain = 20 * time.Millisecond
 
-// coarseGrain is Grain for file systems whose times are whole seconds.
+// coarseGrain is Grain on file systems whose times are whole seconds.
 const coarseGrain = 2 * time.Second
 
 // Settled reports whether every later change of the file would change the
-// stamp. It is false if the file was changed just before the stamp was taken.
+// stamp. It is false if the file was changed just before the stamp was taken,
+// because a further change could leave the same times.
 func (s Stamp) Settled() bool {
 	last := s.ChangeTime
 	if last == 0 {
@@ -47,6 +48,7 @@ func (s Stamp) Settled() bool {
 }
 
 // SameVersion reports whether two stamps describe the same version of a file.
+// It ignores Taken.
 func (s Stamp) SameVersion(other Stamp) bool {
 	s.Taken, other.Taken = 0, 0
 	return s == other

@@ -20,7 +20,7 @@ const (
 	maxRecord = 1 << 20
 )
 
-// errDisabled reports that the store keeps nothing because state is disabled.
+// errDisabled is the error of opening a store for which state is disabled.
 var errDisabled = errors.New("state is switched off")
 
 // Store is a state directory, opened at first use. It is safe for concurrent
@@ -31,7 +31,7 @@ type Store struct {
 	client string // hash of the client, for the names of its seen records
 }
 
-// sharedStore is the part of a store that the stores of all clients share.
+// sharedStore is the part of a Store that the stores of all sessions share.
 type sharedStore struct {
 	config Config
 	open   func() (string, error)
@@ -74,8 +74,8 @@ func New(c Config) *Store {
 	return &Store{sharedStore: shared, client: clientHash(c.Client, "")}
 }
 
-// Err opens the store and returns why it cannot keep state; nil if it can, or
-// if state is disabled.
+// Err opens the store and returns the reason why it cannot keep state. It
+// returns nil if it can, and if state is disabled.
 func (s *Store) Err() error {
 	if _, err := s.open(); !errors.Is(err, errDisabled) {
 		return err
@@ -83,7 +83,8 @@ func (s *Store) Err() error {
 	return nil
 }
 
-// makeStateDir creates the directory, accessible only to this user.
+// makeStateDir creates the state directory, accessible only to this user, and
+// returns its path. It returns errDisabled if state is disabled.
 func makeStateDir(c Config) (string, error) {
 	if c.Disabled {
 		return "", errDisabled
@@ -98,8 +99,9 @@ func makeStateDir(c Config) (string, error) {
 	return dir, nil
 }
 
-// makeSubdir returns the path of a subdirectory with mode 0700, and creates it if it
-// does not exist.
+// makeSubdir creates a subdirectory with mode 0700, if it does not exist, and
+// returns its path. It returns an error if the name belongs to another user or
+// is not a directory.
 func (s *Store) makeSubdir(name string) (string, error) {
 	dir, err := s.open()
 	if err != nil {
@@ -121,8 +123,9 @@ func (s *Store) makeSubdir(name string) (string, error) {
 	return dir, nil
 }
 
-// readRecord returns the content of a record, or an error if there is no usable
-// record.
+// readRecord returns the content of the record name in the subdirectory sub. It
+// returns an error if the record is missing, larger than maxRecord, not a
+// regular file, or in a directory of another user.
 func (s *Store) readRecord(sub, name string) ([]byte, error) {
 	dir, err := s.open()
 	if err != nil {
@@ -148,7 +151,8 @@ func (s *Store) readRecord(sub, name string) ([]byte, error) {
 	return data, err
 }
 
-// writeRecord replaces a record atomically.
+// writeRecord replaces the record name in the subdirectory sub atomically. It
+// returns an error for more than maxRecord bytes.
 func (s *Store) writeRecord(sub, name string, data []byte) error {
 	if len(data) > maxRecord {
 		return fmt.Errorf("a record of %d bytes is over the limit of %d", len(data), maxRecord)

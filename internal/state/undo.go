@@ -35,7 +35,7 @@ const (
 )
 
 // Pending is a recorded change that may not have been made yet. Its methods do
-// nothing on a nil Pending.
+// nothing on nil.
 type Pending struct {
 	dir, name string
 }
@@ -74,7 +74,8 @@ func (s *Store) Record(c Change) (*Pending, error) {
 
 const pendingSuffix = ".pending"
 
-// Commit records that the change was made.
+// Commit records that the change was made, and removes the oldest changes of
+// the file beyond maxUndoDepth.
 func (p *Pending) Commit() error {
 	if p == nil {
 		return nil
@@ -90,16 +91,17 @@ func (p *Pending) Commit() error {
 	return nil
 }
 
-// Discard records that the change was not made.
+// Discard removes the record of a change that was not made.
 func (p *Pending) Discard() {
 	if p != nil {
 		os.Remove(filepath.Join(p.dir, p.name+pendingSuffix))
 	}
 }
 
-// LastChange returns the last change of a file that can be undone: the change
-// that gave the file the content now. It returns NOT_FOUND if no change is
-// known, and STALE if something else has changed the file since.
+// LastChange returns the last change of a file, if it can be undone because the
+// file still has the content now that the change gave it. It returns NOT_FOUND
+// if no change is recorded, and STALE if something else has changed the file
+// since.
 func (s *Store) LastChange(path string, now Version) (*Change, error) {
 	shown := pathname.Escape(filepath.Base(path))
 	dir, err := s.makeSubdir(undoDir)
@@ -123,8 +125,8 @@ func (s *Store) LastChange(path string, now Version) (*Change, error) {
 	return nil, toolerr.New(toolerr.NotFound, "nothing to undo: no change to %s by these tools is recorded", shown)
 }
 
-// Changes returns the journal's changes of all files since a time, newest
-// first. They may include a change that was recorded but not completed.
+// Changes returns the recorded changes of all files since a time, newest first.
+// They may include a change that was recorded but not made.
 func (s *Store) Changes(since time.Time) []*Change {
 	dir, err := s.makeSubdir(undoDir)
 	if err != nil {
@@ -145,8 +147,8 @@ func (s *Store) Changes(since time.Time) []*Change {
 	return all
 }
 
-// recordedSince reports, from a record's name, whether it was written at or
-// after since.
+// recordedSince reports whether a record was written at or after since,
+// according to its name.
 func recordedSince(name string, since time.Time) bool {
 	parts := strings.Split(strings.TrimSuffix(name, pendingSuffix), "-")
 	if len(parts) != 3 {
@@ -156,9 +158,10 @@ func recordedSince(name string, since time.Time) bool {
 	return err == nil && (since.Before(time.Unix(0, 0)) || at >= uint64(since.UnixNano()))
 }
 
-// Reopen marks the change, found with LastChange, as possibly not made, before
-// it is undone: call Discard after undoing it, or Commit if that failed. After
-// a crash in between, the record does not block earlier changes.
+// Reopen marks the change, which LastChange returned, as possibly not made,
+// before the caller undoes it. After undoing it call Discard, or Commit if that
+// failed. If the process is killed in between, the record does not block
+// earlier changes. It returns nil if the record cannot be marked.
 func (c *Change) Reopen() *Pending {
 	dir, err := c.store.makeSubdir(undoDir)
 	if err != nil {
@@ -174,8 +177,8 @@ func (c *Change) Reopen() *Pending {
 	return p
 }
 
-// Forget removes the change from the journal, after it was undone: the previous
-// change then is the last one.
+// Forget removes the change from the journal after it was undone, so that the
+// change before it becomes the last one.
 func (c *Change) Forget() error {
 	dir, err := c.store.makeSubdir(undoDir)
 	if err != nil {
@@ -184,7 +187,8 @@ func (c *Change) Forget() error {
 	return os.Remove(filepath.Join(dir, c.recordFile))
 }
 
-// changeRecords lists a file's records, newest first; with "" those of all files.
+// changeRecords returns the names of the records of the file with the hash
+// pathHash, newest first; of all files if pathHash is "".
 func changeRecords(dir, path string) []string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -201,9 +205,10 @@ func changeRecords(dir, path string) []string {
 	return names
 }
 
-// pruneUndo keeps the journal within its limits. Processes that live for only
-// one call must prune as well, but not each of them may read the whole journal:
-// so it is random, with a probability proportional to the record's size.
+// pruneUndo keeps the journal within its limits, after a record of size bytes
+// was written. Processes that live for only one call must prune as well, but
+// not each of them may read the whole journal. So it prunes at random, with a
+// probability proportional to size.
 func (s *Store) pruneUndo(dir string, size int64) {
 	due := rand.Float64()*undoSlack*float64(s.config.UndoBytes) < float64(max(size, blockSize))
 	// If pruning fails now, it may succeed next time.

@@ -37,7 +37,7 @@ type Change struct {
 	recordFile string // the name of the record
 }
 
-// Version identifies a content.
+// Version identifies the content of a file.
 type Version struct {
 	Size int64         `json:"size"`
 	Etag textfile.Etag `json:"etag"`
@@ -48,9 +48,9 @@ func VersionOf(content []byte) Version {
 	return Version{Size: int64(len(content)), Etag: textfile.EtagOf(content)}
 }
 
-// NewChange compares two contents in memory. It keeps a reference to a part of
-// before. A caller that knows which bytes it replaced can create a Change
-// itself.
+// NewChange returns the change between two contents in memory. It keeps a
+// reference to a part of before. A caller that knows which bytes it replaced
+// can create a Change itself, without comparing.
 func NewChange(tool, path string, before, after []byte) Change {
 	c := Change{Tool: tool, Path: path, Time: time.Now(), Before: VersionOf(before), After: VersionOf(after)}
 	limit := min(len(before), len(after))
@@ -65,6 +65,7 @@ func NewChange(tool, path string, before, after []byte) Change {
 // than comparing single bytes.
 const compareStep = 4096
 
+// commonStart returns the number of equal bytes at the beginning of a and b.
 func commonStart(a, b []byte) int {
 	n, limit := 0, min(len(a), len(b))
 	for n+compareStep <= limit && bytes.Equal(a[n:n+compareStep], b[n:n+compareStep]) {
@@ -76,6 +77,7 @@ func commonStart(a, b []byte) int {
 	return n
 }
 
+// commonEnd returns the number of equal bytes at the end of a and b.
 func commonEnd(a, b []byte) int {
 	n, limit := 0, min(len(a), len(b))
 	for n+compareStep <= limit && bytes.Equal(a[len(a)-n-compareStep:len(a)-n], b[len(b)-n-compareStep:len(b)-n]) {
@@ -87,9 +89,10 @@ func commonEnd(a, b []byte) int {
 	return n
 }
 
-// Restore returns the content before the change, given the content after it.
-// For a file that the change created it returns no content: then remove the
-// file. It returns STALE if current is not the content after the change.
+// Restore returns the content before the change, given current, the content
+// after it. For a file that the change created, the result is empty; the caller
+// removes the file. It returns STALE if current is not the content after the
+// change.
 func (c *Change) Restore(current []byte) ([]byte, error) {
 	if VersionOf(current) != c.After {
 		return nil, toolerr.New(toolerr.Stale, "%s was changed after it was written", pathname.Escape(filepath.Base(c.Path)))

@@ -15,6 +15,7 @@ import (
 // A record is a line with a checksum of the rest, a line of JSON, and the
 // removed bytes, compressed or not.
 
+// changeJSON is the JSON line of a record.
 type changeJSON struct {
 	*Change
 	Path    []byte `json:"path"`    // a name need not be UTF-8
@@ -22,6 +23,8 @@ type changeJSON struct {
 	Packed  bool   `json:"packed,omitempty"`
 }
 
+// encodeChange returns the record of a change. It compresses long removed
+// content.
 func encodeChange(c *Change) ([]byte, error) {
 	payload, packed := c.Removed, false
 	if len(payload) >= minCompressed {
@@ -48,7 +51,8 @@ func encodeChange(c *Change) ([]byte, error) {
 	return append(fmt.Appendf(make([]byte, 0, len(body)+17), "%016x\n", xxhash.Sum64(body)), body...), nil
 }
 
-// readChange reads a record whose removed content has at most limit bytes.
+// readChange reads the record in a file. It returns errDamaged if the record is
+// not valid, or its removed content has more than limit bytes.
 func readChange(path string, limit int64) (*Change, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|openNoFollow, 0)
 	if err != nil {
@@ -65,6 +69,7 @@ func readChange(path string, limit int64) (*Change, error) {
 	return decodeChange(data, limit)
 }
 
+// decodeChange parses a record of encodeChange. Errors are those of readChange.
 func decodeChange(data []byte, limit int64) (*Change, error) {
 	sum, body, ok := bytes.Cut(data, []byte{'\n'})
 	if !ok || string(sum) != fmt.Sprintf("%016x", xxhash.Sum64(body)) {

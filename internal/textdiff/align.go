@@ -2,8 +2,7 @@ package textdiff
 
 import "time"
 
-// Run reports that N elements of a, starting at index A, equal N elements of b,
-// starting at index B.
+// Run means that a[A:A+N] equals b[B:B+N].
 type Run struct{ A, B, N int }
 
 // The limits of Align. They are sizes instead of times, so that the same input
@@ -14,18 +13,18 @@ const (
 	maxWork  = 1 << 28 // steps of all calls, counted as squares of the differences found
 )
 
-// maxTime is only for a machine that hangs. Tests that expect equal results
+// maxTime ends Align on a machine that hangs. Tests that expect equal results
 // raise it.
 var maxTime = 10 * time.Second
 
-// Align returns the runs of equal elements of a and b, in ascending order of
-// both. The elements are lines or words. It searches for the largest number of
-// equal elements, and finds it for most inputs of up to maxExact elements, not
+// Align returns the runs of equal elements (lines or words) of a and b, in
+// ascending order of both. It searches for the largest number of equal
+// elements, and finds it for most inputs of up to maxExact elements, not
 // counting equal ends. It first splits larger inputs at elements that are
 // unique in both. Beyond the limits, elements count as different.
 //
-// Align calls stopped, unless it is nil, between steps of at most about 100 ms.
-// Once stopped returns true, Align returns the runs found so far.
+// Unless stopped is nil, Align calls it between steps of at most about 100 ms.
+// If stopped returns true, Align returns the runs found so far.
 func Align[T comparable](a, b []T, stopped func() bool) []Run {
 	head, tail := commonEnds(a, b)
 	s := &aligner{stopped: stopped, deadline: time.Now().Add(maxTime)}
@@ -52,13 +51,14 @@ func commonEnds[T comparable](a, b []T) (head, tail int) {
 	return head, tail
 }
 
-// sequence is a list of elements, each as a rune, with their indices in the
-// whole list.
+// sequence is a part of a list whose elements are replaced by runes. indices
+// holds the index of each element in the whole list.
 type sequence struct {
 	runes   []rune
 	indices []int32
 }
 
+// slice returns the elements from index from to index to.
 func (s sequence) slice(from, to int) sequence { return sequence{s.runes[from:to], s.indices[from:to]} }
 
 // aligner collects the runs of one call of Align.
@@ -71,7 +71,8 @@ type aligner struct {
 	occurrences  []occurrence // for each rune; all zero between calls of shared
 }
 
-// addRun adds n equal elements, which come after those already added.
+// addRun adds the run a, b, n, which must come after the runs already added,
+// and joins it with the last one if they touch.
 func (s *aligner) addRun(a, b, n int) {
 	if last := len(s.runs) - 1; last >= 0 && n > 0 && s.runs[last].A+s.runs[last].N == a && s.runs[last].B+s.runs[last].N == b {
 		s.runs[last].N += n
@@ -80,14 +81,15 @@ func (s *aligner) addRun(a, b, n int) {
 	}
 }
 
-// addMatch adds equal elements of two sequences, whose indices may have gaps.
+// addMatch adds the runs of n equal elements, which begin at index from of a
+// and index with of b. Their indices in the whole lists may have gaps.
 func (s *aligner) addMatch(a, b sequence, from, with, n int) {
 	for i := range n {
 		s.addRun(int(a.indices[from+i]), int(b.indices[with+i]), 1)
 	}
 }
 
-// align adds the runs of two sequences.
+// align adds the runs of two sequences. depth is the number of splits so far.
 func (s *aligner) align(a, b sequence, depth int) {
 	head, tail := commonEnds(a.runes, b.runes)
 	s.addMatch(a, b, 0, 0, head)
@@ -97,7 +99,7 @@ func (s *aligner) align(a, b sequence, depth int) {
 	s.addMatch(a, b, len(a.indices)-tail, len(b.indices)-tail, tail)
 }
 
-// alignMiddle is align for sequences without equal ends.
+// alignMiddle is align for two sequences without equal ends.
 func (s *aligner) alignMiddle(a, b sequence, depth int) {
 	a, b, anchors := s.commonElements(a, b, depth)
 	switch {
@@ -118,15 +120,16 @@ func (s *aligner) alignMiddle(a, b sequence, depth int) {
 	}
 }
 
-// checkLimits reports whether a limit has been reached.
+// checkLimits reports whether Align must end: because stopped returned true, or
+// a limit of work or time is reached.
 func (s *aligner) checkLimits() bool {
 	s.reachedLimit = s.reachedLimit || s.work > maxWork || s.stopped != nil && s.stopped() || time.Now().After(s.deadline)
 	return s.reachedLimit
 }
 
-// alignWindows adds the runs of sequences that are too long for go-diff and have no
-// unique elements. It compares a piece of each, keeps the runs that end well
-// before the end of the piece, and continues after them.
+// alignWindows adds the runs of two sequences that are too long for go-diff and
+// have no unique elements. It compares a piece of each, keeps the runs that end
+// well before the end of the piece, and continues after them.
 func (s *aligner) alignWindows(a, b sequence) {
 	const size, sure = maxExact / 2, maxExact / 2 * 3 / 4
 	i, j := 0, 0

@@ -5,12 +5,14 @@ import "slices"
 // maxSplits bounds how often a gap between unique elements is split again.
 const maxSplits = 24
 
-// occurrence counts a rune in two sequences and holds its index in the second.
+// occurrence counts the occurrences of a rune in two sequences. inB is its
+// index in the second.
 type occurrence struct{ countA, countB, inB int32 }
 
-// commonElements returns the elements that occur in both sequences. If these are too
-// many for go-diff, it also returns anchors: elements that occur once in each
-// sequence and in the same order, as many as possible, as runs of one element.
+// commonElements returns those elements of a and b that occur in both. If they
+// are too many for go-diff, it also returns anchors: runs of one element that
+// occurs once in each sequence, in the same order in both, as many as possible.
+// The indices of anchors are those of x and y.
 func (s *aligner) commonElements(a, b sequence, depth int) (x, y sequence, anchors []Run) {
 	if last := int(max(slices.Max(a.runes), slices.Max(b.runes))); last >= len(s.occurrences) {
 		s.occurrences = make([]occurrence, last+1)
@@ -38,8 +40,8 @@ func (s *aligner) commonElements(a, b sequence, depth int) (x, y sequence, ancho
 // pair holds the indices of an element in two sequences.
 type pair struct{ a, b int32 }
 
-// uniquePairs returns the elements that occur once in each sequence, according to
-// the counts in s.places.
+// uniquePairs returns the elements that occur once in each sequence, according
+// to s.occurrences.
 func (s *aligner) uniquePairs(x, y []rune) []pair {
 	for j, r := range y {
 		s.occurrences[r].inB = int32(j)
@@ -60,8 +62,8 @@ func (s *aligner) uniquePairs(x, y []rune) []pair {
 	return pairs
 }
 
-// longestAscending returns the longest selection of pairs that ascends in both a and b
-// (patience sorting), as runs of one element. The pairs must ascend in a.
+// longestAscending returns the longest selection of pairs that ascends in both
+// a and b (patience sorting), as runs of one element. pairs must ascend in a.
 func longestAscending(pairs []pair) []Run {
 	// piles[k] is the last pair of the best chain of k+1 pairs.
 	var piles []int32

@@ -7,8 +7,9 @@ import (
 	"github.com/sergi/go-diff/diffmatchpatch"
 )
 
-// diffExact returns the runs found by go-diff. It does not use go-diff's semantic
-// clean-up, which joins differences across equal lines.
+// diffExact returns the runs that go-diff finds, and adds the work to s.work.
+// It does not use go-diff's semantic clean-up, which joins differences across
+// equal lines.
 func (s *aligner) diffExact(a, b []rune) []Run {
 	if s.checkLimits() {
 		return nil

@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// oneSided marks an element that occurs on one side only.
+// oneSided marks an element that occurs in only one of the lists.
 const oneSided = -1
 
-// nthRune returns the n-th rune that a string can hold, for n up to maxLines: it
-// skips surrogates and the replacement rune for invalid bytes.
+// nthRune returns the n-th rune that a string can hold, for n from 0 to
+// maxLines. It skips surrogates, and the replacement rune for invalid bytes.
 func nthRune(n int) rune {
 	const surrogates, first, last = 0xDFFF - 0xD800 + 1, 0xD800, 0xDFFF
 	r := rune(n)
@@ -23,8 +23,8 @@ func nthRune(n int) rune {
 	return r
 }
 
-// elementTable finds the elements of a list by value. A map would need several times
-// its memory.
+// elementTable is a hash table that finds the elements of a list by value. A
+// map would need several times its memory.
 type elementTable[T comparable] struct {
 	list  []T
 	seed  maphash.Seed
@@ -35,7 +35,7 @@ func newElementTable[T comparable](list []T) *elementTable[T] {
 	return &elementTable[T]{list, maphash.MakeSeed(), make([]int32, 1<<bits.Len(uint(2*len(list))))}
 }
 
-// slot returns the slot of the element equal to e, or the free slot for it.
+// slot returns the slot of the element equal to e, or the free slot (0) for it.
 func (t *elementTable[T]) slot(e T) *int32 {
 	mask := uint64(len(t.slots) - 1)
 	at := maphash.Comparable(t.seed, e) & mask
@@ -45,9 +45,10 @@ func (t *elementTable[T]) slot(e T) *int32 {
 	return &t.slots[at]
 }
 
-// assignRunes assigns a rune to each distinct element of a and b, and omits elements
-// that occur in only one of them. The indices begin at first. It returns empty
-// sequences once s has reached a limit.
+// assignRunes returns a and b as sequences in which equal elements have the
+// same rune. It omits elements that occur in only one of them. first is the
+// index of a[0] and b[0] in the whole lists. It returns empty sequences if s
+// reaches a limit.
 func assignRunes[T comparable](s *aligner, a, b []T, first int) (x, y sequence) {
 	const often = 1 << 16 // number of elements processed between two checks of s
 	known, inA, inB := newElementTable(a), make([]rune, len(a)), make([]rune, len(b))
@@ -80,7 +81,7 @@ func assignRunes[T comparable](s *aligner, a, b []T, first int) (x, y sequence) 
 	return x, y
 }
 
-// newSequence returns elements with their indices, which begin at first.
+// newSequence returns a sequence whose indices begin at first.
 func newSequence(runes []rune, first int) sequence {
 	at := make([]int32, len(runes))
 	for i := range at {
@@ -89,7 +90,7 @@ func newSequence(runes []rune, first int) sequence {
 	return sequence{runes, at}
 }
 
-// filter returns the elements that keep accepts.
+// filter returns the elements whose runes keep accepts.
 func (s sequence) filter(keep func(rune) bool) sequence {
 	n := 0
 	for _, r := range s.runes {

@@ -17,10 +17,10 @@ const (
 	maxCompared = 1 << 20
 )
 
-// separateDifferences returns the differing parts of two lines, pairwise. in and out span
-// from the first difference to the last. Parts separated by less than half a
-// window of equal text are joined. places returns nil if only one part is left,
-// and for texts longer than maxCompared.
+// separateDifferences returns the parts in which two long lines differ,
+// pairwise. in and out are the ranges from the first difference to the last.
+// Parts with less than half a window of equal text between them are joined. It
+// returns nil if only one part is left, and for texts longer than maxCompared.
 func (w *writer) separateDifferences(old []byte, newLine string, in, out shownPart) (olds, news []shownPart) {
 	size := cmp.Or(w.options.WindowChars, w.options.MaxLineBytes)
 	a, b := old[in.from:in.to], []byte(newLine[out.from:out.to])
@@ -77,7 +77,8 @@ func splitWords(text []byte) []string {
 }
 
 // writeParts writes several parts of a long line, with the numbers of omitted
-// bytes, and the number of further parts.
+// bytes between them. Of more than maxParts parts it writes the number of the
+// others.
 func (w *writer) writeParts(text []byte, parts []shownPart) {
 	size := cmp.Or(w.options.WindowChars, w.options.MaxLineBytes) / 2
 	at, more := 0, max(len(parts)-maxParts, 0)
@@ -111,8 +112,8 @@ func (w *writer) writeParts(text []byte, parts []shownPart) {
 	}
 }
 
-// shownPart is a range of a line that must be shown; around also shows the text next
-// to it. The zero value is the line's beginning.
+// shownPart is a range of a long line that must be shown, in bytes. The zero
+// value means the line's beginning.
 type shownPart struct {
 	from, to    int
 	withContext bool
@@ -120,8 +121,8 @@ type shownPart struct {
 	separate    []shownPart // in a long line, several parts with much equal text between them
 }
 
-// differingParts returns the differing parts of an old and a new line, if one of
-// them is too long to be shown completely.
+// differingParts returns the parts in which an old and a new line differ. If
+// both are short enough to be shown completely, it returns zero values.
 func (w *writer) differingParts(old []byte, newLine string) (in, out shownPart) {
 	if w.options.MaxLineBytes == 0 || !w.hasRoom() || max(len(old), len(newLine)) <= w.options.MaxLineBytes {
 		return shownPart{}, shownPart{}
@@ -149,7 +150,8 @@ func (w *writer) differingParts(old []byte, newLine string) (in, out shownPart) 
 	return in, out
 }
 
-// writePart writes a part of a long line, with the number of omitted bytes.
+// writePart writes the part shown of a long line, with the numbers of omitted
+// bytes.
 func (w *writer) writePart(text []byte, shown shownPart) {
 	if len(shown.separate) > 0 {
 		w.writeParts(text, shown.separate)
@@ -183,7 +185,8 @@ func (w *writer) writePart(text []byte, shown shownPart) {
 	}
 }
 
-// forward returns the offset of the given number of characters after at.
+// forward returns the offset in text that is runes characters after at, or the
+// end.
 func forward(text []byte, at, runes int) int {
 	for ; runes > 0 && at < len(text); runes-- {
 		_, size := utf8.DecodeRune(text[at:])
@@ -192,7 +195,7 @@ func forward(text []byte, at, runes int) int {
 	return at
 }
 
-// backward returns the offset of the given number of characters before at.
+// backward returns the offset in text that is runes characters before at, or 0.
 func backward(text []byte, at, runes int) int {
 	for ; runes > 0 && at > 0; runes-- {
 		_, size := utf8.DecodeLastRune(text[:at])

@@ -5,14 +5,15 @@ import (
 	"strings"
 )
 
-// region is a range of whole old lines with their new text.
+// region is a range of whole lines of the old text, in bytes, with the new
+// text.
 type region struct {
 	start, end int
 	text       string
 }
 
-// firstRegion removes the first changes that share lines, and returns them as a
-// region.
+// firstRegion returns the region of the first change, and of those after it
+// that share lines with it. It also returns the remaining changes.
 func firstRegion(old []byte, changes []Change) (region, []Change) {
 	r := region{start: bytes.LastIndexByte(old[:changes[0].Start], '\n') + 1}
 	r.end = touchedEnd(old, changes[0])
@@ -49,9 +50,9 @@ func firstRegion(old []byte, changes []Change) (region, []Change) {
 	return r, changes[n:]
 }
 
-// endsLine reports whether the region's new text ends in a line feed or is
-// empty. Otherwise, even changes without a common line may join the text before
-// the first of them with the line after the last.
+// endsLine reports whether the region's new text is empty or ends in a line
+// feed. Otherwise the changes may join the text before the region with the line
+// after it, even if they share no line.
 func (r region) endsLine(old []byte, changes []Change) bool {
 	end := r.end
 	for i := len(changes) - 1; i >= 0; i-- {
@@ -80,7 +81,7 @@ func touchedEnd(old []byte, c Change) int {
 	return len(old)
 }
 
-// block is a range of old lines with the lines that replace them.
+// block is a range of lines of the old text with the lines that replace them.
 type block struct {
 	start, end int // in old
 	removed    int // lines
@@ -88,7 +89,7 @@ type block struct {
 	ownsAdded  bool // added is the block's own slice
 }
 
-// diffBlocks compares the lines of a region.
+// diffBlocks returns the blocks of lines that differ in the region.
 func (r region) diffBlocks(old []byte, o Options) []block {
 	before, after := string(old[r.start:r.end]), r.text
 	a, b := splitLines(before), splitLines(after)

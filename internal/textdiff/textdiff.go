@@ -63,8 +63,8 @@ type Diff struct {
 // defaultContext is the number of unchanged lines around a change.
 const defaultContext = 3
 
-// Between returns the change that turns old into new: one range of whole lines,
-// or nothing.
+// Between returns the change that turns old into newText: one change of whole
+// lines, or nil if they are equal.
 func Between(old []byte, newText string) []Change {
 	n := min(len(old), len(newText))
 	head := 0

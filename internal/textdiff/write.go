@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// writer joins blocks to hunks.
+// writer joins blocks to hunks and writes these.
 type writer struct {
 	old       []byte
 	options   Options
@@ -24,8 +24,8 @@ type writer struct {
 	lineShift   int // number of additional lines in the new text before the hunk
 }
 
-// addBlock adds the next block: to the current hunk if so few lines are between
-// them that they would otherwise be in two hunks.
+// addBlock adds the next block. It first writes the current hunk, unless so few
+// lines are between them that both blocks belong to one hunk.
 func (w *writer) addBlock(b block) {
 	if n := len(w.hunk); n > 0 {
 		gap, ok := w.linesBetween(w.hunk[n-1].end, b.start, 2*w.context)
@@ -44,7 +44,8 @@ func (w *writer) addBlock(b block) {
 	w.hunk = append(w.hunk, b)
 }
 
-// linesBetween counts lines of old, up to most; false if there are more.
+// linesBetween returns the number of lines in old[from:to]. ok is false if
+// there are more than most.
 func (w *writer) linesBetween(from, to, most int) (int, bool) {
 	n := 0
 	for from < to {
@@ -56,7 +57,7 @@ func (w *writer) linesBetween(from, to, most int) (int, bool) {
 	return n, true
 }
 
-// lineEnd returns the end of the line at from.
+// lineEnd returns the end of the line of old that contains offset from.
 func (w *writer) lineEnd(from int) int {
 	if at := bytes.IndexByte(w.old[from:], '\n'); at >= 0 {
 		return from + at + 1
@@ -64,7 +65,7 @@ func (w *writer) lineEnd(from int) int {
 	return len(w.old)
 }
 
-// writeHunk writes the current hunk.
+// writeHunk writes the current hunk with its context, and starts a new one.
 func (w *writer) writeHunk() {
 	if len(w.hunk) == 0 {
 		return
@@ -102,8 +103,8 @@ func (w *writer) writeHunk() {
 	w.hunk = w.hunk[:0]
 }
 
-// writeHeader writes a hunk's first line. before is the number of lines before the
-// hunk.
+// writeHeader writes the first line of a hunk. before is the number of old
+// lines before it, oldLines and newLines are its numbers of lines.
 func (w *writer) writeHeader(before, oldLines, newLines int) {
 	span := func(before, lines int) string {
 		switch lines {
@@ -123,6 +124,7 @@ func (w *writer) writeHeader(before, oldLines, newLines int) {
 // hasRoom reports whether one more line may be written.
 func (w *writer) hasRoom() bool { return w.options.MaxLines == 0 || w.bodyLines < w.options.MaxLines }
 
+// writeContext writes old[from:to] as unchanged lines.
 func (w *writer) writeContext(from, to int) {
 	for from < to {
 		end := w.lineEnd(from)
@@ -131,6 +133,7 @@ func (w *writer) writeContext(from, to int) {
 	}
 }
 
+// writeChange writes the removed and added lines of a block.
 func (w *writer) writeChange(b block) {
 	from, i := b.start, 0
 	for ; from < b.end; i++ {
@@ -158,7 +161,8 @@ func (w *writer) writeChange(b block) {
 	}
 }
 
-// writeLine writes a line; of a long line, the part to be shown.
+// writeLine writes a line after its sign. Of a long line it writes the part
+// shown. If there is no room, it only counts the line.
 func (w *writer) writeLine(sign byte, line []byte, shown shownPart) {
 	if w.hasRoom() {
 		w.out.WriteByte(sign)
@@ -176,6 +180,7 @@ func (w *writer) writeLine(sign byte, line []byte, shown shownPart) {
 	w.bodyLines++
 }
 
+// diff returns the result, with the file header if names are given.
 func (w *writer) diff() Diff {
 	d := w.Diff
 	if w.bodyLines == 0 {
@@ -191,8 +196,8 @@ func (w *writer) diff() Diff {
 	return d
 }
 
-// patchName writes a file name in the syntax of patch and git: quoted if it has
-// special characters, with a final tab if it has blanks.
+// patchName returns a file name in the syntax of patch and git: quoted if it
+// has special characters, with a final tab if it has blanks.
 func patchName(s string) string {
 	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r == 0x7F }) {
 		return strconv.Quote(s)

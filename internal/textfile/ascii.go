@@ -2,7 +2,7 @@ package textfile
 
 import "encoding/binary"
 
-// IsASCII reports whether b has no byte above 0x7F.
+// IsASCII reports whether all bytes of b are below 0x80.
 func IsASCII(b []byte) bool {
 	n := leadingASCII(b)
 	for _, c := range b[n:] {
@@ -13,7 +13,8 @@ func IsASCII(b []byte) bool {
 	return true
 }
 
-// leadingASCII returns the number of leading ASCII bytes of b, or a little less.
+// leadingASCII returns the number of leading bytes of b that are ASCII, or up
+// to 7 fewer: it looks at 8 bytes at a time.
 func leadingASCII(b []byte) int {
 	const high = 0x8080808080808080
 	n := 0

@@ -2,12 +2,12 @@ package textfile
 
 import "bytes"
 
-// HeadSize is the number of bytes at a file's beginning that Detect and Scan
-// examine for signs of a binary file or UTF-16.
+// HeadSize is the number of bytes, at a file's beginning, in which Detect and
+// Scan look for signs of a binary file or UTF-16.
 const HeadSize = 64 << 10
 
-// Detect returns the format of bytes in memory: a whole file, or its beginning,
-// which may end inside a character.
+// Detect returns the format of data: a whole file, or its beginning, which may
+// end inside a character.
 func Detect(data []byte) Format {
 	e, bom := detectBOM(data)
 	if bom == 0 {
@@ -23,7 +23,7 @@ func Detect(data []byte) Format {
 	return j.format()
 }
 
-// detection is the data that determines a file's format.
+// detection holds the data that determines a file's format.
 type detection struct {
 	head      []byte
 	encoding  Encoding // from the byte order mark or guessWide; "" if unknown
@@ -33,6 +33,7 @@ type detection struct {
 	sample    []byte // text that is not UTF-8, if any
 }
 
+// format returns the format that the data determines.
 func (j detection) format() Format {
 	format := Format{Encoding: j.encoding, BOM: j.bom, Ending: endingOf(j.byteFacts), NUL: j.nul}
 	switch {
@@ -53,13 +54,14 @@ func (j detection) format() Format {
 	return format
 }
 
-// mostlyUTF8 reports whether the text is UTF-8, possibly damaged, and not in
-// another encoding: invalid bytes are few compared with valid sequences, or
-// only a character is cut off at the end.
+// mostlyUTF8 reports whether the text is UTF-8, possibly damaged, instead of
+// another encoding: there are few invalid bytes compared with valid sequences,
+// or only a character is cut off at the end.
 func (j detection) mostlyUTF8() bool {
 	return j.multibyte >= 4*j.invalid || j.multibyte > 0 && j.invalid == j.cutOff
 }
 
+// endingOf returns the kind of line endings.
 func endingOf(f byteFacts) Ending {
 	switch {
 	case f.lf == 0 && f.cr > 0:
@@ -74,9 +76,9 @@ func endingOf(f byteFacts) Ending {
 	return Mixed
 }
 
-// isBinary decides by signatures, NULs and control characters. A few NULs after
-// the beginning of a long text, such as a crash leaves in a log, do not make it
-// binary.
+// isBinary reports whether the file is binary, by its signature, NULs and
+// control characters. A few NULs after the beginning of a long text, such as a
+// crash leaves in a log, do not make it binary.
 func (j detection) isBinary() bool {
 	if HasBinarySignature(j.head) || bytes.IndexByte(j.head, 0) >= 0 || int64(j.nul)*1000 > j.size {
 		return true
@@ -93,6 +95,6 @@ func (j detection) isBinary() bool {
 	return controls*100 > len(j.head)
 }
 
-// isTextControl reports whether the control character c is common in text: white
-// space, bell, backspace, escape, the end-of-file mark of DOS.
+// isTextControl reports whether text often contains the control character c:
+// white space, bell, backspace, escape, or the end-of-file mark of DOS.
 func isTextControl(c byte) bool { return c >= '\a' && c <= '\r' || c == 0x1B || c == 0x1A }

@@ -33,10 +33,10 @@ const (
 	GB18030     Encoding = "gb18030"
 )
 
-// codecOf returns the codec of an encoding that x/text implements, and nil for
-// UTF-8. In all of them except UTF-16, a line feed is the byte 0x0A, and no
-// other character contains that byte. The line index relies on this; it handles
-// UTF-16 separately.
+// codecOf returns the codec of an encoding that x/text implements. It returns
+// nil for UTF-8 and unknown names. In all of them except UTF-16, a line feed is
+// the byte 0x0A, and no other character contains that byte. The line index
+// relies on this; it handles UTF-16 separately.
 func codecOf(e Encoding) encoding.Encoding {
 	switch e {
 	case UTF16LE:
@@ -83,8 +83,8 @@ func codecOf(e Encoding) encoding.Encoding {
 	return nil
 }
 
-// EncodingNames returns the names that ParseEncoding accepts, without their many other
-// spellings.
+// EncodingNames returns the names that ParseEncoding accepts, without their
+// many other spellings.
 func EncodingNames() []string {
 	return []string{
 		"utf-8", "utf-16le", "utf-16be", "latin-1", "windows-1252", "shift-jis", "gbk", "gb18030",
@@ -93,9 +93,9 @@ func EncodingNames() []string {
 	}
 }
 
-// ParseEncoding parses the name of an encoding, in any common spelling.
-// "utf-16" means little-endian; a byte order mark overrides it when reading.
-// For any other name it returns BAD_ENCODING.
+// ParseEncoding returns the encoding with this name, in any common spelling.
+// "utf-16" means little-endian; a byte order mark overrides it when a file is
+// read. For an unknown name it returns BAD_ENCODING.
 func ParseEncoding(name string) (Encoding, error) {
 	plain := strings.NewReplacer("-", "", "_", "", " ", "", ".", "").Replace(strings.ToLower(strings.TrimSpace(name)))
 	for _, known := range EncodingNames() {
@@ -138,11 +138,12 @@ func ParseEncoding(name string) (Encoding, error) {
 	return "", toolerr.New(toolerr.BadEncoding, "unknown encoding %q; known are %s", name, strings.Join(EncodingNames(), ", "))
 }
 
-// IsUTF16 reports whether the encoding consists of units of two bytes, so that
+// IsUTF16 reports whether the encoding is UTF-16. Its units have two bytes, so
 // lines cannot be found by searching for single bytes.
 func (e Encoding) IsUTF16() bool { return e == UTF16LE || e == UTF16BE }
 
-// Decode returns raw as UTF-8. Invalid bytes become U+FFFD.
+// Decode returns raw as UTF-8. Invalid bytes become U+FFFD. Bytes in an unknown
+// encoding are read as Latin-1.
 func (e Encoding) Decode(raw []byte) string {
 	if e == UTF8 || e == "" {
 		if utf8.Valid(raw) {
@@ -161,9 +162,9 @@ func (e Encoding) Decode(raw []byte) string {
 	return string(text)
 }
 
-// Encode returns text in the encoding, without a byte order mark. If the
-// encoding lacks a character, it returns BAD_ENCODING, which names the
-// character.
+// Encode returns text in the encoding, without a byte order mark. It returns
+// BAD_ENCODING, which names the character, if the encoding lacks a character,
+// and also if text is not UTF-8 or the encoding is unknown.
 func (e Encoding) Encode(text string) ([]byte, error) {
 	if !utf8.ValidString(text) {
 		return nil, toolerr.New(toolerr.BadEncoding, "the text is not valid UTF-8")
@@ -196,8 +197,8 @@ var (
 	bomUTF32LE = []byte{0xFF, 0xFE, 0, 0}
 )
 
-// detectBOM returns the encoding given by a byte order mark at the start of head,
-// and the mark's length; "" and 0 if head has no mark.
+// detectBOM returns the encoding that a byte order mark at the start of head
+// means, and the mark's length. It returns "" and 0 without a mark.
 func detectBOM(head []byte) (Encoding, int) {
 	switch {
 	case bytes.HasPrefix(head, bomUTF8):
@@ -212,8 +213,8 @@ func detectBOM(head []byte) (Encoding, int) {
 	return "", 0
 }
 
-// NewReader returns a reader that decodes r to UTF-8. Invalid bytes become
-// U+FFFD.
+// NewReader returns a reader of r's text as UTF-8. Invalid bytes become U+FFFD.
+// UTF-8, and bytes in an unknown encoding, are read unchanged.
 func (e Encoding) NewReader(r io.Reader) io.Reader {
 	if c := codecOf(e); c != nil {
 		return transform.NewReader(r, c.NewDecoder())

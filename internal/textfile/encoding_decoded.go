@@ -7,8 +7,9 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// Decoded is text as UTF-8 that maps each character to its original bytes. An
-// editor searches in the text and splices the bytes.
+// Decoded is text as UTF-8 that maps the position of each character to its
+// position in the original bytes. An editor searches in the text and splices
+// the bytes.
 type Decoded struct {
 	Text []byte
 
@@ -17,15 +18,17 @@ type Decoded struct {
 	boundaries []boundary // ascending, the first at 0
 }
 
-// boundary is a character boundary: its offsets in the text and in the bytes.
+// boundary is the start of a character: its offsets in the text and in the
+// bytes.
 type boundary struct{ text, raw int }
 
-// boundaryEvery is the distance between marks in bytes. Finding an offset decodes
-// at most this much again; a mark costs 16 bytes of memory.
+// boundaryEvery is the distance between stored boundaries, in bytes. Finding an
+// offset decodes at most this much again; a boundary takes 16 bytes of memory.
 const boundaryEvery = 4 << 10
 
-// DecodeMapped decodes raw like Decode. It holds the text once, at its exact
-// size, and little else. It stops when ctx ends and returns its cause.
+// DecodeMapped decodes raw like Decode and keeps a reference to raw. It
+// allocates the text once, at its exact size, and little else. If ctx ends, it
+// stops and returns the cause of ctx.
 func (e Encoding) DecodeMapped(ctx context.Context, raw []byte) (*Decoded, error) {
 	d := &Decoded{raw: raw, encoding: e}
 	size := 0
@@ -44,8 +47,9 @@ func (e Encoding) DecodeMapped(ctx context.Context, raw []byte) (*Decoded, error
 	return d, context.Cause(ctx)
 }
 
-// decodePieces decodes the bytes from an offset on, a buffer at a time, and passes each
-// piece of text with the number of bytes it was decoded from.
+// decodePieces decodes the bytes from an offset on, a buffer at a time. It
+// passes to yield each piece of text, and the number of bytes it was decoded
+// from, until yield returns false.
 func (d *Decoded) decodePieces(from int, buf []byte, yield func(text []byte, used int) bool) {
 	decoder := d.newDecoder()
 	for rest := d.raw[from:]; len(rest) > 0; {
@@ -57,6 +61,8 @@ func (d *Decoded) decodePieces(from int, buf []byte, yield func(text []byte, use
 	}
 }
 
+// newDecoder returns a decoder for the encoding, for Latin-1 if that is
+// unknown.
 func (d *Decoded) newDecoder() transform.Transformer {
 	c := codecOf(d.encoding)
 	if c == nil {
@@ -65,9 +71,9 @@ func (d *Decoded) newDecoder() transform.Transformer {
 	return c.NewDecoder()
 }
 
-// RawOffset returns the offset in the bytes of the character at offset at in the
-// text. It returns false inside a character, and between two characters that
-// were encoded as one.
+// RawOffset returns the offset in the original bytes of the character at offset
+// at in the text. ok is false inside a character, and between two characters
+// that were encoded as one.
 func (d *Decoded) RawOffset(at int) (int, bool) {
 	if at >= len(d.Text) {
 		return len(d.raw), at == len(d.Text)
@@ -76,7 +82,7 @@ func (d *Decoded) RawOffset(at int) (int, bool) {
 	return d.offsetAfter(d.boundaries[i], at)
 }
 
-// offsetAfter finds the offset of a position after a known mark.
+// offsetAfter is RawOffset for an offset after a known boundary.
 func (d *Decoded) offsetAfter(from boundary, at int) (int, bool) {
 	if from.text == at {
 		return from.raw, true
@@ -91,8 +97,9 @@ func (d *Decoded) offsetAfter(from boundary, at int) (int, bool) {
 	return found, exact
 }
 
-// RawOffsets returns a function like Offset for positions in ascending order, any
-// number in a row: it decodes nothing twice.
+// RawOffsets returns a function like RawOffset that is fast for offsets in
+// ascending order: it decodes nothing twice. The function must not be called
+// concurrently.
 func (d *Decoded) RawOffsets() func(at int) (int, bool) {
 	var last boundary
 	return func(at int) (int, bool) {

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/text/encoding/simplifiedchinese"
 )
 
-// guessLegacy distinguishes Shift-JIS, GBK and the Western single-byte
-// encodings by how plausible the non-ASCII bytes are in each. sample must
-// contain such bytes and may end inside a character. It returns "" if no
-// encoding fits.
+// guessLegacy returns the likeliest of Shift-JIS, GBK, GB 18030 and the Western
+// single-byte encodings, by how plausible the non-ASCII bytes are in each.
+// sample must contain such bytes and may end inside a character. It returns ""
+// if no encoding fits.
 func guessLegacy(sample []byte) Encoding {
 	western, single := scoreWestern(sample)
 	best, score := western, single
@@ -31,7 +31,8 @@ func guessLegacy(sample []byte) Encoding {
 	return best
 }
 
-// A doubleByte encoding decodes one character and rates how common it is.
+// A doubleByteDecoder reads characters of an encoding and rates how common they
+// are.
 type doubleByteDecoder interface {
 	// next returns the length of the character at the start of b, and its
 	// weight from 0 (never seen in real text) to 1. A length of 0 means not
@@ -39,9 +40,9 @@ type doubleByteDecoder interface {
 	next(b []byte) (length int, weight float64)
 }
 
-// scoreDoubleByte returns the mean weight of the characters that are not ASCII. ok
-// is false if the bytes are not valid; one fault in 200 characters is accepted,
-// as in a cut or damaged text.
+// scoreDoubleByte returns the mean weight of the characters of b that are not
+// ASCII. ok is false if the bytes are not valid. One invalid byte in 200
+// characters is accepted, as in a cut or damaged text.
 func scoreDoubleByte(b []byte, enc doubleByteDecoder) (score float64, ok bool) {
 	var sum float64
 	count, faults := 0, 0
@@ -108,6 +109,8 @@ func (shiftJISDecoder) next(b []byte) (int, float64) {
 	return 2, 0.2
 }
 
+// gbDecoder reads GBK and GB 18030. It sets *sawFourByte if it reads a
+// character of four bytes, which only GB 18030 has.
 type gbDecoder struct{ sawFourByte *bool }
 
 func (c gbDecoder) next(b []byte) (int, float64) {
@@ -145,7 +148,7 @@ func (c gbDecoder) next(b []byte) (int, float64) {
 	return 2, 0.2
 }
 
-// nextFourByte decodes a four-byte character of GB 18030.
+// nextFourByte is next for a four-byte character of GB 18030.
 func (c gbDecoder) nextFourByte(b []byte) (int, float64) {
 	if len(b) < 4 {
 		return -1, 0
@@ -157,6 +160,8 @@ func (c gbDecoder) nextFourByte(b []byte) (int, float64) {
 	return 4, 0.4
 }
 
+// isAssigned reports whether b decodes to a character that is assigned and not
+// for private use.
 func isAssigned(decode func([]byte) ([]byte, error), b []byte) bool {
 	text, err := decode(b)
 	if err != nil {
@@ -166,9 +171,9 @@ func isAssigned(decode func([]byte) ([]byte, error), b []byte) bool {
 	return r != utf8.RuneError && (r < 0xE000 || r > 0xF8FF)
 }
 
-// scoreWestern returns the mean plausibility of each byte above ASCII as a
-// letter or symbol of Windows-1252, judged by its neighbours. The encoding is
-// Windows-1252 if the sample needs it, and Latin-1 otherwise.
+// scoreWestern returns the mean plausibility, from 0 to 1, of the bytes above
+// ASCII as letters or symbols of Windows-1252, judged by their neighbours. The
+// encoding is Windows-1252 if b needs it, and Latin-1 otherwise.
 func scoreWestern(b []byte) (Encoding, float64) {
 	e := Latin1
 	var sum float64
@@ -203,6 +208,9 @@ func scoreWestern(b []byte) (Encoding, float64) {
 	return e, sum / float64(count)
 }
 
+// westernWeight returns the plausibility of a byte above ASCII in Western text.
+// run is the number of such bytes in a row, before and after are its
+// neighbours.
 func westernWeight(c byte, run int, before, after byte) float64 {
 	near := isASCIILetter(before) || isASCIILetter(after)
 	switch {

@@ -25,8 +25,8 @@ func (e Etag) String() string { return fmt.Sprintf("%08x", uint64(e)>>32) }
 // Full returns all 16 hex digits.
 func (e Etag) Full() string { return fmt.Sprintf("%016x", uint64(e)) }
 
-// Matches reports whether given, an etag of 8 to 16 hex digits from a model,
-// identifies this content.
+// Matches reports whether given identifies this content. given is an etag of 8
+// to 16 hex digits from a model; anything else does not match.
 func (e Etag) Matches(given string) bool {
 	if len(given) < 8 || len(given) > 16 {
 		return false
@@ -49,7 +49,8 @@ func EtagOf(data []byte) Etag {
 	return combineHashes(sums, int64(len(data)))
 }
 
-// combineHashes computes the etag from the hashes of all chunks, in order.
+// combineHashes returns the etag of content of size bytes, given the hashes of
+// all its chunks, in order.
 func combineHashes(sums []uint64, size int64) Etag {
 	if size <= ChunkSize {
 		if len(sums) == 0 {
@@ -67,6 +68,6 @@ func combineHashes(sums []uint64, size int64) Etag {
 	return Etag(h.Sum64())
 }
 
-// LineSum returns a hash of a line's bytes with its ending. It shows later
-// whether the line has changed.
+// LineSum returns a hash of a line with its ending. It shows later whether the
+// line has changed.
 func LineSum(line []byte) uint32 { return uint32(xxhash.Sum64(line) >> 32) }

@@ -8,8 +8,8 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// contextBytes is the number of bytes before and after a chunk that affect its facts:
-// the rest of a UTF-8 sequence, or of a line ending in UTF-16.
+// contextBytes is the number of bytes before and after a chunk that affect its
+// facts: the rest of a UTF-8 sequence, or of a line ending in UTF-16.
 const contextBytes = 4
 
 // sampleSize is the size of a chunk's contribution to the sample from which an
@@ -19,8 +19,8 @@ const (
 	sampleLimit = 32 * sampleSize
 )
 
-// byteFacts are the results of one pass over a range of bytes. Facts of adjacent
-// ranges can be added.
+// byteFacts are the results of one pass over a range of bytes. Those of
+// adjacent ranges can be added.
 type byteFacts struct {
 	hash      uint64 // of the bytes
 	lf        int    // line feeds, including those of crlf
@@ -33,8 +33,9 @@ type byteFacts struct {
 	sampleAt  int // offset in the buffer of a sample for guessLegacy
 }
 
-// computeFacts returns the facts of buf[from:to]. It uses up to reach bytes before and
-// after the range only to see how sequences continue across its edges.
+// computeFacts returns the facts of buf[from:to], in any encoding except
+// UTF-16. It uses up to contextBytes bytes before and after the range to see
+// how sequences continue across its edges.
 func computeFacts(buf []byte, from, to int) byteFacts {
 	part := buf[from:to]
 	f := byteFacts{hash: xxhash.Sum64(part)}
@@ -60,7 +61,8 @@ func computeFacts(buf []byte, from, to int) byteFacts {
 	return f
 }
 
-// countCRLF counts the line feeds in buf[from:to] that follow a carriage return.
+// countCRLF returns the number of line feeds in buf[from:to] that follow a
+// carriage return.
 func countCRLF(buf []byte, from, to int) int {
 	n := 0
 	for at := from; at < to; at++ {
@@ -76,7 +78,8 @@ func countCRLF(buf []byte, from, to int) int {
 	return n
 }
 
-// addUTF8 counts sequences whose first byte is in buf[from:to].
+// addUTF8 counts the valid and invalid UTF-8 sequences whose first byte is in
+// buf[from:to].
 func (f *byteFacts) addUTF8(buf []byte, from, to int) {
 	at := from + continuationBytes(buf, from, to)
 	for at < to {
@@ -111,8 +114,8 @@ func (f *byteFacts) addUTF8(buf []byte, from, to int) {
 
 // sampleStart returns an offset near at where a character certainly begins:
 // after a byte that is never part of a longer character, such as a line ending
-// or a blank. The beginning of buf counts only if it is the file's beginning,
-// which from == 0 means.
+// or a blank. The beginning of buf counts only if from is 0, because it then is
+// the beginning of the file.
 func sampleStart(buf []byte, from, at int) int {
 	const outside = 0x30
 	for i := at - 1; i >= max(0, at-sampleSize/4); i-- {
@@ -131,8 +134,8 @@ func sampleStart(buf []byte, from, at int) int {
 	return at
 }
 
-// continuationBytes returns the number of bytes at from that belong to a sequence begun
-// before.
+// continuationBytes returns the number of bytes at from that belong to a
+// sequence that began before.
 func continuationBytes(buf []byte, from, to int) int {
 	for back := 1; back < utf8.UTFMax && back <= from; back++ {
 		if utf8.RuneStart(buf[from-back]) {
@@ -143,8 +146,8 @@ func continuationBytes(buf []byte, from, to int) int {
 	return 0
 }
 
-// computeUTF16Facts is look for UTF-16: buf[from:to] begins at an even offset of the
-// file.
+// computeUTF16Facts is computeFacts for UTF-16. buf[from] must be at an even
+// offset of the file.
 func computeUTF16Facts(buf []byte, from, to int, e Encoding) byteFacts {
 	f := byteFacts{hash: xxhash.Sum64(buf[from:to])}
 	unit := func(i int) uint16 {
@@ -174,6 +177,7 @@ func computeUTF16Facts(buf []byte, from, to int, e Encoding) byteFacts {
 	return f
 }
 
+// add adds the counts of the range that follows.
 func (f *byteFacts) add(g byteFacts) {
 	f.lf += g.lf
 	f.crlf += g.crlf

@@ -16,7 +16,7 @@ const (
 	Mixed Ending = "mixed" // both lf and crlf
 )
 
-// Format describes how a file's text is encoded.
+// Format describes how the text of a file is encoded.
 type Format struct {
 	Encoding Encoding // "" for a binary file
 	BOM      int      // length of the byte order mark; 0: none

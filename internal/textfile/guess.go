@@ -9,7 +9,7 @@ import (
 )
 
 // A Guess is a guessed legacy encoding, with the other encodings that the bytes
-// may have.
+// of a file may have.
 type Guess struct {
 	Encoding Encoding
 	Rivals   []Encoding // other encodings in which the bytes are plausible text
@@ -17,10 +17,11 @@ type Guess struct {
 	raw []byte
 }
 
-// guessSample bounds the bytes in which rivals are searched.
+// guessSample bounds the bytes that are decoded to find rivals.
 const guessSample = 256 << 10
 
-// NewGuess returns the guess e for the bytes of a file.
+// NewGuess returns the guess e for the bytes of a file, and finds its rivals.
+// It keeps a reference to raw.
 func NewGuess(raw []byte, e Encoding) *Guess {
 	g := &Guess{Encoding: e, raw: raw}
 	sample := raw
@@ -39,9 +40,10 @@ func NewGuess(raw []byte, e Encoding) *Guess {
 	return g
 }
 
-// EditIsUnambiguous reports whether an edit has the same effect in every encoding that the
-// bytes may have: the bytes from start to end are the same characters, no
-// character is split, and text has the same bytes.
+// EditIsUnambiguous reports whether replacing the bytes raw[start:end] by text
+// has the same effect in every encoding that the bytes may have: the replaced
+// bytes are the same characters in all, no character is split, and text is
+// encoded as the same bytes.
 func (g *Guess) EditIsUnambiguous(start, end int, text string) bool {
 	from, to, ok := g.safeBounds(start, end)
 	if !ok {
@@ -64,9 +66,9 @@ func (g *Guess) EditIsUnambiguous(start, end int, text string) bool {
 // maxAround bounds the search for a character boundary, in bytes.
 const maxAround = 4 << 10
 
-// safeBounds returns positions before and after a range that are character
-// boundaries in every encoding: a line boundary, or after two ASCII bytes. ok
-// is false if it finds none nearby.
+// safeBounds returns offsets before start and after end that are character
+// boundaries in every encoding: at a line boundary, or after two ASCII bytes.
+// ok is false if there are none within maxAround.
 func (g *Guess) safeBounds(start, end int) (from, to int, ok bool) {
 	plain := func(i int) bool { return g.raw[i] < utf8.RuneSelf && (g.raw[i] < '0' || g.raw[i] > '9') }
 	between := func(at int) bool {
@@ -85,9 +87,10 @@ func (g *Guess) safeBounds(start, end int) (from, to int, ok bool) {
 	return from, to, true
 }
 
-// TextIsUnambiguous reports whether a text that replaces the whole file is the same in
-// every encoding that the file may have: each non-ASCII part already occurs in
-// the file, or has the same bytes. old is the file's text.
+// TextIsUnambiguous reports whether text, which replaces the whole file, is
+// right in every encoding that the file may have. Each run of non-ASCII
+// characters must occur in old, the file's text, or be encoded as the same
+// bytes.
 func (g *Guess) TextIsUnambiguous(old, text string) bool {
 	known := map[string]bool{}
 	for _, run := range nonASCIIRuns(old) {
@@ -110,7 +113,8 @@ func nonASCIIRuns(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r < utf8.RuneSelf })
 }
 
-// String names the guess and its rivals: "shift-jis, big5 or gbk".
+// String returns the names of the guess and its rivals: "shift-jis, big5 or
+// gbk".
 func (g *Guess) String() string {
 	const most = 6
 	names := []string{string(g.Encoding)}
@@ -147,7 +151,8 @@ func isPlausible(text string) bool {
 	return odd*10 <= foreign
 }
 
-// oddPair reports whether no word contains these two letters in a row.
+// oddPair reports whether two characters are letters that no word contains in a
+// row.
 func oddPair(a, b rune) bool {
 	if a < utf8.RuneSelf && b < utf8.RuneSelf || !unicode.IsLetter(a) || !unicode.IsLetter(b) {
 		return false
@@ -156,8 +161,8 @@ func oddPair(a, b rune) bool {
 		unicode.IsLower(a) && unicode.IsUpper(b)
 }
 
-// alphabet returns a number for each alphabet that words do not mix; 0: any
-// other script.
+// alphabet returns a number for Latin, Greek and Cyrillic letters, which no
+// word mixes. It returns 0 for other characters.
 func alphabet(r rune) int {
 	for i, table := range []*unicode.RangeTable{unicode.Latin, unicode.Greek, unicode.Cyrillic} {
 		if unicode.Is(table, r) {
@@ -167,8 +172,8 @@ func alphabet(r rune) int {
 	return 0
 }
 
-// oddSymbol reports whether a non-ASCII symbol, or a single character of another
-// script, is inside a word.
+// oddSymbol reports whether sign, between the characters a and b, is a
+// non-ASCII symbol or a single Asian character inside a word.
 func oddSymbol(a, sign, b rune) bool {
 	if unicode.In(sign, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) {
 		return alphabet(a) > 0 && alphabet(b) > 0

@@ -20,7 +20,8 @@ import (
 // ErrChanged reports that a file became shorter while it was read.
 var ErrChanged = errors.New("the file changed while it was read")
 
-// Index is the result of scanning one version of a file.
+// Index describes one version of a file: its format, etag, number of lines and
+// their positions. It is not valid for another version.
 type Index struct {
 	Format
 	Size  int64
@@ -44,8 +45,8 @@ type keptFacts struct {
 	facts    []byteFacts
 }
 
-// LineIndexMin is the smallest file size, in bytes, at which a line index is
-// worth keeping.
+// LineIndexMin is the smallest file size, in bytes, at which it is worth
+// storing a line index.
 const LineIndexMin = 8 << 20
 
 // lineEndFinder finds line endings in the bytes of one format.
@@ -68,8 +69,8 @@ func (x *Index) lineEnds() lineEndFinder {
 	return e
 }
 
-// afterNext returns the offset in b just after the first line ending, or -1. Wide
-// text in b must begin at an even offset of the file.
+// afterNext returns the offset in b just after the first line ending; -1 if
+// there is none. UTF-16 text in b must begin at an even offset of the file.
 func (e lineEndFinder) afterNext(b []byte) int {
 	if e.wide == 0 {
 		if i := bytes.IndexByte(b, e.unit); i >= 0 {
@@ -96,9 +97,10 @@ func (e lineEndFinder) afterNext(b []byte) int {
 // blockSize is the number of bytes read at once when searching for a line.
 const blockSize = 64 << 10
 
-// LineOffset returns the byte offset at which line (1-based) begins; the first line
-// begins after a byte order mark. For a line after the last one it returns the
-// end of the file.
+// LineOffset returns the byte offset at which a line begins. Lines count from
+// 1; the first begins after a byte order mark. For a line after the last it
+// returns the size of the file. It returns ErrChanged if the file is shorter
+// than the index says.
 func (x *Index) LineOffset(r io.ReaderAt, line int64) (int64, error) {
 	if line <= 1 {
 		return int64(x.BOM), nil
@@ -143,8 +145,9 @@ func (x *Index) LineOffset(r io.ReaderAt, line int64) (int64, error) {
 	return x.Size, nil
 }
 
-// nextLineStart returns the offset just after the first line ending at or after at, or
-// the end of the file. It skips strides without a line ending.
+// nextLineStart returns the offset just after the first line ending at or after
+// at; the end of the file if there is none. It skips strides without a line
+// ending.
 func (x *Index) nextLineStart(r io.ReaderAt, at int64) (int64, error) {
 	e := x.lineEnds()
 	buf := make([]byte, blockSize)
@@ -172,8 +175,9 @@ func (x *Index) nextLineStart(r io.ReaderAt, at int64) (int64, error) {
 	return x.Size, nil
 }
 
-// readBlock reads as much at offset at as fits in buf, within size. Wide text
-// needs even offsets and block sizes, which all callers use.
+// readBlock reads the bytes at offset at of a file of size bytes into buf, as
+// many as fit. It returns ErrChanged if the file is shorter. UTF-16 text needs
+// even offsets and block sizes, which all callers use.
 func readBlock(r io.ReaderAt, buf []byte, at, size int64) ([]byte, error) {
 	want := min(int64(len(buf)), size-at)
 	n, err := r.ReadAt(buf[:want], at)

@@ -22,10 +22,10 @@ type Line struct {
 	Sum    uint32 // LineSum of the bytes read: all of them unless Cut
 }
 
-// Each calls yield for each line, starting at first (1-based), until yield
-// returns false or the file ends. It reads only what it needs, and keeps at
-// most maxChars characters of a line, however long. It returns ErrChanged if
-// the lines are not at the positions in the index.
+// Each calls yield for each line, from line number first on (from 1), until
+// yield returns false or the file ends. r is the file. Each reads only what it
+// needs, and keeps at most maxChars characters of a line, however long. It
+// returns ErrChanged if the lines are not at the positions in the index.
 func (x *Index) Each(r io.ReaderAt, first int64, maxChars int, yield func(Line) bool) error {
 	first = max(first, 1)
 	at, err := x.LineOffset(r, first)
@@ -50,9 +50,9 @@ func (x *Index) Each(r io.ReaderAt, first int64, maxChars int, yield func(Line) 
 	return nil
 }
 
-// lineText decodes a line without its ending. partial means that raw is only the
-// beginning of the line, which may end inside a character. The bool reports
-// whether the text was cut.
+// lineText returns the decoded text of a line, at most maxChars characters
+// without the ending. cut reports that text is missing. partial means that raw
+// is only the beginning of the line, which may end inside a character.
 func (x *Index) lineText(raw []byte, partial bool, maxChars int) (string, bool) {
 	if !partial {
 		raw = x.withoutEnding(raw)
@@ -71,7 +71,7 @@ func (x *Index) lineText(raw []byte, partial bool, maxChars int) (string, bool) 
 	return text, partial
 }
 
-// withoutEnding removes the line ending.
+// withoutEnding returns a line without its line ending.
 func (x *Index) withoutEnding(raw []byte) []byte {
 	take := func(unit byte) bool {
 		var end []byte
@@ -107,8 +107,9 @@ type lineReader struct {
 	at     int64
 }
 
-// next returns the next line with its ending, or its first limit bytes; limit
-// must be even. The bytes are valid until the next call.
+// next returns the next line with its ending, or its first limit bytes, and the
+// line's offset and whole size in the file. limit must be even. The bytes are
+// valid until the next call.
 func (w *lineReader) next(limit int) (raw []byte, offset, size int64, err error) {
 	offset = w.at
 	if n := w.ends.afterNext(w.unread); n >= 0 {
@@ -137,6 +138,8 @@ func (w *lineReader) next(limit int) (raw []byte, offset, size int64, err error)
 	return w.consume(n, limit), offset, int64(n), nil
 }
 
+// consume returns the first n unread bytes, at most limit of them, and marks
+// all n as read.
 func (w *lineReader) consume(n, limit int) []byte {
 	raw := w.unread[:min(n, limit)]
 	w.unread = w.unread[n:]

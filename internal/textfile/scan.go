@@ -24,16 +24,17 @@ type Options struct {
 	SamePrefix int64
 }
 
-// maxStarts bounds the line index: a larger file has longer strides.
+// maxStarts bounds the entries of a line index; a larger file has longer
+// strides.
 const maxStarts = 8192
 
-// maxWorkers bounds a scan's memory, one chunk for each worker; more than a few
-// cores would only wait for memory.
+// maxWorkers bounds a scan's memory, one chunk for each worker. With more
+// workers they would only wait for memory.
 const maxWorkers = 4
 
-// Scan reads all size bytes of r once and describes them. It ignores bytes
-// after size, as in a growing file; it returns ErrChanged if the file has
-// become shorter.
+// Scan reads the first size bytes of r once and returns their index. It ignores
+// later bytes, as in a growing file. It returns ErrChanged if the file has
+// become shorter, and the cause of ctx if ctx ends.
 func Scan(ctx context.Context, r io.ReaderAt, size int64, o Options) (*Index, error) {
 	head, err := readBlock(r, make([]byte, min(size, HeadSize)), 0, size)
 	if err != nil {
@@ -72,7 +73,8 @@ func Scan(ctx context.Context, r io.ReaderAt, size int64, o Options) (*Index, er
 	return x, x.checkLastLine(r)
 }
 
-// formatForEncoding returns the format of a file that is read in a given encoding.
+// formatForEncoding returns the format of a file that is read in a given
+// encoding.
 func formatForEncoding(e Encoding, bom int, f byteFacts) Format {
 	format := Format{Encoding: e, BOM: bom, Ending: endingOf(f), NUL: f.nul}
 	if e == UTF8 {
@@ -81,7 +83,7 @@ func formatForEncoding(e Encoding, bom int, f byteFacts) Format {
 	return format
 }
 
-// chunk is the data stored for a chunk: 16 bytes for every 256 KiB.
+// chunk is what a scan stores for each chunk of 256 KiB: 16 bytes.
 type chunk struct {
 	hash   uint64
 	lf, cr int32
@@ -118,6 +120,8 @@ func (s *scan) run(ctx context.Context) error {
 	return s.err
 }
 
+// runWorker scans chunks until none are left, ctx ends, or a worker has an
+// error.
 func (s *scan) runWorker(ctx context.Context) {
 	buf := make([]byte, chunkBufferOffset+min(s.size, ChunkSize)+contextBytes)
 	for {
@@ -146,12 +150,15 @@ func (s *scan) runWorker(ctx context.Context) {
 	}
 }
 
-// chunkBufferOffset is the offset in the buffer at which a chunk is read: the kernel
-// copies four times slower if source and destination have different offsets in
-// a cache line, so the bytes before the chunk are read separately.
+// chunkBufferOffset is the offset in a worker's buffer at which a chunk is
+// read. The kernel copies four times slower if source and destination have
+// different offsets in a cache line, so the bytes before the chunk are read
+// separately.
 const chunkBufferOffset = 64
 
-// scanChunk reads chunk i, with a few bytes before and after it.
+// scanChunk returns the facts of chunk i and stores what the index needs of
+// them. If the chunk is known to be unchanged since the previous scan, it does
+// not read it.
 func (s *scan) scanChunk(i int64, buf []byte) (byteFacts, error) {
 	start := i * ChunkSize
 	end := min(start+ChunkSize, s.size)
@@ -177,7 +184,7 @@ func (s *scan) scanChunk(i int64, buf []byte) (byteFacts, error) {
 	return f, nil
 }
 
-// storeFacts stores the needed parts of a chunk's facts.
+// storeFacts stores what is needed of the facts of chunk i.
 func (s *scan) storeFacts(i int64, f byteFacts) {
 	s.chunks[i] = chunk{hash: f.hash, lf: int32(f.lf), cr: int32(f.cr)}
 	if s.kept != nil {
@@ -192,8 +199,8 @@ type Slicer interface {
 	Slice(off int64, n int) []byte
 }
 
-// readChunk returns the chunk at start, preceded by from bytes of the previous
-// chunk and followed by some bytes of the next.
+// readChunk returns the chunk at offset start, with from bytes of the previous
+// chunk before it and some bytes of the next after it.
 func (s *scan) readChunk(start int64, buf []byte) (part []byte, from int, err error) {
 	if start > 0 {
 		from = contextBytes
@@ -211,7 +218,8 @@ func (s *scan) readChunk(start int64, buf []byte) (part []byte, from int, err er
 	return buf[chunkBufferOffset-from : chunkBufferOffset+len(part)], from, err
 }
 
-// keepSample stores the samples of the first chunks that have one, in whatever
+// keepSample stores the sample of chunk i, and drops that of the last chunk if
+// there are too many. So the samples of the first chunks remain, in whatever
 // order the workers deliver them.
 func (s *scan) keepSample(i int64, sample []byte) {
 	s.mu.Lock()
@@ -222,6 +230,7 @@ func (s *scan) keepSample(i int64, sample []byte) {
 	}
 }
 
+// sample returns the stored samples in order, separated by line feeds.
 func (s *scan) sample() []byte {
 	var all [][]byte
 	for _, i := range slices.Sorted(maps.Keys(s.samples)) {
@@ -230,6 +239,7 @@ func (s *scan) sample() []byte {
 	return bytes.Join(all, []byte{'\n'})
 }
 
+// hashes returns the hashes of all chunks, in order.
 func (s *scan) hashes() []uint64 {
 	sums := make([]uint64, len(s.chunks), len(s.chunks)+1)
 	for i, c := range s.chunks {
@@ -238,7 +248,8 @@ func (s *scan) hashes() []uint64 {
 	return sums
 }
 
-// fillLineIndex fills in the line index and the number of line endings.
+// fillLineIndex sets the line index of x, and Lines to the number of line
+// endings.
 func (s *scan) fillLineIndex(x *Index) {
 	every := (len(s.chunks) + maxStarts - 1) / maxStarts
 	x.Stride = int64(max(every, 1)) * ChunkSize
@@ -254,8 +265,7 @@ func (s *scan) fillLineIndex(x *Index) {
 	}
 }
 
-// checkLastLine checks whether the last line has an ending, and counts a last line
-// without one.
+// checkLastLine sets Final, and counts a last line without an ending.
 func (x *Index) checkLastLine(r io.ReaderAt) error {
 	if x.Size <= int64(x.BOM) {
 		return nil

@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// signature is the beginning of all files of a format.
+// signature is a text with which all files of a format begin, and the format's
+// name.
 type signature struct{ magic, name string }
 
 // signatures contain a byte that no text contains, or with which no text
@@ -33,11 +34,13 @@ var textSignatures = []signature{
 	{"\xff\xfe\x00\x00", "UTF-32 text"}, {"\x00\x00\xfe\xff", "UTF-32 text"},
 }
 
-// textCheckBytes is the number of bytes after a word that are checked to be text.
+// textCheckBytes is the number of bytes after a signature of letters that are
+// checked to be text.
 const textCheckBytes = 64
 
-// HasBinarySignature reports whether the beginning of a file shows that it is binary, even
-// without a NUL. It is always false for UTF-8 text without control characters.
+// HasBinarySignature reports whether head, the beginning of a file, has a
+// signature of a binary format, even if it has no NUL. It returns false for
+// UTF-8 text without control characters.
 func HasBinarySignature(head []byte) bool {
 	if len(head) == 0 {
 		return false
@@ -70,7 +73,8 @@ func isPlainText(b []byte) bool {
 	return true
 }
 
-// BinaryType names the format of a binary file by its beginning.
+// BinaryType returns the name of a binary file's format, by its beginning: "PNG
+// image". For an unknown format it returns "data of unknown type".
 func BinaryType(head []byte) string {
 	for _, list := range [][]signature{signatures, textSignatures} {
 		for _, s := range list {
@@ -90,6 +94,7 @@ func BinaryType(head []byte) string {
 	return "data of unknown type"
 }
 
+// dotNonPrintable returns a dot for a character that is not printable ASCII.
 func dotNonPrintable(r rune) rune {
 	if r < ' ' || r > '~' {
 		return '.'

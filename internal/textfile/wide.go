@@ -8,7 +8,8 @@ import (
 
 // GuessUTF16 returns the encoding of a file that begins with head if it is
 // UTF-16 without a byte order mark, and "" otherwise. Scan gives the same
-// result for nearly every file; GuessWide reads only a little of a binary file.
+// result for nearly every file; GuessUTF16 reads only a little of a binary
+// file.
 func GuessUTF16(head []byte) Encoding {
 	const quick = 512
 	head = head[:min(len(head), HeadSize)&^1]
@@ -29,9 +30,9 @@ func GuessUTF16(head []byte) Encoding {
 	return guessUTF16(head)
 }
 
-// mostlyTextUnits reports whether most UTF-16 units of b are in the Unicode blocks
-// that most text uses. Their high bytes are at odd offsets or, if big is 1, at
-// even ones. A third of random units are not in these blocks.
+// mostlyTextUnits reports whether most UTF-16 units of b are in the Unicode
+// blocks that most text uses. big is 1 if b is big-endian, 0 if it is
+// little-endian. A third of random units are not in these blocks.
 func mostlyTextUnits(b []byte, big int) bool {
 	usual := 0
 	for i := 1 - big; i < len(b); i += 2 {
@@ -43,9 +44,9 @@ func mostlyTextUnits(b []byte, big int) bool {
 	return usual*10 >= len(b)/2*8
 }
 
-// guessUTF16 recognises UTF-16 without a byte order mark: in one byte order the
-// units are plausible text, in the other they are not. It returns "" if the
-// text is not UTF-16.
+// guessUTF16 returns the byte order of UTF-16 text without a byte order mark:
+// the one in which the units are plausible text, if they are not in the other.
+// It returns "" if the text is not UTF-16.
 func guessUTF16(head []byte) Encoding {
 	head = head[:len(head)&^1]
 	if len(head) < 4 || bytes.IndexByte(head, 0) < 0 {
@@ -63,8 +64,9 @@ func guessUTF16(head []byte) Encoding {
 	return ""
 }
 
-// utf16Plausibility returns the fraction of the UTF-16 units of b that is plausible
-// text; 0 if a unit is impossible.
+// utf16Plausibility returns the fraction of the UTF-16 units of b that are
+// plausible text, from 0 to 1. It returns 0 if a unit is impossible; bad
+// control characters may make it negative.
 func utf16Plausibility(b []byte, bigEndian bool) float64 {
 	units := make([]uint16, len(b)/2)
 	for i := range units {
@@ -116,7 +118,8 @@ func utf16Plausibility(b []byte, bigEndian bool) float64 {
 
 func isPrintableASCII(c byte) bool { return c >= ' ' && c < 0x7F }
 
-// isCommonRune reports whether r belongs to a widely used script or set of symbols.
+// isCommonRune reports whether r belongs to a widely used script or set of
+// symbols.
 func isCommonRune(r rune) bool {
 	switch {
 	case r < 0x250, r >= 0x370 && r < 0x700, r >= 0x900 && r < 0xE80:

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Count formats a number of things, given in the singular: "1 file", "2 files",
-// "3 directories", "4 matches".
+// Count formats a number of things, whose name is given in the singular: "1
+// file", "2 files", "3 directories", "4 matches".
 func Count[N int | int64](n N, what string) string {
 	switch {
 	case n == 1:
@@ -56,8 +56,8 @@ func ShortDuration(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// Head returns the first n bytes of a text, or fewer to avoid splitting a
-// character.
+// Head returns the first maxBytes bytes of a text, or up to 3 fewer to avoid
+// splitting a character.
 func Head(text string, maxBytes int) string {
 	if len(text) <= maxBytes {
 		return text
@@ -68,8 +68,8 @@ func Head(text string, maxBytes int) string {
 	return text[:maxBytes]
 }
 
-// Tail returns the last n bytes of a text, or fewer to avoid splitting a
-// character.
+// Tail returns the last maxBytes bytes of a text, or up to 3 fewer to avoid
+// splitting a character.
 func Tail(text string, maxBytes int) string {
 	if len(text) <= maxBytes {
 		return text

@@ -8,27 +8,29 @@ import (
 	"sync"
 )
 
-// Top keeps the first of the values that are added, in the order of before,
-// which must be a total order and compares like cmp.Compare. A full Top is a
-// heap with its last value at the root; until then it is a plain list, which
-// costs nothing. It is not safe for concurrent use.
+// Top keeps the first of the values that are added to it, in the order of
+// compare. compare returns a number like cmp.Compare, and must be a total
+// order. Until a Top is full it is a plain list; then it is a heap with its
+// last value at the root. It is not safe for concurrent use.
 type Top[T any] struct {
 	size    int
 	compare func(a, b T) int
 	heap    []T
 }
 
-// New returns a Top for a page of limit values after skipping offset values.
+// New returns a Top that keeps the first offset+limit values: enough for a page
+// of limit values after offset others.
 func New[T any](offset, limit int, compare func(a, b T) int) Top[T] {
 	return Top[T]{size: limit + min(offset, math.MaxInt-limit), compare: compare}
 }
 
-// WouldKeep reports whether Add would keep a value.
+// WouldKeep reports whether Add would keep v.
 func (t *Top[T]) WouldKeep(v T) bool {
 	return len(t.heap) < t.size || t.size > 0 && t.compare(v, t.heap[0]) < 0
 }
 
-// Add keeps a value if it is among the first so far.
+// Add keeps v if it is among the first values so far, and drops the last of
+// them if the Top was full.
 func (t *Top[T]) Add(v T) {
 	switch {
 	case !t.WouldKeep(v):
@@ -45,6 +47,7 @@ func (t *Top[T]) Add(v T) {
 	}
 }
 
+// siftDown moves the value at index i down to its position in the heap.
 func (t *Top[T]) siftDown(i int) {
 	for {
 		last := i
@@ -61,9 +64,9 @@ func (t *Top[T]) siftDown(i int) {
 	}
 }
 
-// Merge returns the values of several Tops made with the same arguments,
-// without the first offset values. It sorts the Tops in place, concurrently;
-// they cannot be used afterwards.
+// Merge returns the first values of several Tops together, sorted, without the
+// first offset values. The Tops must have been made with the same arguments.
+// Merge changes them, so they must not be used afterwards.
 func Merge[T any](tops []Top[T], offset int) []T {
 	var group sync.WaitGroup
 	held := 0

@@ -17,7 +17,8 @@ const (
 	maxSpaces = 24 // spaces and tabs within a line
 )
 
-// Text escapes the hidden characters of s, except line breaks and tabs.
+// Text returns s with invisible and misleading characters escaped, except line
+// breaks and tabs.
 func Text(s string) string {
 	if isPlainASCII(s) {
 		return s
@@ -33,11 +34,14 @@ func Text(s string) string {
 	return b.String()
 }
 
-// Line is Text that also escapes line breaks and tabs.
+// Line returns s with invisible and misleading characters, line breaks and tabs
+// escaped.
 func Line(s string) string {
 	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(Text(s))
 }
 
+// isPlainASCII reports whether s consists of printable ASCII, line feeds and
+// tabs.
 func isPlainASCII(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c >= 0x7f || c < ' ' && c != '\n' && c != '\t' {
@@ -47,8 +51,9 @@ func isPlainASCII(s string) bool {
 	return true
 }
 
-// IsHidden reports whether r is invisible or misleading: controls, formats (zero
-// width, bidi, tags), spaces other than U+0020, fillers, private use.
+// IsHidden reports whether r is invisible or misleading: a control or format
+// character (zero width, bidi, tag), a space other than U+0020, a filler, or
+// for private use. It returns false for U+FFFD.
 func IsHidden(r rune) bool {
 	switch {
 	case r == utf8.RuneError:
@@ -59,7 +64,7 @@ func IsHidden(r rune) bool {
 	return !unicode.IsPrint(r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) || unicode.Is(unicode.Variation_Selector, r)
 }
 
-// WriteEscaped writes r as an escape sequence of Go and JSON: \n, \u200b.
+// WriteEscaped writes r to b as an escape sequence of Go and JSON: \n, \u200b.
 func WriteEscaped(b *strings.Builder, r rune) {
 	switch {
 	case r == '\n':
@@ -75,8 +80,9 @@ func WriteEscaped(b *strings.Builder, r rune) {
 	}
 }
 
-// CollapseBlanks replaces each run of more than 3 blank lines, and each run of more
-// than 24 spaces and tabs within a line, by its count: "… 480 blank lines …".
+// CollapseBlanks returns s with long runs of blanks replaced by their count:
+// more than 3 blank lines by "… 480 blank lines …", more than 24 spaces and
+// tabs within a line by "… 80 spaces …".
 func CollapseBlanks(s string) string {
 	var b strings.Builder
 	blank := 0
@@ -100,6 +106,8 @@ func CollapseBlanks(s string) string {
 	return b.String()
 }
 
+// writeCollapsed writes a line to b with long runs of spaces and tabs replaced
+// by their count.
 func writeCollapsed(b *strings.Builder, line string) {
 	for line != "" {
 		n := len(line) - len(strings.TrimLeft(line, " \t"))

@@ -31,12 +31,15 @@ type Cache struct {
 	reliable   map[uint64]bool       // by device: whether its times can be trusted
 }
 
+// cacheKey identifies a listing: the directory, and the prefix of the names in
+// it.
 type cacheKey struct {
 	dev, ino uint64
 	prefix   string // of the names
 }
 
-// listing holds a directory's sorted entries. It is immutable, except for memo.
+// listing holds the sorted entries of a directory. It is immutable, except for
+// memo.
 type listing struct {
 	mtime, ctime time.Time
 	entries      []sandbox.DirEntry
@@ -44,9 +47,9 @@ type listing struct {
 	memo         Memo
 }
 
-// Memo stores a visitor's results about the entries of a directory, for the
-// next walk that finds the directory unchanged. It is lost when the cache drops
-// the directory. It is safe for concurrent use.
+// Memo stores a visitor's result about the entries of a directory, for the next
+// walk that finds the directory unchanged. It is lost when the cache drops the
+// directory. It is safe for concurrent use.
 type Memo struct {
 	size  int
 	value atomic.Value
@@ -55,12 +58,12 @@ type Memo struct {
 // EntryCount returns the number of entries in the directory.
 func (m *Memo) EntryCount() int { return m.size }
 
-// Value returns the stored value, always of one type, or nil if nothing has been
-// stored yet.
+// Value returns the stored value, or nil if none has been stored yet.
 func (m *Memo) Value() any { return m.value.Load() }
 
-// StoreIfEmpty stores v unless a value is stored already, and returns the stored value.
-// It should take at most 8 bytes an entry.
+// StoreIfEmpty stores v unless a value is stored already, and returns the
+// stored value. All values must have the same type. A value should take at most
+// 8 bytes an entry.
 func (m *Memo) StoreIfEmpty(v any) any {
 	m.value.CompareAndSwap(nil, v)
 	return m.value.Load()
@@ -70,13 +73,14 @@ func (m *Memo) StoreIfEmpty(v any) any {
 // same times: the coarsest resolution of a local file system.
 const settleTime = 2 * time.Second
 
-// NewCache returns a cache of at most about maxBytes. When full, it drops the
-// entries that were not used for the longest time.
+// NewCache returns a cache of at most about maxBytes. When it is full, it drops
+// the listings that were not used for the longest time.
 func NewCache(maxBytes int) *Cache {
 	return &Cache{maxGenerationBytes: maxBytes / 2, grain: settleTime, young: make(map[cacheKey]*listing), reliable: make(map[uint64]bool)}
 }
 
-// get returns the cached entries of the directory with the state st, or nil.
+// get returns the listing of the directory with the state st, or nil if it is
+// not cached or the directory has changed. The listing becomes young.
 func (c *Cache) get(st *sandbox.Stat, prefix string) *listing {
 	key := cacheKey{st.Dev, st.Ino, prefix}
 	c.mu.Lock()
@@ -97,9 +101,10 @@ func (c *Cache) get(st *sandbox.Stat, prefix string) *listing {
 	return l
 }
 
-// put caches all entries of a directory, which must be sorted. st was taken
-// before they were read, and now before st. It returns nil if it did not cache
-// them.
+// put caches the entries of a directory, which must be all and sorted, and
+// returns the listing. st was taken before they were read, and now before st.
+// It returns nil if it did not cache them: they are too large, were changed a
+// moment ago, or the times of the file system are not reliable.
 func (c *Cache) put(dir *sandbox.Dir, st *sandbox.Stat, now time.Time, prefix string, entries []sandbox.DirEntry) *listing {
 	newest := st.ModTime
 	if st.ChangeTime.After(newest) {
@@ -128,7 +133,7 @@ func (c *Cache) put(dir *sandbox.Dir, st *sandbox.Stat, now time.Time, prefix st
 	return l
 }
 
-// removeOld removes key from the old generation. The caller holds mu.
+// removeOld removes a listing from the old generation. The caller holds mu.
 func (c *Cache) removeOld(key cacheKey) {
 	if l, ok := c.old[key]; ok {
 		c.oldBytes -= l.size
@@ -143,8 +148,8 @@ func (c *Cache) Size() int {
 	return c.youngBytes + c.oldBytes
 }
 
-// addYoung adds to the young generation; a full one first becomes the old one. The
-// caller holds mu.
+// addYoung adds a listing to the young generation. If that is full, it first
+// becomes the old one. The caller holds mu.
 func (c *Cache) addYoung(key cacheKey, l *listing) {
 	if c.youngBytes+l.size > c.maxGenerationBytes {
 		c.old, c.oldBytes = c.young, c.youngBytes
@@ -154,8 +159,8 @@ func (c *Cache) addYoung(key cacheKey, l *listing) {
 	c.youngBytes += l.size
 }
 
-// timesReliable reports whether the times of directories on a device show every
-// change.
+// timesReliable reports whether the times of directories on the device of dir
+// show every change: the file system is local.
 func (c *Cache) timesReliable(dir *sandbox.Dir, dev uint64) bool {
 	c.mu.Lock()
 	local, known := c.reliable[dev]

@@ -8,9 +8,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// CountFiles counts the entries below a directory that are not directories,
-// including ignored and hidden ones, until ctx ends or limit (0: none) is
-// reached. exact is false if there may be more. The caller still owns dir.
+// CountFiles returns the number of entries below dir that are not directories,
+// including ignored and hidden ones. It stops when ctx ends or at limit (0:
+// none). exact is false if there may be more. It does not close dir.
 func CountFiles(ctx context.Context, dir *sandbox.Dir, limit int) (n int, exact bool) {
 	node := startDir(dir, Options{Hidden: true, NoIgnore: true}, dir.Path())
 	var count atomic.Int64
@@ -23,7 +23,8 @@ func CountFiles(ctx context.Context, dir *sandbox.Dir, limit int) (n int, exact 
 	return report.Files, err == nil && !report.Partial && report.Unreadable == 0 && report.TooDeep == 0
 }
 
-// CountFilesIn is CountFiles for the sub-directory name.
+// CountFilesIn is CountFiles for the sub-directory name. It returns 0 and false
+// if that cannot be opened.
 func (n *Node) CountFilesIn(ctx context.Context, name string, limit int) (count int, exact bool) {
 	dir, err := n.dir.OpenDir(name)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// position is the state of a walk in one directory: the remaining work there
-// and, through the sub-directories not yet entered, below it. An interrupted
-// walk has few of them, about workers times depth, since work is taken last in,
-// first out.
+// position is the unfinished work of a walk in one directory and, through the
+// sub-directories not yet entered, below it. An interrupted walk has few of
+// them, about workers times depth, since work is taken last in, first out. A
+// piece is up to pieceSize entries.
 type position struct {
 	path        string // the directory
 	entriesDone int    // entries that are finished, in the system's order
@@ -24,7 +24,7 @@ type position struct {
 	enterFrom   string // in the next piece, sub-directories before this one were entered
 }
 
-// visited reports whether the earlier walk visited a name of the position's
+// visited reports whether the earlier walk visited a name of the unfinished
 // piece.
 func (p *position) visited(name string) bool { return p.allVisited || name < p.visitFrom }
 
@@ -59,8 +59,8 @@ func encodeCursor(list []position) string {
 	return cursorVersion + base64.RawURLEncoding.EncodeToString(b)
 }
 
-// decodeCursor is the inverse of encodeCursor. It accepts only directories
-// below the start, each once, and otherwise returns INVALID_PARAMS.
+// decodeCursor is the inverse of encodeCursor. It returns INVALID_PARAMS for
+// another text, and for paths that are not below the start or occur twice.
 func decodeCursor(cursor string) ([]position, error) {
 	bad := toolerr.New(toolerr.InvalidParams, "invalid cursor: leave it out to start over")
 	data, ok := strings.CutPrefix(cursor, cursorVersion)
@@ -113,8 +113,8 @@ func decodeCursor(cursor string) ([]position, error) {
 	return list, nil
 }
 
-// replaceNonASCII replaces non-ASCII bytes: file names may hold invalid UTF-8, which
-// fs.ValidPath refuses.
+// replaceNonASCII replaces characters that are not ASCII: file names may hold
+// invalid UTF-8, which fs.ValidPath refuses.
 func replaceNonASCII(path string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 0x80 {
@@ -127,7 +127,7 @@ func replaceNonASCII(path string) string {
 // errOtherTree reports a cursor that belongs to another tree.
 var errOtherTree = errors.New("the cursor's directory is not below the start")
 
-// resume continues at a position of the cursor: it opens the directories down
+// resume continues at a position of the cursor. It opens the directories down
 // to it, reads their ignore files, and skips the entries that are finished.
 func (w *worker) resume(p position) {
 	n := w.start
@@ -165,7 +165,8 @@ func (w *worker) resume(p position) {
 	w.visitNextPiece(&frame{node: n}, p)
 }
 
-// setStartPositions begins the walk, at the start or at the cursor's positions.
+// setStartPositions sets the positions at which the walk begins: the start, or
+// those of the cursor. It returns INVALID_PARAMS for an invalid cursor.
 func (w *walker) setStartPositions() error {
 	if w.opts.After == "" {
 		w.seeds = []position{{path: w.start.path}}
@@ -182,7 +183,9 @@ func (w *walker) setStartPositions() error {
 	return w.start.rewind()
 }
 
-// unfinished returns the unfinished work and closes open directories.
+// unfinished returns the unfinished work of a walk that has stopped, sorted by
+// path, and closes the open directories. It returns nothing after a complete
+// walk.
 func (w *walker) unfinished() []position {
 	list := append(w.seeds, w.interrupted...)
 	for _, p := range w.handedOver {

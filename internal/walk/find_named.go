@@ -10,8 +10,9 @@ import (
 // maxNamedEntries bounds the entries that Named visits below a root.
 const maxNamedEntries = 20_000
 
-// FindNamed implements sandbox.Finder: it visits entries that are not ignored, then
-// those below ignored directories.
+// FindNamed implements sandbox.Finder: it calls yield for entries below root,
+// until yield returns false, or maxNamedEntries were visited. Entries that are
+// not ignored come first, then those below ignored directories.
 func FindNamed(f *sandbox.FS, root string, yield func(path, name string) bool) {
 	left := maxNamedEntries
 	visit := func(prefix string) func(int, *Entry) error {
@@ -32,6 +33,7 @@ func FindNamed(f *sandbox.FS, root string, yield func(path, name string) bool) {
 	}
 }
 
+// visitBelow walks the directory dir and ignores errors.
 func visitBelow(f *sandbox.FS, dir string, o Options, visit func(int, *Entry) error) Report {
 	node, err := Start(f.Quiet(), dir, o)
 	if err != nil {

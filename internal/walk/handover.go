@@ -6,16 +6,18 @@ import "github.com/toolroom-mcp/toolroom/pkg/sandbox"
 // idle workers, and the smallest number that it hands over.
 const handOverSize = 32
 
-// entryRange is a range of a directory's entries: all of them, unless a worker handed
-// the later ones to another. A shared list is immutable.
+// entryRange is a range of a directory's entries: list[from:to]. These are all
+// entries of a piece, unless a worker handed the later ones to another. A
+// shared list is immutable.
 type entryRange struct {
 	frame    *frame
 	list     []sandbox.DirEntry
 	from, to int // in list
 }
 
-// handOver hands half of the entries from i on to an idle worker; otherwise a
-// directory of thousands would keep the others waiting.
+// handOver gives the second half of the entries of p, from index i on, to an
+// idle worker, if there is one; otherwise a directory of thousands of entries
+// would keep the others waiting.
 func (w *walker) handOver(p *entryRange, i int) {
 	if !w.opts.AnyOrder || w.idle.Load() == 0 || p.to-i < 2*handOverSize {
 		return
@@ -32,8 +34,9 @@ func (w *walker) handOver(p *entryRange, i int) {
 	w.wake.Signal()
 }
 
-// finishRange ends a part. After the last part of a directory, its sub-directories
-// are queued.
+// finishRange ends a range, in which the sub-directories subdirs are to be
+// entered. After the last range of a piece, the directory is pushed, or closed
+// if nothing is left in it.
 func (w *worker) finishRange(f *frame, kids []string) {
 	w.mu.Lock()
 	f.subdirs = append(f.subdirs, kids...)

@@ -1,8 +1,9 @@
 package walk
 
-// expandBraces returns the alternatives of a pattern with {a,b}: the pattern
-// itself if it has no braces, nil if its braces do not pair up or expand too
-// far.
+// expandBraces returns the alternatives of a pattern with {a,b}, and the
+// pattern itself if it has no braces. It returns nil if braces do not pair up
+// or there are more than maxAlternatives. It subtracts the size of the
+// alternatives from budget, and returns nil if that becomes negative.
 func expandBraces(p string, budget *int) []string {
 	done, todo := []string(nil), []string{p}
 	for len(todo) > 0 {
@@ -27,7 +28,7 @@ func expandBraces(p string, budget *int) []string {
 	return done
 }
 
-// firstBraceGroup finds the first group: the position of its opening brace (-1: no
+// firstBraceGroup finds the first group: the index of its opening brace (-1: no
 // group) and the ends of its alternatives. ok is false if braces or brackets do
 // not pair up.
 func firstBraceGroup(p string) (open int, ends []int, ok bool) {
@@ -68,7 +69,7 @@ func firstBraceGroup(p string) (open int, ends []int, ok bool) {
 }
 
 // alternatives returns p with the group replaced by each alternative. Empty
-// alternatives are skipped, unless it is the only one.
+// alternatives are skipped, unless there is only one.
 func alternatives(p string, open int, ends []int) []string {
 	var all []string
 	start := open + 1

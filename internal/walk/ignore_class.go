@@ -3,10 +3,11 @@ package walk
 import "strings"
 
 // parseGitClass parses the bracket expression at the start of p like git's
-// wildmatch, and returns its length; nil if it is not closed or names an
-// unknown class. No class needs to exclude a slash, since only bytes of one
-// path element are tested. If fold is set, names are tested in lower case; as
-// in git, ranges and [:upper:] allow for that and single letters do not.
+// wildmatch. It returns the bytes that the class matches, and its length; nil
+// if it is not closed or names an unknown class. No class needs to exclude a
+// slash, since only bytes of one path element are tested. If fold is set, names
+// are tested in lower case; as in git, ranges and [:upper:] allow for that and
+// single letters do not.
 func parseGitClass(p string, fold bool) (*byteSet, int) {
 	set := new(byteSet)
 	i, negated := 1, false
@@ -51,9 +52,11 @@ func parseGitClass(p string, fold bool) (*byteSet, int) {
 	return set, i + 1
 }
 
-// parseRipgrepClass parses the bracket expression at the start of p like ripgrep:
-// a backslash is an ordinary member, named classes do not exist, an unclosed
-// bracket matches itself, and a reversed range makes the pattern invalid (nil).
+// parseRipgrepClass parses the bracket expression at the start of p like
+// ripgrep. It returns the bytes that the class matches, and its length. A
+// backslash is an ordinary member, named classes do not exist, and an unclosed
+// bracket matches itself (length 1). A reversed range makes the pattern
+// invalid: the result is nil.
 func parseRipgrepClass(p string) (*byteSet, int) {
 	set := new(byteSet)
 	i, negated := 1, false
@@ -95,7 +98,7 @@ func parseRipgrepClass(p string) (*byteSet, int) {
 }
 
 // classByte returns one member of a class, which a backslash may precede, and
-// its length; 0 if it is incomplete.
+// its length in p; 0 if it is incomplete.
 func classByte(p string) (byte, int) {
 	if p[0] != '\\' {
 		return p[0], 1
@@ -106,9 +109,9 @@ func classByte(p string) (byte, int) {
 	return p[1], 2
 }
 
-// addNamed adds a class like [:alpha:] and returns its length, 0 if p does not
-// start with one. As in git, "[::]" is an unknown class, without a name, and
-// "[:]" is not a class.
+// addNamed adds a class like [:alpha:] and returns its length. size is 0 if p
+// does not start with a named class; known is false for an unknown name. As in
+// git, "[::]" is an unknown class, without a name, and "[:]" is not a class.
 func (s *byteSet) addNamed(p string, fold bool) (size int, known bool) {
 	end := strings.IndexByte(p[2:], ']') + 2
 	if end < 3 || p[end-1] != ':' {
@@ -127,7 +130,7 @@ func (s *byteSet) addNamed(p string, fold bool) (size int, known bool) {
 }
 
 // namedClass returns the membership test of a POSIX class in ASCII, or nil for
-// an unknown name.
+// an unknown name. If fold is set, letters are in lower case.
 func namedClass(name string, fold bool) func(byte) bool {
 	isUpper := func(c byte) bool { return 'A' <= c && c <= 'Z' }
 	isLower := func(c byte) bool { return 'a' <= c && c <= 'z' }

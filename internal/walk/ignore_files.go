@@ -20,7 +20,8 @@ import (
 // maxIgnoreFile bounds an ignore file in bytes; larger files are not read.
 const maxIgnoreFile = 1 << 20
 
-// tree is the state shared by the nodes of one walk.
+// tree is the state that the nodes of one walk share. It is safe for concurrent
+// use.
 type tree struct {
 	opts       Options
 	topRoot    string    // the outermost root around the start
@@ -33,7 +34,8 @@ type tree struct {
 	user    *gitConfig          // the user's git configuration, once read
 }
 
-// addFault records an ignore file that could not be read.
+// addFault records an ignore file that could not be read, unless maxListed are
+// recorded.
 func (t *tree) addFault(path string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -48,7 +50,7 @@ func (t *tree) listFaults() []Fault {
 	return slices.Clone(t.faults)
 }
 
-// ruleDir gives the loader of ignore files access to a directory.
+// ruleDir gives access to the ignore files of a directory.
 type ruleDir interface {
 	hasRuleFile(name string) bool     // for the names in telling
 	exists(name string) bool          // for any name
@@ -57,7 +59,7 @@ type ruleDir interface {
 	abs() string
 }
 
-// walkedDir is a directory of the walk.
+// walkedDir is an open directory of the walk.
 type walkedDir struct {
 	dir      *sandbox.Dir
 	path     string
@@ -88,7 +90,8 @@ func (s walkedDir) shown(name string) string {
 
 func (s walkedDir) abs() string { return s.dir.Path() }
 
-// outerDir is a directory above the start.
+// outerDir is the absolute path of a directory above the start, or of one in a
+// git directory.
 type outerDir string
 
 func (s outerDir) hasRuleFile(name string) bool { return s.exists(name) }
@@ -102,8 +105,9 @@ func (s outerDir) read(name string) ([]byte, error) { return readRegularFile(s.s
 func (s outerDir) shown(name string) string         { return filepath.Join(string(s), name) }
 func (s outerDir) abs() string                      { return string(s) }
 
-// readRegularFile reads a regular file of at most maxIgnoreFile bytes. It does not
-// follow links and does not block.
+// readRegularFile reads a regular file of at most maxIgnoreFile bytes. It does
+// not follow a link at the end of path and does not block. It returns
+// SPECIAL_FILE for another file, and TOO_LARGE.
 func readRegularFile(path string) ([]byte, error) {
 	before, err := os.Lstat(path)
 	if err != nil {
@@ -131,8 +135,8 @@ func readRegularFile(path string) ([]byte, error) {
 	return text, err
 }
 
-// loadRuleFile reads one ignore file. It returns nil if the file is missing or has no
-// rule, or, after recording a fault, if it cannot be read.
+// loadRuleFile reads one ignore file. It returns nil if the file is missing or
+// has no rule. If the file cannot be read it returns nil and records a fault.
 func (t *tree) loadRuleFile(s ruleDir, name string, d dialect, fold bool) *ruleSet {
 	text, err := s.read(name)
 	switch {
@@ -149,13 +153,15 @@ func (t *tree) loadRuleFile(s ruleDir, name string, d dialect, fold bool) *ruleS
 	return nil
 }
 
-// dirScope returns the rules of a directory of the walk, given those of its
-// parent.
+// dirScope returns the rules for a directory of the walk, given outer, those
+// for its parent. mayExist is false for names of ignore files that the
+// directory does not have.
 func (t *tree) dirScope(outer *scope, dir *sandbox.Dir, path string, present func(string) bool) *scope {
 	return t.extendScope(outer, walkedDir{dir, path, present}, layer{base: path})
 }
 
-// scopeAbove returns the rules set by the directories above abs.
+// scopeAbove returns the rules set by the directories above abs, an absolute
+// path.
 func (t *tree) scopeAbove(abs string) *scope {
 	var dirs []string
 	for dir := filepath.Dir(abs); dir != abs; dir = filepath.Dir(dir) {
@@ -175,8 +181,8 @@ func (t *tree) scopeAbove(abs string) *scope {
 	return s
 }
 
-// extendScope adds the rules of a directory's ignore files; place is the directory's
-// position.
+// extendScope returns outer with the rules of a directory's ignore files added.
+// place is the directory's position. It returns outer itself if there are none.
 func (t *tree) extendScope(outer *scope, src ruleDir, place layer) *scope {
 	s := outer
 	change := func() {
@@ -214,8 +220,8 @@ func (t *tree) extendScope(outer *scope, src ruleDir, place layer) *scope {
 	return s
 }
 
-// isGitEntry reports whether an entry is .git: git's directory or, in a linked work
-// tree, the file that names it.
+// isGitEntry reports whether an entry is .git: git's directory or, in a linked
+// work tree, the file that names it.
 func isGitEntry(name string) bool {
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
 		return len(name) == 4 && strings.EqualFold(name, ".git")

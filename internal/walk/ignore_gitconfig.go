@@ -55,6 +55,9 @@ func readUserConfig(getenv func(string) string) *gitConfig {
 	return c
 }
 
+// readFile reads the settings of a file and of the files that it includes. It
+// ignores a file that cannot be read. included is the number of includes so
+// far.
 func (c *gitConfig) readFile(file string, included *int) {
 	if text, err := readUserFile(file); err == nil {
 		c.parse(string(text), filepath.Dir(file), included)
@@ -91,7 +94,8 @@ func (c *gitConfig) parse(text, dir string, included *int) {
 	}
 }
 
-// expandPath resolves ~/ and, unless dir is empty, paths relative to dir.
+// expandPath replaces ~/ by the home directory and, unless dir is empty,
+// resolves a path relative to dir.
 func (c *gitConfig) expandPath(path, dir string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok && c.home != "" {
 		return filepath.Join(c.home, rest)
@@ -102,7 +106,7 @@ func (c *gitConfig) expandPath(path, dir string) string {
 	return path
 }
 
-// isTrue parses a boolean like git.
+// isTrue reports whether a boolean setting is true for git.
 func isTrue(value string) bool {
 	switch strings.ToLower(value) {
 	case "true", "yes", "on", "1":
@@ -111,8 +115,8 @@ func isTrue(value string) bool {
 	return false
 }
 
-// nextConfigLine returns the next line, joined with its continuation lines and
-// trimmed, and the rest of the text.
+// nextConfigLine returns the first line of text, joined with its continuation
+// lines and trimmed, and the text after it.
 func nextConfigLine(text string) (line, rest string) {
 	for {
 		part, after, _ := strings.Cut(text, "\n")

@@ -23,18 +23,21 @@ const (
 	anyDirs // **, between slashes: any number of directories
 )
 
-// token matches one byte or, if star is set, any number of bytes.
+// token matches any number of bytes if star is set, otherwise one byte.
 type token struct {
 	star bool
 	set  *byteSet // nil: the byte c
 	c    byte
 }
 
+// byteSet is a set of bytes, one bit each.
 type byteSet [4]uint64
 
 func (s *byteSet) add(c byte)      { s[c>>6] |= 1 << (c & 63) }
 func (s *byteSet) has(c byte) bool { return s[c>>6]&(1<<(c&63)) != 0 }
 
+// addRange adds the bytes from from to to; if fold is set, also their lower
+// case.
 func (s *byteSet) addRange(from, to byte, fold bool) {
 	for c := int(from); c <= int(to); c++ {
 		s.add(byte(c))
@@ -68,6 +71,7 @@ func (g *glob) match(name string) bool {
 	return matchTokens(g.tokens, name)
 }
 
+// matchTokens reports whether the whole name matches the tokens.
 func matchTokens(list []token, name string) bool {
 	t, n := 0, 0
 	star, mark := -1, 0 // the last star, and the end in name that is being tried for it
@@ -126,8 +130,8 @@ func newGlob(list []token) glob {
 }
 
 // matchDir reports whether the elements of a pattern match dir, a relative path
-// with slashes; "" has no elements. If open is set, matching the beginning of
-// dir is enough.
+// with slashes; "" has no elements. If prefixOnly is set, matching the
+// beginning of dir is enough.
 func matchDir(pattern []glob, dir string, prefixOnly bool) bool {
 	p, rest := 0, dir
 	star, mark := -1, ""

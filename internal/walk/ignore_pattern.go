@@ -33,10 +33,10 @@ const (
 	maxLine          = 4096
 )
 
-// parseLine returns the rules of a line without its line end: none for
-// comments, blank lines and patterns that can match nothing, several only for
-// alternatives in braces. It subtracts the size of alternatives from room,
-// which becomes negative if they exceed it.
+// parseLine returns the rules of a line without its line end. It returns none
+// for comments, blank lines and patterns that can match nothing, and several
+// only for alternatives in braces. It subtracts the size of alternatives from
+// budget, which becomes negative if they exceed it.
 func parseLine(line string, d dialect, fold bool, budget *int) []rule {
 	if strings.HasPrefix(line, "#") || len(line) > maxLine {
 		return nil
@@ -75,7 +75,8 @@ func parseLine(line string, d dialect, fold bool, budget *int) []rule {
 	return rules
 }
 
-// withElements returns r with the elements of its pattern.
+// withElements returns r with the path elements of its pattern. anchored means
+// that the line has a slash before its end.
 func (r rule) withElements(elements []glob, anchored bool) rule {
 	end := len(elements) - 1
 	r.lead, r.last = elements[:end], elements[end]
@@ -89,7 +90,8 @@ func (r rule) withElements(elements []glob, anchored bool) rule {
 	return r
 }
 
-// trimLine removes insignificant trailing white space.
+// trimLine returns a line without trailing white space that the dialect
+// ignores.
 func trimLine(line string, d dialect) string {
 	if d == rgDialect {
 		if strings.HasSuffix(line, `\ `) {
@@ -112,9 +114,10 @@ func trimLine(line string, d dialect) string {
 	return line[:end]
 }
 
-// parsePattern splits a pattern into path elements. ok is false for a pattern
-// that can match nothing: an invalid class, a backslash at the end, two slashes
-// in a row.
+// parsePattern returns the path elements of a pattern. ok is false for a
+// pattern that can match nothing: one with an invalid class, a backslash at the
+// end, or two slashes in a row. If fold is set, names are matched in lower
+// case.
 func parsePattern(p string, d dialect, fold bool) (elements []glob, ok bool) {
 	var list []token
 	stars := 0 // in a row, from the start of the element
@@ -178,7 +181,8 @@ func parsePattern(p string, d dialect, fold bool) (elements []glob, ok bool) {
 // means reading to the pattern's end. A pattern with more matches nothing.
 const maxUnclosed = 4
 
-// parseClass parses a bracket expression; nil if it is invalid.
+// parseClass parses the bracket expression at the start of p. It returns the
+// bytes that it matches, and its length; nil if it is invalid.
 func (d dialect) parseClass(p string, fold bool) (*byteSet, int) {
 	if d == rgDialect {
 		return parseRipgrepClass(p)

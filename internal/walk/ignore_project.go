@@ -16,10 +16,11 @@ var projectFiles = []string{
 	"Project.toml", "global.json", "Directory.Build.props", "Dockerfile", ".gitattributes", ".gitmodules", ".github", ".gitlab-ci.yml", ".editorconfig",
 }
 
-// isProjectTop reports whether a directory outside any repository is the top of a
-// project, so that its .gitignore applies: a copy or an archive of a repository
-// has everything except .git. A .gitignore without a project file may have
-// another purpose, and one above the root is not the user's choice.
+// isProjectTop reports whether a directory outside any repository is the top of
+// a project, so that its .gitignore applies: a copy or an archive of a
+// repository has everything except .git. A .gitignore without a project file
+// may have another purpose, and a .gitignore above the root is not the user's
+// choice.
 func (t *tree) isProjectTop(src ruleDir) bool {
 	rel, err := filepath.Rel(t.topRoot, src.abs())
 	if err != nil || rel != "." && !filepath.IsLocal(rel) || !src.hasRuleFile(".gitignore") {

@@ -17,8 +17,9 @@ type repository struct {
 	fold    bool     // core.ignorecase
 }
 
-// openRepository reads the settings of the work tree whose top is src. Missing
-// files count as not set: a directory with an empty .git is a repository, too.
+// openRepository reads the ignore settings of the repository whose work tree
+// has its top at src. Missing files count as not set: a directory with an empty
+// .git is a repository, too.
 func (t *tree) openRepository(src ruleDir) repository {
 	var repo repository
 	user := t.userConfig()
@@ -47,8 +48,8 @@ func (t *tree) openRepository(src ruleDir) repository {
 	return repo
 }
 
-// resolveWithin resolves a path relative to dir, following links, and reports whether
-// it is in dir.
+// resolveWithin resolves a path relative to dir, following links. ok reports
+// whether the result is in dir.
 func resolveWithin(dir, path string) (string, bool) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
@@ -85,8 +86,8 @@ func commonGitDir(src ruleDir) string {
 	return gitDir
 }
 
-// readPathFile returns the path in a one-line file, after key. It reports false if
-// the file cannot be read or has another form.
+// readPathFile returns the path in the first line of a file, after key. ok is
+// false if the file cannot be read or has another form.
 func readPathFile(path, key string) (string, bool) {
 	text, err := readRegularFile(path)
 	if err != nil {
@@ -97,6 +98,7 @@ func readPathFile(path, key string) (string, bool) {
 	return target, ok && target != "" && !strings.ContainsRune(target, 0)
 }
 
+// absolute returns path, relative to dir unless it is absolute.
 func absolute(dir, path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -104,7 +106,9 @@ func absolute(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// globalRules reads the user's global excludes, each file once per walk.
+// globalRules returns the rules of the user's global excludes. It reads each
+// file once per walk. A file that cannot be read is recorded as a fault; the
+// result then is nil.
 func (t *tree) globalRules(file string, fold bool) *ruleSet {
 	if file == "" {
 		return nil
@@ -134,8 +138,9 @@ func (t *tree) globalRules(file string, fold bool) *ruleSet {
 	return set
 }
 
-// readUserFile reads a file of the user's own configuration. Unlike readSmall it
-// follows a link, since such files often are links to a directory of dot files.
+// readUserFile reads a file of the user's own configuration. Unlike
+// readRegularFile it follows links, since such files often are links to a
+// directory of dot files.
 func readUserFile(path string) ([]byte, error) {
 	resolved, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -144,8 +149,8 @@ func readUserFile(path string) ([]byte, error) {
 	return readRegularFile(resolved)
 }
 
-// userConfig returns the git configuration of the system and the user, read
-// once.
+// userConfig returns the git configuration of the system and the user. It reads
+// the files at the first call.
 func (t *tree) userConfig() *gitConfig {
 	t.mu.Lock()
 	defer t.mu.Unlock()

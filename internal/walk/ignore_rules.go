@@ -35,7 +35,7 @@ type nameRules struct {
 	globs    []int32
 }
 
-// parseRules parses an ignore file; it returns nil if the file has no rule, and
+// parseRules parses an ignore file. It returns nil if the file has no rule, and
 // TOO_LARGE if its braces expand too far.
 func parseRules(content []byte, d dialect, fold bool) (*ruleSet, error) {
 	s, budget := &ruleSet{fold: fold}, maxExpandedBytes
@@ -61,6 +61,7 @@ func parseRules(content []byte, d dialect, fold bool) (*ruleSet, error) {
 	return s, nil
 }
 
+// add adds a rule, which comes after those already added.
 func (s *ruleSet) add(r rule) {
 	index := int32(len(s.rules))
 	s.rules = append(s.rules, r)
@@ -90,7 +91,7 @@ func (s *ruleSet) add(r rule) {
 	s.byDir[dir].add(s.rules, index)
 }
 
-// add indexes the rule at index, the last so far.
+// add indexes the rule rules[index], which comes after those already added.
 func (n *nameRules) add(rules []rule, index int32) {
 	switch g := &rules[index].last; {
 	case g.shape == literal:
@@ -109,7 +110,7 @@ func (n *nameRules) add(rules []rule, index int32) {
 }
 
 // supersede puts index at the head of a list of rules with the same pattern,
-// and drops those that it always overrides, so that a list has at most two.
+// and drops the rules that it always overrides, so that a list has at most two.
 func supersede(rules []rule, list []int32, index int32) []int32 {
 	if !rules[index].dirOnly {
 		return []int32{index}
@@ -120,8 +121,8 @@ func supersede(rules []rule, list []int32, index int32) []int32 {
 
 func (n *nameRules) finish() { slices.Reverse(n.globs) }
 
-// lastMatch returns the index of the last rule that matches name, or best if that
-// is greater.
+// lastMatch returns the index of the last rule that matches a name, or best if
+// that is greater.
 func (n *nameRules) lastMatch(rules []rule, name string, isDir bool, best int32) int32 {
 	if n.byName != nil {
 		best = lastOf(rules, n.byName[name], isDir, best)
@@ -144,8 +145,8 @@ func (n *nameRules) lastMatch(rules []rule, name string, isDir bool, best int32)
 	return best
 }
 
-// lastOf returns the first rule of list that applies, or best if that is
-// greater.
+// lastOf returns the first index in list of a rule that applies, or best if
+// that is greater.
 func lastOf(rules []rule, list []int32, isDir bool, best int32) int32 {
 	for _, i := range list {
 		if i <= best {
@@ -158,8 +159,8 @@ func lastOf(rules []rule, list []int32, isDir bool, best int32) int32 {
 	return best
 }
 
-// dirRules is the part of a rule set for one directory: rules for paths that can
-// match its entries.
+// dirRules are those rules of a set for paths that can match the entries of one
+// directory.
 type dirRules struct {
 	anchored *nameRules
 	paths    []int32
@@ -187,7 +188,8 @@ func (s *ruleSet) rulesFor(dir string) dirRules {
 // hasPathRules reports whether the set has rules that depend on the directory.
 func (s *ruleSet) hasPathRules() bool { return len(s.byDir) > 0 || len(s.paths) > 0 }
 
-// verdictOn returns the verdict on an entry of l's directory.
+// verdictOn returns the verdict on the entry name of the directory to which l
+// belongs.
 func (s *ruleSet) verdictOn(name string, isDir bool, l *dirRules) verdict {
 	if s.fold {
 		name = lowerName(name)
@@ -214,7 +216,8 @@ func (s *ruleSet) verdictOn(name string, isDir bool, l *dirRules) verdict {
 	return ignored
 }
 
-// lowerName lowers ASCII letters only, as git does.
+// lowerName returns s with ASCII letters in lower case. Like git it leaves
+// other letters unchanged.
 func lowerName(s string) string {
 	for i := 0; i < len(s); i++ {
 		if 'A' <= s[i] && s[i] <= 'Z' {

@@ -2,7 +2,7 @@ package walk
 
 import "strings"
 
-// fileKind is a kind of ignore file, in order of precedence.
+// fileKind is a kind of ignore file. A smaller kind takes precedence.
 type fileKind int
 
 const (
@@ -14,14 +14,14 @@ const (
 	kindCount
 )
 
-// layer is a rule set and its directory.
+// layer is a rule set with the position of its directory.
 type layer struct {
 	set   *ruleSet
 	above string // for a directory above the start: the path from it to the start
 	base  string // otherwise: the directory's path relative to the start
 }
 
-// rel converts dir from relative to the start to relative to the set's
+// rel converts dir, relative to the start, to a path relative to the set's
 // directory.
 func (l *layer) rel(dir string) string {
 	switch {
@@ -50,20 +50,21 @@ var (
 	emptyScope   = &scope{base: emptyMatcher}
 )
 
-// clone returns a copy to add rules to.
+// clone returns a copy to which layers can be added.
 func (s *scope) clone() *scope {
 	c := *s
 	return &c
 }
 
-// addLayer adds a set that takes precedence over the others of its kind.
+// addLayer adds a set that takes precedence over the others of its kind. A
+// layer without a set is ignored.
 func (s *scope) addLayer(k fileKind, l layer) {
 	if l.set != nil {
 		s.layers[k] = append([]layer{l}, s.layers[k]...)
 	}
 }
 
-// finish completes the scope after the last push.
+// finish completes the scope after the last addLayer, and returns it.
 func (s *scope) finish() *scope {
 	s.base, s.hasPathRules = &dirMatcher{}, false
 	for k := range s.layers {
@@ -76,17 +77,18 @@ func (s *scope) finish() *scope {
 	return s
 }
 
-// dirMatcher is a scope prepared for the entries of one directory: the sets in order
-// of precedence. The first set with a verdict decides.
+// dirMatcher is a scope prepared for the entries of one directory: its sets in
+// order of precedence. The first set with a verdict decides.
 type dirMatcher struct{ sets []activeSet }
 
+// activeSet is a rule set with its rules for the directory.
 type activeSet struct {
 	set   *ruleSet
 	local dirRules
 }
 
-// matcherFor returns the view for the directory at path. All directories on which no
-// rule depends share one.
+// matcherFor returns the matcher for the directory at path, relative to the
+// start. All directories on which no rule depends share a matcher.
 func (s *scope) matcherFor(path string) *dirMatcher {
 	if !s.hasPathRules {
 		return s.base
@@ -113,6 +115,7 @@ func (s *scope) matcherFor(path string) *dirMatcher {
 	return v
 }
 
+// verdictOn returns the verdict on the entry name of the directory.
 func (v *dirMatcher) verdictOn(name string, isDir bool) verdict {
 	for i := range v.sets {
 		a := &v.sets[i]

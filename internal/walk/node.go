@@ -12,11 +12,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// pieceSize is the number of entries held in memory at a time, except by Entries.
+// pieceSize is the number of entries held in memory at a time, except by
+// Entries. A larger directory is read in pieces.
 const pieceSize = 8192
 
-// Node is one open directory with its ignore rules. It must not be used
-// concurrently; nodes returned by Enter are independent of it.
+// Node is an open directory of a walk, with its ignore rules. It must not be
+// used concurrently; nodes returned by Enter are independent of it.
 type Node struct {
 	tree   *tree
 	parent *Node // nil for the start
@@ -39,7 +40,8 @@ type Node struct {
 }
 
 // Start opens the directory at path, resolved by box, and reads the ignore
-// files of the directories above it. It returns the errors of FS.OpenDir.
+// files of the directories above it. The caller must close the node. It returns
+// the errors of FS.OpenDir.
 func Start(box *sandbox.FS, path string, opts Options) (*Node, error) {
 	dir, err := box.OpenDir(path)
 	if err != nil {
@@ -48,8 +50,8 @@ func Start(box *sandbox.FS, path string, opts Options) (*Node, error) {
 	return startDir(dir, opts, outermostRoot(box.Roots(), dir.Path())), nil
 }
 
-// startDir is Start for an open directory, which the node then owns. top is the
-// outermost root that contains it.
+// startDir is Start for an open directory. top is the outermost root that
+// contains it. Closing the node closes dir.
 func startDir(dir *sandbox.Dir, opts Options, top string) *Node {
 	if opts.Getenv == nil {
 		opts.Getenv = os.Getenv
@@ -68,8 +70,8 @@ func startDir(dir *sandbox.Dir, opts Options, top string) *Node {
 	return n
 }
 
-// applyNoIgnore reports whether ignore files are disabled, and if so sets empty
-// rules.
+// applyNoIgnore sets empty rules if Options.NoIgnore is set, and reports
+// whether it is.
 func (n *Node) applyNoIgnore() bool {
 	if n.tree.opts.NoIgnore {
 		n.ownScope, n.matcher = emptyScope, emptyMatcher
@@ -95,7 +97,7 @@ func (n *Node) Dir() *sandbox.Dir { return n.dir }
 // far.
 func (n *Node) Faults() []Fault { return n.tree.listFaults() }
 
-// Close closes the directory.
+// Close closes the directory. Nodes of sub-directories stay open.
 func (n *Node) Close() error {
 	if n.dir == nil {
 		return nil
@@ -103,8 +105,8 @@ func (n *Node) Close() error {
 	return n.dir.Close()
 }
 
-// Enter opens the sub-directory name (one component, not a link), even if it is
-// ignored. The caller must close the new node.
+// Enter opens the sub-directory name, even if it is ignored. name is one
+// component and must not be a link. The caller must close the new node.
 func (n *Node) Enter(name string) (*Node, error) {
 	if err := n.loadRules(nil, false); err != nil {
 		return nil, err
@@ -116,7 +118,7 @@ func (n *Node) Enter(name string) (*Node, error) {
 	return n.child(dir, n.prefix+name), nil
 }
 
-// child returns the node of an open sub-directory; path is relative to the
+// child returns the node of an open sub-directory. path is relative to the
 // start. The rules of n must have been loaded.
 func (n *Node) child(dir *sandbox.Dir, path string) *Node {
 	child := &Node{
@@ -140,7 +142,7 @@ func (n *Node) Entries() ([]Entry, error) {
 	return list, err
 }
 
-// buffers holds the memory for reading a directory, for reuse.
+// buffers holds the memory for reading a directory, for use by another Each.
 type buffers struct {
 	reader  sandbox.DirReader
 	entries []sandbox.DirEntry
@@ -148,8 +150,8 @@ type buffers struct {
 
 // Each calls f with the entries that Entries returns, sorted only within pieces
 // of 8192, so that a directory of any size takes bounded memory. The entry is
-// valid during the call, its strings also later. An error of f ends Each and is
-// returned, except that fs.SkipAll gives nil.
+// valid during the call, its strings also later. If f returns an error, Each
+// ends and returns it; for fs.SkipAll it returns nil.
 func (n *Node) Each(f func(*Entry) error) error {
 	with, ok := n.tree.bufferPool.Get().(*buffers)
 	if !ok {
@@ -188,15 +190,16 @@ func (n *Node) Each(f func(*Entry) error) error {
 	}
 }
 
-// rewind makes next start over.
+// rewind makes nextPiece start with the first piece again.
 func (n *Node) rewind() error {
 	n.begun = false
 	return n.dir.Rewind()
 }
 
-// nextPiece returns the next piece of the directory, sorted by name. Its names are
-// paths relative to the start. It is valid until the next call and must not be
-// changed.
+// nextPiece returns the next piece of the directory, sorted by name, and loads
+// the directory's rules first. done means that no piece follows. The names in
+// the list are paths relative to the start. The list is valid until the next
+// call and must not be changed.
 func (n *Node) nextPiece() (list []sandbox.DirEntry, done bool, err error) {
 	whole := !n.begun
 	n.begun, n.memo = true, nil
@@ -211,8 +214,8 @@ func (n *Node) nextPiece() (list []sandbox.DirEntry, done bool, err error) {
 	return list, done, n.loadRules(list, done)
 }
 
-// readCached returns the cached entries, or reads the first piece, which it caches
-// if it is the whole directory.
+// readCached returns all entries from the cache. If the cache does not have
+// them, it reads the first piece, and caches that if it is the whole directory.
 func (n *Node) readCached() (list []sandbox.DirEntry, done bool, err error) {
 	now := time.Now()
 	st, err := n.dir.Stat()
@@ -247,7 +250,7 @@ func (n *Node) readPiece() (list []sandbox.DirEntry, done bool, err error) {
 	return list, done, nil
 }
 
-// fillEntry sets e to the i-th entry of a piece, classified.
+// fillEntry sets e to list[i], with Ignored and Hidden as the rules say.
 func (n *Node) fillEntry(e *Entry, list []sandbox.DirEntry, i int) {
 	raw := &list[i]
 	name := raw.Name
@@ -268,8 +271,9 @@ func (n *Node) fillEntry(e *Entry, list []sandbox.DirEntry, i int) {
 	e.Hidden = name[0] == '.' && verdict != reincluded
 }
 
-// loadRules reads the directory's own ignore files, once. If list has all its
-// entries, sorted, load does not look for missing files.
+// loadRules reads the directory's own ignore files, at the first call. list are
+// the directory's entries, sorted. If complete is set they are all, and
+// loadRules does not look for files that are not among them.
 func (n *Node) loadRules(list []sandbox.DirEntry, complete bool) error {
 	if n.ownScope != nil {
 		return nil
@@ -282,8 +286,9 @@ func (n *Node) loadRules(list []sandbox.DirEntry, complete bool) error {
 	return nil
 }
 
-// ruleFileLookup returns a function that reports whether a file with a name from
-// telling may exist, or nil if there are none.
+// ruleFileLookup returns a function that reports whether a file with a name
+// from ruleFileNames may exist. It returns nil if list is complete and has
+// none.
 func (n *Node) ruleFileLookup(list []sandbox.DirEntry, complete bool) func(string) bool {
 	if !complete {
 		return func(string) bool { return true }

@@ -26,7 +26,8 @@ func (w *walker) openChild(parent *Node, path string) (*Node, error) {
 	return parent.child(dir, path), nil
 }
 
-// openBelow opens a sub-directory of parent, whose own directory may be closed.
+// openBelow opens the sub-directory name of parent. If parent's own directory
+// is closed, it opens it again from the nearest open directory above.
 func (w *walker) openBelow(parent *Node, name string) (*sandbox.Dir, error) {
 	var chain []*Node // closed nodes, innermost first
 	w.mu.Lock()

@@ -9,25 +9,25 @@ import (
 )
 
 // maxOpen bounds the directories that a walk keeps open for their remaining
-// sub-directories. Others are closed and opened again by name, from the nearest
-// open one above.
+// sub-directories. Others are closed, and opened again by name from the nearest
+// open directory above.
 const maxOpen = 256
 
 // maxWorkers bounds the goroutines of one walk.
 const maxWorkers = 8
 
-// Walk visits the entries below start, which the caller still owns and must
-// close. A directory is visited before its contents. Its entries are visited in
-// order of their names, unless Options.AnyOrder is set; otherwise the order is
-// undefined, since several goroutines visit. worker, from 0 to
-// Options.Workers-1, identifies the goroutine, so that each can have its own
-// state. An Entry is valid during the visit, its strings also later.
+// Walk visits the entries below start, which it does not close. A directory is
+// visited before its contents. Its entries are visited in order of their names,
+// unless Options.AnyOrder is set; otherwise the order is undefined, since
+// several goroutines visit. worker, from 0 to Options.Workers-1, identifies the
+// goroutine, so that each can have its own state. An Entry is valid during the
+// visit, its strings also later.
 //
 // visit may return fs.SkipDir for a directory that need not be entered,
-// fs.SkipAll to end the walk, or any other error to end it with that error.
-// When ctx ends, no further visit begins and the walk returns its error. In
-// these cases the report covers the visits so far and has a cursor: an entry
-// counts as visited unless its visit returned another error.
+// fs.SkipAll to end the walk without an error, or any other error to end it
+// with that error. When ctx ends, no further visit begins and Walk returns the
+// error of ctx. In these cases the report covers the visits so far and has a
+// cursor: an entry counts as visited unless its visit returned another error.
 func Walk(ctx context.Context, start *Node, visit func(worker int, e *Entry) error) (Report, error) {
 	w := &walker{ctx: ctx, done: ctx.Done(), start: start, opts: start.tree.opts, visit: visit, maxOpen: cmp.Or(start.tree.opts.maxOpen, maxOpen)}
 	w.wake.L = &w.mu
@@ -48,7 +48,8 @@ func Walk(ctx context.Context, start *Node, visit func(worker int, e *Entry) err
 	return w.report(workers)
 }
 
-// frame is a directory with sub-directories or further pieces to visit.
+// frame is a directory with sub-directories or further pieces to visit. Its
+// fields are protected by walker.mu once it is on the stack.
 type frame struct {
 	node           *Node
 	subdirs        []string // paths of the sub-directories to enter, ascending
@@ -107,8 +108,8 @@ func (w *walker) halted() bool {
 	}
 }
 
-// stop ends the walk. Only the first reason is kept; ended marks it as the
-// context's.
+// stop ends the walk. Only the first reason is kept. ended means that it is the
+// error of ctx.
 func (w *walker) stop(reason error, ended bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -119,7 +120,7 @@ func (w *walker) stop(reason error, ended bool) {
 	w.wake.Broadcast()
 }
 
-// takeJob waits for a job. It returns false when no more will come.
+// takeJob waits for a job. ok is false when no more jobs will come.
 func (w *walker) takeJob() (job, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -166,7 +167,8 @@ func (w *walker) takeJob() (job, bool) {
 	}
 }
 
-// pushFrame adds a directory whose current piece has been visited.
+// pushFrame puts a directory whose current piece has been visited onto the
+// stack.
 func (w *walker) pushFrame(f *frame) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -177,8 +179,8 @@ func (w *walker) pushFrame(f *frame) {
 	w.wake.Broadcast()
 }
 
-// release ends one use of a frame's directory, and closes it after the last
-// use.
+// release ends one use of a frame's directory. It closes the directory after
+// the last use.
 func (w *walker) release(f *frame) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -188,8 +190,8 @@ func (w *walker) release(f *frame) {
 	}
 }
 
-// closeWhenUnused closes the directory of a frame that is no longer on the stack, or
-// leaves that to its last user.
+// closeWhenUnused closes the directory of a frame that is no longer on the
+// stack, at once or after its last use.
 func (w *walker) closeWhenUnused(f *frame) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -199,8 +201,8 @@ func (w *walker) closeWhenUnused(f *frame) {
 	}
 }
 
-// closeDir closes a node's directory. The caller holds mu. Sub-directories can
-// still be opened by name.
+// closeDir closes a node's directory, except the start. Its sub-directories can
+// still be opened by name. The caller holds mu.
 func (w *walker) closeDir(n *Node) {
 	if n == w.start || n.dir == nil {
 		return
@@ -212,7 +214,8 @@ func (w *walker) closeDir(n *Node) {
 	w.open--
 }
 
-// closeUnused closes every unused directory, after descriptors ran out.
+// closeUnused closes every directory that no worker is using, after descriptors
+// ran out, and lowers maxOpen.
 func (w *walker) closeUnused() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
-// tally holds the counts of one worker.
+// tally holds the counts of one worker for the report.
 type tally struct {
 	files, dirs int
 	ignored     int
@@ -24,6 +24,7 @@ type tally struct {
 	deepDirs    []string
 }
 
+// countVisited counts a visited entry.
 func (t *tally) countVisited(e *Entry) {
 	if e.IsDir() {
 		t.dirs++
@@ -62,6 +63,7 @@ func (t *tally) countIgnored(e *Entry) {
 	}
 }
 
+// countUnreadable counts a directory that could not be read.
 func (t *tally) countUnreadable(path string, err error) {
 	t.unread++
 	if len(t.unreadList) < maxListed {
@@ -69,6 +71,7 @@ func (t *tally) countUnreadable(path string, err error) {
 	}
 }
 
+// countTooDeep counts a directory that was not entered because of MaxDepth.
 func (t *tally) countTooDeep(path string) {
 	t.tooDeep++
 	if len(t.deepDirs) < maxListed {
@@ -76,7 +79,8 @@ func (t *tally) countTooDeep(path string) {
 	}
 }
 
-// report combines the workers' results after all have returned.
+// report returns the report and error of a walk, after all workers have
+// returned.
 func (w *walker) report(workers []*worker) (Report, error) {
 	var r Report
 	in := make(map[string]*DirCount)
@@ -124,9 +128,9 @@ func (w *walker) report(workers []*worker) (Report, error) {
 // maxNoteNames bounds the ignore files that Unread names.
 const maxNoteNames = 3
 
-// UnreadNote returns a note on ignore files that were not read, whose rules are
-// therefore not applied; "" if faults is empty. shown formats a path below the
-// start.
+// UnreadNote returns a note that names the ignore files in faults, which were
+// not read, so that their rules are not applied. It returns "" if faults is
+// empty. shown formats a path below the start.
 func UnreadNote(faults []Fault, shown func(path string) string) string {
 	paths := make([]string, 0, len(faults))
 	for _, f := range faults {
@@ -151,7 +155,7 @@ func UnreadNote(faults []Fault, shown func(path string) string) string {
 	return "ignore rules not read: " + strings.Join(names, ", ")
 }
 
-// sortedHead sorts a list of a report and cuts it to maxListed.
+// sortedHead sorts a list and returns its first maxListed elements.
 func sortedHead[T any](list []T, compare func(a, b T) int) []T {
 	slices.SortFunc(list, compare)
 	return list[:min(len(list), maxListed)]

@@ -17,6 +17,7 @@ type worker struct {
 	tally
 }
 
+// run does jobs until the walk ends.
 func (w *worker) run() {
 	w.mu.Lock()
 	w.busy++
@@ -49,8 +50,8 @@ func (w *worker) run() {
 	}
 }
 
-// visitNextPiece reads and visits the next piece of a directory, from a position on, and
-// pushes its sub-directories.
+// visitNextPiece reads and visits the next piece of a directory, from a
+// position on, and pushes its sub-directories.
 func (w *worker) visitNextPiece(f *frame, from position) {
 	n := f.node
 	f.openRanges = 1
@@ -111,8 +112,8 @@ func (w *worker) visitRange(p entryRange, from position) {
 	w.finishRange(f, kids)
 }
 
-// visitEntry visits an entry, unless it is hidden, ignored or was visited before, and
-// reports whether to enter it as a directory.
+// visitEntry visits an entry unless it is hidden, ignored, or was visited
+// before (before). enter reports whether it is a directory to be entered.
 func (w *worker) visitEntry(e *Entry, before bool) (enter bool, err error) {
 	if e.Hidden && !w.opts.Hidden {
 		return false, nil
@@ -141,8 +142,8 @@ func (w *worker) visitEntry(e *Entry, before bool) (enter bool, err error) {
 	return w.shouldEnter(e), nil
 }
 
-// shouldEnter reports whether to enter an entry: a directory, not ignored, above the
-// maximum depth.
+// shouldEnter reports whether an entry is a directory that is not ignored and
+// above the maximum depth. It counts directories that are too deep.
 func (w *worker) shouldEnter(e *Entry) bool {
 	if !e.IsDir() || e.Ignored {
 		return false
@@ -156,7 +157,8 @@ func (w *worker) shouldEnter(e *Entry) bool {
 	return false
 }
 
-// recordRemaining records a stopped worker's remaining work in a directory.
+// recordRemaining records the remaining work in a directory, from a position
+// on, when the walk has stopped.
 func (w *worker) recordRemaining(f *frame, from position) {
 	w.mu.Lock()
 	w.interrupted = append(w.interrupted, from)
