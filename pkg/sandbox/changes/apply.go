@@ -10,7 +10,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// A Refusal is a change that was not applied.
+// A Refusal is a change that was not applied, with the reason.
 type Refusal struct {
 	Path string // absolute
 	Why  string
@@ -23,15 +23,18 @@ type Report struct {
 	Remaining int       // changes that stay in the set; 0: the set was removed
 }
 
-// Apply makes changes in the roots: all of them, or those whose path is in
-// paths or below a path in it. The paths are absolute or relative to a root.
-// refuse returns the reason why a path must not be written, or ""; such
-// changes stay in the set.
+// Apply makes changes of the set in the roots. It makes all, or those whose
+// path is in paths or below a path in it; paths are absolute or relative to a
+// root. refuse returns the reason why an absolute path must not be written, or
+// "" if it may; refused changes stay in the set, with everything below them. A
+// nil refuse permits all.
 //
-// If somebody else has changed one of these files since the command did, Apply
-// changes nothing and returns a CONFLICT error and a report with the reasons.
-// Applied changes leave the set. After any other error the remaining changes
-// stay in it, and Apply can be called again.
+// If another program has changed one of these files since the command did,
+// Apply changes nothing and returns a CONFLICT error and a report with the
+// reasons. It also returns CONFLICT while a command runs over the set, and
+// NOT_FOUND for a path without a change. Applied changes leave the set; an
+// empty set is removed. After any other error the remaining changes stay in the
+// set, and Apply can be called again.
 func (s *Set) Apply(paths []string, refuse func(abs string) string) (report Report, err error) {
 	err = s.withFinishedLayers(func(r *setFile) error {
 		if err := s.checkIdle(r); err != nil {
@@ -46,7 +49,8 @@ func (s *Set) Apply(paths []string, refuse func(abs string) string) (report Repo
 	return report, err
 }
 
-// applyLocked checks all changes for conflicts before it makes the first one.
+// applyLocked is Apply under the lock of the set. It checks all changes for
+// conflicts before it makes the first one.
 func (s *Set) applyLocked(r *setFile, paths []string, refuse func(string) string) (report Report, err error) {
 	unused := slices.Clone(paths)
 	var plans []*plan

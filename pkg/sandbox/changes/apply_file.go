@@ -12,7 +12,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
 )
 
-// applyChange makes one change.
+// applyChange makes one change in the root. If it was made already, by an
+// interrupted call, it does nothing.
 func (p *plan) applyChange(c Change) error {
 	if c.Kind == Deleted {
 		if err := p.removeEntry(c.Path); err != nil {
@@ -48,8 +49,8 @@ func (p *plan) applyChange(c Change) error {
 	return p.withWritableParent(c.Path, func() error { return p.applyFile(c) })
 }
 
-// withWritableParent runs f. If the owner may not write in the directory of rel, it adds
-// that permission for the time of the call.
+// withWritableParent calls f. If the owner may not write in the directory of
+// rel, it adds that permission during the call. It returns f's error.
 func (p *plan) withWritableParent(rel string, f func() error) error {
 	dir := path.Dir(rel)
 	info, err := p.tree.Lstat(dir)
@@ -62,13 +63,14 @@ func (p *plan) withWritableParent(rel string, f func() error) error {
 	return errors.Join(f(), p.tree.Chmod(dir, info.Mode()))
 }
 
+// removeEntry removes a file, or a directory with its content, from the root.
 func (p *plan) removeEntry(rel string) error {
 	return p.withWritableParent(rel, func() error { return p.tree.RemoveAll(rel) })
 }
 
-// hasSameContent reports whether the root's file already has the content of the change.
-// Then put changes only mode and time, and the file keeps its other hard
-// links.
+// hasSameContent reports whether the root's file already has the content of the
+// change. Then applyFile changes only mode and time, and the file keeps its
+// other hard links.
 func (p *plan) hasSameContent(c Change) bool {
 	if c.Old == nil || c.New == nil || !c.Old.Mode().IsRegular() || !c.New.Mode().IsRegular() || c.Old.Size() != c.New.Size() {
 		return false
@@ -77,9 +79,9 @@ func (p *plan) hasSameContent(c Change) bool {
 	return err == nil && same
 }
 
-// applyFile gives a file of the root its new version. If the content is the same it
-// sets mode and time, else it replaces the file by a rename, so that no other
-// program sees part of it.
+// applyFile gives a file of the root its new version, and removes that from the
+// layer. If the content is the same it sets mode and time. Otherwise it
+// replaces the file by a rename, so that no other program sees part of it.
 func (p *plan) applyFile(c Change) error {
 	if p.hasSameContent(c) {
 		if err := errors.Join(p.tree.Chmod(c.Path, c.New.Mode()), p.tree.Chtimes(c.Path, c.New.ModTime())); err != nil {
@@ -119,8 +121,8 @@ func (p *plan) removeFromLayer(c Change) error {
 	return withWritableDir(filepath.Dir(c.source), func() error { return os.Remove(c.source) })
 }
 
-// replaceFile calls make with a temporary name and renames that file to the path
-// of the change.
+// replaceFile calls create with a temporary name in the root, and renames the
+// created file to the path of the change.
 func (p *plan) replaceFile(c Change, create func(temp string) error) error {
 	temp := path.Join(path.Dir(c.Path), ".toolroom-"+rand.Text()[:12])
 	err := create(temp)
@@ -131,7 +133,9 @@ func (p *plan) replaceFile(c Change, create func(temp string) error) error {
 	return err
 }
 
-// copyToRoot copies a file of the layer to a new name in the root.
+// copyToRoot copies a file, link or named pipe of the layer, with mode and
+// time, to a new name in the root. It returns an error for a device. After an
+// error an incomplete copy may be left.
 func (p *plan) copyToRoot(c Change, name string) error {
 	switch {
 	case c.New.Mode()&fs.ModeSymlink != 0:
@@ -164,7 +168,7 @@ func (p *plan) copyToRoot(c Change, name string) error {
 	return p.tree.Chtimes(name, c.New.ModTime())
 }
 
-// copySparse copies the content of a file, and keeps its holes.
+// copySparse copies the content of a file of size bytes, and keeps its holes.
 func copySparse(to, from *os.File, size int64) error {
 	for at := int64(0); at < size; {
 		begin, end := nextData(from, at, size)
@@ -183,8 +187,9 @@ func copySparse(to, from *os.File, size int64) error {
 	return to.Truncate(size)
 }
 
-// finishDir sets mode and time of a directory, and removes it from the layer
-// if it is empty there.
+// finishDir completes a directory when all changes in it are made. It gives the
+// root's directory its mode and time. It removes the layer's directory if that
+// is empty now, and otherwise restores its time.
 func (p *plan) finishDir(rel string, want dirMeta) error {
 	if info, err := p.tree.Lstat(rel); err == nil && info.IsDir() {
 		if err := p.tree.Chmod(rel, want.Mode); err != nil {

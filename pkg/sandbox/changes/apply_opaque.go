@@ -10,8 +10,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
 )
 
-// prepareLayer prepares a layer for Apply. It first saves the times of the
-// directories, so that they are not lost by an interruption.
+// prepareLayer replaces the opaque marks of the layer upper by whiteouts, so
+// that Apply can move entries out of it; see replaceOpaque. It first saves the
+// times of the directories in r.Opaque, so that an interruption does not lose
+// them.
 func (s *Set) prepareLayer(r *setFile, root int, tree *nofollow.Tree, upper string) error {
 	if r.Opaque == nil {
 		r.Opaque = make([]map[string]dirMeta, len(r.Roots))
@@ -49,6 +51,7 @@ func (s *Set) prepareLayer(r *setFile, root int, tree *nofollow.Tree, upper stri
 	return s.saveFile(r)
 }
 
+// dirMetaOf returns mode and time of a directory.
 func dirMetaOf(dir string) (dirMeta, error) {
 	info, err := os.Lstat(dir)
 	if err != nil {
@@ -57,10 +60,10 @@ func dirMetaOf(dir string) (dirMeta, error) {
 	return dirMeta{Mode: info.Mode(), Modified: info.ModTime()}, nil
 }
 
-// replaceOpaque replaces the opaque mark of each directory of a layer by a whiteout
-// for each hidden entry. Apply moves entries out of a layer. An opaque
-// directory would then hide the moved entries in the root, and after an
-// interruption the next call would take them for deleted.
+// replaceOpaque replaces the opaque mark of the directory rel of a layer, and
+// of those below it, by a whiteout for each hidden entry. Apply moves entries
+// out of a layer. An opaque directory would then hide the moved entries in the
+// root, and after an interruption the next call would take them for deleted.
 func replaceOpaque(tree *nofollow.Tree, upper, rel string) error {
 	dir := filepath.Join(upper, filepath.FromSlash(rel))
 	entries, err := readLayerDir(dir)
@@ -82,8 +85,9 @@ func replaceOpaque(tree *nofollow.Tree, upper, rel string) error {
 	return nil
 }
 
-// addWhiteouts adds whiteouts and opaque subdirectories for everything that an opaque
-// directory hides, and then removes its opaque mark.
+// addWhiteouts adds whiteouts for everything in the root's directory rel that
+// the opaque directory dir hides, and makes its subdirectories opaque. Then it
+// removes the opaque mark of dir. entries are the entries of dir.
 func addWhiteouts(tree *nofollow.Tree, dir, rel string, entries []fs.FileInfo) error {
 	own := map[string]bool{}
 	for _, e := range entries {

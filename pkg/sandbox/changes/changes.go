@@ -65,7 +65,7 @@ type Change struct {
 	source string // the entry in the upper directory; "" if Kind is Deleted
 }
 
-// Entries returns the entry of each change.
+// Entries returns the entry of each change, in the same order.
 func Entries(list []Change) []Entry {
 	all := make([]Entry, len(list))
 	for i := range list {
@@ -74,11 +74,12 @@ func Entries(list []Change) []Entry {
 	return all
 }
 
-// Open opens the new version of the file for reading.
+// Open opens the new version of a regular file for reading. The caller closes
+// it.
 func (c Change) Open() (*os.File, error) { return openLayerFile(c.source) }
 
-// Shown reports whether a list of changes should show the entry. It leaves out
-// touched entries and created directories.
+// Shown reports whether a list of changes should show the entry. Touched
+// entries and created directories are left out.
 func (e Entry) Shown() bool {
 	return e.Kind != Touched && (e.Kind != Created || !e.Dir)
 }
@@ -92,8 +93,8 @@ type Mount struct {
 }
 
 // OtherNames returns the number of other hard links of the changed file in the
-// root. These links keep the old content, since overlayfs copies a file before
-// a command writes it.
+// root. They keep the old content, because overlayfs copies a file before a
+// command writes to it.
 func (c Change) OtherNames() int {
 	if c.Old == nil || c.New == nil || c.Kind != Modified || !c.Old.Mode().IsRegular() {
 		return 0
@@ -101,5 +102,5 @@ func (c Change) OtherNames() int {
 	return max(int(linkCount(c.Old))-1, 0)
 }
 
-// absPath returns the path of an entry of a root.
+// absPath returns the absolute path of an entry of a root.
 func absPath(root, rel string) string { return filepath.Join(root, filepath.FromSlash(rel)) }

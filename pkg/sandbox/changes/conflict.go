@@ -11,12 +11,13 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
 )
 
-// maxHashed bounds the size in bytes of files whose content is hashed. A
-// larger file counts as changed if its size, inode or time of change differ.
+// maxHashed bounds the size in bytes of files whose content is hashed. A larger
+// file counts as changed if its size, inode or time of change differ.
 const maxHashed = 64 << 20
 
-// baseState is the state of an entry of a root when a layer changed it. Apply
-// compares it to find out whether somebody else has changed the entry since.
+// baseState is the state of an entry of a root just before a layer changed it.
+// Apply compares it with the present entry to find out whether another program
+// has changed the entry since.
 type baseState struct {
 	Absent  bool        `json:"absent,omitempty"`
 	Unknown bool        `json:"unknown,omitempty"` // changed by others while the command ran
@@ -27,12 +28,12 @@ type baseState struct {
 	Hash    string      `json:"hash,omitempty"`    // SHA-256 of the content, or of a link's target
 }
 
-// baseStates holds the states for one root by path.
+// baseStates holds the states of one root's entries, by path.
 type baseStates map[string]baseState
 
-// describeEntry returns the base of an existing entry. began is the start time of
-// the command in Unix nanoseconds; a file changed later gets Unknown. 0 skips
-// that check. Contents of files are hashed only with content.
+// describeEntry returns the state of an existing entry. began is the start of
+// the command in Unix nanoseconds: a file changed later gets Unknown; 0 skips
+// that check. The content of a file is hashed only if content is set.
 func describeEntry(tree *nofollow.Tree, rel string, info fs.FileInfo, began int64, content bool) baseState {
 	ino, changed := inodeAndChangeTime(info)
 	d := baseState{Mode: info.Mode(), Size: info.Size(), Inode: ino, Changed: changed}
@@ -62,12 +63,12 @@ func describeEntry(tree *nofollow.Tree, rel string, info fs.FileInfo, began int6
 // file times.
 const clockStep = 20 * time.Millisecond
 
-// isSettled reports whether a change after now is certain to have a later time
+// isSettled reports whether a change after now will certainly have a later time
 // of change than changed. Both are Unix nanoseconds.
 func isSettled(changed, now int64) bool { return now-changed > int64(clockStep) }
 
-// forget removes the base of an applied change. For a removed directory it
-// also removes the bases of its entries.
+// forget deletes the state at an applied change. For a removed directory it
+// also deletes the states of its entries.
 func (b baseStates) forget(c Change) {
 	delete(b, c.Path)
 	if c.Old == nil || !c.Old.IsDir() || c.New != nil && c.New.IsDir() {
@@ -80,8 +81,8 @@ func (b baseStates) forget(c Change) {
 	}
 }
 
-// conflictReason returns the reason why a change cannot be applied to the root in
-// its present state, or "".
+// conflictReason returns the reason why a change cannot be applied to the root
+// in its present state; "" if it can.
 func (b baseStates) conflictReason(tree *nofollow.Tree, c Change) string {
 	was, known := b[c.Path]
 	info, err := tree.Lstat(c.Path)
@@ -107,7 +108,8 @@ func (b baseStates) conflictReason(tree *nofollow.Tree, c Change) string {
 	return ""
 }
 
-// isUnchanged reports whether an entry is unchanged since the base was recorded.
+// isUnchanged reports whether the entry at rel, described by info, still has
+// this state.
 func (d baseState) isUnchanged(tree *nofollow.Tree, rel string, info fs.FileInfo) bool {
 	ino, changed := inodeAndChangeTime(info)
 	switch {
@@ -124,7 +126,8 @@ func (d baseState) isUnchanged(tree *nofollow.Tree, rel string, info fs.FileInfo
 }
 
 // deleteConflict returns the reason why a directory must not be deleted: an
-// entry that was changed or added. It ignores missing entries.
+// entry in it that was changed or added. It returns "" if it may be deleted.
+// Missing entries are no reason.
 func (b baseStates) deleteConflict(tree *nofollow.Tree, dir string) (why string) {
 	tree.Walk(dir, func(rel string, info fs.FileInfo, err error) bool {
 		was, known := b[rel]
@@ -140,8 +143,8 @@ func (b baseStates) deleteConflict(tree *nofollow.Tree, dir string) (why string)
 	return why
 }
 
-// alreadyApplied reports whether a file of the root already has the content and mode of
-// the change.
+// alreadyApplied reports whether a file of the root, described by info, has the
+// content and mode of the change.
 func alreadyApplied(tree *nofollow.Tree, c Change, info fs.FileInfo) bool {
 	if c.New == nil || info.Mode() != c.New.Mode() || info.Mode().IsRegular() && info.Size() != c.New.Size() {
 		return false

@@ -27,7 +27,7 @@ type baseLine struct {
 
 func (s *Set) basesFile() string { return filepath.Join(s.dir, "bases") }
 
-// loadBases reads the bases of each root.
+// loadBases returns the states of each root, by its index.
 func (s *Set) loadBases(r *setFile) ([]baseStates, error) {
 	all := make([]baseStates, len(r.Roots))
 	for i := range all {
@@ -61,7 +61,7 @@ func (s *Set) loadBases(r *setFile) ([]baseStates, error) {
 	}
 }
 
-// saveBases replaces the file with the bases.
+// saveBases replaces the file by one with these states.
 func (s *Set) saveBases(all []baseStates) error {
 	w, err := newBaseWriter(s.basesFile()+".new", os.O_TRUNC)
 	if err != nil {
@@ -78,14 +78,15 @@ func (s *Set) saveBases(all []baseStates) error {
 	return os.Rename(s.basesFile()+".new", s.basesFile())
 }
 
-// baseWriter writes lines to the file. Its close method returns the errors of
-// all writes.
+// baseWriter writes lines to the file. close returns the errors of all writes.
 type baseWriter struct {
 	file *os.File
 	buf  *bufio.Writer
 	err  error
 }
 
+// newBaseWriter opens the file for writing. flags are added to those of
+// os.OpenFile.
 func newBaseWriter(name string, flags int) (*baseWriter, error) {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|flags, 0o600)
 	if err != nil {
@@ -106,7 +107,8 @@ func (w *baseWriter) close() error {
 	return errors.Join(w.err, w.buf.Flush(), w.file.Close())
 }
 
-// baseRecorder writes the bases of a layer's changes to one root.
+// baseRecorder writes the states, before a layer's changes, of entries of one
+// root.
 type baseRecorder struct {
 	out   *baseWriter
 	root  int
@@ -115,7 +117,7 @@ type baseRecorder struct {
 	began int64    // start time of the command; files changed by others after it get an unknown base
 }
 
-// record writes the bases of changes.
+// record writes the states of the changed entries.
 func (b *baseRecorder) record(list []Change) {
 	for _, c := range list {
 		if !b.recorded(c.Path) {
@@ -127,7 +129,8 @@ func (b *baseRecorder) record(list []Change) {
 	}
 }
 
-// recorded reports whether another layer has changed the path too.
+// recorded reports whether an older layer has changed the path, whose state
+// then is recorded already.
 func (b *baseRecorder) recorded(rel string) bool {
 	for _, dir := range b.older {
 		if _, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(rel))); err == nil {
@@ -137,6 +140,8 @@ func (b *baseRecorder) recorded(rel string) bool {
 	return false
 }
 
+// add writes the state of the entry at rel. The content of a file is hashed
+// only if content is set.
 func (b *baseRecorder) add(rel string, content bool) {
 	info, err := b.tree.Lstat(rel)
 	if err != nil {
@@ -146,7 +151,9 @@ func (b *baseRecorder) add(rel string, content bool) {
 	b.out.write(b.root, rel, describeEntry(b.tree, rel, info, b.began, content))
 }
 
-// addTree records the entries of a directory, without the contents of files.
+// addTree writes the states of a directory and of everything in it, without the
+// contents of files. An entry that cannot be read gets no state, so it is a
+// conflict later.
 func (b *baseRecorder) addTree(dir string) {
 	b.tree.Walk(dir, func(rel string, _ fs.FileInfo, err error) bool { // an unreadable entry has no base, and is a conflict later
 		if err == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
 )
 
-// rootDiff computes the difference between a root and its layers.
+// rootDiff collects the differences between a root and its layers.
 type rootDiff struct {
 	root      int
 	tree      *nofollow.Tree
@@ -18,8 +18,8 @@ type rootDiff struct {
 	changes   []Change
 }
 
-// layerEntry holds the versions of one name in the upper directories, the newest
-// first.
+// layerEntry holds the versions of one name in the upper directories, the
+// newest first.
 type layerEntry struct {
 	paths []string
 	infos []fs.FileInfo
@@ -29,7 +29,7 @@ func (e *layerEntry) add(name string, info fs.FileInfo) {
 	e.paths, e.infos = append(e.paths, name), append(e.infos, info)
 }
 
-// diff returns the changes of one root, sorted by path. uppers are the upper
+// diff returns the changes of one root, sorted by path. upperDirs are the upper
 // directories of its layers, the newest first.
 func diff(r *setFile, root int, tree *nofollow.Tree, uppers []string) ([]Change, error) {
 	u := rootDiff{root: root, tree: tree}
@@ -40,13 +40,14 @@ func diff(r *setFile, root int, tree *nofollow.Tree, uppers []string) ([]Change,
 	return u.sorted(), err
 }
 
+// sorted sorts the collected changes by path and returns them.
 func (u *rootDiff) sorted() []Change {
 	slices.SortFunc(u.changes, func(a, b Change) int { return comparePaths(a.Path, b.Path) })
 	return u.changes
 }
 
-// addRootMode adds the change of the root's own mode. It ignores the root's times,
-// which each command that works in the root changes.
+// addRootMode adds the change of the root's own mode, if there is one. It
+// ignores the root's times, which each command that works in the root changes.
 func (u *rootDiff) addRootMode(r *setFile, uppers []string) error {
 	if _, changed := r.RootModes[u.root]; !changed || len(uppers) == 0 {
 		return nil
@@ -62,9 +63,9 @@ func (u *rootDiff) addRootMode(r *setFile, uppers []string) error {
 	return err
 }
 
-// walk compares a directory. stack holds the directories of this path in the
-// layers, the newest first. visible means that the root's own entries are
-// visible if no layer has the name.
+// walk compares the directory rel and everything below it. stack holds the
+// directories of this path in the layers, the newest first. visible means that
+// an entry of the root's own directory shows if no layer has its name.
 func (u *rootDiff) walk(rel string, stack []string, visible bool) error {
 	names, cut, err := mergedEntries(stack)
 	if err != nil {
@@ -84,8 +85,8 @@ func (u *rootDiff) walk(rel string, stack []string, visible bool) error {
 	return nil
 }
 
-// mergedEntries lists the entries of merged directories. cut reports that one of them
-// is opaque and hides everything below it.
+// mergedEntries returns the entries of merged directories, by name. opaque
+// reports that one of them hides everything below it.
 func mergedEntries(stack []string) (names map[string]*layerEntry, cut bool, err error) {
 	names = map[string]*layerEntry{}
 	for _, dir := range stack {
@@ -108,8 +109,8 @@ func mergedEntries(stack []string) (names map[string]*layerEntry, cut bool, err 
 	return names, false, nil
 }
 
-// readLayerDir lists a directory of a layer, even if its mode does not allow its
-// owner to read it.
+// readLayerDir returns the entries of a directory of a layer, even if its mode
+// does not allow its owner to read it.
 func readLayerDir(dir string) ([]fs.FileInfo, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrPermission) {
@@ -137,8 +138,8 @@ func readLayerDir(dir string) ([]fs.FileInfo, error) {
 	return infos, nil
 }
 
-// addHiddenDeletions adds a deletion for each entry of the root's directory that an opaque
-// directory hides and that no layer has.
+// addHiddenDeletions adds a deletion for each entry of the root's directory rel
+// that an opaque directory hides and that no layer has.
 func (u *rootDiff) addHiddenDeletions(rel string, names map[string]*layerEntry) error {
 	all, err := u.tree.Names(rel)
 	if nofollow.Missing(err) {
@@ -170,7 +171,7 @@ func (u *rootDiff) compare(rel string, e *layerEntry, visible bool) error {
 
 // compareName adds the change of one name, without its entries. For a directory
 // it returns the directories of this name that overlayfs merges; shown reports
-// whether the root's directory is one of them.
+// whether the root's directory is one of them. below is nil for other files.
 func (u *rootDiff) compareName(rel string, e *layerEntry, visible bool) (below []string, shown bool, err error) {
 	top := e.infos[0]
 	old, err := u.tree.Lstat(rel)
@@ -210,13 +211,14 @@ func (u *rootDiff) compareName(rel string, e *layerEntry, visible bool) (below [
 	return below, visible && old != nil && old.IsDir(), nil
 }
 
+// add adds a change and sets its Root and Dir.
 func (u *rootDiff) add(c Change) {
 	c.Root = u.root
 	c.Dir = (c.New == nil || c.New.IsDir()) && (c.Old == nil || c.Old.IsDir())
 	u.changes = append(u.changes, c)
 }
 
-// fileKind compares a file with the root's version.
+// fileKind compares a file, which is not a directory, with the root's version.
 func (u *rootDiff) fileKind(rel, source string, old, now fs.FileInfo) Kind {
 	switch {
 	case old == nil:
@@ -242,8 +244,7 @@ func (u *rootDiff) fileKind(rel, source string, old, now fs.FileInfo) Kind {
 	return Modified
 }
 
-// comparePaths compares paths so that a directory sorts directly before its
-// entries.
+// comparePaths orders paths so that a directory is directly before its entries.
 func comparePaths(a, b string) int {
 	n := min(len(a), len(b))
 	for i := range n {

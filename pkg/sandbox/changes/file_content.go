@@ -12,7 +12,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
 )
 
-// sameContent compares a regular file of the root with a file of a layer.
+// sameContent reports whether the regular file rel of the root and the file
+// source of a layer have the same content.
 func sameContent(tree *nofollow.Tree, rel, source string) (bool, error) {
 	a, err := tree.OpenFile(rel)
 	if err != nil {
@@ -38,7 +39,7 @@ func sameContent(tree *nofollow.Tree, rel, source string) (bool, error) {
 }
 
 // openLayerFile opens a regular file of a layer for reading, even if its mode
-// does not allow its owner to read it.
+// does not allow its owner to read it. It returns an error for another file.
 func openLayerFile(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, readFlags, 0)
 	if errors.Is(err, fs.ErrPermission) {
@@ -55,8 +56,8 @@ func openLayerFile(name string) (*os.File, error) {
 	return requireRegular(f)
 }
 
-// requireRegular returns f if it is a regular file; else it closes f and returns an
-// error.
+// requireRegular returns f if it is a regular file. Otherwise it closes f and
+// returns an error.
 func requireRegular(f *os.File) (*os.File, error) {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		f.Close() //nolint:errcheck // nothing was read
@@ -65,8 +66,8 @@ func requireRegular(f *os.File) (*os.File, error) {
 	return f, nil
 }
 
-// hashOf returns the SHA-256 of a file, "" on an error or if the file is
-// larger than maxHashed bytes.
+// hashOf returns the SHA-256 of a file's content in hexadecimal; "" on an error
+// or if it has more than maxHashed bytes.
 func hashOf(r io.Reader) string {
 	h := sha256.New()
 	if n, err := io.Copy(h, io.LimitReader(r, maxHashed+1)); err != nil || n > maxHashed {
@@ -75,6 +76,7 @@ func hashOf(r io.Reader) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
+// hashBytes returns the SHA-256 of data in hexadecimal.
 func hashBytes(data []byte) string {
 	h := sha256.Sum256(data)
 	return hex.EncodeToString(h[:])

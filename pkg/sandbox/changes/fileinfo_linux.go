@@ -14,8 +14,9 @@ import (
 // blocking, as a fifo would.
 const readFlags = os.O_RDONLY | unix.O_NONBLOCK | unix.O_NOFOLLOW
 
-// inodeAndChangeTime returns the inode, which differs for another file, and the time of
-// change in Unix nanoseconds, which differs for another version.
+// inodeAndChangeTime returns the inode, which differs for another file, and the
+// time of change in Unix nanoseconds, which differs for another version. Both
+// are 0 if info does not hold them.
 func inodeAndChangeTime(info fs.FileInfo) (ino uint64, changed int64) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -24,13 +25,12 @@ func inodeAndChangeTime(info fs.FileInfo) (ino uint64, changed int64) {
 	return stat.Ino, stat.Ctim.Nano()
 }
 
-// copyTimes sets the time of modification of a directory to that of another
-// one.
+// copyTimes sets the time of modification of a directory to that in info.
 func copyTimes(name string, info fs.FileInfo) error {
 	return os.Chtimes(name, info.ModTime(), info.ModTime())
 }
 
-// waitForLock waits until it has the exclusive lock of a file.
+// waitForLock takes the exclusive lock of a file, and waits until it is free.
 func waitForLock(f *os.File) error {
 	for {
 		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != unix.EINTR {
@@ -39,10 +39,12 @@ func waitForLock(f *os.File) error {
 	}
 }
 
+// crossesDevice reports whether a rename failed because the paths are on
+// different file systems.
 func crossesDevice(err error) bool { return errors.Is(err, unix.EXDEV) }
 
-// linkCount returns the number of hard links of a file, 0 if info is nil or does
-// not hold it.
+// linkCount returns the number of hard links of a file; 0 if info is nil or
+// does not hold it.
 func linkCount(info fs.FileInfo) uint64 {
 	if info == nil {
 		return 0
@@ -54,8 +56,8 @@ func linkCount(info fs.FileInfo) uint64 {
 	return uint64(stat.Nlink)
 }
 
-// nextData returns the bounds of the next data of a file, from the offset at
-// on. Both are size if only a hole is left.
+// nextData returns the bounds of the next part of a file that is not a hole,
+// from the offset at on. Both are size if only a hole is left.
 func nextData(f *os.File, at, size int64) (begin, end int64) {
 	begin, err := unix.Seek(int(f.Fd()), at, unix.SEEK_DATA)
 	if err == unix.ENXIO {

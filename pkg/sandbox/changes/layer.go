@@ -15,7 +15,7 @@ import (
 )
 
 // A Layer receives the changes of one command. The caller must call End after
-// the command.
+// the command, even if the command failed.
 type Layer struct {
 	set    *Set
 	name   string
@@ -23,8 +23,9 @@ type Layer struct {
 	lock   *os.File // held while the command runs
 }
 
-// Begin adds a layer for a command. It returns a LIMIT_REACHED error if too
-// many commands run over the set at the same time.
+// Begin adds a layer for a command, whose text Set.Commands returns later. It
+// returns LIMIT_REACHED if too many commands run over the set at the same time,
+// and NOT_FOUND if the set was applied or discarded.
 func (s *Set) Begin(command string) (*Layer, error) {
 	l := &Layer{set: s}
 	err := s.withFinishedLayers(func(r *setFile) error {
@@ -77,8 +78,9 @@ func (s *Set) Begin(command string) (*Layer, error) {
 	return l, nil
 }
 
-// makeLayer makes the directories of a layer. Its upper directories get the
-// attributes of the directories below them.
+// makeLayer makes the directories of the layer name, and returns its mounts,
+// one for each root. The upper directories get the mode and time of the
+// directories below them.
 func (s *Set) makeLayer(r *setFile, name string) (mounts []Mount, err error) {
 	for i, root := range r.Roots {
 		m := Mount{Root: root, Upper: s.upperDir(name, i), Work: filepath.Join(s.dir, name, strconv.Itoa(i), "work")}
@@ -106,16 +108,17 @@ func (s *Set) makeLayer(r *setFile, name string) (mounts []Mount, err error) {
 	return mounts, nil
 }
 
+// upperDir returns the path of a layer's upper directory for a root.
 func (s *Set) upperDir(layer string, root int) string {
 	return filepath.Join(s.dir, layer, strconv.Itoa(root), "upper")
 }
 
-// Mounts returns the mounts for the command.
+// Mounts returns the overlayfs mounts for the command, one for each root.
 func (l *Layer) Mounts() []Mount { return l.mounts }
 
-// End finishes the layer. The command must have ended and the layer must not
+// End finishes the layer. The command must have ended, and the layer must not
 // be mounted any more. It returns the entries of all changes of the set, as
-// Set.Changes does. Entries of earlier commands may be as they were when those
+// Set.Changes does; entries of earlier commands may be as they were when those
 // commands ended.
 func (l *Layer) End() (entries []Entry, err error) {
 	defer l.unlock()
@@ -138,14 +141,15 @@ func (l *Layer) End() (entries []Entry, err error) {
 	return entries, err
 }
 
-// unlock releases the lock, even if a process that another goroutine is starting
-// has inherited its descriptor.
+// unlock releases the lock, even if a process that another goroutine is
+// starting has inherited its descriptor.
 func (l *Layer) unlock() {
 	filelock.Unlock(l.lock)
 	l.lock.Close() //nolint:errcheck // nothing was written
 }
 
-// finishLayer records the bases of a layer's changes.
+// finishLayer records the states before a layer's changes, and marks the layer
+// as done.
 func (s *Set) finishLayer(r *setFile, l *layerRecord) error {
 	out, err := newBaseWriter(s.basesFile(), os.O_APPEND)
 	if err != nil {
@@ -176,7 +180,8 @@ func (s *Set) finishLayer(r *setFile, l *layerRecord) error {
 	return s.saveFile(r)
 }
 
-// recordRootMode records the old mode of a root if a layer changed it.
+// recordRootMode records the mode that a root had before the first layer that
+// changed it.
 func (s *Set) recordRootMode(r *setFile, l *layerRecord, root int, upper string) error {
 	info, err := os.Lstat(upper)
 	if err != nil || root >= len(l.RootModes) || info.Mode() == l.RootModes[root] {
@@ -191,7 +196,7 @@ func (s *Set) recordRootMode(r *setFile, l *layerRecord, root int, upper string)
 	return nil
 }
 
-// finishAbandoned finishes layers whose process was killed.
+// finishAbandoned finishes the layers whose process was killed.
 func (s *Set) finishAbandoned(r *setFile) error {
 	for i := range r.Layers {
 		if l := &r.Layers[i]; !l.Done && !s.isRunning(*l) {
@@ -220,8 +225,8 @@ func (s *Set) isRunning(l layerRecord) bool {
 	return err == nil && !free
 }
 
-// upperDirs returns the upper directories of the finished layers for a root, the
-// newest first.
+// upperDirs returns the upper directories of the finished layers for a root,
+// the newest first.
 func (s *Set) upperDirs(r *setFile, root int) (dirs []string) {
 	for _, l := range slices.Backward(r.Layers) {
 		if l.Done {
@@ -231,8 +236,8 @@ func (s *Set) upperDirs(r *setFile, root int) (dirs []string) {
 	return dirs
 }
 
-// mergeLayers merges finished layers that follow each other and that no running
-// command uses.
+// mergeLayers merges each finished layer into the one before it, unless that is
+// not finished or a running command uses it.
 func (s *Set) mergeLayers(r *setFile) error {
 	used := 0
 	for i, l := range r.Layers {

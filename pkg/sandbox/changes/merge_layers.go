@@ -7,14 +7,14 @@ import (
 	"path/filepath"
 )
 
-// mergeInto moves the entries of a newer upper directory into an older one, so
-// that the older one alone shows the changes of both. After each step the two
-// together show the same tree, so the next call can complete an interrupted
+// mergeInto moves the entries of the upper directory newer into older, so that
+// older alone shows the changes of both, and removes newer. After each step the
+// two together show the same tree, so another call can complete an interrupted
 // one.
 //
-// below holds the directories of the same path in the layers below older and
-// in the root, the newest first. A whiteout that hides nothing is removed,
-// since overlayfs would list it as a file.
+// below holds the directories of the same path in the layers below older and in
+// the root, the newest first. A whiteout that hides nothing is removed, because
+// overlayfs would list it as a file.
 func mergeInto(older, newer string, below []string) error {
 	info, err := os.Lstat(newer)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -64,8 +64,8 @@ func mergeInto(older, newer string, below []string) error {
 	return removeDir(newer)
 }
 
-// mergedDirs returns the directories called name in dirs that overlayfs merges. It
-// stops at the first opaque one or other file.
+// mergedDirs returns the directories called name in dirs that overlayfs merges.
+// The first opaque one is the last; another file ends the list.
 func mergedDirs(dirs []string, name string) (found []string) {
 	for _, dir := range dirs {
 		path := filepath.Join(dir, name)
@@ -80,8 +80,8 @@ func mergedDirs(dirs []string, name string) (found []string) {
 	return found
 }
 
-// isVisibleIn reports whether a name is visible in merged directories, given newest
-// first.
+// isVisibleIn reports whether a name is visible in merged directories, of which
+// the newest is first.
 func isVisibleIn(dirs []string, name string) bool {
 	for _, dir := range dirs {
 		if info, err := os.Lstat(filepath.Join(dir, name)); err == nil {
@@ -91,7 +91,8 @@ func isVisibleIn(dirs []string, name string) bool {
 	return false
 }
 
-// moveEntry renames an entry. It replaces an existing entry of any type.
+// moveEntry renames an entry of a layer. It replaces an existing entry of any
+// type.
 func moveEntry(from, to string) error {
 	info, err := os.Lstat(from)
 	if err != nil {
@@ -114,8 +115,8 @@ func moveEntry(from, to string) error {
 	return os.Chmod(to, info.Mode())
 }
 
-// withWritableDir runs f. If the owner may not write in dir, it adds that
-// permission for the time of the call.
+// withWritableDir calls f. If the owner may not write in dir, it adds that
+// permission during the call. It returns f's error.
 func withWritableDir(dir string, f func() error) error {
 	info, err := os.Lstat(dir)
 	if err != nil {

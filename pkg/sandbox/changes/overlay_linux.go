@@ -17,10 +17,12 @@ func isWhiteout(info fs.FileInfo) bool {
 	return ok && info.Mode()&fs.ModeCharDevice != 0 && stat.Rdev == 0
 }
 
+// opaqueMark is the attribute of a directory that hides the directories below
+// it.
 const opaqueMark = "user.overlay.opaque"
 
-// isOpaque reports whether a directory in an upper directory hides the
-// directories of the same name below it.
+// isOpaque reports whether a directory in a layer hides the directories of the
+// same path in older layers and in the root.
 func isOpaque(dir string) bool {
 	var value [1]byte
 	n := 0
@@ -39,6 +41,8 @@ func makeOpaque(dir string) error {
 // removeOpaque removes the mark of makeOpaque.
 func removeOpaque(dir string) error { return removeAttribute(dir, opaqueMark) }
 
+// removeAttribute removes an attribute of a file. A missing attribute is no
+// error.
 func removeAttribute(path, name string) error {
 	return withModeBits(path, 0o200, func() error {
 		if err := unix.Lremovexattr(path, name); err != nil && err != unix.ENODATA {
@@ -48,8 +52,8 @@ func removeAttribute(path, name string) error {
 	})
 }
 
-// withModeBits runs f. If f returns EACCES, it adds bits to the mode of the file
-// for a second call of f: a plain user can read and write attributes only of
+// withModeBits calls f. If f returns EACCES, it adds bits to the mode of the
+// file and calls f again: a plain user can read and write attributes only of
 // files that the user may read and write.
 func withModeBits(path string, bits fs.FileMode, f func() error) error {
 	err := f()
@@ -67,8 +71,8 @@ func withModeBits(path string, bits fs.FileMode, f func() error) error {
 // that needs no privilege.
 func makeWhiteout(name string) error { return unix.Mknod(name, unix.S_IFCHR, 0) }
 
-// removeOverlayAttributes removes the attributes that overlayfs has set on an entry. Links
-// and devices have none.
+// removeOverlayAttributes removes the attributes that overlayfs has set on an
+// entry. Links and devices have none.
 func removeOverlayAttributes(path string) error {
 	list := make([]byte, 4096)
 	n, err := unix.Llistxattr(path, list)

@@ -9,9 +9,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
 )
 
-// entryCache caches the entries of a set after the last command, so that the next
-// one only examines its own changes. Changes by others in the roots are found
-// by Set.Changes.
+// entryCache holds the entries of a set after the last command, so that the
+// next command examines only its own changes. Changes that other programs make
+// in the roots are found by Set.Changes.
 type entryCache struct {
 	version int       // of the record
 	roots   [][]Entry // nil: not known
@@ -20,8 +20,8 @@ type entryCache struct {
 // allEntries returns the entries of all roots.
 func (p *entryCache) allEntries() []Entry { return slices.Concat(p.roots...) }
 
-// entriesAfter returns the entries of a set whose layer has just been
-// finished. before is the version of the record before that.
+// entriesAfter returns the entries of a set after a layer was finished, and
+// caches them. before is the version of the set file before that.
 func (s *Set) entriesAfter(r *setFile, layer string, before int) (*entryCache, error) {
 	s.mu.Lock()
 	known := s.cachedEntries
@@ -51,8 +51,8 @@ func (s *Set) entriesAfter(r *setFile, layer string, before int) (*entryCache, e
 	return now, nil
 }
 
-// refreshEntries returns the entries of a root after its newest layer was added.
-// known are the entries before that.
+// refreshEntries returns the entries of a root after its newest layer was
+// added. known are the entries before that.
 func refreshEntries(r *setFile, root int, tree *nofollow.Tree, uppers []string, known []Entry) ([]Entry, error) {
 	u := incrementalDiff{rootDiff: rootDiff{root: root, tree: tree}, comparedPaths: map[string]bool{".": true}}
 	err := u.addRootMode(r, uppers)
@@ -66,15 +66,16 @@ func refreshEntries(r *setFile, root int, tree *nofollow.Tree, uppers []string, 
 	return u.merge(known, Entries(u.sorted())), nil
 }
 
-// incrementalDiff compares the entries of the newest layer.
+// incrementalDiff compares with the root only what the newest layer contains.
 type incrementalDiff struct {
 	rootDiff
 	comparedPaths map[string]bool // paths compared again
 	comparedTrees []string        // paths compared again with everything below
 }
 
-// walk compares the entries of the newest directory in stack. visible has the
-// same meaning as for union.walk.
+// walk compares the entries of the newest directory in stack, which holds the
+// directories at rel in the layers. visible has the same meaning as for
+// rootDiff.walk.
 func (u *incrementalDiff) walk(rel string, stack []string, visible bool) error {
 	newest, older := stack[0], stack[1:]
 	if isOpaque(newest) {
@@ -107,8 +108,8 @@ func (u *incrementalDiff) walk(rel string, stack []string, visible bool) error {
 	return nil
 }
 
-// compare compares one name in the newest layer. If the name was not a
-// directory before, or is not one now, everything below it is compared again.
+// compare compares one name of the newest layer. If it was not a directory
+// before, or is not one now, everything below it is compared again.
 func (u *incrementalDiff) compare(rel string, e *layerEntry, visible bool) error {
 	asBefore := visible // the root's directory, or that of an older layer, was visible
 	if len(e.infos) > 1 {
@@ -126,8 +127,8 @@ func (u *incrementalDiff) compare(rel string, e *layerEntry, visible bool) error
 	return u.walk(rel, below, shown)
 }
 
-// merge replaces the entries of known that were compared again. Both lists and
-// the result are sorted.
+// merge returns known with the entries of the compared paths replaced by those
+// in again. Both lists and the result are sorted.
 func (u *incrementalDiff) merge(known, again []Entry) []Entry {
 	merged := make([]Entry, 0, len(known)+len(again))
 	trees := u.comparedTrees

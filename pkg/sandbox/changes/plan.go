@@ -11,7 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/nofollow"
 )
 
-// plan lists the changes to make in one root.
+// plan holds the changes to make in one root.
 type plan struct {
 	path    string
 	tree    *nofollow.Tree
@@ -25,8 +25,9 @@ type plan struct {
 	sameContentLinks, copiedLinks map[uint64]string
 }
 
-// newPlan chooses the changes of a root. It removes the paths that select a
-// change from unused.
+// newPlan chooses the changes of a root, and adds the created directories that
+// contain them. It deletes from unused those paths that select a change. The
+// caller closes the plan's tree.
 func (s *Set) newPlan(r *setFile, root int, paths []string, unused *[]string) (*plan, error) {
 	tree, err := nofollow.Open(r.Roots[root])
 	if err != nil {
@@ -75,15 +76,15 @@ func (s *Set) newPlan(r *setFile, root int, paths []string, unused *[]string) (*
 	return p, nil
 }
 
-// Selects reports whether paths, as given to Set.Apply, select a change. Empty
-// paths select every change.
+// Selects reports whether paths, as given to Set.Apply, select the change at
+// rel in a root. Empty paths select every change.
 func Selects(paths []string, root, rel string) bool {
 	_, ok := selectingPath(paths, root, rel)
 	return ok || len(paths) == 0
 }
 
-// selectingPath returns the path that selects a change. It returns false if none
-// does.
+// selectingPath returns the first of paths that selects the change at rel in a
+// root. ok is false if none does.
 func selectingPath(paths []string, root, rel string) (string, bool) {
 	for _, given := range paths {
 		if given == "" { // which Clean makes the whole root
@@ -128,7 +129,8 @@ func (p *plan) conflicts(known baseStates) (found []Refusal) {
 	return found
 }
 
-// removeRefused removes the refused changes from the plan, and reports them.
+// removeRefused removes the changes that refuse does not permit, and those
+// below them, from the plan, and adds them to report.Refused.
 func (p *plan) removeRefused(refuse func(string) string, report *Report) {
 	if refuse == nil {
 		return
@@ -153,8 +155,9 @@ func (p *plan) removeRefused(refuse func(string) string, report *Report) {
 	})
 }
 
-// recordDirs records mode and time of the directories in which Apply works,
-// since its work changes them. It keeps the records of an interrupted call.
+// recordDirs returns known with mode and time of the layer's directories in
+// which Apply works added, because its work changes them. It keeps the records
+// of an interrupted call.
 func (p *plan) recordDirs(known map[string]dirMeta) map[string]dirMeta {
 	if known == nil {
 		known = map[string]dirMeta{}
@@ -183,7 +186,8 @@ func (p *plan) recordDirs(known map[string]dirMeta) map[string]dirMeta {
 	return known
 }
 
-// makeChanges makes the changes of the plan.
+// makeChanges makes the chosen changes in the root and adds them to
+// report.Applied. Then it gives the directories in dirs their mode and time.
 func (p *plan) makeChanges(dirs map[string]dirMeta, report *Report) error {
 	p.copiedLinks = map[uint64]string{}
 	for _, c := range p.chosen {

@@ -19,7 +19,8 @@ import (
 // option value of 255 bytes.
 const maxLayers = 12
 
-// A Set holds the pending changes to its roots.
+// A Set holds the pending changes to its roots. It is safe for concurrent use
+// by goroutines and processes.
 type Set struct {
 	dir string
 	id  string
@@ -49,6 +50,8 @@ func (s *Set) Commands() ([]string, error) {
 	return r.Commands, nil
 }
 
+// loadFile reads set.json. It returns fs.ErrNotExist if the set was applied or
+// discarded.
 func (s *Set) loadFile() (*setFile, error) {
 	data, err := os.ReadFile(filepath.Join(s.dir, "set.json"))
 	if err != nil {
@@ -80,8 +83,8 @@ func (s *Set) saveFile(r *setFile) error {
 	return err
 }
 
-// withFinishedLayers calls change with the record while it holds the lock of the set. It
-// first finishes the layers of killed processes.
+// withFinishedLayers is withLock after the layers of killed processes were
+// finished.
 func (s *Set) withFinishedLayers(change func(*setFile) error) error {
 	return s.withLock(func(r *setFile) error {
 		if err := s.finishAbandoned(r); err != nil {
@@ -91,8 +94,9 @@ func (s *Set) withFinishedLayers(change func(*setFile) error) error {
 	})
 }
 
-// withLock calls use with the record while it holds the lock of the set. It
-// returns a NOT_FOUND error if the set was applied or discarded.
+// withLock calls use with the content of set.json while it holds the lock of
+// the set. It returns NOT_FOUND if the set was applied or discarded, and
+// otherwise the error of use.
 func (s *Set) withLock(use func(*setFile) error) error {
 	lock, err := os.OpenFile(filepath.Join(s.dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -116,8 +120,8 @@ func (s *Set) withLock(use func(*setFile) error) error {
 	return use(r)
 }
 
-// Changes returns the differences between the roots and the set, sorted by
-// root and path.
+// Changes returns the differences between the roots and the set, sorted by root
+// and path.
 func (s *Set) Changes() (list []Change, err error) {
 	err = s.withFinishedLayers(func(r *setFile) error {
 		list, err = s.diffRoots(r)
@@ -126,6 +130,7 @@ func (s *Set) Changes() (list []Change, err error) {
 	return list, err
 }
 
+// diffRoots is Changes under the lock of the set.
 func (s *Set) diffRoots(r *setFile) (list []Change, err error) {
 	for i, root := range r.Roots {
 		tree, err := nofollow.Open(root)
@@ -142,8 +147,9 @@ func (s *Set) diffRoots(r *setFile) (list []Change, err error) {
 	return list, nil
 }
 
-// HasDir reports whether the set has created, or changed something in, the
-// directory at an absolute path below one of its roots.
+// HasDir reports whether the set contains the directory at path, because a
+// command created it or changed something below it. path is absolute. It
+// returns false if the set cannot be read.
 func (s *Set) HasDir(path string) bool {
 	r, err := s.loadFile()
 	if err != nil {
@@ -175,8 +181,9 @@ func (s *Set) HasDir(path string) bool {
 	return false
 }
 
-// Discard removes the set. It returns a CONFLICT error while a command runs
-// over the set. It writes no data, so that it works on a full disk.
+// Discard removes the set without applying it. It returns CONFLICT while a
+// command runs over the set, and NOT_FOUND if the set was applied or discarded.
+// It writes no data, so that it works on a full disk.
 func (s *Set) Discard() error {
 	err := s.withLock(func(r *setFile) error {
 		if err := s.checkIdle(r); err != nil {
@@ -190,7 +197,7 @@ func (s *Set) Discard() error {
 	return err
 }
 
-// checkIdle returns a CONFLICT error while a command runs over the set.
+// checkIdle returns CONFLICT while a command runs over the set.
 func (s *Set) checkIdle(r *setFile) error {
 	for _, l := range r.Layers {
 		if s.isRunning(l) {

@@ -22,6 +22,7 @@ type setFile struct {
 	RootModes map[int]fs.FileMode `json:"tops,omitempty"`
 }
 
+// layerRecord describes a layer of a set.
 type layerRecord struct {
 	Name      string        `json:"name"`
 	Began     int64         `json:"began"` // Unix nanoseconds
@@ -46,6 +47,7 @@ func encodePath(path string) string {
 	return "\x00" + base64.StdEncoding.EncodeToString([]byte(path))
 }
 
+// decodePath is the inverse of encodePath.
 func decodePath(text string) string {
 	if encoded, ok := strings.CutPrefix(text, "\x00"); ok {
 		if path, err := base64.StdEncoding.DecodeString(encoded); err == nil {
@@ -55,7 +57,7 @@ func decodePath(text string) string {
 	return text
 }
 
-// withPaths returns a copy of the record with all paths converted.
+// withPaths returns a copy with all paths converted.
 func (r setFile) withPaths(convert func(string) string) setFile {
 	roots := make([]string, len(r.Roots))
 	for i, root := range r.Roots {

@@ -37,7 +37,7 @@ func (s *Store) Create(roots []string) (*Set, error) {
 	return set, set.saveFile(&r)
 }
 
-// Open returns a set by its id. It returns NOT_FOUND if no set has the id.
+// Open returns a set by its id. It returns NOT_FOUND if there is no such set.
 func (s *Store) Open(id string) (*Set, error) {
 	set := &Set{dir: filepath.Join(s.dir, id), id: id}
 	if filepath.Base(id) != id || !strings.HasPrefix(id, "c") {
@@ -52,7 +52,8 @@ func (s *Store) Open(id string) (*Set, error) {
 	return set, nil
 }
 
-// List returns the sets for at least one of roots, the oldest first.
+// List returns the sets that have at least one of roots, the oldest first. Sets
+// that cannot be read are omitted.
 func (s *Store) List(roots []string) []*Set {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {

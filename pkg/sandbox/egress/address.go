@@ -6,8 +6,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/netguard"
 )
 
-// whyNotDial returns why a connection to an address is refused, or "". An entry
-// with this address and port opens every class except netguard.Never.
+// whyNotDial returns the reason why the proxy must not connect to an address,
+// such as "a private address"; "" if it may. An entry with this address and
+// port permits every class except netguard.Never. own are the addresses of this
+// machine.
 func (a *Allow) whyNotDial(to netip.AddrPort, own []netip.Addr) string {
 	addr := to.Addr()
 	if !addr.IsValid() || addr.Zone() != "" {

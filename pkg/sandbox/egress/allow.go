@@ -10,24 +10,26 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// maxEntries bounds a list.
+// maxEntries bounds the entries of a list.
 const maxEntries = 1000
 
-// Allow is a list of hosts. It does not change; a nil one allows nothing.
+// Allow is a list of allowed hosts. It is immutable. A nil Allow allows
+// nothing.
 type Allow struct {
 	text    string
 	entries []entry
 }
 
-// entry is an item of a list: the hosts and ports that it opens.
+// entry is an item of a list: the hosts and ports that it allows.
 type entry struct {
 	host       host
 	subdomains bool   // the names below host, without host itself
 	port       uint16 // 0 stands for 80 and 443
 }
 
-// ParseAllow reads a list, divided by commas; see the package comment for the
-// entries. INVALID_PARAMS names the first that is wrong.
+// ParseAllow parses a list of entries that are separated by commas; the package
+// comment describes the entries. It returns INVALID_PARAMS, which names the
+// first invalid entry.
 func ParseAllow(list string) (*Allow, error) {
 	a := &Allow{}
 	var texts []string
@@ -45,7 +47,7 @@ func ParseAllow(list string) (*Allow, error) {
 	return a, nil
 }
 
-// String is the list as Parse reads it.
+// String returns the list as ParseAllow reads it; "" for nil.
 func (a *Allow) String() string {
 	if a == nil {
 		return ""
@@ -53,6 +55,8 @@ func (a *Allow) String() string {
 	return a.text
 }
 
+// addEntry parses an entry and adds it, or the entries of "registries". The
+// error continues a sentence about the entry: "is a URL".
 func (a *Allow) addEntry(text string) error {
 	if text == registriesEntry {
 		for _, entry := range registries {
@@ -84,7 +88,8 @@ func (a *Allow) addEntry(text string) error {
 	return nil
 }
 
-// validate refuses entries that cannot work, or would open more than is meant.
+// validate returns an error for an entry that cannot work, or would allow more
+// than the user means. The error continues a sentence about the entry.
 func (e entry) validate() error {
 	switch {
 	case e.subdomains && e.host.name == "":
@@ -105,8 +110,8 @@ func (e entry) validate() error {
 	return nil
 }
 
-// entryFor returns the entry that allows a host at a port. One that names its port
-// goes before one that does not.
+// entryFor returns the entry that allows a host at a port. An entry that names
+// the port takes precedence. ok is false if no entry allows the host.
 func (a *Allow) entryFor(h host, port uint16) (entry, bool) {
 	if a == nil {
 		return entry{}, false
@@ -125,6 +130,7 @@ func (a *Allow) entryFor(h host, port uint16) (entry, bool) {
 	return entry{}, false
 }
 
+// covers reports whether the entry is for this host, at whatever port.
 func (e entry) covers(h host) bool {
 	if e.subdomains {
 		return strings.HasSuffix(h.name, "."+e.host.name)
@@ -132,14 +138,15 @@ func (e entry) covers(h host) bool {
 	return e.host == h
 }
 
-// listsAddress reports whether an entry is that very address with that very port.
+// listsAddress reports whether an entry is exactly this address with this port.
 func (a *Allow) listsAddress(to netip.AddrPort) bool {
 	return slices.ContainsFunc(a.entries, func(e entry) bool {
 		return e.host.addr == to.Addr() && e.port == to.Port()
 	})
 }
 
-// allowEntry is the entry that would allow a host at a port, or "" if none may.
+// allowEntry returns the entry that would allow a host at a port; "" if none
+// may.
 func (h host) allowEntry(port uint16) string {
 	switch {
 	case entry{host: h, port: port}.validate() != nil:

@@ -7,7 +7,10 @@ import (
 	"strings"
 )
 
-// answerError says why a request was not served.
+// answerError sends an HTTP response that says why a request was not served:
+// 403 for a refusal, which it also records, or the status of an httpError. For
+// other errors, such as a connection that ended, it sends nothing. q is nil if
+// the request could not be parsed.
 func (p *Proxy) answerError(client *stream, q *request, err error) {
 	status, reason, text := http.StatusBadRequest, "", err.Error()
 	var no *refusal

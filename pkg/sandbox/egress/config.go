@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Config configures a proxy. Allow is required; every other zero field means the
-// default in its comment.
+// Config configures a proxy. Allow is required; the comment of every other
+// field gives its default.
 type Config struct {
 	Allow *Allow
 
@@ -30,6 +30,7 @@ type Config struct {
 	IdleTime    time.Duration // without a byte either way: 5 min
 }
 
+// setDefaults sets the fields that are zero.
 func (c *Config) setDefaults() {
 	if c.Resolve == nil {
 		// The dot disables the resolver's search list, so that exactly the
@@ -60,6 +61,7 @@ func (c *Config) setDefaults() {
 	}
 }
 
+// ownAddresses returns the addresses of this machine's network interfaces.
 func ownAddresses() []netip.Addr {
 	var own []netip.Addr
 	all, _ := net.InterfaceAddrs()

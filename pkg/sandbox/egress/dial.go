@@ -14,10 +14,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/netguard"
 )
 
-// maxAddresses bounds the addresses of a name that are tried.
+// maxAddresses bounds the addresses of one host that are tried.
 const maxAddresses = 4
 
-// dial resolves a host once and connects to an address of the answer.
+// dial resolves a host once and connects to an address of the answer, IPv4
+// first. It returns a *refusal if no address may be used, and an httpError if
+// none can be reached. The connection is tracked: closeConn closes it.
 func (p *Proxy) dial(h host, port uint16) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(p.ctx, p.config.DialTime)
 	defer cancel()
@@ -66,7 +68,9 @@ func (p *Proxy) dial(h host, port uint16) (net.Conn, error) {
 	return nil, unreachableError(h, "cannot be reached", failed)
 }
 
-// dialAddress leaves time for those that are still to be tried.
+// dialAddress connects to one address. It uses only its share of the time until
+// the deadline of ctx, so that attemptsLeft addresses, including this one, can
+// be tried.
 func (p *Proxy) dialAddress(ctx context.Context, to netip.AddrPort, attemptsLeft int) (net.Conn, error) {
 	if deadline, ok := ctx.Deadline(); ok && attemptsLeft > 1 {
 		var cancel context.CancelFunc
@@ -76,8 +80,9 @@ func (p *Proxy) dialAddress(ctx context.Context, to netip.AddrPort, attemptsLeft
 	return p.config.Dial(ctx, to)
 }
 
-// unreachableError is a host that is allowed and not there. It does not tell what the
-// error does of the server's own network.
+// unreachableError returns the error for an allowed host that cannot be
+// resolved or reached. Its text leaves out what err says about the server's own
+// network.
 func unreachableError(h host, what string, err error) error {
 	status, why := http.StatusBadGateway, ""
 	var dns *net.DNSError

@@ -66,8 +66,8 @@ type Net struct {
 	Allow *Allow
 }
 
-// ParseNet reads the value of a --net flag: off, on, registries or
-// allow=HOST[:PORT],….
+// ParseNet parses the value of a --net flag: off, on, registries or
+// allow=HOST[:PORT],…. It returns INVALID_PARAMS for any other value.
 func ParseNet(value string) (Net, error) {
 	switch list, isList := strings.CutPrefix(value, "allow="); {
 	case isList:
@@ -84,7 +84,7 @@ func ParseNet(value string) (Net, error) {
 	return Net{}, toolerr.New(toolerr.InvalidParams, "--net %.100q is unknown: use off, on, registries or allow=HOST[:PORT],…", value)
 }
 
-// String is the flag's value.
+// String returns the value of the flag.
 func (n Net) String() string {
 	switch {
 	case n.On:

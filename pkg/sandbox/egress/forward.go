@@ -12,8 +12,11 @@ import (
 	"sync"
 )
 
-// forward sends a request to the server and its response to the client. It writes
-// both heads again instead of copying them.
+// forward sends a request to the server and its response to the client, and
+// closes both connections. reader continues the client's stream after the
+// request's head. Both heads are written again instead of copied. If the server
+// fails before its response, the client gets status 502; if it fails later, the
+// client's connection is aborted.
 func (p *Proxy) forward(q *request, client *stream, reader *bufio.Reader, server *stream) {
 	var sending sync.WaitGroup
 	if _, err := server.Write(q.serverHead()); err != nil {
@@ -38,6 +41,9 @@ func (p *Proxy) forward(q *request, client *stream, reader *bufio.Reader, server
 	sending.Wait()
 }
 
+// sendBody copies the request's body from reader to the server. If the client
+// expects it, it first sends 100 Continue to the client. It returns an error if
+// the body is incomplete.
 func (q *request) sendBody(client *stream, reader *bufio.Reader, server *stream) error {
 	if q.expectContinue && reader.Buffered() == 0 {
 		if _, err := io.WriteString(client, "HTTP/1.1 100 Continue\r\n\r\n"); err != nil {
@@ -61,11 +67,13 @@ func (q *request) sendBody(client *stream, reader *bufio.Reader, server *stream)
 	return err
 }
 
-// onlyWriter hides ReadFrom, which would go around the deadlines.
+// onlyWriter hides the ReadFrom method, which would bypass the deadlines of a
+// stream.
 type onlyWriter struct{ io.Writer }
 
-// forwardResponse reports whether the client got all of it, or what says that it
-// did not.
+// forwardResponse copies the server's response to the client, or sends status
+// 502 if there is no valid response. It returns false if the client got only a
+// part of the response.
 func (p *Proxy) forwardResponse(q *request, client, server *stream) (whole bool) {
 	bound := &io.LimitedReader{R: server, N: maxHeadBytes}
 	reader := bufio.NewReader(bound)
@@ -105,10 +113,12 @@ func (p *Proxy) forwardResponse(q *request, client, server *stream) (whole bool)
 	return err == nil
 }
 
-// onlyReader hides WriteTo.
+// onlyReader hides the WriteTo method, which would bypass the deadlines of a
+// stream.
 type onlyReader struct{ io.Reader }
 
-// responseHead writes the head of a response again.
+// responseHead returns the head of a response as it is sent to the client.
+// chunked means that the body is sent in chunks.
 func responseHead(r *http.Response, inChunks bool) []byte {
 	var all []headerField
 	for name, values := range r.Header {

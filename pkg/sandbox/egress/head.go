@@ -12,11 +12,11 @@ import (
 	"strings"
 )
 
-// maxHeadBytes bounds the head of a request and of an answer.
+// maxHeadBytes bounds the head of a request and of a response.
 const maxHeadBytes = 64 << 10
 
-// request is the head of a request as it is understood; there is nothing in it
-// that could be read in two ways.
+// request is the parsed head of a request. A head that could be read in two
+// ways is refused instead of parsed.
 type request struct {
 	method         string
 	minorVersion   int // of HTTP/1
@@ -28,12 +28,13 @@ type request struct {
 	expectContinue bool          // the client waits for a 100 before it sends the body
 }
 
-// chunkedLength is the length of a body that comes in chunks.
+// chunkedLength is the length of a body that is sent in chunks.
 const chunkedLength = -1
 
+// headerField is a header with its canonical name.
 type headerField struct{ name, value string }
 
-// httpError is a request that is not understood.
+// httpError is an error that the client gets as an HTTP response.
 type httpError struct {
 	status int
 	why    string
@@ -41,9 +42,12 @@ type httpError struct {
 
 func (e *httpError) Error() string { return e.why }
 
+// newBadRequest returns an httpError with status 400.
 func newBadRequest(why string) error { return &httpError{http.StatusBadRequest, why} }
 
-// readHead reads up to and with the empty line.
+// readHead reads the head of a request, including the empty line at its end. It
+// returns an httpError for a head that is too long or has no lines, and io.EOF
+// if the client sends nothing.
 func readHead(r *bufio.Reader) ([]byte, error) {
 	var head []byte
 	for {
@@ -66,7 +70,8 @@ func readHead(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// parseHead reads a head in the strict form of RFC 9112.
+// parseHead parses a head in the strict form of RFC 9112. It returns an
+// httpError or a *refusal.
 func parseHead(head []byte) (*request, error) {
 	text, ok := strings.CutSuffix(string(head), "\r\n\r\n")
 	if !ok {
@@ -99,7 +104,8 @@ func parseHead(head []byte) (*request, error) {
 	return q, nil
 }
 
-// parseLine reads the first line but for its target.
+// parseLine parses the first line: it sets method and version, and returns the
+// target.
 func (q *request) parseLine(line string) (target string, err error) {
 	parts := strings.Split(line, " ")
 	if len(parts) != 3 || !isToken(parts[0]) || len(parts[0]) > 32 {
@@ -121,6 +127,7 @@ func (q *request) parseLine(line string) (target string, err error) {
 	return parts[1], nil
 }
 
+// parseTarget sets host, port and path from the target of the first line.
 func (q *request) parseTarget(target string) error {
 	authority := target
 	if q.method != http.MethodConnect {
@@ -154,8 +161,9 @@ func (q *request) parseTarget(target string) error {
 	return nil
 }
 
-// checkHost demands that Host equals the URL's host. With CONNECT, some clients
-// leave out the port or the whole header; the rest must be equal.
+// checkHost returns an error unless the Host headers agree with the target.
+// With CONNECT, some clients leave out the port or the whole header; what is
+// there must be equal.
 func (q *request) checkHost(hostHeaders []string) error {
 	connect := q.method == http.MethodConnect
 	switch {
@@ -179,8 +187,8 @@ func (q *request) checkHost(hostHeaders []string) error {
 	return nil
 }
 
-// parseBodyLength reads the length of the body. A repeated length or coding is refused, even
-// with the same value.
+// parseBodyLength sets the length of the body. It refuses a repeated length or
+// coding, even with the same value.
 func (q *request) parseBodyLength(all []headerField) error {
 	lengths, codings := headerValues(all, "Content-Length"), headerValues(all, "Transfer-Encoding")
 	switch {
@@ -205,8 +213,8 @@ func (q *request) parseBodyLength(all []headerField) error {
 	return nil
 }
 
-// parseField reads one line of a head. Continued lines are refused with all
-// else that does not begin with a name.
+// parseField parses one line of a head. It refuses continued lines, like every
+// line that does not begin with a name.
 func parseField(line string) (headerField, error) {
 	name, value, ok := strings.Cut(line, ":")
 	if !ok || !isToken(name) {
@@ -221,6 +229,8 @@ func parseField(line string) (headerField, error) {
 	return headerField{http.CanonicalHeaderKey(name), value}, nil
 }
 
+// isToken reports whether text is a token (RFC 9110, 5.6.2), such as a method
+// or a header's name.
 func isToken(text string) bool {
 	for i := range len(text) {
 		c := text[i]
@@ -232,6 +242,7 @@ func isToken(text string) bool {
 	return text != ""
 }
 
+// headerValues returns the values of the headers with this canonical name.
 func headerValues(all []headerField, name string) []string {
 	var found []string
 	for _, f := range all {
@@ -242,15 +253,15 @@ func headerValues(all []headerField, name string) []string {
 	return found
 }
 
-// hopByHop lists headers for the next hop only (RFC 9110, 7.6.1), headers that write
-// produces itself, and headers for the proxy.
+// hopByHop lists the headers that are not forwarded: those for the next hop
+// only (RFC 9110, 7.6.1) and those that serverHead writes itself.
 var hopByHop = [...]string{
 	"Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Http2-Settings",
 	"Host", "Content-Length", "Expect",
 }
 
-// endToEnd drops the headers for one hop only, also those that Connection names,
-// and the headers for a proxy.
+// endToEnd returns the headers to forward: all except those in hopByHop, those
+// that a Connection header names, and those for a proxy.
 func endToEnd(all []headerField) []headerField {
 	dropped := hopByHop[:]
 	for _, names := range headerValues(all, "Connection") {
@@ -267,7 +278,7 @@ func endToEnd(all []headerField) []headerField {
 	return kept
 }
 
-// serverHead returns the head as it is sent to the server.
+// serverHead returns the head that is sent to the server.
 func (q *request) serverHead() []byte {
 	var b bytes.Buffer
 	b.WriteString(q.method + " " + q.path + " HTTP/1.1\r\nHost: " + q.host.authority(q.port, 80) + "\r\n")

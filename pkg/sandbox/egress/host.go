@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// host is a name or an address, in the form that is compared.
+// host is a name or an address, in a form in which equal hosts are equal.
 type host struct {
 	name string     // lower case, without a trailing dot; "" for an address
 	addr netip.Addr // no mapped one, and without a zone
@@ -21,8 +21,8 @@ func (h host) String() string {
 	return h.name
 }
 
-// authority returns the host as in a URL, with the port unless it is the scheme's
-// default.
+// authority returns the host as in a URL, with the port unless it is
+// defaultPort.
 func (h host) authority(port, defaultPort uint16) string {
 	text := h.String()
 	if h.addr.Is6() {
@@ -41,8 +41,9 @@ const (
 	longestLabel = 63
 )
 
-// parseAuthority reads HOST or HOST:PORT; without a port, port is 0. It refuses a
-// user, percent-encoding and unusual forms of an address.
+// parseAuthority parses HOST or HOST:PORT. Without a port, port is 0. It
+// refuses a user, percent-encoding and unusual forms of an address. The error
+// continues a sentence about the text.
 func parseAuthority(text string) (h host, port uint16, err error) {
 	name := text
 	if strings.HasPrefix(text, "[") {
@@ -66,6 +67,7 @@ func parseAuthority(text string) (h host, port uint16, err error) {
 	return h, port, err
 }
 
+// parsePort parses :PORT, from 1 to 65535.
 func parsePort(text string) (uint16, error) {
 	digits, ok := strings.CutPrefix(text, ":")
 	port, err := strconv.ParseUint(digits, 10, 16)
@@ -75,7 +77,7 @@ func parsePort(text string) (uint16, error) {
 	return uint16(port), nil
 }
 
-// parseHost reads a name, an IPv4 address or an IPv6 address in brackets.
+// parseHost parses a name, an IPv4 address, or an IPv6 address in brackets.
 func parseHost(text string) (host, error) {
 	if inner, ok := strings.CutPrefix(text, "["); ok {
 		inner, ok = strings.CutSuffix(inner, "]")
@@ -112,6 +114,8 @@ func parseHost(text string) (host, error) {
 	return host{name: name}, nil
 }
 
+// parseIPv6 parses an IPv6 address without brackets. It refuses zones and
+// IPv4-mapped addresses.
 func parseIPv6(text string) (host, error) {
 	addr, err := netip.ParseAddr(text)
 	switch {
@@ -125,6 +129,8 @@ func parseIPv6(text string) (host, error) {
 	return host{addr: addr}, nil
 }
 
+// checkLabel returns an error unless label, in lower case, may be a part of a
+// host name.
 func checkLabel(label string) error {
 	if label == "" {
 		return errors.New("has an empty part between its dots")
@@ -142,7 +148,8 @@ func checkLabel(label string) error {
 	return nil
 }
 
-// isNumericLabel reports whether a label is digits, or 0x and hexadecimal ones.
+// isNumericLabel reports whether a label consists of digits, or of 0x and
+// hexadecimal digits.
 func isNumericLabel(label string) bool {
 	digits, set := label, "0123456789"
 	if hex, ok := strings.CutPrefix(label, "0x"); ok {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Proxy serves the clients of one listener.
+// Proxy serves the clients of one listener. It is safe for concurrent use.
 type Proxy struct {
 	config       Config
 	listener     net.Listener
@@ -27,7 +27,8 @@ type Proxy struct {
 	moreRefused int
 }
 
-// Start serves the connections of a listener. Close closes the listener.
+// Start serves the connections of a listener until Close, which also closes the
+// listener.
 func Start(c Config, listener net.Listener) *Proxy {
 	c.setDefaults()
 	p := &Proxy{config: c, listener: listener, slots: make(chan struct{}, c.Connections), unsharedSlot: make(chan struct{}, 1), openConns: map[net.Conn]struct{}{}}
@@ -36,7 +37,8 @@ func Start(c Config, listener net.Listener) *Proxy {
 	return p
 }
 
-// Close ends the listener and all connections, and waits for their end.
+// Close closes the listener and all connections, and waits until they are no
+// longer used.
 func (p *Proxy) Close() {
 	p.cancel()
 	p.mu.Lock()
@@ -49,6 +51,8 @@ func (p *Proxy) Close() {
 	p.tasks.Wait()
 }
 
+// serve accepts connections and handles each in a goroutine, until the proxy is
+// closed.
 func (p *Proxy) serve() {
 	for {
 		select {
@@ -81,7 +85,9 @@ func (p *Proxy) serve() {
 	}
 }
 
-// acquireShared waits until there may be one more of all connections, or the end.
+// acquireShared waits until Config.Shared permits one more connection, or the
+// proxy is closed. The caller must call release. The first connection of a
+// proxy needs no permission, so that other proxies cannot lock it out.
 func (p *Proxy) acquireShared() (release func()) {
 	if p.config.Shared == nil {
 		return func() {}
@@ -101,8 +107,8 @@ func (p *Proxy) acquireShared() (release func()) {
 	return func() { <-from }
 }
 
-// trackConn makes Close close conn; drop closes it now. Where the proxy is closed
-// already, so is conn.
+// trackConn makes Close close conn. If the proxy is closed already, it closes
+// conn and returns false.
 func (p *Proxy) trackConn(conn net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,6 +120,7 @@ func (p *Proxy) trackConn(conn net.Conn) bool {
 	return true
 }
 
+// closeConn closes a connection of trackConn.
 func (p *Proxy) closeConn(conn net.Conn) {
 	conn.Close()
 	p.mu.Lock()
@@ -121,7 +128,7 @@ func (p *Proxy) closeConn(conn net.Conn) {
 	delete(p.openConns, conn)
 }
 
-// handle serves one connection, which is one request.
+// handle serves one connection of a client, which carries one request.
 func (p *Proxy) handle(conn net.Conn) {
 	client := &stream{Conn: conn, clock: newIdleClock(p.config.IdleTime)}
 	client.setFixedDeadline(time.Now().Add(p.config.HeadTime))
@@ -156,7 +163,7 @@ func (p *Proxy) handle(conn net.Conn) {
 	}
 }
 
-// checkAllowed looks a request up in the list.
+// checkAllowed returns the entry that allows a request, or a *refusal.
 func (p *Proxy) checkAllowed(q *request) (entry, error) {
 	e, ok := p.config.Allow.entryFor(q.host, q.port)
 	if !ok {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Refusal describes a refused request.
+// Refusal describes a request that the proxy refused.
 type Refusal struct {
 	// Host is the requested host with its port: printable ASCII, bounded.
 	Host string
@@ -17,17 +17,19 @@ type Refusal struct {
 	Opens string
 }
 
-// maxRefusals bounds the number of different refusals that are kept.
+// maxRefusals bounds the number of different refusals that a proxy records.
 const maxRefusals = 20
 
-// refusal is a request that the list does not allow.
+// refusal is the error for a request that the list does not allow. Its fields
+// are those of Refusal.
 type refusal struct {
 	asked, why, allowEntry string
 }
 
 func (r *refusal) Error() string { return toPrintable(r.asked) + " " + r.why }
 
-// answerText is the answer's body.
+// answerText returns the body of the response: the reason, and which flag would
+// allow the request.
 func (r *refusal) answerText() string {
 	if r.allowEntry != "" {
 		return fmt.Sprintf("%s: start the server with --net allow=%s (in addition to the current list) or --net on to open it", r.Error(), r.allowEntry)
@@ -35,14 +37,16 @@ func (r *refusal) answerText() string {
 	return r.Error() + ": no --net allow=… permits this request"
 }
 
-// Refused returns the refused hosts, each once, in the order of their first refusal.
-// more counts the refusals that are not among them.
+// Refused returns the refused requests, each once, in the order of their first
+// refusal. more is the number of further refusals, beyond the first maxRefusals
+// different ones.
 func (p *Proxy) Refused() (hosts []Refusal, more int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.refused), p.moreRefused
 }
 
+// recordRefusal adds a refusal to those that Refused returns.
 func (p *Proxy) recordRefusal(r *refusal) {
 	one := Refusal{Host: toPrintable(r.asked), Why: r.why, Opens: r.allowEntry}
 	p.mu.Lock()
@@ -56,7 +60,8 @@ func (p *Proxy) recordRefusal(r *refusal) {
 	}
 }
 
-// toPrintable returns text from a client in a form fit for a sentence.
+// toPrintable returns text from a client as printable ASCII without blanks,
+// shortened to the length of the longest host and port.
 func toPrintable(text string) string {
 	if len(text) > longestName+6 {
 		text = text[:longestName+6] + "..."

@@ -1,11 +1,11 @@
 package egress
 
-// registriesEntry means all the hosts below.
+// registriesEntry is the entry that means all hosts of registries.
 const registriesEntry = "registries"
 
-// registries are the hosts of packages and of the programs that build them. Each
-// entry is here because a client fails without it. Other hosts can be added with
-// --net allow=registries,HOST.
+// registries are the hosts from which package managers and build tools
+// download. Each entry is here because a client fails without it. Users add
+// other hosts with --net allow=registries,HOST.
 var registries = [...]string{
 	// Go: modules and tool chains, their checksums, and where the proxy and
 	// the download page send clients for large files.

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// idleClock says how long neither of two connections has moved a byte.
+// idleClock measures how long two connections together have been idle. It is
+// safe for concurrent use.
 type idleClock struct {
 	idle         time.Duration
 	lastActivity atomic.Int64 // when one did, in nanoseconds since start
@@ -18,21 +19,24 @@ type idleClock struct {
 
 func newIdleClock(idle time.Duration) *idleClock { return &idleClock{idle: idle, start: time.Now()} }
 
+// touch records that a byte was moved now.
 func (c *idleClock) touch() { c.lastActivity.Store(int64(time.Since(c.start))) }
+// deadline returns the time at which the connections have been idle for too
+// long.
 func (c *idleClock) deadline() time.Time {
 	return c.start.Add(time.Duration(c.lastActivity.Load()) + c.idle)
 }
 
-// stream is one of the two connections of a request. It fails once both have
-// been idle for too long, or at a fixed time where one is set.
+// stream is one of the two connections of a request. Its reads fail when both
+// have been idle for too long, or at a fixed time if one is set.
 type stream struct {
 	net.Conn
 	clock         *idleClock
 	fixedDeadline atomic.Pointer[time.Time]
 }
 
-// setFixedDeadline sets when reading fails, whatever comes; the zero time, that it fails
-// for idleness alone.
+// setFixedDeadline makes reads fail at a fixed time, even if bytes arrive. The
+// zero time restores the deadline for idle connections.
 func (s *stream) setFixedDeadline(at time.Time) {
 	if at.IsZero() {
 		s.fixedDeadline.Store(nil)
@@ -69,8 +73,8 @@ func (s *stream) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// CloseWrite tells the other side that nothing more comes. A connection that
-// cannot say so is closed.
+// CloseWrite tells the other side that no more data follows. It closes a
+// connection that cannot close one direction.
 func (s *stream) CloseWrite() error {
 	if half, ok := s.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -78,7 +82,8 @@ func (s *stream) CloseWrite() error {
 	return s.Conn.Close()
 }
 
-// abort ends a connection so that the other side sees an error, not an end.
+// abort closes a connection so that the other side sees an error instead of the
+// end of the data.
 func (s *stream) abort() {
 	if tcp, ok := s.Conn.(*net.TCPConn); ok {
 		tcp.SetLinger(0)
@@ -86,9 +91,10 @@ func (s *stream) abort() {
 	s.Conn.Close()
 }
 
-// closeWriteAndDrain ends a connection whose client may still be sending: what it sends
-// is read for a moment, since an end with something unread would take from the
-// client what it has not read itself.
+// closeWriteAndDrain tells the client that no more data follows, and then reads
+// for up to a second what the client still sends. Closing a connection with
+// unread data could discard the response before the client has read it. The
+// caller closes the connection afterwards.
 func (s *stream) closeWriteAndDrain() {
 	s.CloseWrite()
 	s.setFixedDeadline(time.Now().Add(time.Second))

@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// tunnel carries bytes both ways, once the first from the client have been
-// looked at.
+// tunnel copies bytes in both directions until both have ended. Before it sends
+// the client's first bytes to the server, checkGreeting must accept them; for a
+// refusal the client gets a TLS alert.
 func (p *Proxy) tunnel(q *request, e entry, client *stream, reader *bufio.Reader, server *stream) {
 	if _, err := io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return
@@ -54,12 +55,16 @@ func (p *Proxy) tunnel(q *request, e entry, client *stream, reader *bufio.Reader
 	both.Wait()
 }
 
-// accessDenied is a fatal alert of TLS (RFC 8446, 6.2), which clients name.
+// accessDenied is a fatal TLS alert (RFC 8446, 6.2), which clients show by its
+// name.
 var accessDenied = []byte{21, 3, 1, 0, 2, 2, 49}
 
-// checkGreeting reads the client's first bytes until it can decide whether the client
-// may go on, and returns those it read of TLS. A client that sends nothing is not
-// refused.
+// checkGreeting reads the client's first bytes until it can decide whether the
+// client may go on. It refuses TLS that names another host than h. Unless
+// allowPlain is set, it also refuses other protocols than TLS, and TLS without
+// a name if h has one. A client that closes without sending is not refused.
+// seen are the bytes of TLS that it took from reader; nil if it took none. The
+// error is a *refusal, or that of reading.
 func checkGreeting(h host, allowPlain bool, reader *bufio.Reader) ([]byte, error) {
 	const handshake = 22
 	first, err := reader.Peek(1)
@@ -95,11 +100,12 @@ var (
 	errNoHello = errors.New("this is no TLS hello")
 )
 
-// maxHelloBytes bounds what a client says before it can be judged.
+// maxHelloBytes bounds the client's hello.
 const maxHelloBytes = 80 << 10
 
-// readServerName reads the client's hello with crypto/tls, which refuses what is
-// there twice, and returns the name in it and all that was read.
+// readServerName reads a client's TLS hello and returns the server name in it
+// ("" if it has none), and all bytes read. It uses crypto/tls, which refuses
+// repeated extensions. It returns errNoHello for something else than a hello.
 func readServerName(r io.Reader) (name string, seen []byte, err error) {
 	var copied bytes.Buffer
 	source := &helloConn{r: io.TeeReader(io.LimitReader(r, maxHelloBytes), &copied)}
@@ -120,7 +126,8 @@ func readServerName(r io.Reader) (name string, seen []byte, err error) {
 	return "", nil, errNoHello
 }
 
-// helloConn is a connection that is only read, and keeps its error.
+// helloConn is a connection that only reads from r, and keeps the error of
+// reading. It discards what is written.
 type helloConn struct {
 	net.Conn // none: nothing else of it is called
 	r        io.Reader
@@ -138,7 +145,7 @@ func (c *helloConn) Read(b []byte) (int, error) {
 func (c *helloConn) Write(b []byte) (int, error)      { return len(b), nil }
 func (c *helloConn) SetWriteDeadline(time.Time) error { return nil }
 
-// copyStream copies to the end, and tells it on.
+// copyStream copies from to to until the end, and then closes to for writing.
 func copyStream(to *stream, from io.Reader) error {
 	buf := make([]byte, 32<<10)
 	for {

@@ -15,16 +15,18 @@ import (
 	"syscall"
 )
 
-// Missing reports whether err means that a path leads to no file: the file
-// does not exist, or a directory of the path is a link or another file.
+// Missing reports whether err means that a path leads to no file: the file does
+// not exist, or a directory of the path is a link or another file. It returns
+// false for nil.
 func Missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP)
 }
 
-// Walk calls visit for each file of a tree, a directory before its entries,
-// until visit returns false. info is nil if the file cannot be examined. A
-// directory that cannot be listed is visited a second time with the error.
-// Walk returns false if visit did.
+// Walk calls visit for the file rel and, if that is a directory, for each file
+// below it, a directory before its entries. info is nil if a file cannot be
+// examined; err then is the reason. A directory that cannot be listed is
+// visited a second time with the error. If visit returns false, the walk ends
+// and Walk returns false.
 func (t *Tree) Walk(rel string, visit func(rel string, info fs.FileInfo, err error) bool) bool {
 	info, err := t.Lstat(rel)
 	if !visit(rel, info, err) {

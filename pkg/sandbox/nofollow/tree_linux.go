@@ -18,7 +18,7 @@ type Tree struct {
 }
 
 // Open opens a directory by its path. It follows links in the path, except in
-// the last component.
+// the last component. The caller closes the tree.
 func Open(dir string) (*Tree, error) {
 	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -30,7 +30,8 @@ func Open(dir string) (*Tree, error) {
 // Close closes the directory.
 func (t *Tree) Close() error { return unix.Close(t.fd) }
 
-// open opens a path. flags must contain O_NOFOLLOW, or O_CREAT and O_EXCL.
+// open opens a path and returns the descriptor. flags must contain O_NOFOLLOW,
+// or O_CREAT and O_EXCL.
 func (t *Tree) open(rel string, flags int, perm uint32) (int, error) {
 	how := unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC), Mode: uint64(perm), Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS}
 	fd, err := retryInterrupted(func() (int, error) { return unix.Openat2(t.fd, rel, &how) })
@@ -40,7 +41,8 @@ func (t *Tree) open(rel string, flags int, perm uint32) (int, error) {
 	return fd, err
 }
 
-// openByComponent does the same as open without openat2, component by component.
+// openByComponent does the same as open without openat2: it opens one component
+// after the other.
 func (t *Tree) openByComponent(rel string, flags int, perm uint32) (int, error) {
 	at := t.fd
 	names := strings.Split(path.Clean(rel), "/")
@@ -70,8 +72,8 @@ func (t *Tree) openByComponent(rel string, flags int, perm uint32) (int, error) 
 	return at, nil
 }
 
-// retryInterrupted repeats a call that was interrupted by a signal, or that openat2 gave
-// up because of a concurrent rename.
+// retryInterrupted repeats a call that was interrupted by a signal, or that
+// openat2 gave up because of a concurrent rename.
 func retryInterrupted(call func() (int, error)) (int, error) {
 	for {
 		if fd, err := call(); err != unix.EINTR && err != unix.EAGAIN {
@@ -80,16 +82,16 @@ func retryInterrupted(call func() (int, error)) (int, error) {
 	}
 }
 
-// Dir opens the parent directory of a path, and returns it with the last
-// component, for calls that take a directory and a name. The caller closes it.
-// For the tree's own directory the name is ".".
+// Dir opens the parent directory of a path, and returns its descriptor and the
+// last component, for system calls that take a directory and a name. The caller
+// closes the descriptor. For the tree's own directory the name is ".".
 func (t *Tree) Dir(rel string) (fd int, name string, err error) {
 	fd, err = t.open(path.Dir(rel), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	return fd, path.Base(rel), err
 }
 
-// withParent calls f with the parent directory and the last component of a path, and
-// wraps its error.
+// withParent calls f with the parent directory and the last component of a
+// path. It returns f's error as a *fs.PathError with op.
 func (t *Tree) withParent(op, rel string, f func(dir int, name string) error) error {
 	dir, name, err := t.Dir(rel)
 	if err == nil {
@@ -102,7 +104,7 @@ func (t *Tree) withParent(op, rel string, f func(dir int, name string) error) er
 	return nil
 }
 
-// Lstat returns the info of a file, of a link itself.
+// Lstat describes a file. For a link it describes the link itself.
 func (t *Tree) Lstat(rel string) (fs.FileInfo, error) {
 	fd, err := t.open(rel, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -136,7 +138,7 @@ func (t *Tree) Names(rel string) ([]string, error) {
 }
 
 // OpenFile opens a regular file for reading. It returns an error for other
-// files, and never blocks, as opening a fifo would.
+// files. It never blocks, as opening a named pipe would.
 func (t *Tree) OpenFile(rel string) (*os.File, error) {
 	fd, err := t.open(rel, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -150,8 +152,8 @@ func (t *Tree) OpenFile(rel string) (*os.File, error) {
 	return f, nil
 }
 
-// Create creates a file and opens it for writing. It returns an error if the
-// file exists.
+// Create creates a file and opens it for writing. It returns fs.ErrExist if the
+// path exists.
 func (t *Tree) Create(rel string, perm fs.FileMode) (*os.File, error) {
 	fd, err := t.open(rel, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, uint32(perm.Perm()))
 	if err != nil {
@@ -165,33 +167,34 @@ func (t *Tree) Mkdir(rel string, perm fs.FileMode) error {
 	return t.withParent("mkdir", rel, func(dir int, name string) error { return unix.Mkdirat(dir, name, uint32(perm.Perm())) })
 }
 
-// Mkfifo makes a fifo.
+// Mkfifo makes a named pipe.
 func (t *Tree) Mkfifo(rel string, perm fs.FileMode) error {
 	return t.withParent("mkfifo", rel, func(dir int, name string) error {
 		return unix.Mknodat(dir, name, unix.S_IFIFO|uint32(perm.Perm()), 0)
 	})
 }
 
-// Symlink makes a link.
+// Symlink makes a symbolic link rel to target.
 func (t *Tree) Symlink(target, rel string) error {
 	return t.withParent("symlink", rel, func(dir int, name string) error { return unix.Symlinkat(target, dir, name) })
 }
 
-// Link makes a hard link rel to the file old.
+// Link makes rel another hard link of the file old. Both are paths of the tree.
 func (t *Tree) Link(old, rel string) error {
 	return t.withParent("link", rel, func(dir int, name string) error {
 		return t.withParent("link", old, func(oldDir int, oldName string) error { return unix.Linkat(oldDir, oldName, dir, name, 0) })
 	})
 }
 
-// Rename renames a file within the tree. It replaces an existing file.
+// Rename renames the file old of the tree to rel. It replaces an existing file.
 func (t *Tree) Rename(old, rel string) error {
 	return t.withParent("rename", rel, func(dir int, name string) error {
 		return t.withParent("rename", old, func(oldDir int, oldName string) error { return unix.Renameat(oldDir, oldName, dir, name) })
 	})
 }
 
-// MoveIn renames a file from an absolute path to a path of the tree.
+// MoveIn renames the file at the absolute path from, outside the tree, to the
+// path rel of the tree. It follows links in from.
 func (t *Tree) MoveIn(from, rel string) error {
 	return t.withParent("rename", rel, func(dir int, name string) error { return unix.Renameat(unix.AT_FDCWD, from, dir, name) })
 }

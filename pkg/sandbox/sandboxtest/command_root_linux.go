@@ -14,7 +14,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc"
 )
 
-// CommandRoot is a root with a Runner for commands in it.
+// CommandRoot is a root with a Runner that runs commands in it.
 type CommandRoot struct {
 	T      testing.TB
 	Root   string
@@ -24,8 +24,9 @@ type CommandRoot struct {
 	config proc.Config
 }
 
-// MakeDir makes the directory for a CommandRoot. It is removed after the test, even if
-// commands have removed permissions of directories in it.
+// MakeDir makes a directory for a CommandRoot and returns its path. It is
+// removed after the test, even if commands have removed permissions of
+// directories in it.
 func MakeDir(t testing.TB) string {
 	t.Helper()
 	place := mcpkittest.OuterDir(t, "")
@@ -33,9 +34,9 @@ func MakeDir(t testing.TB) string {
 	return place
 }
 
-// NewCommandRoot makes a bench with the root place/root. It uses the configuration c
-// with PATH and a home directory added. It skips the test if this machine does
-// not enforce c.Level.
+// NewCommandRoot makes the root place/root and a Runner with the configuration
+// c, to which it adds PATH and a home directory. It skips the test if this
+// machine does not enforce c.Level. The Runner is closed after the test.
 func NewCommandRoot(t testing.TB, place string, c proc.Config) *CommandRoot {
 	t.Helper()
 	home := filepath.Join(place, "home")
@@ -49,7 +50,8 @@ func NewCommandRoot(t testing.TB, place string, c proc.Config) *CommandRoot {
 	return b
 }
 
-// ResetRules makes the rules for the root. Call it again after a change of Root.
+// ResetRules sets Rules to those that allow the root. Call it again after Root
+// was changed.
 func (b *CommandRoot) ResetRules() {
 	b.T.Helper()
 	box := sandbox.New(sandbox.Config{Roots: []string{b.Root}, AllowWrites: []string{"**"}})
@@ -58,8 +60,8 @@ func (b *CommandRoot) ResetRules() {
 	require.NoError(b.T, err)
 }
 
-// startRunner makes the runner. It skips the test if the machine does not enforce
-// the level.
+// startRunner starts a Runner. It skips the test if the machine does not
+// enforce the level.
 func (b *CommandRoot) startRunner(c proc.Config) {
 	b.T.Helper()
 	runner, err := proc.New(c)
@@ -72,7 +74,7 @@ func (b *CommandRoot) startRunner(c proc.Config) {
 	}
 }
 
-// WithoutUndo makes a new runner that keeps no undo records.
+// WithoutUndo replaces the Runner by one that keeps no undo records.
 func (b *CommandRoot) WithoutUndo() {
 	b.T.Helper()
 	b.Runner.Close()
@@ -80,8 +82,9 @@ func (b *CommandRoot) WithoutUndo() {
 	b.startRunner(b.config)
 }
 
-// Run runs a script over layers, or in the root itself without layers. It
-// waits until all its processes have ended.
+// Run runs a script over layers, or without layers in the root itself, and
+// waits until all its processes have ended. output is standard output and
+// standard error together.
 func (b *CommandRoot) Run(script string, layers ...proc.Layer) (result proc.Result, output string) {
 	b.T.Helper()
 	p, err := b.Runner.Start(context.Background(), proc.Command{Script: script, Dir: b.Root, Rules: b.Rules, Layers: layers})
@@ -93,7 +96,8 @@ func (b *CommandRoot) Run(script string, layers ...proc.Layer) (result proc.Resu
 	return result, text.Head + text.Tail
 }
 
-// RunOutside runs a script without a sandbox.
+// RunOutside runs a script in the root without a sandbox. The test fails if the
+// script fails.
 func (b *CommandRoot) RunOutside(script string) {
 	b.T.Helper()
 	cmd := exec.Command("bash", "-c", script)

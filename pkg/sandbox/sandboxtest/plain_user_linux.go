@@ -11,11 +11,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
+// plainEnv is set in the process that runs as a plain user.
 const plainEnv = "SANDBOXTEST_PLAIN"
 
-// AsPlainUser runs this test binary as a plain user, with the tests whose
-// names match a regular expression. It skips the test if it is not run as
-// root.
+// AsPlainUser runs those tests of this test binary whose names match a regular
+// expression, as a plain user, and fails if one of them fails. It skips the
+// test if the test does not run as root.
 func AsPlainUser(t *testing.T, names string) {
 	t.Helper()
 	if os.Geteuid() != 0 || os.Getenv(plainEnv) != "" {

@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// InitialTreeScript is a script that makes the initial tree of each sequence.
+// InitialTreeScript is a script that makes the tree for scripts of
+// RandomScript.
 const InitialTreeScript = `git init -q . && mkdir -p src/a/b doc && for i in 1 2 3 4; do seq $i 40 > src/a/f$i; seq $i 9 > doc/g$i; done
 ln -s ../doc src/doc; ln -s nowhere dangling; chmod 755 src/a/f1; head -c 300000 /dev/zero | tr '\0' x > large; chmod 700 doc
 git add -A; git commit -qm first`
@@ -22,9 +23,9 @@ const GitSettings = `export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER
 umask 022
 `
 
-// Seeds returns the seeds of a test. The environment variable named by count
-// holds their number; without it the number is fallback. The variable
-// count_FROM holds the first seed; the default is 0.
+// Seeds returns consecutive seeds for a random test. Their number is in the
+// environment variable named count, or else fallback. The first seed is in the
+// variable count_FROM, or else 0.
 func Seeds(t testing.TB, count string, fallback int) (seeds []uint64) {
 	t.Helper()
 	number := func(name string, fallback int) int {
@@ -43,8 +44,9 @@ func Seeds(t testing.TB, count string, fallback int) (seeds []uint64) {
 	return seeds
 }
 
-// RandomScript returns a script of random steps. A step that is not possible in
-// the current tree changes nothing.
+// RandomScript returns a script of one to six random steps for the tree of
+// InitialTreeScript. A step that is not possible in the current tree changes
+// nothing.
 func RandomScript(r *rand.Rand) string {
 	dirs := []string{"src", "src/a", "src/a/b", "doc", "new", "new/x", "new/x/y", "."}
 	files := []string{"f1", "f2", "f3", "g1", "g2", "n1", "n2", "large"}

@@ -16,9 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DescribeTree describes a tree, with a line for each entry: type, mode, owner, time,
-// content or target, attributes, and which names are hard links of the same
-// file.
+// DescribeTree returns a text with a line for each file below root: type, mode,
+// owner, time, content or target, attributes, and which names are hard links of
+// the same file. Equal trees have equal texts.
 func DescribeTree(t testing.TB, root string) string {
 	t.Helper()
 	var lines []string
