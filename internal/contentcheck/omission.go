@@ -1,8 +1,8 @@
 // Package contentcheck checks text before it is written, and warns about likely
 // mistakes. It never refuses: the caller decides what to write.
 //
-//	warning := contentcheck.Omission(newText, oldText)
-//	warning = contentcheck.Syntax("config.yaml", before, after)
+//	warning := contentcheck.OmissionWarning(newText, oldText)
+//	warning = contentcheck.SyntaxWarning("config.yaml", before, after)
 //
 // An empty string means no warning.
 package contentcheck

@@ -92,7 +92,7 @@ func (c *gitStatusCall) stop() {
 
 // workTreeTop returns the top of the work tree that contains dir: the nearest
 // directory with an entry .git, as git finds it. ok is false if there is none.
-func workTreeTop(dir string) (string, bool) {
+func workTreeTop(dir string) (top string, ok bool) {
 	for {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
 			return dir, true

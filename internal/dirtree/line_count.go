@@ -8,7 +8,7 @@ import (
 
 // countLines returns the number of lines of text, including a last line without
 // a line feed. ok is false for binary content.
-func countLines(text []byte) (int, bool) {
+func countLines(text []byte) (n int, ok bool) {
 	feed := []byte{'\n'}
 	switch {
 	case bytes.HasPrefix(text, []byte{0xff, 0xfe}):
@@ -18,7 +18,7 @@ func countLines(text []byte) (int, bool) {
 	case bytes.IndexByte(text, 0) >= 0 || textfile.HasBinarySignature(text):
 		return 0, false
 	}
-	n := bytes.Count(text, feed)
+	n = bytes.Count(text, feed)
 	if len(text) > 0 && !bytes.HasSuffix(text, feed) {
 		n++
 	}

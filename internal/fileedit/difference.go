@@ -61,7 +61,7 @@ type shownLine struct {
 
 // currentLines returns the lines of the file. ok is false for a binary file and
 // for one that is too large to compare.
-func (b *Before) currentLines() ([]shownLine, bool) {
+func (b *Before) currentLines() (lines []shownLine, ok bool) {
 	if len(b.Content) > maxComparedSize {
 		return nil, false
 	}
@@ -70,7 +70,6 @@ func (b *Before) currentLines() ([]shownLine, bool) {
 	if err != nil || index.Binary || index.Lines > maxComparedLines {
 		return nil, false
 	}
-	var lines []shownLine
 	err = index.Each(content, 1, textfile.DefaultMaxChars, func(l textfile.Line) bool {
 		lines = append(lines, shownLine{clipLine(l.Text), l.Sum})
 		return true

@@ -15,18 +15,18 @@ import (
 type After struct {
 	// Executable sets the execute bits of a new file.
 	Executable bool
-	// Always writes the content even if the file already has it: skipping the
-	// write would reveal that a masked file has this content.
+	// AlwaysWrite writes the content even if the file already has it: skipping
+	// the write would reveal that a masked file has this content.
 	AlwaysWrite bool
 	// Encoding is the text's encoding, if it is known and not UTF-8. It is
 	// remembered, since a few bytes may look like another encoding.
 	Encoding textfile.Encoding
-	// Guessed reports that Encoding is a guess. Told reports that the client
-	// named it: then the next change uses it, too.
+	// Guessed reports that Encoding is a guess. EncodingNamed reports that the
+	// client named it: then the next change uses it, too.
 	Guessed, EncodingNamed bool
 
 	whole   bool
-	changes []textdiff.Change // relative to the previous content, unless whole
+	changes []textdiff.Change // of the old content; nil if whole is set
 	pieces  []piece
 }
 

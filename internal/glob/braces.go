@@ -40,7 +40,7 @@ func pairBraces(text string) map[int]brace {
 
 // expandBraces returns the alternatives of a valid pattern. ok is false if
 // there are more than limit.
-func expandBraces(text string, limit int) ([]string, bool) {
+func expandBraces(text string, limit int) (alternatives []string, ok bool) {
 	open, cuts, end := firstBraceGroup(text)
 	if open < 0 {
 		return []string{text}, limit >= 1

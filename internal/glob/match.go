@@ -77,7 +77,7 @@ func singleStars(text string) string {
 
 // unescape returns the name that a path element without wildcards matches. ok
 // is false if it has wildcards.
-func unescape(text string) (string, bool) {
+func unescape(text string) (name string, ok bool) {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
 		switch text[i] {

@@ -14,7 +14,8 @@ import (
 // hiddenText replaces a credential.
 const hiddenText = "***"
 
-// maxTextBytes is the number of bytes kept of a text, maxKey of a member's name.
+// maxTextBytes is the number of bytes shown of a text, maxNameBytes that of a
+// member's name.
 const (
 	maxTextBytes = 512
 	maxNameBytes = 128

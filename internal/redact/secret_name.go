@@ -41,8 +41,9 @@ var (
 		"apikey", "accesskey", "privatekey", "masterkey", "signingkey", "encryptionkey", "accountkey", "sessionkey",
 		"sessionid", "sessid", "connectionstring", "databaseurl", "requeststate", "sshpass",
 	}
-	// secretWords and ends are matched with whole words of a name; ends only with
-	// the last word.
+	// secretWords are matched with each whole word of a name, secretLastWords
+	// with the last word. ordinaryKeyWords are words before "key" that do not
+	// make a name secret.
 	secretWords      = [...]string{"creds", "cred", "pwd", "dsn", "otp", "totp", "csrf", "xsrf"}
 	secretLastWords  = [...]string{"pat", "pass", "session", "pw"}
 	ordinaryKeyWords = [...]string{
@@ -108,8 +109,8 @@ func containsAny(text string, parts []string) bool {
 }
 
 // isOneOf reports whether word equals one of words.
-func isOneOf(word string, of []string) bool {
-	for _, one := range of {
+func isOneOf(word string, words []string) bool {
+	for _, one := range words {
 		if word == one {
 			return true
 		}

@@ -79,7 +79,7 @@ type subschemaCost struct {
 	onPositions []*jsonschema.Schema // to one item of an array each
 
 	properties map[string]*jsonschema.Schema
-	lookups    int // number of names looked up in an object
+	lookups    int // number of names looked up in each object
 	patterns   int // number of patterns matched with each name of an object
 
 	enterValue, enterMember, enterItem, enterPositions int // cost of entering these subschemas
@@ -170,11 +170,9 @@ func countValues(v any) int {
 	return n
 }
 
-// Bytes of text, and names of an object kept for unevaluatedProperties, that
-// count as one step.
+// Number of bytes of text, and of names of an object kept for
+// unevaluatedProperties, that cost one step.
 const (
-	// Number of bytes of text, and of names of an object kept for
-	// unevaluatedProperties, that cost one step.
 	bytesPerStep = 512
 	namesPerStep = 16
 )

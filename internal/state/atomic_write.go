@@ -56,8 +56,8 @@ func removeAbandoned(aside string) {
 	if len(names) == 0 {
 		return
 	}
-	release, alone := tryLockDirExclusive(aside)
-	if !alone {
+	release, locked := tryLockDirExclusive(aside)
+	if !locked {
 		return
 	}
 	defer release()

@@ -10,4 +10,4 @@ const dirLocksWork = false
 func lockDirShared(string) (release func(), err error) { return func() {}, nil }
 
 // tryLockDirExclusive does nothing; locked is true.
-func tryLockDirExclusive(string) (release func(), alone bool) { return func() {}, true }
+func tryLockDirExclusive(string) (release func(), locked bool) { return func() {}, true }

@@ -38,7 +38,7 @@ func lockDirShared(dir string) (release func(), err error) {
 // tryLockDirExclusive takes the exclusive lock on a directory until release is
 // called. locked is false, and release nil, if another process has a lock or
 // the directory cannot be locked.
-func tryLockDirExclusive(dir string) (release func(), alone bool) {
+func tryLockDirExclusive(dir string) (release func(), locked bool) {
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil, false

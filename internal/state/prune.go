@@ -99,7 +99,7 @@ func (s *Store) pruneOlderFormat() error {
 	return pruneUnlessRecent(dir, false, s.config.MaxBytes, s.config.MaxAge)
 }
 
-// pruneUnlessRecent prunes dir if now is set or pruneEvery has passed since the
+// pruneUnlessRecent prunes dir if due is set or pruneEvery has passed since the
 // last time. The time of the file pruneMarkFile is that of the last time.
 func pruneUnlessRecent(dir string, due bool, maxBytes int64, maxAge time.Duration) error {
 	mark := filepath.Join(dir, pruneMarkFile)

@@ -35,18 +35,18 @@ type Seen struct {
 // Seen returns the record of the version that the client saw last of a file,
 // however old. path is absolute, with links resolved. ok is false if there is
 // no usable record.
-func (s *Store) Seen(path string) (*Seen, bool) {
+func (s *Store) Seen(path string) (seen *Seen, ok bool) {
 	return s.readSeen(seenDir, s.seenRecordName(path), path)
 }
 
 // readSeen reads the record name in dir. It checks that the record is for path,
 // since names are hashes. ok is false without a usable record.
-func (s *Store) readSeen(dir, name, path string) (*Seen, bool) {
+func (s *Store) readSeen(dir, name, path string) (seen *Seen, ok bool) {
 	data, err := s.readRecord(dir, name)
 	if err != nil {
 		return nil, false
 	}
-	seen, err := decodeSeen(data)
+	seen, err = decodeSeen(data)
 	if err != nil || seen.Path != path {
 		return nil, false
 	}
@@ -57,8 +57,8 @@ func (s *Store) readSeen(dir, name, path string) (*Seen, bool) {
 // describes: the client's own or, for a large file, that of any client, which
 // has an index and no lines. ok is false without such a record, and if the
 // stamp cannot tell versions apart (Settled).
-func (s *Store) SeenWithStamp(path string, stamp Stamp) (*Seen, bool) {
-	seen, ok := s.Seen(path)
+func (s *Store) SeenWithStamp(path string, stamp Stamp) (seen *Seen, ok bool) {
+	seen, ok = s.Seen(path)
 	if ok && seen.Stamp.SameVersion(stamp) && seen.Stamp.Settled() {
 		return seen, true
 	}

@@ -189,14 +189,14 @@ func (c *Change) Forget() error {
 
 // changeRecords returns the names of the records of the file with the hash
 // pathHash, newest first; of all files if pathHash is "".
-func changeRecords(dir, path string) []string {
+func changeRecords(dir, pathHash string) []string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil
 	}
 	var names []string
 	for _, entry := range entries {
-		if (path == "" || strings.HasPrefix(entry.Name(), path+"-")) && entry.Type().IsRegular() {
+		if (pathHash == "" || strings.HasPrefix(entry.Name(), pathHash+"-")) && entry.Type().IsRegular() {
 			names = append(names, entry.Name())
 		}
 	}

@@ -33,17 +33,18 @@ type Change struct {
 // of context and no header.
 type Options struct {
 	Old, New string // names for the header, as "a/x.go"; "" for none, "/dev/null" for no file
-	MaxLines int    // limit of the diff's body; further lines are counted. 0: no limit
-	// MaxBytes is the longest line, in bytes, that is shown completely; 0: no
-	// limit. Window is the number of characters shown of a longer line; 0: as
-	// many as MaxBytes. Of a changed line, the window is around the change; the
+	MaxLines int    // number of lines in the diff's body; further lines are only counted. 0: no limit
+	// MaxLineBytes is the longest line, in bytes, that is shown completely; 0: no
+	// limit. WindowChars is the number of characters shown of a longer line; 0: as
+	// many as MaxLineBytes. Of a changed line, the window is around the change; the
 	// old line shows the removed text. If a line has several changes far apart,
 	// half a window is shown for each of the first five. Of an unchanged line,
-	// its beginning is shown; if it is longer than two windows, half a window.
+	// the beginning is shown: half a window. An unchanged line is shortened if it
+	// is longer than two windows, too.
 	MaxLineBytes, WindowChars int
 	Context                   int // unchanged lines around a change; 0: 3
-	// Lines is the number of lines that end before offset At. It saves counting
-	// them from the beginning.
+	// KnownLines is the number of lines that end before offset KnownOffset. It
+	// saves counting them from the beginning.
 	KnownOffset, KnownLines int
 	// Stopped is called between changes and reports whether to give up: the
 	// diff then contains only the changes so far. nil: never.

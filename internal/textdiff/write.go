@@ -46,8 +46,7 @@ func (w *writer) addBlock(b block) {
 
 // linesBetween returns the number of lines in old[from:to]. ok is false if
 // there are more than most.
-func (w *writer) linesBetween(from, to, most int) (int, bool) {
-	n := 0
+func (w *writer) linesBetween(from, to, most int) (n int, ok bool) {
 	for from < to {
 		from = w.lineEnd(from)
 		if n++; n > most {

@@ -26,7 +26,7 @@ func Detect(data []byte) Format {
 // detection holds the data that determines a file's format.
 type detection struct {
 	head      []byte
-	encoding  Encoding // from the byte order mark or guessWide; "" if unknown
+	encoding  Encoding // from the byte order mark or guessUTF16; "" if unknown
 	bom       int
 	size      int64
 	byteFacts        // of the whole file

@@ -74,7 +74,7 @@ func (d *Decoded) newDecoder() transform.Transformer {
 // RawOffset returns the offset in the original bytes of the character at offset
 // at in the text. ok is false inside a character, and between two characters
 // that were encoded as one.
-func (d *Decoded) RawOffset(at int) (int, bool) {
+func (d *Decoded) RawOffset(at int) (raw int, ok bool) {
 	if at >= len(d.Text) {
 		return len(d.raw), at == len(d.Text)
 	}
@@ -83,7 +83,7 @@ func (d *Decoded) RawOffset(at int) (int, bool) {
 }
 
 // offsetAfter is RawOffset for an offset after a known boundary.
-func (d *Decoded) offsetAfter(from boundary, at int) (int, bool) {
+func (d *Decoded) offsetAfter(from boundary, at int) (raw int, ok bool) {
 	if from.text == at {
 		return from.raw, true
 	}

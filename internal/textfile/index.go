@@ -29,16 +29,16 @@ type Index struct {
 	Lines int64 // including a last line without an ending
 	Final bool  // the last line has an ending
 
-	// Stride is the distance in bytes between two Starts, a multiple of
-	// ChunkSize. Starts[i] is the number of lines that end before offset
-	// i*Stride. Without Starts, lines are counted from the beginning.
+	// LinesBefore[i] is the number of lines that end before offset i*Stride.
+	// Stride is a number of bytes, a multiple of ChunkSize. If LinesBefore is
+	// empty, lines are counted from the beginning.
 	Stride      int64
 	LinesBefore []int64
 
 	kept keptFacts
 }
 
-// keptFacts is the data requested by Options.Keep: the facts of each chunk, and the
+// keptFacts is the data requested by Options.KeepFacts: the facts of each chunk, and the
 // encoding used to compute them.
 type keptFacts struct {
 	encoding Encoding

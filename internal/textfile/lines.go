@@ -53,11 +53,11 @@ func (x *Index) Each(r io.ReaderAt, first int64, maxChars int, yield func(Line) 
 // lineText returns the decoded text of a line, at most maxChars characters
 // without the ending. cut reports that text is missing. partial means that raw
 // is only the beginning of the line, which may end inside a character.
-func (x *Index) lineText(raw []byte, partial bool, maxChars int) (string, bool) {
+func (x *Index) lineText(raw []byte, partial bool, maxChars int) (text string, cut bool) {
 	if !partial {
 		raw = x.withoutEnding(raw)
 	}
-	text := x.Encoding.Decode(raw)
+	text = x.Encoding.Decode(raw)
 	if len(text) <= maxChars && !partial {
 		return text, false
 	}

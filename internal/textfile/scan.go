@@ -16,9 +16,9 @@ type Options struct {
 	Encoding Encoding         // encoding of the file; "": detect it
 	Progress func(done int64) // called from time to time with the number of bytes done
 
-	// Keep stores data in the Index that makes another scan cheaper: a scan of
-	// content whose first Same bytes equal those of the content described by
-	// Like.
+	// KeepFacts stores data in the Index that makes another scan cheaper: a
+	// scan with this Index as Previous, of content whose first SamePrefix bytes
+	// are the same.
 	KeepFacts  bool
 	Previous   *Index
 	SamePrefix int64

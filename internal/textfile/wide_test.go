@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// GuessWide agrees with Detect on text in UTF-16, and returns "" for binary
+// GuessUTF16 agrees with Detect on text in UTF-16, and returns "" for binary
 // data and ASCII.
 func TestGuessWide(t *testing.T) {
 	for _, text := range []string{"plain words\r\nand more\n", "これは日本語です。 func main() {}\n", "это русский текст\n", "über 12 €\n", strings.Repeat("中文 x ", 900)} {

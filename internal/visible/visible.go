@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// The longest runs that Blanks leaves unchanged.
+// The longest runs that CollapseBlanks leaves unchanged.
 const (
 	maxLines  = 3  // blank lines
 	maxSpaces = 24 // spaces and tabs within a line

@@ -7,7 +7,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// maxNamedEntries bounds the entries that Named visits below a root.
+// maxNamedEntries bounds the entries that FindNamed visits below a root.
 const maxNamedEntries = 20_000
 
 // FindNamed implements sandbox.Finder: it calls yield for entries below root,

@@ -52,7 +52,7 @@ func (t *tree) listFaults() []Fault {
 
 // ruleDir gives access to the ignore files of a directory.
 type ruleDir interface {
-	hasRuleFile(name string) bool     // for the names in telling
+	hasRuleFile(name string) bool     // for the names in ruleFileNames
 	exists(name string) bool          // for any name
 	read(name string) ([]byte, error) // fs.ErrNotExist if the file does not exist
 	shown(name string) string         // for messages

@@ -50,7 +50,7 @@ func (t *tree) openRepository(src ruleDir) repository {
 
 // resolveWithin resolves a path relative to dir, following links. ok reports
 // whether the result is in dir.
-func resolveWithin(dir, path string) (string, bool) {
+func resolveWithin(dir, path string) (resolved string, ok bool) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
 	}
@@ -88,13 +88,13 @@ func commonGitDir(src ruleDir) string {
 
 // readPathFile returns the path in the first line of a file, after key. ok is
 // false if the file cannot be read or has another form.
-func readPathFile(path, key string) (string, bool) {
+func readPathFile(path, key string) (target string, ok bool) {
 	text, err := readRegularFile(path)
 	if err != nil {
 		return "", false
 	}
 	line, _, _ := strings.Cut(string(text), "\n")
-	target, ok := strings.CutPrefix(strings.TrimSuffix(line, "\r"), key)
+	target, ok = strings.CutPrefix(strings.TrimSuffix(line, "\r"), key)
 	return target, ok && target != "" && !strings.ContainsRune(target, 0)
 }
 

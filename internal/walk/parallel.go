@@ -121,7 +121,7 @@ func (w *walker) stop(reason error, ended bool) {
 }
 
 // takeJob waits for a job. ok is false when no more jobs will come.
-func (w *walker) takeJob() (job, bool) {
+func (w *walker) takeJob() (next job, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.busy--

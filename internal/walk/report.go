@@ -125,7 +125,7 @@ func (w *walker) report(workers []*worker) (Report, error) {
 	return r, reason
 }
 
-// maxNoteNames bounds the ignore files that Unread names.
+// maxNoteNames bounds the ignore files that UnreadNote names.
 const maxNoteNames = 3
 
 // UnreadNote returns a note that names the ignore files in faults, which were

@@ -28,7 +28,7 @@ func (s *Set) prepareLayer(r *setFile, root int, tree *nofollow.Tree, upper stri
 				}
 			}
 			if errors.Is(err, fs.ErrPermission) {
-				return nil // its mode makes it unreadable; readDir changes that
+				return nil // its mode makes it unreadable; readLayerDir changes that
 			}
 			return err
 		})

@@ -87,7 +87,7 @@ func (e Entry) Shown() bool {
 // Mount describes an overlayfs mount over a root.
 type Mount struct {
 	Root  string   // the root's path
-	Lower []string // finished upper directories, the newest first; below them is the root itself
+	Lower []string // upper directories of finished layers, the newest first; the root itself is below them
 	Upper string
 	Work  string
 }

@@ -31,11 +31,11 @@ func (e *layerEntry) add(name string, info fs.FileInfo) {
 
 // diff returns the changes of one root, sorted by path. upperDirs are the upper
 // directories of its layers, the newest first.
-func diff(r *setFile, root int, tree *nofollow.Tree, uppers []string) ([]Change, error) {
+func diff(r *setFile, root int, tree *nofollow.Tree, upperDirs []string) ([]Change, error) {
 	u := rootDiff{root: root, tree: tree}
-	err := u.addRootMode(r, uppers)
+	err := u.addRootMode(r, upperDirs)
 	if err == nil {
-		err = u.walk(".", uppers, true)
+		err = u.walk(".", upperDirs, true)
 	}
 	return u.sorted(), err
 }
@@ -48,17 +48,17 @@ func (u *rootDiff) sorted() []Change {
 
 // addRootMode adds the change of the root's own mode, if there is one. It
 // ignores the root's times, which each command that works in the root changes.
-func (u *rootDiff) addRootMode(r *setFile, uppers []string) error {
-	if _, changed := r.RootModes[u.root]; !changed || len(uppers) == 0 {
+func (u *rootDiff) addRootMode(r *setFile, upperDirs []string) error {
+	if _, changed := r.RootModes[u.root]; !changed || len(upperDirs) == 0 {
 		return nil
 	}
 	old, err := u.tree.Lstat(".")
 	if err != nil {
 		return err
 	}
-	now, err := os.Lstat(uppers[0])
+	now, err := os.Lstat(upperDirs[0])
 	if err == nil && now.Mode() != old.Mode() {
-		u.add(Change{Entry: Entry{Path: ".", Kind: Modified, Dir: true}, Old: old, New: now, source: uppers[0]})
+		u.add(Change{Entry: Entry{Path: ".", Kind: Modified, Dir: true}, Old: old, New: now, source: upperDirs[0]})
 	}
 	return err
 }
@@ -67,11 +67,11 @@ func (u *rootDiff) addRootMode(r *setFile, uppers []string) error {
 // directories of this path in the layers, the newest first. visible means that
 // an entry of the root's own directory shows if no layer has its name.
 func (u *rootDiff) walk(rel string, stack []string, visible bool) error {
-	names, cut, err := mergedEntries(stack)
+	names, opaque, err := mergedEntries(stack)
 	if err != nil {
 		return err
 	}
-	visible = visible && !cut
+	visible = visible && !opaque
 	if !visible {
 		if err := u.addHiddenDeletions(rel, names); err != nil {
 			return err
@@ -87,7 +87,7 @@ func (u *rootDiff) walk(rel string, stack []string, visible bool) error {
 
 // mergedEntries returns the entries of merged directories, by name. opaque
 // reports that one of them hides everything below it.
-func mergedEntries(stack []string) (names map[string]*layerEntry, cut bool, err error) {
+func mergedEntries(stack []string) (names map[string]*layerEntry, opaque bool, err error) {
 	names = map[string]*layerEntry{}
 	for _, dir := range stack {
 		entries, err := readLayerDir(dir)

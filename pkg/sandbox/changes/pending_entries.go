@@ -32,13 +32,13 @@ func (s *Set) entriesAfter(r *setFile, layer string, before int) (*entryCache, e
 		if err != nil {
 			return nil, err
 		}
-		uppers := s.upperDirs(r, i)
-		if known.roots == nil || known.version != before || uppers[0] != s.upperDir(layer, i) {
+		upperDirs := s.upperDirs(r, i)
+		if known.roots == nil || known.version != before || upperDirs[0] != s.upperDir(layer, i) {
 			var list []Change
-			list, err = diff(r, i, tree, uppers)
+			list, err = diff(r, i, tree, upperDirs)
 			now.roots[i] = Entries(list)
 		} else {
-			now.roots[i], err = refreshEntries(r, i, tree, uppers, known.roots[i])
+			now.roots[i], err = refreshEntries(r, i, tree, upperDirs, known.roots[i])
 		}
 		tree.Close() //nolint:errcheck // only read
 		if err != nil {
@@ -53,11 +53,11 @@ func (s *Set) entriesAfter(r *setFile, layer string, before int) (*entryCache, e
 
 // refreshEntries returns the entries of a root after its newest layer was
 // added. known are the entries before that.
-func refreshEntries(r *setFile, root int, tree *nofollow.Tree, uppers []string, known []Entry) ([]Entry, error) {
+func refreshEntries(r *setFile, root int, tree *nofollow.Tree, upperDirs []string, known []Entry) ([]Entry, error) {
 	u := incrementalDiff{rootDiff: rootDiff{root: root, tree: tree}, comparedPaths: map[string]bool{".": true}}
-	err := u.addRootMode(r, uppers)
+	err := u.addRootMode(r, upperDirs)
 	if err == nil {
-		err = u.walk(".", uppers, true)
+		err = u.walk(".", upperDirs, true)
 	}
 	if err != nil {
 		return nil, err

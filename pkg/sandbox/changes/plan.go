@@ -85,7 +85,7 @@ func Selects(paths []string, root, rel string) bool {
 
 // selectingPath returns the first of paths that selects the change at rel in a
 // root. ok is false if none does.
-func selectingPath(paths []string, root, rel string) (string, bool) {
+func selectingPath(paths []string, root, rel string) (selecting string, ok bool) {
 	for _, given := range paths {
 		if given == "" { // which Clean makes the whole root
 			continue

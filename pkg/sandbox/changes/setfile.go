@@ -18,7 +18,7 @@ type setFile struct {
 	Opaque   []map[string]dirMeta `json:"opaque,omitempty"` // set while Apply prepares a layer
 	Next     int                  `json:"next"`
 	Version  int                  `json:"version"` // incremented by each change of the list of changes
-	// Tops holds, by root, the mode of the root before a command changed it.
+	// RootModes holds, by index of the root, the mode of the root before a command changed it.
 	RootModes map[int]fs.FileMode `json:"tops,omitempty"`
 }
 

@@ -112,7 +112,7 @@ func (e entry) validate() error {
 
 // entryFor returns the entry that allows a host at a port. An entry that names
 // the port takes precedence. ok is false if no entry allows the host.
-func (a *Allow) entryFor(h host, port uint16) (entry, bool) {
+func (a *Allow) entryFor(h host, port uint16) (found entry, ok bool) {
 	if a == nil {
 		return entry{}, false
 	}

@@ -1,7 +1,7 @@
 // Package egress lets a command that has no network reach listed hosts, and
 // these alone, through a proxy that the server runs for it.
 //
-//	allow, err := egress.Parse("registries,example.com,*.example.org:8443")
+//	allow, err := egress.ParseAllow("registries,example.com,*.example.org:8443")
 //	proxy := egress.Start(egress.Config{Allow: allow}, listener)
 //	…
 //	proxy.Close()

@@ -95,12 +95,12 @@ func (p *Proxy) forwardResponse(q *request, client, server *stream) (whole bool)
 		return true
 	}
 	bound.N = math.MaxInt64
-	inChunks := len(r.TransferEncoding) > 0 && q.minorVersion == 1
-	if _, err := client.Write(responseHead(r, inChunks)); err != nil {
+	chunked := len(r.TransferEncoding) > 0 && q.minorVersion == 1
+	if _, err := client.Write(responseHead(r, chunked)); err != nil {
 		return false
 	}
 	var to io.Writer = onlyWriter{client}
-	if inChunks {
+	if chunked {
 		chunks := httputil.NewChunkedWriter(to)
 		if _, err := io.CopyBuffer(chunks, onlyReader{r.Body}, make([]byte, 32<<10)); err != nil {
 			return false
@@ -119,7 +119,7 @@ type onlyReader struct{ io.Reader }
 
 // responseHead returns the head of a response as it is sent to the client.
 // chunked means that the body is sent in chunks.
-func responseHead(r *http.Response, inChunks bool) []byte {
+func responseHead(r *http.Response, chunked bool) []byte {
 	var all []headerField
 	for name, values := range r.Header {
 		for _, value := range values {
@@ -134,7 +134,7 @@ func responseHead(r *http.Response, inChunks bool) []byte {
 		}
 	}
 	switch {
-	case inChunks:
+	case chunked:
 		b.WriteString("Transfer-Encoding: chunked\r\n")
 	case r.ContentLength >= 0 && r.StatusCode != http.StatusNoContent && r.StatusCode != http.StatusNotModified:
 		b.WriteString("Content-Length: " + strconv.FormatInt(r.ContentLength, 10) + "\r\n")

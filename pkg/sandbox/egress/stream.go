@@ -21,6 +21,7 @@ func newIdleClock(idle time.Duration) *idleClock { return &idleClock{idle: idle,
 
 // touch records that a byte was moved now.
 func (c *idleClock) touch() { c.lastActivity.Store(int64(time.Since(c.start))) }
+
 // deadline returns the time at which the connections have been idle for too
 // long.
 func (c *idleClock) deadline() time.Time {

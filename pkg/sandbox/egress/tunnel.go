@@ -65,7 +65,7 @@ var accessDenied = []byte{21, 3, 1, 0, 2, 2, 49}
 // a name if h has one. A client that closes without sending is not refused.
 // seen are the bytes of TLS that it took from reader; nil if it took none. The
 // error is a *refusal, or that of reading.
-func checkGreeting(h host, allowPlain bool, reader *bufio.Reader) ([]byte, error) {
+func checkGreeting(h host, allowPlain bool, reader *bufio.Reader) (seen []byte, err error) {
 	const handshake = 22
 	first, err := reader.Peek(1)
 	switch {
