@@ -19,7 +19,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// Defaults, and limits of the work in addition to the listing itself.
+// Defaults of Options, and limits of the time spent.
 const (
 	DefaultDepth = 2
 	MaxDepth     = 20
@@ -34,14 +34,14 @@ const (
 // Options configures a listing. The zero value gives the defaults of ls.
 type Options struct {
 	Depth      int      // levels, 1 to MaxDepth; 0: DefaultDepth
-	Ignore     []string // globs of entries to omit
+	Ignore     []string // globs (package glob) of entries to omit
 	SkipHidden bool     // leave out names that begin with a dot
 	NoIgnore   bool     // read no ignore files
 	Long       bool     // add mode and modification time
 	Limit      int      // rows a page; 0: DefaultLimit
 	Offset     int      // rows to skip
 	Budget     int      // bytes of text; 0: 48 000
-	Note       string   // for the header; "": none
+	Note       string   // a note to add to the header line; "": none
 
 	// GitWait is the time that git has to report changes; 0: 200 ms, negative:
 	// git is not run.

@@ -28,7 +28,7 @@ const maxFilters = 100
 type gitStatuses map[string]byte
 
 // letterFor returns the status letter of a path: its own, or that of the
-// nearest directory above it with a letter. It returns 0 if there is none.
+// nearest directory above it with a letter. It returns 0 without a letter.
 func (s gitStatuses) letterFor(rel string) byte {
 	if letter, ok := s[rel]; ok {
 		return letter
@@ -91,7 +91,7 @@ func (c *gitStatusCall) stop() {
 }
 
 // workTreeTop returns the top of the work tree that contains dir: the nearest
-// directory with an entry .git, as git finds it. ok is false if there is none.
+// directory with an entry .git, as git finds it. ok is false without a work tree.
 func workTreeTop(dir string) (top string, ok bool) {
 	for {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
@@ -192,7 +192,7 @@ func envDisablingFilters(names []byte) ([]string, error) {
 
 // runGit runs git in dir and returns its output. It disables all features
 // through which a repository could run programs. git runs in a separate process
-// group, which is killed when ctx ends; the error then is that of ctx.
+// group, which is killed when ctx ends; runGit then returns the error of ctx.
 func runGit(ctx context.Context, git, dir string, env []string, args ...string) ([]byte, error) {
 	hardened := []string{
 		"--no-pager", "--literal-pathspecs", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull,

@@ -28,9 +28,9 @@ const maxUnreadNames = 3
 type entry struct {
 	name    string
 	typ     fs.FileMode
-	ignored bool
-	secret  bool
-	sub     *dir // of a listed directory, set when its row is reached
+	ignored bool // by an ignore file
+	secret  bool // must not be read
+	sub     *dir // for a directory to be listed; nil until its entry has had its turn
 }
 
 // expands reports whether the listing descends into the entry, which is at
@@ -55,7 +55,7 @@ type dir struct {
 	ignoredFiles int // number of ignored files not shown
 
 	// The part of the directory on this page: rows[i] belongs to
-	// entries[from+i].
+	// entries[rowsFrom+i].
 	rowsFrom    int
 	rows        []*shownRow
 	earlierDirs []*dir // directories of earlier pages with rows on this page
@@ -73,13 +73,13 @@ type lister struct {
 
 	result         *Result
 	openDirs       []*dir // in addition to the top; the directory opened first comes first
-	queue          []*dir
-	listedCount    int // number of entries that have had their turn
-	remainingBytes int // bytes left on the page
+	queue          []*dir // directories that wait for a turn
+	listedCount    int    // number of entries that have had their turn
+	remainingBytes int    // bytes left on the page
 	pageFull       bool
 	pageRows       []pageRow // the page's rows, in the order of the listing
 	started        time.Time
-	detailDeadline time.Time // for details
+	detailDeadline time.Time // for line counts and counts of ignored files
 }
 
 // listDir returns the listing of the directory name without the entries that

@@ -37,7 +37,7 @@ const (
 
 // DifferenceFromSeen compares the file with the version that the model saw
 // last. The text of the result has at most maxLines lines. For a masked file,
-// and one that is too large to compare, the result has no text and Partial is
+// and a file too large to compare, the result has no text and Partial is
 // true. It is the zero value if the file is unchanged or was never seen.
 func (b *Before) DifferenceFromSeen(maxLines int) Difference {
 	if b.Seen == nil || !b.Exists || b.IsSeenVersion() {
@@ -60,7 +60,7 @@ type shownLine struct {
 }
 
 // currentLines returns the lines of the file. ok is false for a binary file and
-// for one that is too large to compare.
+// for a file too large to compare.
 func (b *Before) currentLines() (lines []shownLine, ok bool) {
 	if len(b.Content) > maxComparedSize {
 		return nil, false

@@ -15,7 +15,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// largeFile is the size in bytes from which a file's memory is released early.
+// largeFile is the smallest size, in bytes, of a file whose memory is released
+// early.
 const largeFile = 8 << 20
 
 // changedMeanwhileError wraps the error for a file that another program changed

@@ -170,7 +170,7 @@ func appendOmitted(dst []byte, end byte, n, left int) []byte {
 }
 
 // copyMember appends the next member of an object to dst. It hides the value if
-// the name is that of a credential.
+// the name belongs to a credential.
 func (r *redactor) copyMember(dst []byte, depth int) ([]byte, bool) {
 	if r.peek() != '"' {
 		return dst, false

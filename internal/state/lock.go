@@ -89,7 +89,7 @@ func (s *Store) LockPath(ctx context.Context, path string) (unlock func(), err e
 
 // openLockFile opens and locks the lock file of a record name. The caller
 // unlocks and closes it. f is nil without an error if no state is kept or the
-// file system has no locks. The error is that of ctx.
+// file system has no locks. The only error is ctx.Err().
 func (s *Store) openLockFile(ctx context.Context, name string) (*os.File, error) {
 	for {
 		dir, err := s.makeSubdir(lockDir)

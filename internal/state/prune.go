@@ -100,7 +100,7 @@ func (s *Store) pruneOlderFormat() error {
 }
 
 // pruneUnlessRecent prunes dir if due is set or pruneEvery has passed since the
-// last time. The time of the file pruneMarkFile is that of the last time.
+// last time. The file pruneMarkFile has the time of the last pruning.
 func pruneUnlessRecent(dir string, due bool, maxBytes int64, maxAge time.Duration) error {
 	mark := filepath.Join(dir, pruneMarkFile)
 	if info, err := os.Stat(mark); !due && err == nil && fileAge(info) < pruneEvery {

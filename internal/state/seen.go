@@ -21,7 +21,7 @@ const olderSeenDir = "seen-1"
 // indexDir holds the line indexes of large files, which all clients share.
 const indexDir = "index-1"
 
-// Seen is what is stored about a file: its version, its index, and which of its
+// Seen is the record of a file: its version, its index, and which of its
 // lines were shown to the model.
 type Seen struct {
 	Path   string // absolute, links resolved

@@ -12,7 +12,7 @@ type occurrence struct{ countA, countB, inB int32 }
 // commonElements returns those elements of a and b that occur in both. If they
 // are too many for go-diff, it also returns anchors: runs of one element that
 // occurs once in each sequence, in the same order in both, as many as possible.
-// The indices of anchors are those of x and y.
+// The anchors hold indices of x and y.
 func (s *aligner) commonElements(a, b sequence, depth int) (x, y sequence, anchors []Run) {
 	if last := int(max(slices.Max(a.runes), slices.Max(b.runes))); last >= len(s.occurrences) {
 		s.occurrences = make([]occurrence, last+1)

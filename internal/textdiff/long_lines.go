@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// maxParts bounds the places of a long line that are shown.
+	// maxParts bounds the parts of a long line that are shown.
 	maxParts = 5
 	// maxCompared bounds, in bytes, the texts of two lines, from the first to
 	// the last difference, that are searched for separate places.

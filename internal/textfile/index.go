@@ -70,7 +70,7 @@ func (x *Index) lineEnds() lineEndFinder {
 }
 
 // afterNext returns the offset in b just after the first line ending; -1 if
-// there is none. UTF-16 text in b must begin at an even offset of the file.
+// b has none. UTF-16 text in b must begin at an even offset of the file.
 func (e lineEndFinder) afterNext(b []byte) int {
 	if e.wide == 0 {
 		if i := bytes.IndexByte(b, e.unit); i >= 0 {
@@ -146,7 +146,7 @@ func (x *Index) LineOffset(r io.ReaderAt, line int64) (int64, error) {
 }
 
 // nextLineStart returns the offset just after the first line ending at or after
-// at; the end of the file if there is none. It skips strides without a line
+// at; without one, the end of the file. It skips strides without a line
 // ending.
 func (x *Index) nextLineStart(r io.ReaderAt, at int64) (int64, error) {
 	e := x.lineEnds()

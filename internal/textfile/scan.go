@@ -83,7 +83,7 @@ func formatForEncoding(e Encoding, bom int, f byteFacts) Format {
 	return format
 }
 
-// chunk is what a scan stores for each chunk of 256 KiB: 16 bytes.
+// chunk is the record of a chunk of 256 KiB during a scan: 16 bytes.
 type chunk struct {
 	hash   uint64
 	lf, cr int32

@@ -45,7 +45,8 @@ func mostlyTextUnits(b []byte, big int) bool {
 }
 
 // guessUTF16 returns the byte order of UTF-16 text without a byte order mark:
-// the one in which the units are plausible text, if they are not in the other.
+// the order in which the units are plausible text, if they are not in the
+// other.
 // It returns "" if the text is not UTF-16.
 func guessUTF16(head []byte) Encoding {
 	head = head[:len(head)&^1]

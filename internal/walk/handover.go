@@ -34,7 +34,7 @@ func (w *walker) handOver(p *entryRange, i int) {
 	w.wake.Signal()
 }
 
-// finishRange ends a range, in which the sub-directories subdirs are to be
+// finishRange ends a range, after which the sub-directories subdirs will be
 // entered. After the last range of a piece, the directory is pushed, or closed
 // if nothing is left in it.
 func (w *worker) finishRange(f *frame, kids []string) {

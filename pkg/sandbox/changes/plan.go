@@ -13,15 +13,15 @@ import (
 
 // plan holds the changes to make in one root.
 type plan struct {
-	path    string
-	tree    *nofollow.Tree
-	upper   string // "" if the set has no finished layer for the root
+	path    string         // of the root
+	tree    *nofollow.Tree // the root
+	upper   string         // "" if the set has no finished layer for the root
 	chosen  []Change
 	parents map[string]bool // directories created only because of entries in them
-	all     bool
-	// For files with several hard links in the layer, by inode: kept is the
-	// path of a link whose content in the root is the same, copied the path of
-	// the copied file.
+	all     bool            // all changes are chosen, not only those in paths
+	// For files with several hard links in the layer, by inode:
+	// sameContentLinks has the path of a link whose content in the root is the
+	// same, copiedLinks the path of a file copied to the root.
 	sameContentLinks, copiedLinks map[uint64]string
 }
 

@@ -13,12 +13,13 @@ type setFile struct {
 	Roots    []string             `json:"roots"` // absolute, links resolved
 	Began    time.Time            `json:"began"`
 	Commands []string             `json:"commands"`
-	Layers   []layerRecord        `json:"layers"` // the oldest first
-	Dirs     []map[string]dirMeta `json:"dirs,omitempty"`
+	Layers   []layerRecord        `json:"layers"`           // the oldest first
+	Dirs     []map[string]dirMeta `json:"dirs,omitempty"`   // by root and path: what directories get when Apply is done
 	Opaque   []map[string]dirMeta `json:"opaque,omitempty"` // set while Apply prepares a layer
-	Next     int                  `json:"next"`
-	Version  int                  `json:"version"` // incremented by each change of the list of changes
-	// RootModes holds, by index of the root, the mode of the root before a command changed it.
+	Next     int                  `json:"next"`             // name of the newest layer, a number
+	Version  int                  `json:"version"`          // incremented by each change of the list of changes
+	// RootModes holds, by index of the root, the mode that the root had before
+	// a command changed it.
 	RootModes map[int]fs.FileMode `json:"tops,omitempty"`
 }
 

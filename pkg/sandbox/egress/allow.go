@@ -24,7 +24,7 @@ type Allow struct {
 type entry struct {
 	host       host
 	subdomains bool   // the names below host, without host itself
-	port       uint16 // 0 stands for 80 and 443
+	port       uint16 // 0: 80 and 443
 }
 
 // ParseAllow parses a list of entries that are separated by commas; the package

@@ -23,8 +23,8 @@ type request struct {
 	host           host
 	port           uint16
 	path           string        // with the query; "" for CONNECT
-	fields         []headerField // without those that concern the proxy alone, or the framing
-	length         int64         // of the body; chunked for one of unknown length
+	fields         []headerField // those to forward: endToEnd
+	length         int64         // of the body in bytes, or chunkedLength
 	expectContinue bool          // the client waits for a 100 before it sends the body
 }
 

@@ -12,16 +12,16 @@ type Refusal struct {
 	Host string
 	// Why continues a sentence: "is not on the list of allowed hosts".
 	Why string
-	// Opens is the entry for --net allow=… that would have allowed it, or ""
-	// where none does.
+	// Opens is the entry for --net allow=… that would have allowed the request;
+	// "" if no entry can.
 	Opens string
 }
 
 // maxRefusals bounds the number of different refusals that a proxy records.
 const maxRefusals = 20
 
-// refusal is the error for a request that the list does not allow. Its fields
-// are those of Refusal.
+// refusal is the error for a request that the list does not allow. It has the
+// same fields as Refusal.
 type refusal struct {
 	asked, why, allowEntry string
 }

@@ -13,7 +13,7 @@ import (
 // safe for concurrent use.
 type idleClock struct {
 	idle         time.Duration
-	lastActivity atomic.Int64 // when one did, in nanoseconds since start
+	lastActivity atomic.Int64 // when a byte was moved last, in nanoseconds since start
 	start        time.Time
 }
 

@@ -35,7 +35,7 @@ func MakeDir(t testing.TB) string {
 }
 
 // NewCommandRoot makes the root place/root and a Runner with the configuration
-// c, to which it adds PATH and a home directory. It skips the test if this
+// c and, in addition, PATH and a home directory. It skips the test if this
 // machine does not enforce c.Level. The Runner is closed after the test.
 func NewCommandRoot(t testing.TB, place string, c proc.Config) *CommandRoot {
 	t.Helper()
