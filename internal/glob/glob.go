@@ -36,11 +36,11 @@ const (
 
 // Glob is a compiled pattern. It is immutable and safe for concurrent use.
 type Glob struct {
-	source string
-	alts   []alternative
-	prefix []string
-	fold   bool
-	fault  error
+	source string        // as given to Compile
+	alts   []alternative // a path that one of them matches is a match
+	prefix []string      // elements of Prefix
+	fold   bool          // alts are for paths in lower case
+	fault  error         // see Fault
 }
 
 // Compile compiles a pattern. A pattern that is not a valid glob but may be a

@@ -82,7 +82,7 @@ type subschemaCost struct {
 	lookups    int // number of names looked up in each object
 	patterns   int // number of patterns matched with each name of an object
 
-	enterValue, enterMember, enterItem, enterPositions int // cost of entering these subschemas
+	enterValue, enterMember, enterItem, enterPositions int // cost of entering the subschemas of one of these lists
 }
 
 // costOf determines the cost of a subschema.

@@ -11,9 +11,9 @@ import (
 type SeenVersion struct {
 	Path       string
 	Stamp      Stamp
-	Etag       string // of the content, in full
-	RecordName string // of the record
-	RecordTime int64  // when the record was written, in nanoseconds
+	Etag       string // of the content, 16 hex digits
+	RecordName string // file name of the record
+	RecordTime int64  // when the record was written, Unix nanoseconds
 }
 
 // RecentlySeen returns descriptions of the client's newest seen records, at

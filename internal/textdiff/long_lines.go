@@ -116,8 +116,8 @@ func (w *writer) writeParts(text []byte, parts []shownPart) {
 // value means the line's beginning.
 type shownPart struct {
 	from, to    int
-	withContext bool
-	isContext   bool        // the line is context
+	withContext bool        // also show the text next to the range
+	isContext   bool        // the line is unchanged
 	separate    []shownPart // in a long line, several parts with much equal text between them
 }
 

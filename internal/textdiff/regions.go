@@ -9,7 +9,7 @@ import (
 // text.
 type region struct {
 	start, end int
-	text       string
+	text       string // the new text
 }
 
 // firstRegion returns the region of the first change, and of those after it
@@ -86,7 +86,7 @@ type block struct {
 	start, end int // in old
 	removed    int // lines
 	added      []string
-	ownsAdded  bool // added is the block's own slice
+	ownsAdded  bool // added may be appended to: it is no part of another slice
 }
 
 // diffBlocks returns the blocks of lines that differ in the region.

@@ -16,12 +16,12 @@ type writer struct {
 	bodyLines int // number of lines written or counted
 	Diff
 
-	context int // lines
+	context int // unchanged lines around a change
 
-	hunk        []block
-	countedTo   int // offset in old up to which lines were counted
-	linesBefore int // number of lines that end before at
-	lineShift   int // number of additional lines in the new text before the hunk
+	hunk        []block // the blocks of the current hunk
+	countedTo   int     // offset in old up to which lines were counted
+	linesBefore int     // number of lines that end before countedTo
+	lineShift   int     // number of additional lines in the new text before the hunk
 }
 
 // addBlock adds the next block. It first writes the current hunk, unless so few

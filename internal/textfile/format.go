@@ -19,7 +19,7 @@ const (
 // Format describes how the text of a file is encoded.
 type Format struct {
 	Encoding Encoding // "" for a binary file
-	BOM      int      // length of the byte order mark; 0: none
+	BOM      int      // length of the byte order mark in bytes; 0: none
 	Ending   Ending
 	Binary   bool
 	Guessed  bool // Encoding is the likeliest of several, and none is certain

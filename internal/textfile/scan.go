@@ -14,7 +14,7 @@ import (
 // Options configures a scan. The zero value detects everything.
 type Options struct {
 	Encoding Encoding         // encoding of the file; "": detect it
-	Progress func(done int64) // called from time to time with the number of bytes done
+	Progress func(done int64) // called from time to time, by several goroutines, with the number of bytes read
 
 	// KeepFacts stores data in the Index that makes another scan cheaper: a
 	// scan with this Index as Previous, of content whose first SamePrefix bytes
@@ -86,7 +86,7 @@ func formatForEncoding(e Encoding, bom int, f byteFacts) Format {
 // chunk is the record of a chunk of 256 KiB during a scan: 16 bytes.
 type chunk struct {
 	hash   uint64
-	lf, cr int32
+	lf, cr int32 // as in byteFacts
 }
 
 type scan struct {
@@ -98,7 +98,7 @@ type scan struct {
 	chunks        []chunk
 	next          atomic.Int64
 	kept          []byteFacts // of each chunk; nil: not requested
-	previousFacts []byteFacts // of chunks of other content
+	previousFacts []byteFacts // of the chunks of the previous content
 	samePrefix    int64       // number of leading bytes that both contents share
 
 	mu      sync.Mutex

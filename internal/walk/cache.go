@@ -20,9 +20,9 @@ import (
 // machine or program sets (networks, FUSE). It keeps neither the content of
 // entries nor ignore files.
 type Cache struct {
-	maxGenerationBytes int           // bytes of each generation
-	grain              time.Duration // unsettled, except in tests
-	walks              atomic.Int64
+	maxGenerationBytes int           // bound of each generation
+	grain              time.Duration // settleTime, except in tests
+	walks              atomic.Int64  // walks that use the cache
 
 	mu         sync.Mutex
 	young, old map[cacheKey]*listing // generations: an entry moves to young when it is used
@@ -51,7 +51,7 @@ type listing struct {
 // walk that finds the directory unchanged. It is lost when the cache drops the
 // directory. It is safe for concurrent use.
 type Memo struct {
-	size  int
+	size  int // entries of the directory
 	value atomic.Value
 }
 

@@ -62,7 +62,7 @@ type ruleDir interface {
 // walkedDir is an open directory of the walk.
 type walkedDir struct {
 	dir      *sandbox.Dir
-	path     string
+	path     string                 // relative to the start
 	mayExist func(name string) bool // may return true for missing names
 }
 

@@ -21,7 +21,7 @@ const (
 // takes a few map look-ups and no allocation. It is immutable.
 type ruleSet struct {
 	rules []rule
-	fold  bool                  // names are matched without case
+	fold  bool                  // names are matched in lower case
 	names nameRules             // rules for the name alone
 	byDir map[string]*nameRules // anchored rules with literal directories, by directory
 	paths []int32               // the other rules for paths, last first
@@ -30,9 +30,9 @@ type ruleSet struct {
 // nameRules finds the last rule that matches a name. Its lists hold indices of
 // rules, last first.
 type nameRules struct {
-	byName   map[string][]int32
+	byName   map[string][]int32 // by the whole name
 	bySuffix map[string][]int32 // by the text after the star, which starts with a dot
-	globs    []int32
+	globs    []int32            // all other rules
 }
 
 // parseRules parses an ignore file. It returns nil if the file has no rule, and
@@ -162,8 +162,8 @@ func lastOf(rules []rule, list []int32, isDir bool, best int32) int32 {
 // dirRules are those rules of a set for paths that can match the entries of one
 // directory.
 type dirRules struct {
-	anchored *nameRules
-	paths    []int32
+	anchored *nameRules // rules anchored at this directory; nil: none
+	paths    []int32    // other rules, last first
 }
 
 // rulesFor returns the rules for the entries of dir, a path relative to the

@@ -42,7 +42,7 @@ type scope struct {
 	inRepository bool               // inside a repository or project, so that git's files apply
 	fold         bool               // core.ignorecase of that repository
 	hasPathRules bool               // some rules depend on the directory
-	base         *dirMatcher        // the view for directories on which no rule depends
+	base         *dirMatcher        // the matcher for directories on which no rule depends
 }
 
 var (

@@ -29,13 +29,13 @@ type Node struct {
 	maybeSecret bool // as dir.MaybeSecret
 
 	outerScope *scope      // the rules of the directories above
-	ownScope   *scope      // with this directory's; nil until its ignore files have been read
-	matcher    *dirMatcher // own, prepared for the names in this directory
+	ownScope   *scope      // with the rules of this directory; nil until its ignore files have been read
+	matcher    *dirMatcher // ownScope, prepared for the names in this directory
 
 	reader    *sandbox.DirReader
 	entries   []sandbox.DirEntry // buffer
 	begun     bool               // some of the entries have been read
-	memo      *Memo              // of the piece that next returned
+	memo      *Memo              // of the piece that nextPiece returned
 	fromCache bool               // the cache had the entries: an earlier walk opened the sub-directories
 }
 

@@ -53,11 +53,11 @@ func Walk(ctx context.Context, start *Node, visit func(worker int, e *Entry) err
 type frame struct {
 	node           *Node
 	subdirs        []string // paths of the sub-directories to enter, ascending
-	entriesBefore  int      // entries before the piece to which kids belong
+	entriesBefore  int      // entries before the piece to which subdirs belong
 	entriesInPiece int      // entries in that piece
 	done           bool     // no piece follows
 	users          int      // workers that are using node.dir
-	openRanges     int      // unfinished parts of that piece
+	openRanges     int      // unfinished ranges of that piece
 	offStack       bool     // removed from the stack
 }
 
@@ -70,19 +70,19 @@ type walker struct {
 	visit   func(worker int, e *Entry) error
 	maxOpen int
 
-	stopped atomic.Bool
+	stopped atomic.Bool  // no visit may begin
 	idle    atomic.Int32 // idle workers
 
 	mu           sync.Mutex
 	wake         sync.Cond // work was added, a worker became idle, or the walk stopped
-	stack        []*frame
+	stack        []*frame  // directories with work, the next one last
 	handedOver   []entryRange
 	seeds        []position // positions of the cursor that have not begun
 	interrupted  []position // positions begun and unfinished when the walk stopped
-	busy         int
-	open         int // open directories, without the start
-	err          error
-	contextEnded bool // err is the context's
+	busy         int        // workers that do a job
+	open         int        // open directories, without the start
+	err          error      // why the walk stopped
+	contextEnded bool       // err is the context's
 }
 
 // job is one step of a worker: entering a sub-directory, reading the next piece

@@ -13,10 +13,10 @@ import (
 
 // tally holds the counts of one worker for the report.
 type tally struct {
-	files, dirs int
+	files, dirs int // visited
 	ignored     int
 	ignoredIn   map[string]*DirCount
-	ignoredLast *DirCount
+	ignoredLast *DirCount // the count that was changed last
 	ignoredDirs []string
 	unread      int
 	unreadList  []Fault

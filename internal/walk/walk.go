@@ -69,7 +69,7 @@ const MaxDepth = 128
 // Options configure a walk. The zero value shows the same entries as ripgrep by
 // default.
 type Options struct {
-	Hidden      bool                  // also entries whose name starts with a dot
+	Hidden      bool                  // visit also entries whose name starts with a dot
 	NoIgnore    bool                  // do not read ignore files
 	ShowIgnored bool                  // Walk visits ignored entries, marked; it never enters an ignored directory
 	MaxDepth    int                   // levels below the start; at most, and by default (0), the package's MaxDepth
@@ -78,7 +78,7 @@ type Options struct {
 	After       string                // Report.Cursor of an earlier walk of the same tree: visit only the entries that it did not (directories that visit skipped are entered; Prune is asked again)
 	Cache       *Cache                // entries from earlier walks; nil: none
 	AnyOrder    bool                  // Walk visits the entries of a directory in any order, also concurrently, and returns no cursor
-	Getenv      func(string) string   // for HOME and git's variables; nil: os.Getenv
+	Getenv      func(string) string   // reads HOME and git's variables; nil: os.Getenv
 
 	maxOpen int // limit of open directories, for tests; 0: the package's
 }
@@ -93,7 +93,7 @@ type Entry struct {
 	Hidden      bool         // starts with a dot, and no rule "!name" shows it
 	MaybeSecret bool         // false: sandbox.FS.DeniedIn and Masked need not be asked
 	Dir         *sandbox.Dir // its directory, open only during the visit
-	Memo        *Memo        // of that directory; nil if it is not in Options.Cache
+	Memo        *Memo        // of the directory; nil if that is not in Options.Cache
 	MemoIndex   int          // index of the entry in Memo
 }
 
@@ -134,7 +134,7 @@ type Report struct {
 	Dirs  int // visited directories
 
 	Ignored     int        // ignored entries; an ignored directory counts as one
-	IgnoredIn   []DirCount // their directories, by path
+	IgnoredIn   []DirCount // the directories that contain them, by path
 	IgnoredDirs []string   // the ignored directories themselves, by path; CountFiles counts their contents
 
 	Unreadable     int     // directories that could not be read
@@ -143,6 +143,6 @@ type Report struct {
 	TooDeepDirs    []string
 	Faults         []Fault // ignore files that were not read
 
-	Partial bool   // not everything was visited
+	Partial bool   // the walk ended before everything was visited
 	Cursor  string // for Options.After; only of a partial walk without Options.AnyOrder
 }
