@@ -17,7 +17,8 @@ import (
 // used as a placeholder for omitted text.
 const commentStart = `^\s*(?://+|#+|/\*+|\{\s*/\*+|<!--+|--+|;+|%+|\*|\.\.\.|…)\s*`
 
-// omissionPatterns matches lines that models write as a placeholder for omitted text.
+// omissionPatterns matches lines that models write as a placeholder for omitted
+// text.
 var omissionPatterns = []*regexp.Regexp{
 	regexp.MustCompile(commentStart + `(?:\.\.\.|…)\s*(?:\*/\s*\}?|-->)?$`),
 	regexp.MustCompile(`(?i)` + commentStart + `[\[(<.…\s]*(?:the\s+)?(?:rest|remainder)\s+of\s+(?:\S+\s+){0,4}(?:code|file|functions?|class(?:es)?|methods?|implementation|module|contents?|logic|body|document|components?|script|tests?|config\w*|imports?|it)\b`),

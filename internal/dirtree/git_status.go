@@ -91,7 +91,8 @@ func (c *gitStatusCall) stop() {
 }
 
 // workTreeTop returns the top of the work tree that contains dir: the nearest
-// directory with an entry .git, as git finds it. ok is false without a work tree.
+// directory with an entry .git, as git finds it. ok is false without a work
+// tree.
 func workTreeTop(dir string) (top string, ok bool) {
 	for {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {

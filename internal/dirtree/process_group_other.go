@@ -4,5 +4,6 @@ package dirtree
 
 import "os/exec"
 
-// setProcessGroup does nothing on this system: a kill reaches only the process itself.
+// setProcessGroup does nothing on this system: a kill reaches only the process
+// itself.
 func setProcessGroup(*exec.Cmd) {}

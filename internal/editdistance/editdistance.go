@@ -1,4 +1,5 @@
-// Package editdistance counts typing errors, for suggestions of the intended word.
+// Package editdistance counts typing errors, for suggestions of the intended
+// word.
 package editdistance
 
 // Between returns the smallest number of edits that turn a into b: a letter

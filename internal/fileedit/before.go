@@ -24,8 +24,8 @@ type Before struct {
 }
 
 // IsSeenVersion reports whether the file still is the version that the model
-// saw last. It compares the content, except that it
-// compares only size and times of a masked file: comparing its content would tell a model that wrote
+// saw last. It compares the content, except that it compares only size and
+// times of a masked file: comparing its content would tell a model that wrote
 // one version whether the file still has it.
 func (b *Before) IsSeenVersion() bool {
 	if b.Masked {

@@ -25,8 +25,8 @@ type Difference struct {
 }
 
 const (
-	// maxComparedLines bounds the lines, and maxComparedSize the bytes, of a file
-	// that is compared with the version seen.
+	// maxComparedLines bounds the lines, and maxComparedSize the bytes, of a
+	// file that is compared with the version seen.
 	maxComparedLines = 200_000
 	maxComparedSize  = 16 << 20
 	// diffContext is the number of lines shown around a difference.

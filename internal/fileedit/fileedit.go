@@ -15,8 +15,9 @@
 // This is detected up to the last step: the tool then decides a second time,
 // based on the new content.
 //
-// Before compares the file with the version that the model saw: IsSeenVersion reports
-// whether it is still the same, DifferenceFromSeen returns the differences.
+// Before compares the file with the version that the model saw: IsSeenVersion
+// reports whether it is still the same, DifferenceFromSeen returns the
+// differences.
 package fileedit
 
 import (

@@ -154,7 +154,8 @@ func entryCost(s *jsonschema.Schema) int {
 	return n
 }
 
-// countValues returns the number of values that a value contains, including itself.
+// countValues returns the number of values that a value contains, including
+// itself.
 func countValues(v any) int {
 	n := 1
 	switch v := v.(type) {

@@ -19,8 +19,8 @@ import (
 	"golang.org/x/text/message"
 )
 
-// maxSchemaBytes bounds a schema in bytes: compiling takes far longer than reading
-// its text.
+// maxSchemaBytes bounds a schema in bytes: compiling takes far longer than
+// reading its text.
 const maxSchemaBytes = 256 << 10
 
 // maxSteps returns the number of steps allowed for checking a value of so many

@@ -85,8 +85,8 @@ type Config struct {
 	UndoAge     time.Duration
 	UndoContent int64
 
-	// OutputBytes and OutputAge bound the complete outputs of commands; 0 means 1
-	// GiB and 3 days.
+	// OutputBytes and OutputAge bound the complete outputs of commands; 0 means
+	// 1 GiB and 3 days.
 	OutputBytes int64
 	OutputAge   time.Duration
 

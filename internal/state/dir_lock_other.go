@@ -2,8 +2,8 @@
 
 package state
 
-// dirLocksWork is false: directories cannot be locked on this system, so only the
-// age of a file shows that it was abandoned.
+// dirLocksWork is false: directories cannot be locked on this system, so only
+// the age of a file shows that it was abandoned.
 const dirLocksWork = false
 
 // lockDirShared does nothing.

@@ -10,8 +10,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/filelock"
 )
 
-// dirLocksWork is true: the lock of a directory shows whether a process writes in
-// it.
+// dirLocksWork is true: the lock of a directory shows whether a process writes
+// in it.
 const dirLocksWork = true
 
 // lockDirShared takes a shared lock on a directory until release is called. It

@@ -28,7 +28,8 @@ type Seen struct {
 	Stamp  Stamp
 	Index  textfile.Index
 	Ranges []Range // sorted, not adjacent
-	// NamedEncoding is the encoding that the client named for the file; "": none.
+	// NamedEncoding is the encoding that the client named for the file; "":
+	// none.
 	NamedEncoding textfile.Encoding
 }
 

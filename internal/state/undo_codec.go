@@ -69,7 +69,8 @@ func readChange(path string, limit int64) (*Change, error) {
 	return decodeChange(data, limit)
 }
 
-// decodeChange parses a record of encodeChange. It returns the same errors as readChange.
+// decodeChange parses a record of encodeChange. It returns the same errors as
+// readChange.
 func decodeChange(data []byte, limit int64) (*Change, error) {
 	sum, body, ok := bytes.Cut(data, []byte{'\n'})
 	if !ok || string(sum) != fmt.Sprintf("%016x", xxhash.Sum64(body)) {

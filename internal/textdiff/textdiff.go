@@ -34,13 +34,13 @@ type Change struct {
 type Options struct {
 	Old, New string // names for the header, as "a/x.go"; "" for none, "/dev/null" for no file
 	MaxLines int    // number of lines in the diff's body; further lines are only counted. 0: no limit
-	// MaxLineBytes is the longest line, in bytes, that is shown completely; 0: no
-	// limit. WindowChars is the number of characters shown of a longer line; 0: as
-	// many as MaxLineBytes. Of a changed line, the window is around the change; the
-	// old line shows the removed text. If a line has several changes far apart,
-	// half a window is shown for each of the first five. Of an unchanged line,
-	// the beginning is shown: half a window. An unchanged line is shortened if it
-	// is longer than two windows, too.
+	// MaxLineBytes is the longest line, in bytes, that is shown completely; 0:
+	// no limit. WindowChars is the number of characters shown of a longer line;
+	// 0: as many as MaxLineBytes. Of a changed line, the window is around the
+	// change; the old line shows the removed text. If a line has several
+	// changes far apart, half a window is shown for each of the first five. Of
+	// an unchanged line, the beginning is shown: half a window. An unchanged
+	// line is shortened if it is longer than two windows, too.
 	MaxLineBytes, WindowChars int
 	Context                   int // unchanged lines around a change; 0: 3
 	// KnownLines is the number of lines that end before offset KnownOffset. It

@@ -38,8 +38,8 @@ type Index struct {
 	kept keptFacts
 }
 
-// keptFacts is the data requested by Options.KeepFacts: the facts of each chunk, and the
-// encoding used to compute them.
+// keptFacts is the data requested by Options.KeepFacts: the facts of each
+// chunk, and the encoding used to compute them.
 type keptFacts struct {
 	encoding Encoding
 	facts    []byteFacts

@@ -1,4 +1,5 @@
-// Package textfmt formats numbers, times, line ranges and long texts briefly for answers.
+// Package textfmt formats numbers, times, line ranges and long texts briefly
+// for answers.
 package textfmt
 
 import (

@@ -22,10 +22,10 @@ type rule struct {
 	last     glob   // shape recursive: everything below lead
 }
 
-// maxAlternatives bounds the alternatives of a line with braces. maxExpandedBytes
-// bounds those of a file, in bytes, with expansionCost added for each
-// intermediate one. maxLine is the longest line that counts as a pattern: no
-// path that a longer one could match exists.
+// maxAlternatives bounds the alternatives of a line with braces.
+// maxExpandedBytes bounds those of a file, in bytes, with expansionCost added
+// for each intermediate one. maxLine is the longest line that counts as a
+// pattern: no path that a longer one could match exists.
 const (
 	maxAlternatives  = 256
 	maxExpandedBytes = 4 << 20

@@ -34,7 +34,8 @@ func (t *tree) isProjectTop(src ruleDir) bool {
 	return false
 }
 
-// outermostRoot returns the outermost root that contains dir, or dir if none does.
+// outermostRoot returns the outermost root that contains dir, or dir if none
+// does.
 func outermostRoot(roots []sandbox.Root, dir string) string {
 	top := dir
 	for _, root := range roots {

@@ -17,11 +17,13 @@ type Config struct {
 	Resolve func(ctx context.Context, name string) ([]netip.Addr, error)
 	// Dial connects to one address by TCP.
 	Dial func(ctx context.Context, to netip.AddrPort) (net.Conn, error)
-	// OwnAddresses returns addresses that are never public: those of this machine.
+	// OwnAddresses returns addresses that are never public: those of this
+	// machine.
 	OwnAddresses func() []netip.Addr
 
-	// Shared bounds the connections of several proxies together, to its capacity and
-	// one more of each; further ones wait. nil: each is bounded by itself.
+	// Shared bounds the connections of several proxies together, to its
+	// capacity and one more of each; further ones wait. nil: each is bounded by
+	// itself.
 	Shared chan struct{}
 
 	Connections int           // at once, further ones wait: 64

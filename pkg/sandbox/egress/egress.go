@@ -21,21 +21,22 @@
 //
 // # Where connections go
 //
-// The server resolves a name once for each request and connects to an address of
-// that answer, so that a second DNS answer has no effect. It dials only public
-// addresses: not private, shared, loopback, link-local, multicast, reserved or
-// translated ones (mapped, NAT64, 6to4, Teredo), nor this machine's own. An entry
-// that gives such an address with its port, as 10.1.2.3:443, opens that address
-// and port; a listed name that resolves to it may then be used, too. An entry
-// without a port does not open such an address, and neither does localhost.
-// Link-local addresses and the clouds' credential addresses cannot be opened.
+// The server resolves a name once for each request and connects to an address
+// of that answer, so that a second DNS answer has no effect. It dials only
+// public addresses: not private, shared, loopback, link-local, multicast,
+// reserved or translated ones (mapped, NAT64, 6to4, Teredo), nor this machine's
+// own. An entry that gives such an address with its port, as 10.1.2.3:443,
+// opens that address and port; a listed name that resolves to it may then be
+// used, too. An entry without a port does not open such an address, and neither
+// does localhost. Link-local addresses and the clouds' credential addresses
+// cannot be opened.
 //
 // # Forwarded traffic
 //
 // Each connection carries one request: CONNECT, or another method with a whole
 // http URL. A plain request is parsed and written again, with exactly one Host
-// (which must be the URL's), one framing of its body, and without headers for the
-// proxy. Responses are treated alike.
+// (which must be the URL's), one framing of its body, and without headers for
+// the proxy. Responses are treated alike.
 //
 // The data after CONNECT is not decrypted, but it must begin as TLS and ask for
 // the host that CONNECT named (SNI), so that an allowed front server does not
@@ -48,8 +49,8 @@
 //
 // # Limits
 //
-// The operator of an allowed host can receive everything that a command may read,
-// and several of the registries take uploads from anybody.
+// The operator of an allowed host can receive everything that a command may
+// read, and several of the registries take uploads from anybody.
 package egress
 
 import (

@@ -34,8 +34,8 @@ func (h host) authority(port, defaultPort uint16) string {
 	return text
 }
 
-// longestName bounds the length of a name as text (RFC 1035, 2.3.4), longestLabel
-// that of each of its labels.
+// longestName bounds the length of a name as text (RFC 1035, 2.3.4),
+// longestLabel that of each of its labels.
 const (
 	longestName  = 253
 	longestLabel = 63
