@@ -36,7 +36,7 @@ func TestRandomSequences(t *testing.T) {
 	}
 }
 
-// sameFile matches sandboxtest.State's note on hard links.
+// sameFile matches sandboxtest.DescribeTree's note on hard links.
 var sameFile = regexp.MustCompile(` same as .*`)
 
 // With the records on another file system, removed files are copied instead of
