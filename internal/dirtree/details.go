@@ -15,9 +15,6 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// maxCountedSize is the largest file whose lines are counted, in bytes.
-const maxCountedSize = 1 << 20
-
 // maxIgnoredFiles bounds the number of files counted in one ignored directory.
 const maxIgnoredFiles = 1_000_000
 
@@ -151,27 +148,6 @@ func (k *detailReader) addLinkTarget(name string, row *shownRow) {
 	}
 	row.Target = pathname.Escape(target)
 	row.label += " -> " + row.Target
-}
-
-// addLineCount sets row.Lines to the number of lines of the file name, unless
-// the file is binary or cannot be read. After the deadline it does not read the
-// file and sets countsOmitted.
-func (k *detailReader) addLineCount(name string, size int64, row *shownRow) {
-	if size > 0 && time.Now().After(k.deadline) {
-		k.countsOmitted = true
-		return
-	}
-	text, _, err := k.dir.ReadFile(name, k.buffer[:0], maxCountedSize)
-	if err != nil {
-		if toolerr.Is(err, toolerr.PermissionDenied) {
-			row.Error = errorWithoutPath(err)
-		}
-		return
-	}
-	k.buffer = text
-	if n, ok := countLines(text); ok {
-		row.Lines = &n
-	}
 }
 
 // errorWithoutPath returns the message of an error without the path, which the

@@ -2,9 +2,35 @@ package dirtree
 
 import (
 	"bytes"
+	"time"
 
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
+
+// maxCountedSize is the largest file whose lines are counted, in bytes.
+const maxCountedSize = 1 << 20
+
+// addLineCount sets row.Lines to the number of lines of the file name, unless
+// the file is binary or cannot be read. After the deadline it does not read the
+// file and sets countsOmitted.
+func (k *detailReader) addLineCount(name string, size int64, row *shownRow) {
+	if size > 0 && time.Now().After(k.deadline) {
+		k.countsOmitted = true
+		return
+	}
+	text, _, err := k.dir.ReadFile(name, k.buffer[:0], maxCountedSize)
+	if err != nil {
+		if toolerr.Is(err, toolerr.PermissionDenied) {
+			row.Error = errorWithoutPath(err)
+		}
+		return
+	}
+	k.buffer = text
+	if n, ok := countLines(text); ok {
+		row.Lines = &n
+	}
+}
 
 // countLines returns the number of lines of text, including a last line without
 // a line feed. ok is false for binary content.
