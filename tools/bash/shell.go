@@ -23,12 +23,12 @@ const grace = 1750 * time.Millisecond
 
 // shell holds the state shared by calls. It is safe for concurrent use.
 type shell struct {
-	config Config
-	hidden []string // directories that commands cannot see
-	box    *sandbox.Sandbox
-	store  *state.Store
-	policy *policy.Policy
-	runner func() (*proc.Runner, error) // returns the runner of commands, created at the first call
+	config    Config
+	stateDirs []string // directories with the state of servers, which commands cannot see
+	box       *sandbox.Sandbox
+	store     *state.Store
+	policy    *policy.Policy
+	runner    func() (*proc.Runner, error) // returns the runner of commands, created at the first call
 
 	commandSlots chan struct{} // holds an item for each command that a call waits for
 	sessions     sessions
@@ -69,7 +69,7 @@ func newShell(box sandbox.Config, kept state.Config, own Config) (*shell, error)
 	}
 	// The state directories hold keys, approvals and records, so they are
 	// hidden from commands.
-	s := &shell{config: own, hidden: slices.Concat(kept.Directories(), own.Hidden), box: sandbox.New(box), store: state.New(kept), policy: rules}
+	s := &shell{config: own, stateDirs: kept.Directories(), box: sandbox.New(box), store: state.New(kept), policy: rules}
 	s.watches.store = s.store
 	s.review = &reviewer{mode: own.Changes, state: s.store}
 	s.sessions.isPendingDir = s.review.hasDir
@@ -98,7 +98,7 @@ func maxConnectionsFor(descriptors uint64) int { return int(min(max(descriptors/
 func (s *shell) newRunner() (*proc.Runner, error) {
 	c := proc.Config{
 		Level: s.config.Level, Network: s.config.Network.On, Egress: s.config.Network.Allow, Limits: s.config.Limits,
-		PassSecrets: s.config.PassSecrets, SpillBytes: s.config.SpillBytes, Grace: grace, Hidden: s.hidden, Sockets: s.config.Sockets,
+		PassSecrets: s.config.PassSecrets, SpillBytes: s.config.SpillBytes, Grace: grace, Hidden: slices.Concat(s.stateDirs, s.config.Hidden), StateDirs: s.stateDirs, Sockets: s.config.Sockets,
 		Connections: maxConnectionsFor(openFilesLimit()),
 	}
 	if dir, err := s.store.CommandTempsDir(); err == nil {

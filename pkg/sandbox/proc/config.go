@@ -48,6 +48,10 @@ type Config struct {
 	// exist when a command starts is not available to that command.
 	Sockets []string
 
+	// StateDirs are those of Hidden that hold the state of servers. At L1, no
+	// command runs if one of them, or WatchDir, is in a writable root.
+	StateDirs []string
+
 	// WatchDir is the state directory of package writeguard: it holds the
 	// baselines that roots are compared with after each command, and copies of
 	// reverted files. All servers of a user should use the same directory. ""

@@ -8,15 +8,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// checkStateAtL1 returns a SANDBOX_UNAVAILABLE error if a directory of the
-// server's state exists in a root that the command of s could write to. L1
-// cannot hide it there: a command could change the record of what it must not
-// change.
+// checkStateAtL1 returns a SANDBOX_UNAVAILABLE error if a directory of a server's
+// state exists in a root that the command of s could write to. L1 cannot hide it
+// there: a command could change the record of what it must not change. Other
+// hidden directories in a root are named in the gaps.
 func (r *Runner) checkStateAtL1(s *spec) error {
 	if s.Level != L1 {
 		return nil
 	}
-	for _, dir := range append([]string{r.config.WatchDir}, r.config.Hidden...) {
+	for _, dir := range append([]string{r.config.WatchDir}, r.config.StateDirs...) {
 		if dir == "" {
 			continue
 		}
