@@ -336,7 +336,7 @@ var everyday = map[string]struct{ before, script, after string }{
 	"a bare clone":    {"", `git clone -q --bare . b; git push -q b HEAD:x`, `git -C b rev-parse -q --verify x`},
 	"a hook that was there": {`printf '#!/bin/sh\necho ran > hooked\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit`,
 		`git commit -q --allow-empty -m h`, `grep -qx ran hooked`},
-	"hooks of husky run":   {`mkdir -p .husky/_; printf '#!/bin/sh\necho ran > hooked\n' > .husky/_/pre-commit; chmod +x .husky/_/pre-commit; git config core.hooksPath .husky/_`, `git commit -q --allow-empty -m h; cp .husky/_/pre-commit x; cat x > .husky/_/pre-commit; rm x`, `grep -qx ran hooked`},
+	"hooks of husky run":   {`mkdir -p .husky/_; printf '#!/bin/sh\necho ran > hooked\n' > .husky/_/pre-commit; chmod +x .husky/_/pre-commit; git config core.hooksPath .husky/_`, `git commit -q --allow-empty -m h; cp -p .husky/_/pre-commit x; mv x .husky/_/pre-commit`, `grep -qx ran hooked`},
 	"a repository deleted": {"", `git init -q n; rm -rf n`, `test ! -e n`},
 	"clean":                {"echo x > junk; mkdir d; echo y > d/y", `git clean -qfd`, `test ! -e junk; test ! -e d`},
 	"Claude Code's worktrees": {`mkdir -p .claude; echo '{}' > .claude/settings.json; git worktree add -q .claude/worktrees/w -b w`,
