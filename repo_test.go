@@ -115,6 +115,7 @@ var foundation = map[string][]string{
 	"pkg/sandbox/sandboxtest": {"pkg/toolerr", "pkg/sandbox", "pkg/mcpkit/mcpkittest"},
 
 	"internal/editdistance": {},
+	"internal/testkit":      {"pkg/mcpkit"},
 	"internal/netguard":     {},
 	"internal/redact":       {"pkg/mcpkit/jsonrpc", "internal/textfmt"},
 }

@@ -11,14 +11,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
-	"github.com/toolroom-mcp/toolroom/host/cli"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
-
-func TestMain(m *testing.M) {
-	os.Setenv("GORACE", "atexit_sleep_ms=0") //nolint:errcheck // for the children
-	testscript.Main(m, map[string]func(){"mcp-host": func() { os.Exit(cli.Main()) }})
-}
 
 // forecast is the web service of manifests/forecast.yaml.
 func forecast(w http.ResponseWriter, req *http.Request) {
@@ -36,7 +30,9 @@ func TestExamples(t *testing.T) {
 	here, err := os.Getwd()
 	require.NoError(t, err)
 	bin := t.TempDir()
-	mcpkittest.CopyProgram(t, mcpkittest.Build(t, "./examples/wordcount"), filepath.Join(bin, "mcp-wordcount"))
+	for name, source := range map[string]string{"mcp-host": "./host", "mcp-wordcount": "./examples/wordcount"} {
+		mcpkittest.CopyProgram(t, mcpkittest.Build(t, source), filepath.Join(bin, name))
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata", RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {

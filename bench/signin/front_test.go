@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolroom-mcp/toolroom/bench/oracle"
-	"github.com/toolroom-mcp/toolroom/host/fixture"
+	"github.com/toolroom-mcp/toolroom/internal/testkit/faultserver"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
@@ -41,7 +41,7 @@ func newFront(t *testing.T, format string) *front {
 	require.NoError(t, free.Close())
 	f := &front{t: t, url: "http://" + address, host: mcpkittest.Build(t, "./host"), dir: t.TempDir()}
 	f.audit = filepath.Join(f.dir, "audit")
-	tools := fixture.Handler("-json")
+	tools := faultserver.Handler("-json")
 	behind := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, in *http.Request) {
 		if in.Header.Get("Authorization") != "" {
 			f.passedOn.Add(1)

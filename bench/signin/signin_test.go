@@ -24,7 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolroom-mcp/toolroom/bench/oracle"
-	"github.com/toolroom-mcp/toolroom/host/fixture"
+	"github.com/toolroom-mcp/toolroom/internal/testkit/faultserver"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
@@ -55,7 +55,7 @@ type world struct {
 func newWorld(t *testing.T, oauth string) *world {
 	dir := t.TempDir()
 	w := &world{t: t, host: mcpkittest.Build(t, "./host"), config: filepath.Join(dir, "toolroom.yaml"), state: filepath.Join(dir, "state")}
-	tools := fixture.Handler("-json")
+	tools := faultserver.Handler("-json")
 	w.mcp = httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, in *http.Request) {
 		if in.URL.Path == "/.well-known/oauth-protected-resource/mcp" {
 			fmt.Fprintf(out, `{"resource": %q, "authorization_servers": [%q], "scopes_supported": ["read"]}`, w.mcp.URL+"/mcp", w.issuer)

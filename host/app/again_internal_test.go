@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/host/config"
-	"github.com/toolroom-mcp/toolroom/host/fixture"
+	"github.com/toolroom-mcp/toolroom/internal/testkit/faultserver"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 )
 
@@ -38,7 +38,7 @@ func TestAReplacementThatFailsIsTriedAgain(t *testing.T) {
 				if starts.Add(1); !well.Load() {
 					return errors.New("not today")
 				}
-				return fixture.Serve(ctx, in, out)
+				return faultserver.Serve(ctx, in, out)
 			}}}}
 			follow(t, a, cfg)
 			require.Eventually(t, func() bool { return a.Stale() != nil }, time.Minute, time.Millisecond)

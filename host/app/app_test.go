@@ -10,7 +10,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/host/config"
 	"github.com/toolroom-mcp/toolroom/host/config/dialect"
-	"github.com/toolroom-mcp/toolroom/host/fixture"
+	"github.com/toolroom-mcp/toolroom/internal/testkit/faultserver"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -18,8 +18,8 @@ import (
 
 func TestMain(m *testing.M) {
 	mcpkittest.MockChild()
-	if len(os.Args) > 1 && os.Args[1] == fixture.Arg {
-		os.Exit(fixture.Main(os.Args[2:]))
+	if len(os.Args) > 1 && os.Args[1] == faultserver.Arg {
+		os.Exit(faultserver.Main(os.Args[2:]))
 	}
 	os.Exit(m.Run())
 }
@@ -29,7 +29,7 @@ func server(t *testing.T, name string, bundled bool, args ...string) config.Serv
 	self, err := os.Executable()
 	require.NoError(t, err)
 	return config.Server{Bundled: bundled, Config: upstream.Config{
-		Name: name, Command: append([]string{self, fixture.Arg}, args...), Env: []string{"GORACE=atexit_sleep_ms=0"}, KillsOwnTree: bundled,
+		Name: name, Command: append([]string{self, faultserver.Arg}, args...), Env: []string{"GORACE=atexit_sleep_ms=0"}, KillsOwnTree: bundled,
 	}}
 }
 
@@ -54,7 +54,7 @@ func TestOneHostOverSeveralServers(t *testing.T) {
 	require.Len(t, tools, 48)
 	require.Equal(t, "echo", tools[0].Name)
 	require.Equal(t, "theirs__echo", tools[24].Name)
-	require.Equal(t, fixture.Definition("echo"), string(tools[0].Definition))
+	require.Equal(t, faultserver.Definition("echo"), string(tools[0].Definition))
 	require.ErrorContains(t, a.Catalog.Errors()[0], "cannot find my configuration")
 
 	_, err = a.Handler(t.Context(), &call.Request{Tool: &call.Tool{Name: "x", Server: "gone"}})

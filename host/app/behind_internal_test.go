@@ -14,7 +14,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/executor/chain"
 	"github.com/toolroom-mcp/toolroom/host/executor/mcp"
 	"github.com/toolroom-mcp/toolroom/host/executor/mock"
-	"github.com/toolroom-mcp/toolroom/host/fixture"
+	"github.com/toolroom-mcp/toolroom/internal/testkit/faultserver"
 	"github.com/toolroom-mcp/toolroom/host/manifest"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/approve"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/audit"
@@ -128,7 +128,7 @@ func TestAKeptResultIsOfWhatIsBehind(t *testing.T) {
 // What an agent may not use it may not by another name.
 func TestACeilingIsOfEveryName(t *testing.T) {
 	a, _ := within(t, config.Config{
-		Servers:  []config.Server{{Spec: dialect.Server{Tools: dialect.Filter{Rename: map[string]string{"echo": "parrot"}}}, Config: upstream.Config{Name: "s", Era: upstream.Legacy, Serve: fixture.Serve}}},
+		Servers:  []config.Server{{Spec: dialect.Server{Tools: dialect.Filter{Rename: map[string]string{"echo": "parrot"}}}, Config: upstream.Config{Name: "s", Era: upstream.Legacy, Serve: faultserver.Serve}}},
 		Declared: []manifest.Tool{led("alias", &mcp.Config{Server: "s", Tool: "echo"})},
 	})
 	for _, c := range []struct {

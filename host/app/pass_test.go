@@ -12,7 +12,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/app"
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config"
-	"github.com/toolroom-mcp/toolroom/host/fixture/suite"
+	"github.com/toolroom-mcp/toolroom/internal/testkit/conformanceserver"
 	"github.com/toolroom-mcp/toolroom/host/gateway"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 )
@@ -20,7 +20,7 @@ import (
 // everything is a server that has all there is, of that era.
 func everything(name, era string) config.Server {
 	return config.Server{Config: upstream.Config{Name: name, Serve: func(_ context.Context, in io.Reader, out io.Writer) error {
-		suite.Serve(in, out, era)
+		conformanceserver.Serve(in, out, era)
 		return nil
 	}}}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/call"
 	"github.com/toolroom-mcp/toolroom/host/catalog"
 	"github.com/toolroom-mcp/toolroom/host/config"
-	"github.com/toolroom-mcp/toolroom/host/fixture"
+	"github.com/toolroom-mcp/toolroom/internal/testkit/faultserver"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/audit"
 	"github.com/toolroom-mcp/toolroom/host/pipeline/policy"
 	"github.com/toolroom-mcp/toolroom/host/store"
@@ -26,7 +26,7 @@ import (
 func within(t *testing.T, cfg config.Config, servers ...string) (*App, config.Config) {
 	t.Helper()
 	for _, name := range servers {
-		cfg.Servers = append(cfg.Servers, config.Server{Config: upstream.Config{Name: name, Era: upstream.Legacy, Command: []string{"/" + name}, Serve: fixture.Serve}})
+		cfg.Servers = append(cfg.Servers, config.Server{Config: upstream.Config{Name: name, Era: upstream.Legacy, Command: []string{"/" + name}, Serve: faultserver.Serve}})
 	}
 	for i := range cfg.Servers {
 		cfg.Servers[i].Command = nil // a place in this process has none

@@ -20,7 +20,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/host/cli"
-	"github.com/toolroom-mcp/toolroom/host/fixture"
+	"github.com/toolroom-mcp/toolroom/internal/testkit/faultserver"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	}
 	testscript.Main(m, map[string]func(){
 		"mcp-host": func() { os.Exit(cli.Main()) },
-		"fixture":  func() { os.Exit(fixture.Main(os.Args[1:])) },
+		"fixture":  func() { os.Exit(faultserver.Main(os.Args[1:])) },
 	})
 }
 
@@ -150,7 +150,7 @@ func TestServe(t *testing.T) {
 
 	status, body := s.post(t, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	require.Equal(t, 200, status)
-	require.Contains(t, body, strings.Replace(fixture.Definition("echo"), `"name":"echo"`, `"name":"fix__echo"`, 1))
+	require.Contains(t, body, strings.Replace(faultserver.Definition("echo"), `"name":"echo"`, `"name":"fix__echo"`, 1))
 	require.NotContains(t, body, "down__", "a server that does not start hides no other")
 	status, body = s.post(t, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"fix__echo","arguments":{"f": 1.50}}}`)
 	require.Equal(t, 200, status)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/host/call"
-	"github.com/toolroom-mcp/toolroom/host/fixture/suite"
+	"github.com/toolroom-mcp/toolroom/internal/testkit/conformanceserver"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 )
 
@@ -20,7 +20,7 @@ import (
 func everything(t *testing.T, era string, change func(*upstream.Config)) *upstream.Server {
 	t.Helper()
 	cfg := upstream.Config{Name: "s", Serve: func(_ context.Context, in io.Reader, out io.Writer) error {
-		suite.Serve(in, out, era)
+		conformanceserver.Serve(in, out, era)
 		return nil
 	}}
 	if change != nil {

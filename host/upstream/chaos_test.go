@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/host/config/secret"
-	"github.com/toolroom-mcp/toolroom/host/fixture"
+	"github.com/toolroom-mcp/toolroom/internal/testkit/faultserver"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -259,7 +259,7 @@ func hostForKilling(args []string) int {
 	spawner := upstream.NewSpawner([]string{self, "guard"})
 	s, err := upstream.New(upstream.Config{
 		Name: "fix", Env: os.Environ(),
-		Command: []string{self, fixture.Arg, "-start", "deaf", "-pid", args[0]},
+		Command: []string{self, faultserver.Arg, "-start", "deaf", "-pid", args[0]},
 	}, spawner)
 	if err != nil {
 		return 1

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"github.com/toolroom-mcp/toolroom/host/fixture"
+	"github.com/toolroom-mcp/toolroom/internal/testkit/faultserver"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 )
 
@@ -24,7 +24,7 @@ func helped(t *testing.T, script string, accepts func(key string) bool) (s *upst
 		t.Skip("the helpers are shell scripts")
 	}
 	counter := filepath.Join(t.TempDir(), "runs")
-	tools := fixture.Handler("-json")
+	tools := faultserver.Handler("-json")
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if !accepts(req.Header.Get("X-Key")) {
 			w.WriteHeader(http.StatusUnauthorized)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"github.com/toolroom-mcp/toolroom/host/fixture"
+	"github.com/toolroom-mcp/toolroom/internal/testkit/faultserver"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -89,7 +89,7 @@ func TestTheWriterOfAConnectionIsWaitedFor(t *testing.T) {
 			self, err := os.Executable()
 			require.NoError(t, err)
 			cfg := cfg
-			cfg.Command, cfg.Env = []string{self, fixture.Arg}, os.Environ()
+			cfg.Command, cfg.Env = []string{self, faultserver.Arg}, os.Environ()
 			spawner := NewSpawner([]string{self, "guard"})
 			t.Cleanup(spawner.Close)
 			s, err := startStdio(cfg, spawner)

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"github.com/toolroom-mcp/toolroom/host/fixture"
+	"github.com/toolroom-mcp/toolroom/internal/testkit/faultserver"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
@@ -21,7 +21,7 @@ import (
 func TestAVersionThatIsTakenAfterAllIsAskedForAgain(t *testing.T) {
 	t.Parallel()
 	for supported, want := range map[string]upstream.Era{"2026-07-28": upstream.Modern, "2025-11-25": upstream.Legacy} {
-		h := fixture.Handler()
+		h := faultserver.Handler()
 		var posts atomic.Int32
 		s := at(t, serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if posts.Add(1) > 1 {
@@ -102,7 +102,7 @@ func TestNothingIsCalledBeforeTheStreamForQuestionsIsOpen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := fixture.Handler("-era", "legacy")
+			h := faultserver.Handler("-era", "legacy")
 			var open, early atomic.Int32
 			end := make(chan struct{})
 			s := at(t, serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -148,7 +148,7 @@ func TestNothingIsCalledBeforeTheStreamForQuestionsIsOpen(t *testing.T) {
 // that the stream may take long, too.
 func TestABusyServerIsGivenTimeToOpenTheStream(t *testing.T) {
 	t.Parallel()
-	h := fixture.Handler("-era", "legacy")
+	h := faultserver.Handler("-era", "legacy")
 	var open, early atomic.Int32
 	s := at(t, serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"github.com/toolroom-mcp/toolroom/host/fixture"
+	"github.com/toolroom-mcp/toolroom/internal/testkit/faultserver"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -68,7 +68,7 @@ func (h *held) sleeping(t *testing.T, s *upstream.Server, n int) chan error {
 func TestCallsThatAServerEndsBeforeItGoes(t *testing.T) {
 	for _, era := range []string{"legacy", "modern"} {
 		t.Run(era, func(t *testing.T) {
-			h := hold(fixture.Handler("-era", era))
+			h := hold(faultserver.Handler("-era", era))
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
 			require.NoError(t, err)
 			serve := func(l net.Listener) *http.Server {
@@ -109,7 +109,7 @@ func TestARefusalOfOneCallLosesNoOther(t *testing.T) {
 	for _, status := range []int{http.StatusUnauthorized, http.StatusNotFound} {
 		t.Run(http.StatusText(status), func(t *testing.T) {
 			var refuse atomic.Bool
-			f := fixture.Handler("-era", "legacy")
+			f := faultserver.Handler("-era", "legacy")
 			h := hold(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if body, err := io.ReadAll(r.Body); err == nil && bytes.Contains(body, []byte(`"echo"`)) && refuse.CompareAndSwap(true, false) {
 					w.WriteHeader(status)
@@ -141,7 +141,7 @@ func TestARefusalOfOneCallLosesNoOther(t *testing.T) {
 
 // The end of the host does not wait for calls in a session that is over.
 func TestTheEndDoesNotWaitForLastAnswers(t *testing.T) {
-	h := hold(fixture.Handler("-era", "legacy"))
+	h := hold(faultserver.Handler("-era", "legacy"))
 	s := at(t, serveHTTP(t, h), nil)
 	ended := h.sleeping(t, s, 1)
 	mustDo(t, s, "expire", `{}`)
@@ -177,7 +177,7 @@ func TestAServerThatIsAnotherAfterARestart(t *testing.T) {
 		"modern, and says so":        {"legacy", "modern", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			before, after := fixture.Handler("-era", c.before), fixture.Handler("-era", c.after)
+			before, after := faultserver.Handler("-era", c.before), faultserver.Handler("-era", c.after)
 			var ran atomic.Int32
 			var handling sync.WaitGroup
 			var known, restarted atomic.Bool
@@ -255,7 +255,7 @@ func TestAServerThatKnowsNoSessionAtAll(t *testing.T) {
 // A connection that the server has ended while nobody used it loses no call.
 func TestAConnectionThatEndedUnusedLosesNoCall(t *testing.T) {
 	var calls, ran atomic.Int32
-	f := fixture.Handler("-era", "modern", "-json")
+	f := faultserver.Handler("-era", "modern", "-json")
 	s := at(t, serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Mcp-Method") != "tools/call" {
 			f.ServeHTTP(w, r)

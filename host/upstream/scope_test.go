@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/host/call"
-	"github.com/toolroom-mcp/toolroom/host/fixture"
+	"github.com/toolroom-mcp/toolroom/internal/testkit/faultserver"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -85,7 +85,7 @@ func TestEverySessionHasARunOfItsOwn(t *testing.T) {
 
 func TestRunsOfCallersAreBounded(t *testing.T) {
 	t.Parallel()
-	s := at(t, "", func(c *upstream.Config) { c.Serve, c.Scope = fixture.Serve, upstream.PerSession })
+	s := at(t, "", func(c *upstream.Config) { c.Serve, c.Scope = faultserver.Serve, upstream.PerSession })
 	for i := range 70 {
 		_, err := as(t.Context(), s, fmt.Sprint(i), "echo", `{}`)
 		require.NoError(t, err)
@@ -136,7 +136,7 @@ func TestEveryCallHasARunOfItsOwn(t *testing.T) {
 // Messages other than calls go the same way.
 func TestMessagesOfASessionGoToItsRun(t *testing.T) {
 	t.Parallel()
-	s := at(t, "", func(c *upstream.Config) { c.Serve, c.Scope = fixture.Serve, upstream.PerSession })
+	s := at(t, "", func(c *upstream.Config) { c.Serve, c.Scope = faultserver.Serve, upstream.PerSession })
 	_, err := s.Forward(t.Context(), &call.Message{Method: "ping", Caller: call.Caller{ID: "a"}})
 	require.NoError(t, err)
 	require.Equal(t, 1, s.Status().Callers)

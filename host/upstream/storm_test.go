@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"github.com/toolroom-mcp/toolroom/host/fixture"
+	"github.com/toolroom-mcp/toolroom/internal/testkit/faultserver"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -65,7 +65,7 @@ func launch(t *testing.T, n int) *fleet {
 		era := []string{"legacy", "modern"}[i%2]
 		s, err := upstream.New(upstream.Config{
 			Name: fmt.Sprint("s", i), Env: os.Environ(), Era: upstream.Era(era),
-			Command:      []string{self, fixture.Arg, "-era", era, "-start", "@" + mode, "-pid", pids},
+			Command:      []string{self, faultserver.Arg, "-era", era, "-start", "@" + mode, "-pid", pids},
 			StartTimeout: 3 * time.Second, WriteTimeout: time.Second, QuietTime: 1500 * time.Millisecond,
 			CloseGrace: 100 * time.Millisecond, TermGrace: 100 * time.Millisecond,
 		}, spawner)
@@ -269,7 +269,7 @@ func take() census {
 func TestRestartsLeakNothing(t *testing.T) {
 	stdio := start(t, func(c *upstream.Config) { c.Era = upstream.Legacy })
 	web := reach(t, "/mcp", nil, "-era", "legacy")
-	library := at(t, "", func(c *upstream.Config) { c.Serve = fixture.Serve })
+	library := at(t, "", func(c *upstream.Config) { c.Serve = faultserver.Serve })
 	round := func() {
 		mustDo(t, stdio, "echo", `{}`)
 		_, err := do(t.Context(), stdio, "crash", `{}`)

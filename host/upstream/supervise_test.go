@@ -17,7 +17,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/stretchr/testify/require"
-	"github.com/toolroom-mcp/toolroom/host/fixture"
+	"github.com/toolroom-mcp/toolroom/internal/testkit/faultserver"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
@@ -111,7 +111,7 @@ func TestAServerAtAnAddressGoesAndComesBack(t *testing.T) {
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
 			require.NoError(t, err)
 			address := listener.Addr().String()
-			web := &http.Server{Handler: fixture.Handler("-era", era)}
+			web := &http.Server{Handler: faultserver.Handler("-era", era)}
 			go web.Serve(listener) //nolint:errcheck // it is closed
 			s := at(t, "http://"+address+"/mcp", nil)
 			mustDo(t, s, "echo", `{}`)
@@ -126,7 +126,7 @@ func TestAServerAtAnAddressGoesAndComesBack(t *testing.T) {
 			require.Eventually(t, func() bool { return s.Status().State == upstream.Offline }, time.Minute, time.Millisecond, "it is noticed without a call")
 
 			listener = listenAgain(t, address)
-			web = &http.Server{Handler: fixture.Handler("-era", era)}
+			web = &http.Server{Handler: faultserver.Handler("-era", era)}
 			go web.Serve(listener) //nolint:errcheck // it is closed
 			defer web.Close()      //nolint:errcheck // the end of the test
 			require.Eventually(t, func() bool { return s.Status().State == upstream.Unstable }, time.Minute, 5*time.Millisecond)

@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/host/call"
-	"github.com/toolroom-mcp/toolroom/host/fixture"
+	"github.com/toolroom-mcp/toolroom/internal/testkit/faultserver"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 	os.Setenv("GORACE", "atexit_sleep_ms=0") //nolint:errcheck // for the children; they end with os.Exit
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
-		case fixture.Arg:
-			os.Exit(fixture.Main(os.Args[2:]))
+		case faultserver.Arg:
+			os.Exit(faultserver.Main(os.Args[2:]))
 		case "guard":
 			upstream.RunGuard(os.Stdin)
 			os.Exit(0)
@@ -47,7 +47,7 @@ func start(t *testing.T, change func(*upstream.Config), args ...string) *upstrea
 	self, err := os.Executable()
 	require.NoError(t, err)
 	cfg := upstream.Config{
-		Name: "fix", Command: append([]string{self, fixture.Arg}, args...), Env: os.Environ(),
+		Name: "fix", Command: append([]string{self, faultserver.Arg}, args...), Env: os.Environ(),
 		CloseGrace: 500 * time.Millisecond, TermGrace: 500 * time.Millisecond,
 		StartTimeout: time.Minute, // the machine may have much else to do
 	}
@@ -152,7 +152,7 @@ func TestBothErasListAndCall(t *testing.T) {
 			}, append([]string{"-era", c.serves}, c.more...)...)
 			tools, err := s.Tools(t.Context())
 			require.NoError(t, err)
-			require.Equal(t, fixture.Definition("echo"), string(tools[0]), "definitions are forwarded as received")
+			require.Equal(t, faultserver.Definition("echo"), string(tools[0]), "definitions are forwarded as received")
 			require.Len(t, tools, 24)
 			require.Equal(t, `{"a":1}`, textOf(t, mustDo(t, s, "echo", `{"a":1}`)))
 			st := s.Status()
@@ -386,7 +386,7 @@ func TestListChangedIsFollowed(t *testing.T) {
 	}
 	tools, err := s.Tools(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, fixture.Definition("late"), string(tools[len(tools)-1]))
+	require.Equal(t, faultserver.Definition("late"), string(tools[len(tools)-1]))
 }
 
 func TestEnvironmentIsTheConfiguredOne(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/host/config/secret"
-	"github.com/toolroom-mcp/toolroom/host/fixture"
+	"github.com/toolroom-mcp/toolroom/internal/testkit/faultserver"
 	"github.com/toolroom-mcp/toolroom/host/upstream"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -40,7 +40,7 @@ var ways = []struct {
 // reach returns the fixture served over HTTP.
 func reach(t *testing.T, path string, change func(*upstream.Config), args ...string) *upstream.Server {
 	t.Helper()
-	base := strings.TrimSuffix(serveHTTP(t, fixture.Handler(args...)), "/mcp")
+	base := strings.TrimSuffix(serveHTTP(t, faultserver.Handler(args...)), "/mcp")
 	return at(t, base+path, change)
 }
 
@@ -54,7 +54,7 @@ func TestEveryWayOverHTTPDoesWhatStdioDoes(t *testing.T) {
 			tools, err := s.Tools(t.Context())
 			require.NoError(t, err)
 			require.Len(t, tools, 27)
-			require.Equal(t, fixture.Definition("echo"), string(tools[0]), "definitions are forwarded as received")
+			require.Equal(t, faultserver.Definition("echo"), string(tools[0]), "definitions are forwarded as received")
 			require.Equal(t, way.era, s.Status().Era)
 			require.Equal(t, upstream.Ready, s.Status().State)
 			require.Equal(t, `{"a":1}`, textOf(t, mustDo(t, s, "echo", `{"a":1}`)))
@@ -105,7 +105,7 @@ func TestCancelOverHTTP(t *testing.T) {
 	t.Parallel()
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
-			h := hold(fixture.Handler(way.args...))
+			h := hold(faultserver.Handler(way.args...))
 			close(h.let)
 			s := at(t, strings.TrimSuffix(serveHTTP(t, h), "/mcp")+way.path, nil)
 			mustDo(t, s, "echo", `{}`)
@@ -163,7 +163,7 @@ func TestASessionThatIsOverIsOpenedAgain(t *testing.T) {
 // has not taken the others either.
 func TestCallsUnderWayWhenASessionIsOverAreNotLost(t *testing.T) {
 	t.Parallel()
-	h := fixture.Handler("-era", "legacy")
+	h := faultserver.Handler("-era", "legacy")
 	var calls atomic.Int32
 	second, anew := make(chan struct{}), make(chan struct{})
 	var sessions atomic.Int32
@@ -202,7 +202,7 @@ func TestCallsUnderWayWhenASessionIsOverAreNotLost(t *testing.T) {
 func TestSessionsAreEndedAndNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	var deleted atomic.Int32
-	h := fixture.Handler("-era", "legacy")
+	h := faultserver.Handler("-era", "legacy")
 	web := serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodDelete {
 			deleted.Add(1)
@@ -252,7 +252,7 @@ func TestRedirectsDoNotLeaveTheOrigin(t *testing.T) {
 			stolen.Add(1)
 		}
 	}))
-	h := fixture.Handler("-era", "legacy")
+	h := faultserver.Handler("-era", "legacy")
 	web := serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/away":
@@ -277,7 +277,7 @@ func TestRedirectsDoNotLeaveTheOrigin(t *testing.T) {
 
 func TestANameMustNotLeadToAPrivateAddress(t *testing.T) {
 	t.Parallel()
-	web := serveHTTP(t, fixture.Handler())
+	web := serveHTTP(t, faultserver.Handler())
 	u, err := url.Parse(web)
 	require.NoError(t, err)
 	_, port, err := net.SplitHostPort(u.Host)
@@ -324,7 +324,7 @@ func TestANameMustNotLeadToAPrivateAddress(t *testing.T) {
 
 func TestAServerThatCannotBeReached(t *testing.T) {
 	t.Parallel()
-	web := httptest.NewServer(fixture.Handler())
+	web := httptest.NewServer(faultserver.Handler())
 	address := web.URL + "/mcp?key=hidden"
 	web.Close()
 	s := at(t, address, nil)
@@ -365,7 +365,7 @@ func TestOddAnswersOverHTTP(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := fixture.Handler("-era", "legacy", "-json")
+			h := faultserver.Handler("-era", "legacy", "-json")
 			web := serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.Header.Get("X-Odd") != "" && r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") != "" && r.ContentLength > 200 {
 					c.answer(w)
@@ -387,7 +387,7 @@ func TestOddAnswersOverHTTP(t *testing.T) {
 
 func TestAServerOfTheOldTransportIsFoundOut(t *testing.T) {
 	t.Parallel()
-	h := fixture.Handler("-era", "legacy")
+	h := faultserver.Handler("-era", "legacy")
 	web := serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path == "/mcp" && r.Method == http.MethodGet:

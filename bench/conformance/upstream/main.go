@@ -8,11 +8,11 @@ import (
 	"flag"
 	"os"
 
-	"github.com/toolroom-mcp/toolroom/host/fixture/suite"
+	"github.com/toolroom-mcp/toolroom/internal/testkit/conformanceserver"
 )
 
 func main() {
 	era := flag.String("era", "both", "both, legacy or modern")
 	flag.Parse()
-	suite.Serve(os.Stdin, os.Stdout, *era)
+	conformanceserver.Serve(os.Stdin, os.Stdout, *era)
 }
