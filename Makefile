@@ -14,10 +14,10 @@ ROOT        ?= .
 # serves the others. Only the race detector needs cgo.
 PLAIN       := CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath"
 # Without the tests of the repository itself, which have one goroutine and look at every
-# file, and those of host/store/jetstream, for which a whole server would be compiled once
+# file, and those of host/internal/store/jetstream, for which a whole server would be compiled once
 # more with the race detector; what they share with the other stores' runs with it there,
 # all of it in `make race`.
-RACED       = $$($(GO) list -tags oracle ./... | grep -e toolroom/ | grep -v -e /host/store/jetstream -e /bench/conformance -e /bench/clients)
+RACED       = $$($(GO) list -tags oracle ./... | grep -e toolroom/ | grep -v -e /host/internal/store/jetstream -e /bench/conformance -e /bench/clients)
 # SQLite, translated from C, has memory of its own, which the race detector does not
 # look at: compiling that for it, or optimized, would take as long as all of ours. What
 # calls it is looked at.

@@ -143,8 +143,8 @@ func mayImport(dir, own string) bool {
 	case within(dir, "tools"): // and what belongs to the same tool
 		parts := strings.SplitN(dir, "/", 3)
 		return within(own, "pkg") || len(parts) > 1 && within(own, parts[0]+"/"+parts[1])
-	case within(dir, "host/pipeline"):
-		return own == "host/call" || within(own, dir) || within(own, "pkg")
+	case within(dir, "host/internal/pipeline"):
+		return own == "host/internal/call" || within(own, dir) || within(own, "pkg")
 	case within(dir, "host"):
 		return within(own, "pkg") || within(own, "host")
 	}
@@ -155,7 +155,7 @@ func TestImportRules(t *testing.T) {
 	for _, file := range goFiles(t) {
 		own, _ := file.imports()
 		for _, name := range own {
-			if file.test && (strings.HasPrefix(name, "bench/oracle") || strings.HasPrefix(name, "pkg/mcpkit/mcpkittest") || name == "host/pipeline/stagetest") {
+			if file.test && (strings.HasPrefix(name, "bench/oracle") || strings.HasPrefix(name, "pkg/mcpkit/mcpkittest") || name == "host/internal/pipeline/stagetest") {
 				continue
 			}
 			if file.test && name == file.dir {
@@ -170,8 +170,8 @@ func TestImportRules(t *testing.T) {
 // libraries are kept behind the packages that own them, so that one can be
 // replaced, and so that none ends up in a binary it only slows.
 var libraryOwners = map[string][]string{
-	"github.com/mark3labs/mcp-go":                {"pkg/mcpkit", "host/upstream", "host/gateway", "bench"},
-	"github.com/spf13/cobra":                     {"host/cli"},
+	"github.com/mark3labs/mcp-go":                {"pkg/mcpkit", "host/internal/upstream", "host/internal/gateway", "bench"},
+	"github.com/spf13/cobra":                     {"host/internal/cli"},
 	"github.com/bmatcuk/doublestar":              {"internal/glob", "pkg/sandbox"},
 	"github.com/sergi/go-diff":                   {"internal/textdiff"},
 	"github.com/ledongthuc/pdf":                  {"tools/view"},
@@ -180,10 +180,10 @@ var libraryOwners = map[string][]string{
 	"github.com/modelcontextprotocol/go-sdk":     {"bench"},
 	"github.com/rogpeppe/go-internal/testscript": {"pkg/mcpkit/mcpkittest"},
 	"mvdan.cc/sh":                                {"pkg/sandbox/policy"},
-	"github.com/coreos/go-oidc":                  {"host/accesstoken"},
-	"github.com/jmespath/go-jmespath":            {"host/executor/http"},
-	"modernc.org/sqlite":                         {"host/store/sqlite"},
-	"github.com/nats-io/nats.go":                 {"host/store/jetstream"},
+	"github.com/coreos/go-oidc":                  {"host/internal/accesstoken"},
+	"github.com/jmespath/go-jmespath":            {"host/internal/declared/httpcall"},
+	"modernc.org/sqlite":                         {"host/internal/store/sqlite"},
+	"github.com/nats-io/nats.go":                 {"host/internal/store/jetstream"},
 	"github.com/nats-io/nats-server":             {}, // tests only
 	"github.com/yuin/goldmark":                   {"docs/site"},
 }

@@ -5,7 +5,7 @@ package main
 import (
 	"os"
 
-	"github.com/toolroom-mcp/toolroom/host/cli"
+	"github.com/toolroom-mcp/toolroom/host/internal/cli"
 )
 
 func main() {

@@ -1,6 +1,0 @@
-package config
-
-import "github.com/toolroom-mcp/toolroom/host/config/dialect"
-
-// Stages is what happens to a call on its way.
-type Stages = dialect.Stages

@@ -1,0 +1,366 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/contextbudget"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// ask asks the model for a turn, and takes its answer into the history. Without an
+// answer and without a reason to end it is to be asked again.
+func (r *run) ask(ctx context.Context, tools []llm.Tool, choice *llm.Choice) (*llm.Response, Ending, error) {
+	req, err := r.fit(tools, choice)
+	if err != nil {
+		return nil, Context, err
+	}
+	r.out.Turns++
+	if err := r.note(step{Step: stepTurn, Turn: r.out.Turns, Model: r.model.Info().Name}); err != nil {
+		return nil, Unkept, err
+	}
+	r.tell(Event{Type: Turn, Turn: r.out.Turns, Model: r.model.Info().Name})
+	answer, err := r.hear(ctx, req)
+	if err == nil {
+		why, err := r.take(answer)
+		return answer, why, err
+	}
+	if ctx.Err() != nil {
+		return nil, interrupted, r.partial(answer)
+	}
+	r.pay(answer)
+	r.tell(Event{Type: Error, Turn: r.out.Turns, Err: err})
+	switch code := toolerr.CodeOf(err); {
+	case code == toolerr.LimitReached:
+		why, fault := r.squeeze(nil)
+		if why == Context {
+			fault = err
+		}
+		return nil, why, fault
+	case r.again < r.cfg.Again && r.heard && (code == toolerr.TransportError || code == toolerr.ModelError || code == toolerr.Timeout):
+		r.again++
+		return nil, "", nil
+	}
+	return nil, Failed, err
+}
+
+// take makes an answer part of the history.
+func (r *run) take(answer *llm.Response) (Ending, error) {
+	if err := r.note(step{Step: stepAnswer, Turn: r.out.Turns, Model: r.model.Info().Name, Response: answer}); err != nil {
+		return Unkept, err
+	}
+	r.admit(answer)
+	r.tell(Event{Type: Answered, Turn: r.out.Turns, Response: answer})
+	return "", nil
+}
+
+// admit counts an answer and adds what it says.
+func (r *run) admit(answer *llm.Response) {
+	r.out.Response = answer
+	r.pay(answer)
+	if len(answer.Parts) > 0 {
+		r.history = append(r.history, answer.Message())
+	}
+}
+
+// pay counts what an answer took, also one that broke off and is not taken; nil: there
+// is none.
+func (r *run) pay(answer *llm.Response) {
+	if answer == nil || answer.Usage == nil {
+		return
+	}
+	u, all := answer.Usage, &r.out.Usage
+	all.Input, all.Output, all.Reasoning = all.Input+u.Input, all.Output+u.Output, all.Reasoning+u.Reasoning
+	all.CacheRead, all.CacheWrite = all.CacheRead+u.CacheRead, all.CacheWrite+u.CacheWrite
+	r.out.Cost += r.model.Info().Price.Of(*u)
+}
+
+// partial keeps what the model had said when it was interrupted: its words.
+func (r *run) partial(answer *llm.Response) error {
+	if answer == nil {
+		return nil
+	}
+	answer.Parts = slices.DeleteFunc(answer.Parts, func(p llm.Part) bool { return p.Type != llm.Text })
+	if len(answer.Parts) == 0 {
+		r.pay(answer)
+		return nil
+	}
+	_, err := r.take(answer)
+	return err
+}
+
+// hear has the model answer, and makes of the answer what a history can hold. It
+// always has a usage, counted here if the model did not say.
+func (r *run) hear(ctx context.Context, req *llm.Request) (answer *llm.Response, err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			answer, err = nil, toolerr.New(toolerr.Internal, "the model's provider failed: %v\n%s", fault, debug.Stack())
+		}
+	}()
+	own := map[int]string{}
+	r.heard = false
+	answer, err = r.model.Ask(ctx, req, func(d llm.Delta) {
+		r.heard = true
+		if d.Type == llm.Call && d.ID != "" {
+			if own[d.Index] == "" {
+				own[d.Index] = r.ids.own(d.ID)
+			}
+			d.ID = own[d.Index]
+		}
+		r.tell(Event{Type: Piece, Turn: r.out.Turns, Delta: d})
+	})
+	if answer == nil {
+		if err == nil {
+			err = toolerr.New(toolerr.ModelError, "the model %s returned an empty answer", r.model.Info().Name)
+		}
+		return nil, err
+	}
+	r.heard = r.heard || len(answer.Parts) > 0
+	kept := *answer
+	kept.Parts = r.clean(answer.Parts, own, answer.Stop != llm.StopRefusal)
+	kept.Usage = believed(kept.Usage, r.estimate(req, &kept))
+	return &kept, err
+}
+
+// What a model says of its usage is believed where it is as much as a part of the
+// estimate, beyond an amount that is not worth the question.
+const (
+	believedPart = 4
+	doubtless    = 2000 // tokens
+)
+
+// believed is what a model says of its usage, and the estimate where it says nothing, or
+// what cannot be: bounds on tokens and cost would hold no model that counts nothing.
+func believed(said, about *llm.Usage) *llm.Usage {
+	if said == nil {
+		return possible(*about)
+	}
+	u := possible(*said)
+	for _, n := range []struct {
+		said  *int
+		about int
+	}{{&u.Input, about.Input}, {&u.Output, about.Output}} {
+		if *n.said == 0 || *n.said < n.about/believedPart-doubtless {
+			*n.said = n.about
+		}
+	}
+	return u
+}
+
+// mostTokens is more than any model takes at once.
+const mostTokens = 1 << 30
+
+// possible is a usage as one can be, whatever the model says: bounds are never further
+// away for it.
+func possible(u llm.Usage) *llm.Usage {
+	for _, n := range []*int{&u.Input, &u.Output, &u.Reasoning, &u.CacheRead, &u.CacheWrite} {
+		*n = min(max(*n, 0), mostTokens)
+	}
+	u.CacheRead = min(u.CacheRead, u.Input) // of which it is a part
+	u.CacheWrite = min(u.CacheWrite, u.Input-u.CacheRead)
+	return &u
+}
+
+// clean is what of an answer's parts says something, with ids that are the
+// conversation's and arguments that can be read. own are the ids that have been told;
+// without calls are answers of which none is made.
+func (r *run) clean(parts []llm.Part, own map[int]string, calls bool) []llm.Part {
+	var kept []llm.Part
+	says := false
+	for i, p := range parts {
+		p.Text = strings.ToValidUTF8(p.Text, "\uFFFD")
+		switch p.Type {
+		case llm.Text, llm.Refusal:
+			if strings.TrimSpace(p.Text) == "" {
+				if p.Signature == nil {
+					continue
+				}
+				p.Text = "" // Anthropic refuses texts of white space alone
+			}
+			says = says || p.Text != ""
+		case llm.Call:
+			if p.ToolCall == nil || !calls {
+				continue
+			}
+			c := readable(*p.ToolCall)
+			if c.ID = own[i]; c.ID == "" {
+				c.ID = r.ids.own(p.ToolCall.ID)
+			}
+			p.ToolCall, says = &c, true
+		case llm.Image, llm.Opaque:
+			if p.Media == nil && p.Raw == nil {
+				continue
+			}
+			says = true
+		case llm.Thinking, llm.Redacted:
+		default: // nothing that a model says
+			continue
+		}
+		kept = append(kept, p)
+	}
+	if !says {
+		return nil
+	}
+	// Thinking at the end, behind which nothing is said, no vendor takes back.
+	end := len(kept)
+	for end > 0 && (isThought(kept[end-1]) || kept[end-1].Text == "" && (kept[end-1].Type == llm.Text || kept[end-1].Type == llm.Refusal)) {
+		end--
+	}
+	return append(kept[:end:end], slices.DeleteFunc(kept[end:], isThought)...)
+}
+
+func isThought(p llm.Part) bool {
+	return p.Type == llm.Thinking || p.Type == llm.Redacted
+}
+
+// nameless is the name that a call gets which has none: vendors want one.
+const nameless = "unnamed"
+
+// readable is a call with a name, whose arguments are an object or said not to be.
+func readable(c llm.ToolCall) llm.ToolCall {
+	c.Name = cmp.Or(strings.ToValidUTF8(c.Name, "\uFFFD"), nameless)
+	if c.Malformed != "" {
+		c.Args, c.Malformed = nil, strings.ToValidUTF8(c.Malformed, "\uFFFD")
+		return c
+	}
+	if len(c.Args) == 0 {
+		c.Args = json.RawMessage(`{}`)
+		return c
+	}
+	if v, err := tree.Parse(c.Args); err != nil || !v.Is(tree.Object) {
+		c.Args, c.Malformed = nil, strings.ToValidUTF8(string(c.Args), "\uFFFD")
+	}
+	return c
+}
+
+// estimate is about what an answer took.
+func (r *run) estimate(req *llm.Request, answer *llm.Response) *llm.Usage {
+	u := &llm.Usage{
+		Input:  contextbudget.MessageTokens(r.cfg.Counter, req.Messages),
+		Output: contextbudget.MessageTokens(r.cfg.Counter, []llm.Message{answer.Message()}),
+	}
+	for _, t := range req.Tools {
+		u.Input += r.cfg.Counter.Count(t.Name) + r.cfg.Counter.Count(t.Description) + r.cfg.Counter.Count(string(t.Input))
+	}
+	return u
+}
+
+// summary is what the model is told when a bound is reached.
+const summary = `This is the last turn: the run has reached its limit (%s). Tools can no longer be called. Summarize now: your findings with their locations, your changes, and what is unfinished or uncertain.`
+
+// sum asks the model for a last answer, without tools.
+func (r *run) sum(ctx context.Context, why Ending) error {
+	grace := r.cfg.Bounds.Grace
+	if grace > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, grace)
+		defer cancel()
+	}
+	if _, err := r.say(fmt.Sprintf(summary, why)); err != nil {
+		return err
+	}
+	var tools []llm.Tool
+	none := &llm.Choice{Mode: llm.None}
+	if r.cfg.Tools != nil {
+		tools, _, _ = r.cfg.Tools.List(ctx, none) //nolint:errcheck // then there are none
+	}
+	tools = r.withTheirs(tools)
+	var failed error
+	for range 2 { // again where it did not fit
+		req, err := r.fit(tools, none)
+		if err != nil {
+			return err
+		}
+		if len(tools) == 0 {
+			req.Choice = nil
+		}
+		began := time.Now()
+		r.out.Turns++
+		if err := r.note(step{Step: stepTurn, Turn: r.out.Turns, Model: r.model.Info().Name}); err != nil {
+			return err
+		}
+		r.tell(Event{Type: Turn, Turn: r.out.Turns, Model: r.model.Info().Name})
+		answer, err := r.hear(ctx, req)
+		if err == nil {
+			return r.takeSummary(answer)
+		}
+		r.pay(answer)
+		r.tell(Event{Type: Error, Turn: r.out.Turns, Err: err, Took: time.Since(began)})
+		failed = fmt.Errorf("no summary: %w", err)
+		if toolerr.CodeOf(err) != toolerr.LimitReached || ctx.Err() != nil {
+			break
+		}
+		if why, _ := r.squeeze(nil); why != "" {
+			break
+		}
+	}
+	return failed
+}
+
+// takeSummary takes the words of a last answer; calls are none of its business.
+func (r *run) takeSummary(answer *llm.Response) error {
+	called := len(answer.Calls()) > 0
+	answer.Parts = slices.DeleteFunc(answer.Parts, func(p llm.Part) bool {
+		return p.Type == llm.Call || called && isThought(p)
+	})
+	if text(answer.Parts) == "" {
+		r.pay(answer)
+		return toolerr.New(toolerr.ModelError, "no summary: the model returned no text")
+	}
+	r.out.Summed = true
+	_, err := r.take(answer)
+	return err
+}
+
+// text is what parts say in words.
+func text(parts []llm.Part) string {
+	var all []string
+	for _, p := range parts {
+		if (p.Type == llm.Text || p.Type == llm.Refusal) && strings.TrimSpace(p.Text) != "" {
+			all = append(all, strings.TrimSpace(p.Text))
+		}
+	}
+	return strings.Join(all, "\n\n")
+}
+
+// Text is what the run came to in words: the last answer's; without one everything
+// that was said on the way, so that it is not lost.
+func (o *Outcome) Text() string {
+	if o.Response != nil {
+		if said := text(o.Response.Parts); said != "" {
+			return said
+		}
+	}
+	var all []string
+	for _, m := range o.Messages {
+		if m.Role == llm.Assistant {
+			if said := text(m.Parts); said != "" {
+				all = append(all, said)
+			}
+		}
+	}
+	return strings.Join(all, "\n\n")
+}
+
+// sameness is what identical calls have in common.
+func sameness(c *llm.ToolCall) string { return c.Name + "\x00" + canonical(c) }
+
+// canonical is a call's arguments in the form in which the same are the same.
+func canonical(c *llm.ToolCall) string {
+	if c.Malformed != "" {
+		return c.Malformed
+	}
+	if form, ok := jsonrpc.Canonical(nil, c.Args); ok {
+		return string(form)
+	}
+	return string(c.Args)
+}

@@ -1,0 +1,196 @@
+package agent
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/contextbudget"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// keepResults is how many of the last results stay whole as long as that is possible.
+const keepResults = 4
+
+// What is assumed where nobody has said how much a model takes: a window that those of
+// all vendors have, and as many tools as OpenAI's API and many like it take at most. What
+// does not fit into the window is sent all the same: the model says if it is too much.
+const (
+	usualWindow = 128_000
+	usualTools  = 128
+)
+
+// fit makes the request of a turn, which fits the model; see package budget. What is
+// cut of the history stays cut.
+func (r *run) fit(tools []llm.Tool, choice *llm.Choice) (*llm.Request, error) {
+	req := r.cfg.Request
+	req.Choice, req.Tools = choice, tools
+	if len(tools) == 0 {
+		req.Choice, req.Parallel = nil, nil
+	}
+	if r.changed {
+		req.Model = ""
+	}
+	req.Messages = r.conversation()
+	info := r.model.Info()
+	said, keep := info.Window > 0, r.keep
+	if !said && info.Vendor == "" { // no vendor's, and no model at all perhaps: it takes what there is
+		return &req, nil
+	}
+	if !said {
+		info.Window = usualWindow
+	}
+	plan, err := r.planned(info, req, tools)
+	if err != nil && !said {
+		r.keep, info.Window = keep, math.MaxInt32
+		plan, err = r.planned(info, req, tools)
+	}
+	if err != nil {
+		return nil, err
+	}
+	system := len(req.Messages) - len(r.history)
+	if plan.Compacted > 0 {
+		if err := r.cut(plan.Messages[system:], fmt.Sprintf("%d old tool results were shortened", plan.Compacted)); err != nil {
+			return nil, err
+		}
+	}
+	if plan.Model.Name != info.Name {
+		r.change(plan.Model.Name)
+		req.Model = ""
+	}
+	if len(plan.Left) > r.left {
+		r.tell(Event{Type: Cut, Turn: r.out.Turns, Text: fmt.Sprintf("%d tools were omitted: %.400v", len(plan.Left), plan.Left)})
+	}
+	r.left = len(plan.Left)
+	req.Messages, req.Tools = r.conversation(), plan.Tools
+	return &req, nil
+}
+
+// conversation is what the model is sent.
+func (r *run) conversation() []llm.Message {
+	if r.cfg.System == "" {
+		return slices.Clone(r.history)
+	}
+	system := llm.Message{Role: llm.System, Parts: []llm.Part{{Type: llm.Text, Text: r.cfg.System}}}
+	return append([]llm.Message{system}, r.history...)
+}
+
+// planned is Fit, with ever fewer results that stay whole.
+func (r *run) planned(info provider.Info, req llm.Request, tools []llm.Tool) (contextbudget.Plan, error) {
+	cfg := contextbudget.Config{Counter: r.cfg.Counter}
+	said := r.model.Info().Window > 0
+	if !said || info.Vendor == llm.OpenAI {
+		cfg.MaxTools = usualTools
+	}
+	for _, m := range r.cfg.Larger {
+		if i := m.Info(); said && i.Window > 0 && i.Name != "" {
+			cfg.Models = append(cfg.Models, contextbudget.Model{Name: i.Name, Window: i.Window, MaxOutput: i.MaxOutput})
+		}
+	}
+	ask := contextbudget.Ask{Request: req}
+	for _, t := range tools {
+		ask.Tools = append(ask.Tools, contextbudget.Tool{Tool: t, Pinned: r.theirs(t.Name)})
+	}
+	model := contextbudget.Model{Name: info.Name, Window: info.Window, MaxOutput: info.MaxOutput}
+	compacted := 0
+	for {
+		cfg.KeepResults = max(1, r.keep)
+		plan, err := contextbudget.Fit(cfg, model, ask)
+		plan.Compacted += compacted
+		if err == nil || r.keep == 0 {
+			return plan, err
+		}
+		r.keep--
+		messages, n := contextbudget.Compact(cfg.Counter, ask.Request.Messages, r.keep)
+		ask.Request.Messages = messages
+		compacted += n
+	}
+}
+
+// cut replaces the history by one that says less.
+func (r *run) cut(messages []llm.Message, text string) error {
+	r.forget(messages)
+	r.history = slices.Clone(messages)
+	if err := r.note(step{Step: stepCut, Turn: r.out.Turns, Messages: r.history}); err != nil {
+		return err
+	}
+	r.tell(Event{Type: Cut, Turn: r.out.Turns, Text: text})
+	return nil
+}
+
+// forget allows calls once more whose results are cut in messages, and are not yet in
+// the history: the model is told to make them again if it needs them.
+func (r *run) forget(messages []llm.Message) {
+	whole := map[string]bool{}
+	for _, m := range r.history {
+		for _, p := range m.Parts {
+			if p.ToolResult != nil && !contextbudget.Compacted(p.ToolResult) {
+				whole[p.ToolResult.ID] = true
+			}
+		}
+	}
+	cut := map[string]bool{}
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			if p.ToolResult != nil && contextbudget.Compacted(p.ToolResult) && whole[p.ToolResult.ID] {
+				cut[p.ToolResult.ID] = true
+			}
+		}
+	}
+	most := r.cfg.Bounds.Identical
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			if p.ToolCall != nil && cut[p.ToolCall.ID] {
+				key := sameness(p.ToolCall)
+				r.same[key] = min(r.same[key], max(most-1, 0))
+			}
+		}
+	}
+}
+
+// change has another model take over.
+func (r *run) change(name string) {
+	for _, m := range r.cfg.Larger {
+		if m.Info().Name == name {
+			r.model, r.changed = m, true
+			r.tell(Event{Type: Cut, Turn: r.out.Turns, Model: name, Text: "the conversation no longer fits the model; " + name + " takes over"})
+			return
+		}
+	}
+}
+
+// squeeze makes room after the model said that there is none: it cuts results, then
+// takes a larger model. answer, unless nil, is what the model had said until then.
+func (r *run) squeeze(answer *llm.Response) (Ending, error) {
+	for r.keep > 0 {
+		r.keep--
+		messages, n := contextbudget.Compact(r.cfg.Counter, r.history, r.keep)
+		if n == 0 {
+			continue
+		}
+		if err := r.cut(messages, fmt.Sprintf("%d tool results were shortened", n)); err != nil {
+			return Unkept, err
+		}
+		return r.resumed(answer)
+	}
+	larger := slices.Clone(r.cfg.Larger)
+	slices.SortStableFunc(larger, func(a, b provider.Model) int { return cmp.Compare(a.Info().Window, b.Info().Window) })
+	for _, m := range larger {
+		if m.Info().Window > r.model.Info().Window {
+			r.change(m.Info().Name)
+			return r.resumed(answer)
+		}
+	}
+	return Context, toolerr.New(toolerr.LimitReached, "the conversation does not fit into the context of %s", r.model.Info().Name)
+}
+
+// resumed has the model go on after what it had said.
+func (r *run) resumed(answer *llm.Response) (Ending, error) {
+	if answer == nil {
+		return "", nil
+	}
+	return r.say("Your answer was cut because the context was full. Old content was removed: continue.")
+}

@@ -1,0 +1,99 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// The steps of a journal, in the order in which they come.
+const (
+	stepBegin  = "begin"  // Messages: the conversation before the run
+	stepSaid   = "said"   // Messages: of the user's, added
+	stepTurn   = "turn"   // Turn, Model: it is about to be asked
+	stepAnswer = "answer" // Turn, Model, Response
+	stepCall   = "call"   // Turn, ID, Repeat: it is about to be made
+	stepResult = "result" // Turn, ID, Result (none: the caller is to make the call), Pending
+	stepCut    = "cut"    // Messages: the whole history, which from now on says less
+	stepEnd    = "end"    // Why, Error, Milliseconds
+)
+
+// step is an entry of a journal.
+type step struct {
+	Step     string          `json:"step"`
+	Turn     int             `json:"turn,omitempty"`
+	Model    string          `json:"model,omitempty"`
+	Messages []llm.Message   `json:"messages,omitempty"`
+	Response *llm.Response   `json:"response,omitempty"`
+	ID       string          `json:"id,omitempty"`
+	Repeat   bool            `json:"repeat,omitempty"`
+	Result   *llm.ToolResult `json:"result,omitempty"`
+	Pending  *call.Pending   `json:"pending,omitempty"`
+	Why      Ending          `json:"why,omitempty"`
+	Error    string          `json:"error,omitempty"`
+	Summed   bool            `json:"summed,omitempty"`
+
+	Milliseconds int64 `json:"ms,omitempty"` // that the run has taken until now, as far as is known
+}
+
+// noteTime is how long writing a step down may take. What was done is written down
+// also when the run has been cancelled.
+const noteTime = 30 * time.Second
+
+// note writes a step down. Without a journal there is nothing to do.
+func (r *run) note(s step) error {
+	if r.cfg.Journal == nil {
+		return nil
+	}
+	s.Milliseconds = r.took().Milliseconds()
+	raw, err := jsonrpc.Marshal(s)
+	if err == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), noteTime)
+		defer cancel()
+		r.telling.Lock()
+		defer r.telling.Unlock()
+		err = r.cfg.Journal.Append(ctx, raw)
+	}
+	if err != nil {
+		return toolerr.New(toolerr.CodeOf(err), "step %s of the run cannot be recorded: %w", s.Step, err)
+	}
+	return nil
+}
+
+// ending is the last step.
+func (r *run) ending() step {
+	s := step{Step: stepEnd, Turn: r.out.Turns, Why: r.out.Why, Summed: r.out.Summed}
+	if r.out.Err != nil {
+		s.Error = r.out.Err.Error()
+	}
+	return s
+}
+
+// steps reads a journal.
+func steps(ctx context.Context, j Journal) ([]step, error) {
+	if j == nil {
+		return nil, toolerr.New(toolerr.NotFound, "the run has no journal")
+	}
+	raw, err := j.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]step, len(raw))
+	for i, one := range raw {
+		if err := json.Unmarshal(one, &all[i]); err != nil {
+			return nil, toolerr.New(toolerr.InvalidInput, "entry %d of the journal is not a step: %w", i+1, err)
+		}
+		if all[i].Step == stepAnswer && all[i].Response == nil {
+			return nil, toolerr.New(toolerr.InvalidInput, "entry %d of the journal is an answer without content", i+1)
+		}
+	}
+	if len(all) == 0 || all[0].Step != stepBegin {
+		return nil, toolerr.New(toolerr.NotFound, "the journal does not begin with the conversation of a run")
+	}
+	return all, nil
+}

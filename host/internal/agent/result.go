@@ -1,0 +1,104 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/mcp"
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// DurationMember is the member of a result (ToolResult.Others) that says how many
+// milliseconds the call took.
+const DurationMember = "duration_ms"
+
+// maxArguments bounds how much of a call's arguments a failure repeats.
+const maxArguments = 500
+
+// told is the result of a call that could not be made.
+func told(c *llm.ToolCall, err error, took time.Duration) *llm.ToolResult {
+	said := string(toolerr.CodeOf(err)) + ": " + strings.ToValidUTF8(err.Error(), "\uFFFD")
+	return &llm.ToolResult{
+		ID: c.ID, Name: c.Name, IsError: true, Others: duration(took),
+		Content: []llm.Part{{Type: llm.Text, Text: form(c, "error: "+said, took)}},
+	}
+}
+
+func duration(took time.Duration) []llm.Member {
+	return []llm.Member{{Name: DurationMember, Value: strconv.AppendInt(nil, took.Milliseconds(), 10)}}
+}
+
+// form is the text of a failure.
+func form(c *llm.ToolCall, said string, took time.Duration) string {
+	arguments := canonical(c)
+	if cut := textfmt.Head(arguments, maxArguments); cut != arguments {
+		arguments = cut + "…"
+	}
+	return fmt.Sprintf("tool: %s\narguments: %s\n%s\nduration_ms: %d", c.Name, arguments, said, took.Milliseconds())
+}
+
+// shown is the result of a call as the model is sent it.
+func (r *run) shown(c *llm.ToolCall, res *call.Result, took time.Duration) *llm.ToolResult {
+	result, _, err := mcp.DecodeResult(res.Raw, c.ID, c.Name)
+	if err != nil {
+		return told(c, toolerr.New(toolerr.ResultInvalid, "%w", err), took)
+	}
+	result.Others = append(result.Others, duration(took)...)
+	textOnly(result)
+	if result.IsError {
+		var said []string
+		result.Content = slices.DeleteFunc(result.Content, func(p llm.Part) bool {
+			if p.Type == llm.Text {
+				said = append(said, strings.TrimRight(p.Text, "\n"))
+			}
+			return p.Type == llm.Text
+		})
+		output := "output: nothing"
+		if text := strings.Join(said, "\n"); text != "" {
+			output = "output:\n" + text
+		}
+		result.Content = append([]llm.Part{{Type: llm.Text, Text: form(c, output, took)}}, result.Content...)
+	}
+	r.bound(result)
+	return result
+}
+
+// textOnly leaves the model the content of a result without its structured content, which
+// repeats it for programs. If the content says nothing, the structured content becomes
+// its text.
+func textOnly(result *llm.ToolResult) {
+	empty := !slices.ContainsFunc(result.Content, func(p llm.Part) bool { return p.Type != llm.Text || p.Text != "" })
+	if empty && result.Structured != nil {
+		result.Content = []llm.Part{{Type: llm.Text, Text: string(result.Structured)}}
+	}
+	result.Structured = nil
+}
+
+// bound cuts the middle out of a result that would take more than a quarter of the
+// model's context.
+func (r *run) bound(result *llm.ToolResult) {
+	most := r.model.Info().Window / 4
+	if most <= 0 {
+		return
+	}
+	for i, p := range result.Content {
+		// No text has more tokens than bytes.
+		if p.Type != llm.Text || len(p.Text) <= most {
+			continue
+		}
+		n := r.cfg.Counter.Count(p.Text)
+		if n <= most {
+			continue
+		}
+		half := len(p.Text) / n * most / 2
+		first, last := textfmt.Head(p.Text, half), textfmt.Tail(p.Text, half)
+		result.Content[i].Text = fmt.Sprintf("%s\n[… %d bytes omitted, because the result has %d tokens; narrow the call to see them …]\n%s",
+			first, len(p.Text)-len(first)-len(last), n, last)
+	}
+}

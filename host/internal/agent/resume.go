@@ -1,0 +1,255 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// Resume goes on with the run of a journal, cfg.Journal. messages are what is said
+// besides, if anything; after the caller's tools they begin with the results.
+//
+// A run that was killed goes on where it was, within the bounds that it began with.
+// One that waited for a decision makes the calls anew that it waited for: then
+// Outcome.Messages begins with their results, which take the place of the last message
+// that the run had added. One that had come to its own
+// end (a goal, a refusal …) goes on only if there are messages: else the outcome is
+// the one it had. One that ended otherwise goes on, with new bounds.
+func Resume(ctx context.Context, cfg Config, messages []llm.Message) *Outcome {
+	past, err := steps(ctx, cfg.Journal)
+	if err != nil {
+		return newRun(cfg, messages).unkept(err)
+	}
+	r := newRun(cfg, past[0].Messages)
+	again := &reading{run: r, begun: map[string]step{}, results: map[string]step{}}
+	for _, s := range past {
+		again.read(s)
+	}
+	ended := again.end
+	if ended != nil && len(messages) == 0 && ended.Why.own() {
+		again.settle()
+		return r.ended(*ended)
+	}
+	r.earlier = time.Duration(past[len(past)-1].Milliseconds) * time.Millisecond
+	waits := ended != nil && ended.Why == Waiting
+	if ended != nil {
+		if !waits {
+			again.settle()
+		}
+		begin := step{Step: stepBegin}
+		if !waits {
+			begin.Messages, messages = messages, nil
+		}
+		again.begin(begin)
+		if err := r.note(begin); err != nil {
+			return r.unkept(err)
+		}
+	}
+	return r.lead(ctx, func(ctx context.Context) (Ending, error) {
+		if why, err := again.finish(ctx); why != "" {
+			return why, err
+		}
+		if len(messages) > 0 {
+			return r.add(messages...)
+		}
+		if last := len(r.history) - 1; last >= 0 && r.history[last].Role == llm.Assistant {
+			return r.say("Go on.")
+		}
+		return "", nil
+	})
+}
+
+// own reports whether a run ended for a reason of its own, so that there is nothing
+// to go on with.
+func (e Ending) own() bool { return slices.Contains([]Ending{Goal, Theirs, Refused, Length, Empty}, e) }
+
+// ended is the outcome of a run that has ended.
+func (r *run) ended(s step) *Outcome {
+	o := r.out
+	o.Why, o.Summed, o.Took = s.Why, s.Summed, time.Duration(s.Milliseconds)*time.Millisecond
+	if s.Error != "" {
+		o.Err = errors.New(s.Error)
+	}
+	o.Messages = slices.Clone(r.history[r.given:])
+	if s.Why == Theirs && o.Response != nil {
+		known := answers(o.Messages)
+		o.Theirs = slices.DeleteFunc(o.Response.Calls(), func(c *llm.ToolCall) bool { return known[c.ID] })
+	}
+	return o
+}
+
+// answers are the ids of the calls that have results.
+func answers(messages []llm.Message) map[string]bool {
+	ids := map[string]bool{}
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			if p.ToolResult != nil {
+				ids[p.ToolResult.ID] = true
+			}
+		}
+	}
+	return ids
+}
+
+// answered gives calls of the last answer that neither the history nor what follows
+// has a result of one that says so.
+func (r *run) answered(following []llm.Message) {
+	for i, m := range slices.Backward(r.history) {
+		if m.Role != llm.Assistant {
+			continue
+		}
+		known := answers(slices.Concat(r.history[i:], following))
+		var missing []llm.Part
+		for _, p := range m.Parts {
+			if p.ToolCall != nil && !known[p.ToolCall.ID] {
+				missing = append(missing, llm.Part{Type: llm.Result, ToolResult: told(p.ToolCall, errCut, 0)})
+			}
+		}
+		if len(missing) > 0 {
+			r.history = append(r.history, llm.Message{Role: llm.ToolRole, Parts: missing})
+		}
+		return
+	}
+}
+
+// reading is a run as far as its journal has been read.
+type reading struct {
+	*run
+	open    *llm.Response   // whose calls may not have been made; nil: none
+	begun   map[string]step // steps by the ids of open's calls
+	results map[string]step
+	end     *step // nil: it has not ended
+}
+
+func (a *reading) read(s step) {
+	if s.Step != stepCall && s.Step != stepResult && s.Step != stepEnd && (s.Step != stepBegin || a.end == nil || a.end.Why != Waiting) {
+		a.settle()
+	}
+	switch s.Step {
+	case stepBegin:
+		if a.end != nil {
+			a.begin(s)
+		}
+	case stepSaid:
+		a.history = append(a.history, s.Messages...)
+	case stepTurn:
+		a.out.Turns++
+		a.model, a.changed = a.named(s.Model)
+	case stepAnswer:
+		a.open, a.begun, a.results = s.Response, map[string]step{}, map[string]step{}
+		a.admit(s.Response)
+		for _, c := range s.Response.Calls() {
+			a.ids.taken[c.ID] = true
+		}
+	case stepCall:
+		a.begun[s.ID] = s
+		delete(a.results, s.ID)
+	case stepResult:
+		a.results[s.ID] = s
+	case stepCut:
+		a.forget(s.Messages)
+		a.history = slices.Clone(s.Messages)
+	case stepEnd:
+		a.end = &s
+	}
+}
+
+// named is the model of that name, if it is one that took over, or the one that is asked
+// first.
+func (r *run) named(name string) (m provider.Model, changed bool) {
+	for _, m := range r.cfg.Larger {
+		if m.Info().Name == name && name != r.cfg.Model.Info().Name {
+			return m, true
+		}
+	}
+	return r.cfg.Model, false
+}
+
+// settle takes in the results of the calls of the last answer. It is called once it
+// is known that none of them is made any more.
+func (a *reading) settle() {
+	if a.open == nil {
+		return
+	}
+	m := llm.Message{Role: llm.ToolRole}
+	theirs := a.end != nil && a.end.Why == Theirs
+	for _, c := range a.open.Calls() {
+		if !a.theirs(c.Name) && c.Malformed == "" {
+			a.same[sameness(c)]++
+		}
+		s, known := a.results[c.ID]
+		_, begun := a.begun[c.ID]
+		if begun {
+			a.out.Calls[c.Name]++
+		}
+		switch {
+		case known && s.Result != nil:
+			m.Parts = append(m.Parts, llm.Part{Type: llm.Result, ToolResult: s.Result})
+		case theirs:
+		case begun && !known:
+			m.Parts = append(m.Parts, llm.Part{Type: llm.Result, ToolResult: told(c, errUnknown, 0)})
+		default:
+			m.Parts = append(m.Parts, llm.Part{Type: llm.Result, ToolResult: told(c, errCut, 0)})
+		}
+	}
+	if len(m.Parts) > 0 {
+		a.history = append(a.history, m)
+	}
+	a.open = nil
+}
+
+// begin begins a run anew after its end, with the conversation as it is and what is
+// said besides.
+func (a *reading) begin(s step) {
+	a.out, a.same, a.earlier, a.empty = &Outcome{Calls: map[string]int{}}, map[string]int{}, 0, 0
+	if a.open == nil {
+		a.answered(s.Messages)
+	}
+	a.history = append(a.history, s.Messages...)
+	a.given = len(a.history)
+	a.end = nil
+}
+
+// finish makes the calls of the last answer that were not made.
+func (a *reading) finish(ctx context.Context) (Ending, error) {
+	if a.open == nil {
+		return "", nil
+	}
+	calls := a.open.Calls()
+	a.out.Response = a.open
+	if len(calls) == 0 {
+		return a.act(ctx, a.open, nil, nil)
+	}
+	tools, choice := []llm.Tool(nil), a.cfg.Request.Choice
+	if a.cfg.Tools != nil {
+		var err error
+		if tools, choice, err = a.cfg.Tools.List(ctx, choice); err != nil {
+			return Denied, err
+		}
+	}
+	all := a.plan(calls, a.withTheirs(tools), choice)
+	for _, p := range all {
+		s, known := a.results[p.call.ID]
+		b, begun := a.begun[p.call.ID]
+		switch {
+		case known && s.Result == nil:
+			p.known, p.theirs, p.refuse = true, true, nil
+		case known && s.Pending == nil:
+			p.known, p.result, p.refuse, p.theirs = true, s.Result, nil, false
+			a.out.Calls[p.call.Name]++
+		case begun && !known:
+			p.begun, p.repeat = true, p.repeat || b.Repeat
+		}
+	}
+	a.open = nil
+	return a.make(ctx, all)
+}
+
+// errUnknown is what the model is told of a call of which nobody knows whether it was
+// made.
+var errUnknown = toolerr.New(toolerr.ExecutionError, "the outcome of this call is unknown: the run was killed during it, so it may have taken effect; check before you repeat it")

@@ -1,0 +1,17 @@
+package catalog
+
+import "github.com/toolroom-mcp/toolroom/host/internal/call"
+
+// Asked returns the names of the servers that are being asked for their tools,
+// in the configured order. A server that is not running is being started.
+func (c *Catalog) Asked() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var names []string
+	for _, s := range c.all() {
+		if s.lists[call.Tools].busy != nil {
+			names = append(names, s.Source.Name())
+		}
+	}
+	return names
+}

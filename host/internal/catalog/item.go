@@ -1,0 +1,151 @@
+package catalog
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// An Item is one entry of a list. It is immutable.
+type Item struct {
+	Kind     call.Kind
+	Name     string // as served: a name, a URI, or a URI template
+	Server   string
+	Original string // the server's own name, URI or template
+
+	// Definition is the server's own entry, byte for byte but for what the
+	// configuration says otherwise: the name, and a tool's description.
+	Definition json.RawMessage
+
+	Tool *call.Tool // of a tool; else nil
+
+	received json.RawMessage
+	of       Target   // see Entry
+	whole    bool     // what it is another name of has been found
+	also     []string // likewise
+	span     [2]int   // where the value of the name stands in Definition
+}
+
+// named is the member that tells an item of the kind.
+func named(kind call.Kind) string {
+	switch kind {
+	case call.Resources:
+		return "uri"
+	case call.Templates:
+		return "uriTemplate"
+	}
+	return "name"
+}
+
+// newItem makes the catalogue's item from a server's definition. With an item, an
+// error says what of the definition clients could not read, and is not served.
+func newItem(server Entry, kind call.Kind, definition json.RawMessage) (*Item, error) {
+	of := server.Source.Name()
+	members, err := jsonrpc.Members(definition)
+	if err != nil {
+		return nil, fmt.Errorf("server %s: an entry of its %s is malformed: %w", of, kind, err)
+	}
+	item := &Item{Kind: kind, Server: of, received: definition, of: server.Of, also: server.Also}
+	definition, lost := fit(kind, definition, members)
+	if !bytes.Equal(definition, item.received) {
+		if members, err = jsonrpc.Members(definition); err != nil {
+			return nil, fmt.Errorf("server %s: an entry of its %s is malformed: %w", of, kind, err)
+		}
+	}
+	item.Definition = definition
+	for _, m := range members {
+		switch {
+		case m.Name == named(kind):
+			if m.Value[0] != '"' || json.Unmarshal(m.Value, &item.Original) != nil || item.Original == "" {
+				return nil, fmt.Errorf("server %s: the %s of an entry of its %s is %s, not a string", of, m.Name, kind, m.Value)
+			}
+			item.span = [2]int{m.Start, m.End}
+		}
+	}
+	if item.Original == "" {
+		return nil, fmt.Errorf("server %s: an entry of its %s has no %s", of, kind, named(kind))
+	}
+	// Clients would differ on what it means, and what is pinned would be one of that.
+	if _, sure := jsonrpc.Canonical(nil, item.received); kind == call.Tools && !sure {
+		return nil, fmt.Errorf("server %s: the definition of tool %s has a duplicate member, or is nested too deep", of, item.Original)
+	}
+	if len(lost) > 0 {
+		err = fmt.Errorf("server %s: entry %[3]s of its %[2]s has parts that clients cannot read, %[4]s; it is served without them", of, kind, item.Original, strings.Join(lost, ", "))
+	}
+	switch kind {
+	case call.Resources, call.Templates:
+		item.Name = item.Original
+		return item, err
+	}
+	item.rename(server.servedName(item.Original, kind))
+	if kind == call.Tools {
+		if text, ok := server.Filter.Describe[item.Original]; ok {
+			described, fault := jsonrpc.SetMember(item.Definition, "description", jsonrpc.AppendString(nil, text))
+			if fault != nil {
+				return nil, fmt.Errorf("server %s: tool %s: %w", of, item.Original, fault)
+			}
+			item.Definition = described
+		}
+		item.Tool = &call.Tool{Name: item.Name, Server: of, Original: item.Original, Definition: item.Definition, Traits: traits(item.Definition)}
+		if plain := ServedName(of, item.Original, server.Plain); plain != item.Name {
+			item.Tool.Unrenamed = plain
+		}
+	}
+	return item, err
+}
+
+// names are those that a pattern may mean the item by: the served one, and
+// that which it would have if the configuration gave it none.
+func (i *Item) names() []string {
+	if i.Tool == nil || i.Tool.Unrenamed == "" {
+		return []string{i.Name}
+	}
+	return []string{i.Name, i.Tool.Unrenamed}
+}
+
+// rename puts a name into the definition.
+func (i *Item) rename(name string) {
+	i.Name = name
+	if name != i.Original {
+		i.Definition = slices.Concat(i.Definition[:i.span[0]], json.RawMessage(jsonrpc.AppendString(nil, name)), i.Definition[i.span[1]:])
+	}
+}
+
+// qualified is the item under the name that leads to its server whoever else
+// has the same URI.
+func (i *Item) qualified() *Item {
+	q := *i
+	q.rename(qualify(i.Server, i.Original))
+	return &q
+}
+
+// scheme begins the qualified URIs.
+const scheme = "toolroom:"
+
+func qualify(server, uri string) string {
+	if strings.HasPrefix(uri, uiScheme) {
+		return qualifyUI(server, uri)
+	}
+	return scheme + url.PathEscape(server) + "/" + uri
+}
+
+// unqualify takes a qualified URI apart.
+func unqualify(name string) (server, uri string, ok bool) {
+	inner := ""
+	rest, ok := strings.CutPrefix(name, scheme)
+	if !ok {
+		if rest, ok = strings.CutPrefix(name, uiQualified); !ok {
+			return "", "", false
+		}
+		inner = uiScheme
+	}
+	escaped, uri, ok := strings.Cut(rest, "/")
+	server, err := url.PathUnescape(escaped)
+	return server, inner + uri, ok && err == nil && uri != ""
+}

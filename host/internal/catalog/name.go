@@ -1,0 +1,84 @@
+package catalog
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+)
+
+// maxName is what clients take (OpenAI, Bedrock): ^[a-zA-Z0-9_-]{1,64}$.
+const maxName = 64
+
+// servedName returns the name that a tool or prompt of the entry's is served
+// under.
+func (e Entry) servedName(own string, kind call.Kind) string {
+	server := e.Source.Name()
+	if renamed := e.Filter.Rename[own]; renamed != "" && kind == call.Tools {
+		return clean(renamed, server, own, false)
+	}
+	if e.Prefix != nil {
+		return clean(*e.Prefix+own, server, own, false)
+	}
+	return ServedName(server, own, e.Plain)
+}
+
+// Names are those that a tool of the entry's is served, or meant by a pattern,
+// by the source's own name for it; and those of what it leads to.
+func (e Entry) Names(own string) []string {
+	names := []string{e.servedName(own, call.Tools)}
+	if plain := ServedName(e.Source.Name(), own, e.Plain); plain != names[0] {
+		names = append(names, plain)
+	}
+	return append(names, e.Also...)
+}
+
+// MayServe reports whether the entry may serve a tool under a name, as far as
+// the name tells.
+func (e Entry) MayServe(name string) bool {
+	for own := range e.Filter.Rename {
+		if e.servedName(own, call.Tools) == name {
+			return true
+		}
+	}
+	prefix := e.Source.Name() + "__"
+	switch {
+	case e.Plain:
+		return !strings.Contains(name, "__")
+	case e.Prefix != nil:
+		prefix = *e.Prefix
+	}
+	prefix = clean(prefix+".", "", "", false) // marked, and so cut as names are
+	return strings.HasPrefix(name, prefix[:len(prefix)-len("_00000000")-1])
+}
+
+// ServedName returns the name a tool is served under, which depends on the
+// server's and the tool's names alone: plain, or SERVER__TOOL. A name that is
+// too long, or has other characters than clients take, or could be another
+// pair's, is told apart by 8 hex digits of the SHA-256 of the pair.
+func ServedName(server, tool string, plain bool) string {
+	if plain {
+		return clean(tool, server, tool, false)
+	}
+	// The first "__" of a name ends its server's part.
+	ambiguous := strings.Contains(server, "__") || strings.HasSuffix(server, "_")
+	return clean(server+"__"+tool, server, tool, ambiguous)
+}
+
+// clean returns name as it is if it may be served so, and marked if not.
+func clean(name, server, tool string, mark bool) string {
+	clean := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
+			return r
+		}
+		return '_'
+	}, name)
+	if clean == name && len(name) <= maxName && !mark {
+		return name
+	}
+	sum := sha256.Sum256([]byte(server + "\x00" + tool))
+	digits := "_" + hex.EncodeToString(sum[:4])
+	return clean[:min(len(clean), maxName-len(digits))] + digits
+}

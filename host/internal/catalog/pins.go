@@ -1,0 +1,310 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// PinMode says what becomes of a tool whose definition has changed since it
+// was first used.
+type PinMode string
+
+// The modes. Off remembers nothing; Warn serves a changed tool and reports
+// it; Enforce withholds it until it is approved.
+const (
+	PinsOff     PinMode = "off"
+	PinsWarn    PinMode = "warn"
+	PinsEnforce PinMode = "enforce"
+)
+
+// A PinStore remembers the definitions of a server's tools, by the tools' own
+// names. Pin leaves a tool alone that is pinned already, Repin does not.
+type PinStore interface {
+	Pinned(ctx context.Context, server string) (map[string]json.RawMessage, error)
+	Pin(ctx context.Context, server, tool string, definition json.RawMessage) error
+	Repin(ctx context.Context, server, tool string, definition json.RawMessage) error
+}
+
+// A ChangedError is a tool whose definition is not the pinned one.
+type ChangedError struct {
+	Server, Tool string
+	Name         string // the tool's, as served
+	Withheld     bool
+	Was, Is      json.RawMessage // canonical definitions
+}
+
+// Error says what has changed, and what to do.
+func (e *ChangedError) Error() string {
+	state := "it is served anyway"
+	if e.Withheld {
+		state = "it is withheld until it is approved"
+	}
+	return fmt.Sprintf("the definition of tool %s of server %s (%s) differs from that of its first use (%s); %s",
+		e.Tool, e.Server, digest(e.Is), digest(e.Was), state)
+}
+
+// digest is the beginning of a definition's SHA-256.
+func digest(definition json.RawMessage) string {
+	sum := sha256.Sum256(definition)
+	return hex.EncodeToString(sum[:6])
+}
+
+// pins compares what servers list with what they listed at first.
+type pins struct {
+	mode  PinMode
+	store PinStore
+
+	mu      sync.Mutex
+	changed map[[2]string]*ChangedError // by server and tool
+}
+
+// SetPins has the definitions of tools pinned, but for those of bundled
+// servers, which change with the host.
+//
+// With PinsEnforce a list is compared before it is served, and not taken in
+// when the store cannot be read. With PinsWarn it is compared afterwards, so
+// that nobody waits for the store. What is new is pinned in the background in
+// either case.
+func (c *Catalog) SetPins(mode PinMode, store PinStore) {
+	var p *pins
+	if mode != PinsOff && mode != "" && store != nil {
+		p = &pins{mode: mode, store: store, changed: map[[2]string]*ChangedError{}}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pins = p
+	for _, s := range c.all() {
+		l := s.lists[call.Tools]
+		if l.drift = nil; l.tried && !s.known {
+			c.ask(s, call.Tools)
+		}
+	}
+}
+
+// OnDrift sets what is told once of every definition that has changed. Call it
+// before first use.
+func (c *Catalog) OnDrift(f func(*ChangedError)) { c.onDrift = f }
+
+func (c *Catalog) pinned() *pins {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pins
+}
+
+// Changed returns the tools whose definitions have changed.
+func (c *Catalog) Changed() []*ChangedError {
+	p := c.pinned()
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []*ChangedError
+	for _, s := range c.all() {
+		for key, e := range p.changed {
+			if key[0] == s.Source.Name() {
+				all = append(all, e)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *ChangedError) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// Approve pins the definition that a tool has now.
+func (c *Catalog) Approve(ctx context.Context, server, tool string) error {
+	p := c.pinned()
+	if p == nil {
+		return fmt.Errorf("definitions are not pinned: tool_pins is off")
+	}
+	p.mu.Lock()
+	e := p.changed[[2]string{server, tool}]
+	p.mu.Unlock()
+	if e == nil {
+		return fmt.Errorf("the definition of tool %s of server %s has not changed", tool, server)
+	}
+	if err := p.store.Repin(ctx, server, tool, e.Is); err != nil {
+		return err
+	}
+	c.Refresh(server, call.Tools)
+	return nil
+}
+
+// Recheck takes in what was approved elsewhere.
+func (c *Catalog) Recheck(ctx context.Context) {
+	p := c.pinned()
+	for _, e := range c.Changed() {
+		if now, err := p.store.Pinned(ctx, e.Server); err == nil && samePin(now[e.Tool], e.Is) {
+			c.Refresh(e.Server, call.Tools)
+		}
+	}
+}
+
+// Settle waits until what was listed so far has been compared and pinned.
+func (c *Catalog) Settle(ctx context.Context) {
+	for {
+		var one chan struct{}
+		c.mu.Lock()
+		for one = range c.checks {
+			break
+		}
+		c.mu.Unlock()
+		if one == nil {
+			return
+		}
+		select {
+		case <-one:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// withhold leaves out the tools whose definitions have changed.
+func (c *Catalog) withhold(l *listing, p *pins, server string, items []*Item) ([]*Item, error) {
+	found, err := p.compare(c.life, server, items)
+	if err != nil {
+		return nil, fmt.Errorf("its tools are withheld, because they cannot be compared with their first use: %w", err)
+	}
+	c.tell(p, server, found.changed)
+	c.mu.Lock()
+	l.drift = found.drift()
+	c.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(items), func(i *Item) bool {
+		return slices.ContainsFunc(found.changed, func(e *ChangedError) bool { return e.Tool == i.Original })
+	}), nil
+}
+
+// check compares a list in the background and pins what is new of it.
+func (c *Catalog) check(l *listing, asked int, p *pins, server string, items []*Item) {
+	done := make(chan struct{})
+	c.mu.Lock()
+	c.checks[done] = struct{}{}
+	c.mu.Unlock()
+	c.work.Go(func() {
+		defer func() {
+			c.mu.Lock()
+			delete(c.checks, done)
+			c.mu.Unlock()
+			close(done)
+		}()
+		drift := p.pinNew(c.life, server, items, func(changed []*ChangedError) { c.tell(p, server, changed) })
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if l.asked == asked {
+			l.drift = drift
+		}
+	})
+}
+
+// tell remembers what has changed of a server and tells of what is news.
+func (c *Catalog) tell(p *pins, server string, changed []*ChangedError) {
+	var news []*ChangedError
+	p.mu.Lock()
+	for _, e := range changed {
+		before := p.changed[[2]string{server, e.Tool}]
+		if before == nil || string(before.Is) != string(e.Is) {
+			news = append(news, e)
+		}
+	}
+	for key := range p.changed {
+		if key[0] == server {
+			delete(p.changed, key)
+		}
+	}
+	for _, e := range changed {
+		p.changed[[2]string{server, e.Tool}] = e
+	}
+	p.mu.Unlock()
+	if c.onDrift != nil {
+		for _, e := range news {
+			c.onDrift(e)
+		}
+	}
+}
+
+// comparison is what became of a server's list.
+type comparison struct {
+	changed []*ChangedError
+	fresh   []fresh // never seen before
+	faults  []error
+}
+
+type fresh struct {
+	tool       string
+	definition json.RawMessage
+}
+
+// drift is what there is to say.
+func (f comparison) drift() []error {
+	all := slices.Clone(f.faults)
+	for _, e := range f.changed {
+		all = append(all, e)
+	}
+	return all
+}
+
+// compare looks what has changed, and what is new.
+func (p *pins) compare(ctx context.Context, server string, items []*Item) (found comparison, err error) {
+	pinned, err := p.store.Pinned(ctx, server)
+	if err != nil {
+		return found, err
+	}
+	for _, item := range items {
+		is, err := canonical(item.received)
+		if err != nil {
+			found.faults = append(found.faults, fmt.Errorf("server %s: tool %s: %w", server, item.Original, err))
+			continue
+		}
+		was, known := pinned[item.Original]
+		switch {
+		case !known:
+			found.fresh = append(found.fresh, fresh{item.Original, is})
+			pinned[item.Original] = is // two entries of one name are compared, too
+		case !samePin(was, is):
+			found.changed = append(found.changed, &ChangedError{
+				Server: server, Tool: item.Original, Name: item.Name, Withheld: p.mode == PinsEnforce, Was: was, Is: is,
+			})
+		}
+	}
+	return found, nil
+}
+
+// pinNew compares a list, tells what has changed of it, pins what is new and
+// returns what there is to say.
+func (p *pins) pinNew(ctx context.Context, server string, items []*Item, tell func([]*ChangedError)) (drift []error) {
+	found, err := p.compare(ctx, server, items)
+	if err != nil {
+		return []error{fmt.Errorf("server %s: its tools cannot be compared with their first use: %w", server, err)}
+	}
+	tell(found.changed)
+	drift = found.drift()
+	for _, one := range found.fresh {
+		if err := p.store.Pin(ctx, server, one.tool, one.definition); err != nil {
+			return append(drift, fmt.Errorf("server %s: tool %s cannot be pinned: %w", server, one.tool, err))
+		}
+	}
+	return drift
+}
+
+// canonical returns a definition in the one form that all texts of the same
+// JSON value have: members in order, numbers as written, no spaces.
+func canonical(definition json.RawMessage) (json.RawMessage, error) {
+	decoder := json.NewDecoder(bytes.NewReader(definition))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		return nil, err
+	}
+	return jsonrpc.Marshal(value)
+}

@@ -1,0 +1,101 @@
+package catalog
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/store"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// KeepPins keeps pins in a store. A key holds digests of the names, which may
+// be of any length and form; the names themselves are in the value.
+func KeepPins(keys store.Keys) PinStore { return kept{keys} }
+
+type kept struct{ keys store.Keys }
+
+// pin is a value.
+type pin struct {
+	Server     string          `json:"server"`
+	Tool       string          `json:"tool"`
+	Definition json.RawMessage `json:"definition,omitempty"`
+	SHA256     string          `json:"sha256,omitempty"` // of a definition that is too large to keep
+}
+
+// maxPin leaves room for the names.
+const maxPin = store.MaxValue - 16<<10
+
+func pinPrefix(server string) string {
+	sum := sha256.Sum256([]byte(server))
+	return "pin/" + hex.EncodeToString(sum[:16]) + "/"
+}
+
+// Pinned returns what is known of a server's tools.
+func (k kept) Pinned(ctx context.Context, server string) (map[string]json.RawMessage, error) {
+	known := map[string]json.RawMessage{}
+	prefix, after := pinPrefix(server), ""
+	for {
+		page, err := k.keys.List(ctx, prefix, after, store.MaxPage)
+		if err != nil || len(page) == 0 {
+			return known, err
+		}
+		for _, entry := range page {
+			after = entry.Key
+			var p pin
+			if err := json.Unmarshal(entry.Value, &p); err != nil {
+				return nil, errors.New("the pin " + entry.Key + " is malformed: " + err.Error())
+			}
+			if p.SHA256 != "" {
+				p.Definition = largePin(p.SHA256)
+			}
+			known[p.Tool] = p.Definition
+		}
+	}
+}
+
+// Pin remembers a definition unless there is one: of several hosts that see a
+// tool for the first time the first pins it.
+func (k kept) Pin(ctx context.Context, server, tool string, definition json.RawMessage) error {
+	err := k.put(ctx, server, tool, definition, store.Absent)
+	if toolerr.Is(err, toolerr.Conflict) {
+		return nil
+	}
+	return err
+}
+
+// Repin remembers a definition in place of the one there is.
+func (k kept) Repin(ctx context.Context, server, tool string, definition json.RawMessage) error {
+	return k.put(ctx, server, tool, definition, store.Any)
+}
+
+func (k kept) put(ctx context.Context, server, tool string, definition json.RawMessage, was store.Version) error {
+	p := pin{Server: server, Tool: tool, Definition: definition}
+	if len(definition) > maxPin {
+		sum := sha256.Sum256(definition)
+		p.Definition, p.SHA256 = nil, hex.EncodeToString(sum[:])
+	}
+	value, err := jsonrpc.Marshal(p) // which keeps a definition as it is
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256([]byte(tool))
+	_, err = k.keys.Put(ctx, pinPrefix(server)+hex.EncodeToString(sum[:16]), value, was, time.Time{})
+	return err
+}
+
+// largePin stands for a definition of which only the digest is kept.
+func largePin(sum string) json.RawMessage { return json.RawMessage(`"sha256:` + sum + `"`) }
+
+// samePin reports whether a canonical definition is the pinned one.
+func samePin(was, is json.RawMessage) bool {
+	if len(is) > maxPin && len(was) < maxPin {
+		sum := sha256.Sum256(is)
+		is = largePin(hex.EncodeToString(sum[:]))
+	}
+	return string(was) == string(is)
+}

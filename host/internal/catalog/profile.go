@@ -1,0 +1,213 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+)
+
+// A Profile is a part of the catalogue under a name of its own, for a client
+// that is to have no more. Patterns are of served names, with *, or of those
+// that tools would have if the configuration renamed none. A tool that leads to
+// one that is blocked is blocked, too.
+type Profile struct {
+	Name    string
+	Servers []string // none: all
+	Allow   []string // tools; none: all
+	Block   []string // tools; wins over Allow
+}
+
+// Validate names the field that is wrong.
+func (p Profile) Validate() error {
+	if !regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`).MatchString(p.Name) {
+		return fmt.Errorf("profile %q: a name has 1 to 64 of a-z, A-Z, 0-9, _ and -", p.Name)
+	}
+	return nil
+}
+
+func (p *Profile) serves(item *Item) bool {
+	if len(p.Servers) > 0 && !MatchesAny(p.Servers, item.Server) {
+		return false
+	}
+	return item.Kind != call.Tools || permits(p.Allow, p.Block, item.names(), item.also)
+}
+
+// of returns what a profile leaves of a snapshot, made once.
+func (p *Profile) of(s *Snapshot) *Snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if part, ok := s.profiles[p]; ok {
+		return part
+	}
+	all := map[call.Kind][]*Item{}
+	for _, kind := range kinds() {
+		for _, item := range s.lists[kind].items {
+			if p.serves(item) {
+				all[kind] = append(all[kind], item)
+			}
+		}
+	}
+	part, _ := newSnapshot(all, s.identity, s.offline)
+	if s.profiles == nil {
+		s.profiles = map[*Profile]*Snapshot{}
+	}
+	s.profiles[p] = part
+	return part
+}
+
+// A View is the catalogue as a client sees it: all of it, or a profile.
+type View struct {
+	catalog *Catalog
+	profile *Profile // nil: all
+}
+
+// View returns the whole catalogue.
+func (c *Catalog) View() *View { return &View{catalog: c} }
+
+// Profile returns a part of it.
+func (c *Catalog) Profile(p Profile) *View { return &View{catalog: c, profile: &p} }
+
+// Concerns reports whether a change is one of what the view shows.
+func (c Change) Concerns(v *View) bool {
+	if v.profile == nil {
+		return true
+	}
+	before, after := c.Of(v)
+	return !before.same(after, c.Kind)
+}
+
+// Of returns what a view showed before a change and what after it.
+func (c Change) Of(v *View) (before, after *Snapshot) { return v.of(c.before), v.of(c.after) }
+
+func (v *View) of(s *Snapshot) *Snapshot {
+	if v.profile == nil {
+		return s
+	}
+	return v.profile.of(s)
+}
+
+// Same reports whether two views show the same of what is known now.
+func (v *View) Same(other *View, kind call.Kind) bool {
+	now := v.catalog.current.Load()
+	return v.of(now).same(other.of(now), kind)
+}
+
+// Now returns what the view shows of what is known.
+func (v *View) Now() *Snapshot { return v.of(v.catalog.current.Load()) }
+
+// Snapshot returns what the view shows after every server has been asked for
+// its tools once; see Catalog.Snapshot.
+func (v *View) Snapshot(ctx context.Context) *Snapshot { return v.of(v.catalog.Snapshot(ctx)) }
+
+// List returns the result of a list request, after every server has been
+// asked once.
+func (v *View) List(ctx context.Context, kind call.Kind, modern bool) json.RawMessage {
+	return v.of(v.catalog.snapshot(ctx, kind)).Listing(kind, modern)
+}
+
+// Lookup finds a tool by its served name.
+func (v *View) Lookup(ctx context.Context, name string) (*call.Tool, bool) {
+	item, ok := v.catalog.find(ctx, call.Tools, name)
+	if !ok || !v.shows(item) {
+		return nil, false
+	}
+	return item.Tool, true
+}
+
+func (v *View) shows(item *Item) bool { return v.profile == nil || v.profile.serves(item) }
+
+// Locate finds the server that has a prompt, resource or template of that
+// name, and what it calls it. A URI that no server lists is looked for among
+// their templates, and then is the first's that lists a URI with the same
+// scheme: tools give out links to resources that no list has.
+func (v *View) Locate(ctx context.Context, kind call.Kind, name string) (server, original string, ok bool) {
+	if kind == call.Prompts {
+		item, ok := v.catalog.find(ctx, kind, name)
+		if !ok || !v.shows(item) {
+			return "", "", false
+		}
+		return item.Server, item.Original, true
+	}
+	if server, uri, ok := unqualify(name); ok {
+		for _, s := range v.catalog.all() {
+			if s.Source.Name() == server && v.shows(&Item{Kind: kind, Server: server}) {
+				return server, uri, true
+			}
+		}
+	}
+	return v.locateURI(ctx, name)
+}
+
+func (v *View) locateURI(ctx context.Context, uri string) (server, original string, ok bool) {
+	for _, ask := range []bool{false, true} {
+		s := v.catalog.current.Load()
+		if ask {
+			v.catalog.list(ctx, call.Resources, nil)
+			s = v.catalog.snapshot(ctx, call.Templates)
+		}
+		for _, kind := range []call.Kind{call.Resources, call.Templates} {
+			if item, ok := s.byName(kind, uri); ok && v.shows(item) {
+				return item.Server, item.Original, true
+			}
+		}
+		if owner, ok := s.owners[uri]; ok && v.shows(&Item{Kind: call.Resources, Server: owner}) {
+			return owner, uri, true // a tool refers to it
+		}
+		if !ask {
+			continue
+		}
+		if item := v.first(s.Items(call.Templates), func(i *Item) bool { return expands(i.Original, uri) }); item != nil {
+			return item.Server, uri, true
+		}
+		scheme, _, _ := strings.Cut(uri, ":")
+		items := slices.Concat(s.Items(call.Resources), s.Items(call.Templates))
+		if item := v.first(items, func(i *Item) bool { return strings.HasPrefix(i.Original, scheme+":") }); item != nil {
+			return item.Server, uri, true
+		}
+	}
+	return "", "", false
+}
+
+func (v *View) first(items []*Item, fits func(*Item) bool) *Item {
+	for _, item := range items {
+		if v.shows(item) && fits(item) {
+			return item
+		}
+	}
+	return nil
+}
+
+// expands reports whether a URI could be an expansion of a template (RFC
+// 6570): its literal parts are there in their order, and a simple expression
+// stands for something without a slash.
+func expands(template, uri string) bool {
+	const most = 32 // expressions; nobody writes more, and matching takes longer with each
+	if strings.Count(template, "{") > most {
+		return false
+	}
+	form := []byte("^")
+	for rest := template; rest != ""; {
+		literal, after, found := strings.Cut(rest, "{")
+		form = append(form, regexp.QuoteMeta(literal)...)
+		if !found {
+			break
+		}
+		expression, behind, closed := strings.Cut(after, "}")
+		if !closed || expression == "" {
+			return false
+		}
+		any := "[^/]+"
+		if strings.IndexByte("+#/;?&.", expression[0]) >= 0 || strings.HasSuffix(expression, "*") {
+			any = ".*"
+		}
+		form = append(form, any...)
+		rest = behind
+	}
+	match, err := regexp.MatchString(string(form)+"$", uri)
+	return err == nil && match // a template too large to compile matches nothing
+}

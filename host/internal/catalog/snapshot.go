@@ -1,0 +1,203 @@
+package catalog
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+)
+
+// A Snapshot is the catalogue at one time. It is immutable.
+type Snapshot struct {
+	tools    []*call.Tool
+	lists    map[call.Kind]*section
+	identity json.RawMessage
+	owners   owners
+	offline  map[string]bool // servers whose items are found by name, and not listed
+
+	mu       sync.Mutex
+	profiles map[*Profile]*Snapshot // what is left of it for each profile asked for
+}
+
+// section is one list.
+type section struct {
+	items  []*Item
+	byName map[string]*Item
+	listed []*Item                // see leave
+	legacy func() json.RawMessage // the result of the list request, made when it is first asked for
+	modern func() json.RawMessage
+}
+
+// Tools returns all tools in the order they are listed: servers as
+// configured, and each server's own order. The caller must not change it.
+func (s *Snapshot) Tools() []*call.Tool { return s.tools }
+
+// Items returns a whole list in its order. The caller must not change it.
+func (s *Snapshot) Items(kind call.Kind) []*Item { return s.lists[kind].items }
+
+// ByName finds a tool by its served name.
+func (s *Snapshot) ByName(name string) (*call.Tool, bool) {
+	item, ok := s.byName(call.Tools, name)
+	if !ok {
+		return nil, false
+	}
+	return item.Tool, true
+}
+
+func (s *Snapshot) byName(kind call.Kind, name string) (*Item, bool) {
+	item, ok := s.lists[kind].byName[name]
+	return item, ok
+}
+
+// List returns the result of tools/list, made once for all requests.
+func (s *Snapshot) List(modern bool) json.RawMessage { return s.Listing(call.Tools, modern) }
+
+// Listing returns the result of a list request, made once for all requests.
+func (s *Snapshot) Listing(kind call.Kind, modern bool) json.RawMessage {
+	if modern {
+		return s.lists[kind].modern()
+	}
+	return s.lists[kind].legacy()
+}
+
+func (s *Snapshot) same(other *Snapshot, kind call.Kind) bool {
+	return slices.EqualFunc(s.lists[kind].listed, other.lists[kind].listed, sameItem)
+}
+
+func sameItem(a, b *Item) bool { return a == b || bytes.Equal(a.Definition, b.Definition) }
+
+// newSnapshot puts the listings together. Of two names that are the same, or
+// that look alike and are of different servers, the first stays; the other is
+// reported. Of two URIs that are the same, the other is qualified.
+func newSnapshot(all map[call.Kind][]*Item, identity json.RawMessage, offline map[string]bool) (*Snapshot, []error) {
+	s := &Snapshot{lists: map[call.Kind]*section{}, identity: identity, offline: offline}
+	var faults []error
+	s.owners = ownersOf(all)
+	for _, kind := range kinds() {
+		section := &section{byName: map[string]*Item{}}
+		alike := map[string]*Item{}
+		for _, item := range all[kind] {
+			item, fault := section.admit(item.linked(s.owners), alike, s.owners)
+			if fault != nil {
+				faults = append(faults, fault)
+				continue
+			}
+			section.byName[item.Name] = item
+			section.items = append(section.items, item)
+			if item.Tool != nil && !offline[item.Server] {
+				s.tools = append(s.tools, item.Tool)
+			}
+		}
+		faults = append(faults, section.leave(kind, offline)...)
+		section.legacy = sync.OnceValue(func() json.RawMessage { return section.encode(kind, nil, false) })
+		section.modern = sync.OnceValue(func() json.RawMessage { return section.encode(kind, identity, true) })
+		s.lists[kind] = section
+	}
+	return s, faults
+}
+
+// admit returns the item as it is listed, or why it is not.
+func (l *section) admit(item *Item, alike map[string]*Item, owners owners) (*Item, error) {
+	first, taken := l.byName[item.Name]
+	if item.Kind == call.Resources || item.Kind == call.Templates {
+		owner, owned := owners[item.Name]
+		if taken && first.Server != item.Server || owned && owner != item.Server {
+			item = item.qualified()
+			_, taken = l.byName[item.Name]
+		}
+		if taken {
+			return nil, fmt.Errorf("server %s lists %s twice", item.Server, item.Original)
+		}
+		return item, nil
+	}
+	what := string(item.Kind[:len(item.Kind)-1])
+	if taken {
+		return nil, fmt.Errorf("%s %s of server %s is not served: %s of server %s has the same name", what, item.Name, item.Server, first.Original, first.Server)
+	}
+	look := skeleton(item.Name)
+	if first, taken := alike[look]; taken && first.Server != item.Server {
+		return nil, fmt.Errorf("%s %s of server %s is not served: its name is too similar to %s of server %s; rename one of them in the configuration",
+			what, item.Name, item.Server, first.Name, first.Server)
+	}
+	alike[look] = item
+	return item, nil
+}
+
+// maxList bounds a list, of the servers of which each has a bound of its own: it is
+// one message, and many clients end the connection that brings one of 10 MiB.
+const maxList = 9 << 20
+
+// leave lists all but what is of servers that are offline, and of those that have
+// most, when all together have more than clients take.
+func (l *section) leave(kind call.Kind, offline map[string]bool) (faults []error) {
+	without := func(left func(server string) bool) {
+		l.listed = slices.DeleteFunc(slices.Clone(l.listed), func(i *Item) bool { return left(i.Server) })
+	}
+	l.listed = l.items
+	if len(offline) > 0 {
+		without(func(server string) bool { return offline[server] })
+	}
+	sizes, total := map[string]int{}, 0
+	for _, i := range l.listed {
+		sizes[i.Server] += len(i.Definition)
+		total += len(i.Definition)
+	}
+	for total > maxList {
+		most := l.listed[0].Server
+		for _, i := range l.listed {
+			if sizes[i.Server] > sizes[most] {
+				most = i.Server
+			}
+		}
+		faults = append(faults, fmt.Errorf("server %s: its %s are served but not listed: they have %d bytes, and the list of all servers would have %d; many clients accept %d",
+			most, kind, sizes[most], total, maxList))
+		total -= sizes[most]
+		without(func(server string) bool { return server == most })
+	}
+	return faults
+}
+
+// encode makes the answer to the list request.
+func (l *section) encode(kind call.Kind, identity json.RawMessage, modern bool) json.RawMessage {
+	definitions := make([]json.RawMessage, len(l.listed))
+	for i, item := range l.listed {
+		definitions[i] = item.Definition
+	}
+	return encode(kind, definitions, identity, modern)
+}
+
+// Listed returns the result of tools/list that has these definitions.
+func (s *Snapshot) Listed(definitions []json.RawMessage, modern bool) json.RawMessage {
+	if modern {
+		return encode(call.Tools, definitions, s.identity, true)
+	}
+	return encode(call.Tools, definitions, nil, false)
+}
+
+func encode(kind call.Kind, definitions []json.RawMessage, identity json.RawMessage, modern bool) json.RawMessage {
+	size := 256 + len(identity)
+	for _, definition := range definitions {
+		size += len(definition) + 1
+	}
+	list := append(append(append(make([]byte, 0, size), `{"`...), kind...), `":[`...)
+	for i, definition := range definitions {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		if kind == call.Tools && !modern {
+			definition = legacyTool(definition)
+		}
+		list = append(list, definition...)
+	}
+	list = append(list, ']')
+	if modern { // always to be asked again, never to be shared between users
+		list = append(list, `,"ttlMs":0,"cacheScope":"private","resultType":"complete"`...)
+	}
+	if identity != nil {
+		list = append(append(append(list, `,"_meta":{"io.modelcontextprotocol/serverInfo":`...), identity...), '}')
+	}
+	return append(list, '}')
+}

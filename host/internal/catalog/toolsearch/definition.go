@@ -1,0 +1,148 @@
+package toolsearch
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// definition is what is read of a tool's. What has another shape than
+// expected counts as not there.
+type definition struct {
+	Title       string `json:"title"`
+	Description string `json:"description"`
+	Input       struct {
+		Properties json.RawMessage `json:"properties"`
+		Required   json.RawMessage `json:"required"`
+	} `json:"inputSchema"`
+}
+
+func read(raw json.RawMessage) (d definition) {
+	if json.Unmarshal(raw, &d) == nil {
+		return d
+	}
+	// Member by member, so that one odd one does not hide the others.
+	members, err := jsonrpc.Members(raw)
+	if err != nil {
+		return d
+	}
+	for _, m := range members {
+		switch m.Name {
+		case "title":
+			json.Unmarshal(m.Value, &d.Title) //nolint:errcheck // it counts as not there
+		case "description":
+			json.Unmarshal(m.Value, &d.Description) //nolint:errcheck // likewise
+		}
+	}
+	return d
+}
+
+// param is one argument of a tool.
+type param struct {
+	name, kind, text string
+	required         bool
+}
+
+// params are the arguments in the order of the schema.
+func (d definition) params() []param {
+	members, err := jsonrpc.Members(d.Input.Properties)
+	if err != nil {
+		return nil
+	}
+	var required []string
+	if json.Unmarshal(d.Input.Required, &required) != nil {
+		required = nil
+	}
+	var all []param
+	for _, m := range members {
+		var p struct {
+			Type        any             `json:"type"`
+			Enum        json.RawMessage `json:"enum"`
+			Description string          `json:"description"`
+			Items       struct {
+				Type any `json:"type"`
+			} `json:"items"`
+		}
+		one := param{name: m.Name, required: slices.Contains(required, m.Name)}
+		if json.Unmarshal(m.Value, &p) == nil {
+			one.kind, one.text = kindOf(p.Type), p.Description
+			if one.kind == "array" {
+				one.kind = strings.TrimSpace(kindOf(p.Items.Type) + "[]")
+			}
+			var choices bytes.Buffer
+			if len(p.Enum) > 0 && len(p.Enum) <= 120 && json.Compact(&choices, p.Enum) == nil {
+				one.kind = strings.Trim(strings.ReplaceAll(choices.String(), `","`, `"|"`), "[]")
+			}
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+func kindOf(kind any) string {
+	switch kind := kind.(type) {
+	case string:
+		return kind
+	case []any:
+		var names []string
+		for _, one := range kind {
+			if name, ok := one.(string); ok && name != "null" {
+				names = append(names, name)
+			}
+		}
+		return strings.Join(names, "|")
+	}
+	return "any"
+}
+
+// maxShown is how many arguments a search result names.
+const maxShown = 12
+
+// signature is the arguments for somebody who wants to call the tool: what is
+// required first, and what is not with a ?.
+func (d definition) signature() string {
+	all := d.params()
+	if len(all) == 0 {
+		return "none"
+	}
+	slices.SortStableFunc(all, func(a, b param) int {
+		switch {
+		case a.required && !b.required:
+			return -1
+		case b.required && !a.required:
+			return 1
+		}
+		return 0
+	})
+	var parts []string
+	for _, p := range all[:min(len(all), maxShown)] {
+		mark := "?"
+		if p.required {
+			mark = ""
+		}
+		parts = append(parts, p.name+mark+" "+p.kind)
+	}
+	if len(all) > maxShown {
+		parts = append(parts, "…")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// summary is the first sentence of what is said of the tool.
+func (d definition) summary() string {
+	const most = 160
+	text := strings.Join(strings.Fields(d.Description), " ")
+	if text == "" {
+		text = d.Title
+	}
+	if i := strings.Index(text, ". "); i >= 0 {
+		text = text[:i+1]
+	}
+	if r := []rune(text); len(r) > most {
+		text = string(r[:most-1]) + "…"
+	}
+	return text
+}

@@ -1,0 +1,267 @@
+package toolsearch
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// The tools that stand in for those that are not listed.
+const (
+	searchTools  = "search_tools"
+	describeTool = "describe_tool"
+	callTool     = "call_tool"
+)
+
+type standIn struct{ name, description, schema, annotations string }
+
+const readsOnly = `{"readOnlyHint":true,"idempotentHint":true,"openWorldHint":false}`
+
+func standIns() []standIn {
+	return []standIn{
+		{searchTools, "Searches tools that are not listed here. Describe the task in a few words, or name an object. Returns names, first sentences and parameters of the best matches. Call one with call_tool; describe_tool returns its whole definition.",
+			`{"type":"object","properties":{"query":{"type":"string","description":"the task in a few words, e.g. create issue"},"server":{"type":"string","description":"only tools of this server (all of them without query)"},"limit":{"type":"integer","minimum":1,"maximum":50,"description":"maximum number (default 10)"}}}`,
+			readsOnly},
+		{describeTool, "Returns the whole definition of a tool found by search_tools, with the schema of its arguments.",
+			`{"type":"object","properties":{"name":{"type":"string","description":"name returned by search_tools"}},"required":["name"]}`,
+			readsOnly},
+		{callTool, "Calls a tool that is not listed here, with arguments that fit its definition. Returns the tool's result.",
+			`{"type":"object","properties":{"name":{"type":"string","description":"name returned by search_tools"},"arguments":{"type":"object","description":"arguments of that tool"}},"required":["name"]}`,
+			`{}`},
+	}
+}
+
+func isStandIn(name string) bool {
+	return slices.ContainsFunc(standIns(), func(s standIn) bool { return s.name == name })
+}
+
+// maxServers is how many servers are named in the description of search_tools.
+const maxServers = 40
+
+// standInDefinitions are the entries of the list. That of search_tools says
+// whose tools there are: else nobody would look for them.
+func standInDefinitions(tools []*call.Tool) []json.RawMessage {
+	var servers []string
+	for _, t := range tools {
+		if !slices.Contains(servers, t.Server) {
+			servers = append(servers, t.Server)
+		}
+	}
+	slices.Sort(servers)
+	if more := len(servers) - maxServers; more > 0 {
+		servers = append(servers[:maxServers], fmt.Sprintf("%d more", more))
+	}
+	var all []json.RawMessage
+	for _, s := range standIns() {
+		text := s.description
+		if s.name == searchTools {
+			text += " Servers: " + strings.Join(servers, ", ") + "."
+		}
+		d := jsonrpc.AppendString([]byte(`{"name":"`+s.name+`","description":`), text)
+		d = append(append(append(d, `,"inputSchema":`...), s.schema...), `,"annotations":`...)
+		d = append(d, s.annotations...)
+		if size := largestResult(tools); s.name == callTool && size > 0 {
+			d = fmt.Appendf(d, `,"_meta":{%q:%d}`, maxResultSize, size)
+		}
+		all = append(all, append(d, '}'))
+	}
+	return all
+}
+
+// maxResultSize is the _meta member of a definition by which Claude Code knows
+// how many characters of a result to give the model; above its own bound it gives
+// a preview.
+const maxResultSize = "anthropic/maxResultSizeChars"
+
+// largestResult returns the greatest maxResultSize of the tools' definitions, or 0:
+// a result of call_tool is any tool's.
+func largestResult(tools []*call.Tool) int {
+	largest := 0
+	for _, t := range tools {
+		if !bytes.Contains(t.Definition, []byte(maxResultSize)) {
+			continue
+		}
+		var size int
+		meta := jsonrpc.MemberOf(t.Definition, "_meta")
+		if json.Unmarshal(jsonrpc.MemberOf(meta, maxResultSize), &size) == nil {
+			largest = max(largest, size)
+		}
+	}
+	return largest
+}
+
+// members reads the arguments of a tool that stands in for others, none of
+// which may be another than those known.
+func members(tool string, arguments json.RawMessage, known ...string) (map[string]json.RawMessage, error) {
+	all, err := jsonrpc.Members(arguments)
+	if err != nil {
+		return nil, toolerr.New(toolerr.InvalidParams, "%s: arguments: %w", tool, err)
+	}
+	read := map[string]json.RawMessage{}
+	for _, m := range all {
+		if !slices.Contains(known, m.Name) {
+			hint := ""
+			if tool == callTool {
+				hint = "; the tool's own arguments go into arguments"
+			}
+			return nil, toolerr.New(toolerr.InvalidParams, "%s takes %s, not %s%s", tool, strings.Join(known, ", "), m.Name, hint)
+		}
+		if string(m.Value) != "null" {
+			read[m.Name] = m.Value
+		}
+	}
+	return read, nil
+}
+
+func textOf(tool, name string, raw json.RawMessage) (text string, err error) {
+	if raw == nil {
+		return "", nil
+	}
+	if raw[0] != '"' || json.Unmarshal(raw, &text) != nil {
+		return "", toolerr.New(toolerr.InvalidParams, "%s: %s must be a string", tool, name)
+	}
+	return text, nil
+}
+
+const (
+	defaultHits = 10
+	maxHits     = 50
+)
+
+// search carries out search_tools.
+func (o *Offer) search(ctx context.Context, arguments json.RawMessage) (json.RawMessage, error) {
+	given, err := members(searchTools, arguments, "query", "server", "limit")
+	if err != nil {
+		return nil, err
+	}
+	query, err := textOf(searchTools, "query", given["query"])
+	if err != nil {
+		return nil, err
+	}
+	server, err := textOf(searchTools, "server", given["server"])
+	if err != nil {
+		return nil, err
+	}
+	limit := defaultHits
+	if raw := given["limit"]; raw != nil && (json.Unmarshal(raw, &limit) != nil || limit < 1) {
+		return nil, toolerr.New(toolerr.InvalidParams, "search_tools: limit must be a whole number from 1 to %d", maxHits)
+	}
+	limit = min(limit, maxHits)
+	if strings.TrimSpace(query) == "" && server == "" {
+		return nil, toolerr.New(toolerr.MissingParameter, "search_tools: describe the task in query, or give a server")
+	}
+	s := o.shelf(o.view.Snapshot(ctx))
+	hits := s.matching(query, server)
+	return textResult(s.report(hits, limit, query, server)), nil
+}
+
+// matching returns the tools that a search finds, the best first.
+func (s *shelf) matching(query, server string) (found []*call.Tool) {
+	if strings.TrimSpace(query) == "" {
+		for _, t := range s.tools {
+			if t.Server == server {
+				found = append(found, t)
+			}
+		}
+		return found
+	}
+	for _, hit := range s.find().Find(query, len(s.tools), func(doc int) bool { return server == "" || s.tools[doc].Server == server }) {
+		found = append(found, s.tools[hit.Doc])
+	}
+	return found
+}
+
+// report renders what was found for a model.
+func (s *shelf) report(found []*call.Tool, limit int, query, server string) string {
+	if len(found) == 0 {
+		var servers []string
+		for _, t := range s.tools {
+			if !slices.Contains(servers, t.Server) {
+				servers = append(servers, t.Server)
+			}
+		}
+		if server != "" && !slices.Contains(servers, server) {
+			return fmt.Sprintf("no server %q; available: %s\n", server, strings.Join(servers, ", "))
+		}
+		return fmt.Sprintf("no tool matches %q among %d; try other words, or a server: %s\n", query, len(s.tools), strings.Join(servers, ", "))
+	}
+	var b strings.Builder
+	for _, t := range found[:min(limit, len(found))] {
+		d := read(t.Definition)
+		fmt.Fprintf(&b, "%s: %s\n  arguments: %s\n", t.Name, d.summary(), d.signature())
+	}
+	if more := len(found) - limit; more > 0 {
+		fmt.Fprintf(&b, "(%d more match; be more specific in query, or raise limit)\n", more)
+	}
+	b.WriteString("Call one with call_tool {\"name\":…,\"arguments\":{…}}; describe_tool returns its whole definition.\n")
+	return b.String()
+}
+
+// describe carries out describe_tool.
+func (o *Offer) describe(ctx context.Context, arguments json.RawMessage) (json.RawMessage, error) {
+	given, err := members(describeTool, arguments, "name")
+	if err != nil {
+		return nil, err
+	}
+	tool, err := o.named(ctx, describeTool, given["name"])
+	if err != nil {
+		return nil, err
+	}
+	return textResult(string(tool.Definition)), nil
+}
+
+// target reads a call of call_tool.
+func (o *Offer) target(ctx context.Context, arguments json.RawMessage) (*call.Tool, json.RawMessage, error) {
+	given, err := members(callTool, arguments, "name", "arguments")
+	if err != nil {
+		return nil, nil, err
+	}
+	tool, err := o.named(ctx, callTool, given["name"])
+	if err != nil {
+		return nil, nil, err
+	}
+	args := given["arguments"]
+	if args == nil {
+		args = json.RawMessage(`{}`)
+	}
+	if args[0] != '{' {
+		return nil, nil, toolerr.New(toolerr.InvalidParams, "call_tool: arguments must be an object that fits the definition of %s, not text", tool.Name)
+	}
+	return tool, args, nil
+}
+
+// named finds a tool for a model, which may have made the name up.
+func (o *Offer) named(ctx context.Context, by string, raw json.RawMessage) (*call.Tool, error) {
+	name, err := textOf(by, "name", raw)
+	if err != nil {
+		return nil, err
+	}
+	if name == "" {
+		return nil, toolerr.New(toolerr.MissingParameter, "%s: name is missing; search_tools finds names", by)
+	}
+	if tool, ok := o.view.Lookup(ctx, name); ok {
+		return tool, nil
+	}
+	var like []string
+	for _, t := range o.shelf(o.view.Snapshot(ctx)).matching(name, "") {
+		if like = append(like, t.Name); len(like) == 3 {
+			break
+		}
+	}
+	hint := "search_tools finds tool names"
+	if len(like) > 0 {
+		hint = "the closest are " + strings.Join(like, ", ")
+	}
+	return nil, toolerr.New(toolerr.ToolNotFound, "no tool %q; %s", name, hint)
+}
+
+func textResult(text string) json.RawMessage {
+	return append(jsonrpc.AppendString([]byte(`{"content":[{"type":"text","text":`), text), `}]}`...)
+}

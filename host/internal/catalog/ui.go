@@ -1,0 +1,151 @@
+package catalog
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// Clients recognize a user interface by the scheme of its URI, so a URI that
+// two servers use keeps it: the first server has the URI, that of the other is
+// ui://toolroom/SERVER/REST. The tools of the other server name it so, too.
+const (
+	uiScheme    = "ui://"
+	uiQualified = uiScheme + "toolroom/"
+)
+
+func qualifyUI(server, uri string) string {
+	return uiQualified + url.PathEscape(server) + "/" + uri[len(uiScheme):]
+}
+
+// owners tells which server has a ui:// URI: the first that lists it or has a
+// tool that refers to it.
+type owners map[string]string
+
+func ownersOf(all map[call.Kind][]*Item) owners {
+	rank := map[string]int{}
+	for _, kind := range kinds() {
+		for _, item := range all[kind] {
+			if _, ok := rank[item.Server]; !ok {
+				rank[item.Server] = len(rank)
+			}
+		}
+	}
+	o := owners{}
+	claim := func(uri, server string) {
+		if first, ok := o[uri]; !ok || rank[server] < rank[first] {
+			o[uri] = server
+		}
+	}
+	for _, kind := range []call.Kind{call.Resources, call.Templates} {
+		for _, item := range all[kind] {
+			if strings.HasPrefix(item.Name, uiScheme) {
+				claim(item.Name, item.Server)
+			}
+		}
+	}
+	for _, item := range all[call.Tools] {
+		if meta := item.uiMeta(); meta != nil {
+			eachUI(meta, 0, func(uri string) string {
+				claim(uri, item.Server)
+				return uri
+			})
+		}
+	}
+	return o
+}
+
+// uiMeta returns the _meta of a tool that may refer to a user interface, or
+// nil.
+func (i *Item) uiMeta() json.RawMessage {
+	if i.Tool == nil || !strings.Contains(string(i.Definition), "ui:") && !strings.Contains(string(i.Definition), `\`) {
+		return nil
+	}
+	members, err := jsonrpc.Members(i.Definition)
+	if err != nil {
+		return nil
+	}
+	for _, m := range members {
+		if m.Name == "_meta" {
+			return m.Value
+		}
+	}
+	return nil
+}
+
+// linked returns a tool whose _meta refers to user interfaces by the URIs that
+// they are served under.
+func (i *Item) linked(o owners) *Item {
+	meta := i.uiMeta()
+	if meta == nil {
+		return i
+	}
+	changed := false
+	meta = eachUI(meta, 0, func(uri string) string {
+		if o[uri] == i.Server {
+			return uri
+		}
+		changed = true
+		return qualifyUI(i.Server, uri)
+	})
+	if !changed {
+		return i
+	}
+	definition, err := jsonrpc.SetMember(i.Definition, "_meta", meta)
+	if err != nil {
+		return i
+	}
+	out, tool := *i, *i.Tool
+	out.Definition, tool.Definition = definition, definition
+	out.Tool = &tool
+	return &out
+}
+
+// maxMeta bounds how deep _meta is looked into.
+const maxMeta = 16
+
+// eachUI returns JSON in which every string that is a ui:// URI is replaced by
+// what to returns. Everything else stays as it is, byte for byte.
+func eachUI(raw json.RawMessage, depth int, to func(uri string) string) json.RawMessage {
+	if depth > maxMeta || len(raw) == 0 {
+		return raw
+	}
+	switch raw[0] {
+	case '"':
+		var text string
+		if json.Unmarshal(raw, &text) != nil || !strings.HasPrefix(text, uiScheme) || strings.HasPrefix(text, uiQualified) {
+			return raw
+		}
+		if now := to(text); now != text {
+			return jsonrpc.AppendString(nil, now)
+		}
+	case '{':
+		members, err := jsonrpc.Members(raw)
+		if err != nil {
+			return raw
+		}
+		out, end := []byte{}, 0
+		for _, m := range members {
+			out = append(append(out, raw[end:m.Start]...), eachUI(m.Value, depth+1, to)...)
+			end = m.End
+		}
+		return append(out, raw[end:]...)
+	case '[':
+		items, err := jsonrpc.Items(raw)
+		if err != nil {
+			return raw
+		}
+		out := []byte{'['}
+		for n, item := range items {
+			if n > 0 {
+				out = append(out, ',')
+			}
+			out = append(out, eachUI(item, depth+1, to)...)
+		}
+		return append(out, ']')
+	}
+	return raw
+}

@@ -1,0 +1,87 @@
+package catalog
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+)
+
+// Update puts entries in place of those there are. A source that stays keeps
+// what is known of it. One that is replaced by another of its name, or is named
+// or filtered otherwise, serves what it did, as far as it still may, until it
+// has been listed again. What is new is listed if somebody has asked for such
+// lists. Who has seen a list that is another one now is told.
+func (c *Catalog) Update(entries []Entry) {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return
+	}
+	before := map[string]*server{}
+	tried, seen := map[call.Kind]bool{}, map[call.Kind]bool{}
+	for _, s := range c.all() {
+		before[s.Source.Name()] = s
+		for kind, l := range s.lists {
+			tried[kind] = tried[kind] || l.tried && !s.known
+			seen[kind] = seen[kind] || l.tried
+		}
+	}
+	next := make([]*server, 0, len(entries))
+	var ask []*server
+	for _, e := range entries {
+		old := before[e.Source.Name()]
+		if old != nil && old.same(e) {
+			next = append(next, old)
+			continue
+		}
+		s := newServer(e)
+		if s.known {
+			next = append(next, s)
+			continue
+		}
+		if old != nil {
+			s.inherit(old)
+		}
+		next, ask = append(next, s), append(ask, s)
+	}
+	c.servers.Store(&next)
+	for _, s := range ask {
+		for kind, l := range s.lists {
+			if old := before[s.Source.Name()]; l.tried || old == nil && tried[kind] {
+				c.ask(s, kind)
+			}
+		}
+	}
+	was := c.current.Load()
+	now, faults := c.assemble()
+	c.faults = faults
+	c.current.Store(now)
+	c.mu.Unlock()
+	for _, kind := range kinds() {
+		if seen[kind] && c.onChange != nil && !was.same(now, kind) {
+			c.onChange(Change{kind, was, now})
+		}
+	}
+}
+
+// same reports whether an entry is the server's, served in the same way.
+func (s *server) same(e Entry) bool {
+	return s.Source == e.Source && s.Plain == e.Plain && reflect.DeepEqual(s.Prefix, e.Prefix) && reflect.DeepEqual(s.Filter, e.Filter) && s.Of == e.Of && slices.Equal(s.Also, e.Also)
+}
+
+// inherit takes over what is known of the server before it.
+func (s *server) inherit(old *server) {
+	for kind, l := range old.lists {
+		if !l.tried {
+			continue
+		}
+		var raw []json.RawMessage
+		for _, item := range l.items {
+			raw = append(raw, item.received)
+		}
+		items, faults := s.items(kind, raw)
+		s.lists[kind] = &listing{items: items, faults: faults, drift: l.drift, err: l.err, tried: true}
+	}
+}

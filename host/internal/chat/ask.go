@@ -1,0 +1,401 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/agent"
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/host/internal/chat/lineedit"
+	"github.com/toolroom-mcp/toolroom/host/internal/chat/screen"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/pipeline/approve"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// A question is put to the user while a turn is under way. It is answered by the
+// goroutine that has the terminal.
+type question struct {
+	ctx    context.Context
+	put    func(ctx context.Context) (any, error)
+	answer chan<- reply
+}
+
+type reply struct {
+	value any
+	err   error
+}
+
+// canAsk reports whether there is somebody to ask.
+func (c *Chat) canAsk() bool { return !c.cfg.JSON && (c.editor != nil || c.cfg.Typing) }
+
+// put puts a question and waits for its answer. The time until then is neither the call's
+// nor the turn's.
+func (c *Chat) put(ctx context.Context, put func(ctx context.Context) (any, error)) (any, error) {
+	if in, ok := ctx.Value(callingKey{}).(*calling); ok {
+		if in.ctx != nil {
+			defer call.Pause(in.ctx)() // ctx need not descend from it
+		}
+		began := time.Now()
+		defer func() { c.waits.add(in.call.ID, time.Since(began)) }()
+	}
+	answer := make(chan reply, 1)
+	select {
+	case c.questions <- &question{ctx, put, answer}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	select {
+	case r := <-answer:
+		return r.value, r.err
+	case <-ctx.Done(): // somebody else has answered, or it is too late
+		return nil, ctx.Err()
+	}
+}
+
+// answer has the user answer a question. If they give up instead, interrupt is
+// called before who asked is told.
+func (c *Chat) answer(q *question, interrupt func() error) (stuck error) {
+	if q.ctx.Err() != nil {
+		return nil
+	}
+	ctx, done := c.interruptible(q.ctx)
+	defer done()
+	defer c.hold()()
+	value, err := q.put(ctx)
+	if errors.Is(err, lineedit.ErrInterrupt) || context.Cause(ctx) == lineedit.ErrInterrupt { //nolint:errorlint // this very one
+		err, stuck = context.Canceled, interrupt()
+	}
+	q.answer <- reply{value, err}
+	return stuck
+}
+
+// hold leaves the terminal to a question, until release. What was typed before it is
+// no answer to it.
+func (c *Chat) hold() (release func()) {
+	if c.editor == nil {
+		return func() {}
+	}
+	c.editor.Forget()
+	c.screen.Hold()
+	return c.screen.Release
+}
+
+// callTool is the tool that calls another one by its name; see package offer.
+const callTool = "call_tool"
+
+// calling is the call that a question is asked in.
+type calling struct {
+	ctx     context.Context // of the call; its clocks are paused while the user is asked
+	call    *llm.ToolCall
+	verdict *verdict // what the user decided where a form has no place for it; nil: nothing
+	agreed  bool     // the user has been asked about what it is part of
+}
+
+type callingKey struct{}
+
+// asking are tools whose calls the user is asked about where they wait for approval.
+type asking struct {
+	agent.Tools
+	chat   *Chat
+	agreed bool // the user has been asked about what the calls are part of
+}
+
+// Call makes a call, again once it was approved.
+func (a *asking) Call(ctx context.Context, tc *llm.ToolCall, progress func(string)) (*call.Result, error) {
+	in := &calling{ctx: ctx, call: tc, agreed: a.agreed}
+	ctx = context.WithValue(ctx, callingKey{}, in)
+	for {
+		res, err := a.Tools.Call(ctx, tc, progress)
+		var p *call.PendingError
+		if !errors.As(err, &p) || p.Pending.ID == "" || !a.chat.canAsk() || a.chat.cfg.Host.Approve == nil {
+			return res, err
+		}
+		var d verdict
+		if in.verdict != nil {
+			d, in.verdict = *in.verdict, nil
+		} else {
+			text := fmt.Sprintf("May %s be called? %s.", p.Pending.Tool, p.Pending.Reason)
+			if d, err = a.chat.approval(ctx, in, p.Pending.Tool, text, p.Pending.Args); err != nil {
+				return nil, err
+			}
+		}
+		err = a.chat.cfg.Host.Approve(ctx, p.Pending.ID, d.approve, d.args)
+		if err != nil && !toolerr.Is(err, toolerr.Conflict) && !toolerr.Is(err, toolerr.NotFound) {
+			if d.args == nil {
+				return nil, err
+			}
+			a.chat.view.note("%v", err) // the arguments are not right: once more
+		}
+	}
+}
+
+// verdict is what the user decides on a call.
+type verdict struct {
+	approve bool
+	args    json.RawMessage // instead of those asked for; nil: those
+}
+
+// approval asks the user whether a call may be made.
+func (c *Chat) approval(ctx context.Context, in *calling, tool, text string, args json.RawMessage) (verdict, error) {
+	if in.agreed {
+		return verdict{approve: true}, nil
+	}
+	value, err := c.put(ctx, func(ctx context.Context) (any, error) {
+		if c.always[tool] {
+			return verdict{approve: true}, nil
+		}
+		about := text + "\n" + proposal(args) + "\n"
+		shown, all := beginningOf(about)
+		c.show(strings.TrimSuffix(shown, "\n") + "\n")
+		for {
+			prompt, keys := "Allow "+c.whole(about)+"? [y]es, [n]o, [a]lways "+tool+" in this chat, [e]dit: ", "ynae"
+			if !all {
+				prompt, keys = "[v]iew all of it, [n]o, [e]dit: ", "vne"
+			}
+			key, err := c.key(ctx, prompt, keys)
+			if err != nil {
+				return nil, err
+			}
+			switch key {
+			case 'v':
+				c.show(about)
+				all = true
+				continue
+			case 'a':
+				c.always[tool] = true
+				fallthrough
+			case 'y':
+				return verdict{approve: true}, nil
+			case 'n':
+				return verdict{}, nil
+			}
+			edited, err := c.line(ctx, "arguments (Esc goes back): ", string(args))
+			if errors.Is(err, lineedit.ErrEscape) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			if _, err := jsonrpc.Members([]byte(edited)); err != nil {
+				c.show(fmt.Sprintf("that is not one JSON object: %v\n", err))
+				continue
+			}
+			return verdict{approve: true, args: json.RawMessage(edited)}, nil
+		}
+	})
+	if err != nil {
+		return verdict{}, err
+	}
+	return value.(verdict), nil //nolint:forcetypeassert // as above
+}
+
+// whole is "it", or how much there is to allow where the beginning is not seen any more:
+// what matters may stand there.
+func (c *Chat) whole(about string) string {
+	if c.cfg.Terminal == nil {
+		return "it"
+	}
+	columns, rows := c.cfg.Terminal.Size()
+	n := 0
+	for line := range strings.Lines(screen.Clean(about)) {
+		n += 1 + (screen.Columns(strings.TrimSuffix(line, "\n"))-1)/max(columns, 1)
+	}
+	if n < rows {
+		return "it"
+	}
+	return fmt.Sprintf("all %d lines", n)
+}
+
+// indented is JSON for a person to decide on.
+func indented(args json.RawMessage) string {
+	return "  " + strings.ReplaceAll(approve.Shown(args), "\n", "\n  ")
+}
+
+// show shows text above a question.
+func (c *Chat) show(text string) {
+	text = screen.Clean(text)
+	if c.editor != nil {
+		fmt.Fprint(c.cfg.Out, text) //nolint:errcheck // the question itself tells
+		return
+	}
+	fmt.Fprint(c.cfg.Err, text) //nolint:errcheck // likewise
+}
+
+// key asks for one of the keys in choices.
+func (c *Chat) key(ctx context.Context, prompt, choices string) (rune, error) {
+	if c.editor != nil {
+		return c.editor.Key(ctx, prompt, choices)
+	}
+	for {
+		line, err := c.line(ctx, prompt, "")
+		if err != nil {
+			return 0, err
+		}
+		if r, _ := utf8.DecodeRuneInString(strings.ToLower(strings.TrimSpace(line))); strings.ContainsRune(choices, r) {
+			return r, nil
+		}
+	}
+}
+
+// line asks for a line. At a terminal Esc gives it up: lineedit.ErrEscape.
+func (c *Chat) line(ctx context.Context, prompt, initial string) (string, error) {
+	if c.editor != nil {
+		h := c.editor.History
+		c.editor.History = nil
+		defer func() { c.editor.History = h }()
+		return c.editor.ReadOrEscape(ctx, prompt, initial)
+	}
+	c.show(prompt)
+	return c.source.Line(ctx)
+}
+
+// yes asks a question of the chat itself.
+func (c *Chat) yes(ctx context.Context, text string) (bool, error) {
+	if !c.canAsk() {
+		return false, nil
+	}
+	ctx, done := c.interruptible(ctx)
+	defer done()
+	defer c.hold()()
+	key, err := c.key(ctx, text+" [y]es, [n]o: ", "yn")
+	if errors.Is(err, lineedit.ErrInterrupt) || context.Cause(ctx) == lineedit.ErrInterrupt { //nolint:errorlint // this very one
+		return false, nil
+	}
+	return key == 'y', err
+}
+
+// form is what a server asks the user (elicitation/create).
+type form struct {
+	Message string `json:"message"`
+	Mode    string `json:"mode"`
+	URL     string `json:"url"`
+	Schema  struct {
+		Properties map[string]field `json:"properties"`
+		Required   []string         `json:"required"`
+	} `json:"requestedSchema"`
+}
+
+type field struct {
+	Type        string          `json:"type"`
+	Title       string          `json:"title"`
+	Description string          `json:"description"`
+	Enum        []string        `json:"enum"`
+	Default     json.RawMessage `json:"default"`
+}
+
+// Ask asks the user what a server asks the host's client; see call.Ask.
+func (c *Chat) Ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	var f form
+	if method != "elicitation/create" {
+		return nil, toolerr.New(toolerr.InvalidInput, "the chat does not support %s", method)
+	}
+	if err := json.Unmarshal(params, &f); err != nil {
+		return nil, toolerr.New(toolerr.InvalidParams, "%s: %w", method, err)
+	}
+	in, _ := ctx.Value(callingKey{}).(*calling)
+	if in != nil && call.IsOwnQuestion(ctx) {
+		dismiss := json.RawMessage(`{"action":"cancel"}`) // then the call waits: see asking.Call
+		if in.call.Name == callTool {
+			return dismiss, nil // it is about another tool and its arguments
+		}
+		text, _, _ := strings.Cut(f.Message, "\n")
+		v, err := c.approval(ctx, in, in.call.Name, text, in.call.Args)
+		switch {
+		case err != nil:
+			return nil, err
+		case c.cfg.Host.Approve != nil && (v.args != nil || !v.approve): // other arguments, or a denial that holds for this call alone
+			in.verdict = &v
+			return dismiss, nil
+		case v.approve:
+			return json.RawMessage(`{"action":"accept","content":{"decision":"approve"}}`), nil
+		}
+		return json.RawMessage(`{"action":"accept","content":{"decision":"deny"}}`), nil
+	}
+	value, err := c.put(ctx, func(ctx context.Context) (any, error) { return c.fill(ctx, f) })
+	if errors.Is(err, lineedit.ErrEscape) {
+		return json.RawMessage(`{"action":"cancel"}`), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return value.(json.RawMessage), nil //nolint:forcetypeassert // as fill returns it
+}
+
+// fill has the user fill in a form.
+func (c *Chat) fill(ctx context.Context, f form) (json.RawMessage, error) {
+	c.show(f.Message + "\n")
+	if f.Mode == "url" {
+		c.show("It asks you to visit " + f.URL + "\n")
+	}
+	content := map[string]any{}
+	names := slices.Clone(f.Schema.Required)
+	for name := range f.Schema.Properties {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names[len(f.Schema.Required):])
+	if len(names) == 0 {
+		key, err := c.key(ctx, "Agree? [y]es, [n]o: ", "yn")
+		if key == 'y' {
+			return json.RawMessage(`{"action":"accept","content":{}}`), err
+		}
+		return json.RawMessage(`{"action":"decline"}`), err
+	}
+	for _, name := range names {
+		value, err := c.value(ctx, name, f.Schema.Properties[name], slices.Contains(f.Schema.Required, name))
+		if err != nil {
+			return nil, err
+		}
+		if value != nil {
+			content[name] = value
+		}
+	}
+	return jsonrpc.Marshal(map[string]any{"action": "accept", "content": content})
+}
+
+// value asks for a field of a form; nil: it is left out.
+func (c *Chat) value(ctx context.Context, name string, f field, required bool) (any, error) {
+	label := screen.Line(name, 40)
+	if f.Title != "" {
+		label = screen.Line(f.Title, 60)
+	}
+	if f.Type == "boolean" {
+		key, err := c.key(ctx, label+"? [y]es, [n]o: ", "yn")
+		return key == 'y', err
+	}
+	if f.Description != "" {
+		c.show(f.Description + "\n")
+	}
+	if len(f.Enum) > 0 {
+		label += " (" + screen.Line(strings.Join(f.Enum, ", "), 200) + ")"
+	}
+	for {
+		text, err := c.line(ctx, label+": ", "")
+		if err != nil {
+			return nil, err
+		}
+		text = strings.TrimSpace(text)
+		var number json.Number
+		switch {
+		case text == "" && !required:
+			return nil, nil
+		case text == "" && f.Default != nil:
+			return f.Default, nil
+		case len(f.Enum) > 0 && !slices.Contains(f.Enum, text):
+		case (f.Type == "number" || f.Type == "integer") && json.Unmarshal([]byte(text), &number) != nil:
+		case f.Type == "number" || f.Type == "integer":
+			return number, nil
+		default:
+			return text, nil
+		}
+	}
+}

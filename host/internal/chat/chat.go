@@ -1,0 +1,351 @@
+// Package chat is a conversation with a model at a terminal, or through pipes: it
+// reads what the user says, has the agent loop answer with the host's tools, and
+// shows what happens as it happens.
+//
+// At a terminal answers are shown as Markdown (package markdown), each call of a
+// tool has a line, what needs approval is asked for where it stands, and Ctrl-C
+// gives up the turn, not the program. Through a pipe each line of standard input is
+// something said, standard output is what the model says and nothing else, and what
+// else there is to tell goes to standard error; JSON tells everything, an object a
+// line (see record).
+//
+// Nothing that a model or a tool says reaches a terminal, or a pipe that may end at
+// one, but as harmless text: see package screen.
+//
+// What is said is kept in a session turn by turn; a turn that is given up is kept as
+// far as it came. The changes that a turn made to files can be taken back while the
+// files are what it left: see undo.go.
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/agent"
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/host/internal/chat/lineedit"
+	"github.com/toolroom-mcp/toolroom/host/internal/chat/screen"
+	"github.com/toolroom-mcp/toolroom/host/internal/conversation"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider"
+	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
+	"github.com/toolroom-mcp/toolroom/internal/state"
+)
+
+// Models are those that there are.
+type Models interface {
+	// List returns what is known of all.
+	List(ctx context.Context) []provider.Info
+
+	// Get returns the model of a name, or the default.
+	Get(ctx context.Context, name string) (provider.Model, error)
+}
+
+// Tools are the tools of one turn. End them.
+type Tools interface {
+	agent.Tools
+	End() error
+}
+
+// Host is what a chat needs of the host. Members that are nil are not there.
+type Host struct {
+	Models Models
+
+	// Turn begins a turn. ask is asked what servers ask the user, approvals
+	// among it; nil: nobody can be asked.
+	Turn func(ask call.Ask) Tools
+
+	// Approve decides on a call that waits for approval. With args it is to be
+	// made with these.
+	Approve func(ctx context.Context, id string, approve bool, args json.RawMessage) error
+
+	Tools   func(ctx context.Context) []*call.Tool
+	Servers func() []upstream.Status
+
+	Sessions *conversation.Book
+
+	// Changes are those that tools made to files since a time, the newest first.
+	Changes func(since time.Time) []*state.Change
+}
+
+// Terminal is the terminal of a chat.
+type Terminal interface {
+	lineedit.Terminal
+
+	// Quiet has it show nothing of what is typed until restore.
+	Quiet() (restore func())
+}
+
+// Config is what a chat needs.
+type Config struct {
+	Host Host
+
+	In       io.Reader
+	Out, Err io.Writer
+
+	// Terminal, unless nil, is where In comes from and Out goes to. Typing says
+	// without one that somebody types In all the same.
+	Terminal Terminal
+	Typing   bool
+	Styled   bool // with colours …
+
+	// Interrupts tells of Ctrl-C where the terminal makes a signal of it.
+	Interrupts <-chan os.Signal
+
+	Model   string // as Models.Get takes it
+	Session string // to go on with: an id, its beginning, or a name; "last": the last one
+	System  string
+	Request llm.Request // temperature and bounds
+	Bounds  agent.Bounds
+
+	History *lineedit.History // nil: what is typed is not kept
+	Notice  string            // told at the beginning; "": nothing
+	JSON    bool
+	Verbose bool
+}
+
+// Chat is a conversation.
+type Chat struct {
+	cfg    Config
+	source *lineedit.Source
+	editor *lineedit.Editor // nil: there is no terminal
+	out    *sink
+	view   view
+	screen *screen.Screen // nil: there is no terminal
+
+	questions chan *question
+	waits     waits
+	always    map[string]bool // tools whose calls need not be asked about any more
+
+	model    provider.Model
+	history  []llm.Message
+	session  *conversation.Session // nil: nothing has been said yet
+	pending  string                // what the model is to be told with what is said next
+	turns    []*turn               // that changed files, the last one last
+	spent    map[string]*spending
+	order    []string // of spent
+	failed   bool     // the last turn
+	quitting bool
+}
+
+// ErrFailed is that the last turn did not come to its goal. It has been told why.
+var ErrFailed = errors.New("the turn failed")
+
+// New makes a chat. It asks the models for the one that is meant.
+func New(ctx context.Context, cfg Config) (*Chat, error) {
+	out := &sink{to: cfg.Out}
+	if cfg.Terminal == nil {
+		cfg.Out = out
+	}
+	c := &Chat{
+		cfg: cfg, out: out, source: lineedit.NewSource(cfg.In), questions: make(chan *question),
+		always: map[string]bool{}, spent: map[string]*spending{},
+	}
+	if cfg.History == nil {
+		c.cfg.History = &lineedit.History{}
+	}
+	if t := cfg.Terminal; t != nil {
+		width := func() int {
+			columns, _ := t.Size()
+			return columns
+		}
+		c.screen = screen.New(cfg.Out, width)
+		c.editor = lineedit.New(c.source, cfg.Out, t)
+		c.editor.History, c.editor.Complete = c.cfg.History, completions
+		c.view = newScreenView(c.screen, c.waits.of, width, cfg.Styled, cfg.Verbose)
+	} else {
+		c.view = newPipeView(cfg.Out, cfg.Err, cfg.Verbose)
+	}
+	if cfg.JSON {
+		c.view = newJSONView(cfg.Out, func() string {
+			if c.session == nil {
+				return ""
+			}
+			return c.session.ID
+		})
+	}
+	if cfg.Session != "" {
+		if err := c.resume(ctx, cfg.Session); err != nil {
+			return nil, err
+		}
+	}
+	name := cfg.Model
+	if name == "" && c.session != nil {
+		name = c.session.Model
+	}
+	m, err := cfg.Host.Models.Get(ctx, name)
+	if err != nil && cfg.Model == "" && name != "" { // the session's is not there any more
+		c.view.note("%v", err)
+		m, err = cfg.Host.Models.Get(ctx, "")
+	}
+	c.model = m
+	return c, err
+}
+
+// Notice tells something that the user should know. Any goroutine may call it.
+func (c *Chat) Notice(text string) { c.view.note("%s", text) }
+
+// Once says one thing, and returns when it is answered.
+func (c *Chat) Once(ctx context.Context, prompt string) error {
+	c.notice()
+	if err := c.say(ctx, prompt); err != nil {
+		return err
+	}
+	if err := c.out.failed(); err != nil || !c.failed {
+		return err
+	}
+	return ErrFailed
+}
+
+func (c *Chat) notice() {
+	if c.cfg.Notice != "" {
+		c.view.note("%s", c.cfg.Notice)
+	}
+}
+
+// Talk takes what is said until there is no more, or the user quits.
+func (c *Chat) Talk(ctx context.Context) error {
+	c.notice()
+	if c.editor != nil {
+		c.greet()
+	}
+	interrupted := false
+	for !c.quitting {
+		said, err := c.prompt(ctx)
+		switch {
+		case errors.Is(err, lineedit.ErrInterrupt):
+			if c.editor == nil && !c.cfg.Typing {
+				return ErrFailed
+			}
+			if interrupted {
+				return nil
+			}
+			interrupted = true
+			c.view.note("Press Ctrl-C again, Ctrl-D or type /quit to end the chat")
+			continue
+		case errors.Is(err, io.EOF):
+			return c.end()
+		case err != nil:
+			return err
+		}
+		interrupted = false
+		if strings.TrimSpace(said) == "" {
+			continue
+		}
+		if err := c.cfg.History.Add(said); err != nil && c.editor != nil {
+			c.view.note("the input history is not saved: %v", err)
+		}
+		if err := c.take(ctx, said); err != nil {
+			return err
+		}
+	}
+	return c.end()
+}
+
+// end says how a chat through pipes ended.
+func (c *Chat) end() error {
+	if err := c.out.failed(); err != nil {
+		return err
+	}
+	if c.failed && c.editor == nil && !c.cfg.Typing {
+		return ErrFailed
+	}
+	return nil
+}
+
+// take carries out a command, or sends the text to the model. An unknown command is never
+// sent, except a call in the form of the model "command" (/grep {…}).
+func (c *Chat) take(ctx context.Context, said string) error {
+	name, args, ok := slashed(said)
+	if !ok {
+		return c.say(ctx, said)
+	}
+	why := refused(name, said)
+	if why == "" {
+		return c.command(ctx, name, args)
+	}
+	if c.model.Info().Name == commandModel && c.hasTool(ctx, name) {
+		return c.say(ctx, said)
+	}
+	c.view.note("%s", why)
+	c.failed = true
+	return nil
+}
+
+// hasTool reports whether the host has a tool.
+func (c *Chat) hasTool(ctx context.Context, name string) bool {
+	return c.cfg.Host.Tools != nil && slices.ContainsFunc(c.cfg.Host.Tools(ctx), func(t *call.Tool) bool { return t.Name == name })
+}
+
+func (c *Chat) greet() {
+	c.view.note("%s; type /help for commands", c.model.Info().Name)
+	if c.session != nil {
+		c.view.note("%s", c.recollection())
+	}
+}
+
+// prompt reads what is said next.
+func (c *Chat) prompt(ctx context.Context) (string, error) {
+	ctx, done := c.interruptible(ctx)
+	defer done()
+	var said string
+	var err error
+	if c.editor != nil {
+		c.screen.Hold()
+		said, err = c.editor.Read(ctx, "> ", "")
+		c.screen.Release()
+	} else {
+		said, err = c.lines(ctx)
+	}
+	if err != nil && context.Cause(ctx) == lineedit.ErrInterrupt { //nolint:errorlint // this very one
+		return "", lineedit.ErrInterrupt
+	}
+	return said, err
+}
+
+// lines reads a line, and those after it while they end in a backslash.
+func (c *Chat) lines(ctx context.Context) (string, error) {
+	var all []string
+	for {
+		if c.cfg.Typing && !c.cfg.JSON {
+			fmt.Fprint(c.cfg.Err, map[bool]string{true: "> ", false: "  "}[len(all) == 0]) //nolint:errcheck // nowhere else to say so
+		}
+		line, err := c.source.Line(ctx)
+		if err != nil {
+			if err == io.EOF && len(all) > 0 {
+				return strings.Join(all, "\n"), nil
+			}
+			return "", err
+		}
+		before, more := strings.CutSuffix(line, `\`)
+		if all = append(all, before); !more {
+			return strings.Join(all, "\n"), nil
+		}
+	}
+}
+
+// interruptible returns a context that an interrupt ends, with ErrInterrupt as its
+// cause.
+func (c *Chat) interruptible(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		select {
+		case <-c.cfg.Interrupts:
+			cancel(lineedit.ErrInterrupt)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		cancel(nil)
+		<-over
+	}
+}

@@ -1,0 +1,319 @@
+// Package lineedit reads what a person types at a terminal, as one text of one
+// or several lines.
+//
+//	Enter                    ends the text, but after a backslash begins a line
+//	Alt-Enter, Ctrl-J        begins a line
+//	Ctrl-C                   gives the text up; ErrInterrupt where there is none
+//	Ctrl-D                   at an empty text: io.EOF
+//	Up, Down                 a line up or down, else the history; Ctrl-P, Ctrl-N: the history
+//	Left, Right, Home, End, Ctrl-A, -E, -B, -F, Alt-B, -F
+//	Backspace, Delete, Ctrl-W, -U, -K, Alt-D; Ctrl-Y puts back what these took
+//	Tab                      completes
+//	Esc                      gives the text up, where ReadOrEscape reads it
+//	Ctrl-L                   clears the screen
+//	Ctrl-Z                   stops the program, as the shell has it
+//
+// What is pasted (bracketed paste) is taken as it is, its lines included. What is
+// typed is shown harmless, see package screen.
+//
+// The terminal is raw only while a text is being read: whatever ends Read, a panic
+// included, leaves it as it was found.
+package lineedit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/chat/screen"
+)
+
+// ErrInterrupt is Ctrl-C at an empty text.
+var ErrInterrupt = errors.New("interrupted")
+
+// ErrEscape is Esc, where it ends a text.
+var ErrEscape = errors.New("cancelled with Esc")
+
+var errTooLong = fmt.Errorf("a line is longer than %d bytes", maxLine)
+
+// maxLine bounds a text, in runes, and a line of a pipe, in bytes.
+const maxLine = 4 << 20
+
+// A Terminal is what an editor needs of one.
+type Terminal interface {
+	// Raw has the terminal send each key as it is pressed, until restore.
+	Raw() (restore func(), err error)
+
+	// Size is how many columns and rows there are.
+	Size() (columns, rows int)
+
+	// Flush forgets what was typed and not read yet.
+	Flush()
+}
+
+// An Editor reads texts. It is used by one goroutine.
+type Editor struct {
+	Terminal Terminal
+	Out      io.Writer
+	History  *History // nil: there is none
+
+	// Complete returns what the beginning of a text may become; nil: nothing.
+	Complete func(text string) []string
+
+	keys keys
+}
+
+// New returns an editor of what a source reads.
+func New(from *Source, out io.Writer, t Terminal) *Editor {
+	return &Editor{Terminal: t, Out: out, keys: keys{from: from}}
+}
+
+const (
+	pasteOn   = "\x1b[?2004h"
+	pasteOff  = "\x1b[?2004l"
+	clearDown = "\x1b[J"
+	clearAll  = "\x1b[H\x1b[2J"
+)
+
+// Read reads a text, which begins as initial. Its error is ErrInterrupt, io.EOF,
+// ctx's, or that of the terminal.
+func (e *Editor) Read(ctx context.Context, prompt, initial string) (string, error) {
+	return e.read(ctx, prompt, initial)
+}
+
+// ReadOrEscape is Read, which Esc ends with ErrEscape.
+func (e *Editor) ReadOrEscape(ctx context.Context, prompt, initial string) (string, error) {
+	e.keys.escapes = true
+	defer func() { e.keys.escapes = false }()
+	return e.read(ctx, prompt, initial)
+}
+
+func (e *Editor) read(ctx context.Context, prompt, initial string) (string, error) {
+	r := &reading{editor: e, prompt: screen.Clean(prompt), place: e.History.len()}
+	r.text.set(initial)
+	if err := r.raw(); err != nil {
+		return "", err
+	}
+	defer r.restore()
+	r.show()
+	for {
+		k, err := e.keys.next(ctx)
+		if err == nil {
+			var done bool
+			if done, err = r.key(k); done {
+				r.leave("")
+				return string(r.text.runes), nil
+			}
+		}
+		if err != nil {
+			mark := ""
+			if errors.Is(err, ErrInterrupt) {
+				mark = "^C"
+			}
+			r.leave(mark)
+			return "", err
+		}
+	}
+}
+
+// Key reads one key that is one of those in choices, in which Ctrl-C need not be:
+// it is ErrInterrupt. prompt is written before it.
+func (e *Editor) Key(ctx context.Context, prompt, choices string) (rune, error) {
+	r := &reading{editor: e, prompt: screen.Clean(prompt)}
+	if err := r.raw(); err != nil {
+		return 0, err
+	}
+	defer r.restore()
+	r.show()
+	for {
+		k, err := e.keys.next(ctx)
+		if err == nil && (k.action == interrupt || k.action == eof) {
+			err = ErrInterrupt
+		}
+		if err != nil {
+			r.leave("^C")
+			return 0, err
+		}
+		if k.action == insert && len([]rune(k.text)) == 1 {
+			if c := strings.ToLower(k.text); strings.Contains(choices, c) {
+				r.text.set(c)
+				r.show()
+				r.leave("")
+				return []rune(c)[0], nil
+			}
+		}
+	}
+}
+
+// Forget leaves out what was typed and not read yet: it is no answer to what is
+// asked next.
+func (e *Editor) Forget() {
+	e.keys.forget()
+	e.Terminal.Flush()
+}
+
+// reading is a text being read.
+type reading struct {
+	editor  *Editor
+	prompt  string
+	text    text
+	restore func()
+	row     int // of the cursor, below the first that is shown
+
+	place int    // in the history
+	typed string // the text that was left for the history
+}
+
+func (r *reading) raw() error {
+	restore, err := r.editor.Terminal.Raw()
+	if err != nil {
+		return fmt.Errorf("the terminal: %w", err)
+	}
+	r.write(pasteOn)
+	r.restore = func() {
+		r.write(pasteOff)
+		restore()
+	}
+	return nil
+}
+
+func (r *reading) write(s string) {
+	io.WriteString(r.editor.Out, s) //nolint:errcheck // a terminal that is gone ends the reading
+}
+
+// show draws the text anew.
+func (r *reading) show() {
+	columns, rows := r.editor.Terminal.Size()
+	p := r.text.draw(r.prompt, max(columns, 10), max(rows-1, 1))
+	var b strings.Builder
+	r.top(&b)
+	b.WriteString(clearDown + strings.Join(p.rows, "\r\n"))
+	if up := len(p.rows) - 1 - p.row; up > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA", up)
+	}
+	b.WriteByte('\r')
+	if p.col > 0 {
+		fmt.Fprintf(&b, "\x1b[%dC", p.col)
+	}
+	r.row = p.row
+	r.write(b.String())
+}
+
+// top puts the cursor where the text begins.
+func (r *reading) top(b *strings.Builder) {
+	if r.row > 0 {
+		fmt.Fprintf(b, "\x1b[%dA", r.row)
+	}
+	b.WriteByte('\r')
+}
+
+// leave puts the cursor below the text.
+func (r *reading) leave(mark string) {
+	r.text.at = len(r.text.runes)
+	r.show()
+	r.write(mark + "\r\n")
+}
+
+// key does what a key does, and reports whether the text is done.
+func (r *reading) key(k key) (done bool, err error) {
+	t := &r.text
+	switch k.action {
+	case nothing:
+		return false, nil
+	case enter:
+		if t.at > 0 && t.at == t.lineEnd() && t.runes[t.at-1] == '\\' {
+			t.cut(t.at-1, t.at, false)
+			t.insert("\n")
+			break
+		}
+		return true, nil
+	case escape:
+		return false, ErrEscape
+	case interrupt:
+		if len(t.runes) == 0 {
+			return false, ErrInterrupt
+		}
+		r.leave("^C")
+		r.row = 0
+		t.set("")
+	case eof:
+		if len(t.runes) == 0 {
+			return false, io.EOF
+		}
+		t.apply(k)
+	case suspend:
+		r.leave("")
+		r.restore()
+		stop()
+		if err := r.raw(); err != nil {
+			return false, err
+		}
+		r.row = 0
+	case clear:
+		r.write(clearAll)
+		r.row = 0
+	case up, down:
+		if by := map[action]int{up: -1, down: 1}[k.action]; !t.vertical(by) {
+			r.remember(by)
+		}
+	case earlier:
+		r.remember(-1)
+	case later:
+		r.remember(1)
+	case complete:
+		r.complete()
+	default:
+		t.apply(k)
+	}
+	r.show()
+	return false, nil
+}
+
+// remember shows the text before or after this one in the history.
+func (r *reading) remember(by int) {
+	h := r.editor.History
+	to := r.place + by
+	if to < 0 || to > h.len() {
+		return
+	}
+	if r.place == h.len() {
+		r.typed = string(r.text.runes)
+	}
+	r.place = to
+	if to == h.len() {
+		r.text.set(r.typed)
+		return
+	}
+	r.text.set(h.at(to))
+}
+
+// complete replaces the text before the cursor by what it can only become, and
+// shows what it may become where that is several.
+func (r *reading) complete() {
+	if r.editor.Complete == nil {
+		return
+	}
+	before := string(r.text.runes[:r.text.at])
+	found := r.editor.Complete(before)
+	if len(found) == 0 {
+		return
+	}
+	common := found[0]
+	for _, f := range found[1:] {
+		for !strings.HasPrefix(f, common) {
+			common = common[:len(common)-1]
+		}
+	}
+	if len(common) > len(before) && strings.HasPrefix(common, before) {
+		r.text.insert(strings.ToValidUTF8(common[len(before):], ""))
+		return
+	}
+	if len(found) > 1 {
+		at := r.text.at
+		r.leave("")
+		r.write(strings.Join(found, "  ") + "\r\n")
+		r.text.at, r.row = at, 0
+	}
+}

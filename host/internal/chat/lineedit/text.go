@@ -1,0 +1,217 @@
+package lineedit
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/chat/screen"
+)
+
+// text is what is being typed.
+type text struct {
+	runes  []rune
+	at     int    // the cursor is before this rune
+	killed []rune // for yank
+}
+
+func (t *text) set(s string) {
+	t.runes = []rune(s)
+	t.at = len(t.runes)
+}
+
+func (t *text) insert(s string) {
+	more := []rune(s)
+	if len(t.runes)+len(more) > maxLine {
+		more = more[:max(maxLine-len(t.runes), 0)]
+	}
+	t.runes = append(t.runes[:t.at:t.at], append(more, t.runes[t.at:]...)...)
+	t.at += len(more)
+}
+
+// cut takes out what is between two places, and keeps it for yank if keep.
+func (t *text) cut(from, to int, keep bool) {
+	if from == to {
+		return
+	}
+	if keep {
+		t.killed = append([]rune(nil), t.runes[from:to]...)
+	}
+	t.runes = append(t.runes[:from:from], t.runes[to:]...)
+	t.at = from
+}
+
+// step is the place of the character before (-1) or after (1) a place: what
+// joins a character belongs to it.
+func (t *text) step(at, by int) int {
+	for at += by; at > 0 && at < len(t.runes) && (screen.Width(t.runes[at]) == 0 || t.runes[at-1] == '\u200d'); at += by {
+	}
+	return min(max(at, 0), len(t.runes))
+}
+
+// word is the place of the beginning (-1) or end (1) of a word.
+func (t *text) word(by int) int {
+	at := t.at
+	next := func() rune {
+		if by < 0 {
+			return t.runes[at-1]
+		}
+		return t.runes[at]
+	}
+	within := func() bool { return by < 0 && at > 0 || by > 0 && at < len(t.runes) }
+	in := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.M, r) }
+	for within() && !in(next()) {
+		at += by
+	}
+	for within() && in(next()) {
+		at += by
+	}
+	return at
+}
+
+// lineBegin and lineEnd are the ends of the line that the cursor is in.
+func (t *text) lineBegin() int {
+	at := t.at
+	for at > 0 && t.runes[at-1] != '\n' {
+		at--
+	}
+	return at
+}
+
+func (t *text) lineEnd() int {
+	at := t.at
+	for at < len(t.runes) && t.runes[at] != '\n' {
+		at++
+	}
+	return at
+}
+
+// vertical moves the cursor a line up or down, and reports whether there is one.
+func (t *text) vertical(by int) bool {
+	column := screen.Columns(string(t.runes[t.lineBegin():t.at]))
+	was := t.at
+	if by < 0 {
+		if t.at = t.lineBegin(); t.at == 0 {
+			t.at = was
+			return false
+		}
+		t.at--
+		t.at = t.lineBegin()
+	} else {
+		if t.at = t.lineEnd(); t.at == len(t.runes) {
+			t.at = was
+			return false
+		}
+		t.at++
+	}
+	for end := t.lineEnd(); t.at < end && column > 0; t.at++ {
+		column -= screen.Width(t.runes[t.at])
+	}
+	return true
+}
+
+// apply does what a key does to the text.
+func (t *text) apply(k key) {
+	switch k.action {
+	case insert:
+		t.insert(k.text)
+	case newline:
+		t.insert("\n")
+	case left:
+		t.at = t.step(t.at, -1)
+	case right:
+		t.at = t.step(t.at, 1)
+	case home:
+		t.at = t.lineBegin()
+	case end:
+		t.at = t.lineEnd()
+	case wordLeft:
+		t.at = t.word(-1)
+	case wordRight:
+		t.at = t.word(1)
+	case backspace:
+		t.cut(t.step(t.at, -1), t.at, false)
+	case remove, eof:
+		t.cut(t.at, t.step(t.at, 1), false)
+	case removeWordLeft:
+		t.cut(t.word(-1), t.at, true)
+	case removeWordRight:
+		t.cut(t.at, t.word(1), true)
+	case removeLeft:
+		t.cut(t.lineBegin(), t.at, true)
+	case removeRight:
+		to := t.lineEnd()
+		if to == t.at && to < len(t.runes) {
+			to++
+		}
+		t.cut(t.at, to, true)
+	case yank:
+		t.insert(string(t.killed))
+	}
+}
+
+// A picture is how a text looks: rows of a terminal, and where the cursor is.
+type picture struct {
+	rows     []string
+	row, col int
+}
+
+// draw makes the picture of a text with its prompt before the first line, and
+// spaces before the others, in rows of width columns, of which at most height are
+// seen: those around the cursor.
+func (t *text) draw(prompt string, width, height int) picture {
+	margin := screen.Columns(prompt)
+	if margin > width/2 {
+		margin = 0
+	}
+	var p picture
+	var b strings.Builder
+	col := 0
+	wrap := func() {
+		p.rows = append(p.rows, b.String())
+		b.Reset()
+		b.WriteString(strings.Repeat(" ", margin))
+		col = margin
+	}
+	put := func(r rune) {
+		w := screen.Width(r)
+		if col+w > width-1 { // the last column is left: terminals differ in what comes after it
+			wrap()
+		}
+		b.WriteRune(r)
+		col += w
+	}
+	for _, r := range prompt {
+		put(r)
+	}
+	before := rune(0)
+	for i, r := range t.runes {
+		if i == t.at {
+			p.row, p.col = len(p.rows), col
+		}
+		if r == '\n' {
+			wrap()
+			continue
+		}
+		shown := screen.Shown(before, r)
+		before = r
+		if r == '\t' {
+			shown = "    "
+		}
+		row := len(p.rows)
+		for j, r := range shown {
+			put(r)
+			if i == t.at && j == 0 && len(p.rows) > row { // the cursor goes with its character
+				p.row, p.col = len(p.rows), margin
+			}
+		}
+	}
+	if t.at == len(t.runes) {
+		p.row, p.col = len(p.rows), col
+	}
+	p.rows = append(p.rows, b.String())
+	if first := max(p.row-height+1, 0); len(p.rows) > height {
+		p.rows = p.rows[first:min(first+height, len(p.rows))]
+		p.row -= first
+	}
+	return p
+}

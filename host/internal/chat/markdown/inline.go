@@ -1,0 +1,356 @@
+package markdown
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/chat/screen"
+)
+
+// inline reads emphasis, code spans and links of a line. It holds back what may
+// begin such until it is known whether it does.
+type inline struct {
+	put   func(cell)
+	plain bool // styles are not seen: code keeps its marks
+	style style
+	depth int
+
+	held []rune
+	prev rune // the one before held; 0: the line begins
+	find search
+}
+
+// A search looks for the end of what held begins with. It goes on where it was
+// when there is more.
+type search struct {
+	at     int // of held
+	inner  int // marks of emphasis that was begun within
+	ticks  int // of the code span that it is within
+	depth  int // of brackets
+	target int // where the address of a link begins; 0: not yet there
+}
+
+// begin begins a line.
+func (in *inline) begin(s style) { in.style, in.held, in.prev, in.find = s, in.held[:0], 0, search{} }
+
+// add adds a rune of the line.
+func (in *inline) add(r rune) {
+	in.held = append(in.held, r)
+	in.run(false)
+}
+
+// end ends the line.
+func (in *inline) end() { in.run(true) }
+
+// run puts what is known. With whole there is no more to come.
+func (in *inline) run(whole bool) {
+	for len(in.held) > 0 {
+		used := in.step(whole)
+		if used == 0 && !whole && len(in.held) < maxHeld {
+			return
+		}
+		if used == 0 { // nothing of the kind
+			used = in.literal(in.runLength(0))
+		}
+		in.prev = in.held[used-1]
+		in.held = in.held[used:]
+		in.find = search{}
+	}
+	in.held = nil
+}
+
+// literal puts the first n runes as they are.
+func (in *inline) literal(n int) int {
+	for _, r := range in.held[:n] {
+		in.put(cell{r, in.style})
+	}
+	return n
+}
+
+// runLength is how often the rune at i is there in a row.
+func (in *inline) runLength(i int) int {
+	n := 1
+	for i+n < len(in.held) && in.held[i+n] == in.held[i] {
+		n++
+	}
+	return n
+}
+
+// step puts what held begins with, and returns how much that was; 0: it is not
+// known yet, or with whole nothing but text.
+func (in *inline) step(whole bool) int {
+	r := in.held[0]
+	switch r {
+	case '`', '*', '_', '~':
+	case '\\':
+		switch {
+		case len(in.held) == 1:
+			return 0
+		case in.held[1] < 0x80 && unicode.In(in.held[1], unicode.P, unicode.S):
+			in.put(cell{in.held[1], in.style})
+			return 2
+		}
+		return in.literal(1)
+	case '!':
+		if len(in.held) == 1 {
+			return 0
+		}
+		if in.held[1] == '[' {
+			return in.link(1)
+		}
+		return in.literal(1)
+	case '[':
+		return in.link(0)
+	case '<':
+		return in.autolink()
+	default:
+		return in.literal(1)
+	}
+	n := in.runLength(0)
+	if n == len(in.held) {
+		return 0 // the run may go on; a whole line has nothing after it
+	}
+	switch {
+	case r == '`':
+		return in.codeSpan(n, whole)
+	case n > 3, r == '~' && n != 2, !in.opens(0, n):
+		return in.literal(n)
+	}
+	return in.emphasis(n, whole)
+}
+
+func (in *inline) codeSpan(n int, whole bool) int {
+	at := max(in.find.at, n)
+	for at < len(in.held) {
+		if in.held[at] != '`' {
+			at++
+			continue
+		}
+		run := in.runLength(at)
+		if at+run == len(in.held) && !whole {
+			break
+		}
+		if run != n {
+			at += run
+			continue
+		}
+		within := in.held[n:at]
+		if in.plain {
+			within = in.held[:at+n]
+		} else if len(within) > 2 && within[0] == ' ' && within[len(within)-1] == ' ' {
+			within = within[1 : len(within)-1]
+		}
+		for _, r := range within {
+			in.put(cell{r, in.style | code})
+		}
+		return at + n
+	}
+	in.find.at = at
+	return 0
+}
+
+// boundary reports whether emphasis may stand beside a rune: white space,
+// punctuation, or a wide character, as in scripts that have no spaces.
+func boundary(r rune) bool {
+	return r == 0 || unicode.IsSpace(r) || unicode.In(r, unicode.P, unicode.S) || screen.Width(r) == 2
+}
+
+func (in *inline) around(at, n int) (before, after rune) {
+	if before = in.prev; at > 0 {
+		before = in.held[at-1]
+	}
+	if at+n < len(in.held) {
+		after = in.held[at+n]
+	}
+	return before, after
+}
+
+// opens reports whether a run of marks can begin emphasis. A single mark, and
+// any underscore, does not within a word.
+func (in *inline) opens(at, n int) bool {
+	before, after := in.around(at, n)
+	if after == 0 || unicode.IsSpace(after) {
+		return false
+	}
+	if n == 1 || in.held[at] == '_' {
+		return boundary(before)
+	}
+	return !unicode.In(after, unicode.P) || boundary(before)
+}
+
+// closes reports whether one can end it.
+func (in *inline) closes(at, n int) bool {
+	before, after := in.around(at, n)
+	if before == 0 || unicode.IsSpace(before) {
+		return false
+	}
+	if n == 1 || in.held[at] == '_' {
+		return boundary(after)
+	}
+	return !unicode.In(before, unicode.P) || boundary(after)
+}
+
+// emphasis puts what is between n marks and the ones that end it.
+func (in *inline) emphasis(n int, whole bool) int {
+	f := &in.find
+	for f.at = max(f.at, n); f.at < len(in.held); {
+		r := in.held[f.at]
+		run := in.runLength(f.at)
+		switch {
+		case r == '\\' && f.ticks == 0:
+			if f.at+1 == len(in.held) {
+				return 0
+			}
+			f.at += 2
+			continue
+		case r != '`' && r != in.held[0] || r != '`' && f.ticks > 0:
+			f.at++
+			continue
+		case f.at+run == len(in.held) && !whole:
+			return 0
+		case r == '`':
+			switch f.ticks {
+			case 0:
+				f.ticks = run
+			case run:
+				f.ticks = 0
+			}
+			f.at += run
+			continue
+		}
+		within := f.at
+		switch ends := in.closes(f.at, run); {
+		case ends && run == n && f.inner == 0:
+		case ends && f.inner > 0 && run == n+f.inner:
+			within += f.inner
+		case ends && run == f.inner:
+			f.inner, f.at = 0, f.at+run
+			continue
+		case ends && run == n:
+		default:
+			if run != n && run <= 3 && in.opens(f.at, run) {
+				f.inner = run
+			}
+			f.at += run
+			continue
+		}
+		in.nested(in.held[n:within], in.emphasised(n))
+		return f.at + run
+	}
+	return 0
+}
+
+func (in *inline) emphasised(n int) style {
+	if in.held[0] == '~' {
+		return struck
+	}
+	return []style{italic, bold, bold | italic}[n-1]
+}
+
+// nested puts what is within something.
+func (in *inline) nested(text []rune, s style) {
+	sub := inline{put: in.put, plain: in.plain, style: in.style | s, depth: in.depth + 1, held: append([]rune(nil), text...)}
+	if sub.depth > maxNest {
+		sub.literal(len(text))
+		return
+	}
+	sub.run(true)
+}
+
+// link puts a link, or an image, whose bracket is at held[from]: its text, and
+// its address if that is another.
+func (in *inline) link(from int) int {
+	f := &in.find
+	for f.at = max(f.at, from); f.target == 0; f.at++ {
+		if f.at == len(in.held) {
+			return 0
+		}
+		switch in.held[f.at] {
+		case '\\':
+			if f.at+1 == len(in.held) {
+				return 0
+			}
+			f.at++
+		case '[':
+			f.depth++
+		case ']':
+			if f.at+1 == len(in.held) {
+				return 0
+			}
+			if f.depth--; f.depth > 0 {
+				continue
+			}
+			if in.held[f.at+1] != '(' {
+				return in.literal(from + 1)
+			}
+			f.at++
+			f.target = f.at + 1
+		}
+	}
+	for ; f.at < len(in.held); f.at++ {
+		switch in.held[f.at] {
+		case '(':
+			f.depth++
+		case ')':
+			if f.depth--; f.depth < 0 {
+				in.linked(from, f.target, f.at)
+				return f.at + 1
+			}
+		}
+	}
+	return 0
+}
+
+func (in *inline) linked(from, target, end int) {
+	label, address := in.held[from+1:target-2], strings.TrimSpace(string(in.held[target:end]))
+	if i := strings.IndexAny(address, " \t"); i >= 0 { // a title
+		address = address[:i]
+	}
+	address = strings.Trim(address, "<>")
+	if from > 0 {
+		for _, r := range "image: " {
+			in.put(cell{r, in.style | dim})
+		}
+	}
+	if string(label) == address || len(label) == 0 {
+		in.text(address, underlined)
+		return
+	}
+	in.nested(label, underlined)
+	if address != "" {
+		in.text(" ("+address+")", dim)
+	}
+}
+
+func (in *inline) text(s string, more style) {
+	for _, r := range s {
+		in.put(cell{r, in.style | more})
+	}
+}
+
+// autolink puts an address in angle brackets.
+func (in *inline) autolink() int {
+	for i, r := range in.held {
+		if i == 0 {
+			continue
+		}
+		if r == '>' {
+			address := string(in.held[1:i])
+			if !strings.Contains(address, ":") && !strings.Contains(address, "@") {
+				break
+			}
+			in.text(address, underlined)
+			return i + 1
+		}
+		if unicode.IsSpace(r) || r == '<' || i == 1 && !unicode.IsLetter(r) {
+			break
+		}
+		if i == len(in.held)-1 {
+			return 0
+		}
+	}
+	if len(in.held) == 1 {
+		return 0
+	}
+	return in.literal(1)
+}

@@ -1,0 +1,184 @@
+package markdown
+
+import (
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/chat/screen"
+)
+
+// A style is how a character looks.
+type style uint8
+
+const (
+	bold style = 1 << iota
+	dim
+	italic
+	underlined
+	struck
+	code
+)
+
+// sgr are the parameters of the escape sequence that sets a style.
+func (s style) sgr() string {
+	params := "0"
+	for i, n := range []int{1, 2, 3, 4, 9, 36} {
+		if s&(1<<i) != 0 {
+			params += ";" + strconv.Itoa(n)
+		}
+	}
+	return "\x1b[" + params + "m"
+}
+
+// A cell is a character of a page.
+type cell struct {
+	r rune
+	s style
+}
+
+// A gate lets characters through, and for one that could steer the terminal what is
+// shown in its place.
+type gate struct{ before rune }
+
+func (g *gate) pass(c cell, put func(cell)) {
+	before := g.before
+	g.before = c.r
+	if !screen.Steers(before, c.r) {
+		put(c)
+		return
+	}
+	for _, r := range screen.Shown(before, c.r) {
+		put(cell{r, c.s})
+	}
+}
+
+func columns(cells []cell) int {
+	n := 0
+	for _, c := range cells {
+		n += screen.Width(c.r)
+	}
+	return n
+}
+
+// A page writes lines, broken between words.
+type page struct {
+	out    io.Writer
+	styled bool
+	gate   gate
+
+	buf   []byte
+	now   style // what the terminal was told last
+	width int
+	hang  string // before each line but the first
+	from  int    // the column after hang
+	col   int
+
+	gap  []cell // white space before the word
+	word []cell
+	wide bool // the word is a wide character, on both sides of which a line may end
+	join bool // the next rune belongs to it all the same
+}
+
+// begin begins a line of the text, which may become several of the page.
+func (p *page) begin(width int, first, hang string) {
+	if screen.Columns(hang) > width/2 {
+		hang = ""
+	}
+	if screen.Columns(first) > width/2 {
+		first = strings.TrimLeft(first, " ")
+	}
+	p.width, p.hang, p.from, p.col = width, hang, screen.Columns(hang), 0
+	p.margin(first)
+}
+
+func (p *page) margin(text string) {
+	for _, r := range text {
+		p.emit(cell{r, dim})
+	}
+}
+
+// room is how many columns are left on the line.
+func (p *page) room() int { return max(p.width-p.col, 0) }
+
+// add adds a character where there is room for the word that it belongs to.
+func (p *page) add(c cell) { p.gate.pass(c, p.place) }
+
+func (p *page) place(c cell) {
+	if c.r == ' ' || c.r == '\t' {
+		p.endWord()
+		if len(p.gap) < p.width {
+			p.gap = append(p.gap, cell{' ', c.s})
+		}
+		return
+	}
+	w := screen.Width(c.r)
+	if w > 0 && !p.join && (p.wide || w == 2) {
+		p.endWord()
+		p.wide = w == 2
+	}
+	p.join = c.r == '\u200d'
+	p.word = append(p.word, c)
+	if len(p.word) >= p.width-p.from {
+		p.endWord()
+	}
+}
+
+// endWord writes the word, on the next line if it does not fit.
+func (p *page) endWord() {
+	if len(p.word) > 0 {
+		if p.col+len(p.gap)+columns(p.word) > p.width && p.col > p.from {
+			p.newline()
+			p.col = 0
+			p.margin(p.hang)
+		} else {
+			for _, c := range p.gap {
+				p.emit(c)
+			}
+		}
+		for _, c := range p.word {
+			p.emit(c)
+		}
+		p.gap = p.gap[:0]
+	}
+	p.word, p.wide, p.join = p.word[:0], false, false
+}
+
+// raw adds a character where it is.
+func (p *page) raw(r rune, s style) { p.gate.pass(cell{r, s}, p.emit) }
+
+func (p *page) emit(c cell) {
+	p.set(c.s)
+	p.buf = append(p.buf, string(c.r)...)
+	p.col += screen.Width(c.r)
+}
+
+func (p *page) set(s style) {
+	if p.styled && s != p.now {
+		p.buf = append(p.buf, s.sgr()...)
+		p.now = s
+	}
+}
+
+// end ends the line of the text.
+func (p *page) end() {
+	p.endWord()
+	p.newline()
+}
+
+// newline ends a line of the page, and leaves the terminal as it was found.
+func (p *page) newline() {
+	p.gap = p.gap[:0]
+	p.set(0)
+	p.buf = append(p.buf, '\n')
+}
+
+// flush writes what is ready.
+func (p *page) flush() error {
+	if len(p.buf) == 0 {
+		return nil
+	}
+	_, err := p.out.Write(p.buf)
+	p.buf = p.buf[:0]
+	return err
+}

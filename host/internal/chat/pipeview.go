@@ -1,0 +1,106 @@
+package chat
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/agent"
+	"github.com/toolroom-mcp/toolroom/host/internal/chat/screen"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider"
+)
+
+// pipeView writes what the model says to one stream, and all else to another.
+type pipeView struct {
+	mu      sync.Mutex
+	out     *screen.Cleaner
+	err     io.Writer
+	verbose bool
+	index   int
+	within  bool
+	told    string // the last error of the turn
+}
+
+func newPipeView(out, err io.Writer, verbose bool) *pipeView {
+	return &pipeView{out: screen.NewCleaner(out), err: err, verbose: verbose}
+}
+
+func (v *pipeView) tell(format string, args ...any) {
+	fmt.Fprintln(v.err, screen.Clean(fmt.Sprintf(format, args...))) //nolint:errcheck // nowhere else to say so
+}
+
+func (v *pipeView) event(e agent.Event, _ provider.Info) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch e.Type {
+	case agent.Piece:
+		if e.Delta.Type != llm.Text && e.Delta.Type != llm.Refusal {
+			return
+		}
+		if v.within && v.index != e.Delta.Index {
+			v.end()
+		}
+		v.within, v.index = true, e.Delta.Index
+		io.WriteString(v.out, e.Delta.Text) //nolint:errcheck // a pipe that is gone ends the program
+	case agent.Returned:
+		v.end()
+		state := "ok"
+		if e.Result != nil && e.Result.IsError {
+			state = "failed"
+		}
+		v.tell("%s: %s, %s: %s", screen.Line(described(e.Call), 200), state, duration(e.Took), screen.Line(outcome(e.Result), 200))
+		if v.verbose && e.Result != nil {
+			v.tell("%s", beginning(resultText(e.Result), 2000))
+		}
+	case agent.Cut:
+		v.tell("%s", screen.Line(e.Text, 500))
+	case agent.Error:
+		v.end()
+		if e.Err != nil {
+			v.told = message(e.Err)
+			v.tell("error: %s", v.told)
+		}
+	default:
+		v.end()
+	}
+}
+
+func (v *pipeView) end() {
+	if v.within {
+		v.out.End() //nolint:errcheck // as above
+		v.within = false
+	}
+}
+
+func (v *pipeView) ended(out *agent.Outcome, cost float64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.end()
+	if text := ending(out, v.told); text != "" {
+		v.tell("%s", text)
+	}
+	v.told = ""
+	if v.verbose {
+		v.tell("%s", took(out, cost))
+	}
+}
+
+func (v *pipeView) note(format string, args ...any) { v.tell(format, args...) }
+
+func (v *pipeView) print(text string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.end()
+	io.WriteString(v.out, text) //nolint:errcheck // as above
+	v.out.End()                 //nolint:errcheck // as above
+}
+
+func (v *pipeView) tick(time.Time) {}
+
+func (v *pipeView) idle() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.end()
+}

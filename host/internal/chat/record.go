@@ -1,0 +1,122 @@
+package chat
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/agent"
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/host/internal/chat/screen"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// A record is a line of JSON: an event of the agent loop under its type, or what
+// else the chat tells: note (of its own) and print (the answer to a command). Only
+// the members that a type has are there.
+type record struct {
+	Type  string `json:"type"`
+	Turn  int    `json:"turn,omitempty"`
+	Model string `json:"model,omitempty"`
+
+	Text string `json:"text,omitempty"` // of delta, answer, tool.progress, compacted, note, print
+	Part string `json:"part,omitempty"` // of delta: text, thinking or refusal
+
+	ID        string          `json:"id,omitempty"` // of the call
+	Name      string          `json:"name,omitempty"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Result    string          `json:"result,omitempty"`
+	IsError   bool            `json:"isError,omitempty"`
+	Millis    *int64          `json:"duration_ms,omitempty"`
+
+	Code    toolerr.Code    `json:"code,omitempty"` // of error, ended
+	Error   string          `json:"error,omitempty"`
+	Why     agent.Ending    `json:"why,omitempty"` // of ended
+	Usage   *llm.Usage      `json:"usage,omitempty"`
+	Cost    float64         `json:"cost,omitempty"`
+	Calls   map[string]int  `json:"calls,omitempty"`
+	Pending []*call.Pending `json:"pending,omitempty"`
+	Session string          `json:"session,omitempty"`
+}
+
+// jsonView writes records.
+type jsonView struct {
+	mu      sync.Mutex
+	out     io.Writer
+	session func() string
+}
+
+func newJSONView(out io.Writer, session func() string) *jsonView {
+	return &jsonView{out: out, session: session}
+}
+
+func (v *jsonView) write(r record) {
+	line, err := jsonrpc.Marshal(r)
+	if err != nil {
+		line, _ = jsonrpc.Marshal(record{Type: "error", Error: err.Error()}) //nolint:errcheck // it encodes
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.out.Write(append(screen.JSON(line), '\n')) //nolint:errcheck // a pipe that is gone ends the program
+}
+
+func (v *jsonView) event(e agent.Event, _ provider.Info) {
+	r := record{Type: string(e.Type), Turn: e.Turn, Model: e.Model, ID: e.ID, Text: e.Text}
+	if c := e.Call; c != nil {
+		r.Name = c.Name
+		if r.Arguments = c.Args; e.Type != agent.Called {
+			r.Arguments = nil
+		}
+	}
+	switch e.Type {
+	case agent.Piece:
+		if e.Delta.Text == "" || e.Delta.Type == llm.Call {
+			return
+		}
+		r.Text, r.Part = e.Delta.Text, string(e.Delta.Type)
+	case agent.Answered:
+		if e.Response != nil {
+			r.Text = spoken(e.Response.Message())
+			r.Usage = e.Response.Usage
+		}
+	case agent.Returned:
+		ms := e.Took.Milliseconds()
+		r.Millis = &ms
+		if e.Result != nil {
+			r.Result, r.IsError = resultText(e.Result), e.Result.IsError
+		}
+	case agent.Error:
+		if e.Err != nil {
+			r.Code, r.Error = toolerr.CodeOf(e.Err), e.Err.Error()
+		}
+	case agent.Ended: // see ended
+		return
+	}
+	v.write(r)
+}
+
+func (v *jsonView) ended(out *agent.Outcome, cost float64) {
+	ms := out.Took.Milliseconds()
+	r := record{Type: string(agent.Ended), Why: out.Why, Turn: out.Turns, Usage: &out.Usage, Cost: cost, Calls: out.Calls, Pending: out.Pending, Millis: &ms, Session: v.session()}
+	if out.Response != nil {
+		r.Text = spoken(out.Response.Message())
+	}
+	if out.Err != nil {
+		r.Code, r.Error = toolerr.CodeOf(out.Err), out.Err.Error()
+	}
+	v.write(r)
+}
+
+func (v *jsonView) note(format string, args ...any) {
+	v.write(record{Type: "note", Text: fmt.Sprintf(format, args...)})
+}
+
+func (v *jsonView) print(text string) { v.write(record{Type: "print", Text: text}) }
+
+func (v *jsonView) tick(time.Time) {}
+func (v *jsonView) idle()          {}

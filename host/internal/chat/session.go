@@ -1,0 +1,251 @@
+package chat
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/chat/screen"
+	"github.com/toolroom-mcp/toolroom/host/internal/conversation"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// Last is the name that stands for the session that was used last.
+const Last = "last"
+
+// resume goes on with a session.
+func (c *Chat) resume(ctx context.Context, name string) error {
+	s, err := c.find(ctx, name)
+	if err != nil {
+		return err
+	}
+	messages, err := c.cfg.Host.Sessions.Messages(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	c.session, c.history, c.pending, c.turns = s, conversation.Mended(messages), "", nil
+	return nil
+}
+
+func (c *Chat) find(ctx context.Context, name string) (*conversation.Session, error) {
+	if name != Last {
+		return c.cfg.Host.Sessions.Find(ctx, name)
+	}
+	all, err := c.cfg.Host.Sessions.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(all) == 0 {
+		return nil, toolerr.New(toolerr.NotFound, "sessions are not saved, so none can be resumed")
+	}
+	return &all[0], nil
+}
+
+// underway is a turn as far as it is kept in the session: what has been said and done is
+// there also when the program is killed before the turn has ended.
+type underway struct {
+	said  string
+	part  string        // the session's name for it
+	all   []llm.Message // of the turn
+	kept  int           // of all
+	made  bool          // the session was made for it
+	fault error         // why the rest of all is not kept
+}
+
+func (c *Chat) underway(said string) *underway { return &underway{said: said, part: rand.Text()} }
+
+// noteTime is how long keeping something may take.
+const noteTime = 10 * time.Second
+
+// keep keeps what was added to a turn, and what could not be kept before.
+func (c *Chat) keep(ctx context.Context, u *underway, added ...llm.Message) {
+	book := c.cfg.Host.Sessions
+	u.all = append(u.all, added...)
+	if book == nil || u.kept == len(u.all) {
+		return
+	}
+	// What was said is kept though the turn was given up.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTime)
+	defer cancel()
+	u.fault = c.append(ctx, book, u)
+	if toolerr.Is(u.fault, toolerr.NotFound) && c.session != nil { // it was deleted elsewhere
+		c.session = nil
+		u.fault = c.append(ctx, book, u)
+	}
+}
+
+// append adds to the session what it does not have of the turn; to a new one, what was
+// said before, too.
+func (c *Chat) append(ctx context.Context, book *conversation.Book, u *underway) error {
+	model := c.model.Info().Name
+	if c.session == nil {
+		s, err := book.Create(ctx, conversation.Session{Name: screen.Line(u.said, 60), Model: model})
+		if err == nil {
+			s, err = book.Append(ctx, s.ID, c.history...)
+		}
+		if err != nil {
+			return err
+		}
+		c.session, u.made, u.kept = s, len(c.history) == 0, 0
+	}
+	s, err := book.AppendPart(ctx, c.session.ID, u.part, u.all[u.kept:]...)
+	if err == nil {
+		u.kept = len(u.all)
+	}
+	if err == nil && s.Model != model {
+		s, err = book.SetModel(ctx, s.ID, model)
+	}
+	if err != nil {
+		return err
+	}
+	c.session = s
+	return nil
+}
+
+// withdraw takes back what is kept of a turn that came to nothing.
+func (c *Chat) withdraw(ctx context.Context, u *underway) {
+	book := c.cfg.Host.Sessions
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTime)
+	defer cancel()
+	switch {
+	case c.session == nil || u.kept == 0 && !u.made:
+		u.fault = nil // it is not there
+	case u.made:
+		u.fault = book.Delete(ctx, c.session.ID)
+		c.session = nil
+	default:
+		s, err := book.Withdraw(ctx, c.session.ID, u.part)
+		if err == nil {
+			c.session = s
+		}
+		u.fault = err
+	}
+	if toolerr.Is(u.fault, toolerr.NotFound) { // it was deleted elsewhere
+		u.fault = nil
+	}
+}
+
+// recollection says which session it is, and what was said last.
+func (c *Chat) recollection() string {
+	text := fmt.Sprintf("session %s: %q, %s", c.session.ID, c.session.Name, textfmt.Count(len(c.history), "message"))
+	for i := len(c.history) - 1; i >= 0; i-- {
+		m := c.history[i]
+		if m.Role == llm.User && i == len(c.history)-1 {
+			text += "\nunanswered: " + screen.Line(spoken(m), 200)
+		}
+		if m.Role == llm.Assistant && spoken(m) != "" {
+			return text + "\nlast: " + screen.Line(spoken(m), 200)
+		}
+	}
+	return text
+}
+
+// spoken is the text of a message.
+func spoken(m llm.Message) string {
+	var all []string
+	for _, p := range m.Parts {
+		if p.Type == llm.Text && p.Text != "" {
+			all = append(all, p.Text)
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+// sessionCommand shows sessions and goes from one to another.
+func (c *Chat) sessionCommand(ctx context.Context, args []string) error {
+	book := c.cfg.Host.Sessions
+	if book == nil {
+		return toolerr.New(toolerr.NotFound, "no saved sessions")
+	}
+	word, rest := "", ""
+	if len(args) > 0 {
+		word, rest = args[0], strings.Join(args[1:], " ")
+	}
+	switch word {
+	case "":
+		if c.session == nil {
+			c.view.print("a new, empty session; /session list shows the saved ones")
+			return nil
+		}
+		c.view.print(c.recollection())
+	case "list":
+		return c.listSessions(ctx)
+	case "new":
+		c.forget()
+	case "name":
+		if c.session == nil || rest == "" {
+			return toolerr.New(toolerr.InvalidInput, "an empty session cannot be named")
+		}
+		s, err := book.Rename(ctx, c.session.ID, rest)
+		if err != nil {
+			return err
+		}
+		c.session = s
+	case "fork":
+		if c.session == nil {
+			return toolerr.New(toolerr.InvalidInput, "this session is empty")
+		}
+		s, err := book.Fork(ctx, c.session.ID, rest, 0)
+		if err != nil {
+			return err
+		}
+		c.session = s
+		c.view.print(c.recollection())
+	case "delete":
+		s, err := c.find(ctx, rest)
+		if err != nil {
+			return err
+		}
+		if yes, err := c.yes(ctx, fmt.Sprintf("Delete %s (%s)?", s.ID, screen.Line(s.Name, 60))); !yes {
+			return err
+		}
+		if c.session != nil && c.session.ID == s.ID {
+			c.forget()
+		}
+		return book.Delete(ctx, s.ID)
+	default:
+		if err := c.resume(ctx, strings.Join(args, " ")); err != nil {
+			return err
+		}
+		c.view.print(c.recollection())
+	}
+	return nil
+}
+
+// mostListed is how many sessions are listed.
+const mostListed = 20
+
+func (c *Chat) listSessions(ctx context.Context) error {
+	all, err := c.cfg.Host.Sessions.List(ctx)
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		c.view.print("no session is saved")
+		return nil
+	}
+	var rows [][]string
+	for _, s := range all[:min(len(all), mostListed)] {
+		mark := ""
+		if c.session != nil && c.session.ID == s.ID {
+			mark = "*"
+		}
+		rows = append(rows, []string{mark, s.ID, s.Updated.Local().Format("2006-01-02 15:04"), textfmt.Count(s.Messages, "message"), screen.Line(s.Name, 60)})
+	}
+	text := columnsOf(rows)
+	if len(all) > mostListed {
+		text += fmt.Sprintf("and %d older sessions", len(all)-mostListed)
+	}
+	c.view.print(text)
+	return nil
+}
+
+// forget begins a new session.
+func (c *Chat) forget() {
+	c.session, c.history, c.pending, c.turns = nil, nil, "", nil
+	c.view.print("a new session")
+}

@@ -1,0 +1,155 @@
+package chat
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/agent"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider"
+)
+
+// spending is what a model has taken.
+type spending struct {
+	turns int
+	usage llm.Usage
+	cost  float64
+	price provider.Price
+}
+
+func words(text string) []llm.Part { return []llm.Part{{Type: llm.Text, Text: text}} }
+
+// say has the model answer what was said. Its error ends the chat.
+func (c *Chat) say(ctx context.Context, said string) error {
+	began := time.Now()
+	text := said
+	if c.pending != "" {
+		text = c.pending + "\n\n" + said
+	}
+	asked := llm.Message{Role: llm.User, Parts: words(text)}
+	kept := c.underway(said)
+	c.keep(ctx, kept, asked)
+	var out *agent.Outcome
+	err := c.during(ctx, func(ctx context.Context) {
+		out = c.ask(ctx, append(slices.Clone(c.history), asked), func(added []llm.Message) { c.keep(ctx, kept, added...) })
+	})
+	if err != nil {
+		return err
+	}
+	c.failed = out.Why != agent.Goal
+	if len(out.Messages) > 0 {
+		c.pending = ""
+		c.keep(ctx, kept, out.Messages[len(kept.all)-1:]...)
+		c.history = append(append(c.history, asked), out.Messages...)
+		c.noteChanges(began, out)
+	} else { // it is as if it had not been said
+		c.withdraw(ctx, kept)
+	}
+	if kept.fault != nil {
+		c.view.note("this turn is not saved: %v", kept.fault)
+	}
+	c.view.ended(out, c.cost(out))
+	if out.Why == agent.Cancelled && c.editor == nil && !c.cfg.Typing {
+		c.quitting = true // nobody sees what would follow
+	}
+	return ctx.Err()
+}
+
+// ask runs the agent over a conversation. whole is told what it adds: see agent.Config.
+func (c *Chat) ask(ctx context.Context, messages []llm.Message, whole func([]llm.Message)) *agent.Outcome {
+	c.waits.reset()
+	ask := c.Ask
+	if !c.canAsk() {
+		ask = nil
+	}
+	tools := c.cfg.Host.Turn(ask)
+	out := agent.Run(ctx, agent.Config{
+		Model: c.model, Tools: &asking{Tools: tools, chat: c}, Request: c.cfg.Request, System: c.cfg.System,
+		Bounds: c.cfg.Bounds, Whole: whole, On: func(e agent.Event) { c.view.event(e, c.model.Info()) },
+	}, messages)
+	if err := tools.End(); err != nil && out.Why == agent.Goal {
+		out.Err = err
+	}
+	return out
+}
+
+// cost counts what a turn took, and says what that was.
+func (c *Chat) cost(out *agent.Outcome) float64 {
+	info := c.model.Info()
+	s := c.spent[info.Name]
+	if s == nil {
+		s = &spending{price: info.Price}
+		c.spent[info.Name] = s
+		c.order = append(c.order, info.Name)
+	}
+	s.turns++
+	s.usage.Input += out.Usage.Input
+	s.usage.CacheRead += out.Usage.CacheRead
+	s.usage.CacheWrite += out.Usage.CacheWrite
+	s.usage.Output += out.Usage.Output
+	s.usage.Reasoning += out.Usage.Reasoning
+	s.cost += out.Cost
+	return out.Cost
+}
+
+// during does something that may take long, in a goroutine of its own: meanwhile
+// questions are put to the user, and interrupts give it up. A third interrupt gives
+// the program up: what is under way does not end.
+func (c *Chat) during(ctx context.Context, work func(context.Context)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if c.cfg.Terminal != nil {
+		defer c.cfg.Terminal.Quiet()()
+	}
+	done := make(chan any, 1) // what it panicked with; nil: it did not
+	go func() {
+		defer func() {
+			p := recover()
+			if p != nil {
+				p = fmt.Sprintf("%v\n\n%s", p, debug.Stack())
+			}
+			done <- p
+		}()
+		work(ctx)
+	}()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	interrupts := 0
+	interrupt := func() error {
+		cancel()
+		switch interrupts++; interrupts {
+		case 1:
+		case 2:
+			c.view.note("the current turn is still stopping; press Ctrl-C again to exit")
+		default:
+			return errStuck
+		}
+		return nil
+	}
+	defer c.view.idle()
+	for {
+		select {
+		case p := <-done:
+			if p != nil {
+				panic(p) // here, where the terminal is put right on the way
+			}
+			return nil
+		case q := <-c.questions:
+			if err := c.answer(q, interrupt); err != nil {
+				return err
+			}
+		case <-c.cfg.Interrupts:
+			if err := interrupt(); err != nil {
+				return err
+			}
+		case now := <-tick.C:
+			c.view.tick(now)
+		}
+	}
+}
+
+var errStuck = fmt.Errorf("interrupted before the current turn had stopped: %w", os.ErrDeadlineExceeded)

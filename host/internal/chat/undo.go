@@ -1,0 +1,267 @@
+package chat
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/agent"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/internal/state"
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// What a turn did to files is in the journal that the tools write (internal/state). It is
+// taken back by the tool that wrote it, edit with undo, so that roots, policy and
+// locks hold as for any call: each change of the turn, the newest first, of each file
+// that still is what the turn left. A file that something else has changed since,
+// or between two changes of the turn, stays as it is, and is named.
+
+// editor is the tool that takes changes back.
+const editor = "edit"
+
+// maxTurns is how many turns are remembered for that.
+const maxTurns = 50
+
+// turn is what a turn did to files.
+type turn struct {
+	changes []*state.Change // the newest first
+	foreign []string        // files that somebody else's tools changed meanwhile
+}
+
+// noteChanges remembers what a turn did to files: the changes of its time to files
+// that its calls named. With a call that makes others (an agent's, or one of a
+// tool by its name) it is all changes of its time.
+func (c *Chat) noteChanges(began time.Time, out *agent.Outcome) {
+	if c.cfg.Host.Changes == nil {
+		return
+	}
+	all := c.cfg.Host.Changes(began)
+	if len(all) == 0 {
+		return
+	}
+	named, others := touched(out.Messages)
+	t := &turn{}
+	for _, change := range all {
+		own := others || slices.ContainsFunc(named, func(name string) bool { return sameFile(name, change.Path) })
+		switch {
+		case own:
+			t.changes = append(t.changes, change)
+		case !slices.Contains(t.foreign, change.Path):
+			t.foreign = append(t.foreign, change.Path)
+		}
+	}
+	if len(t.changes) == 0 {
+		return
+	}
+	if c.turns = append(c.turns, t); len(c.turns) > maxTurns {
+		c.turns = c.turns[1:]
+	}
+}
+
+// touched are the names of files in the calls of a turn, and whether there were
+// calls that may have made others.
+func touched(messages []llm.Message) (names []string, others bool) {
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			if p.ToolCall == nil {
+				continue
+			}
+			switch p.ToolCall.Name {
+			case "dispatch_agent", callTool:
+				others = true
+			}
+			members, err := jsonrpc.Members(p.ToolCall.Args)
+			if err != nil {
+				continue
+			}
+			for _, member := range members {
+				var name string
+				if (member.Name == "file_path" || member.Name == "path") && json.Unmarshal(member.Value, &name) == nil && name != "" {
+					names = append(names, name)
+				}
+			}
+		}
+	}
+	return names, others
+}
+
+// sameFile reports whether a name, as a call has it, may be that of a file. A name
+// is relative to a root that only the tool knows, so its end has to do.
+func sameFile(name, path string) bool {
+	if filepath.IsAbs(name) {
+		resolved, err := filepath.EvalSymlinks(name)
+		return err == nil && resolved == path || filepath.Clean(name) == path
+	}
+	name = filepath.ToSlash(filepath.Clean(strings.TrimPrefix(name, "~/")))
+	for strings.HasPrefix(name, "../") {
+		name = name[3:]
+	}
+	return strings.HasSuffix(filepath.ToSlash(path), "/"+name)
+}
+
+// undo takes back what the last turn that changed files did to them, after asking.
+func (c *Chat) undo(ctx context.Context) error {
+	if len(c.turns) == 0 {
+		return toolerr.New(toolerr.NotFound, "nothing to undo: no turn of this chat changed files with the tools, or all changes are undone (file changes by commands cannot be undone)")
+	}
+	t := c.turns[len(c.turns)-1]
+	var files []string
+	changes := map[string][]*state.Change{}
+	for _, change := range t.changes {
+		if changes[change.Path] == nil {
+			files = append(files, change.Path)
+		}
+		changes[change.Path] = append(changes[change.Path], change)
+	}
+	var good []string
+	var rows [][]string
+	for _, path := range files {
+		row := []string{" ", path, describedChange(changes[path])}
+		if why := c.stands(ctx, path, changes[path]); why != "" {
+			row[0], row[2] = "!", "not undone: "+why
+		} else {
+			good = append(good, path)
+		}
+		rows = append(rows, row)
+	}
+	for _, path := range t.foreign {
+		rows = append(rows, []string{"!", path, "not undone: it was changed since, but not by this turn"})
+	}
+	c.view.print(columnsOf(rows))
+	if len(good) == 0 {
+		return toolerr.New(toolerr.Stale, "no change of the last turn can be undone")
+	}
+	yes, err := c.yes(ctx, fmt.Sprintf("Undo the changes of %s?", textfmt.Count(len(good), "file")))
+	if err != nil || !yes {
+		if err == nil && !c.canAsk() {
+			err = toolerr.New(toolerr.InvalidInput, "undo needs a confirmation, which is not possible here")
+		}
+		return err
+	}
+	var taken []string
+	var failed error
+	err = c.during(ctx, func(ctx context.Context) {
+		for _, path := range good {
+			if failed = c.takeBack(ctx, path, len(changes[path])); failed != nil {
+				return
+			}
+			taken = append(taken, path)
+		}
+	})
+	c.undone(t, taken)
+	if err == nil {
+		err = failed
+	}
+	return err
+}
+
+// undone notes which files of a turn are as they were, and has the model told.
+func (c *Chat) undone(t *turn, taken []string) {
+	t.changes = slices.DeleteFunc(t.changes, func(change *state.Change) bool { return slices.Contains(taken, change.Path) })
+	if len(t.changes) == 0 {
+		c.turns = c.turns[:len(c.turns)-1]
+	}
+	if len(taken) == 0 {
+		return
+	}
+	text := "(The user has undone your last changes to these files, which have their previous content again: " + strings.Join(taken, ", ") + ")"
+	if c.pending != "" {
+		text = c.pending + "\n" + text
+	}
+	c.pending = text
+	c.view.print(fmt.Sprintf("undone: %s", strings.Join(taken, ", ")))
+}
+
+func describedChange(changes []*state.Change) string {
+	last := changes[len(changes)-1]
+	var tools []string
+	for _, change := range changes {
+		if !slices.Contains(tools, change.Tool) {
+			tools = append(tools, change.Tool)
+		}
+	}
+	text := "changed by " + strings.Join(tools, ", ")
+	if n := len(changes); n > 1 {
+		text += fmt.Sprintf(", %d times", n)
+	}
+	if last.Created {
+		text += "; it is removed, because the turn created it"
+	}
+	return text
+}
+
+// stands says why a turn's changes of a file cannot be taken back; "": they can.
+func (c *Chat) stands(ctx context.Context, path string, changes []*state.Change) string {
+	for i := 1; i < len(changes); i++ {
+		if changes[i].After != changes[i-1].Before {
+			return "it was changed by something else between two changes of the turn"
+		}
+	}
+	var found *state.Change
+	for _, change := range c.cfg.Host.Changes(changes[0].Time) {
+		if change.Path == path {
+			found = change
+			break
+		}
+	}
+	switch {
+	case found == nil:
+		return "the change is already undone or no longer recorded"
+	case found.After != changes[0].After || !found.Time.Equal(changes[0].Time):
+		return "it was changed again since, by " + found.Tool
+	}
+	var err error
+	if failed := c.during(ctx, func(ctx context.Context) { err = c.callUndo(ctx, path, true) }); failed != nil {
+		err = failed
+	}
+	if err != nil {
+		return message(err)
+	}
+	return ""
+}
+
+// takeBack takes back the last n changes of a file.
+func (c *Chat) takeBack(ctx context.Context, path string, n int) error {
+	for range n {
+		if err := c.callUndo(ctx, path, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// callUndo calls edit for its last change of a file.
+func (c *Chat) callUndo(ctx context.Context, path string, dryRun bool) error {
+	args, err := jsonrpc.Marshal(map[string]any{"file_path": path, "undo": true, "dry_run": dryRun})
+	if err != nil {
+		return err
+	}
+	ask := c.Ask
+	if !c.canAsk() {
+		ask = nil
+	}
+	tools := c.cfg.Host.Turn(ask)
+	defer tools.End() //nolint:errcheck // that no call was made is no fault here
+	in := &asking{Tools: tools, chat: c, agreed: true}
+	res, err := in.Call(ctx, &llm.ToolCall{Name: editor, Args: args}, nil)
+	if err != nil || !res.IsError() {
+		return err
+	}
+	var said struct {
+		Content []struct {
+			Text string `json:"text"`
+		} `json:"content"`
+	}
+	if json.Unmarshal(res.Raw, &said) != nil || len(said.Content) == 0 {
+		return toolerr.New(toolerr.ExecutionError, "%s failed without an error text", editor)
+	}
+	return toolerr.New(cmp.Or(res.Code(), toolerr.ExecutionError), "%s", said.Content[0].Text)
+}

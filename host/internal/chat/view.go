@@ -1,0 +1,260 @@
+package chat
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/agent"
+	"github.com/toolroom-mcp/toolroom/host/internal/chat/markdown"
+	"github.com/toolroom-mcp/toolroom/host/internal/chat/screen"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider"
+)
+
+// A view shows what happens. Its methods may be called by several goroutines.
+type view interface {
+	event(e agent.Event, m provider.Info)
+	ended(out *agent.Outcome, cost float64)
+	note(format string, args ...any) // something of the chat's own
+	print(text string)               // the answer to a command
+	tick(now time.Time)
+	idle() // nothing is under way any more
+}
+
+// commandModel is the model whose answers are results of tools as they are.
+const commandModel = "command"
+
+// answering is a part of an answer that is being written.
+type answering interface {
+	io.Writer
+	End() error
+}
+
+type marked struct{ *markdown.Writer }
+
+func (m marked) End() error { return m.Close() }
+
+// screenView shows it at a terminal.
+type screenView struct {
+	screen  *screen.Screen
+	waited  func(id string) time.Duration // of a call, or with "" of the turn, for the user
+	width   func() int
+	styled  bool
+	verbose bool
+
+	mu      sync.Mutex
+	part    answering // nil: none is being written
+	index   int       // of the part
+	kind    llm.PartType
+	running []running
+	doing   string // what is under way where no tool is
+	since   time.Time
+	told    string   // the last error of the turn
+	notes   []string // that came while a part was being written
+}
+
+// maxNotes is how many notes wait at most.
+const maxNotes = 20
+
+// running is a call that is under way.
+type running struct {
+	id, text, progress string
+	since              time.Time
+}
+
+func newScreenView(s *screen.Screen, waited func(string) time.Duration, width func() int, styled, verbose bool) *screenView {
+	return &screenView{screen: s, waited: waited, width: width, styled: styled, verbose: verbose}
+}
+
+// paint is text in a colour, or faint.
+func (v *screenView) paint(sgr, text string) string {
+	if !v.styled {
+		return text
+	}
+	return "\x1b[" + sgr + "m" + text + "\x1b[0m"
+}
+
+const (
+	faint  = "2"
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+)
+
+func (v *screenView) write(format string, args ...any) {
+	fmt.Fprintf(v.screen, format, args...) //nolint:errcheck // a terminal that is gone ends the chat
+}
+
+func (v *screenView) event(e agent.Event, m provider.Info) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch e.Type {
+	case agent.Turn:
+		v.close()
+		v.begin("thinking")
+	case agent.Piece:
+		v.piece(e.Delta, m)
+	case agent.Answered:
+		v.close()
+		v.doing = ""
+	case agent.Called:
+		v.close()
+		v.doing = ""
+		v.running = append(v.running, running{id: e.ID, text: described(e.Call), since: time.Now()})
+	case agent.Progress:
+		for i := range v.running {
+			if v.running[i].id == e.ID {
+				v.running[i].progress = e.Text
+			}
+		}
+	case agent.Returned:
+		v.running = slices.DeleteFunc(v.running, func(r running) bool { return r.id == e.ID })
+		v.returned(e)
+	case agent.Cut:
+		v.write("%s\n", v.paint(faint, "… "+screen.Line(e.Text, 500)))
+	case agent.Error:
+		if e.Err != nil {
+			v.close()
+			v.told = message(e.Err)
+			v.write("%s %s\n", v.paint(red, "✗"), screen.Clean(v.told))
+		}
+	case agent.Ended:
+		v.close()
+		v.doing, v.running = "", nil
+	}
+	v.line(time.Now())
+}
+
+func (v *screenView) begin(doing string) { v.doing, v.since = doing, time.Now() }
+
+// piece shows more of an answer.
+func (v *screenView) piece(d llm.Delta, m provider.Info) {
+	if d.Type == llm.Call || d.Type == llm.Thinking && !v.verbose || d.Type == llm.Redacted || d.Type == llm.Opaque {
+		if d.Type == llm.Call {
+			v.close()
+			v.doing = "calling tools"
+		}
+		return
+	}
+	if v.part == nil || v.index != d.Index || v.kind != d.Type {
+		v.close()
+		v.index, v.kind = d.Index, d.Type
+		switch {
+		case m.Name == commandModel || d.Type == llm.Thinking:
+			v.part = screen.NewCleaner(v.screen)
+			if d.Type == llm.Thinking {
+				v.write("%s\n", v.paint(faint, "thinking:"))
+			}
+		default:
+			v.part = marked{markdown.New(v.screen, markdown.Options{Width: v.width, Styled: v.styled})}
+		}
+	}
+	v.doing = ""
+	if d.Whole != nil && d.Whole.Media != nil {
+		d.Text = pictured(d.Whole.Media)
+	}
+	io.WriteString(v.part, d.Text) //nolint:errcheck // a terminal that is gone ends the chat
+}
+
+// close ends the part that is being written.
+func (v *screenView) close() {
+	if v.part != nil {
+		v.part.End() //nolint:errcheck // a terminal that is gone ends the chat
+		v.part = nil
+	}
+	for _, text := range v.notes {
+		v.write("%s\n", v.paint(faint, text))
+	}
+	v.notes = nil
+}
+
+// returned shows the line of a call.
+func (v *screenView) returned(e agent.Event) {
+	mark := v.paint(green, "✓")
+	text := outcome(e.Result)
+	if e.Result != nil && e.Result.IsError {
+		mark = v.paint(red, "✗")
+	}
+	head := described(e.Call)
+	took := duration(e.Took)
+	room := max(v.width()-6-len(took), 20)
+	head = screen.Line(head, room*2/3)
+	rest := screen.Line(text, max(room-screen.Columns(head), 10))
+	v.write("%s %s  %s\n", mark, head, v.paint(faint, took+"  "+rest))
+	if v.verbose && e.Result != nil {
+		for line := range strings.Lines(beginning(resultText(e.Result), 2000)) {
+			v.write("%s\n", v.paint(faint, "  │ "+screen.Clean(strings.TrimRight(line, "\r\n"))))
+		}
+	}
+}
+
+// line says what is under way.
+func (v *screenView) line(now time.Time) {
+	var text string
+	switch n := len(v.running); {
+	case n > 0:
+		last := v.running[0]
+		text = "… " + screen.Line(last.text, v.width()/2)
+		if n > 1 {
+			text = fmt.Sprintf("… %d calls, %s", n, screen.Line(last.text, v.width()/2))
+		}
+		if s := int((now.Sub(last.since) - v.waited(last.id)).Seconds()); s > 0 {
+			text += fmt.Sprintf(" · %d s", s)
+		}
+		if said, _, _ := strings.Cut(strings.TrimSpace(last.progress), "\n"); said != "" {
+			text += " · " + strings.TrimSuffix(said, ":")
+		}
+	case v.doing != "":
+		text = "… " + v.doing
+		if s := int(now.Sub(v.since).Seconds()); s > 0 {
+			text += fmt.Sprintf(" · %d s", s)
+		}
+	}
+	v.screen.Line(text)
+}
+
+func (v *screenView) tick(now time.Time) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.line(now)
+}
+
+func (v *screenView) idle() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.close()
+	v.doing, v.running = "", nil
+	v.screen.Line("")
+	v.screen.EndLine()
+}
+
+func (v *screenView) ended(out *agent.Outcome, cost float64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.close()
+	if text := ending(out, v.told); text != "" {
+		v.write("%s\n", v.paint(yellow, screen.Clean(text)))
+	}
+	v.told = ""
+	if v.verbose {
+		v.write("%s\n", v.paint(faint, took(out, cost)))
+	}
+}
+
+func (v *screenView) note(format string, args ...any) {
+	text := screen.Clean(fmt.Sprintf(format, args...))
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.part != nil { // it would part an answer in two
+		v.notes = append(v.notes[max(len(v.notes)-maxNotes, 0):], text)
+		return
+	}
+	v.screen.EndLine()
+	v.write("%s\n", v.paint(faint, text))
+}
+
+func (v *screenView) print(text string) { v.write("%s\n", screen.Clean(strings.TrimRight(text, "\n"))) }

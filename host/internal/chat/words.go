@@ -1,0 +1,164 @@
+package chat
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/agent"
+	"github.com/toolroom-mcp/toolroom/host/internal/chat/screen"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// described is a call on a line: its tool and the arguments that say most.
+func described(c *llm.ToolCall) string {
+	if c == nil {
+		return ""
+	}
+	if c.Malformed != "" {
+		return c.Name + " " + c.Malformed
+	}
+	members, err := jsonrpc.Members(c.Args)
+	if err != nil || len(members) == 0 {
+		return c.Name
+	}
+	var shown []string
+	for _, name := range []string{"command", "pattern", "file_path", "path", "url", "query", "prompt", "task", "name"} {
+		for _, m := range members {
+			if m.Name == name && len(shown) < 2 {
+				shown = append(shown, valued(m.Value))
+			}
+		}
+	}
+	if len(shown) == 0 {
+		shown = append(shown, members[0].Name+"="+valued(members[0].Value))
+	}
+	return c.Name + " " + strings.Join(shown, " ")
+}
+
+func valued(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return screen.Line(s, 60)
+	}
+	return screen.Line(string(raw), 60)
+}
+
+// outcome is the first line of what a call came to, or its error where the agent
+// says more beside it.
+func outcome(r *llm.ToolResult) string {
+	if r == nil {
+		return ""
+	}
+	first, next := "", false
+	for line := range strings.Lines(resultText(r)) {
+		line = strings.TrimSpace(line)
+		if first == "" {
+			first = line
+		}
+		failure, ok := strings.CutPrefix(line, "error: ")
+		switch {
+		case first != "" && !(r.IsError && strings.HasPrefix(first, "tool: ")):
+			return first
+		case ok:
+			return failure
+		case next && line != "":
+			return line
+		case line == "output:":
+			next = true
+		}
+	}
+	return first
+}
+
+func resultText(r *llm.ToolResult) string {
+	var all []string
+	for _, p := range r.Content {
+		switch {
+		case p.Text != "":
+			all = append(all, p.Text)
+		case p.Media != nil:
+			all = append(all, pictured(p.Media))
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+func pictured(m *llm.Media) string {
+	if m.Data == "" {
+		return "[image " + m.URL + "]"
+	}
+	return fmt.Sprintf("[image %s, %d bytes]", m.MIME, len(m.Data)*3/4)
+}
+
+// beginning is the beginning of a text.
+func beginning(text string, most int) string {
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}
+
+func duration(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return d.Round(time.Second).String()
+}
+
+// message is an error with its code first.
+func message(err error) string {
+	code := toolerr.CodeOf(err)
+	if code == "" || code == toolerr.Internal || strings.HasPrefix(err.Error(), string(code)) {
+		return err.Error()
+	}
+	return string(code) + ": " + err.Error()
+}
+
+// ending says why a turn ended, where that is not that it is done. told is the error
+// that is known already.
+func ending(out *agent.Outcome, told string) string {
+	var b bytes.Buffer
+	switch {
+	case out.Why == agent.Goal && out.Err == nil:
+		return ""
+	case out.Why == agent.Cancelled:
+		return "cancelled"
+	case out.Why == agent.Waiting:
+		for _, p := range out.Pending {
+			if p.ID == "" { // the tool itself waits, and says for what
+				fmt.Fprintf(&b, "%s: %s\n", p.Tool, p.Message)
+				continue
+			}
+			fmt.Fprintf(&b, "%s needs approval (%s): run mcp-host approvals approve %s, then tell the model\n", p.Tool, p.ID, p.ID)
+		}
+		return strings.TrimSpace(cmp.Or(b.String(), string(out.Why)))
+	}
+	fmt.Fprintf(&b, "ended: %s", out.Why)
+	if out.Err != nil && message(out.Err) != told {
+		fmt.Fprintf(&b, ": %s", message(out.Err))
+	}
+	return b.String()
+}
+
+// took is what a turn took.
+func took(out *agent.Outcome, cost float64) string {
+	calls := 0
+	for _, n := range out.Calls {
+		calls += n
+	}
+	text := fmt.Sprintf("%s, %s, %s, %s in, %d out", duration(out.Took), textfmt.Count(out.Turns, "turn"), textfmt.Count(calls, "call"), textfmt.Count(out.Usage.Input, "token"), out.Usage.Output)
+	if cost > 0 {
+		text += fmt.Sprintf(", cost %.4f", cost)
+	}
+	return text
+}

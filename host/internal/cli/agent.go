@@ -1,0 +1,331 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/toolroom-mcp/toolroom/host/internal/agent"
+	"github.com/toolroom-mcp/toolroom/host/internal/config"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
+	"github.com/toolroom-mcp/toolroom/host/internal/core"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// maxTask bounds a task, with the conversation that it goes on with.
+const maxTask = 64 << 20
+
+// agentTask is what an agent is to do. As JSON it is what agent reads.
+type agentTask struct {
+	Prompt       string        `json:"prompt"`
+	Agent        string        `json:"agent"`        // a kind; "": explore, or none if there is a system
+	System       string        `json:"system"`       // in place of the kind's instructions
+	Model        string        `json:"model"`        // "": the kind's, else the default
+	Tools        []string      `json:"tools"`        // patterns; null: those of the kind
+	Except       []string      `json:"except"`       // patterns
+	Conversation []llm.Message `json:"conversation"` // to go on with: that of an outcome
+	Resume       string        `json:"resume"`       // id of the agent to go on with
+
+	MaxTurns    int      `json:"max_turns"`
+	MaxTokens   int      `json:"max_tokens"`
+	MaxCost     float64  `json:"max_cost"`
+	TimeoutMS   int64    `json:"timeout_ms"`
+	GraceMS     int64    `json:"grace_ms"`
+	MaxOutput   int      `json:"max_output"` // tokens of one answer
+	Temperature *float64 `json:"temperature"`
+
+	Host     *agentDoor `json:"host"`     // whose tools are the only ones
+	Attached bool       `json:"attached"` // the end of the input ends the agent
+}
+
+// agentDoor is how an agent gets at the tools of the host that the call came from
+// which it works for.
+type agentDoor struct {
+	Socket string `json:"socket"`
+	Token  string `json:"token"`
+}
+
+func (p *program) agent() *cobra.Command {
+	var t agentTask
+	var how agentHow
+	var timeout, grace time.Duration
+	var temperature float64
+	cmd := &cobra.Command{
+		Use:   "agent [PROMPT…]",
+		Short: "Run an agent on a task and print its report",
+		Long: `agent asks a model and makes its tool calls until the task is done or a limit is
+reached, and prints the report and a line on how the run ended. Policy, limits and
+audit apply to its calls as to all others. A call that needs approval ends the run;
+once it is approved, --resume continues it.
+
+Without a PROMPT the task is read from standard input: text, or one JSON object
+with prompt, agent, system, model, tools, except, conversation, resume, max_turns,
+max_tokens, max_cost, timeout_ms, grace_ms, max_output, temperature, host ({socket,
+token} of another host whose tools replace this host's) and attached (the agent ends
+at the end of the input). Flags override these members.
+
+With --json it writes one event per line: begun, turn, answer, tool.call,
+tool.progress, tool.response, compacted, error, and finally ended, with why, text
+(the report), turns, usage, cost, calls, pending, and the conversation to continue.
+
+Exit status: 0 the goal was reached, 1 it ended otherwise, 2 usage error, 3 no model
+is configured or it could not be reached.`,
+		Example: "  mcp-host agent 'Where is the retry delay set?'\n  mcp-host agent --agent general --tools 'ls,glob,grep,view,edit' 'Rename Foo to Bar in pkg/x'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if how.list {
+				return p.with(cmd.Context(), func(_ context.Context, a *core.App) error { return p.listKinds(a, how.json) })
+			}
+			flags := cmd.Flags()
+			if t.TimeoutMS, t.GraceMS = timeout.Milliseconds(), grace.Milliseconds(); flags.Changed("temperature") {
+				t.Temperature = &temperature
+			}
+			if flags.Changed("tools") {
+				t.Tools = append([]string{}, t.Tools...)
+			}
+			task, rest, err := p.task(t, args)
+			if err != nil {
+				return err
+			}
+			return p.runAgent(cmd.Context(), task, rest, how)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&how.json, "json", false, "print events as JSON, one per line")
+	f.BoolVar(&how.deltas, "deltas", false, "with --json: also print partial answers as they arrive")
+	f.BoolVar(&how.list, "list", false, "list the kinds of agents")
+	f.StringVar(&t.Agent, "agent", "", "the `KIND` of agent: explore (default), general, or a configured one")
+	f.StringVar(&t.Model, "model", "", "the `MODEL` to use")
+	f.StringSliceVar(&t.Tools, "tools", nil, "of the tools that the kind allows, allow only `NAMES`, with *")
+	f.StringSliceVar(&t.Except, "except", nil, "disallow the tools `NAMES`, with *")
+	f.StringVar(&t.Resume, "resume", "", "resume the agent with that `ID`")
+	f.IntVar(&t.MaxTurns, "max-turns", 0, "at most `N` model turns (default 25)")
+	f.IntVar(&t.MaxTokens, "max-tokens", 0, "at most `N` tokens, input and output of all turns")
+	f.Float64Var(&t.MaxCost, "max-cost", 0, "at most `COST`, if the model has prices")
+	f.DurationVar(&timeout, "timeout", 0, "at most `TIME` (default 10m)")
+	f.DurationVar(&grace, "grace", 0, "additional `TIME` after the timeout for a summary (default 1m)")
+	f.Float64Var(&temperature, "temperature", 0, "sampling temperature `T`")
+	return cmd
+}
+
+// agentHow is how a run is told of.
+type agentHow struct{ json, deltas, list bool }
+
+// task reads what is to be done. rest is what follows it on standard input.
+func (p *program) task(flags agentTask, args []string) (agentTask, io.Reader, error) {
+	if len(args) > 0 {
+		flags.Prompt = strings.Join(args, " ")
+		return flags, strings.NewReader(""), flags.check()
+	}
+	if flags.Resume != "" {
+		return flags, strings.NewReader(""), flags.check()
+	}
+	in := bufio.NewReader(io.LimitReader(p.in, maxTask+1))
+	if !startsObject(in) {
+		text, err := io.ReadAll(in)
+		if err != nil {
+			return flags, nil, exit(exitUsage, fmt.Errorf("reading standard input: %w", err))
+		}
+		flags.Prompt = strings.TrimSpace(string(text))
+		return flags, strings.NewReader(""), flags.check()
+	}
+	var t agentTask
+	var object json.RawMessage
+	decoder := json.NewDecoder(in)
+	err := decoder.Decode(&object)
+	if err == nil {
+		if err := onlyMembers("the task", object, t); err != nil {
+			return flags, nil, exit(exitUsage, err)
+		}
+		err = json.Unmarshal(object, &t)
+	}
+	if err != nil {
+		return flags, nil, usage("the task on standard input is not one JSON object of at most %d bytes: %v", maxTask, err)
+	}
+	t.overlay(flags)
+	return t, io.MultiReader(decoder.Buffered(), in, p.in), t.check()
+}
+
+// onlyMembers refuses an object with members that its struct does not have, spelt as
+// they are: a bound, or a set of tools, that is not read is none.
+func onlyMembers(what string, object json.RawMessage, of any) error {
+	found, err := jsonrpc.Members(object)
+	if err != nil {
+		return err
+	}
+	fields := map[string]reflect.Type{}
+	for i, t := 0, reflect.TypeOf(of); i < t.NumField(); i++ {
+		fields[t.Field(i).Tag.Get("json")] = t.Field(i).Type
+	}
+	names := slices.Sorted(maps.Keys(fields))
+	for _, m := range found {
+		field, known := fields[m.Name]
+		if !known {
+			return fmt.Errorf("%s has no member %.60q%s (known: %s)", what, m.Name, dialect.Nearest(m.Name, names), strings.Join(names, ", "))
+		}
+		if field == reflect.TypeFor[*agentDoor]() && string(m.Value) != "null" {
+			if err := onlyMembers(m.Name, m.Value, agentDoor{}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// startsObject reports whether the first that is not white space begins an object.
+func startsObject(in *bufio.Reader) bool {
+	for n := 1; n <= 4096; n++ {
+		head, err := in.Peek(n)
+		if len(head) == n && !bytes.ContainsRune([]byte(" \t\r\n"), rune(head[n-1])) {
+			return head[n-1] == '{'
+		}
+		if err != nil {
+			return false
+		}
+	}
+	return false
+}
+
+// overlay puts what flags say over a task. Sets of tools become smaller only.
+func (t *agentTask) overlay(f agentTask) {
+	for _, text := range []struct{ into, of *string }{{&t.Agent, &f.Agent}, {&t.Model, &f.Model}, {&t.System, &f.System}, {&t.Resume, &f.Resume}} {
+		if *text.of != "" {
+			*text.into = *text.of
+		}
+	}
+	for _, number := range []struct{ into, of *int }{{&t.MaxTurns, &f.MaxTurns}, {&t.MaxTokens, &f.MaxTokens}, {&t.MaxOutput, &f.MaxOutput}} {
+		if *number.of != 0 {
+			*number.into = *number.of
+		}
+	}
+	for _, number := range []struct{ into, of *int64 }{{&t.TimeoutMS, &f.TimeoutMS}, {&t.GraceMS, &f.GraceMS}} {
+		if *number.of != 0 {
+			*number.into = *number.of
+		}
+	}
+	if f.MaxCost != 0 {
+		t.MaxCost = f.MaxCost
+	}
+	if f.Temperature != nil {
+		t.Temperature = f.Temperature
+	}
+	if f.Tools != nil {
+		t.Tools = f.Tools
+	}
+	t.Except = slices.Concat(t.Except, f.Except)
+}
+
+func (t agentTask) check() error {
+	switch {
+	case strings.TrimSpace(t.Prompt) == "" && t.Resume == "":
+		return usage("no task: give a PROMPT, or text or JSON on standard input")
+	case t.Resume != "" && !core.IsAgentID(t.Resume):
+		return usage("%q is not a valid agent id", t.Resume)
+	case t.Resume != "" && t.Host != nil:
+		return usage("an agent with the tools of another host cannot be resumed; give its conversation instead")
+	case t.Resume != "" && len(t.Conversation) > 0:
+		return usage("a resumed agent already has its conversation; leave conversation out of the task")
+	case t.MaxTurns < 0 || t.MaxTokens < 0 || t.TimeoutMS < 0 || t.GraceMS < 0 || t.MaxOutput < 0 || !(t.MaxCost >= 0):
+		return usage("a limit is negative")
+	case t.Host != nil && (t.Host.Socket == "" || t.Host.Token == ""):
+		return usage("host: want socket and token")
+	}
+	for i, m := range t.Conversation {
+		if err := m.Validate(); err != nil {
+			return usage("conversation: message %d: %v", i, err)
+		}
+	}
+	return nil
+}
+
+// kind is how the agent goes about its work.
+func (t agentTask) kind(cfg config.Config) (agent.Kind, error) {
+	name := t.Agent
+	if name == "" && t.System != "" {
+		return agent.Kind{Instructions: t.System}, nil
+	}
+	if name == "" {
+		name = agent.Explore
+	}
+	var names []string
+	for _, k := range agent.Kinds(cfg.Agents) {
+		if k.Name == name {
+			if t.System != "" {
+				k.Instructions = t.System
+			} else {
+				k.Instructions += agent.ReportWords
+			}
+			return k, nil
+		}
+		names = append(names, k.Name)
+	}
+	return agent.Kind{}, usage("no kind of agent %q; available: %s", name, strings.Join(names, ", "))
+}
+
+// bounds are those of the task, and where it says nothing those of its kind. A program
+// that the agent works for (attached) gets no more of a kind than that has.
+func (t agentTask) bounds(k agent.Kind) agent.Bounds {
+	b := k.Bounds
+	b.Turns = bounded(t.MaxTurns, b.Turns, t.Attached)
+	b.Tokens = bounded(t.MaxTokens, b.Tokens, t.Attached)
+	b.Cost = bounded(t.MaxCost, b.Cost, t.Attached)
+	b.Time = bounded(time.Duration(t.TimeoutMS)*time.Millisecond, b.Time, t.Attached)
+	b.Grace = bounded(time.Duration(t.GraceMS)*time.Millisecond, b.Grace, t.Attached)
+	return b
+}
+
+// bounded is a bound of a task, or of its kind where the one of the task is 0, or both
+// hold and the kind's is less.
+func bounded[N int | float64 | time.Duration](task, kind N, both bool) N {
+	if task <= 0 || both && kind > 0 && kind < task {
+		return kind
+	}
+	return task
+}
+
+func (p *program) listKinds(a *core.App, asJSON bool) error {
+	type listed struct {
+		Name        string   `json:"name"`
+		Description string   `json:"description,omitempty"`
+		Model       string   `json:"model,omitempty"`
+		Tools       []string `json:"tools"` // null: all
+	}
+	all := []listed{}
+	for _, k := range agent.Kinds(a.Config.Agents) {
+		all = append(all, listed{k.Name, k.Description, k.Model, k.Tools})
+	}
+	if asJSON {
+		return p.printJSON(all)
+	}
+	for _, k := range all {
+		if err := p.printf("%s\t%s\n", k.Name, printable(k.Description)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// statusOf is the exit status of an outcome.
+func statusOf(o *agent.Outcome) int {
+	switch code := toolerr.CodeOf(o.Err); {
+	case o.Why == agent.Goal:
+		return exitDone
+	case o.Why == agent.Failed && (code == toolerr.TransportError || code == toolerr.AuthFailed || code == toolerr.NoModel):
+		return exitConnect
+	}
+	return exitFailed
+}
+
+// errGone is why an agent ends whose reader is gone.
+var errGone = errors.New("the process that started this agent has ended")

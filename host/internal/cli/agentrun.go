@@ -1,0 +1,398 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/agent"
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/host/internal/chat/screen"
+	"github.com/toolroom-mcp/toolroom/host/internal/config"
+	"github.com/toolroom-mcp/toolroom/host/internal/core"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider/lookup"
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// asksAnew is how often a turn whose answer broke off is asked for anew.
+const asksAnew = 2
+
+// runAgent carries a task out. rest is what follows the task on standard input.
+func (p *program) runAgent(ctx context.Context, t agentTask, rest io.Reader, how agentHow) error {
+	change := func(cfg config.Config) config.Config {
+		if t.Host != nil {
+			return core.Joined(cfg, t.Host.Socket, t.Host.Token)
+		}
+		return cfg
+	}
+	return p.withChanged(ctx, change, func(ctx context.Context, a *core.App) error {
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		if t.Attached {
+			go func() { // ends with the input, or with the program
+				io.Copy(io.Discard, rest) //nolint:errcheck // its end is what counts
+				cancel(errGone)
+			}()
+		}
+		return p.leadAgent(ctx, a, t, how, cancel)
+	})
+}
+
+// leadAgent runs the agent and tells of it.
+func (p *program) leadAgent(ctx context.Context, a *core.App, t agentTask, how agentHow, cancel context.CancelCauseFunc) error {
+	t, ceilings, err := p.wholeTask(ctx, a, t)
+	if err != nil {
+		return err
+	}
+	kind, err := t.kind(a.Config)
+	if err != nil {
+		return err
+	}
+	told := &agentTold{program: p, how: how, id: t.Resume, resumed: t.Resume != "", broke: cancel}
+	if told.id == "" {
+		told.id = core.NewAgentID()
+	}
+	cfg := agent.Config{
+		System: kind.Instructions, Bounds: t.bounds(kind), Again: asksAnew, On: told.event,
+		Request: llm.Request{MaxTokens: t.MaxOutput, Temperature: t.Temperature},
+	}
+	err = p.agentModel(ctx, a, t, kind, &cfg)
+	if err == nil && t.Host != nil {
+		err = reachAll(ctx, a)
+	}
+	if err != nil {
+		told.ended(&agent.Outcome{Why: agent.Failed, Err: err}, nil) //nolint:errcheck // it has failed
+		return exit(exitConnect, told.fault(err))
+	}
+	if t.Host == nil {
+		p.listen(a, "agent")
+		release, err := a.ClaimAgent(ctx, told.id)
+		if err != nil {
+			return exit(exitFailed, err)
+		}
+		defer release()
+		if cfg.Journal, err = p.agentJournal(ctx, a, t, told.id); err != nil {
+			return err
+		}
+	}
+	for _, name := range a.Strangers(ctx, t.Tools) {
+		p.logf("no tool %s for the agent; run mcp-host tools for the list", printable(name))
+	}
+	set := a.Toolset(call.Caller{Door: "cli"}, nil, append(ceilings, core.Ceiling{Only: kind.Tools})...)
+	cfg.Tools = set
+	messages := slices.Clone(t.Conversation)
+	if strings.TrimSpace(t.Prompt) != "" {
+		messages = append(messages, llm.Message{Role: llm.User, Parts: []llm.Part{{Type: llm.Text, Text: t.Prompt}}})
+	}
+	told.begun(cfg.Model.Info().Name, cfg.Journal != nil)
+	var o *agent.Outcome
+	if t.Resume != "" {
+		o = agent.Resume(ctx, cfg, messages)
+	} else {
+		o = agent.Run(ctx, cfg, messages)
+	}
+	if err := set.End(); err != nil && o.Why == agent.Goal {
+		o.Why, o.Err = agent.Denied, err
+	}
+	if err := told.ended(o, append(messages, o.Messages...)); err != nil {
+		return err
+	}
+	if status := statusOf(o); status != exitDone {
+		return exit(status, errPrinted)
+	}
+	return nil
+}
+
+// reachAll starts the servers. Without the host that has its tools, an agent would
+// report what it cannot know.
+func reachAll(ctx context.Context, a *core.App) error {
+	for _, s := range a.Servers() {
+		if _, err := s.Tools(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wholeTask is a task with what the agent that it resumes was begun with: what is not
+// said anew holds on, and the ceilings add no tool.
+func (p *program) wholeTask(ctx context.Context, a *core.App, t agentTask) (agentTask, []core.Ceiling, error) {
+	ceilings := []core.Ceiling{{Only: t.Tools, Except: t.Except}}
+	if t.Resume == "" {
+		return t, ceilings, nil
+	}
+	kept, err := a.KeptAgent(ctx, t.Resume)
+	switch {
+	case toolerr.Is(err, toolerr.NotFound):
+		return t, nil, exit(exitFailed, fmt.Errorf("no agent %s to resume", t.Resume))
+	case err != nil:
+		return t, nil, exit(exitFailed, err)
+	}
+	var first agentTask
+	if err := json.Unmarshal(kept, &first); err != nil {
+		return t, nil, exit(exitFailed, fmt.Errorf("the start of agent %s cannot be read: %w", t.Resume, err))
+	}
+	was, err := first.kind(a.Config)
+	if err != nil {
+		return t, nil, err
+	}
+	ceilings = append(ceilings, core.Ceiling{Only: first.Tools, Except: first.Except}, core.Ceiling{Only: was.Tools})
+	first.overlay(t)
+	first.Prompt = t.Prompt
+	return first, ceilings, nil
+}
+
+// agentJournal is where the agent's steps are written down; nil: nowhere.
+func (p *program) agentJournal(ctx context.Context, a *core.App, t agentTask, id string) (agent.Journal, error) {
+	j, err := a.Journal(id)
+	if err == nil {
+		var steps []json.RawMessage
+		if steps, err = j.Read(ctx); err == nil && t.Resume != "" && len(steps) == 0 {
+			return nil, exit(exitFailed, fmt.Errorf("no agent %s to resume", id))
+		}
+	}
+	switch {
+	case err != nil && t.Resume != "":
+		return nil, exit(exitFailed, err)
+	case err != nil:
+		p.logf("the agent cannot be resumed: %v", err)
+		return nil, nil
+	}
+	if t.Resume != "" {
+		return j, nil
+	}
+	t.Prompt, t.Conversation = "", nil
+	how, err := jsonrpc.Marshal(t)
+	if err == nil {
+		err = a.KeepAgent(ctx, id, how)
+	}
+	if err != nil {
+		p.logf("the agent cannot be resumed: %v", err)
+		return nil, nil
+	}
+	return j, nil
+}
+
+// agentModel finds the model, and those of its provider that may take over.
+func (p *program) agentModel(ctx context.Context, a *core.App, t agentTask, kind agent.Kind, cfg *agent.Config) error {
+	name := t.Model
+	if name == "" {
+		name = kind.Model
+	}
+	models := a.Models()
+	m, err := models.Get(ctx, name)
+	if err != nil {
+		return err
+	}
+	info := m.Info()
+	if name == "" {
+		if models.Notice(ctx) != "" && info.Provider == "command" {
+			return toolerr.New(toolerr.NoModel, "%s; set one of these, or see docs/models.md (with --model command, the task is a tool call)", lookup.NoModel)
+		}
+	}
+	cfg.Model = m
+	if info.Window > 0 {
+		cfg.Larger = larger(ctx, a, info)
+	}
+	return nil
+}
+
+// listTime is how long providers may take to say which models they have.
+const listTime = 3 * time.Second
+
+// larger are the models of the same provider with a larger window: a conversation is
+// not sent to somebody else.
+func larger(ctx context.Context, a *core.App, than provider.Info) []provider.Model {
+	var all []provider.Model
+	ctx, cancel := context.WithTimeout(ctx, listTime)
+	defer cancel()
+	for _, info := range a.Models().List(ctx) {
+		if info.Provider == than.Provider && info.Window > than.Window {
+			if m, err := a.Models().Get(ctx, info.Name); err == nil {
+				all = append(all, m)
+			}
+		}
+	}
+	return all
+}
+
+// agentTold tells of a run, as JSON or in words.
+type agentTold struct {
+	*program
+	how   agentHow
+	id    string
+	model string
+
+	resumed bool
+	broke   context.CancelCauseFunc // called when nobody reads any more
+}
+
+// agentEvent is a line of agent --json.
+type agentEvent struct {
+	Type      string          `json:"type"`
+	Agent     string          `json:"agent,omitempty"`
+	Resumable bool            `json:"resumable,omitempty"`
+	Turn      int             `json:"turn,omitempty"`
+	Model     string          `json:"model,omitempty"`
+	ID        string          `json:"id,omitempty"`
+	Name      string          `json:"name,omitempty"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Malformed string          `json:"malformed,omitempty"`
+	Text      string          `json:"text,omitempty"`
+	Delta     *llm.Delta      `json:"delta,omitempty"`
+	Usage     *agentUsage     `json:"usage,omitempty"`
+	IsError   bool            `json:"is_error,omitempty"`
+	TookMS    *int64          `json:"duration_ms,omitempty"`
+	Error     *agentFault     `json:"error,omitempty"`
+}
+
+type agentFault struct {
+	Code    toolerr.Code `json:"code"`
+	Message string       `json:"message"`
+}
+
+type agentUsage struct {
+	Input     int `json:"input"`
+	Output    int `json:"output"`
+	CacheRead int `json:"cache_read,omitempty"`
+}
+
+// agentEnded is the last line.
+type agentEnded struct {
+	Type   string          `json:"type"`
+	Agent  string          `json:"agent"`
+	Why    agent.Ending    `json:"why"`
+	Summed bool            `json:"summed"`
+	Error  *agentFault     `json:"error,omitempty"`
+	Text   string          `json:"text"`
+	Model  string          `json:"model,omitempty"`
+	Turns  int             `json:"turns"`
+	Usage  agentUsage      `json:"usage"`
+	Cost   float64         `json:"cost,omitempty"`
+	Calls  map[string]int  `json:"calls"`
+	Asked  []*call.Pending `json:"pending,omitempty"`
+	Theirs []*llm.ToolCall `json:"theirs,omitempty"`
+	TookMS int64           `json:"duration_ms"`
+	Whole  []llm.Message   `json:"conversation,omitempty"`
+}
+
+func (t *agentTold) begun(model string, resumable bool) {
+	t.model = model
+	if t.how.json {
+		t.line(agentEvent{Type: "begun", Agent: t.id, Model: model, Resumable: resumable})
+	}
+}
+
+// maxToldResult bounds how much of a result an event has.
+const maxToldResult = 4 << 10
+
+// event tells of one.
+func (t *agentTold) event(e agent.Event) {
+	if e.Type == agent.Turn {
+		t.model = e.Model
+	}
+	if !t.how.json || e.Type == agent.Ended || e.Type == agent.Piece && !t.how.deltas {
+		return
+	}
+	line := agentEvent{Type: string(e.Type), Turn: e.Turn, Model: e.Model, ID: e.ID, Text: e.Text, Error: faultOf(e.Err)}
+	took := e.Took.Milliseconds()
+	switch e.Type {
+	case agent.Piece:
+		line.Delta = &e.Delta
+	case agent.Answered:
+		line.Text = provider.TextOf(e.Response.Parts)
+		if u := e.Response.Usage; u != nil {
+			line.Usage = &agentUsage{u.Input, u.Output, u.CacheRead}
+		}
+	case agent.Called:
+		line.Name, line.Arguments, line.Malformed = e.Call.Name, e.Call.Args, e.Call.Malformed
+	case agent.Returned:
+		text := provider.ResultText(e.Result)
+		line.Name, line.Text, line.IsError, line.TookMS = e.Call.Name, strings.ToValidUTF8(text[:min(len(text), maxToldResult)], ""), e.Result.IsError, &took
+	}
+	t.line(line)
+}
+
+// line writes one, and ends the agent if nobody reads it.
+func (t *agentTold) line(v any) {
+	if err := t.printJSON(v); err != nil {
+		t.broke(errGone)
+	}
+}
+
+func faultOf(err error) *agentFault {
+	if err == nil {
+		return nil
+	}
+	return &agentFault{toolerr.CodeOf(err), err.Error()}
+}
+
+// fault is an error that has been told of as JSON, or is still to be.
+func (t *agentTold) fault(err error) error {
+	if t.how.json {
+		return errPrinted
+	}
+	return err
+}
+
+// maxWhole bounds the conversation that the last line has.
+const maxWhole = 12 << 20
+
+// ended writes the report, and how it came about.
+func (t *agentTold) ended(o *agent.Outcome, whole []llm.Message) error {
+	if t.how.json {
+		// Of one that was resumed it is not all: that is in its journal.
+		if raw, err := json.Marshal(whole); t.resumed || err != nil || len(raw) > maxWhole {
+			whole = nil
+		}
+		return t.printJSON(agentEnded{
+			Type: "ended", Agent: t.id, Why: o.Why, Summed: o.Summed, Error: faultOf(o.Err), Text: o.Text(), Model: t.model,
+			Turns: o.Turns, Usage: agentUsage{o.Usage.Input, o.Usage.Output, o.Usage.CacheRead}, Cost: o.Cost, Calls: o.Calls,
+			Asked: o.Pending, Theirs: o.Theirs, TookMS: o.Took.Milliseconds(), Whole: whole,
+		})
+	}
+	if o.Turns == 0 && o.Err != nil && whole == nil { // it did not begin
+		return nil
+	}
+	if text := o.Text(); text != "" {
+		if err := t.printf("%s\n\n", screen.Clean(text)); err != nil {
+			return err
+		}
+	}
+	if o.Err != nil {
+		t.logf("%s", printable(o.Err.Error()))
+	}
+	for _, w := range o.Pending {
+		t.logf("%s needs approval (%s): %s; afterwards, run mcp-host agent --resume %s", printable(w.Tool), printable(w.ID), printable(w.Reason), t.id)
+	}
+	return t.printf("%s\n", printable(closingLine(t.id, o)))
+}
+
+// closingLine says how a run came to its end:
+//
+//	agent a3 · goal reached · 9 turns · 41k in / 2.1k out · 48s · grep×6 view×11
+func closingLine(id string, o *agent.Outcome) string {
+	parts := []string{
+		"agent " + id, string(o.Why), textfmt.Count(o.Turns, "turn"),
+		textfmt.Thousands(int64(o.Usage.Input)) + " in / " + textfmt.Thousands(int64(o.Usage.Output)) + " out", textfmt.ShortDuration(o.Took),
+	}
+	if o.Cost > 0 {
+		parts = append(parts, fmt.Sprintf("cost %.3g", o.Cost))
+	}
+	var calls []string
+	for name, n := range o.Calls {
+		calls = append(calls, fmt.Sprintf("%s×%d", name, n))
+	}
+	if slices.Sort(calls); len(calls) > 0 {
+		parts = append(parts, strings.Join(calls, " "))
+	}
+	return strings.Join(parts, " · ")
+}

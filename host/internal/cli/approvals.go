@@ -1,0 +1,248 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/toolroom-mcp/toolroom/host/internal/core"
+	"github.com/toolroom-mcp/toolroom/host/internal/pipeline/approve"
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// approvalFlags are those of approvals and what is below it.
+type approvalFlags struct {
+	json bool
+	all  bool
+	note string
+	wait time.Duration
+}
+
+func (p *program) approvals() *cobra.Command {
+	var f approvalFlags
+	cmd := &cobra.Command{
+		Use:   "approvals",
+		Short: "Approve or deny pending calls",
+		Long: `approvals decides on calls for which a policy rule requires approval (do: ask), of
+all hosts with this state directory or store. An approved call is executed once,
+when its caller makes it again. An id can be given by its first characters.`,
+		Example: "  mcp-host approvals\n  mcp-host approvals approve 7f3a\n  mcp-host approvals deny 7f3a --note 'use the staging server'",
+		Args:    onlyCommands,
+		RunE:    p.approving(func(ctx context.Context, a *core.App, _ []string) error { return p.listApprovals(ctx, a, f) }),
+	}
+	cmd.PersistentFlags().BoolVar(&f.json, "json", false, "print JSON")
+	decision := func(use, short, example string, args cobra.PositionalArgs, decide func(args []string) (approve.Decision, error)) *cobra.Command {
+		c := &cobra.Command{Use: use, Short: short, Example: "  mcp-host approvals " + example, Args: args, RunE: p.approving(func(ctx context.Context, a *core.App, args []string) error {
+			d, err := decide(args)
+			if err != nil {
+				return err
+			}
+			return p.decide(ctx, a, args[0], d, f)
+		})}
+		c.Flags().StringVar(&f.note, "note", "", "`TEXT` for the caller")
+		return c
+	}
+	list := &cobra.Command{
+		Use: "list", Short: "List pending calls", Example: "  mcp-host approvals list --all", Args: arguments(0, 0),
+		RunE: p.approving(func(ctx context.Context, a *core.App, _ []string) error { return p.listApprovals(ctx, a, f) }),
+	}
+	list.Flags().BoolVar(&f.all, "all", false, "also show requests decided or expired in the last day")
+	show := &cobra.Command{
+		Use: "show ID", Short: "Show one request with all arguments", Example: "  mcp-host approvals show 7f3a", Args: arguments(1, 1),
+		RunE: p.approving(func(ctx context.Context, a *core.App, args []string) error { return p.showApproval(ctx, a, args[0], f) }),
+	}
+	wait := &cobra.Command{
+		Use: "wait ID", Short: "Wait for the decision on a request; exit status 1 if it is not approved", Example: "  mcp-host approvals wait 7f3a --timeout 5m", Args: arguments(1, 1),
+		RunE: p.approving(func(ctx context.Context, a *core.App, args []string) error {
+			return p.awaitApproval(ctx, a, args[0], f)
+		}),
+	}
+	wait.Flags().DurationVar(&f.wait, "timeout", 10*time.Minute, "wait at most `DURATION`")
+	cmd.AddCommand(list, show, wait,
+		decision("approve ID", "Approve the call, once", "approve 7f3a", arguments(1, 1), func([]string) (approve.Decision, error) {
+			return approve.Decision{Approve: true}, nil
+		}),
+		decision("deny ID", "Deny the call", "deny 7f3a --note 'use the staging server'", arguments(1, 1), func([]string) (approve.Decision, error) {
+			return approve.Decision{}, nil
+		}),
+		decision("edit ID {JSON | -}", "Approve the call with other arguments, once", `edit 7f3a '{"path":"b.txt"}'`, arguments(2, 2), func(args []string) (approve.Decision, error) {
+			raw := []byte(args[1])
+			if args[1] == "-" {
+				var err error
+				if raw, err = io.ReadAll(io.LimitReader(p.in, approve.MaxArgs+1)); err != nil {
+					return approve.Decision{}, exit(exitFailed, fmt.Errorf("reading standard input: %w", err))
+				}
+			}
+			if _, err := jsonrpc.Members(raw); err != nil {
+				return approve.Decision{}, usage("the arguments are not one JSON object: %v", err)
+			}
+			return approve.Decision{Approve: true, Args: raw}, nil
+		}))
+	return cmd
+}
+
+// approving runs f with a host, which starts nothing.
+func (p *program) approving(f func(ctx context.Context, a *core.App, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		return p.with(cmd.Context(), func(ctx context.Context, a *core.App) error {
+			a.OnNotice(func(string) {}) // what changed elsewhere is not the question
+			err := f(ctx, a, args)
+			var e *exitError
+			switch {
+			case err == nil || errors.As(err, &e):
+				return err
+			case toolerr.Is(err, toolerr.InvalidInput):
+				return exit(exitUsage, err)
+			}
+			return exit(exitFailed, err)
+		})
+	}
+}
+
+// approval is a record as it is printed.
+type approval struct {
+	*approve.Record
+	State approve.State `json:"state"` // at present
+}
+
+func present(r *approve.Record) approval {
+	return approval{r.Open(), r.StateAt(time.Now())}
+}
+
+func (p *program) listApprovals(ctx context.Context, a *core.App, f approvalFlags) error {
+	records, err := a.Approvals().List(ctx)
+	if err != nil {
+		return err
+	}
+	all := []approval{}
+	for _, r := range records {
+		if one := present(r); f.all || one.State == approve.Pending {
+			all = append(all, one)
+		}
+	}
+	if f.json {
+		return p.printJSON(all)
+	}
+	if len(all) == 0 {
+		return p.printf("no pending calls\n")
+	}
+	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+	for _, one := range all {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", one.ID, one.State, printable(one.Tool), one.Caller.Door, oneLine(one.Arguments())) //nolint:errcheck // Flush tells
+	}
+	if err := w.Flush(); err != nil {
+		return exit(exitFailed, err)
+	}
+	return nil
+}
+
+// oneLine is some JSON for a table; of a longer one the beginning, marked as cut.
+func oneLine(raw json.RawMessage) string {
+	text := approve.ShownLine(raw)
+	if r := []rune(text); len(r) > 80 {
+		text = fmt.Sprintf("%s… (cut; approvals show ID shows all %s)", string(r[:79]), textfmt.Bytes(int64(len(raw))))
+	}
+	return text
+}
+
+func (p *program) showApproval(ctx context.Context, a *core.App, id string, f approvalFlags) error {
+	r, err := a.Approvals().Find(ctx, id)
+	if err != nil {
+		return err
+	}
+	return p.printApproval(present(r), f)
+}
+
+func (p *program) printApproval(one approval, f approvalFlags) error {
+	if f.json {
+		return p.printJSON(one)
+	}
+	when := func(t time.Time) string { return t.Local().Format(time.DateTime) }
+	var b strings.Builder
+	line := func(name, format string, args ...any) { // one line, whatever is in it
+		fmt.Fprintf(&b, "%-9s %s\n", name, approve.VisibleLine(fmt.Sprintf(format, args...)))
+	}
+	line("id", "%s", one.ID)
+	line("state", "%s", one.State)
+	line("tool", "%s (server %s)", one.Tool, one.Server)
+	if one.Where != "" {
+		line("where", "%s", one.Where)
+	}
+	line("caller", "%s", strings.TrimSpace(one.Caller.Door+" "+printable(one.Caller.User)+" "+one.Caller.Profile))
+	line("reason", "%s", one.Reason)
+	line("asked", "%s", when(one.Created))
+	if one.State == approve.Pending || one.State == approve.Approved {
+		line("expires", "%s", when(one.Expires))
+	}
+	if one.By != "" {
+		line("decided", "%s by %s", when(one.At), one.By)
+	}
+	if one.Note != "" {
+		line("note", "%s", one.Note)
+	}
+	if !one.Began.IsZero() {
+		line("began", "%s", when(one.Began))
+	}
+	if !one.Ended.IsZero() {
+		line("ended", "%s, %s", when(one.Ended), one.Outcome)
+	}
+	fmt.Fprintf(&b, "%-9s %s\n", "arguments", approve.Shown(one.Args))
+	if one.Edited != nil {
+		fmt.Fprintf(&b, "%-9s %s\n", "instead", approve.Shown(one.Edited))
+	}
+	return p.printf("%s", b.String())
+}
+
+func (p *program) decide(ctx context.Context, a *core.App, id string, d approve.Decision, f approvalFlags) error {
+	d.Note, d.By = f.note, "the command line"
+	if user := p.getenv("USER"); user != "" {
+		d.By += " (" + user + ")"
+	}
+	r, err := a.Decide(ctx, id, d)
+	if err != nil {
+		return err
+	}
+	if f.json {
+		return p.printJSON(present(r))
+	}
+	if d.Approve {
+		return p.printf("%s: %s is approved; it runs once, when the same call is made again before %s\n",
+			r.ID, printable(r.Tool), r.Expires.Local().Format(time.TimeOnly))
+	}
+	return p.printf("%s: %s is denied\n", r.ID, printable(r.Tool))
+}
+
+func (p *program) awaitApproval(ctx context.Context, a *core.App, id string, f approvalFlags) error {
+	r, err := a.Approvals().Find(ctx, id)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.wait)
+	defer cancel()
+	r, err = a.Approvals().Await(ctx, r.ID)
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
+		return fmt.Errorf("%s has no decision after %v", id, f.wait)
+	}
+	if err != nil {
+		return err
+	}
+	one := present(r)
+	if f.json {
+		err = p.printJSON(one)
+	} else {
+		err = p.printf("%s: %s is %s\n", r.ID, printable(r.Tool), one.State)
+	}
+	if err == nil && one.State != approve.Approved && one.State != approve.Running && one.State != approve.Asking && one.State != approve.Done {
+		err = exit(exitFailed, errPrinted)
+	}
+	return err
+}

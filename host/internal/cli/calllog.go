@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/toolroom-mcp/toolroom/host/internal/core"
+	"github.com/toolroom-mcp/toolroom/host/internal/pipeline/stats"
+)
+
+// logFlags say what serve logs.
+type logFlags struct {
+	quiet  bool
+	format string // text or json
+}
+
+func (f *logFlags) add(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.quiet, "quiet", false, "do not log calls, starts and stops")
+	cmd.Flags().StringVar(&f.format, "log-format", "text", "log format: `FORMAT` is text or json")
+}
+
+func (f *logFlags) check() error {
+	if f.format != "text" && f.format != "json" {
+		return usage("--log-format %s: use text or json", f.format)
+	}
+	return nil
+}
+
+// Bounds of the log: how many lines may wait for standard error, and how long
+// the program waits for them at its end.
+const (
+	maxLogLines = 1024
+	logEnd      = time.Second
+)
+
+// lineWriter writes lines in the background, so that no call waits for whoever
+// reads standard error. Lines that do not fit are counted, and lost.
+type lineWriter struct {
+	lines chan []byte
+	ended chan struct{}
+
+	mu     sync.Mutex
+	closed bool
+	lost   int
+}
+
+func newLineWriter(to io.Writer) *lineWriter {
+	w := &lineWriter{lines: make(chan []byte, maxLogLines), ended: make(chan struct{})}
+	go func() {
+		defer close(w.ended)
+		for line := range w.lines {
+			to.Write(line) //nolint:errcheck // nowhere else to say so
+		}
+	}()
+	return w
+}
+
+// Write takes one line.
+func (w *lineWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.closed {
+		select {
+		case w.lines <- bytes.Clone(p):
+		default:
+			w.lost++
+		}
+	}
+	return len(p), nil
+}
+
+// close writes the lines that wait, for at most logEnd.
+func (w *lineWriter) close() {
+	w.mu.Lock()
+	w.closed = true
+	w.mu.Unlock()
+	close(w.lines)
+	select {
+	case <-w.ended:
+	case <-time.After(logEnd):
+	}
+}
+
+// A callLog is the log of a host that serves: a line a call, and one when it
+// stops.
+type callLog struct {
+	out   *lineWriter
+	lines *slog.Logger // nil: there are none
+}
+
+// startLog begins the log. Close it when nothing is served any more.
+func (p *program) startLog(a *core.App, f logFlags) *callLog {
+	l := &callLog{out: newLineWriter(p.err)}
+	if f.format == "json" { // whatever is said has that form
+		p.log = slog.New(slog.NewJSONHandler(p.err, nil))
+	}
+	if f.quiet {
+		return l
+	}
+	l.lines = slog.New(slog.NewTextHandler(l.out, nil))
+	if f.format == "json" {
+		l.lines = slog.New(slog.NewJSONHandler(l.out, nil))
+	}
+	a.OnCall(func(o stats.Observation) { logCall(l.lines, o) })
+	return l
+}
+
+// stop logs why the host stops.
+func (l *callLog) stop(why string) {
+	if l.lines != nil {
+		l.lines.Info("stop", "reason", why)
+	}
+}
+
+// close writes the lines that wait. Lines of calls that end later are lost.
+func (l *callLog) close() {
+	l.out.mu.Lock()
+	lost := l.out.lost
+	l.out.mu.Unlock()
+	if lost > 0 && l.lines != nil {
+		l.lines.Warn("log lines were dropped: standard error was not read in time", "lines", lost)
+	}
+	l.out.close()
+}
+
+// logCall writes the line of a call.
+func logCall(log *slog.Logger, o stats.Observation) {
+	level, outcome := slog.LevelInfo, "ok"
+	if o.Failed || o.Code != "" {
+		level, outcome = slog.LevelWarn, "error"
+	}
+	attrs := []slog.Attr{
+		slog.String("caller", core.CallerName(o.Caller)), slog.String("tool", o.Tool), slog.String("server", o.Server), slog.String("outcome", outcome),
+		slog.Float64("ms", float64(o.Took.Microseconds())/1000), slog.Int64("bytes", o.Bytes),
+	}
+	for _, code := range []string{string(o.Code), string(o.Said)} {
+		if code != "" {
+			attrs = append(attrs, slog.String("code", code))
+			break
+		}
+	}
+	log.LogAttrs(context.Background(), level, "call", attrs...)
+}

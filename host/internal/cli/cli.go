@@ -1,0 +1,308 @@
+// Package cli is the command line of mcp-host: it reads flags, calls the
+// parts, and is the only one that prints.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/toolroom-mcp/toolroom/host/internal/config"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/discover"
+	"github.com/toolroom-mcp/toolroom/host/internal/core"
+	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/buildinfo"
+)
+
+// The exit statuses.
+const (
+	exitDone    = 0
+	exitFailed  = 1 // the tool, or the check
+	exitUsage   = 2
+	exitConnect = 3 // a server could not be reached
+)
+
+// exitError is an error with the status it ends the program with. An empty
+// text has been printed already.
+type exitError struct {
+	status int
+	err    error
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+func exit(status int, err error) error { return &exitError{status, err} }
+
+func usage(format string, args ...any) error { return exit(exitUsage, fmt.Errorf(format, args...)) }
+
+// errPrinted is the error of a command that has said what went wrong.
+var errPrinted = errors.New("")
+
+// program is one run of the command line.
+type program struct {
+	in       io.Reader
+	out, err io.Writer
+	getenv   func(string) string
+	environ  []string
+	flags    config.Flags
+	only     []string    // servers, besides which there are none; nil: all
+	serves   bool        // whether it serves MCP, and so may be a server of another host
+	line     *statusLine // of standard error; nil: that is no terminal
+
+	log *slog.Logger // of what is said as JSON; nil: it is text
+
+	notices func(text string) // takes the configuration's; nil: they go to standard error
+	trial   bool              // the configuration is only tried: the files that it leads to are not recorded
+}
+
+// Main runs the command line of this process and returns its exit status.
+func Main() int {
+	return Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+}
+
+// Run runs a command line.
+func Run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer) int {
+	p := &program{in: in, out: out, err: stderr, getenv: os.Getenv, environ: os.Environ()}
+	if p.line = newStatusLine(stderr, p.getenv); p.line != nil {
+		p.err = p.line
+	}
+	root := p.root()
+	root.SetArgs(doubleDash(args))
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(stderr)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitDone
+	}
+	var e *exitError
+	if !errors.As(err, &e) { // cobra's: flags and arguments
+		e = &exitError{exitUsage, further(err, cmd.CommandPath()+" --help shows the usage")}
+	}
+	switch {
+	case errors.Is(e, errPrinted):
+	case p.log != nil:
+		p.log.Error(strings.TrimSpace(e.Error()))
+	default:
+		fmt.Fprintf(stderr, "mcp-host: %s\n", printable(strings.TrimSpace(e.Error()))) //nolint:errcheck // nowhere else to say so
+	}
+	return e.status
+}
+
+// doubleDash takes -mcpservers, as other hosts write it, for --mcpservers, and so
+// with what other chats have.
+func doubleDash(args []string) []string {
+	args = slices.Clone(args)
+	words := []string{"mcpservers"}
+	for i, arg := range args {
+		if arg == "--" {
+			break
+		}
+		if arg == "chat" {
+			words = append(words, chatWords()...)
+		}
+		name, _, _ := strings.Cut(arg, "=")
+		if word, ok := strings.CutPrefix(name, "-"); ok && slices.Contains(words, word) {
+			args[i] = "-" + arg
+		}
+	}
+	return args
+}
+
+func (p *program) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   programName,
+		Short: "One MCP server for all tool servers",
+		Long: `mcp-host serves many MCP servers as one, over standard input and output
+(stdio) or HTTP (serve): the bundled tools in its own directory (mcp-ls,
+mcp-glob, mcp-grep, mcp-view, mcp-edit, mcp-replace, mcp-bash,
+mcp-dispatch_agent) and the servers of its configuration. It starts each server
+when it is first needed. To serve your own programs named mcp-NAME, add their
+directory to the configuration (even if it is the directory of mcp-host):
+
+  tool_dirs: [DIR]
+
+Exit status: 0 success, 1 the tool or the check failed, 2 usage error, 3 a server
+could not be reached.`,
+		Example:           "  mcp-host doctor\n  mcp-host stdio --root ~/project\n  mcp-host serve --listen 127.0.0.1:8080\n  mcp-host call grep pattern=TODO",
+		Version:           buildinfo.Of(programName).String(),
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		DisableAutoGenTag: true,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args:              onlyCommands,
+	}
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetFlagErrorFunc(unknownFlag)
+	f := root.PersistentFlags()
+	f.StringVar(&p.flags.Config, "config", "", "configuration `FILE` (default toolroom/toolroom.yaml in $XDG_CONFIG_HOME or ~/.config, if it exists)")
+	f.StringArrayVar(&p.flags.Roots, "root", nil, "allow the tools access to `DIR`, or DIR:ro (read-only); repeatable (default: MCP_ROOT, CLAUDE_PROJECT_DIR, the client's roots, or the working directory)")
+	f.BoolVar(&p.flags.Allow.AllowRootDir, "allow-root-dir", false, "accept a root as broad as / or the home directory")
+	f.StringArrayVar(&p.flags.Allow.AllowPaths, "allow-path", nil, "allow reading files that match `GLOB` even if they look like credentials; repeatable")
+	f.StringArrayVar(&p.flags.Allow.AllowWrites, "allow-write", nil, "allow writing protected files that match `GLOB`; repeatable")
+	f.StringVar(&p.flags.MCPServers, "mcpservers", "", "more servers: `COMMANDS` as in \"cmd args;ENV=value cmd2\"")
+	f.StringVar(&p.flags.State, "state", "", "`DIR` for state (default MCP_STATE_DIR, $XDG_STATE_HOME/toolroom, or ~/.local/state/toolroom)")
+	group := func(id, title string, commands ...*cobra.Command) {
+		root.AddGroup(&cobra.Group{ID: id, Title: title})
+		for _, c := range commands {
+			c.GroupID = id
+			root.AddCommand(c)
+		}
+	}
+	group("serve", "Serve MCP:", p.serve(), p.stdio(), p.record(), p.replay())
+	group("use", "Use tools and models:", p.tools(), p.call(), p.chat(), p.agent())
+	group("install", "Install:", p.install(), p.uninstall(), p.status())
+	group("operate", "Configure and operate:", p.add(), p.remove(), p.config(), p.doctor(), p.servers(), p.login(), p.logout(), p.approvals(), p.stats())
+	root.AddCommand(p.version(), p.guard())
+	completion(root)
+	return root
+}
+
+// guard is the process that upstream.RunGuard describes.
+func (p *program) guard() *cobra.Command {
+	return &cobra.Command{Use: "guard", Hidden: true, Args: arguments(0, 0), RunE: func(*cobra.Command, []string) error {
+		upstream.RunGuard(p.in)
+		return nil
+	}}
+}
+
+// open makes the host that the flags and the environment ask for.
+func (p *program) open() (*core.App, error) {
+	return p.openChanged(func(cfg config.Config) config.Config { return cfg })
+}
+
+// openChanged is open with another configuration made of the one that is read.
+func (p *program) openChanged(change func(config.Config) config.Config) (*core.App, error) {
+	dir, err := discover.HostDir()
+	if err != nil {
+		return nil, exit(exitFailed, err)
+	}
+	cfg, err := p.loadLeaving(dir)
+	if err != nil {
+		return nil, exit(exitUsage, err)
+	}
+	if err := p.nested(cfg); err != nil {
+		return nil, exit(exitFailed, err)
+	}
+	for _, notice := range cfg.Notices {
+		if p.notices != nil {
+			p.notices(notice)
+			continue
+		}
+		p.logf("%s", notice)
+	}
+	if !p.trial {
+		if err := cfg.Remember(); err != nil {
+			p.logf("the files of the configuration cannot be recorded: %v", err)
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, exit(exitFailed, err)
+	}
+	cfg.Guard = []string{self, "guard"}
+	if len(cfg.Servers)+len(cfg.Remote)+len(cfg.Declared) == 0 {
+		fmt.Fprintf(p.err, "mcp-host: no tool binaries in %s and no configured servers; run make build, or give a configuration with --config\n", dir) //nolint:errcheck
+	}
+	a, err := core.Open(change(cfg))
+	if err != nil {
+		return nil, exit(exitFailed, err)
+	}
+	a.OnNotice(func(text string) { p.logf("%s", text) })
+	return a, nil
+}
+
+// load reads the configuration. dir is where the bundled tools are.
+func (p *program) load(dir string) (config.Config, error) { return p.loadWith(p.flags, dir) }
+
+// loadLeaving is load for a start: there is nothing to keep instead of a file
+// with a server that cannot be, as there is when a file changes.
+func (p *program) loadLeaving(dir string) (config.Config, error) {
+	flags := p.flags
+	flags.LeaveOut = true
+	return p.loadWith(flags, dir)
+}
+
+func (p *program) loadWith(flags config.Flags, dir string) (config.Config, error) {
+	cfg, err := config.Load(flags, dir, buildinfo.Version(), p.getenv, p.environ)
+	if err == nil && len(p.only) > 0 {
+		err = keepServers(&cfg, p.only)
+	}
+	return cfg, err
+}
+
+// follow applies what changes in the configuration's files until stop is
+// called, which waits for what is under way.
+func (p *program) follow(ctx context.Context, a *core.App) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		load := func() (config.Config, error) {
+			cfg, err := p.load(a.Config.Dir)
+			if err == nil {
+				cfg.Remember() //nolint:errcheck // it was told at the start
+			}
+			return cfg, err
+		}
+		err := a.Follow(ctx, load, config.WatchOptions{})
+		if err != nil {
+			p.logf("configuration changes cannot be watched: %v", err)
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// with runs f with a host, and ends the host afterwards. A signal ends f's
+// context.
+func (p *program) with(ctx context.Context, f func(ctx context.Context, a *core.App) error) error {
+	return p.withChanged(ctx, func(cfg config.Config) config.Config { return cfg }, f)
+}
+
+func (p *program) withChanged(ctx context.Context, change func(config.Config) config.Config, f func(ctx context.Context, a *core.App) error) error {
+	// Nothing runs before the configuration has been read: until then, as when
+	// it is a pipe that nobody writes to, a signal just ends the program.
+	a, err := p.openChanged(change)
+	if err != nil {
+		return err
+	}
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // by nohup
+		ends = append(ends, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(ctx, ends...)
+	defer stop()
+	defer a.Close()
+	// So does a second signal; what still runs is killed with the program.
+	defer context.AfterFunc(ctx, stop)()
+	return f(ctx, a)
+}
+
+func (p *program) printf(format string, args ...any) error {
+	p.line.hide() // standard output may be the same terminal
+	_, err := fmt.Fprintf(p.out, format, args...)
+	if err != nil {
+		return exit(exitFailed, fmt.Errorf("writing: %w", err))
+	}
+	return nil
+}
+
+func (p *program) logf(format string, args ...any) {
+	if p.log != nil {
+		p.log.Info(fmt.Sprintf(format, args...))
+		return
+	}
+	fmt.Fprintf(p.err, "mcp-host: %s\n", printable(fmt.Sprintf(format, args...))) //nolint:errcheck // nowhere else to say so
+}

@@ -1,0 +1,319 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/host/internal/config"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/discover"
+	"github.com/toolroom-mcp/toolroom/host/internal/core"
+	"github.com/toolroom-mcp/toolroom/host/internal/declared"
+	"github.com/toolroom-mcp/toolroom/host/internal/pipeline/policy"
+	"github.com/toolroom-mcp/toolroom/host/internal/upstream/oauth"
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/buildinfo"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"go.yaml.in/yaml/v3"
+)
+
+// checkFlags are the flags of config check.
+type checkFlags struct{ json, start bool }
+
+func (p *program) configCheck() *cobra.Command {
+	var f checkFlags
+	cmd := &cobra.Command{
+		Use:   "check [FILE]",
+		Short: "Check the configuration, or a file, and print a summary",
+		Long: `check reads the configuration as the host would, or a file in any supported format,
+and prints a summary: servers and their commands, declared tools, policy, endpoints
+and settings. It reports errors: unknown keys and variables, missing programs and
+directories, and tools that are used in chains but that no server has. With --start
+it starts the servers and asks for their tools, and warns of rules that match none of
+them; otherwise it starts none, and lists what it did not check. Credentials are not shown. The exit status is 1 if there is an
+error.`,
+		Example: "  mcp-host config check\n  mcp-host config check --start\n  mcp-host config check .mcp.json",
+		Args:    arguments(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				p.flags.Config = args[0]
+			}
+			return p.runCheck(cmd.Context(), f)
+		},
+	}
+	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&f.start, "start", false, "start the servers, and check that they have the tools used in chains and rules")
+	return cmd
+}
+
+// checked is the report of config check.
+type checked struct {
+	OK        bool           `json:"ok"`
+	File      string         `json:"file,omitempty"`
+	Servers   []dialect.View `json:"servers"`
+	SignIns   []signInView   `json:"signIns"`
+	Settings  []settingView  `json:"settings"`
+	Notices   []string       `json:"notices"`
+	Warnings  []string       `json:"warnings"`
+	Problems  []string       `json:"problems"`
+	Unchecked []string       `json:"unchecked"`
+}
+
+// settingView is a setting as it is written, credentials hidden.
+type settingView struct {
+	Key   string `json:"key"`
+	File  string `json:"file"`
+	Line  int    `json:"line,omitempty"`
+	Value any    `json:"value"`
+}
+
+// signInView is the sign-in to a server.
+type signInView struct {
+	Server string `json:"server"`
+	oauth.Account
+}
+
+// signIns returns the sign-ins to the servers, and what is wrong with the rest.
+func signIns(cfg config.Config) (views []signInView, problems []string) {
+	views = []signInView{}
+	for _, spec := range cfg.Remote {
+		c, ok := config.SignIn(spec, cfg.State, buildinfo.Version())
+		if !ok {
+			continue
+		}
+		switch a, asked, err := c.Status(); {
+		case err != nil:
+			problems = append(problems, fmt.Sprintf("server %s: %v", spec.Name, err))
+		case asked:
+			views = append(views, signInView{spec.Name, a})
+		}
+	}
+	return views, problems
+}
+
+func settingViews(settings []dialect.Setting) []settingView {
+	views := []settingView{}
+	for _, s := range settings {
+		views = append(views, settingView{s.Key, s.File, s.Line, s.View()})
+	}
+	return views
+}
+
+func (v settingView) String() string {
+	raw, err := jsonrpc.Marshal(v.Value)
+	if err != nil {
+		raw = []byte(err.Error())
+	}
+	return printable(v.Key) + ": " + printable(string(raw))
+}
+
+// printSettings prints what is set, as YAML.
+func (p *program) printSettings(views []settingView) error {
+	for _, v := range views {
+		text, err := yaml.Marshal(map[string]any{v.Key: v.Value})
+		if err != nil {
+			return exit(exitFailed, err)
+		}
+		for i, line := range strings.Split(strings.TrimRight(string(text), "\n"), "\n") {
+			mark := "set"
+			if i > 0 {
+				mark = ""
+			}
+			if err := p.printf("%-8s %s\n", mark, printable(line)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (p *program) runCheck(ctx context.Context, f checkFlags) error {
+	dir, err := discover.HostDir()
+	if err != nil {
+		return exit(exitFailed, err)
+	}
+	cfg, err := p.load(dir)
+	r := checked{File: cfg.File, Servers: cfg.Views(), Settings: settingViews(cfg.Settings), Notices: append([]string{}, cfg.Unread...), Warnings: cfg.Notices, Problems: []string{}, Unchecked: []string{}}
+	known := func(tool string) bool { return isRegistered(ctx, cfg, tool) }
+	if err != nil {
+		r.Problems = strings.Split(err.Error(), "\n")
+		left, again := p.loadLeaving(dir)
+		if again == nil { // the rest can be looked at
+			cfg = left
+		} else { // cfg may be without the servers that have a tool
+			known = func(string) bool { return true }
+		}
+	}
+	var unsigned []string
+	r.SignIns, unsigned = signIns(cfg)
+	r.Problems = append(r.Problems, unsigned...)
+	found, unchecked := cfg.Check(known)
+	for _, problem := range found {
+		if problem.Warning {
+			r.Warnings = append(r.Warnings, problem.String())
+		} else {
+			r.Problems = append(r.Problems, problem.String())
+		}
+	}
+	if f.start && err == nil {
+		unchecked = nil
+		if err := p.checkStarted(ctx, &r); err != nil {
+			return err
+		}
+	}
+	r.Unchecked = append(r.Unchecked, unchecked...)
+	r.OK = len(r.Problems) == 0
+	if f.json {
+		if err := p.printJSON(r); err != nil {
+			return err
+		}
+	} else if err := p.printChecked(r, cfg, err == nil); err != nil {
+		return err
+	}
+	if !r.OK {
+		return exit(exitFailed, errPrinted)
+	}
+	return nil
+}
+
+// isRegistered reports whether a tool is in the store.
+func isRegistered(ctx context.Context, cfg config.Config, tool string) bool {
+	cfg.Servers, cfg.Remote, cfg.Declared = nil, nil, nil // none is asked
+	a, err := core.Open(cfg)
+	if err != nil {
+		return false
+	}
+	defer a.Close()
+	_, ok := a.Get(ctx, tool)
+	return ok
+}
+
+// checkStarted asks the servers for their tools, and looks for those that
+// declared tools name.
+func (p *program) checkStarted(ctx context.Context, r *checked) error {
+	p.notices = func(string) {} // they are warnings
+	return p.with(ctx, func(ctx context.Context, a *core.App) error {
+		done := p.waiting(false, waitsFor(a))
+		served := a.List(ctx)
+		done()
+		for _, err := range a.Catalog.Errors() {
+			r.Problems = append(r.Problems, err.Error())
+		}
+		r.Warnings = append(r.Warnings, a.Config.Stages.Policy.Unmatched(served)...)
+		for _, t := range a.Config.Declared {
+			if m := t.MCP; m != nil && !slices.ContainsFunc(served, func(s *call.Tool) bool { return s.Server == m.Server && s.Original == m.Tool }) {
+				r.Problems = append(r.Problems, t.Problem("mcp.tool", "server %s has no tool %s", m.Server, dialect.Show(m.Tool)).String())
+			}
+			if t.Chain == nil {
+				continue
+			}
+			for _, name := range slices.Compact(slices.Sorted(slices.Values(t.Chain.Tools()))) {
+				problem := t.Problem("chain", "no server has a tool %s", dialect.Show(name)).String()
+				known := slices.ContainsFunc(r.Problems, func(told string) bool { return strings.HasPrefix(told, problem) })
+				if _, ok := a.Get(ctx, name); !ok && !known {
+					r.Problems = append(r.Problems, problem)
+				}
+			}
+		}
+		return nil
+	})
+}
+
+func (p *program) printChecked(r checked, cfg config.Config, read bool) error {
+	if read {
+		if err := p.printSummary(cfg, r.SignIns); err != nil {
+			return err
+		}
+	}
+	for _, lines := range []struct {
+		mark  string
+		texts []string
+	}{{"notice", r.Notices}, {"warning", r.Warnings}, {"error", r.Problems}, {"open", r.Unchecked}} {
+		for _, text := range lines.texts {
+			if lines.mark == "open" {
+				text = "not checked: " + text + "; use --start"
+			}
+			if err := p.printf("%-8s %s\n", lines.mark, printable(text)); err != nil {
+				return err
+			}
+		}
+	}
+	if !r.OK {
+		return nil
+	}
+	file := r.File
+	if file == "" {
+		file = "no configuration file"
+	}
+	return p.printf("ok       %s: %s\n", file, textfmt.Count(len(r.Servers), "server"))
+}
+
+// printSummary prints the servers, declared tools, policy, doors, sign-ins and settings.
+func (p *program) printSummary(cfg config.Config, views []signInView) error {
+	if err := p.printViews(cfg.Views()); err != nil {
+		return err
+	}
+	var bundled, tools, off []string
+	for _, s := range cfg.Servers {
+		if s.Bundled {
+			bundled = append(bundled, s.Name)
+		}
+	}
+	for _, t := range cfg.Declared {
+		tools = append(tools, declared.Served(t)+" ("+t.Mode+")")
+	}
+	for _, s := range cfg.Off {
+		off = append(off, s.Name)
+	}
+	doors := []string{"stdio", "serve (/mcp, /v1)"}
+	for _, one := range cfg.Profiles {
+		doors = append(doors, "/mcp/"+one.Name)
+	}
+	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+	for _, line := range []struct {
+		what  string
+		names []string
+	}{{"bundled", bundled}, {"switched off", off}, {"declared tools", tools}, {"policy", policyWords(cfg.Stages.Policy)}, {"endpoints", doors}} {
+		if len(line.names) > 0 {
+			fmt.Fprintf(w, "%s:\t%s\n", line.what, printable(strings.Join(line.names, ", "))) //nolint:errcheck // Flush tells
+		}
+	}
+	for _, v := range views {
+		fmt.Fprintf(w, "sign-in:\t%s: %s\n", printable(v.Server), printable(v.String())) //nolint:errcheck // Flush tells
+	}
+	if err := w.Flush(); err != nil {
+		return exit(exitFailed, err)
+	}
+	return p.printSettings(settingViews(cfg.Settings))
+}
+
+// policyWords says how calls are decided on.
+func policyWords(c policy.Config) []string {
+	var words []string
+	for _, list := range []struct {
+		what  string
+		names []string
+	}{{"only", c.Allow}, {"never", c.Block}} {
+		if len(list.names) > 0 {
+			words = append(words, list.what+" "+strings.Join(list.names, " "))
+		}
+	}
+	counts := map[string]int{}
+	for _, r := range c.Rules {
+		counts[fmt.Sprint(r.Do)]++
+	}
+	for _, do := range []string{"allow", "ask", "deny"} {
+		if n := counts[do]; n > 0 {
+			words = append(words, textfmt.Count(n, "rule")+" ("+do+")")
+		}
+	}
+	if len(words) == 0 {
+		words = []string{"every call is allowed"}
+	}
+	return words
+}

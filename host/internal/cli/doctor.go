@@ -1,0 +1,314 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/toolroom-mcp/toolroom/host/internal/catalog"
+	"github.com/toolroom-mcp/toolroom/host/internal/config"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/discover"
+	"github.com/toolroom-mcp/toolroom/host/internal/core"
+	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+func (p *program) doctor() *cobra.Command {
+	var asJSON, quiet bool
+	var tool string
+	cmd := &cobra.Command{
+		Use:   "doctor [--tool PROGRAM [ARGUMENT…]]",
+		Short: "Check that every server starts, lists its tools and answers",
+		Long: `doctor checks the configuration and every configured server, and prints each result
+as soon as it is known. With --tool it checks one program of any origin against the
+MCP rules for servers on standard input and output. It runs that program several
+times and only calls tools without their required arguments.`,
+		Example: "  mcp-host doctor --tool bin/mcp-ls -- --root .",
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if tool != "" {
+				defer p.waiting(quiet || asJSON, func() string { return "checking " + tool })()
+				return p.checkTool(cmd.Context(), append([]string{tool}, args...), asJSON)
+			}
+			if len(args) > 0 {
+				return usage("doctor takes arguments only after --tool PROGRAM")
+			}
+			return p.runDoctor(cmd.Context(), asJSON, quiet)
+		},
+	}
+	cmd.Flags().SetInterspersed(false)
+	cmd.Flags().StringVar(&tool, "tool", "", "check only `PROGRAM`; arguments after -- are passed to it")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	quietFlag(cmd, &quiet)
+	return cmd
+}
+
+// finding is one line of the doctor's.
+type finding struct {
+	OK     bool   `json:"ok"`
+	What   string `json:"what"`
+	Detail string `json:"detail"`
+	Advice string `json:"advice,omitempty"`
+}
+
+// An examination is one run of the doctor. Findings are printed as they come,
+// or with asJSON at the end.
+type examination struct {
+	*program
+	asJSON, quiet bool
+	findings      []finding
+	err           error           // of printing
+	told          map[string]bool // servers with a fault that was told
+}
+
+func (p *program) runDoctor(ctx context.Context, asJSON, quiet bool) error {
+	e := &examination{program: p, asJSON: asJSON, quiet: quiet, told: map[string]bool{}}
+	if err := e.running(ctx); err != nil {
+		return err
+	}
+	if e.files() {
+		p.notices = e.notice
+		err := p.with(ctx, func(ctx context.Context, a *core.App) error {
+			e.rest(ctx, a)
+			e.servers(ctx, a)
+			e.catalogue(ctx, a)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return e.end()
+}
+
+// found takes a finding in, and prints it.
+func (e *examination) found(f finding) {
+	e.findings = append(e.findings, f)
+	if e.asJSON || e.err != nil {
+		return
+	}
+	mark := "ok  "
+	if !f.OK {
+		mark = "FAIL"
+	}
+	text := fmt.Sprintf("%s  %s: %s\n", mark, printable(f.What), printable(f.Detail))
+	if f.Advice != "" {
+		text += "      " + printable(f.Advice) + "\n"
+	}
+	e.err = e.printf("%s", text)
+}
+
+func (e *examination) end() error {
+	if e.asJSON {
+		e.err = e.printJSON(e.findings)
+	}
+	if e.err != nil {
+		return e.err
+	}
+	if slices.ContainsFunc(e.findings, func(f finding) bool { return !f.OK }) {
+		return exit(exitFailed, errPrinted)
+	}
+	return nil
+}
+
+// running finds running hosts that have another configuration than their files.
+func (e *examination) running(ctx context.Context) error {
+	hosts, err := e.live(ctx, 0)
+	for _, h := range hosts {
+		if h.Stale != "" {
+			e.found(finding{false, h.String(), "it keeps its previous configuration: " + strings.ReplaceAll(h.Stale, "\n", "; "), ""})
+		}
+	}
+	return err
+}
+
+// files finds what is wrong with the configuration, and reports whether a host
+// starts with it all the same.
+func (e *examination) files() (starts bool) {
+	dir, err := discover.HostDir()
+	if err == nil {
+		_, err = e.load(dir)
+	}
+	if err == nil {
+		return true
+	}
+	advice := "until this is fixed, no host starts, and running hosts keep their configuration"
+	if _, err := e.loadLeaving(dir); err == nil {
+		starts = true
+		advice = "until this is fixed, hosts start without that server, and running hosts keep their configuration"
+	}
+	var problems dialect.Problems
+	if errors.As(err, &problems) {
+		for _, p := range problems {
+			e.told[p.Server] = true
+		}
+	}
+	texts := strings.Split(err.Error(), "\n")
+	for i, text := range texts {
+		f := finding{OK: false, What: "configuration", Detail: text}
+		if i == len(texts)-1 {
+			f.Advice = advice
+		}
+		e.found(f)
+	}
+	return starts
+}
+
+// notice takes a notice of the configuration in, unless it repeats a fault.
+func (e *examination) notice(text string) {
+	if !slices.ContainsFunc(e.findings, func(f finding) bool { return !f.OK && strings.HasPrefix(text, f.Detail) }) {
+		e.found(finding{true, "notice", text, ""})
+	}
+}
+
+// rest looks at everything except servers: the files, where state is kept, and
+// the programs next to the host.
+func (e *examination) rest(ctx context.Context, a *core.App) {
+	if files := a.Config.Files; len(files) > 0 {
+		e.found(finding{true, "configuration", strings.Join(files, ", "), ""})
+	}
+	for _, v := range settingViews(a.Config.Settings) {
+		e.found(finding{true, "set", v.String(), ""})
+	}
+	f := finding{true, "store", a.Config.Store.String(), ""}
+	if err := a.TryStore(ctx); err != nil {
+		f.OK, f.Detail = false, f.Detail+": "+err.Error()
+		f.Advice = "without it, changed tool definitions go unnoticed; see store in toolroom.yaml, and --state"
+	}
+	e.found(f)
+	if len(a.Servers()) == 0 {
+		e.found(finding{false, "servers", "none found in " + a.Config.Dir, "run make build, or give a configuration with --config"})
+	}
+	if len(a.Config.Missing) > 0 {
+		// Not a fault: a distribution may leave some out.
+		e.found(finding{true, "bundled tools", "not installed: " + strings.Join(a.Config.Missing, ", "), ""})
+	}
+	for _, f := range unserved(a) {
+		e.found(f)
+	}
+}
+
+// servers tests every server.
+func (e *examination) servers(ctx context.Context, a *core.App) {
+	var mu sync.Mutex
+	var waits []string
+	for _, s := range a.Servers() {
+		if s.Status().State != upstream.Disabled {
+			waits = append(waits, s.Name())
+		}
+	}
+	begin, total := time.Now(), len(waits)
+	done := e.waiting(e.quiet || e.asJSON, func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		if len(waits) == 0 {
+			return ""
+		}
+		return fmt.Sprintf("waiting for %s (%s, %d of %d checked)", enumerate(waits, 4), textfmt.ShortDuration(time.Since(begin)), total-len(waits), total)
+	})
+	defer done()
+	testAll(ctx, a.Servers(), false, func(c check) {
+		mu.Lock()
+		waits = slices.DeleteFunc(waits, func(name string) bool { return name == c.Name })
+		mu.Unlock()
+		if c.State == upstream.Disabled && e.told[c.Name] {
+			return
+		}
+		f := serverFinding(a, c)
+		for _, s := range a.Servers() {
+			if s.Name() == c.Name && f.OK {
+				if why := a.Withheld(ctx, s); why != "" {
+					f.Detail, f.Advice = f.Detail+"; "+why, "see docs/models.md"
+				}
+			}
+		}
+		if !f.OK {
+			e.told[c.Name] = true
+		}
+		e.found(f)
+	})
+}
+
+// serverFinding says how a server did in its test.
+func serverFinding(a *core.App, c check) finding {
+	f := finding{OK: c.Error == "", What: "server " + c.Name}
+	switch {
+	case c.State == upstream.Disabled:
+		f.Detail = "disabled in the configuration"
+	case c.State == upstream.NeedsLogin:
+		f.Detail, f.Advice = c.Error, "sign in: mcp-host login "+shellWord(c.Name)
+	case !f.OK:
+		f.Detail, f.Advice = c.Error, "try it alone: "+alone(a, c)
+	case c.Tools == 0:
+		f.OK, f.Detail = false, "no tools listed"
+	default:
+		f.Detail = fmt.Sprintf("%s, %s, started in %s, ping %s", c.Era, textfmt.Count(c.Tools, "tool"),
+			textfmt.Duration(time.Duration(c.StartMS*float64(time.Millisecond))), textfmt.Duration(time.Duration(c.PingMS*float64(time.Millisecond))))
+		if c.SignIn != "" {
+			f.Detail += "; " + c.SignIn
+		}
+		if c.Noise > 0 {
+			f.Detail += fmt.Sprintf("; non-message lines on its standard output: %d, the first: %q", c.Noise, c.Stray)
+		}
+	}
+	return f
+}
+
+// alone is a command for a shell that tries a server without the host.
+func alone(a *core.App, c check) string {
+	if c.URL != "" {
+		return "curl -i " + shellWord(c.URL)
+	}
+	command := shellCommand(c.Command) + " </dev/null"
+	for _, s := range a.Config.Servers {
+		if s.Name == c.Name && s.Dir != "" {
+			command = "(cd " + shellWord(s.Dir) + " && " + command + ")"
+		}
+	}
+	return command
+}
+
+// catalogue finds tools that are missing though their servers answer.
+func (e *examination) catalogue(ctx context.Context, a *core.App) {
+	a.Catalog.Snapshot(ctx)
+	settle(ctx, a)
+	for _, err := range a.Catalog.Errors() {
+		var down *catalog.ServerError
+		if errors.As(err, &down) && e.told[down.Server] {
+			continue
+		}
+		f := finding{false, "catalogue", err.Error(), ""}
+		var changed *catalog.ChangedError
+		if errors.As(err, &changed) {
+			f.Advice = "mcp-host tools approve " + shellWord(changed.Name) + " shows the difference and approves it"
+		}
+		e.found(f)
+	}
+}
+
+// unserved names the programs next to the host that look like tools and that
+// the configuration does not serve.
+func unserved(a *core.App) []finding {
+	var names []string
+	for _, tool := range discover.Others(a.Config.Dir) {
+		if !slices.ContainsFunc(a.Config.Servers, func(s config.Server) bool { return slices.Contains(s.Command, tool.Path) }) {
+			names = append(names, filepath.Base(tool.Path))
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	dir, err := jsonrpc.Marshal(a.Config.Dir) // a JSON text is a YAML text
+	if err != nil {
+		return nil
+	}
+	return []finding{{true, "next to the host", "not served: " + strings.Join(names, ", "), "to serve them, add to toolroom.yaml: tool_dirs: [" + string(dir) + "]"}}
+}

@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/anthropic"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/gemini"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/openai"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// asked is what the flags of tools say about how definitions are written.
+type asked struct {
+	json   bool
+	format string // "": mcp
+	strict bool
+	tokens string // how they are counted; "": they are not
+	quiet  bool
+}
+
+func (a asked) check() error {
+	switch {
+	case a.tokens != "" && a.tokens != estimated && a.tokens != exactly:
+		return usage("--tokens=%s: use estimate or exact", a.tokens)
+	case !slices.Contains([]string{"", "mcp", "openai", "anthropic", "gemini"}, a.format):
+		return usage("no format %q; use mcp, openai, anthropic or gemini", a.format)
+	case a.strict && a.format != "openai" && a.format != "anthropic":
+		return usage("--strict needs --format openai or anthropic: the other formats have no strict definitions")
+	}
+	return nil
+}
+
+// vendor reports whether the definitions are to be another's than MCP's.
+func (a asked) vendor() bool { return a.format != "" && a.format != "mcp" }
+
+// printDefinitions prints MCP's definitions, as clients get them.
+func (p *program) printDefinitions(defs []json.RawMessage, how asked) error {
+	raw, err := jsonrpc.Marshal(defs)
+	switch {
+	case err != nil:
+		return exit(exitFailed, err)
+	case how.json:
+		return p.printf("%s\n", raw)
+	}
+	return p.printIndented(raw)
+}
+
+func (p *program) printIndented(raw json.RawMessage) error {
+	var pretty bytes.Buffer
+	if err := json.Indent(&pretty, raw, "", "  "); err != nil {
+		return exit(exitFailed, err)
+	}
+	return p.printf("%s\n", pretty.String())
+}
+
+// printFormat prints definitions as a vendor's requests have them, and what
+// they lost to standard error. With --json both are one object.
+func (p *program) printFormat(tools []*call.Tool, one bool, how asked) error {
+	var defs []llm.Tool
+	for _, t := range tools {
+		d, err := llm.ParseTool(t.Definition)
+		if err != nil {
+			return exit(exitFailed, fmt.Errorf("tool %s: %w", t.Name, err))
+		}
+		defs = append(defs, d)
+	}
+	list, losses := encodeTools(defs, how)
+	printed := list
+	if one {
+		printed = single(list)
+	}
+	if how.json {
+		all := []llm.Loss{}
+		return p.printJSON(struct {
+			Format string      `json:"format"`
+			Tools  *tree.Value `json:"tools"`
+			Losses []llm.Loss  `json:"losses"`
+		}{how.format, printed, append(all, losses...)})
+	}
+	if err := p.printIndented(printed.JSON()); err != nil {
+		return err
+	}
+	p.printLosses(losses)
+	return nil
+}
+
+// single is the one definition of a list: Gemini has them in groups.
+func single(list *tree.Value) *tree.Value {
+	if inner := list.At("/0/functionDeclarations/0"); inner != nil {
+		return inner
+	}
+	return list.At("/0")
+}
+
+func encodeTools(defs []llm.Tool, how asked) (*tree.Value, llm.Losses) {
+	switch how.format {
+	case "gemini":
+		return gemini.EncodeTools(defs, gemini.Options{Names: llm.NewNames(gemini.Rule(), defs)})
+	case "anthropic":
+		return anthropic.EncodeTools(defs, anthropic.Options{Strict: how.strict, Names: llm.NewNames(anthropic.Rule(), defs)})
+	}
+	return openai.EncodeTools(defs, openai.Options{Strict: how.strict, Names: llm.NewNames(openai.Rule(), defs)})
+}
+
+// printLosses says what definitions lost, what is the same of several tools
+// once. What only has another form is counted.
+func (p *program) printLosses(losses llm.Losses) {
+	var order []string
+	tools := map[string][]string{}
+	carried := 0
+	for _, loss := range losses {
+		if loss.Kind == llm.Carried {
+			carried++
+			continue
+		}
+		tool := loss.Tool
+		loss.Tool = ""
+		text := loss.String()
+		if tools[text] == nil {
+			order = append(order, text)
+		}
+		tools[text] = append(tools[text], tool)
+	}
+	for _, text := range order {
+		names := tools[text]
+		if len(names) > 4 {
+			names = append(names[:3:3], fmt.Sprintf("%d more", len(names)-3))
+		}
+		p.logf("%s: %s", printable(strings.Join(names, ", ")), printable(text))
+	}
+	if carried > 0 {
+		p.logf("equivalent rewrites: %d; --json lists them", carried)
+	}
+}

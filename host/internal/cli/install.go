@@ -1,0 +1,412 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/toolroom-mcp/toolroom/host/internal/chat/lineedit"
+	"github.com/toolroom-mcp/toolroom/host/internal/config"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/discover"
+	"github.com/toolroom-mcp/toolroom/host/internal/install"
+	"github.com/toolroom-mcp/toolroom/internal/textdiff"
+)
+
+// installFlags are the flags of install and uninstall.
+type installFlags struct {
+	scope, name   string
+	tools         []string
+	dryRun, force bool
+}
+
+func (f *installFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.scope, "scope", string(install.User), "`SCOPE` of the change: user (all projects of this user) or project (the working directory)")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the change as a diff and write nothing")
+}
+
+// clientIDs returns the names of the clients on the command line.
+func clientIDs() string {
+	var ids []string
+	for _, c := range install.Clients() {
+		ids = append(ids, c.ID)
+	}
+	return strings.Join(ids, ", ")
+}
+
+func (p *program) install() *cobra.Command {
+	var f installFlags
+	cmd := &cobra.Command{
+		Use:   "install [CLIENT]",
+		Short: "Add the tools to the configuration of an MCP client",
+		Long: `install adds this host, or single tools, to the configuration of an MCP client. Nothing
+else in the file changes. The previous file is saved as FILE.before-toolroom; uninstall
+restores it if the file has not changed since, and otherwise removes only toolroom's
+entries. Without CLIENT, install asks on a terminal.
+
+The clients are claude-desktop, claude-code, codex, gemini, vscode, cursor, windsurf,
+opencode, zed and goose. For claude-code, install calls "claude mcp" if that is
+installed. Most clients do not tell servers which directory is open, so name it with
+--root.`,
+		Example: "  mcp-host install claude-code\n  mcp-host install claude-desktop --root ~/project\n  mcp-host install cursor --scope project --dry-run\n  mcp-host install zed --root ~/project --tools view,grep",
+		Args:    arguments(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return p.askInstall(cmd.Context(), f)
+			}
+			return p.runInstall(cmd.Context(), args[0], f)
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().StringSliceVar(&f.tools, "tools", nil, "add a server for each tool of `LIST`, as in view,grep, instead of the host")
+	cmd.Flags().StringVar(&f.name, "name", "toolroom", "`NAME` of the host in the configuration; prefix of single tools")
+	cmd.Flags().BoolVar(&f.force, "force", false, "replace a server of the same name that is not one of toolroom's")
+	return cmd
+}
+
+func (p *program) uninstall() *cobra.Command {
+	var f installFlags
+	cmd := &cobra.Command{
+		Use:   "uninstall CLIENT",
+		Short: "Remove the tools from the configuration of an MCP client",
+		Long: `uninstall removes the servers that start programs of toolroom from the configuration
+of a client. If nobody has changed the file since install, it is restored byte for
+byte; a file that install created is deleted.`,
+		Example: "  mcp-host uninstall claude-desktop\n  mcp-host uninstall cursor --scope project",
+		Args:    arguments(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.runUninstall(cmd.Context(), args[0], f)
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+// target is a client, and where its configuration is.
+type target struct {
+	client install.Client
+	scope  install.Scope
+	place  install.Place
+	state  string
+}
+
+func (p *program) target(id string, f installFlags) (t target, err error) {
+	var ok bool
+	if t.client, ok = install.ByID(id); !ok {
+		return t, usage("no client %q; the clients are %s", id, clientIDs())
+	}
+	if t.scope = install.Scope(f.scope); t.scope != install.User && t.scope != install.Project {
+		return t, usage("--scope %s: must be user or project", f.scope)
+	}
+	if t.state, err = config.StateDir(p.flags.State, p.getenv); err != nil {
+		return t, exit(exitUsage, err)
+	}
+	if t.state == "" {
+		return t, usage("no directory for the record of installations: set --state, MCP_STATE_DIR or HOME")
+	}
+	t.place, err = p.place()
+	return t, err
+}
+
+func (p *program) place() (install.Place, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return install.Place{}, exit(exitFailed, err)
+	}
+	return install.Place{System: runtime.GOOS, Getenv: p.getenv, Dir: dir}, nil
+}
+
+func (p *program) runInstall(ctx context.Context, id string, f installFlags) error {
+	t, err := p.target(id, f)
+	if err != nil {
+		return err
+	}
+	servers, err := p.installedServers(t, f)
+	if err != nil {
+		return err
+	}
+	change, err := install.Plan(t.client, t.scope, t.place, servers, f.force)
+	if err != nil {
+		return exit(exitFailed, err)
+	}
+	if change.Empty() {
+		return p.printf("%s already has %s in %s; nothing was changed\n", t.client.Title, serverNames(servers), printable(change.File))
+	}
+	if f.dryRun {
+		return p.printChange(change)
+	}
+	had := change.Before != nil
+	if err := change.Apply(ctx, t.state); err != nil {
+		return exit(exitFailed, err)
+	}
+	if err := p.printf("%s: added %s to %s\n", t.client.Title, strings.Join(change.Names, ", "), printable(change.File)); err != nil {
+		return err
+	}
+	if had {
+		p.logf("the content before is in %s%s", change.File, install.BackupEnding)
+	}
+	if t.client.Restart != "" {
+		p.logf("to use the tools: %s", t.client.Restart)
+	}
+	return nil
+}
+
+func serverNames(servers []install.Server) string {
+	names := make([]string, len(servers))
+	for i, s := range servers {
+		names[i] = s.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// installedServers returns the servers to add: the host, or single tools.
+func (p *program) installedServers(t target, f installFlags) ([]install.Server, error) {
+	var args []string
+	if p.flags.Config != "" {
+		file, err := filepath.Abs(p.flags.Config)
+		if err != nil {
+			return nil, exit(exitFailed, err)
+		}
+		args = append(args, "--config", file)
+	}
+	roots, err := p.installedRoots(t)
+	if err != nil {
+		return nil, err
+	}
+	args = append(args, roots...)
+	dir, err := programDir(p.getenv)
+	if err != nil {
+		return nil, exit(exitFailed, err)
+	}
+	if f.tools == nil {
+		return []install.Server{{Name: f.name, Command: filepath.Join(dir, programName+exeSuffix()), Args: append([]string{"stdio"}, args...)}}, nil
+	}
+	if p.flags.Config != "" {
+		return nil, usage("--config is for the host, not for single tools: give only one of --config and --tools")
+	}
+	present, _ := discover.Siblings(dir)
+	var servers []install.Server
+	for _, tool := range f.tools {
+		if !slices.ContainsFunc(present, func(at discover.Tool) bool { return at.Name == tool }) {
+			return nil, usage("--tools: no tool %q; the tools are %s", tool, strings.Join(discover.Names(), ", "))
+		}
+		path := filepath.Join(dir, "mcp-"+tool+exeSuffix())
+		servers = append(servers, install.Server{Name: f.name + "-" + tool, Command: path, Args: args})
+	}
+	if len(servers) == 0 {
+		return nil, usage("--tools names no tool; the tools are %s", strings.Join(discover.Names(), ", "))
+	}
+	return servers, nil
+}
+
+// installedRoots returns the --root flags of a server.
+func (p *program) installedRoots(t target) (args []string, err error) {
+	roots := p.flags.Roots
+	if len(roots) == 0 {
+		implied, ok := t.client.Roots(t.scope, t.place)
+		if !ok {
+			return nil, usage("%s does not tell servers which directory is open: name the directory that the tools may use with --root DIR", t.client.Title)
+		}
+		for _, root := range implied {
+			args = append(args, "--root", root)
+		}
+		return args, nil
+	}
+	for _, root := range roots {
+		dir, readOnly := strings.CutSuffix(root, ":ro")
+		if dir, err = filepath.Abs(dir); err != nil {
+			return nil, exit(exitFailed, err)
+		}
+		if info, err := os.Stat(dir); err != nil {
+			return nil, usage("--root: %w", err)
+		} else if !info.IsDir() {
+			return nil, usage("--root: %s is not a directory", dir)
+		}
+		if readOnly {
+			dir += ":ro"
+		}
+		args = append(args, "--root", dir)
+	}
+	return args, nil
+}
+
+func exeSuffix() string {
+	if runtime.GOOS == "windows" {
+		return ".exe"
+	}
+	return ""
+}
+
+// programDir returns the directory under which a client finds the programs: that
+// of PATH if it leads to this program, since the directory behind its link can
+// change with each version (as with Homebrew), else this program's own.
+func programDir(getenv func(string) string) (string, error) {
+	dir, err := discover.HostDir()
+	if err != nil {
+		return "", err
+	}
+	if slices.Contains(strings.Split(filepath.ToSlash(dir), "/"), "_npx") {
+		return "", errors.New("this copy of toolroom is in the cache of npx, which is cleared at times: install it first, with npm install --global toolroom")
+	}
+	linked, err := exec.LookPath(programName)
+	if err != nil || !filepath.IsAbs(linked) {
+		return dir, nil
+	}
+	if real, err := filepath.EvalSymlinks(linked); err == nil && filepath.Dir(real) == dir {
+		if _, missing := discover.Siblings(filepath.Dir(linked)); len(missing) == 0 {
+			return filepath.Dir(linked), nil
+		}
+	}
+	return dir, nil
+}
+
+func (p *program) runUninstall(ctx context.Context, id string, f installFlags) error {
+	t, err := p.target(id, f)
+	if err != nil {
+		return err
+	}
+	change, err := install.PlanRemoval(t.client, t.scope, t.place, t.state)
+	if err != nil {
+		return exit(exitFailed, err)
+	}
+	if len(change.Names) == 0 {
+		return exit(exitFailed, fmt.Errorf("%s has no server of toolroom's in %s", t.client.Title, change.File))
+	}
+	if f.dryRun {
+		return p.printChange(change)
+	}
+	if err := change.Undo(ctx, t.state); err != nil {
+		return exit(exitFailed, err)
+	}
+	return p.printf("%s: removed %s from %s\n", t.client.Title, strings.Join(change.Names, ", "), printable(change.File))
+}
+
+// printChange prints the commands of a change, or its diff.
+func (p *program) printChange(c *install.Change) error {
+	for _, args := range c.Commands {
+		if err := p.printf("would run: %s\n", printable(shellJoin(args))); err != nil {
+			return err
+		}
+	}
+	if len(c.Commands) > 0 {
+		return nil
+	}
+	names := textdiff.Options{Old: c.File, New: c.File}
+	if c.Before == nil {
+		names.Old = os.DevNull
+	}
+	if c.After == nil {
+		names.New = os.DevNull
+	}
+	diff := textdiff.Unified(c.Before, textdiff.Between(c.Before, string(c.After)), names)
+	for line := range strings.Lines(diff.Text) {
+		if err := p.printf("%s\n", printable(strings.TrimRight(line, "\r\n"))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=@-]+$`)
+
+// shellJoin returns a command line for a POSIX shell.
+func shellJoin(args []string) string {
+	words := make([]string, len(args))
+	for i, arg := range args {
+		words[i] = arg
+		if !plainWord.MatchString(arg) {
+			words[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// askInstall asks for the client and the directory on a terminal.
+func (p *program) askInstall(ctx context.Context, f installFlags) error {
+	in, ok := p.in.(*os.File)
+	if !ok || !lineedit.IsTerminal(in) {
+		return usage("name the client; the clients are %s", clientIDs())
+	}
+	lines := bufio.NewScanner(in)
+	ask := func(question string) (string, error) {
+		if err := p.printf("%s", question); err != nil {
+			return "", err
+		}
+		if !lines.Scan() {
+			return "", exit(exitFailed, errors.New("no answer; nothing was changed"))
+		}
+		return strings.TrimSpace(lines.Text()), nil
+	}
+	place, err := p.place()
+	if err != nil {
+		return err
+	}
+	all := install.Clients()
+	for i, c := range all {
+		mark := ""
+		if file, ok := c.File(install.User, place); ok {
+			if _, err := os.Stat(file); err == nil {
+				mark = "  (found)"
+			}
+		}
+		if err := p.printf("%3d  %s%s\n", i+1, c.Title, mark); err != nil {
+			return err
+		}
+	}
+	answer, err := ask("Which client? Number or name: ")
+	if err != nil {
+		return err
+	}
+	client := chosen(all, answer)
+	if client == nil {
+		return usage("no client %q; nothing was changed", answer)
+	}
+	if _, ok := client.Roots(install.Scope(f.scope), place); !ok && len(p.flags.Roots) == 0 {
+		answer, err := ask(fmt.Sprintf("Which directory may the tools use? [%s] ", place.Dir))
+		if err != nil {
+			return err
+		}
+		if answer == "" {
+			answer = place.Dir
+		}
+		p.flags.Roots = []string{expandHome(answer, p.getenv)}
+	}
+	preview := f
+	preview.dryRun = true
+	if err := p.runInstall(ctx, client.ID, preview); err != nil || f.dryRun {
+		return err
+	}
+	if answer, err = ask("Write this? [y/N] "); err != nil {
+		return err
+	}
+	if !slices.Contains([]string{"y", "yes"}, strings.ToLower(answer)) {
+		return p.printf("nothing was changed\n")
+	}
+	return p.runInstall(ctx, client.ID, f)
+}
+
+// chosen returns the client of a number, an ID or a title, or nil.
+func chosen(all []install.Client, answer string) *install.Client {
+	for i, c := range all {
+		if answer == fmt.Sprint(i+1) || strings.EqualFold(answer, c.ID) || strings.EqualFold(answer, c.Title) {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// expandHome replaces a leading ~, which no shell has replaced in an answer.
+func expandHome(path string, getenv func(string) string) string {
+	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || rest[0] == '/') && getenv("HOME") != "" {
+		return getenv("HOME") + rest
+	}
+	return path
+}

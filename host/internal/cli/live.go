@@ -1,0 +1,255 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/toolroom-mcp/toolroom/host/internal/config"
+	"github.com/toolroom-mcp/toolroom/host/internal/control"
+	"github.com/toolroom-mcp/toolroom/host/internal/core"
+	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
+)
+
+// askTime is how long a running host may take to answer what it knows, and
+// reconnectTime to start a server anew.
+const (
+	askTime       = 10 * time.Second
+	reconnectTime = 90 * time.Second
+)
+
+// listen opens the private socket. A host that cannot have one does its work
+// all the same.
+func (p *program) listen(a *core.App, door string) {
+	if err := a.Listen(door); err != nil {
+		p.logf("%v; mcp-host servers and stats cannot reach this host", err)
+	}
+}
+
+// liveHost is a running host that has answered.
+type liveHost struct {
+	control.Host
+	core.Running
+}
+
+func (h liveHost) String() string {
+	return fmt.Sprintf("host %d (%s, since %s)", h.Running.PID, h.Door, h.Since.Local().Format(time.DateTime))
+}
+
+// hostFlag adds --host.
+func hostFlag(cmd *cobra.Command, pid *int) {
+	cmd.Flags().IntVar(pid, "host", 0, "ask only the running host with process id `PID`")
+}
+
+// live returns the running hosts that are meant: of the state directory,
+// those with the configuration of --config, if it is given, and with the
+// process id, if it is.
+func (p *program) live(ctx context.Context, pid int) ([]liveHost, error) {
+	state, err := config.StateDir(p.flags.State, p.getenv)
+	if err != nil {
+		return nil, exit(exitUsage, err)
+	}
+	if state == "" {
+		return nil, nil
+	}
+	found, err := control.Find(ctx, state)
+	if err != nil {
+		return nil, exit(exitFailed, err)
+	}
+	var file string
+	if p.flags.Config != "" {
+		if file, err = filepath.Abs(p.flags.Config); err != nil {
+			return nil, exit(exitUsage, err)
+		}
+	}
+	if pid != 0 {
+		found = slices.DeleteFunc(found, func(h control.Host) bool { return h.PID != pid })
+	}
+	var hosts []liveHost
+	var silent bool
+	for h, err := range askAll[core.Running](ctx, found, core.MethodHost) {
+		if err != nil {
+			if !h.Listens(ctx) { // it has ended meanwhile
+				continue
+			}
+			p.logf("%v; it may be stopped or hanging", err)
+			silent = true
+		} else if file == "" || slices.Contains(h.answer.Files, file) {
+			hosts = append(hosts, liveHost{h.Host, h.answer})
+		}
+	}
+	if silent && len(hosts) == 0 {
+		return nil, exit(exitConnect, errSilent)
+	}
+	if pid != 0 && len(hosts) == 0 {
+		return nil, exit(exitConnect, fmt.Errorf("no host with process id %d answers in %s; run mcp-host servers without --host for the list", pid, state))
+	}
+	return hosts, nil
+}
+
+// errSilent is that hosts run, and none has answered. It has been said.
+var errSilent = fmt.Errorf("%w", errPrinted)
+
+// answered is what one host has answered.
+type answered[T any] struct {
+	control.Host
+	answer T
+}
+
+// askAll asks all hosts at once and returns their answers in order.
+func askAll[T any](ctx context.Context, hosts []control.Host, method string) iter.Seq2[answered[T], error] {
+	answers, errs := make([]answered[T], len(hosts)), make([]error, len(hosts))
+	var all sync.WaitGroup
+	for i, h := range hosts {
+		all.Go(func() {
+			answers[i].Host = h
+			errs[i] = ask(ctx, h, askTime, method, nil, &answers[i].answer)
+		})
+	}
+	all.Wait()
+	return func(yield func(answered[T], error) bool) {
+		for i := range hosts {
+			if !yield(answers[i], errs[i]) {
+				return
+			}
+		}
+	}
+}
+
+// noHost says what to do when none runs.
+func (p *program) noHost(instead string) {
+	state, _ := config.StateDir(p.flags.State, p.getenv) //nolint:errcheck // asked before
+	if state == "" {
+		p.logf("no state directory, so running hosts cannot be found; %s (give their directory with --state)", instead)
+		return
+	}
+	p.logf("no host runs with the state directory %s; %s (start one with mcp-host serve or mcp-host stdio, or give its directory with --state)", printable(state), instead)
+}
+
+func ask(ctx context.Context, h control.Host, within time.Duration, method string, params, result any) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	return h.Ask(ctx, method, params, result)
+}
+
+// liveServer is a server of a running host.
+type liveServer struct {
+	Host int `json:"host"` // process id
+	upstream.Status
+	Error string `json:"error,omitempty"` // of a reconnect
+}
+
+// liveServers lists the servers of running hosts, or starts them anew.
+func (p *program) liveServers(ctx context.Context, hosts []liveHost, names []string, again, asJSON bool) error {
+	all := []liveServer{}
+	known := map[string]bool{}
+	for _, h := range hosts {
+		var servers []upstream.Status
+		if err := ask(ctx, h.Host, askTime, core.MethodServers, nil, &servers); err != nil {
+			return exit(exitConnect, err)
+		}
+		for _, s := range servers {
+			if known[s.Name] = true; len(names) > 0 && !slices.Contains(names, s.Name) {
+				continue
+			}
+			one := liveServer{Host: h.Running.PID, Status: s}
+			if again && s.State != upstream.Disabled {
+				if err := ask(ctx, h.Host, reconnectTime, core.MethodReconnect, map[string]string{"server": s.Name}, &one.Status); err != nil {
+					one.Error = err.Error()
+				}
+			}
+			all = append(all, one)
+		}
+	}
+	for _, name := range names {
+		if !known[name] {
+			return usage("no server %q; mcp-host servers lists them", name)
+		}
+	}
+	if asJSON {
+		if err := p.printJSON(all); err != nil {
+			return err
+		}
+	} else if err := p.liveTable(hosts, all); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(all, func(s liveServer) bool { return s.Error != "" }) {
+		return exit(exitConnect, errPrinted)
+	}
+	return nil
+}
+
+func (p *program) liveTable(hosts []liveHost, all []liveServer) error {
+	for _, h := range hosts {
+		if err := p.printf("%s\n", printable(h.String())); err != nil {
+			return err
+		}
+		if h.Stale != "" {
+			if err := p.printf("  it keeps its previous configuration: %s\n", printable(strings.ReplaceAll(h.Stale, "\n", "; "))); err != nil {
+				return err
+			}
+		}
+		w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+		for _, s := range all {
+			if s.Host == h.Running.PID {
+				fmt.Fprintf(w, "  %s\t%s\t%s\n", printable(s.Name), s.State, printable(s.detail(time.Now()))) //nolint:errcheck // Flush tells
+			}
+		}
+		if err := w.Flush(); err != nil {
+			return exit(exitFailed, err)
+		}
+	}
+	return nil
+}
+
+// detail is what there is to say of a server beside its name and state.
+func (s liveServer) detail(now time.Time) string {
+	var parts []string
+	if s.PID != 0 || s.Tools > 0 {
+		parts = append(parts, textfmt.Count(s.Tools, "tool"))
+	}
+	if s.Latency > 0 {
+		parts = append(parts, fmt.Sprintf("last answer in %.3g ms", s.Latency))
+	}
+	if s.Restarts > 0 {
+		parts = append(parts, "started anew "+textfmt.Count(s.Restarts, "time"))
+	}
+	if s.SignIn != "" && s.SignIn != s.State {
+		parts = append(parts, s.SignIn)
+	}
+	if s.Withheld != "" {
+		parts = append(parts, s.Withheld)
+	}
+	if s.Error != "" {
+		parts = append(parts, "not restarted: "+s.Error)
+	}
+	if f := s.Last; f != nil {
+		parts = append(parts, fmt.Sprintf("%v ago, %s: %s", now.Sub(f.Time).Round(time.Second), f.Stage, f.Message))
+	}
+	if len(parts) == 0 {
+		parts = append(parts, strings.Join(s.Command, " ")+s.URL)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// counts asks the running hosts what they have counted.
+func (p *program) counts(ctx context.Context, hosts []liveHost) []hostStat {
+	var all []hostStat
+	for _, h := range hosts {
+		var c core.Counts
+		if err := ask(ctx, h.Host, askTime, core.MethodStats, nil, &c); err != nil {
+			p.logf("%v", err)
+			continue
+		}
+		all = append(all, hostStat{c.Running, toolStats(c.Tools), c.Loads, c.Process})
+	}
+	return all
+}

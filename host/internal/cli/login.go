@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/toolroom-mcp/toolroom/host/internal/config"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/discover"
+	"github.com/toolroom-mcp/toolroom/host/internal/core"
+	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
+	"github.com/toolroom-mcp/toolroom/host/internal/upstream/oauth"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/buildinfo"
+)
+
+// loginFlags are the flags of login.
+type loginFlags struct {
+	noBrowser, paste, device bool
+	wait                     time.Duration
+}
+
+func (p *program) login() *cobra.Command {
+	var f loginFlags
+	cmd := &cobra.Command{
+		Use:   "login NAME",
+		Short: "Sign in to a server that uses OAuth",
+		Long: `login signs in to the configured server NAME: it opens the page of the server's
+identity provider in the browser, waits for the answer on a port of this machine and
+stores the tokens in the state directory, in a file that only you can read. All hosts
+with that state directory use them, running ones immediately, and refresh them. Without
+a browser on this machine, use --device, or --paste: open the printed link anywhere,
+sign in, and paste the URL that the browser shows at the end.`,
+		Example: "  mcp-host login github\n  mcp-host login github --paste\n  mcp-host login github --device",
+		Args:    arguments(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.paste && f.device {
+				return usage("give only one of --paste and --device")
+			}
+			return p.runLogin(cmd.Context(), args[0], f)
+		},
+	}
+	cmd.Flags().BoolVar(&f.noBrowser, "no-browser", false, "print the link instead of opening the browser")
+	cmd.Flags().BoolVar(&f.paste, "paste", false, "print the link and read the address that the browser was redirected to")
+	cmd.Flags().BoolVar(&f.device, "device", false, "print a code to enter on another device (RFC 8628)")
+	cmd.Flags().DurationVar(&f.wait, "timeout", 10*time.Minute, "wait at most `DURATION` for the sign-in")
+	return cmd
+}
+
+func (p *program) logout() *cobra.Command {
+	return &cobra.Command{
+		Use:   "logout NAME",
+		Short: "Sign out of a server: revoke its tokens and delete them",
+		Long: `logout revokes the tokens of the server NAME at its authorization server and deletes
+them. They are deleted even if they cannot be revoked; then the exit status is 1.`,
+		Example: "  mcp-host logout github",
+		Args:    arguments(1, 1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return p.runLogout(cmd.Context(), args[0]) },
+	}
+}
+
+// signIn returns what is configured for the sign-in to a server.
+func (p *program) signIn(name string) (oauth.Config, error) {
+	dir, err := discover.HostDir()
+	if err != nil {
+		return oauth.Config{}, exit(exitFailed, err)
+	}
+	cfg, err := p.loadLeaving(dir)
+	if err != nil {
+		return oauth.Config{}, exit(exitUsage, err)
+	}
+	for _, spec := range cfg.Remote {
+		if spec.Name != name {
+			continue
+		}
+		c, ok := config.SignIn(spec, cfg.State, buildinfo.Version())
+		switch {
+		case cfg.State == "":
+			return c, exit(exitUsage, fmt.Errorf("no directory for tokens: set --state, MCP_STATE_DIR or HOME"))
+		case !ok:
+			return c, usage("server %s has credentials in its configuration, or oauth: false; remove them to sign in", name)
+		}
+		return c, nil
+	}
+	if slices.ContainsFunc(cfg.Servers, func(s config.Server) bool { return s.Name == name }) {
+		return oauth.Config{}, usage("server %s is a program; only servers with a url are signed in to", name)
+	}
+	return oauth.Config{}, usage("no server %q; mcp-host servers lists them", name)
+}
+
+func (p *program) runLogin(ctx context.Context, name string, f loginFlags) error {
+	c, err := p.signIn(name)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	waiting, cancel := context.WithTimeout(ctx, f.wait)
+	defer cancel()
+	before, _, _ := c.Status() //nolint:errcheck // Login returns it
+	account, err := oauth.Login(waiting, c, p.prompt(c, f))
+	if err != nil {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("the sign-in was interrupted; nothing was stored")
+		}
+		return exit(exitFailed, fmt.Errorf("login %s: %w", name, err))
+	}
+	if err := p.printf("%s: %s\n", printable(name), printable(account.String())); err != nil {
+		return err
+	}
+	if before.Issuer == "" {
+		p.logf("the tokens are in %s, readable by you alone", c.File())
+	}
+	p.retake(ctx, name, true)
+	return nil
+}
+
+// prompt returns the user's side of a sign-in, on this terminal.
+func (p *program) prompt(c oauth.Config, f loginFlags) oauth.Prompt {
+	say := func(format string, args ...any) error {
+		_, err := fmt.Fprintf(p.err, format+"\n", args...)
+		return err
+	}
+	prompt := oauth.Prompt{Open: func(address string) error {
+		switch {
+		case f.paste:
+			return say("Open this link in any browser and sign in. The browser then ends at an address that\nbegins with http://127.0.0.1 and does not load: paste that address here.\n\n  %s\n", address)
+		case f.noBrowser:
+			return say("Open this link in the browser of this machine to sign in to %s:\n\n  %s\n\nWaiting for the sign-in …", printable(c.Server), address)
+		}
+		if err := oauth.OpenBrowser(p.getenv("BROWSER"), address); err != nil {
+			p.logf("%v", err)
+		}
+		return say("Sign in to %s in the browser. If it did not open, open this link:\n\n  %s\n\nWaiting for the sign-in …", printable(c.Server), address)
+	}}
+	if f.paste {
+		prompt.Paste = func(ctx context.Context) (string, error) { return oauth.ReadPasted(ctx, p.in) }
+	}
+	if f.device {
+		prompt.Device = func(address, code string) error {
+			return say("Open this link on any device and enter the code %s\n\n  %s\n\nWaiting for the sign-in …", printable(code), address)
+		}
+	}
+	return prompt
+}
+
+func (p *program) runLogout(ctx context.Context, name string) error {
+	c, err := p.signIn(name)
+	if err != nil {
+		return err
+	}
+	found, err := oauth.Logout(ctx, c)
+	if err != nil {
+		return exit(exitFailed, fmt.Errorf("logout %s: the tokens are deleted, but %w", name, err))
+	}
+	text := "signed out"
+	if !found {
+		text = "there was no sign-in"
+	}
+	if err := p.printf("%s: %s\n", printable(name), text); err != nil {
+		return err
+	}
+	p.retake(ctx, name, false)
+	return nil
+}
+
+// retake has the running hosts connect to the server again, so that they use
+// the new tokens and list its tools at once. Hosts that do not answer do it at
+// their next call.
+func (p *program) retake(ctx context.Context, name string, signedIn bool) {
+	hosts, err := p.live(ctx, 0)
+	if err != nil || !signedIn {
+		return
+	}
+	for _, h := range hosts {
+		var now upstream.Status
+		if err := ask(ctx, h.Host, reconnectTime, core.MethodReconnect, map[string]string{"server": name}, &now); err == nil {
+			p.logf("%s: server %s is %s", h.String(), name, now.State)
+		} else if !strings.Contains(err.Error(), "no server") {
+			p.logf("%s: %v", h.String(), err)
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"encoding/json"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/config"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/nesting"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// nested returns why this host must not run: it was started below itself.
+func (p *program) nested(cfg config.Config) error {
+	marks := cfg.Marks()
+	if len(marks) == 0 {
+		return nil
+	}
+	return nesting.Check(config.Above(p.environ), marks, p.serves)
+}
+
+// refuseClient answers every request with the reason, until the client closes
+// the connection. The host above shows it as the server's failure and does not
+// start the server again.
+func (p *program) refuseClient(reason error) error {
+	lines := jsonrpc.NewReader(p.in, 0)
+	for {
+		line, err := lines.ReadLine()
+		if err != nil {
+			return exit(exitFailed, reason)
+		}
+		m, err := jsonrpc.Split(line)
+		if err != nil || m.Kind != jsonrpc.Request {
+			continue
+		}
+		if err := p.write(jsonrpc.AppendError(nil, m.ID, nesting.Code, reason.Error())); err != nil {
+			return err
+		}
+	}
+}
+
+func (p *program) write(message json.RawMessage) error {
+	if _, err := p.out.Write(append(message, '\n')); err != nil {
+		return exit(exitFailed, err)
+	}
+	return nil
+}

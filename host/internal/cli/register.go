@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/toolroom-mcp/toolroom/host/internal/core"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// maxManifests bounds a file of manifests.
+const maxManifests = 1<<20 + 1
+
+func (p *program) register() *cobra.Command {
+	return &cobra.Command{
+		Use:   "register FILE…",
+		Short: "Register tools from manifests, so that hosts serve them",
+		Long: `register reads manifests (see docs/declared-tools.md) from files, or from standard
+input for -, and saves them in the store. Hosts with the same store serve them
+immediately, including running ones. A registered tool of the same name is replaced.`,
+		Example: "  mcp-host tools register weather.yaml",
+		Args:    arguments(1, math.MaxInt),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.with(cmd.Context(), func(ctx context.Context, a *core.App) error {
+				for _, file := range args {
+					if err := p.registerFile(ctx, a, file); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		},
+	}
+}
+
+func (p *program) registerFile(ctx context.Context, a *core.App, file string) error {
+	in := p.in
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return exit(exitFailed, err)
+		}
+		defer f.Close() //nolint:errcheck // only read
+		in = f
+	}
+	text, err := io.ReadAll(io.LimitReader(in, maxManifests))
+	if err != nil {
+		return exit(exitFailed, err)
+	}
+	names, err := a.Declare(ctx, file, text)
+	if err != nil {
+		return exit(exitFailed, err)
+	}
+	for _, name := range names {
+		if err := p.printf("%s: registered\n", printable(name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *program) unregister() *cobra.Command {
+	return &cobra.Command{
+		Use:     "unregister NAME…",
+		Short:   "Remove registered tools",
+		Example: "  mcp-host tools unregister weather",
+		Args:    arguments(1, math.MaxInt),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.with(cmd.Context(), func(ctx context.Context, a *core.App) error {
+				for _, name := range args {
+					err := a.Undeclare(ctx, name)
+					if toolerr.Is(err, toolerr.NotFound) {
+						err = fmt.Errorf("no registered tool %q", name)
+					}
+					if err != nil {
+						return exit(exitFailed, err)
+					}
+					if err := p.printf("%s: removed from the store\n", printable(name)); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		},
+	}
+}

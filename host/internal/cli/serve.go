@@ -1,0 +1,308 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/toolroom-mcp/toolroom/host/internal/accesstoken"
+	"github.com/toolroom-mcp/toolroom/host/internal/config"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/nesting"
+	"github.com/toolroom-mcp/toolroom/host/internal/core"
+	"github.com/toolroom-mcp/toolroom/host/internal/gateway"
+	"github.com/toolroom-mcp/toolroom/host/internal/telemetry/prometheus"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
+)
+
+func (p *program) stdio() *cobra.Command {
+	return &cobra.Command{
+		Use:     "stdio [DIR...]",
+		Short:   "Serve one MCP client on standard input and output",
+		Long:    "Serve one MCP client on standard input and output. Each DIR is a root, as with --root.",
+		Example: "  mcp-host stdio --root ~/project",
+		Args:    arguments(0, math.MaxInt),
+		RunE: func(cmd *cobra.Command, dirs []string) error {
+			p.flags.Roots = append(p.flags.Roots, dirs...)
+			same := func(in io.Reader) io.Reader { return in }
+			return p.serveStdio(cmd.Context(), same, func(out io.Writer) io.Writer { return out })
+		},
+	}
+}
+
+// serveStdio serves one client, with something around its streams.
+func (p *program) serveStdio(ctx context.Context, around func(io.Reader) io.Reader, aroundOut func(io.Writer) io.Writer) error {
+	p.serves = true
+	a, err := p.open()
+	var loop *nesting.LoopError
+	if errors.As(err, &loop) {
+		return p.refuseClient(loop)
+	}
+	if err != nil {
+		return err
+	}
+	if stdout, ok := p.out.(*os.File); ok {
+		var stop func()
+		ctx, stop = wire.Lifetime(ctx, stdout)
+		defer stop()
+	}
+	defer a.Close()
+	p.listen(a, "stdio")
+	a.Begin()
+	defer p.follow(ctx, a)()
+	err = a.Gateway.ServeStdio(ctx, around(wire.PollableReader(p.in)), aroundOut(p.out), p.logf)
+	if err != nil && !errors.Is(err, wire.ErrStopped) {
+		return exit(exitFailed, err)
+	}
+	return nil
+}
+
+type serveFlags struct {
+	listen    string
+	tokenFile string
+	noToken   bool
+	hosts     []string
+	log       logFlags
+}
+
+func (p *program) serve() *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve MCP over streamable HTTP, and print URL and token",
+		Long: `serve answers MCP at http://ADDRESS/mcp, the APIs of OpenAI (/v1/chat/completions,
+/v1/responses) and Anthropic (/v1/messages) with the host's tools, and metrics for
+Prometheus at /metrics. Requests need the header "Authorization: Bearer TOKEN".
+/openapi.json describes the API. /healthz needs no token on this machine.
+
+The token comes from --token-file or TOOLROOM_TOKEN. Without these, the first start
+creates one and keeps it in the state directory. Standard error gets one line per
+finished call: time, caller, tool, server, outcome, milliseconds and result bytes.`,
+		Example: "  mcp-host serve\n  mcp-host serve --listen 0.0.0.0:8080 --token-file token",
+		Args:    arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p.serves = true
+			return p.with(cmd.Context(), func(ctx context.Context, a *core.App) error { return p.runServe(ctx, a, f) })
+		},
+	}
+	cmd.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8080", "`ADDRESS` to listen on; other than loopback it needs --token-file")
+	cmd.Flags().StringVar(&f.tokenFile, "token-file", "", "read the token from `FILE`")
+	cmd.Flags().BoolVar(&f.noToken, "no-token", false, "require no token; on loopback only")
+	cmd.Flags().StringArrayVar(&f.hosts, "allow-host", nil, "accept requests for the host `NAME[:PORT]`; repeatable")
+	f.log.add(cmd)
+	return cmd
+}
+
+func (p *program) runServe(ctx context.Context, a *core.App, f serveFlags) error {
+	if err := f.log.check(); err != nil {
+		return err
+	}
+	loopback, err := config.Loopback(f.listen)
+	switch {
+	case err != nil:
+		return exit(exitUsage, err)
+	case f.noToken && f.tokenFile != "":
+		return usage("--no-token and --token-file cannot be combined")
+	case f.noToken && a.Config.Auth != nil:
+		return usage("--no-token and the setting auth exclude each other: with auth, users need access tokens")
+	case !loopback && f.noToken:
+		return usage("--no-token is for loopback only; %s is reachable from other machines", f.listen)
+	case !loopback && f.tokenFile == "" && a.Config.Auth == nil:
+		return usage("%s is reachable from other machines: give a token with --token-file, let users sign in (auth), or listen on 127.0.0.1", f.listen)
+	}
+	token, from, err := p.tokenOf(a, f)
+	if err != nil {
+		return exit(exitFailed, err)
+	}
+	auth, err := signInOf(a)
+	if err != nil {
+		return exit(exitFailed, err)
+	}
+	listener, err := net.Listen("tcp", f.listen)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return exit(exitFailed, fmt.Errorf("%s is in use by another program; choose another with --listen 127.0.0.1:PORT (port 0 takes a free one)", f.listen))
+	}
+	if err != nil {
+		return exit(exitFailed, err)
+	}
+	log := p.startLog(a, f.log)
+	defer log.close()
+	doors := p.api(a)
+	handler := a.Gateway.HTTP(gateway.HTTPConfig{
+		Token: token, Auth: auth, Hosts: append(hostNames(f.listen, listener.Addr(), f.hosts), publicHost(auth)...), ID: a.ID(), Metrics: a.Metrics, MetricsType: prometheus.ContentType,
+		API: doors, Callback: doors.Callback(),
+	})
+	a.SetURL("http://" + reachable(listener.Addr()))
+	server := gateway.NewHTTPServer(handler)
+	p.listen(a, "http://"+reachable(listener.Addr())+"/mcp")
+	a.Begin()
+	defer p.follow(ctx, a)()
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(listener) }()
+	if err := p.announce(listener.Addr(), token, from, auth); err != nil {
+		return err
+	}
+	select {
+	case err = <-done:
+		log.stop(fmt.Sprint(err))
+	case <-ctx.Done():
+		log.stop(strings.TrimSuffix(fmt.Sprint(context.Cause(ctx)), " signal received")) // the signal's name
+		err = shutDown(server, handler)
+	}
+	if err != nil && !errors.Is(err, http.ErrServerClosed) {
+		return exit(exitFailed, err)
+	}
+	return nil
+}
+
+// tokenOf returns the host's own token and where it is from; "" if none is
+// required.
+func (p *program) tokenOf(a *core.App, f serveFlags) (token, from string, err error) {
+	switch {
+	case f.noToken:
+		return "", "", nil
+	case a.Config.Auth != nil:
+		return config.OwnToken(f.tokenFile, p.getenv)
+	}
+	return config.Token(f.tokenFile, a.Config.State, p.getenv)
+}
+
+// signInOf returns the sign-in of users, nil if none is configured.
+func signInOf(a *core.App) (*gateway.Auth, error) {
+	c := a.Config.Auth
+	if c == nil {
+		return nil, nil
+	}
+	v, err := accesstoken.New(*c)
+	if err != nil {
+		return nil, fmt.Errorf("auth: %w", err)
+	}
+	return &gateway.Auth{Verify: v.Verify, Issuer: c.Issuer, URL: c.URL, Scopes: c.Scopes}, nil
+}
+
+// publicHost returns the values of Host at the public address.
+func publicHost(auth *gateway.Auth) []string {
+	if auth == nil {
+		return nil
+	}
+	u, err := url.Parse(auth.URL)
+	if err != nil {
+		return nil
+	}
+	host := strings.ToLower(u.Host)
+	if u.Port() != "" {
+		return []string{host}
+	}
+	port := "443"
+	if u.Scheme == "http" {
+		port = "80"
+	}
+	return []string{host + ":" + port, host}
+}
+
+// shutDown gives running calls a moment, and streams none. Calls that take
+// longer are told so.
+func shutDown(server *http.Server, handler *gateway.HTTPHandler) error {
+	within := func(d time.Duration) error {
+		ctx, cancel := context.WithTimeout(context.Background(), d)
+		defer cancel()
+		return errors.Join(handler.Close(ctx), server.Shutdown(ctx))
+	}
+	err := within(2 * time.Second)
+	if errors.Is(err, context.DeadlineExceeded) {
+		handler.Abort()
+		err = within(time.Second)
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return server.Close()
+	}
+	return err
+}
+
+func (p *program) announce(addr net.Addr, token, from string, auth *gateway.Auth) error {
+	url := "http://" + reachable(addr)
+	if auth != nil {
+		if err := p.printf("url:     %s/mcp\nsign-in: %s\n", strings.TrimRight(auth.URL, "/"), auth.Issuer); err != nil || token == "" {
+			return err
+		}
+		p.logf("the host's own token, for the APIs and /metrics, is from %s", from)
+		return nil
+	}
+	says, key := token, token
+	if token == "" {
+		says, key = "not required", "none"
+	}
+	// In one piece: who reads only as far as the token has it all the same.
+	err := p.printf("url:   %s/mcp\ntoken: %s\n\n# for clients of OpenAI's and of Anthropic's API\nexport OPENAI_BASE_URL=%s/v1 OPENAI_API_KEY=%s\nexport ANTHROPIC_BASE_URL=%s ANTHROPIC_API_KEY=%s\n",
+		url, says, url, key, url, key)
+	if err != nil || token == "" {
+		return err
+	}
+	p.logf("the token is from %s; stop with Ctrl-C", from)
+	return nil
+}
+
+// reachable is the address to call when one listens on addr.
+func reachable(addr net.Addr) string {
+	host, port, err := net.SplitHostPort(addr.String())
+	if err != nil {
+		return addr.String()
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		if name, err := os.Hostname(); err == nil {
+			host = name
+		}
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// hostNames returns the values of Host that mean this server: a page of
+// another name that resolves to this machine is refused.
+func hostNames(listen string, addr net.Addr, extra []string) []string {
+	_, port, err := net.SplitHostPort(addr.String())
+	if err != nil {
+		return nil
+	}
+	names := []string{"localhost", "127.0.0.1", "::1"}
+	host, _, err := net.SplitHostPort(listen)
+	if loopback, lerr := config.Loopback(listen); err == nil && lerr == nil && !loopback {
+		names = append(names, host)
+		if name, err := os.Hostname(); err == nil {
+			names = append(names, name)
+		}
+		if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+			if addrs, err := net.InterfaceAddrs(); err == nil {
+				for _, a := range addrs {
+					if ipnet, ok := a.(*net.IPNet); ok {
+						names = append(names, ipnet.IP.String())
+					}
+				}
+			}
+		}
+	}
+	var hosts []string
+	for _, name := range slices.Concat(names, extra) {
+		if name == "" {
+			continue
+		}
+		if _, _, err := net.SplitHostPort(name); err == nil {
+			hosts = append(hosts, strings.ToLower(name))
+			continue
+		}
+		hosts = append(hosts, strings.ToLower(net.JoinHostPort(name, port)))
+		if port == "80" {
+			hosts = append(hosts, strings.ToLower(name))
+		}
+	}
+	return hosts
+}

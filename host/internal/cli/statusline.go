@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/chat/lineedit"
+	"github.com/toolroom-mcp/toolroom/host/internal/chat/screen"
+	"github.com/toolroom-mcp/toolroom/host/internal/core"
+	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
+)
+
+// When the status line is shown, and how often it is looked at.
+const (
+	statusAfter = 300 * time.Millisecond
+	statusEvery = 100 * time.Millisecond
+)
+
+// A statusLine is the last line of a terminal, which says what a command waits
+// for. It is standard error, too: what is written to it goes above the line.
+type statusLine struct {
+	to    io.Writer
+	width func() int
+
+	mu    sync.Mutex
+	shown string
+}
+
+// newStatusLine returns the status line of standard error; nil: standard error
+// is not a terminal, or the terminal cannot erase.
+func newStatusLine(stderr io.Writer, getenv func(string) string) *statusLine {
+	f, ok := stderr.(*os.File)
+	if !ok || !lineedit.IsTerminal(f) || getenv("TERM") == "dumb" {
+		return nil
+	}
+	return &statusLine{to: f, width: func() int {
+		columns, _ := lineedit.File{In: f, Out: f}.Size()
+		return columns
+	}}
+}
+
+// Write erases the line and writes p. The line comes back when it is shown
+// again.
+func (l *statusLine) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.erase()
+	return l.to.Write(p)
+}
+
+// show replaces the line; "" erases it.
+func (l *statusLine) show(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text = fit(text, l.width()-1)
+	if text == l.shown {
+		return
+	}
+	l.erase()
+	if text != "" {
+		io.WriteString(l.to, text) //nolint:errcheck // it says nothing that counts
+		l.shown = text
+	}
+}
+
+// hide erases the line, so that something else can be written to the terminal.
+func (l *statusLine) hide() {
+	if l != nil {
+		l.show("")
+	}
+}
+
+// erase is hide. l.mu is held.
+func (l *statusLine) erase() {
+	if l.shown != "" {
+		io.WriteString(l.to, "\r\x1b[K") //nolint:errcheck // it says nothing that counts
+		l.shown = ""
+	}
+}
+
+// fit shortens a text to a number of columns.
+func fit(text string, columns int) string {
+	used := 0
+	for i, r := range text {
+		if used += screen.Width(r); used > columns {
+			short := []rune(text[:i])
+			return string(short[:max(0, len(short)-1)]) + "…"
+		}
+	}
+	return text
+}
+
+// waiting shows the text that what returns in the status line, from statusAfter
+// on, until done is called; "" shows nothing. Nothing is shown if standard error
+// is not a terminal, or with quiet.
+func (p *program) waiting(quiet bool, what func() string) (done func()) {
+	if p.line == nil || quiet {
+		return func() {}
+	}
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer p.line.hide()
+		next := time.NewTimer(statusAfter)
+		defer next.Stop()
+		for {
+			select {
+			case <-over:
+				return
+			case <-next.C:
+			}
+			p.line.show(printable(what()))
+			next.Reset(statusEvery)
+		}
+	}()
+	return sync.OnceFunc(func() {
+		close(over)
+		<-ended
+	})
+}
+
+// waitsFor says which servers are being asked for their tools, and how many
+// have been.
+func waitsFor(a *core.App) func() string {
+	begin := time.Now()
+	return func() string {
+		names := a.Catalog.Asked()
+		if len(names) == 0 {
+			return ""
+		}
+		total := 0
+		for _, s := range a.Servers() {
+			if s.Status().State != upstream.Disabled {
+				total++
+			}
+		}
+		return fmt.Sprintf("waiting for %s (%s, %d of %d ready)", enumerate(names, 4), textfmt.ShortDuration(time.Since(begin)), max(0, total-len(names)), total)
+	}
+}
+
+// enumerate names the first of several, and how many more there are.
+func enumerate(names []string, most int) string {
+	if len(names) > most {
+		names = append(names[:most:most], fmt.Sprintf("%d more", len(names)-most))
+	}
+	return strings.Join(names, ", ")
+}

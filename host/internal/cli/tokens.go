@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/tokens"
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
+)
+
+// The ways to count of --tokens.
+const (
+	estimated = "estimate"
+	exactly   = "exact"
+)
+
+// toolCost is what one definition takes of a model's context.
+type toolCost struct {
+	Name   string `json:"name"`
+	Tokens int    `json:"tokens"`
+}
+
+// printTokens prints what each definition costs in the form that was asked
+// for, and all of them together.
+func (p *program) printTokens(tools []*call.Tool, how asked) error {
+	var counter tokens.Counter = tokens.Estimator{}
+	by := "estimate"
+	if how.tokens == exactly {
+		vocabulary, err := tokens.Load()
+		if err != nil {
+			return exit(exitFailed, err)
+		}
+		counter, by = vocabulary, "o200k_base"
+	}
+	costs, total := make([]toolCost, 0, len(tools)), 0
+	for _, t := range tools {
+		text, err := how.written(t)
+		if err != nil {
+			return exit(exitFailed, fmt.Errorf("tool %s: %w", t.Name, err))
+		}
+		n := counter.Count(text)
+		costs, total = append(costs, toolCost{t.Name, n}), total+n
+	}
+	format := how.format
+	if format == "" {
+		format = string(llm.MCP)
+	}
+	if how.json {
+		return p.printJSON(struct {
+			Format  string     `json:"format"`
+			Counter string     `json:"counter"`
+			Tools   []toolCost `json:"tools"`
+			Total   int        `json:"total"`
+		}{format, by, costs, total})
+	}
+	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for _, c := range costs {
+		fmt.Fprintf(w, "%d\t  %s\n", c.Tokens, c.Name) //nolint:errcheck // Flush tells
+	}
+	fmt.Fprintf(w, "%d\t  total of %s as %s (%s)\n", total, textfmt.Count(len(costs), "tool"), format, by) //nolint:errcheck // likewise
+	if err := w.Flush(); err != nil {
+		return exit(exitFailed, err)
+	}
+	return nil
+}
+
+// written is a definition as a request has it.
+func (a asked) written(t *call.Tool) (string, error) {
+	if !a.vendor() {
+		return string(t.Definition), nil
+	}
+	d, err := llm.ParseTool(t.Definition)
+	if err != nil {
+		return "", err
+	}
+	list, _ := encodeTools([]llm.Tool{d}, a)
+	return string(single(list).JSON()), nil
+}

@@ -1,0 +1,326 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/host/internal/catalog"
+	"github.com/toolroom-mcp/toolroom/host/internal/chat/screen"
+	"github.com/toolroom-mcp/toolroom/host/internal/core"
+	"github.com/toolroom-mcp/toolroom/host/internal/gateway"
+	"github.com/toolroom-mcp/toolroom/host/internal/pipeline/approve"
+	"github.com/toolroom-mcp/toolroom/host/internal/toolargs"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+func (p *program) tools() *cobra.Command {
+	var how asked
+	cmd := &cobra.Command{
+		Use:   "tools [NAME]",
+		Short: "List the tools, or show one definition",
+		Long: `tools lists the tools, or shows the definition of one. With --format it prints the
+tools as they appear in a request to that vendor, and reports on standard error what
+the format cannot express; with --json it prints both as one object. With --tokens
+it prints how many tokens of a model's context each definition takes.`,
+		Example: "  mcp-host tools\n  mcp-host tools grep\n  mcp-host tools --format openai --tokens=estimate",
+		Args:    arguments(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := how.check(); err != nil {
+				return err
+			}
+			return p.with(cmd.Context(), func(ctx context.Context, a *core.App) error {
+				if len(args) == 1 {
+					return p.showTool(ctx, a, args[0], how)
+				}
+				done := p.waiting(how.quiet || how.json, waitsFor(a))
+				a.Catalog.Snapshot(ctx)
+				done()
+				return p.listTools(ctx, a, how)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&how.json, "json", false, "print the definitions as JSON, as sent to clients")
+	cmd.Flags().StringVar(&how.format, "format", "", "print the definitions in the format of `VENDOR`: mcp, openai, anthropic or gemini")
+	cmd.Flags().BoolVar(&how.strict, "strict", false, "with --format openai or anthropic: make the model follow the schemas (strict mode)")
+	cmd.Flags().StringVar(&how.tokens, "tokens", "", "print the token count of the definitions: `HOW` is estimate, or exact (vocabulary o200k_base)")
+	cmd.Flags().Lookup("tokens").NoOptDefVal = estimated
+	quietFlag(cmd, &how.quiet)
+	cmd.AddCommand(p.approve(), p.register(), p.unregister())
+	return cmd
+}
+
+func (p *program) listTools(ctx context.Context, a *core.App, how asked) error {
+	tools := a.Catalog.Snapshot(ctx).Tools()
+	if how.tokens != "" {
+		if err := p.printTokens(tools, how); err != nil {
+			return err
+		}
+	} else if how.vendor() {
+		if err := p.printFormat(tools, false, how); err != nil {
+			return err
+		}
+	} else if how.json || how.format != "" {
+		defs := make([]json.RawMessage, len(tools))
+		for i, t := range tools {
+			defs[i] = t.Definition
+		}
+		if err := p.printDefinitions(defs, how); err != nil {
+			return err
+		}
+	} else {
+		w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+		for _, t := range tools {
+			fmt.Fprintf(w, "%s\t%s\n", t.Name, summary(t.Definition)) //nolint:errcheck // Flush tells
+		}
+		if err := w.Flush(); err != nil {
+			return exit(exitFailed, err)
+		}
+	}
+	return p.complain(a)
+}
+
+// complain says which servers and tools are missing. Definitions that have
+// changed are told of when that is noticed.
+func (p *program) complain(a *core.App) error {
+	settle(context.Background(), a)
+	errs := slices.DeleteFunc(a.Catalog.Errors(), func(err error) bool { return errors.As(err, new(*catalog.ChangedError)) })
+	for _, err := range errs {
+		p.logf("%v", err)
+	}
+	if len(errs) > 0 {
+		return exit(exitConnect, errPrinted)
+	}
+	return nil
+}
+
+// settle waits until definitions have been compared with those of before, but
+// not for a store that does not answer.
+func settle(ctx context.Context, a *core.App) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	a.Catalog.Settle(ctx)
+}
+
+// summary is the first sentence of a description, on one line.
+func summary(definition json.RawMessage) string {
+	var d struct {
+		Title       string `json:"title"`
+		Description string `json:"description"`
+	}
+	if json.Unmarshal(definition, &d) != nil {
+		return ""
+	}
+	text := strings.Join(strings.Fields(d.Description), " ")
+	if i := strings.Index(text, ". "); i >= 0 {
+		text = text[:i+1]
+	}
+	if text == "" {
+		text = d.Title
+	}
+	if r := []rune(text); len(r) > 100 {
+		text = string(r[:99]) + "…"
+	}
+	return printable(text)
+}
+
+// printable shows characters escaped that could steer a terminal, or are not
+// seen.
+func printable(text string) string { return approve.Visible(text) }
+
+func (p *program) showTool(ctx context.Context, a *core.App, name string, how asked) error {
+	done := p.waiting(how.quiet || how.json, waitsFor(a))
+	t, err := p.find(ctx, a, name)
+	done()
+	switch {
+	case err != nil:
+		return err
+	case how.tokens != "":
+		return p.printTokens([]*call.Tool{t}, how)
+	case how.vendor():
+		return p.printFormat([]*call.Tool{t}, true, how)
+	case how.json:
+		return p.printf("%s\n", t.Definition)
+	}
+	return p.printIndented(t.Definition)
+}
+
+// find looks a tool up for a person, who may have mistyped.
+func (p *program) find(ctx context.Context, a *core.App, name string) (*call.Tool, error) {
+	if t, ok := a.Catalog.Lookup(ctx, name); ok {
+		return t, nil
+	}
+	status := exitFailed
+	if p.complain(a) != nil {
+		status = exitConnect // it may be one of theirs
+	}
+	var names []string
+	for _, t := range a.Catalog.Snapshot(ctx).Tools() {
+		names = append(names, t.Name)
+	}
+	if len(names) == 0 {
+		return nil, exit(status, fmt.Errorf("no tool %q; the host has no tools, run mcp-host doctor to see why", name))
+	}
+	return nil, exit(status, fmt.Errorf("no tool %q; available: %s", name, strings.Join(names, ", ")))
+}
+
+func (p *program) printJSON(v any) error {
+	raw, err := jsonrpc.Marshal(v)
+	if err != nil {
+		return exit(exitFailed, err)
+	}
+	return p.printf("%s\n", screen.JSON(raw))
+}
+
+func (p *program) call() *cobra.Command {
+	var how callFlags
+	cmd := &cobra.Command{
+		Use:   "call NAME [JSON | - | key=value…]",
+		Short: "Call one tool and print its result",
+		Long: `call prints the text of the result, or with --json the whole result as the server
+sent it. Give the arguments as one JSON object, as - to read one from standard
+input, or as key=value pairs, which are converted by the tool's schema. On a
+terminal, standard error shows progress and log messages of the tool. The exit
+status is 1 if the tool reports an error.`,
+		Example: "  mcp-host call ls path=.\n  mcp-host call view '{\"path\":\"README.md\",\"limit\":20}'",
+		Args:    arguments(1, math.MaxInt),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.with(cmd.Context(), func(ctx context.Context, a *core.App) error {
+				return p.runCall(ctx, a, args[0], args[1:], how)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&how.json, "json", false, "print the result as JSON")
+	cmd.Flags().BoolVar(&how.progress, "progress", false, "show progress and log messages even if standard error is not a terminal, one per line")
+	quietFlag(cmd, &how.quiet)
+	return cmd
+}
+
+// callFlags are those of call.
+type callFlags struct{ json, progress, quiet bool }
+
+// quietFlag adds --quiet to a command that shows what it waits for.
+func quietFlag(cmd *cobra.Command, quiet *bool) {
+	cmd.Flags().BoolVar(quiet, "quiet", false, "do not show waiting messages on a terminal")
+}
+
+func (p *program) runCall(ctx context.Context, a *core.App, name string, args []string, how callFlags) error {
+	done := p.waiting(how.quiet || how.json, waitsFor(a))
+	t, err := p.find(ctx, a, name)
+	done()
+	if err != nil {
+		return err
+	}
+	arguments, err := p.arguments(t, args)
+	if err != nil {
+		return exit(exitUsage, err)
+	}
+	params := append([]byte(`{"arguments":`), arguments...)
+	req := &call.Request{Tool: t, Caller: call.Caller{Door: "cli"}}
+	done = p.showCall(a, req, how.quiet || how.json && !how.progress, how.progress)
+	if req.OnNotify != nil {
+		params = append(params, progressToken...)
+	}
+	req.Params = append(params, '}')
+	res, err := a.Handler(ctx, req)
+	done()
+	status := exitFailed
+	if err != nil && ctx.Err() != nil {
+		err = toolerr.New(toolerr.Cancelled, "cancelled; the call may have taken effect")
+	}
+	switch code := toolerr.CodeOf(err); {
+	case err == nil:
+	case errors.As(err, new(*call.MCPError)):
+		return exit(exitFailed, err)
+	case code == toolerr.ServerOffline || code == toolerr.TransportError:
+		status = exitConnect
+		fallthrough
+	default:
+		if !how.json {
+			return exit(status, err)
+		}
+		res = &call.Result{Raw: gateway.ErrorResult(err)}
+	}
+	failed, err := p.printResult(res.Raw, how.json)
+	if err != nil {
+		return err
+	}
+	if failed {
+		return exit(status, errPrinted)
+	}
+	return nil
+}
+
+// printResult prints a result and reports whether it is an error.
+func (p *program) printResult(raw json.RawMessage, asJSON bool) (failed bool, err error) {
+	var r struct {
+		IsError bool `json:"isError"`
+		Content []struct {
+			Type     string `json:"type"`
+			Text     string `json:"text"`
+			MIME     string `json:"mimeType"`
+			Data     string `json:"data"`
+			URI      string `json:"uri"`
+			Resource struct {
+				URI  string `json:"uri"`
+				Text string `json:"text"`
+			} `json:"resource"`
+		} `json:"content"`
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return true, exit(exitFailed, fmt.Errorf("the result is malformed: %w", err))
+	}
+	if asJSON {
+		return r.IsError, p.printf("%s\n", raw)
+	}
+	for _, c := range r.Content {
+		text := c.Text
+		switch {
+		case c.Type == "text":
+		case c.Resource.Text != "":
+			text = c.Resource.Text
+		case c.URI != "" || c.Resource.URI != "":
+			text = fmt.Sprintf("[%s %s%s]", c.Type, c.URI, c.Resource.URI)
+		default:
+			text = fmt.Sprintf("[%s %s, %d bytes; use --json to print it]", c.Type, c.MIME, len(c.Data)*3/4)
+		}
+		if err := p.printf("%s\n", strings.TrimSuffix(text, "\n")); err != nil {
+			return r.IsError, err
+		}
+	}
+	return r.IsError, nil
+}
+
+// arguments makes the arguments object from the command line.
+func (p *program) arguments(t *call.Tool, args []string) (json.RawMessage, error) {
+	if len(args) == 0 {
+		return json.RawMessage(`{}`), nil
+	}
+	if len(args) == 1 && args[0] == "-" {
+		raw, err := io.ReadAll(p.in)
+		if err != nil {
+			return nil, fmt.Errorf("reading standard input: %w", err)
+		}
+		if _, err := jsonrpc.Members(raw); err != nil {
+			return nil, fmt.Errorf("the arguments are not one JSON object: %w", err)
+		}
+		return raw, nil
+	}
+	var definition struct {
+		Input json.RawMessage `json:"inputSchema"`
+	}
+	if err := json.Unmarshal(t.Definition, &definition); err != nil {
+		return nil, fmt.Errorf("the tool's schema is malformed: %w", err)
+	}
+	return toolargs.Object(definition.Input, args)
+}

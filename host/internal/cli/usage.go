@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
+)
+
+// unknownCommand is the error of a command line whose word is no command of
+// cmd, with the command that was probably meant.
+func unknownCommand(cmd *cobra.Command, word string) error {
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() || c.Name() == "help" {
+			names = append(names, c.Name())
+		}
+	}
+	near := dialect.Nearest(word, names)
+	if begin := cmd.SuggestionsFor(word); near == "" && len(begin) > 0 { // names that begin with word
+		near = "; did you mean " + oneOf(begin) + "?"
+	}
+	return exit(exitUsage, further(fmt.Errorf("unknown command %q%s", word, near), cmd.CommandPath()+" --help lists the commands"))
+}
+
+// oneOf joins words to "a, b or c".
+func oneOf(words []string) string {
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// further adds what to do to an error, which may end in a question.
+func further(err error, advice string) error {
+	if strings.HasSuffix(err.Error(), "?") {
+		return fmt.Errorf("%w %s", err, advice)
+	}
+	return fmt.Errorf("%w; %s", err, advice)
+}
+
+// onlyCommands refuses words after a command that only has subcommands.
+func onlyCommands(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return unknownCommand(cmd, args[0])
+	}
+	return nil
+}
+
+// arguments returns a check that a command is given least to most arguments.
+func arguments(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < least {
+			return fmt.Errorf("missing argument: %s", cmd.UseLine())
+		}
+		if len(args) > most {
+			return fmt.Errorf("unexpected argument %q: %s", args[most], cmd.UseLine())
+		}
+		return nil
+	}
+}
+
+// unknownFlag adds the flag that was probably meant to the error of one that
+// does not exist. A long flag written with one dash is recognized.
+func unknownFlag(cmd *cobra.Command, err error) error {
+	var missing *pflag.NotExistError
+	if !errors.As(err, &missing) {
+		return err
+	}
+	word, shown := missing.GetSpecifiedName(), err.Error()
+	if short := missing.GetSpecifiedShortnames(); short != "" {
+		word, _, _ = strings.Cut(short, "=")
+		shown = "unknown flag: -" + word
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+		if f.Name == word {
+			err = fmt.Errorf("%s; did you mean --%s?", shown, word)
+		}
+	})
+	if near := dialect.Nearest(word, names); near != "" {
+		err = fmt.Errorf("%s%s", shown, strings.Replace(near, "did you mean ", "did you mean --", 1))
+	}
+	return err
+}
+
+// completion is cobra's command, which writes scripts for shells.
+func completion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd("") // argument: the command line, for programs that have no other command
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" {
+			c.Args = onlyCommands
+			c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+	}
+}

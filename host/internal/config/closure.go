@@ -1,0 +1,327 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/trust"
+	"github.com/toolroom-mcp/toolroom/host/internal/declared/manifest"
+)
+
+// A configuration leads to other files: manifests, programs in tool_dirs,
+// files with values, programs and scripts that commands name. Trust covers
+// those, too.
+//
+// For the file of a working directory that are all manifests, tools of
+// tool_dirs and files with values, and the programs and scripts beneath that
+// directory or a writable root. What is new or has changed since is left out,
+// with a notice.
+//
+// For the user's own file and the file of --config, only files beneath a
+// writable root are checked. The user wrote the configuration: the files that it
+// leads to beneath a root are remembered when it is first used with that root,
+// and when it changes. Later changes of those files have to be trusted.
+
+// closure decides on the files that a configuration leads to.
+type closure struct {
+	state   string
+	roots   []string          // writable, links resolved
+	local   string            // the trusted configuration of the working directory; "": none
+	known   map[string]string // what is trusted; see readTrust
+	texts   map[string]string // configurations that were read → state
+	record  string            // the configuration that is being trusted; "": none is
+	found   map[string]string // what is to be remembered
+	protect []string          // what the bundled tools must not write
+	dirs    []string          // tool_dirs
+	used    bool              // something had to be trusted
+}
+
+// objectKey returns the key, in the file of trusted hashes, for a file that a
+// configuration leads to.
+func objectKey(config, path string) string { return trustKey(config) + "\n" + trustKey(path) }
+
+// rootKey returns the key, in the file of trusted hashes, for the hash that a
+// configuration had when the files that it leads to beneath a root were
+// remembered. root has no links; an empty root stands for all directories.
+func rootKey(config, root string) string { return trustKey(config) + "\n\n" + root }
+
+// remembered reports whether the files that a configuration, as it is now, leads
+// to have been remembered for a root that contains path.
+func (l *closure) remembered(config, path string) bool {
+	key := trustKey(path)
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		real = key
+	}
+	roots := rootKey(config, "")
+	for known, hash := range l.known {
+		if root, ok := strings.CutPrefix(known, roots); ok && hash == l.texts[config] && (root == "" || beneath(root, key) || beneath(root, real)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Config) newClosure(f Flags, getenv func(string) string, cwd string) *closure {
+	known, err := readTrust(c.State)
+	if err != nil {
+		known = nil
+	}
+	return &closure{
+		state: c.State, known: known, texts: map[string]string{}, found: map[string]string{}, record: f.trusting,
+		roots: writableRoots(c.Roots, getenv, cwd),
+	}
+}
+
+// writableRoots are the roots that tools may write in, as far as the host
+// knows: what a client adds it does not.
+func writableRoots(roots []string, getenv func(string) string, cwd string) (dirs []string) {
+	if len(roots) == 0 {
+		for _, dir := range []string{getenv("MCP_ROOT"), getenv("CLAUDE_PROJECT_DIR"), cwd} {
+			if dir != "" {
+				roots = []string{dir}
+				break
+			}
+		}
+	}
+	home, _ := filepath.EvalSymlinks(homeDir(getenv)) //nolint:errcheck // then there is none
+	for _, root := range roots {
+		if strings.HasSuffix(root, ":ro") {
+			continue
+		}
+		real, err := filepath.EvalSymlinks(root)
+		if err != nil || home != "" && beneath(real, home) || real == filepath.Dir(real) { // the home directory, or above it: tools refuse it
+			continue
+		}
+		dirs = append(dirs, real)
+	}
+	return dirs
+}
+
+// beneath reports whether path is dir or in it.
+func beneath(dir, path string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator))
+}
+
+// covers reports whether a file that a configuration leads to has to be
+// trusted. named means that a command names the file.
+func (l *closure) covers(config, path string, named bool) bool {
+	ours := config == l.local || l.record != ""
+	places := l.roots
+	if ours {
+		places = slices.Concat(places, []string{filepath.Dir(trustKey(config))}, l.dirs)
+	}
+	key := trustKey(path)
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		real = key
+	}
+	within := slices.ContainsFunc(places, func(dir string) bool { return beneath(dir, key) || beneath(dir, real) })
+	covered := within || ours && !named || l.record != "" && !outside(path) // at use there may be other roots
+	l.used = l.used || covered
+	return covered
+}
+
+// admit reports whether a file in that state may be used. config is the
+// configuration that leads to it.
+func (l *closure) admit(config, path, state string, named bool) error {
+	if l == nil || config == "" || !l.covers(config, path, named) {
+		return nil
+	}
+	key := objectKey(config, path)
+	have, ok := l.known[key]
+	switch {
+	case l.record != "":
+	case ok && have == state, state == trust.Absent && !ok:
+		return nil
+	case ok || config == l.local || l.remembered(config, path):
+		return trust.File{Path: path, State: have, By: config}.Changed(state)
+	}
+	l.found[key] = state
+	return nil
+}
+
+// command returns the files that a command names and that have to be as they
+// are trusted whenever it is started.
+func (l *closure) command(config string, command []string, dir string) (files []trust.File, err error) {
+	if l == nil || config == "" {
+		return nil, nil
+	}
+	if dir == "" {
+		dir, _ = os.Getwd() //nolint:errcheck // then no relative path is one
+	}
+	add := func(path string) error {
+		state, err := trust.StateOf(path)
+		if err == nil {
+			err = l.admit(config, path, state, true)
+		}
+		if err == nil {
+			files = append(files, trust.File{Path: path, State: state, By: config})
+		}
+		return err
+	}
+	for _, path := range implied(command, dir) {
+		if l.covers(config, path, true) {
+			if err := add(path); err != nil {
+				return nil, err
+			}
+		}
+	}
+	plain := 0 // arguments that are no flags
+	for i, arg := range command {
+		if i > 0 && strings.HasPrefix(arg, "-") {
+			_, value, ok := strings.Cut(arg, "=")
+			if !ok {
+				continue
+			}
+			arg = value
+		} else if i > 0 {
+			plain++
+		}
+		if arg == "" || strings.ContainsAny(arg, "\n\x00") || strings.Contains(arg, "://") {
+			continue
+		}
+		path := arg
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		if info, statErr := os.Stat(path); statErr == nil && !info.Mode().IsRegular() || statErr != nil && !strings.ContainsAny(arg, `/\`) && !trust.IsCode(path) {
+			continue
+		}
+		if i > 0 && plain != 1 && !trust.IsCode(path) || !l.covers(config, path, true) {
+			continue
+		}
+		if err := add(path); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// outside reports whether a program is the system's by its own name.
+func outside(path string) bool {
+	return slices.ContainsFunc([]string{"/usr", "/bin", "/sbin", "/lib", "/opt", "/nix"}, func(dir string) bool { return beneath(dir, path) })
+}
+
+// admitted reports whether a program of a tool directory may be used, and
+// tells if not.
+func (c *Config) admitted(config, path string) bool {
+	if !c.closure.covers(config, path, false) {
+		return true
+	}
+	state, err := trust.StateOf(path)
+	if err == nil {
+		err = c.closure.admit(config, path, state, false)
+	}
+	if err != nil {
+		c.notice("%v", err)
+	}
+	return err == nil
+}
+
+// admitTools takes out the declared tools whose programs are not as trusted.
+func (c *Config) admitTools(config string, tools []manifest.Tool) []manifest.Tool {
+	return slices.DeleteFunc(tools, func(t manifest.Tool) bool {
+		if t.Exec == nil {
+			return false
+		}
+		files, err := c.closure.command(config, t.Exec.Command, t.Exec.Dir)
+		if err != nil {
+			c.notice("%v", t.Problem("exec.command", "%v", err))
+			return true
+		}
+		t.Exec.Trusted = files
+		return false
+	})
+}
+
+// refuseUntrusted keeps a server from being started whose program or script is
+// not as it was trusted, and has the others looked at at each start.
+func (c *Config) refuseUntrusted(s *Server) {
+	files, err := c.closure.command(c.docOf(s.Spec), s.Command, s.Dir)
+	if err != nil {
+		s.Refused = err.Error()
+		c.notice("%v", s.Spec.Problem("", "is not started: %v", err))
+		return
+	}
+	s.Trusted = files
+}
+
+// docOf is the configuration that a server is from.
+func (c *Config) docOf(spec dialect.Server) string {
+	if doc, ok := c.tooldirs[spec.File]; ok {
+		return doc
+	}
+	return spec.File
+}
+
+// Remember keeps what a configuration of the user's led to when it was first
+// used. Other configurations have no such record.
+func (c Config) Remember() error {
+	l := c.closure
+	if l == nil || l.state == "" || l.record != "" || !l.used && len(l.protect) == 0 {
+		return nil
+	}
+	for config, state := range l.texts { // also one that leads to nothing yet
+		for _, root := range l.roots {
+			if key := rootKey(config, root); config != l.local && l.known[key] != state {
+				l.found[key] = state
+			}
+		}
+	}
+	if len(l.found) == 0 {
+		return nil
+	}
+	return changeTrust(l.state, func(known map[string]string) {
+		for key, state := range l.found {
+			known[key] = state
+		}
+	})
+}
+
+// protect tells the bundled tools which files decide what the host runs, so
+// that neither they nor commands write them.
+func (c *Config) protect() {
+	paths := slices.Concat(c.Files, c.closure.protect)
+	slices.Sort(paths)
+	for i := range c.Servers {
+		if !c.Servers[i].Bundled || !slices.Contains([]string{"bash", "edit", "replace"}, c.Servers[i].Name) {
+			continue
+		}
+		for _, path := range slices.Compact(paths) {
+			c.Servers[i].Command = append(slices.Clip(c.Servers[i].Command), "--protect="+path)
+		}
+	}
+}
+
+// TrustAll remembers a configuration as it is now, with all that it leads to,
+// and returns the files that are covered besides it, sorted. f and the rest
+// are as for Load. What cannot be read now has to be trusted later.
+func TrustAll(f Flags, name string, text []byte, dir, version string, getenv func(string) string, environ []string) (files []string, err error) {
+	f.Config, f.trusting, f.LeaveOut = name, name, true
+	c, err := Load(f, dir, version, getenv, environ)
+	if c.closure == nil {
+		return nil, err
+	}
+	if err := Trust(c.State, name, text); err != nil {
+		return nil, err
+	}
+	if c.closure.texts[name] != contentHash(text) {
+		return nil, fmt.Errorf("%s is being changed; try again", name)
+	}
+	err = changeTrust(c.State, func(known map[string]string) {
+		known[rootKey(name, "")] = contentHash(text)
+		for key, state := range c.closure.found {
+			known[key] = state
+			if _, path, ok := strings.Cut(key, "\n"); ok && state != trust.Absent {
+				files = append(files, path)
+			}
+		}
+	})
+	slices.Sort(files)
+	return files, err
+}

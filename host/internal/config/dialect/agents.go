@@ -1,0 +1,43 @@
+package dialect
+
+import (
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/agent"
+)
+
+// agentFields are the members of an agent of agents:.
+func agentFields(k *agent.Kind) []field {
+	text := func(name string, also []string, doc string, into *string) field {
+		return field{name, also, doc, typed("string"), func(r *reader, n *node) { *into = r.text(n) }}
+	}
+	return []field{
+		text("description", nil, "The purpose of this kind; a model or user chooses the kind from it.", &k.Description),
+		text("instructions", []string{"system", "prompt"}, "Instructions for the agent, before its task.", &k.Instructions),
+		text("model", nil, "Model of the agent, as in models.default; default: the default model.", &k.Model),
+		{"tools", []string{"allow", "allow_tools"}, "Patterns of served names; the agent may use only matching tools; default: all.", listOf("string"), func(r *reader, n *node) {
+			k.Tools = append([]string{}, r.texts(n)...) // an empty list is none
+		}},
+		number("max_turns", []string{"max_rounds"}, "Maximum number of model turns (default 25).", &k.Bounds.Turns),
+		number("max_tokens", nil, "Maximum tokens of all its turns, input and output; default: no limit.", &k.Bounds.Tokens),
+		{"max_cost", nil, "Maximum cost, in the unit of the models' prices; default: no limit.", map[string]any{"type": "number", "minimum": 0}, func(r *reader, n *node) { k.Bounds.Cost = r.price(n) }},
+		span("timeout", "Maximum duration of a run (default 10m).", &k.Bounds.Time),
+	}
+}
+
+func agentsSchema() map[string]any {
+	return map[string]any{"type": "object", "propertyNames": map[string]any{"pattern": "^[a-zA-Z0-9_-]{1,64}$"}, "additionalProperties": objectOf(agentFields(&agent.Kind{}), "instructions")}
+}
+
+func readAgents(r *reader, n *node, s *Settings) {
+	r.each(n, func(name string, value *node) {
+		k := agent.Kind{Name: name}
+		before := len(r.doc.Problems)
+		r.members(value, agentFields(&k))
+		if err := k.Validate(); err != nil && len(r.doc.Problems) == before {
+			r.problem("%s", strings.TrimPrefix(err.Error(), "agent "+name+": "))
+			return
+		}
+		s.Agents = append(s.Agents, k)
+	})
+}

@@ -1,0 +1,58 @@
+package dialect
+
+import (
+	"github.com/toolroom-mcp/toolroom/host/internal/accesstoken"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/secret"
+)
+
+// authFields are the settings of the users' sign-in to serve.
+func authFields(c *accesstoken.Config) []field {
+	text := func(name, doc string, into *string) field {
+		return field{name, nil, doc, typed("string"), func(r *reader, n *node) { *into = r.text(n) }}
+	}
+	return []field{
+		text("issuer", "URL of the authorization server, as in its metadata.", &c.Issuer),
+		text("url", "Address at which clients reach this host, such as https://tools.example.com.", &c.URL),
+		{"audience", []string{"audiences"}, "Accepted audiences of access tokens; default: the value of auth.url, and that value followed by /mcp or by a path below /mcp.", listOf("string"), func(r *reader, n *node) {
+			c.Audiences = append(c.Audiences, r.oneOrMore(n)...)
+		}},
+		{"scopes", []string{"required_scopes", "scope"}, "Scopes that each access token must have; default: none.", listOf("string"), func(r *reader, n *node) {
+			c.Scopes = append(c.Scopes, r.oneOrMore(n)...)
+		}},
+		text("user", "Claim that names the user in policy, limits, approvals and logs, for example email (default sub).", &c.UserClaim),
+		text("groups", "Claim with the user's groups; a path such as realm_access.roles selects a member of an object (default groups).", &c.Groups),
+		{"profiles", nil, "Scope or group → profile of the users who have it; the profile * has all tools. Users who have none of these scopes and groups are refused. Default: all users have all tools.", mapOf("string"), func(r *reader, n *node) {
+			c.Profiles = append(c.Profiles, r.grants(n)...)
+		}},
+		text("client_id", "Id of this host at the authorization server, for the introspection of tokens that are not JSON Web Tokens.", &c.ClientID),
+		{"client_secret", nil, "Secret of the client in client_id. Write ${NAME} to take it from the environment.", typed("string"), func(r *reader, n *node) { c.ClientSecret = secret.Text(r.text(n)) }},
+	}
+}
+
+// readSignIn reads the setting auth.
+func readSignIn(r *reader, n *node, s *Settings) {
+	s.Auth = &accesstoken.Config{}
+	r.members(n, authFields(s.Auth))
+}
+
+// oneOrMore reads a list of texts, or one text.
+func (r *reader) oneOrMore(n *node) []string {
+	if n.kind == listNode || n.kind == nullNode {
+		return r.texts(n)
+	}
+	return []string{r.text(n)}
+}
+
+// grants reads a map of profiles by scope or group.
+func (r *reader) grants(n *node) (grants []accesstoken.Grant) {
+	if n.kind != mapNode {
+		r.problem("want a map of profiles by scope or group, not %s", n.what())
+		return nil
+	}
+	path := r.field
+	for _, one := range n.pairs {
+		r.field, r.line = path+"."+show(one.key), one.line
+		grants = append(grants, accesstoken.Grant{To: one.key, Profile: r.text(one.value)})
+	}
+	return grants
+}

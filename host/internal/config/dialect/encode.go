@@ -1,0 +1,171 @@
+package dialect
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/config/secret"
+	"go.yaml.in/yaml/v3"
+)
+
+var (
+	inputForm    = regexp.MustCompile(`\$\{input:([^}]*)\}`)
+	onlyVariable = regexp.MustCompile(`^(Bearer |Basic |token )?(\$\{[A-Za-z0-9_:/-]*[A-Za-z0-9_]\}|\{env:\w+\}|\{file:[^{}]+\})$`)
+	fileForm     = regexp.MustCompile(`\{file:[^{}]+\}`)
+)
+
+// Encode writes a server that has not been expanded as toolroom.yaml has it.
+// Credentials are hidden unless reveal is set; variables are shown, since
+// they show nothing.
+func (s Server) Encode(inputs map[string]Input, reveal bool) *yaml.Node {
+	e := encoder{inputs: inputs, reveal: reveal, node: &yaml.Node{Kind: yaml.MappingNode}}
+	if len(s.Command) > 0 {
+		e.scalar("command", s.Command[0])
+		args := s.Command[1:]
+		if !reveal {
+			args = secret.Args(s.Command)[1:]
+		}
+		e.list(e.node, "args", args)
+	}
+	e.vars("env", s.Env, s.Unset)
+	e.scalar("env_file", s.EnvFile)
+	e.scalar("cwd", s.Dir)
+	url := s.URL
+	if !reveal {
+		url = secret.URL(url)
+	}
+	e.scalar("url", url)
+	e.vars("headers", s.Headers, nil)
+	if s.APIKey != "" {
+		e.scalar("api_key", e.shown(s.APIKey))
+	}
+	e.scalar("auth_token_env", s.AuthTokenEnv)
+	helper := s.HeadersHelper
+	if !reveal {
+		helper = secret.Args(helper)
+	}
+	e.list(e.node, "headers_helper", helper)
+	e.oauth(s.OAuth)
+	if s.AllowPrivate {
+		e.add(e.node, "allow_private", boolean(true))
+	}
+	e.scalar("transport", s.Transport)
+	if s.Timeout > 0 {
+		e.scalar("timeout", s.Timeout.String())
+	}
+	if s.StartTimeout > 0 {
+		e.scalar("start_timeout", s.StartTimeout.String())
+	}
+	if s.MaxConcurrent > 0 {
+		e.add(e.node, "max_concurrent", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(s.MaxConcurrent)})
+	}
+	e.tools(s.Tools)
+	if s.Prefix != nil {
+		e.add(e.node, "prefix", e.text(*s.Prefix))
+	}
+	e.scalar("scope", s.Scope)
+	if s.Lazy != nil {
+		e.add(e.node, "lazy", boolean(*s.Lazy))
+	}
+	e.scalar("era", s.Era)
+	if s.Disabled {
+		e.add(e.node, "enabled", boolean(false))
+	}
+	return e.node
+}
+
+type encoder struct {
+	inputs map[string]Input
+	reveal bool
+	node   *yaml.Node
+}
+
+func boolean(value bool) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(value)}
+}
+
+// text is a text with VS Code's inputs as the variables they are taken from,
+// so that the inputs need not be declared again.
+func (e *encoder) text(value string) *yaml.Node {
+	value = inputForm.ReplaceAllStringFunc(value, func(m string) string {
+		id := m[len("${input:") : len(m)-1]
+		name := InputVariable(id)
+		if in := e.inputs[id]; in.Default != nil && !strings.ContainsAny(*in.Default, "${}") {
+			return "${" + name + ":-" + *in.Default + "}"
+		}
+		return "${" + name + "}"
+	})
+	n := &yaml.Node{}
+	n.SetString(value)
+	return n
+}
+
+func (e *encoder) add(to *yaml.Node, key string, value *yaml.Node) {
+	name := &yaml.Node{}
+	name.SetString(key)
+	to.Content = append(to.Content, name, value)
+}
+
+func (e *encoder) scalar(key, value string) {
+	if value != "" {
+		e.add(e.node, key, e.text(value))
+	}
+}
+
+func (e *encoder) list(to *yaml.Node, key string, values []string) {
+	if len(values) == 0 {
+		return
+	}
+	n := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+	for _, value := range values {
+		n.Content = append(n.Content, e.text(value))
+	}
+	e.add(to, key, n)
+}
+
+// shown is a value, or what may be seen of it.
+func (e *encoder) shown(value secret.Text) string {
+	raw := value.Reveal()
+	if e.reveal || onlyVariable.MatchString(raw) && !strings.Contains(raw, ":-") {
+		return raw
+	}
+	return secret.Hidden
+}
+
+func (e *encoder) vars(key string, set map[string]secret.Text, unset []string) {
+	if len(set)+len(unset) == 0 {
+		return
+	}
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		e.add(n, name, e.text(e.shown(set[name])))
+	}
+	for _, name := range unset {
+		e.add(n, name, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"})
+	}
+	e.add(e.node, key, n)
+}
+
+func (e *encoder) tools(f Filter) {
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	e.list(n, "allow", f.Allow)
+	e.list(n, "block", f.Block)
+	for _, m := range []struct {
+		key    string
+		values map[string]string
+	}{{"rename", f.Rename}, {"describe", f.Describe}} {
+		if len(m.values) > 0 {
+			inner := &yaml.Node{Kind: yaml.MappingNode}
+			for _, name := range slices.Sorted(maps.Keys(m.values)) {
+				e.add(inner, name, e.text(m.values[name]))
+			}
+			e.add(n, m.key, inner)
+		}
+	}
+	if len(n.Content) > 0 {
+		e.add(e.node, "tools", n)
+	}
+}

@@ -1,0 +1,120 @@
+package dialect
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider/lookup"
+)
+
+// modelsFields are the members of models:.
+func modelsFields(m *lookup.Config) []field {
+	return []field{
+		{"default", nil, "The default model: NAME, PROVIDER/NAME or PROVIDER; default: the first one configured or found.", typed("string"),
+			func(r *reader, n *node) { m.Default = r.text(n) }},
+		{"providers", nil, "Model providers, by name.", map[string]any{"type": "object", "propertyNames": map[string]any{"pattern": `^[^/\s]+$`}, "additionalProperties": objectOf(providerFields(&lookup.Provider{}))},
+			func(r *reader, n *node) {
+				r.each(n, func(name string, value *node) { m.Providers = append(m.Providers, r.provider(name, value)) })
+			}},
+	}
+}
+
+func providerFields(p *lookup.Provider) []field {
+	text := func(name string, also []string, doc string, into *string) field {
+		return field{name, also, doc, typed("string"), func(r *reader, n *node) { *into = r.text(n) }}
+	}
+	return []field{
+		{"kind", []string{"type", "vendor"}, "API of the provider: openai (also for compatible APIs; default), anthropic or gemini. scripted: answers from file. command: no model, each message is a call.", oneOf(lookup.Kinds()...),
+			func(r *reader, n *node) { p.Kind = lookup.Kind(r.choice(n, lookup.Kinds()...)) }},
+		text("base_url", []string{"url", "endpoint", "api_base"}, "Base URL of the API, such as http://127.0.0.1:11434/v1; default: the vendor's.", &p.BaseURL),
+		text("api_key_env", []string{"auth_token_env", "key_env"}, "Name of the environment variable that holds the API key; default: the vendor's variable, such as OPENAI_API_KEY; none if base_url or project is set.", &p.KeyEnv),
+		{"headers", []string{"extra_headers"}, "HTTP headers of every request. Write ${NAME} to take a value from the environment.", mapOf("string"), func(r *reader, n *node) {
+			set, _ := r.vars(n, ":")
+			merge(&p.Headers, set)
+		}},
+		span("timeout", "Maximum time without data from the provider during a request (default 5m).", &p.Timeout),
+		toggle("strict", nil, "Whether models must follow the schemas of all tools, if the vendor supports it (default false).", func(on bool) { p.Strict = on }),
+		{"extra", []string{"extra_body"}, "Additional fields of every request, such as {reasoning_effort: low}.", typed("object"), func(r *reader, n *node) {
+			if n.kind != mapNode {
+				r.problem("want a map, not %s", n.what())
+				return
+			}
+			p.Extra = n.tree().JSON()
+		}},
+		text("project", nil, "Google Cloud project; with it, the kind gemini uses Vertex AI.", &p.Project),
+		text("region", []string{"location"}, "Vertex AI region, such as europe-west4, or global.", &p.Region),
+		{"token_command", nil, "Command that prints an access token for Vertex AI, such as [gcloud, auth, print-access-token].", listOf("string"),
+			func(r *reader, n *node) { p.TokenCommand = r.texts(n) }},
+		text("file", []string{"script"}, "File with the answers of a scripted model, relative to this file.", &p.File),
+		{"models", []string{"model"}, "Models of the provider: names, or maps.", map[string]any{"oneOf": []any{typed("string"), map[string]any{"type": "array", "items": orSection("string", modelFields(&lookup.Model{}))}}},
+			func(r *reader, n *node) { p.Models = r.models(n) }},
+	}
+}
+
+func modelFields(m *lookup.Model) []field {
+	price := func(name, what string, also []string, into *float64) field {
+		return field{name, also, "Price of a million " + what + "; default: unknown.", map[string]any{"type": "number", "minimum": 0}, func(r *reader, n *node) { *into = r.price(n) }}
+	}
+	prices := []field{
+		price("input", "input tokens", nil, &m.Price.Input), price("output", "output tokens", nil, &m.Price.Output),
+		price("cache_read", "tokens read from the cache", []string{"cached_input"}, &m.Price.CacheRead), price("cache_write", "tokens written to the cache", nil, &m.Price.CacheWrite),
+	}
+	return []field{
+		{"name", []string{"id", "model"}, "The provider's name for the model.", typed("string"), func(r *reader, n *node) { m.Name = r.text(n) }},
+		number("window", []string{"context_window", "context"}, "Context window: maximum tokens of a request and its answer together; default: the known value of the model.", &m.Window),
+		number("max_output", []string{"max_tokens", "max_output_tokens"}, "Maximum tokens of an answer; default: the known value of the model.", &m.MaxOutput),
+		{"prices", []string{"price"}, "Prices per million tokens, in a unit of your choice.", objectOf(prices), func(r *reader, n *node) { r.members(n, prices) }},
+		toggle("images", []string{"vision"}, "Whether the model accepts images; default: the known value of the model.", func(on bool) { m.Images = &on }),
+	}
+}
+
+// provider reads one.
+func (r *reader) provider(name string, n *node) lookup.Provider {
+	p := lookup.Provider{Name: name}
+	r.members(n, providerFields(&p))
+	if p.Kind == "" && !(n.kind == mapNode && slices.ContainsFunc(n.pairs, func(p pair) bool { return slices.Contains([]string{"kind", "type", "vendor"}, plain(p.key)) })) {
+		p.Kind = kindOf(name, p)
+	}
+	return p
+}
+
+// kindOf is the kind of a provider that does not say: what its name or file says,
+// or openai, as most are compatible with that.
+func kindOf(name string, p lookup.Provider) lookup.Kind {
+	switch {
+	case p.File != "":
+		return lookup.Scripted
+	case p.Project != "":
+		return lookup.Gemini
+	case p.BaseURL == "" && slices.Contains(lookup.Kinds(), strings.ToLower(name)):
+		return lookup.Kind(strings.ToLower(name))
+	}
+	return lookup.OpenAI
+}
+
+// models reads a list of models, or the name of one.
+func (r *reader) models(n *node) (all []lookup.Model) {
+	switch {
+	case n.kind == textNode:
+		return []lookup.Model{{Name: n.text}}
+	case n.kind != listNode:
+		r.problem("want a list of models, not %s", n.what())
+		return nil
+	}
+	path := r.field
+	for i, item := range n.items {
+		r.field, r.line = path+"["+strconv.Itoa(i)+"]", item.line
+		var m lookup.Model
+		if item.kind == textNode {
+			m.Name = item.text
+		} else {
+			r.members(item, modelFields(&m))
+		}
+		m.Window, m.MaxOutput = min(m.Window, math.MaxInt32), min(m.MaxOutput, math.MaxInt32)
+		all = append(all, m)
+	}
+	r.field = path
+	return all
+}

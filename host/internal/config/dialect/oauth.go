@@ -1,0 +1,207 @@
+package dialect
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/config/secret"
+	"go.yaml.in/yaml/v3"
+)
+
+// OAuth is how to sign in to a server. The zero value is sufficient for servers
+// that register clients themselves.
+type OAuth struct {
+	Off               bool // the host never signs in
+	ClientID          string
+	ClientSecret      secret.Text
+	ClientMetadataURL string
+	Grant             string // client_credentials, jwt_bearer, or "": a user signs in
+	PrivateKey        secret.Text
+	KeyAlgorithm      string
+	AssertionFile     string // with the JWT for the grant jwt_bearer
+	Scopes            []string
+	Account           string
+	DPoP              bool // bind tokens to a key
+	RedirectPort      int
+}
+
+// IsSet reports whether anything is configured except Off.
+func (o OAuth) IsSet() bool {
+	return o.ClientID != "" || o.ClientSecret != "" || o.ClientMetadataURL != "" || o.Grant != "" || o.PrivateKey != "" || o.AssertionFile != "" || o.KeyAlgorithm != "" || len(o.Scopes) > 0 || o.Account != "" || o.RedirectPort != 0 || o.DPoP
+}
+
+func oauthSchema() map[string]any {
+	return map[string]any{
+		"type": []string{"object", "boolean"}, "additionalProperties": false,
+		"properties": map[string]any{
+			"client_id":           described(typed("string"), "Id of a client that is registered at the authorization server; default: the host registers itself."),
+			"client_secret":       described(typed("string"), "Secret of the client in client_id. Write ${NAME} to take it from the environment."),
+			"grant":               described(oneOf("authorization_code", "client_credentials", "jwt_bearer"), "client_credentials: the host signs in as itself, without a user; jwt_bearer: the host signs in with the JWT in assertion_file; default: a user signs in."),
+			"private_key":         described(typed("string"), "Private key in PEM, instead of a secret. Write ${NAME} to take it from the environment."),
+			"key_algorithm":       described(typed("string"), "Algorithm of private_key, for example PS256; default: chosen by the kind of key."),
+			"assertion_file":      described(typed("string"), "File with a JWT of a platform such as Kubernetes, for the grant jwt_bearer. It is read at each use."),
+			"client_metadata_url": described(typed("string"), "Address of a client metadata document, which serves as client id."),
+			"scopes":              described(map[string]any{"type": []string{"array", "string"}, "items": typed("string")}, "Scopes to ask for; default: the scopes that the server names."),
+			"dpop":                described(typed("boolean"), "Bind the tokens to a key (RFC 9449); default: only if the server asks for it."),
+			"account":             described(typed("string"), "Keeps several sign-ins to one address apart, for example work."),
+			"redirect_port":       described(map[string]any{"type": "integer", "minimum": 1, "maximum": 65535}, "Port of the redirect address http://127.0.0.1:PORT/callback; default: any free port."),
+		},
+	}
+}
+
+// readAuth reads Cursor's auth, which holds CLIENT_ID, CLIENT_SECRET and scopes.
+// In other products auth is a word that the server's answer makes superfluous.
+func readAuth(r *reader, n *node) {
+	if n.kind == mapNode {
+		readOAuth(r, n)
+	}
+}
+
+// readAuthProvider reads Gemini CLI's authProviderType. Sign-in with Google's own
+// credentials is not supported; without them the server may ask for another one.
+func readAuthProvider(r *reader, n *node) {
+	if word := r.text(n); word != "" && plain(word) != "dynamicdiscovery" {
+		r.warn("%s is not supported; use headers or auth_token_env for credentials", show(word))
+	}
+}
+
+// scopes reads a list of scopes, or a text with spaces between them.
+func (r *reader) scopes(n *node) {
+	if n.kind != listNode {
+		r.server.OAuth.Scopes = append(r.server.OAuth.Scopes, strings.Fields(r.text(n))...)
+		return
+	}
+	for _, text := range r.texts(n) {
+		r.server.OAuth.Scopes = append(r.server.OAuth.Scopes, strings.Fields(text)...)
+	}
+}
+
+// discovered are settings of other products that the host does not need: it reads
+// their values in the metadata of the server and its provider.
+var discovered = []string{
+	"authorizationurl", "authorizationendpoint", "tokenurl", "tokenendpoint", "registrationurl", "registrationendpoint",
+	"issuer", "revocationendpoint", "authservermetadataurl", "audiences", "tokenparamname", "resource", "granttypessupported",
+	"responsetypessupported", "codechallengemethodssupported", "tokenendpointauthmethodssupported", "skipcodechallengecheck",
+}
+
+// readRedirect reads the port of a redirect address. The host's address has the
+// path /callback on 127.0.0.1.
+func (r *reader) readRedirect(n *node) {
+	text := r.text(n)
+	u, err := url.Parse(text)
+	if err != nil || u.Port() == "" {
+		r.warn("ignored: the host receives redirects at http://127.0.0.1:PORT/callback; use redirect_port")
+		return
+	}
+	r.server.OAuth.RedirectPort, _ = strconv.Atoi(u.Port()) //nolint:errcheck // url.Parse has checked it
+	if u.Path != "/callback" || u.Hostname() != "127.0.0.1" {
+		r.warn("register http://127.0.0.1:%s/callback, too: the host receives redirects there", u.Port())
+	}
+}
+
+// readOAuth reads oauth, also as Claude Code, opencode, Gemini CLI, LibreChat, VS
+// Code and Cursor write it.
+func readOAuth(r *reader, n *node) {
+	o := &r.server.OAuth
+	if n.kind != mapNode {
+		if value, ok := r.boolean(n); ok {
+			o.Off = !value
+		}
+		return
+	}
+	name := r.field
+	for _, p := range n.pairs {
+		r.field, r.line = name+"."+show(p.key), p.line
+		switch plain(p.key) {
+		case "clientid":
+			o.ClientID = r.text(p.value)
+		case "clientsecret":
+			o.ClientSecret = secret.Text(r.text(p.value))
+		case "clientmetadataurl":
+			o.ClientMetadataURL = r.text(p.value)
+		case "grant", "granttype":
+			if o.Grant = r.choice(p.value, "authorization_code", "client_credentials", "jwt_bearer"); o.Grant == "authorization_code" {
+				o.Grant = ""
+			}
+		case "privatekey":
+			o.PrivateKey = secret.Text(r.text(p.value))
+		case "assertionfile":
+			o.AssertionFile = r.text(p.value)
+		case "keyalgorithm":
+			o.KeyAlgorithm = r.text(p.value)
+		case "scopes", "scope":
+			r.scopes(p.value)
+		case "dpop":
+			o.DPoP, _ = r.boolean(p.value)
+		case "account":
+			o.Account = r.text(p.value)
+		case "redirectport", "callbackport":
+			o.RedirectPort = r.count(p.value)
+		case "redirecturi", "redirecturl":
+			r.readRedirect(p.value)
+		case "enabled":
+			if value, ok := r.boolean(p.value); ok {
+				o.Off = !value
+			}
+		default:
+			if !r.strict && slices.Contains(discovered, plain(p.key)) {
+				continue
+			}
+			known := []string{"client_id", "client_secret", "grant", "private_key", "key_algorithm", "assertion_file", "client_metadata_url", "scopes", "dpop", "account", "redirect_port"}
+			if near := didYouMean(p.key, known); r.strict || near != "" {
+				r.problem("unknown; use %s%s", strings.Join(known, ", "), near)
+			}
+		}
+	}
+	r.field = name
+}
+
+// expand replaces the variables, with fill.
+func (o OAuth) expand(fill func(field, text string) string) OAuth {
+	o.ClientID = fill("oauth", o.ClientID)
+	o.ClientSecret = secret.Text(fill("oauth", o.ClientSecret.Reveal()))
+	o.PrivateKey = secret.Text(fill("oauth", o.PrivateKey.Reveal()))
+	o.AssertionFile = fill("oauth", o.AssertionFile)
+	o.ClientMetadataURL = fill("oauth", o.ClientMetadataURL)
+	o.Account = fill("oauth", o.Account)
+	return o
+}
+
+// oauth writes the field, as Encode does.
+func (e *encoder) oauth(o OAuth) {
+	if o.Off {
+		e.add(e.node, "oauth", boolean(false))
+		return
+	}
+	if !o.IsSet() {
+		return
+	}
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	text := func(key, value string) {
+		if value != "" {
+			e.add(n, key, e.text(value))
+		}
+	}
+	text("client_id", o.ClientID)
+	if o.ClientSecret != "" {
+		text("client_secret", e.shown(o.ClientSecret))
+	}
+	text("grant", o.Grant)
+	if o.PrivateKey != "" {
+		text("private_key", e.shown(o.PrivateKey))
+	}
+	text("key_algorithm", o.KeyAlgorithm)
+	text("assertion_file", o.AssertionFile)
+	text("client_metadata_url", o.ClientMetadataURL)
+	e.list(n, "scopes", o.Scopes)
+	if o.DPoP {
+		e.add(n, "dpop", boolean(true))
+	}
+	text("account", o.Account)
+	if o.RedirectPort > 0 {
+		e.add(n, "redirect_port", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(o.RedirectPort)})
+	}
+	e.add(e.node, "oauth", n)
+}

@@ -1,0 +1,191 @@
+package dialect
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/config/secret"
+)
+
+// reader turns the values of one server into a Server, noting problems.
+type reader struct {
+	doc    *Document
+	server *Server
+	fields []field // that a server may have
+	strict bool    // toolroom's own file: nothing is guessed
+	zed    bool    // Zed's
+	field  string  // as written
+	line   int
+}
+
+func (r *reader) problem(format string, args ...any) {
+	r.doc.Problems = append(r.doc.Problems, Problem{
+		File: r.doc.File, Line: r.line, Server: r.server.Name, Field: r.field, Text: fmt.Sprintf(format, args...),
+	})
+}
+
+func (r *reader) warn(format string, args ...any) {
+	r.problem(format, args...)
+	r.doc.Problems[len(r.doc.Problems)-1].Warning = true
+}
+
+func (r *reader) text(n *node) string {
+	if n.kind == nullNode {
+		return ""
+	}
+	if !n.scalar() {
+		r.problem("want a string, not %s", n.what())
+		return ""
+	}
+	return n.text
+}
+
+func (r *reader) texts(n *node) []string {
+	if n.kind == nullNode {
+		return nil
+	}
+	if n.kind != listNode {
+		r.problem("want a list of strings, not %s", n.what())
+		return nil
+	}
+	out := make([]string, 0, len(n.items))
+	for _, item := range n.items {
+		if !item.scalar() {
+			r.problem("want a list of strings; it contains %s", item.what())
+			return nil
+		}
+		out = append(out, item.text)
+	}
+	return out
+}
+
+func (r *reader) boolean(n *node) (value, ok bool) {
+	switch {
+	case n.kind == boolNode && strings.EqualFold(n.text, "true"):
+		return true, true
+	case n.kind == boolNode && strings.EqualFold(n.text, "false"):
+		return false, true
+	case n.kind != nullNode:
+		r.problem("want true or false, not %s", n.what())
+	}
+	return false, false
+}
+
+func (r *reader) count(n *node) int {
+	value, err := strconv.Atoi(n.text)
+	if n.kind != numberNode || err != nil || value < 1 {
+		r.problem("want a whole number above 0")
+		return 0
+	}
+	return value
+}
+
+// duration reads a duration. A number without a unit is of the unit given; 0
+// where products disagree.
+func (r *reader) duration(n *node, unit time.Duration) time.Duration {
+	if n.kind == nullNode {
+		return 0
+	}
+	number, err := strconv.ParseFloat(n.text, 64)
+	if n.kind == textNode || err != nil {
+		d, err := time.ParseDuration(n.text)
+		if err != nil || d <= 0 || n.kind != textNode {
+			r.problem("want a duration like 10s")
+			return 0
+		}
+		return d
+	}
+	if unit == 0 {
+		if r.strict {
+			r.problem("a number without a unit; want a duration like 10s")
+			return 0
+		}
+		// Most products count milliseconds, a few seconds. Nobody gives a
+		// server less than a second, nor a quarter of an hour in seconds.
+		unit = time.Millisecond
+		if number < 1000 {
+			unit = time.Second
+		}
+	}
+	if !(number > 0) || number > float64(math.MaxInt64/unit) {
+		r.problem("want a duration above 0")
+		return 0
+	}
+	return time.Duration(number * float64(unit))
+}
+
+// vars reads variables or headers: a map, or a list of NAME=value,
+// "Name: value" or {name, value}. A name without a value is in unset.
+func (r *reader) vars(n *node, mark string) (set map[string]secret.Text, unset []string) {
+	set = map[string]secret.Text{}
+	add := func(name string, v *node, line int) {
+		r.line = line
+		switch {
+		case name == "" || strings.ContainsAny(name, "=\x00\r\n"):
+			r.problem("a name is empty or not one")
+		case v.kind == nullNode:
+			unset = append(unset, name)
+		case !v.scalar():
+			r.problem("%s: want a string, not %s", show(name), v.what())
+		default:
+			set[name] = secret.Text(v.text)
+		}
+	}
+	switch n.kind {
+	case nullNode:
+	case mapNode:
+		for _, p := range n.pairs {
+			add(p.key, p.value, p.line)
+		}
+	case listNode:
+		for _, item := range n.items {
+			if item.kind == mapNode && item.get("name") != nil && item.get("value") != nil {
+				add(item.get("name").text, item.get("value"), item.line)
+				continue
+			}
+			name, value, ok := strings.Cut(item.text, mark)
+			if item.kind != textNode || !ok {
+				r.line = item.line
+				r.problem("want a map, or a list of NAME%svalue", mark)
+				continue
+			}
+			add(strings.TrimSpace(name), &node{kind: textNode, text: strings.TrimLeft(value, " ")}, item.line)
+		}
+	default:
+		r.problem("want a map of strings, not %s", n.what())
+	}
+	return set, unset
+}
+
+// textMap reads a map of texts that are no credentials.
+func (r *reader) textMap(n *node) map[string]string {
+	if n.kind != mapNode {
+		if n.kind != nullNode {
+			r.problem("want a map of strings, not %s", n.what())
+		}
+		return nil
+	}
+	out := map[string]string{}
+	for _, p := range n.pairs {
+		r.line = p.line
+		out[p.key] = r.text(p.value)
+	}
+	return out
+}
+
+// choice reads one of some words.
+func (r *reader) choice(n *node, words ...string) string {
+	value := r.text(n)
+	for _, word := range words {
+		if value == word {
+			return value
+		}
+	}
+	if value != "" {
+		r.problem("want one of %s%s", strings.Join(words, ", "), didYouMean(value, words))
+	}
+	return ""
+}

@@ -1,0 +1,291 @@
+package dialect
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/accesstoken"
+	"github.com/toolroom-mcp/toolroom/host/internal/catalog"
+	"github.com/toolroom-mcp/toolroom/host/internal/catalog/toolsearch"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/secret"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider/lookup"
+)
+
+// settings is every setting, in the order in which they are applied.
+func settings() []setting {
+	return []setting{
+		{"models", nil, "Models and their providers; see docs/models.md.", objectOf(modelsFields(&lookup.Config{})),
+			func(r *reader, n *node, s *Settings) { r.members(n, modelsFields(&s.Models)) }},
+		{"profiles", nil, "Subsets of the tools, by name, each served over HTTP at /mcp/NAME.",
+			map[string]any{"type": "object", "propertyNames": map[string]any{"pattern": "^[a-zA-Z0-9_-]{1,64}$"}, "additionalProperties": objectOf(profileFields(&catalog.Profile{}))},
+			readProfiles},
+		{"auth", nil, "Sign-in of users to serve, by OAuth; default: one token for all clients.", objectOf(authFields(&accesstoken.Config{}), "issuer", "url"), readSignIn},
+		{"agents", nil, "Kinds of agents, by name, in addition to explore and general, or replacing them.", agentsSchema(), readAgents},
+		{"tool_pins", nil, "What happens to a tool whose definition changed since first use: nothing (off), a report (warn), or no use until approved (enforce); default warn.",
+			map[string]any{"enum": []any{"off", "warn", "enforce", false}},
+			func(r *reader, n *node, s *Settings) {
+				s.Pins = catalog.PinMode(r.choice(r.offWord(n), "off", "warn", "enforce"))
+			}},
+		{"tools", []string{"declared_tools"}, "Declared tools, which need no server, by name; see docs/declared-tools.md.", toolsSchema(), readDeclared},
+		{"manifests", []string{"tool_manifests"}, "Tool manifest files, and directories of such files, relative to this file.", listOf("string"),
+			func(r *reader, n *node, s *Settings) { s.Manifests = r.texts(n) }},
+		{"store", []string{"state_store"}, "Where state is stored: sqlite (in the state directory), a directory, memory, or nats://HOST:4222.",
+			orSection("string", storeFields(&Store{})), readStore},
+		{"audit", []string{"audit_log"}, "The audit log of calls; off: none.", orOff(auditFields(&Stages{})),
+			func(r *reader, n *node, s *Settings) {
+				if s.Stages.Audit.Off = isOff(n); !s.Stages.Audit.Off {
+					r.members(n, auditFields(&s.Stages))
+				}
+			}},
+		{"validate", []string{"validation"}, "Validation of arguments and results against the tools' schemas; off: none.", orOff(validateFields(&Stages{})),
+			func(r *reader, n *node, s *Settings) {
+				v := &s.Stages.Schemas
+				if v.ArgumentsOff, v.ResultsOff = isOff(n), isOff(n); !isOff(n) {
+					r.members(n, validateFields(&s.Stages))
+				}
+			}},
+		{"policy", []string{"tool_policy"}, "Which calls are allowed, and limits for them.", objectOf(policyFields(&Settings{})),
+			func(r *reader, n *node, s *Settings) { r.members(n, policyFields(s)) }},
+		{"approval", []string{"approvals"}, "Approval of calls for which a rule says ask.", objectOf(approvalFields(&Stages{})),
+			func(r *reader, n *node, s *Settings) { r.members(n, approvalFields(&s.Stages)) }},
+		{"max_tools", nil, "", nil, func(r *reader, n *node, s *Settings) { s.Offer.MaxTools = r.count(n) }},
+		{"context", nil, "Limits of the tool list in a model's context; tools beyond them are reached with search_tools and call_tool.", objectOf(contextFields(&toolsearch.Config{})),
+			func(r *reader, n *node, s *Settings) { r.members(n, contextFields(&s.Offer)) }},
+		{"cache", nil, "Cache of results; off unless tools are listed.", orOff(cacheFields(&Stages{})),
+			func(r *reader, n *node, s *Settings) {
+				if !isOff(n) {
+					r.members(n, cacheFields(&s.Stages))
+				}
+			}},
+		{"max_concurrent_tools", nil, "", nil, func(r *reader, n *node, s *Settings) { s.Stages.Limit.Concurrent = r.count(n) }},
+		{"limits", []string{"limit"}, "Limits of running and waiting calls.", objectOf(limitFields(&Stages{})),
+			func(r *reader, n *node, s *Settings) { r.members(n, limitFields(&s.Stages)) }},
+		{"default_timeout_seconds", nil, "", nil, func(r *reader, n *node, s *Settings) { s.Stages.Timeout.Default = r.duration(n, time.Second) }},
+		{"timeout", []string{"timeouts", "default_timeout"}, "Maximum duration of a call (default 30s), or a map with details; off: no limit.", map[string]any{"oneOf": []any{offSchema(), durationSchema(), objectOf(timeoutFields(&Stages{}))}},
+			func(r *reader, n *node, s *Settings) {
+				if n.kind != mapNode {
+					s.Stages.Timeout.Default = r.durationOrOff(n)
+					return
+				}
+				r.members(n, timeoutFields(&s.Stages))
+			}},
+		{"retry", []string{"retries"}, "Retries of calls that fail without an answer; off: none.", orOff(retryFields(&Stages{})),
+			func(r *reader, n *node, s *Settings) {
+				if isOff(n) {
+					s.Stages.Retry.Attempts = 1
+					return
+				}
+				r.members(n, retryFields(&s.Stages))
+			}},
+		{"breaker", []string{"circuit_breaker"}, "Circuit breaker for failing servers; off: none.", orOff(breakerFields(&Stages{})),
+			func(r *reader, n *node, s *Settings) {
+				if s.Stages.Breaker.Off = isOff(n); !s.Stages.Breaker.Off {
+					r.members(n, breakerFields(&s.Stages))
+				}
+			}},
+		{"max_result", nil, "Size above which the rest of a result goes into a file (default 1MiB); off: no limit.", sizeSchema(true),
+			func(r *reader, n *node, s *Settings) {
+				if s.Stages.Spill.MaxResult = -1; !isOff(n) {
+					s.Stages.Spill.MaxResult = int(min(r.size(n), math.MaxInt32))
+				}
+			}},
+	}
+}
+
+func profileFields(p *catalog.Profile) []field {
+	return []field{
+		texts("servers", nil, "Patterns of server names; only the tools of matching servers are served.", &p.Servers),
+		some("allow", []string{"allow_tools", "tools", "allowlist"}, "Patterns of served names; only matching tools are served.", ", or block \"*\"", &p.Allow),
+		texts("block", []string{"block_tools", "blocklist", "deny"}, "Patterns of served names; matching tools are not served.", &p.Block),
+	}
+}
+
+func readProfiles(r *reader, n *node, s *Settings) {
+	if n.kind != mapNode {
+		r.problem("want a map of profiles by name, not %s", n.what())
+		return
+	}
+	path := r.field
+	for _, one := range n.pairs {
+		p := catalog.Profile{Name: one.key}
+		r.field, r.line = path+"."+show(one.key), one.line
+		if p.Validate() != nil {
+			r.problem("a name has 1 to 64 of a-z, A-Z, 0-9, _ and -")
+			continue
+		}
+		r.members(one.value, profileFields(&p))
+		s.Profiles = append(s.Profiles, p)
+	}
+}
+
+func storeFields(s *Store) []field {
+	return []field{
+		{"url", nil, "nats://HOST:4222, several of them separated by commas, or memory.", typed("string"), func(r *reader, n *node) { *s = storeOf(r.text(n), *s) }},
+		{"dir", []string{"path"}, "Directory of the database, relative to this file; default: the state directory.", typed("string"), func(r *reader, n *node) { s.Dir = r.text(n) }},
+		{"token", nil, "Token for the NATS servers. Write ${NAME} to take it from the environment.", typed("string"), func(r *reader, n *node) { s.Token = secret.Text(r.text(n)) }},
+		size("max_bytes", "Maximum size of the database; for NATS, of the keys and of the logs, each (default 512MiB).", &s.MaxBytes),
+	}
+}
+
+// storeOf reads the one word that says where a store is.
+func storeOf(text string, s Store) Store {
+	kind, rest, _ := strings.Cut(text, ":")
+	switch {
+	case text == "sqlite" || text == "":
+	case kind == "memory":
+		s.URL = "memory:"
+	case kind == "sqlite":
+		s.Dir = strings.TrimPrefix(rest, "//")
+	case strings.Contains(text, "://") || strings.HasPrefix(text, "$"):
+		s.URL = text
+	default:
+		s.Dir = text
+	}
+	return s
+}
+
+func readStore(r *reader, n *node, s *Settings) {
+	at := Store{File: r.doc.File, Line: r.line}
+	if n.kind == mapNode {
+		r.members(n, storeFields(&at))
+	} else {
+		at = storeOf(r.text(n), at)
+	}
+	s.Store = at
+}
+
+func auditFields(s *Stages) []field {
+	return []field{
+		toggle("enabled", nil, "false for no log (default true).", func(on bool) { s.Audit.Off = !on }),
+		toggle("required", nil, "Whether a call is refused if it cannot be logged (default false).", func(on bool) { s.Audit.Required = on }),
+		{"dir", []string{"path"}, "Absolute directory of the log files; default: audit in the state directory.", typed("string"), func(r *reader, n *node) {
+			if s.Audit.Dir = r.text(n); !strings.HasPrefix(s.Audit.Dir, "/") && !strings.Contains(s.Audit.Dir, `:\`) {
+				r.problem("want an absolute path")
+			}
+		}},
+		{"max_args", nil, "Maximum logged size of a call's arguments (default 4KiB).", sizeSchema(false), func(r *reader, n *node) { s.Audit.MaxArgs = int(min(r.size(n), math.MaxInt32)) }},
+		size("file_size", "Size at which a new file is started (default 64MiB).", &s.Audit.FileSize),
+		size("keep", "Maximum size of all files together (default 512MiB).", &s.Audit.Keep),
+		span("age", "Maximum age of a file (default 720h).", &s.Audit.Age),
+	}
+}
+
+func validateFields(s *Stages) []field {
+	return []field{
+		toggle("arguments", nil, "Whether arguments are checked (default true).", func(on bool) { s.Schemas.ArgumentsOff = !on }),
+		toggle("results", nil, "Whether structured results are checked (default true).", func(on bool) { s.Schemas.ResultsOff = !on }),
+	}
+}
+
+func contextFields(o *toolsearch.Config) []field {
+	return []field{
+		number("max_tools", nil, "Maximum number of tools listed to an MCP client; default: no limit.", &o.MaxTools),
+		number("tools_percent", nil, "Maximum share of the window for the listed definitions, in percent; default: no limit.", &o.ToolsPercent),
+		number("window", []string{"context_window"}, "Context window of the clients' models in tokens (default 200000).", &o.Window),
+		texts("pinned", []string{"pin"}, "Patterns of served names; matching tools are always listed.", &o.Pinned),
+		texts("priority", nil, "Patterns of served names; matching tools are listed before others, in this order, as space permits.", &o.Priority),
+	}
+}
+
+func cacheFields(s *Stages) []field {
+	return []field{
+		texts("tools", nil, "Served names of read-only tools; a * at the end matches all names with that prefix.", &s.Cache.Tools),
+		span("ttl", "How long a result is reused (default 5m).", &s.Cache.TTL),
+		size("max_bytes", "Maximum size of all cached results (default 64MiB).", &s.Cache.MaxBytes),
+		{"max_entry", nil, "Maximum size of a cached result (default 1MiB).", sizeSchema(false), func(r *reader, n *node) { s.Cache.MaxEntry = int(min(r.size(n), math.MaxInt32)) }},
+	}
+}
+
+func limitFields(s *Stages) []field {
+	l := &s.Limit
+	count := func(name string, also []string, doc string, into *int) field { return number(name, also, doc, into) }
+	return []field{
+		count("concurrent", []string{"max_concurrent", "max_concurrent_tools"}, "Maximum concurrent calls per server (default 5); max_concurrent of a server overrides it.", &l.Concurrent),
+		count("max_parallel", nil, "Maximum concurrent calls of one caller, on all servers; further calls wait. The same setting as policy.max_parallel; default: 10 within a turn, otherwise no limit.", &l.MaxParallel),
+		count("queue", nil, "Maximum waiting calls per caller and server (default 1000).", &l.Queue),
+		size("queue_bytes", "Maximum total size of the parameters of all calls waiting for one server (default 64MiB).", &l.QueueBytes),
+		span("max_wait", "Maximum time that a call waits for its turn (default 1m).", &l.MaxWait),
+		count("max_depth", nil, "Maximum nesting of calls (default 1: an agent that was started by an agent cannot start another).", &l.MaxDepth),
+	}
+}
+
+func timeoutFields(s *Stages) []field {
+	t := &s.Timeout
+	return []field{
+		{"default", []string{"default_timeout"}, "Maximum duration of a call (default 30s); off: no limit. A server's timeout overrides it.", durationOrOffSchema(), func(r *reader, n *node) { t.Default = r.durationOrOff(n) }},
+		{"default_timeout_seconds", nil, "", nil, func(r *reader, n *node) { t.Default = r.duration(n, time.Second) }},
+		{"tools", nil, "Maximum durations by served name.", map[string]any{"type": "object", "additionalProperties": durationOrOffSchema()}, func(r *reader, n *node) {
+			t.Tools = map[string]time.Duration{}
+			r.each(n, func(name string, value *node) { t.Tools[name] = r.durationOrOff(value) })
+		}},
+		span("grace", "Additional time for tools that enforce their own timeout (default 5s).", &t.Grace),
+	}
+}
+
+func retryFields(s *Stages) []field {
+	return []field{
+		number("attempts", []string{"max_attempts"}, "Maximum attempts per call (default 3).", &s.Retry.Attempts),
+		span("base", "First backoff (default 100ms).", &s.Retry.Base),
+		span("max_wait", "Maximum backoff (default 5s).", &s.Retry.MaxWait),
+		span("per_attempt", "Maximum duration of one attempt; default: that of the call.", &s.Retry.PerAttempt),
+	}
+}
+
+func breakerFields(s *Stages) []field {
+	return []field{
+		number("failures", nil, "Failures in a row that open the breaker (default 5).", &s.Breaker.Failures),
+		span("within", "Time within which the failures must occur to open the breaker (default 30s).", &s.Breaker.Within),
+		span("open", "How long calls are refused after the breaker opened (default 5s).", &s.Breaker.Open),
+	}
+}
+
+// each calls f with the members of a map whose names are the user's.
+func (r *reader) each(n *node, f func(name string, value *node)) {
+	if n.kind != mapNode {
+		r.problem("want a map, not %s", n.what())
+		return
+	}
+	path := r.field
+	for _, p := range n.pairs {
+		r.field, r.line = path+"."+show(p.key), p.line
+		f(p.key, p.value)
+	}
+	r.field = path
+}
+
+// members reads the members of a map by their names.
+func (r *reader) members(n *node, all []field) {
+	if n.kind == nullNode {
+		return
+	}
+	if n.kind != mapNode {
+		r.problem("want a map, not %s", n.what())
+		return
+	}
+	path, line := r.field, r.line
+	seen := map[string]string{}
+	for _, p := range n.pairs {
+		r.field, r.line = path+"."+show(p.key), p.line
+		i := slices.IndexFunc(all, func(f field) bool {
+			return plain(f.name) == plain(p.key) || slices.ContainsFunc(f.also, func(also string) bool { return plain(also) == plain(p.key) })
+		})
+		if i < 0 {
+			var names []string
+			for _, f := range all {
+				names = append(names, f.name)
+			}
+			r.problem("unknown%s", cmp.Or(didYouMean(p.key, names), "; known are "+strings.Join(names, ", ")))
+			continue
+		}
+		if before, twice := seen[all[i].name]; twice {
+			r.problem("has the same meaning as %s; leave one out", before)
+			continue
+		}
+		seen[all[i].name] = show(p.key)
+		all[i].read(r, p.value)
+	}
+	r.field, r.line = path, line
+}

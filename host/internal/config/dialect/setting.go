@@ -1,0 +1,197 @@
+package dialect
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/accesstoken"
+	"github.com/toolroom-mcp/toolroom/host/internal/agent"
+	"github.com/toolroom-mcp/toolroom/host/internal/catalog"
+	"github.com/toolroom-mcp/toolroom/host/internal/catalog/toolsearch"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/secret"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider/lookup"
+)
+
+// Settings is what files say of the host itself, and not of a server.
+type Settings struct {
+	Profiles []catalog.Profile
+	Auth     *accesstoken.Config // nil: no user signs in; as written
+	Pins     catalog.PinMode     // "": the default
+	Store    Store
+	Stages   Stages
+	Offer    toolsearch.Config
+	Models   lookup.Config // as written
+
+	Agents []agent.Kind
+
+	Tools     *Tree    // declared ones, as written; nil: none
+	Manifests []string // files and directories with more of them, as written
+}
+
+// Store says where the host keeps what it is to remember. Its texts are as
+// written: variables have to be replaced, and a directory is relative to the
+// file.
+type Store struct {
+	URL      string // of a cluster, or "memory:"; "": a database in Dir
+	Dir      string // "": the state directory
+	Token    secret.Text
+	MaxBytes int64 // 0: the default
+	File     string
+	Line     int
+}
+
+// A Setting is one key of a file and what it says.
+type Setting struct {
+	Key  string // toolroom's name for it
+	File string
+	Line int
+
+	value *node
+	read  func(*reader, *node, *Settings)
+}
+
+// Problem returns a problem of the setting.
+func (s Setting) Problem(text string) Problem {
+	return Problem{File: s.File, Line: s.Line, Field: s.Key, Text: text}
+}
+
+// Apply returns what settings say together, the later over the earlier. Their
+// problems are those of their documents.
+func Apply(all []Setting) Settings {
+	var s Settings
+	order := settings()
+	place := func(one Setting) int {
+		return slices.IndexFunc(order, func(k setting) bool { return k.name == one.Key })
+	}
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b Setting) int { return place(a) - place(b) })
+	for _, one := range all {
+		one.read(newSettingReader(&Document{File: one.File}, one.Key, one.Line), one.value, &s)
+	}
+	return s
+}
+
+// setting is a key of a file: toolroom's name for it, what others call it, and
+// how it is read.
+type setting struct {
+	name   string
+	also   []string
+	doc    string
+	schema map[string]any // nil: not offered to editors
+	read   func(*reader, *node, *Settings)
+}
+
+func (s setting) is(key string) bool {
+	return plain(s.name) == plain(key) || slices.ContainsFunc(s.also, func(also string) bool { return plain(also) == plain(key) })
+}
+
+func newSettingReader(d *Document, key string, line int) *reader {
+	return &reader{doc: d, server: &Server{}, strict: true, field: key, line: line}
+}
+
+// findSetting returns the setting of that name.
+func findSetting(key string) (setting, bool) {
+	all := settings()
+	i := slices.IndexFunc(all, func(s setting) bool { return s.is(key) })
+	if i < 0 {
+		return setting{}, false
+	}
+	return all[i], true
+}
+
+func settingNames() []string {
+	var names []string
+	for _, s := range settings() {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+// foreign are the keys that tell another product's file, whose other keys mean
+// what they mean there.
+func foreign() []string {
+	return []string{"mcpServers", "mcp_servers", "mcp.servers", "mcp", "arsenal", "context_servers", "spec", "projects"}
+}
+
+// ownSettings reports whether the keys of a file are the host's settings. In
+// another product's they stand below toolroom:.
+func ownSettings(strict bool, root *node) bool {
+	return strict || root.get("servers") != nil ||
+		!bareMap(root) && !slices.ContainsFunc(foreign(), func(key string) bool { return root.get(key) != nil })
+}
+
+// readSetting reads a key if it is a setting, and reports whether it is one.
+func (d *Document) readSetting(p pair) bool {
+	s, ok := findSetting(p.key)
+	if !ok {
+		return false
+	}
+	r := newSettingReader(d, show(p.key), p.line)
+	if i := slices.IndexFunc(d.Settings, func(have Setting) bool { return have.Key == s.name }); i >= 0 {
+		r.problem("appears twice, also on line %d", d.Settings[i].Line)
+		return true
+	}
+	s.read(r, p.value, &Settings{})
+	d.Settings = append(d.Settings, Setting{Key: s.name, File: d.File, Line: p.line, value: p.value, read: s.read})
+	return true
+}
+
+// readToolroom reads toolroom: of another product's file.
+func (d *Document) readToolroom(n *node) {
+	if n.kind != mapNode {
+		d.fault(n.line, "toolroom: want a map of settings, not %s", n.what())
+		return
+	}
+	for _, p := range n.pairs {
+		if !d.readSetting(p) {
+			d.fault(p.line, "toolroom.%s is unknown%s", show(p.key), didYouMean(p.key, settingNames()))
+		}
+	}
+}
+
+// misplaced warns of settings in another product's file that somebody may rely
+// on.
+func (d *Document) misplaced(p pair) {
+	if key := plain(p.key); key == "policy" || key == "toolpolicy" || key == "toolpins" {
+		d.Problems = append(d.Problems, Problem{
+			File: d.File, Line: p.line, Field: show(p.key), Warning: true,
+			Text: "ignored; in a file with servers of another product, settings belong under toolroom:",
+		})
+	}
+}
+
+// View is a setting for a listing: as it is written, without credentials.
+func (s Setting) View() any { return s.value.view(s.Key) }
+
+// view is a value as encoders take it. name is that of the member it is under.
+func (n *node) view(name string) any {
+	switch n.kind {
+	case nullNode:
+		return nil
+	case boolNode:
+		return strings.EqualFold(n.text, "true")
+	case numberNode:
+		if number, err := strconv.ParseFloat(n.text, 64); err == nil {
+			return number
+		}
+	case listNode:
+		list := make([]any, 0, len(n.items))
+		for _, item := range n.items {
+			list = append(list, item.view(name))
+		}
+		return list
+	case mapNode:
+		all := map[string]any{}
+		for _, p := range n.pairs {
+			all[p.key] = p.value.view(p.key)
+		}
+		return all
+	}
+	hidden := secret.Args([]string{name + "=" + n.text})[0]
+	text, found := strings.CutPrefix(hidden, name+"=")
+	if !found {
+		text = secret.Hidden
+	}
+	return text
+}

@@ -1,0 +1,42 @@
+package dialect
+
+import (
+	"errors"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/pipeline/approve"
+	"github.com/toolroom-mcp/toolroom/host/internal/pipeline/audit"
+	"github.com/toolroom-mcp/toolroom/host/internal/pipeline/breaker"
+	"github.com/toolroom-mcp/toolroom/host/internal/pipeline/cache"
+	"github.com/toolroom-mcp/toolroom/host/internal/pipeline/limit"
+	"github.com/toolroom-mcp/toolroom/host/internal/pipeline/policy"
+	"github.com/toolroom-mcp/toolroom/host/internal/pipeline/retry"
+	"github.com/toolroom-mcp/toolroom/host/internal/pipeline/spill"
+	"github.com/toolroom-mcp/toolroom/host/internal/pipeline/timeout"
+	"github.com/toolroom-mcp/toolroom/host/internal/pipeline/validate"
+)
+
+// Stages is what happens to a call on its way: the stages' own Configs, whose
+// zero values are the defaults. What follows from the rest of the
+// configuration (where state is kept, a server's timeout and how many of its
+// calls run at once) is added when the host is put together.
+type Stages struct {
+	Audit   audit.Config
+	Spill   spill.Config
+	Schemas validate.Config
+	Policy  policy.Config
+	Cache   cache.Config
+	Limit   limit.Config
+	Timeout timeout.Config
+	Retry   retry.Config
+	Breaker breaker.Config
+
+	Approval approve.Config
+}
+
+// Validate names the stages' fields that are wrong.
+func (s Stages) Validate() error {
+	return errors.Join(
+		s.Audit.Validate(), s.Spill.Validate(), s.Schemas.Validate(), s.Policy.Validate(), s.Approval.Validate(), s.Cache.Validate(),
+		s.Limit.Validate(), s.Timeout.Validate(), s.Retry.Validate(), s.Breaker.Validate(),
+	)
+}

@@ -1,0 +1,135 @@
+package config
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/config/trust"
+)
+
+// Names that programs add to what a command says, or look for in its
+// directory.
+var (
+	// impliedEndings follow a script's name that is given without one.
+	impliedEndings = []string{".js", ".mjs", ".cjs", ".ts", ".py"}
+	// impliedEntries are what is run of a directory.
+	impliedEntries = []string{"__init__.py", "__main__.py", "index.js", "index.ts", "package.json"}
+	// impliedFiles say what the program does in its directory.
+	impliedFiles = map[string][]string{
+		"make": {"GNUmakefile", "makefile", "Makefile"}, "gmake": {"GNUmakefile", "makefile", "Makefile"}, "just": {"justfile", "Justfile", ".justfile"},
+		"npm": {"package.json"}, "pnpm": {"package.json"}, "yarn": {"package.json"}, "bun run": {"package.json"},
+		"task": {"Taskfile.yml", "Taskfile.yaml"}, "deno task": {"deno.json", "deno.jsonc"}, "rake": {"Rakefile", "rakefile"},
+	}
+)
+
+// implied returns the files that a command runs by the conventions of
+// well-known programs without naming them: python -m NAME, node NAME or a
+// directory, make, npm run, words of sh -c and env -S, -fFILE. It looks for them
+// in dir, where the command runs, and in the directories that the command names:
+// cd DIR, -C DIR, --prefix=DIR. Files that would be preferred are among them
+// although they do not exist.
+func implied(command []string, dir string) (paths []string) {
+	words := commandWords(command)
+	dirs, places := namedDirs(words, dir)
+	add := func(found ...string) {
+		for _, path := range found {
+			if !slices.Contains(paths, path) {
+				paths = append(paths, path)
+			}
+		}
+	}
+	for i, word := range words {
+		for _, name := range filesOfProgram(words, i) {
+			for _, place := range places {
+				add(filepath.Join(place, name))
+			}
+		}
+		if i == 0 || word.text == "" || len(word.text) > 4096 || strings.ContainsRune(word.text, 0) || strings.Contains(word.text, "://") {
+			continue
+		}
+		for _, dir := range dirs {
+			add(filesOfWord(words, i, dir)...)
+		}
+	}
+	return paths
+}
+
+// filesOfProgram returns the names of the files that the word i, if it is the
+// name of a program, makes obeyed in its directory.
+func filesOfProgram(words []commandWord, i int) (names []string) {
+	if i > 0 && strings.Contains(words[i].text, "/") {
+		return nil
+	}
+	program := strings.TrimSuffix(filepath.Base(words[i].text), ".exe")
+	names = impliedFiles[program]
+	if i+1 < len(words) {
+		names = append(slices.Clip(names), impliedFiles[program+" "+words[i+1].text]...)
+	}
+	return names
+}
+
+// filesOfWord returns the files in dir that the word i, an argument, makes run
+// or obeyed.
+func filesOfWord(words []commandWord, i int, dir string) (paths []string) {
+	word, makes := words[i].text, strings.HasSuffix(filepath.Base(words[0].text), "make")
+	switch {
+	case words[i-1].text == "-m":
+		return entries(filepath.Join(dir, strings.ReplaceAll(word, ".", "/")), true)
+	case strings.HasPrefix(word, "-"):
+		if _, value, ok := strings.Cut(word, "="); ok && (isCode(dir, value) || makes && strings.HasPrefix(word, "--")) {
+			paths = append(paths, under(dir, value))
+		} else if len(word) > 2 && word[1] != '-' && (isCode(dir, word[2:]) || makes && word[1] == 'f') {
+			paths = append(paths, under(dir, word[2:]))
+		}
+	case words[i].shell && strings.ContainsAny(word, "*?["):
+		paths, _ = filepath.Glob(under(dir, word)) //nolint:errcheck // a malformed pattern matches nothing
+		paths = slices.DeleteFunc(paths, func(path string) bool { return !isCode("", path) })
+	case isCode(dir, word):
+		paths = append(paths, under(dir, word))
+	default:
+		paths = entries(under(dir, word), false)
+	}
+	return paths
+}
+
+// entries returns what a program runs that is given path as a directory or
+// without the ending. Where nothing is there, a module has all the names that
+// could be.
+func entries(path string, module bool) (paths []string) {
+	if isFile(path) {
+		return nil
+	}
+	found := module
+	for _, ending := range impliedEndings {
+		paths = append(paths, path+ending)
+		found = found || isFile(path+ending)
+	}
+	for _, name := range impliedEntries {
+		entry := filepath.Join(path, name)
+		paths = append(paths, entry)
+		found = found || isFile(entry)
+	}
+	if !found {
+		return nil
+	}
+	var manifest struct{ Main string }
+	if raw, err := os.ReadFile(filepath.Join(path, "package.json")); err == nil && json.Unmarshal(raw, &manifest) == nil && filepath.IsLocal(manifest.Main) {
+		paths = append(paths, filepath.Join(path, manifest.Main))
+	}
+	return paths
+}
+
+// isCode reports whether a word of a command, in dir, names a file that is run.
+func isCode(dir, word string) bool {
+	word = under(dir, word)
+	return isFile(word) && trust.IsCode(word)
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode()&fs.ModeType == 0
+}

@@ -1,0 +1,285 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
+	"go.yaml.in/yaml/v3"
+)
+
+// Products returns the names of the programs whose configurations Import finds.
+// claude stands for both claude-desktop and claude-code.
+func Products() []string {
+	return []string{"claude", "claude-desktop", "claude-code", "vscode", "cursor", "codex", "gemini", "opencode", "windsurf", "zed"}
+}
+
+// Locations returns where a product keeps its user's configuration on a
+// system (runtime.GOOS), by its documentation. Those of a working directory
+// are not among them: they are somebody else's.
+func Locations(product, system string, getenv func(string) string) []string {
+	home := homeDir(getenv)
+	if home == "" {
+		return nil
+	}
+	in := func(parts ...string) string { return filepath.Join(append([]string{home}, parts...)...) }
+	or := func(variable, fallback string) string {
+		if dir := getenv(variable); filepath.IsAbs(dir) {
+			return dir
+		}
+		return fallback
+	}
+	// Where programs with windows keep theirs.
+	var apps string
+	switch system {
+	case "darwin":
+		apps = in("Library", "Application Support")
+	case "windows":
+		apps = or("APPDATA", in("AppData", "Roaming"))
+	default:
+		apps = or("XDG_CONFIG_HOME", in(".config"))
+	}
+	switch product {
+	case "claude":
+		return slices.Concat(Locations("claude-desktop", system, getenv), Locations("claude-code", system, getenv))
+	case "claude-desktop":
+		return []string{filepath.Join(apps, "Claude", "claude_desktop_config.json")}
+	case "claude-code":
+		return []string{filepath.Join(or("CLAUDE_CONFIG_DIR", home), ".claude.json")}
+	case "vscode":
+		var files []string
+		for _, edition := range []string{"Code", "Code - Insiders", "VSCodium"} {
+			files = append(files, filepath.Join(apps, edition, "User", "mcp.json"), filepath.Join(apps, edition, "User", "settings.json"))
+		}
+		return files
+	case "cursor":
+		return []string{in(".cursor", "mcp.json")}
+	case "codex":
+		return []string{filepath.Join(or("CODEX_HOME", in(".codex")), "config.toml")}
+	case "gemini":
+		return []string{in(".gemini", "settings.json")}
+	case "opencode":
+		dir := filepath.Join(or("XDG_CONFIG_HOME", in(".config")), "opencode")
+		files := []string{filepath.Join(dir, "opencode.json"), filepath.Join(dir, "opencode.jsonc"), filepath.Join(dir, "config.json")}
+		if file := getenv("OPENCODE_CONFIG"); filepath.IsAbs(file) {
+			files = append([]string{file}, files...)
+		}
+		return files
+	case "zed":
+		switch system {
+		case "windows":
+			return []string{filepath.Join(apps, "Zed", "settings.json")}
+		case "darwin":
+			return []string{in(".config", "zed", "settings.json")}
+		}
+		return []string{filepath.Join(apps, "zed", "settings.json")}
+	case "windsurf":
+		return []string{in(".codeium", "windsurf", "mcp_config.json")}
+	case "goose": // which Import does not read
+		if system == "windows" {
+			return []string{filepath.Join(apps, "Block", "goose", "config", "config.yaml")}
+		}
+		return []string{filepath.Join(or("XDG_CONFIG_HOME", in(".config")), "goose", "config.yaml")}
+	}
+	return nil
+}
+
+// Imported is what Import found.
+type Imported struct {
+	Servers  []dialect.Server // not expanded; paths absolute
+	Problems dialect.Problems // of what is left out, and warnings
+	Files    []string         // that were read
+	Looked   []string         // where files could have been
+	Skipped  []string         // servers that start this host
+
+	inputs map[string]dialect.Input
+}
+
+// Import reads the servers of a product's configuration, or of a file.
+func Import(source string, getenv func(string) string) (*Imported, error) {
+	cwd, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	found := &Imported{inputs: map[string]dialect.Input{}}
+	product := slices.Contains(Products(), source)
+	if product {
+		found.Looked = Locations(source, runtime.GOOS, getenv)
+	} else if _, err := os.Stat(source); err != nil {
+		return nil, fmt.Errorf("%s is neither a file nor one of %s", source, strings.Join(Products(), ", "))
+	} else if source, err = filepath.Abs(source); err != nil {
+		return nil, err
+	} else {
+		found.Looked = []string{source}
+	}
+	for _, file := range found.Looked {
+		text, err := readFile(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		d := dialect.Parse(file, text, dialect.Options{Project: cwd})
+		if d.Empty && product {
+			continue // an editor's settings, say
+		}
+		found.Files = append(found.Files, file)
+		found.take(d, getenv)
+	}
+	return found, nil
+}
+
+// take adds the servers of a document that have no problems.
+func (f *Imported) take(d *dialect.Document, getenv func(string) string) {
+	home := homeDir(getenv)
+	f.Problems = append(f.Problems, d.Problems...)
+	for id, input := range d.Inputs {
+		f.inputs[id] = input
+	}
+	for _, s := range d.Servers {
+		switch {
+		case slices.ContainsFunc(d.Problems, func(p dialect.Problem) bool { return p.Server == s.Name && !p.Warning }):
+			continue
+		case s.Disabled && len(s.Command) == 0 && s.URL == "": // the other program's own
+			continue
+		case slices.ContainsFunc(f.Servers, func(have dialect.Server) bool { return have.Name == s.Name }):
+			f.Problems = append(f.Problems, s.Problem("", "already exists from another file; ignored"))
+			continue
+		}
+		absolute := func(path string) string {
+			if path == "" || strings.ContainsAny(path[:1], "~$%{") {
+				return path
+			}
+			return within(bases(d.File, home), path)
+		}
+		if s.Files {
+			s = s.FromFiles(absolute)
+		}
+		if len(s.Command) > 0 && strings.ContainsAny(s.Command[0], `/\`) {
+			s.Command[0] = absolute(s.Command[0])
+		}
+		s.Dir, s.EnvFile = absolute(s.Dir), absolute(s.EnvFile)
+		if why := ownHost(s, getenv); why != "" {
+			f.Skipped = append(f.Skipped, s.Name)
+			f.Problems = append(f.Problems, s.Problem("", "%s", why))
+			continue
+		}
+		f.Servers = append(f.Servers, s)
+	}
+}
+
+// Preview is the servers as toolroom.yaml, credentials hidden.
+func (f *Imported) Preview() (string, error) {
+	doc := &yaml.Node{Kind: yaml.MappingNode}
+	servers := serversOf(doc)
+	for _, s := range f.Servers {
+		putServer(servers, s, s.Encode(f.inputs, false))
+	}
+	text, err := encode(doc)
+	return string(text), err
+}
+
+// Write adds the servers, credentials included, to a toolroom.yaml, which is
+// made if need be and readable by its owner alone. Comments stay. A server
+// whose name is there stays as it is.
+func (f *Imported) Write(name string) (added, kept []string, err error) {
+	if name == "" {
+		return nil, nil, errors.New("no directory for toolroom.yaml: set HOME or XDG_CONFIG_HOME, or give a file with --config")
+	}
+	if ext := filepath.Ext(name); ext != ".yaml" && ext != ".yml" {
+		return nil, nil, fmt.Errorf("%s is not YAML; servers can only be added to YAML", name)
+	}
+	text, err := readFile(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, err
+	}
+	before := dialect.Parse(name, text, dialect.Options{})
+	if err := before.Problems.Err(); err != nil {
+		return nil, nil, err
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		return nil, nil, fmt.Errorf("%s: servers cannot be added to this YAML", name)
+	}
+	root := &doc
+	if doc.Kind == yaml.DocumentNode {
+		root = doc.Content[0]
+	}
+	if root.Kind != yaml.MappingNode { // nothing, or comments only
+		root.Kind, root.Tag, root.Value = yaml.MappingNode, "", ""
+	}
+	servers := serversOf(root)
+	if servers.Kind != yaml.MappingNode {
+		return nil, nil, fmt.Errorf("%s: servers is a list; servers can only be added to a map", name)
+	}
+	for _, s := range f.Servers {
+		if slices.ContainsFunc(before.Servers, func(have dialect.Server) bool { return have.Name == s.Name }) {
+			kept = append(kept, s.Name)
+			continue
+		}
+		putServer(servers, s, s.Encode(f.inputs, true))
+		added = append(added, s.Name)
+	}
+	if len(added) == 0 {
+		return nil, kept, nil
+	}
+	out, err := encode(&doc)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := dialect.Parse(name, out, dialect.Options{}).Problems.Err(); err != nil {
+		return nil, nil, fmt.Errorf("nothing was written, because the result would be invalid: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return nil, nil, err
+	}
+	return added, kept, ReplaceFile(name, out)
+}
+
+// serversOf returns the map under servers, which is added if need be.
+func serversOf(root *yaml.Node) *yaml.Node {
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		if root.Content[i].Value == "servers" {
+			n := root.Content[i+1]
+			if n.Kind == yaml.ScalarNode && n.Value == "" || n.ShortTag() == "!!null" {
+				*n = yaml.Node{Kind: yaml.MappingNode}
+			}
+			n.Style &^= yaml.FlowStyle
+			return n
+		}
+	}
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	put(root, "servers", n)
+	return n
+}
+
+// putServer adds a server, below a comment that names the fields of the other product that
+// have no effect here.
+func putServer(to *yaml.Node, s dialect.Server, value *yaml.Node) {
+	put(to, s.Name, value)
+	to.Content[len(to.Content)-2].HeadComment = strings.Join(s.Ineffective, "\n")
+}
+
+func put(to *yaml.Node, key string, value *yaml.Node) {
+	name := &yaml.Node{}
+	name.SetString(key)
+	to.Content = append(to.Content, name, value)
+}
+
+func encode(doc *yaml.Node) ([]byte, error) {
+	var b bytes.Buffer
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	if err := errors.Join(e.Encode(doc), e.Close()); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}

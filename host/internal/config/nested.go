@@ -1,0 +1,105 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/nesting"
+)
+
+// Marks names the files of this configuration for package nesting. It returns
+// nil if only bundled tools are configured, which lead back to no host.
+func (c Config) Marks() []string {
+	if len(c.Remote) == 0 && !slices.ContainsFunc(c.Servers, func(s Server) bool { return s.Spec.Name != "" }) {
+		return nil
+	}
+	return c.marks
+}
+
+func marksOf(files []string, list string) (marks []string) {
+	for _, file := range files {
+		marks = append(marks, nesting.Mark(file))
+	}
+	if list != "" {
+		marks = append(marks, nesting.Mark("--mcpservers "+list))
+	}
+	return marks
+}
+
+// HostMarks returns the marks of a host with these arguments and environment,
+// started in dir. A file in dir counts whether it is trusted or not.
+func HostMarks(args, environ []string, dir string) []string {
+	getenv := func(name string) string {
+		for _, entry := range slices.Backward(environ) {
+			if value, ok := strings.CutPrefix(entry, name+"="); ok {
+				return value
+			}
+		}
+		return ""
+	}
+	var files []string
+	if given := nesting.Flag(args, "config"); len(given) > 0 {
+		file := given[len(given)-1]
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(dir, file)
+		}
+		files = append(files, file)
+	} else {
+		for _, file := range []string{UserFile(getenv), LocalFile(dir)} {
+			if file != "" && exists(file) {
+				files = append(files, file)
+			}
+		}
+	}
+	return marksOf(files, strings.Join(nesting.Flag(args, "mcpservers"), ""))
+}
+
+// Above returns the hosts that this process was started below.
+func Above(environ []string) []nesting.Host { return nesting.Above(environ, HostMarks) }
+
+// startsItself returns why a server must not be started: its command is a host
+// with this configuration. "" if it is not, or cannot be recognized as one; the
+// host that is started finds out then.
+func (c *Config) startsItself(spec dialect.Server, env []string) string {
+	args, ok := nesting.Command(spec.Command)
+	if !ok {
+		return ""
+	}
+	dir := spec.Dir
+	if dir == "" {
+		var err error
+		if dir, err = os.Getwd(); err != nil {
+			return ""
+		}
+	}
+	for _, mark := range HostMarks(args, env, dir) {
+		if slices.Contains(c.marks, mark) {
+			return "its command starts this host again with the same configuration, in an endless loop; remove this server, or give the inner host another configuration with --config"
+		}
+	}
+	return ""
+}
+
+// refuseItself keeps a server that starts this host from being started, and
+// says so.
+func (c *Config) refuseItself(s *Server) {
+	if s.Refused = c.startsItself(s.Spec, s.Env); s.Refused != "" {
+		c.notice("%v", s.Spec.Problem("", "is not started: %s", s.Refused))
+	}
+}
+
+// ownHost returns why a server of another program's configuration is not
+// imported: it starts a host that would read the file that the import is for.
+func ownHost(s dialect.Server, getenv func(string) string) string {
+	args, ok := nesting.Command(s.Command)
+	if !ok {
+		return ""
+	}
+	if given := nesting.Flag(args, "config"); len(given) > 0 && given[len(given)-1] != UserFile(getenv) {
+		return "" // another host
+	}
+	return "starts mcp-host itself, in an endless loop; ignored"
+}

@@ -1,0 +1,383 @@
+package serverjson
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/secret"
+)
+
+// Ways lists how servers can be added, the preferred way first.
+func Ways() []string { return []string{"remote", "npm", "pypi", "oci"} }
+
+// Plan is a server to add, and what it needs.
+type Plan struct {
+	Server dialect.Server
+	Way    string   // one of Ways
+	Needs  []string // environment variables that the user has to set
+}
+
+// Server derives how the server runs. via is one of Ways; "": the first that the
+// entry has. set has the values of the user, by the names of arguments, variables
+// and environment variables; each name can have several values.
+func (e Entry) Server(via string, set map[string][]string) (Plan, error) {
+	if via != "" && !slices.Contains(Ways(), via) {
+		return Plan{}, fmt.Errorf("%q is not a way to add a server; the ways are %s", via, strings.Join(Ways(), ", "))
+	}
+	f := filling{set: set, used: map[string]bool{}}
+	for _, way := range Ways() {
+		if via != "" && way != via {
+			continue
+		}
+		done, err := f.try(e, way)
+		switch {
+		case err != nil:
+			return Plan{}, fmt.Errorf("%s: %w", e.Name, err)
+		case !done:
+			continue
+		}
+		f.plan.Way = way
+		f.plan.Server.Name = NameOf(e.Name)
+		return f.plan, f.unused()
+	}
+	var have []string
+	for _, p := range e.Packages {
+		have = append(have, p.Type)
+	}
+	for _, r := range e.Remotes {
+		have = append(have, r.Type)
+	}
+	return Plan{}, fmt.Errorf("%s can only be had as %s; this host adds servers by %s", e.Name, strings.Join(have, ", "), cmp.Or(via, strings.Join(Ways(), ", ")))
+}
+
+// filling fills the values of an entry in.
+type filling struct {
+	set  map[string][]string
+	used map[string]bool
+	plan Plan
+}
+
+func (f *filling) try(e Entry, way string) (bool, error) {
+	if way == "remote" {
+		for _, kind := range []string{dialect.StreamableHTTP, dialect.SSE} {
+			for _, r := range e.Remotes {
+				if r.Type == kind {
+					return true, f.remote(e, r)
+				}
+			}
+		}
+		return false, nil
+	}
+	for _, p := range e.Packages {
+		if p.Type == way && (p.Transport.Type == "" || p.Transport.Type == "stdio") {
+			return true, f.run(e, p)
+		}
+	}
+	return false, nil
+}
+
+// unused reports names that the user set and the entry does not have.
+func (f *filling) unused() error {
+	for name := range f.set {
+		if !f.used[name] {
+			return fmt.Errorf("--set %s: the server has no value of that name", name)
+		}
+	}
+	return nil
+}
+
+// fixed returns a value that the entry gives. The configuration would replace
+// variables in it, so that an entry could read the user's environment.
+func fixed(text string) (string, error) {
+	if strings.ContainsAny(text, "$\x00\r\n") || strings.Contains(text, "{env:") || strings.Contains(text, "{file:") {
+		return "", fmt.Errorf("the entry contains the value %.80q, which the configuration would expand", text)
+	}
+	return text, nil
+}
+
+var placeholder = regexp.MustCompile(`\{([A-Za-z0-9_.-]+)\}`)
+
+// values returns the values of an input; ok is false for an optional one without
+// value. name is shown to the user. Secrets become references to variables.
+func (f *filling) values(name string, in Input) (list []string, ok bool, err error) {
+	if given, ok := f.set[name]; ok {
+		f.used[name] = true
+		if in.Secret {
+			return nil, false, fmt.Errorf("%s is a secret: set it in the environment of the host instead of --set", name)
+		}
+		for _, value := range given {
+			if len(in.Choices) > 0 && !slices.Contains(in.Choices, value) {
+				return nil, false, fmt.Errorf("--set %s=%s: the choices are %s", name, value, strings.Join(in.Choices, ", "))
+			}
+		}
+		return given, true, nil
+	}
+	text := cmp.Or(in.Value, in.Default)
+	if text == "" {
+		if in.Required {
+			return nil, false, fmt.Errorf("%s is missing: give --set %s=VALUE", name, name)
+		}
+		return nil, false, nil
+	}
+	if text, err = fixed(text); err != nil {
+		return nil, false, err
+	}
+	text, err = f.fill(text, in.Variables)
+	return []string{text}, err == nil, err
+}
+
+// fill replaces the placeholders of a text.
+func (f *filling) fill(text string, variables map[string]Input) (string, error) {
+	var failed error
+	text = placeholder.ReplaceAllStringFunc(text, func(match string) string {
+		name := match[1 : len(match)-1]
+		in, known := variables[name]
+		if !known || failed != nil {
+			return match
+		}
+		if in.Secret && in.Value == "" {
+			return f.reference(name)
+		}
+		in.Required = true
+		list, _, err := f.values(name, in)
+		if err != nil {
+			failed = err
+			return match
+		}
+		return list[0]
+	})
+	return text, failed
+}
+
+var notVariable = regexp.MustCompile(`[^A-Za-z0-9]+`)
+
+// reference is a reference to an environment variable that the user sets.
+func (f *filling) reference(name string) string {
+	variable := strings.ToUpper(strings.Trim(notVariable.ReplaceAllString(name, "_"), "_"))
+	if variable == "" || variable[0] >= '0' && variable[0] <= '9' {
+		variable = "MCP_" + variable
+	}
+	if !slices.Contains(f.plan.Needs, variable) {
+		f.plan.Needs = append(f.plan.Needs, variable)
+	}
+	return "${" + variable + "}"
+}
+
+func (f *filling) remote(e Entry, r Remote) error {
+	address, err := fixed(r.URL)
+	if err == nil {
+		address, err = f.fill(address, r.Variables)
+	}
+	if err != nil {
+		return err
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil {
+		return fmt.Errorf("the entry has the address %.200q; only http and https without credentials are added", address)
+	}
+	s := &f.plan.Server
+	s.URL = address
+	if r.Type == dialect.SSE {
+		s.Transport = dialect.SSE
+	}
+	for _, h := range r.Headers {
+		if !headerName.MatchString(h.Name) {
+			return fmt.Errorf("the entry has the header name %.80q", h.Name)
+		}
+		var text string
+		if h.Secret && h.Value == "" {
+			if !h.Required && !strings.EqualFold(h.Name, "Authorization") {
+				continue
+			}
+			text = f.reference(NameOf(e.Name) + "_" + h.Name)
+		} else {
+			list, ok, err := f.values(h.Name, h)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				continue
+			}
+			text = list[0]
+		}
+		if s.Headers == nil {
+			s.Headers = map[string]secret.Text{}
+		}
+		s.Headers[h.Name] = secret.Text(text)
+	}
+	return nil
+}
+
+var (
+	headerName  = regexp.MustCompile(`^[A-Za-z0-9-]{1,100}$`)
+	envName     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,200}$`)
+	npmName     = regexp.MustCompile(`^(@[a-z0-9~][a-z0-9._~-]*/)?[a-z0-9~][a-z0-9._~-]*$`)
+	pypiName    = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
+	imageName   = regexp.MustCompile(`^[a-z0-9][A-Za-z0-9._:/@-]*$`)
+	versionName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+!-]*$`)
+)
+
+// refused are variables by which an entry would choose what runs.
+var refused = regexp.MustCompile(`(?i)^(PATH|LD_.*|DYLD_.*|NODE_OPTIONS|PYTHON(PATH|HOME|STARTUP)|BASH_ENV|ENV|HOME|SHELL|(NPM|UV|PIP|DOCKER)_.*)$`)
+
+// run derives the command of a package.
+func (f *filling) run(e Entry, p Package) error {
+	s := &f.plan.Server
+	env, err := f.environment(p)
+	if err != nil {
+		return err
+	}
+	runtime, err := f.arguments(p.Runtime)
+	if err != nil {
+		return err
+	}
+	arguments, err := f.arguments(p.Arguments)
+	if err != nil {
+		return err
+	}
+	if p.Version != "" && !versionName.MatchString(p.Version) {
+		return fmt.Errorf("the entry has the version %.80q", p.Version)
+	}
+	valid := map[string]*regexp.Regexp{"npm": npmName, "pypi": pypiName, "oci": imageName}[p.Type]
+	if !valid.MatchString(p.Identifier) {
+		return fmt.Errorf("%.200q is not the name of a package of %s", p.Identifier, p.Type)
+	}
+	name := p.Identifier
+	switch {
+	case p.Type != "oci":
+		if unknown := slices.DeleteFunc(runtime, func(arg string) bool { return arg == "-y" || arg == "--yes" }); len(unknown) > 0 {
+			return fmt.Errorf("the entry wants the arguments %q before the package, which could run something else; add the server as a command: mcp-host add --name %s -- COMMAND", unknown, NameOf(e.Name))
+		}
+		if p.Version != "" {
+			name += "@" + p.Version
+		}
+		s.Command = map[string][]string{"npm": {"npx", "-y", name}, "pypi": {"uvx", name}}[p.Type]
+	default:
+		if err := checkDocker(runtime); err != nil {
+			return err
+		}
+		if p.Version != "" && !strings.Contains(name[strings.LastIndex(name, "/")+1:], ":") && !strings.Contains(name, "@") {
+			name += ":" + p.Version
+		}
+		s.Command = []string{"docker", "run", "-i", "--rm"}
+		for _, variable := range slices.Sorted(keys(env)) {
+			s.Command = append(s.Command, "-e", variable)
+		}
+		s.Command = append(append(s.Command, runtime...), name)
+	}
+	s.Command = append(s.Command, arguments...)
+	s.Env = env
+	return nil
+}
+
+func keys(m map[string]secret.Text) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for key := range m {
+			if !yield(key) {
+				return
+			}
+		}
+	}
+}
+
+// checkDocker allows the options of docker run that mount directories, set
+// variables and choose the network.
+func checkDocker(args []string) error {
+	known := []string{"-v", "--volume", "--mount", "-e", "--env", "-p", "--publish", "--network", "-w", "--workdir", "--add-host", "--pull", "--platform"}
+	alone := []string{"-i", "--interactive", "--rm", "--init", "--read-only"}
+	for i := 0; i < len(args); i++ {
+		name, _, joined := strings.Cut(args[i], "=")
+		switch {
+		case slices.Contains(alone, args[i]):
+		case slices.Contains(known, name) && joined:
+		case slices.Contains(known, name) && i+1 < len(args):
+			i++
+		default:
+			return fmt.Errorf("the entry wants docker run with %q, which is not added automatically", args[i])
+		}
+	}
+	return nil
+}
+
+func (f *filling) environment(p Package) (map[string]secret.Text, error) {
+	env := map[string]secret.Text{}
+	for _, v := range p.Environment {
+		if !envName.MatchString(v.Name) || refused.MatchString(v.Name) {
+			return nil, fmt.Errorf("the entry sets the variable %.80q, which is not added automatically", v.Name)
+		}
+		_, given := f.set[v.Name]
+		if !given && v.Value == "" && (v.Secret && v.Required || v.Required && v.Default == "") {
+			env[v.Name] = secret.Text(f.reference(v.Name))
+			continue
+		}
+		if v.Secret && v.Value == "" && !given {
+			continue
+		}
+		list, ok, err := f.values(v.Name, v)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			env[v.Name] = secret.Text(list[0])
+		}
+	}
+	return env, nil
+}
+
+// arguments returns a command line. Optional arguments without value are left out.
+func (f *filling) arguments(all []Argument) (args []string, err error) {
+	for _, a := range all {
+		name := a.Hint
+		if a.Type == "named" {
+			name = strings.TrimLeft(a.Name, "-")
+			if _, err := fixed(a.Name); err != nil {
+				return nil, err
+			}
+			if a.Value == "" && a.Default == "" && f.set[name] == nil && !a.Required { // a switch, or not wanted
+				continue
+			}
+			if a.Value == "" && a.Default == "" && f.set[name] == nil && a.Hint == "" {
+				args = append(args, a.Name)
+				continue
+			}
+		}
+		in := a.Input
+		if in.Secret && in.Value == "" {
+			if in.Required {
+				args = append(args, f.reference(cmp.Or(name, "secret")))
+			}
+			continue
+		}
+		list, ok, err := f.values(cmp.Or(name, "argument"), in)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		for _, value := range list {
+			if a.Type == "named" {
+				args = append(args, a.Name)
+			}
+			args = append(args, value)
+		}
+	}
+	return args, nil
+}
+
+var notName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+
+// NameOf returns a server's name in the configuration from that of a registry or
+// package: the last part of its path.
+func NameOf(name string) string {
+	name = name[strings.LastIndexAny(name, "/")+1:]
+	name, _, _ = strings.Cut(name, "@")
+	name, _, _ = strings.Cut(name, ":")
+	name = strings.Trim(notName.ReplaceAllString(name, "-"), "-_")
+	return cmp.Or(name[:min(len(name), 40)], "server")
+}

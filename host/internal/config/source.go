@@ -1,0 +1,370 @@
+package config
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/discover"
+)
+
+// fileNames are the names of toolroom's own file.
+func fileNames() []string {
+	return []string{"toolroom.yaml", "toolroom.yml", "toolroom.json", "toolroom.jsonc", "toolroom.toml"}
+}
+
+// UserFile is the user's own configuration file, which need not be there; ""
+// when nothing says where it would be.
+func UserFile(getenv func(string) string) string {
+	dir := configHome(getenv)
+	if dir == "" {
+		return ""
+	}
+	return LocalFile(filepath.Join(dir, "toolroom"))
+}
+
+// LocalFile is toolroom's own file in a directory: the one that is there, or
+// toolroom.yaml.
+func LocalFile(dir string) string {
+	for _, name := range fileNames() {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			return filepath.Join(dir, name)
+		}
+	}
+	return filepath.Join(dir, fileNames()[0])
+}
+
+// readSources returns the configured servers in the order of their names, with
+// their variables replaced.
+func (c *Config) readSources(f Flags, getenv func(string) string, environ []string) ([]dialect.Server, error) {
+	cwd, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	if f.trusting != "" {
+		cwd = filepath.Dir(f.trusting)
+	}
+	c.closure, c.tooldirs = c.newClosure(f, getenv, cwd), map[string]string{}
+	var docs []*dialect.Document
+	add := func(name string, text []byte) {
+		d := dialect.Parse(name, text, dialect.Options{Project: cwd})
+		if c.File == "" {
+			c.File = name
+		}
+		c.Files = append(c.Files, name)
+		c.closure.texts[name] = contentHash(text)
+		if len(text) == 0 {
+			c.empty = append(c.empty, name)
+		}
+		docs = append(docs, d)
+	}
+	if f.Config != "" {
+		name, err := filepath.Abs(f.Config)
+		if err != nil {
+			return nil, err
+		}
+		c.Watched, c.piped = append(c.Watched, name), append(c.piped, name)
+		text, err := readFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("configuration: %w", err)
+		}
+		c.sawFile(name, text, nil)
+		add(name, text)
+	} else if err := c.readDefaults(cwd, getenv, add); err != nil {
+		return nil, err
+	}
+	specs, err := c.collect(docs, f.LeaveOut, cwd, getenv, environ)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(c.File); err == nil && !info.Mode().IsRegular() {
+		c.Watched = nil // what comes from a pipe cannot be read twice
+	}
+	return c.addList(specs, f.MCPServers, cwd, getenv, environ)
+}
+
+// readDefaults reads the user's file and that of the working directory, if
+// they are there and the latter is trusted.
+func (c *Config) readDefaults(cwd string, getenv func(string) string, add func(string, []byte)) error {
+	user := UserFile(getenv)
+	if user != "" {
+		text, err := readFile(user)
+		c.sawDefault(user, text, err)
+		c.piped = slices.Clone(c.Watched)
+		switch {
+		case err == nil:
+			add(user, text)
+		case errors.Is(err, fs.ErrNotExist):
+		case !errors.Is(err, fs.ErrPermission) || exists(user): // else the directory is not the user's
+			return fmt.Errorf("configuration: %w", err)
+		}
+	}
+	local := LocalFile(cwd)
+	if local == user {
+		return nil
+	}
+	text, err := readRegular(local)
+	c.sawDefault(local, text, err)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		c.Watched = append(c.Watched, trustFile(c.State))
+		err = c.checkTrust(local, text)
+	}
+	if err != nil { // somebody else's file stops nothing
+		c.notice("%s is not used: %v", local, err)
+		return nil
+	}
+	c.closure.local = local
+	add(local, text)
+	return nil
+}
+
+// sawDefault watches toolroom's own file of a directory and, while there is
+// none, every name that it could come under.
+func (c *Config) sawDefault(name string, text []byte, err error) {
+	c.Watched = append(c.Watched, name)
+	c.sawFile(name, text, err)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	for _, other := range fileNames() {
+		if other = filepath.Join(filepath.Dir(name), other); other != name {
+			c.Watched = append(c.Watched, other)
+			c.sawFile(other, nil, err)
+		}
+	}
+}
+
+// sawFile remembers what a file was when it was read.
+func (c *Config) sawFile(name string, text []byte, err error) {
+	if c.seen == nil {
+		c.seen = map[string]string{}
+	}
+	c.seen[name] = fileState(text, err)
+}
+
+// readFile reads a configuration, and of a larger one no more than that it is.
+func readFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	return io.ReadAll(io.LimitReader(f, int64(dialect.MaxText(name))+1))
+}
+
+// maxContents bounds a file that a value is taken from: it holds a key, not a book.
+const maxContents = 64 << 10
+
+// readContents reads the file of a {file:path}.
+func readContents(name string) (string, error) {
+	info, err := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", errors.New("no such file")
+	case err != nil:
+		return "", errors.New("it cannot be read")
+	case !info.Mode().IsRegular():
+		return "", errors.New("it is not a regular file")
+	}
+	text, err := readRegular(name)
+	switch {
+	case err != nil:
+		return "", errors.New("it cannot be read")
+	case len(text) > maxContents:
+		return "", fmt.Errorf("it has more than %d KiB", maxContents>>10)
+	case !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0:
+		return "", errors.New("it is not UTF-8 text")
+	}
+	return string(text), nil
+}
+
+// readRegular is readFile, but not of a pipe, which could keep it waiting.
+func readRegular(name string) ([]byte, error) {
+	if info, err := os.Stat(name); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", name)
+	}
+	return readFile(name)
+}
+
+// collect replaces variables and merges the servers of all documents, the
+// later over the earlier.
+func (c *Config) collect(docs []*dialect.Document, leaveOut bool, cwd string, getenv func(string) string, environ []string) ([]dialect.Server, error) {
+	var specs []dialect.Server
+	var problems dialect.Problems
+	var dirs []string
+	var settings []setting
+	for _, d := range docs {
+		bad := map[string]bool{}
+		for _, p := range d.Problems {
+			if p.Warning {
+				c.notice("%v", p)
+				continue
+			}
+			problems = append(problems, p)
+			bad[p.Server] = true
+		}
+		home := homeDir(getenv)
+		vars := c.variables(environ, getenv, cmp.Or(projectOf(d.File, home), cwd), bases(d.File, home), d.File)
+		vars.Inputs = d.Inputs
+		settings = c.overlay(settings, d, vars)
+		for _, raw := range d.Servers {
+			var found dialect.Problems
+			specs, found = c.merge(specs, raw, bad[raw.Name], leaveOut, vars, docs[0].File)
+			problems = append(problems, found...)
+		}
+		if len(d.Unread) > 0 {
+			c.Unread = append(c.Unread, unread(d))
+		}
+		for _, dir := range d.ToolDirs {
+			if !filepath.IsAbs(dir) {
+				dir = filepath.Join(filepath.Dir(d.File), dir)
+			}
+			dirs = append(dirs, dir)
+			c.tooldirs[dir] = d.File
+			c.closure.dirs = append(c.closure.dirs, filepath.Dir(trustKey(filepath.Join(dir, "any"))))
+		}
+	}
+	for _, dir := range dirs {
+		tools, err := discover.In(dir)
+		if err != nil {
+			problems = append(problems, dialect.Problem{File: c.File, Field: "tool_dirs", Text: err.Error()})
+		}
+		c.closure.protect = append(c.closure.protect, dir)
+		for _, tool := range tools {
+			if !c.admitted(c.tooldirs[dir], tool.Path) {
+				continue
+			}
+			if len(without(specs, tool.Name)) == len(specs) {
+				specs = append(specs, dialect.Server{Name: tool.Name, File: dir, Command: []string{tool.Path}})
+			}
+		}
+	}
+	problems = append(problems, c.set(settings)...)
+	slices.SortFunc(specs, func(a, b dialect.Server) int { return strings.Compare(a.Name, b.Name) })
+	return specs, problems.Err()
+}
+
+// merge puts a server in the place of one of its name among specs. One that is
+// disabled, or cannot be served and is to be left out, takes that one's place, too.
+func (c *Config) merge(specs []dialect.Server, raw dialect.Server, bad, leaveOut bool, vars dialect.Variables, first string) ([]dialect.Server, dialect.Problems) {
+	if raw.Disabled {
+		c.Off = append(without(c.Off, raw.Name), raw)
+		return without(specs, raw.Name), nil
+	}
+	c.Off = without(c.Off, raw.Name)
+	if bad { // one fault is enough
+		return specs, nil
+	}
+	spec, found := c.resolve(raw, vars)
+	if leaveOut && len(found) > 0 {
+		for _, p := range found {
+			c.notice("%v; the host runs without this server until this is fixed", p)
+		}
+		c.Off = append(c.Off, raw)
+		return without(specs, raw.Name), nil
+	}
+	if before := len(specs); len(without(specs, spec.Name)) < before {
+		specs = without(specs, spec.Name)
+		c.notice("%v", spec.Problem("", "is read from here, not from %s", first))
+	}
+	return append(specs, spec), found
+}
+
+// addList adds the servers of --mcpservers.
+func (c *Config) addList(specs []dialect.Server, list, cwd string, getenv func(string) string, environ []string) ([]dialect.Server, error) {
+	if list == "" {
+		return specs, nil
+	}
+	d := dialect.ParseList(list, func(name string) bool {
+		return len(without(specs, name)) < len(specs) ||
+			slices.ContainsFunc(c.Servers, func(s Server) bool { return s.Name == name })
+	})
+	problems := d.Problems
+	for _, raw := range d.Servers {
+		spec, found := c.resolve(raw, c.variables(environ, getenv, cwd, []string{cwd}, ""))
+		problems = append(problems, found...)
+		specs = append(specs, spec)
+	}
+	return specs, problems.Err()
+}
+
+func without(specs []dialect.Server, name string) []dialect.Server {
+	return slices.DeleteFunc(slices.Clone(specs), func(s dialect.Server) bool { return s.Name == name })
+}
+
+// projectOf is the directory of the project whose file it is, being in its
+// .vscode, .cursor or the like, or its .mcp.json. "": it is none's, as a file of
+// that name is in the user's own directory, which is for all projects.
+func projectOf(file, home string) string {
+	dir := filepath.Dir(file)
+	switch {
+	case slices.Contains([]string{".vscode", ".cursor", ".gemini", ".codex", ".claude", ".roo", ".zed"}, filepath.Base(dir)):
+		dir = filepath.Dir(dir)
+	case filepath.Base(file) != ".mcp.json":
+		return ""
+	}
+	if dir == filepath.Clean(home) {
+		return ""
+	}
+	return dir
+}
+
+// variables are what those of a file stand for. from are the directories that
+// {file:path} is relative to, config the configuration whose they are.
+func (c *Config) variables(environ []string, getenv func(string) string, folder string, from []string, config string) dialect.Variables {
+	env := map[string]string{}
+	for _, entry := range environ {
+		if name, value, ok := strings.Cut(entry, "="); ok {
+			env[name] = value
+		}
+	}
+	return dialect.Variables{
+		Env: func(name string) (string, bool) {
+			value, ok := env[name]
+			return value, ok
+		},
+		Folder: folder, Home: homeDir(getenv),
+		File: func(path string) (string, error) {
+			path = within(from, path)
+			c.Watched = append(c.Watched, path)
+			text, err := readContents(path)
+			if err == nil {
+				err = c.closure.admit(config, path, contentHash([]byte(text)), false)
+			}
+			if err != nil {
+				return "", err
+			}
+			return text, nil
+		},
+	}
+}
+
+// maxUnread is how many keys are named of those that are not read.
+const maxUnread = 5
+
+// unread says which keys next to the servers of a file are not read.
+func unread(d *dialect.Document) string {
+	var names []string
+	for _, key := range d.Unread[:min(len(d.Unread), maxUnread)] {
+		names = append(names, dialect.Show(key))
+	}
+	rest := ""
+	if more := len(d.Unread) - len(names); more > 0 {
+		rest = fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("%s: ignored keys: %s%s", d.File, strings.Join(names, ", "), rest)
+}

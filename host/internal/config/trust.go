@@ -1,0 +1,120 @@
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/config/trust"
+)
+
+// trustFile is the file in the state directory with the hashes of what the user
+// trusts, by path.
+func trustFile(state string) string { return filepath.Join(state, "trusted.json") }
+
+// readTrust returns what is trusted. The keys are the path of a configuration
+// (→ SHA-256 of its content), objectKey (→ trust.StateOf) and rootKey (→ SHA-256
+// of the configuration).
+func readTrust(state string) (map[string]string, error) {
+	trusted := map[string]string{}
+	if state == "" {
+		return nil, errors.New("no directory for trusted configurations: set --state, MCP_STATE_DIR or HOME")
+	}
+	text, err := os.ReadFile(trustFile(state))
+	if errors.Is(err, fs.ErrNotExist) {
+		return trusted, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(text, &trusted); err != nil {
+		return nil, fmt.Errorf("%s is damaged; delete it and run mcp-host config trust again", trustFile(state))
+	}
+	return trusted, nil
+}
+
+// checkTrust reports whether a file may be used: a cloned repository must not
+// start programs, nor one whose configuration has changed since it was looked
+// at. text is what will be used, so that it cannot change in between.
+func (c *Config) checkTrust(name string, text []byte) error {
+	trusted, err := readTrust(c.State)
+	if err != nil {
+		return err
+	}
+	hash, ok := trusted[trustKey(name)]
+	switch {
+	case !ok:
+		return fmt.Errorf("not trusted; inspect it with mcp-host config check %s, then run mcp-host config trust", filepath.Base(name))
+	case hash != contentHash(text):
+		return fmt.Errorf("not trusted: changed since it was trusted; inspect it with mcp-host config check %s, then run mcp-host config trust", filepath.Base(name))
+	}
+	return nil
+}
+
+func contentHash(text []byte) string {
+	return trust.HashOf(text)
+}
+
+// trustKey is the path of a file, the links of its directory resolved.
+func trustKey(name string) string {
+	dir, err := filepath.EvalSymlinks(filepath.Dir(name))
+	if err != nil {
+		return name
+	}
+	return filepath.Join(dir, filepath.Base(name))
+}
+
+// Trust remembers a file as it is now, text, or with a nil text forgets it. In
+// both cases it forgets what the file led to.
+func Trust(state, name string, text []byte) error {
+	return changeTrust(state, func(trusted map[string]string) {
+		key := trustKey(name)
+		maps.DeleteFunc(trusted, func(known, _ string) bool { return known == key || strings.HasPrefix(known, key+"\n") })
+		if text != nil {
+			trusted[key] = contentHash(text)
+		}
+	})
+}
+
+// changeTrust changes what is trusted. Of two changes at once one may be lost.
+func changeTrust(state string, change func(trusted map[string]string)) error {
+	trusted, err := readTrust(state)
+	if err != nil {
+		return err
+	}
+	change(trusted)
+	raw, err := json.MarshalIndent(trusted, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		return err
+	}
+	return ReplaceFile(trustFile(state), append(raw, '\n'))
+}
+
+// ReplaceFile writes a file that only the user can read, at once or not at
+// all. A link stays one.
+func ReplaceFile(name string, text []byte) error {
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		name = real
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*") // 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) //nolint:errcheck // renamed or of no use
+	if _, err := f.Write(text); err != nil {
+		f.Close() //nolint:errcheck // the write has failed
+		return err
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}

@@ -1,0 +1,440 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
+)
+
+// Change is what a change of the files means. With an Err the files are wrong
+// or gone and nothing changes; it says why.
+type Change struct {
+	Config   Config   // the new one, valid
+	Added    []string // names of servers
+	Removed  []string
+	Changed  []string // that have to be started anew
+	Served   []string // that only are named, filtered or bounded otherwise
+	Settings []string // keys of what else has changed
+	Err      error
+}
+
+// Diff says how a configuration differs from the one before.
+func Diff(before, after Config) Change {
+	c := Change{Config: after}
+	was, is := before.byName(), after.byName()
+	for name, s := range is {
+		old, ok := was[name]
+		switch {
+		case !ok:
+			c.Added = append(c.Added, name)
+		case !reflect.DeepEqual(old.process(), s.process()):
+			c.Changed = append(c.Changed, name)
+		case !reflect.DeepEqual(old, s):
+			c.Served = append(c.Served, name)
+		}
+	}
+	for name := range was {
+		if _, ok := is[name]; !ok {
+			c.Removed = append(c.Removed, name)
+		}
+	}
+	for _, list := range [][]string{c.Added, c.Removed, c.Changed, c.Served} {
+		slices.Sort(list)
+	}
+	for _, part := range []struct {
+		key     string
+		was, is any
+	}{
+		{"servers", placeless(before.Off), placeless(after.Off)}, {"profiles", before.Profiles, after.Profiles}, {"auth", before.Auth, after.Auth},
+		{"tool_pins", before.Pins, after.Pins}, {"store", before.Store, after.Store},
+		{"audit", before.Stages.Audit, after.Stages.Audit}, {"max_result", before.Stages.Spill.MaxResult, after.Stages.Spill.MaxResult},
+		{"validate", before.Stages.Schemas, after.Stages.Schemas}, {"policy", before.Stages.Policy, after.Stages.Policy},
+		{"cache", before.Stages.Cache, after.Stages.Cache}, {"limits", before.Stages.Limit, after.Stages.Limit},
+		{"timeout", before.Stages.Timeout, after.Stages.Timeout}, {"retry", before.Stages.Retry, after.Stages.Retry},
+		{"breaker", before.Stages.Breaker, after.Stages.Breaker}, {"approval", before.Stages.Approval, after.Stages.Approval},
+		{"tools", declaredOf(before), declaredOf(after)},
+		{"context", before.Offer, after.Offer}, {"models", before.Models, after.Models},
+	} {
+		if !reflect.DeepEqual(part.was, part.is) {
+			c.Settings = append(c.Settings, part.key)
+		}
+	}
+	return c
+}
+
+// Same reports whether nothing differs.
+func (c Change) Same() bool {
+	return len(c.Added)+len(c.Removed)+len(c.Changed)+len(c.Served)+len(c.Settings) == 0
+}
+
+// String says what differs, without values.
+func (c Change) String() string {
+	var parts []string
+	for _, part := range []struct {
+		what  string
+		names []string
+	}{{"added", c.Added}, {"removed", c.Removed}, {"started anew", c.Changed}, {"served otherwise", c.Served}, {"set", c.Settings}} {
+		if len(part.names) > 0 {
+			parts = append(parts, part.what+": "+strings.Join(part.names, ", "))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// byName are the servers without the places they are written at: a server
+// that only moves in its file is the same. Functions, which no file has, are
+// taken for the same.
+func (c Config) byName() map[string]Server {
+	all := map[string]Server{}
+	for _, s := range c.Servers {
+		s.Spec, s.Serve, s.Roots = s.Spec.Placeless(), nil, nil
+		all[s.Name] = s
+	}
+	for _, s := range c.Remote {
+		all[s.Name] = Server{Spec: s.Placeless()}
+	}
+	return all
+}
+
+func placeless(servers []dialect.Server) (all []dialect.Server) {
+	for _, s := range servers {
+		all = append(all, s.Placeless())
+	}
+	return all
+}
+
+// process is the server without what is the host's business alone.
+func (s Server) process() Server {
+	s.Spec.Tools, s.Spec.Prefix, s.Spec.Lazy = dialect.Filter{}, nil, nil
+	s.Spec.Timeout, s.Spec.MaxConcurrent = 0, 0
+	return s
+}
+
+// WatchOptions are the times of Watch; zero means the default.
+type WatchOptions struct {
+	Settle time.Duration // how long files must be quiet before they are read; 100 ms
+	Limit  time.Duration // after which they are read though they are not; 1 s
+	Poll   time.Duration // for what cannot be watched (a directory not there yet, too many watches); 2 s
+	// PollOnly looks every Poll, for file systems that tell of no changes.
+	PollOnly bool
+}
+
+// Watch calls changed for every change of the files of a configuration that
+// means something or is wrong, until the context ends; then it returns nil.
+// load reads the configuration as it was read the first time. The calls come
+// one after another, from this goroutine; what changes meanwhile is seen
+// afterwards, as one change.
+//
+// Directories are watched, not files, and those of every link on the way: so
+// a file that an editor replaces by renaming is seen, and so is the swap of a
+// ..data link with which Kubernetes updates a mounted ConfigMap.
+func Watch(ctx context.Context, current Config, load func() (Config, error), opt WatchOptions, changed func(Change)) error {
+	w := &watcher{current: current, load: load, changed: changed, files: current.Watched}
+	if !slices.ContainsFunc(w.files, func(file string) bool { _, known := current.seen[file]; return !known }) {
+		w.state, w.good = current.seen, current.seen
+	}
+	w.settle, w.limit, w.poll = or(opt.Settle, 100*time.Millisecond), or(opt.Limit, time.Second), or(opt.Poll, 2*time.Second)
+	var events chan fsnotify.Event
+	var faults chan error
+	if !opt.PollOnly {
+		// Without one, as when the system has no more of them, all is polled.
+		if notify, err := fsnotify.NewWatcher(); err == nil {
+			defer notify.Close() //nolint:errcheck // nothing is left to lose
+			w.notify, events, faults = notify, notify.Events, notify.Errors
+		}
+	}
+	w.look()
+	return w.run(ctx, events, faults)
+}
+
+func or(d, otherwise time.Duration) time.Duration {
+	if d > 0 {
+		return d
+	}
+	return otherwise
+}
+
+type watcher struct {
+	current             Config
+	load                func() (Config, error)
+	changed             func(Change)
+	settle, limit, poll time.Duration
+
+	notify *fsnotify.Watcher
+	files  []string          // that count
+	names  []string          // that decide where the files are
+	events []string          // whose events count: names and dirs
+	dirs   []string          // that are watched
+	trees  []string          // of these, those in which every name counts
+	polled bool              // something cannot be watched
+	state  map[string]string // of the files, as last looked at; nil: not yet
+	good   map[string]string // of the files, as they were last used; nil: unknown
+	fault  string            // that was told last
+}
+
+func (w *watcher) run(ctx context.Context, events <-chan fsnotify.Event, faults <-chan error) error {
+	if len(w.files) == 0 { // nothing was read, or from a pipe
+		<-ctx.Done()
+		return nil
+	}
+	quiet := time.NewTimer(0) // looks once at once: files may have changed since they were read
+	defer quiet.Stop()
+	var deadline time.Time
+	tick := time.NewTicker(w.poll)
+	defer tick.Stop()
+	stir := func() {
+		now := time.Now()
+		if deadline.IsZero() {
+			deadline = now.Add(w.limit)
+		}
+		quiet.Reset(max(0, min(w.settle, deadline.Sub(now))))
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case e := <-events:
+			if slices.Contains(w.events, e.Name) || slices.Contains(w.trees, filepath.Dir(e.Name)) {
+				stir()
+			}
+		case <-faults: // events were lost
+			stir()
+		case <-tick.C:
+			if w.polled && w.stale() {
+				stir()
+			}
+		case <-quiet.C:
+			deadline = time.Time{}
+			if w.reload(); w.stale() {
+				stir()
+			}
+		}
+	}
+}
+
+// stale reports whether the files are not what they were when they were read,
+// which is asked once they are watched: no event tells of what was before.
+func (w *watcher) stale() bool { return !maps.Equal(w.state, stateOf(w.files)) }
+
+// reload reads the files if they are not what they were.
+func (w *watcher) reload() {
+	state := stateOf(w.files)
+	if w.state != nil && maps.Equal(w.state, state) {
+		w.look() // links may lead elsewhere
+		return
+	}
+	w.state = state
+	var next Config
+	err := readable(w.current.piped)
+	if err == nil {
+		next, err = w.load()
+	}
+	if err == nil {
+		err = w.emptied(next)
+	}
+	if err == nil {
+		err = vanished(w.current, next)
+	}
+	if err != nil {
+		// What it would have read may be where it is put right.
+		w.read(append(slices.Clone(w.current.Watched), next.Watched...))
+		w.look()
+		if w.fault != err.Error() {
+			w.fault = err.Error()
+			w.changed(Change{Config: w.current, Err: err})
+		}
+		return
+	}
+	next.Guard = w.current.Guard
+	change := Diff(w.current, next)
+	repaired := w.fault != ""
+	w.fault, w.current, w.good = "", next, state
+	w.read(next.Watched)
+	w.look()
+	if !change.Same() || repaired {
+		w.changed(change)
+	}
+}
+
+// readable is an error when a file has become what would keep its reader waiting,
+// as a pipe does.
+func readable(files []string) error {
+	for _, file := range files {
+		if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+			return fmt.Errorf("%s is no longer a regular file", file)
+		}
+	}
+	return nil
+}
+
+// read sets the files that count. Those that did not before are as they are
+// now.
+func (w *watcher) read(files []string) {
+	slices.Sort(files)
+	w.files = slices.Compact(files)
+	now := stateOf(w.files)
+	for file := range now {
+		if before, ok := w.state[file]; ok {
+			now[file] = before
+		}
+	}
+	w.state = now
+}
+
+// emptied is an error when nothing is left in a file that had something: an
+// editor that writes in place empties it first, and may take its time.
+func (w *watcher) emptied(next Config) error {
+	for _, file := range next.empty {
+		if before, ok := w.good[file]; ok && before != contentHash(nil) {
+			return fmt.Errorf("%s is empty; its servers stay until it has content, even a comment", file)
+		}
+	}
+	return nil
+}
+
+// vanished is an error when a file that the configuration came from is not
+// used any more: an editor may be about to write it anew, and what was changed
+// by somebody else is neither used nor a reason to stop what runs.
+func vanished(before, next Config) error {
+	for _, file := range before.Files {
+		if slices.Contains(next.Files, file) {
+			continue
+		}
+		if _, err := os.Stat(file); err != nil {
+			return fmt.Errorf("%s was removed; its servers stay until it returns or the host is restarted", file)
+		}
+		return fmt.Errorf("%s changed and is no longer trusted; its servers stay as they are until mcp-host config trust", file)
+	}
+	return nil
+}
+
+// look brings the watches in line with the files. Links that change meanwhile
+// are followed again.
+func (w *watcher) look() {
+	const most = 5
+	for range most {
+		var names []string
+		for _, file := range w.files {
+			names = append(names, chain(file)...)
+		}
+		still := slices.Equal(names, w.names)
+		w.names = names
+		w.watchDirs() // each time: a directory may be another of the same name
+		if still || w.polled {
+			return
+		}
+	}
+	w.polled = true // they do not hold still
+}
+
+// watchDirs watches the directories of the names, and no others.
+func (w *watcher) watchDirs() {
+	w.polled = w.notify == nil
+	if w.notify == nil {
+		return
+	}
+	w.events = slices.Clone(w.names)
+	var dirs []string
+	for _, name := range w.names {
+		dirs = append(dirs, filepath.Dir(name))
+	}
+	w.trees = nil
+	for _, file := range w.files {
+		if info, err := os.Stat(file); err == nil && info.IsDir() {
+			w.trees = append(w.trees, file)
+		}
+	}
+	dirs = append(dirs, w.trees...)
+	slices.Sort(dirs)
+	dirs = slices.Compact(dirs)
+	w.events = append(w.events, dirs...)
+	for _, dir := range w.dirs {
+		if !slices.Contains(dirs, dir) {
+			w.notify.Remove(dir) //nolint:errcheck // it may be gone
+		}
+	}
+	w.dirs = nil
+	for _, dir := range dirs {
+		// Adding one that is watched does nothing.
+		if w.notify.Add(dir) == nil {
+			w.dirs = append(w.dirs, dir)
+		} else {
+			w.polled = true
+		}
+	}
+}
+
+// chain returns the paths that decide what a path leads to: itself and, for
+// every link on the way, the link and where it points.
+func chain(path string) []string {
+	const most = 40 // links, as the system allows
+	names := []string{path}
+	for range most {
+		next := ""
+		for p := path; p != filepath.Dir(p); p = filepath.Dir(p) {
+			target, err := os.Readlink(p)
+			if err != nil {
+				continue
+			}
+			if !filepath.IsAbs(target) {
+				target = filepath.Join(filepath.Dir(p), target)
+			}
+			names = append(names, p)
+			next = filepath.Join(target, strings.TrimPrefix(path, p))
+			break
+		}
+		if next == "" {
+			break
+		}
+		path = next
+		names = append(names, path)
+	}
+	return names
+}
+
+// stateOf is what the files are at present.
+func stateOf(files []string) map[string]string {
+	state := map[string]string{}
+	for _, file := range files {
+		text, err := readRegular(file)
+		if state[file] = fileState(text, err); err != nil && names(file) != nil {
+			state[file] = contentHash([]byte(strings.Join(names(file), "\x00")))
+		}
+	}
+	return state
+}
+
+// names are those in a directory; nil if it is none.
+func names(dir string) []string {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	all := []string{}
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return all
+}
+
+// fileState is what a file is of which reading brought that.
+func fileState(text []byte, err error) string {
+	switch {
+	case err == nil:
+		return contentHash(text)
+	case errors.Is(err, fs.ErrNotExist):
+		return "none"
+	}
+	return "unreadable"
+}

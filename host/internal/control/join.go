@@ -1,0 +1,58 @@
+package control
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// Join is a server (upstream.Config.Serve) that is a host's: it enters the host's
+// socket with a token, and passes on what is said until one of both ends.
+func Join(name, token string) func(ctx context.Context, in io.Reader, out io.Writer) error {
+	return func(ctx context.Context, in io.Reader, out io.Writer) error {
+		conn, err := dial(ctx, name)
+		if err != nil {
+			return fmt.Errorf("the host at %s does not answer: %w", name, err)
+		}
+		defer conn.Close()                                                           //nolint:errcheck // all is said
+		defer context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })() //nolint:errcheck // it is closed
+		params, err := jsonrpc.Marshal(map[string]string{"token": token})
+		if err != nil {
+			return err
+		}
+		if err := write(conn, jsonrpc.AppendRequest(nil, json.RawMessage("0"), Enter, params)); err != nil {
+			return err
+		}
+		answers := bufio.NewReader(conn)
+		line, err := answers.ReadSlice('\n')
+		if err != nil {
+			return fmt.Errorf("the host at %s did not let this agent in: %w", name, err)
+		}
+		m, err := jsonrpc.Split(bytes.Clone(bytes.TrimSpace(line)))
+		if err != nil {
+			return err
+		}
+		if m.Error != nil {
+			return answered(m.Error)
+		}
+		said := make(chan struct{})
+		go func() { // ends with in, or with the connection
+			defer close(said)
+			io.Copy(conn, in) //nolint:errcheck // the end of either is the end
+			conn.Close()      //nolint:errcheck // nobody waits for answers any more
+		}()
+		io.Copy(out, answers) //nolint:errcheck // likewise
+		conn.Close()          //nolint:errcheck // it may be closed
+		if c, ok := in.(io.Closer); ok {
+			c.Close() //nolint:errcheck // so that nothing more is said
+		}
+		<-said
+		return nil
+	}
+}

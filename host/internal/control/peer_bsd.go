@@ -1,0 +1,14 @@
+//go:build darwin || freebsd
+
+package control
+
+import "golang.org/x/sys/unix"
+
+// peerOf is as unix(4) says.
+func peerOf(fd int) (uid int, err error) {
+	cred, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
+	if err != nil {
+		return 0, err
+	}
+	return int(cred.Uid), nil
+}

@@ -1,0 +1,23 @@
+//go:build linux || darwin || freebsd
+
+package control
+
+import "net"
+
+// peerUID returns the user at the other end. On an error it is nobody.
+func peerUID(conn *net.UnixConn) (uid int, known bool) {
+	uid = -1
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return uid, true
+	}
+	err = raw.Control(func(fd uintptr) {
+		if peer, err := peerOf(int(fd)); err == nil {
+			uid = peer
+		}
+	})
+	if err != nil {
+		uid = -1
+	}
+	return uid, true
+}

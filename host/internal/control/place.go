@@ -1,0 +1,101 @@
+package control
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+)
+
+// makeDir returns the directory of the sockets, which is made if need be and
+// must be open to its owner alone.
+func makeDir(state string) (string, error) {
+	if state == "" {
+		return "", errors.New("private socket: no state directory; use --state DIR")
+	}
+	dir := hostsDir(state)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("private socket: %w", err)
+	}
+	return dir, checkDir(dir)
+}
+
+func checkDir(dir string) error {
+	info, err := os.Lstat(dir)
+	switch {
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return fmt.Errorf("private socket: %s is not a directory", dir)
+	case runtime.GOOS == "windows":
+		return nil
+	case info.Mode().Perm()&0o077 != 0:
+		return fmt.Errorf("private socket: %s is accessible to other users (mode %v); chmod 700 it", dir, info.Mode().Perm())
+	case !owned(info):
+		return fmt.Errorf("private socket: %s belongs to another user", dir)
+	}
+	return nil
+}
+
+const (
+	ending = ".sock"
+	fresh  = ".new" // of one that is not listened at yet
+)
+
+// listen opens a socket in dir. It gets the name by which it is found once it
+// is listened at, so that one that refuses is one that was left behind.
+func listen(dir string) (*net.UnixListener, string, error) {
+	name := filepath.Join(dir, strconv.Itoa(os.Getpid())+"-"+strings.ToLower(rand.Text()[:8])+ending)
+	var listener *net.UnixListener
+	err := reach(name+fresh, func(short string) (err error) {
+		listener, err = net.ListenUnix("unix", &net.UnixAddr{Name: short, Net: "unix"})
+		return err
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	listener.SetUnlinkOnClose(false)
+	if err = os.Chmod(name+fresh, 0o600); err == nil {
+		err = os.Rename(name+fresh, name)
+	}
+	if err != nil {
+		listener.Close()        //nolint:errcheck // it is not used
+		os.Remove(name + fresh) //nolint:errcheck // likewise
+		return nil, "", err
+	}
+	return listener, name, nil
+}
+
+// maxPath is how long a socket's path can be on every system.
+const maxPath = 103
+
+// reach calls do with a path of name that the system can take.
+func reach(name string, do func(short string) error) error {
+	if len(name) <= maxPath {
+		return do(name)
+	}
+	if runtime.GOOS != "linux" {
+		return fmt.Errorf("socket path %s has %d bytes, more than the limit of %d; use a shorter --state", name, len(name), maxPath)
+	}
+	dir, err := os.Open(filepath.Dir(name))
+	if err != nil {
+		return err
+	}
+	defer dir.Close() //nolint:errcheck // only read
+	return do(fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(name)))
+}
+
+// pidOf is the process that a socket's name says it belongs to.
+func pidOf(name string) int {
+	digits, _, _ := strings.Cut(filepath.Base(name), "-")
+	pid, err := strconv.Atoi(digits)
+	if err != nil {
+		return 0
+	}
+	return pid
+}

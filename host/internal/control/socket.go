@@ -1,0 +1,328 @@
+// Package control is the private door of a running host: a unix socket in the
+// state directory, by which other programs of the same user ask the host what
+// it does, and by which an agent that a call started gets at the host's tools.
+//
+// # Where
+//
+// Each host has its own socket, hosts/PID-RANDOM.sock below the state
+// directory; Find asks all that are there. The directory is open to its owner
+// alone, so is the socket, and where the system tells who is at the other end
+// anybody but the same user is turned away. A socket that nobody listens at,
+// as a killed host leaves it, is removed by who finds it: it gets its name
+// only when it is listened at.
+//
+// # What is spoken
+//
+// JSON-RPC, a message a line, as over stdio. The first line decides:
+//
+//	{"jsonrpc":"2.0","id":1,"method":"toolroom/servers"}
+//	{"jsonrpc":"2.0","id":1,"method":"toolroom/enter","params":{"token":"…"}}
+//
+// After toolroom/enter and its answer the connection is an MCP client's, for
+// as long as the token is good: one is made for one call (see Tokens), and
+// who has it calls in the name of who made that call, one level deeper, under
+// the same policy, limits and audit. It is good for as long as the call takes;
+// where the call was answered while its agent goes on, until that is done.
+// Without a token there are no tools, only the methods that Config.Control
+// names.
+package control
+
+import (
+	"bufio"
+	"bytes"
+	"container/list"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// Bounds of what others can take of the host, beside those of Config.
+const (
+	maxLine   = 16 << 10         // bytes of a line before toolroom/enter
+	writeTime = 30 * time.Second // for the other end to read an answer
+)
+
+// Enter is the method that makes a connection an MCP client's.
+const Enter = "toolroom/enter"
+
+// A Method answers one question of another program's.
+type Method func(ctx context.Context, params json.RawMessage) (any, error)
+
+// Config says what is served.
+type Config struct {
+	State   string            // the state directory; it may not exist yet
+	Control map[string]Method // by name, which begins with toolroom/
+
+	// Serve serves MCP to who has entered, until in ends or ctx does.
+	Serve func(ctx context.Context, as call.Caller, in io.Reader, out io.Writer) error
+
+	MaxConns int           // connections at once; 0: 64
+	LineTime time.Duration // for a line to come, before toolroom/enter; 0: 5 s
+}
+
+// A Server listens at the socket. Close it.
+type Server struct {
+	cfg      Config
+	tokens   *Tokens
+	listener *net.UnixListener
+	name     string // of the socket
+	uid      int    // whom it serves, where the system tells who comes
+
+	life context.Context
+	end  context.CancelFunc
+	work sync.WaitGroup
+
+	mu    sync.Mutex
+	conns map[net.Conn]*list.Element // nil: it has entered
+	idle  list.List                  // of net.Conn, the one that has been silent longest first
+}
+
+// Listen opens the socket of this process and serves it.
+func Listen(cfg Config, tokens *Tokens) (*Server, error) {
+	return listenFor(cfg, tokens, os.Getuid())
+}
+
+func listenFor(cfg Config, tokens *Tokens, uid int) (*Server, error) {
+	if cfg.MaxConns == 0 {
+		cfg.MaxConns = 64
+	}
+	if cfg.LineTime == 0 {
+		cfg.LineTime = 5 * time.Second
+	}
+	dir, err := makeDir(cfg.State)
+	if err != nil {
+		return nil, err
+	}
+	listener, name, err := listen(dir)
+	if err != nil {
+		return nil, fmt.Errorf("private socket: %w", err)
+	}
+	s := &Server{cfg: cfg, tokens: tokens, listener: listener, name: name, uid: uid, conns: map[net.Conn]*list.Element{}}
+	s.life, s.end = context.WithCancel(context.Background())
+	s.work.Go(s.accept)
+	// Removes the sockets that killed hosts left. A connection to its own socket
+	// would take a client's place where MaxConns is small.
+	s.work.Go(func() { findOthers(s.life, cfg.State, name) }) //nolint:errcheck // the next host removes them
+	return s, nil
+}
+
+// Name is the path of the socket.
+func (s *Server) Name() string { return s.name }
+
+// Close removes the socket, ends the connections and waits for them.
+func (s *Server) Close() {
+	os.Remove(s.name) //nolint:errcheck // a later host removes it
+	s.end()
+	s.listener.Close() //nolint:errcheck // nobody comes any more
+	s.mu.Lock()
+	for conn := range s.conns {
+		conn.Close() //nolint:errcheck // it may be closed
+	}
+	s.mu.Unlock()
+	s.tokens.Close()
+	s.work.Wait()
+}
+
+func (s *Server) accept() {
+	for s.life.Err() == nil {
+		conn, err := s.listener.AcceptUnix()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil: // as when descriptors have run out: some come free
+			select {
+			case <-time.After(50 * time.Millisecond):
+			case <-s.life.Done():
+			}
+			continue
+		}
+		if uid, known := peerUID(conn); known && uid != s.uid || !s.admit(conn) {
+			conn.Close() //nolint:errcheck // nothing was said
+			continue
+		}
+		s.work.Go(func() {
+			defer s.leave(conn)
+			s.serve(conn)
+		})
+	}
+}
+
+// admit makes room for a connection: of those that have not entered, the one
+// that has been silent longest has to go. It reports false when all have.
+func (s *Server) admit(conn net.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.life.Err() != nil {
+		return false
+	}
+	if len(s.conns) >= s.cfg.MaxConns {
+		oldest := s.idle.Front()
+		if oldest == nil {
+			return false
+		}
+		gone := s.idle.Remove(oldest).(net.Conn)
+		gone.Close() //nolint:errcheck // who serves it notices
+		delete(s.conns, gone)
+	}
+	s.conns[conn] = s.idle.PushBack(conn)
+	return true
+}
+
+// heard moves a connection behind the silent ones; one that has entered, or
+// is being answered, is not among them.
+func (s *Server) heard(conn net.Conn, busy bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	waits, open := s.conns[conn]
+	if !open {
+		return
+	}
+	if waits != nil {
+		s.idle.Remove(waits)
+		s.conns[conn] = nil
+	}
+	if !busy {
+		s.conns[conn] = s.idle.PushBack(conn)
+	}
+}
+
+func (s *Server) leave(conn net.Conn) {
+	s.heard(conn, true)
+	conn.Close() //nolint:errcheck // all is said
+	s.mu.Lock()
+	delete(s.conns, conn)
+	s.mu.Unlock()
+}
+
+// serve answers a connection's lines until it enters, says something that is
+// no request, or nothing for too long.
+func (s *Server) serve(conn net.Conn) {
+	in := bufio.NewReaderSize(conn, maxLine)
+	for {
+		if conn.SetReadDeadline(time.Now().Add(s.cfg.LineTime)) != nil {
+			return
+		}
+		line, err := in.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			write(conn, jsonrpc.AppendError(nil, nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("a line of more than %d bytes", maxLine))) //nolint:errcheck // it ends here
+		}
+		if err != nil {
+			return
+		}
+		m, err := jsonrpc.Split(bytes.Clone(bytes.TrimRight(line, "\r\n")))
+		var fault *jsonrpc.Error
+		if errors.As(err, &fault) {
+			write(conn, jsonrpc.AppendError(nil, fault.ID, fault.Code, fault.Message)) //nolint:errcheck // it ends here
+			return
+		}
+		if err != nil || m.Kind != jsonrpc.Request {
+			return
+		}
+		s.heard(conn, true)
+		if m.Method == Enter {
+			s.enter(conn, in, m)
+			return
+		}
+		if write(conn, s.answer(m)) != nil {
+			return
+		}
+		s.heard(conn, false)
+	}
+}
+
+// answer carries out one of the methods of Control.
+func (s *Server) answer(m jsonrpc.Message) []byte {
+	method, ok := s.cfg.Control[m.Method]
+	if !ok {
+		return jsonrpc.AppendError(nil, m.ID, jsonrpc.CodeMethodNotFound, fmt.Sprintf("unknown command %q; MCP starts after %s", m.Method, Enter))
+	}
+	result, err := method(s.life, m.Params)
+	var raw json.RawMessage
+	if err == nil {
+		raw, err = jsonrpc.Marshal(result)
+	}
+	if err != nil {
+		return refusal(m.ID, err)
+	}
+	return jsonrpc.AppendResult(nil, m.ID, raw)
+}
+
+// enter serves MCP to who has a token.
+func (s *Server) enter(conn net.Conn, in *bufio.Reader, m jsonrpc.Message) {
+	var p struct {
+		Token string `json:"token"`
+	}
+	if json.Unmarshal(m.Params, &p) != nil {
+		p.Token = ""
+	}
+	as, over, leave, ok := s.tokens.use(p.Token)
+	if !ok {
+		write(conn, refusal(m.ID, toolerr.New(toolerr.AuthFailed, "the token belongs to no running call"))) //nolint:errcheck // it ends here
+		return
+	}
+	defer leave()
+	if write(conn, jsonrpc.AppendResult(nil, m.ID, json.RawMessage(`{}`))) != nil || conn.SetReadDeadline(time.Time{}) != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(s.life)
+	defer cancel()
+	defer context.AfterFunc(over, cancel)()
+	// What waits for the other end to say something must end, too.
+	defer context.AfterFunc(ctx, func() { conn.SetReadDeadline(time.Unix(1, 0)) })() //nolint:errcheck // it is closed
+	s.cfg.Serve(ctx, as, heeded{in, cancel}, patient{conn})                          //nolint:errcheck // the other end knows, or is gone
+}
+
+// heeded is the input of who has entered. Its end is the end of the agent, of whose calls
+// nobody wants the answers any more.
+type heeded struct {
+	io.Reader
+	gone func()
+}
+
+func (h heeded) Read(b []byte) (int, error) {
+	n, err := h.Reader.Read(b)
+	if err != nil {
+		h.gone()
+	}
+	return n, err
+}
+
+// refusal is an error with its stable code.
+func refusal(id json.RawMessage, err error) []byte {
+	object, fault := jsonrpc.Marshal(map[string]any{
+		"code": jsonrpc.CodeInternal, "message": err.Error(), "data": map[string]string{"code": string(toolerr.CodeOf(err))},
+	})
+	if fault != nil { // texts and a number always encode
+		return jsonrpc.AppendError(nil, id, jsonrpc.CodeInternal, "internal error")
+	}
+	return jsonrpc.AppendErrorObject(nil, id, object)
+}
+
+func write(conn net.Conn, message []byte) error {
+	_, err := patient{conn}.Write(append(message, '\n'))
+	return err
+}
+
+// patient waits for who reads, but not for ever.
+type patient struct{ net.Conn }
+
+func (p patient) Write(b []byte) (int, error) {
+	if err := p.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
+		return 0, err
+	}
+	return p.Conn.Write(b)
+}
+
+// hostsDir is where the sockets of a state directory are.
+func hostsDir(state string) string { return filepath.Join(state, "hosts") }

@@ -1,0 +1,153 @@
+package control
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// outlive is how long an agent may go on after the call that started it has
+// been answered.
+const outlive = 75 * time.Minute
+
+// How many loans there may be at once, of one caller and of all: each is kept for as
+// long as its agent works, and no client is to take all that there is.
+const (
+	maxLoansOfOne = 128
+	maxLoans      = 1024
+)
+
+// Tokens are what calls under way may be joined with. The zero value has
+// none. It is safe for concurrent use.
+type Tokens struct {
+	mu     sync.Mutex
+	leases map[[sha256.Size]byte]*lease // by digest: comparing tells nothing
+	lent   map[string]int               // by call.Caller.Counted
+}
+
+type lease struct {
+	as     call.Caller
+	over   context.Context
+	end    context.CancelFunc
+	conns  int  // that have entered, under Tokens.mu
+	goesOn bool // without its call, likewise
+}
+
+// A Loan is a token for one call.
+type Loan struct {
+	Token string
+	ID    string // names the agent that uses it, to those who need not have the token
+
+	tokens *Tokens
+	key    [sha256.Size]byte
+	lease  *lease
+	bound  func() bool // unbinds the lease from the call's context
+}
+
+// Lend makes a token for a call of caller's. It is good until ctx ends or the
+// loan is given back; then what entered with it is cut off. Who enters calls
+// as caller does, one level deeper. LIMIT_REACHED where there are too many.
+func (t *Tokens) Lend(ctx context.Context, caller call.Caller) (*Loan, error) {
+	token := rand.Text()
+	l := &Loan{Token: token, tokens: t, key: sha256.Sum256([]byte(token))}
+	l.ID = hex.EncodeToString(l.key[:8])
+	over, end := context.WithCancel(context.WithoutCancel(ctx))
+	l.lease = &lease{over: over, end: end}
+	// What the client at the caller's door can do says nothing of the agent.
+	l.lease.as = call.Caller{
+		Door: caller.Door, ID: caller.ID, User: caller.User, Account: caller.Account, Turn: caller.Turn, Depth: caller.Depth + 1,
+		Agent: l.ID, Profile: caller.Profile, Tools: caller.Tools,
+	}
+	if err := t.add(l); err != nil {
+		end()
+		return nil, err
+	}
+	l.bound = context.AfterFunc(ctx, func() { t.drop(l.key, l.lease) })
+	return l, nil
+}
+
+func (t *Tokens) add(l *Loan) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	whose := l.lease.as.Counted()
+	switch {
+	case t.lent[whose] >= maxLoansOfOne:
+		return toolerr.New(toolerr.LimitReached, "%d agents of this caller are running, the maximum is %d: wait for some of them", t.lent[whose], maxLoansOfOne)
+	case len(t.leases) >= maxLoans:
+		return toolerr.New(toolerr.LimitReached, "%d agents are running for all callers, the maximum is %d: try again later", len(t.leases), maxLoans)
+	}
+	if t.leases == nil {
+		t.leases, t.lent = map[[sha256.Size]byte]*lease{}, map[string]int{}
+	}
+	t.leases[l.key] = l.lease
+	t.lent[whose]++
+	return nil
+}
+
+// GiveBack ends a loan, unless the call was answered while its agent is still
+// at work (goesOn): then it ends when what entered has left, or after a time.
+// It may be called again.
+func (l *Loan) GiveBack(goesOn bool) {
+	if !l.bound() || !goesOn || l.lease.over.Err() != nil {
+		l.tokens.drop(l.key, l.lease)
+		return
+	}
+	l.tokens.mu.Lock()
+	l.lease.goesOn = true
+	l.tokens.mu.Unlock()
+	// Who enters meanwhile, as an agent that waited for another to end, is
+	// let in.
+	late := time.AfterFunc(outlive, func() { l.tokens.drop(l.key, l.lease) })
+	context.AfterFunc(l.lease.over, func() { late.Stop() })
+}
+
+func (t *Tokens) drop(key [sha256.Size]byte, l *lease) {
+	t.mu.Lock()
+	if t.leases[key] == l {
+		delete(t.leases, key)
+		whose := l.as.Counted()
+		if t.lent[whose]--; t.lent[whose] == 0 {
+			delete(t.lent, whose)
+		}
+	}
+	t.mu.Unlock()
+	l.end()
+}
+
+// use enters with a token; leave is to be called when that is over.
+func (t *Tokens) use(token string) (as call.Caller, over context.Context, leave func(), ok bool) {
+	key := sha256.Sum256([]byte(token))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	l := t.leases[key]
+	if l == nil || l.over.Err() != nil {
+		return call.Caller{}, nil, nil, false
+	}
+	l.conns++
+	return l.as, l.over, func() {
+		t.mu.Lock()
+		l.conns--
+		last := l.conns == 0 && l.goesOn
+		t.mu.Unlock()
+		if last {
+			t.drop(key, l)
+		}
+	}, true
+}
+
+// Close ends all loans.
+func (t *Tokens) Close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, l := range t.leases {
+		l.end()
+	}
+	clear(t.leases)
+	clear(t.lent)
+}

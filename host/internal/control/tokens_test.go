@@ -1,0 +1,47 @@
+package control_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/host/internal/control"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+func lend(t *testing.T, tokens *control.Tokens, ctx context.Context, caller call.Caller) *control.Loan { //nolint:revive // t is first
+	t.Helper()
+	loan, err := tokens.Lend(ctx, caller)
+	require.NoError(t, err)
+	return loan
+}
+
+// One caller's agents are no reason why another has none, and all are bounded.
+func TestLoansAreBounded(t *testing.T) {
+	var tokens control.Tokens
+	defer tokens.Close()
+	flood := func(c call.Caller) (loans []*control.Loan) {
+		for {
+			loan, err := tokens.Lend(t.Context(), c)
+			if err != nil {
+				require.Equal(t, toolerr.LimitReached, toolerr.CodeOf(err))
+				return loans
+			}
+			loan.GiveBack(true) // nobody has entered
+			loans = append(loans, loan)
+		}
+	}
+	// Sessions of one account are one caller, and so are the agents of an agent.
+	mine := flood(call.Caller{Door: "http", ID: "a", Account: "me"})
+	require.Len(t, mine, 128)
+	require.Empty(t, flood(call.Caller{Door: "http", ID: "b", Account: "me", Depth: 2, Agent: "x"}))
+	mine[0].GiveBack(false)
+	mine[0].GiveBack(false)
+	require.Len(t, flood(call.Caller{Door: "http", ID: "a", Account: "me"}), 1)
+	all := 128
+	for i := range 10 {
+		all += len(flood(call.Caller{Door: "stdio", ID: string(rune('a' + i))}))
+	}
+	require.Equal(t, 1024, all)
+}

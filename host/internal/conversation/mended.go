@@ -1,0 +1,43 @@
+package conversation
+
+import "github.com/toolroom-mcp/toolroom/host/internal/llm"
+
+// Mended is a conversation in which every call has its result right after it, as models
+// want it: several may have added to a session at once, and not everybody answers.
+func Mended(messages []llm.Message) []llm.Message {
+	results := map[string][]llm.Part{}
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			if p.ToolResult != nil {
+				results[p.ToolResult.ID] = append(results[p.ToolResult.ID], p)
+			}
+		}
+	}
+	var out []llm.Message
+	for _, m := range messages {
+		if m.Role == llm.ToolRole {
+			continue
+		}
+		out = append(out, m)
+		var answers []llm.Part
+		for _, p := range m.Parts {
+			if p.ToolCall == nil {
+				continue
+			}
+			id := p.ToolCall.ID
+			if len(results[id]) > 0 {
+				answers = append(answers, results[id][0])
+				results[id] = results[id][1:]
+				continue
+			}
+			answers = append(answers, llm.Part{Type: llm.Result, ToolResult: &llm.ToolResult{
+				ID: id, Name: p.ToolCall.Name, IsError: true,
+				Content: []llm.Part{{Type: llm.Text, Text: "this call has no result"}},
+			}})
+		}
+		if len(answers) > 0 {
+			out = append(out, llm.Message{Role: llm.ToolRole, Parts: answers})
+		}
+	}
+	return out
+}

@@ -1,0 +1,309 @@
+package conversation
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/store"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// turn is a record of a session's log: what was appended at once, or the blob that
+// it is in; or that all records of a part are void, whose counts it takes back.
+type turn struct {
+	Count    int           `json:"count"`
+	Bytes    int64         `json:"bytes"`
+	Messages []llm.Message `json:"messages,omitempty"`
+	Blob     string        `json:"blob,omitempty"`
+	Part     string        `json:"part,omitempty"`
+	Void     string        `json:"void,omitempty"` // a Part
+}
+
+// Append adds messages to the end of a session, all or none. Without any it is Get.
+func (b *Book) Append(ctx context.Context, id string, messages ...llm.Message) (*Session, error) {
+	return b.AppendPart(ctx, id, "", messages...)
+}
+
+// AppendPart is Append of messages that Withdraw takes back, with all others that were
+// appended under the same name of a part.
+func (b *Book) AppendPart(ctx context.Context, id, part string, messages ...llm.Message) (*Session, error) {
+	k, _, err := b.read(ctx, id)
+	if err != nil || len(messages) == 0 {
+		return session(k), err
+	}
+	content, err := jsonrpc.Marshal(messages)
+	if err != nil {
+		return nil, err
+	}
+	if most := cmp.Or(b.Size, 64<<20); k.Bytes+int64(len(content)) > most {
+		return nil, toolerr.New(toolerr.LimitReached, "the session %s would have %d bytes, more than %d; start a new one, or fork it from an earlier message", id, k.Bytes+int64(len(content)), most)
+	}
+	t := turn{Count: len(messages), Bytes: int64(len(content)), Messages: messages, Part: part}
+	if len(content) > inRecord {
+		t.Messages, t.Blob = nil, "session-"+strings.ToLower(rand.Text())
+		if _, err := b.Blobs.Create(ctx, t.Blob, bytes.NewReader(content)); err != nil {
+			return nil, err
+		}
+	}
+	return b.record(ctx, id, t)
+}
+
+// Withdraw takes back what was appended under the name of a part. Where there is nothing,
+// it is Get.
+func (b *Book) Withdraw(ctx context.Context, id, part string) (*Session, error) {
+	void := turn{Void: part}
+	_, err := b.each(ctx, id, 0, func(t turn, _ store.Cursor) error {
+		switch {
+		case t.Void == part: // what was before it has been taken back
+			void.Count, void.Bytes = 0, 0
+		case t.Part == part:
+			void.Count, void.Bytes = void.Count-t.Count, void.Bytes-t.Bytes
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if part == "" || void.Count == 0 {
+		return b.Get(ctx, id)
+	}
+	return b.record(ctx, id, void)
+}
+
+// record appends a record.
+func (b *Book) record(ctx context.Context, id string, t turn) (*Session, error) {
+	record, err := jsonrpc.Marshal(t)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := b.Log.Append(ctx, keyOf(id), record); err != nil {
+		return nil, errors.Join(err, b.forget(ctx, t))
+	}
+	s, err := b.count(ctx, id)
+	if toolerr.Is(err, toolerr.NotFound) { // deleted meanwhile
+		return nil, errors.Join(err, b.drop(ctx, id))
+	}
+	return s, err
+}
+
+func session(k *kept) *Session {
+	if k == nil {
+		return nil
+	}
+	return &k.Session
+}
+
+// count brings what is said of a session up to date with its log: also what a host
+// has appended that was killed before it could.
+func (b *Book) count(ctx context.Context, id string) (*Session, error) {
+	return b.change(ctx, id, func(k *kept) error {
+		_, err := b.each(ctx, id, k.Cursor, func(t turn, at store.Cursor) error {
+			k.Cursor = at
+			k.Turns++
+			k.Messages += t.Count
+			k.Bytes += t.Bytes
+			return nil
+		})
+		k.Updated = b.now()
+		k.Expires = k.Updated.Add(b.age())
+		return err
+	})
+}
+
+// each visits the turns of a session after a cursor.
+func (b *Book) each(ctx context.Context, id string, after store.Cursor, visit func(turn, store.Cursor) error) (n int, err error) {
+	for {
+		page, err := b.Log.Read(ctx, keyOf(id), after, store.MaxPage)
+		if err != nil || len(page) == 0 {
+			return n, err
+		}
+		for _, record := range page {
+			after = record.Cursor
+			var t turn
+			if err := json.Unmarshal(record.Data, &t); err != nil {
+				return n, toolerr.New(toolerr.Internal, "a record of the session %s is malformed: %w", id, err)
+			}
+			if err := visit(t, record.Cursor); err != nil {
+				return n, err
+			}
+			n++
+		}
+	}
+}
+
+// Messages returns the messages of a session, the oldest first.
+func (b *Book) Messages(ctx context.Context, id string) ([]llm.Message, error) {
+	turns, err := b.turns(ctx, id)
+	var all []llm.Message
+	for _, t := range turns {
+		all = append(all, t.Messages...)
+	}
+	return all, err
+}
+
+// turns returns the turns of a session with their messages. Where the oldest were
+// trimmed, what belongs to them goes, too.
+func (b *Book) turns(ctx context.Context, id string) ([]turn, error) {
+	k, _, err := b.read(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var turns []turn
+	lost := false
+	n, err := b.each(ctx, id, 0, func(t turn, _ store.Cursor) error {
+		if t.Void != "" {
+			turns = slices.DeleteFunc(turns, func(old turn) bool { return old.Part == t.Void })
+			return nil
+		}
+		if t.Blob != "" {
+			err := b.fetch(ctx, &t)
+			if toolerr.Is(err, toolerr.NotFound) {
+				turns, lost = nil, true
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+		}
+		turns = append(turns, t)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if lost || n < k.Turns {
+		turns = fromUser(turns)
+	}
+	return turns, nil
+}
+
+// fromUser leaves out what comes before the first message of the user's.
+func fromUser(turns []turn) []turn {
+	for i, t := range turns {
+		for j, m := range t.Messages {
+			if m.Role == llm.User {
+				turns[i].Messages = t.Messages[j:]
+				return turns[i:]
+			}
+		}
+	}
+	return nil
+}
+
+func (b *Book) fetch(ctx context.Context, t *turn) error {
+	content, _, err := b.Blobs.Open(ctx, t.Blob)
+	if err != nil {
+		return err
+	}
+	defer content.Close() //nolint:errcheck // it was read
+	text, err := io.ReadAll(content)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, &t.Messages); err != nil {
+		return toolerr.New(toolerr.Internal, "the blob %s is malformed: %w", t.Blob, err)
+	}
+	return nil
+}
+
+// Fork makes a session of the first messages of another: as many as upTo, all if
+// that is 0. A call must not be parted from its results.
+func (b *Book) Fork(ctx context.Context, id, name string, upTo int) (*Session, error) {
+	from, err := b.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	turns, err := b.turns(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if upTo != 0 {
+		if turns, err = first(turns, upTo); err != nil {
+			return nil, err
+		}
+	}
+	s, err := b.Create(ctx, Session{Name: cmp.Or(name, from.Name), Model: from.Model, Parent: id})
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range turns {
+		more, err := b.Append(ctx, s.ID, t.Messages...)
+		if err != nil {
+			return nil, errors.Join(err, b.Delete(context.WithoutCancel(ctx), s.ID))
+		}
+		s = more
+	}
+	return s, nil
+}
+
+// first returns the turns up to the nth message.
+func first(turns []turn, n int) ([]turn, error) {
+	var out []turn
+	open := map[string]bool{}
+	left := n
+	for _, t := range turns {
+		if left <= 0 {
+			break
+		}
+		t.Messages = t.Messages[:min(left, len(t.Messages))]
+		left -= len(t.Messages)
+		for _, m := range t.Messages {
+			note(m, open)
+		}
+		out = append(out, t)
+	}
+	switch {
+	case n < 0 || left > 0:
+		return nil, toolerr.New(toolerr.InvalidParams, "messages is %d, and the session has %d", n, n-left).With("param", "messages")
+	case len(open) > 0:
+		return nil, toolerr.New(toolerr.InvalidParams, "message %d has calls whose results come after it; fork before or after both", n).With("param", "messages")
+	}
+	return out, nil
+}
+
+// note notes the calls that a message makes, and those it answers.
+func note(m llm.Message, open map[string]bool) {
+	for _, p := range m.Parts {
+		switch {
+		case p.ToolCall != nil:
+			open[p.ToolCall.ID] = true
+		case p.ToolResult != nil:
+			delete(open, p.ToolResult.ID)
+		}
+	}
+}
+
+// drop removes the messages of a session that is not there any more.
+func (b *Book) drop(ctx context.Context, id string) error {
+	var blobs []turn
+	_, err := b.each(ctx, id, 0, func(t turn, _ store.Cursor) error {
+		blobs = append(blobs, turn{Blob: t.Blob})
+		return nil
+	})
+	err = errors.Join(err, b.Log.Drop(ctx, keyOf(id)))
+	for _, t := range blobs {
+		err = errors.Join(err, b.forget(ctx, t))
+	}
+	return err
+}
+
+// forget removes the blob of a turn, if it has one.
+func (b *Book) forget(ctx context.Context, t turn) error {
+	if t.Blob == "" {
+		return nil
+	}
+	err := b.Blobs.Delete(context.WithoutCancel(ctx), t.Blob)
+	if toolerr.Is(err, toolerr.NotFound) {
+		return nil
+	}
+	return err
+}

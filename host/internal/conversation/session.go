@@ -1,0 +1,275 @@
+// Package conversation keeps conversations with models: each is a session, with an id,
+// a name, and its messages in order, in the store, so that it goes on after the
+// host has ended, and at every host with the same store.
+//
+//	s, err := book.Create(ctx, session.Session{Name: "the slow test"})
+//	history, err := book.Messages(ctx, s.ID)
+//	// ask a model
+//	s, err = book.Append(ctx, s.ID, question, answer)
+//
+// What is appended at once is there whole or not at all, and nothing comes between:
+// append a whole turn, with the results of the calls in it, or as far as it has come
+// whenever each call has its result (AppendPart; Withdraw takes them back). Of several who append
+// at the same time each has its place, and none is lost. Who appends to a session
+// that is being deleted is told that it is not there.
+//
+// A session that nothing was appended to for Age is forgotten; one has at most Size
+// bytes; of more than Most those are forgotten that were used longest ago, and Forgot
+// is told of each. The host
+// trims the oldest records of its store (30 days, 256 MiB): of a session that lost
+// some, the history begins with the first message of the user's that is left.
+package conversation
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/store"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// A Session is what is known of a conversation, without its messages.
+type Session struct {
+	ID       string    `json:"id"`
+	Name     string    `json:"name,omitempty"`
+	Model    string    `json:"model,omitempty"`  // that it was last held with
+	Parent   string    `json:"parent,omitempty"` // the session it was forked from
+	Created  time.Time `json:"created"`
+	Updated  time.Time `json:"updated"` // when something was last appended, or the name changed
+	Expires  time.Time `json:"expires"` // when it is forgotten if nothing is appended
+	Turns    int       `json:"turns"`   // how often something was appended
+	Messages int       `json:"messages"`
+	Bytes    int64     `json:"bytes"` // of all messages
+}
+
+// kept is a session as it is in the store. What was appended after the cursor is
+// not counted yet.
+type kept struct {
+	Session
+	Cursor store.Cursor `json:"cursor"`
+}
+
+// A Book is all sessions of a store. It is safe for concurrent use, also by several
+// hosts.
+type Book struct {
+	Keys  store.Keys
+	Log   store.Log
+	Blobs store.Blobs // for turns that are too long for a record
+	Now   func() time.Time
+
+	Age  time.Duration // 0: 30 days
+	Size int64         // bytes of a session; 0: 64 MiB
+	Most int           // sessions; 0: 1000
+
+	// Forgot, unless nil, is told of a session that had to make room for a new one,
+	// and how many there may be.
+	Forgot func(s Session, most int)
+}
+
+const (
+	maxName  = 200
+	maxTries = 1000 // how often a change is tried that others are always before
+	inRecord = 512 << 10
+)
+
+func (b *Book) now() time.Time {
+	if b.Now != nil {
+		return b.Now().UTC()
+	}
+	return time.Now().UTC()
+}
+
+func (b *Book) age() time.Duration { return cmp.Or(b.Age, 30*24*time.Hour) }
+
+func keyOf(id string) string { return "session/" + id }
+
+// Create makes a session with the name, model and parent of s.
+func (b *Book) Create(ctx context.Context, s Session) (*Session, error) {
+	if err := checkName(s.Name); err != nil {
+		return nil, err
+	}
+	if err := b.makeRoom(ctx); err != nil {
+		return nil, err
+	}
+	now := b.now()
+	made := kept{Session: Session{
+		ID: "sess_" + strings.ToLower(rand.Text()), Name: s.Name, Model: s.Model, Parent: s.Parent,
+		Created: now, Updated: now, Expires: now.Add(b.age()),
+	}}
+	err := b.write(ctx, &made, store.Absent)
+	return &made.Session, err
+}
+
+// makeRoom forgets the sessions used longest ago where there are too many.
+func (b *Book) makeRoom(ctx context.Context) error {
+	all, err := b.List(ctx)
+	if err != nil {
+		return err
+	}
+	most := max(cmp.Or(b.Most, 1000), 1)
+	for i := most - 1; i < len(all); i++ {
+		err := b.Delete(ctx, all[i].ID)
+		switch {
+		case toolerr.Is(err, toolerr.NotFound):
+		case err != nil:
+			return err
+		case b.Forgot != nil:
+			b.Forgot(all[i], most)
+		}
+	}
+	return nil
+}
+
+func checkName(name string) error {
+	if len(name) > maxName || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
+		return toolerr.New(toolerr.InvalidParams, "the name of a session is one line of at most %d bytes", maxName).With("param", "name")
+	}
+	return nil
+}
+
+func (b *Book) write(ctx context.Context, k *kept, was store.Version) error {
+	value, err := jsonrpc.Marshal(k)
+	if err != nil {
+		return err
+	}
+	_, err = b.Keys.Put(ctx, keyOf(k.ID), value, was, k.Expires)
+	return err
+}
+
+func (b *Book) read(ctx context.Context, id string) (*kept, store.Version, error) {
+	missing := toolerr.New(toolerr.NotFound, "no session %.80q; it may have been deleted, or removed after %v without use", id, b.age())
+	if id == "" || len(id) > 64 || strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r == '*' || r == '/' || r > '~' }) {
+		return nil, 0, missing
+	}
+	entry, err := b.Keys.Get(ctx, keyOf(id))
+	if toolerr.Is(err, toolerr.NotFound) {
+		return nil, 0, missing
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	k, err := parse(entry)
+	return k, entry.Version, err
+}
+
+func parse(entry store.Entry) (*kept, error) {
+	k := new(kept)
+	if err := json.Unmarshal(entry.Value, k); err != nil {
+		return nil, toolerr.New(toolerr.Internal, "the record %s is malformed: %w", entry.Key, err)
+	}
+	return k, nil
+}
+
+// change applies f to a session until nobody has been before it.
+func (b *Book) change(ctx context.Context, id string, f func(*kept) error) (*Session, error) {
+	var err error
+	for range maxTries {
+		k, version, fault := b.read(ctx, id)
+		if fault == nil {
+			fault = f(k)
+		}
+		if fault != nil {
+			return nil, fault
+		}
+		if err = b.write(ctx, k, version); err == nil {
+			return &k.Session, nil
+		}
+		if !toolerr.Is(err, toolerr.Conflict) {
+			return nil, err
+		}
+	}
+	return nil, err
+}
+
+// List returns all sessions, those first that were used last.
+func (b *Book) List(ctx context.Context) ([]Session, error) {
+	var all []Session
+	for after := ""; ; {
+		page, err := b.Keys.List(ctx, keyOf(""), after, store.MaxPage)
+		if err != nil || len(page) == 0 {
+			slices.SortFunc(all, func(a, b Session) int {
+				return cmp.Or(b.Updated.Compare(a.Updated), strings.Compare(a.ID, b.ID))
+			})
+			return all, err
+		}
+		for _, entry := range page {
+			after = entry.Key
+			if k, err := parse(entry); err == nil {
+				all = append(all, k.Session)
+			}
+		}
+	}
+}
+
+// Get returns a session by its id, or NOT_FOUND.
+func (b *Book) Get(ctx context.Context, id string) (*Session, error) {
+	k, _, err := b.read(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return &k.Session, nil
+}
+
+// Find returns the session whose id or name this is, or the only one whose id
+// begins with it.
+func (b *Book) Find(ctx context.Context, text string) (*Session, error) {
+	s, err := b.Get(ctx, text)
+	if err == nil || !toolerr.Is(err, toolerr.NotFound) || text == "" {
+		return s, err
+	}
+	all, fault := b.List(ctx)
+	if fault != nil {
+		return nil, fault
+	}
+	var found []Session
+	for _, s := range all {
+		if s.Name == text || strings.HasPrefix(s.ID, text) || strings.HasPrefix(s.ID, "sess_"+text) {
+			found = append(found, s)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, err
+	case 1:
+		return &found[0], nil
+	}
+	return nil, toolerr.New(toolerr.NotUnique, "%d sessions match %.80q: %s and %s …; give the id", len(found), text, found[0].ID, found[1].ID)
+}
+
+// Rename gives a session another name.
+func (b *Book) Rename(ctx context.Context, id, name string) (*Session, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	return b.change(ctx, id, func(k *kept) error {
+		k.Name, k.Updated = name, b.now()
+		return nil
+	})
+}
+
+// SetModel notes which model a session is held with.
+func (b *Book) SetModel(ctx context.Context, id, model string) (*Session, error) {
+	return b.change(ctx, id, func(k *kept) error {
+		k.Model = model
+		return nil
+	})
+}
+
+// Delete forgets a session and its messages.
+func (b *Book) Delete(ctx context.Context, id string) error {
+	if _, _, err := b.read(ctx, id); err != nil {
+		return err
+	}
+	if err := b.Keys.Delete(ctx, keyOf(id), store.Any); err != nil {
+		return err
+	}
+	return b.drop(ctx, id)
+}

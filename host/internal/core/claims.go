@@ -1,0 +1,74 @@
+package core
+
+import (
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// ownMeta begins the names in _meta by which a host says what has become of a call:
+// what it waits for, where its parts are.
+const ownMeta = "toolroom/"
+
+// unclaimed is a server's result without what only a host says: a server could pretend
+// that its call waits for a person's decision on another.
+func unclaimed(res *call.Result) (*call.Result, error) {
+	if !res.Names.MayHaveHostMeta() {
+		return res, nil
+	}
+	raw, err := without(res.Raw, func(m jsonrpc.Member) ([]byte, bool) {
+		if !strings.EqualFold(m.Name, "_meta") {
+			return m.Value, true
+		}
+		meta, err := without(m.Value, func(m jsonrpc.Member) ([]byte, bool) { return m.Value, !claims(m) })
+		return meta, err == nil // else readers would not agree on what it says
+	})
+	if err != nil {
+		return nil, toolerr.New(toolerr.ResultInvalid, "the result is ambiguous: %w", err)
+	}
+	if len(raw) == len(res.Raw) {
+		return res, nil
+	}
+	return &call.Result{Raw: raw, Names: res.Names}, nil
+}
+
+// claims reports whether a member of _meta is for a host to set. A tool's own
+// details and its error's code are the tool's.
+func claims(m jsonrpc.Member) bool {
+	if len(m.Name) < len(ownMeta) || !strings.EqualFold(m.Name[:len(ownMeta)], ownMeta) {
+		return false
+	}
+	switch m.Name {
+	case call.MetaResult:
+		return false
+	case call.MetaCode:
+		_, known := call.KnownCode(m.Value)
+		return !known
+	}
+	return true
+}
+
+// without is an object with what keep leaves of its members.
+func without(object []byte, keep func(jsonrpc.Member) (value []byte, ok bool)) ([]byte, error) {
+	members, err := jsonrpc.Members(object)
+	if err != nil {
+		return nil, err
+	}
+	out, same := []byte{'{'}, true
+	for _, m := range members {
+		value, ok := keep(m)
+		if same = same && ok && len(value) == len(m.Value); !ok {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(jsonrpc.AppendString(out, m.Name), ':'), value...)
+	}
+	if same {
+		return object, nil
+	}
+	return append(out, '}'), nil
+}

@@ -1,0 +1,55 @@
+package core
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// fingerprint is a digest of all that a value of the configuration holds, also
+// of what encoders are not shown, as credentials are. Functions are left out.
+// Who has it could guess at short credentials: it is not to be shown.
+func fingerprint(v any) []byte {
+	sum := sha256.Sum256(appendAll(nil, reflect.ValueOf(v)))
+	return sum[:]
+}
+
+// appendAll appends a value so that no two differ in nothing.
+func appendAll(dst []byte, v reflect.Value) []byte {
+	switch v.Kind() {
+	case reflect.Invalid:
+		return append(dst, "nil;"...)
+	case reflect.Pointer, reflect.Interface:
+		return appendAll(dst, v.Elem())
+	case reflect.String:
+		return fmt.Appendf(dst, "%d:%s;", v.Len(), v.String())
+	case reflect.Bool:
+		return fmt.Appendf(dst, "%t;", v.Bool())
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return fmt.Appendf(dst, "%d;", v.Int())
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		return fmt.Appendf(dst, "%d;", v.Uint())
+	case reflect.Float32, reflect.Float64:
+		return fmt.Appendf(dst, "%v;", v.Float())
+	case reflect.Slice, reflect.Array:
+		dst = fmt.Appendf(dst, "[%d:", v.Len())
+		for i := range v.Len() {
+			dst = appendAll(dst, v.Index(i))
+		}
+	case reflect.Map:
+		keys := v.MapKeys()
+		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		dst = fmt.Appendf(dst, "{%d:", len(keys))
+		for _, key := range keys {
+			dst = appendAll(appendAll(dst, key), v.MapIndex(key))
+		}
+	case reflect.Struct:
+		dst = fmt.Appendf(dst, "(%d:", v.NumField())
+		for i := range v.NumField() {
+			dst = appendAll(dst, v.Field(i))
+		}
+	}
+	return dst
+}

@@ -1,0 +1,116 @@
+package core
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/host/internal/declared/chain"
+	"github.com/toolroom-mcp/toolroom/host/internal/pipeline/policy"
+	"github.com/toolroom-mcp/toolroom/host/internal/store"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// journal keeps, in the store, what chains have done that wait; see
+// chain.Journal. A call is the same if an approval of the one would be one of
+// the other.
+type journal struct{ a *App }
+
+func (j journal) key(req *call.Request) (string, error) {
+	args, err := req.Arguments()
+	if err != nil {
+		return "", err
+	}
+	canonical, ok := jsonrpc.Canonical(nil, args)
+	if !ok {
+		return "", toolerr.New(toolerr.InvalidParams, "the arguments of %s are ambiguous: a member appears twice, or they are nested too deep", req.Tool.Name)
+	}
+	c := req.Caller
+	sum := sha256.Sum256(fingerprint([]any{
+		req.Tool.Name, req.Tool.Definition, j.a.scopeOf(req.Tool).Bound, c.Door, c.Profile, canonical,
+	}))
+	return "chain/" + hex.EncodeToString(sum[:]), nil
+}
+
+// Take returns what was kept, for one call of all hosts of this machine at a
+// time. Hosts that share a store from several machines do not know of each other:
+// what needs approval is still made once for each, by the approval itself.
+func (j journal) Take(ctx context.Context, req *call.Request) (*chain.Kept, error) {
+	if j.a.store == nil || !j.mayHave() {
+		return nil, nil // nothing was ever kept; the store stays untouched
+	}
+	key, err := j.key(req)
+	if err != nil {
+		return nil, err
+	}
+	if _, err = j.a.store.Keys.Get(ctx, key); toolerr.Is(err, toolerr.NotFound) {
+		return nil, nil
+	}
+	release, err := j.a.claim(ctx, key)
+	if toolerr.Is(err, toolerr.Locked) {
+		return nil, toolerr.New(toolerr.Conflict, "%s: this call is pending and is being continued; wait for its result", req.Tool.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	entry, err := j.a.store.Keys.Get(ctx, key) // as it is now that nobody else has it
+	if err != nil {
+		release()
+		if toolerr.Is(err, toolerr.NotFound) {
+			err = nil
+		}
+		return nil, err
+	}
+	drop := func(ctx context.Context) {
+		if err := j.a.store.Keys.Delete(ctx, key, store.Any); err != nil {
+			j.a.tell(fmt.Sprintf("the journal of %s cannot be deleted; a call before %s reuses its finished steps: %v",
+				req.Tool.Name, entry.Expires.Format(time.TimeOnly), err))
+		}
+	}
+	return &chain.Kept{Value: entry.Value, Until: entry.Expires, Drop: drop, Release: release}, nil
+}
+
+// mayHave reports whether anything may have been kept: by this host, for somebody
+// to approve, or by a host before, of which there is a file.
+func (j journal) mayHave() bool {
+	asks := func(r policy.Rule) bool { return r.Do == policy.Ask }
+	return j.a.used.Load() || slices.ContainsFunc(j.a.way().cfg.Policy.Rules, asks) ||
+		j.a.Config.Store.URL == "" && j.a.repository.stored.There()
+}
+
+// Allowed holds a call that was made to the rules as they are for this caller,
+// as they would be if it were made now.
+func (j journal) Allowed(ctx context.Context, req *call.Request, name string, arguments json.RawMessage) error {
+	caller, err := deeper(req)
+	if err != nil {
+		return err
+	}
+	tool, ok := j.a.Catalog.Lookup(ctx, name)
+	if !ok {
+		return toolerr.New(toolerr.ToolNotFound, "no tool %q", name)
+	}
+	made, err := (&call.Request{Tool: tool, Caller: caller}).WithArguments(arguments)
+	if err != nil {
+		return err
+	}
+	return j.a.way().cfg.Policy.Check(made)
+}
+
+func (j journal) Keep(ctx context.Context, req *call.Request, value []byte, until time.Time) error {
+	if j.a.store == nil {
+		return errNoStore
+	}
+	key, err := j.key(req)
+	if err != nil {
+		return err
+	}
+	j.a.used.Store(true)
+	_, err = j.a.store.Keys.Put(ctx, key, value, store.Any, until)
+	return err
+}

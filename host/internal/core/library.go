@@ -1,0 +1,177 @@
+package core
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/host/internal/catalog"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// Door is the caller's door of calls made with Call.
+const Door = "go"
+
+// Get finds a tool by the name it is served under. It asks, and so starts,
+// the servers that are likely to have it, and if none has, the others.
+func (a *App) Get(ctx context.Context, name string) (*call.Tool, bool) {
+	return a.Catalog.Lookup(ctx, name)
+}
+
+// List returns all tools that are served, in the order of the configuration.
+// It starts servers that have not been listed before.
+func (a *App) List(ctx context.Context) []*call.Tool { return a.Catalog.Snapshot(ctx).Tools() }
+
+// Call makes one call through all stages. args is what encodes as a JSON
+// object, or nil. A tool that says that it failed is an *Failed, and so the
+// result is there, too; the code of any other error is toolerr.CodeOf's.
+func (a *App) Call(ctx context.Context, name string, args any) (*Answer, error) {
+	raw := json.RawMessage(`{}`)
+	if args != nil {
+		var err error
+		if raw, err = jsonrpc.Marshal(args); err != nil {
+			return nil, toolerr.New(toolerr.InvalidParams, "the arguments of %s cannot be sent as JSON: %w", name, err)
+		}
+	}
+	t, ok := a.Get(ctx, name)
+	if !ok {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		return nil, toolerr.New(toolerr.ToolNotFound, "no tool %q; List returns the tools", name)
+	}
+	res, err := a.call(ctx, t, raw)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := answerOf(name, res.Raw)
+	if err == nil && answer.IsError {
+		err = &Failed{Tool: name, Answer: answer}
+	}
+	return answer, err
+}
+
+// Session is a server's tools, or with "" those of all servers, under the
+// names they are served under; calls go through all stages. See mcpkit.Import.
+func (a *App) Session(server string) mcpkit.Session { return session{a, server} }
+
+type session struct {
+	app    *App
+	server string
+}
+
+func (s session) ListTools(ctx context.Context) ([]json.RawMessage, error) {
+	tools := s.app.List
+	if s.server != "" {
+		if _, ok := s.app.present.Load().byName[s.server]; !ok {
+			return nil, toolerr.New(toolerr.NotFound, "no server %q", s.server)
+		}
+		if err := s.app.Catalog.Now(ctx, s.server); err != nil {
+			return nil, err
+		}
+		tools = func(context.Context) []*call.Tool { return s.app.Catalog.Known().Tools() }
+	}
+	var all []json.RawMessage
+	for _, t := range tools(ctx) {
+		if s.server == "" || t.Server == s.server {
+			all = append(all, t.Definition)
+		}
+	}
+	if len(all) == 0 {
+		for _, err := range s.app.Catalog.Errors() {
+			var missing *catalog.ServerError
+			if errors.As(err, &missing) && (s.server == "" || missing.Server == s.server) {
+				return nil, err
+			}
+		}
+	}
+	return all, nil
+}
+
+func (s session) CallTool(ctx context.Context, name string, args json.RawMessage) (json.RawMessage, error) {
+	t, ok := s.app.Get(ctx, name)
+	if !ok || s.server != "" && t.Server != s.server {
+		return nil, toolerr.New(toolerr.ToolNotFound, "no tool %q of server %q", name, s.server)
+	}
+	res, err := s.app.call(ctx, t, args)
+	if err != nil {
+		return nil, err
+	}
+	return res.Raw, nil
+}
+
+// call makes one call for this program.
+func (a *App) call(ctx context.Context, t *call.Tool, args json.RawMessage) (*call.Result, error) {
+	params := append(append(jsonrpc.AppendString([]byte(`{"name":`), t.Name), `,"arguments":`...), args...)
+	return a.Handler(ctx, &call.Request{Tool: t, Params: append(params, '}'), Caller: call.Caller{Door: Door, ID: Door}})
+}
+
+// An Answer is the result of a call.
+type Answer struct {
+	Text       string          // of all text content, a line end between two
+	Structured json.RawMessage // structuredContent; nil: none
+	Details    json.RawMessage // _meta["toolroom/result"], an object: counts, etag, exit code, …; nil: none
+	Code       toolerr.Code    // of an error; "" if the tool gives none
+	IsError    bool
+	Raw        json.RawMessage // the whole, as the tool sent it, images and all
+}
+
+func answerOf(tool string, raw json.RawMessage) (*Answer, error) {
+	var r struct {
+		IsError    bool            `json:"isError"`
+		Structured json.RawMessage `json:"structuredContent"`
+		Content    []struct {
+			Text string `json:"text"`
+		} `json:"content"`
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return nil, toolerr.New(toolerr.ResultInvalid, "the result of %s is malformed: %w", tool, err)
+	}
+	var texts []string
+	for _, c := range r.Content {
+		if c.Text != "" {
+			texts = append(texts, c.Text)
+		}
+	}
+	res := &call.Result{Raw: raw}
+	return &Answer{
+		Text: strings.Join(texts, "\n"), Structured: r.Structured, Details: res.Details(), Code: res.Code(), IsError: r.IsError, Raw: raw,
+	}, nil
+}
+
+// Decode fills v, a pointer, from the structured content, or from the text if
+// there is none and it is JSON.
+func (a *Answer) Decode(v any) error {
+	raw := a.Structured
+	if raw == nil {
+		raw = json.RawMessage(a.Text)
+	}
+	if err := json.Unmarshal(raw, v); err != nil {
+		return toolerr.New(toolerr.ResultInvalid, "the result is not of the expected type: %w", err)
+	}
+	return nil
+}
+
+// Failed is the error of a call whose tool says that it failed.
+type Failed struct {
+	Tool   string
+	Answer *Answer
+}
+
+func (e *Failed) Error() string {
+	if e.Answer.Text == "" {
+		return fmt.Sprintf("%s failed without an error text", e.Tool)
+	}
+	return e.Answer.Text
+}
+
+// Unwrap gives the error the code that the tool gave it, or EXECUTION_ERROR.
+func (e *Failed) Unwrap() error {
+	return toolerr.New(cmp.Or(e.Answer.Code, toolerr.ExecutionError), "%s", e.Error())
+}

@@ -1,0 +1,60 @@
+package core
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/config"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider/anthropic"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider/auto"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider/directcall"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider/endpoint"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider/gemini"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider/lookup"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider/openai"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider/scripted"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// Models is which models there are, as the configuration is now. None is opened or
+// asked before it is used.
+func (a *App) Models() *lookup.Registry { return a.present.Load().models }
+
+// nextModels makes the registry, or takes that of before if nothing has changed.
+func nextModels(cfg config.Config, before *present) *lookup.Registry {
+	if before != nil && reflect.DeepEqual(before.cfg.Models, cfg.Models) {
+		return before.models
+	}
+	local := func(ctx context.Context) (lookup.Provider, bool) {
+		return auto.Local(ctx, auto.Within, auto.Ports()...)
+	}
+	return lookup.New(cfg.Models, lookup.Ways{Open: openModel, List: auto.List, Local: local})
+}
+
+// openModel makes a provider's model.
+func openModel(p lookup.Provider, m lookup.Model) (provider.Model, error) {
+	info := p.Info(m)
+	header := http.Header{}
+	for name, value := range p.Headers {
+		header.Set(name, value.Reveal())
+	}
+	at := endpoint.Config{Name: p.Name, BaseURL: p.BaseURL, Header: header, Key: p.Key.Reveal(), KeyEnv: p.KeyEnv, Silence: p.Timeout}
+	switch p.Kind {
+	case lookup.Scripted:
+		return scripted.Open(p.File, info)
+	case lookup.Command:
+		return directcall.New(p.Name), nil
+	case lookup.OpenAI:
+		return openai.New(openai.Config{Config: at, Model: m.Name, Info: info, Strict: p.Strict, Extra: p.Extra}), nil
+	case lookup.Anthropic:
+		return anthropic.New(anthropic.Config{Config: at, Model: m.Name, Info: info, Strict: p.Strict, Extra: p.Extra}), nil
+	case lookup.Gemini:
+		return gemini.New(gemini.Config{
+			Config: at, Model: m.Name, Info: info, Extra: p.Extra,
+			Project: p.Project, Region: p.Region, Token: p.TokenCommand,
+		}), nil
+	}
+	return nil, toolerr.New(toolerr.NoModel, "provider %s: unknown kind %q", p.Name, p.Kind)
+}

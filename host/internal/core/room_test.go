@@ -1,0 +1,29 @@
+package core
+
+import (
+	"context"
+	"runtime/debug"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/host/internal/pipeline/stagetest"
+)
+
+func TestABusyHostCollectsLessOften(t *testing.T) {
+	for _, c := range []struct {
+		name, value string
+		want        int
+	}{{"GOGC", "", busyPercent}, {"GOGC", "70", 70}, {"GOMEMLIMIT", "1GiB", 70}} {
+		t.Setenv("GOGC", "")
+		t.Setenv("GOMEMLIMIT", "")
+		t.Setenv(c.name, c.value)
+		before := debug.SetGCPercent(70)
+		h := room()(func(context.Context, *call.Request) (*call.Result, error) { return stagetest.Text("x"), nil })
+		require.Equal(t, 70, debug.SetGCPercent(70), "not before the first call")
+		res, err := h(t.Context(), stagetest.Request("a", `{}`))
+		require.NoError(t, err)
+		require.Equal(t, stagetest.Text("x"), res)
+		require.Equal(t, c.want, debug.SetGCPercent(before))
+	}
+}

@@ -1,0 +1,184 @@
+package core
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
+	"github.com/toolroom-mcp/toolroom/host/internal/upstream/oauth"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// signInTime is the longest wait of a call for a person who signs in.
+const signInTime = 5 * time.Minute
+
+// signInTool is listed in place of a server's tools while they are unknown because
+// the server needs a sign-in. No server has a tool of this name.
+const signInTool = "toolroom_sign_in"
+
+// signInSource is a server that may need a sign-in. Until its tools have been
+// listed once, the tool that signs in comes with the error.
+type signInSource struct {
+	*upstream.Server
+	listed atomic.Bool
+}
+
+// List lists the items of a kind.
+func (s *signInSource) List(ctx context.Context, kind call.Kind) ([]json.RawMessage, error) {
+	items, err := s.Server.List(ctx, kind)
+	switch {
+	case kind != call.Tools:
+	case err == nil:
+		s.listed.Store(true)
+	case errors.Is(err, oauth.ErrSignIn) && !s.listed.Load():
+		description := fmt.Sprintf("Signs in to server %s. Its tools are listed after that. Call this when the user wants something of %s.", s.Name(), s.Name())
+		definition := jsonrpc.AppendString([]byte(`{"name":"`+signInTool+`","description":`), description)
+		return []json.RawMessage{append(definition, `,"inputSchema":{"type":"object"}}`...)}, err
+	}
+	return items, err
+}
+
+// callSignIn answers a call of the tool that signs in.
+func (a *App) callSignIn(ctx context.Context, req *call.Request, s *upstream.Server) (*call.Result, error) {
+	tools, err := s.Tools(ctx)
+	if err != nil && a.signIn(ctx, req, err) {
+		tools, err = s.Tools(ctx)
+	}
+	if err != nil {
+		return nil, &call.ExecutionError{Tool: req.Tool.Name, Phase: call.PhaseConnect, Message: "signing in to server " + s.Name(), Cause: err}
+	}
+	a.Catalog.Refresh(s.Name())
+	text := fmt.Sprintf("Signed in to server %s. Its tools (%d) are listed now.", s.Name(), len(tools))
+	raw := jsonrpc.AppendString([]byte(`{"content":[{"type":"text","text":`), text)
+	return &call.Result{Raw: append(raw, `}]}`...)}, nil
+}
+
+// signIns are the sign-ins that calls wait for, by server. There is one at a time
+// for each server; calls of other clients wait for it, too.
+type signIns struct {
+	mu   sync.Mutex
+	open map[string]*signIn
+}
+
+type signIn struct {
+	done chan struct{}
+	err  error // valid once done is closed
+}
+
+// join returns the sign-in to a server and whether the caller has to run it.
+func (s *signIns) join(server string) (one *signIn, first bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if one, ok := s.open[server]; ok {
+		return one, false
+	}
+	if s.open == nil {
+		s.open = map[string]*signIn{}
+	}
+	one = &signIn{done: make(chan struct{})}
+	s.open[server] = one
+	return one, true
+}
+
+// finish ends a sign-in with its error.
+func (s *signIns) finish(server string, one *signIn, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, server)
+	one.err = err
+	close(one.done)
+}
+
+// opensLinks reports whether the caller's client opens links in a browser of this
+// machine: it declares elicitation in URL mode, and is connected through a pipe
+// or from this machine. The redirect address of a sign-in is a port of this machine.
+func opensLinks(req *call.Request) bool {
+	if req.Ask == nil || req.Caller.Door != "stdio" && req.Caller.Account != "http loopback" {
+		return false
+	}
+	var caps struct {
+		Elicitation struct {
+			URL json.RawMessage `json:"url"`
+		} `json:"elicitation"`
+	}
+	return json.Unmarshal(req.Caller.Capabilities, &caps) == nil && len(caps.Elicitation.URL) > 0 && string(caps.Elicitation.URL) != "null"
+}
+
+// signIn sends the sign-in link of the server that refused a call to the client
+// of the call, and waits for the sign-in. It reports whether the call can be
+// repeated. A server refuses before it does anything, so nothing is done twice.
+func (a *App) signIn(ctx context.Context, req *call.Request, refusal error) bool {
+	if !errors.Is(refusal, oauth.ErrSignIn) || !opensLinks(req) {
+		return false
+	}
+	p, ok := a.present.Load().byName[req.Tool.Server]
+	if !ok {
+		return false
+	}
+	cfg, ok := p.cfg.SignIn(a.Config.State, a.version)
+	if !ok {
+		return false
+	}
+	defer call.Pause(ctx)() // a person has more time than a server
+	one, first := a.signIns.join(cfg.Server)
+	if first {
+		a.signIns.finish(cfg.Server, one, a.runSignIn(ctx, req, cfg))
+	}
+	select {
+	case <-one.done:
+		return one.err == nil && ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// runSignIn signs in through the client of a call.
+func (a *App) runSignIn(ctx context.Context, req *call.Request, cfg oauth.Config) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, signInTime, errors.New("nobody signed in in time"))
+	defer cancel()
+	ctx, refuse := context.WithCancelCause(ctx)
+	defer refuse(nil)
+	var asking sync.WaitGroup
+	defer asking.Wait() // after refuse(nil), which ends the question
+	defer refuse(nil)
+	id := rand.Text()
+	_, err := oauth.Login(ctx, cfg, oauth.Prompt{Open: func(address string) error {
+		asking.Go(func() {
+			if !opened(req.Ask(call.WithOwnQuestion(ctx), "elicitation/create", signInQuestion(req, cfg.Server, id, address))) {
+				refuse(errors.New("the link was not opened"))
+			}
+		})
+		return nil
+	}})
+	if err == nil && !req.Caller.Modern {
+		a.Gateway.Completed(append(jsonrpc.AppendString([]byte(`{"elicitationId":`), id), '}'))
+	}
+	return err
+}
+
+// opened reports whether the answer to a link is consent.
+func opened(raw json.RawMessage, err error) bool {
+	var answer struct {
+		Action string `json:"action"`
+	}
+	return err == nil && json.Unmarshal(raw, &answer) == nil && answer.Action == "accept"
+}
+
+// signInQuestion is the elicitation in URL mode (MCP specification, "Elicitation").
+// Version 2026-07-28 has no elicitationId.
+func signInQuestion(req *call.Request, server, id, address string) json.RawMessage {
+	message := fmt.Sprintf("Server %s needs a sign-in. The call of %s continues after it.", server, req.Tool.Name)
+	params := jsonrpc.AppendString([]byte(`{"mode":"url","message":`), message)
+	params = jsonrpc.AppendString(append(params, `,"url":`...), address)
+	if !req.Caller.Modern {
+		params = jsonrpc.AppendString(append(params, `,"elicitationId":`...), id)
+	}
+	return append(params, '}')
+}

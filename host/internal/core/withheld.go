@@ -1,0 +1,99 @@
+package core
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/host/internal/config"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider/lookup"
+	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
+)
+
+// agents is the bundled server whose tools need a model.
+const agents = "dispatch_agent"
+
+// probeTime limits how long a list waits for the probe of this machine's ports.
+// If the probe takes longer and finds a model, the tools follow with a change
+// notification.
+const probeTime = 50 * time.Millisecond
+
+func needsModel(sc config.Server) bool { return sc.Bundled && sc.Name == agents }
+
+// modelSource is a server whose tools are only listed while a model can be
+// found. It is not started for a list before.
+type modelSource struct {
+	*upstream.Server
+	app *App
+}
+
+func (s modelSource) List(ctx context.Context, kind call.Kind) ([]json.RawMessage, error) {
+	if !s.app.findsModel(s.Name()) {
+		return nil, nil
+	}
+	return s.Server.List(ctx, kind)
+}
+
+// findsModel reports whether a model can be found. Where only a look at this
+// machine's ports could tell, it waits for that for a moment; server is listed
+// again when a model is found later.
+func (a *App) findsModel(server string) bool {
+	models := a.Models()
+	if models.Configured() {
+		return true
+	}
+	looked := make(chan bool, 1)
+	late := make(chan struct{}) // closed when the answer is not waited for
+	a.work.Go(func() {
+		found := models.Local(a.life)
+		looked <- found
+		select {
+		case <-late:
+			if found {
+				a.Catalog.Now(a.life, server) //nolint:errcheck // it ends with the host
+			}
+		default:
+		}
+	})
+	timer := time.NewTimer(probeTime)
+	defer timer.Stop()
+	select {
+	case found := <-looked:
+		return found
+	case <-timer.C:
+		close(late)
+	}
+	select {
+	case found := <-looked: // both at once: it may not have seen late
+		return found
+	default:
+		return false
+	}
+}
+
+// Withheld says why a server's tools are not served although the server could
+// be; "": they are. It looks for a model on this machine.
+func (a *App) Withheld(ctx context.Context, s *upstream.Server) string {
+	p, ok := a.present.Load().byName[s.Name()]
+	if !ok || !needsModel(p.cfg) {
+		return ""
+	}
+	if models := a.Models(); models.Configured() || models.Local(ctx) {
+		return ""
+	}
+	return "its tools are not served: " + lookup.NoModel
+}
+
+// modelsChanged lists the servers again whose tools need a model.
+func (a *App) modelsChanged(before, now *present) {
+	if reflect.DeepEqual(before.cfg.Models, now.cfg.Models) {
+		return
+	}
+	for _, p := range now.places {
+		if !p.off && needsModel(p.cfg) {
+			a.Catalog.Refresh(p.server.Name())
+		}
+	}
+}

@@ -1,0 +1,225 @@
+// Package chain carries out tools that are made of calls of other tools.
+//
+//	chain:
+//	  steps:
+//	    - {id: found, tool: search, args: {q: "${args.topic}", limit: 3}}
+//	    - parallel:
+//	        - {id: a, tool: fetch, args: {url: "${steps.found.result.items[0].url}"}}
+//	        - {id: b, tool: fetch, args: {url: "${steps.found.result.items[1].url}"}, on_error: continue}
+//	    - if: {value: "${steps.b.is_error}", equals: true}
+//	      then: [{id: note, tool: log, args: {text: "only one of ${args.topic}"}}]
+//	      else: []
+//	  result: {first: "${steps.a.result}", second: "${steps.b.result}"}
+//
+// A text that is a reference alone stands for the value itself, whatever its
+// kind; within a text it stands for the value as text. There are ${args.NAME},
+// ${steps.ID.result} (the structured result, else the text, read as JSON where
+// it is), ${steps.ID.text}, ${steps.ID.details} (_meta["toolroom/result"]: counts,
+// exit code, …) and ${steps.ID.is_error}, each with further members and [indexes]; ${…:-text} has a default. What a step that was not made has
+// given is null. $${ is a ${.
+//
+// A condition is a reference, which holds unless it is null, false, 0 or empty,
+// or a map of value and of what it must be: equals, not_equals, in, contains,
+// above, below, exists.
+//
+// Steps go through all stages like calls of the caller's own: what policy
+// denies the caller is denied here. A step that fails ends the chain, with its
+// error, unless it says on_error: continue. Without result the chain's is that
+// of its last step, as it came.
+package chain
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+)
+
+// Config is one tool.
+type Config struct {
+	Steps  []Step
+	Result json.RawMessage // with references; nil: that of the last step
+}
+
+// Step is a call (Tool), steps at once (Parallel), or a choice (If).
+type Step struct {
+	ID       string
+	Tool     string          // by its served name
+	Args     json.RawMessage // an object with references; nil: {}
+	Continue bool            // although it fails
+
+	Parallel [][]Step // each one after the other, all at once
+
+	If         *Condition
+	Then, Else []Step
+}
+
+// Call makes a call of a served tool for the one that is being carried out.
+type Call func(ctx context.Context, parent *call.Request, tool string, arguments json.RawMessage) (*call.Result, error)
+
+// The bounds of a chain.
+const (
+	maxSteps = 100
+	maxDepth = 8
+)
+
+// Validate names the field that is wrong.
+func (c Config) Validate() error {
+	if len(c.Steps) == 0 {
+		return errors.New("chain.steps: is empty")
+	}
+	v := validator{known: map[string]bool{}}
+	if err := v.steps("chain.steps", c.Steps, 0); err != nil {
+		return err
+	}
+	if c.Result != nil {
+		return v.value("chain.result", c.Result)
+	}
+	return nil
+}
+
+// Tools are the served names of the tools that are called.
+func (c Config) Tools() []string { return toolsOf(c.Steps) }
+
+func toolsOf(steps []Step) (names []string) {
+	for _, s := range steps {
+		if s.Tool != "" {
+			names = append(names, s.Tool)
+		}
+		for _, branch := range append([][]Step{s.Then, s.Else}, s.Parallel...) {
+			names = append(names, toolsOf(branch)...)
+		}
+	}
+	return names
+}
+
+// Uses are the arguments that the chain names.
+func (c Config) Uses() (names []string) {
+	visit := func(raw json.RawMessage) {
+		for _, r := range refsIn(raw) {
+			if r.root == "args" && len(r.path) > 0 && !r.hasDefault {
+				names = append(names, r.path[0])
+			}
+		}
+	}
+	var walk func(steps []Step)
+	walk = func(steps []Step) {
+		for _, s := range steps {
+			visit(s.Args)
+			if s.If != nil {
+				visit(s.If.Value)
+			}
+			for _, branch := range append([][]Step{s.Then, s.Else}, s.Parallel...) {
+				walk(branch)
+			}
+		}
+	}
+	walk(c.Steps)
+	visit(c.Result)
+	return names
+}
+
+// validator knows which steps come before.
+type validator struct {
+	known map[string]bool
+	count int
+}
+
+func (v *validator) steps(path string, steps []Step, depth int) error {
+	if depth > maxDepth {
+		return fmt.Errorf("%s: steps are nested more than %d deep", path, maxDepth)
+	}
+	for i, s := range steps {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		if v.count++; v.count > maxSteps {
+			return fmt.Errorf("%s: there are more than %d steps", path, maxSteps)
+		}
+		if err := v.step(at, s, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *validator) step(at string, s Step, depth int) error {
+	kinds := 0
+	for _, is := range []bool{s.Tool != "", s.Parallel != nil, s.If != nil} {
+		if is {
+			kinds++
+		}
+	}
+	if kinds != 1 {
+		return fmt.Errorf("%s: want one of tool, parallel and if", at)
+	}
+	switch {
+	case s.Parallel != nil:
+		return v.branches(at, s.Parallel, depth)
+	case s.If != nil:
+		if err := s.If.validate(at + ".if"); err != nil {
+			return err
+		}
+		if err := v.value(at+".if.value", s.If.Value); err != nil {
+			return err
+		}
+		if err := v.steps(at+".then", s.Then, depth+1); err != nil {
+			return err
+		}
+		return v.steps(at+".else", s.Else, depth+1)
+	}
+	if s.Args != nil {
+		if s.Args[0] != '{' {
+			return fmt.Errorf("%s.args: want a map", at)
+		}
+		if err := v.value(at+".args", s.Args); err != nil {
+			return err
+		}
+	}
+	if s.ID == "" {
+		return nil
+	}
+	if !identifier.MatchString(s.ID) {
+		return fmt.Errorf("%s.id: %q must have only letters, digits, _ and -", at, s.ID)
+	}
+	if v.known[s.ID] {
+		return fmt.Errorf("%s.id: two steps have the id %s", at, s.ID)
+	}
+	v.known[s.ID] = true
+	return nil
+}
+
+// branches checks those of a parallel step, which do not see each other. What comes
+// after them sees all.
+func (v *validator) branches(at string, branches [][]Step, depth int) error {
+	before := v.known
+	after := maps.Clone(before)
+	for i, branch := range branches {
+		v.known = maps.Clone(before)
+		if err := v.steps(fmt.Sprintf("%s.parallel[%d]", at, i), branch, depth+1); err != nil {
+			return err
+		}
+		for id := range v.known {
+			if !before[id] && after[id] {
+				return fmt.Errorf("%s: two steps have the id %s", at, id)
+			}
+			after[id] = true
+		}
+	}
+	v.known = after
+	return nil
+}
+
+// value checks the references in a value.
+func (v *validator) value(path string, raw json.RawMessage) error {
+	if err := malformed(raw); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	for _, r := range refsIn(raw) {
+		if r.root == "steps" && !v.known[r.step] {
+			return fmt.Errorf("%s: %s is not an earlier step", path, r.text)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,445 @@
+package chain
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/declared/executor"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+var (
+	identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
+	element    = regexp.MustCompile(`^(?:([A-Za-z0-9_$@-]+)|\[(\d{1,6})\]|\["([^"\]]*)"\])`)
+)
+
+// ref is one ${…}.
+type ref struct {
+	text       string   // as it was written
+	root       string   // args or steps
+	step       string   // of steps
+	part       string   // of steps: result, text or is_error
+	path       []string // members and indexes below
+	fallback   string
+	hasDefault bool
+	start, end int // in the text it stands in
+}
+
+// missing is a reference to what is not there.
+type missing struct{ ref string }
+
+func (e *missing) Error() string { return e.ref + " does not exist; ${…:-text} gives a default" }
+
+// refsOf finds the references of a text.
+func refsOf(text string) (refs []ref, err error) {
+	for at := 0; ; {
+		i := strings.Index(text[at:], "${")
+		if i < 0 {
+			return refs, nil
+		}
+		start := at + i
+		if start > 0 && text[start-1] == '$' { // $${
+			at = start + 2
+			continue
+		}
+		length := strings.IndexByte(text[start:], '}')
+		if length < 0 {
+			return nil, fmt.Errorf("unclosed ${; write $${ for the characters")
+		}
+		r, err := parseRef(text[start+2 : start+length])
+		if err != nil {
+			return nil, err
+		}
+		r.start, r.end = start, start+length+1
+		refs = append(refs, r)
+		at = r.end
+	}
+}
+
+func parseRef(inside string) (ref, error) {
+	r := ref{text: "${" + inside + "}"}
+	inside, r.fallback, r.hasDefault = strings.Cut(inside, ":-")
+	var parts []string
+	rest := strings.TrimSpace(inside)
+	for rest != "" {
+		m := element.FindStringSubmatch(rest)
+		if m == nil {
+			return r, fmt.Errorf("%s is not a reference; use ${args.NAME} or ${steps.ID.result}", r.text)
+		}
+		parts = append(parts, m[1]+m[2]+m[3])
+		rest = rest[len(m[0]):]
+		if next, dot := strings.CutPrefix(rest, "."); dot && next != "" {
+			rest = next
+		} else if rest != "" && rest[0] != '[' {
+			return r, fmt.Errorf("%s is not a reference; use ${args.NAME} or ${steps.ID.result}", r.text)
+		}
+	}
+	switch {
+	case len(parts) >= 1 && parts[0] == "args":
+		r.root, r.path = "args", parts[1:]
+	case len(parts) >= 3 && parts[0] == "steps":
+		r.root, r.step, r.part, r.path = "steps", parts[1], parts[2], parts[3:]
+		if !slices.Contains([]string{"result", "text", "details", "is_error"}, r.part) {
+			return r, fmt.Errorf("%s: a step has result, text, details and is_error", r.text)
+		}
+	default:
+		return r, fmt.Errorf("%s is not a reference; use ${args.NAME} or ${steps.ID.result}", r.text)
+	}
+	return r, nil
+}
+
+// texts calls visit with every text of a value that is no name of a member.
+func texts(raw json.RawMessage, visit func(string)) {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 {
+		return
+	}
+	switch raw[0] {
+	case '"':
+		visit(executor.TextOf(raw))
+	case '{':
+		members, err := jsonrpc.Members(raw)
+		if err != nil {
+			return
+		}
+		for _, m := range members {
+			texts(m.Value, visit)
+		}
+	case '[':
+		items, err := jsonrpc.Items(raw)
+		if err != nil {
+			return
+		}
+		for _, item := range items {
+			texts(item, visit)
+		}
+	}
+}
+
+// malformed reports the first reference that is none.
+func malformed(raw json.RawMessage) (err error) {
+	texts(raw, func(text string) {
+		if _, fault := refsOf(text); err == nil {
+			err = fault
+		}
+	})
+	return err
+}
+
+func refsIn(raw json.RawMessage) (refs []ref) {
+	texts(raw, func(text string) {
+		found, err := refsOf(text)
+		if err == nil {
+			refs = append(refs, found...)
+		}
+	})
+	return refs
+}
+
+// scope is what references are to.
+type scope struct {
+	args  map[string]json.RawMessage
+	steps map[string]outcome
+}
+
+// fill replaces the references in a value.
+func (s scope) fill(raw json.RawMessage) (json.RawMessage, error) {
+	raw = bytes.TrimSpace(raw)
+	switch raw[0] {
+	case '"':
+		return s.text(executor.TextOf(raw))
+	case '{':
+		members, err := jsonrpc.Members(raw)
+		if err != nil {
+			return nil, err
+		}
+		out := []byte{'{'}
+		for i, m := range members {
+			value, err := s.fill(m.Value)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", m.Name, err)
+			}
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = append(append(jsonrpc.AppendString(out, m.Name), ':'), value...)
+		}
+		return bounded(append(out, '}'))
+	case '[':
+		items, err := jsonrpc.Items(raw)
+		if err != nil {
+			return nil, err
+		}
+		out := []byte{'['}
+		for i, item := range items {
+			value, err := s.fill(item)
+			if err != nil {
+				return nil, fmt.Errorf("[%d]: %w", i, err)
+			}
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = append(out, value...)
+		}
+		return bounded(append(out, ']'))
+	}
+	return raw, nil
+}
+
+// bounded keeps results that are used many times from filling the memory.
+func bounded(raw json.RawMessage) (json.RawMessage, error) {
+	if len(raw) > executor.MaxResult {
+		return nil, fmt.Errorf("it would be larger than %d MiB", executor.MaxResult>>20)
+	}
+	return raw, nil
+}
+
+func (s scope) text(text string) (json.RawMessage, error) {
+	refs, err := refsOf(text)
+	if err != nil {
+		return nil, err
+	}
+	if len(refs) == 1 && refs[0].start == 0 && refs[0].end == len(text) {
+		return s.value(refs[0])
+	}
+	var b strings.Builder
+	at := 0
+	for _, r := range refs {
+		value, err := s.value(r)
+		if err != nil {
+			return nil, err
+		}
+		b.WriteString(strings.ReplaceAll(text[at:r.start], "$${", "${"))
+		b.WriteString(executor.TextOf(value))
+		at = r.end
+	}
+	b.WriteString(strings.ReplaceAll(text[at:], "$${", "${"))
+	return bounded(jsonrpc.AppendString(nil, b.String()))
+}
+
+// value is what a reference stands for.
+func (s scope) value(r ref) (json.RawMessage, error) {
+	value, ok := s.find(r)
+	switch {
+	case ok && !(r.hasDefault && string(value) == "null"):
+		return value, nil
+	case r.hasDefault:
+		return jsonrpc.AppendString(nil, r.fallback), nil
+	}
+	return nil, &missing{r.text}
+}
+
+func (s scope) find(r ref) (json.RawMessage, bool) {
+	path := r.path
+	var value json.RawMessage
+	if r.root == "args" {
+		if len(path) == 0 {
+			all, err := jsonrpc.Marshal(s.args)
+			return all, err == nil
+		}
+		var ok bool
+		if value, ok = s.args[path[0]]; !ok {
+			return nil, false
+		}
+		path = path[1:]
+	} else {
+		one, made := s.steps[r.step]
+		switch {
+		case !made:
+			return json.RawMessage("null"), true
+		case r.part == "text":
+			value = jsonrpc.AppendString(nil, one.text())
+		case r.part == "is_error":
+			value = fmt.Append(nil, one.failed)
+		case r.part == "details":
+			if value = one.result.Details(); value == nil {
+				value = json.RawMessage("null")
+			}
+		default:
+			value = one.value()
+		}
+	}
+	for _, name := range path {
+		var ok bool
+		if value, ok = member(value, name); !ok {
+			return nil, false
+		}
+	}
+	return value, true
+}
+
+// member is a member of an object, or an item of a list by its index.
+func member(value json.RawMessage, name string) (json.RawMessage, bool) {
+	value = bytes.TrimSpace(value)
+	switch {
+	case len(value) > 0 && value[0] == '{':
+		members, err := jsonrpc.Members(value)
+		if err != nil {
+			return nil, false
+		}
+		for _, m := range members {
+			if m.Name == name {
+				return m.Value, true
+			}
+		}
+	case len(value) > 0 && value[0] == '[':
+		items, err := jsonrpc.Items(value)
+		i, fault := strconv.Atoi(name)
+		if err == nil && fault == nil && i >= 0 && i < len(items) {
+			return items[i], true
+		}
+	}
+	return nil, false
+}
+
+// Condition is what a choice is made by.
+type Condition struct {
+	Value json.RawMessage // with references
+
+	Equals, NotEquals, Contains json.RawMessage // nil: not asked
+	In                          []json.RawMessage
+	Above, Below                json.RawMessage // numbers
+	Exists                      *bool
+}
+
+func (c Condition) validate(path string) error {
+	if c.Value == nil {
+		return fmt.Errorf("%s.value: is missing", path)
+	}
+	for _, bound := range []struct {
+		name  string
+		value json.RawMessage
+	}{{"above", c.Above}, {"below", c.Below}} {
+		if bound.value == nil {
+			continue
+		}
+		if _, ok := number(bound.value); !ok {
+			return fmt.Errorf("%s.%s: want a number", path, bound.name)
+		}
+	}
+	return nil
+}
+
+// holds reports whether all that is asked is so.
+func (c Condition) holds(s scope) (bool, error) {
+	value, err := s.fill(c.Value)
+	there := err == nil && string(value) != "null"
+	if c.Exists != nil {
+		if there != *c.Exists {
+			return false, nil
+		}
+		if !there {
+			return true, nil
+		}
+	}
+	if err != nil {
+		return false, err
+	}
+	asked := c.Exists != nil
+	check := func(given json.RawMessage, test func() bool) bool {
+		if given == nil {
+			return true
+		}
+		asked = true
+		return test()
+	}
+	ok := check(c.Equals, func() bool { return same(value, c.Equals) }) &&
+		check(c.NotEquals, func() bool { return !same(value, c.NotEquals) }) &&
+		check(c.Contains, func() bool { return contains(value, c.Contains) }) &&
+		check(c.Above, func() bool { return compare(value, c.Above) > 0 }) &&
+		check(c.Below, func() bool { return compare(value, c.Below) < 0 })
+	if ok && c.In != nil {
+		asked = true
+		ok = false
+		for _, one := range c.In {
+			ok = ok || same(value, one)
+		}
+	}
+	if !asked {
+		return truth(value), nil
+	}
+	return ok, nil
+}
+
+// truth reports whether a value is more than nothing.
+func truth(value json.RawMessage) bool {
+	switch text := string(bytes.TrimSpace(value)); text {
+	case "null", "false", `""`, "[]", "{}":
+		return false
+	default:
+		n, ok := number(value)
+		return !ok || n.Sign() != 0
+	}
+}
+
+func same(a, b json.RawMessage) bool {
+	if x, ok := number(a); ok {
+		y, ok := number(b)
+		return ok && x.Cmp(y) == 0
+	}
+	return canonical(a) == canonical(b)
+}
+
+// canonical is JSON with its members in order.
+func canonical(raw json.RawMessage) string {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return string(raw)
+	}
+	out, err := jsonrpc.Marshal(v)
+	if err != nil {
+		return string(raw)
+	}
+	return string(out)
+}
+
+func contains(value, part json.RawMessage) bool {
+	value = bytes.TrimSpace(value)
+	if len(value) > 0 && value[0] == '[' {
+		items, err := jsonrpc.Items(value)
+		if err != nil {
+			return false
+		}
+		for _, item := range items {
+			if same(item, part) {
+				return true
+			}
+		}
+		return false
+	}
+	if len(value) > 0 && value[0] == '{' {
+		_, ok := member(value, executor.TextOf(part))
+		return ok
+	}
+	return strings.Contains(executor.TextOf(value), executor.TextOf(part))
+}
+
+// maxDigits bounds the numbers that are compared.
+const maxDigits = 400
+
+func number(raw json.RawMessage) (*big.Float, bool) {
+	text := string(bytes.TrimSpace(raw))
+	if text == "" || len(text) > maxDigits || text[0] != '-' && (text[0] < '0' || text[0] > '9') {
+		return nil, false
+	}
+	n, _, err := big.ParseFloat(text, 10, 200, big.ToNearestEven)
+	return n, err == nil
+}
+
+// compare is 0 for what is no number.
+func compare(value, bound json.RawMessage) int {
+	a, ok := number(value)
+	b, fine := number(bound)
+	if !ok || !fine {
+		return 0
+	}
+	return a.Cmp(b)
+}

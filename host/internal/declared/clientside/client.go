@@ -1,0 +1,127 @@
+// Package clientside is of tools that whoever calls runs itself: the host only
+// describes them.
+//
+// A call is answered with a *call.PendingError whose Reason is Reason: a door
+// at which the caller can run it (the HTTP API, an agent, a Go program) takes
+// tool and arguments from it and gives them back. At an MCP door the client is
+// asked for the result by elicitation, where it can be; else the error says
+// what to do.
+package clientside
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/host/internal/declared/executor"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// Reason is that of a call which the caller is to carry out.
+const Reason = "client_tool"
+
+// Config is one tool.
+type Config struct {
+	Message string          // what a person is asked; "": made of the description
+	Output  json.RawMessage // the schema of what comes back; nil: any text
+}
+
+// Validate is there for all kinds' Configs; any value is right.
+func (c Config) Validate() error { return nil }
+
+// New makes the handler.
+func New(c Config, shape executor.Shape) (call.Handler, error) {
+	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
+		arguments, err := req.Arguments()
+		if err != nil {
+			return nil, err
+		}
+		if canBeAsked(req) {
+			return c.ask(ctx, req, arguments, shape)
+		}
+		return nil, &call.PendingError{Pending: call.Pending{
+			Reason: Reason, Tool: req.Tool.Name, Args: arguments,
+			Message: "this tool runs in the client, which cannot be asked for its result (it does not support elicitation): run the tool with these arguments, and continue with its result",
+		}}
+	}, nil
+}
+
+// canBeAsked reports whether the caller's client takes forms.
+func canBeAsked(req *call.Request) bool {
+	var caps struct {
+		Elicitation map[string]json.RawMessage `json:"elicitation"`
+	}
+	if req.Ask == nil || json.Unmarshal(req.Caller.Capabilities, &caps) != nil || caps.Elicitation == nil {
+		return false
+	}
+	_, form := caps.Elicitation["form"]
+	_, url := caps.Elicitation["url"]
+	return form || !url // {} is forms
+}
+
+func (c Config) ask(ctx context.Context, req *call.Request, arguments json.RawMessage, shape executor.Shape) (*call.Result, error) {
+	message := c.Message
+	if message == "" {
+		message = fmt.Sprintf("Your client must run the tool %s. Give its result for these arguments:", req.Tool.Name)
+	}
+	schema, direct := form(c.Output)
+	params := jsonrpc.AppendString([]byte(`{"message":`), message+"\n\n"+string(arguments))
+	params = append(append(append(params, `,"requestedSchema":`...), schema...), '}')
+	raw, err := req.Ask(ctx, "elicitation/create", params)
+	if err != nil {
+		return nil, &call.ExecutionError{Tool: req.Tool.Name, Phase: call.PhaseExecute, Message: "the client could not be asked for the result of " + req.Tool.Name, Cause: coded(err)}
+	}
+	var answer struct {
+		Action  string          `json:"action"`
+		Content json.RawMessage `json:"content"`
+	}
+	if err := json.Unmarshal(raw, &answer); err != nil {
+		return nil, executor.Invalid(req.Tool.Name, "the client's answer is malformed: %v", err)
+	}
+	if answer.Action != "accept" {
+		return executor.Failed(fmt.Sprintf("%s was not executed: the user of the client answered %s", req.Tool.Name, answer.Action)), nil
+	}
+	if direct {
+		return shape.Result(req.Tool.Name, answer.Content)
+	}
+	var given struct {
+		Result string `json:"result"`
+	}
+	if err := json.Unmarshal(answer.Content, &given); err != nil {
+		return nil, executor.Invalid(req.Tool.Name, "the client's answer is malformed: %v", err)
+	}
+	if jsonrpc.Valid([]byte(given.Result)) == nil {
+		return shape.Result(req.Tool.Name, json.RawMessage(given.Result))
+	}
+	return shape.Text(req.Tool.Name, given.Result)
+}
+
+// coded gives an error of the client's own a code.
+func coded(err error) error {
+	return toolerr.New(toolerr.ExecutionError, "%w", err)
+}
+
+// form is the schema that the client is asked by: the tool's own, where it is
+// a flat one as forms are, else one text.
+func form(output json.RawMessage) (schema json.RawMessage, direct bool) {
+	one := json.RawMessage(`{"type":"object","properties":{"result":{"type":"string","title":"Result"}},"required":["result"]}`)
+	var s struct {
+		Type       string `json:"type"`
+		Properties map[string]struct {
+			Type string `json:"type"`
+		} `json:"properties"`
+	}
+	if output == nil || json.Unmarshal(output, &s) != nil || s.Type != "object" || len(s.Properties) == 0 {
+		return one, false
+	}
+	for _, p := range s.Properties {
+		switch p.Type {
+		case "string", "number", "integer", "boolean":
+		default:
+			return one, false
+		}
+	}
+	return output, true
+}

@@ -1,0 +1,262 @@
+// Package declared makes servable tools of declarations: their names and
+// definitions, which executor carries them out, and what they say to the
+// pipeline's stages. Each is a source of its own to the catalogue, and so a
+// server of its own to limits, breakers and statistics: one that hangs is in
+// nobody's way.
+//
+// A tool is served under its own name, one of a namespace as NAMESPACE__NAME,
+// within the bounds that package catalog puts on names. A name that a server
+// or a bundled tool has, or could be taken for one of a server's, is an error
+// when the configuration is read.
+package declared
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/host/internal/catalog"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
+	"github.com/toolroom-mcp/toolroom/host/internal/declared/alias"
+	"github.com/toolroom-mcp/toolroom/host/internal/declared/chain"
+	"github.com/toolroom-mcp/toolroom/host/internal/declared/clientside"
+	"github.com/toolroom-mcp/toolroom/host/internal/declared/command"
+	"github.com/toolroom-mcp/toolroom/host/internal/declared/executor"
+	"github.com/toolroom-mcp/toolroom/host/internal/declared/httpcall"
+	"github.com/toolroom-mcp/toolroom/host/internal/declared/manifest"
+	"github.com/toolroom-mcp/toolroom/host/internal/declared/mock"
+	"github.com/toolroom-mcp/toolroom/host/internal/pipeline/retry"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// Deps are what executors need of the host.
+type Deps struct {
+	Call    chain.Call                  // makes a call through all stages
+	Journal chain.Journal               // of calls that wait; nil: none
+	Forward alias.Forward               // makes one of a server's tool
+	Run     command.Run                 // starts a program
+	Lookup  func(string) (string, bool) // the environment
+	Retry   func() retry.Config
+	Agent   string // that services are told
+}
+
+// Tool is one declared tool that can be called. It is a source of the
+// catalogue.
+type Tool struct {
+	Spec manifest.Tool
+
+	name       string
+	version    string
+	definition json.RawMessage
+	handler    call.Handler
+}
+
+// New makes a tool of a declaration that package manifest has checked.
+func New(spec manifest.Tool, deps Deps) (*Tool, error) {
+	t := &Tool{Spec: spec, name: Served(spec)}
+	shape := executor.Shape{Declared: spec.Output != nil, Wrapped: spec.Output != nil && !ofObjects(spec.Output)}
+	t.definition = definition(t.name, spec, shape)
+	sum := sha256.Sum256(t.definition)
+	t.version = strings.TrimSpace(spec.Version + " " + hex.EncodeToString(sum[:8]))
+	var err error
+	switch spec.Mode {
+	case manifest.Mock:
+		t.handler, err = mock.New(*spec.Mock, shape)
+	case manifest.HTTP:
+		t.handler, err = httpcall.New(*spec.HTTP, shape, deps.Retry, deps.Agent)
+	case manifest.Chain:
+		t.handler, err = chain.New(*spec.Chain, shape, deps.Call, deps.Journal)
+	case manifest.MCP:
+		t.handler, err = alias.New(*spec.MCP, deps.Forward)
+	case manifest.Exec:
+		t.handler, err = command.New(*spec.Exec, shape, deps.Run, deps.Lookup)
+	case manifest.Client:
+		t.handler, err = clientside.New(*spec.Client, shape)
+	default:
+		err = fmt.Errorf("mode: unknown mode %s", spec.Mode)
+	}
+	if err != nil {
+		problem := spec.Problem("", "%v", err)
+		return nil, dialect.Problems{problem}
+	}
+	return t, nil
+}
+
+// Served is the name that a tool is served under.
+func Served(spec manifest.Tool) string {
+	if spec.Namespace != "" {
+		return catalog.ServedName(spec.Namespace, spec.Name, false)
+	}
+	return catalog.ServedName(spec.Name, spec.Name, true)
+}
+
+// Name is the served name, which is that of the tool's own server, too.
+func (t *Tool) Name() string { return t.name }
+
+// Version tells states of the tool apart; what is cached of one is not given
+// for another.
+func (t *Tool) Version() string { return t.version }
+
+// List returns the tool's definition.
+func (t *Tool) List(_ context.Context, kind call.Kind) ([]json.RawMessage, error) {
+	if kind != call.Tools {
+		return nil, nil
+	}
+	return []json.RawMessage{t.definition}, nil
+}
+
+// Known is List, without asking.
+func (t *Tool) Known(kind call.Kind) []json.RawMessage {
+	if kind != call.Tools {
+		return nil
+	}
+	return []json.RawMessage{t.definition}
+}
+
+// Entry is the tool as the catalogue sees it.
+func (t *Tool) Entry() catalog.Entry { return catalog.Entry{Source: t, Plain: true} }
+
+// Handle carries out a call.
+func (t *Tool) Handle(ctx context.Context, req *call.Request) (*call.Result, error) {
+	return t.handler(ctx, req)
+}
+
+// Timeout is the longest a call may take; 0: not said.
+func (t *Tool) Timeout() time.Duration { return t.Spec.Timeout }
+
+// ofObjects reports whether a schema is one of objects, as far as its type
+// tells.
+func ofObjects(schema json.RawMessage) bool {
+	var s struct {
+		Type any `json:"type"`
+	}
+	return json.Unmarshal(schema, &s) == nil && s.Type == "object"
+}
+
+// metaTool is the _meta member with what MCP has no place for.
+const metaTool = "io.github.toolroom-mcp/tool"
+
+// definition is the entry of tools/list.
+func definition(name string, spec manifest.Tool, shape executor.Shape) json.RawMessage {
+	d := []byte(`{`)
+	add := func(member string, value json.RawMessage) {
+		if len(value) == 0 {
+			return
+		}
+		if len(d) > 1 {
+			d = append(d, ',')
+		}
+		d = append(append(jsonrpc.AppendString(d, member), ':'), value...)
+	}
+	text := func(member, value string) {
+		if value != "" {
+			add(member, jsonrpc.AppendString(nil, value))
+		}
+	}
+	text("name", name)
+	text("title", spec.Title)
+	text("description", spec.Description)
+	add("inputSchema", objectSchema(spec.Input))
+	output := spec.Output
+	if shape.Wrapped {
+		output = append(append([]byte(`{"type":"object","properties":{"result":`), spec.Output...), `},"required":["result"]}`...)
+	}
+	add("outputSchema", output)
+	add("annotations", annotations(spec))
+	add("_meta", meta(spec))
+	return append(d, '}')
+}
+
+// meta is the version, and what the stages are to know: calls that make calls
+// are bounded by the bounds of those.
+func meta(spec manifest.Tool) json.RawMessage {
+	var members []string
+	if spec.Version != "" {
+		members = append(members, `"`+metaTool+`":{"version":`+string(jsonrpc.AppendString(nil, spec.Version))+`}`)
+	}
+	switch {
+	case spec.Mode == manifest.MCP:
+		members = append(members, `"toolroom/call":{"timeoutMs":0,"control":true}`)
+	case spec.Mode == manifest.Chain:
+		members = append(members, `"toolroom/call":{"timeoutMs":0}`)
+	}
+	if len(members) == 0 {
+		return nil
+	}
+	return json.RawMessage("{" + strings.Join(members, ",") + "}")
+}
+
+// objectSchema is a schema of arguments with the type that MCP wants in it.
+func objectSchema(schema json.RawMessage) json.RawMessage {
+	if ofObjects(schema) {
+		return schema
+	}
+	with, err := jsonrpc.SetMember(schema, "type", json.RawMessage(`"object"`))
+	if err != nil {
+		return schema
+	}
+	return with
+}
+
+// annotations are those that are declared, with what the mode says where they
+// are silent.
+func annotations(spec manifest.Tool) json.RawMessage {
+	out := spec.Annotations
+	if out == nil {
+		out = json.RawMessage(`{}`)
+	}
+	readOnly, idempotent := hints(spec)
+	for _, hint := range []struct {
+		name string
+		said *bool
+	}{{"readOnlyHint", readOnly}, {"idempotentHint", idempotent}} {
+		if hint.said == nil {
+			continue
+		}
+		if with, err := jsonrpc.SetMember(out, hint.name, fmt.Append(nil, *hint.said)); err == nil {
+			out = with
+		}
+	}
+	if string(out) == "{}" {
+		return nil
+	}
+	return out
+}
+
+func hints(spec manifest.Tool) (readOnly, idempotent *bool) {
+	var said struct {
+		ReadOnly   *bool `json:"readOnlyHint"`
+		Idempotent *bool `json:"idempotentHint"`
+	}
+	if spec.Annotations != nil {
+		json.Unmarshal(spec.Annotations, &said) //nolint:errcheck // it was checked
+	}
+	readOnly, idempotent = said.ReadOnly, said.Idempotent
+	if spec.ReadOnly != nil {
+		readOnly = spec.ReadOnly
+	}
+	if spec.Idempotent != nil {
+		idempotent = spec.Idempotent
+	}
+	var reads, repeats bool
+	switch spec.Mode {
+	case manifest.Mock:
+		reads, repeats = true, true
+	case manifest.HTTP:
+		reads, repeats = spec.HTTP.Hints()
+	default:
+		return readOnly, idempotent
+	}
+	if readOnly == nil {
+		readOnly = &reads
+	}
+	if idempotent == nil {
+		idempotent = &repeats
+	}
+	return readOnly, idempotent
+}

@@ -1,0 +1,130 @@
+// Package executor is what the kinds of declared tools have in common: how a
+// JSON value becomes a tool's result, and the bounds. The kinds are the
+// packages below; each has a Config with a Validate that names the field, and
+// a New that makes a call.Handler of it.
+package executor
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// MaxResult bounds what a declared tool's result may be made of, in bytes.
+const MaxResult = 10 << 20
+
+// A Shape says how a tool's values are given to the caller.
+type Shape struct {
+	// Wrapped is that the tool declares an output schema that is not one of
+	// objects, which MCP has no place for: the value stands in a member
+	// "result" of structuredContent.
+	Wrapped bool
+	// Declared is that there is an output schema: the value is structuredContent
+	// as well. A value that is no object and is not Wrapped then breaks it.
+	Declared bool
+}
+
+// Result makes a result of a value: as text (a JSON text is shown without its
+// quotes), with more content before it if there is any, and, where the tool
+// declares an output schema, as structuredContent.
+func (s Shape) Result(tool string, value json.RawMessage, more ...json.RawMessage) (*call.Result, error) {
+	value = bytes.TrimSpace(value)
+	if err := jsonrpc.Valid(value); err != nil {
+		return nil, invalid(tool, "it is not JSON: "+err.Error())
+	}
+	var structured json.RawMessage
+	switch {
+	case s.Wrapped:
+		structured = append(append([]byte(`{"result":`), value...), '}')
+	case s.Declared && value[0] != '{':
+		return nil, invalid(tool, fmt.Sprintf("it is %s, but the output schema requires an object", kindOf(value)))
+	case s.Declared:
+		structured = value
+	}
+	raw := []byte(`{"content":[`)
+	for _, content := range more {
+		raw = append(append(raw, content...), ',')
+	}
+	raw = append(jsonrpc.AppendString(append(raw, `{"type":"text","text":`...), textOf(value)), "}]"...)
+	if structured != nil {
+		raw = append(append(raw, `,"structuredContent":`...), structured...)
+	}
+	return &call.Result{Raw: append(raw, '}')}, nil
+}
+
+// Text makes a result of a text that is not JSON.
+func (s Shape) Text(tool, text string) (*call.Result, error) {
+	return s.Result(tool, jsonrpc.AppendString(nil, text))
+}
+
+// Failed is the result of a tool that says that it failed.
+func Failed(text string) *call.Result {
+	raw := jsonrpc.AppendString([]byte(`{"content":[{"type":"text","text":`), text)
+	return &call.Result{Raw: append(raw, `}],"isError":true}`...)}
+}
+
+func invalid(tool, why string) error {
+	return &call.ValidationError{Type: call.ResultInvalid, Tool: tool, Detail: "the result cannot be used: " + why}
+}
+
+// Invalid is the error of a result that is not what was declared.
+func Invalid(tool, format string, args ...any) error {
+	return invalid(tool, fmt.Sprintf(format, args...))
+}
+
+// Missing is the error of a call without an argument that the tool's
+// declaration uses.
+func Missing(tool, argument, where string) error {
+	detail := fmt.Sprintf("argument %s is missing, required by %s; give it and call again", argument, where)
+	return &call.ValidationError{
+		Type: call.ArgsInvalid, Tool: tool, Path: "/" + argument, Detail: detail,
+		Cause: toolerr.New(toolerr.MissingParameter, "%s", detail),
+	}
+}
+
+// Arguments are a call's arguments by name, numbers as they were written.
+func Arguments(req *call.Request) (map[string]json.RawMessage, error) {
+	raw, err := req.Arguments()
+	if err != nil {
+		return nil, err
+	}
+	members, err := jsonrpc.Members(raw)
+	if err != nil {
+		return nil, toolerr.New(toolerr.InvalidParams, "arguments: %w", err)
+	}
+	all := make(map[string]json.RawMessage, len(members))
+	for _, m := range members {
+		all[m.Name] = m.Value
+	}
+	return all, nil
+}
+
+// textOf is a value as text: a JSON text without its quotes, else its JSON.
+func textOf(value json.RawMessage) string {
+	var text string
+	if len(value) > 0 && value[0] == '"' && json.Unmarshal(value, &text) == nil {
+		return text
+	}
+	return string(value)
+}
+
+// TextOf is a value as it stands in a text, such as a URL's parameter.
+func TextOf(value json.RawMessage) string { return textOf(value) }
+
+func kindOf(value json.RawMessage) string {
+	switch value[0] {
+	case '"':
+		return "a string"
+	case '[':
+		return "a list"
+	case 't', 'f':
+		return "true or false"
+	case 'n':
+		return "null"
+	}
+	return "a number"
+}

@@ -1,0 +1,87 @@
+package httpcall
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/internal/netguard"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// newTransport makes connections that only lead where they may. Names of a
+// tool's own connections are resolved by it, and each address is looked at
+// before it is connected to.
+func newTransport(c Config) *http.Transport {
+	g := guard{private: c.Private, networks: c.Networks}
+	t := &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            g.dial,
+		ForceAttemptHTTP2:      true,
+		MaxIdleConnsPerHost:    4,
+		MaxIdleConns:           8,
+		IdleConnTimeout:        30 * time.Second,
+		TLSHandshakeTimeout:    10 * time.Second,
+		MaxResponseHeaderBytes: 256 << 10,
+		ExpectContinueTimeout:  time.Second,
+	}
+	return t
+}
+
+// guard says which addresses may be reached.
+type guard struct {
+	private  bool
+	networks []netip.Prefix
+}
+
+func (g guard) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	d := net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
+	if !netguard.IsProxy(address) {
+		d.ControlContext = func(_ context.Context, _, address string, _ syscall.RawConn) error { return g.check(address) }
+	}
+	return d.DialContext(ctx, network, address)
+}
+
+// check is called with each address before it is connected to.
+func (g guard) check(address string) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	return g.allows(at.Addr())
+}
+
+func (g guard) allows(ip netip.Addr) error {
+	ip = ip.WithZone("").Unmap()
+	if slices.ContainsFunc(g.networks, func(p netip.Prefix) bool { return p.Contains(ip) }) {
+		return nil
+	}
+	class := netguard.Classify(ip)
+	own := class.Reach == netguard.Private
+	if class.Reach == netguard.Public || own && g.private {
+		return nil
+	}
+	how := "allow_private: true allows it"
+	if !own {
+		how = "only allow_private: [" + ip.String() + "] allows it"
+	}
+	return toolerr.New(toolerr.PolicyDenied, "the connection would go to %s, %s; %s", ip, class.Name, how)
+}
+
+// checkHost looks at a host that is an address before anything is sent, since
+// a proxy would not.
+func (g guard) checkHost(host string) error {
+	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	if err != nil {
+		if strings.EqualFold(host, "localhost") || strings.HasSuffix(strings.ToLower(host), ".localhost") {
+			return g.allows(netip.AddrFrom4([4]byte{127, 0, 0, 1}))
+		}
+		return nil
+	}
+	return g.allows(ip)
+}

@@ -1,0 +1,313 @@
+// Package httpcall carries out tools that are requests to a web service.
+//
+// # The request
+//
+// The URL has parameters, {city} or {{.city}}, in its path and query; their
+// values are escaped, and may not be such that the path leads elsewhere. The
+// host is never a parameter. Arguments that the URL does not use go into the
+// query (GET, HEAD, DELETE, OPTIONS) or a JSON body (POST, PUT, PATCH), unless
+// query or body say otherwise:
+//
+//	query: {q: "{text}", units: metric}     a member whose arguments are missing is left out
+//	body: {name: "{first}", tags: "{tags}"} "{tags}" alone is the value itself, whatever its kind
+//	request:                                as PromptKit has it
+//	  query_params: [page]                  header_params: {X-Space: "{{.space}}"}
+//	  body_mapping: "{name: first}"         JMESPath over what is left
+//	  exclude: [note]                       static_query, static_body, static_headers
+//
+// # Where it goes
+//
+// Nowhere but to public addresses, unless allow_private says so: true for
+// loopback and private networks, or a list of addresses and networks. That is
+// looked at when a connection is made, on the address that is dialled, so that
+// a name cannot lead elsewhere the second time. A proxy of the environment is
+// the user's will and resolves names itself.
+//
+// Redirects are followed, five at most, each looked at like the first. To
+// another origin goes nothing that the declaration set: no headers, no body,
+// no Referer, nor to its own from there; and https does not lead back to http.
+//
+// # Failures
+//
+// A network failure, a timeout, 429 (with Retry-After) and 5xx are errors of
+// the way, which the retry stage repeats if the tool is read-only or
+// idempotent (as GET, HEAD and OPTIONS, and PUT and DELETE, are unless the
+// declaration says otherwise; then such a request has a connection of its own, or
+// net/http would send it again when the server closes one). With idempotency_key each call sends a key of
+// its own, the same for all its attempts, and is repeated whatever its method.
+// Any other status of 400 and above is the tool's own failure, told with what
+// the service said; 401 and 403 are AUTH_FAILED.
+//
+// # What comes back
+//
+// JSON is structured, pictures and sound are such, other bytes a resource, all
+// else is text. What redact names is left out at any depth, of failures, too,
+// and whatever type the answer says that it has: of JSON its members, also of
+// JSON within texts; of other texts what looks like one, rather too much. What
+// is packed into other bytes is not looked into. Mappings leave numbers as
+// they are written; those within an expression, and what it makes a text of
+// while it compares or sorts, are floats.
+package httpcall
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/netip"
+	"net/textproto"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/secret"
+	"github.com/toolroom-mcp/toolroom/host/internal/declared/executor"
+	"github.com/toolroom-mcp/toolroom/host/internal/pipeline/retry"
+	"github.com/toolroom-mcp/toolroom/internal/httpguard"
+)
+
+// Config is one tool. What is a text holds no variables any more.
+type Config struct {
+	URL     secret.Text            // with parameters
+	Shown   string                 // the URL as it was written, for messages
+	Method  string                 // "": POST
+	Headers map[string]secret.Text // those of the environment among them
+
+	Query    []Pair         // nil: see the package comment
+	Body     *Value         // likewise
+	Request  Mapping        //
+	Response string         // JMESPath over what comes back; "": as it is
+	Redact   []string       // names of members that are not shown, at any depth
+	Key      string         // the header of the idempotency key; "": none
+	Timeout  time.Duration  // of one attempt; 0: 30 s
+	Private  bool           // loopback and private networks may be reached
+	Networks []netip.Prefix // that may be reached, whatever they are
+}
+
+// Pair is a parameter of the query.
+type Pair struct{ Name, Value string }
+
+// Mapping is how PromptKit says what of the arguments goes where.
+type Mapping struct {
+	Query         []string
+	Headers       map[string]string // templates
+	Body          string            // JMESPath
+	Exclude       []string
+	StaticQuery   map[string]string
+	StaticBody    map[string]Value // without parameters
+	StaticHeaders map[string]string
+}
+
+const attemptTime = 30 * time.Second
+
+// Validate names the field that is wrong.
+func (c Config) Validate() error {
+	_, err := c.compile()
+	return err
+}
+
+// compiled is a Config that can be used.
+type compiled struct {
+	Config
+	target   target
+	headers  map[string]template // of Request.Headers
+	query    []pair
+	used     map[string]bool // arguments that have their place
+	request  *mapping        // nil: none
+	response *mapping        // nil: none
+	hidden   *regexp.Regexp  // what is left out of texts; nil: nothing
+}
+
+type pair struct {
+	name  string
+	value template
+}
+
+func (c Config) compile() (*compiled, error) {
+	out := &compiled{Config: c, headers: map[string]template{}, used: map[string]bool{}}
+	if out.Method = strings.ToUpper(c.Method); c.Method == "" {
+		out.Method = http.MethodPost
+	}
+	if !slices.Contains([]string{"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"}, out.Method) {
+		return nil, fmt.Errorf("http.method: %q is not one of GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE", c.Method)
+	}
+	if out.Timeout == 0 {
+		out.Timeout = attemptTime
+	}
+	var err error
+	if out.target, err = parseTarget(c.URL.Reveal()); err != nil {
+		return nil, fmt.Errorf("http.url: %w", err)
+	}
+	for _, name := range out.target.uses() {
+		out.used[name] = true
+	}
+	if c.Body != nil && !out.hasBody() {
+		return nil, fmt.Errorf("http.body: %s requests have no body", out.Method)
+	}
+	for _, p := range c.Query {
+		t := parseTemplate(p.Value)
+		out.query = append(out.query, pair{p.Name, t})
+		out.use(t.uses()...)
+	}
+	if err := out.compileMapping(); err != nil {
+		return nil, err
+	}
+	if out.response, err = parseMapping(c.Response); err != nil {
+		return nil, fmt.Errorf("http.response.body_mapping: %w", err)
+	}
+	if slices.Contains(c.Redact, "") {
+		return nil, errors.New("http.redact: a member's name is empty")
+	}
+	out.hidden = hiding(c.Redact)
+	return out, out.checkHeaders()
+}
+
+func (c *compiled) use(names ...string) {
+	for _, name := range names {
+		c.used[name] = true
+	}
+}
+
+func (c *compiled) compileMapping() (err error) {
+	m := c.Request
+	for name, text := range m.Headers {
+		c.headers[name] = parseTemplate(text)
+		c.use(c.headers[name].uses()...)
+	}
+	c.use(m.Query...)
+	c.use(m.Exclude...)
+	if c.request, err = parseMapping(m.Body); err != nil {
+		return fmt.Errorf("http.request.body_mapping: %w", err)
+	}
+	if c.Body != nil && (m.Body != "" || len(m.StaticBody) > 0) {
+		return errors.New("http.body: request also has a body_mapping; leave one out")
+	}
+	return nil
+}
+
+// ours are headers that net/http writes, or that frame the message.
+func ours() []string {
+	return []string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "Te", "Trailer", "Proxy-Authorization", "Proxy-Connection", "Keep-Alive", "Accept-Encoding"}
+}
+
+func (c *compiled) checkHeaders() error {
+	check := func(field, name, value string) error {
+		switch {
+		case !headerName(name):
+			return fmt.Errorf("%s: %q is not a valid header name", field, name)
+		case slices.Contains(ours(), textproto.CanonicalMIMEHeaderKey(name)):
+			return fmt.Errorf("%s: %s is set by the host itself", field, name)
+		case !headerValue(value):
+			return fmt.Errorf("%s: the value of %s has a control character", field, name)
+		}
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Headers)) {
+		if err := check("http.headers", name, c.Headers[name].Reveal()); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Request.Headers)) {
+		if err := check("http.request.header_params", name, ""); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Request.StaticHeaders)) {
+		if err := check("http.request.static_headers", name, c.Request.StaticHeaders[name]); err != nil {
+			return err
+		}
+	}
+	if c.Key != "" {
+		return check("http.idempotency_key", c.Key, "")
+	}
+	return nil
+}
+
+// Uses are the arguments that the declaration names, sorted.
+func (c Config) Uses() []string {
+	out, err := c.compile()
+	if err != nil {
+		return nil
+	}
+	if c.Body != nil {
+		out.use(c.Body.uses()...)
+	}
+	return slices.Sorted(maps.Keys(out.used))
+}
+
+// Hints say whether the tool is read-only, and idempotent, by its method.
+func (c Config) Hints() (readOnly, idempotent bool) {
+	switch strings.ToUpper(c.Method) {
+	case "GET", "HEAD", "OPTIONS":
+		return true, true
+	case "PUT", "DELETE":
+		return false, true
+	}
+	return false, false
+}
+
+func (c *compiled) hasBody() bool {
+	return c.Method == http.MethodPost || c.Method == http.MethodPut || c.Method == http.MethodPatch
+}
+
+// New makes the handler of a valid configuration. again is how calls are
+// repeated that the retry stage would not repeat; agent is the User-Agent.
+func New(c Config, shape executor.Shape, again func() retry.Config, agent string) (call.Handler, error) {
+	compiled, err := c.compile()
+	if err != nil {
+		return nil, err
+	}
+	single := newTransport(c)
+	single.DisableKeepAlives = true
+	e := &client{compiled: compiled, shape: shape, agent: agent, transport: httpguard.Transport(newTransport(c)), single: httpguard.Transport(single)}
+	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
+		r, err := compiled.requestOf(req)
+		if err != nil {
+			return nil, err
+		}
+		once := func(ctx context.Context, req *call.Request) (*call.Result, error) { return e.attempt(ctx, req, r) }
+		if c.Key == "" {
+			return once(ctx, req)
+		}
+		r.header.Set(c.Key, rand.Text())
+		// It is repeated here, also what the stage would repeat: that comes
+		// anew, and so with another key.
+		tool := *req.Tool
+		tool.Idempotent = true // as the key makes it, for this call
+		keyed := *req
+		keyed.Tool = &tool
+		res, err := retry.New(again())(once)(ctx, &keyed)
+		if err != nil && req.Tool.Repeatable() {
+			return nil, retry.Permanent(err) // the stage has nothing to add
+		}
+		return res, err
+	}, nil
+}
+
+// headerName reports whether a text may be a header's name (RFC 9110, 5.6.2).
+func headerName(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r))
+	})
+}
+
+// headerValue reports whether a text may be a header's value.
+func headerValue(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return control(r) && r != '\t' })
+}
+
+// shown is the URL without what may be secret in it.
+func (c *compiled) shown() string {
+	if c.Shown != "" {
+		return secret.URL(c.Shown)
+	}
+	return secret.URL(c.URL.Reveal())
+}
+
+// origin is what credentials belong to.
+func origin(u *url.URL) string { return u.Scheme + "://" + strings.ToLower(u.Host) }

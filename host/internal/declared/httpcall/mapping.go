@@ -1,0 +1,202 @@
+package httpcall
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jmespath/go-jmespath"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// mapping is a JMESPath that leaves numbers as they are.
+//
+// JMESPath knows no numbers but floats, which few of 64 bits are. To an
+// expression that only moves values about they are given as what they were
+// written as. One that compares, sorts or reckons gets a float for each, in
+// their order, if need be the next one that is free; where that comes back,
+// the number stands as it was written.
+type mapping struct {
+	path    *jmespath.JMESPath
+	reckons bool
+}
+
+var reckoning = regexp.MustCompile(`[<>=!]|\b(?:abs|avg|ceil|contains|floor|max|max_by|min|min_by|sort|sort_by|sum|to_number|type)\s*\(`)
+
+// parseMapping returns nil for no expression.
+func parseMapping(expression string) (*mapping, error) {
+	if expression == "" {
+		return nil, nil
+	}
+	path, err := jmespath.Compile(expression)
+	if err != nil {
+		return nil, err
+	}
+	return &mapping{path, reckoning.MatchString(expression)}, nil
+}
+
+// search applies the mapping to JSON.
+func (m *mapping) search(raw []byte) (out []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil { // the library compares what cannot be
+			out, err = nil, fmt.Errorf("%v", p)
+		}
+	}()
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var value any
+	if err := d.Decode(&value); err != nil {
+		return nil, err
+	}
+	var l ledger
+	if m.reckons {
+		l = ledgerOf(value)
+		value = each(value, l.float)
+	}
+	if value, err = m.path.Search(value); err != nil {
+		return nil, err
+	}
+	if m.reckons {
+		value = each(value, l.number)
+	}
+	return jsonrpc.Marshal(value)
+}
+
+// each replaces what is no list and no object in a value.
+func each(v any, by func(any) any) any {
+	switch v := v.(type) {
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = each(item, by)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, member := range v {
+			out[name] = each(member, by)
+		}
+		return out
+	}
+	return by(v)
+}
+
+// ledger says which float stands for which number.
+type ledger struct {
+	floats  map[json.Number]float64
+	numbers map[float64]json.Number
+}
+
+func ledgerOf(value any) ledger {
+	l := ledger{map[json.Number]float64{}, map[float64]json.Number{}}
+	each(value, func(v any) any {
+		if n, ok := v.(json.Number); ok {
+			if f, err := n.Float64(); err == nil {
+				l.floats[n] = f
+			}
+		}
+		return v
+	})
+	all := make([]json.Number, 0, len(l.floats))
+	for n := range l.floats {
+		all = append(all, n)
+	}
+	slices.SortFunc(all, func(a, b json.Number) int {
+		switch f, g := l.floats[a], l.floats[b]; {
+		case f < g:
+			return -1
+		case f > g:
+			return 1
+		}
+		return decimalOf(a).compare(decimalOf(b))
+	})
+	for i, n := range all {
+		if i > 0 {
+			last := l.floats[all[i-1]]
+			switch {
+			case l.floats[n] > last:
+			case decimalOf(n).compare(decimalOf(all[i-1])) == 0: // written otherwise
+				l.floats[n] = last
+				continue
+			default:
+				l.floats[n] = math.Nextafter(last, math.Inf(1))
+			}
+		}
+		l.numbers[l.floats[n]] = n
+	}
+	return l
+}
+
+func (l ledger) float(v any) any {
+	n, ok := v.(json.Number)
+	if !ok {
+		return v
+	}
+	f, ok := l.floats[n]
+	if !ok || math.IsInf(f, 0) { // no float is near it
+		return n
+	}
+	return f
+}
+
+func (l ledger) number(v any) any {
+	if f, ok := v.(float64); ok {
+		if n, ok := l.numbers[f]; ok {
+			return n
+		}
+	}
+	return v
+}
+
+// decimal is a number 0.DIGITS × 10^point; zero has no digits.
+type decimal struct {
+	negative bool
+	digits   string
+	point    int
+}
+
+func decimalOf(n json.Number) (d decimal) {
+	text, negative := strings.CutPrefix(string(n), "-")
+	text, exponent, _ := strings.Cut(strings.ToLower(text), "e")
+	whole, fraction, _ := strings.Cut(text, ".")
+	d.negative, d.point = negative, len(whole)
+	if exponent != "" {
+		e, _ := strconv.Atoi(exponent) //nolint:errcheck // at its bounds it is as far away as can be
+		d.point += max(-(1 << 30), min(e, 1<<30))
+	}
+	digits := whole + fraction
+	d.digits = strings.TrimLeft(digits, "0")
+	d.point -= len(digits) - len(d.digits)
+	if d.digits = strings.TrimRight(d.digits, "0"); d.digits == "" {
+		return decimal{}
+	}
+	return d
+}
+
+func (d decimal) compare(e decimal) int {
+	switch {
+	case d.sign() != e.sign():
+		return d.sign() - e.sign()
+	case d.negative:
+		d, e = e, d
+	}
+	if d.point != e.point && d.digits != "" {
+		return d.point - e.point
+	}
+	return strings.Compare(d.digits, e.digits)
+}
+
+func (d decimal) sign() int {
+	switch {
+	case d.digits == "":
+		return 0
+	case d.negative:
+		return -1
+	}
+	return 1
+}

@@ -1,0 +1,160 @@
+package httpcall
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/host/internal/declared/executor"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// request is what is sent, the same for all attempts.
+type request struct {
+	url    *url.URL
+	header http.Header // what the declaration sets, which goes to its origin only
+	body   []byte      // nil: none
+}
+
+// requestOf makes the request of a call.
+func (c *compiled) requestOf(req *call.Request) (*request, error) {
+	arguments, err := executor.Arguments(req)
+	if err != nil {
+		return nil, err
+	}
+	tool := req.Tool.Name
+	r := &request{header: http.Header{}}
+	if r.url, err = c.target.url(tool, arguments, false); err != nil {
+		return nil, err
+	}
+	if err := c.fillHeaders(tool, r.header, arguments); err != nil {
+		return nil, err
+	}
+	if traceparent := traceparentOf(req.Params); traceparent != "" {
+		r.header.Set("Traceparent", traceparent)
+	}
+	left := c.left(arguments)
+	query := c.fillQuery(r.url.Query(), arguments, left)
+	if encoded := query.Encode(); len(query) > 0 && encoded != "" && (len(c.query) > 0 || len(c.Request.Query)+len(c.Request.StaticQuery) > 0 || c.spills(left)) {
+		r.url.RawQuery = encoded
+	}
+	if c.hasBody() {
+		if r.body, err = c.fillBody(tool, arguments, left); err != nil {
+			return nil, err
+		}
+	}
+	if r.body != nil && r.header.Get("Content-Type") == "" {
+		r.header.Set("Content-Type", "application/json")
+	}
+	return r, nil
+}
+
+// left are the arguments that have no place yet.
+func (c *compiled) left(arguments map[string]json.RawMessage) map[string]json.RawMessage {
+	left := maps.Clone(arguments)
+	for name := range c.used {
+		delete(left, name)
+	}
+	return left
+}
+
+// spills reports whether what is left goes into the query.
+func (c *compiled) spills(left map[string]json.RawMessage) bool {
+	return !c.hasBody() && c.Query == nil && len(left) > 0
+}
+
+func (c *compiled) fillQuery(query url.Values, arguments, left map[string]json.RawMessage) url.Values {
+	for _, p := range c.query {
+		if p.value.missing(arguments) == "" {
+			query.Set(p.name, p.value.fill(arguments))
+		}
+	}
+	for _, name := range c.Request.Query {
+		if value, ok := arguments[name]; ok && string(value) != "null" {
+			query.Set(name, executor.TextOf(value))
+		}
+	}
+	if c.spills(left) {
+		for name, value := range left {
+			if string(value) != "null" && !query.Has(name) { // what the declaration says stays
+				query.Set(name, executor.TextOf(value))
+			}
+		}
+	}
+	for name, value := range c.Request.StaticQuery {
+		query.Set(name, value)
+	}
+	return query
+}
+
+func (c *compiled) fillHeaders(tool string, header http.Header, arguments map[string]json.RawMessage) error {
+	for _, name := range slices.Sorted(maps.Keys(c.headers)) {
+		t := c.headers[name]
+		if t.missing(arguments) != "" {
+			return executor.Missing(tool, t.missing(arguments), "the header "+name)
+		}
+		value := t.fill(arguments)
+		if !headerValue(value) {
+			return toolerr.New(toolerr.InvalidParams, "%s: the arguments would put a control character into the header %s", tool, name)
+		}
+		header.Set(name, value)
+	}
+	for name, value := range c.Request.StaticHeaders {
+		header.Set(name, value)
+	}
+	for name, value := range c.Headers {
+		header.Set(name, value.Reveal())
+	}
+	return nil
+}
+
+func (c *compiled) fillBody(tool string, arguments, left map[string]json.RawMessage) ([]byte, error) {
+	if c.Body != nil {
+		body, there := c.Body.fill(nil, arguments)
+		if !there {
+			return nil, executor.Missing(tool, c.Body.uses()[0], "the body")
+		}
+		return body, nil
+	}
+	for name, value := range c.Request.StaticBody {
+		left[name], _ = value.fill(nil, nil)
+	}
+	if len(left) == 0 {
+		return nil, nil
+	}
+	if c.request == nil {
+		return jsonrpc.Marshal(left)
+	}
+	body, err := jsonrpc.Marshal(left)
+	if err == nil {
+		body, err = c.request.search(body)
+	}
+	if err != nil {
+		return nil, toolerr.New(toolerr.InvalidParams, "%s: http.request.body_mapping cannot be applied: %w", tool, err)
+	}
+	return body, nil
+}
+
+var traceparentForm = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
+
+// traceparentOf is what a call is traced by; "": it is not.
+func traceparentOf(params json.RawMessage) string {
+	if !strings.Contains(string(params), "traceparent") {
+		return ""
+	}
+	var p struct {
+		Meta struct {
+			Traceparent string `json:"traceparent"`
+		} `json:"_meta"`
+	}
+	if json.Unmarshal(params, &p) != nil || !traceparentForm.MatchString(p.Meta.Traceparent) {
+		return ""
+	}
+	return p.Meta.Traceparent
+}

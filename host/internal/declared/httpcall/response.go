@@ -1,0 +1,186 @@
+package httpcall
+
+import (
+	"bytes"
+	"encoding/base64"
+	endian "encoding/binary"
+	"fmt"
+	"mime"
+	"net/http"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/host/internal/declared/executor"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// maxSaid is how much of what a service says of a failure is told.
+const maxSaid = 2 << 10
+
+// result makes the tool's result of an answer.
+func (e *client) result(tool string, resp *http.Response, body []byte) (*call.Result, error) {
+	kind, parameters, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if err != nil {
+		kind, parameters = "", nil
+	}
+	charset := parameters["charset"]
+	if encoding := resp.Header.Get("Content-Encoding"); encoding != "" && !resp.Uncompressed && encoding != "identity" {
+		return nil, &call.ExecutionError{Tool: tool, Phase: call.PhaseExecute, Message: e.Method + " " + e.shown() + " failed",
+			Cause: toolerr.New(toolerr.ProtocolError, "the answer has an unsupported content encoding")}
+	}
+	if decoded, set := unicodeOf(charset, body); of(kind) == "" || e.isJSON(kind, decoded) {
+		body, charset = decoded, set
+	}
+	if resp.StatusCode < 200 || resp.StatusCode >= 300 {
+		said := e.said(kind, charset, body)
+		if err := e.refusal(tool, resp, said); err != nil {
+			return nil, err
+		}
+		return executor.Failed(fmt.Sprintf("HTTP %d %s%s", resp.StatusCode, http.StatusText(resp.StatusCode), said)), nil
+	}
+	if e.isJSON(kind, body) {
+		return e.json(tool, body)
+	}
+	pictured := of(kind) != "" && (e.hidden == nil || bytes.IndexByte(body, 0) >= 0)
+	text, hid := "", false
+	if !pictured {
+		text, hid = e.hide(textOf(charset, body))
+	}
+	switch {
+	case of(kind) != "" && !hid:
+		return media(of(kind), kind, body), nil
+	case len(body) > 0 && !hid && binary(kind, charset, body):
+		return e.blob(kind, body), nil
+	}
+	if e.shape.Declared && !e.shape.Wrapped { // as PromptKit gives it
+		return e.shape.Result(tool, append(jsonrpc.AppendString([]byte(`{"result":`), text), '}'))
+	}
+	return e.shape.Text(tool, text)
+}
+
+func (e *client) json(tool string, body []byte) (*call.Result, error) {
+	value, err := e.redact(body)
+	if err != nil {
+		return nil, executor.Invalid(tool, "the answer is declared as JSON but is not: %v", err)
+	}
+	if e.response != nil {
+		if value, err = e.response.search(value); err != nil {
+			return nil, toolerr.New(toolerr.ResultInvalid, "%s: http.response.body_mapping cannot be applied: %w", tool, err)
+		}
+	}
+	return e.shape.Result(tool, value)
+}
+
+// isJSON goes by what the answer says of itself, and where it says nothing of
+// use by its look. What is to be left out of it, or made of it, is so whatever
+// it says.
+func (e *client) isJSON(kind string, body []byte) bool {
+	switch {
+	case kind == "application/json" || strings.HasSuffix(kind, "+json"):
+		return len(bytes.TrimSpace(body)) > 0
+	case kind == "" || kind == "text/plain" || kind == "application/octet-stream" || kind == "text/json" || kind == "text/javascript",
+		e.hidden != nil || e.response != nil:
+		return jsonrpc.Valid(bytes.TrimSpace(body)) == nil
+	}
+	return false
+}
+
+// of is the content of MCP that a kind is shown as; "": none of its own.
+func of(kind string) string {
+	switch {
+	case strings.HasPrefix(kind, "image/") && kind != "image/svg+xml":
+		return "image"
+	case strings.HasPrefix(kind, "audio/"):
+		return "audio"
+	}
+	return ""
+}
+
+func binary(kind, charset string, body []byte) bool {
+	return charset == "" && !utf8.Valid(body) && !strings.HasPrefix(kind, "text/") || bytes.IndexByte(body, 0) >= 0
+}
+
+// unicodeOf is a body in UTF-8 without a mark before it, if it was in one of
+// Unicode's encodings; the character set of another stays what it is.
+func unicodeOf(charset string, body []byte) ([]byte, string) {
+	var order endian.ByteOrder
+	switch name := strings.ToLower(charset); {
+	case bytes.HasPrefix(body, []byte("\xef\xbb\xbf")):
+		return body[3:], charset
+	case bytes.HasPrefix(body, []byte("\xff\xfe")):
+		order, body = endian.LittleEndian, body[2:]
+	case bytes.HasPrefix(body, []byte("\xfe\xff")):
+		order, body = endian.BigEndian, body[2:]
+	case name == "utf-16le":
+		order = endian.LittleEndian
+	case name == "utf-16" || name == "utf-16be":
+		order = endian.BigEndian
+	default:
+		return body, charset
+	}
+	units := make([]uint16, len(body)/2)
+	for i := range units {
+		units[i] = order.Uint16(body[2*i:])
+	}
+	return []byte(string(utf16.Decode(units))), "utf-8"
+}
+
+// textOf is a body as text; what is not of its character set is replaced.
+func textOf(charset string, body []byte) string {
+	switch strings.ToLower(charset) {
+	case "iso-8859-1", "latin1", "windows-1252":
+		runes := make([]rune, len(body))
+		for i, b := range body {
+			runes[i] = rune(b)
+		}
+		return string(runes)
+	}
+	return strings.ToValidUTF8(string(body), "\ufffd")
+}
+
+func media(of, kind string, body []byte) *call.Result {
+	raw := append([]byte(`{"content":[{"type":"`), of...)
+	raw = jsonrpc.AppendString(append(raw, `","mimeType":`...), kind)
+	raw = append(raw, `,"data":"`...)
+	raw = base64.StdEncoding.AppendEncode(raw, body)
+	return &call.Result{Raw: append(raw, `"}]}`...)}
+}
+
+// blob is what is neither text nor a picture.
+func (e *client) blob(kind string, body []byte) *call.Result {
+	if kind == "" {
+		kind = "application/octet-stream"
+	}
+	raw := jsonrpc.AppendString([]byte(`{"content":[{"type":"resource","resource":{"uri":`), origin(e.target.base)+"/")
+	raw = jsonrpc.AppendString(append(raw, `,"mimeType":`...), kind)
+	raw = append(raw, `,"blob":"`...)
+	raw = base64.StdEncoding.AppendEncode(raw, body)
+	return &call.Result{Raw: append(raw, `"}}]}`...)}
+}
+
+// said is what a service says of a failure, to follow the status.
+func (e *client) said(kind, charset string, body []byte) string {
+	var text string
+	switch {
+	case e.isJSON(kind, body):
+		value, err := e.redact(body)
+		if err != nil {
+			return ""
+		}
+		text = string(value)
+	case binary(kind, charset, body):
+		return ""
+	default:
+		text, _ = e.hide(strings.TrimSpace(textOf(charset, body)))
+	}
+	if len(text) > maxSaid {
+		text = strings.ToValidUTF8(text[:maxSaid], "") + "…"
+	}
+	if text == "" {
+		return ""
+	}
+	return ": " + text
+}

@@ -1,0 +1,165 @@
+package manifest
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/secret"
+	"github.com/toolroom-mcp/toolroom/host/internal/declared/httpcall"
+)
+
+func (r *reader) http(c *httpcall.Config) func(string, *dialect.Tree) {
+	return func(path string, v *dialect.Tree) {
+		var headers map[string]string
+		var fromEnv map[string]secret.Text
+		r.members(path, v, []field{
+			{"url", nil, func(path string, v *dialect.Tree) {
+				c.Shown = r.textOf(path, v)
+				c.URL = secret.Text(r.fill(path, v, c.Shown))
+			}},
+			r.text("method", &c.Method), r.textMap("headers", &headers),
+			{"headers_from_env", nil, func(path string, v *dialect.Tree) { fromEnv = r.headersFromEnv(path, v) }},
+			r.timeout(&c.Timeout), r.texts("redact", &c.Redact),
+			{"query", nil, func(path string, v *dialect.Tree) { r.query(c, path, v) }},
+			{"body", nil, func(_ string, v *dialect.Tree) {
+				body := valueOf(v)
+				c.Body = &body
+			}},
+			{"request", nil, r.mapping(c)},
+			{"response", nil, func(path string, v *dialect.Tree) {
+				r.members(path, v, []field{r.text("body_mapping", &c.Response)})
+			}},
+			{"multimodal", nil, func(path string, v *dialect.Tree) { // pictures are always given as such
+				var kinds []string
+				r.members(path, v, []field{r.toggle("enabled", func(bool) {}), r.texts("accept_types", &kinds)})
+			}},
+			{"idempotency_key", nil, func(path string, v *dialect.Tree) {
+				if on, ok := v.Bool(); ok && on {
+					c.Key = "Idempotency-Key"
+				} else if !ok {
+					c.Key = r.textOf(path, v)
+				}
+			}},
+			{"allow_private", nil, func(path string, v *dialect.Tree) { r.private(c, path, v) }},
+		})
+		for name, value := range headers {
+			if c.Headers == nil {
+				c.Headers = map[string]secret.Text{}
+			}
+			c.Headers[name] = secret.Text(value)
+		}
+		for name, value := range fromEnv {
+			if c.Headers == nil {
+				c.Headers = map[string]secret.Text{}
+			}
+			c.Headers[name] = value
+		}
+	}
+}
+
+// headersFromEnv reads HEADER=NAME, and NAME alone, whose header is the name
+// with dashes: X_API_KEY is sent as X-Api-Key.
+func (r *reader) headersFromEnv(path string, v *dialect.Tree) map[string]secret.Text {
+	out := map[string]secret.Text{}
+	for _, entry := range r.textsOf(path, v) {
+		header, name, ok := strings.Cut(entry, "=")
+		if !ok {
+			name, header = entry, strings.ReplaceAll(entry, "_", "-")
+		}
+		if header = strings.TrimSpace(header); header == "" || strings.TrimSpace(name) == "" {
+			r.problem(v, path, "want NAME or Header=NAME")
+			continue
+		}
+		value, set := "", false
+		if r.opt.Lookup != nil {
+			value, set = r.opt.Lookup(strings.TrimSpace(name))
+		}
+		if !set || value == "" {
+			r.problem(v, path, "variable %s is not set", dialect.Show(strings.TrimSpace(name)))
+			continue
+		}
+		out[header] = secret.Text(value)
+	}
+	return out
+}
+
+// query reads a list of arguments' names, or a map of parameters to texts.
+func (r *reader) query(c *httpcall.Config, path string, v *dialect.Tree) {
+	if v.IsList() {
+		c.Request.Query = append(c.Request.Query, r.textsOf(path, v)...)
+		return
+	}
+	if !v.IsMap() {
+		r.problem(v, path, "want a map of parameters, or a list of arguments, not %s", v.What())
+		return
+	}
+	c.Query = []httpcall.Pair{}
+	for _, b := range v.Members {
+		at := join(path, b.Name)
+		c.Query = append(c.Query, httpcall.Pair{Name: b.Name, Value: r.fill(at, b.Value, r.textOf(at, b.Value))})
+	}
+}
+
+func (r *reader) mapping(c *httpcall.Config) func(string, *dialect.Tree) {
+	m := &c.Request
+	return func(path string, v *dialect.Tree) {
+		var query []string
+		r.members(path, v, []field{
+			r.texts("query_params", &query), r.textMap("header_params", &m.Headers), r.text("body_mapping", &m.Body),
+			r.texts("exclude", &m.Exclude), r.textMap("static_query", &m.StaticQuery), r.textMap("static_headers", &m.StaticHeaders),
+			{"static_body", nil, func(path string, v *dialect.Tree) {
+				if !v.IsMap() {
+					r.problem(v, path, "want a map, not %s", v.What())
+					return
+				}
+				m.StaticBody = map[string]httpcall.Value{}
+				for _, b := range v.Members {
+					m.StaticBody[b.Name] = valueOf(b.Value)
+				}
+			}},
+		})
+		m.Query = append(m.Query, query...)
+	}
+}
+
+// private reads whether, or which, addresses that are not public may be
+// reached.
+func (r *reader) private(c *httpcall.Config, path string, v *dialect.Tree) {
+	if on, ok := v.Bool(); ok {
+		c.Private = on
+		return
+	}
+	for _, text := range r.textsOf(path, v) {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			addr, fault := netip.ParseAddr(text)
+			if fault != nil {
+				r.problem(v, path, "%s is neither an address nor a network like 10.0.0.0/8", dialect.Show(text))
+				continue
+			}
+			prefix = netip.PrefixFrom(addr, addr.BitLen())
+		}
+		c.Networks = append(c.Networks, prefix.Masked())
+	}
+}
+
+// valueOf is a value with parameters in its texts.
+func valueOf(v *dialect.Tree) httpcall.Value {
+	switch {
+	case v.IsMap():
+		out := httpcall.Value{Kind: '{'}
+		for _, b := range v.Members {
+			out.Map = append(out.Map, httpcall.Member{Name: b.Name, Value: valueOf(b.Value)})
+		}
+		return out
+	case v.IsList():
+		out := httpcall.Value{Kind: '['}
+		for _, item := range v.Items {
+			out.List = append(out.List, valueOf(item))
+		}
+		return out
+	}
+	return httpcall.Value{JSON: slices.Clip(v.JSON())}
+}

@@ -1,0 +1,239 @@
+// Package manifest reads the declarations of tools that need no server: files
+// of manifests, one or several documents each, YAML or JSON,
+//
+//	apiVersion: promptkit.altairalabs.ai/v1
+//	kind: Tool
+//	metadata: {name: get_weather, namespace: demo}
+//	spec:
+//	  description: The weather of a city.
+//	  input_schema: {type: object, properties: {city: {type: string}}, required: [city]}
+//	  mode: mock
+//	  mock_template: '{"city":"{{.city}}","celsius":21}'
+//
+// and the same fields under tools: of the configuration, as a map by name or a
+// list, whose items may also be {file: PATH}.
+//
+// What can be checked without calling anything is checked here, and every
+// problem names file, line, tool and field. How a tool of each mode behaves is
+// said by the packages of host/executor.
+package manifest
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
+	"github.com/toolroom-mcp/toolroom/host/internal/declared/alias"
+	"github.com/toolroom-mcp/toolroom/host/internal/declared/chain"
+	"github.com/toolroom-mcp/toolroom/host/internal/declared/clientside"
+	"github.com/toolroom-mcp/toolroom/host/internal/declared/command"
+	"github.com/toolroom-mcp/toolroom/host/internal/declared/httpcall"
+	"github.com/toolroom-mcp/toolroom/host/internal/declared/mock"
+)
+
+// The modes of a tool.
+const (
+	Mock   = "mock"
+	HTTP   = "http"
+	Chain  = "chain"
+	MCP    = "mcp"
+	Exec   = "exec"
+	Client = "client"
+)
+
+// Tool is one declaration. Of the modes' parts the one of Mode is there.
+type Tool struct {
+	Name      string // as declared
+	Namespace string // "": none
+	File      string
+	Line      int
+
+	Title, Description, Version string
+	Annotations                 json.RawMessage // of MCP; nil: none
+	Input, Output               json.RawMessage // schemas; Output may be nil
+	ReadOnly, Idempotent        *bool           // nil: what the mode says
+	Timeout                     time.Duration   // of a call; 0: the host's
+	Mode                        string
+
+	Mock   *mock.Config
+	HTTP   *httpcall.Config
+	Chain  *chain.Config
+	MCP    *alias.Config
+	Exec   *command.Config
+	Client *clientside.Config
+}
+
+// Problem returns a problem of one of the tool's fields.
+func (t Tool) Problem(field, format string, args ...any) dialect.Problem {
+	return dialect.Problem{File: t.File, Line: t.Line, Tool: t.Name, Field: field, Text: fmt.Sprintf(format, args...)}
+}
+
+// Placeless is the tool without the place it is declared at.
+func (t Tool) Placeless() Tool {
+	t.File, t.Line = "", 0
+	return t
+}
+
+// Set is what was read.
+type Set struct {
+	Tools    []Tool // in the order of their names
+	Problems dialect.Problems
+	Files    []string // that were read, and directories that were looked through
+}
+
+// Options say how to read.
+type Options struct {
+	// Expand replaces ${NAME} and ${NAME:-default} where variables are taken.
+	Expand func(text string) (string, error)
+	// Lookup is the environment, for what is named and not written.
+	Lookup func(name string) (string, bool)
+	// Admit, unless nil, returns why a file with that content is not used. The
+	// tools of such a file are left out, with a warning.
+	Admit func(name string, text []byte) error
+
+	alone bool // there is no place beside the manifest
+}
+
+// maxFile is more than dialect reads, so that what is larger is told apart.
+const maxFile = 1<<20 + 1
+
+// maxFiles bounds how many files a directory may have.
+const maxFiles = 10_000
+
+// Read reads files, and directories with what is below them.
+func (s *Set) Read(paths []string, opt Options) {
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		s.Files = append(s.Files, path)
+		switch {
+		case err != nil:
+			s.fail(path, "%v", plainError(err))
+		case info.IsDir():
+			for _, name := range s.below(path) {
+				s.Files = append(s.Files, name)
+				s.readFile(name, opt)
+			}
+		default:
+			s.readFile(path, opt)
+		}
+	}
+}
+
+// below are the manifests in a directory and those below it, in the order of
+// their names.
+func (s *Set) below(dir string) (files []string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		s.fail(dir, "%v", plainError(err))
+		return nil
+	}
+	for _, e := range entries {
+		name := filepath.Join(dir, e.Name())
+		switch info, err := os.Stat(name); {
+		case err != nil || strings.HasPrefix(e.Name(), "."):
+		case info.IsDir() && e.IsDir(): // links to directories could go in circles
+			s.Files = append(s.Files, name)
+			files = append(files, s.below(name)...)
+		case info.Mode().IsRegular() && slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(name))):
+			files = append(files, name)
+		}
+		if len(files) > maxFiles {
+			s.fail(dir, "holds more than %d manifests", maxFiles)
+			return nil
+		}
+	}
+	return files
+}
+
+func (s *Set) readFile(name string, opt Options) {
+	text, err := readBounded(name)
+	if err != nil {
+		s.fail(name, "%v", plainError(err))
+		return
+	}
+	if opt.Admit != nil {
+		if err := opt.Admit(name, text); err != nil {
+			s.Problems = append(s.Problems, dialect.Problem{File: name, Text: err.Error(), Warning: true})
+			return
+		}
+	}
+	s.Parse(name, text, opt)
+}
+
+// Parse reads the manifests of a file's text.
+func (s *Set) Parse(name string, text []byte, opt Options) {
+	trees, problem := dialect.ParseTrees(name, text)
+	if problem != nil {
+		s.Problems = append(s.Problems, *problem)
+		return
+	}
+	for _, tree := range trees {
+		s.document(name, tree, opt)
+	}
+}
+
+// document reads one: a manifest, or a list of such.
+func (s *Set) document(file string, tree *dialect.Tree, opt Options) {
+	switch {
+	case tree.IsList():
+		for _, item := range tree.Items {
+			s.document(file, item, opt)
+		}
+	case tree.IsMap() && tree.Get("kind") != nil:
+		s.manifest(file, tree, opt)
+	case tree.IsMap() && tree.Get("tools") != nil:
+		s.Declared(file, tree.Get("tools"), opt)
+	default:
+		s.Problems = append(s.Problems, dialect.Problem{File: file, Line: tree.Line, Text: "no manifest: want apiVersion, kind: Tool, metadata and spec"})
+	}
+}
+
+// Declared reads tools: of a configuration.
+func (s *Set) Declared(file string, tree *dialect.Tree, opt Options) {
+	switch {
+	case tree.IsNull():
+	case tree.IsMap():
+		for _, b := range tree.Members {
+			s.tool(file, b.Name, b.Line, b.Value, true, opt)
+		}
+	case tree.IsList():
+		for _, item := range tree.Items {
+			switch path := item.Get("file"); {
+			case path.IsText() && len(item.Members) == 1:
+				name := path.Text
+				if !filepath.IsAbs(name) {
+					name = filepath.Join(filepath.Dir(file), name)
+				}
+				s.Read([]string{name}, opt)
+			case item.Get("kind") != nil:
+				s.manifest(file, item, opt)
+			default:
+				s.tool(file, "", item.Line, item, true, opt)
+			}
+		}
+	default:
+		s.Problems = append(s.Problems, dialect.Problem{File: file, Line: tree.Line, Field: "tools", Text: "want a map of tools by name, or a list, not " + tree.What()})
+	}
+}
+
+// Sort puts the tools in the order of their names and reports those that are
+// there twice.
+func (s *Set) Sort() {
+	slices.SortStableFunc(s.Tools, func(a, b Tool) int {
+		return strings.Compare(a.Namespace+"\x00"+a.Name, b.Namespace+"\x00"+b.Name)
+	})
+	for i := 1; i < len(s.Tools); i++ {
+		if a, b := s.Tools[i-1], s.Tools[i]; a.Name == b.Name && a.Namespace == b.Namespace {
+			s.Problems = append(s.Problems, b.Problem("name", "appears twice, also in %s:%d; rename one", a.File, a.Line))
+		}
+	}
+}
+
+func (s *Set) fail(file, format string, args ...any) {
+	s.Problems = append(s.Problems, dialect.Problem{File: file, Text: fmt.Sprintf(format, args...)})
+}

@@ -1,0 +1,58 @@
+package manifest
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"mime"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// parts reads mock_parts: texts, and pictures and sound from files or inline,
+// as items of an MCP result's content.
+func (r *reader) parts(path string, v *dialect.Tree) (content []json.RawMessage) {
+	if !v.IsList() {
+		r.problem(v, path, "want a list, not %s", v.What())
+		return nil
+	}
+	for i, item := range v.Items {
+		at := path + "[" + strconv.Itoa(i) + "]"
+		var kind, text, file, data, mimeType string
+		r.members(at, item, []field{
+			r.text("type", &kind), r.text("text", &text),
+			{"media", nil, func(path string, v *dialect.Tree) {
+				r.members(path, v, []field{
+					r.text("file_path", &file, "file"), r.text("mime_type", &mimeType), r.text("data", &data), {"detail", nil, nil}, {"size_kb", nil, nil}, {"caption", nil, nil},
+				})
+			}},
+		})
+		switch kind {
+		case "text":
+			content = append(content, append(jsonrpc.AppendString([]byte(`{"type":"text","text":`), text), '}'))
+		case "image", "audio":
+			if file != "" {
+				raw, ok := r.contentsOf(at+".media.file_path", item, file)
+				if !ok {
+					continue
+				}
+				data = base64.StdEncoding.EncodeToString(raw)
+				if mimeType == "" {
+					mimeType = mime.TypeByExtension(strings.ToLower(filepath.Ext(file)))
+				}
+			}
+			if _, err := base64.StdEncoding.DecodeString(data); err != nil || data == "" || mimeType == "" {
+				r.problem(item, at+".media", "want a file_path, or data in base64, and a mime_type")
+				continue
+			}
+			one := jsonrpc.AppendString([]byte(`{"type":"`+kind+`","mimeType":`), mimeType)
+			content = append(content, append(jsonrpc.AppendString(append(one, `,"data":`...), data), '}'))
+		default:
+			r.problem(item, at+".type", "is %s; want text, image or audio", dialect.Show(kind))
+		}
+	}
+	return content
+}

@@ -1,0 +1,309 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
+)
+
+// field is a name with how its value is read; reads nothing where read is nil.
+type field struct {
+	name string
+	also []string
+	read func(path string, v *dialect.Tree)
+}
+
+// reader reads one tool, noting problems.
+type reader struct {
+	set    *Set
+	tool   *Tool
+	strict bool // of the configuration, where every name is ours
+	opt    Options
+	before int // problems
+
+	withheld bool // a file that it names is not to be used
+}
+
+func (r *reader) problem(v *dialect.Tree, path, format string, args ...any) {
+	line := r.tool.Line
+	if v != nil && v.Line > 0 {
+		line = v.Line
+	}
+	r.set.Problems = append(r.set.Problems, dialect.Problem{
+		File: r.tool.File, Line: line, Tool: r.tool.Name, Field: path, Text: fmt.Sprintf(format, args...),
+	})
+}
+
+func (r *reader) warn(v *dialect.Tree, path, format string, args ...any) {
+	r.problem(v, path, format, args...)
+	r.set.Problems[len(r.set.Problems)-1].Warning = true
+}
+
+// failed reports whether anything was wrong.
+func (r *reader) failed() bool {
+	return slices.ContainsFunc(r.set.Problems[r.before:], func(p dialect.Problem) bool { return !p.Warning })
+}
+
+// members reads a map by its names.
+func (r *reader) members(path string, v *dialect.Tree, fields []field) {
+	if v.IsNull() {
+		return
+	}
+	if !v.IsMap() {
+		r.problem(v, path, "want a map, not %s", v.What())
+		return
+	}
+	seen := map[string]string{}
+	for _, b := range v.Members {
+		at := join(path, b.Name)
+		i := slices.IndexFunc(fields, func(f field) bool {
+			return dialect.SameName(f.name, b.Name) || slices.ContainsFunc(f.also, func(also string) bool { return dialect.SameName(also, b.Name) })
+		})
+		if i < 0 {
+			r.unknown(b, at, fields)
+			continue
+		}
+		if before, twice := seen[fields[i].name]; twice {
+			r.problem(&dialect.Tree{Line: b.Line}, at, "has the same meaning as %s; leave one out", before)
+			continue
+		}
+		seen[fields[i].name] = dialect.Show(b.Name)
+		if fields[i].read != nil && !b.Value.IsNull() {
+			value := *b.Value
+			value.Line = b.Line // of the name, where a reader looks for it
+			fields[i].read(at, &value)
+		}
+	}
+}
+
+// unknown is a problem where every name is ours, or where the name is nearly
+// one of ours; a manifest may have fields of other products.
+func (r *reader) unknown(b dialect.Branch, path string, fields []field) {
+	var names []string
+	for _, f := range fields {
+		names = append(names, f.name)
+	}
+	near := dialect.Nearest(b.Name, names)
+	at := &dialect.Tree{Line: b.Line}
+	if r.strict || near != "" {
+		if near == "" {
+			near = "; known are " + strings.Join(names, ", ")
+		}
+		r.problem(at, path, "unknown%s", near)
+		return
+	}
+	r.warn(at, path, "unknown; ignored")
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return dialect.Show(name)
+	}
+	return path + "." + dialect.Show(name)
+}
+
+// What follows makes fields of what they are stored in.
+
+func (r *reader) text(name string, into *string, also ...string) field {
+	return field{name, also, func(path string, v *dialect.Tree) { *into = r.textOf(path, v) }}
+}
+
+func (r *reader) textOf(path string, v *dialect.Tree) string {
+	if !v.Scalar() {
+		r.problem(v, path, "want a string, not %s", v.What())
+		return ""
+	}
+	return v.Text
+}
+
+func (r *reader) fill(path string, v *dialect.Tree, text string) string {
+	if r.opt.Expand == nil {
+		return text
+	}
+	out, err := expand(text, r.opt.Expand)
+	if err != nil {
+		r.problem(v, path, "%v", err)
+	}
+	return out
+}
+
+// expand replaces ${…} alone: a bare dollar sign may be part of a URL.
+func expand(text string, one func(string) (string, error)) (string, error) {
+	var b strings.Builder
+	for {
+		i := strings.Index(text, "${")
+		if i < 0 {
+			b.WriteString(text)
+			return b.String(), nil
+		}
+		end, depth := -1, 0
+		for j := i; j < len(text) && end < 0; j++ {
+			switch {
+			case strings.HasPrefix(text[j:], "${"):
+				depth++
+				j++
+			case text[j] == '}':
+				if depth--; depth == 0 {
+					end = j
+				}
+			}
+		}
+		if end < 0 {
+			return "", errors.New("unclosed ${")
+		}
+		value, err := one(text[i : end+1])
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(text[:i])
+		b.WriteString(value)
+		text = text[end+1:]
+	}
+}
+
+func (r *reader) texts(name string, into *[]string) field {
+	return field{name, nil, func(path string, v *dialect.Tree) { *into = r.textsOf(path, v) }}
+}
+
+func (r *reader) textsOf(path string, v *dialect.Tree) []string {
+	if !v.IsList() {
+		r.problem(v, path, "want a list of strings, not %s", v.What())
+		return nil
+	}
+	out := make([]string, 0, len(v.Items))
+	for _, item := range v.Items {
+		if !item.Scalar() {
+			r.problem(item, path, "want a list of strings; it contains %s", item.What())
+			return nil
+		}
+		out = append(out, item.Text)
+	}
+	return out
+}
+
+// textMap reads a map of texts, whose variables are replaced.
+func (r *reader) textMap(name string, into *map[string]string) field {
+	return field{name, nil, func(path string, v *dialect.Tree) {
+		if !v.IsMap() {
+			r.problem(v, path, "want a map, not %s", v.What())
+			return
+		}
+		*into = map[string]string{}
+		for _, b := range v.Members {
+			at := join(path, b.Name)
+			(*into)[b.Name] = r.fill(at, b.Value, r.textOf(at, b.Value))
+		}
+	}}
+}
+
+func (r *reader) toggle(name string, set func(bool)) field {
+	return field{name, nil, func(path string, v *dialect.Tree) {
+		value, ok := v.Bool()
+		if !ok {
+			r.problem(v, path, "want true or false, not %s", v.What())
+			return
+		}
+		set(value)
+	}}
+}
+
+// maxMillis is a day.
+const maxMillis = 24 * 60 * 60 * 1000
+
+// timeout reads timeout_ms.
+func (r *reader) timeout(into *time.Duration) field {
+	return field{"timeout_ms", nil, func(path string, v *dialect.Tree) {
+		n, err := strconv.Atoi(v.Text)
+		if !v.IsNumber() || err != nil || n < 0 || n > maxMillis {
+			r.problem(v, path, "want a whole number of milliseconds from 0 to %d", maxMillis)
+			return
+		}
+		*into = time.Duration(n) * time.Millisecond
+	}}
+}
+
+// contents reads the file that a field names, relative to the manifest's.
+func (r *reader) contents(path string, v *dialect.Tree) (text []byte, ok bool) {
+	return r.contentsOf(path, v, r.textOf(path, v))
+}
+
+func (r *reader) contentsOf(path string, v *dialect.Tree, name string) (text []byte, ok bool) {
+	name = r.beside(path, v, name)
+	if r.opt.alone {
+		return nil, false
+	}
+	r.set.Files = append(r.set.Files, name)
+	text, err := readBounded(name)
+	if err != nil {
+		r.problem(v, path, "%v", plainError(err))
+		return nil, false
+	}
+	if len(text) == maxFile {
+		r.problem(v, path, "%s is larger than a mebibyte", name)
+		return nil, false
+	}
+	if r.opt.Admit != nil {
+		if err := r.opt.Admit(name, text); err != nil {
+			r.warn(v, path, "%v", err)
+			r.withheld = true
+			return nil, false
+		}
+	}
+	return text, true
+}
+
+// beside is a path relative to the tool's file.
+func (r *reader) beside(path string, v *dialect.Tree, name string) string {
+	if r.opt.alone {
+		r.problem(v, path, "refers to a file, which a registered tool cannot")
+		return name
+	}
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(filepath.Dir(r.tool.File), name)
+}
+
+// directory is the directory of the tool's file; "" for a registered tool and
+// for a pipe, which have none.
+func (r *reader) directory() string {
+	if r.opt.alone {
+		return ""
+	}
+	if info, err := os.Stat(r.tool.File); err == nil && !info.Mode().IsRegular() {
+		return ""
+	}
+	return filepath.Dir(r.tool.File)
+}
+
+func readBounded(name string) ([]byte, error) {
+	if info, err := os.Stat(name); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", name)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	return io.ReadAll(io.LimitReader(f, maxFile))
+}
+
+// plainError is an error of the file system without the name of the call.
+func plainError(err error) error {
+	var failed *fs.PathError
+	if errors.As(err, &failed) {
+		return fmt.Errorf("%s: %w", failed.Path, failed.Err)
+	}
+	return err
+}

@@ -1,0 +1,328 @@
+package manifest
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
+	"github.com/toolroom-mcp/toolroom/host/internal/declared/alias"
+	"github.com/toolroom-mcp/toolroom/host/internal/declared/chain"
+	"github.com/toolroom-mcp/toolroom/host/internal/declared/clientside"
+	"github.com/toolroom-mcp/toolroom/host/internal/declared/command"
+	"github.com/toolroom-mcp/toolroom/host/internal/declared/httpcall"
+	"github.com/toolroom-mcp/toolroom/host/internal/declared/mock"
+	"github.com/toolroom-mcp/toolroom/host/internal/pipeline/validate"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// group is what begins the apiVersion of a manifest.
+const group = "promptkit.altairalabs.ai/v1"
+
+// manifest reads apiVersion, kind, metadata and spec.
+func (s *Set) manifest(file string, tree *dialect.Tree, opt Options) {
+	name := tree.Get("metadata").Get("name")
+	if spec := tree.Get("spec").Get("name"); spec.IsText() && spec.Text != "" {
+		name = spec
+	}
+	t := Tool{File: file, Line: tree.Line}
+	if name != nil {
+		t.Name = name.Text
+	}
+	r := s.reader(&t, false, opt)
+	if kind := tree.Get("kind"); kind.Text != "Tool" {
+		r.problem(kind, "kind", "is %s; want Tool", dialect.Show(kind.Text))
+		return
+	}
+	version := tree.Get("apiVersion")
+	if !version.IsText() || version.Text != group && !strings.HasPrefix(version.Text, group+"alpha") && !strings.HasPrefix(version.Text, group+"beta") {
+		r.problem(version, "apiVersion", "want %s", group)
+		return
+	}
+	if !tree.Get("spec").IsMap() {
+		r.problem(tree.Get("spec"), "spec", "is missing: it describes the tool")
+		return
+	}
+	var ignored string
+	r.members("", tree, []field{
+		{"apiVersion", nil, nil}, {"kind", nil, nil}, {"spec", nil, nil}, {"$schema", nil, nil},
+		{"metadata", nil, func(path string, v *dialect.Tree) {
+			r.members(path, v, []field{
+				r.text("name", &ignored), r.text("namespace", &t.Namespace),
+				r.text("version", &t.Version), {"labels", nil, nil}, {"annotations", nil, nil},
+			})
+		}},
+	})
+	r.spec("spec", tree.Get("spec"))
+	s.add(r)
+}
+
+// tool reads the fields of tools: of the configuration.
+func (s *Set) tool(file, name string, line int, tree *dialect.Tree, strict bool, opt Options) {
+	t := Tool{Name: name, File: file, Line: line}
+	if own := tree.Get("name"); own.IsText() && name == "" {
+		t.Name = own.Text
+	}
+	r := s.reader(&t, strict, opt)
+	if !tree.IsMap() {
+		r.problem(tree, "", "want a map that describes the tool, not %s", tree.What())
+		return
+	}
+	if tree.Get("kind") != nil || tree.Get("spec") != nil {
+		r.problem(tree, "", "a whole manifest belongs in a list under tools:, or in a file")
+		return
+	}
+	r.spec("", tree)
+	s.add(r)
+}
+
+func (s *Set) reader(t *Tool, strict bool, opt Options) *reader {
+	return &reader{set: s, tool: t, strict: strict, opt: opt, before: len(s.Problems)}
+}
+
+func (s *Set) add(r *reader) {
+	if r.tool.Mode != "" && !r.failed() && !r.withheld {
+		s.Tools = append(s.Tools, *r.tool)
+	}
+}
+
+// spec reads what the tool is.
+func (r *reader) spec(path string, v *dialect.Tree) {
+	t := r.tool
+	enabled := true
+	name, mode := t.Name, ""
+	var readOnly, idempotent bool
+	p := parts{&mock.Config{}, &httpcall.Config{}, &chain.Config{}, &alias.Config{}, &command.Config{}, &clientside.Config{}}
+	r.members(path, v, slices.Concat([]field{
+		r.text("name", &name), r.text("namespace", &t.Namespace), r.text("title", &t.Title),
+		r.text("description", &t.Description), r.text("mode", &mode), r.text("version", &t.Version),
+		r.timeout(&t.Timeout),
+		r.schema("input_schema", &t.Input, "parameters"), r.schema("output_schema", &t.Output),
+		r.toggle("enabled", func(on bool) { enabled = on }),
+		r.toggle("read_only", func(on bool) { readOnly, t.ReadOnly = on, &readOnly }),
+		r.toggle("idempotent", func(on bool) { idempotent, t.Idempotent = on, &idempotent }),
+		{"annotations", nil, r.annotations},
+		{"http", nil, r.http(p.http)}, {"chain", nil, r.chain(p.chain)}, {"mcp", nil, r.mcp(p.mcp)},
+		{"exec", nil, r.exec(p.exec)}, {"client", nil, r.client(p.client)}, {"a2a", nil, nil},
+	}, r.mockFields(p.mock)))
+	if !enabled {
+		return
+	}
+	if t.Name = name; t.Name == "" || len(t.Name) > 128 || strings.ContainsFunc(t.Name, func(c rune) bool { return c < ' ' || c == 0x7f }) {
+		r.problem(v, join(path, "name"), "want a name of 1 to 128 characters, none of them a control character")
+		return
+	}
+	if t.Input == nil {
+		t.Input = json.RawMessage(`{"type":"object"}`)
+	}
+	r.settle(path, v, mode, p)
+}
+
+// parts are what of a tool may be there, by mode.
+type parts struct {
+	mock   *mock.Config
+	http   *httpcall.Config
+	chain  *chain.Config
+	mcp    *alias.Config
+	exec   *command.Config
+	client *clientside.Config
+}
+
+// settle finds the mode and checks what belongs to it.
+func (r *reader) settle(path string, v *dialect.Tree, mode string, parts parts) {
+	t := r.tool
+	if mode == "" {
+		if mode = r.inferred(v); mode == "" {
+			r.problem(v, join(path, "mode"), "is missing; want one of %s", strings.Join(modes(), ", "))
+			return
+		}
+	}
+	if mode == "live" {
+		mode = HTTP
+	}
+	if !slices.Contains(modes(), mode) {
+		r.problem(v, join(path, "mode"), "is %s; want one of %s%s", dialect.Show(mode), strings.Join(modes(), ", "), dialect.Nearest(mode, modes()))
+		return
+	}
+	t.Mode = mode
+	err := r.part(path, v, parts)
+	if err != nil {
+		r.fault(path, v, err)
+		return
+	}
+	if mode == Mock && t.Mock.Result != nil && t.Output != nil {
+		if err := validate.Check(t.Output, t.Mock.Result); err != nil {
+			r.problem(v, join(path, "mock_result"), "does not fit output_schema: %v", err)
+		}
+	}
+}
+
+// part takes in what belongs to the mode, and checks it.
+func (r *reader) part(path string, v *dialect.Tree, parts parts) error {
+	t := r.tool
+	if server, own, ok := named(t.Name); ok && t.Mode == MCP && v.Get(MCP) == nil {
+		parts.mcp.Server, parts.mcp.Tool = server, own
+	} else if t.Mode != Mock && t.Mode != Client && v.Get(t.Mode) == nil {
+		r.problem(v, join(path, t.Mode), "is missing: it says how to execute the tool")
+		return nil
+	}
+	switch t.Mode {
+	case Mock:
+		t.Mock = parts.mock
+		r.known(v, join(path, "mock_template"), t.Mock.Uses())
+		return t.Mock.Validate()
+	case HTTP:
+		t.HTTP = parts.http
+		r.known(v, join(path, "http"), t.HTTP.Uses())
+		return t.HTTP.Validate()
+	case Chain:
+		t.Chain = parts.chain
+		r.known(v, join(path, "chain"), t.Chain.Uses())
+		return t.Chain.Validate()
+	case MCP:
+		t.MCP = parts.mcp
+		return t.MCP.Validate()
+	case Exec:
+		if t.Exec = parts.exec; r.failed() { // its command among others is not known
+			return nil
+		}
+		if t.Exec.Dir == "" {
+			t.Exec.Dir = r.directory()
+		}
+		return t.Exec.Validate()
+	}
+	t.Client = parts.client
+	t.Client.Output = t.Output
+	return t.Client.Validate()
+}
+
+// named takes the name apart that a server's tool has in PromptKit,
+// mcp__SERVER__TOOL.
+func named(name string) (server, tool string, ok bool) {
+	rest, ok := strings.CutPrefix(name, "mcp__")
+	if !ok {
+		return "", "", false
+	}
+	server, tool, ok = strings.Cut(rest, "__")
+	return server, tool, ok
+}
+
+// fault is a problem whose text begins with its field.
+func (r *reader) fault(path string, v *dialect.Tree, err error) {
+	name, text, ok := strings.Cut(err.Error(), ": ")
+	if !ok {
+		name, text = "", err.Error()
+	}
+	at := v
+	for part := range strings.SplitSeq(name, ".") {
+		next := at.Get(part)
+		if next == nil {
+			break
+		}
+		at = next
+	}
+	r.problem(at, strings.TrimPrefix(path+"."+name, "."), "%s", text)
+}
+
+// known reports arguments that the tool uses and its input schema shuts out.
+func (r *reader) known(v *dialect.Tree, path string, uses []string) {
+	var schema struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+		More       json.RawMessage            `json:"additionalProperties"`
+	}
+	if json.Unmarshal(r.tool.Input, &schema) != nil || string(schema.More) != "false" {
+		return
+	}
+	for _, name := range uses {
+		if _, ok := schema.Properties[name]; !ok {
+			r.problem(v, path, "uses the argument %s, which input_schema does not have", dialect.Show(name))
+		}
+	}
+}
+
+func modes() []string { return []string{Mock, HTTP, Chain, MCP, Exec, Client} }
+
+// inferred is the mode that the parts of a tool speak for.
+func (r *reader) inferred(v *dialect.Tree) string {
+	for _, mode := range modes()[1:] {
+		if v.Get(mode) != nil {
+			return mode
+		}
+	}
+	for _, name := range []string{"mock_result", "mock_template", "mock_result_file", "mock_template_file"} {
+		if v.Get(name) != nil {
+			return Mock
+		}
+	}
+	return ""
+}
+
+// schema reads a JSON Schema.
+func (r *reader) schema(name string, into *json.RawMessage, also ...string) field {
+	return field{name, also, func(path string, v *dialect.Tree) {
+		raw := v.JSON()
+		if v.IsText() { // JSON in a text, as some programs write it
+			raw = []byte(v.Text)
+		}
+		if err := validate.Usable(raw); err != nil {
+			r.problem(v, path, "invalid JSON Schema: %v", err)
+			return
+		}
+		if name == "input_schema" && !ofArguments(raw) {
+			r.problem(v, path, "want the schema of an object, because arguments are an object")
+			return
+		}
+		*into = raw
+	}}
+}
+
+// ofArguments reports whether a schema may be one of objects, as far as its type
+// tells.
+func ofArguments(schema json.RawMessage) bool {
+	var s struct {
+		Type any `json:"type"`
+	}
+	if schema[0] != '{' || json.Unmarshal(schema, &s) != nil {
+		return false
+	}
+	several, _ := s.Type.([]any) //nolint:errcheck // then it is one
+	return s.Type == nil || s.Type == "object" || slices.Contains(several, any("object"))
+}
+
+func (r *reader) annotations(path string, v *dialect.Tree) {
+	r.members(path, v, []field{
+		{"title", nil, nil}, r.hint("readOnlyHint"), r.hint("destructiveHint"), r.hint("idempotentHint"), r.hint("openWorldHint"),
+	})
+	r.tool.Annotations = v.JSON()
+}
+
+func (r *reader) hint(name string) field { return r.toggle(name, func(bool) {}) }
+
+func (r *reader) mockFields(c *mock.Config) []field {
+	return []field{
+		{"mock_result", nil, func(_ string, v *dialect.Tree) { c.Result = v.JSON() }},
+		r.text("mock_template", &c.Template),
+		{"mock_result_file", nil, func(path string, v *dialect.Tree) {
+			text, ok := r.contents(path, v)
+			if !ok {
+				return
+			}
+			trees, problem := dialect.ParseTrees(v.Text, text)
+			if problem != nil || len(trees) != 1 {
+				r.problem(v, path, "want a single JSON or YAML document")
+				return
+			}
+			c.Result = trees[0].JSON()
+			if filepath.Ext(v.Text) == ".json" && jsonrpc.Valid(text) == nil {
+				c.Result = text // to the byte
+			}
+		}},
+		{"mock_template_file", nil, func(path string, v *dialect.Tree) {
+			if text, ok := r.contents(path, v); ok {
+				c.Template = string(text)
+			}
+		}},
+		{"mock_parts", nil, func(path string, v *dialect.Tree) { c.Parts = r.parts(path, v) }},
+	}
+}

@@ -1,0 +1,316 @@
+// Package mock carries out tools that only pretend: a fixed result, or a
+// template that is filled with the arguments.
+//
+// A template is Go's text/template over the arguments: {{.city}}, {{if …}},
+// {{range …}}. What it prints of a text is escaped for the inside of a JSON
+// text, so that {"city":"{{.city}}"} is right whatever the city; numbers,
+// truth values, lists and objects are printed as JSON, and {{json .city}} any
+// value; so are the names in {{range $name, $value := .object}}. An argument that the template uses and the call has not is an error,
+// and so is what is no JSON in the end.
+package mock
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"text/template"
+	"text/template/parse"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/host/internal/declared/executor"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// Config is one tool: Result, or Template.
+type Config struct {
+	Result   json.RawMessage
+	Template string
+	Parts    []json.RawMessage // content items of MCP that come before the result
+}
+
+// Validate names the field that is wrong.
+func (c Config) Validate() error {
+	_, err := c.parse()
+	return err
+}
+
+func (c Config) parse() (*template.Template, error) {
+	switch {
+	case c.Result == nil && c.Template == "":
+		return nil, errors.New("mock_result: is missing; give it, or a mock_template")
+	case c.Result != nil && c.Template != "":
+		return nil, errors.New("mock_template: mock_result is also given; leave one out")
+	case c.Template == "":
+		if err := jsonrpc.Valid(c.Result); err != nil {
+			return nil, fmt.Errorf("mock_result: %w", err)
+		}
+		return nil, nil
+	}
+	t, err := template.New("").Option("missingkey=error").Funcs(functions()).Parse(c.Template)
+	if err != nil {
+		return nil, fmt.Errorf("mock_template: %s", strings.TrimPrefix(err.Error(), "template: "))
+	}
+	for _, one := range t.Templates() {
+		if one.Tree == nil {
+			continue
+		}
+		if err := attend(one.Root); err != nil {
+			return nil, fmt.Errorf("mock_template: %w", err)
+		}
+	}
+	return t, nil
+}
+
+// attend has a template, and each round of its loops, write at least nothing,
+// so that one that runs for ever is seen to; and names of members that a loop
+// goes through be texts like the others.
+func attend(n *parse.ListNode) error {
+	if n == nil {
+		return nil
+	}
+	for _, one := range n.Nodes {
+		var branch *parse.BranchNode
+		switch one := one.(type) {
+		case *parse.RangeNode:
+			branch = &one.BranchNode
+		case *parse.IfNode:
+			branch = &one.BranchNode
+		case *parse.WithNode:
+			branch = &one.BranchNode
+		default:
+			continue
+		}
+		if err := errors.Join(attend(branch.List), attend(branch.ElseList)); err != nil {
+			return err
+		}
+		if decl := branch.Pipe.Decl; branch.NodeType == parse.NodeRange && len(decl) == 2 {
+			named, err := naming(decl[0].Ident[0])
+			if err != nil {
+				return err
+			}
+			branch.List.Nodes = slices.Insert(branch.List.Nodes, 1, named)
+		}
+	}
+	n.Nodes = slices.Insert(n.Nodes, 0, parse.Node(&parse.TextNode{NodeType: parse.NodeText}))
+	return nil
+}
+
+// naming is {{$v = name $v}}.
+func naming(variable string) (parse.Node, error) {
+	t, err := template.New("").Funcs(functions()).Parse("{{" + variable + " := 0}}{{" + variable + " = name " + variable + "}}")
+	if err != nil {
+		return nil, err
+	}
+	return t.Root.Nodes[1], nil
+}
+
+func functions() template.FuncMap {
+	return template.FuncMap{"json": asJSON, "name": func(v any) any {
+		if name, ok := v.(string); ok {
+			return text(name)
+		}
+		return v
+	}}
+}
+
+// Uses are the arguments that the template names, sorted.
+func (c Config) Uses() []string {
+	t, err := c.parse()
+	if err != nil || t == nil {
+		return nil
+	}
+	names := map[string]bool{}
+	var walk func(n parse.Node, top bool)
+	walk = func(n parse.Node, top bool) {
+		switch n := n.(type) {
+		case *parse.ListNode:
+			if n != nil {
+				for _, one := range n.Nodes {
+					walk(one, top)
+				}
+			}
+		case *parse.ActionNode:
+			walk(n.Pipe, top)
+		case *parse.PipeNode:
+			for _, one := range n.Cmds {
+				walk(one, top)
+			}
+		case *parse.CommandNode:
+			for _, one := range n.Args {
+				walk(one, top)
+			}
+		case *parse.FieldNode:
+			if top {
+				names[n.Ident[0]] = true
+			}
+		case *parse.VariableNode:
+			if n.Ident[0] == "$" && len(n.Ident) > 1 {
+				names[n.Ident[1]] = true
+			}
+		case *parse.IfNode:
+			walk(n.Pipe, top)
+			walk(n.List, top)
+			walk(n.ElseList, top)
+		case *parse.RangeNode:
+			walk(n.Pipe, top)
+			walk(n.List, false) // the dot is another there
+			walk(n.ElseList, top)
+		case *parse.WithNode:
+			walk(n.Pipe, top)
+			walk(n.List, false)
+			walk(n.ElseList, top)
+		}
+	}
+	walk(t.Root, true)
+	return slices.Sorted(maps.Keys(names))
+}
+
+// New makes the handler of a valid configuration.
+func New(c Config, shape executor.Shape) (call.Handler, error) {
+	t, err := c.parse()
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
+		value := c.Result
+		if t != nil {
+			filled, err := fill(ctx, t, req)
+			if err != nil {
+				return nil, err
+			}
+			value = filled
+		}
+		return shape.Result(req.Tool.Name, value, c.Parts...)
+	}, nil
+}
+
+var missingKey = regexp.MustCompile(`map has no entry for key "(.*)"$`)
+
+func fill(ctx context.Context, t *template.Template, req *call.Request) (json.RawMessage, error) {
+	raw, err := req.Arguments()
+	if err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var arguments map[string]any
+	if err := d.Decode(&arguments); err != nil {
+		return nil, toolerr.New(toolerr.InvalidParams, "arguments: %w", err)
+	}
+	out := &bounded{ctx: ctx}
+	if err := t.Execute(out, printable(arguments)); err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if m := missingKey.FindStringSubmatch(err.Error()); m != nil {
+			return nil, executor.Missing(req.Tool.Name, m[1], "mock_template")
+		}
+		return nil, &call.ExecutionError{
+			Tool: req.Tool.Name, Phase: call.PhaseExecute, Message: "mock_template of " + req.Tool.Name + " cannot be filled",
+			Cause: toolerr.New(toolerr.ExecutionError, "%w", err),
+		}
+	}
+	if err := jsonrpc.Valid(bytes.TrimSpace(out.text)); err != nil {
+		return nil, executor.Invalid(req.Tool.Name, "the output of mock_template is not JSON: %v; put text in quotes, or use {{json .name}}", err)
+	}
+	return out.text, nil
+}
+
+// bounded keeps a template from filling the memory, and from going on when
+// nobody waits for it any more.
+type bounded struct {
+	ctx  context.Context //nolint:containedctx // of the one call
+	text []byte
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if err := b.ctx.Err(); err != nil {
+		return 0, err
+	}
+	if len(b.text)+len(p) > executor.MaxResult {
+		return 0, fmt.Errorf("the result is larger than %d MiB", executor.MaxResult>>20)
+	}
+	b.text = append(b.text, p...)
+	return len(p), nil
+}
+
+// The values of a template, which print themselves as JSON has them.
+type (
+	text   string
+	null   struct{}
+	list   []any
+	object map[string]any
+	digits string
+)
+
+// String is the inside of the JSON text.
+func (t text) String() string {
+	quoted := jsonrpc.AppendString(nil, string(t))
+	return string(quoted[1 : len(quoted)-1])
+}
+
+func (null) String() string     { return "null" }
+func (l list) String() string   { return asJSON(l) }
+func (o object) String() string { return asJSON(o) }
+
+// MarshalJSON is of null.
+func (null) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
+
+// MarshalJSON is of a number as it was written.
+func (d digits) MarshalJSON() ([]byte, error) { return []byte(d), nil }
+
+// asJSON prints any value.
+func asJSON(v any) string {
+	raw, err := jsonrpc.Marshal(v)
+	if err != nil {
+		return "null" // of what JSON gave
+	}
+	return string(raw)
+}
+
+// same reports whether a float is the number that is written.
+func same(f float64, written string) bool {
+	if strings.ContainsAny(written, "eE") {
+		return len(written) <= 17 // which floats can tell
+	}
+	return strconv.FormatFloat(f, 'f', -1, 64) == strings.TrimSuffix(strings.TrimRight(written, "0"), ".")
+}
+
+// printable makes such values of what JSON was decoded to.
+func printable(v any) any {
+	switch v := v.(type) {
+	case string:
+		return text(v)
+	case nil:
+		return null{}
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n
+		}
+		if f, err := v.Float64(); err == nil && strings.ContainsAny(v.String(), ".eE") && same(f, v.String()) {
+			return f
+		}
+		return digits(v) // larger, or finer, than any of Go's
+	case []any:
+		out := make(list, len(v))
+		for i, item := range v {
+			out[i] = printable(item)
+		}
+		return out
+	case map[string]any:
+		out := make(object, len(v))
+		for key, item := range v {
+			out[key] = printable(item)
+		}
+		return out
+	}
+	return v
+}

@@ -1,0 +1,129 @@
+package declared
+
+import (
+	"context"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
+	"github.com/toolroom-mcp/toolroom/host/internal/declared/manifest"
+	"github.com/toolroom-mcp/toolroom/host/internal/store"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// Stored is the part of the repository of declared tools that is in the store:
+// those that were registered while a host ran. Those of files and directories
+// are the configuration's. A manifest is kept as it was given, and read anew,
+// with the variables of whoever reads it.
+type Stored struct {
+	Keys    store.Keys
+	Options manifest.Options
+
+	// There reports whether there is a store to look in; one that was never
+	// used is not made to find nothing.
+	There func() bool
+}
+
+// prefix begins the keys of manifests, by served name.
+const prefix = "tool/"
+
+// stateKey changes with every change of what is kept.
+const stateKey = "tools/state"
+
+// most bounds how many tools are registered.
+const most = 10_000
+
+// Put keeps the tools of a file of manifests, over those of the same names,
+// and returns them. None is kept if one is wrong.
+func (s Stored) Put(ctx context.Context, file string, text []byte) ([]manifest.Tool, error) {
+	tools, texts, err := manifest.Alone(file, text, s.Options)
+	if err != nil {
+		return nil, err
+	}
+	for i, t := range tools {
+		if _, err := s.Keys.Put(ctx, prefix+Served(t), texts[i], store.Any, time.Time{}); err != nil {
+			return nil, err
+		}
+	}
+	return tools, s.changed(ctx)
+}
+
+// changed has the other hosts look.
+func (s Stored) changed(ctx context.Context) error {
+	_, err := s.Keys.Put(ctx, stateKey, nil, store.Any, time.Time{})
+	return err
+}
+
+// State tells states of what is kept apart.
+func (s Stored) State(ctx context.Context) (store.Version, error) {
+	if !s.There() {
+		return store.Absent, nil
+	}
+	entry, err := s.Keys.Get(ctx, stateKey)
+	if toolerr.Is(err, toolerr.NotFound) { // nothing was kept, or by a version that says nothing
+		return store.Absent, nil
+	}
+	return entry.Version, err
+}
+
+// Delete forgets a tool by its served name; NOT_FOUND if there is none.
+func (s Stored) Delete(ctx context.Context, name string) error {
+	if !s.There() {
+		return store.NotFound(name)
+	}
+	if _, err := s.Keys.Get(ctx, prefix+name); err != nil {
+		return err
+	}
+	if err := s.Keys.Delete(ctx, prefix+name, store.Any); err != nil {
+		return err
+	}
+	return s.changed(ctx)
+}
+
+// Get returns the tool of a served name; NOT_FOUND if there is none.
+func (s Stored) Get(ctx context.Context, name string) (manifest.Tool, error) {
+	if !s.There() {
+		return manifest.Tool{}, store.NotFound(name)
+	}
+	entry, err := s.Keys.Get(ctx, prefix+name)
+	if err != nil {
+		return manifest.Tool{}, err
+	}
+	return s.read(entry)
+}
+
+// List returns all of them, and what is wrong with those that cannot be used.
+func (s Stored) List(ctx context.Context) (tools []manifest.Tool, wrong []error, err error) {
+	if !s.There() {
+		return nil, nil, nil
+	}
+	for after := ""; len(tools) < most; {
+		page, err := s.Keys.List(ctx, prefix, after, most)
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(page) == 0 {
+			break
+		}
+		for _, entry := range page {
+			t, err := s.read(entry)
+			if err != nil {
+				wrong = append(wrong, err)
+				continue
+			}
+			tools = append(tools, t)
+		}
+		after = page[len(page)-1].Key
+	}
+	return tools, wrong, nil
+}
+
+func (s Stored) read(entry store.Entry) (manifest.Tool, error) {
+	tools, _, err := manifest.Alone("the store, "+entry.Key, entry.Value, s.Options)
+	switch {
+	case err != nil:
+		return manifest.Tool{}, err
+	case len(tools) != 1 || prefix+Served(tools[0]) != entry.Key:
+		return manifest.Tool{}, toolerr.New(toolerr.InvalidInput, "the store, %s: is not the manifest of that tool", dialect.Show(entry.Key))
+	}
+	return tools[0], nil
+}

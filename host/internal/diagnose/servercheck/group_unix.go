@@ -1,0 +1,22 @@
+//go:build unix
+
+package servercheck
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// inGroup has a program start in a process group of its own, which is ended as
+// a whole: many are started by a script, or by npx.
+func inGroup(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error {
+		killGroup(cmd)
+		return nil
+	}
+}
+
+func killGroup(cmd *exec.Cmd) {
+	syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) //nolint:errcheck // nobody may be left
+}

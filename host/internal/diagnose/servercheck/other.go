@@ -1,0 +1,101 @@
+package servercheck
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+)
+
+const modernVersion = "2026-07-28"
+
+// meta is the member of params that modern requests carry.
+const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"mcp-host doctor","version":"1"}}`
+
+// modern is a session in the modern era, and reports whether there was one.
+// To speak the legacy era alone is no fault.
+func (r *report) modern(ctx context.Context, cfg Config, legacy bool) bool {
+	const name = "handshake, modern"
+	s, err := open(ctx, cfg, false)
+	if err != nil {
+		r.add(Bad, name, "it cannot be started again: %v", err)
+		return false
+	}
+	defer s.kill()
+	without := Good
+	if !legacy {
+		without = Bad
+	}
+	m, err := s.answer(s.ask("server/discover", "{"+meta+"}"), cfg.Patience)
+	if err != nil {
+		level := without
+		if legacy {
+			level = Weak
+		}
+		if errors.Is(err, errGone) {
+			r.add(Bad, name, "server/discover: %v", err)
+			return false
+		}
+		r.add(level, name, "server/discover: %v; clients that try this era first wait for it", err)
+		return false
+	}
+	if code, _ := fault(m); code != 0 {
+		r.add(without, name, "not supported: refused with %d", code)
+		return false
+	}
+	var result struct {
+		Versions     []string        `json:"supportedVersions"`
+		Capabilities json.RawMessage `json:"capabilities"`
+	}
+	if err := json.Unmarshal(m.Result, &result); err != nil || result.Capabilities == nil || !slices.Contains(result.Versions, modernVersion) {
+		r.add(Bad, name, "the answer to server/discover does not name version %s, or no capabilities: %s", modernVersion, said(m))
+		return false
+	}
+	r.add(Good, name, "version %s", modernVersion)
+	var tools, quiet report
+	listed := quiet.list(s, meta)
+	for _, c := range quiet.checks {
+		c.Name += ", modern"
+		r.take(c)
+	}
+	if legacy {
+		return true
+	}
+	tools.definitions(listed)
+	r.take(tools.checks...)
+	return true
+}
+
+// ends checks that the program ends with its input.
+func (r *report) ends(ctx context.Context, cfg Config) {
+	s, err := open(ctx, cfg, false)
+	if err != nil {
+		r.add(Bad, "end of input", "it cannot be started again: %v", err)
+		return
+	}
+	s.answer(s.ask("initialize", initialize), cfg.Start) //nolint:errcheck // it was looked at before
+	s.notify("notifications/initialized", "")
+	id := s.ask("tools/list", "")
+	status, ended := s.end(cfg.Patience)
+	_, err = s.answer(id, cfg.Patience)
+	switch {
+	case !ended:
+		r.add(Bad, "end of input", "it still runs %v after its input ended, and was killed", cfg.Patience)
+	case err != nil:
+		r.add(Weak, "end of input", "it exits with status %d before it answers all requests", status)
+	case status != 0:
+		r.add(Weak, "end of input", "it answers all requests and exits with status %d", status)
+	default:
+		r.add(Good, "end of input", "it answers all requests and exits")
+	}
+
+	if s, err = open(ctx, cfg, true); err != nil {
+		r.add(Bad, "no input", "it cannot be started again: %v", err)
+		return
+	}
+	if status, ended = s.end(cfg.Patience); !ended {
+		r.add(Bad, "no input", "started without input, it still runs after %v, and was killed", cfg.Patience)
+		return
+	}
+	r.add(Good, "no input", "started without input, it exits with status %d", status)
+}

@@ -1,0 +1,264 @@
+package servercheck
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/pipeline/validate"
+	"github.com/toolroom-mcp/toolroom/internal/textfmt"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// tool is a definition, as far as it is looked at.
+type tool struct {
+	Name        string                     `json:"name"`
+	Description string                     `json:"description"`
+	Input       json.RawMessage            `json:"inputSchema"`
+	Output      json.RawMessage            `json:"outputSchema"`
+	Annotations map[string]json.RawMessage `json:"annotations"`
+}
+
+// maxPages keeps a server from paging for ever.
+const maxPages = 100
+
+// list fetches all tools. meta is the member of params that a modern request
+// carries, or "".
+func (r *report) list(s *session, meta string) (tools []tool) {
+	const name = "tools/list"
+	cursor := ""
+	for page := 0; page < maxPages; page++ {
+		params := strings.Trim(meta, ",")
+		if cursor != "" {
+			params = strings.Trim(params+`,"cursor":`+string(jsonrpc.AppendString(nil, cursor)), ",")
+		}
+		m, err := s.request("tools/list", "{"+params+"}")
+		if err != nil {
+			r.add(Bad, name, "%v", err)
+			return nil
+		}
+		var result struct {
+			Tools  []json.RawMessage `json:"tools"`
+			Cursor string            `json:"nextCursor"`
+		}
+		if err := json.Unmarshal(m.Result, &result); m.Error != nil || err != nil || result.Tools == nil {
+			r.add(Bad, name, "the answer was %s", said(m))
+			return nil
+		}
+		for _, definition := range result.Tools {
+			var t tool
+			if err := json.Unmarshal(definition, &t); err != nil {
+				r.add(Bad, name, "a definition is malformed: %v: %s", err, excerpt(string(definition)))
+				continue
+			}
+			tools = append(tools, t)
+		}
+		if cursor = result.Cursor; cursor == "" {
+			break
+		}
+	}
+	switch {
+	case cursor != "":
+		r.add(Bad, name, "its pages do not end; stopped after %d", maxPages)
+	case len(tools) == 0:
+		r.add(Weak, name, "no tools")
+	default:
+		r.add(Good, name, "%s", textfmt.Count(len(tools), "tool"))
+	}
+	return tools
+}
+
+// A finding is what is wrong with a tool.
+type finding struct{ bad, weak []string }
+
+// conclude adds one check of what was found.
+func (r *report) conclude(name, good string, f finding) {
+	const most = 5
+	cut := func(all []string) string {
+		if len(all) > most {
+			all = append(slices.Clone(all[:most]), fmt.Sprintf("and %d more", len(all)-most))
+		}
+		return strings.Join(all, "; ")
+	}
+	switch {
+	case len(f.bad) > 0:
+		r.add(Bad, name, "%s", cut(f.bad))
+	case len(f.weak) > 0:
+		r.add(Weak, name, "%s", cut(f.weak))
+	default:
+		r.add(Good, name, "%s", good)
+	}
+}
+
+// What is long for a model that reads it at every turn, in bytes.
+const (
+	longDescription = 4 << 10
+	longDefinition  = 16 << 10
+)
+
+// definitions checks what is listed.
+func (r *report) definitions(tools []tool) {
+	if len(tools) == 0 {
+		return
+	}
+	var names, schemas, texts, notes finding
+	seen := map[string]bool{}
+	for _, t := range tools {
+		shown := fmt.Sprintf("%q", excerpt(t.Name))
+		switch {
+		case seen[t.Name]:
+			names.bad = append(names.bad, shown+" appears twice")
+		case !validName(t.Name, "_-./", 128):
+			names.bad = append(names.bad, shown+" does not have 1 to 128 letters, digits, _ - . /")
+		case !validName(t.Name, "_-", 64):
+			names.weak = append(names.weak, shown+" does not have the 1 to 64 letters, digits, _ - that model APIs accept: hosts rename it")
+		}
+		seen[t.Name] = true
+		t.checkSchemas(shown, &schemas)
+		switch size := len(t.Description); {
+		case strings.TrimSpace(t.Description) == "":
+			texts.weak = append(texts.weak, shown+" has none")
+		case size > longDescription:
+			texts.weak = append(texts.weak, fmt.Sprintf("that of %s has %d bytes, which a model reads in every turn", shown, size))
+		}
+		if size := len(t.Input) + len(t.Output); size > longDefinition {
+			texts.weak = append(texts.weak, fmt.Sprintf("the schemas of %s have %d bytes", shown, size))
+		}
+		t.checkAnnotations(shown, &notes)
+	}
+	r.conclude("names", "unique, with characters that model APIs accept", names)
+	r.conclude("schemas", "all are JSON Schema 2020-12 of objects", schemas)
+	r.conclude("descriptions", "present, none too long", texts)
+	r.conclude("annotations", "complete and consistent", notes)
+}
+
+func validName(name, others string, most int) bool {
+	return name != "" && len(name) <= most && !strings.ContainsFunc(name, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune(others, c)
+	})
+}
+
+func (t tool) checkSchemas(shown string, f *finding) {
+	check := func(what string, schema json.RawMessage) {
+		var s struct {
+			Type any `json:"type"`
+		}
+		if err := json.Unmarshal(schema, &s); err != nil {
+			f.bad = append(f.bad, fmt.Sprintf("the %s of %s is no object", what, shown))
+			return
+		}
+		if s.Type != "object" {
+			f.bad = append(f.bad, fmt.Sprintf(`the %s of %s is not of type "object"`, what, shown))
+		}
+		if err := validate.Usable(schema); err != nil {
+			f.bad = append(f.bad, fmt.Sprintf("the %s of %s: %s", what, shown, excerpt(err.Error())))
+		}
+	}
+	if len(t.Input) == 0 {
+		f.bad = append(f.bad, shown+" has no inputSchema")
+	} else {
+		check("inputSchema", t.Input)
+	}
+	if len(t.Output) > 0 && !bytes.Equal(t.Output, []byte("null")) {
+		check("outputSchema", t.Output)
+	}
+}
+
+func (t tool) checkAnnotations(shown string, f *finding) {
+	missing := []string{}
+	for _, hint := range []string{"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"} {
+		switch value := string(t.Annotations[hint]); value {
+		case "true", "false":
+		case "":
+			missing = append(missing, hint)
+		default:
+			f.bad = append(f.bad, fmt.Sprintf("%s of %s is %s, no boolean", hint, shown, excerpt(value)))
+		}
+	}
+	switch {
+	case string(t.Annotations["readOnlyHint"]) == "true" && string(t.Annotations["destructiveHint"]) == "true":
+		f.weak = append(f.weak, shown+" is marked as read-only and destructive")
+	case len(missing) == 4:
+		f.weak = append(f.weak, shown+" has no hints: clients assume the worst case")
+	}
+}
+
+// refusals checks how calls are answered that cannot be carried out.
+func (r *report) refusals(s *session, tools []tool) {
+	m, err := s.request("tools/call", `{"name":"no_such_tool_here","arguments":{}}`)
+	r.refused("unknown tool", "", m, err)
+	i := slices.IndexFunc(tools, func(t tool) bool { return t.needs() && string(t.Annotations["readOnlyHint"]) == "true" })
+	if i < 0 {
+		i = slices.IndexFunc(tools, tool.needs)
+	}
+	arguments := "{}"
+	if i < 0 {
+		i, arguments = mistyped(tools)
+	}
+	if i < 0 {
+		r.add(Good, "invalid arguments", "not tried: no tool has required arguments, and no read-only tool has a typed one")
+		return
+	}
+	name := jsonrpc.AppendString(nil, tools[i].Name)
+	m, err = s.request("tools/call", `{"name":`+string(name)+`,"arguments":`+arguments+`}`)
+	r.refused("invalid arguments", "of "+excerpt(tools[i].Name)+" ", m, err)
+}
+
+// mistyped finds a read-only tool that takes a text or a number, and gives it
+// an object in its place; -1: there is none.
+func mistyped(tools []tool) (i int, arguments string) {
+	for i, t := range tools {
+		var s struct {
+			Properties map[string]struct {
+				Type any `json:"type"`
+			} `json:"properties"`
+		}
+		if string(t.Annotations["readOnlyHint"]) != "true" || json.Unmarshal(t.Input, &s) != nil {
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+			if slices.Contains([]any{"string", "integer", "number", "boolean"}, s.Properties[name].Type) {
+				return i, "{" + string(jsonrpc.AppendString(nil, name)) + `:{"of":"another type"}}`
+			}
+		}
+	}
+	return -1, ""
+}
+
+// needs reports whether the tool has an argument that it cannot do without.
+func (t tool) needs() bool {
+	var s struct {
+		Required []string `json:"required"`
+	}
+	return json.Unmarshal(t.Input, &s) == nil && len(s.Required) > 0
+}
+
+// refused checks that an answer is an error, by either of the two ways.
+func (r *report) refused(name, what string, m jsonrpc.Message, err error) {
+	var result struct {
+		IsError bool `json:"isError"`
+		Content []struct {
+			Text string `json:"text"`
+		} `json:"content"`
+	}
+	code, text := fault(m)
+	switch {
+	case err != nil:
+		r.add(Bad, name, "%v", err)
+	case code == jsonrpc.CodeInvalidParams:
+		r.add(Good, name, "%srefused with %d: %s", what, code, text)
+	case code != 0:
+		r.add(Weak, name, "%srefused with %d instead of %d: %s", what, code, jsonrpc.CodeInvalidParams, text)
+	case json.Unmarshal(m.Result, &result) != nil:
+		r.add(Bad, name, "%sanswered with an invalid result: %s", what, said(m))
+	case !result.IsError:
+		r.add(Bad, name, "%snot refused: %s", what, said(m))
+	case len(result.Content) == 0 || strings.TrimSpace(result.Content[0].Text) == "":
+		r.add(Bad, name, "%sanswered with isError, but not why", what)
+	default:
+		r.add(Good, name, "%srefused as a result with isError: %s", what, excerpt(result.Content[0].Text))
+	}
+}

@@ -1,0 +1,258 @@
+package servercheck
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// session is one run of the program, seen through its streams.
+type session struct {
+	cfg   Config
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
+
+	mu      sync.Mutex
+	last    int
+	answers map[string]jsonrpc.Message // by id
+	noise   []string                   // the first lines that were no messages
+	noises  int
+	odd     []string // answers that nobody asked for
+	stderr  tail
+	change  chan struct{} // closed and replaced when something arrives
+	closed  bool          // its output is at its end
+
+	exited chan struct{}
+}
+
+// tail keeps the end of what is written.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	const keep = 2000
+	if t.text = append(t.text, p...); len(t.text) > keep {
+		t.text = t.text[len(t.text)-keep:]
+	}
+	return len(p), nil
+}
+
+// words are the line that says why a program ended.
+func (t *tail) words() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return excerpt(upstream.Cause(string(t.text)))
+}
+
+// errGone is a program that has ended, or closed its output.
+var errGone = errors.New("the program has ended")
+
+// open starts the program. With stdin at its end there is nothing to write to.
+func open(ctx context.Context, cfg Config, atEnd bool) (*session, error) {
+	s := &session{cfg: cfg, answers: map[string]jsonrpc.Message{}, change: make(chan struct{}), exited: make(chan struct{})}
+	s.cmd = exec.CommandContext(ctx, cfg.Command[0], cfg.Command[1:]...)
+	s.cmd.Dir, s.cmd.Env, s.cmd.Stderr, s.cmd.WaitDelay = cfg.Dir, cfg.Env, &s.stderr, time.Second
+	inGroup(s.cmd)
+	var err error
+	if !atEnd {
+		if s.stdin, err = s.cmd.StdinPipe(); err != nil {
+			return nil, err
+		}
+	}
+	out, in := io.Pipe()
+	s.cmd.Stdout = in
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		s.cmd.Wait() //nolint:errcheck // ProcessState says it
+		close(s.exited)
+		in.Close() //nolint:errcheck // of a pipe in memory
+	}()
+	go s.read(out)
+	return s, nil
+}
+
+// read takes what the program writes until it ends.
+func (s *session) read(out io.Reader) {
+	lines := jsonrpc.NewReader(out, 0)
+	for {
+		line, err := lines.ReadLine()
+		switch {
+		case errors.Is(err, jsonrpc.ErrTooLong):
+			s.take(func() { s.noises++ })
+		case err != nil:
+			s.take(func() { s.closed = true })
+			io.Copy(io.Discard, out) //nolint:errcheck // nothing is to wait for us
+			return
+		case len(bytes.TrimSpace(line)) > 0:
+			s.line(line)
+		}
+	}
+}
+
+func (s *session) line(line []byte) {
+	m, err := jsonrpc.Split(line)
+	s.take(func() {
+		switch {
+		case err != nil:
+			if s.noises++; len(s.noise) < 3 {
+				s.noise = append(s.noise, excerpt(string(line)))
+			}
+		case m.Kind == jsonrpc.Response:
+			id := string(m.ID)
+			if _, twice := s.answers[id]; twice && id != "null" {
+				s.odd = append(s.odd, "a second answer to "+id)
+			}
+			if n, err := strconv.Atoi(id); id != "null" && (err != nil || n < 1 || n > s.last) {
+				s.odd = append(s.odd, "an answer to "+excerpt(id)+", which was not a request")
+			}
+			s.answers[id] = m
+		}
+	})
+	if err == nil && m.Kind == jsonrpc.Request {
+		if m.Method == "ping" {
+			s.send(jsonrpc.AppendResult(nil, m.ID, json.RawMessage(`{}`)))
+			return
+		}
+		s.send(jsonrpc.AppendError(nil, m.ID, jsonrpc.CodeMethodNotFound, "this client does not support "+m.Method))
+	}
+}
+
+func (s *session) take(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+	close(s.change)
+	s.change = make(chan struct{})
+}
+
+// send writes one line, or nothing to a program started without standard
+// input. A program that does not read it is noticed by its missing answer.
+func (s *session) send(line []byte) {
+	if s.stdin == nil {
+		return
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.stdin.Write(append(line, '\n')) //nolint:errcheck // see above
+	}()
+	select {
+	case <-done:
+	case <-s.exited:
+	case <-time.After(s.cfg.Patience):
+	}
+}
+
+func (s *session) notify(method, params string) {
+	s.send(jsonrpc.AppendNotification(nil, method, raw(params)))
+}
+
+func raw(params string) json.RawMessage {
+	if params == "" {
+		return nil
+	}
+	return json.RawMessage(params)
+}
+
+// ask sends a request and returns its id.
+func (s *session) ask(method, params string) string {
+	s.mu.Lock()
+	s.last++
+	id := strconv.Itoa(s.last)
+	s.mu.Unlock()
+	s.send(jsonrpc.AppendRequest(nil, json.RawMessage(id), method, raw(params)))
+	return id
+}
+
+// request sends a request and waits for its answer.
+func (s *session) request(method, params string) (jsonrpc.Message, error) {
+	return s.answer(s.ask(method, params), s.cfg.Patience)
+}
+
+// answer waits for the answer of a request.
+func (s *session) answer(id string, patience time.Duration) (jsonrpc.Message, error) {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for {
+		s.mu.Lock()
+		m, ok := s.answers[id]
+		closed, change := s.closed, s.change
+		s.mu.Unlock()
+		switch {
+		case ok:
+			return m, nil
+		case closed:
+			if words := s.stderr.words(); words != "" {
+				return m, fmt.Errorf("%w; on its standard error: %s", errGone, words)
+			}
+			return m, errGone
+		}
+		select {
+		case <-change:
+		case <-timer.C:
+			return m, fmt.Errorf("no answer within %v", patience)
+		}
+	}
+}
+
+// end closes the input and reports whether the program ended by itself, and
+// its exit status.
+func (s *session) end(patience time.Duration) (status int, ended bool) {
+	if s.stdin != nil {
+		s.stdin.Close() //nolint:errcheck // it may have gone
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-s.exited:
+		killGroup(s.cmd) // what it left behind
+		return s.cmd.ProcessState.ExitCode(), true
+	case <-timer.C:
+		s.kill()
+		return -1, false
+	}
+}
+
+// kill ends the program, and what it has started, at once.
+func (s *session) kill() {
+	killGroup(s.cmd)
+	<-s.exited
+}
+
+// fault reads a JSON-RPC error; 0: it is none.
+func fault(m jsonrpc.Message) (code int, message string) {
+	var e struct {
+		Code    int    `json:"code"`
+		Message string `json:"message"`
+	}
+	if m.Error == nil || json.Unmarshal(m.Error, &e) != nil {
+		return 0, ""
+	}
+	return e.Code, excerpt(e.Message)
+}
+
+// excerpt is the beginning of a text, on one line.
+func excerpt(text string) string {
+	text = strings.ToValidUTF8(strings.Join(strings.Fields(text), " "), "?")
+	if r := []rune(text); len(r) > 100 {
+		return string(r[:99]) + "…"
+	}
+	return text
+}

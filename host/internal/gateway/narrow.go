@@ -1,0 +1,54 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// narrowed is what a caller is offered that may use some tools alone. Tools that stand
+// in for others are none of these.
+type narrowed struct {
+	Catalog
+	has func(name string) bool
+}
+
+// Lookup finds a tool by its served name.
+func (n narrowed) Lookup(ctx context.Context, name string) (*call.Tool, bool) {
+	if !n.has(name) {
+		return nil, false
+	}
+	return n.Catalog.Lookup(ctx, name)
+}
+
+// List returns the result of a list request.
+func (n narrowed) List(ctx context.Context, kind call.Kind, modern bool) json.RawMessage {
+	whole := n.Catalog.List(ctx, kind, modern)
+	if kind != call.Tools {
+		return whole
+	}
+	left := []json.RawMessage{}
+	var all struct {
+		Tools []json.RawMessage `json:"tools"`
+	}
+	if json.Unmarshal(whole, &all) == nil {
+		for _, definition := range all.Tools {
+			var t struct {
+				Name string `json:"name"`
+			}
+			if json.Unmarshal(definition, &t) == nil && n.has(t.Name) {
+				left = append(left, definition)
+			}
+		}
+	}
+	tools, err := jsonrpc.Marshal(left)
+	if err == nil {
+		whole, err = jsonrpc.SetMember(whole, "tools", tools)
+	}
+	if err != nil { // of definitions that were read
+		return json.RawMessage(`{"tools":[]}`)
+	}
+	return whole
+}

@@ -1,0 +1,169 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// ErrorResult renders a failure of the host as a tool's result. Its code is in
+// the text and in _meta; the decision that a call waits for is in _meta, too.
+func ErrorResult(err error) json.RawMessage {
+	code := string(toolerr.CodeOf(err))
+	raw := jsonrpc.AppendString([]byte(`{"content":[{"type":"text","text":`), code+": "+err.Error())
+	raw = append(raw, `}],"isError":true`...)
+	raw = jsonrpc.AppendString(append(raw, `,"_meta":{"`+call.MetaCode+`":`...), code)
+	if pending := pendingOf(err); pending != nil {
+		raw = append(append(raw, `,"toolroom/status":"pending","toolroom/pending":`...), pending...)
+	}
+	return append(raw, "}}"...)
+}
+
+// pendingOf is what a call waits for; nil: it does not wait.
+func pendingOf(err error) json.RawMessage {
+	var waits *call.PendingError
+	if !errors.As(err, &waits) {
+		return nil
+	}
+	raw, err := jsonrpc.Marshal(waits.Pending)
+	if err != nil { // arguments that were read before
+		return nil
+	}
+	return raw
+}
+
+// finish gives a result what a modern client needs and a legacy server did
+// not send: of what kind it is, and of what may be cached for how long.
+func finish(result json.RawMessage, modern, cacheable bool) json.RawMessage {
+	if !modern {
+		return result
+	}
+	members, err := jsonrpc.Members(result)
+	if err != nil {
+		return result
+	}
+	add := []string{`"resultType":"complete"`}
+	if cacheable && !asks(result) {
+		add = append(add, `"ttlMs":0`, `"cacheScope":"private"`)
+	}
+	for _, m := range members {
+		add = slices.DeleteFunc(add, func(text string) bool { return strings.HasPrefix(text, `"`+m.Name+`":`) })
+	}
+	if len(add) == 0 {
+		return result
+	}
+	// At the end, so that nothing else moves.
+	end := bytes.LastIndexByte(result, '}')
+	out := append(make([]byte, 0, len(result)+80), result[:end]...)
+	if len(members) > 0 {
+		out = append(out, ',')
+	}
+	return append(append(out, strings.Join(add, ",")...), result[end:]...)
+}
+
+// withURI returns the result of resources/read in which the contents with a server's own URI
+// have the URI that the client asked for. Contents with other URIs, which are parts of the
+// resource, stay as they are.
+func withURI(result json.RawMessage, original, asked string) json.RawMessage {
+	var read struct {
+		Contents []json.RawMessage `json:"contents"`
+	}
+	if json.Unmarshal(result, &read) != nil {
+		return result
+	}
+	changed := false
+	for i, content := range read.Contents {
+		var of struct {
+			URI string `json:"uri"`
+		}
+		if json.Unmarshal(content, &of) != nil || of.URI != original {
+			continue
+		}
+		if renamed, err := jsonrpc.SetMember(content, "uri", jsonrpc.AppendString(nil, asked)); err == nil {
+			read.Contents[i], changed = renamed, true
+		}
+	}
+	if !changed {
+		return result
+	}
+	contents := []byte{'['}
+	for i, content := range read.Contents {
+		if i > 0 {
+			contents = append(contents, ',')
+		}
+		contents = append(contents, content...)
+	}
+	if renamed, err := jsonrpc.SetMember(result, "contents", append(contents, ']')); err == nil {
+		return renamed
+	}
+	return result
+}
+
+// structuredLegacy is a modern server's result as clients of the legacy versions
+// take it: to them structuredContent is an object, to those of the modern one
+// anything. What is none is among the content, where the server has put it for
+// them, or is put.
+func structuredLegacy(result json.RawMessage) json.RawMessage {
+	members, err := jsonrpc.Members(result)
+	if err != nil {
+		return result
+	}
+	var value json.RawMessage
+	modern, empty := false, true
+	for _, m := range members {
+		switch {
+		case m.Name == "resultType":
+			modern = true
+		case m.Name == "structuredContent" && m.Value[0] != '{':
+			value = m.Value
+		case m.Name == "content":
+			empty = strings.Trim(string(m.Value), "[] \t\r\n") == ""
+		}
+	}
+	if value == nil || !modern {
+		return result
+	}
+	out := []byte{'{'}
+	for _, m := range members {
+		if m.Name == "structuredContent" || m.Name == "content" && empty {
+			continue
+		}
+		out = append(append(append(jsonrpc.AppendString(out, m.Name), ':'), m.Value...), ',')
+	}
+	if empty {
+		text := jsonrpc.AppendString([]byte(`[{"type":"text","text":`), string(value))
+		out = append(append(append(out, `"content":`...), text...), "}],"...)
+	}
+	return append(bytes.TrimSuffix(out, []byte(",")), '}')
+}
+
+// checkHeaders compares the arguments that a tool's schema marks with
+// x-mcp-header with the request's headers, which modern clients send.
+func checkHeaders(x exchange, tool *call.Tool) error {
+	h, ok := x.(*httpExchange)
+	if !ok || !mcp.IsModernProtocol(h.header.Get(mcp.HeaderProtocolVersion)) ||
+		!bytes.Contains(tool.Definition, []byte(`"x-mcp-header"`)) {
+		return nil
+	}
+	var decoded mcp.Tool
+	if json.Unmarshal(tool.Definition, &decoded) != nil {
+		return nil // no client can have made headers of it either
+	}
+	return mcp.ValidateParamHeadersLookup(func(name string) (string, bool) {
+		values := h.header.Values(name)
+		if len(values) == 0 {
+			return "", false
+		}
+		return values[0], true
+	}, &decoded, h.callParams)
+}
+
+// asks reports whether a result is a modern server's question.
+func asks(result json.RawMessage) bool { return (&call.Result{Raw: result}).AsksForInput() }

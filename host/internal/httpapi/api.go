@@ -1,0 +1,247 @@
+// Package httpapi is the HTTP front door beside MCP: models with the host's tools, for
+// clients of OpenAI's and Anthropic's APIs, and what belongs to it. Who may come in
+// at all, the gateway has seen to. GET /openapi.json describes all of it:
+//
+//	POST /v1/chat/completions           OpenAI's, stream and not
+//	POST /v1/responses                  OpenAI's newer API, stream and not
+//	     /v1/responses/{id} …           responses that are stored
+//	POST /v1/messages                   Anthropic's, stream and not
+//	POST /v1/messages/count_tokens      about how many tokens such a request has
+//	GET  /v1/models, /v1/models/{id}    in a form that both vendors' clients read
+//	GET  /v1/tools, POST /v1/tools/{name}
+//	     /v1/sessions …                 conversations that are kept
+//	     /artifact …                    files for and from whom tools are used
+//	     /v1/approvals …, /v1/callback/{id}/{token}
+//
+// # Whose tools
+//
+// The host's tools are offered to the model in every completion, called here, and
+// their results given back to it; the client sees what comes of it. "MODEL|TOOL|TOOL"
+// as the model, or "x_tools": ["TOOL", …], offers these alone, in which * stands for
+// any text; "x_tools": [] none. A tool that the client declares is the client's: a
+// call of it is returned, after the host's in the same answer were made. What the
+// client does not see of such an answer (the host's calls and their results, signed
+// thoughts) is kept for a day under the ids of the calls that were returned, and put
+// back when the request comes that has their results, so that the model finds the
+// conversation as it was. A request that has changed the answer meanwhile counts as it
+// is sent.
+//
+// All that a model says on the way to its last answer is in the answer, streamed or
+// not, the parts with an empty line between. The usage is that of all its turns.
+//
+// # Extensions
+//
+// "x_events": true, or the header X-Toolroom-Events: true, tells of the host's calls:
+// tool.call, tool.response and error, each with an id, the first two of a call with the
+// same call_id. To OpenAI's clients they come as chunks without choices that have
+// x_event; to Anthropic's as events of a type of their own, which those pass over; where
+// nothing is streamed, in x_events. "x_session": "ID" goes on with a session: its
+// messages come before those of the request, and both the request's and the answer are
+// added to it. x_ending says why an answer ended that did not reach its goal (turn
+// limit, approval pending …), x_pending which calls wait for whose decision. What a
+// request says that cannot be done is refused; hints that are not followed (seed,
+// penalties …) are named in the header X-Toolroom-Ignored.
+//
+// Errors are {"error":{"message","type","param","code"}} with a status that fits, and
+// Anthropic's below /v1/messages. Once a stream has begun they are told in it, and it
+// ends without the vendor's sign of a good end.
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/agent"
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/host/internal/conversation"
+	"github.com/toolroom-mcp/toolroom/host/internal/conversation/responsestore"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider"
+	"github.com/toolroom-mcp/toolroom/host/internal/pipeline/approve"
+	"github.com/toolroom-mcp/toolroom/host/internal/store"
+)
+
+// Approvals are the requests for approval.
+type Approvals interface {
+	Approvals() *approve.Book
+	Decide(ctx context.Context, id string, d approve.Decision) (*approve.Record, error)
+	Redeem(ctx context.Context, id, token string, d approve.Decision) (*approve.Record, error)
+}
+
+// Models are the models that can be asked.
+type Models interface {
+	// Get returns the model of a name, "" being the default; its error is NO_MODEL.
+	Get(ctx context.Context, name string) (provider.Model, error)
+	List(ctx context.Context) []provider.Info
+}
+
+// Tools are the host's.
+type Tools interface {
+	List(ctx context.Context) []*call.Tool
+	Get(ctx context.Context, name string) (*call.Tool, bool)
+
+	// Turn returns what a caller's model may call for one completion: of what only's
+	// patterns match, nil being all. end has to be called.
+	Turn(c call.Caller, only []string) (tools agent.Tools, end func() error)
+}
+
+// Config is what the API is of. What is nil is not served.
+type Config struct {
+	Approvals Approvals
+	Models    Models
+	Tools     Tools
+	Call      call.Handler // one call through all stages
+	Sessions  *conversation.Book
+	Responses *responsestore.Book // nil: no response is stored
+	Keys      store.Keys          // for what is kept of answers, and of artifacts
+	Blobs     store.Blobs         // for their contents
+	Bounds    agent.Bounds
+	Version   string
+
+	Rate     float64       // requests a second of one client; 0: 100
+	Burst    int           // more than that for a moment; 0: 1000
+	Runs     int           // completions at once; 0: 1000
+	Beat     time.Duration // how often a stream that is silent shows that it is alive; 0: 15 s
+	Patience time.Duration // for a client that does not read; 0: 30 s
+	Now      func() time.Time
+	Logf     func(format string, args ...any) // is told what no client can be; nil: nobody is
+}
+
+// Door is the caller's door of calls made for the API.
+const Door = "api"
+
+// API serves what the package describes.
+type API struct {
+	cfg     Config
+	routes  []route
+	mux     *http.ServeMux
+	rate    rates
+	running chan struct{} // holds one for each completion under way
+	openapi func() []byte
+}
+
+// New makes the API. It holds nothing that has to be closed.
+func New(c Config) *API {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Logf == nil {
+		c.Logf = func(string, ...any) {}
+	}
+	if c.Beat == 0 {
+		c.Beat = 15 * time.Second
+	}
+	if c.Patience == 0 {
+		c.Patience = 30 * time.Second
+	}
+	if c.Rate == 0 {
+		c.Rate = 100
+	}
+	if c.Burst == 0 {
+		c.Burst = 1000
+	}
+	if c.Runs == 0 {
+		c.Runs = 1000
+	}
+	a := &API{cfg: c, mux: http.NewServeMux(), running: make(chan struct{}, c.Runs)}
+	a.rate = rates{each: c.Rate, burst: float64(c.Burst), clients: map[string]*bucket{}}
+	a.routes = a.served()
+	for _, r := range a.routes {
+		a.mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, req *http.Request) { r.serve(&patient{w, c.Patience}, req) })
+	}
+	a.openapi = sync.OnceValue(a.describe)
+	return a
+}
+
+// ServeHTTP serves what is not there, and who asks too often, with an error of the
+// form that the path's clients read.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if a.tooOften(w, r) {
+		return
+	}
+	if _, pattern := a.mux.Handler(r); pattern != "" {
+		a.mux.ServeHTTP(w, r)
+		return
+	}
+	fail(w, r, a.missing(w, r))
+}
+
+// tooOften counts a request, and answers one too many.
+func (a *API) tooOften(w http.ResponseWriter, r *http.Request) bool {
+	wait := a.rate.take(clientOf(r), a.cfg.Now())
+	if wait > 0 {
+		fail(w, r, tooMany(wait))
+	}
+	return wait > 0
+}
+
+// missing is the error for a request that nothing serves.
+func (a *API) missing(w http.ResponseWriter, r *http.Request) error {
+	found := false
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete} {
+		other := *r
+		other.Method = method
+		if _, pattern := a.mux.Handler(&other); pattern != "" {
+			w.Header().Add("Allow", method)
+			found = true
+		}
+	}
+	if found {
+		return &fault{status: http.StatusMethodNotAllowed, code: "method_not_allowed", message: r.Method + " is not supported here; the Allow header lists the methods"}
+	}
+	return &fault{status: http.StatusNotFound, code: "NOT_FOUND", message: "not found: " + r.Method + " " + cut(r.URL.Path, 100) + "; GET /openapi.json describes the API"}
+}
+
+// Callback serves who has a one-time token, which is in the address.
+func (a *API) Callback() http.Handler {
+	mux := http.NewServeMux()
+	for _, r := range a.routes {
+		if r.open {
+			mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, req *http.Request) { r.serve(&patient{w, a.cfg.Patience}, req) })
+		}
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { fail(w, r, a.missing(w, r)) })
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !a.tooOften(w, r) { // who guesses tokens, too
+			mux.ServeHTTP(w, r)
+		}
+	})
+}
+
+// Refuse answers a request that is not let in, in the form of its path.
+func (a *API) Refuse(w http.ResponseWriter, r *http.Request, status int, message string) {
+	code := "INVALID_INPUT"
+	switch status {
+	case http.StatusUnauthorized:
+		code = "invalid_api_key"
+	case http.StatusForbidden:
+		code = "POLICY_DENIED"
+	}
+	fail(w, r, &fault{status: status, code: code, message: message})
+}
+
+// raw writes a JSON text.
+func raw(w http.ResponseWriter, status int, body []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)+1))
+	w.WriteHeader(status)
+	w.Write(append(body, '\n')) //nolint:errcheck // the client is gone
+}
+
+// list is a list as OpenAI's are.
+type list struct {
+	Object string `json:"object"`
+	Data   any    `json:"data"`
+}
+
+func listOf(data any) list { return list{"list", data} }
+
+// deleted answers a DELETE.
+type deleted struct {
+	ID      string `json:"id"`
+	Object  string `json:"object"`
+	Deleted bool   `json:"deleted"`
+}

@@ -1,0 +1,211 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"io"
+	"mime"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/store"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// artifact is a file that is kept. Its content is the blob of the same id.
+type artifact struct {
+	ID      string    `json:"id"`
+	Object  string    `json:"object"`
+	Name    string    `json:"name"`
+	Type    string    `json:"type"`
+	Size    int64     `json:"size"`
+	Created time.Time `json:"created"`
+	Expires time.Time `json:"expires"`
+}
+
+const (
+	artifactsFor = 90 * 24 * time.Hour // as long as blobs are kept
+	maxArtifacts = 10000
+	maxFileName  = 200
+)
+
+func artifactKey(id string) string { return "artifact/" + id }
+
+func (a *API) createArtifact(w http.ResponseWriter, r *http.Request) {
+	made, err := a.keepArtifact(w, r)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	w.Header().Set("Location", "/artifact/"+made.ID)
+	answer(w, http.StatusCreated, made)
+}
+
+func (a *API) keepArtifact(w http.ResponseWriter, r *http.Request) (*artifact, error) {
+	if r.ContentLength > maxArtifact {
+		return nil, tooLarge(w, maxArtifact)
+	}
+	kind, err := typeOf(r.Header.Get("Content-Type"))
+	if err != nil {
+		return nil, err
+	}
+	name := r.URL.Query().Get("name")
+	if name == "" {
+		if _, params, err := mime.ParseMediaType(r.Header.Get("Content-Disposition")); err == nil {
+			name = params["filename"]
+		}
+	}
+	reading(w, artifactTime)
+	now := a.cfg.Now().UTC()
+	made := &artifact{ID: "artifact-" + random(), Object: "artifact", Name: fileName(name), Type: kind, Created: now, Expires: now.Add(artifactsFor)}
+	blob, err := a.cfg.Blobs.Create(r.Context(), made.ID, http.MaxBytesReader(w, r.Body, maxArtifact))
+	switch {
+	case toolerr.Is(err, toolerr.LimitReached), toolerr.Is(err, toolerr.NoSpace):
+		return nil, &fault{status: http.StatusInsufficientStorage, code: string(toolerr.CodeOf(err)), message: err.Error(), final: true}
+	case err != nil && r.Context().Err() == nil:
+		return nil, unread(w, err, maxArtifact)
+	case err != nil:
+		return nil, err
+	}
+	reading(w, 0)
+	made.Size = blob.Size
+	value, err := jsonrpc.Marshal(made)
+	if err == nil {
+		_, err = a.cfg.Keys.Put(r.Context(), artifactKey(made.ID), value, store.Absent, made.Expires)
+	}
+	if err != nil {
+		a.cfg.Blobs.Delete(r.Context(), made.ID) //nolint:errcheck // else it goes when it is old
+		return nil, err
+	}
+	return made, nil
+}
+
+// typeOf is a content type as it is kept.
+func typeOf(header string) (string, error) {
+	if header == "" {
+		return "application/octet-stream", nil
+	}
+	media, params, err := mime.ParseMediaType(header)
+	if err != nil || len(header) > 200 || !strings.Contains(media, "/") {
+		return "", toolerr.New(toolerr.InvalidParams, "Content-Type must be the media type of the file").With("param", "Content-Type")
+	}
+	return mime.FormatMediaType(media, params), nil
+}
+
+// fileName is a name without directories and whatever a terminal, or a file system,
+// might take for something else.
+func fileName(name string) string {
+	name = path.Base("/" + strings.ReplaceAll(strings.ToValidUTF8(name, "_"), `\`, "/"))
+	name = strings.Map(func(c rune) rune {
+		if !unicode.IsPrint(c) || strings.ContainsRune(`<>:"/\|?*`, c) {
+			return '_'
+		}
+		return c
+	}, name)
+	for len(name) > maxFileName {
+		_, n := utf8.DecodeLastRuneInString(name)
+		name = name[:len(name)-n]
+	}
+	if strings.Trim(name, "._ ") == "" {
+		return "artifact"
+	}
+	return name
+}
+
+func (a *API) artifact(r *http.Request) (*artifact, error) {
+	id := r.PathValue("id")
+	missing := toolerr.New(toolerr.NotFound, "no artifact %.80q", id)
+	if len(id) > 64 || strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c == '*' || c > '~' }) {
+		return nil, missing
+	}
+	entry, err := a.cfg.Keys.Get(r.Context(), artifactKey(id))
+	if toolerr.Is(err, toolerr.NotFound) {
+		return nil, missing
+	}
+	if err != nil {
+		return nil, err
+	}
+	kept := new(artifact)
+	return kept, json.Unmarshal(entry.Value, kept)
+}
+
+func (a *API) listArtifacts(w http.ResponseWriter, r *http.Request) {
+	all := []artifact{}
+	for after := ""; len(all) < maxArtifacts; {
+		page, err := a.cfg.Keys.List(r.Context(), artifactKey(""), after, store.MaxPage)
+		if err != nil {
+			fail(w, r, err)
+			return
+		}
+		if len(page) == 0 {
+			break
+		}
+		for _, entry := range page {
+			after = entry.Key
+			var kept artifact
+			if json.Unmarshal(entry.Value, &kept) == nil {
+				all = append(all, kept)
+			}
+		}
+	}
+	answer(w, http.StatusOK, listOf(all))
+}
+
+// showArtifact sends a file so that no browser takes it for a page of this host.
+func (a *API) showArtifact(w http.ResponseWriter, r *http.Request) {
+	kept, err := a.artifact(r)
+	var content io.ReadCloser
+	if err == nil {
+		content, _, err = a.cfg.Blobs.Open(r.Context(), kept.ID)
+	}
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	defer content.Close() //nolint:errcheck // it was read
+	h := w.Header()
+	h.Set("Content-Type", kept.Type)
+	h.Set("Content-Disposition", disposition(kept.Name))
+	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "private, no-store")
+	if seeker, ok := content.(io.ReadSeeker); ok {
+		http.ServeContent(w, r, "", kept.Created, seeker)
+		return
+	}
+	h.Set("Content-Length", strconv.FormatInt(kept.Size, 10))
+	if r.Method != http.MethodHead {
+		io.Copy(w, content) //nolint:errcheck // the client is gone
+	}
+}
+
+// disposition says that a file is to be saved, under its name.
+func disposition(name string) string {
+	if text := mime.FormatMediaType("attachment", map[string]string{"filename": name}); text != "" {
+		return text
+	}
+	return "attachment"
+}
+
+func (a *API) deleteArtifact(w http.ResponseWriter, r *http.Request) {
+	kept, err := a.artifact(r)
+	if err == nil {
+		err = a.cfg.Keys.Delete(r.Context(), artifactKey(kept.ID), store.Any)
+	}
+	if err == nil {
+		if err = a.cfg.Blobs.Delete(r.Context(), kept.ID); toolerr.Is(err, toolerr.NotFound) {
+			err = nil
+		}
+	}
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	answer(w, http.StatusOK, deleted{kept.ID, "artifact.deleted", true})
+}

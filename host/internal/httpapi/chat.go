@@ -1,0 +1,264 @@
+package httpapi
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/openai"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// The prefixes of the ids of calls that clients are told.
+const (
+	openaiPrefix    = "call_"
+	anthropicPrefix = "toolu_"
+)
+
+func (a *API) chat(w http.ResponseWriter, r *http.Request) {
+	q, err := readChat(w, r)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	a.complete(w, r, q, func(c *completion) form { return newChatForm(c) })
+}
+
+// readChat reads the body of POST /v1/chat/completions.
+func readChat(w http.ResponseWriter, r *http.Request) (*asked, error) {
+	v, err := object(w, r)
+	if err != nil {
+		return nil, err
+	}
+	q := &asked{prefix: openaiPrefix, formatParam: "response_format"}
+	tools, err := q.extensions(v, r)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkChat(v); err != nil {
+		return nil, err
+	}
+	q.caller = caller(r, cmp.Or(v.Take("safety_identifier").Str(), v.Take("user").Str()))
+	q.old = v.Get("functions").Is(tree.Array) && !v.Get("tools").Is(tree.Array)
+	request, losses, err := openai.DecodeRequest(v.JSON(), openai.Options{Extensions: true})
+	if err != nil {
+		return nil, toolerr.New(toolerr.InvalidInput, "%w", err)
+	}
+	if err := q.taken(request, losses); err != nil {
+		return nil, err
+	}
+	if q.old { // there is a place for one alone
+		one := false
+		q.Parallel = &one
+	}
+	return q, q.choose(tools)
+}
+
+// checkChat refuses what cannot be read, and what cannot be done.
+func checkChat(v *tree.Value) error {
+	if err := wantedOfChat().check(v, "", ""); err != nil {
+		return err
+	}
+	if n := v.Get("n"); !absent(n) && !(n.Is(tree.Number) && n.Text == "1") {
+		return invalid("n", "n must be 1: a request gets one answer; send the request again for another")
+	}
+	if err := checkFormat(v.Get("response_format")); err != nil {
+		return err
+	}
+	if v.Get("logprobs").True() || v.Get("top_logprobs").Is(tree.Number) && v.Get("top_logprobs").Text != "0" {
+		return invalid("logprobs", "logprobs are not supported")
+	}
+	for _, m := range v.Get("modalities").All() {
+		if !is(m, "text") {
+			return invalid("modalities", "modalities must be text")
+		}
+	}
+	for _, name := range []string{"audio", "web_search_options"} {
+		if !absent(v.Get(name)) {
+			return invalid(name, "%s is not supported", name)
+		}
+	}
+	for name, most := range map[string]float64{"temperature": 2, "top_p": 1} {
+		if err := between(v, name, most); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"max_tokens", "max_completion_tokens"} {
+		if err := whole(v, name); err != nil {
+			return err
+		}
+	}
+	if choice := v.Get("tool_choice"); choice.Is(tree.String) && !slices.Contains([]string{"auto", "none", "required"}, choice.Text) {
+		return invalid("tool_choice", "tool_choice must be auto, none, required or an object, not %.40q", choice.Text)
+	}
+	for i, t := range v.Get("tools").All() {
+		if !is(t.Get("type"), "function") || !named(t.Get("function")) {
+			return invalid(llm.Index("tools", i), "a tool must be of type function and have a name")
+		}
+	}
+	for i, f := range v.Get("functions").All() {
+		if !named(f) {
+			return invalid(llm.Index("functions", i), "a function must have a name")
+		}
+	}
+	return checkChatMessages(v.Get("messages"))
+}
+
+func checkChatMessages(list *tree.Value) error {
+	if !list.Is(tree.Array) || len(list.Items) == 0 {
+		return invalid("messages", "messages must be a list of at least one message")
+	}
+	for i, m := range list.Items {
+		at := llm.Index("messages", i)
+		content := m.Get("content")
+		switch role := m.Get("role"); {
+		case !role.Is(tree.String) || !slices.Contains([]string{"system", "developer", "user", "assistant", "tool", "function"}, role.Text):
+			return invalid(at, "the role of message %d must be system, developer, user, assistant or tool", i)
+		case !absent(content) && !content.Is(tree.String) && !content.Is(tree.Array):
+			return invalid(at, "the content of message %d must be text or a list of parts", i)
+		case absent(content) && role.Text != "assistant":
+			return invalid(at, "message %d has no content", i)
+		case role.Text == "tool" && !m.Get("tool_call_id").Is(tree.String):
+			return invalid(at, "message %d is a tool result without tool_call_id", i)
+		}
+		for _, p := range content.All() {
+			kind := p.Get("type")
+			switch {
+			case !kind.Is(tree.String):
+				return invalid(at, "message %d has a part without a type", i)
+			case kind.Text == "input_audio" || kind.Text == "file":
+				return invalid(at, "message %d has a part of type %s, which is not supported", i, kind.Text)
+			case kind.Text == "text" && !p.Get("text").Is(tree.String), kind.Text == "image_url" && !p.Get("image_url").Get("url").Is(tree.String):
+				return invalid(at, "message %d has an incomplete part of type %s", i, kind.Text)
+			}
+		}
+		for _, c := range m.Get("tool_calls").All() {
+			if !c.Get("id").Is(tree.String) || !named(c.Get("function")) {
+				return invalid(at, "message %d has a tool call without an id or a function name", i)
+			}
+		}
+	}
+	return nil
+}
+
+// chatForm tells a completion as OpenAI does.
+type chatForm struct {
+	*completion
+	id      string
+	created int64
+
+	out   *events // nil: it is told as a whole
+	first bool    // whether a chunk was sent
+	parts map[int]int
+	calls int
+}
+
+func newChatForm(c *completion) *chatForm {
+	return &chatForm{completion: c, id: "chatcmpl-" + random(), created: c.api.cfg.Now().Unix(), parts: map[int]int{}}
+}
+
+// beats is a comment, which clients pass over.
+func (f *chatForm) beats() []byte { return []byte(": the host is working\n\n") }
+
+func (f *chatForm) stream(out *events) { f.out = out }
+
+// chunk sends one.
+func (f *chatForm) chunk(choices []any, with ...any) {
+	body := map[string]any{"id": f.id, "object": "chat.completion.chunk", "created": f.created, "model": f.model, "choices": choices}
+	if f.q.StreamUsage {
+		body["usage"] = nil
+	}
+	for i := 0; i+1 < len(with); i += 2 {
+		body[with[i].(string)] = with[i+1]
+	}
+	f.out.send("", body)
+}
+
+func (f *chatForm) delta(members map[string]any) {
+	if !f.first {
+		f.first = true
+		f.delta(map[string]any{"role": "assistant", "content": ""})
+	}
+	f.chunk([]any{map[string]any{"index": 0, "delta": members, "logprobs": nil, "finish_reason": nil}})
+}
+
+// tell sends a piece.
+func (f *chatForm) tell(p piece) {
+	switch p.kind {
+	case pieceText:
+		f.delta(map[string]any{"content": p.text})
+	case pieceThinking:
+		f.delta(map[string]any{"reasoning_content": p.text})
+	case pieceRefusal:
+		f.delta(map[string]any{"refusal": p.text})
+	case pieceCall:
+		f.parts[p.part] = f.calls
+		f.calls++
+		function := map[string]any{"name": p.name, "arguments": ""}
+		if f.q.old {
+			f.delta(map[string]any{"function_call": function})
+			return
+		}
+		f.delta(map[string]any{"tool_calls": []any{map[string]any{"index": f.parts[p.part], "id": p.id, "type": "function", "function": function}}})
+	case pieceArguments:
+		function := map[string]any{"arguments": p.text}
+		if f.q.old {
+			f.delta(map[string]any{"function_call": function})
+			return
+		}
+		f.delta(map[string]any{"tool_calls": []any{map[string]any{"index": f.parts[p.part], "function": function}}})
+	case pieceTurned:
+		clear(f.parts)
+	}
+}
+
+// apart is what stands between the texts of two turns.
+func (f *chatForm) apart() string { return "\n\n" }
+
+func (f *chatForm) event(e map[string]any) { f.chunk([]any{}, "x_event", e) }
+
+// end sends what ends a stream.
+func (f *chatForm) end(r *llm.Response, extra []any) {
+	if !f.first { // an answer of nothing is one, too
+		f.delta(map[string]any{"content": ""})
+	}
+	whole, _ := openai.EncodeResponse(&llm.Response{Stop: r.Stop}, openai.Options{OldFunctions: f.q.old})
+	reason := whole.Get("choices").All()[0].Get("finish_reason")
+	f.chunk([]any{map[string]any{"index": 0, "delta": map[string]any{}, "logprobs": nil, "finish_reason": reason}}, extra...)
+	if f.q.StreamUsage {
+		f.chunk([]any{}, "usage", openai.EncodeUsage(r.Usage))
+	}
+	f.out.text("", []byte("[DONE]"))
+}
+
+func (f *chatForm) broken(err error) { f.out.send("", faultOf(err).body()) }
+
+// whole is the answer that is not streamed: one text, and the calls.
+func (f *chatForm) whole(r *llm.Response, extra []any) *tree.Value {
+	r.ID, r.Created, r.Model = f.id, f.created, f.model
+	var parts []llm.Part
+	for _, kind := range []llm.PartType{llm.Thinking, llm.Text, llm.Refusal} {
+		text := ""
+		for _, p := range r.Parts {
+			if p.Type == kind {
+				text += p.Text
+			}
+		}
+		if text != "" {
+			parts = append(parts, llm.Part{Type: kind, Text: text})
+		}
+	}
+	for _, p := range r.Parts {
+		if p.Type == llm.Call {
+			parts = append(parts, llm.Part{Type: llm.Call, ToolCall: p.ToolCall})
+		}
+	}
+	r.Parts = parts
+	v, _ := openai.EncodeResponse(r, openai.Options{Extensions: true, OldFunctions: f.q.old})
+	for i := 0; i+1 < len(extra); i += 2 {
+		v.Set(extra[i].(string), value(extra[i+1]))
+	}
+	return v
+}

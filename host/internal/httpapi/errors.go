@@ -1,0 +1,197 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/gateway"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// A fault is an error as clients are told it.
+type fault struct {
+	status  int
+	code    string
+	param   string // the member that is wrong; "": none is
+	message string
+	retry   time.Duration // when to try again; 0: not said
+	final   bool          // trying again does not help, whatever the status suggests
+}
+
+func (f *fault) Error() string { return f.message }
+
+// kind is OpenAI's type of an error.
+func (f *fault) kind() string {
+	switch {
+	case f.status == http.StatusTooManyRequests:
+		return "rate_limit_error"
+	case f.status == http.StatusUnauthorized:
+		return "authentication_error"
+	case f.status >= 500:
+		return "server_error"
+	}
+	return "invalid_request_error"
+}
+
+// kindForAnthropic is Anthropic's.
+func (f *fault) kindForAnthropic() string {
+	switch f.status {
+	case http.StatusUnauthorized:
+		return "authentication_error"
+	case http.StatusForbidden:
+		return "permission_error"
+	case http.StatusNotFound:
+		return "not_found_error"
+	case http.StatusRequestEntityTooLarge:
+		return "request_too_large"
+	case http.StatusTooManyRequests:
+		return "rate_limit_error"
+	case http.StatusGatewayTimeout:
+		return "timeout_error"
+	case http.StatusServiceUnavailable:
+		return "overloaded_error"
+	}
+	if f.status >= 500 {
+		return "api_error"
+	}
+	return "invalid_request_error"
+}
+
+// body is the error in the form of OpenAI's clients.
+func (f *fault) body() map[string]any {
+	var param any
+	if f.param != "" {
+		param = f.param
+	}
+	return map[string]any{"error": map[string]any{"message": f.message, "type": f.kind(), "param": param, "code": f.code}}
+}
+
+// bodyForAnthropic is the error in the form of Anthropic's.
+func (f *fault) bodyForAnthropic() map[string]any {
+	return map[string]any{"type": "error", "error": map[string]any{"type": f.kindForAnthropic(), "message": f.message, "param": f.param, "code": f.code}}
+}
+
+// invalid is the error for a member of a request.
+func invalid(param, format string, args ...any) error {
+	return toolerr.New(toolerr.InvalidParams, format, args...).With("param", param)
+}
+
+func tooMany(wait time.Duration) error {
+	return &fault{
+		status: http.StatusTooManyRequests, code: string(toolerr.RateLimited), retry: wait,
+		message: "too many requests; try again in " + strconv.Itoa(int(math.Ceil(wait.Seconds()))) + " s",
+	}
+}
+
+// faultOf is how an error is told.
+func faultOf(err error) *fault {
+	var known *fault
+	if errors.As(err, &known) {
+		return known
+	}
+	code := toolerr.CodeOf(err)
+	f := &fault{status: statusOf(code), code: string(code), message: err.Error()}
+	var said *toolerr.Error
+	if errors.As(err, &said) {
+		extra := said.Extra()
+		f.param, _ = extra["param"].(string)
+		switch ms := extra["retryAfterMs"].(type) {
+		case int64:
+			f.retry = time.Duration(ms) * time.Millisecond
+		case int:
+			f.retry = time.Duration(ms) * time.Millisecond
+		}
+	}
+	return f
+}
+
+// statusOf is the status for a code. 500 is for what nobody foresaw.
+func statusOf(code toolerr.Code) int {
+	switch code {
+	case toolerr.InvalidParams, toolerr.InvalidInput, toolerr.MissingParameter, toolerr.BadEncoding, toolerr.NotUnique:
+		return http.StatusBadRequest
+	case toolerr.NotFound, toolerr.ToolNotFound, toolerr.NoModel:
+		return http.StatusNotFound
+	case toolerr.Conflict, toolerr.Exists:
+		return http.StatusConflict
+	case toolerr.TooLarge:
+		return http.StatusRequestEntityTooLarge
+	case toolerr.AuthFailed:
+		return http.StatusUnauthorized
+	case toolerr.PolicyDenied, toolerr.PermissionDenied, toolerr.DeniedPath:
+		return http.StatusForbidden
+	case toolerr.RateLimited:
+		return http.StatusTooManyRequests
+	case toolerr.LimitReached:
+		return http.StatusBadRequest
+	case toolerr.Timeout:
+		return http.StatusGatewayTimeout
+	case toolerr.Cancelled, toolerr.Locked, toolerr.TransportError, toolerr.ServerOffline, toolerr.NoSpace:
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusInternalServerError
+}
+
+// modelFault is how the failure of a model is told. Where the vendor has a word that
+// programs look for, it is that.
+func modelFault(err error) *fault {
+	f := *faultOf(err)
+	switch code := toolerr.CodeOf(err); code {
+	case toolerr.AuthFailed: // the host's key, not the client's
+		f.status, f.final = http.StatusInternalServerError, true
+	case toolerr.LimitReached:
+		f.code, f.param = "context_length_exceeded", "messages"
+	case toolerr.NoModel:
+		f.code, f.param = "model_not_found", "model"
+	case toolerr.RateLimited:
+		f.code = "rate_limit_exceeded"
+	case toolerr.Cancelled:
+		if errors.Is(err, context.Canceled) {
+			f.message = "the completion was cancelled; the host is stopping"
+		}
+	}
+	return &f
+}
+
+// forAnthropic reports whether a request is one of Anthropic's clients.
+func forAnthropic(r *http.Request) bool {
+	return strings.HasPrefix(r.URL.Path, "/v1/messages") || r.Header.Get("Anthropic-Version") != ""
+}
+
+// fail answers with an error.
+func fail(w http.ResponseWriter, r *http.Request, err error) {
+	f := faultOf(err)
+	body := f.body()
+	if forAnthropic(r) {
+		body = f.bodyForAnthropic()
+	}
+	if f.retry > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(f.retry.Seconds()))))
+	}
+	if f.final {
+		w.Header().Set("X-Should-Retry", "false")
+	}
+	gateway.Linger(w, r, func() { answer(w, f.status, body) })
+}
+
+func answer(w http.ResponseWriter, status int, v any) {
+	body, err := jsonrpc.Marshal(v)
+	if err != nil {
+		status, body = http.StatusInternalServerError, []byte(`{"error":{"message":"internal error","type":"server_error","param":null,"code":"INTERNAL"}}`)
+	}
+	raw(w, status, body)
+}
+
+// cut is the beginning of a text.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}

@@ -1,0 +1,202 @@
+package httpapi
+
+import (
+	"errors"
+	"io"
+	"maps"
+	"mime"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// The bounds of a request and its answer.
+const (
+	maxBody      = 16 << 20
+	maxArtifact  = 50 << 20
+	bodyTime     = 30 * time.Second
+	artifactTime = 5 * time.Minute
+	atOnce       = 64 << 10
+)
+
+// patient waits for a client to read, but not without end: one that does not is hung
+// up on.
+type patient struct {
+	http.ResponseWriter
+	most time.Duration // for each piece
+}
+
+// Unwrap is for http.ResponseController.
+func (p *patient) Unwrap() http.ResponseWriter { return p.ResponseWriter }
+
+// Write writes in pieces, each within its time.
+func (p *patient) Write(text []byte) (n int, err error) {
+	for first := true; first || len(text) > 0; first = false {
+		if err := p.deadline(time.Now().Add(p.most)); err != nil {
+			return n, err
+		}
+		written, err := p.ResponseWriter.Write(text[:min(len(text), atOnce)])
+		n, text = n+written, text[written:]
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, p.deadline(time.Time{})
+}
+
+func (p *patient) deadline(t time.Time) error {
+	err := http.NewResponseController(p.ResponseWriter).SetWriteDeadline(t)
+	if errors.Is(err, http.ErrNotSupported) {
+		return nil
+	}
+	return err
+}
+
+// body reads what a request brings, which is JSON.
+func body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
+		return nil, &fault{status: http.StatusUnsupportedMediaType, code: string(toolerr.InvalidInput), message: "Content-Type must be application/json"}
+	}
+	if r.ContentLength > maxBody {
+		return nil, tooLarge(w, maxBody)
+	}
+	reading(w, bodyTime)
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		return nil, unread(w, err, maxBody)
+	}
+	reading(w, 0) // what the connection says from now on is that it is gone
+	r.Body = http.NoBody
+	return text, nil
+}
+
+// reading bounds how long what the client still sends is waited for; 0: not at all.
+func reading(w http.ResponseWriter, d time.Duration) {
+	var until time.Time
+	if d > 0 {
+		until = time.Now().Add(d)
+	}
+	http.NewResponseController(w).SetReadDeadline(until) //nolint:errcheck // then the connection is gone, or none
+}
+
+// unread is the error for a body that did not come.
+func unread(w http.ResponseWriter, err error, most int64) error {
+	var large *http.MaxBytesError
+	var slow net.Error
+	switch {
+	case errors.As(err, &large), toolerr.Is(err, toolerr.TooLarge):
+		return tooLarge(w, most)
+	case errors.As(err, &slow) && slow.Timeout():
+		return &fault{status: http.StatusRequestTimeout, code: string(toolerr.Timeout), message: "the body did not arrive in time"}
+	}
+	return toolerr.New(toolerr.InvalidInput, "the body cannot be read: %w", err)
+}
+
+func tooLarge(w http.ResponseWriter, most int64) error {
+	w.Header().Set("Connection", "close")
+	return toolerr.New(toolerr.TooLarge, "the body has more than %d bytes", most)
+}
+
+// members reads a JSON object's, which are bodies of a few. No body has none.
+func members(w http.ResponseWriter, r *http.Request, take map[string]func(value []byte) error) error {
+	if r.ContentLength == 0 {
+		return nil
+	}
+	text, err := body(w, r)
+	if err != nil {
+		return err
+	}
+	found, err := jsonrpc.Members(text)
+	if err != nil {
+		return toolerr.New(toolerr.InvalidInput, "the body is not one JSON object: %w", err)
+	}
+	for _, m := range found {
+		if take[m.Name] == nil {
+			return invalid(m.Name, "%.40s: unknown member; the body is %s", m.Name, bodyOf(slices.Sorted(maps.Keys(take))))
+		}
+		if string(m.Value) == "null" {
+			continue
+		}
+		if err := take[m.Name](m.Value); err != nil {
+			return invalid(m.Name, "%.40s: %w", m.Name, err)
+		}
+	}
+	return nil
+}
+
+// bodyOf shows an object with these members.
+func bodyOf(names []string) string {
+	for i, name := range names {
+		names[i] = `"` + name + `": …`
+	}
+	return "{" + strings.Join(names, ", ") + "}"
+}
+
+// rates bounds how often each client asks: a bucket each, filled all the time.
+type rates struct {
+	each, burst float64
+
+	mu      sync.Mutex
+	clients map[string]*bucket
+}
+
+type bucket struct {
+	left float64
+	at   time.Time
+}
+
+// maxClients bounds the clients whose requests are counted.
+const maxClients = 4096
+
+// take counts a request of a client's; or it says how long it has to wait.
+func (r *rates) take(client string, now time.Time) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b := r.clients[client]
+	if b == nil {
+		if len(r.clients) >= maxClients {
+			r.forget(now)
+		}
+		b = &bucket{left: r.burst, at: now}
+		r.clients[client] = b
+	}
+	b.left = min(r.burst, b.left+r.each*max(0, now.Sub(b.at).Seconds()))
+	b.at = now
+	if b.left < 1 {
+		return time.Duration((1 - b.left) / r.each * float64(time.Second))
+	}
+	b.left--
+	return 0
+}
+
+// forget makes room: of who could ask as often as anybody new, else of all.
+func (r *rates) forget(now time.Time) {
+	for client, b := range r.clients {
+		if b.left+r.each*now.Sub(b.at).Seconds() >= r.burst {
+			delete(r.clients, client)
+		}
+	}
+	if len(r.clients) >= maxClients {
+		clear(r.clients)
+	}
+}
+
+// clientOf is who asks: all who share the token at one address are one.
+func clientOf(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}
+
+// Serves reports whether a path is the API's.
+func (a *API) Serves(path string) bool {
+	return strings.HasPrefix(path, "/v1/") || path == "/artifact" || strings.HasPrefix(path, "/artifact/") || path == "/openapi.json"
+}

@@ -1,0 +1,270 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/conversation"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/store"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// turnKept is what is kept of an answer with calls of the client's tools.
+type turnKept struct {
+	Said     string        `json:"said"` // all its text, as the client was told
+	Messages []llm.Message `json:"messages,omitempty"`
+	Blob     string        `json:"blob,omitempty"` // where they are too long
+}
+
+const (
+	turnTime = 24 * time.Hour
+	turnMost = 512 << 10
+)
+
+func turnKey(call string) string { return "turn/" + call }
+
+// keepTurn keeps the messages of an answer under the id of the first of
+// the calls that wait for the client.
+func (a *API) keepTurn(ctx context.Context, messages []llm.Message, said string) error {
+	ids := open(messages)
+	content, err := jsonrpc.Marshal(messages)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	kept := turnKept{Said: said, Messages: messages}
+	if len(content) > turnMost {
+		if a.cfg.Blobs == nil {
+			return nil
+		}
+		kept.Messages, kept.Blob = nil, "turn-"+strings.ToLower(rand.Text())
+		if _, err := a.cfg.Blobs.Create(ctx, kept.Blob, bytes.NewReader(content)); err != nil {
+			return err
+		}
+	}
+	value, err := jsonrpc.Marshal(kept)
+	if err != nil {
+		return err
+	}
+	_, err = a.cfg.Keys.Put(ctx, turnKey(ids[0]), value, store.Any, a.cfg.Now().Add(turnTime))
+	return err
+}
+
+// open are the ids of calls that have no result.
+func open(messages []llm.Message) []string {
+	var ids []string
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			switch {
+			case p.ToolCall != nil:
+				ids = append(ids, p.ToolCall.ID)
+			case p.ToolResult != nil:
+				ids = slices.DeleteFunc(ids, func(id string) bool { return id == p.ToolResult.ID })
+			}
+		}
+	}
+	return ids
+}
+
+// restore puts back what was kept of the answers in a conversation.
+func (a *API) restore(ctx context.Context, messages []llm.Message) ([]llm.Message, error) {
+	if a.cfg.Keys == nil {
+		return messages, nil
+	}
+	var out []llm.Message
+	for _, m := range messages {
+		whole, err := a.whole(ctx, m)
+		if err != nil {
+			return nil, err
+		}
+		if whole != nil {
+			out = append(out, whole...)
+			continue
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+// whole returns what was kept of an answer; nil: nothing, or it is another now.
+func (a *API) whole(ctx context.Context, m llm.Message) ([]llm.Message, error) {
+	for _, p := range m.Parts {
+		if p.ToolCall == nil || !strings.HasPrefix(p.ToolCall.ID, openaiPrefix) && !strings.HasPrefix(p.ToolCall.ID, anthropicPrefix) || len(p.ToolCall.ID) > 64 {
+			continue
+		}
+		entry, err := a.cfg.Keys.Get(ctx, turnKey(p.ToolCall.ID))
+		if code := toolerr.CodeOf(err); code == toolerr.NotFound || code == toolerr.InvalidInput {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		var kept turnKept
+		if err := json.Unmarshal(entry.Value, &kept); err != nil {
+			return nil, toolerr.New(toolerr.Internal, "the record %s is malformed: %w", entry.Key, err)
+		}
+		if kept.Blob != "" {
+			if err := a.fetch(ctx, &kept); err != nil {
+				return nil, err
+			}
+		}
+		if same(m, kept) {
+			return kept.Messages, nil
+		}
+		return nil, nil
+	}
+	return nil, nil
+}
+
+func (a *API) fetch(ctx context.Context, kept *turnKept) error {
+	content, _, err := a.cfg.Blobs.Open(ctx, kept.Blob)
+	if toolerr.Is(err, toolerr.NotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer content.Close() //nolint:errcheck // it was read
+	text, err := io.ReadAll(content)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, &kept.Messages)
+}
+
+// same reports whether a message says what the client was told.
+func same(m llm.Message, kept turnKept) bool {
+	if len(kept.Messages) == 0 {
+		return false
+	}
+	said, calls := "", map[string]*llm.ToolCall{}
+	for _, p := range m.Parts {
+		switch {
+		case p.Type == llm.Text:
+			said += p.Text
+		case p.ToolCall != nil:
+			calls[p.ToolCall.ID] = p.ToolCall
+		}
+	}
+	ids := open(kept.Messages)
+	if strings.TrimSpace(said) != strings.TrimSpace(kept.Said) || len(ids) != len(calls) {
+		return false
+	}
+	for _, k := range kept.Messages {
+		for _, p := range k.Parts {
+			if p.ToolCall == nil || !slices.Contains(ids, p.ToolCall.ID) {
+				continue
+			}
+			c := calls[p.ToolCall.ID]
+			if c == nil || c.Name != p.ToolCall.Name || c.Malformed != p.ToolCall.Malformed || !equal(c.Args, p.ToolCall.Args) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// equal reports whether two JSON texts say the same.
+func equal(a, b json.RawMessage) bool {
+	one, ok := jsonrpc.Canonical(nil, a)
+	two, also := jsonrpc.Canonical(nil, b)
+	return ok && also && bytes.Equal(one, two) || bytes.Equal(a, b)
+}
+
+// converse puts together the conversation that the model is asked with.
+func (c *completion) converse(ctx context.Context) error {
+	messages := c.q.Messages
+	c.q.Messages = nil
+	if c.q.session != "" {
+		return c.resume(ctx, append(c.q.system(), messages...))
+	}
+	if c.q.response != nil {
+		return c.follow(ctx, messages)
+	}
+	if err := paired(messages); err != nil {
+		return err
+	}
+	var err error
+	c.history, err = c.api.restore(ctx, messages)
+	return err
+}
+
+// resume goes on with a session. What the system says is of this request alone.
+func (c *completion) resume(ctx context.Context, messages []llm.Message) error {
+	if c.api.cfg.Sessions == nil {
+		return invalid("x_session", "this host does not store sessions")
+	}
+	earlier, err := c.api.cfg.Sessions.Messages(ctx, c.q.session)
+	if toolerr.Is(err, toolerr.NotFound) {
+		return toolerr.New(toolerr.NotFound, "%w", err).With("param", "x_session")
+	}
+	if err != nil {
+		return err
+	}
+	var system []llm.Message
+	for _, m := range messages {
+		if m.Role == llm.System || m.Role == llm.Developer {
+			system = append(system, m)
+			continue
+		}
+		c.fresh = append(c.fresh, m)
+	}
+	called := llm.CalledNames(slices.Concat(earlier, c.fresh))
+	for _, m := range c.fresh {
+		for _, p := range m.Parts {
+			if p.ToolResult != nil && called[p.ToolResult.ID] == "" {
+				return unknownResult(p.ToolResult.ID)
+			}
+		}
+	}
+	c.history = append(system, conversation.Mended(slices.Concat(earlier, c.fresh))...)
+	return nil
+}
+
+func unknownResult(id string) error {
+	return invalid("messages", "the tool result with the id %.60q has no call before it", id)
+}
+
+// paired reports calls without results, and results without calls: models refuse both.
+func paired(messages []llm.Message) error {
+	var calls []string // since every one before had its result
+	waiting, n := map[string]int{}, 0
+	for _, m := range messages {
+		if m.Role != llm.ToolRole && n > 0 {
+			return noResult(calls, waiting)
+		}
+		for _, p := range m.Parts {
+			switch {
+			case p.ToolCall != nil:
+				if n == 0 {
+					calls = calls[:0]
+				}
+				calls = append(calls, p.ToolCall.ID)
+				waiting[p.ToolCall.ID]++
+				n++
+			case p.ToolResult != nil:
+				if waiting[p.ToolResult.ID] == 0 {
+					return unknownResult(p.ToolResult.ID)
+				}
+				waiting[p.ToolResult.ID]--
+				n--
+			}
+		}
+	}
+	if n > 0 {
+		return noResult(calls, waiting)
+	}
+	return nil
+}
+
+func noResult(ids []string, waiting map[string]int) error {
+	ids = slices.DeleteFunc(ids, func(id string) bool { return waiting[id] == 0 })
+	return invalid("messages", "a message with tool calls must be followed by a result for each call; missing: %.200s", strings.Join(ids, ", "))
+}

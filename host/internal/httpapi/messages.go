@@ -1,0 +1,322 @@
+package httpapi
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/contextbudget"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/tokens"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/anthropic"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+func (a *API) messages(w http.ResponseWriter, r *http.Request) {
+	q, err := readMessages(w, r)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	a.complete(w, r, q, func(c *completion) form { return newMessageForm(c) })
+}
+
+// countTokens says about how many tokens a request has, with the tools of ours that it
+// would be given.
+func (a *API) countTokens(w http.ResponseWriter, r *http.Request) {
+	q, err := readMessages(w, r)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	c, done, err := a.begin(r.Context(), q)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	defer done()
+	defer c.end() //nolint:errcheck // nothing was to be called
+	all := q.Tools
+	if c.cfg.Tools != nil {
+		ours, _, err := c.cfg.Tools.List(r.Context(), q.Choice)
+		if err != nil {
+			fail(w, r, err)
+			return
+		}
+		all = slices.Concat(ours, all)
+	}
+	n := contextbudget.MessageTokens(tokens.Estimator{}, c.history)
+	for _, t := range all {
+		definition, _ := anthropic.EncodeTools([]llm.Tool{t}, anthropic.Options{})
+		n += tokens.EstimateJSON(definition.JSON())
+	}
+	answer(w, http.StatusOK, map[string]int{"input_tokens": n})
+}
+
+// readMessages reads the body of POST /v1/messages.
+func readMessages(w http.ResponseWriter, r *http.Request) (*asked, error) {
+	v, err := object(w, r)
+	if err != nil {
+		return nil, err
+	}
+	q := &asked{prefix: anthropicPrefix}
+	only, err := q.extensions(v, r)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkMessages(v); err != nil {
+		return nil, err
+	}
+	q.caller = caller(r, v.Get("metadata").Get("user_id").Str())
+	request, losses, err := anthropic.DecodeRequest(v.JSON(), anthropic.Options{})
+	if err != nil {
+		return nil, toolerr.New(toolerr.InvalidInput, "%w", err)
+	}
+	if err := q.taken(request, losses); err != nil {
+		return nil, err
+	}
+	return q, q.choose(only)
+}
+
+// checkMessages refuses what cannot be read, and what cannot be done.
+func checkMessages(v *tree.Value) error {
+	if err := wantedOfMessage().check(v, "", ""); err != nil {
+		return err
+	}
+	for name, most := range map[string]float64{"temperature": 1, "top_p": 1} {
+		if err := between(v, name, most); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"max_tokens", "top_k"} {
+		if err := whole(v, name); err != nil {
+			return err
+		}
+	}
+	if choice := v.Get("tool_choice"); !absent(choice) && !slices.ContainsFunc([]string{"auto", "any", "none", "tool"}, func(kind string) bool { return is(choice.Get("type"), kind) }) {
+		return invalid("tool_choice", "the type of tool_choice must be auto, any, none or tool")
+	}
+	for i, t := range v.Get("tools").All() {
+		kind := t.Get("type")
+		if !named(t) || !absent(kind) && !is(kind, "custom") {
+			return invalid(llm.Index("tools", i), "a tool must have a name and be of type custom; tools that the vendor executes are not supported")
+		}
+	}
+	for _, name := range []string{"mcp_servers", "container"} {
+		if m := v.Get(name); !absent(m) && len(m.All()) > 0 {
+			return invalid(name, "%s is not supported", name)
+		}
+	}
+	if !absent(v.Get("output_format")) || !absent(v.Get("output_config").Get("format")) {
+		return invalid("output_format", "a schema for the answer is not supported; declare a tool with this schema as its arguments")
+	}
+	for i, b := range v.Get("system").All() {
+		if !is(b.Get("type"), "text") || !b.Get("text").Is(tree.String) {
+			return invalid("system", "block %d of system must be a text block", i)
+		}
+	}
+	list := v.Get("messages")
+	if !list.Is(tree.Array) || len(list.Items) == 0 {
+		return invalid("messages", "messages must be a list of at least one message")
+	}
+	for i, m := range list.Items {
+		if err := checkMessage(m, i, llm.Index("messages", i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkMessage(m *tree.Value, i int, at string) error {
+	if !slices.ContainsFunc([]string{"user", "assistant", "system"}, func(role string) bool { return is(m.Get("role"), role) }) {
+		return invalid(at, "the role of message %d must be user or assistant", i)
+	}
+	content := m.Get("content")
+	if !content.Is(tree.String) && !content.Is(tree.Array) {
+		return invalid(at, "the content of message %d must be text or a list of blocks", i)
+	}
+	for _, b := range content.All() {
+		if err := checkBlock(b, i, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkBlock(b *tree.Value, i int, at string) error {
+	texts := func(names ...string) bool {
+		return !slices.ContainsFunc(names, func(name string) bool { return !b.Get(name).Is(tree.String) })
+	}
+	kind := b.Get("type")
+	switch {
+	case !kind.Is(tree.String):
+		return invalid(at, "message %d has a block without a type", i)
+	case kind.Text == "tool_use" && !(texts("id", "name") && b.Get("input").Is(tree.Object)),
+		kind.Text == "tool_result" && !texts("tool_use_id"),
+		kind.Text == "thinking" && !texts("thinking"),
+		kind.Text == "redacted_thinking" && !texts("data"),
+		kind.Text == "image" && lacksImage(b),
+		kind.Text == "text" && !texts("text"):
+		return invalid(at, "message %d has an incomplete block of type %s", i, kind.Text)
+	case !slices.Contains([]string{"text", "image", "tool_use", "tool_result", "thinking", "redacted_thinking"}, kind.Text):
+		return invalid(at, "message %d has a block of type %.40s, which is not supported", i, kind.Text)
+	}
+	if kind.Text != "tool_result" {
+		return nil
+	}
+	for _, inner := range b.Get("content").All() {
+		if !inner.Get("type").Is(tree.String) || is(inner.Get("type"), "text") && !inner.Get("text").Is(tree.String) || is(inner.Get("type"), "image") && lacksImage(inner) {
+			return invalid(at, "message %d has a tool result with an incomplete block", i)
+		}
+	}
+	return nil
+}
+
+// messageForm tells a completion as Anthropic does: in blocks, one after the other.
+type messageForm struct {
+	*completion
+	id   string
+	out  *events
+	head bool // whether the beginning was sent
+
+	index int // of the next block
+	now   *block
+	held  map[int][]piece // what comes while a call of the client's is being told, by part
+	order []int           // the parts in held
+}
+
+// block is the one that is being told.
+type block struct {
+	kind pieceKind
+	part int
+}
+
+func newMessageForm(c *completion) *messageForm {
+	return &messageForm{completion: c, id: "msg_" + random(), held: map[int][]piece{}}
+}
+
+func (f *messageForm) apart() string { return "" }
+
+func (f *messageForm) stream(out *events) { f.out = out }
+
+func (f *messageForm) beats() []byte { return []byte("event: ping\ndata: {\"type\":\"ping\"}\n\n") }
+
+// send sends an event of a type.
+func (f *messageForm) send(kind string, members ...any) {
+	if !f.head {
+		f.head = true
+		start := f.body(&llm.Response{Usage: &llm.Usage{}})
+		f.send("message_start", "message", start)
+	}
+	body := map[string]any{"type": kind}
+	for i := 0; i+1 < len(members); i += 2 {
+		body[members[i].(string)] = members[i+1]
+	}
+	f.out.send(kind, body)
+}
+
+// body is an answer in one.
+func (f *messageForm) body(r *llm.Response) *tree.Value {
+	r.ID, r.Model = f.id, f.model
+	v, _ := anthropic.EncodeResponse(r, anthropic.Options{})
+	return v
+}
+
+// tell sends a piece, or holds it back: a call's block ends when the model's turn does,
+// since more may come of it until then.
+func (f *messageForm) tell(p piece) {
+	if p.kind == pieceTurned {
+		f.stop()
+		for _, part := range f.order {
+			for _, held := range f.held[part] {
+				f.add(held)
+			}
+			f.stop()
+		}
+		clear(f.held)
+		f.order = nil
+		return
+	}
+	if f.now != nil && f.now.kind == pieceCall && f.now.part != p.part {
+		if f.held[p.part] == nil {
+			f.order = append(f.order, p.part)
+		}
+		f.held[p.part] = append(f.held[p.part], p)
+		return
+	}
+	f.add(p)
+}
+
+// add sends a piece in the block that is for it.
+func (f *messageForm) add(p piece) {
+	ours := f.cfg.Model.Info().Vendor == llm.Anthropic // whose signatures clients may give back
+	switch p.kind {
+	case pieceText, pieceRefusal:
+		f.open(pieceText, p.part, tree.Obj("type", tree.Str("text"), "text", tree.Str(""), "citations", &tree.Value{}))
+		f.grow("text_delta", "text", p.text)
+	case pieceThinking, pieceSigned:
+		if !ours {
+			return
+		}
+		f.open(pieceThinking, p.part, tree.Obj("type", tree.Str("thinking"), "thinking", tree.Str(""), "signature", tree.Str("")))
+		if p.kind == pieceSigned {
+			f.grow("signature_delta", "signature", p.text)
+			return
+		}
+		f.grow("thinking_delta", "thinking", p.text)
+	case pieceRedacted:
+		if ours {
+			f.open(pieceRedacted, p.part, tree.Obj("type", tree.Str("redacted_thinking"), "data", tree.Str(p.text)))
+		}
+	case pieceCall:
+		f.open(pieceCall, p.part, tree.Obj("type", tree.Str("tool_use"), "id", tree.Str(p.id), "name", tree.Str(p.name), "input", tree.Obj(),
+			"caller", tree.Obj("type", tree.Str("direct"))))
+	case pieceArguments:
+		f.grow("input_json_delta", "partial_json", p.text)
+	}
+}
+
+// open begins a block, unless it is the one that is being told.
+func (f *messageForm) open(kind pieceKind, part int, start *tree.Value) {
+	if f.now != nil && f.now.kind == kind && f.now.part == part {
+		return
+	}
+	f.stop()
+	f.now = &block{kind, part}
+	f.send("content_block_start", "index", f.index, "content_block", start)
+}
+
+func (f *messageForm) grow(kind, member, text string) {
+	f.send("content_block_delta", "index", f.index, "delta", map[string]any{"type": kind, member: text})
+}
+
+// stop ends the block that is being told.
+func (f *messageForm) stop() {
+	if f.now == nil {
+		return
+	}
+	f.now = nil
+	f.send("content_block_stop", "index", f.index)
+	f.index++
+}
+
+func (f *messageForm) event(e map[string]any) { f.send("x_event", "x_event", e) }
+
+// end sends what ends a stream.
+func (f *messageForm) end(r *llm.Response, extra []any) {
+	last := f.body(&llm.Response{Stop: r.Stop, Matched: r.Matched, Usage: r.Usage})
+	members := append([]any{"delta", tree.Obj("stop_reason", last.Get("stop_reason"), "stop_sequence", last.Get("stop_sequence")), "usage", last.Get("usage")}, extra...)
+	f.send("message_delta", members...)
+	f.send("message_stop")
+}
+
+func (f *messageForm) broken(err error) { f.out.send("error", faultOf(err).bodyForAnthropic()) }
+
+// whole is the answer that is not streamed.
+func (f *messageForm) whole(r *llm.Response, extra []any) *tree.Value {
+	v := f.body(r)
+	for i := 0; i+1 < len(extra); i += 2 {
+		v.Set(extra[i].(string), value(extra[i+1]))
+	}
+	return v
+}

@@ -1,0 +1,136 @@
+package httpapi
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// describe is the OpenAPI description of what is served.
+func (a *API) describe() []byte {
+	paths := map[string]map[string]any{}
+	for _, r := range a.routes {
+		path := strings.ReplaceAll(r.path, "...}", "}")
+		if paths[path] == nil {
+			paths[path] = map[string]any{}
+		}
+		paths[path][strings.ToLower(r.method)] = r.operation()
+	}
+	text, err := jsonrpc.Marshal(map[string]any{
+		"openapi": "3.1.0",
+		"info": map[string]any{
+			"title": "Toolroom", "version": version(a.cfg.Version), "license": map[string]any{"name": "MIT", "identifier": "MIT"},
+			"description": "Models that use the host's tools, for clients of OpenAI's and Anthropic's APIs; also tools, sessions, artifacts and approvals.",
+		},
+		"servers":  []any{map[string]any{"url": "/"}},
+		"security": []any{map[string]any{"token": []any{}}, map[string]any{"key": []any{}}},
+		"paths":    paths,
+		"components": map[string]any{
+			"schemas": schemas(),
+			"securitySchemes": map[string]any{
+				"token": map[string]any{"type": "http", "scheme": "bearer", "description": "the token that serve prints"},
+				"key":   map[string]any{"type": "apiKey", "in": "header", "name": "x-api-key", "description": "the same token, as Anthropic's clients send it"},
+			},
+		},
+	})
+	if err != nil { // what is here has a JSON form: the tests see it
+		return []byte(`{}`)
+	}
+	return text
+}
+
+func version(v string) string {
+	if v == "" {
+		return "devel"
+	}
+	return v
+}
+
+// operation is what the description says of a route.
+func (r route) operation() map[string]any {
+	responses := map[string]any{strconv.Itoa(r.status): r.good()}
+	if r.id == "callTool" {
+		responses["202"] = withSchema("the call needs approval and is pending", "PendingCall")
+	}
+	failures := append([]int{400, 401, 403, 429}, r.errors...)
+	if r.body != "" {
+		failures = append(failures, 408, 413)
+	}
+	if r.body != "" && r.body != anyBytes {
+		failures = append(failures, 415)
+	}
+	shape := "Error"
+	if strings.HasPrefix(r.path, "/v1/messages") {
+		shape = "AnthropicError"
+	}
+	for _, status := range failures {
+		responses[strconv.Itoa(status)] = withSchema(strings.ToLower(http.StatusText(status)), shape)
+	}
+	op := map[string]any{"operationId": r.id, "tags": []string{r.tag}, "summary": r.summary, "responses": responses}
+	if list := r.parameters(); len(list) > 0 {
+		op["parameters"] = list
+	}
+	if r.open {
+		op["security"] = []any{}
+	}
+	switch r.body {
+	case "":
+	case anyBytes:
+		op["requestBody"] = map[string]any{"required": true, "content": map[string]any{"*/*": map[string]any{"schema": typed("string", "format", "binary")}}}
+	default:
+		op["requestBody"] = map[string]any{"required": true, "content": content("application/json", r.body)}
+	}
+	return op
+}
+
+func (r route) good() map[string]any {
+	if r.answer == anyBytes {
+		return map[string]any{"description": "the file", "content": map[string]any{"*/*": map[string]any{"schema": typed("string", "format", "binary")}}}
+	}
+	good := withSchema("success", r.answer)
+	if r.streams {
+		good["content"].(map[string]any)["text/event-stream"] = map[string]any{"schema": typed("string", "description", "server-sent events in the vendor's format, if stream is true")}
+	}
+	return good
+}
+
+func (r route) parameters() []any {
+	var list []any
+	for _, part := range strings.Split(r.path, "/") {
+		if name, ok := strings.CutPrefix(part, "{"); ok {
+			list = append(list, map[string]any{
+				"name": strings.TrimRight(name, ".}"), "in": "path", "required": true, "schema": typed("string"),
+			})
+		}
+	}
+	for _, q := range r.query {
+		list = append(list, map[string]any{"name": q.name, "in": "query", "description": q.what, "schema": typed("string")})
+	}
+	if r.streams {
+		list = append(list, map[string]any{"name": eventsHeader, "in": "header", "description": "as x_events", "schema": typed("boolean")})
+	}
+	return list
+}
+
+func withSchema(description, schema string) map[string]any {
+	return map[string]any{"description": description, "content": content("application/json", schema)}
+}
+
+func content(media, schema string) map[string]any {
+	return map[string]any{media: map[string]any{"schema": ref(schema)}}
+}
+
+func ref(schema string) map[string]any {
+	return map[string]any{"$ref": "#/components/schemas/" + schema}
+}
+
+// typed is a schema of a type, with more of its members as names and values.
+func typed(kind string, more ...any) map[string]any {
+	s := map[string]any{"type": kind}
+	for i := 0; i+1 < len(more); i += 2 {
+		s[more[i].(string)] = more[i+1]
+	}
+	return s
+}

@@ -1,0 +1,134 @@
+package httpapi
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
+)
+
+// eventsHeader asks for events where the body cannot.
+const eventsHeader = "X-Toolroom-Events"
+
+// maxModel bounds the name of a model with the tools that are chosen.
+const maxModel = 4096
+
+// extensions takes the members that are ours out of a request. It returns the tools
+// that are chosen; nil: all are.
+func (q *asked) extensions(v *tree.Value, r *http.Request) (tools []string, err error) {
+	if header := r.Header.Get(eventsHeader); header != "" {
+		if q.events, err = strconv.ParseBool(header); err != nil {
+			return nil, invalid(eventsHeader, "%s must be true or false, not %.20q", eventsHeader, header)
+		}
+	}
+	if e := v.Get("x_events"); !absent(e) {
+		if e.Flag() == nil {
+			return nil, invalid("x_events", "x_events must be true or false")
+		}
+		q.events = e.True()
+	}
+	if s := v.Get("x_session"); !absent(s) {
+		if q.session = s.Str(); q.session == "" {
+			return nil, invalid("x_session", "x_session must be the id of a session")
+		}
+	}
+	if list := v.Get("x_tools"); !absent(list) {
+		if !list.Is(tree.Array) {
+			return nil, invalid("x_tools", "x_tools must be a list of names")
+		}
+		tools = []string{}
+		for _, item := range list.Items {
+			if !item.Is(tree.String) || item.Text == "" {
+				return nil, invalid("x_tools", "x_tools must be a list of names")
+			}
+			tools = append(tools, item.Text)
+		}
+	}
+	for _, name := range []string{"x_events", "x_session", "x_tools"} {
+		v.Delete(name)
+	}
+	if m := v.Get("model"); m.Is(tree.String) && len(m.Text) > maxModel {
+		return nil, invalid("model", "model must be a string of at most %d bytes", maxModel)
+	}
+	return tools, nil
+}
+
+// taken takes what was read of a request. What was not is wrong, or a hint that is not
+// followed: what cannot be done without changing what the answer is was refused before.
+func (q *asked) taken(r *llm.Request, losses llm.Losses) error {
+	q.Request = *r
+	for _, l := range losses {
+		if l.Kind != llm.Lost {
+			continue
+		}
+		name, rest, _ := strings.Cut(strings.TrimPrefix(l.Path, "/"), "/")
+		name = tree.Unescape(name)
+		switch {
+		case slices.Contains([]string{"messages", "system"}, name): // what clients send back of answers
+		case rest == "" && slices.Contains([]string{"temperature", "top_p", "max_tokens", "max_completion_tokens", "tool_choice", "function_call", "stop", "stop_sequences"}, name):
+			return invalid(name, "%s cannot be read", name)
+		default:
+			q.ignore(name)
+		}
+	}
+	return q.unique()
+}
+
+// unique refuses two tools of the client's with the same name.
+func (q *asked) unique() error {
+	seen := map[string]bool{}
+	for _, t := range q.Tools {
+		if seen[t.Name] {
+			return invalid("tools", "two tools have the name %.80s", t.Name)
+		}
+		seen[t.Name] = true
+	}
+	return nil
+}
+
+func (q *asked) ignore(name string) {
+	clean := strings.Map(func(c rune) rune {
+		if c < ' ' || c > '~' || c == ',' {
+			return '?'
+		}
+		return c
+	}, cut(name, 60))
+	if !slices.Contains(q.ignored, clean) && len(q.ignored) < 30 {
+		q.ignored = append(q.ignored, clean)
+	}
+}
+
+// absent reports whether a member is not there, or null.
+func absent(v *tree.Value) bool { return v == nil || v.Kind == tree.Null }
+
+// is reports whether a value is a text.
+func is(v *tree.Value, text string) bool { return v.Is(tree.String) && v.Text == text }
+
+func named(v *tree.Value) bool { return v.Get("name").Is(tree.String) && v.Get("name").Text != "" }
+
+// between reports a number that is not from 0 to most.
+func between(v *tree.Value, name string, most float64) error {
+	n := v.Get(name)
+	if absent(n) {
+		return nil
+	}
+	if f := n.Float(); f == nil || *f < 0 || *f > most {
+		return invalid(name, "%s must be a number from 0 to %g", name, most)
+	}
+	return nil
+}
+
+// whole reports a number that is not a whole one above nothing.
+func whole(v *tree.Value, name string) error {
+	n := v.Get(name)
+	if absent(n) {
+		return nil
+	}
+	if !n.Is(tree.Number) || n.Int() <= 0 {
+		return invalid(name, "%s must be a whole number above 0", name)
+	}
+	return nil
+}

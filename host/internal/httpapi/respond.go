@@ -1,0 +1,298 @@
+package httpapi
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/responses"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
+)
+
+// responseForm writes a completion as a response of OpenAI's Responses API: in items.
+type responseForm struct {
+	*completion
+	id      string
+	created int64
+
+	out    *events // nil: it is told as a whole
+	head   bool    // whether response.created was sent
+	number int     // of the next event
+
+	items []*tree.Value     // of the output, those that are open as they began
+	open  map[int]*openItem // by part of the turn
+	order []int             // the parts in open
+}
+
+// openItem is an item of the output that has not ended.
+type openItem struct {
+	kind  pieceKind
+	index int // in the output
+	id    string
+	text  strings.Builder
+
+	call string // its id
+	tool responses.Callable
+}
+
+func newResponseForm(c *completion) *responseForm {
+	return &responseForm{completion: c, id: "resp_" + random(), created: c.api.cfg.Now().Unix(), open: map[int]*openItem{}}
+}
+
+func (f *responseForm) apart() string { return "" }
+
+// beats is a comment, which clients pass over.
+func (f *responseForm) beats() []byte { return []byte(": the host is working\n\n") }
+
+func (f *responseForm) stream(out *events) { f.out = out }
+
+// send sends an event of a type. The first one comes after those that begin a response.
+func (f *responseForm) send(kind string, members ...any) {
+	if f.out == nil {
+		return
+	}
+	if !f.head {
+		f.head = true
+		f.send("response.created", "response", f.body(responses.InProgress, nil, nil))
+		f.send("response.in_progress", "response", f.body(responses.InProgress, nil, nil))
+	}
+	body := map[string]any{"type": kind, "sequence_number": f.number}
+	f.number++
+	for i := 0; i+1 < len(members); i += 2 {
+		body[members[i].(string)] = members[i+1]
+	}
+	f.out.send(kind, body)
+}
+
+// body returns the response object with the items so far.
+func (f *responseForm) body(status string, usage *llm.Usage, extra []any) *tree.Value {
+	null := &tree.Value{}
+	v := tree.Obj("id", tree.Str(f.id), "object", tree.Str("response"), "created_at", tree.Int(int(f.created)), "status", tree.Str(status),
+		"background", tree.Boolean(false), "completed_at", null, "error", null, "incomplete_details", null, "model", tree.Str(f.model), "output", tree.List(f.items...),
+		"service_tier", tree.Str("default"), "store", tree.Boolean(f.q.response.store))
+	for i := 0; i+1 < len(f.q.response.echo); i += 2 {
+		v.Set(f.q.response.echo[i].(string), f.q.response.echo[i+1].(*tree.Value))
+	}
+	if status == responses.Completed {
+		v.Set("completed_at", tree.Int(int(f.api.cfg.Now().Unix())))
+	}
+	v.Set("usage", null)
+	if usage != nil {
+		v.Set("usage", responses.EncodeUsage(usage))
+	}
+	for i := 0; i+1 < len(extra); i += 2 {
+		v.Set(extra[i].(string), value(extra[i+1]))
+	}
+	return v
+}
+
+// tell takes a piece. Text and thoughts are one after the other; calls may grow at once.
+func (f *responseForm) tell(p piece) {
+	switch p.kind {
+	case pieceTurned:
+		f.close(func(*openItem) bool { return true })
+	case pieceText, pieceRefusal, pieceThinking:
+		item := f.open[p.part]
+		if item == nil || item.kind != p.kind {
+			f.close(func(i *openItem) bool { return i.kind != pieceCall })
+			item = f.begin(p)
+		}
+		item.text.WriteString(p.text)
+		f.grow(item, p.text)
+	case pieceCall:
+		f.close(func(i *openItem) bool { return i.kind != pieceCall })
+		f.begin(p)
+	case pieceArguments:
+		if item := f.open[p.part]; item != nil && item.kind == pieceCall {
+			item.text.WriteString(p.text)
+			f.grow(item, p.text)
+		}
+	}
+}
+
+// itemID is the id of an item of the output: a reference to it is found by the response.
+func (f *responseForm) itemID(kind string) string {
+	return kind + "_" + strings.TrimPrefix(f.id, "resp_") + "_" + strconv.Itoa(len(f.items))
+}
+
+func (f *responseForm) begin(p piece) *openItem {
+	item := &openItem{kind: p.kind, index: len(f.items)}
+	var kind string
+	switch p.kind {
+	case pieceThinking:
+		kind = "rs"
+	case pieceCall:
+		item.call, item.tool, kind = p.id, f.q.response.tools.Callable(p.name), "fc"
+	default:
+		kind = "msg"
+	}
+	item.id = f.itemID(kind)
+	begun := item.written(responses.InProgress, false)
+	f.send("response.output_item.added", "output_index", item.index, "item", begun)
+	f.items = append(f.items, begun)
+	f.open[p.part], f.order = item, append(f.order, p.part)
+	switch p.kind {
+	case pieceText, pieceRefusal:
+		f.of("response.content_part.added", item, "content_index", 0, "part", item.part(""))
+	case pieceThinking:
+		f.of("response.reasoning_summary_part.added", item, "summary_index", 0, "part", item.part(""))
+	}
+	return item
+}
+
+// of sends an event of an item.
+func (f *responseForm) of(kind string, item *openItem, members ...any) {
+	f.send(kind, append([]any{"item_id", item.id, "output_index", item.index}, members...)...)
+}
+
+func (f *responseForm) grow(item *openItem, text string) {
+	switch {
+	case item.kind == pieceText:
+		f.of("response.output_text.delta", item, "content_index", 0, "delta", text, "logprobs", []any{})
+	case item.kind == pieceRefusal:
+		f.of("response.refusal.delta", item, "content_index", 0, "delta", text)
+	case item.kind == pieceThinking:
+		f.of("response.reasoning_summary_text.delta", item, "summary_index", 0, "delta", text)
+	case !item.tool.Custom: // the text of a custom tool's input is known when its JSON ends
+		f.of("response.function_call_arguments.delta", item, "delta", text)
+	}
+}
+
+// close ends the open items that which says.
+func (f *responseForm) close(which func(*openItem) bool) {
+	f.order = slices.DeleteFunc(f.order, func(part int) bool {
+		item := f.open[part]
+		if !which(item) {
+			return false
+		}
+		delete(f.open, part)
+		f.done(item)
+		return true
+	})
+}
+
+func (f *responseForm) done(item *openItem) {
+	text := item.text.String()
+	switch {
+	case item.kind == pieceText:
+		f.of("response.output_text.done", item, "content_index", 0, "text", text, "logprobs", []any{})
+		f.of("response.content_part.done", item, "content_index", 0, "part", item.part(text))
+	case item.kind == pieceRefusal:
+		f.of("response.refusal.done", item, "content_index", 0, "refusal", text)
+		f.of("response.content_part.done", item, "content_index", 0, "part", item.part(text))
+	case item.kind == pieceThinking:
+		f.of("response.reasoning_summary_text.done", item, "summary_index", 0, "text", text)
+		f.of("response.reasoning_summary_part.done", item, "summary_index", 0, "part", item.part(text))
+	case item.tool.Custom:
+		f.of("response.custom_tool_call_input.delta", item, "delta", responses.Input(text))
+		f.of("response.custom_tool_call_input.done", item, "input", responses.Input(text))
+	default:
+		f.of("response.function_call_arguments.done", item, "arguments", text, "name", item.tool.Name)
+	}
+	f.items[item.index] = item.written(responses.Completed, true)
+	f.send("response.output_item.done", "output_index", item.index, "item", f.items[item.index])
+}
+
+// part is the one part of an item with a text.
+func (i *openItem) part(text string) *tree.Value {
+	switch i.kind {
+	case pieceRefusal:
+		return responses.RefusalPart(text)
+	case pieceThinking:
+		return responses.SummaryPart(text)
+	}
+	return responses.TextPart(text)
+}
+
+// written is the item as it begins, or with all that it has.
+func (i *openItem) written(status string, whole bool) *tree.Value {
+	if i.kind == pieceCall {
+		arguments := i.text.String()
+		if i.tool.Custom && !whole {
+			arguments = `{"input":""}`
+		}
+		return i.tool.Call(i.id, status, i.call, arguments)
+	}
+	var parts []*tree.Value
+	if whole {
+		parts = append(parts, i.part(i.text.String()))
+	}
+	if i.kind == pieceThinking {
+		return responses.Reasoning(i.id, parts...)
+	}
+	return responses.Message(i.id, status, parts...)
+}
+
+func (f *responseForm) event(e map[string]any) { f.send("x_event", "x_event", e) }
+
+// ended is the response at its end.
+func (f *responseForm) ended(r *llm.Response, extra []any) *tree.Value {
+	if r.Stop != llm.StopLength && r.Stop != llm.StopContext {
+		return f.body(responses.Completed, r.Usage, extra)
+	}
+	v := f.body(responses.Incomplete, r.Usage, extra)
+	v.Set("incomplete_details", tree.Obj("reason", tree.Str("max_output_tokens")))
+	return v
+}
+
+// end sends what ends a stream.
+func (f *responseForm) end(r *llm.Response, extra []any) {
+	v := f.ended(r, extra)
+	f.send("response."+textOf(v, "status"), "response", v)
+}
+
+func (f *responseForm) broken(err error) {
+	why := faultOf(err)
+	var param any
+	if why.param != "" {
+		param = why.param
+	}
+	f.send("error", "code", why.code, "message", why.message, "param", param)
+	v := f.body(responses.Failed, nil, nil)
+	v.Set("error", tree.Obj("code", tree.Str(why.code), "message", tree.Str(why.message)))
+	f.send("response.failed", "response", v)
+}
+
+// whole is the answer that is not streamed.
+func (f *responseForm) whole(r *llm.Response, extra []any) *tree.Value {
+	f.output(r)
+	return f.ended(r, extra)
+}
+
+// output makes the items of an answer that is not streamed.
+func (f *responseForm) output(r *llm.Response) {
+	if f.out != nil || len(f.items) > 0 {
+		return
+	}
+	for i, p := range r.Parts {
+		switch p.Type {
+		case llm.Text:
+			f.tell(piece{kind: pieceText, part: i, text: p.Text})
+		case llm.Refusal:
+			f.tell(piece{kind: pieceRefusal, part: i, text: p.Text})
+		case llm.Thinking:
+			if p.Text != "" {
+				f.tell(piece{kind: pieceThinking, part: i, text: p.Text})
+			}
+		case llm.Call:
+			f.tell(piece{kind: pieceCall, part: i, id: p.ToolCall.ID, name: p.ToolCall.Name})
+			f.tell(piece{kind: pieceArguments, part: i, text: string(p.ToolCall.Args) + p.ToolCall.Malformed})
+		}
+	}
+	f.tell(piece{kind: pieceTurned})
+}
+
+// keepAnswer stores the response if the request asks for it. If that fails, the response
+// says "store": false.
+func (f *responseForm) keepAnswer(ctx context.Context, messages []llm.Message, r *llm.Response, extra []any) {
+	if !f.q.response.store {
+		return
+	}
+	f.output(r)
+	if err := f.api.storeResponse(ctx, f, messages, f.ended(r, extra)); err != nil {
+		f.api.cfg.Logf("a response could not be stored: %v", err)
+		f.q.response.store = false
+	}
+}

@@ -1,0 +1,309 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/conversation"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/responses"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// responseAsked has the members of a request that only the Responses API has.
+type responseAsked struct {
+	previous     string // id of the response to go on with
+	store        bool
+	instructions string
+	input        *tree.Value // the items
+	tools        *responses.Tools
+	echo         []any // members of the request that the response repeats, as names and values
+
+	before int64 // bytes of the conversation that this goes on with
+}
+
+func (a *API) respond(w http.ResponseWriter, r *http.Request) {
+	q, err := a.readResponse(w, r)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	a.complete(w, r, q, func(c *completion) form { return newResponseForm(c) })
+}
+
+// readResponse reads the body of POST /v1/responses.
+func (a *API) readResponse(w http.ResponseWriter, r *http.Request) (*asked, error) {
+	v, err := object(w, r)
+	if err != nil {
+		return nil, err
+	}
+	q := &asked{prefix: openaiPrefix, formatParam: "text.format"}
+	only, err := q.extensions(v, r)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkResponse(v); err != nil {
+		return nil, err
+	}
+	q.caller = caller(r, cmp.Or(textOf(v, "safety_identifier"), textOf(v, "user")))
+	q.response = &responseAsked{
+		previous: textOf(v, "previous_response_id"), store: !v.Get("store").False() && a.cfg.Responses != nil && q.session == "",
+		instructions: textOf(v, "instructions"),
+	}
+	if err := a.readInput(r.Context(), q, v); err != nil {
+		return nil, decoded(err)
+	}
+	if err := q.readOptions(v); err != nil {
+		return nil, decoded(err)
+	}
+	if q.session != "" && q.response.previous != "" {
+		return nil, invalid("previous_response_id", "previous_response_id and x_session both name a conversation; give one of them")
+	}
+	q.ignoreHints(v)
+	return q, q.choose(only)
+}
+
+// decoded is an error of the decoder as clients are told it.
+func decoded(err error) error {
+	var f *responses.Fault
+	if errors.As(err, &f) {
+		return invalid(f.Path, "%s", f.Message)
+	}
+	return err
+}
+
+func textOf(v *tree.Value, name string) string {
+	if m := v.Get(name); m.Is(tree.String) {
+		return m.Text
+	}
+	return ""
+}
+
+// checkResponse refuses members of a wrong type or value, and requests that the host
+// cannot carry out.
+func checkResponse(v *tree.Value) error {
+	if err := wantedOfResponse().check(v, "", ""); err != nil {
+		return err
+	}
+	for name, why := range map[string]string{
+		"conversation": "continue a response with previous_response_id, or a session with x_session",
+		"prompt":       "send the text of the prompt as instructions and input",
+	} {
+		if !absent(v.Get(name)) {
+			return invalid(name, "%s is not supported; %s", name, why)
+		}
+	}
+	switch {
+	case v.Get("background").True():
+		return invalid("background", "background is not supported, because a response ends with the connection of its request; use stream")
+	case !absent(v.Get("max_tool_calls")):
+		return invalid("max_tool_calls", "max_tool_calls is not supported; the host's policy limits the calls of a turn")
+	case !absent(v.Get("top_logprobs")) && v.Get("top_logprobs").Text != "0",
+		slices.ContainsFunc(v.Get("include").All(), func(i *tree.Value) bool { return is(i, "message.output_text.logprobs") }):
+		return invalid("top_logprobs", "logprobs are not supported")
+	}
+	for name, most := range map[string]float64{"temperature": 2, "top_p": 1} {
+		if err := between(v, name, most); err != nil {
+			return err
+		}
+	}
+	if err := whole(v, "max_output_tokens"); err != nil {
+		return err
+	}
+	if m := v.Get("metadata"); len(m.Each()) > 16 {
+		return invalid("metadata", "metadata has %d members; the maximum is 16", len(m.Each()))
+	}
+	return nil
+}
+
+// wantedOfResponse returns the types of the members of POST /v1/responses.
+func wantedOfResponse() want {
+	return anObject(map[string]want{
+		"input": aText().or(aList(anObject(map[string]want{
+			"type": aText(), "role": aText(), "id": aText(), "call_id": aText(), "name": aText(), "namespace": aText(), "arguments": aText(),
+			"content": aText().or(aList(anObject(nil))), "output": aText().or(aList(anObject(nil))),
+		}))),
+		"model": aText(), "instructions": aText(), "stream": aFlag(), "store": aFlag(), "background": aFlag(), "parallel_tool_calls": aFlag(),
+		"previous_response_id": aText(), "max_output_tokens": aWhole(), "top_logprobs": aWhole(), "temperature": aNumber(), "top_p": aNumber(),
+		"tools": aList(anObject(map[string]want{
+			"type": aText(), "name": aText(), "description": aText(), "parameters": anObject(nil), "strict": aFlag(),
+			"format": anObject(map[string]want{"type": aText(), "syntax": aText(), "definition": aText()}), "tools": aList(anObject(nil)),
+		})),
+		"tool_choice": aText().or(anObject(map[string]want{"type": aText(), "name": aText(), "namespace": aText(), "mode": aText(), "tools": aList(anObject(nil))})),
+		"text":        anObject(map[string]want{"format": anObject(map[string]want{"type": aText(), "name": aText(), "description": aText(), "schema": anObject(nil), "strict": aFlag()}), "verbosity": aText()}),
+		"reasoning":   anObject(map[string]want{"effort": aText(), "summary": aText()}), "include": aList(aText()), "metadata": anObject(nil),
+		"user": aText(), "safety_identifier": aText(), "truncation": aText(), "service_tier": aText(), "prompt_cache_key": aText(), "stream_options": anObject(nil),
+	})
+}
+
+// readInput reads input, with the items that references name.
+func (a *API) readInput(ctx context.Context, q *asked, v *tree.Value) error {
+	input := v.Get("input")
+	switch {
+	case input.Is(tree.String):
+		input = tree.List(tree.Obj("type", tree.Str("message"), "role", tree.Str("user"),
+			"content", tree.List(tree.Obj("type", tree.Str("input_text"), "text", input))))
+	case len(input.All()) == 0:
+		return invalid("input", "input must be text or a list of at least one item")
+	}
+	resolved, err := a.resolve(ctx, q, input)
+	if err != nil {
+		return err
+	}
+	messages, ignored, err := responses.DecodeItems(resolved)
+	if err != nil {
+		return err
+	}
+	for _, kind := range ignored {
+		q.ignore("input." + kind)
+	}
+	q.Messages, q.response.input = messages, input
+	return nil
+}
+
+// readOptions reads the tools, the form of the answer and the sampling options.
+func (q *asked) readOptions(v *tree.Value) error {
+	tools, err := responses.DecodeTools(v.Get("tools"), q.response.input)
+	if err != nil {
+		return err
+	}
+	if q.Choice, err = responses.DecodeChoice(v.Get("tool_choice")); err != nil {
+		return err
+	}
+	q.Model, q.Tools, q.response.tools = textOf(v, "model"), tools.Tools, tools
+	q.Parallel, q.Temperature, q.TopP = v.Get("parallel_tool_calls").Flag(), v.Get("temperature").Float(), v.Get("top_p").Float()
+	q.MaxTokens, q.Stream = v.Get("max_output_tokens").Int(), v.Get("stream").True()
+	for _, kind := range tools.Ignored {
+		q.ignore("tools." + kind)
+	}
+	if err := q.unique(); err != nil {
+		return err
+	}
+	format := v.Get("text").Get("format")
+	switch kind := textOf(format, "type"); {
+	case absent(format) || kind == "text":
+	case kind == "json_object":
+		q.Format = json.RawMessage(`{"type":"json_object"}`)
+	case kind == "json_schema" && named(format) && format.Get("schema").Is(tree.Object):
+		inner := tree.Obj("name", format.Get("name"), "schema", format.Get("schema"))
+		for _, name := range []string{"description", "strict"} {
+			if m := format.Get(name); !absent(m) {
+				inner.Set(name, m)
+			}
+		}
+		q.Format = tree.Obj("type", tree.Str(kind), "json_schema", inner).JSON()
+	default:
+		return invalid("text.format", "text.format must be text, json_object, or json_schema with a name and a schema")
+	}
+	return nil
+}
+
+// ignoreHints names the members that are not followed, and keeps those that the response
+// repeats.
+func (q *asked) ignoreHints(v *tree.Value) {
+	followed := []string{
+		"input", "model", "instructions", "stream", "store", "background", "parallel_tool_calls", "previous_response_id", "max_output_tokens",
+		"temperature", "top_p", "tools", "tool_choice", "text", "include", "metadata", "user", "safety_identifier", "stream_options", "top_logprobs",
+	}
+	for _, m := range v.Each() {
+		if !slices.Contains(followed, m.Name) && !absent(m.Value) {
+			q.ignore(m.Name)
+		}
+	}
+	if !absent(v.Get("text").Get("verbosity")) {
+		q.ignore("text.verbosity")
+	}
+	null := &tree.Value{}
+	for _, member := range []struct {
+		name  string
+		value *tree.Value
+	}{
+		{"instructions", null}, {"max_output_tokens", null}, {"metadata", tree.Obj()}, {"parallel_tool_calls", tree.Boolean(true)}, {"previous_response_id", null},
+		{"reasoning", tree.Obj("effort", null, "summary", null)}, {"temperature", null}, {"text", tree.Obj("format", tree.Obj("type", tree.Str("text")))},
+		{"tool_choice", tree.Str("auto")}, {"tools", tree.List()}, {"top_p", null}, {"truncation", tree.Str("disabled")}, {"user", null},
+	} {
+		value := v.Get(member.name)
+		if absent(value) {
+			value = member.value
+		}
+		q.response.echo = append(q.response.echo, member.name, value)
+	}
+}
+
+// resolve puts the items that references name in place of these.
+func (a *API) resolve(ctx context.Context, q *asked, input *tree.Value) (*tree.Value, error) {
+	out := tree.List()
+	for i, item := range input.All() {
+		if textOf(item, "type") != responses.Reference {
+			out.Items = append(out.Items, item)
+			continue
+		}
+		found, err := a.itemOf(ctx, q, textOf(item, "id"))
+		if err != nil {
+			return nil, err
+		}
+		if found == nil {
+			return nil, &fault{status: http.StatusNotFound, code: string(toolerr.NotFound), param: llm.Index("input", i),
+				message: "Item with id '" + cut(textOf(item, "id"), 80) + "' not found."}
+		}
+		out.Items = append(out.Items, found)
+	}
+	return out, nil
+}
+
+// follow puts together the conversation of a response: that of the response it goes on
+// with, and its own input.
+func (c *completion) follow(ctx context.Context, messages []llm.Message) error {
+	asked := c.q.response
+	var earlier []llm.Message
+	if asked.previous != "" {
+		var err error
+		if earlier, asked.before, err = c.api.earlier(ctx, c.q); err != nil {
+			return err
+		}
+	}
+	fresh, err := c.api.restore(ctx, messages)
+	if err != nil {
+		return err
+	}
+	all := slices.Concat(earlier, fresh)
+	if err := answered(all); err != nil {
+		return err
+	}
+	c.fresh = fresh
+	c.history = append(c.q.system(), conversation.Mended(all)...)
+	return nil
+}
+
+// system are the instructions, which hold for one request.
+func (q *asked) system() []llm.Message {
+	if q.response == nil || q.response.instructions == "" {
+		return nil
+	}
+	return []llm.Message{{Role: llm.System, Parts: []llm.Part{{Type: llm.Text, Text: q.response.instructions}}}}
+}
+
+// answered reports calls without outputs, and outputs without calls.
+func answered(messages []llm.Message) error {
+	called := llm.CalledNames(messages)
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			if p.ToolResult == nil {
+				continue
+			}
+			if _, made := called[p.ToolResult.ID]; !made {
+				return invalid("input", "No tool call found for function call output with call_id %.60s.", p.ToolResult.ID)
+			}
+		}
+	}
+	if ids := open(messages); len(ids) > 0 {
+		return invalid("input", "No tool output found for function call %.200s.", strings.Join(ids, ", "))
+	}
+	return nil
+}

@@ -1,0 +1,268 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/agent"
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/host/internal/catalog"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// asked is a completion that is asked for, in whoever's form.
+type asked struct {
+	llm.Request          // its Tools are the client's
+	base        string   // of the model's name
+	only        []string // patterns of our tools that are offered; nil: all are
+	events      bool
+	session     string
+	caller      call.Caller
+	ignored     []string
+	old         bool   // OpenAI's functions, which came before tools
+	prefix      string // of the ids of calls
+	formatParam string // where the form of the answer is asked for
+
+	response *responseAsked // nil: it is not asked for at POST /v1/responses
+}
+
+// choose takes apart MODEL|TOOL|TOOL, and joins it with x_tools.
+func (q *asked) choose(tools []string) error {
+	base, names, some := strings.Cut(q.Model, "|")
+	q.base, q.Model, q.only = strings.TrimSpace(base), "", tools
+	if !some {
+		return nil
+	}
+	if tools != nil {
+		return invalid("x_tools", "tools are selected both by x_tools and after | in model; give only one")
+	}
+	q.only = []string{}
+	for name := range strings.SplitSeq(names, "|") {
+		if name = strings.TrimSpace(name); name != "" {
+			q.only = append(q.only, name)
+		}
+	}
+	return nil
+}
+
+// A completion is one under way.
+type completion struct {
+	api     *API
+	q       *asked
+	cfg     agent.Config
+	history []llm.Message // that the model is asked with
+	fresh   []llm.Message // of these, what the request brought and a session does not have
+	model   string        // as the answer names it
+	end     func() error
+
+	ids map[string]string // of the client's calls: the run's → what the client is told
+}
+
+// begin makes ready what a completion needs. Its done has to be called.
+func (a *API) begin(ctx context.Context, q *asked) (c *completion, done func(), err error) {
+	if a.cfg.Models == nil {
+		return nil, nil, &fault{status: http.StatusServiceUnavailable, code: string(toolerr.NoModel), message: "this host has no models"}
+	}
+	select {
+	case a.running <- struct{}{}:
+	default:
+		return nil, nil, tooMany(time.Second)
+	}
+	leave := func() { <-a.running }
+	defer func() {
+		if err != nil {
+			leave()
+		}
+	}()
+	model, err := a.cfg.Models.Get(ctx, q.base)
+	if err != nil {
+		return nil, nil, modelFault(err)
+	}
+	if q.Format != nil && model.Info().Vendor != llm.OpenAI {
+		return nil, nil, invalid(q.formatParam, `for the model %.100[2]s, %[1]s must be {"type":"text"}; ask for JSON in the prompt, declare a tool with this schema as its arguments, or use a model of an OpenAI-compatible provider`, q.formatParam, model.Info().Name)
+	}
+	c = &completion{api: a, q: q, model: cmp.Or(q.base, model.Info().Name), ids: map[string]string{}, end: func() error { return nil }}
+	if err := c.converse(ctx); err != nil {
+		return nil, nil, err
+	}
+	c.cfg = agent.Config{Model: model, Theirs: q.Tools, Request: q.Request, Bounds: a.cfg.Bounds}
+	c.cfg.Request.Tools, c.cfg.Request.Messages, c.cfg.Request.Stream = nil, nil, false
+	if a.cfg.Tools != nil && (q.only == nil || len(q.only) > 0) {
+		c.cfg.Tools, c.end = a.cfg.Tools.Turn(q.caller, q.only)
+	}
+	if err := c.known(ctx); err != nil {
+		c.end() //nolint:errcheck // nothing was to be called yet
+		return nil, nil, err
+	}
+	return c, leave, nil
+}
+
+// known reports what is asked for by name and is not there.
+func (c *completion) known(ctx context.Context) error {
+	choice := c.q.Choice
+	if c.q.only == nil && (choice == nil || len(choice.Names) == 0) {
+		return nil
+	}
+	var all []*call.Tool
+	if c.api.cfg.Tools != nil {
+		all = c.api.cfg.Tools.List(ctx)
+	}
+	for _, pattern := range c.q.only {
+		if !slices.ContainsFunc(all, func(t *call.Tool) bool { return catalog.MatchesAny([]string{pattern}, t.Name) }) {
+			return &fault{status: http.StatusBadRequest, code: string(toolerr.ToolNotFound), param: "x_tools",
+				message: "no tool " + cut(pattern, 100) + "; GET /v1/tools lists the tools"}
+		}
+	}
+	if choice == nil {
+		return nil
+	}
+	for _, name := range choice.Names {
+		theirs := slices.ContainsFunc(c.q.Tools, func(t llm.Tool) bool { return t.Name == name })
+		ours := slices.ContainsFunc(all, func(t *call.Tool) bool { return t.Name == name }) && (c.q.only == nil || catalog.MatchesAny(c.q.only, name))
+		if !theirs && !ours {
+			return &fault{status: http.StatusBadRequest, code: string(toolerr.ToolNotFound), param: "tool_choice",
+				message: "tool_choice names " + cut(name, 100) + ", which is not a tool of this request"}
+		}
+	}
+	return nil
+}
+
+// run runs it.
+func (c *completion) run(ctx context.Context, on func(agent.Event)) *agent.Outcome {
+	c.cfg.On = on
+	o := agent.Run(ctx, c.cfg, c.history)
+	if err := c.end(); err != nil && o.Why == agent.Goal {
+		o.Why, o.Err = agent.Denied, err
+	}
+	return o
+}
+
+// theirs are those of calls that the client is to make.
+func (c *completion) theirs(calls []*llm.ToolCall) []*llm.ToolCall {
+	return slices.DeleteFunc(calls, func(one *llm.ToolCall) bool { return !c.declared(one.Name) })
+}
+
+// declared reports whether the client has declared a tool.
+func (c *completion) declared(name string) bool {
+	return slices.ContainsFunc(c.q.Tools, func(t llm.Tool) bool { return t.Name == name })
+}
+
+// newID makes what the client is told as the id of a call. It is the only one of its
+// kind, since what is kept of the answer is found by it.
+func (c *completion) newID() string { return c.q.prefix + strings.ToLower(rand.Text()) }
+
+// name gives the calls of an answer the ids that have been told, in their order, and
+// new ones to the rest.
+func (c *completion) name(answer *llm.Response, told []string) {
+	for i, one := range c.theirs(answer.Calls()) {
+		if i < len(told) {
+			c.ids[one.ID] = told[i]
+			continue
+		}
+		c.ids[one.ID] = c.newID()
+	}
+}
+
+// renamed are messages of the run with the ids that the client was told.
+func (c *completion) renamed(messages []llm.Message) []llm.Message {
+	out := slices.Clone(messages)
+	for i, m := range out {
+		for j, p := range m.Parts {
+			if p.ToolCall == nil || c.ids[p.ToolCall.ID] == "" {
+				continue
+			}
+			named := *p.ToolCall
+			named.ID = c.ids[named.ID]
+			out[i].Parts = slices.Clone(out[i].Parts)
+			out[i].Parts[j].ToolCall = &named
+		}
+	}
+	return out
+}
+
+// keepTime is how long the keeping of what an answer came to may take: also when the
+// client has gone meanwhile.
+const keepTime = 10 * time.Second
+
+// keep keeps what goes on: the session's new messages, and what the client is not
+// told of an answer that has calls of its tools.
+func (c *completion) keep(ctx context.Context, o *agent.Outcome, said string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
+	defer cancel()
+	messages := c.renamed(o.Messages)
+	if c.q.session != "" {
+		_, err := c.api.cfg.Sessions.Append(ctx, c.q.session, append(slices.Clone(c.fresh), messages...)...)
+		if err == nil {
+			_, err = c.api.cfg.Sessions.SetModel(ctx, c.q.session, c.model)
+		}
+		return err
+	}
+	if len(o.Theirs) == 0 || c.q.old || c.api.cfg.Keys == nil {
+		return nil
+	}
+	return c.api.keepTurn(ctx, messages, said)
+}
+
+// failure is why a run has no answer; nil: it has one.
+func failure(ctx context.Context, o *agent.Outcome) error {
+	said := o.Response != nil && len(o.Response.Parts) > 0
+	switch o.Why {
+	case agent.Goal, agent.Theirs, agent.Length, agent.Refused, agent.Empty, agent.Waiting:
+		return nil
+	case agent.Failed:
+		return modelFault(cmp.Or(o.Err, error(toolerr.New(toolerr.ModelError, "the model failed"))))
+	case agent.Denied:
+		return cmp.Or(o.Err, error(toolerr.New(toolerr.PolicyDenied, "the policy allows none of the requested tools")))
+	case agent.Context:
+		if o.Summed {
+			return nil
+		}
+		return modelFault(toolerr.New(toolerr.LimitReached, "%w", cmp.Or(o.Err, errors.New("the conversation does not fit the model"))))
+	case agent.Cancelled:
+		return &fault{status: http.StatusServiceUnavailable, code: string(toolerr.Cancelled), message: cmp.Or(context.Cause(ctx), context.Canceled).Error()}
+	case agent.Time:
+		if !said {
+			return &fault{status: http.StatusGatewayTimeout, code: string(toolerr.Timeout), message: "the model did not answer in time"}
+		}
+		return nil
+	case agent.Unkept:
+		return o.Err
+	}
+	if !said && o.Err != nil {
+		return modelFault(o.Err)
+	}
+	return nil
+}
+
+// ending is what is said of a run that did not reach its goal; "": it did.
+func ending(o *agent.Outcome) string {
+	switch o.Why {
+	case agent.Goal, agent.Theirs, agent.Length, agent.Refused:
+		return ""
+	}
+	return string(o.Why)
+}
+
+// stop is why the answer ends, as the vendors' words are found for it.
+func stop(o *agent.Outcome) llm.Stop {
+	switch {
+	case len(o.Theirs) > 0:
+		return llm.StopCalls
+	case o.Why == agent.Length:
+		return llm.StopLength
+	case o.Why == agent.Refused:
+		return llm.StopRefusal
+	case o.Why == agent.Goal && o.Response != nil && o.Response.Stop != llm.StopCalls && o.Response.Stop != "":
+		return o.Response.Stop
+	case o.Why == agent.Goal, o.Why == agent.Empty, o.Why == agent.Waiting, o.Summed:
+		return llm.StopEnd
+	}
+	return llm.StopLength
+}

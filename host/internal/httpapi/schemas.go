@@ -1,0 +1,124 @@
+package httpapi
+
+import "strings"
+
+// schemas are those of the description, by name. Of what is the vendors' own they say
+// what is looked at here, and leave the rest open.
+func schemas() map[string]any {
+	all := map[string]any{
+		"Object":         typed("object"),
+		"Error":          having("error", having("message", "string", "type", "string", "param", textOrNull(), "code", "string")),
+		"AnthropicError": having("type", "string", "error", having("type", "string", "message", "string", "param", textOrNull(), "code", "string")),
+		"Deleted":        having("id", "string", "object", "string", "deleted", "boolean"),
+		"TokenCount":     having("input_tokens", "integer"),
+		"Model": having("id", "string", "object", "string", "created", "integer", "owned_by", "string", "type", "string", "display_name", "string", "created_at", "string",
+			"context_window?", "integer", "max_output_tokens?", "integer"),
+		"ModelList":     having("object", "string", "data", listOfRef("Model"), "has_more", "boolean", "first_id", textOrNull(), "last_id", textOrNull()),
+		"InputItemList": having("object", "string", "data", typed("array", "items", typed("object")), "has_more", "boolean", "first_id", textOrNull(), "last_id", textOrNull()),
+		"ToolList":      having("object", "string", "data", typed("array", "items", typed("object"))),
+		"ToolCall":      having("arguments?", typed("object", "description", "the tool's arguments")),
+		"ToolResult": having("content?", typed("array", "items", typed("object"), "description", "content blocks of MCP"), "structuredContent?", typed("object"),
+			"isError?", "boolean"),
+		"PendingCall": having("status", "string", "pending", ref("Pending")),
+		"Pending": having("id?", "string", "reason", "string", "message", "string", "tool", "string", "args?", typed("object"), "expires_at?", "string", "callback_url?", "string",
+			"metadata?", typed("object")),
+		"Session": having("id", "string", "name?", "string", "model?", "string", "parent?", "string", "created", "string", "updated", "string", "expires", "string",
+			"turns", "integer", "messages", "integer", "bytes", "integer"),
+		"SessionList":     having("object", "string", "data", listOfRef("Session")),
+		"SessionChange":   having("name?", "string", "model?", "string"),
+		"SessionFork":     having("name?", "string", "messages?", typed("integer", "minimum", 1, "description", "number of messages, from the first (default all)")),
+		"MessageList":     having("object", "string", "data", listOfRef("ChatMessage")),
+		"MessageAddition": having("messages", listOfRef("ChatMessage")),
+		"ChatMessage":     having("role", "string", "content?", map[string]any{"description": "text, a list of parts, or null"}, "tool_calls?", typed("array", "items", typed("object")), "tool_call_id?", "string"),
+		"Artifact":        having("id", "string", "object", "string", "name", "string", "type", "string", "size", "integer", "created", "string", "expires", "string"),
+		"ArtifactList":    having("object", "string", "data", listOfRef("Artifact")),
+		"Approval":        having("id", "string", "state", "string", "tool", "string", "reason", "string", "arguments?", typed("object")),
+		"ApprovalList":    having("object", "string", "data", listOfRef("Approval")),
+		"Decision":        having("decision", typed("string", "enum", []string{"approve", "deny"}), "arguments?", typed("object", "description", "replace the caller's arguments"), "note?", "string"),
+		"Event": having("id", "string", "type", typed("string", "enum", []string{"tool.call", "tool.response", "error"}), "call_id?", "string", "name?", "string",
+			"arguments?", map[string]any{}, "content?", typed("array", "items", typed("object")), "is_error?", "boolean", "duration_ms?", "integer", "message?", "string", "code?", "string"),
+	}
+	for name, schema := range vendors() {
+		all[name] = schema
+	}
+	return all
+}
+
+// vendors are the schemas of what the vendors describe themselves.
+func vendors() map[string]any {
+	ours := []any{
+		"x_tools?", typed("array", "items", typed("string"), "description", "names of the host's tools that the model can use, with *; [] for none (default all)"),
+		"x_events?", typed("boolean", "description", "whether the answer includes the host's tool calls"),
+		"x_session?", typed("string", "description", "id of the session to continue"),
+	}
+	answers := []any{
+		"x_ending?", typed("string", "description", "why the answer ended early"),
+		"x_pending?", listOfRef("Pending"),
+		"x_events?", listOfRef("Event"),
+	}
+	model := typed("string", "description", "MODEL, or MODEL|TOOL|TOOL (default: the default model)")
+	return map[string]any{
+		"ChatCompletionRequest": having(append([]any{
+			"model?", model, "messages", listOfRef("ChatMessage"), "stream?", "boolean", "stream_options?", having("include_usage?", "boolean"),
+			"tools?", typed("array", "items", typed("object")), "tool_choice?", map[string]any{}, "parallel_tool_calls?", "boolean",
+			"functions?", typed("array", "items", typed("object")), "function_call?", map[string]any{},
+			"max_tokens?", typed("integer", "minimum", 1), "max_completion_tokens?", typed("integer", "minimum", 1),
+			"temperature?", typed("number", "minimum", 0, "maximum", 2), "top_p?", typed("number", "minimum", 0, "maximum", 1), "stop?", map[string]any{},
+			"n?", typed("integer", "enum", []int{1}), "response_format?", having("type", typed("string", "enum", append([]string{"text"}, formats()...)), "json_schema?", typed("object")), "user?", "string",
+		}, ours...)...),
+		"ChatCompletion": having(append([]any{
+			"id", "string", "object", "string", "created", "integer", "model", "string",
+			"choices", typed("array", "items", having("index", "integer", "message", ref("ChatMessage"), "finish_reason", textOrNull())), "usage?", typed("object"),
+		}, answers...)...),
+		"ResponseRequest": having(append([]any{
+			"model?", model, "input", map[string]any{"description": "text or a list of items"}, "instructions?", textOrNull(), "stream?", "boolean", "store?", "boolean",
+			"previous_response_id?", textOrNull(), "tools?", typed("array", "items", typed("object")), "tool_choice?", map[string]any{}, "parallel_tool_calls?", "boolean",
+			"max_output_tokens?", typed("integer", "minimum", 1), "temperature?", typed("number", "minimum", 0, "maximum", 2), "top_p?", typed("number", "minimum", 0, "maximum", 1),
+			"text?", typed("object"), "reasoning?", typed("object"), "include?", typed("array", "items", typed("string")), "metadata?", typed("object"), "user?", "string",
+		}, ours...)...),
+		"Response": having(append([]any{
+			"id", "string", "object", "string", "created_at", "integer", "completed_at", map[string]any{"type": []string{"integer", "null"}},
+			"status", typed("string", "enum", []string{"completed", "incomplete"}), "background", "boolean", "error", typed("null"), "model", "string",
+			"incomplete_details", map[string]any{"type": []string{"object", "null"}}, "instructions", textOrNull(), "output", typed("array", "items", typed("object")),
+			"usage", typed("object"), "store", "boolean", "metadata", typed("object"), "parallel_tool_calls", "boolean", "previous_response_id", textOrNull(),
+			"max_output_tokens", map[string]any{"type": []string{"integer", "null"}}, "reasoning", typed("object"), "service_tier", "string",
+			"temperature", map[string]any{"type": []string{"number", "null"}}, "text", typed("object"), "tool_choice", map[string]any{},
+			"tools", typed("array", "items", typed("object")), "top_p", map[string]any{"type": []string{"number", "null"}}, "truncation", "string", "user", textOrNull(),
+		}, answers...)...),
+		"MessageRequest": having(append([]any{
+			"model?", model, "messages", typed("array", "items", typed("object")), "system?", map[string]any{}, "max_tokens?", typed("integer", "minimum", 1), "stream?", "boolean",
+			"tools?", typed("array", "items", typed("object")), "tool_choice?", typed("object"), "temperature?", typed("number", "minimum", 0, "maximum", 1),
+			"top_p?", typed("number", "minimum", 0, "maximum", 1), "top_k?", typed("integer", "minimum", 1), "stop_sequences?", typed("array", "items", typed("string")),
+		}, ours...)...),
+		"Message": having(append([]any{
+			"id", "string", "type", "string", "role", "string", "model", "string", "content", typed("array", "items", typed("object")),
+			"stop_reason", textOrNull(), "stop_sequence", textOrNull(), "usage", typed("object"),
+		}, answers...)...),
+	}
+}
+
+// having is the schema of an object: the name of a member, with ? if it may be
+// missing, and its schema or the name of its type.
+func having(pairs ...any) map[string]any {
+	properties, required := map[string]any{}, []string{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		name, optional := strings.CutSuffix(pairs[i].(string), "?")
+		if !optional {
+			required = append(required, name)
+		}
+		schema := pairs[i+1]
+		if kind, ok := schema.(string); ok {
+			schema = typed(kind)
+		}
+		properties[name] = schema
+	}
+	s := typed("object", "properties", properties)
+	if len(required) > 0 {
+		s["required"] = required
+	}
+	return s
+}
+
+func textOrNull() map[string]any { return map[string]any{"type": []string{"string", "null"}} }
+
+func listOfRef(name string) map[string]any { return typed("array", "items", ref(name)) }

@@ -1,0 +1,142 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/conversation"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/openai"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+func text(to *string) func([]byte) error {
+	return func(v []byte) error { return json.Unmarshal(v, to) }
+}
+
+// told answers with a session.
+func told(w http.ResponseWriter, r *http.Request, status int, s *conversation.Session, err error) {
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	answer(w, status, s)
+}
+
+func (a *API) createSession(w http.ResponseWriter, r *http.Request) {
+	var s conversation.Session
+	if err := members(w, r, map[string]func([]byte) error{"name": text(&s.Name), "model": text(&s.Model)}); err != nil {
+		fail(w, r, err)
+		return
+	}
+	made, err := a.cfg.Sessions.Create(r.Context(), s)
+	told(w, r, http.StatusCreated, made, err)
+}
+
+func (a *API) listSessions(w http.ResponseWriter, r *http.Request) {
+	all, err := a.cfg.Sessions.List(r.Context())
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	answer(w, http.StatusOK, listOf(append([]conversation.Session{}, all...)))
+}
+
+func (a *API) showSession(w http.ResponseWriter, r *http.Request) {
+	s, err := a.cfg.Sessions.Get(r.Context(), r.PathValue("id"))
+	told(w, r, http.StatusOK, s, err)
+}
+
+func (a *API) renameSession(w http.ResponseWriter, r *http.Request) {
+	var name, model *string
+	err := members(w, r, map[string]func([]byte) error{
+		"name":  func(v []byte) error { return json.Unmarshal(v, &name) },
+		"model": func(v []byte) error { return json.Unmarshal(v, &model) },
+	})
+	id := r.PathValue("id")
+	var s *conversation.Session
+	if err == nil && name == nil && model == nil {
+		err = invalid("name", "give a name or a model")
+	}
+	if err == nil && name != nil {
+		s, err = a.cfg.Sessions.Rename(r.Context(), id, *name)
+	}
+	if err == nil && model != nil {
+		s, err = a.cfg.Sessions.SetModel(r.Context(), id, *model)
+	}
+	told(w, r, http.StatusOK, s, err)
+}
+
+func (a *API) deleteSession(w http.ResponseWriter, r *http.Request) {
+	id := r.PathValue("id")
+	if err := a.cfg.Sessions.Delete(r.Context(), id); err != nil {
+		fail(w, r, err)
+		return
+	}
+	answer(w, http.StatusOK, deleted{id, "session.deleted", true})
+}
+
+func (a *API) forkSession(w http.ResponseWriter, r *http.Request) {
+	var name string
+	upTo := 0
+	err := members(w, r, map[string]func([]byte) error{
+		"name": text(&name),
+		"messages": func(v []byte) error {
+			err := json.Unmarshal(v, &upTo)
+			if err == nil && upTo <= 0 {
+				err = toolerr.New(toolerr.InvalidParams, "it must be a number above 0")
+			}
+			return err
+		},
+	})
+	var s *conversation.Session
+	if err == nil {
+		s, err = a.cfg.Sessions.Fork(r.Context(), r.PathValue("id"), name, upTo)
+	}
+	told(w, r, http.StatusCreated, s, err)
+}
+
+func (a *API) listMessages(w http.ResponseWriter, r *http.Request) {
+	all, err := a.cfg.Sessions.Messages(r.Context(), r.PathValue("id"))
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	request, _ := openai.EncodeRequest(&llm.Request{Messages: all}, openai.Options{Extensions: true})
+	answer(w, http.StatusOK, listOf(request.Get("messages")))
+}
+
+// addMessages adds to a session what was said elsewhere.
+func (a *API) addMessages(w http.ResponseWriter, r *http.Request) {
+	v, err := object(w, r)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	list := v.Get("messages")
+	for _, m := range v.Each() {
+		if m.Name != "messages" {
+			fail(w, r, invalid(cut(m.Name, 40), "%.40s: unknown member", m.Name))
+			return
+		}
+	}
+	err = anObject(map[string]want{"messages": wantedOfMessages()}).check(v, "", "")
+	if err == nil {
+		err = checkChatMessages(list)
+	}
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	request, _, err := openai.DecodeRequest(tree.Obj("messages", list).JSON(), openai.Options{Extensions: true})
+	if err == nil {
+		err = paired(request.Messages)
+	}
+	if err != nil {
+		fail(w, r, toolerr.New(toolerr.InvalidParams, "%w", err).With("param", "messages"))
+		return
+	}
+	s, err := a.cfg.Sessions.Append(r.Context(), r.PathValue("id"), request.Messages...)
+	told(w, r, http.StatusOK, s, err)
+}

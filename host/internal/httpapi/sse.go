@@ -1,0 +1,111 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// events writes server-sent events. The first one is also the first sign of the
+// answer, so that what fails before it is told with a status. Nothing is buffered: who
+// sends waits for the client to read, and a client that does not is given up, which
+// ends what is done for it.
+type events struct {
+	w    http.ResponseWriter
+	give context.CancelCauseFunc
+
+	mu    sync.Mutex
+	begun bool
+	gone  error
+	beats []byte
+
+	stop chan struct{}
+	once sync.Once
+	done sync.WaitGroup
+}
+
+// errUnread is why what is done for a client ends that does not read.
+var errUnread = errors.New("the client does not read, or has disconnected")
+
+// newEvents makes a stream. beats is sent every so often when nothing else is, so
+// that what is between sees that the connection is alive. close has to be called.
+func newEvents(w http.ResponseWriter, give context.CancelCauseFunc, beats []byte, every time.Duration) *events {
+	e := &events{w: w, give: give, beats: beats, stop: make(chan struct{})}
+	e.done.Go(func() {
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-e.stop:
+				return
+			case <-tick.C:
+				e.write(e.beats)
+			}
+		}
+	})
+	return e
+}
+
+func (e *events) close() {
+	e.once.Do(func() { close(e.stop) })
+	e.done.Wait()
+}
+
+// started reports whether the answer has begun.
+func (e *events) started() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.begun
+}
+
+// send sends one event; without a name it is a message.
+func (e *events) send(name string, v any) {
+	data, err := jsonrpc.Marshal(v)
+	if err != nil {
+		e.give(err)
+		return
+	}
+	e.text(name, data)
+}
+
+// text sends an event whose data is a line of text.
+func (e *events) text(name string, data []byte) {
+	var b bytes.Buffer
+	if name != "" {
+		fmt.Fprintf(&b, "event: %s\n", name)
+	}
+	b.WriteString("data: ")
+	b.Write(data)
+	b.WriteString("\n\n")
+	e.write(b.Bytes())
+}
+
+func (e *events) write(text []byte) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.gone != nil {
+		return
+	}
+	if !e.begun {
+		e.begun = true
+		h := e.w.Header()
+		h.Set("Content-Type", "text/event-stream; charset=utf-8")
+		h.Set("Cache-Control", "no-store")
+		h.Set("X-Accel-Buffering", "no")
+		e.w.WriteHeader(http.StatusOK)
+	}
+	_, err := e.w.Write(text)
+	if err == nil {
+		err = http.NewResponseController(e.w).Flush()
+	}
+	if err != nil && !errors.Is(err, http.ErrNotSupported) {
+		e.gone = err
+		e.give(fmt.Errorf("%w: %w", errUnread, err))
+	}
+}

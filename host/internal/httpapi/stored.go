@@ -1,0 +1,165 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/conversation/responsestore"
+	"github.com/toolroom-mcp/toolroom/host/internal/gateway"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// storeResponse keeps a response with the items of its request.
+func (a *API) storeResponse(ctx context.Context, f *responseForm, messages []llm.Message, body *tree.Value) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
+	defer cancel()
+	q := f.q
+	input := make([]json.RawMessage, 0, len(q.response.input.All()))
+	for i, item := range q.response.input.All() {
+		if textOf(item, "id") == "" {
+			item = item.Clone()
+			item.Set("id", tree.Str("in_"+strings.TrimPrefix(f.id, "resp_")+"_"+strconv.Itoa(i)))
+		}
+		input = append(input, item.JSON())
+	}
+	return a.cfg.Responses.Create(ctx, responsestore.Response{
+		ID: f.id, Previous: q.response.previous, Account: q.caller.Account, Caller: q.caller.ID, Chain: q.response.before,
+	}, responsestore.Content{Body: body.JSON(), Input: input, Messages: append(slices.Clone(f.fresh), messages...)})
+}
+
+// earlier returns the conversation that a request continues, and its size in bytes.
+func (a *API) earlier(ctx context.Context, q *asked) ([]llm.Message, int64, error) {
+	gone := func(message string) error {
+		return &fault{status: http.StatusBadRequest, code: "previous_response_not_found", param: "previous_response_id", message: message}
+	}
+	id := q.response.previous
+	unknown := gone("Previous response with id '" + cut(id, 80) + "' not found.")
+	if a.cfg.Responses == nil {
+		return nil, 0, unknown
+	}
+	r, _, err := a.cfg.Responses.Get(ctx, id)
+	if toolerr.Is(err, toolerr.NotFound) || err == nil && (r.Account != q.caller.Account || r.Caller != q.caller.ID) {
+		return nil, 0, unknown
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	messages, bytes, err := a.cfg.Responses.Chain(ctx, id)
+	if toolerr.Is(err, toolerr.NotFound) {
+		return nil, 0, gone(err.Error())
+	}
+	return messages, bytes, err
+}
+
+// itemOf returns an item of a stored response of the same caller; nil if it is not found.
+func (a *API) itemOf(ctx context.Context, q *asked, id string) (*tree.Value, error) {
+	parts := strings.Split(id, "_")
+	if a.cfg.Responses == nil || len(parts) != 3 {
+		return nil, nil
+	}
+	r, c, err := a.cfg.Responses.Get(ctx, "resp_"+parts[1])
+	if toolerr.Is(err, toolerr.NotFound) || err == nil && (r.Account != q.caller.Account || r.Caller != q.caller.ID) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, item := range append(tree.Raw(c.Body).Get("output").All(), tree.Raw(jsonList(c.Input)).All()...) {
+		if textOf(item, "id") == id {
+			return item, nil
+		}
+	}
+	return nil, nil
+}
+
+func jsonList(items []json.RawMessage) json.RawMessage {
+	list := tree.List()
+	for _, item := range items {
+		list.Items = append(list.Items, tree.Raw(item))
+	}
+	return list.JSON()
+}
+
+// stored returns the response of the request's path, or NOT_FOUND if it is another account's.
+func (a *API) stored(r *http.Request) (*responsestore.Response, *responsestore.Content, error) {
+	id := r.PathValue("id")
+	found, content, err := a.cfg.Responses.Get(r.Context(), id)
+	if err == nil && found.Account != gateway.Account(r.RemoteAddr) {
+		err = toolerr.New(toolerr.NotFound, "Response with id '%.80s' not found.", id)
+	}
+	return found, content, err
+}
+
+func (a *API) showResponse(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Query().Get("stream") == "true" {
+		fail(w, r, invalid("stream", "a stored response cannot be streamed; request it without stream"))
+		return
+	}
+	_, content, err := a.stored(r)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	raw(w, http.StatusOK, content.Body)
+}
+
+func (a *API) deleteResponse(w http.ResponseWriter, r *http.Request) {
+	found, _, err := a.stored(r)
+	if err == nil {
+		err = a.cfg.Responses.Delete(r.Context(), found.ID)
+	}
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	answer(w, http.StatusOK, deleted{found.ID, "response.deleted", true})
+}
+
+// listInput lists the items of a stored response's request, the last one first unless
+// order is asc.
+func (a *API) listInput(w http.ResponseWriter, r *http.Request) {
+	_, content, err := a.stored(r)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	query := r.URL.Query()
+	limit := 20
+	if text := query.Get("limit"); text != "" {
+		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > 100 {
+			fail(w, r, invalid("limit", "limit must be a number from 1 to 100"))
+			return
+		}
+	}
+	items := content.Input
+	switch query.Get("order") {
+	case "", "desc":
+		slices.Reverse(items)
+	case "asc":
+	default:
+		fail(w, r, invalid("order", "order must be asc or desc, not %.20q", query.Get("order")))
+		return
+	}
+	idOf := func(item json.RawMessage) string { return textOf(tree.Raw(item), "id") }
+	if after := query.Get("after"); after != "" {
+		at := slices.IndexFunc(items, func(item json.RawMessage) bool { return idOf(item) == after })
+		if at < 0 {
+			fail(w, r, invalid("after", "after must be the id of an item of this response"))
+			return
+		}
+		items = items[at+1:]
+	}
+	more := len(items) > limit
+	items = items[:min(limit, len(items))]
+	page := map[string]any{"object": "list", "data": append([]json.RawMessage{}, items...), "has_more": more, "first_id": nil, "last_id": nil}
+	if len(items) > 0 {
+		page["first_id"], page["last_id"] = idOf(items[0]), idOf(items[len(items)-1])
+	}
+	answer(w, http.StatusOK, page)
+}

@@ -1,0 +1,363 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/agent"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// A form is how a vendor's clients are told of a completion.
+type form interface {
+	apart() string // what stands between the texts of two turns
+
+	// stream makes the form one that is told in pieces, to out: those of an answer, in
+	// order, then its end, or that it broke off.
+	stream(out *events)
+	beats() []byte
+	tell(p piece)
+	event(e map[string]any)
+	end(r *llm.Response, extra []any)
+	broken(err error)
+
+	// whole is the answer in one. extra are names and values of more members.
+	whole(r *llm.Response, extra []any) *tree.Value
+}
+
+// A pieceKind says which members of a piece are set.
+type pieceKind int
+
+const (
+	pieceText      pieceKind = iota // text
+	pieceThinking                   // text
+	pieceSigned                     // text: the signature of what was thought
+	pieceRedacted                   // text
+	pieceRefusal                    // text
+	pieceCall                       // id, name
+	pieceArguments                  // text: more of a call's
+	pieceTurned                     // the model's turn is over
+)
+
+// A piece is what is added to an answer. part tells parts of the same turn apart.
+type piece struct {
+	kind pieceKind
+	part int
+	text string
+	id   string
+	name string
+}
+
+// telling tells a client of a run: of the model's words, and of the calls that are
+// the client's.
+type telling struct {
+	c       *completion
+	form    form
+	streams bool
+
+	said   strings.Builder // all text, as the client is told
+	parts  []llm.Part      // of the answer, the ids of calls as the client is told
+	events []map[string]any
+
+	// of the turn under way
+	pieces bool         // some were told
+	spoken bool         // some of them are text
+	calls  map[int]bool // the parts that are calls of the client's
+	told   []string     // their ids
+}
+
+func (t *telling) note(e agent.Event) {
+	switch e.Type {
+	case agent.Turn:
+		t.pieces, t.spoken, t.calls, t.told = false, false, map[int]bool{}, nil
+	case agent.Piece:
+		if t.streams {
+			t.piece(e.Delta)
+		}
+	case agent.Answered:
+		if t.streams && !t.pieces {
+			for _, d := range e.Response.Pieces() {
+				t.piece(d)
+			}
+		}
+		t.answered(e.Response)
+	case agent.Called, agent.Returned, agent.Error:
+		t.happened(e)
+	}
+}
+
+// piece tells of a delta what the client is to know.
+func (t *telling) piece(d llm.Delta) {
+	t.pieces = true
+	switch d.Type {
+	case llm.Text:
+		if d.Text != "" {
+			t.form.tell(piece{kind: pieceText, part: d.Index, text: t.words(d.Text)})
+		}
+	case llm.Refusal:
+		if d.Text != "" {
+			t.form.tell(piece{kind: pieceRefusal, part: d.Index, text: d.Text})
+		}
+	case llm.Thinking:
+		if d.Text != "" {
+			t.form.tell(piece{kind: pieceThinking, part: d.Index, text: d.Text})
+		}
+		if d.Signature != nil {
+			t.form.tell(piece{kind: pieceSigned, part: d.Index, text: d.Signature.Value})
+		}
+	case llm.Redacted:
+		if d.Signature != nil {
+			t.form.tell(piece{kind: pieceRedacted, part: d.Index, text: d.Signature.Value})
+		}
+	case llm.Call:
+		t.calling(d)
+	}
+}
+
+// words are text as the client is told it: apart from that of the turns before.
+func (t *telling) words(text string) string {
+	if !t.spoken && t.said.Len() > 0 {
+		text = t.form.apart() + text
+	}
+	t.spoken = true
+	t.said.WriteString(text)
+	return text
+}
+
+// calling tells of a call of the client's. Of the host's own nothing is told.
+func (t *telling) calling(d llm.Delta) {
+	if !t.calls[d.Index] {
+		if d.Name == "" || !t.c.declared(d.Name) {
+			return
+		}
+		id := t.c.newID()
+		t.calls[d.Index], t.told = true, append(t.told, id)
+		t.form.tell(piece{kind: pieceCall, part: d.Index, id: id, name: d.Name})
+	}
+	if d.Args != "" {
+		t.form.tell(piece{kind: pieceArguments, part: d.Index, text: d.Args})
+	}
+}
+
+// answered takes a turn's whole answer.
+func (t *telling) answered(r *llm.Response) {
+	t.c.name(r, t.told)
+	if t.streams {
+		t.untold(r)
+	}
+	for _, p := range r.Parts {
+		switch {
+		case p.ToolCall != nil:
+			id := t.c.ids[p.ToolCall.ID]
+			if id == "" {
+				continue
+			}
+			named := *p.ToolCall
+			named.ID = id
+			p.ToolCall = &named
+		case p.Type == llm.Text && !t.streams:
+			p.Text = t.words(p.Text)
+		}
+		t.parts = append(t.parts, p)
+	}
+	if t.streams {
+		t.form.tell(piece{kind: pieceTurned})
+	}
+}
+
+// untold tells of the client's calls that came in no piece.
+func (t *telling) untold(r *llm.Response) {
+	for i, one := range t.c.theirs(r.Calls()) {
+		if i < len(t.told) {
+			continue
+		}
+		part := len(r.Parts) + i
+		t.form.tell(piece{kind: pieceCall, part: part, id: t.c.ids[one.ID], name: one.Name})
+		t.form.tell(piece{kind: pieceArguments, part: part, text: string(one.Args) + one.Malformed})
+	}
+}
+
+// happened tells of one of the host's calls who wants to know.
+func (t *telling) happened(e agent.Event) {
+	if !t.c.q.events {
+		return
+	}
+	told := map[string]any{"id": "evt_" + random(), "type": string(e.Type)}
+	if e.ID != "" {
+		told["call_id"] = e.ID
+	}
+	switch {
+	case e.Type == agent.Called:
+		told["name"], told["arguments"] = e.Call.Name, e.Call.Args
+		if e.Call.Malformed != "" {
+			told["arguments"] = e.Call.Malformed
+		}
+	case e.Type == agent.Returned:
+		if e.Call != nil {
+			told["name"] = e.Call.Name
+		}
+		told["duration_ms"] = e.Took.Milliseconds()
+		if e.Result != nil {
+			told["is_error"], told["content"] = e.Result.IsError, contentOf(e.Result)
+		}
+	case e.Err != nil:
+		f := faultOf(e.Err)
+		told["message"], told["code"] = f.message, f.code
+	}
+	if t.streams {
+		t.form.event(told)
+		return
+	}
+	t.events = append(t.events, told)
+}
+
+// contentOf is what a tool answered, in content blocks of MCP.
+func contentOf(r *llm.ToolResult) []any {
+	blocks := []any{}
+	for _, p := range r.Content {
+		switch {
+		case p.Type == llm.Text:
+			blocks = append(blocks, map[string]any{"type": "text", "text": p.Text})
+		case p.Media != nil:
+			blocks = append(blocks, map[string]any{"type": "image", "mimeType": p.Media.Type(), "data": p.Media.Data})
+		case p.Raw != nil:
+			blocks = append(blocks, p.Raw)
+		}
+	}
+	return blocks
+}
+
+// settle keeps what a run came to. Its error is to be told instead of the end.
+func (t *telling) settle(ctx context.Context, o *agent.Outcome) error {
+	if err := failure(ctx, o); err != nil {
+		if f := faultOf(err); t.c.q.response != nil && f.param == "messages" {
+			named := *f
+			named.param = "input"
+			return &named
+		}
+		return err
+	}
+	if o.Why == agent.Waiting {
+		t.spoken = false
+		for _, p := range o.Pending {
+			text := t.words(p.Tool + ": " + p.Message)
+			t.parts = append(t.parts, llm.Part{Type: llm.Text, Text: text})
+			if t.streams {
+				t.form.tell(piece{kind: pieceText, part: -1, text: text})
+				t.form.tell(piece{kind: pieceTurned})
+			}
+			t.spoken = false
+		}
+	}
+	err := t.c.keep(ctx, o, t.said.String())
+	if err != nil && t.c.q.session == "" { // the client's own account of the turn will do
+		t.c.api.cfg.Logf("the parts of an answer that the client does not receive could not be stored: %v", err)
+		err = nil
+	}
+	if f, ok := t.form.(*responseForm); ok && err == nil {
+		f.keepAnswer(ctx, t.c.renamed(o.Messages), t.response(o), t.extra(o))
+	}
+	return err
+}
+
+// response is the answer.
+func (t *telling) response(o *agent.Outcome) *llm.Response {
+	r := &llm.Response{Parts: t.parts, Stop: stop(o), Usage: &o.Usage}
+	for _, p := range r.Parts {
+		if p.ToolCall != nil { // also where the run ended for another reason: they have been told
+			r.Stop = llm.StopCalls
+		}
+	}
+	if o.Response != nil && r.Stop == llm.StopSequence {
+		r.Matched = o.Response.Matched
+	}
+	return r
+}
+
+// extra are the members of an answer that the vendors do not have.
+func (t *telling) extra(o *agent.Outcome) []any {
+	var extra []any
+	if why := ending(o); why != "" {
+		extra = append(extra, "x_ending", why)
+	}
+	if len(o.Pending) > 0 {
+		extra = append(extra, "x_pending", o.Pending)
+	}
+	if t.c.q.events && !t.streams {
+		extra = append(extra, "x_events", append([]map[string]any{}, t.events...))
+	}
+	return extra
+}
+
+// complete runs a completion and tells of it.
+func (a *API) complete(w http.ResponseWriter, r *http.Request, q *asked, as func(*completion) form) {
+	ctx, give := context.WithCancelCause(r.Context())
+	defer give(nil)
+	c, done, err := a.begin(ctx, q)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	defer done()
+	if len(q.ignored) > 0 {
+		w.Header().Set("X-Toolroom-Ignored", strings.Join(q.ignored, ", "))
+	}
+	t := &telling{c: c, form: as(c), streams: q.Request.Stream}
+	if !t.streams {
+		c.cfg.Again = 2
+		o := c.run(ctx, t.note)
+		if err := t.settle(ctx, o); err != nil {
+			fail(w, r, err)
+			return
+		}
+		raw(w, http.StatusOK, t.form.whole(t.response(o), t.extra(o)).JSON())
+		return
+	}
+	out := newEvents(w, give, t.form.beats(), a.cfg.Beat)
+	defer out.close()
+	t.form.stream(out)
+	o := c.run(ctx, t.note)
+	err = t.settle(ctx, o)
+	if err == nil {
+		t.form.end(t.response(o), t.extra(o))
+		return
+	}
+	out.close()
+	if out.started() {
+		t.form.broken(err)
+		return
+	}
+	fail(w, r, err)
+}
+
+func random() string { return strings.ToLower(rand.Text()) }
+
+// value is v as JSON says it.
+func value(v any) *tree.Value {
+	text, err := jsonrpc.Marshal(v)
+	if err != nil {
+		return &tree.Value{}
+	}
+	return tree.Raw(text)
+}
+
+// object reads a body that is an object.
+func object(w http.ResponseWriter, r *http.Request) (*tree.Value, error) {
+	text, err := body(w, r)
+	if err != nil {
+		return nil, err
+	}
+	v, err := tree.Parse(text)
+	if err != nil {
+		return nil, toolerr.New(toolerr.InvalidInput, "the body is not JSON: %w", err)
+	}
+	if !v.Is(tree.Object) {
+		return nil, toolerr.New(toolerr.InvalidInput, "the body is not a JSON object")
+	}
+	return v, nil
+}

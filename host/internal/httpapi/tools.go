@@ -1,0 +1,92 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"unicode"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/host/internal/gateway"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/anthropic"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/gemini"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/openai"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// caller is who makes a call at the API, for whom if it says so.
+func caller(r *http.Request, user string) call.Caller {
+	c := call.Caller{Door: Door, ID: Door, Account: gateway.Account(r.RemoteAddr)}
+	if user != "" {
+		c.ID = strings.Map(func(r rune) rune {
+			if !unicode.IsPrint(r) {
+				return '?'
+			}
+			return r
+		}, cut(user, 100))
+	}
+	return c
+}
+
+func (a *API) listTools(w http.ResponseWriter, r *http.Request) {
+	format := r.URL.Query().Get("format")
+	var definitions []json.RawMessage
+	var tools []llm.Tool
+	for _, t := range a.cfg.Tools.List(r.Context()) {
+		definitions = append(definitions, t.Definition)
+		if read, err := llm.ParseTool(t.Definition); err == nil {
+			tools = append(tools, read)
+		}
+	}
+	var list *tree.Value
+	switch format {
+	case "", "mcp":
+		answer(w, http.StatusOK, listOf(append([]json.RawMessage{}, definitions...)))
+		return
+	case "openai":
+		list, _ = openai.EncodeTools(tools, openai.Options{})
+	case "anthropic":
+		list, _ = anthropic.EncodeTools(tools, anthropic.Options{})
+	case "gemini":
+		list, _ = gemini.EncodeTools(tools, gemini.Options{})
+	default:
+		fail(w, r, invalid("format", "format must be mcp, openai, anthropic or gemini, not %.40q", format))
+		return
+	}
+	answer(w, http.StatusOK, listOf(list))
+}
+
+// callTool makes one call, through all stages.
+func (a *API) callTool(w http.ResponseWriter, r *http.Request) {
+	args := []byte(`{}`)
+	err := members(w, r, map[string]func([]byte) error{"arguments": func(v []byte) error {
+		_, err := jsonrpc.Members(v)
+		args = v
+		return err
+	}})
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	name := r.PathValue("name")
+	t, ok := a.cfg.Tools.Get(r.Context(), name)
+	if !ok {
+		fail(w, r, toolerr.New(toolerr.ToolNotFound, "no tool %.100q; GET /v1/tools lists the tools", name))
+		return
+	}
+	params := append(append(jsonrpc.AppendString([]byte(`{"name":`), t.Name), `,"arguments":`...), args...)
+	res, err := a.cfg.Call(r.Context(), &call.Request{Tool: t, Params: append(params, '}'), Caller: caller(r, "")})
+	var pending *call.PendingError
+	switch {
+	case errors.As(err, &pending):
+		answer(w, http.StatusAccepted, map[string]any{"status": call.Waiting, "pending": pending.Pending})
+	case err != nil:
+		fail(w, r, err)
+	default:
+		raw(w, http.StatusOK, res.Raw)
+	}
+}

@@ -1,0 +1,177 @@
+package httpapi
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
+)
+
+// A want is what a value of a request can be: what is read of it, and what is a hint.
+// What is null is as if it were not there, but in a list. Members that are not named can
+// be anything.
+type want struct {
+	words   string
+	fits    func(*tree.Value) bool
+	members map[string]want // of an object
+	items   *want           // of a list
+}
+
+func ofKind(words string, kind tree.Kind) want {
+	return want{words: words, fits: func(v *tree.Value) bool { return v.Is(kind) }}
+}
+
+func aText() want { return ofKind("a string", tree.String) }
+func aFlag() want { return ofKind("true or false", tree.Bool) }
+
+func aNumber() want { return ofKind("a number", tree.Number) }
+
+func aWhole() want {
+	return want{words: "a whole number", fits: func(v *tree.Value) bool {
+		_, err := strconv.ParseInt(v.Text, 10, 64)
+		return v.Is(tree.Number) && err == nil
+	}}
+}
+
+func anObject(members map[string]want) want {
+	w := ofKind("an object", tree.Object)
+	w.members = members
+	return w
+}
+
+func aList(of want) want {
+	w := ofKind("a list", tree.Array)
+	w.items = &of
+	return w
+}
+
+// or is what can be either: the shape of an object or list is the one that has it.
+func (w want) or(other want) want {
+	return want{
+		words:   w.words + " or " + other.words,
+		fits:    func(v *tree.Value) bool { return w.fits(v) || other.fits(v) },
+		members: other.members, items: other.items,
+	}
+}
+
+// check reports a value that does not fit, by its place.
+func (w want) check(v *tree.Value, at, param string) error {
+	if absent(v) {
+		return nil
+	}
+	if !w.fits(v) {
+		return invalid(param, "%.200s must be %s", strings.TrimPrefix(at, "/"), w.words)
+	}
+	for _, m := range v.Each() {
+		if of, known := w.members[m.Name]; known {
+			inner := param
+			if param == "" {
+				inner = m.Name
+			}
+			if err := of.check(m.Value, llm.Key(at, m.Name), inner); err != nil {
+				return err
+			}
+		}
+	}
+	if w.items == nil {
+		return nil
+	}
+	for i, item := range v.All() {
+		here, inner := llm.Index(at, i), param
+		if w.items.members != nil && strings.Count(at, "/") == 1 {
+			inner = llm.Index(param, i)
+		}
+		if absent(item) {
+			return invalid(inner, "%.200s must be %s, not null", strings.TrimPrefix(here, "/"), w.items.words)
+		}
+		if err := w.items.check(item, here, inner); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wantedOfChat is what POST /v1/chat/completions can be given.
+func wantedOfChat() want {
+	function := anObject(map[string]want{"name": aText(), "description": aText(), "parameters": anObject(nil), "strict": aFlag()})
+	named := anObject(map[string]want{"name": aText()})
+	return anObject(map[string]want{
+		"messages": wantedOfMessages(), "model": aText(), "stream": aFlag(), "parallel_tool_calls": aFlag(),
+		"stream_options":  anObject(map[string]want{"include_usage": aFlag(), "include_obfuscation": aFlag()}),
+		"tools":           aList(anObject(map[string]want{"type": aText(), "function": function})),
+		"functions":       aList(function),
+		"function_call":   aText().or(named),
+		"tool_choice":     aText().or(anObject(map[string]want{"type": aText(), "function": named, "allowed_tools": anObject(map[string]want{"mode": aText(), "tools": aList(anObject(map[string]want{"type": aText(), "function": named}))})})),
+		"stop":            aText().or(aList(aText())),
+		"response_format": anObject(map[string]want{"type": aText(), "json_schema": anObject(map[string]want{"name": aText(), "description": aText(), "schema": anObject(nil), "strict": aFlag()})}),
+		"user":            aText(), "safety_identifier": aText(), "prompt_cache_key": aText(), "service_tier": aText(), "reasoning_effort": aText(), "verbosity": aText(),
+		"n": aWhole(), "seed": aWhole(), "top_logprobs": aWhole(), "logprobs": aFlag(), "store": aFlag(),
+		"temperature": aNumber(), "top_p": aNumber(), "frequency_penalty": aNumber(), "presence_penalty": aNumber(),
+		"max_tokens": aWhole(), "max_completion_tokens": aWhole(),
+		"modalities": aList(aText()), "logit_bias": anObject(nil), "metadata": anObject(nil), "prediction": anObject(nil),
+	})
+}
+
+// wantedOfMessages are messages in OpenAI's form.
+func wantedOfMessages() want {
+	part := anObject(map[string]want{"type": aText(), "text": aText(), "refusal": aText(), "image_url": anObject(map[string]want{"url": aText(), "detail": aText()})})
+	called := anObject(map[string]want{"name": aText(), "arguments": aText().or(anObject(nil))})
+	return aList(anObject(map[string]want{
+		"role": aText(), "name": aText(), "content": aText().or(aList(part)), "refusal": aText(), "reasoning_content": aText(), "reasoning": aText(),
+		"tool_call_id": aText(), "tool_calls": aList(anObject(map[string]want{"id": aText(), "type": aText(), "function": called})), "function_call": called,
+	}))
+}
+
+// wantedOfMessage is what POST /v1/messages can be given.
+func wantedOfMessage() want {
+	source := anObject(map[string]want{"type": aText(), "media_type": aText(), "data": aText(), "url": aText()})
+	cached := anObject(map[string]want{"type": aText(), "ttl": aText()})
+	inner := map[string]want{"type": aText(), "text": aText(), "source": source, "cache_control": cached}
+	block := map[string]want{
+		"id": aText(), "name": aText(), "input": anObject(nil), "tool_use_id": aText(), "is_error": aFlag(), "content": aText().or(aList(anObject(inner))),
+		"thinking": aText(), "signature": aText(), "data": aText(),
+	}
+	for name, w := range inner {
+		block[name] = w
+	}
+	return anObject(map[string]want{
+		"messages": aList(anObject(map[string]want{"role": aText(), "content": aText().or(aList(anObject(block)))})),
+		"system":   aText().or(aList(anObject(inner))), "model": aText(), "stream": aFlag(), "stop_sequences": aList(aText()),
+		"max_tokens": aWhole(), "temperature": aNumber(), "top_p": aNumber(), "top_k": aWhole(),
+		"tools":       aList(anObject(map[string]want{"type": aText(), "name": aText(), "description": aText(), "input_schema": anObject(nil), "strict": aFlag(), "cache_control": cached})),
+		"tool_choice": anObject(map[string]want{"type": aText(), "name": aText(), "disable_parallel_tool_use": aFlag()}),
+		"metadata":    anObject(map[string]want{"user_id": aText()}), "thinking": anObject(map[string]want{"type": aText(), "budget_tokens": aWhole()}),
+		"service_tier": aText(), "mcp_servers": aList(anObject(nil)), "container": aText().or(anObject(nil)), "context_management": anObject(nil), "output_config": anObject(map[string]want{"effort": aText(), "format": anObject(nil)}),
+	})
+}
+
+// lacksImage reports what an image's source must have and has not.
+func lacksImage(b *tree.Value) bool {
+	source := b.Get("source")
+	switch kind := source.Get("type"); {
+	case is(kind, "base64"):
+		return !source.Get("data").Is(tree.String) || !source.Get("media_type").Is(tree.String)
+	case is(kind, "url"):
+		return !source.Get("url").Is(tree.String)
+	}
+	return true
+}
+
+// formats are the types of response_format that are not text.
+func formats() []string { return []string{"json_object", "json_schema"} }
+
+// checkFormat refuses a response_format that nobody can read.
+func checkFormat(f *tree.Value) error {
+	kind := f.Get("type")
+	switch {
+	case absent(f) || is(kind, "text"):
+		return nil
+	case !kind.Is(tree.String) || !slices.Contains(formats(), kind.Text):
+		return invalid("response_format", "the type of response_format must be one of text, %s", strings.Join(formats(), ", "))
+	case kind.Text == "json_schema" && (!named(f.Get("json_schema")) || !f.Get("json_schema").Get("schema").Is(tree.Object)):
+		return invalid("response_format", "response_format of type json_schema must have json_schema with a name and a schema")
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package contextbudget
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/search"
+)
+
+// prune returns the tools that are kept beside what else is spent: those that
+// must stay, and of the others as many as fit, the best first. One that is too
+// large leaves its place to a smaller one.
+func (f *fitting) prune(spent Spent) (kept []int) {
+	n, room := 0, spent.Available()
+	keep := func(i int) {
+		kept, n, room = append(kept, i), n+1, room-f.costs[i]
+	}
+	for i := range f.ask.Tools {
+		if f.stays(i) {
+			keep(i)
+		}
+	}
+	for _, i := range f.ranked() {
+		if !f.stays(i) && f.costs[i] <= room && (f.cfg.MaxTools == 0 || n < f.cfg.MaxTools) {
+			keep(i)
+		}
+	}
+	slices.Sort(kept)
+	return kept
+}
+
+// stays reports whether a tool may not be left out.
+func (f *fitting) stays(i int) bool {
+	t, choice := f.ask.Tools[i], f.ask.Request.Choice
+	return t.Pinned || choice != nil && slices.Contains(choice.Names, t.Name)
+}
+
+// ranked are all tools, the best first.
+func (f *fitting) ranked() []int {
+	if f.ranks != nil {
+		return f.ranks
+	}
+	messages := f.ask.Request.Messages
+	used := map[string]int{}
+	for at, m := range messages {
+		for _, p := range m.Parts {
+			if p.Type == llm.Call && p.ToolCall != nil {
+				used[p.ToolCall.Name] = at + 1
+			}
+		}
+	}
+	relevance := f.ask.Relevance
+	if relevance == nil {
+		relevance = f.relevance
+	}
+	about := relevance(lastWords(messages))
+	score := func(i int) float64 {
+		if i < len(about) {
+			return about[i]
+		}
+		return 0
+	}
+	f.ranks = f.all()
+	slices.SortStableFunc(f.ranks, func(a, b int) int {
+		x, y := f.ask.Tools[a], f.ask.Tools[b]
+		return cmp.Or(cmp.Compare(y.Priority, x.Priority), cmp.Compare(used[y.Name], used[x.Name]), cmp.Compare(score(b), score(a)))
+	})
+	return f.ranks
+}
+
+// relevance says how much each tool has to do with a text.
+func (f *fitting) relevance(text string) []float64 {
+	docs := make([]search.Doc, len(f.ask.Tools))
+	for i, t := range f.ask.Tools {
+		docs[i] = search.Doc{Name: t.Name, Text: t.Title + " " + t.Description}
+	}
+	scores := make([]float64, len(docs))
+	for _, hit := range search.New(docs).Find(text, len(docs), nil) {
+		scores[hit.Doc] = hit.Score
+	}
+	return scores
+}
+
+// lastWords is the last text of the user's.
+func lastWords(messages []llm.Message) string {
+	for _, m := range slices.Backward(messages) {
+		if m.Role != llm.User {
+			continue
+		}
+		var text []string
+		for _, p := range m.Parts {
+			if p.Type == llm.Text {
+				text = append(text, p.Text)
+			}
+		}
+		if len(text) > 0 {
+			return strings.Join(text, "\n")
+		}
+	}
+	return ""
+}

@@ -1,0 +1,99 @@
+package llm
+
+import (
+	"slices"
+	"strings"
+)
+
+// SystemFirst returns the messages with those of the system before the
+// others, for vendors that have one place for them.
+func SystemFirst(messages []Message, losses *Losses) []Message {
+	system := func(m Message) bool { return m.Role == System || m.Role == Developer }
+	first := slices.IndexFunc(messages, func(m Message) bool { return !system(m) })
+	if first < 0 || !slices.ContainsFunc(messages[first:], system) {
+		return messages
+	}
+	out := slices.Clone(messages)
+	slices.SortStableFunc(out, func(a, b Message) int {
+		switch {
+		case system(a) == system(b):
+			return 0
+		case system(a):
+			return -1
+		}
+		return 1
+	})
+	losses.Change("/messages", "system messages were moved to the front", value(out))
+	return out
+}
+
+// InOrderOfCalls returns the messages with results in the order of their
+// calls, for vendors that tell them apart by that.
+func InOrderOfCalls(messages []Message, losses *Losses) []Message {
+	place, n := map[string]int{}, 0
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			if p.ToolCall != nil {
+				n++
+				place[p.ToolCall.ID] = n
+			}
+		}
+	}
+	out, changed := slices.Clone(messages), false
+	for i := 0; i < len(out); i++ {
+		end := i
+		var results []Part
+		for end < len(out) && out[end].Role == ToolRole {
+			results = append(results, out[end].Parts...)
+			end++
+		}
+		if end == i {
+			continue
+		}
+		at := func(p Part) int {
+			if p.ToolResult == nil {
+				return 0
+			}
+			return place[p.ToolResult.ID]
+		}
+		if !slices.IsSortedFunc(results, func(a, b Part) int { return at(a) - at(b) }) {
+			slices.SortStableFunc(results, func(a, b Part) int { return at(a) - at(b) })
+			changed = true
+			for k := i; k < end; k++ {
+				m := out[k]
+				m.Parts, results = results[:len(m.Parts):len(m.Parts)], results[len(m.Parts):]
+				out[k] = m
+			}
+		}
+		i = end - 1
+	}
+	if changed {
+		losses.Carry("/messages", "results were sorted in the order of their calls", value(out))
+	}
+	return out
+}
+
+// Type returns the MIME type of an image, by what it begins with if that was
+// not said; "": it is not known.
+func (m *Media) Type() string {
+	switch {
+	case m.MIME != "":
+		return m.MIME
+	case strings.HasPrefix(m.Data, "iVBOR"):
+		return "image/png"
+	case strings.HasPrefix(m.Data, "/9j/"):
+		return "image/jpeg"
+	case strings.HasPrefix(m.Data, "R0lGOD"):
+		return "image/gif"
+	case strings.HasPrefix(m.Data, "UklGR"):
+		return "image/webp"
+	case m.Data != "":
+		return "image/png"
+	}
+	for suffix, mime := range map[string]string{".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp"} {
+		if strings.HasSuffix(strings.ToLower(m.URL), suffix) {
+			return mime
+		}
+	}
+	return ""
+}

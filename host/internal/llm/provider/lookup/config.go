@@ -1,0 +1,162 @@
+package lookup
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/config/secret"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider"
+)
+
+// A Kind is how a provider is spoken to.
+type Kind string
+
+// The kinds.
+const (
+	OpenAI    Kind = "openai" // or any that is compatible
+	Anthropic Kind = "anthropic"
+	Gemini    Kind = "gemini" // with Project: Vertex AI
+	Scripted  Kind = "scripted"
+	Command   Kind = "command"
+)
+
+// Kinds are all of them.
+func Kinds() []string {
+	return []string{string(OpenAI), string(Anthropic), string(Gemini), string(Scripted), string(Command)}
+}
+
+// Config is which models there are. The zero value is what is found.
+type Config struct {
+	Default   string     // a model as Get takes it; "": the first, or what is found
+	Providers []Provider // in the order of the file
+	Found     []Provider // by keys in the environment: for a configuration that names no model
+}
+
+// A Provider is where models are.
+type Provider struct {
+	Name string
+	Kind Kind
+	Why  string // it is there though nobody configured it; "": somebody did
+
+	BaseURL string // "": the vendor's own
+	KeyEnv  string // the name of the variable with the key; "": none is sent
+	Key     secret.Text
+	Headers map[string]secret.Text
+	Timeout time.Duration   // how long it may be silent; 0: the default
+	Strict  bool            // hold models to the schemas of all tools
+	Extra   json.RawMessage // an object: members of every request beside ours
+
+	Project      string // of Vertex AI
+	Region       string
+	TokenCommand []string // writes an access token to standard output
+
+	File string // of a scripted model's answers
+
+	Models []Model // none: those that it lists, or any
+}
+
+// A Model is one of a provider's.
+type Model struct {
+	Name      string
+	Window    int
+	MaxOutput int
+	Price     provider.Price
+	Images    *bool // nil: as is known of it
+	Family    string
+}
+
+// Validate names the field that is wrong.
+func (c Config) Validate() error {
+	seen := map[string]bool{}
+	for _, p := range c.Providers {
+		at := "models: providers." + p.Name
+		if err := p.validate(); err != nil {
+			return fmt.Errorf("%s.%w", at, err)
+		}
+		if seen[p.Name] {
+			return fmt.Errorf("%s: appears twice", at)
+		}
+		seen[p.Name] = true
+	}
+	if c.nowhere() {
+		return fmt.Errorf("models: default: no provider lists a model %q; write PROVIDER/NAME for an unlisted model", c.Default)
+	}
+	return nil
+}
+
+// nowhere reports whether the default is certain to be none: every provider's models
+// are listed.
+func (c Config) nowhere() bool {
+	if c.Default == "" || c.Default == "auto" || c.Default == string(Command) || len(c.Providers) == 0 {
+		return false
+	}
+	all := slices.Concat(c.Providers, c.Found)
+	if _, ok := byVendor(all, c.Default); ok {
+		return false
+	}
+	return !slices.ContainsFunc(all, func(p Provider) bool {
+		return p.Name == c.Default || strings.HasPrefix(c.Default, p.Name+"/") ||
+			p.Kind == OpenAI && len(p.Models) == 0 || slices.ContainsFunc(p.Models, func(m Model) bool { return m.Name == c.Default })
+	})
+}
+
+func (p Provider) validate() error {
+	switch {
+	case p.Name == "" || strings.ContainsAny(p.Name, "/ \t\r\n"):
+		return fmt.Errorf("name: a provider name must not be empty or contain / or spaces")
+	case !slices.Contains(Kinds(), string(p.Kind)):
+		return fmt.Errorf("kind: want one of %s", strings.Join(Kinds(), ", "))
+	case p.Kind == Scripted && p.File == "":
+		return fmt.Errorf("file: a scripted model needs a file with its answers")
+	case p.Kind != Scripted && p.File != "":
+		return fmt.Errorf("file: only for scripted models")
+	case p.Timeout < 0:
+		return fmt.Errorf("timeout: must not be negative")
+	case p.Project == "" && (p.Region != "" || len(p.TokenCommand) > 0):
+		return fmt.Errorf("project: region and token_command are for Vertex AI, which needs a project")
+	case p.Project != "" && p.Kind != Gemini:
+		return fmt.Errorf("project: only for Vertex AI (kind gemini)")
+	case p.Project != "" && (p.Region == "" || len(p.TokenCommand) == 0):
+		return fmt.Errorf("project: Vertex AI also needs a region and a token_command")
+	case p.Project != "" && strings.ContainsAny(p.Project+p.Region, "/?# \\"):
+		return fmt.Errorf("project: invalid characters in project or region")
+	}
+	if p.BaseURL != "" {
+		u, err := url.Parse(p.BaseURL)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+			return fmt.Errorf("base_url: want an address that begins with http:// or https:// and has neither ? nor #")
+		}
+		if u.User != nil {
+			return fmt.Errorf("base_url: contains a user name or password; use api_key_env instead")
+		}
+	}
+	for name, value := range p.Headers {
+		if strings.ContainsAny(name+value.Reveal(), "\r\n\x00") || name == "" {
+			return fmt.Errorf("headers: invalid header name or value")
+		}
+	}
+	return p.validateModels()
+}
+
+func (p Provider) validateModels() error {
+	seen := map[string]bool{}
+	for i, m := range p.Models {
+		at := fmt.Sprintf("models[%d]", i)
+		switch {
+		case m.Name == "":
+			return fmt.Errorf("%s: name is missing", at)
+		case seen[m.Name]:
+			return fmt.Errorf("%s: %s appears twice", at, m.Name)
+		case m.Window < 0 || m.MaxOutput < 0 || m.Price.Input < 0 || m.Price.Output < 0 || m.Price.CacheRead < 0 || m.Price.CacheWrite < 0:
+			return fmt.Errorf("%s: a number is negative", at)
+		case m.Window > 0 && m.MaxOutput > m.Window:
+			return fmt.Errorf("%s: max_output is more than window", at)
+		}
+		seen[m.Name] = true
+	}
+	return nil
+}

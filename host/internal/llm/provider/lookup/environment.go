@@ -1,0 +1,139 @@
+package lookup
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/config/secret"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider"
+)
+
+// KeyEnv is the variable that holds a key for the vendor's own address; "": it takes
+// none.
+func (k Kind) KeyEnv() string {
+	switch k {
+	case OpenAI:
+		return "OPENAI_API_KEY"
+	case Anthropic:
+		return "ANTHROPIC_API_KEY"
+	case Gemini:
+		return "GEMINI_API_KEY"
+	}
+	return ""
+}
+
+// Vendor is the wire format of a kind; "": none.
+func (k Kind) Vendor() llm.Vendor {
+	switch k {
+	case OpenAI:
+		return llm.OpenAI
+	case Anthropic:
+		return llm.Anthropic
+	case Gemini:
+		return llm.Gemini
+	}
+	return ""
+}
+
+// FromEnv are the providers that the environment has keys for. Their models are those
+// that its variables name, or one that is good for most things.
+//
+//	OPENAI_API_KEY, OPENAI_BASE_URL, OPENAI_MODEL
+//	ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL, ANTHROPIC_MODEL
+//	GEMINI_API_KEY or GOOGLE_API_KEY, GEMINI_MODEL
+//	GOOGLE_GENAI_USE_VERTEXAI=true, GOOGLE_CLOUD_PROJECT, GOOGLE_CLOUD_LOCATION, GEMINI_MODEL: Vertex AI, with gcloud's token
+func FromEnv(getenv func(string) string) []Provider {
+	var found []Provider
+	value := func(name string) string { return strings.TrimSpace(getenv(name)) }
+	add := func(p Provider, model string) {
+		if model != "" {
+			p.Models = []Model{{Name: model}}
+		}
+		if p.validate() == nil { // else the variables were meant for others
+			found = append(found, p)
+		}
+	}
+	openaiKey, openaiURL := value("OPENAI_API_KEY"), strings.TrimRight(value("OPENAI_BASE_URL"), "/")
+	if openaiKey != "" || openaiURL != "" {
+		model, why := value("OPENAI_MODEL"), "OPENAI_API_KEY is set"
+		if model == "" && openaiURL == "" {
+			model = "gpt-5-mini"
+		}
+		if openaiURL != "" {
+			why = "OPENAI_BASE_URL is set"
+		}
+		add(Provider{Name: "openai", Kind: OpenAI, Why: why, KeyEnv: "OPENAI_API_KEY", Key: secret.Text(openaiKey), BaseURL: openaiURL}, model)
+	}
+	if key := value("ANTHROPIC_API_KEY"); key != "" {
+		add(Provider{Name: "anthropic", Kind: Anthropic, Why: "ANTHROPIC_API_KEY is set", KeyEnv: "ANTHROPIC_API_KEY", Key: secret.Text(key),
+			BaseURL: strings.TrimRight(value("ANTHROPIC_BASE_URL"), "/")}, cmp.Or(value("ANTHROPIC_MODEL"), "claude-sonnet-4-5"))
+	}
+	gemini := cmp.Or(value("GEMINI_MODEL"), "gemini-2.5-flash")
+	for _, name := range []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"} {
+		if key := value(name); key != "" {
+			add(Provider{Name: "gemini", Kind: Gemini, Why: name + " is set", KeyEnv: name, Key: secret.Text(key)}, gemini)
+			break
+		}
+	}
+	if use := strings.ToLower(value("GOOGLE_GENAI_USE_VERTEXAI")); use == "true" || use == "1" {
+		if project := value("GOOGLE_CLOUD_PROJECT"); project != "" {
+			add(Provider{Name: "vertex", Kind: Gemini, Why: "GOOGLE_GENAI_USE_VERTEXAI and GOOGLE_CLOUD_PROJECT are set", Project: project,
+				Region: cmp.Or(value("GOOGLE_CLOUD_LOCATION"), "global"), TokenCommand: []string{"gcloud", "auth", "print-access-token"}}, gemini)
+		}
+	}
+	return found
+}
+
+// Info is what is known of a provider's model: what the configuration says, and
+// what is known of models of that name.
+func (p Provider) Info(m Model) provider.Info {
+	info := known(m.Name)
+	info.Name, info.Provider, info.Vendor = m.Name, p.Name, p.Kind.Vendor()
+	if m.Window > 0 {
+		info.Window = m.Window
+	}
+	if m.MaxOutput > 0 {
+		info.MaxOutput = m.MaxOutput
+	}
+	if m.Price != (provider.Price{}) {
+		info.Price = m.Price
+	}
+	if m.Images != nil {
+		info.Images = *m.Images
+	}
+	info.Family = cmp.Or(m.Family, info.Family)
+	return info
+}
+
+// known is what is known of models by the beginning of their names, where it is the
+// same for all of them: their vendors' documentation, as of 2025. Prices are not
+// here: they change.
+func known(name string) provider.Info {
+	for _, k := range []struct {
+		prefix string
+		info   provider.Info
+	}{
+		{"gpt-5-chat", provider.Info{Window: 128_000, MaxOutput: 16_384, Images: true, Family: "o200k"}},
+		{"gpt-5", provider.Info{Window: 400_000, MaxOutput: 128_000, Images: true, Family: "o200k"}},
+		{"gpt-4.1", provider.Info{Window: 1_047_576, MaxOutput: 32_768, Images: true, Family: "o200k"}},
+		{"gpt-4o-2024-05-13", provider.Info{Window: 128_000, MaxOutput: 4_096, Images: true, Family: "o200k"}},
+		{"gpt-4o", provider.Info{Window: 128_000, MaxOutput: 16_384, Images: true, Family: "o200k"}},
+		{"o3-mini", provider.Info{Window: 200_000, MaxOutput: 100_000, Family: "o200k"}},
+		{"o3", provider.Info{Window: 200_000, MaxOutput: 100_000, Images: true, Family: "o200k"}},
+		{"o4-mini", provider.Info{Window: 200_000, MaxOutput: 100_000, Images: true, Family: "o200k"}},
+		{"claude-opus-4", provider.Info{Window: 200_000, MaxOutput: 32_000, Images: true}},
+		{"claude-sonnet-4", provider.Info{Window: 200_000, MaxOutput: 64_000, Images: true}},
+		{"claude-haiku-4", provider.Info{Window: 200_000, MaxOutput: 64_000, Images: true}},
+		{"claude-3-7", provider.Info{Window: 200_000, MaxOutput: 64_000, Images: true}},
+		{"claude-3-5", provider.Info{Window: 200_000, MaxOutput: 8_192, Images: true}},
+		{"gemini-3", provider.Info{Window: 1_048_576, MaxOutput: 65_536, Images: true}},
+		{"gemini-2.5", provider.Info{Window: 1_048_576, MaxOutput: 65_535, Images: true}},
+		{"gemini-2.0", provider.Info{Window: 1_048_576, MaxOutput: 8_192, Images: true}},
+	} {
+		if strings.HasPrefix(name, k.prefix) {
+			return k.info
+		}
+	}
+	return provider.Info{}
+}

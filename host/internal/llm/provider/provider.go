@@ -1,0 +1,61 @@
+// Package provider is what a model is to the host, whoever runs it: something that
+// is asked with a convert.Request and answers with a convert.Response, in pieces if
+// that is wanted. Each vendor is a package below this one:
+//
+//	openai     chat completions at any compatible address
+//	anthropic  the Messages API
+//	gemini     generateContent, of the Gemini API and of Vertex AI
+//	scripted   answers from a YAML file, for tests and demonstrations
+//	command    no model: what is typed is a call
+package provider
+
+import (
+	"context"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+)
+
+// Info is what is known of a model.
+type Info struct {
+	Name      string     `json:"name"` // as requests name it
+	Vendor    llm.Vendor `json:"vendor,omitempty"`
+	Provider  string     `json:"provider"`            // the configured one it belongs to
+	Window    int        `json:"window,omitempty"`    // tokens of a request and its answer together; 0: not known
+	MaxOutput int        `json:"maxOutput,omitempty"` // tokens of an answer; 0: not known
+	Price     Price      `json:"price,omitzero"`
+	Family    string     `json:"family,omitempty"` // how its tokens are counted: see tokens
+	Images    bool       `json:"images,omitempty"` // takes images
+}
+
+// A Price is what a million tokens cost, in the unit of the configuration. The
+// zero value: not known.
+type Price struct {
+	Input      float64 `json:"input,omitempty"`
+	CacheRead  float64 `json:"cacheRead,omitempty"`
+	CacheWrite float64 `json:"cacheWrite,omitempty"`
+	Output     float64 `json:"output,omitempty"`
+}
+
+// Of returns what a usage costs.
+func (p Price) Of(u llm.Usage) float64 {
+	plain := u.Input - u.CacheRead - u.CacheWrite
+	return (float64(plain)*p.Input + float64(u.CacheRead)*p.CacheRead +
+		float64(u.CacheWrite)*p.CacheWrite + float64(u.Output)*p.Output) / 1e6
+}
+
+// A Model answers requests. It is safe for concurrent use.
+type Model interface {
+	Info() Info
+
+	// Ask asks once, with the retries that are safe, and returns the whole
+	// answer. on, unless nil, is called with the pieces as they come, in order,
+	// by the goroutine that called Ask; they are pieces of the answer that is
+	// returned, so that after the first one nothing is asked anew. The request
+	// is not changed.
+	//
+	// Its error has a code: CANCELLED, TIMEOUT, AUTH_FAILED, RATE_LIMITED,
+	// INVALID_INPUT (the vendor refuses the request), LIMIT_REACHED (the request
+	// does not fit the model), TRANSPORT_ERROR, or MODEL_ERROR. Beside an error
+	// the response is what had come, or nil.
+	Ask(ctx context.Context, r *llm.Request, on func(llm.Delta)) (*llm.Response, error)
+}

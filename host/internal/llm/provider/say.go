@@ -1,0 +1,81 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// Ended is the error of an ask whose context has ended: CANCELLED or TIMEOUT; nil:
+// it has not.
+func Ended(ctx context.Context) error {
+	switch err := ctx.Err(); {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return toolerr.New(toolerr.Timeout, "the model did not answer in time: %w", err)
+	default:
+		return toolerr.New(toolerr.Cancelled, "asking the model was cancelled: %w", err)
+	}
+}
+
+// TextOf is the text of parts, a line end between two.
+func TextOf(parts []llm.Part) string {
+	var texts []string
+	for _, p := range parts {
+		if p.Type == llm.Text && p.Text != "" {
+			texts = append(texts, p.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// ResultText is what a result says as text.
+func ResultText(r *llm.ToolResult) string {
+	var texts []string
+	for _, p := range r.Shown("", "", &llm.Losses{}) {
+		switch {
+		case p.Type == llm.Text && p.Text != "":
+			texts = append(texts, p.Text)
+		case p.Type == llm.Image && p.Media != nil:
+			texts = append(texts, fmt.Sprintf("[image %s]", p.Media.Type()))
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// CallID is an id for the nth call of the next turn: another than any of the
+// conversation, and the same each time.
+func CallID(messages []llm.Message, n int) string {
+	turns, taken := 0, map[string]bool{}
+	for _, m := range messages {
+		if m.Role == llm.Assistant {
+			turns++
+		}
+		for _, p := range m.Parts {
+			if p.ToolCall != nil {
+				taken[p.ToolCall.ID] = true
+			}
+		}
+	}
+	for ; ; turns++ {
+		if id := fmt.Sprintf("call_%d_%d", turns, n); !taken[id] {
+			return id
+		}
+	}
+}
+
+// Names are the names of an object's members, in order.
+func Names(object json.RawMessage) []string {
+	var names []string
+	for _, m := range tree.Raw(object).Each() {
+		names = append(names, m.Name)
+	}
+	return names
+}

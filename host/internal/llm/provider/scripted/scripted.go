@@ -1,0 +1,313 @@
+// Package scripted is a model whose answers are in a file: for tests, demonstrations
+// and work without a network. The file is YAML, or JSON:
+//
+//	window: 8000                        # what Info says; all of it may be left out
+//	answers:                            # the first that matches is given
+//	  - when: {message: "fix (\\S+)"}   # regular expressions (Go's)
+//	    text: I look at {{1}} first.    # what the groups matched
+//	    calls:
+//	      - {name: view, args: {path: "{{1}}"}}
+//	  - when: {tool: view, result: "not found"}
+//	    text: There is no such file.
+//	  - when: {turn: 3}
+//	    error: RATE_LIMITED             # or {code, message, after: PIECES}
+//	    times: 1                        # given once, then passed over
+//	  - answers: [{text: one}, {text: two}]
+//
+// # When
+//
+// All that is said must hold: message, the last message is the user's and its text
+// matches; result, the last message is of tools, and the text of one of the results
+// matches; tool, the name, with *, of the tool which that result is of; is_error,
+// whether it is an error; system, a system message matches; model, the name that is
+// asked for does; tools, whether tools are offered; turn, how many messages of the
+// model's there are since the last one of the user's. Nothing said matches always.
+//
+// # Answers
+//
+// thinking, text, refusal and calls {id, name, args, or raw: text that is no object}
+// are the parts, in this order; stop is why the turn ends (calls or end unless it is
+// said: length, refusal, context …); usage {input, output, …} is counted otherwise;
+// delay is waited before. {{message}}, {{result}}, {{0}}, {{1}} … in texts and
+// arguments are what was matched. answers is a sequence: the nth is for the nth turn
+// since the user's message, the last one for all after it. What no answer matches is
+// a MODEL_ERROR that says what was asked.
+//
+// Which answer is given depends on the conversation alone, but for times: so asks may
+// run at once, and a run that is taken up again gets the same.
+//
+// # Recordings
+//
+// recording: FILE in place of answers plays what was recorded: the answers that a
+// Recorder wrote, each for the request that it was of; or a session of mcp-host
+// record, of which each answer is the next call that its client made.
+package scripted
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// A Script is a file's content.
+type Script struct {
+	Window    int      `json:"window"`
+	MaxOutput int      `json:"max_output"`
+	Images    bool     `json:"images"`
+	Answers   []Answer `json:"answers"`
+	Recording string   `json:"recording"` // relative to the file
+}
+
+// An Answer is one, or a sequence.
+type Answer struct {
+	When  When `json:"when"`
+	Times int  `json:"times"` // how often it is given; 0: always
+
+	Thinking string     `json:"thinking"`
+	Text     string     `json:"text"`
+	Refusal  string     `json:"refusal"`
+	Calls    []Call     `json:"calls"`
+	Stop     llm.Stop   `json:"stop"`
+	Usage    *llm.Usage `json:"usage"`
+	Delay    Duration   `json:"delay"`
+	Error    *Failure   `json:"error"`
+	Answers  []Answer   `json:"answers"`
+}
+
+// When is what an answer is for.
+type When struct {
+	Message *Pattern `json:"message"`
+	Result  *Pattern `json:"result"`
+	Tool    string   `json:"tool"`
+	IsError *bool    `json:"is_error"`
+	System  *Pattern `json:"system"`
+	Model   *Pattern `json:"model"`
+	Tools   *bool    `json:"tools"`
+	Turn    *int     `json:"turn"`
+}
+
+// A Call is a tool's.
+type Call struct {
+	ID   string          `json:"id"` // "": one is made
+	Name string          `json:"name"`
+	Args json.RawMessage `json:"args"`
+	Raw  string          `json:"raw"` // what the model writes in place of an object
+}
+
+// A Failure is an error: its code, or more of it.
+type Failure struct {
+	Code    toolerr.Code `json:"code"`
+	Message string       `json:"message"`
+	After   int          `json:"after"` // pieces of the answer that come before
+}
+
+// UnmarshalJSON takes the code alone, too.
+func (f *Failure) UnmarshalJSON(data []byte) error {
+	if json.Unmarshal(data, &f.Code) != nil {
+		type plain Failure
+		if err := strict(data, (*plain)(f)); err != nil {
+			return err
+		}
+	}
+	if !slices.Contains(toolerr.Codes(), f.Code) {
+		return fmt.Errorf("error: %q is not a code such as %s", f.Code, toolerr.RateLimited)
+	}
+	return nil
+}
+
+// A Pattern is a regular expression.
+type Pattern struct{ *regexp.Regexp }
+
+// UnmarshalJSON compiles it.
+func (p *Pattern) UnmarshalJSON(data []byte) (err error) {
+	var text string
+	if err := json.Unmarshal(data, &text); err != nil {
+		return err
+	}
+	p.Regexp, err = regexp.Compile(text)
+	return err
+}
+
+// A Duration is written like 100ms.
+type Duration time.Duration
+
+// UnmarshalJSON reads it.
+func (d *Duration) UnmarshalJSON(data []byte) error {
+	var text string
+	if err := json.Unmarshal(data, &text); err != nil {
+		return fmt.Errorf("want a duration like 100ms")
+	}
+	read, err := time.ParseDuration(text)
+	if *d = Duration(read); err == nil && read < 0 {
+		err = fmt.Errorf("want a duration like 100ms")
+	}
+	return err
+}
+
+func strict(data []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	return d.Decode(into)
+}
+
+// A Model answers from a script.
+type Model struct {
+	info   provider.Info
+	script Script
+	play   player // of a recording; nil: there is none
+
+	mu    sync.Mutex
+	given map[*Answer]int
+}
+
+// player answers from a recording.
+type player interface {
+	answer(r *llm.Request) (*llm.Response, error)
+}
+
+// Open reads a file. info is what is said of the model beside what the file says.
+func Open(file string, info provider.Info) (*Model, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, toolerr.New(toolerr.NoModel, "the scripted model: %w", err)
+	}
+	m, err := Parse(file, text, info)
+	if err != nil {
+		return nil, toolerr.New(toolerr.NoModel, "the scripted model: %w", err)
+	}
+	return m, nil
+}
+
+// Parse is Open of a text. file is where it is from.
+func Parse(file string, text []byte, info provider.Info) (*Model, error) {
+	if recorded(text) { // a recording itself
+		return newModel(Script{Recording: filepath.Base(file)}, file, info)
+	}
+	trees, problem := dialect.ParseTrees(file, text)
+	if problem != nil {
+		return nil, errors.New(problem.String())
+	}
+	if len(trees) != 1 || !trees[0].IsMap() {
+		return nil, fmt.Errorf("%s: want one map with answers", file)
+	}
+	var s Script
+	if err := strict(trees[0].JSON(), &s); err != nil {
+		return nil, fmt.Errorf("%s: %s", file, strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if err := s.validate(); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return newModel(s, file, info)
+}
+
+func newModel(s Script, file string, info provider.Info) (*Model, error) {
+	m := &Model{info: info, script: s, given: map[*Answer]int{}}
+	if s.Window > 0 {
+		m.info.Window = s.Window
+	}
+	if s.MaxOutput > 0 {
+		m.info.MaxOutput = s.MaxOutput
+	}
+	m.info.Images = m.info.Images || s.Images
+	if s.Recording != "" {
+		name := s.Recording
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(filepath.Dir(file), name)
+		}
+		var err error
+		if m.play, err = openRecording(name); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+func (s Script) validate() error {
+	if (s.Recording == "") == (len(s.Answers) == 0) {
+		return errors.New("want either answers or a recording")
+	}
+	return check(s.Answers, "answers")
+}
+
+func check(answers []Answer, at string) error {
+	for i := range answers {
+		a := &answers[i]
+		here := fmt.Sprintf("%s[%d]", at, i)
+		says := a.Thinking != "" || a.Text != "" || a.Refusal != "" || len(a.Calls) > 0 || a.Error != nil || a.Stop != ""
+		switch {
+		case len(a.Answers) > 0 && says:
+			return fmt.Errorf("%s: a sequence cannot have parts", here)
+		case a.Times < 0:
+			return fmt.Errorf("%s: times is negative", here)
+		case a.Error != nil && a.Error.After < 0:
+			return fmt.Errorf("%s: after is negative", here)
+		}
+		for k, c := range a.Calls {
+			var object map[string]json.RawMessage
+			if c.Name == "" {
+				return fmt.Errorf("%s.calls[%d]: name is missing", here, k)
+			}
+			if len(c.Args) > 0 && (c.Raw != "" || json.Unmarshal(c.Args, &object) != nil) {
+				return fmt.Errorf("%s.calls[%d]: args and raw cannot be combined", here, k)
+			}
+		}
+		if err := check(a.Answers, here+".answers"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Info is what is known of the model.
+func (m *Model) Info() provider.Info { return m.info }
+
+// Ask gives the answer that the conversation calls for.
+func (m *Model) Ask(ctx context.Context, r *llm.Request, on func(llm.Delta)) (*llm.Response, error) {
+	if err := provider.Ended(ctx); err != nil {
+		return nil, err
+	}
+	if m.play != nil {
+		res, err := m.play.answer(r)
+		if err != nil {
+			return nil, err
+		}
+		return give(ctx, res, nil, on)
+	}
+	s := sceneOf(r)
+	a := m.pick(s)
+	if a == nil {
+		return nil, toolerr.New(toolerr.ModelError, "no answer of the script matches: %s", s)
+	}
+	if err := wait(ctx, time.Duration(a.Delay)); err != nil {
+		return nil, err
+	}
+	return give(ctx, a.response(m.info.Name, s), a.Error, on)
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	if d == 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return provider.Ended(ctx)
+	}
+}

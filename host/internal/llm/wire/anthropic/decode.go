@@ -1,0 +1,152 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
+)
+
+// DecodeRequest reads the body of POST /v1/messages.
+func DecodeRequest(body json.RawMessage, o Options) (*llm.Request, llm.Losses, error) {
+	v, err := tree.Parse(body)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the request: %w", err)
+	}
+	if !v.Get("messages").Is(tree.Array) {
+		return nil, nil, fmt.Errorf("the request has no array messages")
+	}
+	d := &decoder{o: o}
+	r := &llm.Request{
+		Model:       v.Take("model").Str(),
+		MaxTokens:   v.Take("max_tokens").Int(),
+		Temperature: v.Take("temperature").Float(),
+		TopP:        v.Take("top_p").Float(),
+		TopK:        v.Take("top_k").Int(),
+		Tools:       decodeTools(v.Take("tools"), o),
+	}
+	if stream := v.Take("stream").Flag(); stream != nil {
+		r.Stream = *stream
+	}
+	for _, s := range v.Take("stop_sequences").List() {
+		r.Stop = append(r.Stop, s.Str())
+	}
+	if system := d.blocks(v.Take("system")); len(system) > 0 {
+		r.Messages = append(r.Messages, llm.Message{Role: llm.System, Parts: system})
+	}
+	for _, m := range v.Take("messages").List() {
+		r.Messages = append(r.Messages, d.message(m)...)
+	}
+	d.choice(v.Take("tool_choice"), r)
+	llm.NameResults(r.Messages)
+	var losses llm.Losses
+	losses.Unread(v)
+	return r, losses, nil
+}
+
+type decoder struct{ o Options }
+
+func (d *decoder) choice(v *tree.Value, r *llm.Request) {
+	kind := v.Take("type").Str()
+	modes := map[string]llm.Mode{"auto": llm.Auto, "any": llm.Required, "none": llm.None, "tool": llm.Required}
+	if modes[kind] == "" {
+		return
+	}
+	r.Choice = &llm.Choice{Mode: modes[kind]}
+	if kind == "tool" {
+		r.Choice.Names = []string{d.o.Names.Own(v.Take("name").Str())}
+	}
+	if off := v.Take("disable_parallel_tool_use").Flag(); off != nil {
+		on := !*off
+		r.Parallel = &on
+	}
+}
+
+// message reads one, which is several where results stand beside other parts.
+func (d *decoder) message(m *tree.Value) []llm.Message {
+	role := llm.Role(m.Take("role").Str())
+	if role != llm.User && role != llm.Assistant && role != llm.System {
+		return nil
+	}
+	return llm.Messages(role, d.blocks(m.Take("content")))
+}
+
+// blocks reads a content: text, or a list of blocks.
+func (d *decoder) blocks(v *tree.Value) []llm.Part {
+	if v.Is(tree.String) {
+		if text := v.Str(); text != "" {
+			return []llm.Part{{Type: llm.Text, Text: text}}
+		}
+		return nil
+	}
+	var parts []llm.Part
+	for _, item := range v.List() {
+		parts = append(parts, d.block(item))
+	}
+	return parts
+}
+
+func (d *decoder) block(v *tree.Value) llm.Part {
+	has := func(kind string, members ...string) bool {
+		if t := v.Get("type"); !t.Is(tree.String) || t.Text != kind {
+			return false
+		}
+		for _, name := range members {
+			if !v.Get(name).Is(tree.String) {
+				return false
+			}
+		}
+		v.Take("type").Str()
+		return true
+	}
+	switch {
+	case has("text", "text"):
+		return llm.Part{Type: llm.Text, Text: v.Take("text").Str()}
+	case has("thinking", "thinking", "signature"):
+		return llm.Part{Type: llm.Thinking, Text: v.Take("thinking").Str(), Signature: signed(v.Take("signature").Str())}
+	case has("redacted_thinking", "data"):
+		return llm.Part{Type: llm.Redacted, Signature: signed(v.Take("data").Str())}
+	case v.Get("input").Is(tree.Object) && has("tool_use", "id", "name"):
+		if caller := v.Get("caller").Get("type"); caller.Is(tree.String) && caller.Text == "direct" {
+			v.Take("caller").Skip()
+		}
+		return llm.Part{Type: llm.Call, ToolCall: &llm.ToolCall{
+			ID: v.Take("id").Str(), Name: d.o.Names.Own(v.Take("name").Str()), Args: v.Take("input").Whole(),
+		}}
+	case has("tool_result", "tool_use_id"):
+		r := &llm.ToolResult{ID: v.Take("tool_use_id").Str(), Content: d.blocks(v.Take("content"))}
+		if flag := v.Take("is_error").Flag(); flag != nil {
+			r.IsError = *flag
+		}
+		return llm.Part{Type: llm.Result, ToolResult: r}
+	}
+	if p, ok := image(v); ok {
+		return p
+	}
+	return llm.Part{Type: llm.Opaque, By: llm.Anthropic, Raw: v.Whole()}
+}
+
+func signed(value string) *llm.Signature {
+	return &llm.Signature{By: llm.Anthropic, Value: value}
+}
+
+func image(v *tree.Value) (llm.Part, bool) {
+	source := v.Get("source")
+	kind := source.Get("type")
+	if t := v.Get("type"); !t.Is(tree.String) || t.Text != "image" || !kind.Is(tree.String) {
+		return llm.Part{}, false
+	}
+	m := &llm.Media{}
+	switch {
+	case kind.Text == "base64" && source.Get("data").Is(tree.String):
+		m.MIME, m.Data = v.Take("source").Take("media_type").Str(), source.Take("data").Str()
+	case kind.Text == "url" && source.Get("url").Is(tree.String):
+		m.URL = v.Take("source").Take("url").Str()
+	default:
+		return llm.Part{}, false
+	}
+	v.Take("type").Str()
+	source.Take("type").Str()
+	return llm.Part{Type: llm.Image, Media: m}, true
+}

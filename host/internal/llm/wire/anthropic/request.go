@@ -1,0 +1,277 @@
+package anthropic
+
+import (
+	"fmt"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
+)
+
+// EncodeRequest writes the body of POST /v1/messages.
+func EncodeRequest(r *llm.Request, o Options) (*tree.Value, llm.Losses) {
+	e := &encoder{o: o, names: llm.CalledNames(r.Messages)}
+	messages := llm.SystemFirst(r.Messages, &e.losses)
+	body := tree.Obj()
+	if r.Model != "" {
+		body.Set("model", tree.Str(r.Model))
+	}
+	e.limits(r, body)
+	system := tree.List()
+	for i, m := range messages {
+		if m.Role == llm.System || m.Role == llm.Developer {
+			system.Items = append(system.Items, e.system(m, llm.Index("/messages", i))...)
+		}
+	}
+	if content := llm.Blocks(system); content != nil {
+		body.Set("system", content)
+	}
+	body.Set("messages", e.messages(messages))
+	if len(r.Tools) > 0 {
+		tools, losses := EncodeTools(r.Tools, o)
+		e.losses = append(e.losses, losses...)
+		body.Set("tools", tools)
+	}
+	if choice := e.choice(r); choice != nil {
+		body.Set("tool_choice", choice)
+	}
+	return body, e.losses
+}
+
+type encoder struct {
+	o      Options
+	losses llm.Losses
+	names  map[string]string // of the conversation's calls, by id
+}
+
+func (e *encoder) limits(r *llm.Request, body *tree.Value) {
+	limit := r.MaxTokens
+	if limit == 0 {
+		if limit = e.o.MaxTokens; limit == 0 {
+			limit = 4096
+		}
+		e.losses.Change("/max_tokens", "Anthropic requires max_tokens", tree.Int(limit))
+	}
+	body.Set("max_tokens", tree.Int(limit))
+	if r.Temperature != nil {
+		t := tree.Float(*r.Temperature)
+		if *r.Temperature > 1 {
+			t = tree.Int(1)
+			e.losses.Change("/temperature", "Anthropic's maximum is 1", t)
+		}
+		body.Set("temperature", t)
+	}
+	if r.TopP != nil {
+		body.Set("top_p", tree.Float(*r.TopP))
+	}
+	if r.TopK != 0 {
+		body.Set("top_k", tree.Int(r.TopK))
+	}
+	if r.Format != nil {
+		e.losses.Lose("/format", "a response format is not supported")
+	}
+	if len(r.Stop) > 0 {
+		body.Set("stop_sequences", tree.Strs(r.Stop...))
+	}
+	if r.Stream {
+		body.Set("stream", tree.Boolean(true))
+	}
+	if r.StreamUsage {
+		e.losses.Carry("/stream_usage", "streams always report usage", nil)
+	}
+}
+
+func (e *encoder) choice(r *llm.Request) *tree.Value {
+	c := r.Choice
+	if c == nil {
+		if r.Parallel == nil {
+			return nil
+		}
+		c = &llm.Choice{Mode: llm.Auto}
+		e.losses.Carry("/choice", "tool_choice carries the setting for parallel calls", llm.ChoiceValue(c))
+	}
+	out := tree.Obj("type", tree.Str("auto"))
+	switch {
+	case c.Mode == llm.None:
+		out = tree.Obj("type", tree.Str("none"))
+	case c.Mode == llm.Required && len(c.Names) == 1:
+		out = tree.Obj("type", tree.Str("tool"), "name", tree.Str(e.o.Names.Send(Rule(), c.Names[0], "/choice/names/0", &e.losses)))
+	case c.Mode == llm.Required:
+		out = tree.Obj("type", tree.Str("any"))
+	}
+	if len(c.Names) > 0 && (c.Mode != llm.Required || len(c.Names) > 1) {
+		e.losses.Lose("/choice/names", "Anthropic's tool_choice can name only one tool; send only the allowed tools instead")
+	}
+	switch {
+	case r.Parallel == nil:
+	case c.Mode == llm.None:
+		e.losses.Lose("/parallel", "tool calls are disabled")
+	default:
+		out.Set("disable_parallel_tool_use", tree.Boolean(!*r.Parallel))
+	}
+	return out
+}
+
+// system writes the texts of a system message.
+func (e *encoder) system(m llm.Message, at string) []*tree.Value {
+	var list []*tree.Value
+	if m.Role == llm.Developer {
+		e.losses.Carry(at+"/role", "developer messages became system messages", tree.Str(string(llm.System)))
+	}
+	e.unnamed(m, at)
+	for j, p := range m.Parts {
+		here := llm.Index(at+"/parts", j)
+		switch {
+		case p.Type == llm.Text && p.Text != "":
+			e.unsigned(p, here)
+			list = append(list, llm.TextBlock(p.Text))
+		case p.Type == llm.Opaque && p.By == llm.Anthropic:
+			list = append(list, tree.Raw(p.Raw))
+		case p.Type != llm.Text:
+			e.losses.Lose(here, "Anthropic's system messages contain only text")
+		}
+	}
+	return list
+}
+
+func (e *encoder) unnamed(m llm.Message, at string) {
+	if m.Name != "" {
+		e.losses.Lose(at+"/name", "Anthropic's messages have no name")
+	}
+}
+
+func (e *encoder) unsigned(p llm.Part, at string) {
+	if p.Signature != nil {
+		e.losses.Lose(at+"/signature", "Anthropic signs only thinking")
+	}
+}
+
+// messages writes them in turns: Anthropic's users speak for tools, too.
+func (e *encoder) messages(messages []llm.Message) *tree.Value {
+	list := tree.List()
+	role, content := "", tree.List()
+	flush := func() {
+		if c := llm.Blocks(content); c != nil {
+			list.Items = append(list.Items, tree.Obj("role", tree.Str(role), "content", c))
+		}
+		content = tree.List()
+	}
+	for i, m := range messages {
+		at := llm.Index("/messages", i)
+		side := "user"
+		switch m.Role {
+		case llm.System, llm.Developer:
+			continue
+		case llm.Assistant:
+			side = "assistant"
+		}
+		if side != role {
+			flush()
+			role = side
+		}
+		e.unnamed(m, at)
+		content.Items = append(content.Items, e.parts(m, at+"/parts")...)
+	}
+	flush()
+	return list
+}
+
+// parts writes the blocks of a message.
+func (e *encoder) parts(m llm.Message, at string) []*tree.Value {
+	var list []*tree.Value
+	for j, p := range m.Parts {
+		here := llm.Index(at, j)
+		own := p.Signature != nil && p.Signature.By == llm.Anthropic
+		says := m.Role == llm.Assistant
+		switch {
+		case p.Type == llm.Thinking && says && own:
+			list = append(list, tree.Obj("type", tree.Str("thinking"), "thinking", tree.Str(p.Text), "signature", tree.Str(p.Signature.Value)))
+			continue
+		case p.Type == llm.Redacted && says && own:
+			list = append(list, tree.Obj("type", tree.Str("redacted_thinking"), "data", tree.Str(p.Signature.Value)))
+			continue
+		case p.Type == llm.Thinking || p.Type == llm.Redacted:
+			e.losses.Lose(here, "Anthropic accepts only thinking with its own signature")
+			continue
+		case p.Type == llm.Text && m.Role != llm.ToolRole:
+			if p.Text == "" && p.Signature != nil {
+				e.losses.Lose(here, "Anthropic's text has no signature and cannot be empty")
+				continue
+			}
+			if p.Text != "" {
+				list = append(list, llm.TextBlock(p.Text))
+			}
+		case p.Type == llm.Refusal && says:
+			if p.Text != "" {
+				e.losses.Change(here+"/type", "a refusal became text", tree.Str(string(llm.Text)))
+				list = append(list, llm.TextBlock(p.Text))
+			}
+		case p.Type == llm.Image && m.Role == llm.User:
+			list = append(list, e.image(p.Media, here+"/media"))
+		case p.Type == llm.Call && says:
+			list = append(list, tree.Obj("type", tree.Str("tool_use"), "id", tree.Str(e.id(p.ToolCall.ID, here+"/call/id")),
+				"name", tree.Str(e.o.Names.Send(Rule(), p.ToolCall.Name, here+"/call/name", &e.losses)), "input", tree.Raw(p.ToolCall.Arguments(here+"/call", &e.losses))))
+		case p.Type == llm.Result && m.Role == llm.ToolRole:
+			list = append(list, e.result(p.ToolResult, here+"/result"))
+		case p.Type == llm.Opaque && p.By == llm.Anthropic && m.Role != llm.ToolRole:
+			list = append(list, tree.Raw(p.Raw))
+		default:
+			e.losses.Lose(here, fmt.Sprintf("Anthropic's %s messages have no %s", m.Role, p.Type))
+			continue
+		}
+		e.unsigned(p, here)
+	}
+	return list
+}
+
+// id makes an id fit: letters, digits, _ and -.
+func (e *encoder) id(id, at string) string {
+	short := llm.NameRule{Max: 64}.Short(id)
+	if short != id {
+		e.losses.Carry(at, "ids can contain only letters, digits, _ and -", tree.Str(short))
+	}
+	return short
+}
+
+func (e *encoder) image(m *llm.Media, at string) *tree.Value {
+	if m.Detail != "" {
+		e.losses.Lose(at+"/detail", "Anthropic has no such field")
+	}
+	if m.Data == "" {
+		if m.MIME != "" {
+			e.losses.Lose(at+"/mime", "Anthropic takes the type from the URL's response")
+		}
+		return tree.Obj("type", tree.Str("image"), "source", tree.Obj("type", tree.Str("url"), "url", tree.Str(m.URL)))
+	}
+	if m.URL != "" {
+		e.losses.Lose(at+"/url", "the image data was sent instead")
+	}
+	if m.MIME == "" {
+		e.losses.Carry(at+"/mime", "detected from the content", tree.Str(m.Type()))
+	}
+	return tree.Obj("type", tree.Str("image"), "source", tree.Obj("type", tree.Str("base64"), "media_type", tree.Str(m.Type()), "data", tree.Str(m.Data)))
+}
+
+func (e *encoder) result(r *llm.ToolResult, at string) *tree.Value {
+	if r.Name != e.names[r.ID] && r.Name != "" {
+		e.losses.Lose(at+"/name", "Anthropic's results have no tool name")
+	}
+	out := tree.Obj("type", tree.Str("tool_result"), "tool_use_id", tree.Str(e.id(r.ID, at+"/id")))
+	list := tree.List()
+	for k, p := range r.Shown(llm.Anthropic, at, &e.losses) {
+		switch {
+		case p.Type == llm.Text && p.Text != "":
+			list.Items = append(list.Items, llm.TextBlock(p.Text))
+		case p.Type == llm.Image:
+			list.Items = append(list.Items, e.image(p.Media, llm.Index(at+"/content", k)+"/media"))
+		case p.Type == llm.Opaque:
+			list.Items = append(list.Items, tree.Raw(p.Raw))
+		}
+	}
+	if content := llm.Blocks(list); content != nil {
+		out.Set("content", content)
+	}
+	if r.IsError {
+		out.Set("is_error", tree.Boolean(true))
+	}
+	return out
+}

@@ -1,0 +1,136 @@
+package gemini
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
+)
+
+// EncodeResponse writes the answer to generateContent.
+func EncodeResponse(r *llm.Response, o Options) (*tree.Value, llm.Losses) {
+	e := &encoder{o: o, ids: map[string]string{}}
+	parts := e.parts(llm.Message{Role: llm.Assistant, Parts: r.Parts}, "/parts")
+	if r.Created != 0 {
+		e.losses.Lose("/created", "Gemini has no field for it")
+	}
+	candidate := tree.Obj("content", tree.Obj("role", tree.Str("model"), "parts", tree.List(parts...)), "index", tree.Int(0))
+	if word := e.stop(r); word != "" {
+		candidate.Set("finishReason", tree.Str(word))
+	}
+	body := tree.Obj("candidates", tree.List(candidate))
+	if u := r.Usage; u != nil {
+		if u.CacheWrite > 0 {
+			e.losses.Lose("/usage/cache_write", "Gemini does not report it")
+		}
+		body.Set("usageMetadata", tree.Obj(
+			"promptTokenCount", tree.Int(u.Input), "cachedContentTokenCount", tree.Int(u.CacheRead),
+			"candidatesTokenCount", tree.Int(u.Output-u.Reasoning), "thoughtsTokenCount", tree.Int(u.Reasoning),
+			"totalTokenCount", tree.Int(u.Input+u.Output)))
+	}
+	if r.Model != "" {
+		body.Set("modelVersion", tree.Str(r.Model))
+	}
+	if r.ID != "" {
+		body.Set("responseId", tree.Str(r.ID))
+	}
+	return body, e.losses
+}
+
+func (e *encoder) stop(r *llm.Response) string {
+	if r.By == llm.Gemini && r.Word != "" {
+		return r.Word
+	}
+	if r.Matched != "" {
+		e.losses.Lose("/matched", "Gemini does not report the stop sequence")
+	}
+	if r.Stop == "" {
+		return ""
+	}
+	words := map[llm.Stop]string{
+		llm.StopLength: "MAX_TOKENS", llm.StopContext: "MAX_TOKENS", llm.StopRefusal: "SAFETY",
+		llm.StopFault: "MALFORMED_FUNCTION_CALL", llm.StopOther: "OTHER",
+	}
+	word := words[r.Stop]
+	if word == "" {
+		word = "STOP"
+	}
+	if now := Stop(word, len(r.Calls()) > 0); now != r.Stop {
+		e.losses.Change("/stop", "Gemini has no finish reason "+string(r.Stop)+" here", tree.Str(string(now)))
+	}
+	return word
+}
+
+// Stop says what a finishReason means; called tells whether the turn called
+// tools, for which Gemini has no word of its own.
+func Stop(word string, called bool) llm.Stop {
+	switch word {
+	case "", "FINISH_REASON_UNSPECIFIED":
+		return ""
+	case "STOP":
+		if called {
+			return llm.StopCalls
+		}
+		return llm.StopEnd
+	case "MAX_TOKENS":
+		return llm.StopLength
+	case "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION",
+		"MODEL_ARMOR", "JAILBREAK":
+		return llm.StopRefusal
+	case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS":
+		return llm.StopFault
+	}
+	return llm.StopOther
+}
+
+// DecodeResponse reads the answer to generateContent: its first candidate.
+// turn is how many contents there were before, which the ids of calls that
+// have none are made of.
+func DecodeResponse(body json.RawMessage, turn int, o Options) (*llm.Response, llm.Losses, error) {
+	v, err := tree.Parse(body)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the response: %w", err)
+	}
+	d := &decoder{o: o, turn: turn}
+	r := &llm.Response{
+		ID:    v.Take("responseId").Str(),
+		Model: v.Take("modelVersion").Str(),
+		By:    llm.Gemini,
+		Usage: DecodeUsage(v.Take("usageMetadata")),
+	}
+	candidates := v.Take("candidates").List()
+	blocked := v.Take("promptFeedback").Take("blockReason").Str()
+	switch {
+	case len(candidates) > 0:
+		candidates[0].Take("index").Skip()
+		content := candidates[0].Take("content")
+		content.Take("role").Str()
+		r.Parts = d.parts(content.Take("parts"))
+		r.Word = candidates[0].Take("finishReason").Str()
+		r.Stop = Stop(r.Word, len(r.Calls()) > 0)
+	case blocked != "": // the question itself was refused
+		r.Stop, r.Word = llm.StopRefusal, blocked
+	default:
+		return nil, nil, fmt.Errorf("the response has neither a candidate nor a blockReason")
+	}
+	var losses llm.Losses
+	losses.Unread(v)
+	return r, losses, nil
+}
+
+// DecodeUsage reads it, from a stream's pieces, too; nil: there is none.
+func DecodeUsage(v *tree.Value) *llm.Usage {
+	if !v.Is(tree.Object) {
+		return nil
+	}
+	v.Take("totalTokenCount").Int()
+	u := &llm.Usage{
+		Input:     v.Take("promptTokenCount").Int() + v.Take("toolUsePromptTokenCount").Int(),
+		CacheRead: v.Take("cachedContentTokenCount").Int(),
+		Output:    v.Take("candidatesTokenCount").Int(),
+		Reasoning: v.Take("thoughtsTokenCount").Int(),
+	}
+	u.Output += u.Reasoning
+	return u
+}

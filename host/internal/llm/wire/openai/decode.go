@@ -1,0 +1,285 @@
+package openai
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
+)
+
+// DecodeRequest reads the body of POST /v1/chat/completions.
+func DecodeRequest(body json.RawMessage, o Options) (*llm.Request, llm.Losses, error) {
+	v, err := tree.Parse(body)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the request: %w", err)
+	}
+	if !v.Get("messages").Is(tree.Array) {
+		return nil, nil, fmt.Errorf("the request has no array messages")
+	}
+	d := &decoder{o: o}
+	r := &llm.Request{
+		Model:       v.Take("model").Str(),
+		Messages:    d.messages(v.Take("messages")),
+		Tools:       decodeTools(v.Take("tools"), o),
+		Choice:      d.choice(v.Take("tool_choice")),
+		Parallel:    v.Take("parallel_tool_calls").Flag(),
+		MaxTokens:   v.Take("max_completion_tokens").Int(),
+		Temperature: v.Take("temperature").Float(),
+		TopP:        v.Take("top_p").Float(),
+	}
+	if usage := v.Take("stream_options").Take("include_usage").Flag(); usage != nil {
+		r.StreamUsage = *usage
+	}
+	if old := v.Take("max_tokens").Int(); r.MaxTokens == 0 {
+		r.MaxTokens = old
+	}
+	if stream := v.Take("stream").Flag(); stream != nil {
+		r.Stream = *stream
+	}
+	if v.Get("n").Is(tree.Number) && v.Get("n").Text == "1" {
+		v.Take("n").Skip()
+	}
+	if f := v.Get("response_format"); f.Is(tree.Object) && f.Get("type").Is(tree.String) {
+		if v.Take("response_format"); f.Get("type").Text == "text" {
+			f.Skip()
+		} else {
+			r.Format = f.Whole()
+		}
+	}
+	stop := v.Take("stop")
+	if stop.Is(tree.String) {
+		r.Stop = []string{stop.Str()}
+	}
+	for _, s := range stop.List() {
+		r.Stop = append(r.Stop, s.Str())
+	}
+	for _, f := range v.Take("functions").List() {
+		r.Tools = append(r.Tools, decodeFunction(f, o))
+	}
+	if old := v.Take("function_call"); r.Choice == nil && old != nil {
+		r.Choice = d.oldChoice(old)
+	}
+	llm.NameResults(r.Messages)
+	var losses llm.Losses
+	losses.Unread(v)
+	return r, append(losses, d.losses...), nil
+}
+
+type decoder struct {
+	o      Options
+	losses llm.Losses
+	old    int // calls of the old kind, which have no ids
+}
+
+func (d *decoder) choice(v *tree.Value) *llm.Choice {
+	if v.Is(tree.String) {
+		return &llm.Choice{Mode: llm.Mode(v.Str())}
+	}
+	switch v.Get("type").Str() {
+	case "function":
+		v.Take("type")
+		return &llm.Choice{Mode: llm.Required, Names: []string{d.o.Names.Own(v.Take("function").Take("name").Str())}}
+	case "allowed_tools":
+		v.Take("type")
+		allowed := v.Take("allowed_tools")
+		c := &llm.Choice{Mode: llm.Mode(allowed.Take("mode").Str())}
+		for _, t := range allowed.Take("tools").List() {
+			t.Take("type").Str()
+			c.Names = append(c.Names, d.o.Names.Own(t.Take("function").Take("name").Str()))
+		}
+		return c
+	}
+	return nil
+}
+
+func (d *decoder) oldChoice(v *tree.Value) *llm.Choice {
+	if v.Is(tree.String) {
+		return &llm.Choice{Mode: llm.Mode(v.Str())}
+	}
+	return &llm.Choice{Mode: llm.Required, Names: []string{d.o.Names.Own(v.Take("name").Str())}}
+}
+
+func (d *decoder) messages(list *tree.Value) []llm.Message {
+	var out []llm.Message
+	for _, m := range list.List() {
+		role := llm.Role(m.Take("role").Str())
+		message := llm.Message{Role: role, Name: m.Take("name").Str()}
+		switch role {
+		case llm.Assistant:
+			message.Parts = d.assistant(m)
+		case llm.ToolRole:
+			message.Parts = []llm.Part{d.result(m, m.Take("tool_call_id").Str())}
+		case "function": // as it was before there were ids
+			message.Role, message.Name = llm.ToolRole, ""
+			p := d.result(m, oldID(d.old-1))
+			p.ToolResult.Name = m.Get("name").Str()
+			message.Parts = []llm.Part{p}
+		case llm.System, llm.Developer, llm.User:
+			message.Parts = d.content(m.Take("content"))
+			if last := len(out) - 1; role == llm.User && last >= 0 && out[last].Role == llm.ToolRole && d.back(out, message.Parts) {
+				continue
+			}
+		default:
+			continue
+		}
+		out = append(out, message)
+	}
+	return out
+}
+
+func oldID(n int) string { return "function_call_" + strconv.Itoa(max(n, 0)) }
+
+func (d *decoder) content(v *tree.Value) []llm.Part {
+	if v.Is(tree.String) {
+		return texts(v.Str())
+	}
+	var parts []llm.Part
+	for _, item := range v.List() {
+		parts = append(parts, d.part(item))
+	}
+	return parts
+}
+
+func texts(text string) []llm.Part {
+	if text == "" {
+		return nil
+	}
+	return []llm.Part{{Type: llm.Text, Text: text}}
+}
+
+func (d *decoder) part(v *tree.Value) llm.Part {
+	kind := v.Get("type").Str()
+	switch {
+	case kind == "text" && v.Get("text").Is(tree.String):
+		v.Take("type")
+		return llm.Part{Type: llm.Text, Text: v.Take("text").Str()}
+	case kind == "refusal" && v.Get("refusal").Is(tree.String):
+		v.Take("type")
+		return llm.Part{Type: llm.Refusal, Text: v.Take("refusal").Str()}
+	case kind == "image_url" && v.Get("image_url").Get("url").Is(tree.String):
+		v.Take("type")
+		image := v.Take("image_url")
+		media := &llm.Media{URL: image.Take("url").Str(), Detail: image.Take("detail").Str()}
+		if mime, data, ok := dataURL(media.URL); ok {
+			media.MIME, media.Data, media.URL = mime, data, ""
+		}
+		return llm.Part{Type: llm.Image, Media: media}
+	}
+	return llm.Part{Type: llm.Opaque, By: llm.OpenAI, Raw: v.Whole()}
+}
+
+// dataURL takes a URL of base64 apart (RFC 2397).
+func dataURL(url string) (mime, data string, ok bool) {
+	rest, ok := strings.CutPrefix(url, "data:")
+	head, data, cut := strings.Cut(rest, ",")
+	mime, is64 := strings.CutSuffix(head, ";base64")
+	return mime, data, ok && cut && is64 && !strings.Contains(mime, ";") && data != ""
+}
+
+func (d *decoder) assistant(m *tree.Value) []llm.Part {
+	var parts []llm.Part
+	for _, name := range []string{"reasoning_content", "reasoning"} {
+		if text := m.Take(name).Str(); text != "" && len(parts) == 0 {
+			parts = append(parts, llm.Part{Type: llm.Thinking, Text: text})
+		}
+	}
+	parts = append(parts, d.content(m.Take("content"))...)
+	if text := m.Take("refusal").Str(); text != "" {
+		parts = append(parts, llm.Part{Type: llm.Refusal, Text: text})
+	}
+	for _, c := range m.Take("tool_calls").List() {
+		switch kind := c.Get("type").Str(); {
+		case kind == "custom":
+			parts = append(parts, llm.Part{Type: llm.Opaque, By: llm.OpenAI, Raw: c.Whole()})
+			continue
+		case kind != "function" && kind != "" || c.Get("function") == nil:
+			continue
+		}
+		c.Take("type")
+		c.Take("index").Int()
+		p := d.call(c.Take("function"), c.Take("id").Str())
+		if signature := c.Take("extra_content").Take("google").Take("thought_signature").Str(); signature != "" {
+			p.Signature = &llm.Signature{By: llm.Gemini, Value: signature}
+		}
+		parts = append(parts, p)
+	}
+	if old := m.Take("function_call"); old != nil {
+		parts = append(parts, d.call(old, oldID(d.old)))
+		d.old++
+	}
+	return parts
+}
+
+func (d *decoder) call(f *tree.Value, id string) llm.Part {
+	c := &llm.ToolCall{ID: id, Name: d.o.Names.Own(f.Take("name").Str())}
+	arguments := f.Take("arguments")
+	text := arguments.Str()
+	if arguments.Is(tree.Object) { // as some servers send it
+		text = string(arguments.Whole())
+	}
+	switch v, err := tree.Parse([]byte(text)); {
+	case strings.TrimSpace(text) == "":
+		c.Args = json.RawMessage(`{}`)
+	case err == nil && v.Is(tree.Object):
+		c.Args = json.RawMessage(text)
+	default:
+		c.Malformed = text
+	}
+	return llm.Part{Type: llm.Call, ToolCall: c}
+}
+
+func (d *decoder) result(m *tree.Value, id string) llm.Part {
+	r := &llm.ToolResult{ID: id, Content: d.content(m.Take("content"))}
+	if len(r.Content) > 0 && r.Content[0].Type == llm.Text {
+		first := r.Content[0].Text
+		text, isError := strings.CutPrefix(first, errorMark)
+		if !isError {
+			text = strings.TrimPrefix(first, resultMark)
+		}
+		r.IsError, r.Content[0].Text = isError, text
+		if text == "" {
+			r.Content = r.Content[1:]
+		}
+	}
+	return llm.Part{Type: llm.Result, ToolResult: r}
+}
+
+// back puts the images that came after results into them, and reports whether
+// parts are such images and nothing else.
+func (d *decoder) back(messages []llm.Message, parts []llm.Part) bool {
+	if len(parts) < 3 || len(parts)%2 == 0 || parts[0].Type != llm.Text || parts[0].Text != imagesMark {
+		return false
+	}
+	images := map[string]*llm.Part{}
+	for i := 1; i < len(parts); i += 2 {
+		if parts[i].Type != llm.Text || parts[i+1].Type != llm.Image || images[parts[i].Text] != nil {
+			return false
+		}
+		images[parts[i].Text] = &parts[i+1]
+	}
+	var places []*llm.Part
+	for _, m := range slices.Backward(messages) {
+		if m.Role != llm.ToolRole {
+			break
+		}
+		for i := range m.Parts {
+			content := m.Parts[i].ToolResult.Content
+			for j := range content {
+				if content[j].Type == llm.Text && images[content[j].Text] != nil {
+					places = append(places, &content[j])
+				}
+			}
+		}
+	}
+	if len(places) != len(images) {
+		return false
+	}
+	for _, place := range places {
+		*place = *images[place.Text]
+	}
+	return true
+}

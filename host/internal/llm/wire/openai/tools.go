@@ -1,0 +1,73 @@
+// Package openai writes and reads the wire format of chat completions.
+package openai
+
+import (
+	"encoding/json"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/schema"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
+)
+
+// Rule is what OpenAI takes as the name of a function.
+func Rule() llm.NameRule { return llm.NameRule{Max: 64} }
+
+// Options say how to write for OpenAI and servers that are compatible with
+// it. The zero value writes for OpenAI.
+type Options struct {
+	Names  *llm.Names // of the request's tools; nil: names are made to fit
+	Strict bool       // hold the model to the schemas of all tools
+
+	// Extensions are members that OpenAI itself refuses and others have:
+	// reasoning_content, and Google's extra_content with signatures of calls.
+	Extensions bool
+
+	OldMaxTokens bool // max_tokens instead of max_completion_tokens
+	OldFunctions bool // responses have function_call instead of tool_calls
+}
+
+// EncodeTools writes a request's tools.
+func EncodeTools(tools []llm.Tool, o Options) (*tree.Value, llm.Losses) {
+	return llm.EncodeTools(tools, func(t llm.Tool) (*tree.Value, llm.Losses) { return encodeTool(t, o) })
+}
+
+func encodeTool(t llm.Tool, o Options) (*tree.Value, llm.Losses) {
+	var losses llm.Losses
+	t.Unplaced(&losses, "OpenAI", false)
+	f := t.Begun(o.Names, Rule(), &losses)
+	written, strict := schema.Arguments(t.Input, o.Strict || t.Strict, schema.HeldByOpenAI(), "OpenAI", &losses)
+	if strict {
+		f.Set("strict", tree.Boolean(true))
+	}
+	f.Set("parameters", written)
+	return tree.Obj("type", tree.Str("function"), "function", f), losses
+}
+
+// DecodeTools reads a request's tools.
+func DecodeTools(data json.RawMessage, o Options) ([]llm.Tool, llm.Losses, error) {
+	return llm.DecodeTools(data, func(list *tree.Value) []llm.Tool { return decodeTools(list, o) })
+}
+
+func decodeTools(list *tree.Value, o Options) []llm.Tool {
+	var tools []llm.Tool
+	for _, item := range list.List() {
+		if item.Get("function") == nil || item.Get("type").Str() != "function" {
+			continue // a tool of OpenAI's own
+		}
+		item.Take("type").Str()
+		tools = append(tools, decodeFunction(item.Take("function"), o))
+	}
+	return tools
+}
+
+func decodeFunction(f *tree.Value, o Options) llm.Tool {
+	t := llm.Tool{
+		Name:        o.Names.Own(f.Take("name").Str()),
+		Description: f.Take("description").Str(),
+		Input:       f.Take("parameters").Whole(),
+	}
+	if strict := f.Take("strict").Flag(); strict != nil {
+		t.Strict = *strict
+	}
+	return t
+}

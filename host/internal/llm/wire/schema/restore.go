@@ -1,0 +1,166 @@
+package schema
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
+)
+
+// Restore undoes in a call's arguments what Strict did to the schema: a null
+// for a member that need not be given and cannot be null is taken away, and
+// text that holds the JSON of an object without names, or of anything, is
+// that. raw is the tool's own schema. Arguments that are not JSON come back
+// as they are.
+func Restore(raw, args json.RawMessage) json.RawMessage {
+	v, err := tree.Parse(args)
+	if err != nil || len(raw) == 0 {
+		return args
+	}
+	r := &restorer{root: tree.Raw(raw)}
+	r.value(r.root, v, 0)
+	if !r.changed {
+		return args
+	}
+	return v.JSON()
+}
+
+type restorer struct {
+	root    *tree.Value
+	changed bool
+}
+
+// parsed returns what a text is the JSON of; nil: nothing.
+func parsed(text string) *tree.Value {
+	v, err := tree.Parse([]byte(text))
+	if err != nil {
+		return nil
+	}
+	return v
+}
+
+func (r *restorer) resolve(s *tree.Value) *tree.Value {
+	for range 20 {
+		ref := s.Get("$ref")
+		if !ref.Is(tree.String) || !strings.HasPrefix(ref.Text, "#") {
+			return s
+		}
+		s = r.root.At(ref.Text[1:])
+	}
+	return nil
+}
+
+// value restores v in place.
+func (r *restorer) value(s, v *tree.Value, depth int) {
+	s = r.resolve(s)
+	if s == nil || depth > 100 {
+		return
+	}
+	if v.Is(tree.String) {
+		r.text(s, v)
+		return
+	}
+	for _, b := range s.Get("allOf").All() {
+		r.value(b, v, depth+1)
+	}
+	for _, word := range []string{"anyOf", "oneOf"} {
+		for _, b := range s.Get(word).All() {
+			if r.fits(b, v) {
+				r.value(b, v, depth+1)
+				break
+			}
+		}
+	}
+	switch {
+	case v.Is(tree.Object):
+		r.members(s, v, depth)
+	case v.Is(tree.Array):
+		for i, item := range v.Items {
+			prefix := s.Get("prefixItems").All()
+			switch items := s.Get("items"); {
+			case i < len(prefix):
+				r.value(prefix[i], item, depth+1)
+			case items.Is(tree.Array) && i < len(items.Items):
+				r.value(items.Items[i], item, depth+1)
+			case items.Is(tree.Object):
+				r.value(items, item, depth+1)
+			case items == nil || items.True():
+				r.text(tree.Obj(), item)
+			}
+		}
+	}
+}
+
+func (r *restorer) text(s, v *tree.Value) {
+	free := r.free(s, 0)
+	if !free && !anything(s) {
+		return
+	}
+	found := parsed(v.Text)
+	if found == nil || free && !found.Is(tree.Object) {
+		return
+	}
+	*v = *found
+	r.changed = true
+}
+
+// free reports whether text stands for an object: the schema has one without
+// names, and no text.
+func (r *restorer) free(s *tree.Value, depth int) bool {
+	s = r.resolve(s)
+	if s == nil || depth > 20 {
+		return false
+	}
+	for _, word := range []string{"anyOf", "oneOf"} {
+		if list := s.Get(word).All(); len(list) > 0 {
+			return slices.ContainsFunc(list, func(b *tree.Value) bool { return r.free(b, depth+1) }) &&
+				!slices.ContainsFunc(list, func(b *tree.Value) bool { return slices.Contains(kinds(r.resolve(b)), "string") })
+		}
+	}
+	return freeForm(s) && !slices.Contains(kinds(s), "string")
+}
+
+func (r *restorer) members(s, v *tree.Value, depth int) {
+	properties := s.Get("properties")
+	kept := v.Members[:0:0]
+	for _, m := range v.Members {
+		p := properties.Get(m.Name)
+		required := slices.ContainsFunc(s.Get("required").All(), func(n *tree.Value) bool { return n.Text == m.Name })
+		if p != nil && m.Value.Is(tree.Null) && !required && (anything(p) || !takesNull(p, r.root, 0)) {
+			r.changed = true
+			continue
+		}
+		if p != nil {
+			r.value(p, m.Value, depth+1)
+		}
+		kept = append(kept, m)
+	}
+	v.Members = kept
+}
+
+// fits reports whether a value may be the branch's: its type is, and so are
+// the names of its members and what must have one value.
+func (r *restorer) fits(s, v *tree.Value) bool {
+	s = r.resolve(s)
+	if s == nil {
+		return false
+	}
+	is := typeOf(v)
+	if names := kinds(s); len(names) > 0 && !slices.Contains(names, is) && (is != "integer" || !slices.Contains(names, "number")) {
+		return false
+	}
+	for _, m := range v.Members {
+		p := r.resolve(s.Get("properties").Get(m.Name))
+		if p == nil && s.Get("properties") != nil {
+			return false
+		}
+		if c := p.Get("const"); c != nil && !Same(c, m.Value) {
+			return false
+		}
+		if e := p.Get("enum"); e.Is(tree.Array) && !m.Value.Is(tree.Null) && !slices.ContainsFunc(e.Items, func(v *tree.Value) bool { return Same(v, m.Value) }) {
+			return false
+		}
+	}
+	return true
+}

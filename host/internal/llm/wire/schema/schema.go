@@ -1,0 +1,179 @@
+// Package schema writes a JSON Schema in what a vendor takes of it, and says
+// what was lost on the way. The pointers of a report lead into MCP's
+// definition of the tool: /inputSchema/properties/path/pattern.
+//
+// Plain keeps everything but what is refused at the top. Strict writes the
+// form that a vendor holds its model to (Restore undoes it in the arguments
+// that come back). Subset writes Gemini's, FromSubset reads it.
+//
+// A written schema takes everything that the original takes: a loss makes it
+// wider, never narrower, and the tool's own check of its arguments stands.
+// Narrower are only Strict, which is undone, and a recursion that is cut.
+package schema
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
+)
+
+// maxSize bounds what inlining may make of a schema, in values.
+const maxSize = 5_000
+
+// writer is one conversion.
+type writer struct {
+	root   *tree.Value // the original
+	at     string      // where the original stands in the definition
+	losses *llm.Losses
+	size   int
+	open   []*tree.Value // the definitions that are being inlined
+}
+
+// input begins with the schema at the pointer; nil: it has to be made up.
+func input(raw json.RawMessage, at string, losses *llm.Losses) *writer {
+	return &writer{root: tree.Raw(raw), at: at, losses: losses}
+}
+
+// subschemas visits the schemas right below v, with their pointers.
+func subschemas(v *tree.Value, at string, visit func(s *tree.Value, at string)) {
+	for _, m := range v.Members {
+		here := llm.Key(at, m.Name)
+		switch m.Name {
+		case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas":
+			if m.Value.Is(tree.Object) {
+				for _, p := range m.Value.Members {
+					visit(p.Value, llm.Key(here, p.Name))
+				}
+			}
+		case "allOf", "anyOf", "oneOf", "prefixItems", "items":
+			for i, s := range m.Value.Items {
+				visit(s, llm.Index(here, i))
+			}
+			if m.Name == "items" && m.Value.Is(tree.Object) {
+				visit(m.Value, here)
+			}
+		case "additionalProperties", "additionalItems", "contains", "propertyNames", "not",
+			"if", "then", "else", "unevaluatedItems", "unevaluatedProperties":
+			if m.Value.Is(tree.Object) {
+				visit(m.Value, here)
+			}
+		}
+	}
+}
+
+// types are the types a schema names; none: it does not say.
+func types(s *tree.Value) []string {
+	t := s.Get("type")
+	if t.Is(tree.String) {
+		return []string{t.Text}
+	}
+	var names []string
+	if t.Is(tree.Array) {
+		for _, item := range t.Items {
+			if item.Is(tree.String) && !slices.Contains(names, item.Text) {
+				names = append(names, item.Text)
+			}
+		}
+	}
+	return names
+}
+
+// typed writes types as JSON Schema does.
+func typed(names []string) *tree.Value {
+	if len(names) == 1 {
+		return tree.Str(names[0])
+	}
+	return tree.Strs(names...)
+}
+
+// target returns what a reference leads to, and where that stands; nil:
+// nothing in this schema.
+func (w *writer) target(ref string) (*tree.Value, string) {
+	pointer, ok := strings.CutPrefix(ref, "#")
+	if !ok {
+		return nil, ""
+	}
+	pointer = strings.ReplaceAll(strings.ReplaceAll(pointer, "%25", "%"), "%24", "$")
+	found := w.root.At(pointer)
+	if !found.Is(tree.Object) && !found.Is(tree.Bool) {
+		return nil, ""
+	}
+	return found, w.at + pointer
+}
+
+// anything reports whether a schema takes every value: true, or {} with
+// nothing but words.
+func anything(s *tree.Value) bool {
+	if s.True() {
+		return true
+	}
+	return s.Is(tree.Object) && !slices.ContainsFunc(s.Members, func(m tree.Member) bool {
+		return !slices.Contains([]string{"title", "description", "default", "examples", "$comment", "$defs", "definitions", "$schema", "$id", "deprecated", "readOnly", "writeOnly"}, m.Name)
+	})
+}
+
+// merge puts the members of b into a, if that says the same as both
+// together: schemas that must all hold.
+func merge(a, b *tree.Value) (*tree.Value, bool) {
+	if !a.Is(tree.Object) || !b.Is(tree.Object) || closed(a) || closed(b) {
+		return nil, false
+	}
+	out := a.Clone()
+	for _, m := range b.Members {
+		have := out.Get(m.Name)
+		switch {
+		case have == nil:
+			out.Set(m.Name, m.Value.Clone())
+		case Same(have, m.Value):
+		case m.Name == "required" && have.Is(tree.Array) && m.Value.Is(tree.Array):
+			for _, name := range m.Value.Items {
+				if !slices.ContainsFunc(have.Items, func(h *tree.Value) bool { return h.Text == name.Text }) {
+					have.Items = append(have.Items, name)
+				}
+			}
+		case m.Name == "properties" && have.Is(tree.Object) && m.Value.Is(tree.Object):
+			for _, p := range m.Value.Members {
+				if known := have.Get(p.Name); known != nil && !Same(known, p.Value) {
+					return nil, false
+				}
+				have.Set(p.Name, p.Value.Clone())
+			}
+		case m.Name == "description" || m.Name == "title" || m.Name == "$comment":
+		default:
+			return nil, false
+		}
+	}
+	return out, true
+}
+
+// closed reports whether what a schema says depends on all of its members,
+// so that none may be added beside them.
+func closed(s *tree.Value) bool {
+	for _, name := range []string{"additionalProperties", "unevaluatedProperties", "patternProperties", "$ref", "$dynamicRef", "if"} {
+		if v := s.Get(name); v != nil && !v.True() {
+			return true
+		}
+	}
+	return false
+}
+
+// Same reports whether two values are equal, whatever the order of members.
+func Same(a, b *tree.Value) bool {
+	if a == nil || b == nil || a.Kind != b.Kind || a.Text != b.Text || len(a.Items) != len(b.Items) || len(a.Members) != len(b.Members) {
+		return a == b
+	}
+	for i := range a.Items {
+		if !Same(a.Items[i], b.Items[i]) {
+			return false
+		}
+	}
+	for _, m := range a.Members {
+		if !Same(m.Value, b.Get(m.Name)) {
+			return false
+		}
+	}
+	return true
+}

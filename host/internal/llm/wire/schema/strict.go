@@ -1,0 +1,429 @@
+package schema
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
+)
+
+// A Held is what a vendor can hold its model to.
+type Held struct {
+	vendor    string
+	words     []string // the keywords, besides those of structure
+	formats   []string
+	nullable  bool // every member is required: an optional one may be null instead
+	recursive bool
+	items     int // the most that minItems may be; -1: anything
+	// The most of all members, levels, values of enums, and bytes of names
+	// and values; 0: not said.
+	members, depth, values, bytes int
+}
+
+// HeldByOpenAI is what OpenAI says of its structured outputs.
+func HeldByOpenAI() Held {
+	return Held{
+		vendor:   "OpenAI",
+		words:    []string{"title", "description", "enum", "const", "pattern", "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems"},
+		formats:  []string{"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"},
+		nullable: true, recursive: true, items: -1,
+		members: 5000, depth: 10, values: 1000, bytes: 120_000,
+	}
+}
+
+// HeldByAnthropic is what Anthropic says of its structured outputs.
+func HeldByAnthropic() Held {
+	return Held{
+		vendor:  "Anthropic",
+		words:   []string{"title", "description", "enum", "const", "default", "pattern", "minItems"},
+		formats: []string{"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"},
+		items:   1,
+	}
+}
+
+// Arguments writes a schema of arguments: by Strict if wanted and possible,
+// which it tells, else by Plain.
+func Arguments(raw json.RawMessage, wanted bool, h Held, vendor string, losses *llm.Losses) (written *tree.Value, strict bool) {
+	if wanted {
+		if written = Strict(raw, h, losses); written != nil {
+			return written, true
+		}
+	}
+	return Plain(raw, vendor, losses), false
+}
+
+// Strict writes a schema of arguments in the form that a vendor holds its
+// model to; Restore undoes that in the arguments. A schema that is too large
+// for it, or for another reason cannot have that form, is nil: why is in the
+// report, and Plain is what is left.
+func Strict(raw json.RawMessage, h Held, losses *llm.Losses) *tree.Value {
+	var mine llm.Losses
+	w := &strict{writer: input(raw, "/inputSchema", &mine), held: h, defs: map[string]*tree.Value{}}
+	top := w.top(h.vendor)
+	if w.root != nil && !w.root.Get("$ref").Is(tree.String) {
+		w.rootTop = top
+	}
+	if top.Get("properties") == nil || len(top.Get("properties").Members) == 0 {
+		if more := top.Get("additionalProperties"); !more.False() {
+			top.Set("additionalProperties", tree.Boolean(false))
+			mine.Change("/inputSchema/additionalProperties", h.vendor+", in strict mode, allows only named properties", tree.Boolean(false))
+		}
+	}
+	out := w.schema(top, w.at)
+	w.definitions(out)
+	if w.failed == "" {
+		w.failed = h.tooLarge(out)
+	}
+	if w.failed != "" {
+		*losses = append(*losses, llm.Loss{Kind: llm.Refused, Path: "/inputSchema", Why: "it cannot be strict: " + w.failed})
+		return nil
+	}
+	*losses = append(*losses, mine...)
+	return out
+}
+
+type strict struct {
+	*writer
+	held    Held
+	rootTop *tree.Value
+	defs    map[string]*tree.Value // by name; nil: still to be written
+	order   []string
+	failed  string
+}
+
+// value is anything, as JSON in a string.
+func (w *strict) value(s *tree.Value, at, what string) *tree.Value {
+	text := "as JSON text"
+	if d := s.Get("description"); d.Is(tree.String) {
+		text = d.Text + " (" + text + ")"
+	}
+	out := tree.Obj("type", tree.Str("string"), "description", tree.Str(text))
+	w.losses.Change(at, what+" became a string that contains JSON", out)
+	return out
+}
+
+func (w *strict) schema(s *tree.Value, at string) *tree.Value {
+	if w.size++; w.size > maxSize {
+		w.failed = "it is too large with its references in place"
+		return tree.Obj()
+	}
+	if !s.Is(tree.Object) || anything(s) {
+		if s == nil || s.True() || s.Is(tree.Object) {
+			return w.value(s, at, "a value of any kind")
+		}
+		out := tree.Obj("type", tree.Str("null"))
+		w.losses.Change(at, "the schema false, which allows no value, became null", out)
+		return out
+	}
+	if ref := s.Get("$ref"); ref.Is(tree.String) {
+		return w.reference(s, ref.Text, at)
+	}
+	s = w.joined(s, at)
+	branches, rest, where := w.choice(s, at)
+	if branches != nil {
+		return w.choose(branches, rest, at, where)
+	}
+	s = rest
+	names := kinds(s)
+	if len(names) == 0 {
+		return w.value(s, at, "a value of any kind")
+	}
+	values := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "null" })
+	if len(values) > 1 && (slices.Contains(values, "object") || slices.Contains(values, "array")) {
+		list := tree.List()
+		for _, b := range split(s, names) {
+			list.Items = append(list.Items, w.schema(b, at))
+		}
+		out := tree.Obj("anyOf", list)
+		if d := s.Get("description"); d != nil {
+			out.Set("description", d)
+		}
+		w.losses.Carry(at, "several types became anyOf", out)
+		return out
+	}
+	if slices.Contains(values, "object") && freeForm(s) {
+		return w.orNull(w.value(s, at, "an object whose members have no names"), slices.Contains(names, "null"), at)
+	}
+	return w.one(s, names, at)
+}
+
+func (w *strict) orNull(out *tree.Value, null bool, at string) *tree.Value {
+	if null {
+		out.Set("type", tree.Strs(out.Get("type").Text, "null"))
+		w.losses.Carry(at, "null was added to the allowed values", out)
+	}
+	return out
+}
+
+// reference keeps one to a definition, and puts what another leads to in its
+// place.
+func (w *strict) reference(s *tree.Value, ref, at string) *tree.Value {
+	found, where := w.target(ref)
+	name, isDef := strings.CutPrefix(ref, "#/$defs/")
+	if !isDef {
+		name, isDef = strings.CutPrefix(ref, "#/definitions/")
+	}
+	isRoot := ref == "#" && w.rootTop != nil
+	switch {
+	case found == nil:
+		rest := s.Clone()
+		rest.Delete("$ref")
+		w.losses.Lose(at+"/$ref", "the reference has no target in this schema")
+		return w.schema(rest, at)
+	case isDef && !strings.Contains(name, "/") || isRoot:
+		for _, m := range s.Members {
+			if m.Name != "$ref" {
+				w.losses.Lose(llm.Key(at, m.Name), "keywords next to a reference are not allowed")
+			}
+		}
+		if isRoot {
+			w.recursion()
+			return tree.Obj("$ref", tree.Str(ref))
+		}
+		if _, known := w.defs[name]; !known {
+			w.defs[name] = nil
+			w.order = append(w.order, name)
+		}
+		out := tree.Obj("$ref", tree.Str("#/$defs/"+name))
+		if "#/$defs/"+name != ref {
+			w.losses.Carry(at+"/$ref", "definitions were moved to $defs", out.Get("$ref"))
+		}
+		return out
+	case slices.Contains(w.open, found) || found == w.root:
+		w.failed = "it refers to itself at " + at
+		return tree.Obj()
+	}
+	w.open = append(w.open, found)
+	out := w.schema(found, where)
+	w.open = w.open[:len(w.open)-1]
+	w.losses.Carry(at, "the reference was replaced by its definition", out)
+	return out
+}
+
+func (w *strict) recursion() {
+	if !w.held.recursive && w.failed == "" {
+		w.failed = w.held.vendor + " takes no recursion"
+	}
+}
+
+// definitions writes those that are used.
+func (w *strict) definitions(out *tree.Value) {
+	defs := tree.Obj()
+	for i := 0; i < len(w.order); i++ { // grows as definitions use others
+		name := w.order[i]
+		found, where := w.target("#/$defs/" + name)
+		if found == nil {
+			found, where = w.target("#/definitions/" + name)
+		}
+		w.defs[name] = w.schema(found, where)
+		defs.Set(tree.Unescape(name), w.defs[name])
+	}
+	if !w.held.recursive && cyclic(defs) {
+		w.recursion()
+	}
+	if len(defs.Members) > 0 {
+		out.Set("$defs", defs)
+	}
+	for _, word := range []string{"definitions", "$defs"} {
+		if w.root.Get(word) == nil {
+			continue
+		}
+		if word == "$defs" && len(defs.Members) > 0 && w.root.Get("definitions") == nil {
+			for _, d := range w.root.Get(word).Each() {
+				if defs.Get(d.Name) == nil {
+					w.losses.Carry(llm.Key(w.at+"/$defs", d.Name), "unused definition", nil)
+				}
+			}
+			continue
+		}
+		w.losses.Carry(llm.Key(w.at, word), "referenced definitions were moved to $defs", nil)
+		if len(defs.Members) > 0 {
+			w.losses.Carry(w.at+"/$defs", "referenced definitions", defs)
+		}
+	}
+}
+
+func (w *strict) choose(branches []*tree.Value, rest *tree.Value, at, where string) *tree.Value {
+	list := tree.List()
+	for i, b := range branches {
+		list.Items = append(list.Items, w.schema(b, llm.Index(where, i)))
+	}
+	out := tree.Obj("anyOf", list)
+	for _, m := range rest.Members {
+		switch m.Name {
+		case "title", "description":
+			out.Set(m.Name, m.Value)
+		default:
+			w.drop(m.Name, at)
+		}
+	}
+	if rest.Get("nullable").True() {
+		list.Items = append(list.Items, tree.Obj("type", tree.Str("null")))
+	}
+	if strings.HasSuffix(where, "/oneOf") {
+		w.losses.Change(at, "oneOf became anyOf", out)
+	} else {
+		w.losses.Carry(at, "the choice was rewritten for strict mode", out)
+	}
+	return out
+}
+
+// drop reports a keyword that the strict form does not have.
+func (w *strict) drop(word, at string) {
+	switch word {
+	case "$defs", "definitions": // of the root, told at the end
+		if at == w.at {
+			return
+		}
+		w.losses.Carry(llm.Key(at, word), "definitions were moved to $defs or replaced their references", nil)
+	case "$schema", "$comment", "$id", "$anchor", "nullable":
+		w.losses.Carry(llm.Key(at, word), "the keyword does not restrict values", nil)
+	default:
+		w.losses.Lose(llm.Key(at, word), w.held.vendor+"'s strict schemas do not support this keyword")
+	}
+}
+
+// one writes a schema of one type, or of several that are not composed.
+func (w *strict) one(s *tree.Value, names []string, at string) *tree.Value {
+	if s.Get("nullable").True() && !slices.Contains(names, "null") {
+		names = append(slices.Clone(names), "null")
+	}
+	out := tree.Obj("type", typed(names))
+	if said := types(s); len(said) != len(names) {
+		w.losses.Carry(at+"/type", "the type was added", typed(names))
+	}
+	for _, m := range s.Members {
+		switch m.Name {
+		case "type":
+		case "properties":
+			if slices.Contains(names, "object") {
+				w.members(s, out, at)
+				continue
+			}
+			w.drop(m.Name, at)
+		case "required", "additionalProperties": // told with the properties
+			if !slices.Contains(names, "object") {
+				w.drop(m.Name, at)
+			}
+		case "items", "prefixItems":
+			w.items(s, out, m.Name, names, at)
+		case "format":
+			if !slices.Contains(w.held.formats, m.Value.Text) {
+				w.drop(m.Name, at)
+				continue
+			}
+			out.Set(m.Name, m.Value)
+		default:
+			if w.keeps(m) {
+				out.Set(m.Name, m.Value)
+				continue
+			}
+			w.drop(m.Name, at)
+		}
+	}
+	if slices.Contains(names, "object") && s.Get("properties") == nil {
+		w.members(s, out, at)
+	}
+	if slices.Contains(names, "array") && out.Get("items") == nil {
+		out.Set("items", w.value(nil, at+"/items", "a value of any kind"))
+	}
+	return out
+}
+
+func (w *strict) keeps(m tree.Member) bool {
+	switch {
+	case !slices.Contains(w.held.words, m.Name):
+		return false
+	case m.Name == "minItems" && w.held.items >= 0:
+		return m.Value.Text == "0" || m.Value.Text == "1"
+	case m.Name == "pattern":
+		return m.Value.Is(tree.String) && !strings.Contains(m.Value.Text, "(?") && !strings.ContainsAny(backreferences.Replace(m.Value.Text), "\x00")
+	case m.Name == "enum":
+		return !slices.ContainsFunc(m.Value.All(), func(v *tree.Value) bool { return v.Is(tree.Object) || v.Is(tree.Array) })
+	}
+	return true
+}
+
+// backreferences marks what a model cannot be held to in a pattern.
+var backreferences = strings.NewReplacer(`\\`, "", `\1`, "\x00", `\2`, "\x00", `\3`, "\x00", `\k`, "\x00", `\b`, "\x00", `\B`, "\x00")
+
+func (w *strict) members(s, out *tree.Value, at string) {
+	made, all := tree.Obj(), tree.List()
+	required := s.Get("required")
+	for _, p := range s.Get("properties").Each() {
+		here := llm.Key(at+"/properties", p.Name)
+		member := w.schema(p.Value, here)
+		isRequired := slices.ContainsFunc(required.All(), func(v *tree.Value) bool { return v.Text == p.Name })
+		if !isRequired && w.held.nullable {
+			if !takesNull(member, tree.Obj(), 0) || member.Get("$ref") != nil {
+				member = nullable(member)
+				w.losses.Carry(here, "an optional property can be null, which means not given", member)
+			}
+		}
+		if isRequired || w.held.nullable {
+			all.Items = append(all.Items, tree.Str(p.Name))
+		}
+		made.Set(p.Name, member)
+	}
+	out.Set("properties", made)
+	if s.Get("properties") == nil {
+		w.losses.Carry(at+"/properties", "an empty properties object was added", made)
+	}
+	out.Set("required", all)
+	if !Same(required, all) {
+		switch {
+		case w.held.nullable:
+			w.losses.Carry(at+"/required", "all properties are required; optional ones can be null", all)
+		case required == nil:
+			w.losses.Carry(at+"/required", "an empty required list was added", all)
+		default:
+			w.losses.Change(at+"/required", "only described properties can be required", all)
+		}
+	}
+	out.Set("additionalProperties", tree.Boolean(false))
+	switch more := s.Get("additionalProperties"); {
+	case more == nil:
+		w.losses.Carry(at+"/additionalProperties", "other properties are not allowed", tree.Boolean(false))
+	case !more.False():
+		w.losses.Change(at+"/additionalProperties", "other properties are not allowed", tree.Boolean(false))
+	}
+}
+
+// nullable adds null to what a schema takes.
+func nullable(s *tree.Value) *tree.Value {
+	t := s.Get("type")
+	if s.Get("properties") != nil || s.Get("items") != nil || s.Get("const") != nil || t == nil {
+		if list := s.Get("anyOf"); list != nil {
+			out := s.Clone()
+			out.Get("anyOf").Items = append(out.Get("anyOf").Items, tree.Obj("type", tree.Str("null")))
+			return out
+		}
+		return tree.Obj("anyOf", tree.List(s, tree.Obj("type", tree.Str("null"))))
+	}
+	out := s.Clone()
+	out.Set("type", typed(append(types(s), "null")))
+	if enum := out.Get("enum"); enum != nil {
+		enum.Items = append(enum.Items, &tree.Value{})
+	}
+	return out
+}
+
+func (w *strict) items(s, out *tree.Value, word string, names []string, at string) {
+	prefix := s.Get("prefixItems")
+	switch {
+	case !slices.Contains(names, "array"):
+		w.drop(word, at)
+	case prefix != nil && word == "items": // told with the tuple
+	case prefix != nil:
+		w.losses.Lose(at+"/prefixItems", w.held.vendor+" has no tuples; each item can match any schema of the tuple")
+		out.Set("items", w.schema(tuple(s), at+"/items"))
+		w.losses.Carry(at+"/items", "each item can match any schema of the tuple", out.Get("items"))
+	case s.Get("items").Is(tree.Array):
+		out.Set("items", w.schema(tree.Obj("anyOf", s.Get("items")), at+"/items"))
+		w.losses.Change(at+"/items", w.held.vendor+" has no tuples; each item can match any schema of the tuple", out.Get("items"))
+	default:
+		out.Set("items", w.schema(s.Get("items"), at+"/items"))
+	}
+}

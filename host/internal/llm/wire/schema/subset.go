@@ -1,0 +1,431 @@
+package schema
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/llm"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
+)
+
+// Subset writes a schema as Gemini's own Schema object: a part of OpenAPI 3.0
+// with types in capitals, without references, and with enums of strings
+// alone. at is where the schema stands in the definition.
+func Subset(raw json.RawMessage, at string, losses *llm.Losses) *tree.Value {
+	w := input(raw, at, losses)
+	if at != "/inputSchema" {
+		return w.subset(w.root, at)
+	}
+	s := w.top("Gemini")
+	return w.subset(s, at)
+}
+
+// words are the keywords of the subset, by type.
+func words(typ string) []string {
+	switch typ {
+	case "object":
+		return []string{"minProperties", "maxProperties"}
+	case "array":
+		return []string{"minItems", "maxItems"}
+	case "string":
+		return []string{"pattern", "minLength", "maxLength"}
+	case "number", "integer":
+		return []string{"minimum", "maximum"}
+	}
+	return nil
+}
+
+func (w *writer) subset(s *tree.Value, at string) *tree.Value {
+	if w.size++; w.size > maxSize {
+		w.losses.Change(at, "the schema is too large once references are replaced", tree.Obj())
+		return tree.Obj()
+	}
+	if !s.Is(tree.Object) {
+		if s == nil || s.True() {
+			w.losses.Carry(at, "the schema true became an empty schema", tree.Obj())
+		} else {
+			w.losses.Change(at, "the schema false, which allows no value, became any value", tree.Obj())
+		}
+		return tree.Obj()
+	}
+	if s.Get("$ref").Is(tree.String) {
+		return w.inlined(s, at)
+	}
+	s = w.joined(s, at)
+	branches, rest, where := w.choice(s, at)
+	if branches != nil {
+		return w.subsetChoice(s, branches, rest, at, where)
+	}
+	s = rest
+	names := kinds(s)
+	values := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "null" })
+	if slices.Contains(values, "number") && slices.Contains(values, "integer") {
+		values = slices.DeleteFunc(values, func(name string) bool { return name == "integer" })
+	}
+	if len(values) > 1 {
+		return w.subsetSplit(s, values, slices.Contains(names, "null") || s.Get("nullable").True(), at)
+	}
+	return w.subsetOne(s, names, values, at)
+}
+
+// inlined writes what a reference leads to in its place.
+func (w *writer) inlined(s *tree.Value, at string) *tree.Value {
+	found, where := w.target(s.Get("$ref").Text)
+	switch {
+	case found == nil:
+		rest := s.Clone()
+		rest.Delete("$ref")
+		w.losses.Lose(at+"/$ref", "the reference has no target in this schema")
+		return w.subset(rest, at)
+	case slices.Contains(w.open, found) || found == w.root:
+		out := tree.Obj()
+		if names := kinds(found); len(names) == 1 {
+			out.Set("type", tree.Str(strings.ToUpper(names[0])))
+		}
+		w.losses.Change(at, "recursion was cut here, because the vendor has no references", FromSubset(out))
+		return out
+	}
+	w.open = append(w.open, found)
+	out := w.subset(found, where)
+	w.open = w.open[:len(w.open)-1]
+	for _, m := range s.Members {
+		switch m.Name {
+		case "$ref":
+		case "description", "title", "default":
+			out.Set(m.Name, m.Value.Clone())
+		default:
+			w.losses.Lose(llm.Key(at, m.Name), "keywords next to a reference are not supported")
+		}
+	}
+	w.losses.Carry(at, "the reference was replaced by its definition", FromSubset(out))
+	return out
+}
+
+// subsetChoice writes a choice. Null is a flag of the first branch.
+func (w *writer) subsetChoice(s *tree.Value, branches []*tree.Value, rest *tree.Value, at, where string) *tree.Value {
+	null := rest.Get("nullable").True()
+	list := tree.List()
+	for i, b := range branches {
+		if slices.Equal(types(b), []string{"null"}) {
+			null = true
+			continue
+		}
+		list.Items = append(list.Items, w.subset(b, llm.Index(where, i)))
+	}
+	if len(list.Items) == 0 {
+		list.Items = append(list.Items, tree.Obj("type", tree.Str("NULL")))
+	} else if null {
+		list.Items[0].Set("nullable", tree.Boolean(true))
+	}
+	out := tree.Obj("anyOf", list)
+	if len(list.Items) == 1 {
+		out = list.Items[0]
+	}
+	for _, m := range rest.Members {
+		switch m.Name {
+		case "title", "description", "default":
+			out.Set(m.Name, m.Value.Clone())
+		case "nullable":
+		default:
+			w.drop(m.Name, at)
+		}
+	}
+	if strings.HasSuffix(where, "/oneOf") {
+		w.losses.Change(at, "oneOf became anyOf", FromSubset(out))
+	} else if !Same(FromSubset(out), s) {
+		w.losses.Carry(at, "the choice was rewritten for Gemini", FromSubset(out))
+	}
+	return out
+}
+
+// subsetSplit writes a schema of several types as a choice.
+func (w *writer) subsetSplit(s *tree.Value, names []string, null bool, at string) *tree.Value {
+	list := tree.List()
+	for _, b := range split(s, names) {
+		list.Items = append(list.Items, w.subset(b, at))
+	}
+	out := tree.Obj("anyOf", list)
+	if len(list.Items) == 0 {
+		out = tree.Obj()
+	} else if null {
+		list.Items[0].Set("nullable", tree.Boolean(true))
+	}
+	for _, m := range s.Members {
+		switch m.Name {
+		case "title", "description", "default":
+			out.Set(m.Name, m.Value.Clone())
+		}
+	}
+	w.losses.Carry(at, "several types became anyOf", FromSubset(out))
+	return out
+}
+
+// subsetOne writes a schema of one type, and null.
+func (w *writer) subsetOne(s *tree.Value, names, values []string, at string) *tree.Value {
+	out := tree.Obj()
+	typ := ""
+	switch {
+	case len(values) == 1:
+		typ = values[0]
+		out.Set("type", tree.Str(strings.ToUpper(typ)))
+		if slices.Contains(names, "null") || s.Get("nullable").True() {
+			out.Set("nullable", tree.Boolean(true))
+		}
+	case len(names) == 1: // null alone
+		out.Set("type", tree.Str("NULL"))
+	}
+	if said := types(s); !sameSet(said, types(FromSubset(out))) {
+		w.losses.Carry(at+"/type", "the type was added", FromSubset(out).Get("type"))
+	}
+	if s.Get("nullable") != nil {
+		w.losses.Carry(at+"/nullable", "moved into type", nil)
+	}
+	for _, m := range s.Members {
+		switch m.Name {
+		case "type", "nullable":
+		case "title", "description", "default":
+			out.Set(m.Name, m.Value.Clone())
+		case "enum", "const":
+			w.subsetEnum(s, out, m, typ, at)
+		case "properties", "required":
+			w.subsetMembers(s, out, m.Name, typ, at)
+		case "items", "prefixItems":
+			w.subsetItems(s, out, m.Name, typ, at)
+		case "format":
+			w.subsetFormat(out, m.Value, typ, at)
+		case "exclusiveMinimum", "exclusiveMaximum":
+			w.subsetExclusive(s, out, m, typ, at)
+		default:
+			if !slices.Contains(words(typ), m.Name) || !m.Value.Is(tree.Number) && m.Name != "pattern" {
+				w.drop(m.Name, at)
+				continue
+			}
+			if out.Get(m.Name) == nil {
+				out.Set(m.Name, m.Value.Clone())
+			}
+		}
+	}
+	if typ == "array" && out.Get("items") == nil {
+		out.Set("items", tree.Obj())
+		w.losses.Carry(at+"/items", "an items schema that allows any value was added", tree.Obj())
+	}
+	return out
+}
+
+func sameSet(a, b []string) bool {
+	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
+	return slices.Equal(a, b)
+}
+
+// drop reports a keyword that the subset does not have.
+func (w *writer) drop(word, at string) {
+	switch word {
+	case "$defs", "definitions":
+		w.losses.Carry(llm.Key(at, word), "each reference was replaced by its definition", nil)
+	case "$schema", "$comment", "$id", "$anchor":
+		w.losses.Carry(llm.Key(at, word), "the keyword does not restrict values", nil)
+	default:
+		w.losses.Lose(llm.Key(at, word), "Gemini's schemas do not support this keyword")
+	}
+}
+
+func (w *writer) subsetEnum(s, out *tree.Value, m tree.Member, typ, at string) {
+	values := m.Value.All()
+	if m.Name == "const" {
+		values = []*tree.Value{m.Value}
+		if s.Get("enum") != nil {
+			w.drop("const", at)
+			return
+		}
+	}
+	if typ == "" && len(values) == 1 && values[0].Is(tree.Null) { // the type says it
+		w.losses.Carry(llm.Key(at, m.Name), "moved into type", nil)
+		return
+	}
+	list := tree.List()
+	for _, v := range values {
+		if v.Is(tree.Null) && out.Get("nullable").True() {
+			continue
+		}
+		if typ != "string" || !v.Is(tree.String) || v.Text == "" {
+			w.losses.Lose(llm.Key(at, m.Name), "Gemini supports only enums of non-empty strings")
+			return
+		}
+		list.Items = append(list.Items, v.Clone())
+	}
+	if len(list.Items) == 0 {
+		w.drop(m.Name, at)
+		return
+	}
+	out.Set("enum", list)
+	now := FromSubset(out).Get("enum")
+	if m.Name == "const" {
+		w.losses.Carry(at+"/const", "const became an enum with one value", nil)
+		w.losses.Carry(at+"/enum", "replaces const", now)
+	} else if !Same(now, m.Value) {
+		w.losses.Carry(at+"/enum", "null was replaced by nullable", now)
+	}
+}
+
+func (w *writer) subsetMembers(s, out *tree.Value, word, typ, at string) {
+	properties := s.Get("properties")
+	if typ != "object" || word == "properties" && !properties.Is(tree.Object) {
+		w.drop(word, at)
+		return
+	}
+	if word == "properties" {
+		made := tree.Obj()
+		for _, p := range properties.Members {
+			made.Set(p.Name, w.subset(p.Value, llm.Key(at+"/properties", p.Name)))
+		}
+		out.Set("properties", made)
+		return
+	}
+	required, list := s.Get("required"), tree.List()
+	for _, name := range required.All() {
+		if name.Is(tree.String) && properties.Get(name.Text) != nil {
+			list.Items = append(list.Items, name.Clone())
+		}
+	}
+	switch {
+	case len(list.Items) == 0 && len(required.All()) == 0:
+		w.losses.Carry(at+"/required", "the list is empty", nil)
+	case len(list.Items) == 0:
+		w.losses.Lose(at+"/required", "Gemini accepts only described properties in required")
+	default:
+		out.Set("required", list)
+		if !Same(list, required) {
+			w.losses.Change(at+"/required", "Gemini accepts only described properties in required", list)
+		}
+	}
+}
+
+func (w *writer) subsetItems(s, out *tree.Value, word, typ, at string) {
+	prefix := s.Get("prefixItems")
+	switch {
+	case typ != "array":
+		w.drop(word, at)
+	case prefix != nil && word == "items": // told with the tuple
+	case prefix != nil:
+		items := w.subset(tuple(s), at+"/items")
+		out.Set("items", items)
+		w.losses.Lose(at+"/prefixItems", "Gemini has no tuples; each item can match any schema of the tuple")
+		w.losses.Carry(at+"/items", "each item can match any schema of the tuple", FromSubset(items))
+	case s.Get("items").Is(tree.Array):
+		items := w.subset(tree.Obj("anyOf", s.Get("items").Clone()), at+"/items")
+		out.Set("items", items)
+		w.losses.Change(at+"/items", "Gemini has no tuples; each item can match any schema of the tuple", FromSubset(items))
+	default:
+		out.Set("items", w.subset(s.Get("items"), at+"/items"))
+	}
+}
+
+// subsetFormat keeps the formats that Gemini does not refuse.
+func (w *writer) subsetFormat(out, format *tree.Value, typ, at string) {
+	known := map[string][]string{"string": {"date-time"}, "number": {"float", "double"}, "integer": {"int32", "int64"}}
+	if format.Is(tree.String) && slices.Contains(known[typ], format.Text) {
+		out.Set("format", format.Clone())
+		return
+	}
+	w.drop("format", at)
+}
+
+// subsetExclusive writes an exclusive limit of whole numbers as the next one.
+func (w *writer) subsetExclusive(s, out *tree.Value, m tree.Member, typ, at string) {
+	n, err := strconv.Atoi(m.Value.Text)
+	word, step := "minimum", 1
+	if m.Name == "exclusiveMaximum" {
+		word, step = "maximum", -1
+	}
+	if typ != "integer" || err != nil || s.Get(word) != nil || n+step > 1<<53 || n+step < -1<<53 {
+		w.drop(m.Name, at)
+		return
+	}
+	out.Set(word, tree.Int(n+step))
+	w.losses.Carry(at+"/"+m.Name, "replaced by "+word, nil)
+	w.losses.Carry(at+"/"+word, "the limit became inclusive", tree.Int(n+step))
+}
+
+// FromSubset reads Gemini's Schema object as JSON Schema. What it does not
+// know it does not take.
+func FromSubset(v *tree.Value) *tree.Value {
+	out := tree.Obj()
+	v.Seen()
+	typ := strings.ToLower(v.Take("type").Str())
+	if typ == "type_unspecified" {
+		typ = ""
+	}
+	null := v.Take("nullable").Flag()
+	nullable := null != nil && *null
+	switch {
+	case typ != "" && nullable && typ != "null":
+		out.Set("type", tree.Strs(typ, "null"))
+	case typ != "":
+		out.Set("type", tree.Str(typ))
+	}
+	for _, word := range []string{"title", "description", "default", "format", "pattern", "minimum", "maximum"} {
+		if value := v.Take(word); value != nil {
+			value.Skip()
+			if word != "format" || value.Text != "enum" { // which says no more than that there is one
+				out.Set(word, value.Clone())
+			}
+		}
+	}
+	for _, word := range []string{"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"} {
+		if value := v.Take(word); value != nil {
+			value.Skip()
+			out.Set(word, &tree.Value{Kind: tree.Number, Text: value.Text})
+		}
+	}
+	if example := v.Take("example"); example != nil {
+		example.Skip()
+		out.Set("examples", tree.List(example.Clone()))
+	}
+	if enum := v.Take("enum"); enum != nil {
+		list := tree.List()
+		for _, value := range enum.List() {
+			value.Skip()
+			list.Items = append(list.Items, value.Clone())
+		}
+		if nullable {
+			list.Items = append(list.Items, &tree.Value{})
+		}
+		out.Set("enum", list)
+	}
+	fromComposed(v, out, typ == "" && nullable)
+	return out
+}
+
+func fromComposed(v, out *tree.Value, null bool) {
+	if items := v.Take("items"); items != nil {
+		out.Set("items", FromSubset(items))
+	}
+	if properties := v.Take("properties"); properties != nil {
+		made := tree.Obj()
+		for _, name := range v.Take("propertyOrdering").List() {
+			if p := properties.Get(name.Str()); p != nil {
+				made.Set(name.Text, nil)
+			}
+		}
+		for _, p := range properties.Fields() {
+			made.Set(p.Name, FromSubset(p.Value))
+		}
+		out.Set("properties", made)
+	}
+	if required := v.Take("required"); required != nil {
+		required.Skip()
+		out.Set("required", required.Clone())
+	}
+	if branches := v.Take("anyOf"); branches != nil {
+		list := tree.List()
+		for _, b := range branches.List() {
+			list.Items = append(list.Items, FromSubset(b))
+		}
+		if null {
+			list.Items = append(list.Items, tree.Obj("type", tree.Str("null")))
+		}
+		out.Set("anyOf", list)
+	}
+}

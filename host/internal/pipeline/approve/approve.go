@@ -1,0 +1,394 @@
+// Package approve is the stage of calls that a rule asks about: somebody has
+// to approve each before it is carried out.
+//
+// # How it goes
+//
+// The stage writes down a request for approval and asks the person at the
+// caller's client, where the client can (elicitation, in either era). Where it
+// cannot, or the question is dismissed, the call is answered PENDING_APPROVAL
+// with the request's id. Somebody approves it, approves it with other
+// arguments, or denies it, by command line, HTTP or callback; who called makes
+// the same call again, and it is then carried out. Who decides first decides.
+//
+// A request stands for one tool as it is defined, one server as it is
+// configured, one place (directory and roots), one set of arguments, one door
+// and profile. The same call by whoever else comes through that door meets the
+// same request. What runs is what was shown: the arguments of the request or
+// those put in their place, never those of the repetition, and nothing else
+// that the repetition brings but what is harmless (a progress token, what it
+// is traced by).
+//
+// # The states
+//
+//	pending → approved → running → done
+//	        ↘ denied         ↕
+//	                      asking
+//
+// Each step is one compare-and-swap in the store, so the host may be killed at
+// any point:
+//
+//   - Before an answer was given, the request waits on, and the same call
+//     finds it.
+//
+//   - After approval it holds until it expires, for one call.
+//
+//   - While the call runs, a lease is renewed. Of a host that was killed then
+//     nobody can know whether the call had its effect; it is not made again.
+//     Once the lease has run out the same call is asked about anew, and the
+//     new request says so.
+//
+//   - A modern server may answer a modern client with a question. What was
+//     approved then waits for the next round of that very call, which brings
+//     the state that the server gave, and for nothing else.
+//
+// So a call is carried out at most once for each approval. One that got to
+// nobody (the server did not start, the queue was full, the caller gave up while
+// it waited there) keeps its approval, for as long as it would have held.
+//
+// A denial holds until it expires, or for one call if the decision says so;
+// after that the same call asks again. Requests and decisions expire after five minutes. A caller may have 25
+// requests that wait, a door 75, and all together 100.
+package approve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// Config says how approval is got. Zero values mean the defaults.
+type Config struct {
+	Expires   time.Duration // of a request nobody decides on, and of a decision nobody uses; 5 min
+	Wait      time.Duration // how long a call waits for a decision before it is answered; 0: not at all
+	ClientOff bool          // the caller's client is not asked
+	PublicURL string        // under which others reach this host's /v1; "": what URL says
+	Callback  Callback
+
+	// URL, unless nil, returns the address of this host's HTTP door; "": it
+	// has none.
+	URL func() string
+
+	// Scope, unless nil, returns the place that a call of a tool has its
+	// effect in: what is approved in one is not in another. Who carries a call
+	// out asks Elsewhere whether it still is that one.
+	Scope func(t *call.Tool) Scope
+}
+
+// Validate names the field that is wrong.
+func (c Config) Validate() error {
+	switch {
+	case c.Expires < 0:
+		return fmt.Errorf("approval: expires must not be negative, got %v", c.Expires)
+	case c.Expires > 0 && c.Expires < time.Second:
+		return fmt.Errorf("approval: expires must be at least a second, got %v", c.Expires)
+	case c.Wait < 0:
+		return fmt.Errorf("approval: wait must not be negative, got %v", c.Wait)
+	}
+	return c.Callback.validate()
+}
+
+func (c Config) url() string {
+	if c.PublicURL != "" || c.URL == nil {
+		return c.PublicURL
+	}
+	return c.URL()
+}
+
+// A Stage gets approvals. Close it after the last call.
+type Stage struct {
+	cfg   Config
+	book  *Book
+	check func(ctx context.Context, req *call.Request) error
+	tell  *notifier
+
+	asking sync.Map // ids of requests that a client is being asked about
+	secret atomic.Pointer[[]byte]
+}
+
+// New returns the stage. check says whether a call with such arguments is
+// right and allowed; it is asked about what is about to run.
+func New(c Config, book *Book, check func(ctx context.Context, req *call.Request) error) *Stage {
+	return &Stage{cfg: c, book: book, check: check, tell: newNotifier(c, book)}
+}
+
+// Close ends what is posted to others.
+func (s *Stage) Close() { s.tell.close() }
+
+// Stage carries out what is approved.
+func (s *Stage) Stage(next call.Handler) call.Handler {
+	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
+		asked := false
+		for {
+			// Anew after a question: what the tool's server is may be another since.
+			of, err := s.subject(ctx, req)
+			if err != nil {
+				return nil, err
+			}
+			token := chance(15)
+			r, run, err := s.book.ask(ctx, of, req, reason(req), token)
+			if err != nil {
+				return nil, s.unkept(req, err)
+			}
+			switch r.StateAt(s.book.now()) {
+			case Pending:
+				if asked {
+					return nil, s.pending(r)
+				}
+				asked = true
+				if err := s.notify(ctx, r, token); err != nil {
+					return nil, s.unkept(req, err)
+				}
+				if err := s.decision(ctx, req, r); err != nil && ctx.Err() != nil {
+					return nil, s.pending(r) // the caller's time is over, the request's is not
+				} else if err != nil {
+					return nil, err
+				}
+			case Denied:
+				if err := s.book.spend(ctx, r); err != nil {
+					return nil, s.unkept(req, err)
+				}
+				return nil, denied(r)
+			case Running:
+				if run != "" {
+					return s.run(ctx, req, r, of, run, next)
+				}
+				return nil, toolerr.New(toolerr.Conflict, "%s: this call was approved (%s) and is running; wait for its result", req.Tool.Name, r.ID)
+			}
+		}
+	}
+}
+
+// subject is what approval of a call is approval of.
+func (s *Stage) subject(ctx context.Context, req *call.Request) (subject, error) {
+	var of Scope
+	if s.cfg.Scope != nil {
+		of = s.cfg.Scope(req.Tool)
+	}
+	return subjectOf(req, of, func() ([]byte, error) {
+		if known := s.secret.Load(); known != nil {
+			return *known, nil
+		}
+		secret, err := s.book.secret(ctx)
+		if err != nil {
+			return nil, s.unkept(req, err)
+		}
+		s.secret.Store(&secret)
+		return secret, nil
+	})
+}
+
+func reason(req *call.Request) string {
+	if req.Reason == "" {
+		return "the policy of this host requires approval for this call"
+	}
+	return req.Reason
+}
+
+// unkept says that a request could not be written down.
+func (s *Stage) unkept(req *call.Request, err error) error {
+	if toolerr.Is(err, toolerr.LimitReached) || toolerr.Is(err, toolerr.Conflict) {
+		return err
+	}
+	return &call.ExecutionError{
+		Tool: req.Tool.Name, Phase: call.PhaseValidate, Cause: err,
+		Message: req.Tool.Name + " needs approval, but the request cannot be saved",
+	}
+}
+
+func denied(r *Record) error {
+	detail := "this call was denied by " + r.By
+	if r.Note != "" {
+		detail += ": " + r.Note
+	}
+	return &call.ValidationError{Type: call.PolicyViolation, Tool: r.Tool, Detail: detail + "; continue without it"}
+}
+
+// decision returns when a request may have been decided on, or nobody is there
+// to do so now.
+func (s *Stage) decision(ctx context.Context, req *call.Request, r *Record) error {
+	ask := !s.cfg.ClientOff && canBeAsked(req) && fits(r)
+	_, asked := s.asking.Load(r.ID)
+	if ask && !asked {
+		_, asked = s.asking.LoadOrStore(r.ID, true)
+	}
+	switch {
+	case asked: // about the very same call
+		return s.wait(ctx, r, max(s.cfg.Wait, askedElsewhere))
+	case ask:
+		defer s.asking.Delete(r.ID)
+		if err := s.elicit(ctx, req, r); err != nil {
+			return err
+		}
+	}
+	return s.wait(ctx, r, s.cfg.Wait)
+}
+
+const (
+	// askedElsewhere is how long a call waits for the answer to a question
+	// about the very same call.
+	askedElsewhere = 20 * time.Second
+	pollEvery      = 250 * time.Millisecond
+)
+
+// wait returns when a request is not pending any more, at the latest after a
+// time.
+func (s *Stage) wait(ctx context.Context, r *Record, atMost time.Duration) error {
+	if atMost <= 0 {
+		return nil
+	}
+	defer call.Pause(ctx)() // of the calls that this one is a step of
+	ctx, cancel := context.WithTimeout(ctx, atMost)
+	defer cancel()
+	_, err := s.book.Await(ctx, r.ID)
+	if ctx.Err() == context.DeadlineExceeded || toolerr.Is(err, toolerr.NotFound) { // another has taken its place since
+		return nil
+	}
+	return err
+}
+
+// Await returns a record once it is not pending any more.
+func (b *Book) Await(ctx context.Context, id string) (*Record, error) {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		r, err := b.Find(ctx, id)
+		if err != nil || r.StateAt(b.now()) != Pending {
+			return r, err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return r, ctx.Err()
+		}
+	}
+}
+
+// notify has somebody told of a request, unless that is being done. After the
+// host was killed in between it is this call that has.
+func (s *Stage) notify(ctx context.Context, r *Record, token string) error {
+	if s.cfg.Callback.URL == "" || r.Notified || !s.tell.claim(r.ID) {
+		return nil
+	}
+	if !slices.Contains(r.Tokens, digest(token)) {
+		if ok, err := s.book.addToken(ctx, r.ID, token); err != nil || !ok {
+			s.tell.release(r.ID)
+			return err
+		}
+	}
+	p := s.describe(r)
+	if r.Where != "" { // who decides has to know; who called does not
+		p.Metadata["where"] = r.Where
+	}
+	s.tell.of(r, p, token)
+	return nil
+}
+
+// pending answers a call that waits. Nothing of it was done.
+func (s *Stage) pending(r *Record) error {
+	return &call.PendingError{Pending: s.describe(r), Resumes: true}
+}
+
+// describe is what who called is told of a request.
+func (s *Stage) describe(r *Record) call.Pending {
+	at := r.Expires.UTC().Truncate(time.Second)
+	p := call.Pending{
+		ID: r.ID, Reason: r.Reason, Tool: r.Tool, Args: r.Args, ExpiresAt: at,
+		Metadata: map[string]any{"server": r.Server, "door": r.Caller.Door, "created": r.Created.UTC().Truncate(time.Second)},
+	}
+	if url := s.cfg.url(); url != "" {
+		p.CallbackURL = url + "/v1/approvals/" + r.ID
+	}
+	p.Message = fmt.Sprintf("%s. It is pending until %s as %s (mcp-host approvals approve %s, or deny). "+
+		"Tell the user, and after approval make exactly the same call again: it then runs once. Meanwhile, do not try to get the same result in another way",
+		r.Reason, shortly(at, s.book.now()), r.ID, r.ID)
+	return p
+}
+
+// shortly is a time in UTC, with its date where that is not plain.
+func shortly(at, now time.Time) string {
+	if at.Sub(now) < 12*time.Hour {
+		return at.Format(time.TimeOnly + "Z")
+	}
+	return at.Format(time.DateTime + "Z")
+}
+
+// run makes the call that an approval was taken for.
+func (s *Stage) run(ctx context.Context, req *call.Request, r *Record, of subject, run string, next call.Handler) (*call.Result, error) {
+	key := of.key
+	approved, err := asShown(req, r.Arguments(), r.Rounds > 0)
+	if err == nil {
+		err = s.check(ctx, approved)
+	}
+	var sent atomic.Bool
+	var res *call.Result
+	if err == nil {
+		approved.Sent = &sent
+		res, err = s.leased(s.bound(ctx, approved.Tool, of.bound), approved, key, run, next)
+	}
+	// What is to be written now is written though the caller is gone.
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	asked, state := false, json.RawMessage(nil)
+	if err == nil && req.Caller.Modern && r.Rounds < maxRounds {
+		state, asked = asksForInput(res)
+	}
+	var within *call.PendingError
+	switch {
+	case errors.As(err, &within) && within.Resumes: // what it calls in turn waits, and the rest of it is to come
+		s.book.undo(late, key, run) //nolint:errcheck // as below
+	case asked: // the rest of the call is to come
+		s.book.goOn(late, key, run, roundWith(state, req.Caller)) //nolint:errcheck // as below
+	case err != nil && !sent.Load() && !toolerr.Is(err, toolerr.PolicyDenied) && !toolerr.Is(err, toolerr.InvalidParams):
+		s.book.undo(late, key, run) //nolint:errcheck // then its lease runs out, and it is asked about anew
+	default:
+		s.book.finish(late, key, run, outcome(res, err)) //nolint:errcheck // likewise
+	}
+	if err != nil {
+		return nil, err
+	}
+	return withRemark(res, r), nil
+}
+
+func outcome(res *call.Result, err error) string {
+	if err != nil {
+		return string(toolerr.CodeOf(err))
+	}
+	return string(call.StatusOf(res, nil))
+}
+
+// leased makes a call, its lease renewed meanwhile.
+func (s *Stage) leased(ctx context.Context, req *call.Request, key, run string, next call.Handler) (*call.Result, error) {
+	defer s.renewing(ctx, key, run)()
+	return next(ctx, req)
+}
+
+// renewing renews the lease of a run until stop is called.
+func (s *Stage) renewing(ctx context.Context, key, run string) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(s.book.lease() / 3)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				s.book.renew(ctx, key, run) //nolint:errcheck // the next time may do
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}

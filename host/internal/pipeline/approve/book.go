@@ -1,0 +1,335 @@
+package approve
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// Keys is what the book needs of a store; see package store for what is
+// promised. was is 0 for a key that must not be there.
+type Keys interface {
+	Get(ctx context.Context, key string) (Entry, error)
+	Put(ctx context.Context, key string, value []byte, was int64, expires time.Time) (int64, error)
+	Delete(ctx context.Context, key string, was int64) error
+	List(ctx context.Context, prefix, after string, limit int) ([]Entry, error)
+}
+
+// An Entry is a key and its value.
+type Entry struct {
+	Key     string
+	Value   []byte
+	Version int64
+}
+
+// A Book holds the requests for approval. Everything it does to a record is
+// one compare-and-swap, so that of several who do something to it at once one
+// is first, and a host that is killed leaves it before or after.
+type Book struct {
+	Keys    Keys
+	Now     func() time.Time // nil: time.Now
+	Expires time.Duration    // until a request is decided on, and a decision used; 0: 5 min
+	Lease   time.Duration    // after which a run is given up that nobody renews; 0: 30 s
+}
+
+func (b *Book) now() time.Time {
+	if b.Now != nil {
+		return b.Now()
+	}
+	return time.Now()
+}
+
+func (b *Book) expires() time.Duration {
+	if b.Expires > 0 {
+		return b.Expires
+	}
+	return 5 * time.Minute
+}
+
+func (b *Book) lease() time.Duration {
+	if b.Lease > 0 {
+		return b.Lease
+	}
+	return 30 * time.Second
+}
+
+// read returns the record at a key; nil: there is none.
+func (b *Book) read(ctx context.Context, key string) (*Record, int64, error) {
+	entry, err := b.Keys.Get(ctx, key)
+	if toolerr.Is(err, toolerr.NotFound) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	r := new(Record)
+	if err := json.Unmarshal(entry.Value, r); err != nil {
+		return nil, 0, toolerr.New(toolerr.Internal, "the record %s is malformed: %w", key, err)
+	}
+	return r, entry.Version, nil
+}
+
+func (b *Book) write(ctx context.Context, key string, r *Record, was int64) error {
+	value, err := jsonrpc.Marshal(r)
+	if err != nil {
+		return err
+	}
+	_, err = b.Keys.Put(ctx, key, value, was, r.keptUntil())
+	return err
+}
+
+// maxTries bounds how often a change is tried that others are always before.
+const maxTries = 1000
+
+// change applies f to the record at a key, nil where there is none, until
+// nobody has been before it. f returns the record as it is to be, nil for as
+// it is.
+func (b *Book) change(ctx context.Context, key string, f func(*Record) (*Record, error)) (*Record, error) {
+	var err error
+	for range maxTries {
+		was, version, fault := b.read(ctx, key)
+		if fault != nil {
+			return nil, fault
+		}
+		next, fault := f(was)
+		if fault != nil || next == nil {
+			return was, fault
+		}
+		if err = b.write(ctx, key, next, version); err == nil {
+			return next, nil
+		}
+		if !toolerr.Is(err, toolerr.Conflict) {
+			return nil, err
+		}
+	}
+	return nil, err
+}
+
+// ask finds the record of a call, or makes one that is pending. One that is
+// approved it takes, and one whose next round the call is: then run is what the
+// caller has to give back.
+func (b *Book) ask(ctx context.Context, s subject, req *call.Request, reason, token string) (r *Record, run string, err error) {
+	mine, round := chance(15), roundOf(req)
+	var place string // that is kept free for the request
+	r, err = b.change(ctx, s.key, func(was *Record) (*Record, error) {
+		run = ""
+		now := b.now()
+		if was != nil {
+			state := was.StateAt(now)
+			if was.Digest != s.digest && state != Lapsed && state != Done {
+				return nil, toolerr.New(toolerr.Conflict, "another call is pending under the same key; try again later")
+			}
+			switch {
+			case state == Pending, state == Running, state == Denied && now.Before(was.Expires):
+				return nil, nil
+			case state == Approved, state == Asking && was.Round == round:
+				next := *was
+				next.State, next.Run, next.Expires = Running, mine, now.Add(b.lease())
+				if next.Began.IsZero() {
+					next.Began = now
+				}
+				run = mine
+				return &next, nil
+			case state == Asking && round != "":
+				return nil, toolerr.New(toolerr.Conflict, "%s: this round of the call was already made; continue from its answer, or repeat the call without requestState", req.Tool.Name)
+			}
+		}
+		next := &Record{
+			ID: s.newID(), State: Pending, Tool: req.Tool.Name, Server: req.Tool.Server, Where: s.where, Args: s.args,
+			Caller: Caller{req.Caller.Door, req.Caller.Profile, req.Caller.User, req.Caller.ID, req.Caller.Depth},
+			Reason: reason, Created: now, Expires: now.Add(b.expires()), Digest: s.digest, Tokens: []string{digest(token)},
+		}
+		if was != nil && was.Digest == s.digest {
+			next.Reason += was.hint(now)
+		}
+		b.release(ctx, place) // of a try before that others were first to
+		place = next.ID
+		if err := b.reserve(ctx, next, req.Caller.Counted()); err != nil {
+			place = ""
+			return nil, err
+		}
+		return next, nil
+	})
+	if place != "" && (err != nil || r.ID != place) {
+		b.release(ctx, place)
+	}
+	return r, run, err
+}
+
+// hint is what who decides should know of the request before.
+func (r *Record) hint(now time.Time) string {
+	switch r.StateAt(now) {
+	case Interrupted:
+		return "; it was approved before, as " + r.ID + ", but the host that ran it has ended: it may have taken effect"
+	case Asking:
+		return "; it was approved before, as " + r.ID + ", and started, but its server's question was not answered"
+	}
+	return ""
+}
+
+// List returns all records that are kept, the oldest first.
+func (b *Book) List(ctx context.Context) ([]*Record, error) {
+	all := []*Record{}
+	after := ""
+	for {
+		page, err := b.Keys.List(ctx, prefix, after, 1000)
+		if err != nil {
+			return nil, err
+		}
+		if len(page) == 0 {
+			break
+		}
+		for _, entry := range page {
+			after = entry.Key
+			r := new(Record)
+			if json.Unmarshal(entry.Value, r) == nil {
+				all = append(all, r)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *Record) int { return a.Created.Compare(b.Created) })
+	return all, nil
+}
+
+// Find returns the record whose id begins so.
+func (b *Book) Find(ctx context.Context, id string) (*Record, error) {
+	if key, err := keyOf(id); err == nil {
+		r, _, err := b.read(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		if r == nil || r.ID != id {
+			return nil, unknown(id)
+		}
+		return r, nil
+	}
+	all, err := b.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found *Record
+	for _, r := range all {
+		if id == "" || !strings.HasPrefix(r.ID, id) {
+			continue
+		}
+		if found != nil {
+			return nil, toolerr.New(toolerr.InvalidInput, "several approvals begin with %q; give more of the id", id)
+		}
+		found = r
+	}
+	if found == nil {
+		return nil, unknown(id)
+	}
+	return found, nil
+}
+
+func unknown(id string) error {
+	return toolerr.New(toolerr.NotFound, "no approval %.40q; approvals list shows the pending ones", id)
+}
+
+// renew keeps a run from being given up.
+func (b *Book) renew(ctx context.Context, key, run string) error {
+	return b.ofRun(ctx, key, run, func(next *Record) { next.Expires = b.now().Add(b.lease()) })
+}
+
+// finish ends a run.
+func (b *Book) finish(ctx context.Context, key, run, outcome string) error {
+	return b.ofRun(ctx, key, run, func(next *Record) {
+		next.State, next.Outcome, next.Ended, next.Round = Done, outcome, b.now(), ""
+		next.Expires = next.Ended
+		next.close()
+	})
+}
+
+// undo gives back the approval of a run that has done nothing. It holds no
+// longer than it did.
+func (b *Book) undo(ctx context.Context, key, run string) error {
+	return b.ofRun(ctx, key, run, func(next *Record) {
+		if next.Run = ""; next.Rounds > 0 { // the round can be made again
+			next.State, next.Expires = Asking, next.Began.Add(b.expires())
+			return
+		}
+		next.State, next.Expires, next.Began = Approved, next.At.Add(b.expires()), time.Time{}
+	})
+}
+
+// goOn keeps what was approved for the next round of the same call, which
+// brings what round is the digest of. All rounds have as long together as an
+// approval holds, from the first on.
+func (b *Book) goOn(ctx context.Context, key, run, round string) error {
+	return b.ofRun(ctx, key, run, func(next *Record) {
+		next.State, next.Run, next.Round, next.Expires = Asking, "", round, next.Began.Add(b.expires())
+		next.Rounds++
+	})
+}
+
+func (b *Book) ofRun(ctx context.Context, key, run string, f func(*Record)) error {
+	_, err := b.change(ctx, key, func(was *Record) (*Record, error) {
+		if was == nil || was.Run != run || was.State != Running {
+			return nil, toolerr.New(toolerr.Conflict, "the run was cancelled")
+		}
+		next := *was
+		f(&next)
+		return &next, nil
+	})
+	return err
+}
+
+// addToken gives a request one more one-time token, and reports false where it
+// has as many as it may. Those before stay good: they may be on their way.
+func (b *Book) addToken(ctx context.Context, id, token string) (ok bool, err error) {
+	err = b.touch(ctx, id, func(r *Record) {
+		if ok = len(r.Tokens) < maxTokens; ok {
+			r.Tokens = append(slices.Clone(r.Tokens), digest(token))
+		}
+	})
+	return ok, err
+}
+
+// notified notes that somebody was told of a request.
+func (b *Book) notified(ctx context.Context, id string) error {
+	return b.touch(ctx, id, func(r *Record) { r.Notified = true })
+}
+
+// spend ends a denial that holds for one call: it expires now.
+func (b *Book) spend(ctx context.Context, r *Record) error {
+	if !r.Once {
+		return nil
+	}
+	key, err := keyOf(r.ID)
+	if err != nil {
+		return err
+	}
+	_, err = b.change(ctx, key, func(was *Record) (*Record, error) {
+		if was == nil || was.ID != r.ID || was.State != Denied {
+			return nil, nil
+		}
+		next := *was
+		next.Expires = b.now()
+		return &next, nil
+	})
+	return err
+}
+
+// touch changes a request that nobody has been told of, if it is there.
+func (b *Book) touch(ctx context.Context, id string, f func(*Record)) error {
+	key, err := keyOf(id)
+	if err != nil {
+		return err
+	}
+	_, err = b.change(ctx, key, func(was *Record) (*Record, error) {
+		if was == nil || was.ID != id || was.Notified {
+			return nil, nil
+		}
+		next := *was
+		f(&next)
+		return &next, nil
+	})
+	return err
+}

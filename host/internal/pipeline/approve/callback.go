@@ -1,0 +1,236 @@
+package approve
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/internal/httpguard"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// Callback is who is told of requests, by a POST.
+type Callback struct {
+	URL    string // "": nobody
+	Secret Secret // signs what is posted
+
+	Attempts int           // in all; 3
+	Pause    time.Duration // before the second, doubled each time; 1 s
+	Timeout  time.Duration // of one; 10 s
+}
+
+// Secret is a text that is not shown.
+type Secret string
+
+// String, GoString and MarshalText show that there is one.
+func (Secret) String() string { return "***" }
+
+// GoString is String for %#v.
+func (Secret) GoString() string { return "***" }
+
+// MarshalText is String for encoders.
+func (Secret) MarshalText() ([]byte, error) { return []byte("***"), nil }
+
+func (c Callback) validate() error {
+	if c.URL == "" {
+		return nil
+	}
+	u, err := url.Parse(c.URL)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return errors.New("approval: callback must begin with http:// or https://")
+	case c.Secret == "":
+		return errors.New("approval: callback_secret is missing; it signs posted requests, so that the receiver can verify the sender")
+	}
+	return nil
+}
+
+func (c Callback) withDefaults() Callback {
+	if c.Attempts <= 0 {
+		c.Attempts = 3
+	}
+	if c.Pause <= 0 {
+		c.Pause = time.Second
+	}
+	if c.Timeout <= 0 {
+		c.Timeout = 10 * time.Second
+	}
+	return c
+}
+
+// The headers of a callback.
+const (
+	TimestampHeader = "X-Toolroom-Timestamp" // Unix seconds
+	SignatureHeader = "X-Toolroom-Signature" // v1=HEX
+)
+
+// Sign returns the signature of a callback: HMAC-SHA256 over the timestamp, a
+// dot and the body.
+func Sign(secret, timestamp string, body []byte) string {
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte(timestamp + ".")) //nolint:errcheck // never fails
+	mac.Write(body)                    //nolint:errcheck // never fails
+	return "v1=" + hex.EncodeToString(mac.Sum(nil))
+}
+
+// Notice is what is posted.
+type Notice struct {
+	Event    string       `json:"event"` // approval.pending
+	Approval call.Pending `json:"approval"`
+	// DecideURL takes one decision, {"decision":"approve"|"deny"}, from
+	// whoever has it. It is told to nobody but the receiver of the callback.
+	DecideURL string `json:"decide_url,omitempty"`
+}
+
+// notifier posts notices, one after the other.
+type notifier struct {
+	cfg  Config
+	book *Book
+
+	mu     sync.Mutex
+	queue  []posting
+	busy   bool            // somebody posts
+	going  map[string]bool // ids of requests that are posted, or in the queue
+	life   context.Context
+	end    context.CancelFunc
+	work   sync.WaitGroup
+	client *http.Client
+}
+
+type posting struct {
+	id     string
+	notice Notice
+}
+
+// maxPostings bounds those that go on. What does not fit is posted when the
+// call is repeated.
+const maxPostings = 64
+
+func newNotifier(c Config, book *Book) *notifier {
+	c.Callback = c.Callback.withDefaults()
+	n := &notifier{cfg: c, book: book, going: map[string]bool{}, client: &http.Client{
+		Transport:     httpguard.Transport(&http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute, TLSHandshakeTimeout: 10 * time.Second}),
+		Timeout:       c.Callback.Timeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+	n.life, n.end = context.WithCancel(context.Background())
+	return n
+}
+
+func (n *notifier) close() {
+	n.end()
+	n.work.Wait()
+	n.client.CloseIdleConnections()
+}
+
+// claim makes a request's posting this call's to do. It reports false where
+// there is no room, or it is being done: that one's token is on its way.
+func (n *notifier) claim(id string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.life.Err() != nil || n.going[id] || len(n.going) >= maxPostings {
+		return false
+	}
+	n.going[id] = true
+	return true
+}
+
+// release gives back what was claimed.
+func (n *notifier) release(id string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.going, id)
+}
+
+// of has a request posted that was claimed.
+func (n *notifier) of(r *Record, p call.Pending, token string) {
+	one := posting{r.ID, Notice{Event: "approval.pending", Approval: p}}
+	if url := n.cfg.url(); url != "" {
+		one.notice.DecideURL = url + "/v1/callback/" + r.ID + "/" + token
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.life.Err() != nil {
+		return
+	}
+	n.queue = append(n.queue, one)
+	if !n.busy {
+		n.busy = true
+		n.work.Go(n.post)
+	}
+}
+
+// post posts what is in the queue.
+func (n *notifier) post() {
+	for {
+		n.mu.Lock()
+		if len(n.queue) == 0 || n.life.Err() != nil {
+			n.busy = false
+			n.mu.Unlock()
+			return
+		}
+		one := n.queue[0]
+		n.queue = n.queue[1:]
+		n.mu.Unlock()
+		n.deliver(one)
+		n.release(one.id)
+	}
+}
+
+// deliver posts one notice, again after a pause when that is of use.
+func (n *notifier) deliver(p posting) {
+	body, err := jsonrpc.Marshal(p.notice)
+	if err != nil {
+		return
+	}
+	pause := n.cfg.Callback.Pause
+	for attempt := 1; ; attempt++ {
+		again, err := n.send(body)
+		if err == nil {
+			n.book.notified(n.life, p.id) //nolint:errcheck // it may be posted twice
+			return
+		}
+		if !again || attempt == n.cfg.Callback.Attempts {
+			return
+		}
+		select {
+		case <-time.After(pause):
+			pause *= 2
+		case <-n.life.Done():
+			return
+		}
+	}
+}
+
+func (n *notifier) send(body []byte) (again bool, err error) {
+	req, err := http.NewRequestWithContext(n.life, http.MethodPost, n.cfg.Callback.URL, bytes.NewReader(body))
+	if err != nil {
+		return false, err
+	}
+	at := strconv.FormatInt(time.Now().Unix(), 10)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set(TimestampHeader, at)
+	req.Header.Set(SignatureHeader, Sign(string(n.cfg.Callback.Secret), at, body))
+	res, err := n.client.Do(req)
+	if err != nil {
+		return true, err
+	}
+	io.CopyN(io.Discard, res.Body, 64<<10) //nolint:errcheck // so that the connection can be used again
+	res.Body.Close()                       //nolint:errcheck // all is read
+	if res.StatusCode/100 == 2 {
+		return false, nil
+	}
+	again = res.StatusCode >= 500 || res.StatusCode == http.StatusRequestTimeout || res.StatusCode == http.StatusTooManyRequests
+	return again, fmt.Errorf("the answer was %s", res.Status)
+}

@@ -1,0 +1,147 @@
+package approve
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// The bounds of a question, as it is shown: nobody is to approve what is not
+// shown in whole, and clients cut or scroll longer messages. Above them the
+// call waits for a decision elsewhere.
+const (
+	maxShown      = 8 << 10 // bytes
+	maxShownLines = 200
+)
+
+// fits reports whether a client can be asked about a request.
+func fits(r *Record) bool {
+	text := questionText(r)
+	return len(text) <= maxShown && strings.Count(text, "\n") < maxShownLines
+}
+
+// canBeAsked reports whether the caller's client takes forms.
+func canBeAsked(req *call.Request) bool {
+	if req.Ask == nil {
+		return false
+	}
+	var caps struct {
+		Elicitation map[string]json.RawMessage `json:"elicitation"`
+	}
+	if json.Unmarshal(req.Caller.Capabilities, &caps) != nil || caps.Elicitation == nil {
+		return false
+	}
+	_, form := caps.Elicitation["form"]
+	_, url := caps.Elicitation["url"]
+	return form || !url // {} is forms
+}
+
+// elicit asks the person at the caller's client. That it cannot be asked, or
+// dismisses the question, is no error: the request is pending still.
+func (s *Stage) elicit(ctx context.Context, req *call.Request, r *Record) error {
+	// Who decides elsewhere meanwhile ends the question.
+	asking, cancel := context.WithDeadline(ctx, r.Expires)
+	defer cancel()
+	decided := make(chan struct{})
+	go func() {
+		defer close(decided)
+		s.book.Await(asking, r.ID) //nolint:errcheck // whatever it is, ask tells
+		cancel()
+	}()
+	resume := call.Pause(ctx)
+	raw, err := req.Ask(call.WithOwnQuestion(asking), "elicitation/create", question(r))
+	resume()
+	cancel()
+	<-decided
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return nil
+	}
+	var answer struct {
+		Action  string `json:"action"`
+		Content struct {
+			Decision string `json:"decision"`
+			Note     string `json:"note"`
+		} `json:"content"`
+	}
+	if json.Unmarshal(raw, &answer) != nil {
+		return nil
+	}
+	who := "the user"
+	if r.Caller.User != "" {
+		who = r.Caller.User
+	}
+	d := Decision{By: who + " at " + r.Caller.Door, Note: strings.ToValidUTF8(answer.Content.Note[:min(len(answer.Content.Note), maxNote)], "")}
+	switch {
+	case answer.Action == "accept" && answer.Content.Decision == "approve":
+		d.Approve = true
+	case answer.Action == "accept" && answer.Content.Decision == "deny", answer.Action == "decline":
+	default:
+		return nil
+	}
+	if _, err := s.book.Decide(ctx, r.ID, d); err != nil && !toolerr.Is(err, toolerr.Conflict) && !toolerr.Is(err, toolerr.NotFound) {
+		return s.unkept(req, err)
+	}
+	return nil
+}
+
+// questionText is the message that a client is asked with.
+func questionText(r *Record) string {
+	text := fmt.Sprintf("May %s of server %s be called? %s.\n\n%s", Visible(r.Tool), Visible(r.Server), Visible(r.Reason), Shown(r.Args))
+	if r.Where != "" {
+		text += "\n\n(" + Visible(r.Where) + ")"
+	}
+	return text
+}
+
+// question is what a client is asked.
+func question(r *Record) json.RawMessage {
+	params := jsonrpc.AppendString([]byte(`{"message":`), questionText(r))
+	return append(params, `,"requestedSchema":{"type":"object","properties":{`+
+		`"decision":{"type":"string","title":"Decision","enum":["approve","deny"]},`+
+		`"note":{"type":"string","title":"Note","description":"Reason sent to the caller"}},"required":["decision"]}}`...)
+}
+
+// withRemark returns a result with a text for the caller, if the call was approved
+// with a note or with changed arguments. Any other result stays as it is.
+func withRemark(res *call.Result, r *Record) *call.Result {
+	if res == nil || r.Edited == nil && r.Note == "" {
+		return res
+	}
+	members, err := jsonrpc.Members(res.Raw)
+	if err != nil {
+		return res
+	}
+	text := "Approved by " + r.By
+	if r.Edited != nil {
+		text += " with changed arguments: " + string(r.Edited)
+	}
+	if r.Note != "" {
+		text += "\nNote: " + r.Note
+	}
+	note := append(jsonrpc.AppendString([]byte(`{"type":"text","text":`), text), '}')
+	for _, m := range members {
+		if m.Name != "content" || len(m.Value) < 2 || m.Value[0] != '[' {
+			continue
+		}
+		list := bytes.TrimSpace(m.Value[1 : len(m.Value)-1])
+		content := append([]byte{'['}, list...)
+		if len(list) > 0 {
+			content = append(content, ',')
+		}
+		raw, err := jsonrpc.SetMember(res.Raw, "content", append(append(content, note...), ']'))
+		if err != nil {
+			return res
+		}
+		return &call.Result{Raw: raw}
+	}
+	return res
+}

@@ -1,0 +1,234 @@
+package approve
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/internal/redact"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// A State is how far a request for approval has come.
+type State string
+
+// The states. Lapsed and Interrupted are never written: a record has them by
+// what time it is.
+const (
+	Pending     State = "pending"     // nobody has decided
+	Approved    State = "approved"    // the call may be made, once
+	Denied      State = "denied"      // and stays so until the record expires
+	Running     State = "running"     // the call is being made
+	Asking      State = "asking"      // its server has asked something, and the next round of it may be made
+	Done        State = "done"        // the call was made
+	Lapsed      State = "expired"     // nobody decided in time, or the call was not made in time
+	Interrupted State = "interrupted" // the host that made the call has ended; it may have had its effect
+)
+
+// A Record is one request for approval. It is what is kept in the store.
+type Record struct {
+	ID       string          `json:"id"`
+	State    State           `json:"state"`
+	Tool     string          `json:"tool"` // as served
+	Server   string          `json:"server"`
+	Where    string          `json:"where,omitempty"`  // in which place, see Scope
+	Args     json.RawMessage `json:"args"`             // as the caller sent them
+	Edited   json.RawMessage `json:"edited,omitempty"` // what they were replaced by
+	Caller   Caller          `json:"caller"`
+	Reason   string          `json:"reason"`
+	Created  time.Time       `json:"created"`
+	Expires  time.Time       `json:"expires_at"` // of what the state is now
+	By       string          `json:"decided_by,omitempty"`
+	At       time.Time       `json:"decided_at,omitzero"`
+	Note     string          `json:"note,omitempty"`
+	Once     bool            `json:"once,omitempty"` // the denial ends with the call that it was told to
+	Began    time.Time       `json:"began,omitzero"`
+	Ended    time.Time       `json:"ended,omitzero"`
+	Outcome  string          `json:"outcome,omitempty"` // complete, failed, or the code of the error
+	Notified bool            `json:"notified,omitempty"`
+	Rounds   int             `json:"rounds,omitempty"` // that were made of a call that needs several
+
+	Digest string   `json:"digest,omitempty"` // of all that the approval is for
+	Run    string   `json:"run,omitempty"`    // who runs it, at random
+	Round  string   `json:"round,omitempty"`  // digest of what the next round brings
+	Tokens []string `json:"tokens,omitempty"` // digests of the one-time tokens, each of which decides
+}
+
+// Open is the record without what is nobody's business.
+func (r *Record) Open() *Record {
+	open := *r
+	open.Digest, open.Run, open.Round, open.Tokens = "", "", "", nil
+	return &open
+}
+
+// Caller is who asked.
+type Caller struct {
+	Door    string `json:"door"`
+	Profile string `json:"profile,omitempty"`
+	User    string `json:"user,omitempty"`
+	ID      string `json:"id,omitempty"` // not part of what the approval is for: connections end
+	Depth   int    `json:"depth,omitempty"`
+}
+
+// StateAt returns the state that a record has at a time.
+func (r *Record) StateAt(now time.Time) State {
+	if now.Before(r.Expires) {
+		return r.State
+	}
+	switch r.State {
+	case Pending, Approved, Asking:
+		return Lapsed
+	case Running:
+		return Interrupted
+	}
+	return r.State
+}
+
+// Arguments are what the call is made with.
+func (r *Record) Arguments() json.RawMessage {
+	if r.Edited != nil {
+		return r.Edited
+	}
+	return r.Args
+}
+
+// Bounds of what is kept.
+const (
+	MaxArgs    = 256 << 10 // bytes of the arguments, and of those in their place
+	MaxPending = 100       // requests that wait
+	maxNote    = 1 << 10   // bytes
+	maxTokens  = 8         // of one request
+	maxRounds  = 10        // of one call
+	// keepFor is how long a record that is done with can be looked at, and
+	// keepWhole one that has large arguments, since nothing came of it.
+	keepFor   = 24 * time.Hour
+	keepWhole = time.Minute
+	maxBrief  = 4 << 10 // bytes of arguments that are kept of a call that is done with
+)
+
+// keptUntil is when a record is forgotten.
+func (r *Record) keptUntil() time.Time {
+	if (r.State == Pending || r.State == Approved) && len(r.Args)+len(r.Edited) > maxBrief {
+		return r.Expires.Add(keepWhole)
+	}
+	return r.Expires.Add(keepFor)
+}
+
+// close shortens the arguments of a record that is decided or used, and hides
+// the credentials in them. While the call is pending they are kept and shown as
+// they are: the person who decides approves exactly these bytes.
+func (r *Record) close() { r.Args, r.Edited = brief(r.Args), brief(r.Edited) }
+
+func brief(args json.RawMessage) json.RawMessage {
+	switch {
+	case len(args) == 0:
+		return args
+	case len(args) <= maxBrief:
+		return redact.AppendJSON(nil, args, 2*maxBrief)
+	}
+	begins := redact.Text(strings.ToValidUTF8(string(args[:maxBrief/4]), ""))
+	return fmt.Appendf(nil, `{"toolroom/left_out":{"bytes":%d,"begins":%s}}`, len(args), jsonrpc.AppendString(nil, begins))
+}
+
+const prefix = "approval/"
+
+// A Scope is a place in which calls of a tool have their effect: the same
+// tool of a server by the same name can be another elsewhere.
+type Scope struct {
+	Text  string // for who decides
+	Bound []byte // all by which places differ; it is kept by a keyed digest only
+}
+
+// subject is what an approval is for: one tool with its definition, one
+// server, one place, one set of arguments, one door and profile. The key of
+// its record follows from it, so that the same call finds it again.
+type subject struct {
+	key    string
+	digest string // HMAC-SHA256, in hex
+	args   json.RawMessage
+	where  string
+	bound  []byte // see Scope
+}
+
+// subjectOf digests with a secret of the store's: the ids of requests tell
+// nobody anything about what is in a server's environment.
+func subjectOf(req *call.Request, of Scope, secret func() ([]byte, error)) (subject, error) {
+	args, err := req.Arguments()
+	if err != nil {
+		return subject{}, err
+	}
+	if len(args) > MaxArgs {
+		return subject{}, toolerr.New(toolerr.TooLarge, "%s needs approval, but its arguments have %d bytes, more than the %d that can be saved; make smaller calls", req.Tool.Name, len(args), MaxArgs)
+	}
+	canonical, ok := jsonrpc.Canonical(nil, args)
+	if !ok {
+		return subject{}, toolerr.New(toolerr.InvalidParams, "%s needs approval, but its arguments are ambiguous: a member appears twice, or they are nested too deep", req.Tool.Name)
+	}
+	key, err := secret()
+	if err != nil {
+		return subject{}, err
+	}
+	h := hmac.New(sha256.New, key)
+	part := func(b []byte) {
+		sum := sha256.Sum256(b)
+		h.Write(sum[:]) //nolint:errcheck // never fails
+	}
+	for _, text := range []string{req.Tool.Server, req.Tool.Original, req.Tool.Name, req.Caller.Door, req.Caller.Profile} {
+		part([]byte(text))
+	}
+	if req.Caller.User != "" { // the key of others stays the same as in earlier versions
+		part([]byte("user " + req.Caller.User))
+	}
+	part(of.Bound)
+	part(definition(req.Tool))
+	part(canonical)
+	sum := h.Sum(nil)
+	return subject{key: prefix + word(sum[:10]), digest: hex.EncodeToString(sum), args: args, where: of.Text, bound: of.Bound}, nil
+}
+
+// definition is a tool's, however its server orders it this time.
+func definition(t *call.Tool) []byte {
+	if canonical, ok := jsonrpc.Canonical(nil, t.Definition); ok {
+		return canonical
+	}
+	return t.Definition
+}
+
+// word writes bytes with lower-case letters and digits.
+func word(b []byte) string {
+	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(b))
+}
+
+// chance is a word nobody can guess, of 8 letters for every 5 bytes.
+func chance(bytes int) string {
+	b := make([]byte, bytes)
+	rand.Read(b) //nolint:errcheck // never fails
+	return word(b)
+}
+
+const keyLetters = 16 // of 10 bytes
+
+// newID names one request: the first letters are those of the key, the rest
+// tells it from other requests for the same.
+func (s subject) newID() string { return strings.TrimPrefix(s.key, prefix) + chance(5) }
+
+// keyOf returns the key of the record with that id.
+func keyOf(id string) (string, error) {
+	if len(id) != keyLetters+8 || strings.Trim(id, "abcdefghijklmnopqrstuvwxyz234567") != "" {
+		return "", toolerr.New(toolerr.InvalidInput, "%.40q is not the id of an approval", id)
+	}
+	return prefix + id[:keyLetters], nil
+}
+
+func digest(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,133 @@
+package approve
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// asksForInput reports whether a result is a modern server's question, and
+// returns the state that the next round has to bring; nil: none.
+func asksForInput(res *call.Result) (state json.RawMessage, asks bool) {
+	if !res.Names.MayHave("resultType") || !bytes.Contains(res.Raw, []byte(`"input_required"`)) {
+		return nil, false
+	}
+	members, err := jsonrpc.Members(res.Raw)
+	if err != nil {
+		return nil, false
+	}
+	for _, m := range members {
+		switch m.Name {
+		case "resultType":
+			asks = string(m.Value) == `"input_required"`
+		case "requestState":
+			state = m.Value
+		}
+	}
+	return state, asks
+}
+
+// roundOf is the digest of what makes a call the next round of another: the
+// state that the server gave then. "": it is none.
+func roundOf(req *call.Request) string {
+	if !req.Caller.Modern || len(req.Params) == 0 {
+		return ""
+	}
+	members, err := jsonrpc.Members(req.Params)
+	if err != nil {
+		return ""
+	}
+	var state, answers json.RawMessage
+	for _, m := range members {
+		switch m.Name {
+		case "requestState":
+			state = m.Value
+		case "inputResponses":
+			answers = m.Value
+		}
+	}
+	if isNull(state) && isNull(answers) {
+		return ""
+	}
+	return roundWith(state, req.Caller)
+}
+
+// roundWith is the digest of a round that has to bring that state. Without
+// one it has to come from the same client.
+func roundWith(state json.RawMessage, c call.Caller) string {
+	text := "state " + string(state)
+	if isNull(state) {
+		text = "client " + c.ID
+	}
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
+
+// asShown returns the request that is carried out: what was shown of it, and
+// what is harmless whatever it says. What else the caller sends (task, members
+// of _meta that only the server knows) nobody has seen. The state of a round
+// and the answers to the server's questions belong to the next round of a call
+// that was approved, and to no other.
+func asShown(req *call.Request, args json.RawMessage, nextRound bool) (*call.Request, error) {
+	params := json.RawMessage(`{}`)
+	if len(req.Params) > 0 {
+		members, err := jsonrpc.Members(req.Params)
+		if err != nil {
+			return nil, err
+		}
+		params = keep(members, func(name string) bool {
+			switch name {
+			case "name", "_meta":
+				return true
+			case "requestState", "inputResponses":
+				return nextRound
+			}
+			return false
+		})
+	}
+	shown := *req
+	shown.Params = params
+	return shown.WithArguments(args)
+}
+
+// keep is an object of those members whose names are wanted; of _meta it has
+// what is harmless.
+func keep(members []jsonrpc.Member, wanted func(name string) bool) json.RawMessage {
+	out := []byte{'{'}
+	for _, m := range members {
+		if !wanted(m.Name) {
+			continue
+		}
+		value := m.Value
+		if m.Name == "_meta" {
+			meta, err := jsonrpc.Members(value)
+			if err != nil {
+				continue
+			}
+			value = keep(meta, harmless)
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(jsonrpc.AppendString(out, m.Name), ':'), value...)
+	}
+	return append(out, '}')
+}
+
+// harmless reports whether a member of _meta says how a call is made and
+// followed, and nothing of what it does.
+func harmless(name string) bool {
+	switch name {
+	case "progressToken", "traceparent", "tracestate", "toolroom/cache",
+		"io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientInfo",
+		"io.modelcontextprotocol/clientCapabilities", "io.modelcontextprotocol/logLevel":
+		return true
+	}
+	return false
+}

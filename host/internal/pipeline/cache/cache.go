@@ -1,0 +1,286 @@
+// Package cache is the stage that answers a call from an earlier one with the
+// same arguments. It is off unless tools are named, and only for tools that
+// say that they change nothing (readOnlyHint); whether their answers stay true
+// for the time they are kept is for who names them to know.
+//
+// The same call is: the same tool with the same definition, of a server of the
+// same version (so configured, and so named by itself), with the same arguments,
+// whatever their order, white space and escapes; for clients of the same protocol
+// era. Kept are results that are
+// complete and none of failure, for 5 minutes, in 64 MiB, those used longest
+// ago going first.
+//
+// What is one caller's alone is not kept: an answer that was made with what this
+// caller's client was asked (elicitation, sampling, roots), nor those of a server that
+// each caller has for itself.
+//
+// A call that is made of calls of others (of a chain, or another name of a tool)
+// is always made: each of those is the policy's to allow to this caller. They are
+// answered from what is kept, if they are named.
+//
+// A call passes by with _meta {"toolroom/cache": "bypass"}; with "refresh" it
+// is made, and its result kept.
+//
+// It is own code rather than a library: 60 lines of a list and a map, bounded
+// at every moment, without goroutines.
+package cache
+
+import (
+	"bytes"
+	"container/list"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// Config says what is kept. Zero values mean the defaults.
+type Config struct {
+	Tools    []string      // served names, or with a * at the end all that begin so; none: the cache is off
+	TTL      time.Duration // 5 min
+	MaxBytes int64         // of all results; 64 MiB
+	MaxEntry int           // of one result; 1 MiB
+
+	// Version, unless nil, returns what tells the versions of a server apart.
+	Version func(server string) string
+
+	// Leads, unless nil, reports whether calls of a server's tools are made of
+	// calls of others.
+	Leads func(server string) bool
+
+	// Apart, unless nil, reports whether each caller has a server of that name for
+	// itself.
+	Apart func(server string) bool
+}
+
+// Validate names the field that is wrong.
+func (c Config) Validate() error {
+	for _, pattern := range c.Tools {
+		if strings.Contains(strings.TrimSuffix(pattern, "*"), "*") {
+			return fmt.Errorf("cache: tools: %s matches no tool: * is only allowed at the end", pattern)
+		}
+	}
+	switch {
+	case c.TTL < 0:
+		return fmt.Errorf("cache: ttl must not be negative, got %v", c.TTL)
+	case c.MaxBytes < 0:
+		return fmt.Errorf("cache: max_bytes must not be negative, got %d", c.MaxBytes)
+	case c.MaxEntry < 0:
+		return fmt.Errorf("cache: max_entry must not be negative, got %d", c.MaxEntry)
+	}
+	return nil
+}
+
+// perEntry is about what an entry takes beside its result.
+const perEntry = 256
+
+// A Cache keeps results. It is safe for concurrent use.
+type Cache struct {
+	cfg Config
+
+	mu      sync.Mutex
+	entries map[key]*list.Element
+	order   *list.List // of *entry, the one used last first
+	bytes   int64
+}
+
+type key [sha256.Size]byte
+
+type entry struct {
+	key     key
+	raw     json.RawMessage
+	expires time.Time
+}
+
+func (e *entry) size() int64 { return int64(len(e.raw)) + perEntry }
+
+// New returns an empty cache.
+func New(c Config) *Cache {
+	if c.TTL == 0 {
+		c.TTL = 5 * time.Minute
+	}
+	if c.MaxBytes == 0 {
+		c.MaxBytes = 64 << 20
+	}
+	if c.MaxEntry == 0 {
+		c.MaxEntry = 1 << 20
+	}
+	return &Cache{cfg: c, entries: map[key]*list.Element{}, order: list.New()}
+}
+
+// Stage answers calls from earlier ones.
+func (c *Cache) Stage(next call.Handler) call.Handler {
+	if len(c.cfg.Tools) == 0 {
+		return next
+	}
+	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
+		of := func(is func(server string) bool) bool { return is != nil && is(req.Tool.Server) }
+		if !req.Tool.ReadOnly || !c.named(req.Tool.Name) || of(c.cfg.Leads) || of(c.cfg.Apart) {
+			return next(ctx, req)
+		}
+		k, wish, ok := c.key(req)
+		if !ok || wish == "bypass" || ctx.Err() != nil {
+			return next(ctx, req)
+		}
+		if wish != "refresh" {
+			if raw := c.get(k); raw != nil {
+				return &call.Result{Raw: raw}, nil
+			}
+		}
+		watched, asked := watch(req)
+		res, err := next(ctx, watched)
+		if err == nil && !asked.Load() && keepable(res) {
+			c.put(k, res.Raw)
+		}
+		return res, err
+	}
+}
+
+// watch returns a request that notes whether the caller's client was asked.
+func watch(req *call.Request) (*call.Request, *atomic.Bool) {
+	asked := new(atomic.Bool)
+	if req.Ask == nil {
+		return req, asked
+	}
+	watched := *req
+	watched.Ask = func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+		asked.Store(true)
+		return req.Ask(ctx, method, params)
+	}
+	return &watched, asked
+}
+
+func (c *Cache) named(tool string) bool {
+	for _, pattern := range c.cfg.Tools {
+		if prefix, ok := strings.CutSuffix(pattern, "*"); pattern == tool || ok && strings.HasPrefix(tool, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// keepable reports whether a result is complete and none of failure.
+func keepable(res *call.Result) bool {
+	if res.IsError() {
+		return false
+	}
+	if !res.Names.MayBeIncomplete() {
+		return true
+	}
+	members, err := jsonrpc.Members(res.Raw)
+	if err != nil {
+		return false
+	}
+	for _, m := range members {
+		if m.Name == "resultType" {
+			return string(m.Value) == `"complete"`
+		}
+	}
+	return true
+}
+
+// key returns what tells a call apart from others, and what the call says of
+// the cache; false: it is one of a kind.
+func (c *Cache) key(req *call.Request) (k key, wish string, ok bool) {
+	buf := make([]byte, 0, 512)
+	if c.cfg.Version != nil {
+		buf = jsonrpc.AppendString(buf, c.cfg.Version(req.Tool.Server))
+	}
+	buf = jsonrpc.AppendString(buf, req.Tool.Server)
+	buf = append(buf, req.Tool.Definition...)
+	if req.Caller.Modern {
+		buf = append(buf, " modern"...)
+	}
+	if len(req.Params) > 0 {
+		members, err := jsonrpc.Members(req.Params)
+		if err != nil {
+			return k, "", false
+		}
+		for _, m := range members {
+			switch m.Name {
+			case "name", "arguments":
+			case "_meta":
+				wish = wishOf(m.Value)
+			default: // an answer to a question, a task
+				return k, "", false
+			}
+		}
+	}
+	arguments, err := req.Arguments()
+	if err != nil {
+		return k, "", false
+	}
+	if buf, ok = jsonrpc.Canonical(append(buf, ' '), arguments); !ok {
+		return k, "", false
+	}
+	return sha256.Sum256(buf), wish, true
+}
+
+func wishOf(meta json.RawMessage) string {
+	if !bytes.Contains(meta, []byte("toolroom/cache")) {
+		return ""
+	}
+	var m struct {
+		Wish string `json:"toolroom/cache"`
+	}
+	if json.Unmarshal(meta, &m) != nil {
+		return "bypass"
+	}
+	return m.Wish
+}
+
+// get returns a result that is kept and still good, or nil.
+func (c *Cache) get(k key) json.RawMessage {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	el := c.entries[k]
+	if el == nil {
+		return nil
+	}
+	e := el.Value.(*entry) //nolint:errcheck // the list holds nothing else
+	if !time.Now().Before(e.expires) {
+		c.drop(el)
+		return nil
+	}
+	c.order.MoveToFront(el)
+	return e.raw
+}
+
+// put keeps a result in place of the one that is kept.
+func (c *Cache) put(k key, raw json.RawMessage) {
+	e := &entry{k, bytes.Clone(raw), time.Now().Add(c.cfg.TTL)}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if el := c.entries[k]; el != nil {
+		c.drop(el)
+	}
+	if len(raw) > c.cfg.MaxEntry || e.size() > c.cfg.MaxBytes {
+		return
+	}
+	for c.bytes+e.size() > c.cfg.MaxBytes {
+		c.drop(c.order.Back())
+	}
+	c.entries[k] = c.order.PushFront(e)
+	c.bytes += e.size()
+}
+
+// drop takes an entry out. c.mu is held.
+func (c *Cache) drop(el *list.Element) {
+	e := c.order.Remove(el).(*entry) //nolint:errcheck // the list holds nothing else
+	delete(c.entries, e.key)
+	c.bytes -= e.size()
+}
+
+// Size returns how many results are kept, and their bytes.
+func (c *Cache) Size() (results int, bytes int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.entries), c.bytes
+}

@@ -1,0 +1,294 @@
+// Package limit is the stage that bounds how many calls run at once, and
+// decides who is next when more wait.
+//
+// A server gets 5 calls at once, unless the configuration says otherwise; a
+// tool that says how many of its calls may run at once has permits of its
+// own. What does not fit waits, first come first served for each caller, and
+// between callers the one that has the fewest calls running goes first, in
+// turn where that is the same. Callers that are one by their account (all of an
+// address) share its turn, and within it each has its own. So who floods a
+// server, by however many connections, waits behind itself and not before
+// others.
+//
+// The last free permit of a server is kept from whoever has one already, or whose
+// account has, while another has none but had one within the last minute: a caller that
+// calls now and then finds it free, and does not wait for one of the flood's
+// calls to end. A caller that is alone gets all permits.
+//
+// The queue is bounded in calls of one caller, in bytes of all (but one call
+// of each caller always fits), and in time; beyond that a call is refused with
+// RATE_LIMITED and when to try again.
+//
+// Control calls (they see to jobs that run, or end them) are not counted. A
+// server whose calls make calls in turn, as an agent's do, has permits of
+// their own for each depth, so that a call never waits for a permit that is
+// held by the call it is made within.
+package limit
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// Config is how many. Zero values mean the defaults.
+type Config struct {
+	Concurrent  int            // calls of one server at once; 5. Negative: no bound
+	Servers     map[string]int // the same by server, before what its tools say
+	MaxParallel int            // calls of one caller at once, of all servers; 0: 10 within a turn, else no bound. Negative: no bound
+	Queue       int            // calls of one caller that wait for one server; 1000
+	QueueBytes  int64          // parameters of all calls that wait for one server; 64 MiB
+	MaxWait     time.Duration  // of one call; 1 min
+	Nested      []string       // servers whose calls make calls
+	MaxDepth    int            // of calls within such calls; 1
+}
+
+// Validate names the field that is wrong.
+func (c Config) Validate() error {
+	for _, f := range []struct {
+		name  string
+		value int64
+	}{{"queue", int64(c.Queue)}, {"queue_bytes", c.QueueBytes}, {"max_wait", int64(c.MaxWait)}, {"max_depth", int64(c.MaxDepth)}} {
+		if f.value < 0 {
+			return fmt.Errorf("limit: %s must not be negative, got %d", f.name, f.value)
+		}
+	}
+	return nil
+}
+
+func (c Config) withDefaults() Config {
+	def := func(n *int, to int) {
+		if *n == 0 {
+			*n = to
+		}
+	}
+	def(&c.Concurrent, 5)
+	def(&c.Queue, 1000)
+	def(&c.MaxDepth, 1)
+	if c.QueueBytes == 0 {
+		c.QueueBytes = 64 << 20
+	}
+	if c.MaxWait == 0 {
+		c.MaxWait = time.Minute
+	}
+	return c
+}
+
+const (
+	// maxPermits bounds what a tool may say of itself.
+	maxPermits = 256
+	// wholeServer is from how many calls on a tool speaks for its server:
+	// those of mcpkit take 64 calls in all, so that one tool with as many
+	// permits of its own would leave nothing to the calls of the others.
+	wholeServer = 64
+)
+
+// A Limiter holds the permits. It is safe for concurrent use.
+type Limiter struct {
+	cfg    Config
+	nested map[string]bool
+
+	mu      sync.Mutex
+	servers map[place]*pool
+	callers map[who]*pool // of MaxParallel
+}
+
+// place is what permits are for: a server, or one tool, at a depth.
+type place struct {
+	server, tool string
+	depth        int
+}
+
+// who is one caller.
+type who struct {
+	door, id string
+	depth    int
+}
+
+// accountOf is who a call counts for.
+func accountOf(req *call.Request) who {
+	return who{"", req.Caller.Counted(), req.Caller.Depth}
+}
+
+// New returns a limiter all of whose permits are free.
+func New(c Config) *Limiter {
+	l := &Limiter{cfg: c.withDefaults(), nested: map[string]bool{}, servers: map[place]*pool{}, callers: map[who]*pool{}}
+	for _, server := range c.Nested {
+		l.nested[server] = true
+	}
+	return l
+}
+
+// Stage lets calls through as permits allow.
+func (l *Limiter) Stage(next call.Handler) call.Handler {
+	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
+		at, size := l.place(req)
+		if at.depth > l.cfg.MaxDepth {
+			return nil, toolerr.New(toolerr.LimitReached, "%s is nested in %d calls, the maximum is %d; continue without it", req.Tool.Name, at.depth, l.cfg.MaxDepth)
+		}
+		if req.Tool.Control {
+			return next(ctx, req)
+		}
+		caller := who{req.Caller.Door, req.Caller.ID, req.Caller.Depth}
+		if parallel := l.parallel(req.Caller); parallel > 0 {
+			mine, err := l.acquire(ctx, l.own, place{}, parallel, accountOf(req), req)
+			if err != nil {
+				return nil, err
+			}
+			defer mine.release(l)
+		}
+		if size <= 0 {
+			return next(ctx, req)
+		}
+		permit, err := l.acquire(ctx, l.shared, at, size, caller, req)
+		if err != nil {
+			return nil, err
+		}
+		defer permit.release(l)
+		return next(ctx, permit.lending(l, req))
+	}
+}
+
+// parallel is how many calls of a caller run at once; not positive: any number.
+func (l *Limiter) parallel(c call.Caller) int {
+	if l.cfg.MaxParallel == 0 && c.Turn != "" {
+		return 10
+	}
+	return l.cfg.MaxParallel
+}
+
+// place returns whose permits a call needs, and how many there are; not
+// positive: any number.
+func (l *Limiter) place(req *call.Request) (place, int) {
+	t := req.Tool
+	at := place{server: t.Server}
+	if l.nested[t.Server] {
+		at.depth = req.Caller.Depth
+	}
+	if n, ok := l.cfg.Servers[t.Server]; ok && n != 0 {
+		return at, n
+	}
+	if t.MaxConcurrent > 0 {
+		if t.MaxConcurrent < wholeServer {
+			at.tool = t.Name
+		}
+		return at, min(t.MaxConcurrent, maxPermits)
+	}
+	return at, l.cfg.Concurrent
+}
+
+// shared finds the permits of a place. l.mu is held.
+func (l *Limiter) shared(at place, size int, _ who) *pool {
+	p := l.servers[at]
+	if p == nil {
+		p = newPool(size)
+		l.servers[at] = p
+	}
+	p.size = size // a tool may change what it says
+	return p
+}
+
+// own finds a caller's permits. l.mu is held.
+func (l *Limiter) own(_ place, size int, caller who) *pool {
+	p := l.callers[caller]
+	if p == nil {
+		p = newPool(size)
+		p.of = caller
+		l.callers[caller] = p
+	}
+	return p
+}
+
+// acquire returns a permit, or why there is none.
+func (l *Limiter) acquire(ctx context.Context, find func(place, int, who) *pool, at place, size int, caller who, req *call.Request) (permit, error) {
+	now := time.Now()
+	l.mu.Lock()
+	p := find(at, size, caller)
+	c := p.caller(caller, accountOf(req), now)
+	if len(c.queue) == 0 && p.free(c, now) {
+		p.take(c)
+		l.mu.Unlock()
+		return permit{p, c, now}, nil
+	}
+	bytes := int64(len(req.Params))
+	if len(c.queue) >= l.cfg.Queue || p.bytes+bytes > l.cfg.QueueBytes && len(c.queue) > 0 {
+		err := p.refusal(req.Tool, len(c.queue))
+		l.mu.Unlock()
+		return permit{}, err
+	}
+	w := &waiter{ready: make(chan struct{}), bytes: bytes}
+	p.enqueue(c, w)
+	l.mu.Unlock()
+
+	timer := time.NewTimer(l.cfg.MaxWait)
+	defer timer.Stop()
+	var err error
+	select {
+	case <-w.ready:
+		return permit{p, c, time.Now()}, nil
+	case <-ctx.Done():
+		err = ctx.Err()
+	case <-timer.C:
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if w.granted { // at the same moment
+		if err == nil {
+			return permit{p, c, time.Now()}, nil
+		}
+		p.give(c, time.Now())
+		return permit{}, err
+	}
+	p.leave(c, w)
+	if err == nil {
+		err = p.refusal(req.Tool, len(c.queue))
+	}
+	return permit{}, err
+}
+
+// A permit is one call that runs.
+type permit struct {
+	p     *pool
+	c     *caller
+	since time.Time
+}
+
+func (h permit) release(l *Limiter) {
+	now := time.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h.p.learn(now.Sub(h.since))
+	h.p.give(h.c, now)
+	if h.p.of != (who{}) && h.p.held == 0 && len(h.p.waiting) == 0 {
+		delete(l.callers, h.p.of)
+	}
+}
+
+// A Load is how busy a server is, or a tool with permits of its own.
+type Load struct {
+	Server  string `json:"server"`
+	Tool    string `json:"tool,omitempty"`
+	Permits int    `json:"permits"`
+	Running int    `json:"running"`
+	Waiting int    `json:"waiting"`
+	Refused int64  `json:"refused"` // since the queue was full, or the wait too long
+}
+
+// Loads returns how busy all servers are that were called, in no order.
+func (l *Limiter) Loads() []Load {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	loads := make([]Load, 0, len(l.servers))
+	for at, p := range l.servers {
+		load := Load{Server: at.server, Tool: at.tool, Permits: p.size, Running: p.held, Refused: p.refused}
+		for _, c := range p.waiting {
+			load.Waiting += len(c.queue)
+		}
+		loads = append(loads, load)
+	}
+	return loads
+}

@@ -1,0 +1,202 @@
+package limit
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// present is for how long a caller counts as there after its last call.
+const present = time.Minute
+
+// maxKnown bounds the callers a pool remembers that have nothing running.
+const maxKnown = 256
+
+// pool is the permits of one place, and those who wait for them.
+type pool struct {
+	of      who // of a caller's own pool
+	size    int
+	held    int
+	callers map[who]*caller
+	running map[who]int // by account; none is 0
+	waiting []*caller   // those with a queue, the one whose turn is longest ago first
+	bytes   int64       // of all queues
+	usual   time.Duration
+	refused int64
+}
+
+// caller is one caller as a pool knows it.
+type caller struct {
+	account who // that it belongs to, with others
+	held    int
+	seen    time.Time // when its last call came or ended
+	queue   []*waiter
+}
+
+type waiter struct {
+	ready   chan struct{} // closed when granted
+	granted bool
+	bytes   int64
+}
+
+func newPool(size int) *pool {
+	return &pool{size: size, callers: map[who]*caller{}, running: map[who]int{}}
+}
+
+func (p *pool) caller(w, account who, now time.Time) *caller {
+	c := p.callers[w]
+	if c == nil {
+		if len(p.callers) >= maxKnown {
+			p.forget()
+		}
+		c = &caller{account: account}
+		p.callers[w] = c
+	}
+	c.seen = now
+	return c
+}
+
+// forget drops the callers that have nothing running and nothing waiting.
+func (p *pool) forget() {
+	for w, c := range p.callers {
+		if c.held == 0 && len(c.queue) == 0 {
+			delete(p.callers, w)
+		}
+	}
+}
+
+// free reports whether a permit is free for c.
+func (p *pool) free(c *caller, now time.Time) bool {
+	switch free := p.size - p.held; {
+	case free <= 0:
+		return false
+	case free > 1 || p.running[c.account] == 0:
+		return true
+	}
+	return !p.expects(c, now)
+}
+
+// expects reports whether a caller other than c, with nothing running, has
+// been there lately; where c has nothing running either, but others of its
+// account have, one of an account that has nothing.
+func (p *pool) expects(c *caller, now time.Time) bool {
+	for w, other := range p.callers {
+		switch {
+		case other == c || other.held > 0:
+		case c.held == 0 && p.running[other.account] > 0:
+		case len(other.queue) > 0 || now.Sub(other.seen) < present:
+			return true
+		default:
+			delete(p.callers, w)
+		}
+	}
+	return false
+}
+
+func (p *pool) take(c *caller) {
+	p.held++
+	c.held++
+	p.running[c.account]++
+}
+
+// give takes a permit of c's back and hands it on.
+func (p *pool) give(c *caller, now time.Time) {
+	p.held--
+	c.held--
+	if p.running[c.account]--; p.running[c.account] == 0 {
+		delete(p.running, c.account)
+	}
+	c.seen = now
+	p.grant(now)
+}
+
+func (p *pool) enqueue(c *caller, w *waiter) {
+	if len(c.queue) == 0 {
+		p.waiting = append(p.waiting, c)
+	}
+	c.queue = append(c.queue, w)
+	p.bytes += w.bytes
+}
+
+// leave takes a waiter out that gave up.
+func (p *pool) leave(c *caller, w *waiter) {
+	if i := slices.Index(c.queue, w); i >= 0 {
+		c.queue = slices.Delete(c.queue, i, i+1)
+		p.bytes -= w.bytes
+		p.settle(c)
+	}
+}
+
+// settle takes c out of the turn when nothing of it waits any more.
+func (p *pool) settle(c *caller) {
+	if len(c.queue) > 0 {
+		return
+	}
+	c.queue = nil
+	if i := slices.Index(p.waiting, c); i >= 0 {
+		p.waiting = slices.Delete(p.waiting, i, i+1)
+	}
+}
+
+// before reports whether c goes before another: if its account has fewer calls
+// running, and where that is the same, if it has.
+func (p *pool) before(c, other *caller) bool {
+	mine, theirs := p.running[c.account], p.running[other.account]
+	return mine < theirs || mine == theirs && c.held < other.held
+}
+
+// grant hands free permits to those who wait: of the callers that may have
+// one the one with the fewest, and of several the one whose turn is longest
+// ago.
+func (p *pool) grant(now time.Time) {
+	for p.held < p.size {
+		next := -1
+		var kept *caller // from whom the last permit is kept, as from all like it
+		for i, c := range p.waiting {
+			if next >= 0 && !p.before(c, p.waiting[next]) || kept != nil && kept.account == c.account && kept.held == 0 && c.held == 0 {
+				continue
+			}
+			if p.free(c, now) {
+				next = i
+			} else {
+				kept = c
+			}
+		}
+		if next < 0 {
+			return
+		}
+		c := p.waiting[next]
+		w := c.queue[0]
+		c.queue[0] = nil
+		c.queue = c.queue[1:]
+		p.bytes -= w.bytes
+		p.waiting = append(slices.Delete(p.waiting, next, next+1), c)
+		p.settle(c)
+		p.take(c)
+		w.granted = true
+		close(w.ready)
+	}
+}
+
+// learn keeps how long calls take, the last ones weighing most.
+func (p *pool) learn(took time.Duration) {
+	if p.usual == 0 {
+		p.usual = took
+		return
+	}
+	p.usual += (took - p.usual) / 8
+}
+
+// refusal says when there may be room again: when half of those ahead are
+// done.
+func (p *pool) refusal(t *call.Tool, ahead int) error {
+	p.refused++
+	wait := p.usual * time.Duration(1+ahead/2) / time.Duration(max(1, p.size))
+	wait = min(max(wait, 100*time.Millisecond), time.Minute)
+	seconds := math.Ceil(wait.Seconds()*10) / 10
+	return toolerr.New(toolerr.RateLimited, "%s is busy (%d running, %d of yours waiting); try again in %gs, or with fewer calls at once",
+		t.Name, p.held, ahead, seconds).With("retryAfterMs", int64(seconds*1000))
+}

@@ -1,0 +1,285 @@
+package policy
+
+import (
+	"hash/maphash"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+const (
+	// maxCallers bounds the callers, and turns, whose calls are counted.
+	maxCallers = 4096
+	// maxDifferent bounds the different calls that are remembered of each.
+	maxDifferent = 1024
+)
+
+// counters count the calls that were let through.
+type counters struct {
+	cfg  Config
+	seed maphash.Seed
+
+	mu      sync.Mutex
+	tools   map[string]*window // nil: not limited
+	callers map[who]*tally
+}
+
+// who is a caller, or a turn of one.
+type who struct {
+	account, turn string
+	all           bool // all its turns together
+}
+
+// tally is what is counted of a caller or turn.
+type tally struct {
+	calls int
+	cost  float64
+	same  map[uint64]int // by hash of tool and arguments
+	last  time.Time
+}
+
+// ticket is what was counted of one call.
+type ticket struct {
+	total, turn *tally
+	hash        uint64
+	price       float64
+}
+
+// window is the times of a tool's last calls, a ring.
+type window struct {
+	most  int
+	times []time.Time
+	next  int
+}
+
+func newCounters(c Config) *counters {
+	return &counters{cfg: c, seed: maphash.MakeSeed(), tools: map[string]*window{}, callers: map[who]*tally{}}
+}
+
+// any reports whether a call of the caller's is counted.
+func (n *counters) any(c call.Caller) bool {
+	return c.Turn != "" || n.totals() || len(n.cfg.MaxCallsPerMinute) > 0 || n.cfg.MaxIdenticalCalls > 0
+}
+
+// totals reports whether calls are counted by caller.
+func (n *counters) totals() bool { return n.cfg.MaxTotalCalls > 0 || n.cfg.MaxCost > 0 }
+
+// identical is how many identical calls a caller may make; 0: any number.
+func (n *counters) identical(c call.Caller) int {
+	if n.cfg.MaxIdenticalCalls == 0 && c.Turn != "" {
+		return defaultIdentical
+	}
+	return max(0, n.cfg.MaxIdenticalCalls)
+}
+
+// admit counts a call, or says which limit it is over; then nothing is
+// counted.
+func (n *counters) admit(req *call.Request) (t ticket, err error) {
+	c := req.Caller
+	if !n.any(c) {
+		return t, nil
+	}
+	identical := n.identical(c)
+	if identical > 0 {
+		arguments, err := req.Arguments()
+		if err != nil {
+			return t, err
+		}
+		t.hash = n.hash(req, arguments)
+	}
+	if n.cfg.MaxCost > 0 {
+		t.price = n.price(req.Tool)
+	}
+	now := time.Now()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	w := n.window(req.Tool)
+	if wait, full := w.full(now); full {
+		seconds := math.Ceil(wait.Seconds())
+		return t, refusal(req, toolerr.New(toolerr.RateLimited, "limit of %d calls per minute reached; try again in %gs", w.most, seconds).
+			With("retryAfterMs", int64(seconds*1000)))
+	}
+	if n.totals() {
+		t.total = n.tally(who{c.Counted(), "", true}, now)
+	}
+	if c.Turn != "" || identical > 0 {
+		t.turn = n.tally(who{c.Counted(), c.Turn, false}, now)
+	}
+	if over := n.over(c, t, identical); over != nil {
+		return ticket{}, refusal(req, over)
+	}
+	if t.total != nil {
+		t.total.calls++
+		t.total.cost += t.price
+	}
+	if t.turn != nil {
+		t.turn.calls++
+		if identical > 0 {
+			t.turn.count(t.hash)
+		}
+	}
+	w.add(now)
+	return t, nil
+}
+
+// over says which limit a call would be over; nil: none. n.mu is held.
+func (n *counters) over(c call.Caller, t ticket, identical int) *toolerr.Error {
+	cfg := n.cfg
+	switch {
+	case cfg.MaxTotalCalls > 0 && t.total.calls >= cfg.MaxTotalCalls:
+		return toolerr.New(toolerr.LimitReached, "all allowed calls (%d) have been made; finish with what you have", cfg.MaxTotalCalls)
+	case cfg.MaxCost > 0 && t.total.cost+t.price > cfg.MaxCost*(1+rounding):
+		return toolerr.New(toolerr.LimitReached, "it costs %g, and %g of %g are spent (max_cost); finish with what you have", t.price, t.total.cost, cfg.MaxCost)
+	case c.Turn != "" && cfg.MaxCallsPerTurn > 0 && t.turn.calls >= cfg.MaxCallsPerTurn:
+		return toolerr.New(toolerr.LimitReached, "all calls of this turn (%d) have been made; answer with what you have", cfg.MaxCallsPerTurn)
+	case identical > 0 && t.turn.same[t.hash] >= identical:
+		return toolerr.New(toolerr.LimitReached, "the same call was made the maximum number of times (%d), and its result is known: change the arguments, or continue without it", identical)
+	}
+	return nil
+}
+
+// rounding lets ten calls at a tenth be one.
+const rounding = 1e-9
+
+// giveBack counts a call as not made. That it was asked for, its minute keeps.
+func (n *counters) giveBack(t ticket) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if t.total != nil {
+		t.total.calls--
+		t.total.cost -= t.price
+	}
+	if t.turn != nil {
+		t.turn.calls--
+		if t.turn.same[t.hash] > 0 {
+			t.turn.same[t.hash]--
+		}
+	}
+}
+
+// price is what a call of a tool costs.
+func (n *counters) price(t *call.Tool) (price float64) {
+	longest := -1
+	for pattern, is := range n.cfg.Prices {
+		if len(pattern) >= longest && matchTool(pattern, t) && (len(pattern) > longest || is > price) {
+			longest, price = len(pattern), is
+		}
+	}
+	return price
+}
+
+// calls returns how many calls of a turn were let through.
+func (n *counters) calls(c call.Caller) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if t := n.callers[who{c.Counted(), c.Turn, false}]; t != nil {
+		return t.calls
+	}
+	return 0
+}
+
+// end forgets a turn.
+func (n *counters) end(c call.Caller) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.callers, who{c.Counted(), c.Turn, false})
+}
+
+// hash stands for a tool, its arguments, and the agent that calls: what one has been
+// answered, those beside it do not know.
+func (n *counters) hash(req *call.Request, arguments []byte) uint64 {
+	var h maphash.Hash
+	h.SetSeed(n.seed)
+	h.WriteString(req.Caller.Agent) //nolint:errcheck // never fails
+	h.WriteByte(0)                  //nolint:errcheck // never fails
+	h.WriteString(req.Tool.Name)    //nolint:errcheck // never fails
+	h.WriteByte(0)                  //nolint:errcheck // never fails
+	if canonical, ok := jsonrpc.Canonical(nil, arguments); ok {
+		arguments = canonical
+	}
+	h.Write(arguments) //nolint:errcheck // never fails
+	return h.Sum64()
+}
+
+func (n *counters) tally(w who, now time.Time) *tally {
+	t := n.callers[w]
+	if t == nil {
+		if len(n.callers) >= maxCallers {
+			n.forget()
+		}
+		t = &tally{}
+		n.callers[w] = t
+	}
+	t.last = now
+	return t
+}
+
+// forget drops the half of the callers that has not called for longest.
+func (n *counters) forget() {
+	var newest, oldest time.Time
+	for _, t := range n.callers {
+		if newest.IsZero() || t.last.After(newest) {
+			newest = t.last
+		}
+		if oldest.IsZero() || t.last.Before(oldest) {
+			oldest = t.last
+		}
+	}
+	middle := oldest.Add(newest.Sub(oldest) / 2)
+	for w, t := range n.callers {
+		if !t.last.After(middle) {
+			delete(n.callers, w)
+		}
+	}
+}
+
+func (t *tally) count(hash uint64) {
+	if t.same == nil || len(t.same) >= maxDifferent {
+		t.same = map[uint64]int{}
+	}
+	t.same[hash]++
+}
+
+// window returns the calls of a tool; nil: it has no limit.
+func (n *counters) window(t *call.Tool) *window {
+	if len(n.cfg.MaxCallsPerMinute) == 0 {
+		return nil
+	}
+	name := t.Name + "\x00" + t.Unrenamed // a reload may serve another tool under the name
+	w, known := n.tools[name]
+	if known {
+		return w
+	}
+	for pattern, most := range n.cfg.MaxCallsPerMinute {
+		if most > 0 && matchTool(pattern, t) && (w == nil || most < w.most) {
+			w = &window{most: most}
+		}
+	}
+	n.tools[name] = w
+	return w
+}
+
+// full reports whether there were as many calls as there may be in a minute,
+// and when there will be room.
+func (w *window) full(now time.Time) (time.Duration, bool) {
+	if w == nil || len(w.times) < w.most {
+		return 0, false
+	}
+	wait := w.times[w.next].Add(time.Minute).Sub(now)
+	return wait, wait > 0
+}
+
+func (w *window) add(now time.Time) {
+	switch {
+	case w == nil:
+	case len(w.times) < w.most:
+		w.times = append(w.times, now)
+	default:
+		w.times[w.next] = now
+		w.next = (w.next + 1) % w.most
+	}
+}

@@ -1,0 +1,356 @@
+// Package policy is the stage that decides whether a call may be made: by
+// lists and rules, and by how many calls there have been.
+//
+// In this order: a tool that a pattern of Block matches is refused; where
+// Allow has patterns, one that none matches is refused; then the first of
+// Rules that matches decides, and where none does the call is allowed. So
+// exceptions come before what they are exceptions from:
+//
+//	{Tool: "bash", Args: {"command": "git status*"}, Do: Allow},
+//	{Tool: "bash", Do: Ask, Why: "it can change things"},
+//
+// A pattern is a text in which * stands for any text, across lines and
+// slashes, and nothing else is special. A rule's arguments are named by their
+// member (command) or a JSON pointer (/options/force). Of an object or array
+// every text, number and so on below it counts: a rule that allows needs all
+// to match, one that denies or asks needs one. The latter also look at members
+// whose names differ in case only, since servers may.
+//
+// Patterns know nothing of what arguments mean: "git status*" also matches
+// "git status; rm -r .". Commands are judged by the tool that runs them; rules
+// are for who may call it at all.
+//
+// A tool that the configuration renames goes by both names: what is said of
+// SERVER__TOOL holds whatever it is served as.
+//
+// Calls are counted when they are let through: by tool over the last minute,
+// whoever calls; by turn; and by caller, as long as the caller is known, which
+// is at least until 4096 others have called. A call that waits for approval,
+// or is not approved, counts by the minute alone. How many calls of one caller
+// run at once is package limit's.
+//
+// A turn is one answer of a model, with all rounds of calls that it takes: who
+// leads a conversation begins one (Policy.Turn) and makes its calls in it.
+// Clients of MCP have no turns; their calls count by caller.
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// A Verdict is what a rule says of a call.
+type Verdict string
+
+// The verdicts.
+const (
+	Allow Verdict = "allow"
+	Ask   Verdict = "ask"
+	Deny  Verdict = "deny"
+)
+
+// A Rule decides on the calls it matches. What is empty matches all.
+type Rule struct {
+	Tool   string            // pattern of the served name
+	Caller string            // pattern of the door, or of DOOR/USER for those who signed in and DOOR/ID for others
+	Args   map[string]string // argument → pattern; all must match
+	Do     Verdict
+	Why    string // told to who called
+}
+
+// Config is the policy. The zero value allows everything.
+type Config struct {
+	Allow []string // patterns of served names; none: all tools
+	Block []string
+	Rules []Rule
+
+	// ToolChoice is auto, required, none, or the served name of the only tool
+	// that may be called; "": auto. required is for turns.
+	ToolChoice string
+
+	MaxCallsPerMinute map[string]int // by pattern, for each tool; the least counts
+	MaxCallsPerTurn   int            // 0: any number, as below
+	MaxTotalCalls     int            // of one caller
+
+	// MaxIdenticalCalls bounds calls with the same tool and arguments, of one
+	// caller (each agent that works for it by itself), in a turn where there is
+	// one; 0: 3 in a turn, else any number. Negative: any number.
+	MaxIdenticalCalls int
+
+	MaxRounds int                // of a turn; 0: 50. Negative: any number
+	MaxCost   float64            // of one caller's calls, in the unit of Prices; 0: any
+	Prices    map[string]float64 // of a call, by pattern; the longest that matches counts
+}
+
+// What ToolChoice can be beside a name.
+const (
+	ChoiceAuto     = "auto"
+	ChoiceRequired = "required"
+	ChoiceNone     = "none"
+)
+
+const (
+	defaultRounds    = 50
+	defaultIdentical = 3
+)
+
+// maxPerMinute bounds what is remembered for a tool.
+const maxPerMinute = 100_000
+
+// Validate names the field that is wrong.
+func (c Config) Validate() error {
+	for i, r := range c.Rules {
+		if r.Do != Allow && r.Do != Ask && r.Do != Deny {
+			return fmt.Errorf("policy: rules[%d]: do is %q, not one of allow, ask, deny", i, r.Do)
+		}
+		for name := range r.Args {
+			if name == "" {
+				return fmt.Errorf("policy: rules[%d]: args has an argument without a name", i)
+			}
+		}
+	}
+	for pattern, n := range c.MaxCallsPerMinute {
+		if n < 0 || n > maxPerMinute {
+			return fmt.Errorf("policy: max_calls_per_minute of %s is %d, not between 0 and %d", pattern, n, maxPerMinute)
+		}
+	}
+	for _, f := range []struct {
+		name  string
+		value int
+	}{{"max_calls_per_turn", c.MaxCallsPerTurn}, {"max_total_calls", c.MaxTotalCalls}} {
+		if f.value < 0 {
+			return fmt.Errorf("policy: %s must not be negative, got %d", f.name, f.value)
+		}
+	}
+	for pattern, price := range c.Prices {
+		if !(price >= 0) || math.IsInf(price, 0) { // which NaN is not
+			return fmt.Errorf("policy: prices: the price of %s must be 0 or more, got %v", pattern, price)
+		}
+	}
+	switch {
+	case !(c.MaxCost >= 0) || math.IsInf(c.MaxCost, 0):
+		return fmt.Errorf("policy: max_cost must be 0 or more, got %v", c.MaxCost)
+	case c.MaxCost > 0 && len(c.Prices) == 0:
+		return errors.New("policy: max_cost needs prices, the costs of calls")
+	}
+	return nil
+}
+
+// A Policy decides on calls and counts them. It is safe for concurrent use.
+type Policy struct {
+	cfg      Config
+	counts   *counters
+	approval call.Stage
+}
+
+// New returns a policy. Calls that a rule asks about go through approval
+// before they go on; without one (nil) they are refused.
+func New(c Config, approval call.Stage) *Policy {
+	return &Policy{cfg: c, counts: newCounters(c), approval: approval}
+}
+
+// Stage lets calls through that are allowed.
+func (p *Policy) Stage(next call.Handler) call.Handler {
+	approved := refuse
+	if p.approval != nil {
+		approved = p.approval(func(ctx context.Context, req *call.Request) (*call.Result, error) {
+			if ran, ok := ctx.Value(ranKey{}).(*atomic.Bool); ok {
+				ran.Store(true)
+			}
+			return next(ctx, req)
+		})
+	}
+	free := len(p.cfg.Allow)+len(p.cfg.Block)+len(p.cfg.Rules) == 0 && p.cfg.chooses(&call.Tool{})
+	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
+		if free && !p.counts.any(req.Caller) {
+			return next(ctx, req)
+		}
+		d, err := p.cfg.Decide(req)
+		switch {
+		case err != nil:
+			return nil, err
+		case d.Do == Deny:
+			return nil, d.refusal(req)
+		}
+		ticket, err := p.counts.admit(req)
+		if err != nil {
+			return nil, err
+		}
+		if d.Do != Ask {
+			return next(ctx, req)
+		}
+		var ran atomic.Bool
+		asked := *req
+		asked.Reason = d.Text
+		res, err := approved(context.WithValue(ctx, ranKey{}, &ran), &asked)
+		if !ran.Load() {
+			p.counts.giveBack(ticket)
+		}
+		return res, err
+	}
+}
+
+// ranKey is for a mark that is set when a call that was asked about is made.
+type ranKey struct{}
+
+// A Decision is what the policy says of a call, whatever was called before.
+type Decision struct {
+	Do   Verdict `json:"do"`
+	Rule int     `json:"rule,omitempty"` // the number of the rule that says so, from 1; 0: none
+	Text string  `json:"text"`           // what says so, and why
+}
+
+// Decide returns what the lists and rules say of a call.
+func (c Config) Decide(req *call.Request) (Decision, error) {
+	t := req.Tool
+	switch {
+	case c.ToolChoice == ChoiceNone:
+		return Decision{Deny, 0, "the policy of this host allows no tool calls (tool_choice: none)"}, nil
+	case !c.chooses(t):
+		return Decision{Deny, 0, "the policy of this host allows only " + c.ToolChoice + " (tool_choice)"}, nil
+	case matchesAny(c.Block, t):
+		return Decision{Deny, 0, "the policy of this host does not allow this tool (block)"}, nil
+	case len(c.Allow) > 0 && !matchesAny(c.Allow, t):
+		return Decision{Deny, 0, "the policy of this host does not allow this tool (not in allow)"}, nil
+	}
+	for i := range c.Rules {
+		r := &c.Rules[i]
+		if r.Tool != "" && !matchTool(r.Tool, t) || r.Caller != "" && !matchCaller(r.Caller, req.Caller) {
+			continue
+		}
+		ok, err := r.matchArgs(req)
+		if err != nil {
+			return Decision{}, err
+		}
+		if ok {
+			return Decision{r.Do, i + 1, r.says(i + 1)}, nil
+		}
+	}
+	return Decision{Allow, 0, "no rule of this host's policy matches this call"}, nil
+}
+
+// Offers reports whether a tool may be called at all, so that it is of use to offer
+// it. Rules decide on single calls.
+func (c Config) Offers(t *call.Tool) bool {
+	return c.chooses(t) && !matchesAny(c.Block, t) && (len(c.Allow) == 0 || matchesAny(c.Allow, t))
+}
+
+// chooses reports whether tool_choice leaves a tool.
+func (c Config) chooses(t *call.Tool) bool {
+	switch c.ToolChoice {
+	case "", ChoiceAuto, ChoiceRequired:
+		return true
+	case ChoiceNone:
+		return false
+	}
+	return c.ToolChoice == t.Name || c.ToolChoice == t.Unrenamed
+}
+
+// Check reports why a call is refused whatever its caller has done so far;
+// nil: it is not. Nothing is counted.
+func (c Config) Check(req *call.Request) error {
+	d, err := c.Decide(req)
+	if err == nil && d.Do == Deny {
+		err = d.refusal(req)
+	}
+	return err
+}
+
+// says tells what a rule says, and of what.
+func (r *Rule) says(number int) string {
+	var of []string
+	if r.Tool != "" {
+		of = append(of, "tool "+r.Tool)
+	}
+	if r.Caller != "" {
+		of = append(of, "caller "+r.Caller)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Args)) {
+		of = append(of, name+" "+r.Args[name])
+	}
+	text := "rule " + strconv.Itoa(number) + " of this host's policy"
+	if len(of) > 0 {
+		text += " (" + strings.Join(of, ", ") + ")"
+	}
+	text += map[Verdict]string{Allow: " allows this call", Deny: " denies this call", Ask: " requires approval"}[r.Do]
+	if r.Why != "" {
+		text += ": " + r.Why
+	}
+	return text
+}
+
+func (d Decision) refusal(req *call.Request) error {
+	return &call.ValidationError{Type: call.PolicyViolation, Tool: req.Tool.Name, Detail: d.Text + "; continue without it"}
+}
+
+func matchesAny(patterns []string, t *call.Tool) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return matchTool(pattern, t) })
+}
+
+// matchTool reports whether a pattern matches one of the names of a tool.
+func matchTool(pattern string, t *call.Tool) bool {
+	return match(pattern, t.Name) || t.Unrenamed != "" && match(pattern, t.Unrenamed)
+}
+
+// matchCaller reports whether a pattern matches a caller. The API is over HTTP,
+// too: what is said of http holds for both.
+func matchCaller(pattern string, c call.Caller) bool {
+	doors := []string{c.Door}
+	if c.Door == "api" {
+		doors = append(doors, "http")
+	}
+	id := c.ID
+	if c.User != "" {
+		id = c.User
+	}
+	return slices.ContainsFunc(doors, func(door string) bool {
+		return match(pattern, door) || strings.Contains(pattern, "/") && match(pattern, door+"/"+id)
+	})
+}
+
+// match reports whether a pattern matches the whole of a text.
+func match(pattern, text string) bool {
+	first, rest, wild := strings.Cut(pattern, "*")
+	if !wild {
+		return pattern == text
+	}
+	text, ok := strings.CutPrefix(text, first)
+	if !ok {
+		return false
+	}
+	for {
+		var part string
+		part, rest, wild = strings.Cut(rest, "*")
+		if !wild {
+			return strings.HasSuffix(text, part)
+		}
+		i := strings.Index(text, part)
+		if i < 0 {
+			return false
+		}
+		text = text[i+len(part):]
+	}
+}
+
+// refuse stands for an approval that this host does not have.
+func refuse(_ context.Context, req *call.Request) (*call.Result, error) {
+	return nil, &call.ValidationError{
+		Type: call.PolicyViolation, Tool: req.Tool.Name,
+		Detail: req.Reason + "; this host cannot ask; continue without it, or change the rule to allow",
+	}
+}
+
+// refusal is an error of a limit.
+func refusal(req *call.Request, cause *toolerr.Error) error {
+	return &call.ValidationError{Type: call.PolicyViolation, Tool: req.Tool.Name, Detail: cause.Error(), Cause: cause}
+}

@@ -1,0 +1,146 @@
+// Package retry is the stage that makes a call again that failed on its way:
+// the server could not be reached, it was too busy, or it did not answer in
+// time. It does so only for tools that say that a second call does no harm
+// (readOnlyHint, idempotentHint), three times in all, waiting 100 ms, 200 ms …
+// with jitter between, or as long as the error says.
+//
+// Never made again: what a server answered, be it a result with isError or a
+// JSON-RPC error; a call during which the server died, since the call may be
+// what killed it; one that the caller cancelled, or whose deadline the wait
+// would reach; one that has sent progress or asked the client, which would
+// see it all twice; one that is made of another which was made again already,
+// and failed all the same; and errors marked with Permanent.
+//
+// How it waits is package mcpkit/retry, which tools' middleware shares.
+package retry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/retry"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// Config says how often and how long. Zero values mean the defaults.
+type Config struct {
+	Attempts   int           // in all; 3. 1: no call is made again
+	Base       time.Duration // the first wait; 100 ms
+	MaxWait    time.Duration // of one wait; 5 s. An error that asks for more is not retried
+	PerAttempt time.Duration // how long one attempt may take; 0: as long as the call
+
+	// Retryable, unless nil, decides in place of Retryable of this package.
+	Retryable func(error) bool
+
+	// OnRetry, unless nil, is told before a call is made again.
+	OnRetry func(req *call.Request, attempt int, wait time.Duration, err error)
+}
+
+// Validate names the field that is wrong.
+func (c Config) Validate() error {
+	return retry.Policy{Attempts: c.Attempts, Base: c.Base, MaxWait: c.MaxWait, PerAttempt: c.PerAttempt}.Validate()
+}
+
+// New returns the stage.
+func New(c Config) call.Stage {
+	if c.Retryable == nil {
+		c.Retryable = Retryable
+	}
+	return func(next call.Handler) call.Handler {
+		return func(ctx context.Context, req *call.Request) (*call.Result, error) {
+			if c.Attempts == 1 || !req.Tool.Repeatable() {
+				return next(ctx, req)
+			}
+			return c.run(ctx, req, next)
+		}
+	}
+}
+
+func (c Config) run(ctx context.Context, req *call.Request, next call.Handler) (*call.Result, error) {
+	watched, touched := watch(req)
+	within := new(atomic.Bool)
+	policy := retry.Policy{Attempts: c.Attempts, Base: c.Base, MaxWait: c.MaxWait,
+		Retryable: func(err error) bool { return !touched.Load() && !within.Load() && c.Retryable(err) },
+		OnGiveUp: func(attempts int, err error) error {
+			if outer, ok := ctx.Value(withinKey{}).(*atomic.Bool); ok && (attempts > 1 || within.Load()) {
+				outer.Store(true)
+			}
+			return err
+		},
+	}
+	if c.OnRetry != nil {
+		policy.OnRetry = func(attempt int, wait time.Duration, err error) { c.OnRetry(req, attempt, wait, err) }
+	}
+	return retry.Do(context.WithValue(ctx, withinKey{}, within), policy, func(ctx context.Context) (*call.Result, error) { return c.attempt(ctx, watched, next) })
+}
+
+// withinKey is that of a mark in the context of an attempt, which is set when a
+// call that it is made of was tried again in vain: else each name that a tool has
+// beside its own would make three of every attempt.
+type withinKey struct{}
+
+// attempt makes the call once, within its own time if there is one.
+func (c Config) attempt(ctx context.Context, req *call.Request, next call.Handler) (*call.Result, error) {
+	if c.PerAttempt == 0 {
+		return next(ctx, req)
+	}
+	late := &call.TimeoutError{Tool: req.Tool.Name, After: c.PerAttempt}
+	timed, cancel := call.WithTimeout(ctx, c.PerAttempt, late)
+	defer cancel()
+	if ask := req.Ask; ask != nil { // how long a person thinks is not the attempt's time
+		asking := *req
+		asking.Ask = func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+			defer call.Pause(timed)()
+			return ask(ctx, method, params)
+		}
+		req = &asking
+	}
+	res, err := next(timed, req)
+	if err != nil && ctx.Err() == nil && errors.Is(err, context.Canceled) && context.Cause(timed) == late {
+		return nil, late
+	}
+	return res, err
+}
+
+// watch returns the request with a mark that is set when the caller has heard
+// of the call.
+func watch(req *call.Request) (*call.Request, *atomic.Bool) {
+	touched := new(atomic.Bool)
+	if req.OnNotify == nil && req.Ask == nil {
+		return req, touched
+	}
+	watched := *req
+	if req.OnNotify != nil {
+		watched.OnNotify = func(method string, params json.RawMessage) {
+			touched.Store(true)
+			req.OnNotify(method, params)
+		}
+	}
+	if req.Ask != nil {
+		watched.Ask = func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+			touched.Store(true)
+			return req.Ask(ctx, method, params)
+		}
+	}
+	return &watched, touched
+}
+
+// Retryable reports whether an error says that the call failed on its way.
+func Retryable(err error) bool {
+	if errors.As(err, new(*call.MCPError)) {
+		return false
+	}
+	if toolerr.CodeOf(err) == toolerr.ServerOffline {
+		var failed *call.ExecutionError
+		return errors.As(err, &failed) && failed.Phase == call.PhaseConnect
+	}
+	return retry.Retryable(err)
+}
+
+// Permanent marks an error: the call is not made again, whatever else the
+// error says.
+func Permanent(err error) error { return retry.Permanent(err) }

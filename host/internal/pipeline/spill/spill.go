@@ -1,0 +1,271 @@
+// Package spill is the stage that keeps results from being larger than a
+// caller can use: of a result with more than 1 MiB of content, every part of
+// more than 64 KiB is kept whole in a file (0600), and what goes on is its
+// beginning, its end, and the file's name.
+//
+//   - A text keeps 8 KiB of its beginning and 4 KiB of its end, less where
+//     results may be no larger than 64 KiB, cut between lines where there are
+//     some, never inside a character.
+//   - An image, a sound or an embedded resource becomes a text that names its
+//     kind, size and file; the file holds what it was, decoded.
+//   - structuredContent is taken out. For a tool that declares an outputSchema
+//     the result then says isError, since clients refuse one without.
+//   - A result that is too large for having very many small parts is kept
+//     whole, as JSON.
+//
+// What is left is still a result: nothing is cut inside JSON. The files' names
+// are also in _meta, as toolroom/spilled. Where no file can be made the parts
+// are cut all the same, and the result says that the rest is not kept.
+// Questions to the caller (resultType input_required) pass as they are.
+package spill
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// Config says what is too large.
+type Config struct {
+	MaxResult int // bytes of content; 0: 1 MiB. Negative: no bound
+
+	// Dir returns the directory for files, which it makes, and keeps from
+	// growing for ever. It is called for every result that is cut.
+	Dir func() (string, error)
+}
+
+// Validate is there for all stages' Configs; any value is right.
+func (c Config) Validate() error { return nil }
+
+const (
+	defaultMaxResult = 1 << 20
+	maxPart          = 64 << 10 // of a part that stays whole
+	headBytes        = 8 << 10  // half of that at most
+	tailBytes        = 4 << 10  // a quarter
+)
+
+// New returns the stage.
+func New(c Config) call.Stage {
+	if c.MaxResult == 0 {
+		c.MaxResult = defaultMaxResult
+	}
+	return func(next call.Handler) call.Handler {
+		if c.MaxResult < 0 {
+			return next
+		}
+		return func(ctx context.Context, req *call.Request) (*call.Result, error) {
+			res, err := next(ctx, req)
+			if err != nil || len(res.Raw) <= c.MaxResult {
+				return res, err
+			}
+			return c.fit(req.Tool, res), nil
+		}
+	}
+}
+
+// result is a result taken apart.
+type result struct {
+	content    []json.RawMessage
+	structured json.RawMessage // nil: none
+	meta       json.RawMessage // nil: none
+	failed     bool
+	others     []jsonrpc.Member // what else there is
+}
+
+// fits reports that a result has no more content than most, as far as its members
+// show without another look at all of it: one with a single text, exactly.
+func fits(members []jsonrpc.Member, most int) bool {
+	n := 0
+	for _, m := range members {
+		switch m.Name {
+		case "content":
+			n += max(0, len(m.Value)-len("[]")-around)
+		case "structuredContent":
+			n += len(m.Value)
+		}
+	}
+	return n <= most
+}
+
+// split takes a result apart; false: it is of another kind.
+func split(members []jsonrpc.Member) (r result, ok bool) {
+	var err error
+	for _, m := range members {
+		switch m.Name {
+		case "content":
+			if string(m.Value) == "null" {
+				continue
+			}
+			if r.content, err = jsonrpc.Items(m.Value); err != nil {
+				return r, false
+			}
+		case "structuredContent":
+			r.structured = m.Value
+		case "_meta":
+			r.meta = m.Value
+		case "isError":
+			r.failed = string(m.Value) == "true"
+		case "resultType":
+			if string(m.Value) != `"complete"` {
+				return r, false
+			}
+			r.others = append(r.others, m)
+		default:
+			r.others = append(r.others, m)
+		}
+	}
+	return r, r.content != nil || r.structured != nil
+}
+
+// around is what there is around a text.
+const around = len(`{"type":"text","text":""}`)
+
+// size is how many bytes of content there are, those around texts not
+// counted.
+func (r result) size() int {
+	n := len(r.structured)
+	for _, part := range r.content {
+		n += len(part) - around
+	}
+	return n
+}
+
+// fit returns a result with at most about MaxResult bytes of content.
+func (c Config) fit(tool *call.Tool, whole *call.Result) *call.Result {
+	members, err := jsonrpc.Members(whole.Raw)
+	if err != nil || fits(members, c.MaxResult) {
+		return whole
+	}
+	r, ok := split(members)
+	if !ok || r.size() <= c.MaxResult {
+		return whole
+	}
+	limit := min(maxPart, c.MaxResult/4)
+	s := &spiller{tool: tool, dir: c.Dir, head: min(headBytes, limit/2), tail: min(tailBytes, limit/4)}
+	for i, part := range r.content {
+		if len(part) > limit {
+			r.content[i] = s.part(part, limit)
+		}
+	}
+	if len(r.structured) > limit {
+		note := s.keep([]byte(r.structured), "json", "structuredContent")
+		r.structured = nil
+		r.failed = r.failed || tool.Output != nil
+		r.content = append(r.content, text(note))
+	}
+	if r.size() > c.MaxResult {
+		note := s.keep(whole.Raw, "json", "the result, whose parts are too many,")
+		r.content, r.structured = []json.RawMessage{text(note)}, nil
+		r.failed = r.failed || tool.Output != nil
+	}
+	return &call.Result{Raw: r.join(s.files)}
+}
+
+// join puts a result together again.
+func (r result) join(files []string) json.RawMessage {
+	n := 256
+	for _, part := range r.content {
+		n += len(part) + 1
+	}
+	out := append(make([]byte, 0, n+len(r.structured)), `{"content":[`...)
+	for i, part := range r.content {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, part...)
+	}
+	out = append(out, ']')
+	if r.structured != nil {
+		out = append(append(out, `,"structuredContent":`...), r.structured...)
+	}
+	if r.failed {
+		out = append(out, `,"isError":true`...)
+	}
+	for _, m := range r.others {
+		out = append(append(jsonrpc.AppendString(append(out, ','), m.Name), ':'), m.Value...)
+	}
+	meta := []byte(r.meta)
+	if len(meta) == 0 || meta[0] != '{' {
+		meta = []byte(`{}`)
+	}
+	if len(files) > 0 {
+		if names, err := jsonrpc.Marshal(files); err == nil {
+			if with, err := jsonrpc.SetMember(meta, "toolroom/spilled", names); err == nil {
+				meta = with
+			}
+		}
+	}
+	return append(append(append(out, `,"_meta":`...), meta...), '}')
+}
+
+func text(t string) json.RawMessage {
+	return append(jsonrpc.AppendString([]byte(`{"type":"text","text":`), t), '}')
+}
+
+// spiller writes the files of one result.
+type spiller struct {
+	tool  *call.Tool
+	dir   func() (string, error)
+	head  int // how much is kept of a text's beginning
+	tail  int
+	files []string
+	path  string // of the directory
+	err   error  // why there are no files
+}
+
+var errNoDir = errors.New("this host has no state directory")
+
+// write keeps data in a new file.
+func (s *spiller) write(data []byte, ending string) (string, error) {
+	if s.err == nil && s.path == "" {
+		if s.dir == nil {
+			s.err = errNoDir
+		} else {
+			s.path, s.err = s.dir()
+		}
+	}
+	if s.err != nil {
+		return "", s.err
+	}
+	f, err := os.CreateTemp(s.path, "result-"+s.tool.Name+"-*."+ending) // 0600
+	if err != nil {
+		s.err = err
+		return "", err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err != nil {
+		s.err = err
+		os.Remove(f.Name()) //nolint:errcheck // the first error says it
+		return "", err
+	}
+	s.files = append(s.files, f.Name())
+	return f.Name(), nil
+}
+
+// keep writes data and says what it was and where it is.
+func (s *spiller) keep(data []byte, ending, what string) string {
+	name, err := s.write(data, ending)
+	if err != nil {
+		return fmt.Sprintf("[%s of %d bytes was too large and was not saved: %v; ask for less]", what, len(data), err)
+	}
+	return fmt.Sprintf("[%s of %d bytes was too large; it is in %s]", what, len(data), name)
+}
+
+// cut keeps a text and returns what goes on of it.
+func (s *spiller) cut(whole string) string {
+	head, tail := headOf(whole, s.head), tailOf(whole, s.tail)
+	where := ""
+	if name, err := s.write([]byte(whole), "txt"); err != nil {
+		where = fmt.Sprintf("the rest was not saved: %v; ask for less", err)
+	} else {
+		where = "full text in " + name
+	}
+	return fmt.Sprintf("%s\n\n[… %d of %d bytes (%d lines) omitted; %s …]\n\n%s",
+		head, len(whole)-len(head)-len(tail), len(whole), strings.Count(whole, "\n")+1, where, tail)
+}

@@ -1,0 +1,183 @@
+// Package stats is the stage that counts: calls, errors, durations and bytes
+// by tool. It sees what the caller sees, refusals and waiting included.
+//
+// Durations are kept as a histogram whose classes are a twelfth wide, so a
+// quantile is right within 6 % and a tool takes 2 KB whatever it is called.
+package stats
+
+import (
+	"cmp"
+	"context"
+	"math/bits"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// maxTools bounds the tools that are counted one by one; what is called
+// beyond that counts as the tool Other.
+const maxTools = 10_000
+
+// Other is the name under which tools are counted that are too many.
+const Other = "(other)"
+
+// An Observation is one call that has ended.
+type Observation struct {
+	Caller call.Caller
+	Tool   string // as served
+	Server string
+	Took   time.Duration
+	Bytes  int64        // of the result
+	Code   toolerr.Code // of a failure; "": none
+	Failed bool         // the tool says itself that it failed
+	Said   toolerr.Code // and with which of our codes; "": with none
+}
+
+// A Row is what is known of one tool.
+type Row struct {
+	Tool   string        `json:"tool"`
+	Server string        `json:"server"`
+	Calls  int64         `json:"calls"`
+	Errors int64         `json:"errors"` // failures, and results that say so
+	P50    time.Duration `json:"p50"`    // nanoseconds
+	P99    time.Duration `json:"p99"`
+	Bytes  int64         `json:"bytes"`
+}
+
+// A Recorder counts. It is safe for concurrent use; its zero value is ready.
+type Recorder struct {
+	// Observe, unless nil, is called after every call, by the goroutine of
+	// the call. Set it before first use.
+	Observe func(Observation)
+
+	mu    sync.RWMutex
+	tools map[string]*series
+}
+
+// Stage counts calls.
+func (r *Recorder) Stage(next call.Handler) call.Handler {
+	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
+		ctx, took := call.Measure(ctx)
+		res, err := next(ctx, req)
+		o := Observation{Caller: req.Caller, Tool: req.Tool.Name, Server: req.Tool.Server, Took: took()}
+		if err != nil {
+			o.Code = toolerr.CodeOf(err)
+		} else {
+			o.Bytes, o.Failed = int64(len(res.Raw)), res.IsError()
+			if o.Failed {
+				o.Said = res.Code()
+			}
+		}
+		r.Add(o)
+		if r.Observe != nil {
+			r.Observe(o)
+		}
+		return res, err
+	}
+}
+
+// Add counts a call.
+func (r *Recorder) Add(o Observation) {
+	s := r.series(o.Tool, o.Server)
+	s.calls.Add(1)
+	s.bytes.Add(o.Bytes)
+	s.sum.Add(int64(o.Took))
+	if o.Failed || o.Code != "" {
+		s.errors.Add(1)
+		s.failed(cmp.Or(o.Code, o.Said, ToolError))
+	}
+	s.classes[class(o.Took)].Add(1)
+}
+
+func (r *Recorder) series(tool, server string) *series {
+	r.mu.RLock()
+	s := r.tools[tool]
+	r.mu.RUnlock()
+	if s != nil {
+		return s
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.tools) >= maxTools && r.tools[tool] == nil {
+		tool, server = Other, ""
+	}
+	if s = r.tools[tool]; s == nil {
+		if r.tools == nil {
+			r.tools = map[string]*series{}
+		}
+		s = &series{server: server}
+		r.tools[tool] = s
+	}
+	return s
+}
+
+// Rows returns what was counted, in the order of the names.
+func (r *Recorder) Rows() []Row {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	rows := make([]Row, 0, len(r.tools))
+	for tool, s := range r.tools {
+		rows = append(rows, Row{
+			Tool: tool, Server: s.server, Calls: s.calls.Load(), Errors: s.errors.Load(), Bytes: s.bytes.Load(),
+			P50: s.quantile(0.50), P99: s.quantile(0.99),
+		})
+	}
+	slices.SortFunc(rows, func(a, b Row) int { return strings.Compare(a.Tool, b.Tool) })
+	return rows
+}
+
+// series is what is counted of one tool.
+type series struct {
+	server               string
+	calls, errors, bytes atomic.Int64
+	sum                  atomic.Int64 // of the durations, nanoseconds
+	classes              [classes]atomic.Uint32
+
+	mu    sync.Mutex // taken by failures only
+	codes map[toolerr.Code]int64
+}
+
+// The classes of durations: below 1 µs one, then eight to each doubling up to
+// about 19 hours.
+const (
+	steps   = 8
+	classes = 1 + steps*36
+)
+
+func class(d time.Duration) int {
+	us := uint64(max(0, d)) * steps / uint64(time.Microsecond) // in eighths of a microsecond
+	if us < steps {
+		return 0
+	}
+	octave := bits.Len64(us) - 4 // 0: from 1 to 2 µs
+	return min(1+octave*steps+int(us>>octave)-steps, classes-1)
+}
+
+// middle returns a duration in the middle of a class.
+func middle(class int) time.Duration {
+	if class == 0 {
+		return 500 * time.Nanosecond
+	}
+	octave, step := (class-1)/steps, (class-1)%steps
+	return time.Duration(float64(uint64(1)<<octave) * (float64(steps+step) + 0.5) / steps * float64(time.Microsecond))
+}
+
+// quantile returns the duration that a share of the calls did not exceed.
+func (s *series) quantile(share float64) time.Duration {
+	var all, seen uint64
+	for i := range s.classes {
+		all += uint64(s.classes[i].Load())
+	}
+	for i := range s.classes {
+		seen += uint64(s.classes[i].Load())
+		if seen > 0 && float64(seen) >= share*float64(all) {
+			return middle(i)
+		}
+	}
+	return 0
+}

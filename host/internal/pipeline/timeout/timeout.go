@@ -1,0 +1,95 @@
+// Package timeout is the stage that ends calls after their time: the earliest
+// of what is configured for the tool, what is configured for its server, and
+// the caller's own deadline; 30 s where neither is configured.
+//
+// A tool that says how long it may take ends its calls itself, with a better
+// answer than a stage can give (what it has so far, a job that goes on), so
+// it is given a grace beyond that; one that says it has no deadline is left
+// alone. What is configured counts for those, too.
+//
+// While the caller's client is asked something, or a call that this one makes
+// waits for approval, the clock is paused: how long a person thinks is not the
+// tool's time.
+//
+// The stage relies on a handler's promise to return when its context ends,
+// and abandons none: notifications must not come after the answer.
+package timeout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+)
+
+// Config says how long calls may take. A negative duration means for ever.
+type Config struct {
+	Default time.Duration            // 0: 30 s
+	Servers map[string]time.Duration // by the server's name
+	Tools   map[string]time.Duration // by the served name
+	Grace   time.Duration            // for tools that end their calls themselves; 0: 5 s
+
+	// Leads, unless nil, reports whether calls of a server's tools make calls
+	// of others, which may wait for approval.
+	Leads func(server string) bool
+}
+
+// Validate names the field that is wrong.
+func (c Config) Validate() error {
+	if c.Grace < 0 {
+		return fmt.Errorf("timeout: grace must not be negative, got %v", c.Grace)
+	}
+	return nil
+}
+
+// New returns the stage.
+func New(c Config) call.Stage {
+	if c.Default == 0 {
+		c.Default = 30 * time.Second
+	}
+	if c.Grace == 0 {
+		c.Grace = 5 * time.Second
+	}
+	return func(next call.Handler) call.Handler {
+		return func(ctx context.Context, req *call.Request) (*call.Result, error) {
+			after := c.of(req.Tool)
+			if after <= 0 {
+				return next(ctx, req)
+			}
+			if at, ok := ctx.Deadline(); ok && time.Until(at) <= after {
+				return next(ctx, req) // the caller's own comes first
+			}
+			if req.Ask != nil || c.Leads != nil && c.Leads(req.Tool.Server) {
+				return patient(ctx, next, req, after)
+			}
+			timed, cancel := context.WithTimeout(ctx, after)
+			defer cancel()
+			res, err := next(timed, req)
+			if err != nil && timed.Err() != nil && ctx.Err() == nil && errors.Is(err, timed.Err()) {
+				return nil, &call.TimeoutError{Tool: req.Tool.Name, After: after}
+			}
+			return res, err
+		}
+	}
+}
+
+// of returns how long a call of a tool may take; not positive: for ever.
+func (c Config) of(t *call.Tool) time.Duration {
+	least := time.Duration(0)
+	for _, configured := range [...]time.Duration{c.Tools[t.Name], c.Servers[t.Server]} {
+		if configured > 0 && (least == 0 || configured < least) {
+			least = configured
+		}
+	}
+	switch {
+	case least > 0:
+		return least
+	case c.Tools[t.Name] < 0, c.Servers[t.Server] < 0, t.OwnsDeadline:
+		return 0
+	case t.Timeout > 0:
+		return t.Timeout + c.Grace
+	}
+	return c.Default
+}

@@ -1,0 +1,225 @@
+// Package validate is the two stages that hold calls to what tools declare:
+// Arguments checks a call's arguments against the tool's inputSchema before
+// the call is made, Results a result's structuredContent against outputSchema
+// when it comes back.
+//
+// Schemas are JSON Schema 2020-12, or what their $schema says. What a schema
+// cannot have is a way out: references to other documents are not followed,
+// and a schema that takes more than some 20 000 steps for a small value, as
+// nested alternatives can, is not used again, nor is one of more than 256 KiB. A schema that cannot be used
+// refuses nothing: it is the server's mistake, and the server checks, too. Nor
+// are values refused that are too much to be checked: those of more than a
+// mebibyte, or of 400 000 steps, or with numbers of more than 64 digits.
+//
+// Tools that say that they check their arguments are left to do so: they know
+// more about them, and say it better. They are also taken to send what they
+// declare. A result without structuredContent passes, as does one that says
+// that the tool failed.
+package validate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/internal/schemacheck"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// Config says what is checked. The zero value checks both.
+type Config struct {
+	ArgumentsOff bool
+	ResultsOff   bool
+
+	// OnUnusable, unless nil, is told once of a tool one of whose schemas
+	// cannot be used, and why.
+	OnUnusable func(tool *call.Tool, err error)
+}
+
+// Validate is there for all stages' Configs; any value is right.
+func (c Config) Validate() error { return nil }
+
+const (
+	// maxBytes bounds the values that are checked.
+	maxBytes = 1 << 20
+	// maxTools bounds the tools whose schemas are kept ready.
+	maxTools = 10_000
+)
+
+// A Validator keeps schemas ready. It is safe for concurrent use.
+type Validator struct {
+	cfg Config
+
+	mu    sync.Mutex
+	tools map[string]*schemas // by served name
+}
+
+// schemas are those of one tool.
+type schemas struct {
+	tool *call.Tool
+	*ready
+}
+
+// ready are schemas to check with; nil where there is none, or none of use. They are
+// made by who needs them first, and nobody else waits for that.
+type ready struct {
+	once          sync.Once
+	input, output *schemacheck.Schema
+}
+
+// New returns a validator; schemas are made ready when first needed.
+func New(c Config) *Validator { return &Validator{cfg: c, tools: map[string]*schemas{}} }
+
+// Arguments refuses calls whose arguments the tool would not take.
+func (v *Validator) Arguments(next call.Handler) call.Handler {
+	if v.cfg.ArgumentsOff {
+		return next
+	}
+	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
+		t := req.Tool
+		if t.Validates || len(t.Input) == 0 {
+			return next(ctx, req)
+		}
+		arguments, err := req.Arguments()
+		if err != nil {
+			return nil, err
+		}
+		if s := v.of(t).input; s != nil && len(arguments) <= maxBytes {
+			if f := v.check(t, s, arguments); f != nil {
+				return nil, argumentsError(f, t)
+			}
+		}
+		return next(ctx, req)
+	}
+}
+
+// Results refuses results that are not what the tool declares.
+func (v *Validator) Results(next call.Handler) call.Handler {
+	if v.cfg.ResultsOff {
+		return next
+	}
+	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
+		res, err := next(ctx, req)
+		t := req.Tool
+		if err != nil || t.Validates || len(t.Output) == 0 {
+			return res, err
+		}
+		content := structured(res)
+		if content == nil || len(content) > maxBytes {
+			return res, nil
+		}
+		if s := v.of(t).output; s != nil {
+			if f := v.check(t, s, content); f != nil {
+				return nil, resultError(f, t)
+			}
+		}
+		return res, nil
+	}
+}
+
+// structured returns the structuredContent of a result that is complete and
+// none of failure, or nil.
+func structured(res *call.Result) json.RawMessage {
+	if !res.Names.MayHave("structuredContent") || !bytes.Contains(res.Raw, []byte(`"structuredContent"`)) {
+		return nil
+	}
+	members, err := jsonrpc.Members(res.Raw)
+	if err != nil {
+		return nil
+	}
+	var content json.RawMessage
+	for _, m := range members {
+		switch {
+		case m.Name == "structuredContent" && string(m.Value) != "null":
+			content = m.Value
+		case m.Name == "isError" && string(m.Value) == "true", m.Name == "resultType" && string(m.Value) != `"complete"`:
+			return nil
+		}
+	}
+	return content
+}
+
+// of returns a tool's schemas.
+func (v *Validator) of(t *call.Tool) *ready {
+	r := v.find(t)
+	r.once.Do(func() {
+		if !v.cfg.ArgumentsOff {
+			r.input = v.compile(t, "inputSchema", t.Input)
+		}
+		if !v.cfg.ResultsOff {
+			r.output = v.compile(t, "outputSchema", t.Output)
+		}
+	})
+	return r
+}
+
+func (v *Validator) find(t *call.Tool) *ready {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	s := v.tools[t.Name]
+	if s != nil && s.tool == t {
+		return s.ready
+	}
+	if len(v.tools) >= maxTools {
+		clear(v.tools)
+	}
+	if s != nil && bytes.Equal(s.tool.Input, t.Input) && bytes.Equal(s.tool.Output, t.Output) {
+		s = &schemas{t, s.ready} // listed again
+	} else {
+		s = &schemas{t, &ready{}}
+	}
+	v.tools[t.Name] = s
+	return s.ready
+}
+
+func (v *Validator) compile(t *call.Tool, name string, text json.RawMessage) *schemacheck.Schema {
+	if len(text) == 0 {
+		return nil
+	}
+	s, err := schemacheck.Compile(text)
+	if err != nil {
+		v.unusable(t, fmt.Errorf("%s: %w", name, err))
+		return nil
+	}
+	return s
+}
+
+// check returns what is wrong with a value; nil: nothing is known to be.
+func (v *Validator) check(t *call.Tool, s *schemacheck.Schema, value json.RawMessage) *schemacheck.Faults {
+	f, err := s.Check(value)
+	if err != nil {
+		v.unusable(t, err)
+		return nil
+	}
+	return f
+}
+
+func (v *Validator) unusable(t *call.Tool, err error) {
+	if v.cfg.OnUnusable != nil {
+		v.cfg.OnUnusable(t, err)
+	}
+}
+
+// argumentsError is the error of a call that is refused.
+func argumentsError(f *schemacheck.Faults, t *call.Tool) error {
+	e := &call.ValidationError{
+		Type: call.ArgsInvalid, Tool: t.Name, Path: f.Path,
+		Detail: f.Text + "; correct the arguments and call again",
+	}
+	if f.OnlyMissing {
+		e.Cause = toolerr.New(toolerr.MissingParameter, "%s", e.Detail)
+	}
+	return e
+}
+
+// resultError is the error of a result that is refused.
+func resultError(f *schemacheck.Faults, t *call.Tool) error {
+	return &call.ValidationError{
+		Type: call.ResultInvalid, Tool: t.Name, Path: f.Path,
+		Detail: "the server's result does not fit its outputSchema: " + f.Text + "; the call was executed, but its result is unreliable",
+	}
+}

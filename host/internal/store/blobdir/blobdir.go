@@ -1,0 +1,250 @@
+// Package blobdir keeps blobs as files of one directory, 0600 in 0700, shared
+// by all hosts of a machine. A blob is written aside, synced, and linked to
+// its name, which fails if the name is taken: who reads finds it whole or not
+// at all, and two writers cannot both win.
+package blobdir
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/store"
+)
+
+const (
+	// prefix keeps an id from being a device of the system, like con.
+	prefix = "b_"
+	// aside begins the names of what is being written.
+	aside = "aside-"
+	// abandoned is the age of what somebody began to write and never ended.
+	abandoned = time.Hour
+)
+
+// Config describes a directory. Dir must be set.
+type Config struct {
+	Dir    string
+	Quota  store.Quota
+	NoSync bool             // a power cut may then take what was just written
+	Now    func() time.Time // nil: time.Now
+}
+
+// New returns the blobs in a directory, which is made when one is written.
+func New(c Config) store.Blobs {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	c.Quota = c.Quota.WithDefaults()
+	return &dir{c}
+}
+
+type dir struct{ Config }
+
+func (d *dir) path(id string) string { return filepath.Join(d.Dir, prefix+id) }
+
+// Create implements store.Blobs. Blobs together never have more than the
+// quota, whoever writes at once: each counts what the others are writing.
+func (d *dir) Create(ctx context.Context, id string, r io.Reader) (store.Blob, error) {
+	if err := ctx.Err(); err != nil {
+		return store.Blob{}, err
+	}
+	if err := Private(d.Dir); err != nil {
+		return store.Blob{}, err
+	}
+	if _, err := os.Lstat(d.path(id)); err == nil {
+		return store.Blob{}, store.Exists(id)
+	}
+	// CreateTemp makes files 0600.
+	f, err := os.CreateTemp(d.Dir, aside+"*")
+	if err != nil {
+		return store.Blob{}, err
+	}
+	b, err := d.write(ctx, f, id, r)
+	if err == nil {
+		err = d.publish(f.Name(), id)
+	}
+	return b, errors.Join(err, os.Remove(f.Name()))
+}
+
+// write fills and closes f.
+func (d *dir) write(ctx context.Context, f *os.File, id string, r io.Reader) (b store.Blob, err error) {
+	defer func() {
+		if e := f.Close(); err == nil {
+			err = e
+		}
+	}()
+	size, err := io.Copy(f, d.Quota.Capped(whileWanted{ctx, r}))
+	if err != nil {
+		return b, err
+	}
+	if !d.NoSync {
+		if err := f.Sync(); err != nil {
+			return b, err
+		}
+	}
+	// The time of a file is what Trim and Stat go by.
+	b = store.Blob{ID: id, Size: size, Created: d.Now().Truncate(time.Millisecond)}
+	if err := os.Chtimes(f.Name(), b.Created, b.Created); err != nil {
+		return b, err
+	}
+	total := int64(0)
+	err = d.visit(func(_ string, info fs.FileInfo) { total += info.Size() })
+	if err == nil && total > d.Quota.Total {
+		err = d.Quota.Full()
+	}
+	return b, err
+}
+
+// publish gives a written file its name, unless somebody was first.
+func (d *dir) publish(from, id string) error {
+	err := os.Link(from, d.path(id))
+	switch {
+	case err == nil:
+	case errors.Is(err, fs.ErrExist):
+		return store.Exists(id)
+	default: // a file system without links: of two writers at once the later wins there
+		if _, e := os.Lstat(d.path(id)); e == nil {
+			return store.Exists(id)
+		}
+		data, e := os.ReadFile(from)
+		if e == nil {
+			e = os.WriteFile(from+"-", data, 0o600)
+		}
+		if e == nil {
+			e = os.Rename(from+"-", d.path(id))
+		}
+		if e != nil {
+			return errors.Join(err, e)
+		}
+	}
+	if d.NoSync {
+		return nil
+	}
+	return syncDir(d.Dir)
+}
+
+// Open implements store.Blobs.
+func (d *dir) Open(ctx context.Context, id string) (io.ReadCloser, store.Blob, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, store.Blob{}, err
+	}
+	f, err := os.Open(d.path(id))
+	if err != nil {
+		return nil, store.Blob{}, absent(err, id)
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("blob %s is not a file", id)
+	}
+	if err != nil {
+		return nil, store.Blob{}, errors.Join(err, f.Close())
+	}
+	return f, describe(id, info), nil
+}
+
+// Stat implements store.Blobs.
+func (d *dir) Stat(ctx context.Context, id string) (store.Blob, error) {
+	if err := ctx.Err(); err != nil {
+		return store.Blob{}, err
+	}
+	info, err := os.Lstat(d.path(id))
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("blob %s is not a file", id)
+	}
+	if err != nil {
+		return store.Blob{}, absent(err, id)
+	}
+	return describe(id, info), nil
+}
+
+// Delete implements store.Blobs.
+func (d *dir) Delete(ctx context.Context, id string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return absent(os.Remove(d.path(id)), id)
+}
+
+// Trim implements store.Blobs.
+func (d *dir) Trim(ctx context.Context, keep store.Keep) (int, error) {
+	var all []store.Blob
+	var left []string
+	err := d.visit(func(name string, info fs.FileInfo) {
+		if id, ok := strings.CutPrefix(name, prefix); ok {
+			all = append(all, describe(id, info))
+		} else if time.Since(info.ModTime()) > abandoned { // the system's clock made that time
+			left = append(left, name)
+		}
+	})
+	for _, name := range left {
+		err = errors.Join(err, gone(os.Remove(filepath.Join(d.Dir, name))))
+	}
+	removed := 0
+	for _, b := range keep.Surplus(all, d.Now()) {
+		if e := cmp.Or(ctx.Err(), gone(os.Remove(d.path(b.ID)))); e != nil {
+			return removed, errors.Join(err, e)
+		}
+		removed++
+	}
+	return removed, err
+}
+
+// visit calls f with every file of the store's own, also those being written.
+func (d *dir) visit(f func(name string, info fs.FileInfo)) error {
+	entries, err := os.ReadDir(d.Dir)
+	if err != nil {
+		return gone(err)
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), prefix) && !strings.HasPrefix(e.Name(), aside) {
+			continue
+		}
+		info, err := e.Info()
+		if gone(err) != nil {
+			return err
+		}
+		if err == nil && info.Mode().IsRegular() {
+			f(e.Name(), info)
+		}
+	}
+	return nil
+}
+
+func describe(id string, info fs.FileInfo) store.Blob {
+	return store.Blob{ID: id, Size: info.Size(), Created: info.ModTime()}
+}
+
+// gone is err, unless it says that somebody else removed the file.
+func gone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func absent(err error, id string) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return store.NotFound("blob " + id)
+	}
+	return err
+}
+
+// whileWanted ends a copy whose caller has gone.
+type whileWanted struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (w whileWanted) Read(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return w.r.Read(p)
+}

@@ -1,0 +1,283 @@
+package jetstream
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	js "github.com/nats-io/nats.go/jetstream"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/store"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+const (
+	chunkSize = 512 << 10
+	// abandoned is the age of content that belongs to no blob.
+	abandoned = time.Hour
+)
+
+type blobs cluster
+
+// described is what the message NAME.blob.ID has: which upload is the blob.
+type described struct {
+	Upload  string `json:"upload"`
+	Size    int64  `json:"size"`
+	Created int64  `json:"created"` // Unix milliseconds
+}
+
+func (d described) blob(id string) store.Blob {
+	return store.Blob{ID: id, Size: d.Size, Created: time.UnixMilli(d.Created)}
+}
+
+func (c *cluster) chunk(upload string, n int64) string {
+	return fmt.Sprintf("%s.chunk.%s.%d", c.Name, upload, n)
+}
+
+// Create uploads the content under a name of its own, and then says that it
+// is the blob, unless somebody else has.
+func (b *blobs) Create(ctx context.Context, id string, r io.Reader) (store.Blob, error) {
+	c := (*cluster)(b)
+	s, err := c.open(ctx)
+	if err != nil {
+		return store.Blob{}, err
+	}
+	if _, err := b.Stat(ctx, id); err == nil {
+		return store.Blob{}, store.Exists(id)
+	} else if !toolerr.Is(err, toolerr.NotFound) {
+		return store.Blob{}, err
+	}
+	d := described{Upload: rand.Text()}
+	err = c.upload(ctx, s, &d, r)
+	if err == nil {
+		d.Created = c.Now().UnixMilli()
+		err = c.publish(ctx, s, id, d)
+	}
+	if err != nil {
+		c.discard(ctx, s, d.Upload)
+		return store.Blob{}, err
+	}
+	return d.blob(id), nil
+}
+
+func (c *cluster) upload(ctx context.Context, s *streams, d *described, r io.Reader) error {
+	r = c.Quota.Capped(r)
+	buf := make([]byte, chunkSize)
+	for i := int64(0); ; i++ {
+		n, err := io.ReadFull(r, buf)
+		d.Size += int64(n)
+		end := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !end {
+			return err
+		}
+		if n > 0 {
+			if _, err := s.js.Publish(ctx, c.chunk(d.Upload, i), buf[:n], js.WithExpectStream(c.Name+"-chunk")); err != nil {
+				return c.explain(ctx, err)
+			}
+		}
+		if end {
+			return nil
+		}
+	}
+}
+
+// publish makes an upload the blob of an id, if it has none and all together
+// stay within the quota: nothing may happen to any blob between looking and
+// publishing.
+func (c *cluster) publish(ctx context.Context, s *streams, id string, d described) error {
+	data, err := json.Marshal(d)
+	if err != nil {
+		return err
+	}
+	filter := c.Name + ".blob.>"
+	for {
+		_, seq, _, err := c.last(ctx, s, filter)
+		if err != nil {
+			return err
+		}
+		all, err := c.describedBlobs(ctx, s)
+		if err != nil {
+			return err
+		}
+		if _, ok := all[id]; ok {
+			return store.Exists(id)
+		}
+		total := d.Size
+		for _, other := range all {
+			total += other.Size
+		}
+		if total > c.Quota.Total {
+			return c.Quota.Full()
+		}
+		m := nats.NewMsg(c.Name + ".blob." + id)
+		m.Data = data
+		_, err = s.js.PublishMsg(ctx, m, js.WithExpectStream(c.Name+"-keys"), js.WithExpectLastSequenceForSubject(seq, filter))
+		if !wrongSequence(err) {
+			return c.explain(ctx, err)
+		}
+	}
+}
+
+// describedBlobs returns all blobs by id.
+func (c *cluster) describedBlobs(ctx context.Context, s *streams) (map[string]described, error) {
+	all := map[string]described{}
+	prefix := c.Name + ".blob."
+	err := scan(ctx, s.keys, prefix+">", 1, false, func(m js.Msg, _ uint64) bool {
+		id := strings.TrimPrefix(m.Subject(), prefix)
+		var d described
+		delete(all, id)
+		if c.live(m.Headers()) && json.Unmarshal(m.Data(), &d) == nil {
+			all[id] = d
+		}
+		return true
+	})
+	return all, c.explain(ctx, err)
+}
+
+// discard removes the content of an upload. What stays, since the cluster
+// has gone, Trim removes.
+func (c *cluster) discard(ctx context.Context, s *streams, upload string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), wait)
+	defer cancel()
+	_ = s.chunk.Purge(ctx, js.WithPurgeSubject(c.Name+".chunk."+upload+".>"))
+}
+
+// find returns what a blob is, with the version of that.
+func (c *cluster) find(ctx context.Context, s *streams, id string) (described, store.Version, error) {
+	m, seq, live, err := c.last(ctx, s, c.Name+".blob."+id)
+	var d described
+	switch {
+	case err != nil:
+		return d, 0, err
+	case !live:
+		return d, 0, store.NotFound("blob " + id)
+	}
+	return d, store.Version(seq), json.Unmarshal(m.Data, &d)
+}
+
+func (b *blobs) Stat(ctx context.Context, id string) (store.Blob, error) {
+	c := (*cluster)(b)
+	s, err := c.open(ctx)
+	if err != nil {
+		return store.Blob{}, err
+	}
+	d, _, err := c.find(ctx, s, id)
+	if err != nil {
+		return store.Blob{}, err
+	}
+	return d.blob(id), nil
+}
+
+func (b *blobs) Open(ctx context.Context, id string) (io.ReadCloser, store.Blob, error) {
+	c := (*cluster)(b)
+	s, err := c.open(ctx)
+	if err != nil {
+		return nil, store.Blob{}, err
+	}
+	d, _, err := c.find(ctx, s, id)
+	if err != nil {
+		return nil, store.Blob{}, err
+	}
+	return &content{ctx: ctx, c: c, s: s, id: id, described: d}, d.blob(id), nil
+}
+
+// content reads a blob, one chunk at a time.
+type content struct {
+	ctx  context.Context // of Open: what is read is read for its caller
+	c    *cluster
+	s    *streams
+	id   string
+	next int64
+	rest []byte
+	described
+}
+
+func (r *content) Read(p []byte) (int, error) {
+	if len(r.rest) == 0 {
+		if r.next*chunkSize >= r.Size {
+			return 0, io.EOF
+		}
+		m, err := r.s.chunk.GetLastMsgForSubject(r.ctx, r.c.chunk(r.Upload, r.next))
+		if errors.Is(err, js.ErrMsgNotFound) {
+			return 0, toolerr.New(toolerr.NotFound, "blob %s was deleted while it was read", r.id)
+		}
+		if err != nil {
+			return 0, r.c.explain(r.ctx, err)
+		}
+		r.rest = m.Data
+		r.next++
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+func (r *content) Close() error { return nil }
+
+func (b *blobs) Delete(ctx context.Context, id string) error {
+	c := (*cluster)(b)
+	s, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	d, version, err := c.find(ctx, s, id)
+	if err != nil {
+		return err
+	}
+	if err := c.remove(ctx, c.Name+".blob."+id, id, version); err != nil {
+		if toolerr.Is(err, toolerr.Conflict) { // somebody else deleted it
+			return store.NotFound("blob " + id)
+		}
+		return err
+	}
+	c.discard(ctx, s, d.Upload)
+	return nil
+}
+
+func (b *blobs) Trim(ctx context.Context, keep store.Keep) (int, error) {
+	c := (*cluster)(b)
+	s, err := c.open(ctx)
+	if err != nil {
+		return 0, err
+	}
+	old := map[string]bool{} // uploads; those of now may belong to a blob soon
+	err = scan(ctx, s.chunk, c.Name+".chunk.>", 1, true, func(m js.Msg, _ uint64) bool {
+		meta, err := m.Metadata()
+		upload, _, ok := strings.Cut(strings.TrimPrefix(m.Subject(), c.Name+".chunk."), ".")
+		if err == nil && ok && time.Since(meta.Timestamp) > abandoned {
+			old[upload] = true
+		}
+		return true
+	})
+	if err != nil {
+		return 0, c.explain(ctx, err)
+	}
+	described, err := c.describedBlobs(ctx, s)
+	if err != nil {
+		return 0, err
+	}
+	var all []store.Blob
+	for id, d := range described {
+		delete(old, d.Upload)
+		all = append(all, d.blob(id))
+	}
+	for upload := range old {
+		c.discard(ctx, s, upload)
+	}
+	removed := 0
+	for _, one := range keep.Surplus(all, c.Now()) {
+		switch err := b.Delete(ctx, one.ID); {
+		case err == nil:
+			removed++
+		case !toolerr.Is(err, toolerr.NotFound):
+			return removed, err
+		}
+	}
+	return removed, nil
+}

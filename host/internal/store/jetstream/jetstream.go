@@ -1,0 +1,271 @@
+// Package jetstream is the store of many machines: a NATS cluster with
+// JetStream, version 2.11 or later, named by its URL.
+//
+// Three streams hold it, made when it is first used. An administrator may
+// make them first, with other limits or more replicas; they are taken as they
+// are, if their metadata says toolroom_schema=1.
+//
+//	NAME-keys   NAME.keys.KEY  the last value of each key; NAME.blob.ID  what a blob is
+//	NAME-log    NAME.log.LOG   one message a batch
+//	NAME-chunk  NAME.chunk.UPLOAD.N  the content of blobs
+//
+// Names become subjects: slashes are dots, and what no subject may have is
+// =XX. A version is the message's sequence in its stream, and so is a cursor
+// but for its last twelve bits, the record's place in its batch.
+//
+// Everything is read from the leader of a stream, never from a follower, so
+// that what was written is what is read next. Expiry is what the hosts'
+// clocks say; the server removes what has expired some time later.
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	js "github.com/nats-io/nats.go/jetstream"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/store"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+const (
+	schema    = 1
+	schemaKey = "toolroom_schema"
+
+	// wait bounds one request whose caller set no deadline.
+	wait = 5 * time.Second
+	// dial bounds one try to connect.
+	dial = 2 * time.Second
+	// again is for how long the result of a try that failed is that of all.
+	again = 200 * time.Millisecond
+)
+
+// Config describes a store. URL must be set.
+type Config struct {
+	URL         string // one, or several with commas: nats:// or tls://, ws:// or wss://
+	Name        string // of this store among others in the cluster; "": toolroom
+	Credentials string // a file with a user's credentials; "": none
+	Token       string // "": none
+	Replicas    int    // of streams that are made; 0: 1
+	MaxBytes    int64  // of keys and of logs, each, where they are made; 0: 512 MiB
+	Quota       store.Quota
+	Now         func() time.Time // nil: time.Now
+}
+
+// New returns the store at a URL. It connects when it is first used.
+func New(c Config) *store.Store {
+	if c.Name == "" {
+		c.Name = "toolroom"
+	}
+	if c.Replicas == 0 {
+		c.Replicas = 1
+	}
+	if c.MaxBytes == 0 {
+		c.MaxBytes = 512 << 20
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	c.Quota = c.Quota.WithDefaults()
+	cl := &cluster{Config: c}
+	return store.New((*keys)(cl), (*log)(cl), (*blobs)(cl), cl.close)
+}
+
+type cluster struct {
+	Config
+
+	mu     sync.Mutex
+	opened *streams
+	failed error // of the last try to connect, at tried
+	tried  time.Time
+	closed bool
+}
+
+// streams is an open connection with what is needed of it.
+type streams struct {
+	conn             *nats.Conn
+	js               js.JetStream
+	keys, log, chunk js.Stream
+}
+
+// open connects if need be. What fails is tried again by the next caller.
+func (c *cluster) open(ctx context.Context) (*streams, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, toolerr.New(toolerr.Internal, "the store at %s was closed", c.where())
+	}
+	if c.opened != nil && !c.opened.conn.IsClosed() {
+		return c.opened, nil
+	}
+	c.opened = nil
+	if c.failed != nil && time.Since(c.tried) < again {
+		return nil, c.failed
+	}
+	s, err := c.connect(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			c.failed, c.tried = err, time.Now()
+		}
+		return nil, err
+	}
+	c.opened, c.failed = s, nil
+	return s, nil
+}
+
+func (c *cluster) connect(ctx context.Context) (*streams, error) {
+	options := []nats.Option{
+		nats.Name("toolroom"), nats.Timeout(dial),
+		// A connection that is lost ends what waits on it: the library would
+		// let it wait, and send it later behind the caller's back. The next
+		// caller connects again.
+		nats.NoReconnect(),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // the default prints
+	}
+	if c.Credentials != "" {
+		options = append(options, nats.UserCredentials(c.Credentials))
+	}
+	if c.Token != "" {
+		options = append(options, nats.Token(c.Token))
+	}
+	conn, err := nats.Connect(c.URL, options...)
+	if err != nil {
+		return nil, c.explain(ctx, err)
+	}
+	s := &streams{conn: conn}
+	if err := c.prepare(ctx, s); err != nil {
+		conn.Close()
+		return nil, c.explain(ctx, err)
+	}
+	return s, nil
+}
+
+// prepare finds the streams, or makes them.
+func (c *cluster) prepare(ctx context.Context, s *streams) (err error) {
+	if s.js, err = js.New(s.conn, js.WithDefaultTimeout(wait)); err != nil {
+		return err
+	}
+	base := js.StreamConfig{
+		Replicas: c.Replicas, Discard: js.DiscardNew, MaxBytes: c.MaxBytes,
+		MaxMsgsPerSubject: -1, Metadata: map[string]string{schemaKey: fmt.Sprint(schema)},
+	}
+	keys, log, chunk := base, base, base
+	keys.Name, keys.Subjects = c.Name+"-keys", []string{c.Name + ".keys.>", c.Name + ".blob.>"}
+	keys.MaxMsgsPerSubject, keys.AllowMsgTTL = 1, true
+	log.Name, log.Subjects = c.Name+"-log", []string{c.Name + ".log.>"}
+	chunk.Name, chunk.Subjects = c.Name+"-chunk", []string{c.Name + ".chunk.>"}
+	// Those that are being written count, and a message is more than its data.
+	chunk.MaxBytes = 2*c.Quota.Total + c.Quota.Blob + 1<<20
+	for _, one := range []struct {
+		stream *js.Stream
+		config js.StreamConfig
+	}{{&s.keys, keys}, {&s.log, log}, {&s.chunk, chunk}} {
+		if *one.stream, err = stream(ctx, s.js, one.config); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stream returns the stream of a name, made if it is not there.
+func stream(ctx context.Context, j js.JetStream, config js.StreamConfig) (js.Stream, error) {
+	s, err := j.Stream(ctx, config.Name)
+	if errors.Is(err, js.ErrStreamNotFound) {
+		s, err = j.CreateStream(ctx, config)
+		if errors.Is(err, js.ErrStreamNameAlreadyInUse) { // somebody was first
+			s, err = j.Stream(ctx, config.Name)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("stream %s: %w", config.Name, err)
+	}
+	have := s.CachedInfo().Config
+	var version int
+	if _, err := fmt.Sscan(have.Metadata[schemaKey], &version); err != nil || version < 1 {
+		return nil, toolerr.New(toolerr.ExecutionError, "stream %s has no %s in its metadata, so it may be another program's; choose another name for the store", config.Name, schemaKey)
+	}
+	if version > schema {
+		return nil, toolerr.New(toolerr.ExecutionError,
+			"stream %s has schema %d, and this version knows %d: it was %w of toolroom; update this one, or choose another name for the store",
+			config.Name, version, schema, store.ErrNewer)
+	}
+	return s, nil
+}
+
+func (c *cluster) close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	if c.opened != nil {
+		c.opened.conn.Close()
+		c.opened = nil
+	}
+	return nil
+}
+
+// where is the URL without what is secret in it.
+func (c *cluster) where() string {
+	var all []string
+	for one := range strings.SplitSeq(c.URL, ",") {
+		u, err := url.Parse(strings.TrimSpace(one))
+		switch {
+		case err != nil:
+			all = append(all, "a URL that cannot be read")
+		case u.User != nil:
+			u.User = url.User("redacted")
+			fallthrough
+		default:
+			all = append(all, u.String())
+		}
+	}
+	return strings.Join(all, ",")
+}
+
+// What the server says that its client has no names for
+// (nats-server/server/errors.json).
+const (
+	insufficientResources = 10023
+	noStorage             = 10047
+	storeFailed           = 10077 // "maximum bytes exceeded", and disks that are full
+)
+
+// explain turns an error of the library into one that says what to do.
+func (c *cluster) explain(ctx context.Context, err error) error {
+	var own *toolerr.Error
+	var api *js.APIError
+	switch {
+	case err == nil || errors.As(err, &own):
+		return err
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired):
+		return toolerr.New(toolerr.AuthFailed, "%s refused the credentials: %w", c.where(), err)
+	case errors.Is(err, js.ErrJetStreamNotEnabled), errors.Is(err, js.ErrJetStreamNotEnabledForAccount):
+		return toolerr.New(toolerr.ExecutionError, "%s has JetStream switched off; start it with -js: %w", c.where(), err)
+	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, js.ErrNoStreamResponse):
+		return toolerr.New(toolerr.TransportError, "%s has no JetStream (start it with -js), or no leader for it now: %w", c.where(), err)
+	case !errors.As(err, &api):
+		return toolerr.New(toolerr.TransportError, "the store at %s did not answer: %w", c.where(), err)
+	}
+	switch api.ErrorCode {
+	case insufficientResources, noStorage, storeFailed:
+		return toolerr.New(toolerr.NoSpace, "no space in the store at %s; trim, or give its streams more: %w", c.where(), err)
+	}
+	return toolerr.New(toolerr.ExecutionError, "the store at %s: %w", c.where(), err)
+}
+
+// wrongSequence reports that somebody else was first.
+func wrongSequence(err error) bool {
+	var api *js.APIError
+	return errors.As(err, &api) &&
+		(api.ErrorCode == js.JSErrCodeStreamWrongLastSequence || api.ErrorCode == js.JSErrCodeStreamWrongLastSequenceConstant)
+}

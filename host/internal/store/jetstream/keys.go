@@ -1,0 +1,183 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	js "github.com/nats-io/nats.go/jetstream"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/store"
+)
+
+const (
+	// slack is how much later than the hosts the server removes what has
+	// expired.
+	slack = time.Minute
+	// tombstone is how long the message stays that says a key was deleted.
+	tombstone = time.Hour
+)
+
+type keys cluster
+
+// last returns what a subject has: the sequence of its last message, 0 for
+// none, and whether that is a value.
+func (c *cluster) last(ctx context.Context, s *streams, subject string) (m *js.RawStreamMsg, seq uint64, live bool, err error) {
+	m, err = s.keys.GetLastMsgForSubject(ctx, subject)
+	if errors.Is(err, js.ErrMsgNotFound) {
+		return nil, 0, false, nil
+	}
+	if err != nil {
+		return nil, 0, false, c.explain(ctx, err)
+	}
+	return m, m.Sequence, c.live(m.Header), nil
+}
+
+func (c *cluster) live(h nats.Header) bool {
+	expires := number(h, headExpires)
+	return len(h[headDeleted]) == 0 && (expires == 0 || expires > c.Now().UnixMilli())
+}
+
+func (k *keys) Get(ctx context.Context, key string) (store.Entry, error) {
+	c := (*cluster)(k)
+	s, err := c.open(ctx)
+	if err != nil {
+		return store.Entry{}, err
+	}
+	m, _, live, err := c.last(ctx, s, c.subject("keys", key))
+	switch {
+	case err != nil:
+		return store.Entry{}, err
+	case !live:
+		return store.Entry{}, store.NotFound(key)
+	}
+	return entry(key, m), nil
+}
+
+func entry(key string, m *js.RawStreamMsg) store.Entry {
+	e := store.Entry{Key: key, Value: m.Data, Version: store.Version(m.Sequence)}
+	if expires := number(m.Header, headExpires); expires != 0 {
+		e.Expires = time.UnixMilli(expires)
+	}
+	return e
+}
+
+func (k *keys) Put(ctx context.Context, key string, value []byte, was store.Version, expires time.Time) (store.Version, error) {
+	c := (*cluster)(k)
+	m := nats.NewMsg(c.subject("keys", key))
+	m.Data = value
+	var ttl time.Duration
+	if !expires.IsZero() {
+		until := store.Expiry(expires)
+		m.Header.Set(headExpires, strconv.FormatInt(max(until.UnixMilli(), 1), 10))
+		ttl = max(until.Sub(c.Now()), 0) + slack
+	}
+	seq, err := c.swap(ctx, m, key, was, ttl)
+	return store.Version(seq), err
+}
+
+func (k *keys) Delete(ctx context.Context, key string, was store.Version) error {
+	c := (*cluster)(k)
+	return c.remove(ctx, c.subject("keys", key), key, was)
+}
+
+func (c *cluster) remove(ctx context.Context, subject, key string, was store.Version) error {
+	if was <= store.Absent { // Any and Absent: mostly there is nothing to do
+		s, err := c.open(ctx)
+		if err != nil {
+			return err
+		}
+		_, _, live, err := c.last(ctx, s, subject)
+		if err != nil {
+			return err
+		}
+		if !live {
+			return nil
+		}
+		if was == store.Absent {
+			return store.Conflict(key)
+		}
+	}
+	m := nats.NewMsg(subject)
+	m.Header.Set(headDeleted, "1")
+	_, err := c.swap(ctx, m, key, was, tombstone)
+	return err
+}
+
+// swap publishes a value if the key's version is still was.
+func (c *cluster) swap(ctx context.Context, m *nats.Msg, key string, was store.Version, ttl time.Duration) (uint64, error) {
+	s, err := c.open(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for {
+		options := []js.PublishOpt{js.WithExpectStream(c.Name + "-keys")}
+		if ttl > 0 {
+			options = append(options, js.WithMsgTTL(ttl.Round(time.Second)))
+		}
+		if was != store.Any {
+			_, seq, live, err := c.last(ctx, s, m.Subject)
+			if err != nil {
+				return 0, err
+			}
+			version := store.Absent
+			if live {
+				version = store.Version(seq)
+			}
+			if version != was {
+				return 0, store.Conflict(key)
+			}
+			// An expired value, or that it was deleted, is what has to be
+			// replaced where it is still there.
+			options = append(options, js.WithExpectLastSequencePerSubject(seq))
+		}
+		ack, err := s.js.PublishMsg(ctx, m, options...)
+		if err == nil {
+			return ack.Sequence, nil
+		}
+		if !wrongSequence(err) {
+			return 0, c.explain(ctx, err)
+		}
+		// Somebody was first, or the server removed what had expired: look.
+	}
+}
+
+func (k *keys) List(ctx context.Context, prefix, after string, limit int) ([]store.Entry, error) {
+	c := (*cluster)(k)
+	s, err := c.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	err = scan(ctx, s.keys, c.below("keys", prefix), 1, true, func(m js.Msg, _ uint64) bool {
+		name, ok := c.name("keys", m.Subject())
+		if ok && strings.HasPrefix(name, prefix) && name > after && c.live(m.Headers()) {
+			names = append(names, name)
+		}
+		return true
+	})
+	if err != nil {
+		return nil, c.explain(ctx, err)
+	}
+	slices.Sort(names)
+	var page []store.Entry
+	bytes := 0
+	for _, name := range slices.Compact(names) { // one that changed meanwhile comes twice
+		if len(page) == limit || bytes > store.MaxPageBytes {
+			break
+		}
+		m, _, live, err := c.last(ctx, s, c.subject("keys", name))
+		if err != nil {
+			return nil, err
+		}
+		if live {
+			page = append(page, entry(name, m))
+			bytes += len(m.Data)
+		}
+	}
+	return page, nil
+}

@@ -1,0 +1,263 @@
+// Package memory is the store that forgets: for tests, and for a host that is
+// to leave nothing behind. It is bounded by what its user puts in and trims.
+package memory
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/store"
+)
+
+// Config describes a store. The zero value is usable.
+type Config struct {
+	Quota store.Quota
+	Now   func() time.Time // nil: time.Now
+}
+
+// New returns an empty store.
+func New(c Config) *store.Store {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	m := &memory{now: c.Now, quota: c.Quota.WithDefaults(), keys: map[string]store.Entry{}, blobs: map[string]blob{}}
+	return store.New((*keys)(m), (*log)(m), (*blobs)(m), func() error { return nil })
+}
+
+type memory struct {
+	now   func() time.Time
+	quota store.Quota
+
+	mu      sync.Mutex
+	version store.Version
+	cursor  store.Cursor
+	keys    map[string]store.Entry
+	records []record // of all logs, oldest first
+	blobs   map[string]blob
+}
+
+type record struct {
+	log string
+	store.Record
+}
+
+type blob struct {
+	store.Blob
+	content []byte
+}
+
+type keys memory
+
+// get returns what key has now; the zero entry, whose version is Absent, when
+// it is not there.
+func (m *keys) get(key string) store.Entry {
+	e, ok := m.keys[key]
+	if ok && !e.Expires.IsZero() && !e.Expires.After(m.now()) {
+		delete(m.keys, key)
+		return store.Entry{}
+	}
+	return e
+}
+
+func (m *keys) Get(ctx context.Context, key string) (store.Entry, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.get(key)
+	if e.Version == store.Absent {
+		return e, store.NotFound(key)
+	}
+	e.Value = slices.Clone(e.Value)
+	return e, ctx.Err()
+}
+
+func (m *keys) Put(ctx context.Context, key string, value []byte, was store.Version, expires time.Time) (store.Version, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if was != store.Any && was != m.get(key).Version {
+		return 0, store.Conflict(key)
+	}
+	m.version++
+	m.keys[key] = store.Entry{Key: key, Value: append([]byte{}, value...), Version: m.version, Expires: store.Expiry(expires)}
+	return m.version, nil
+}
+
+func (m *keys) Delete(ctx context.Context, key string, was store.Version) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if was != store.Any && was != m.get(key).Version {
+		return store.Conflict(key)
+	}
+	delete(m.keys, key)
+	return nil
+}
+
+func (m *keys) List(ctx context.Context, prefix, after string, limit int) ([]store.Entry, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var page []store.Entry
+	bytes := 0
+	for _, key := range slices.Sorted(maps.Keys(m.keys)) {
+		if len(page) == limit || bytes > store.MaxPageBytes {
+			break
+		}
+		if !strings.HasPrefix(key, prefix) || key <= after {
+			continue
+		}
+		if e := m.get(key); e.Version != store.Absent {
+			e.Value = slices.Clone(e.Value)
+			page = append(page, e)
+			bytes += len(e.Value)
+		}
+	}
+	return page, ctx.Err()
+}
+
+type log memory
+
+func (m *log) Append(ctx context.Context, name string, batch ...[]byte) (store.Cursor, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	now := m.now().Truncate(time.Millisecond)
+	for _, data := range batch {
+		m.cursor++
+		m.records = append(m.records, record{name, store.Record{Cursor: m.cursor, Time: now, Data: append([]byte{}, data...)}})
+	}
+	return m.cursor, nil
+}
+
+func (m *log) Read(ctx context.Context, name string, after store.Cursor, limit int) ([]store.Record, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var page []store.Record
+	bytes := 0
+	first, _ := slices.BinarySearchFunc(m.records, after+1, func(r record, c store.Cursor) int { return int(r.Cursor - c) })
+	for _, r := range m.records[first:] {
+		if len(page) == limit || bytes > store.MaxPageBytes {
+			break
+		}
+		if r.log == name {
+			r.Data = slices.Clone(r.Data)
+			page = append(page, r.Record)
+			bytes += len(r.Data)
+		}
+	}
+	return page, ctx.Err()
+}
+
+func (m *log) Trim(ctx context.Context, name string, keep store.Keep) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	name, all := store.Below(name)
+	meant := func(r record) bool { return r.log == name || all && strings.HasPrefix(r.log, name) }
+	goes := keep.From(m.now())
+	var cut store.Cursor // the youngest that goes
+	for _, r := range slices.Backward(m.records) {
+		if meant(r) && goes(len(r.Data), r.Time.UnixMilli()) {
+			cut = r.Cursor
+			break
+		}
+	}
+	before := len(m.records)
+	m.records = slices.DeleteFunc(m.records, func(r record) bool { return meant(r) && r.Cursor <= cut })
+	return before - len(m.records), nil
+}
+
+func (m *log) Drop(ctx context.Context, name string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.records = slices.DeleteFunc(m.records, func(r record) bool { return r.log == name })
+	return ctx.Err()
+}
+
+type blobs memory
+
+func (m *blobs) Create(ctx context.Context, id string, r io.Reader) (store.Blob, error) {
+	content, err := io.ReadAll(m.quota.Capped(r))
+	if err != nil {
+		return store.Blob{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return store.Blob{}, err
+	}
+	if _, ok := m.blobs[id]; ok {
+		return store.Blob{}, store.Exists(id)
+	}
+	total := int64(len(content))
+	for _, b := range m.blobs {
+		total += b.Size
+	}
+	if total > m.quota.Total {
+		return store.Blob{}, m.quota.Full()
+	}
+	b := blob{store.Blob{ID: id, Size: int64(len(content)), Created: m.now()}, content}
+	m.blobs[id] = b
+	return b.Blob, nil
+}
+
+func (m *blobs) Open(ctx context.Context, id string) (io.ReadCloser, store.Blob, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b, ok := m.blobs[id]
+	if !ok {
+		return nil, store.Blob{}, store.NotFound("blob " + id)
+	}
+	// Nobody changes the content, so a reader needs no copy.
+	return struct {
+		io.ReadSeeker
+		io.Closer
+	}{bytes.NewReader(b.content), io.NopCloser(nil)}, b.Blob, ctx.Err()
+}
+
+func (m *blobs) Stat(ctx context.Context, id string) (store.Blob, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b, ok := m.blobs[id]
+	if !ok {
+		return store.Blob{}, store.NotFound("blob " + id)
+	}
+	return b.Blob, ctx.Err()
+}
+
+func (m *blobs) Delete(ctx context.Context, id string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, ok := m.blobs[id]; !ok {
+		return store.NotFound("blob " + id)
+	}
+	delete(m.blobs, id)
+	return ctx.Err()
+}
+
+func (m *blobs) Trim(ctx context.Context, keep store.Keep) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []store.Blob
+	for _, b := range m.blobs {
+		all = append(all, b.Blob)
+	}
+	gone := keep.Surplus(all, m.now())
+	for _, b := range gone {
+		delete(m.blobs, b.ID)
+	}
+	return len(gone), ctx.Err()
+}

@@ -1,0 +1,137 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/store"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// application marks the database as this store's: "tlrm".
+const application = 0x746c726d
+
+// schema is every version's step from the one before. A step is never
+// changed once released; user_version counts those that were taken.
+//
+// AUTOINCREMENT keeps versions and cursors from coming again. Since writers
+// take turns, they ascend in the order in which they can be read.
+func schema() []string {
+	return []string{`
+CREATE TABLE keys (
+	version INTEGER PRIMARY KEY AUTOINCREMENT,
+	key     TEXT NOT NULL UNIQUE,
+	value   BLOB NOT NULL,
+	expires INTEGER NOT NULL -- Unix milliseconds; 0: never
+) STRICT;
+CREATE INDEX keys_expires ON keys (expires) WHERE expires > 0;
+CREATE TABLE records (
+	cursor INTEGER PRIMARY KEY AUTOINCREMENT,
+	log    TEXT NOT NULL,
+	time   INTEGER NOT NULL, -- Unix milliseconds
+	data   BLOB NOT NULL
+) STRICT;
+CREATE INDEX records_log ON records (log, cursor);`}
+}
+
+// migrate brings the database to this version's schema, or refuses it. Of
+// several processes one does the work.
+func (d *database) migrate(ctx context.Context, db *sql.DB) error {
+	have, err := version(ctx, db)
+	if err == nil && have == len(schema()) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if have > len(schema()) {
+		return toolerr.New(toolerr.ExecutionError,
+			"%s has schema %d, and this version knows %d: it was %w of toolroom; update this one, or choose another directory with --state",
+			d.path, have, len(schema()), store.ErrNewer)
+	}
+	return d.create(ctx, db)
+}
+
+func (d *database) create(ctx context.Context, db *sql.DB) error {
+	// Only before the first table is made has auto_vacuum an effect. Going
+	// over to WAL does not wait for others who do the same: patiently does.
+	for _, pragma := range []string{fmt.Sprint("page_size=", pageSize), "auto_vacuum=incremental", "journal_mode=wal"} {
+		if _, err := db.ExecContext(ctx, "PRAGMA "+pragma); err != nil {
+			return err
+		}
+	}
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // nothing, after Commit
+	have, err := version(ctx, tx)
+	if err != nil {
+		return err
+	}
+	steps := schema()
+	for ; have < len(steps); have++ {
+		if _, err := tx.ExecContext(ctx, steps[have]); err != nil {
+			return err
+		}
+	}
+	if _, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d", application, have)); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// version returns the schema a database has, 0 for an empty one. One that
+// something else made is refused.
+func version(ctx context.Context, q interface {
+	QueryRowContext(context.Context, string, ...any) *sql.Row
+}) (int, error) {
+	var id, have, objects int
+	err := q.QueryRowContext(ctx, `SELECT
+		(SELECT application_id FROM pragma_application_id),
+		(SELECT user_version FROM pragma_user_version),
+		(SELECT count(*) FROM sqlite_schema)`).Scan(&id, &have, &objects)
+	if err == nil && id != application && (id != 0 || have != 0 || objects != 0) {
+		err = toolerr.New(toolerr.ExecutionError, "the database is another program's; choose another directory with --state")
+	}
+	return have, err
+}
+
+// statements are parsed once.
+type statements struct {
+	get, list, page                                            *sql.Stmt // of those that read
+	version, put, removeKey, append, appendMany, sweep, vacuum *sql.Stmt // of the one that writes
+}
+
+func (s *statements) prepare(ctx context.Context, read, write *sql.DB) error {
+	for _, p := range []struct {
+		stmt **sql.Stmt
+		db   *sql.DB
+		text string
+	}{
+		{&s.get, read, `SELECT value, version, expires FROM keys WHERE key = ?1 AND (expires = 0 OR expires > ?2)`},
+		{&s.list, read, `SELECT key, value, version, expires FROM keys
+			WHERE key >= ?1 AND key > ?2 AND key < ?3 AND (expires = 0 OR expires > ?4) ORDER BY key LIMIT ?5`},
+		{&s.page, read, `SELECT cursor, time, data FROM records WHERE log = ?1 AND cursor > ?2 ORDER BY cursor LIMIT ?3`},
+		{&s.version, write, `SELECT version FROM keys WHERE key = ?1 AND (expires = 0 OR expires > ?2)`},
+		{&s.put, write, `INSERT OR REPLACE INTO keys (key, value, expires) VALUES (?1, ?2, ?3)`},
+		{&s.removeKey, write, `DELETE FROM keys WHERE key = ?1`},
+		{&s.append, write, insert(1)},
+		{&s.appendMany, write, insert(together)},
+		{&s.sweep, write, `DELETE FROM keys WHERE version IN (SELECT version FROM keys WHERE expires > 0 AND expires <= ?1 LIMIT 1000)`},
+		{&s.vacuum, write, `PRAGMA incremental_vacuum`},
+	} {
+		var err error
+		if *p.stmt, err = p.db.PrepareContext(ctx, p.text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// insert adds records with the log ?1 and the time ?2.
+func insert(rows int) string {
+	return "INSERT INTO records (log, time, data) VALUES " + strings.Repeat("(?1, ?2, ?), ", rows-1) + "(?1, ?2, ?)"
+}

@@ -1,0 +1,251 @@
+// Package sqlite is the store of one machine: keys and logs in an SQLite
+// database, blobs as files beside it, for any number of hosts at a time.
+//
+//	DIR/host.db       keys and logs; -wal and -shm beside it belong to it
+//	DIR/blobs/b_ID    blobs
+//
+// Everything is 0600 in directories 0700, and made when it is first used.
+//
+// The database is in WAL mode, so that readers and the writer do not wait for
+// each other. A write is one immediate transaction, synced before it returns
+// (a batch is one write, so records in batches are cheap). The writers of a
+// process take turns; processes wait for each other for Config.Wait and then
+// say LOCKED. A database of a newer schema is refused with store.ErrNewer
+// and left as it is.
+//
+// The database is bounded by Config.MaxBytes, past which writes say NO_SPACE;
+// what Trim, Drop and Delete remove is given back to the file system.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	driver "modernc.org/sqlite"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/store"
+	"github.com/toolroom-mcp/toolroom/host/internal/store/blobdir"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+const (
+	pageSize = 4096
+	// readers is how many read at once; more wait.
+	readers = 4
+	// slice is how long SQLite itself waits before a write for other
+	// processes, which a context cannot end. Then it is asked again. Readers
+	// have to wait only where a killed process's work is being recovered.
+	slice = 50 * time.Millisecond
+	// sweepEvery is after how many writes of a process what has expired is
+	// removed.
+	sweepEvery = 256
+)
+
+// Config describes a store. Dir must be set.
+type Config struct {
+	Dir      string
+	MaxBytes int64         // of the database; 0: 512 MiB
+	Wait     time.Duration // for other processes; 0: 10 s
+	Quota    store.Quota   // of the blobs
+	NoSync   bool          // a power cut may then take what was just written
+	Now      func() time.Time
+}
+
+// File is the name of the database in its directory.
+const File = "host.db"
+
+// New returns the store in a directory. It touches nothing yet.
+func New(c Config) *store.Store {
+	if c.MaxBytes == 0 {
+		c.MaxBytes = 512 << 20
+	}
+	if c.Wait == 0 {
+		c.Wait = 10 * time.Second
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	d := &database{Config: c, path: filepath.Join(c.Dir, File), turn: make(chan struct{}, 1)}
+	blobs := blobdir.New(blobdir.Config{Dir: filepath.Join(c.Dir, "blobs"), Quota: c.Quota, NoSync: c.NoSync, Now: c.Now})
+	return store.New((*keys)(d), (*log)(d), blobs, d.close)
+}
+
+// database is opened when it is first used.
+type database struct {
+	Config
+	path string
+
+	turn   chan struct{} // held by the one who writes
+	writes int           // by whoever has the turn
+
+	mu     sync.Mutex
+	opened *handles
+	closed bool
+}
+
+// handles are the connections: one that writes, some that only read.
+type handles struct {
+	write, read *sql.DB
+	statements
+}
+
+// open returns the handles, opening the database if need be. What could not
+// be opened is tried again by the next caller.
+func (d *database) open(ctx context.Context) (*handles, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil, toolerr.New(toolerr.Internal, "the store in %s was closed", d.Dir)
+	}
+	if d.opened != nil {
+		return d.opened, nil
+	}
+	if err := blobdir.Private(d.Dir); err != nil {
+		return nil, err
+	}
+	// SQLite gives the files beside the database the mode that it has.
+	f, err := os.OpenFile(d.path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Close(); err != nil {
+		return nil, err
+	}
+	h, err := d.connect(ctx)
+	if err != nil {
+		return nil, d.explain(ctx, err)
+	}
+	d.opened = h
+	return h, nil
+}
+
+func (d *database) connect(ctx context.Context) (*handles, error) {
+	h := &handles{}
+	err := func() (err error) {
+		if h.write, err = d.pool(1, "immediate", min(d.Wait, slice)); err != nil {
+			return err
+		}
+		if err := d.patiently(ctx, func() error { return d.migrate(ctx, h.write) }); err != nil {
+			return err
+		}
+		if h.read, err = d.pool(readers, "deferred", d.Wait, "query_only(1)"); err != nil {
+			return err
+		}
+		return d.patiently(ctx, func() error { return h.prepare(ctx, h.read, h.write) })
+	}()
+	if err != nil {
+		return nil, errors.Join(err, h.close())
+	}
+	return h, nil
+}
+
+// pool makes up to size connections that are kept open.
+func (d *database) pool(size int, lock string, wait time.Duration, pragmas ...string) (*sql.DB, error) {
+	sync := "synchronous(full)"
+	if d.NoSync {
+		sync = "synchronous(normal)"
+	}
+	pragmas = append(pragmas, sync, "trusted_schema(0)",
+		fmt.Sprintf("max_page_count(%d)", max(d.MaxBytes/pageSize, 64)),
+		"cache_size(-2048)", "journal_size_limit(4194304)")
+	name := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(d.path), RawQuery: url.Values{
+		"_txlock":       {lock},
+		"_busy_timeout": {fmt.Sprint(wait.Milliseconds())},
+		"_pragma":       pragmas,
+		"_dqs":          {"0"},
+		"_defensive":    {"1"},
+	}.Encode()}
+	connector, err := driver.NewConnector(name.String())
+	if err != nil {
+		return nil, err
+	}
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(size)
+	db.SetMaxIdleConns(size)
+	return db, nil
+}
+
+func (d *database) close() error {
+	d.turn <- struct{}{} // whoever writes now ends first
+	defer func() { <-d.turn }()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
+	if d.opened == nil {
+		return nil
+	}
+	defer func() { d.opened = nil }()
+	return d.opened.close()
+}
+
+func (h *handles) close() error {
+	var errs []error
+	for _, db := range []*sql.DB{h.read, h.write} {
+		if db != nil {
+			errs = append(errs, db.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// patiently does something again while other processes keep it from being
+// done, until they have had Config.Wait.
+func (d *database) patiently(ctx context.Context, do func() error) error {
+	for start := time.Now(); ; {
+		err := do()
+		switch {
+		case !isBusy(err):
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case time.Since(start) >= d.Wait:
+			return err
+		}
+		// SQLite has waited already, but for what it knows would not end.
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// update runs change in one transaction, which is committed and synced when
+// it returns without an error.
+func (d *database) update(ctx context.Context, change func(h *handles, tx *sql.Tx) error) error {
+	h, err := d.open(ctx)
+	if err != nil {
+		return err
+	}
+	select {
+	case d.turn <- struct{}{}:
+		defer func() { <-d.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	var tx *sql.Tx
+	err = d.patiently(ctx, func() (err error) {
+		tx, err = h.write.BeginTx(ctx, nil)
+		return err
+	})
+	if err != nil {
+		return d.explain(ctx, err)
+	}
+	if d.writes++; d.writes%sweepEvery == 1 {
+		_, err = tx.StmtContext(ctx, h.sweep).ExecContext(ctx, d.Now().UnixMilli())
+	}
+	if err == nil {
+		err = change(h, tx)
+	}
+	if err != nil {
+		_ = tx.Rollback() // says that it is done where the context has ended it
+		return d.explain(ctx, err)
+	}
+	return d.explain(ctx, tx.Commit())
+}

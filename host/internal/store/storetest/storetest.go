@@ -1,0 +1,87 @@
+// Package storetest is the suite that every backend of host/store passes.
+//
+//	func TestSuite(t *testing.T) {
+//		storetest.Run(t, func(t *testing.T, c storetest.Config) func() *store.Store {
+//			return func() *store.Store { return memory.New(memory.Config{Now: c.Now, Quota: c.Quota}) }
+//		})
+//	}
+package storetest
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/store"
+)
+
+// Config is what the suite wants of a store it opens.
+type Config struct {
+	Now   func() time.Time
+	Quota store.Quota
+}
+
+// Backend prepares an empty place for state and returns how it is opened,
+// which may be done several times: each is another host. What is opened must
+// be closed by the backend's own cleanup.
+type Backend func(t *testing.T, c Config) (open func() *store.Store)
+
+// Clock is a clock that moves when it is told to.
+type Clock struct{ nanos atomic.Int64 }
+
+// NewClock starts at the time it is. A server that has a clock of its own
+// must not think that what the test says expires later is past.
+func NewClock() *Clock {
+	c := &Clock{}
+	c.nanos.Store(time.Now().UnixNano())
+	return c
+}
+
+// Now tells the time.
+func (c *Clock) Now() time.Time { return time.Unix(0, c.nanos.Load()) }
+
+// Advance moves on.
+func (c *Clock) Advance(d time.Duration) { c.nanos.Add(int64(d)) }
+
+// Run runs the suite.
+func Run(t *testing.T, backend Backend) {
+	for _, part := range []struct {
+		name string
+		test func(*testing.T, Backend)
+	}{
+		{"keys", keys},
+		{"versions", versions},
+		{"expiry", expiry},
+		{"list", list},
+		{"names", names},
+		{"bounds", bounds},
+		{"contention", contention},
+		{"winner", winner},
+		{"approvals", approvals},
+		{"log", logs},
+		{"batches", batches},
+		{"tail", tail},
+		{"trim", trim},
+		{"trim several", trimSeveral},
+		{"drop", drop},
+		{"blobs", blobs},
+		{"blob races", blobRaces},
+		{"quota", quota},
+		{"trim blobs", trimBlobs},
+		{"reopened", reopened},
+		{"cancelled", cancelled},
+	} {
+		t.Run(part.name, func(t *testing.T) { part.test(t, backend) })
+	}
+}
+
+// open opens one store of its own.
+func open(t *testing.T, backend Backend) (*store.Store, *Clock) {
+	t.Helper()
+	clock := NewClock()
+	s := backend(t, Config{Now: clock.Now})()
+	require.NotNil(t, s)
+	return s, clock
+}

@@ -1,0 +1,52 @@
+package prometheus
+
+import (
+	"runtime"
+	"runtime/metrics"
+	"time"
+)
+
+// A Process is what this process takes of the machine. What the system does
+// not tell is 0.
+type Process struct {
+	Goroutines int     `json:"goroutines"`
+	Heap       uint64  `json:"heapBytes"`   // live and not yet swept
+	Mapped     uint64  `json:"mappedBytes"` // by Go's runtime
+	Resident   uint64  `json:"residentBytes"`
+	Open       int     `json:"openFiles"` // descriptors
+	MaxOpen    uint64  `json:"maxOpenFiles"`
+	CPU        float64 `json:"cpuSeconds"`
+}
+
+// Here returns this process as it is now.
+func Here() Process {
+	samples := []metrics.Sample{
+		{Name: "/memory/classes/heap/objects:bytes"},
+		{Name: "/memory/classes/total:bytes"},
+	}
+	metrics.Read(samples)
+	p := Process{Goroutines: runtime.NumGoroutine(), Heap: samples[0].Value.Uint64(), Mapped: samples[1].Value.Uint64()}
+	p.ask()
+	return p
+}
+
+// Write writes it under the names that Prometheus' own clients use.
+func (p Process) Write(page *Page, since time.Time) {
+	page.One("go_goroutines", Gauge, "Number of goroutines that currently exist.", float64(p.Goroutines))
+	page.One("go_memstats_heap_alloc_bytes", Gauge, "Bytes of heap objects, live and not yet swept.", float64(p.Heap))
+	page.One("go_memstats_sys_bytes", Gauge, "Bytes that the Go runtime obtained from the system.", float64(p.Mapped))
+	page.One("process_start_time_seconds", Gauge, "Start time of the host, in seconds since 1970.", float64(since.UnixMilli())/1000)
+	for _, f := range []struct {
+		name, kind, help string
+		value            float64
+	}{
+		{"process_cpu_seconds_total", Counter, "Processor time, user and system.", p.CPU},
+		{"process_resident_memory_bytes", Gauge, "Resident memory.", float64(p.Resident)},
+		{"process_open_fds", Gauge, "Open descriptors.", float64(p.Open)},
+		{"process_max_fds", Gauge, "Maximum number of open file descriptors.", float64(p.MaxOpen)},
+	} {
+		if f.value != 0 {
+			page.One(f.name, f.kind, f.help, f.value)
+		}
+	}
+}

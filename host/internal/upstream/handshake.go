@@ -1,0 +1,248 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// The versions that the host offers.
+const (
+	legacyVersion = "2025-11-25"
+	modernVersion = "2026-07-28"
+)
+
+type identity struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+func (i identity) String() string {
+	if i.Version == "" {
+		return i.Name
+	}
+	return i.Name + " " + i.Version
+}
+
+// handshake opens the session and sets c.era. With Auto the modern opening is
+// tried first; a server that ignores it costs ProbeTimeout, once. One that has
+// not answered by then and refuses the legacy opening is asked once more.
+func (c *conn) handshake(ctx context.Context, era Era) error {
+	err := c.shake(ctx, era)
+	if err == nil && c.cfg.resume != nil {
+		c.cfg.resume(c)
+	}
+	return err
+}
+
+func (c *conn) shake(ctx context.Context, era Era) error {
+	if era == Legacy {
+		return c.initialize(ctx)
+	}
+	probe := ctx
+	if era == Auto {
+		var cancel context.CancelFunc
+		probe, cancel = context.WithTimeout(ctx, c.cfg.ProbeTimeout)
+		defer cancel()
+	}
+	modern, err := c.discover(probe)
+	late := probe.Err() != nil
+	switch {
+	case modern:
+		return nil
+	case era == Modern:
+		if err == nil {
+			err = fmt.Errorf("the server does not speak protocol version %s", modernVersion)
+		}
+		return err
+	case !c.alive() || ctx.Err() != nil || leadsBack(err):
+		return err
+	}
+	err = c.initialize(ctx)
+	var refused *call.MCPError
+	if late && errors.As(err, &refused) { // it may speak the modern version alone, and have been slow to start
+		again, cancel := context.WithTimeout(ctx, c.cfg.StartTimeout/4) // it is awake, and there may be other ways
+		defer cancel()
+		if modern, _ := c.discover(again); modern { //nolint:errcheck // what it refused says more
+			return nil
+		}
+	}
+	return err
+}
+
+// discover asks whether the server speaks the modern version.
+func (c *conn) discover(ctx context.Context) (bool, error) {
+	c.era = Modern
+	raw, err := c.ask(ctx, "server/discover", nil)
+	if takesModern(err) {
+		raw, err = c.ask(ctx, "server/discover", nil)
+	}
+	if err != nil {
+		return false, err
+	}
+	var result struct {
+		SupportedVersions []string `json:"supportedVersions"`
+		Capabilities      offer    `json:"capabilities"`
+		Meta              struct {
+			ServerInfo identity `json:"io.modelcontextprotocol/serverInfo"`
+		} `json:"_meta"`
+	}
+	if err := json.Unmarshal(raw, &result); err != nil {
+		return false, toolerr.New(toolerr.ProtocolError, "the answer to server/discover is malformed: %w", err)
+	}
+	if !slices.Contains(result.SupportedVersions, modernVersion) {
+		return false, nil
+	}
+	c.identity = result.Meta.ServerInfo.String()
+	c.offers = result.Capabilities
+	return true, nil
+}
+
+// takesModern reports whether a server refused the version and named it among
+// those that it takes, as one behind several replicas may while it is replaced.
+func takesModern(err error) bool {
+	var refused *call.MCPError
+	if !errors.As(err, &refused) || refused.Code != mcp.UNSUPPORTED_PROTOCOL_VERSION {
+		return false
+	}
+	var e struct {
+		Data struct {
+			Supported []string `json:"supported"`
+		} `json:"data"`
+	}
+	return json.Unmarshal(refused.Object, &e) == nil && slices.Contains(e.Data.Supported, modernVersion)
+}
+
+// initialize opens a legacy session.
+func (c *conn) initialize(ctx context.Context) error {
+	c.era = Legacy
+	// Whether the client of a call can answer shows when the server asks.
+	capabilities := map[string]any{
+		"elicitation": map[string]any{"form": struct{}{}, "url": struct{}{}},
+		"sampling":    struct{}{},
+	}
+	if c.cfg.Roots != nil {
+		capabilities["roots"] = map[string]any{"listChanged": true}
+	}
+	params, err := json.Marshal(map[string]any{
+		"protocolVersion": legacyVersion,
+		"capabilities":    capabilities,
+		"clientInfo":      clientInfo(c.cfg.Version),
+	})
+	if err != nil {
+		return err
+	}
+	raw, err := c.ask(ctx, "initialize", params)
+	if err != nil {
+		return err
+	}
+	var result struct {
+		ProtocolVersion string   `json:"protocolVersion"`
+		Capabilities    offer    `json:"capabilities"`
+		ServerInfo      identity `json:"serverInfo"`
+	}
+	if err := json.Unmarshal(raw, &result); err != nil {
+		return toolerr.New(toolerr.ProtocolError, "the answer to initialize is malformed: %w", err)
+	}
+	c.identity = result.ServerInfo.String()
+	if out, ok := c.out.(interface{ negotiated(version string) }); ok {
+		out.negotiated(result.ProtocolVersion)
+	}
+	c.offers = result.Capabilities
+	c.send(append(jsonrpc.AppendNotification(nil, "notifications/initialized", nil), '\n'))
+	return nil
+}
+
+func clientInfo(version string) map[string]string {
+	if version == "" {
+		version = "0"
+	}
+	return map[string]string{"name": "toolroom", "version": version}
+}
+
+// serve answers a request of the server's.
+func (c *conn) serve(m jsonrpc.Message) {
+	switch {
+	case m.Method == "ping":
+		c.reply(jsonrpc.AppendResult(nil, m.ID, json.RawMessage(`{}`)))
+	case isQuestion(m.Method):
+		c.question(m)
+	default:
+		c.reply(jsonrpc.AppendError(nil, m.ID, jsonrpc.CodeMethodNotFound, "this host does not answer "+m.Method))
+	}
+}
+
+// reply sends the answer to a request of the server's.
+func (c *conn) reply(message []byte) { c.send(append(oneLine(message), '\n')) }
+
+// roots is the host's own answer to roots/list, which stands where the host
+// has roots; nil when it declares none at all.
+func (c *conn) roots() (answer json.RawMessage, stands bool) {
+	if c.cfg.Roots == nil {
+		return nil, false
+	}
+	type root struct {
+		URI string `json:"uri"`
+	}
+	roots := []root{}
+	for _, uri := range c.cfg.Roots() {
+		roots = append(roots, root{uri})
+	}
+	raw, err := jsonrpc.Marshal(map[string]any{"roots": roots})
+	if err != nil { // strings always encode
+		return nil, false
+	}
+	return raw, len(roots) > 0
+}
+
+// notified handles a notification of the server's.
+func (c *conn) notified(m jsonrpc.Message) {
+	switch m.Method {
+	case "notifications/progress":
+		c.progress(m.Params)
+	case "notifications/message":
+		c.logged(m)
+	case "notifications/cancelled":
+		c.questionCancelled(m.Params)
+	case "notifications/tools/list_changed":
+		select {
+		case c.changed <- struct{}{}:
+		default: // one is already waiting to be seen
+		}
+	case "notifications/resources/list_changed", "notifications/prompts/list_changed":
+		c.mu.Lock()
+		c.lists = nil
+		c.changes++
+		c.mu.Unlock()
+		c.tell(m)
+	case "notifications/resources/updated", "notifications/elicitation/complete":
+		c.tell(m)
+	}
+}
+
+// missed has the lists asked for anew: before the stream was open on which the
+// server tells of changes, it may have told of one.
+func (c *conn) missed() {
+	c.mu.Lock()
+	c.lists = nil
+	c.changes++
+	c.mu.Unlock()
+	select {
+	case c.changed <- struct{}{}:
+	default:
+	}
+}
+
+// tell passes a notification to whoever uses the server.
+func (c *conn) tell(m jsonrpc.Message) {
+	if c.cfg.tell != nil {
+		c.cfg.tell(m.Method, m.Params)
+	}
+}

@@ -1,0 +1,29 @@
+package upstream
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/nesting"
+)
+
+// leadsBack reports whether a server refused the handshake because it is this
+// host, or a host that was started below itself. To try again would only start
+// another one.
+func leadsBack(err error) bool {
+	var refused *call.MCPError
+	if errors.As(err, &refused) && refused.Code == nesting.Code {
+		return true
+	}
+	var status *statusError
+	return errors.As(err, &status) && status.status == http.StatusLoopDetected
+}
+
+// refuse has the server offline until Reconnect. s.mu is held, or s is not
+// shared yet.
+func (s *Server) refuse(err error) {
+	s.refused = err
+	s.last = newFailure(StageStart, err)
+	s.fails = maxTries
+}

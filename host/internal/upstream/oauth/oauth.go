@@ -1,0 +1,165 @@
+// Package oauth signs the host in to MCP servers that require OAuth: it finds
+// the authorization server, registers a client, runs the authorization code or
+// device flow, keeps the tokens in the state directory and refreshes them.
+//
+// A Source supplies the access token of one server to package upstream and does
+// nothing until a request is sent. Login, Logout and Status belong to the
+// commands.
+//
+// The official SDK's handler (go-sdk/auth) is not used: it keeps its tokens in
+// memory and one process, registers again at each sign-in, has no device flow
+// and no revocation, refuses metadata whose resource differs from the address
+// in a final slash, and quotes bodies of answers, which can hold a client's
+// secret, in its errors.
+//
+// Sources: the MCP specification, "Authorization", versions 2025-11-25 and
+// 2026-07-28; RFC 6749, 7009, 7591, 7636, 8252, 8414, 8628, 8707, 9207, 9728.
+package oauth
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/config/secret"
+	"github.com/toolroom-mcp/toolroom/internal/netguard"
+)
+
+// Config describes one server and how to sign in to it.
+type Config struct {
+	Server       string // its name in the configuration, for messages
+	URL          string // of the MCP server
+	State        string // the state directory; tokens are in its directory "oauth"
+	DPoP         bool   // bind tokens to a key, also if the metadata of the server does not ask for it
+	Account      string // tells several sign-ins to one address apart; may be empty
+	AllowPrivate bool   // whether names may lead to private addresses
+	Version      string // of the host, for User-Agent
+
+	ClientID          string // of a client that was registered by hand
+	ClientSecret      secret.Text
+	PrivateKey        secret.Text // in PEM; proves the client instead of a secret
+	KeyAlgorithm      string      // of PrivateKey; "": by its kind
+	Grant             string      // ClientCredentials or JWTBearer: without a user; "": a user signs in
+	AssertionFile     string      // with the JWT of JWTBearer, read at each use
+	ClientMetadataURL string      // of a client metadata document, which is the client id
+	Scopes            []string    // to ask for; none: those that the server names
+	RedirectPort      int         // of the redirect address; 0: any free port
+}
+
+// Validate names the setting that is wrong.
+func (c Config) Validate() error {
+	u, err := url.Parse(c.URL)
+	switch {
+	case err != nil || u.Host == "":
+		return fmt.Errorf("server %s: url is malformed", c.Server)
+	case c.State == "":
+		return errors.New("no directory for tokens: set --state, MCP_STATE_DIR or HOME")
+	case c.RedirectPort < 0 || c.RedirectPort > 65535:
+		return fmt.Errorf("server %s: oauth.redirect_port %d is not a port", c.Server, c.RedirectPort)
+	case c.Grant != "" && c.Grant != ClientCredentials && c.Grant != JWTBearer:
+		return fmt.Errorf("server %s: oauth.grant %q is not supported; use %s or %s, or leave it out", c.Server, c.Grant, ClientCredentials, JWTBearer)
+	case (c.Grant == JWTBearer) != (c.AssertionFile != ""):
+		return fmt.Errorf("server %s: oauth.grant %s and oauth.assertion_file need each other", c.Server, JWTBearer)
+	case c.Grant == JWTBearer && c.ClientID == "":
+		return fmt.Errorf("server %s: oauth.grant %s needs oauth.client_id", c.Server, JWTBearer)
+	case c.Grant == ClientCredentials && (c.ClientID == "" || c.ClientSecret == "" && c.PrivateKey == ""):
+		return fmt.Errorf("server %s: oauth.grant %s needs oauth.client_id, and oauth.client_secret or oauth.private_key", c.Server, ClientCredentials)
+	case c.PrivateKey != "" && c.ClientID == "":
+		return fmt.Errorf("server %s: oauth.private_key needs oauth.client_id", c.Server)
+	case c.ClientSecret != "" && c.ClientID == "":
+		return fmt.Errorf("server %s: oauth.client_secret needs oauth.client_id", c.Server)
+	}
+	if c.ClientMetadataURL != "" {
+		doc, err := url.Parse(c.ClientMetadataURL)
+		if err != nil || doc.Scheme != "https" || strings.Trim(doc.Path, "/") == "" {
+			return fmt.Errorf("server %s: oauth.client_metadata_url must be an https address with a path", c.Server)
+		}
+	}
+	return nil
+}
+
+// private reports whether the server is on this machine or a private network,
+// so that its authorization server may be there, too.
+func (c Config) private() bool {
+	u, err := url.Parse(c.URL)
+	return err == nil && (c.AllowPrivate || isPrivateHost(u.Hostname()))
+}
+
+func isPrivateHost(host string) bool {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return netguard.Classify(ip.Unmap()).Reach != netguard.Public
+	}
+	return netguard.IsLocalName(host)
+}
+
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && ip.Unmap().IsLoopback()
+}
+
+// endpoint parses an address that a server named. It must be https; http is
+// accepted on this machine, and on private networks if the MCP server is there.
+func (c Config) endpoint(what, address string) (*url.URL, error) {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Host == "" || u.User != nil || u.Fragment != "":
+		return nil, fmt.Errorf("the %s is not an address: %.200q", what, address)
+	case u.Scheme != "https" && u.Scheme != "http":
+		return nil, fmt.Errorf("the %s has the scheme %.40q; only https is allowed", what, u.Scheme)
+	case isPrivateHost(u.Hostname()) && !c.private():
+		return nil, fmt.Errorf("the %s %.200q is a private address; set allow_private for server %s if that is intended", what, u.Host, c.Server)
+	case u.Scheme == "http" && !isLoopback(u.Hostname()) && (!c.private() || !isPrivateHost(u.Hostname())):
+		return nil, fmt.Errorf("the %s %.200q is not encrypted; only https is allowed", what, u.Scheme+"://"+u.Host)
+	}
+	return u, nil
+}
+
+// ErrSignIn is wrapped by errors that a sign-in resolves.
+var ErrSignIn = errors.New("sign-in required")
+
+// signInError tells the command that resolves it.
+type signInError struct{ text string }
+
+func (e *signInError) Error() string { return e.text }
+func (e *signInError) Unwrap() error { return ErrSignIn }
+
+func (c Config) signIn(why string) error {
+	return &signInError{fmt.Sprintf("%s: run mcp-host login %s", why, c.Server)}
+}
+
+// Account is a sign-in as commands show it, without tokens.
+type Account struct {
+	Account   string    `json:"account,omitempty"`
+	Issuer    string    `json:"issuer"`
+	SignedIn  bool      `json:"signedIn"`
+	Until     time.Time `json:"until,omitzero"` // when the access token expires; zero: not said
+	Refreshes bool      `json:"refreshes"`      // whether it is renewed without a sign-in
+	Scopes    []string  `json:"scopes,omitempty"`
+	Wanted    []string  `json:"wanted,omitempty"` // scopes that the server asked for since
+}
+
+// String describes the sign-in in a line.
+func (a Account) String() string {
+	text := "signed in"
+	switch {
+	case !a.SignedIn:
+		return "needs sign-in"
+	case a.Refreshes && !a.Until.IsZero():
+		text += ", renewed at " + a.Until.Local().Format(time.DateTime)
+	case !a.Until.IsZero():
+		text += " until " + a.Until.Local().Format(time.DateTime)
+	}
+	if a.Account != "" {
+		text += ", account " + a.Account
+	}
+	if len(a.Scopes) > 0 {
+		text += ", scopes " + strings.Join(a.Scopes, " ")
+	}
+	if len(a.Wanted) > 0 {
+		text += ", scopes missing: " + strings.Join(a.Wanted, " ")
+	}
+	return text
+}

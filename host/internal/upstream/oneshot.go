@@ -1,0 +1,76 @@
+package upstream
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/config/trust"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// OneShot is a program that is started for one answer.
+type OneShot struct {
+	Command   []string // the program, absolute, and its arguments; no shell
+	Env       []string // the whole environment, NAME=value
+	Dir       string   // "": the host's
+	Input     []byte   // what it reads
+	MaxOutput int      // bytes of its standard output
+	Trusted   []trust.File
+}
+
+// drainTime is how long the output of a program that has been killed is waited
+// for, should somebody hold it who left its tree.
+const drainTime = time.Second
+
+// RunOnce starts a program in a process group of its own and returns what it
+// wrote when it has ended. When ctx ends it is killed; in any case nothing
+// that it started is left. said is the end of its standard error.
+func (s *Spawner) RunOnce(ctx context.Context, o OneShot) (output []byte, said string, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, "", err
+	}
+	p, err := s.start(Config{Command: o.Command, Env: o.Env, Dir: o.Dir, Trusted: o.Trusted}, func() {})
+	if err != nil {
+		return nil, "", toolerr.New(toolerr.ExecutionError, "cannot start %s: %w", o.Command[0], err)
+	}
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		p.stdin.Write(o.Input) //nolint:errcheck // it need not read
+		p.closeInput()
+	}()
+	read, over := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(read)
+		output, _ = io.ReadAll(io.LimitReader(p.stdout, int64(o.MaxOutput)+1)) //nolint:errcheck // what came is looked at
+		if len(output) > o.MaxOutput {
+			close(over)
+		}
+	}()
+	select {
+	case <-p.exited:
+	case <-over:
+	case <-ctx.Done():
+	}
+	p.group.kill() // also what it left behind
+	<-p.exited
+	s.ended(p)
+	select {
+	case <-read:
+	case <-time.After(drainTime):
+	}
+	p.closeInput()
+	p.closeOutput()
+	<-read
+	<-written
+	switch {
+	case ctx.Err() != nil:
+		err = ctx.Err()
+	case len(output) > o.MaxOutput:
+		err = toolerr.New(toolerr.TooLarge, "it wrote more than %d MiB", o.MaxOutput>>20)
+	case p.state != nil:
+		err = toolerr.New(toolerr.ExecutionError, "it ended with %w", p.state)
+	}
+	return output, p.stderr.String(), err
+}

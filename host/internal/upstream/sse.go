@@ -1,0 +1,160 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/eventstream"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// sse is the wire to a server of the retired HTTP+SSE transport: all it says
+// comes on one stream, whose first event names the address that messages are
+// posted to.
+//
+// Source: the MCP specification, "Transports: HTTP with SSE", version
+// 2024-11-05.
+type sse struct {
+	*remote
+	opened chan struct{} // closed when to is set
+	to     *url.URL
+}
+
+func newSSE(cfg Config) (*sse, error) {
+	r, err := newRemote(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &sse{remote: r, opened: make(chan struct{})}, nil
+}
+
+// run takes the stream's messages until it ends, with which the run does.
+func (s *sse) run(c *conn) error {
+	s.attach(c)
+	ended := make(chan error, 1)
+	go func() { ended <- s.read() }()
+	var err error
+	select {
+	case err = <-ended:
+		c.fail(err)
+		s.finish()
+	case <-c.dead:
+		select { // its stream may still bring answers
+		case err = <-ended:
+			s.finish()
+		case <-c.left:
+			s.finish()
+			err = <-ended
+		}
+	}
+	s.client.CloseIdleConnections()
+	return err
+}
+
+func (s *sse) read() error {
+	req, err := s.request(s.life, http.MethodGet, s.base, nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	res, err := s.client.Do(req)
+	if err != nil {
+		return s.unreachable(err)
+	}
+	defer res.Body.Close() //nolint:errcheck // only read from
+	if res.StatusCode != http.StatusOK || mediaType(res) != "text/event-stream" {
+		return s.refusal(res, nil)
+	}
+	events := eventstream.NewReader(res.Body, s.cfg.MaxLine)
+	for {
+		e, err := events.Next()
+		var long *jsonrpc.TooLongError
+		switch {
+		case errors.As(err, &long):
+			s.conn.tooLong(long)
+		case err != nil:
+			return toolerr.New(toolerr.ServerOffline, "the server ended its stream: %w", err)
+		case e.Name == "endpoint" && s.to == nil:
+			if s.to, err = s.endpoint(string(e.Data)); err != nil {
+				return err
+			}
+			close(s.opened)
+		case e.Name == "" || e.Name == "message":
+			s.conn.take(e.Data)
+		}
+	}
+}
+
+// endpoint is the address that the server wants messages at, which must be at
+// the origin that was configured: it is given the credentials.
+func (s *sse) endpoint(address string) (*url.URL, error) {
+	to, err := s.base.Parse(address)
+	if err != nil || to.Scheme != s.base.Scheme || to.Host != s.base.Host {
+		return nil, toolerr.New(toolerr.ProtocolError, "the server wants messages at an origin other than %s", s.where())
+	}
+	return to, nil
+}
+
+// send posts a message in the background, but for the one that ends the
+// handshake.
+func (s *sse) send(message []byte) error {
+	<-s.begun
+	m, err := jsonrpc.Split(message)
+	if err != nil {
+		return toolerr.New(toolerr.Internal, "the outgoing message is invalid: %w", err)
+	}
+	if err := s.begin(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(s.life, s.cfg.WriteTimeout)
+	if m.Method == "initialize" { // the stream may take its time to open
+		cancel()
+		ctx, cancel = context.WithTimeout(s.life, s.cfg.StartTimeout)
+	}
+	post := func() {
+		defer s.work.Done()
+		defer cancel()
+		err := s.post(ctx, message)
+		if err != nil && m.Kind == jsonrpc.Request {
+			s.conn.deliver(m.ID, answer{err: err})
+		}
+		if errors.Is(err, errNotSent) {
+			s.over(err)
+		}
+	}
+	if m.Method == "notifications/initialized" {
+		post()
+	} else {
+		go post()
+	}
+	return nil
+}
+
+func (s *sse) post(ctx context.Context, message []byte) error {
+	select {
+	case <-s.opened:
+	case <-ctx.Done():
+		return toolerr.New(toolerr.ServerOffline, "the server named no address for messages")
+	}
+	req, err := s.request(ctx, http.MethodPost, s.to, bytes.NewReader(bytes.TrimSuffix(message, []byte("\n"))))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := s.do(req)
+	if err != nil {
+		if unsent(err) {
+			return notSent{s.unreachable(err)}
+		}
+		return s.unreachable(err)
+	}
+	defer drain(res.Body)
+	if res.StatusCode >= 300 {
+		return s.refusal(res, nil)
+	}
+	return nil
+}
