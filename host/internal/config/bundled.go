@@ -14,6 +14,9 @@ import (
 
 // addBundled adds the tools in dir.
 func (c *Config) addBundled(dir, version string, env, args []string, file string) {
+	if dir == "" {
+		return
+	}
 	found, missing := discover.Siblings(dir)
 	c.Missing = missing
 	for _, tool := range found {

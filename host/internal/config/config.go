@@ -49,6 +49,8 @@ type Flags struct {
 	Config     string   // a file; "": the default ones, if they are there
 	Roots      []string // DIR or DIR:ro
 	State      string
+	Memory     bool           // there is no state directory, whatever State and the environment name
+	NoFiles    bool           // without Config, no configuration file is read
 	MCPServers string         // "cmd args;ENV=V cmd2"
 	Allow      sandbox.Config // what the bundled tools refuse unless it is said; of this the Allow… alone
 
@@ -116,7 +118,10 @@ type Server struct {
 func Load(f Flags, dir, version string, getenv func(string) string, environ []string) (Config, error) {
 	c := Config{Dir: dir, Version: version}
 	var err error
-	if c.State, err = StateDir(f.State, getenv); err != nil {
+	if !f.Memory {
+		c.State, err = StateDir(f.State, getenv)
+	}
+	if err != nil {
 		return c, err
 	}
 	if c.Trace, err = trace.FromEnv(getenv); err != nil {

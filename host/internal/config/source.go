@@ -79,8 +79,10 @@ func (c *Config) readSources(f Flags, getenv func(string) string, environ []stri
 		}
 		c.sawFile(name, text, nil)
 		add(name, text)
-	} else if err := c.readDefaults(cwd, getenv, add); err != nil {
-		return nil, err
+	} else if !f.NoFiles {
+		if err := c.readDefaults(cwd, getenv, add); err != nil {
+			return nil, err
+		}
 	}
 	specs, err := c.collect(docs, f.LeaveOut, cwd, getenv, environ)
 	if err != nil {
