@@ -10,10 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/toolroom-mcp/toolroom/host/internal/accesstoken"
@@ -139,7 +137,7 @@ func (p *program) runServe(ctx context.Context, a *core.App, f serveFlags) error
 	defer log.close()
 	doors := p.api(a)
 	handler := a.Gateway.HTTP(gateway.HTTPConfig{
-		Token: token, Auth: auth, Hosts: append(hostNames(f.listen, listener.Addr(), f.hosts), publicHost(auth)...), ID: a.ID(), Metrics: a.Metrics, MetricsType: prometheus.ContentType,
+		Token: token, Auth: auth, Hosts: append(gateway.HostNames(f.listen, listener.Addr(), f.hosts), publicHost(auth)...), ID: a.ID(), Metrics: a.Metrics, MetricsType: prometheus.ContentType,
 		API: doors, Callback: doors.Callback(),
 	})
 	a.SetURL("http://" + reachable(listener.Addr()))
@@ -157,7 +155,7 @@ func (p *program) runServe(ctx context.Context, a *core.App, f serveFlags) error
 		log.stop(fmt.Sprint(err))
 	case <-ctx.Done():
 		log.stop(strings.TrimSuffix(fmt.Sprint(context.Cause(ctx)), " signal received")) // the signal's name
-		err = shutDown(server, handler)
+		err = gateway.Shutdown(server, handler)
 	}
 	if err != nil && !errors.Is(err, http.ErrServerClosed) {
 		return exit(exitFailed, err)
@@ -210,25 +208,6 @@ func publicHost(auth *gateway.Auth) []string {
 	return []string{host + ":" + port, host}
 }
 
-// shutDown gives running calls a moment, and streams none. Calls that take
-// longer are told so.
-func shutDown(server *http.Server, handler *gateway.HTTPHandler) error {
-	within := func(d time.Duration) error {
-		ctx, cancel := context.WithTimeout(context.Background(), d)
-		defer cancel()
-		return errors.Join(handler.Close(ctx), server.Shutdown(ctx))
-	}
-	err := within(2 * time.Second)
-	if errors.Is(err, context.DeadlineExceeded) {
-		handler.Abort()
-		err = within(time.Second)
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return server.Close()
-	}
-	return err
-}
-
 func (p *program) announce(addr net.Addr, token, from string, auth *gateway.Auth) error {
 	url := "http://" + reachable(addr)
 	if auth != nil {
@@ -264,45 +243,4 @@ func reachable(addr net.Addr) string {
 		}
 	}
 	return net.JoinHostPort(host, port)
-}
-
-// hostNames returns the values of Host that mean this server: a page of
-// another name that resolves to this machine is refused.
-func hostNames(listen string, addr net.Addr, extra []string) []string {
-	_, port, err := net.SplitHostPort(addr.String())
-	if err != nil {
-		return nil
-	}
-	names := []string{"localhost", "127.0.0.1", "::1"}
-	host, _, err := net.SplitHostPort(listen)
-	if loopback, lerr := config.Loopback(listen); err == nil && lerr == nil && !loopback {
-		names = append(names, host)
-		if name, err := os.Hostname(); err == nil {
-			names = append(names, name)
-		}
-		if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-			if addrs, err := net.InterfaceAddrs(); err == nil {
-				for _, a := range addrs {
-					if ipnet, ok := a.(*net.IPNet); ok {
-						names = append(names, ipnet.IP.String())
-					}
-				}
-			}
-		}
-	}
-	var hosts []string
-	for _, name := range slices.Concat(names, extra) {
-		if name == "" {
-			continue
-		}
-		if _, _, err := net.SplitHostPort(name); err == nil {
-			hosts = append(hosts, strings.ToLower(name))
-			continue
-		}
-		hosts = append(hosts, strings.ToLower(net.JoinHostPort(name, port)))
-		if port == "80" {
-			hosts = append(hosts, strings.ToLower(name))
-		}
-	}
-	return hosts
 }

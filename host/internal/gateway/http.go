@@ -95,6 +95,7 @@ func (g *Gateway) HTTP(cfg HTTPConfig) *HTTPHandler {
 			server.WithSessionIdManager(known),
 			server.WithSessionIdleTTL(sessionIdle),
 			server.WithHeartbeatInterval(30*time.Second),
+			server.WithDisableLocalhostProtection(true), // HostNames are checked before, and a reverse proxy forwards its public name to a loopback address
 			server.WithStreamableHTTPLogger(slog.New(slog.DiscardHandler)), // it reports clients that went away
 		),
 	}
