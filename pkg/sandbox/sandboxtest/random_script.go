@@ -18,8 +18,12 @@ ln -s ../doc src/doc; ln -s nowhere dangling; chmod 755 src/a/f1; head -c 300000
 git add -A; git commit -qm first`
 
 // GitSettings must precede each script. They make git create the same commits
-// on every run.
-const GitSettings = `export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b GIT_AUTHOR_DATE='@1700000000 +0000' GIT_COMMITTER_DATE='@1700000000 +0000' GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null
+// on every run. Git compares sizes and modification times of files only: an
+// overlay gives a file another inode number when it copies it, and git reset
+// --hard writes a file again whose inode number or change time (in seconds)
+// differs from the index, with mode 644 for 444.
+const GitSettings = `export GIT_CONFIG_COUNT=2 GIT_CONFIG_KEY_0=core.checkStat GIT_CONFIG_VALUE_0=minimal GIT_CONFIG_KEY_1=core.trustctime GIT_CONFIG_VALUE_1=false
+export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b GIT_AUTHOR_DATE='@1700000000 +0000' GIT_COMMITTER_DATE='@1700000000 +0000' GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null
 umask 022
 `
 
