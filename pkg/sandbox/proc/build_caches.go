@@ -92,7 +92,7 @@ func appendCacheVars(base, caches, writable []string) []string {
 		for _, pair := range base {
 			dir, ok := strings.CutPrefix(pair, name+"=")
 			for _, w := range writable {
-				usable = usable || ok && filepath.IsAbs(dir) && supervise.Beneath(w, filepath.Clean(dir))
+				usable = usable || ok && filepath.IsAbs(dir) && supervise.IsBeneath(w, filepath.Clean(dir))
 			}
 		}
 		if !usable {

@@ -81,7 +81,7 @@ func (r *Runner) addHidden(s *spec, rules Rules, moved *movedFiles) error {
 // L1: there, commands can read all of a root.
 func (s *spec) addUncoveredGaps() {
 	for _, dir := range s.Cover {
-		if s.Level == L1 && slices.ContainsFunc(s.Roots, func(root supervise.Root) bool { return supervise.Beneath(root.Path, dir) }) {
+		if s.Level == L1 && slices.ContainsFunc(s.Roots, func(root supervise.Root) bool { return supervise.IsBeneath(root.Path, dir) }) {
 			s.gaps = append(s.gaps, fmt.Sprintf("%s, which is to be hidden and is in a root: commands can read it at this level", pathname.Escape(dir)))
 		}
 	}
@@ -110,7 +110,7 @@ func (r *Runner) addHiddenInRoot(s *spec, root supervise.Root, outer []string, l
 	s.Mask = append(s.Mask, targets...)
 	var tracked []string
 	for _, path := range slices.Concat(outer, targets) {
-		if path != root.Path && supervise.Beneath(root.Path, path) {
+		if path != root.Path && supervise.IsBeneath(root.Path, path) {
 			tracked = append(tracked, path)
 		}
 	}

@@ -67,7 +67,7 @@ func (s *secretScan) updateHidden(result *scanResult, targets []string, rules sc
 		switch path, where := k.locate(id); {
 		case where == fileLost:
 			lost[filepath.Base(k.path)] = append(lost[filepath.Base(k.path)], id)
-		case where == fileFound && supervise.Beneath(s.root, path) && (k.viaLink || rules.mustHide(path, k.descriptor)):
+		case where == fileFound && supervise.IsBeneath(s.root, path) && (k.viaLink || rules.mustHide(path, k.descriptor)):
 			k.path, k.lastSeenDay, k.notFound = path, daysSince1970(), false
 			hidden[id] = k
 		default: // deleted, moved out of the root, or no longer secret

@@ -98,26 +98,26 @@ func (r *Runner) listStoreDir(dir string, changed time.Time) (paths []string) {
 // masked: "system" for directories of the system, or a description of something
 // in it that a command needs. "" means that it is masked.
 func (s *spec) whyUnmaskable(resolved string) string {
-	if slices.ContainsFunc(systemDirs[:], func(dir string) bool { return supervise.Beneath(dir, resolved) }) {
+	if slices.ContainsFunc(systemDirs[:], func(dir string) bool { return supervise.IsBeneath(dir, resolved) }) {
 		return "system"
 	}
 	for _, root := range s.Roots {
-		if supervise.Beneath(resolved, root.Path) {
+		if supervise.IsBeneath(resolved, root.Path) {
 			return "a root"
 		}
 	}
 	for _, home := range s.homes {
-		if supervise.Beneath(resolved, home) {
+		if supervise.IsBeneath(resolved, home) {
 			return "the home directory"
 		}
 	}
 	for _, dir := range s.Writable {
-		if supervise.Beneath(resolved, dir) {
+		if supervise.IsBeneath(resolved, dir) {
 			return "a directory that commands write"
 		}
 	}
 	for _, dir := range [...]string{"/", "/etc", "/tmp", "/var", "/opt", "/home", s.Temp} {
-		if supervise.Beneath(resolved, dir) {
+		if supervise.IsBeneath(resolved, dir) {
 			return "directories of the system"
 		}
 	}

@@ -37,8 +37,10 @@ func (s *spec) addMasks(objects []supervise.Pinned) {
 	slices.SortFunc(objects, comparePinned)
 	for _, object := range slices.Compact(objects) {
 		// A masked or covered directory hides its content already.
-		inside := slices.ContainsFunc(s.Pinned, func(p supervise.Pinned) bool { return p.Path != object.Path && supervise.Beneath(p.Path, object.Path) }) ||
-			slices.ContainsFunc(s.Mask, func(dir string) bool { return supervise.Beneath(dir, object.Path) }) || s.isCovered(object.Path)
+		inside := slices.ContainsFunc(s.Pinned, func(p supervise.Pinned) bool {
+			return p.Path != object.Path && supervise.IsBeneath(p.Path, object.Path)
+		}) ||
+			slices.ContainsFunc(s.Mask, func(dir string) bool { return supervise.IsBeneath(dir, object.Path) }) || s.isCovered(object.Path)
 		if !inside {
 			s.Pinned = append(s.Pinned, object)
 		}
@@ -47,14 +49,14 @@ func (s *spec) addMasks(objects []supervise.Pinned) {
 
 // isInLayer reports whether path is in a root with a copy-on-write layer.
 func (s *spec) isInLayer(path string) bool {
-	return slices.ContainsFunc(s.Layers, func(l supervise.Layer) bool { return supervise.Beneath(l.Root, path) })
+	return slices.ContainsFunc(s.Layers, func(l supervise.Layer) bool { return supervise.IsBeneath(l.Root, path) })
 }
 
 // pinnedAt returns path and identity of the file at path. ok is false unless
 // the file is in a writable root, and for a link or a path with a link on the
 // way: linkTargets adds the path of the target.
 func (s *spec) pinnedAt(path string) (file supervise.Pinned, ok bool) {
-	if !slices.ContainsFunc(s.Roots, func(root supervise.Root) bool { return !root.ReadOnly && supervise.Beneath(root.Path, path) }) {
+	if !slices.ContainsFunc(s.Roots, func(root supervise.Root) bool { return !root.ReadOnly && supervise.IsBeneath(root.Path, path) }) {
 		return supervise.Pinned{}, false
 	}
 	info, err := os.Lstat(path)
@@ -72,8 +74,8 @@ func (s *spec) pinnedAt(path string) (file supervise.Pinned, ok bool) {
 // below that directory.
 func (s *spec) isCovered(path string) bool {
 	return slices.ContainsFunc(s.Cover, func(cover string) bool {
-		return supervise.Beneath(cover, path) && !slices.ContainsFunc(s.Roots, func(root supervise.Root) bool {
-			return supervise.Beneath(cover, root.Path) && supervise.Beneath(root.Path, path)
+		return supervise.IsBeneath(cover, path) && !slices.ContainsFunc(s.Roots, func(root supervise.Root) bool {
+			return supervise.IsBeneath(cover, root.Path) && supervise.IsBeneath(root.Path, path)
 		})
 	})
 }

@@ -51,7 +51,7 @@ func (s *secretScan) mergeRecord(path string, files map[fileID]*hiddenFile) (tex
 		if n, _ := fmt.Sscanf(lines.Text(), "%d %d %t %d %q", &id.dev, &id.ino, &k.viaLink, &k.lastSeenDay, &k.path); n != 5 {
 			continue
 		}
-		if files[id] == nil && supervise.Beneath(s.root, k.path) && daysSince1970()-k.lastSeenDay < forgetDays && len(files) < maxRecorded {
+		if files[id] == nil && supervise.IsBeneath(s.root, k.path) && daysSince1970()-k.lastSeenDay < forgetDays && len(files) < maxRecorded {
 			files[id] = k
 		}
 	}

@@ -50,7 +50,7 @@ func (w *scanPass) retainVanished(earlier map[string]os.FileInfo) {
 			continue
 		}
 		if f := w.descriptor(id); f != nil {
-			if path, ok = currentPath(f); !ok || !supervise.Beneath(w.root, path) {
+			if path, ok = currentPath(f); !ok || !supervise.IsBeneath(w.root, path) {
 				continue
 			}
 		}

@@ -72,7 +72,7 @@ func newSafePath(path string, writable []string) *safePath {
 			continue
 		}
 		resolved, ok := r.resolve(dir)
-		if ok && !slices.ContainsFunc(writable, func(root string) bool { return supervise.Beneath(root, dir) || supervise.Beneath(root, resolved) }) {
+		if ok && !slices.ContainsFunc(writable, func(root string) bool { return supervise.IsBeneath(root, dir) || supervise.IsBeneath(root, resolved) }) {
 			kept = append(kept, dir)
 		}
 	}

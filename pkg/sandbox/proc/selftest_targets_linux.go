@@ -130,5 +130,5 @@ func findOwnedOutside(level Level, dir string) string {
 // isHiddenAtL2 reports whether L2 mounts an empty or private directory over dir
 // or above it.
 func isHiddenAtL2(dir string) bool {
-	return supervise.Beneath("/tmp", dir) || supervise.Beneath("/var/tmp", dir) || supervise.Beneath("/run", dir)
+	return supervise.IsBeneath("/tmp", dir) || supervise.IsBeneath("/var/tmp", dir) || supervise.IsBeneath("/run", dir)
 }

@@ -22,7 +22,7 @@ func (r *Runner) checkStateAtL1(s *spec) error {
 		}
 		for _, path := range []string{dir, r.resolvedState(dir)} {
 			for _, root := range s.Roots {
-				if !root.ReadOnly && path != "" && supervise.Beneath(root.Path, path) && isDir(path) {
+				if !root.ReadOnly && path != "" && supervise.IsBeneath(root.Path, path) && isDir(path) {
 					return unavailable("the state directory %s is in the root %s, where commands could change it at level L1: use another root, or give a state directory elsewhere with --state DIR and remove this one",
 						pathname.Escape(dir), pathname.Escape(root.Path))
 				}

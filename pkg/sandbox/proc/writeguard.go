@@ -79,7 +79,7 @@ func (r *Runner) WithWriteGuard(rules Rules, apply func()) (reverted, copyDirs, 
 // commands to write.
 func (s *spec) addReadOnly(paths []string, writable func(string) bool) {
 	for _, path := range paths {
-		if writable(path) || slices.ContainsFunc(s.Guard, func(dir string) bool { return supervise.Beneath(dir, path) }) {
+		if writable(path) || slices.ContainsFunc(s.Guard, func(dir string) bool { return supervise.IsBeneath(dir, path) }) {
 			continue
 		}
 		if _, err := os.Lstat(path); err == nil {

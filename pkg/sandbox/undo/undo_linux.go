@@ -151,7 +151,7 @@ func (u *undoing) at(path string) (dir int, base string, err error) {
 // root.
 func (u *undoing) treeOf(path string) (tree *nofollow.Tree, rel string, err error) {
 	for root, tree := range u.roots {
-		if supervise.Beneath(root, path) {
+		if supervise.IsBeneath(root, path) {
 			rel, err := filepath.Rel(root, path)
 			return tree, filepath.ToSlash(rel), err
 		}

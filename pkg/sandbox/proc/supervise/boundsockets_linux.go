@@ -29,26 +29,26 @@ type boundSocket struct {
 	dev    uint32 // of the file system, as the kernel encodes it
 }
 
-// boundHere reports whether a process of the command listens on the socket file
+// isBoundByCommand reports whether a process of the command listens on the socket file
 // that is open as target. In its own network namespace, all sockets are the
 // command's. Otherwise one of its processes must have the socket open.
-func (c *calls) boundHere(target int, file *unix.Stat_t) bool {
+func (c *callServer) isBoundByCommand(target int, file *unix.Stat_t) bool {
 	all, err := boundSockets()
 	if err != nil {
 		return false
 	}
 	for _, s := range all {
-		if s.ino == uint32(file.Ino) && isDevice(s.dev, target, file) && (!c.network || heldHere(s.socket)) {
+		if s.ino == uint32(file.Ino) && isOnFileSystem(s.dev, target, file) && (!c.network || isOpenInCommand(s.socket)) {
 			return true
 		}
 	}
 	return false
 }
 
-// isDevice reports whether a file is on the file system dev. stat(2) shows
+// isOnFileSystem reports whether a file is on the file system dev. stat(2) shows
 // other numbers for the subvolumes of some file systems, so the number of its
 // mount counts as well.
-func isDevice(dev uint32, target int, file *unix.Stat_t) bool {
+func isOnFileSystem(dev uint32, target int, file *unix.Stat_t) bool {
 	if dev == unix.Major(uint64(file.Dev))<<20|unix.Minor(uint64(file.Dev)) {
 		return true
 	}
@@ -67,13 +67,13 @@ func isDevice(dev uint32, target int, file *unix.Stat_t) bool {
 	return false
 }
 
-// heldHere reports whether a process of this pid namespace has a socket open.
-func heldHere(socket uint32) bool {
+// isOpenInCommand reports whether a process of this pid namespace has a socket open.
+func isOpenInCommand(socket uint32) bool {
 	want := fmt.Sprintf("socket:[%d]", socket)
-	pids, _ := list("/proc")
+	pids, _ := readProcDir("/proc")
 	pids = filterNumbers(pids)
 	for _, dir := range descriptorTables(pids) {
-		names, _ := list(dir)
+		names, _ := readProcDir(dir)
 		for _, name := range names {
 			if to, err := os.Readlink(filepath.Join(dir, name)); err == nil && to == want {
 				return true
@@ -121,7 +121,7 @@ func boundSockets() (all []boundSocket, err error) {
 		} else if err != nil {
 			return nil, err
 		}
-		done, err := appendBound(&all, buffer[:n])
+		done, err := appendBoundSockets(&all, buffer[:n])
 		if done || err != nil {
 			return all, err
 		}
@@ -130,9 +130,9 @@ func boundSockets() (all []boundSocket, err error) {
 
 var errDiag = errors.New("malformed answer of sock_diag")
 
-// appendBound adds the sockets in the messages of an answer. done is true after
+// appendBoundSockets adds the sockets in the messages of an answer. done is true after
 // the last one.
-func appendBound(all *[]boundSocket, messages []byte) (done bool, err error) {
+func appendBoundSockets(all *[]boundSocket, messages []byte) (done bool, err error) {
 	order := binary.NativeEndian
 	for len(messages) >= unix.SizeofNlMsghdr {
 		size := int(order.Uint32(messages))

@@ -21,8 +21,8 @@ func Isolate(attr *syscall.SysProcAttr, network bool) {
 	if !network {
 		attr.Cloneflags |= unix.CLONE_NEWNET
 	}
-	attr.UidMappings = mappings("/proc/self/uid_map", os.Geteuid())
-	attr.GidMappings = mappings("/proc/self/gid_map", os.Getegid())
+	attr.UidMappings = idMappings("/proc/self/uid_map", os.Geteuid())
+	attr.GidMappings = idMappings("/proc/self/gid_map", os.Getegid())
 	attr.GidMappingsEnableSetgroups = os.Geteuid() == 0
 	// SETPCAP allows to drop the other capabilities for good. SYS_PTRACE
 	// allows to read the descriptors and memory of processes that are not
@@ -32,10 +32,10 @@ func Isolate(attr *syscall.SysProcAttr, network bool) {
 	attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_SYS_PTRACE, unix.CAP_DAC_OVERRIDE}
 }
 
-// mappings returns identity mappings of ids. For root it maps all ids, so that
+// idMappings returns identity mappings of ids. For root it maps all ids, so that
 // the owners of files are shown correctly. For another user the kernel only
 // allows to map the user's own id.
-func mappings(file string, own int) []syscall.SysProcIDMap {
+func idMappings(file string, own int) []syscall.SysProcIDMap {
 	if os.Geteuid() == 0 {
 		if text, err := os.ReadFile(file); err == nil {
 			var maps []syscall.SysProcIDMap
@@ -60,7 +60,7 @@ func mappings(file string, own int) []syscall.SysProcIDMap {
 // level. Every step must succeed: it returns an error for a restriction that
 // cannot be enforced. The caller must serve the returned calls; nil means
 // none.
-func confine(s *Spec) (*calls, error) {
+func confine(s *Spec) (*callServer, error) {
 	if err := s.Limits.apply(s.Level); err != nil || s.Level == Off {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func confine(s *Spec) (*calls, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newCalls(s, listener, sockets), rules.enforce()
+	return newCallServer(s, listener, sockets), rules.enforce()
 }
 
 // restrict drops capabilities and filters the system calls of this thread. It
@@ -99,7 +99,7 @@ func restrict(s *Spec) (listener int, err error) {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return -1, fmt.Errorf("no_new_privs: %w", err)
 	}
-	return restrictCalls(filterFor{level: s.Level, network: s.Network, noUnix: s.NoUnix, undo: s.Undo != ""})
+	return restrictCalls(filterOptions{level: s.Level, network: s.Network, noUnix: s.NoUnix, undo: s.Undo != ""})
 }
 
 // loopbackUp enables the loopback interface in a new network namespace.
@@ -175,7 +175,7 @@ func (s *Spec) allowTemp(rules *ruleset) error {
 	if s.Level != L1 { // at L2 it is mounted
 		return nil
 	}
-	return rules.allow(s.Temp, mayWrite, noLinks)
+	return rules.allow(s.Temp, mayWrite, refuseLinks)
 }
 
 // allowFiles adds the rights of the level to rules.
@@ -194,7 +194,7 @@ func (s *Spec) allowFiles(rules *ruleset) error {
 			// Exclude a home in a system directory, as services have, and
 			// covered directories. Also exclude files that are masked because
 			// a link of a credential store leads there.
-			if s.Home != "" && Beneath(dir, s.Home) || slices.ContainsFunc(masked, func(m string) bool { return Beneath(dir, m) }) {
+			if s.Home != "" && IsBeneath(dir, s.Home) || slices.ContainsFunc(masked, func(m string) bool { return IsBeneath(dir, m) }) {
 				apart = append(apart, dir)
 			} else {
 				fixed = append(fixed, dir)
@@ -224,7 +224,7 @@ func (s *Spec) allowFiles(rules *ruleset) error {
 		}
 	}
 	for path, rights := range s.rootGrants(rules) {
-		if err := rules.allow(path, rights, noLinks); err != nil {
+		if err := rules.allow(path, rights, refuseLinks); err != nil {
 			return err
 		}
 	}
@@ -264,7 +264,7 @@ func (s *Spec) rootGrants(rules *ruleset) map[string]uint64 {
 func (s *Spec) unwritable(root string) []string {
 	var names []string
 	for _, other := range s.Roots {
-		if other.ReadOnly && other.Path != root && Beneath(root, other.Path) {
+		if other.ReadOnly && other.Path != root && IsBeneath(root, other.Path) {
 			names = append(names, other.Path)
 		}
 	}
@@ -281,7 +281,7 @@ func (r *ruleset) openEntries(dir string, masked []string) []string {
 	if dir == "" {
 		return nil
 	}
-	if !slices.ContainsFunc(masked, func(m string) bool { return Beneath(dir, m) }) {
+	if !slices.ContainsFunc(masked, func(m string) bool { return IsBeneath(dir, m) }) {
 		return []string{dir}
 	}
 	r.dependsOn(dir, false, true)
@@ -294,8 +294,8 @@ func (r *ruleset) openEntries(dir string, masked []string) []string {
 		name := filepath.Join(dir, entry.Name())
 		hidden, holds := false, false
 		for _, m := range masked {
-			hidden = hidden || Beneath(m, name)
-			holds = holds || Beneath(name, m)
+			hidden = hidden || IsBeneath(m, name)
+			holds = holds || IsBeneath(name, m)
 		}
 		switch {
 		case hidden:
@@ -303,7 +303,7 @@ func (r *ruleset) openEntries(dir string, masked []string) []string {
 			names = append(names, r.openEntries(name, masked)...)
 		case entry.Type()&os.ModeSymlink != 0:
 			// A rule would apply to the target of the link.
-			if real, err := filepath.EvalSymlinks(name); err == nil && Beneath(dir, real) && real != dir {
+			if real, err := filepath.EvalSymlinks(name); err == nil && IsBeneath(dir, real) && real != dir {
 				continue // the target has its own rule
 			}
 		default:

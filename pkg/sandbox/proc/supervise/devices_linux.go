@@ -66,13 +66,13 @@ func mountDev(nodes []int) error {
 
 // mountRun hides the sockets of the machine's services. For commands with
 // network access it keeps the file that resolv.conf leads to.
-func mountRun(s *Spec, clones []clone, flags uintptr) error {
+func mountRun(s *Spec, clones []mountClone, flags uintptr) error {
 	if info, err := os.Lstat("/run"); err != nil || !info.IsDir() {
 		return nil
 	}
 	var resolver []byte
 	target, err := filepath.EvalSymlinks("/etc/resolv.conf")
-	keep := s.Network && err == nil && Beneath("/run", target)
+	keep := s.Network && err == nil && IsBeneath("/run", target)
 	if keep {
 		if resolver, err = os.ReadFile(target); err != nil {
 			return err
@@ -90,8 +90,8 @@ func mountRun(s *Spec, clones []clone, flags uintptr) error {
 		}
 	}
 	for _, c := range clones { // create the mount points while /run is writable
-		if Beneath("/run", c.path) {
-			if err := c.makePlace(); err != nil {
+		if IsBeneath("/run", c.path) {
+			if err := c.makeMountPoint(); err != nil {
 				return err
 			}
 		}

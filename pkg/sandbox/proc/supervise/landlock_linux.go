@@ -32,8 +32,8 @@ func LandlockABI() int {
 	return int(version)
 }
 
-// rightsOf returns the rights known to this version of Landlock.
-func rightsOf(abi int) uint64 {
+// handledRights returns the rights known to this version of Landlock.
+func handledRights(abi int) uint64 {
 	switch {
 	case abi >= 5:
 		return allRights
@@ -60,7 +60,7 @@ func newRuleset(holdNetwork bool) (*ruleset, error) {
 	if abi < leastABI {
 		return nil, fmt.Errorf("version %d of Landlock, and %d is needed", abi, leastABI)
 	}
-	attr := unix.LandlockRulesetAttr{Handled_access_fs: rightsOf(abi)}
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: handledRights(abi)}
 	size := unsafe.Sizeof(attr.Handled_access_fs)
 	if abi >= 4 {
 		size += unsafe.Sizeof(attr.Handled_access_net)
@@ -79,9 +79,9 @@ func newRuleset(holdNetwork bool) (*ruleset, error) {
 	return &ruleset{fd: int(fd), rights: attr.Handled_access_fs}, nil
 }
 
-// noLinks requires a path without links: a command that still runs may replace
+// refuseLinks requires a path without links: a command that still runs may replace
 // a directory on the way to a root in another root by a link.
-const noLinks = -1
+const refuseLinks = -1
 
 // allow grants rights on a file, or on a directory with everything below. A
 // missing file gets no rule. A link gets none unless follow is 0, since a rule
@@ -90,7 +90,7 @@ func (r *ruleset) allow(path string, rights uint64, follow int) error {
 	r.dependsOn(path, follow == 0, false)
 	var fd int
 	var err error
-	if follow == noLinks {
+	if follow == refuseLinks {
 		fd, err = openNoLinks(path, unix.O_NOFOLLOW)
 	} else {
 		fd, err = unix.Open(path, unix.O_PATH|unix.O_CLOEXEC|follow, 0)

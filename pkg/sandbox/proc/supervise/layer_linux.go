@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// layer returns the layer over a root, nil if changes go to the root itself.
-func (s *Spec) layer(root string) *Layer {
+// layerOver returns the layer over a root, nil if changes go to the root itself.
+func (s *Spec) layerOver(root string) *Layer {
 	for i := range s.Layers {
 		if s.Layers[i].Root == root {
 			return &s.Layers[i]
@@ -33,7 +33,7 @@ func (l *Layer) mount() (int, error) {
 			return -1, &os.PathError{Op: "open", Path: dir, Err: err}
 		}
 		defer unix.Close(fd) //nolint:errcheck // only opened
-		lower = append(lower, descriptorPath(fd))
+		lower = append(lower, selfPath(fd))
 	}
 	upper, err := openNoLinks(l.Upper, unix.O_DIRECTORY)
 	if err != nil {
@@ -52,10 +52,10 @@ func (l *Layer) mount() (int, error) {
 	}
 	defer unix.Close(context) //nolint:errcheck // only configured
 	for _, option := range [][2]string{
-		{"source", "changes"}, {"lowerdir", strings.Join(lower, ":")}, {"upperdir", descriptorPath(upper)}, {"workdir", descriptorPath(work)},
+		{"source", "changes"}, {"lowerdir", strings.Join(lower, ":")}, {"upperdir", selfPath(upper)}, {"workdir", selfPath(work)},
 	} {
 		if err := unix.FsconfigSetString(context, option[0], option[1]); err != nil {
-			return -1, fmt.Errorf("overlayfs: %s: %w", option[0], reason(context, err))
+			return -1, fmt.Errorf("overlayfs: %s: %w", option[0], withContextMessage(context, err))
 		}
 	}
 	err = unix.FsconfigSetFlag(context, "userxattr")
@@ -63,7 +63,7 @@ func (l *Layer) mount() (int, error) {
 		err = unix.FsconfigCreate(context)
 	}
 	if err != nil {
-		return -1, fmt.Errorf("overlayfs over %s with changes in %s: %w", l.Root, l.Upper, reason(context, err))
+		return -1, fmt.Errorf("overlayfs over %s with changes in %s: %w", l.Root, l.Upper, withContextMessage(context, err))
 	}
 	fd, err := unix.Fsmount(context, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
 	if err != nil {
@@ -72,10 +72,8 @@ func (l *Layer) mount() (int, error) {
 	return fd, nil
 }
 
-func descriptorPath(fd int) string { return fmt.Sprintf("/proc/self/fd/%d", fd) }
-
-// reason adds the kernel's message in a file system context to an error.
-func reason(context int, err error) error {
+// withContextMessage adds the kernel's message in a file system context to an error.
+func withContextMessage(context int, err error) error {
 	text := make([]byte, 1024)
 	if n, readErr := unix.Read(context, text); readErr == nil && n > 2 {
 		return fmt.Errorf("%w (%s)", err, strings.TrimSpace(string(text[2:n])))
@@ -94,7 +92,7 @@ func (l *Layer) checkMounts() error {
 		fields := strings.Fields(line)
 		if len(fields) > 4 {
 			at := UnescapeMount(fields[4])
-			if at != l.Root && Beneath(l.Root, at) {
+			if at != l.Root && IsBeneath(l.Root, at) {
 				return errors.New("changes cannot be kept apart in " + l.Root + ": it holds the mount " + at)
 			}
 		}

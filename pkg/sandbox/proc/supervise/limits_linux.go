@@ -17,7 +17,7 @@ func (l Limits) apply(level Level) error {
 	}{
 		{"file size", unix.RLIMIT_FSIZE, l.FileBytes, 4 << 30},
 		{"open files", unix.RLIMIT_NOFILE, l.Files, -1},
-		{"processes", unix.RLIMIT_NPROC, l.Processes, usualProcesses(level)},
+		{"processes", unix.RLIMIT_NPROC, l.Processes, defaultProcessLimit(level)},
 		{"core files", unix.RLIMIT_CORE, 0, 0},
 	}
 	for _, limit := range limits {
@@ -40,10 +40,10 @@ func (l Limits) apply(level Level) error {
 	return nil
 }
 
-// usualProcesses returns the default limit of processes, -1 for none. The
+// defaultProcessLimit returns the default limit of processes, -1 for none. The
 // kernel counts processes for each user and user namespace: without a
 // namespace the user's other processes would count too.
-func usualProcesses(level Level) int64 {
+func defaultProcessLimit(level Level) int64 {
 	if level == L2 {
 		return 8192
 	}

@@ -19,7 +19,7 @@ type usage struct {
 }
 
 // total returns all memory of the processes in bytes. shared is the memory that
-// sharedBy found. It may be mapped as well, so only the larger of the two
+// unmappedSharedMemory found. It may be mapped as well, so only the larger of the two
 // counts.
 func (u usage) total(shared int64) int64 { return u.own + max(u.mapped, shared) }
 
@@ -58,7 +58,7 @@ func (u *usage) add(pid string) error {
 		}
 		return err
 	}
-	threads, err := list(dir + "/task")
+	threads, err := readProcDir(dir + "/task")
 	for _, thread := range threads {
 		dir := dir + "/task/" + thread
 		if has, err := u.addFrom(dir); err != nil {
@@ -76,7 +76,7 @@ func (u *usage) add(pid string) error {
 func (u *usage) addFrom(dir string) (has bool, err error) {
 	text, err := os.ReadFile(dir + "/status")
 	if err != nil {
-		return false, unlessGone(err)
+		return false, ignoreEnded(err)
 	}
 	for line := range bytes.Lines(text) {
 		name, value, _ := bytes.Cut(line, []byte(":"))
@@ -96,28 +96,28 @@ func (u *usage) addFrom(dir string) (has bool, err error) {
 	return has, nil
 }
 
-// list returns the names in a directory of /proc, none if it is gone.
-func list(dir string) ([]string, error) {
+// readProcDir returns the names in a directory of /proc, none if it is gone.
+func readProcDir(dir string) ([]string, error) {
 	f, err := os.Open(dir)
 	if err != nil {
-		return nil, unlessGone(err)
+		return nil, ignoreEnded(err)
 	}
 	defer f.Close()
 	names, err := f.Readdirnames(-1)
-	return names, unlessGone(err)
+	return names, ignoreEnded(err)
 }
 
-// unlessGone returns nil if err means that a process has ended, else err.
-func unlessGone(err error) error {
+// ignoreEnded returns nil if err means that a process has ended, else err.
+func ignoreEnded(err error) error {
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) {
 		return nil
 	}
 	return err
 }
 
-// machineShared returns the bytes of shared memory on the whole machine,
-// including tmpfs. It is an upper bound of sharedBy.
-func machineShared() int64 {
+// machineSharedMemory returns the bytes of shared memory on the whole machine,
+// including tmpfs. It is an upper bound of unmappedSharedMemory.
+func machineSharedMemory() int64 {
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) != nil {
 		return 0
@@ -125,20 +125,20 @@ func machineShared() int64 {
 	return int64(info.Sharedram) * int64(info.Unit)
 }
 
-// sharedBy returns the bytes of memory that the command holds without mapping
+// unmappedSharedMemory returns the bytes of memory that the command holds without mapping
 // them: files of memfd_create and, with apart, files in its own /dev/shm and
 // segments of System V memory.
-func sharedBy(pids []string, apart bool) (sum int64) {
+func unmappedSharedMemory(pids []string, apart bool) (sum int64) {
 	if apart {
 		var fs unix.Statfs_t
 		if unix.Statfs("/dev/shm", &fs) == nil {
 			sum += int64(fs.Blocks-fs.Bfree) * fs.Bsize
 		}
-		sum += segments()
+		sum += systemVSharedMemory()
 	}
 	seen := map[uint64]bool{}
 	for _, dir := range descriptorTables(pids) {
-		names, _ := list(dir)
+		names, _ := readProcDir(dir)
 		for _, name := range names {
 			path := dir + "/" + name
 			var file unix.Stat_t
@@ -152,16 +152,16 @@ func sharedBy(pids []string, apart bool) (sum int64) {
 	return sum
 }
 
-// segments returns the resident bytes of System V shared memory (shmget(2)).
-func segments() int64 {
+// systemVSharedMemory returns the resident bytes of System V shared memory (shmget(2)).
+func systemVSharedMemory() int64 {
 	const resident = 14 // the column, proc(5)
 	return systemVColumn("shm", resident)
 }
 
-// kernelObjects returns the bytes of kernel memory that a command at L2 holds
+// kernelObjectMemory returns the bytes of kernel memory that a command at L2 holds
 // outside of its processes: semaphores (semget(2)), messages (msgget(2)) and
 // the inodes of its /dev/shm.
-func kernelObjects() (sum int64) {
+func kernelObjectMemory() (sum int64) {
 	const count, semaphore = 3, 64 // the column; struct sem of the kernel fills a cache line
 	sum = systemVColumn("sem", count) * semaphore
 	const content, messages, header = 3, 4, 64 // columns; struct msg_msg and the rest of its slab object
@@ -191,7 +191,7 @@ func systemVColumn(table string, column int) (sum int64) {
 // their table, except in a hostile program.
 func descriptorTables(pids []string) (dirs []string) {
 	for _, pid := range pids {
-		threads, _ := list("/proc/" + pid + "/task")
+		threads, _ := readProcDir("/proc/" + pid + "/task")
 		first := ""
 		for _, thread := range threads {
 			if first != "" && shareDescriptors(first, thread) {
@@ -199,7 +199,7 @@ func descriptorTables(pids []string) (dirs []string) {
 			}
 			dir := "/proc/" + pid + "/task/" + thread + "/fd"
 			if first == "" {
-				if names, err := list(dir); err == nil && len(names) == 0 {
+				if names, err := readProcDir(dir); err == nil && len(names) == 0 {
 					continue // it has ended
 				}
 				first = thread
@@ -220,18 +220,18 @@ func shareDescriptors(a, b string) bool {
 	return errno == 0 && order == 0
 }
 
-// holdsUnseen reports whether processes may hold shared memory that none of
+// mayHoldUnseenMemory reports whether processes may hold shared memory that none of
 // their tables show: descriptors queued on a socket (counted by fdinfo from
 // Linux 5.18 on), a mapped file that no process has open, or unnamed memory.
 // The kernel does not report the size of such memory.
-func holdsUnseen(u usage) bool {
+func mayHoldUnseenMemory(u usage) bool {
 	for _, dir := range descriptorTables(u.pids) {
-		names, err := list(dir)
+		names, err := readProcDir(dir)
 		if errors.Is(err, unix.EACCES) { // a process that is not dumpable
 			return true
 		}
 		for _, name := range names {
-			if to, err := os.Readlink(dir + "/" + name); err == nil && strings.HasPrefix(to, "socket:") && queues(dir+"info/"+name) {
+			if to, err := os.Readlink(dir + "/" + name); err == nil && strings.HasPrefix(to, "socket:") && hasQueuedDescriptors(dir+"info/"+name) {
 				return true
 			}
 		}
@@ -245,8 +245,8 @@ func holdsUnseen(u usage) bool {
 	return false
 }
 
-// queues reports whether descriptors are queued on a socket.
-func queues(fdinfo string) bool {
+// hasQueuedDescriptors reports whether descriptors are queued on a socket.
+func hasQueuedDescriptors(fdinfo string) bool {
 	text, _ := os.ReadFile(fdinfo)
 	_, rest, ok := strings.Cut(string(text), "scm_fds:")
 	n, _, _ := strings.Cut(rest, "\n")

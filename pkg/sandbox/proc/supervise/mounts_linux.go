@@ -26,7 +26,7 @@ func arrangeMounts(s *Spec) (sockets []fileID, err error) {
 		return nil, fmt.Errorf("private: %w", err)
 	}
 	// Clone the writable directories before everything else is made read-only.
-	clones, err := cloneKept(s)
+	clones, err := cloneMounts(s)
 	if err != nil {
 		return nil, err
 	}
@@ -79,17 +79,17 @@ func arrangeMounts(s *Spec) (sockets []fileID, err error) {
 		}
 	}
 	for _, path := range s.Mask {
-		if err := blank(path, "none"); err != nil {
+		if err := mountBlank(path, "none"); err != nil {
 			return nil, err
 		}
 	}
 	for _, p := range s.Pinned {
-		if err := s.blankPinned(p); err != nil {
+		if err := s.maskPinned(p); err != nil {
 			return nil, err
 		}
 	}
 	for _, path := range []string{"/sys/class/net", "/sys/devices/virtual/net"} {
-		if err := blank(path, "empty"); err != nil {
+		if err := mountBlank(path, "empty"); err != nil {
 			return nil, err
 		}
 	}
@@ -104,11 +104,11 @@ func coverDirs(s *Spec) (made []string, err error) {
 	for _, dir := range s.Cover {
 		info, err := os.Lstat(dir)
 		root := slices.ContainsFunc(s.Roots, func(r Root) bool { return r.Path == dir })
-		private := (dir == "/tmp" || dir == "/var/tmp") && !s.Covered(dir)
+		private := (dir == "/tmp" || dir == "/var/tmp") && !s.IsCovered(dir)
 		if err != nil || !info.IsDir() || slices.Contains(made, dir) || root || private || dir == "/" {
 			continue
 		}
-		if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "mode=755,size=64k"); changed(err) {
+		if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "mode=755,size=64k"); isMountPointChanged(err) {
 			continue
 		} else if err != nil {
 			return nil, &os.PathError{Op: "cover", Path: dir, Err: err}
@@ -118,8 +118,8 @@ func coverDirs(s *Spec) (made []string, err error) {
 	return made, nil
 }
 
-// wholeDisk reports whether / is a writable root.
-func (s *Spec) wholeDisk() bool {
+// isRootDirWritable reports whether / is a writable root.
+func (s *Spec) isRootDirWritable() bool {
 	return slices.ContainsFunc(s.Roots, func(root Root) bool { return root.Path == "/" && !root.ReadOnly })
 }
 
@@ -127,7 +127,7 @@ func (s *Spec) wholeDisk() bool {
 // makes /sys and /proc read-only.
 func restrictRoot(s *Spec) error {
 	harmless := uint64(unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV)
-	if !s.wholeDisk() {
+	if !s.isRootDirWritable() {
 		return setMount(unix.AT_FDCWD, "/", harmless|unix.MOUNT_ATTR_RDONLY)
 	}
 	if err := setMount(unix.AT_FDCWD, "/", harmless); err != nil {
@@ -135,7 +135,7 @@ func restrictRoot(s *Spec) error {
 	}
 	for _, path := range []string{"/sys", "/proc"} {
 		// If the path is no mount point, it is an ordinary directory.
-		if err := setMount(unix.AT_FDCWD, path, unix.MOUNT_ATTR_RDONLY); err != nil && !changed(err) && !errors.Is(err, unix.EINVAL) {
+		if err := setMount(unix.AT_FDCWD, path, unix.MOUNT_ATTR_RDONLY); err != nil && !isMountPointChanged(err) && !errors.Is(err, unix.EINVAL) {
 			return err
 		}
 	}
@@ -150,10 +150,10 @@ func setMount(fd int, path string, flags uint64) error {
 	return unix.MountSetattr(fd, path, at, &unix.MountAttr{Attr_set: flags})
 }
 
-// blank mounts an empty object over a path, if that exists. Another program
+// mountBlank mounts an empty object over a path, if that exists. Another program
 // may change the path meanwhile: a path that vanishes needs no mask, and for a
 // file that becomes a directory the other kind of blank is used.
-func blank(path, what string) error {
+func mountBlank(path, what string) error {
 	for tries := 10; ; tries-- {
 		info, err := os.Lstat(path)
 		if err != nil || info.Mode()&os.ModeSymlink != 0 {
@@ -167,15 +167,17 @@ func blank(path, what string) error {
 		if err == nil {
 			return nil
 		}
-		if !changed(err) || tries == 0 {
+		if !isMountPointChanged(err) || tries == 0 {
 			return &os.PathError{Op: "mask", Path: path, Err: err}
 		}
 	}
 }
 
-// changed reports whether a mount failed because its mount point was removed
+// isMountPointChanged reports whether a mount failed because its mount point was removed
 // or became another kind of file.
-func changed(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) }
+func isMountPointChanged(err error) bool {
+	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR)
+}
 
 // guardFiles makes the protected files of the roots read-only. It also makes
 // each directory between such a file and its root a mount point. A mount point
@@ -186,14 +188,14 @@ func guardFiles(s *Spec) error {
 	for _, path := range s.Guard {
 		root := ""
 		for _, r := range s.Roots {
-			if Beneath(r.Path, path) && len(r.Path) > len(root) {
+			if IsBeneath(r.Path, path) && len(r.Path) > len(root) {
 				root = r.Path
 			}
 		}
 		if info, err := os.Lstat(path); err != nil || root == "" || path == root || info.Mode()&os.ModeSymlink != 0 {
 			continue
 		}
-		if err := guardFile(root, path, pinned); err != nil && !changed(err) {
+		if err := guardFile(root, path, pinned); err != nil && !isMountPointChanged(err) {
 			return err
 		}
 	}

@@ -14,12 +14,12 @@ type movedError struct{ path string }
 
 func (e *movedError) Error() string { return fmt.Sprintf("%s is moved meanwhile", e.path) }
 
-// mostFollows bounds the attempts to mask a file that keeps moving.
-const mostFollows = 2000
+// maxMaskAttempts bounds the attempts to mask a file that keeps moving.
+const maxMaskAttempts = 2000
 
-// takeHeld removes the descriptors of Spec.Undo and Spec.Pinned from the end
+// takePassedFiles removes the descriptors of Spec.Undo and Spec.Pinned from the end
 // of files, stores them in s, and returns the files of the command.
-func (s *Spec) takeHeld(files []uintptr) ([]uintptr, error) {
+func (s *Spec) takePassedFiles(files []uintptr) ([]uintptr, error) {
 	if s.UndoFiles < 0 || s.UndoFiles > len(files)-2 {
 		return nil, fmt.Errorf("%d of %d files", s.UndoFiles, len(files))
 	}
@@ -32,14 +32,14 @@ func (s *Spec) takeHeld(files []uintptr) ([]uintptr, error) {
 	return files[:n], nil
 }
 
-// blankPinned masks a file. If the file has moved and its descriptor was
+// maskPinned masks a file. If the file has moved and its descriptor was
 // passed, it looks up the current path and tries again.
-func (s *Spec) blankPinned(p Pinned) error {
-	err := blankFile(p)
+func (s *Spec) maskPinned(p Pinned) error {
+	err := mountBlankOverFile(p)
 	if p.Held <= 0 || p.Held > len(s.held) {
 		return err
 	}
-	for range mostFollows {
+	for range maxMaskAttempts {
 		moved := (*movedError)(nil)
 		if !errors.As(err, &moved) {
 			return err
@@ -48,19 +48,19 @@ func (s *Spec) blankPinned(p Pinned) error {
 		if linkErr != nil {
 			return err
 		}
-		err = blankFile(Pinned{Path: now, Dev: p.Dev, Ino: p.Ino})
+		err = mountBlankOverFile(Pinned{Path: now, Dev: p.Dev, Ino: p.Ino})
 	}
 	return &movedError{p.Path}
 }
 
-// blankFile mounts a blank over the file at p.Path. It returns a *movedError
+// mountBlankOverFile mounts a blank over the file at p.Path. It returns a *movedError
 // if the file's device and inode are not those in p. The mount belongs to the
 // file: it stays on the file if another command then renames it or a directory
 // above it.
-func blankFile(p Pinned) error {
+func mountBlankOverFile(p Pinned) error {
 	at, err := openNoLinks(p.Path, unix.O_NOFOLLOW)
 	if err != nil {
-		if changed(err) || err == unix.ELOOP {
+		if isMountPointChanged(err) || err == unix.ELOOP {
 			return &movedError{p.Path}
 		}
 		return &os.PathError{Op: "mask", Path: p.Path, Err: err}
@@ -83,7 +83,7 @@ func blankFile(p Pinned) error {
 	}
 	defer unix.Close(tree)
 	err = unix.MoveMount(tree, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
-	if changed(err) { // removed meanwhile
+	if isMountPointChanged(err) { // removed meanwhile
 		return &movedError{p.Path}
 	}
 	if err != nil {

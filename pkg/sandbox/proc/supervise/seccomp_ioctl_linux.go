@@ -23,21 +23,21 @@ var fileRequests = [...]uint32{
 // on a file system without them.
 var fileTypes = [...]uint32{'f', 'X', 'v', 0x94}
 
-// ioctls completes the program for ioctl(2).
-func (p *program) ioctls() {
+// addIoctlRules completes the program for ioctl(2).
+func (p *program) addIoctlRules() {
 	p.loadArg(1)
 	for _, request := range [...]uint32{unix.TIOCSTI, unix.TIOCLINUX} {
-		p.when(unix.BPF_JEQ, request, func(p *program) { p.fail(unix.EPERM) })
+		p.ifTrue(unix.BPF_JEQ, request, func(p *program) { p.fail(unix.EPERM) })
 	}
 	for _, request := range fileRequests {
-		p.when(unix.BPF_JEQ, request, func(p *program) { p.allow() })
+		p.ifTrue(unix.BPF_JEQ, request, func(p *program) { p.allow() })
 	}
 	*p = append(*p, unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 0xff00})
 	for _, kind := range ioctlTypes {
-		p.when(unix.BPF_JEQ, kind<<8, func(p *program) { p.allow() })
+		p.ifTrue(unix.BPF_JEQ, kind<<8, func(p *program) { p.allow() })
 	}
 	for _, kind := range fileTypes {
-		p.when(unix.BPF_JEQ, kind<<8, func(p *program) { p.fail(unix.EOPNOTSUPP) })
+		p.ifTrue(unix.BPF_JEQ, kind<<8, func(p *program) { p.fail(unix.EOPNOTSUPP) })
 	}
 	p.fail(unix.ENOTTY)
 }

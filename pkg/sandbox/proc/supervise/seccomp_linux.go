@@ -20,8 +20,8 @@ const (
 	offsetArgs   = 16
 )
 
-// forbidden lists calls that fail with EPERM, as for a user without the right.
-var forbidden = [...]uint32{
+// callsWithEPERM lists calls that fail with EPERM, as for a user without the right.
+var callsWithEPERM = [...]uint32{
 	// namespaces and mounts
 	unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT,
 	unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK,
@@ -40,20 +40,20 @@ var forbidden = [...]uint32{
 	unix.SYS_VHANGUP, unix.SYS_NFSSERVCTL,
 }
 
-// absent lists calls that fail with ENOSYS, so that programs use an older
+// callsWithENOSYS lists calls that fail with ENOSYS, so that programs use an older
 // call. io_uring does file and network operations that no filter sees. clone3
 // has its flags in memory, which a filter cannot read; openat2 likewise has
 // the modes of the files that it creates. Pages of memfd_secret are missing in
 // every figure that the memory watch can read.
-var absent = [...]uint32{
+var callsWithENOSYS = [...]uint32{
 	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_CLONE3,
 	unix.SYS_OPENAT2, unix.SYS_MEMFD_SECRET,
 }
 
-// unsupported lists calls that fail with EOPNOTSUPP, as on a file system
+// callsWithEOPNOTSUPP lists calls that fail with EOPNOTSUPP, as on a file system
 // without extended attributes: cp -a, tar and rsync then continue without
 // them. Neither Landlock nor its read-only rules restrict these calls.
-var unsupported = [...]uint32{
+var callsWithEOPNOTSUPP = [...]uint32{
 	unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_SETXATTRAT,
 	unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_FREMOVEXATTR, unix.SYS_REMOVEXATTRAT,
 	unix.SYS_FILE_SETATTR,
@@ -67,9 +67,9 @@ const sysOpenTreeAttr = 467
 const newNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC |
 	unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME
 
-// scheduling holds the system calls that change the scheduling of the thread
+// schedulingCalls holds the system calls that change the scheduling of the thread
 // given by their first argument.
-var scheduling = [...]uint32{unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_SETPARAM, unix.SYS_SCHED_SETATTR}
+var schedulingCalls = [...]uint32{unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_SETPARAM, unix.SYS_SCHED_SETATTR}
 
 // ioprioProcess is IOPRIO_WHO_PROCESS (linux/ioprio.h).
 const ioprioProcess = 1
@@ -77,9 +77,9 @@ const ioprioProcess = 1
 // sockType masks the type of a socket without its flags (linux/net.h).
 const sockType = 0xf
 
-// creates are the flags of open(2) that make it use its mode argument: O_CREAT
+// openModeFlags are the flags of open(2) that make it use its mode argument: O_CREAT
 // and __O_TMPFILE (asm-generic/fcntl.h).
-const creates = unix.O_CREAT | 0o20000000
+const openModeFlags = unix.O_CREAT | 0o20000000
 
 // modeCall is a system call that sets the mode of a file.
 type modeCall struct {
@@ -89,8 +89,8 @@ type modeCall struct {
 	chmod  bool   // the file exists and may be a directory
 }
 
-// filterFor holds the options of a filter.
-type filterFor struct {
+// filterOptions holds the options of a filter.
+type filterOptions struct {
 	level   Level
 	network bool
 	noUnix  bool // refuse unix sockets at L2 too
@@ -98,7 +98,7 @@ type filterFor struct {
 }
 
 // notifies reports whether the supervisor makes some calls itself.
-func (f filterFor) notifies() bool { return f.level == L2 && !f.noUnix }
+func (f filterOptions) notifies() bool { return f.level == L2 && !f.noUnix }
 
 // program is a filter under construction. At the beginning and end of each
 // part, the accumulator holds the call number.
@@ -117,123 +117,123 @@ func (p *program) answer(action uint32) {
 func (p *program) fail(errno unix.Errno) { p.answer(unix.SECCOMP_RET_ERRNO | uint32(errno)) }
 func (p *program) allow()                { p.answer(unix.SECCOMP_RET_ALLOW) }
 
-// when runs then if the test of the accumulator succeeds, else it continues
+// ifTrue runs then if the test of the accumulator succeeds, else it continues
 // with the next instruction after then.
-func (p *program) when(test uint16, k uint32, then func(*program)) {
+func (p *program) ifTrue(test uint16, k uint32, then func(*program)) {
 	var inner program
 	then(&inner)
 	*p = append(*p, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_K | test, Jf: uint8(len(inner)), K: k})
 	*p = append(*p, inner...)
 }
 
-// on runs then for the given call. then must answer in all cases, since it
+// onCall runs then for the given call. then must answer in all cases, since it
 // changes the accumulator.
-func (p *program) on(number uint32, then func(*program)) { p.when(unix.BPF_JEQ, number, then) }
+func (p *program) onCall(number uint32, then func(*program)) { p.ifTrue(unix.BPF_JEQ, number, then) }
 
 // refuse makes calls fail with errno.
 func (p *program) refuse(numbers []uint32, errno unix.Errno) {
 	for _, number := range numbers {
-		p.on(number, func(p *program) { p.fail(errno) })
+		p.onCall(number, func(p *program) { p.fail(errno) })
 	}
 }
 
-// filter returns the instructions for the options.
-func filter(f filterFor) []unix.SockFilter {
+// buildFilter returns the instructions for the options.
+func buildFilter(f filterOptions) []unix.SockFilter {
 	var p program
 	p.load(offsetArch)
 	p = append(p, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_K | unix.BPF_JEQ, Jt: 1, K: AuditArch})
 	p.answer(unix.SECCOMP_RET_KILL_PROCESS)
 	p.load(offsetNumber)
-	p.when(unix.BPF_JGE, X32Bit, func(p *program) { p.fail(unix.ENOSYS) })
-	p.modes(f) // first, since open is the most frequent call with checked arguments
-	p.refuse(absent[:], unix.ENOSYS)
-	p.refuse(forbidden[:], unix.EPERM)
-	p.refuse(forbiddenHere[:], unix.EPERM)
-	p.refuse(unsupported[:], unix.EOPNOTSUPP)
-	p.on(unix.SYS_CLONE, func(p *program) {
+	p.ifTrue(unix.BPF_JGE, X32Bit, func(p *program) { p.fail(unix.ENOSYS) })
+	p.addModeRules(f) // first, since open is the most frequent call with checked arguments
+	p.refuse(callsWithENOSYS[:], unix.ENOSYS)
+	p.refuse(callsWithEPERM[:], unix.EPERM)
+	p.refuse(archCallsWithEPERM[:], unix.EPERM)
+	p.refuse(callsWithEOPNOTSUPP[:], unix.EOPNOTSUPP)
+	p.onCall(unix.SYS_CLONE, func(p *program) {
 		p.loadArg(0)
-		p.when(unix.BPF_JSET, newNamespaces, func(p *program) { p.fail(unix.EPERM) })
+		p.ifTrue(unix.BPF_JSET, newNamespaces, func(p *program) { p.fail(unix.EPERM) })
 		p.allow()
 	})
-	p.on(unix.SYS_IOCTL, (*program).ioctls)
+	p.onCall(unix.SYS_IOCTL, (*program).addIoctlRules)
 	// RENAME_WHITEOUT makes a device. It fails as on a file system without it.
-	p.on(unix.SYS_RENAMEAT2, func(p *program) {
+	p.onCall(unix.SYS_RENAMEAT2, func(p *program) {
 		p.loadArg(4)
-		p.when(unix.BPF_JSET, unix.RENAME_WHITEOUT, func(p *program) { p.fail(unix.EINVAL) })
-		p.observe(f, unix.SYS_RENAMEAT2)
+		p.ifTrue(unix.BPF_JSET, unix.RENAME_WHITEOUT, func(p *program) { p.fail(unix.EINVAL) })
+		p.recordOrAllow(f, unix.SYS_RENAMEAT2)
 	})
-	p.others(f)
+	p.addLimitsRules(f)
 	if f.level == L1 {
-		p.refuse(systemV[:], unix.ENOSYS)
-		p.refuse(messageQueues[:], unix.ENOSYS)
+		p.refuse(systemVCalls[:], unix.ENOSYS)
+		p.refuse(messageQueueCalls[:], unix.ENOSYS)
 	}
-	p.sockets(f)
-	p.observed(f)
+	p.addSocketRules(f)
+	p.addUndoRules(f)
 	p.allow()
 	return p
 }
 
-// modes refuses the setuid and setgid bits. Directories may have the setgid
+// addModeRules refuses the setuid and setgid bits. Directories may have the setgid
 // bit, which git init --shared and file trees of groups need. A filter cannot
 // see whether the file is a directory; the supervisor can, where it answers
 // calls.
-func (p *program) modes(f filterFor) {
+func (p *program) addModeRules(f filterOptions) {
 	for _, c := range modeCalls {
-		p.on(c.number, func(p *program) {
+		p.onCall(c.number, func(p *program) {
 			if c.flags > 0 {
 				p.loadArg(c.flags)
 				var others program
-				others.observe(f, c.number)
-				*p = append(*p, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_K | unix.BPF_JSET, Jt: uint8(len(others)), K: creates})
+				others.recordOrAllow(f, c.number)
+				*p = append(*p, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_K | unix.BPF_JSET, Jt: uint8(len(others)), K: openModeFlags})
 				*p = append(*p, others...)
 			}
 			p.loadArg(c.mode)
-			p.when(unix.BPF_JSET, unix.S_ISUID, func(p *program) { p.fail(unix.EPERM) })
-			p.when(unix.BPF_JSET, unix.S_ISGID, func(p *program) {
+			p.ifTrue(unix.BPF_JSET, unix.S_ISUID, func(p *program) { p.fail(unix.EPERM) })
+			p.ifTrue(unix.BPF_JSET, unix.S_ISGID, func(p *program) {
 				if c.chmod && f.notifies() {
 					p.answer(unix.SECCOMP_RET_USER_NOTIF)
 				} else {
 					p.fail(unix.EPERM)
 				}
 			})
-			p.observe(f, c.number)
+			p.recordOrAllow(f, c.number)
 		})
 	}
 }
 
-// others restricts changes to other processes of the same user. Without a pid
+// addLimitsRules restricts changes to other processes of the same user. Without a pid
 // namespace, all of them are accessible, so the calls are refused. With one, the
 // only process that is not the command's is the supervisor, whose limits and
 // scheduling the kernel protects by the user id alone: the supervisor receives
-// the calls and decides (see refusedChange).
-func (p *program) others(f filterFor) {
+// the calls and decides (see checkLimitsTarget).
+func (p *program) addLimitsRules(f filterOptions) {
 	refuseOther := func(p *program) {
-		p.when(unix.BPF_JEQ, 0, func(p *program) { p.allow() })
+		p.ifTrue(unix.BPF_JEQ, 0, func(p *program) { p.allow() })
 		if f.notifies() {
 			p.answer(unix.SECCOMP_RET_USER_NOTIF)
 		} else {
 			p.fail(unix.EPERM)
 		}
 	}
-	p.on(unix.SYS_PRLIMIT64, func(p *program) {
+	p.onCall(unix.SYS_PRLIMIT64, func(p *program) {
 		p.loadArg(0)
 		refuseOther(p)
 	})
-	for _, number := range scheduling {
-		p.on(number, func(p *program) {
+	for _, number := range schedulingCalls {
+		p.onCall(number, func(p *program) {
 			p.loadArg(0)
 			refuseOther(p)
 		})
 	}
 	for _, call := range [...]struct{ number, process uint32 }{{unix.SYS_SETPRIORITY, unix.PRIO_PROCESS}, {unix.SYS_IOPRIO_SET, ioprioProcess}} {
-		p.on(call.number, func(p *program) {
+		p.onCall(call.number, func(p *program) {
 			p.loadArg(0)
-			p.when(unix.BPF_JEQ, call.process, func(p *program) {
+			p.ifTrue(unix.BPF_JEQ, call.process, func(p *program) {
 				p.loadArg(1)
 				refuseOther(p)
 			})
 			if f.notifies() {
-				p.when(unix.BPF_JEQ, call.process+1, func(p *program) { // a group of processes
+				p.ifTrue(unix.BPF_JEQ, call.process+1, func(p *program) { // a group of processes
 					p.loadArg(1)
 					refuseOther(p)
 				})
@@ -243,39 +243,39 @@ func (p *program) others(f filterFor) {
 	}
 }
 
-// sockets restricts the kinds of sockets that can be created. Only the filter
+// addSocketRules restricts the kinds of sockets that can be created. Only the filter
 // can do that, since families such as vsock belong to no network namespace.
 //
 // A unix datagram socket can send each message to another named socket, and
 // the name is in memory, where the filter cannot read it. Therefore datagram
 // sockets are refused, also in pairs. The other two types must be connected
-// first, by a call that the supervisor makes (see calls).
-func (p *program) sockets(f filterFor) {
+// first, by a call that the supervisor makes (see callServer).
+func (p *program) addSocketRules(f filterOptions) {
 	connected := func(errno unix.Errno) func(*program) {
 		return func(p *program) {
 			p.loadArg(1)
 			*p = append(*p, unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: sockType})
 			for _, kind := range []uint32{unix.SOCK_STREAM, unix.SOCK_SEQPACKET} {
-				p.when(unix.BPF_JEQ, kind, func(p *program) { p.allow() })
+				p.ifTrue(unix.BPF_JEQ, kind, func(p *program) { p.allow() })
 			}
 			p.fail(errno)
 		}
 	}
-	p.on(unix.SYS_SOCKETPAIR, connected(unix.EPERM))
+	p.onCall(unix.SYS_SOCKETPAIR, connected(unix.EPERM))
 	if f.notifies() {
-		p.on(unix.SYS_CONNECT, func(p *program) { p.answer(unix.SECCOMP_RET_USER_NOTIF) })
+		p.onCall(unix.SYS_CONNECT, func(p *program) { p.answer(unix.SECCOMP_RET_USER_NOTIF) })
 	}
-	p.on(unix.SYS_SOCKET, func(p *program) {
+	p.onCall(unix.SYS_SOCKET, func(p *program) {
 		p.loadArg(0)
 		if f.notifies() {
-			p.when(unix.BPF_JEQ, unix.AF_UNIX, connected(unix.EPROTONOSUPPORT))
+			p.ifTrue(unix.BPF_JEQ, unix.AF_UNIX, connected(unix.EPROTONOSUPPORT))
 		}
 		if f.level == L1 && !f.network {
 			p.fail(unix.EPERM)
 			return
 		}
 		for _, family := range []uint32{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK} {
-			p.when(unix.BPF_JEQ, family, func(p *program) { p.allow() })
+			p.ifTrue(unix.BPF_JEQ, family, func(p *program) { p.allow() })
 		}
 		p.fail(unix.EAFNOSUPPORT)
 	})
@@ -284,25 +284,25 @@ func (p *program) sockets(f filterFor) {
 // restrictCalls installs the filter for this thread and everything cloned from
 // it. It returns the descriptor on which the supervisor receives calls, -1 if
 // the filter answers all of them.
-func restrictCalls(f filterFor) (listener int, err error) {
+func restrictCalls(f filterOptions) (listener int, err error) {
 	if AuditArch == 0 {
 		return -1, fmt.Errorf("no table of system calls for %s", runtime.GOARCH)
 	}
 	if !f.notifies() && !f.undo {
-		_, err := install(filter(f), 0)
+		_, err := installFilter(buildFilter(f), 0)
 		return -1, err
 	}
 	// After the supervisor has received a call, only a fatal signal ends the
 	// caller's wait. On older kernels every signal does, and the call is then
 	// repeated.
-	listener, err = install(filter(f), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
+	listener, err = installFilter(buildFilter(f), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
 	if errors.Is(err, unix.EINVAL) {
-		listener, err = install(filter(f), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
+		listener, err = installFilter(buildFilter(f), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
 	}
 	return listener, err
 }
 
-func install(program []unix.SockFilter, flags uintptr) (int, error) {
+func installFilter(program []unix.SockFilter, flags uintptr) (int, error) {
 	prog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
 	fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&prog)))
 	runtime.KeepAlive(program)

@@ -10,7 +10,7 @@ const (
 	X32Bit = 0xffffffff // matches no call
 )
 
-var forbiddenHere = [...]uint32{unix.SYS_KEXEC_FILE_LOAD}
+var archCallsWithEPERM = [...]uint32{unix.SYS_KEXEC_FILE_LOAD}
 
 var modeCalls = [...]modeCall{
 	{number: unix.SYS_OPENAT, flags: 2, mode: 3},

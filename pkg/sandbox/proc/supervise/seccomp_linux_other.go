@@ -11,11 +11,11 @@ const (
 	X32Bit = 0xffffffff
 )
 
-var forbiddenHere = [...]uint32{}
+var archCallsWithEPERM = [...]uint32{}
 
-var systemV = [...]uint32{}
+var systemVCalls = [...]uint32{}
 
-var messageQueues = [...]uint32{}
+var messageQueueCalls = [...]uint32{}
 
 var modeCalls = [...]modeCall{}
 

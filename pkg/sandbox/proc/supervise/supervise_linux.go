@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// killEvery is the interval between attempts to kill remaining processes.
-const killEvery = 2 * time.Millisecond
+// killInterval is the interval between attempts to kill remaining processes.
+const killInterval = 2 * time.Millisecond
 
 // supervise starts bash as the server orders, and runs until no descendant is
 // left. It returns the exit status of the supervisor. One thread is confined
@@ -26,11 +26,11 @@ const killEvery = 2 * time.Millisecond
 func supervise() int {
 	// bash must not inherit descriptors that the server forgot to close.
 	unix.CloseRange(controlFD, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
-	if err := adopt(); err != nil {
+	if err := becomeSubreaper(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
-	ahead, err := expect()
+	ahead, err := prepareForExpected()
 	if err != nil {
 		return 2
 	}
@@ -41,7 +41,7 @@ func supervise() int {
 	if begun.pid == 0 {
 		return begun.code
 	}
-	guard := &guard{
+	guard := &commandWatch{
 		spec: &setup.spec, pid: begun.pid, control: control,
 		exited: make(chan struct{}), gone: make(chan struct{}), running: true, left: map[int]bool{}, shared: begun.shared,
 		recorder: setup.recorder,
@@ -94,11 +94,11 @@ func (e *commandSetup) begin() {
 		return
 	}
 	e.in = bufio.NewReader(io.MultiReader(bytes.NewReader(first), e.control))
-	if err := Read(e.in, &e.spec); err != nil || !e.spec.complete(e.ahead.expected()) {
+	if err := Read(e.in, &e.spec); err != nil || !e.spec.expand(e.ahead.expected()) {
 		e.done <- outcome{code: 2}
 		return
 	}
-	if files, err = e.spec.takeHeld(files); err != nil {
+	if files, err = e.spec.takePassedFiles(files); err != nil {
 		e.report(Report{Error: err.Error()})
 		e.done <- outcome{code: 1}
 		return
@@ -108,7 +108,7 @@ func (e *commandSetup) begin() {
 		e.done <- outcome{code: 1}
 		return
 	}
-	if e.ahead.fits(&e.spec) {
+	if e.ahead.matches(&e.spec) {
 		calls, err := e.ahead.confine(&e.spec)
 		if calls != nil && err == nil {
 			e.recorder = calls.recorder
@@ -132,7 +132,7 @@ func (e *commandSetup) report(r Report) { e.control.Write(Append(nil, &r)) }
 // start starts bash from this thread, unless err says that the confinement
 // failed.
 func (e *commandSetup) start(err error, prepared bool) {
-	pid, shared := 0, machineShared()
+	pid, shared := 0, machineSharedMemory()
 	if err == nil {
 		e.report(Report{Ready: true})
 		pid, err = startBash(&e.spec, e.files)
@@ -171,8 +171,8 @@ func onOtherThread(f func()) {
 	}()
 }
 
-// adopt makes this process the subreaper of its descendants.
-func adopt() error {
+// becomeSubreaper makes this process the subreaper of its descendants.
+func becomeSubreaper() error {
 	// bash would ignore the signals that the server ignores. A signal that is
 	// caught here gets its default action after exec.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGPIPE,
@@ -209,20 +209,20 @@ type programError struct {
 func (e *programError) Error() string {
 	if errors.Is(e.err, unix.E2BIG) {
 		return fmt.Sprintf("it has %d bytes and its environment %d, which together are more than the system gives to a program: "+
-			"put the script or the data into a file, or set fewer variables", size(e.spec.Argv), size(e.spec.Env))
+			"put the script or the data into a file, or set fewer variables", argumentBytes(e.spec.Argv), argumentBytes(e.spec.Env))
 	}
 	return fmt.Sprintf("%s in %s: %v", e.spec.Argv[0], e.spec.Dir, e.err)
 }
 
-func size(texts []string) (n int) {
+func argumentBytes(texts []string) (n int) {
 	for _, text := range texts {
 		n += len(text) + 1
 	}
 	return n
 }
 
-// guard watches one command.
-type guard struct {
+// commandWatch watches one command.
+type commandWatch struct {
 	spec       *Spec
 	pid        int
 	exited     chan struct{} // closed when bash has ended
@@ -230,7 +230,7 @@ type guard struct {
 	rounds     int           // number of calls of killAll
 	recorder   *recorder
 	unreadable int   // number of times in succession that the memory could not be read
-	shared     int64 // least shared memory of the machine since the command began, in bytes, see machineShared
+	shared     int64 // least shared memory of the machine since the command began, in bytes, see machineSharedMemory
 
 	mu      sync.Mutex
 	control *os.File
@@ -242,7 +242,7 @@ type guard struct {
 // left. Since orphans are reparented to this process, none can be elsewhere
 // then. reap sends the final report itself, with the end of bash if bash was
 // the last process, because the server is waiting for it.
-func (g *guard) reap() {
+func (g *commandWatch) reap() {
 	defer close(g.gone)
 	var last Report // of bash's end, until other processes are known to be left or not
 	for {
@@ -269,7 +269,7 @@ func (g *guard) reap() {
 }
 
 // report sends r to the server. With Exited it also marks bash as ended.
-func (g *guard) report(r Report) {
+func (g *commandWatch) report(r Report) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if r.Exited {
@@ -282,15 +282,15 @@ func (g *guard) report(r Report) {
 	g.control.Write(Append(nil, &r))
 }
 
-// runs reports whether bash is still running.
-func (g *guard) runs() bool {
+// isBashRunning reports whether bash is still running.
+func (g *commandWatch) isBashRunning() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.running
 }
 
 // watch handles control messages and checks limits until no descendant is left.
-func (g *guard) watch(messages <-chan ControlMessage) {
+func (g *commandWatch) watch(messages <-chan ControlMessage) {
 	var term, kill <-chan time.Time
 	memory := time.NewTicker(time.Second)
 	defer memory.Stop()
@@ -316,19 +316,19 @@ func (g *guard) watch(messages <-chan ControlMessage) {
 				kill = time.After(0)
 			case m.Stop && kill == nil:
 				end()
-			case m.Signal != 0 && g.runs():
+			case m.Signal != 0 && g.isBashRunning():
 				unix.Kill(-g.pid, syscall.Signal(m.Signal))
 			}
 		case <-term:
 			end()
-			if !g.runs() { // after TERM, processes that bash left behind get WaitMS instead of the grace
+			if !g.isBashRunning() { // after TERM, processes that bash left behind get WaitMS instead of the grace
 				kill = time.After(time.Duration(g.spec.WaitMS) * time.Millisecond)
 			}
 		case <-kill:
 			g.killAll()
-			kill = time.After(killEvery)
+			kill = time.After(killInterval)
 		case <-memory.C:
-			if kill == nil && g.overMemory() {
+			if kill == nil && g.exceedsMemory() {
 				g.report(Report{Memory: true})
 				end()
 			}

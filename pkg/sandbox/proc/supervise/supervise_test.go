@@ -35,7 +35,7 @@ func TestBeneath(t *testing.T) {
 	}{
 		{"/a", "/a", true}, {"/a", "/a/b", true}, {"/a", "/ab", false}, {"/a/b", "/a", false}, {"/", "/a", true}, {"/", "/", true},
 	} {
-		require.Equal(t, c.want, supervise.Beneath(c.dir, c.path), "%s in %s", c.path, c.dir)
+		require.Equal(t, c.want, supervise.IsBeneath(c.dir, c.path), "%s in %s", c.path, c.dir)
 	}
 }
 

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// undoAct is the effect of a system call on files.
-type undoAct int
+// undoEffect is the effect of a system call on files.
+type undoEffect int
 
 const (
-	actOpen undoAct = iota + 1
+	actOpen undoEffect = iota + 1
 	actCreate
 	actRemove
 	actRemoveDir
@@ -34,7 +34,7 @@ const noArg = -1
 // name.
 type undoCall struct {
 	number         uint32
-	act            undoAct
+	act            undoEffect
 	dir, path      int
 	toDir, to      int
 	flags          int
@@ -42,20 +42,20 @@ type undoCall struct {
 	createsForSure bool // creat
 }
 
-// changesFile holds the flags of open(2) that allow a call to change a file;
+// writeOpenFlags holds the flags of open(2) that allow a call to change a file;
 // any one is enough.
-const changesFile = unix.O_WRONLY | unix.O_RDWR | unix.O_CREAT | unix.O_TRUNC
+const writeOpenFlags = unix.O_WRONLY | unix.O_RDWR | unix.O_CREAT | unix.O_TRUNC
 
-// observe completes the program for a call. If an undo record is kept and the
+// recordOrAllow completes the program for a call. If an undo record is kept and the
 // call may change files, the supervisor receives it; else it is allowed.
-func (p *program) observe(f filterFor, number uint32) {
+func (p *program) recordOrAllow(f filterOptions, number uint32) {
 	for _, c := range undoCalls {
 		if !f.undo || c.number != number {
 			continue
 		}
 		if c.act == actOpen && c.flags >= 0 {
 			p.loadArg(uint32(c.flags))
-			p.when(unix.BPF_JSET, changesFile, func(p *program) { p.answer(unix.SECCOMP_RET_USER_NOTIF) })
+			p.ifTrue(unix.BPF_JSET, writeOpenFlags, func(p *program) { p.answer(unix.SECCOMP_RET_USER_NOTIF) })
 			p.allow()
 			return
 		}
@@ -65,8 +65,8 @@ func (p *program) observe(f filterFor, number uint32) {
 	p.allow()
 }
 
-// observed adds the calls that no other part of the filter handles.
-func (p *program) observed(f filterFor) {
+// addUndoRules adds the calls that no other part of the filter handles.
+func (p *program) addUndoRules(f filterOptions) {
 	if !f.undo {
 		return
 	}
@@ -77,12 +77,12 @@ calls:
 				continue calls
 			}
 		}
-		p.on(c.number, func(p *program) { p.observe(f, c.number) })
+		p.onCall(c.number, func(p *program) { p.recordOrAllow(f, c.number) })
 	}
 }
 
-// place is a directory entry named by a call.
-type place struct {
+// dirEntry is a directory entry named by a call.
+type dirEntry struct {
 	dir    int // descriptor of the supervisor, to be closed
 	base   string
 	path   string // absolute, links of the directory resolved
@@ -91,20 +91,20 @@ type place struct {
 	exists bool
 }
 
-func (p *place) isDir() bool { return p.file.Mode&unix.S_IFMT == unix.S_IFDIR }
+func (p *dirEntry) isDir() bool { return p.file.Mode&unix.S_IFMT == unix.S_IFDIR }
 
-func (p *place) close() {
+func (p *dirEntry) close() {
 	if p != nil && p.dir >= 0 {
 		unix.Close(p.dir)
 	}
 }
 
-// continues reports whether the kernel makes the call of n itself after it is
+// isMadeByKernel reports whether the kernel makes the call of n itself after it is
 // recorded. That is false for calls that the supervisor must check: connect,
 // and modes with the setuid or setgid bit.
-func (c *calls) continues(n *notification) bool {
-	if changesOthers(n) {
-		return refusedChange(n) == 0
+func (c *callServer) isMadeByKernel(n *notification) bool {
+	if changesLimitsOrScheduling(n) {
+		return checkLimitsTarget(n) == 0
 	}
 	if c.recorder == nil || n.number == unix.SYS_CONNECT {
 		return false
@@ -122,16 +122,16 @@ func (c *calls) continues(n *notification) bool {
 	return false
 }
 
-// proceed lets the kernel make the call.
-func (c *calls) proceed(n *notification) {
+// letKernelMake lets the kernel make the call.
+func (c *callServer) letKernelMake(n *notification) {
 	r := response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 	unix.Syscall(unix.SYS_IOCTL, uintptr(c.listener), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&r)))
 }
 
-// before records the state that a call is about to change. The caller may then
+// recordBefore records the state that a call is about to change. The caller may then
 // change the path in its memory, so that the record describes another file.
 // That only harms the caller: the record is not a security boundary.
-func (c *calls) before(n *notification) {
+func (c *callServer) recordBefore(n *notification) {
 	r := c.recorder
 	if r == nil {
 		return
@@ -150,7 +150,7 @@ func (c *calls) before(n *notification) {
 
 // record resolves the paths of a call and records their state. The caller
 // holds the recorder's mutex.
-func (c *calls) record(n *notification, call *undoCall) {
+func (c *callServer) record(n *notification, call *undoCall) {
 	r := c.recorder
 	var flags uint64
 	if call.flags >= 0 {
@@ -161,8 +161,8 @@ func (c *calls) record(n *notification, call *undoCall) {
 		if call.act == actAdjust {
 			fd = max(call.dir, 0)
 		}
-		if p := c.openPlace(n, int(int32(n.args[fd]))); p != nil {
-			r.adjusts(p)
+		if p := c.entryOfDescriptor(n, int(int32(n.args[fd]))); p != nil {
+			r.recordMetadataChange(p)
 			p.close()
 		}
 		return
@@ -171,15 +171,15 @@ func (c *calls) record(n *notification, call *undoCall) {
 	if (call.act == actAdjust) && flags&unix.AT_SYMLINK_NOFOLLOW != 0 {
 		follow = false
 	}
-	p := c.find(n, call, call.dir, call.path, follow)
+	p := c.findEntry(n, call, call.dir, call.path, follow)
 	if p == nil {
 		return
 	}
 	defer p.close()
 	if call.act == actRename {
-		to := c.find(n, call, call.toDir, call.to, false)
+		to := c.findEntry(n, call, call.toDir, call.to, false)
 		if to != nil {
-			r.renames(p, to, flags)
+			r.recordRename(p, to, flags)
 			to.close()
 		}
 		return
@@ -192,54 +192,54 @@ func (c *calls) record(n *notification, call *undoCall) {
 		if call.createsForSure {
 			flags = unix.O_CREAT | unix.O_WRONLY | unix.O_TRUNC
 		}
-		r.opens(p, flags)
+		r.recordOpen(p, flags)
 	case actCreate, actBind:
-		r.creates(p)
+		r.recordCreate(p)
 	case actLink:
-		r.links(p)
+		r.recordLink(p)
 	case actRemove:
-		r.removes(p, flags&unix.AT_REMOVEDIR != 0)
+		r.recordRemove(p, flags&unix.AT_REMOVEDIR != 0)
 	case actRemoveDir:
-		r.removes(p, true)
+		r.recordRemove(p, true)
 	case actTruncate:
-		r.writes(p)
+		r.recordWrite(p)
 	case actAdjust:
-		r.adjusts(p)
+		r.recordMetadataChange(p)
 	}
 }
 
-// opens records an open(2) with these flags.
-func (r *recorder) opens(p *place, flags uint64) {
+// recordOpen records an open(2) with these flags.
+func (r *recorder) recordOpen(p *dirEntry, flags uint64) {
 	switch {
 	case flags&unix.O_PATH != 0:
 	case !p.exists:
 		if flags&unix.O_CREAT != 0 {
-			r.creates(p)
+			r.recordCreate(p)
 		}
 	case flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL:
 	case flags&(unix.O_WRONLY|unix.O_RDWR|unix.O_TRUNC) != 0:
-		r.writes(p)
+		r.recordWrite(p)
 	}
 }
 
-// ignored reports whether path is one that commands constantly open for
+// isIgnoredDevice reports whether path is one that commands constantly open for
 // writing.
-func ignored(path string) bool {
+func isIgnoredDevice(path string) bool {
 	return path == "/dev/null" || path == "/dev/tty" || path == "/dev/stdout" || path == "/dev/stderr"
 }
 
-// find resolves a path of the caller except its last component. It resolves
+// findEntry resolves a path of the caller except its last component. It resolves
 // that too if the call follows links. It returns nil if the path leads nowhere
 // or is ignored.
-func (c *calls) find(n *notification, call *undoCall, dirArg, pathArg int, follow bool) *place {
+func (c *callServer) findEntry(n *notification, call *undoCall, dirArg, pathArg int, follow bool) *dirEntry {
 	var path string
 	var err error
 	if call.act == actBind {
-		path, err = c.boundPath(n)
+		path, err = c.bindPath(n)
 	} else {
-		path, err = c.recorder.text(n, n.args[pathArg])
+		path, err = c.recorder.readPath(n, n.args[pathArg])
 	}
-	if err != nil || path == "" || ignored(path) {
+	if err != nil || path == "" || isIgnoredDevice(path) {
 		return nil
 	}
 	prefix := ""
@@ -249,14 +249,14 @@ func (c *calls) find(n *notification, call *undoCall, dirArg, pathArg int, follo
 			prefix = "/proc/" + strconv.Itoa(int(n.pid)) + "/fd/" + strconv.Itoa(int(int32(n.args[dirArg]))) + "/"
 		}
 	} else {
-		path = ownPath(n, path)
+		path = replaceProcSelf(n, path)
 	}
-	return c.recorder.locate(unix.AT_FDCWD, prefix, path, follow, 40)
+	return c.recorder.resolveEntry(unix.AT_FDCWD, prefix, path, follow, 40)
 }
 
-// locate finds a place. A relative path starts at prefix, which ends in a
+// resolveEntry finds a place. A relative path starts at prefix, which ends in a
 // slash, or at dir if prefix is "".
-func (r *recorder) locate(dir int, prefix, path string, follow bool, links int) *place {
+func (r *recorder) resolveEntry(dir int, prefix, path string, follow bool, links int) *dirEntry {
 	path = strings.TrimRight(path, "/")
 	slash := strings.LastIndexByte(path, '/')
 	above, base := prefix+path[:slash+1], path[slash+1:]
@@ -270,8 +270,8 @@ func (r *recorder) locate(dir int, prefix, path string, follow bool, links int) 
 	if err != nil {
 		return nil
 	}
-	p := &place{dir: fd, base: base}
-	if !r.name(p) {
+	p := &dirEntry{dir: fd, base: base}
+	if !r.setPath(p) {
 		p.close()
 		return nil
 	}
@@ -286,14 +286,14 @@ func (r *recorder) locate(dir int, prefix, path string, follow bool, links int) 
 		if target == "" {
 			return nil
 		}
-		return r.locate(p.dir, "", target, true, links-1)
+		return r.resolveEntry(p.dir, "", target, true, links-1)
 	}
 	return p
 }
 
-// name sets the path of a place whose directory is open. Without a base, the
+// setPath sets the path of a place whose directory is open. Without a base, the
 // place is the directory itself. It returns false on an error.
-func (r *recorder) name(p *place) bool {
+func (r *recorder) setPath(p *dirEntry) bool {
 	dir := r.pathOf(p.dir)
 	if dir == "" {
 		return false
@@ -320,9 +320,9 @@ func (r *recorder) pathOf(fd int) string {
 	return string(r.buf[:n])
 }
 
-// openPlace returns the place of a file that the caller has open, nil if that
+// entryOfDescriptor returns the place of a file that the caller has open, nil if that
 // is in no recorded root.
-func (c *calls) openPlace(n *notification, fd int) *place {
+func (c *callServer) entryOfDescriptor(n *notification, fd int) *dirEntry {
 	at := "/proc/" + strconv.Itoa(int(n.pid)) + "/fd/" + strconv.Itoa(fd)
 	if fd == unix.AT_FDCWD {
 		at = "/proc/" + strconv.Itoa(int(n.pid)) + "/cwd"
@@ -336,7 +336,7 @@ func (c *calls) openPlace(n *notification, fd int) *place {
 	if c.recorder.rootOf(path) < 0 {
 		return nil
 	}
-	p := c.recorder.locate(unix.AT_FDCWD, "", path, false, 0)
+	p := c.recorder.resolveEntry(unix.AT_FDCWD, "", path, false, 0)
 	var file unix.Stat_t
 	if p != nil && (unix.Stat(at, &file) != nil || !p.exists || idOf(&file) != idOf(&p.file)) {
 		p.close()
@@ -345,15 +345,15 @@ func (c *calls) openPlace(n *notification, fd int) *place {
 	return p
 }
 
-// boundPath returns the path that a call binds a unix socket to, "" for other
+// bindPath returns the path that a call binds a unix socket to, "" for other
 // addresses.
-func (c *calls) boundPath(n *notification) (string, error) {
+func (c *callServer) bindPath(n *notification) (string, error) {
 	const family = 2
 	size := int(int32(n.args[2]))
 	if size <= family || size > unix.SizeofSockaddrAny {
 		return "", nil
 	}
-	address, err := c.memory(n, n.args[1], size)
+	address, err := c.readMemory(n, n.args[1], size)
 	if err != nil || len(address) < size || int(address[0])|int(address[1])<<8 != unix.AF_UNIX {
 		return "", err
 	}
@@ -361,9 +361,9 @@ func (c *calls) boundPath(n *notification) (string, error) {
 	return path, nil
 }
 
-// text copies a path from the caller's memory. It allocates less than
-// calls.text, since commands that create many files wait for it.
-func (r *recorder) text(n *notification, address uint64) (string, error) {
+// readPath copies a path from the caller's memory. It allocates less than
+// callServer.readPath, since commands that create many files wait for it.
+func (r *recorder) readPath(n *notification, address uint64) (string, error) {
 	got := 0
 	for got < len(r.buf) {
 		const page = 4 << 10 // a page is readable as a whole or not at all

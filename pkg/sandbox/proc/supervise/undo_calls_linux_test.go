@@ -9,7 +9,7 @@ import (
 
 // Only recorded calls continue, and no call that the supervisor checks.
 func TestContinues(t *testing.T) {
-	with, without := &calls{recorder: &recorder{}}, &calls{}
+	with, without := &callServer{recorder: &recorder{}}, &callServer{}
 	for _, c := range []struct {
 		number int32
 		args   [6]uint64
@@ -27,7 +27,7 @@ func TestContinues(t *testing.T) {
 		{unix.SYS_MOUNT, [6]uint64{}, false},
 	} {
 		n := &notification{number: c.number, args: c.args}
-		require.Equal(t, c.want, with.continues(n), "%d %o", c.number, c.args)
-		require.False(t, without.continues(n), "%d %o without a record", c.number, c.args)
+		require.Equal(t, c.want, with.isMadeByKernel(n), "%d %o", c.number, c.args)
+		require.False(t, without.isMadeByKernel(n), "%d %o without a record", c.number, c.args)
 	}
 }

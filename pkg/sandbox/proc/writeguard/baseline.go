@@ -59,9 +59,9 @@ func (b *baseline) update(root string, s *scanResult, trustTimes bool, d *otherC
 	return changed
 }
 
-// changedSinceRecorded reports whether a file that differs from before, an earlier
+// newItemsChangedOnDisk reports whether a file that differs from before, an earlier
 // baseline, has changed once more since it was recorded.
-func (b *baseline) changedSinceRecorded(root string, before *baseline) bool {
+func (b *baseline) newItemsChangedOnDisk(root string, before *baseline) bool {
 	for name, it := range b.Items {
 		if was, ok := before.Items[name]; ok && was.sameMetadata(&it) {
 			continue

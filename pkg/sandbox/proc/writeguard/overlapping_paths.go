@@ -28,7 +28,7 @@ func (n *overlappingRoot) setOverlap(root string) bool {
 // pathBelow returns the path of lower relative to upper. ok is false if lower
 // is not upper or below it. Both are absolute.
 func pathBelow(upper, lower string) (rel string, ok bool) {
-	if supervise.Beneath(upper, lower) {
+	if supervise.IsBeneath(upper, lower) {
 		rel, err := filepath.Rel(upper, lower)
 		return rel, err == nil
 	}

@@ -239,7 +239,7 @@ func pathsThroughMounts(root string) (paths []string) {
 		}
 		m := mount{fields[2], supervise.UnescapeMount(fields[3]), supervise.UnescapeMount(fields[4])}
 		mounts = append(mounts, m)
-		if supervise.Beneath(m.at, root) && len(m.at) >= len(own.at) {
+		if supervise.IsBeneath(m.at, root) && len(m.at) >= len(own.at) {
 			own = m
 		}
 	}
@@ -249,7 +249,7 @@ func pathsThroughMounts(root string) (paths []string) {
 	}
 	name := filepath.Join(own.from, rel)
 	for _, m := range mounts {
-		if m.device != own.device || !supervise.Beneath(m.from, name) {
+		if m.device != own.device || !supervise.IsBeneath(m.from, name) {
 			continue
 		}
 		rel, err := filepath.Rel(m.from, name)

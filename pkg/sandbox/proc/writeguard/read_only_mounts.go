@@ -48,7 +48,7 @@ func (w *RootGuard) readOnlyPaths() (paths []string) {
 	}
 	paths = slices.DeleteFunc(paths, func(path string) bool {
 		rel, err := filepath.Rel(w.root, path)
-		return err != nil || w.baseline.isMadeByCommands(rel) || HasComponent(rel, ".husky") || supervise.Beneath(path, w.root)
+		return err != nil || w.baseline.isMadeByCommands(rel) || HasComponent(rel, ".husky") || supervise.IsBeneath(path, w.root)
 	})
 	slices.Sort(paths)
 	return slices.Compact(paths)
@@ -88,7 +88,7 @@ func (w *RootGuard) wasReadOnlyAtL2(path string) bool {
 	if !had || was.Spot == gitSettingsKind || was.Links > 1 || HasComponent(rel, ".husky") {
 		return false
 	}
-	for at := path; supervise.Beneath(w.root, at) && at != w.root; at = filepath.Dir(at) {
+	for at := path; supervise.IsBeneath(w.root, at) && at != w.root; at = filepath.Dir(at) {
 		if isWorktreesOfClaude(at) {
 			return false
 		}

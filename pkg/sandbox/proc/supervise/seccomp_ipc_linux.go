@@ -4,15 +4,15 @@ package supervise
 
 import "golang.org/x/sys/unix"
 
-// systemV lists the System V IPC calls. They are refused at L1, which has no
+// systemVCalls lists the System V IPC calls. They are refused at L1, which has no
 // IPC namespace: segments outlive the command, no memory limit counts them,
 // and the segments of the user's other processes are readable.
-var systemV = [...]uint32{
+var systemVCalls = [...]uint32{
 	unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL,
 	unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL,
 }
 
-// messageQueues is refused at L1 for the same reason. Landlock restricts only
+// messageQueueCalls is refused at L1 for the same reason. Landlock restricts only
 // the opening of a queue, not its creation and removal. The other calls need a
 // descriptor of mq_open(2).
-var messageQueues = [...]uint32{unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK}
+var messageQueueCalls = [...]uint32{unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK}

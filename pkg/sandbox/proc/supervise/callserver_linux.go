@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// calls answers the system calls of a command that the filter passes to the
+// callServer answers the system calls of a command that the filter passes to the
 // supervisor (seccomp_unotify(2)). The supervisor copies the descriptors and
 // the memory of the arguments, and makes the call itself. It never lets the
 // kernel continue a call that it has checked: the command could meanwhile have
@@ -22,7 +22,7 @@ import (
 // The supervisor makes the calls with the command's user and groups and
 // without capabilities over files, so no call succeeds that the command could
 // not make itself.
-type calls struct {
+type callServer struct {
 	listener int
 	network  bool
 	allowed  []fileID // sockets outside the roots that the command may connect to
@@ -33,9 +33,9 @@ type calls struct {
 // fileID identifies a file.
 type fileID struct{ dev, ino uint64 }
 
-// mostCalls bounds the calls that are answered concurrently. A call may wait,
+// maxConcurrentCalls bounds the calls that are answered concurrently. A call may wait,
 // as a connect waits for its listener. Further calls fail with EAGAIN.
-const mostCalls = 2000
+const maxConcurrentCalls = 2000
 
 // The structures of linux/seccomp.h.
 type (
@@ -55,16 +55,16 @@ type (
 	}
 )
 
-// newCalls returns nil if the filter answers all calls (listener < 0).
-func newCalls(s *Spec, listener int, allowed []fileID) *calls {
+// newCallServer returns nil if the filter answers all calls (listener < 0).
+func newCallServer(s *Spec, listener int, allowed []fileID) *callServer {
 	if listener < 0 {
 		return nil
 	}
-	return &calls{listener: listener, network: s.Network, allowed: allowed, slots: make(chan struct{}, mostCalls), recorder: newRecorder(s)}
+	return &callServer{listener: listener, network: s.Network, allowed: allowed, slots: make(chan struct{}, maxConcurrentCalls), recorder: newRecorder(s)}
 }
 
 // serve answers calls until the process ends.
-func (c *calls) serve() {
+func (c *callServer) serve() {
 	// Wake the caller on this processor, which becomes free with the answer.
 	unix.Syscall(unix.SYS_IOCTL, uintptr(c.listener), unix.SECCOMP_IOCTL_NOTIF_SET_FLAGS, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
 	for {
@@ -78,9 +78,9 @@ func (c *calls) serve() {
 			unix.Close(c.listener) // calls now fail with ENOSYS
 			return
 		}
-		c.before(&n)
-		if c.continues(&n) {
-			c.proceed(&n)
+		c.recordBefore(&n)
+		if c.isMadeByKernel(&n) {
+			c.letKernelMake(&n)
 			continue
 		}
 		select {
@@ -96,27 +96,27 @@ func (c *calls) serve() {
 }
 
 // answer ends a call with a result. It ignores errors: the caller may be gone.
-func (c *calls) answer(n *notification, result unix.Errno) {
+func (c *callServer) answer(n *notification, result unix.Errno) {
 	r := response{id: n.id, errno: -int32(result)}
 	unix.Syscall(unix.SYS_IOCTL, uintptr(c.listener), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&r)))
 }
 
-// waits reports whether the caller is still in this call. Data read from a
+// isPending reports whether the caller is still in this call. Data read from a
 // process by its number before waits returned true came from the caller.
-func (c *calls) waits(n *notification) bool {
+func (c *callServer) isPending(n *notification) bool {
 	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(c.listener), unix.SECCOMP_IOCTL_NOTIF_ID_VALID, uintptr(unsafe.Pointer(&n.id)))
 	return errno == 0
 }
 
 // perform makes the caller's call and returns its result.
-func (c *calls) perform(n *notification) unix.Errno {
+func (c *callServer) perform(n *notification) unix.Errno {
 	var err error
 	switch n.number {
 	case unix.SYS_CONNECT:
 		err = c.connect(n)
 	default:
-		if changesOthers(n) {
-			return refusedChange(n)
+		if changesLimitsOrScheduling(n) {
+			return checkLimitsTarget(n)
 		}
 		err = c.chmod(n)
 	}
@@ -129,11 +129,11 @@ func (c *calls) perform(n *notification) unix.Errno {
 	return unix.EPERM
 }
 
-// descriptor returns a duplicate of the caller's descriptor fd.
-func (c *calls) descriptor(n *notification, fd int) (int, error) {
+// duplicateDescriptor returns a duplicate of the caller's descriptor fd.
+func (c *callServer) duplicateDescriptor(n *notification, fd int) (int, error) {
 	process, err := unix.PidfdOpen(int(n.pid), unix.PIDFD_THREAD)
 	if err == unix.EINVAL { // before Linux 6.9; threads share descriptors, except in a hostile program
-		process, err = unix.PidfdOpen(groupOf(n.pid), 0)
+		process, err = unix.PidfdOpen(processOfThread(n.pid), 0)
 	}
 	if err != nil {
 		return -1, err
@@ -142,8 +142,8 @@ func (c *calls) descriptor(n *notification, fd int) (int, error) {
 	return unix.PidfdGetfd(process, fd, 0)
 }
 
-// groupOf returns the process id of a thread, -1 on an error.
-func groupOf(thread uint32) int {
+// processOfThread returns the process id of a thread, -1 on an error.
+func processOfThread(thread uint32) int {
 	text, _ := os.ReadFile("/proc/" + strconv.Itoa(int(thread)) + "/status")
 	for line := range strings.Lines(string(text)) {
 		if rest, ok := strings.CutPrefix(line, "Tgid:"); ok {
@@ -154,9 +154,9 @@ func groupOf(thread uint32) int {
 	return -1
 }
 
-// memory copies size bytes of the caller's memory, or fewer if only those are
+// readMemory copies size bytes of the caller's memory, or fewer if only those are
 // readable.
-func (c *calls) memory(n *notification, address uint64, size int) ([]byte, error) {
+func (c *callServer) readMemory(n *notification, address uint64, size int) ([]byte, error) {
 	if size == 0 {
 		return nil, nil
 	}
@@ -170,12 +170,12 @@ func (c *calls) memory(n *notification, address uint64, size int) ([]byte, error
 	return b[:got], nil
 }
 
-// text copies a path from the caller's memory, without its final NUL.
-func (c *calls) text(n *notification, address uint64) (string, error) {
+// readPath copies a path from the caller's memory, without its final NUL.
+func (c *callServer) readPath(n *notification, address uint64) (string, error) {
 	page := os.Getpagesize()
 	var path []byte
 	for len(path) < unix.PathMax {
-		b, err := c.memory(n, address+uint64(len(path)), page-int(address+uint64(len(path)))%page) // a page is readable as a whole or not at all
+		b, err := c.readMemory(n, address+uint64(len(path)), page-int(address+uint64(len(path)))%page) // a page is readable as a whole or not at all
 		if err != nil {
 			return "", err
 		}
@@ -187,22 +187,22 @@ func (c *calls) text(n *notification, address uint64) (string, error) {
 	return "", unix.ENAMETOOLONG
 }
 
-// open resolves a path as the caller would, and opens the file with O_PATH,
+// openCallerPath resolves a path as the caller would, and opens the file with O_PATH,
 // without access to its content. A relative path starts at the descriptor dir
 // or at AT_FDCWD. The command has the supervisor's root directory and mounts,
 // and cannot get others.
-func (c *calls) open(n *notification, dir int, path string, flags int) (int, error) {
+func (c *callServer) openCallerPath(n *notification, dir int, path string, flags int) (int, error) {
 	if path == "" {
 		return -1, unix.ENOENT
 	}
-	path = ownPath(n, path)
+	path = replaceProcSelf(n, path)
 	at := unix.AT_FDCWD
 	if path[0] != '/' {
 		var err error
 		if dir == unix.AT_FDCWD {
 			at, err = unix.Open("/proc/"+strconv.Itoa(int(n.pid))+"/cwd", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		} else {
-			at, err = c.descriptor(n, dir)
+			at, err = c.duplicateDescriptor(n, dir)
 		}
 		if err != nil {
 			return -1, err
@@ -212,11 +212,11 @@ func (c *calls) open(n *notification, dir int, path string, flags int) (int, err
 	return unix.Openat(at, path, unix.O_PATH|unix.O_CLOEXEC|flags, 0)
 }
 
-// ownPath replaces /proc/self and similar prefixes, which would mean the
+// replaceProcSelf replaces /proc/self and similar prefixes, which would mean the
 // supervisor, by the caller's entry of /proc. It does not detect a link to
 // such a prefix: that leads to the supervisor's entry, and the checks then
 // apply to the file found there.
-func ownPath(n *notification, path string) string {
+func replaceProcSelf(n *notification, path string) string {
 	thread := strconv.Itoa(int(n.pid))
 	for prefix, own := range map[string]string{
 		"/proc/self/": "/proc/" + thread + "/", "/proc/thread-self/": "/proc/" + thread + "/", "/dev/fd/": "/proc/" + thread + "/fd/",
@@ -233,19 +233,19 @@ func ownPath(n *notification, path string) string {
 func selfPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
 // connect makes a connect(2) call of the caller.
-func (c *calls) connect(n *notification) error {
+func (c *callServer) connect(n *notification) error {
 	size := int(int32(n.args[2]))
 	if size < 0 || size > unix.SizeofSockaddrAny+16 { // struct sockaddr_storage
 		return unix.EINVAL
 	}
-	address, err := c.memory(n, n.args[1], size)
+	address, err := c.readMemory(n, n.args[1], size)
 	if err != nil {
 		return err
 	}
 	if len(address) < size {
 		return unix.EFAULT
 	}
-	socket, err := c.descriptor(n, int(int32(n.args[0])))
+	socket, err := c.duplicateDescriptor(n, int(int32(n.args[0])))
 	if err != nil {
 		return err
 	}
@@ -259,17 +259,17 @@ func (c *calls) connect(n *notification) error {
 	case unix.AF_UNIX:
 		return c.connectUnix(n, socket, address)
 	default:
-		return connectOther(socket, address)
+		return connectNetlink(socket, address)
 	}
-	if !c.waits(n) {
+	if !c.isPending(n) {
 		return unix.EINTR
 	}
-	return c.connectWhile(n, socket, address)
+	return c.connectInterruptibly(n, socket, address)
 }
 
-// connectOther connects a netlink socket. It refuses addresses other than the
+// connectNetlink connects a netlink socket. It refuses addresses other than the
 // kernel's, since the supervisor has rights for them that the command has not.
-func connectOther(socket int, address []byte) error {
+func connectNetlink(socket int, address []byte) error {
 	const pid, groups = 4, 8 // struct sockaddr_nl
 	for i := pid; i < len(address) && i < groups+4; i++ {
 		if address[i] != 0 {
@@ -282,7 +282,7 @@ func connectOther(socket int, address []byte) error {
 // connectUnix connects to a socket that a process of the command bound, or to
 // one in Spec.Sockets. It connects to abstract sockets if the command
 // has its own network namespace.
-func (c *calls) connectUnix(n *notification, socket int, address []byte) error {
+func (c *callServer) connectUnix(n *notification, socket int, address []byte) error {
 	const family = 2 // bytes
 	if len(address) <= family {
 		return connect(socket, address) // the kernel returns the error
@@ -294,21 +294,21 @@ func (c *calls) connectUnix(n *notification, socket int, address []byte) error {
 		if c.network { // the user's abstract sockets are in the same network namespace
 			return unix.EPERM
 		}
-		return c.connectWhile(n, socket, address)
+		return c.connectInterruptibly(n, socket, address)
 	}
 	path, _, _ := strings.Cut(string(address[family:]), "\x00")
 	if len(path) > len(unix.RawSockaddrUnix{}.Path) {
 		return unix.EINVAL
 	}
-	target, err := c.open(n, unix.AT_FDCWD, path, 0)
+	target, err := c.openCallerPath(n, unix.AT_FDCWD, path, 0)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(target)
-	if !c.waits(n) {
+	if !c.isPending(n) {
 		return unix.EINTR
 	}
-	if err := c.permits(target); err != nil {
+	if err := c.checkConnect(target); err != nil {
 		return err
 	}
 	var found unix.RawSockaddrUnix
@@ -317,12 +317,12 @@ func (c *calls) connectUnix(n *notification, socket int, address []byte) error {
 	for i, b := range []byte(selfPath(target)) {
 		found.Path[i], copied = int8(b), i+1
 	}
-	return c.connectWhile(n, socket, unsafe.Slice((*byte)(unsafe.Pointer(&found)), family+copied+1))
+	return c.connectInterruptibly(n, socket, unsafe.Slice((*byte)(unsafe.Pointer(&found)), family+copied+1))
 }
 
-// permits returns nil if the command may connect to an open file, else the
+// checkConnect returns nil if the command may connect to an open file, else the
 // errno for the call.
-func (c *calls) permits(target int) error {
+func (c *callServer) checkConnect(target int) error {
 	var file unix.Stat_t
 	var system unix.Statfs_t
 	if err := unix.Fstat(target, &file); err != nil {
@@ -342,7 +342,7 @@ func (c *calls) permits(target int) error {
 	if system.Flags&unix.ST_RDONLY != 0 { // of the mount, see arrangeMounts
 		return unix.EACCES
 	}
-	if !c.boundHere(target, &file) {
+	if !c.isBoundByCommand(target, &file) {
 		return unix.ECONNREFUSED // as if nobody listened, so that a program replaces what an earlier one left
 	}
 	return nil
@@ -350,16 +350,16 @@ func (c *calls) permits(target int) error {
 
 // A connect waits for slice before it checks again whether the caller still
 // waits.
-const slice = 50 * time.Millisecond
+const connectPollInterval = 50 * time.Millisecond
 
-// restart makes the kernel repeat a call or end it with EINTR, as the handler
+// errRestart makes the kernel repeat a call or end it with EINTR, as the handler
 // of the interrupting signal requires (ERESTARTSYS of linux/errno.h).
-const restart = unix.Errno(512)
+const errRestart = unix.Errno(512)
 
-// connectWhile connects a socket. A blocking connect waits until the socket's
+// connectInterruptibly connects a socket. A blocking connect waits until the socket's
 // own timeout, or until the caller is killed or gets a signal. It waits in
 // slices.
-func (c *calls) connectWhile(n *notification, socket int, address []byte) error {
+func (c *callServer) connectInterruptibly(n *notification, socket int, address []byte) error {
 	flags, err := unix.FcntlInt(uintptr(socket), unix.F_GETFL, 0)
 	if err != nil {
 		return err
@@ -372,9 +372,9 @@ func (c *calls) connectWhile(n *notification, socket int, address []byte) error 
 		return err
 	}
 	limit := time.Duration(own.Nano())
-	each := unix.NsecToTimeval(int64(slice))
+	each := unix.NsecToTimeval(int64(connectPollInterval))
 	if limit > 0 {
-		each = unix.NsecToTimeval(int64(min(slice, limit)))
+		each = unix.NsecToTimeval(int64(min(connectPollInterval, limit)))
 	}
 	if err := unix.SetsockoptTimeval(socket, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &each); err != nil {
 		return err
@@ -388,11 +388,11 @@ func (c *calls) connectWhile(n *notification, socket int, address []byte) error 
 		default:
 			return err
 		}
-		if !c.waits(n) {
+		if !c.isPending(n) {
 			return unix.EINTR
 		}
-		if interrupted(n) {
-			return restart
+		if hasPendingSignal(n) {
+			return errRestart
 		}
 		if limit > 0 && time.Since(began) >= limit {
 			return err
@@ -400,9 +400,9 @@ func (c *calls) connectWhile(n *notification, socket int, address []byte) error 
 	}
 }
 
-// interrupted reports whether the caller has a pending signal that is neither
+// hasPendingSignal reports whether the caller has a pending signal that is neither
 // blocked nor ignored.
-func interrupted(n *notification) bool {
+func hasPendingSignal(n *notification) bool {
 	text, _ := os.ReadFile("/proc/" + strconv.Itoa(int(n.pid)) + "/status")
 	sets := map[string]uint64{}
 	for line := range strings.Lines(string(text)) {

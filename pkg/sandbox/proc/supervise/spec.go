@@ -120,7 +120,7 @@ type Spec struct {
 // fields that both share are neither encoded nor decoded. It returns s itself
 // if the confinement differs.
 func (s *Spec) Since(expected *Spec) *Spec {
-	if expected == nil || !s.confinedAs(expected) {
+	if expected == nil || !s.hasSameConfinement(expected) {
 		return s
 	}
 	short := Spec{
@@ -145,9 +145,9 @@ func (s *Spec) Since(expected *Spec) *Spec {
 	return &short
 }
 
-// complete is the inverse of Since. It returns false if the result is not
+// expand is the inverse of Since. It returns false if the result is not
 // possible with expected.
-func (s *Spec) complete(expected *Spec) bool {
+func (s *Spec) expand(expected *Spec) bool {
 	if !s.Alike {
 		return true
 	}
@@ -169,19 +169,19 @@ func (s *Spec) complete(expected *Spec) bool {
 	return len(s.Drop) == 0
 }
 
-// confinedAs reports whether two commands are confined alike, except for the
+// hasSameConfinement reports whether two commands are confined alike, except for the
 // private temporary directory.
-func (s *Spec) confinedAs(other *Spec) bool {
+func (s *Spec) hasSameConfinement(other *Spec) bool {
 	return s.Level == other.Level && s.Network == other.Network && s.Probe == other.Probe && s.Limits == other.Limits &&
 		s.Home == other.Home && slices.Equal(s.Roots, other.Roots) && slices.Equal(s.Writable, other.Writable) &&
 		slices.Equal(s.Mask, other.Mask) && slices.Equal(s.Pinned, other.Pinned) && slices.Equal(s.Cover, other.Cover) && slices.Equal(s.Shown, other.Shown) && slices.Equal(s.Guard, other.Guard) &&
 		slices.Equal(s.Sockets, other.Sockets) && s.NoUnix == other.NoUnix && (s.Undo == "") == (other.Undo == "")
 }
 
-// Covered reports whether a root contains dir, so that commands see the real
+// IsCovered reports whether a root contains dir, so that commands see the real
 // dir instead of a private one.
-func (s *Spec) Covered(dir string) bool {
-	return slices.ContainsFunc(s.Roots, func(root Root) bool { return Beneath(root.Path, dir) })
+func (s *Spec) IsCovered(dir string) bool {
+	return slices.ContainsFunc(s.Roots, func(root Root) bool { return IsBeneath(root.Path, dir) })
 }
 
 // ControlMessage is a message of the server; the first field that is set
@@ -246,8 +246,8 @@ const (
 // to have a later time: file systems store times in steps.
 const SettledAfter = 2 * time.Second
 
-// Beneath reports whether a clean absolute path is dir or in it.
-func Beneath(dir, path string) bool {
+// IsBeneath reports whether a clean absolute path is dir or in it.
+func IsBeneath(dir, path string) bool {
 	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator)))
 	return ok && (rest == "" || rest[0] == filepath.Separator)
 }

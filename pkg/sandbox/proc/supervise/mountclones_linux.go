@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clone is a detached copy of a mount, which keeps its attributes when the
+// mountClone is a detached copy of a mount, which keeps its attributes when the
 // tree is restricted.
-type clone struct {
+type mountClone struct {
 	fd       int
 	path     string // where to attach it
 	readOnly bool
@@ -23,13 +23,13 @@ type clone struct {
 	id       fileID // identity of a socket
 }
 
-// kept lists the roots, the writable directories and the temporary directory,
+// mountsToKeep lists the roots, the writable directories and the temporary directory,
 // outer directories first. Nothing is cloned yet.
-func (s *Spec) kept() []clone {
-	var kept, others []clone
+func (s *Spec) mountsToKeep() []mountClone {
+	var kept, others []mountClone
 	for _, dir := range []string{"/tmp", "/var/tmp"} {
-		if !s.Covered(dir) {
-			kept = append(kept, clone{path: dir, temp: true})
+		if !s.IsCovered(dir) {
+			kept = append(kept, mountClone{path: dir, temp: true})
 		}
 	}
 	covered := func(dir string) bool {
@@ -38,47 +38,47 @@ func (s *Spec) kept() []clone {
 				dir = real
 			}
 		}
-		return slices.ContainsFunc(s.Cover, func(cover string) bool { return cover != dir && Beneath(cover, dir) })
+		return slices.ContainsFunc(s.Cover, func(cover string) bool { return cover != dir && IsBeneath(cover, dir) })
 	}
 	for _, root := range s.Roots {
 		if root.Path != "/" {
-			others = append(others, clone{path: root.Path, readOnly: root.ReadOnly, late: covered(root.Path), root: true})
+			others = append(others, mountClone{path: root.Path, readOnly: root.ReadOnly, late: covered(root.Path), root: true})
 		}
 	}
 	for _, dir := range s.Shown {
-		others = append(others, clone{path: dir, readOnly: true, late: true})
+		others = append(others, mountClone{path: dir, readOnly: true, late: true})
 	}
 	for _, path := range s.Sockets {
-		others = append(others, clone{path: path, readOnly: true, late: covered(path), socket: true})
+		others = append(others, mountClone{path: path, readOnly: true, late: covered(path), socket: true})
 	}
-	for _, dir := range s.writable() {
-		late := covered(dir) || slices.ContainsFunc(s.Guard, func(guarded string) bool { return Beneath(guarded, dir) })
-		others = append(others, clone{path: dir, late: late, root: dir == s.Temp})
+	for _, dir := range s.writableOutsideRoots() {
+		late := covered(dir) || slices.ContainsFunc(s.Guard, func(guarded string) bool { return IsBeneath(guarded, dir) })
+		others = append(others, mountClone{path: dir, late: late, root: dir == s.Temp})
 	}
-	slices.SortStableFunc(others, func(a, b clone) int { return len(a.path) - len(b.path) })
+	slices.SortStableFunc(others, func(a, b mountClone) int { return len(a.path) - len(b.path) })
 	return append(kept, others...)
 }
 
-// writable returns the directories outside the roots that commands may write.
-func (s *Spec) writable() []string {
-	if s.Covered("/tmp") { // the command sees Temp at its own path
+// writableOutsideRoots returns the directories outside the roots that commands may write.
+func (s *Spec) writableOutsideRoots() []string {
+	if s.IsCovered("/tmp") { // the command sees Temp at its own path
 		return append(s.Writable[:len(s.Writable):len(s.Writable)], s.Temp)
 	}
 	return s.Writable
 }
 
-// cloneKept clones the directories of kept. It skips missing directories, but
+// cloneMounts clones the directories of kept. It skips missing directories, but
 // returns an error for a missing root.
-func cloneKept(s *Spec) ([]clone, error) {
-	optional := slices.Concat(s.writable(), s.Shown, s.Sockets)
-	var made []clone
-	for _, c := range s.kept() {
+func cloneMounts(s *Spec) ([]mountClone, error) {
+	optional := slices.Concat(s.writableOutsideRoots(), s.Shown, s.Sockets)
+	var made []mountClone
+	for _, c := range s.mountsToKeep() {
 		source := c.path
 		if c.temp {
 			source = s.Temp
 		}
 		fd, err := c.open(source)
-		if layer := s.layer(c.path); layer != nil && err == nil {
+		if layer := s.layerOver(c.path); layer != nil && err == nil {
 			unix.Close(fd) //nolint:errcheck // the clone was not used
 			fd, err = layer.mount()
 		}
@@ -109,13 +109,13 @@ func cloneKept(s *Spec) ([]clone, error) {
 
 // attach mounts the clone at its path. If the private /tmp or /run covers the
 // mount point, it creates a new one.
-func (c clone) attach() error {
+func (c mountClone) attach() error {
 	defer unix.Close(c.fd)
 	if c.path == "/var/tmp" {
 		if info, err := os.Lstat(c.path); err != nil || !info.IsDir() {
 			return nil
 		}
-	} else if err := c.makePlace(); err != nil {
+	} else if err := c.makeMountPoint(); err != nil {
 		return err
 	}
 	at, name, flags := unix.AT_FDCWD, c.path, unix.MOVE_MOUNT_F_EMPTY_PATH
@@ -133,8 +133,8 @@ func (c clone) attach() error {
 	return nil
 }
 
-// makePlace creates the mount point of the clone, if it does not exist.
-func (c clone) makePlace() error {
+// makeMountPoint creates the mount point of the clone, if it does not exist.
+func (c mountClone) makeMountPoint() error {
 	if !c.socket {
 		return os.MkdirAll(c.path, 0o700)
 	}
@@ -162,7 +162,7 @@ func socketID(fd int) (fileID, error) {
 // open clones the mount tree at source. It follows no link to a root: a
 // command that still runs may replace a directory on the way to a root in
 // another root by a link.
-func (c clone) open(source string) (int, error) {
+func (c mountClone) open(source string) (int, error) {
 	const flags = unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_RECURSIVE
 	if !c.root && !c.temp {
 		return unix.OpenTree(unix.AT_FDCWD, source, flags)

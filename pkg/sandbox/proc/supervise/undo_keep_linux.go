@@ -11,33 +11,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hold keeps the content of a file: with goes, which means that the file is
+// keepContent keeps the content of a file: with goes, which means that the file is
 // removed or replaced, by another hard link, else by a copy. Held and Link are
 // unset if the content is not kept.
-func (r *recorder) hold(p *place, goes bool) UndoState {
+func (r *recorder) keepContent(p *dirEntry, goes bool) UndoState {
 	state := StateOf(&p.file)
 	state.Target = readTarget(p.dir, p.base, &p.file)
 	if p.isDir() || r.stop || !r.open() {
 		return state
 	}
 	if goes && r.bytes+state.Size <= UndoBytes {
-		if state.Link = r.link(p); state.Link != "" {
+		if state.Link = r.keepByLink(p); state.Link != "" {
 			r.bytes += state.Size
 			return state
 		}
 	}
 	if p.file.Mode&unix.S_IFMT == unix.S_IFREG && state.Size <= UndoFileBytes && r.bytes+state.Size <= UndoBytes {
-		state.Offset, state.Held = r.copy(p, state.Size)
+		state.Offset, state.Held = r.keepByCopy(p, state.Size)
 	}
 	return state
 }
 
-// link makes a hard link to a file in the record, if both are on the same
+// keepByLink makes a hard link to a file in the record, if both are on the same
 // mount of the server. It returns the name of the link, "" on an error. It
 // uses the server's view of the root, which has no masks. So the link is only
 // valid if the path leads, without a symbolic link, to the file that the
 // command sees.
-func (r *recorder) link(p *place) string {
+func (r *recorder) keepByLink(p *dirEntry) string {
 	rel := "."
 	if dir := filepath.Dir(p.path); dir != r.roots[p.root] {
 		rel = strings.TrimPrefix(dir[len(r.roots[p.root]):], "/")
@@ -61,9 +61,9 @@ func (r *recorder) link(p *place) string {
 	return name
 }
 
-// copy copies a file's content to data. If the file system supports it, the
+// keepByCopy copies a file's content to data. If the file system supports it, the
 // two files then share blocks.
-func (r *recorder) copy(p *place, size int64) (offset int64, held bool) {
+func (r *recorder) keepByCopy(p *dirEntry, size int64) (offset int64, held bool) {
 	from, err := unix.Openat(p.dir, p.base, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return 0, false

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// changesOthers reports whether a call changes the limits or the scheduling of
+// changesLimitsOrScheduling reports whether a call changes the limits or the scheduling of
 // the process that it names.
-func changesOthers(n *notification) bool {
+func changesLimitsOrScheduling(n *notification) bool {
 	switch n.number {
 	case unix.SYS_PRLIMIT64, unix.SYS_SETPRIORITY, unix.SYS_IOPRIO_SET,
 		unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_SETPARAM, unix.SYS_SCHED_SETATTR:
@@ -17,11 +17,11 @@ func changesOthers(n *notification) bool {
 	return false
 }
 
-// refusedChange returns the error of a call of changesOthers that must not be
+// checkLimitsTarget returns the error of a call of changesLimitsOrScheduling that must not be
 // made: EPERM if it names this process, one of its threads or its group, and
 // ESRCH if it names no process. It returns 0 for a call that the kernel may
 // make: the name is in a register, which the command cannot change afterwards.
-func refusedChange(n *notification) unix.Errno {
+func checkLimitsTarget(n *notification) unix.Errno {
 	which, who := uint32(unix.PRIO_PROCESS), int(int32(n.args[0]))
 	switch n.number {
 	case unix.SYS_SETPRIORITY:

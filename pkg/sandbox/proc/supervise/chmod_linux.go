@@ -8,8 +8,8 @@ import (
 
 // chmod changes the mode of a directory to one with the setgid bit. It refuses
 // that bit for files with EPERM.
-func (c *calls) chmod(n *notification) error {
-	target, mode, err := c.modeTarget(n)
+func (c *callServer) chmod(n *notification) error {
+	target, mode, err := c.openModeTarget(n)
 	if err != nil {
 		return err
 	}
@@ -18,17 +18,17 @@ func (c *calls) chmod(n *notification) error {
 	if err := unix.Fstat(target, &file); err != nil {
 		return err
 	}
-	if file.Mode&unix.S_IFMT != unix.S_IFDIR || !c.waits(n) {
+	if file.Mode&unix.S_IFMT != unix.S_IFDIR || !c.isPending(n) {
 		return unix.EPERM
 	}
 	return syscall.Chmod(selfPath(target), mode)
 }
 
-// modeTarget opens the file of a chmod, fchmod, fchmodat or fchmodat2 call
+// openModeTarget opens the file of a chmod, fchmod, fchmodat or fchmodat2 call
 // with O_PATH, and returns the new mode.
-func (c *calls) modeTarget(n *notification) (fd int, mode uint32, err error) {
+func (c *callServer) openModeTarget(n *notification) (fd int, mode uint32, err error) {
 	if n.number == unix.SYS_FCHMOD {
-		fd, err = c.descriptor(n, int(int32(n.args[0])))
+		fd, err = c.duplicateDescriptor(n, int(int32(n.args[0])))
 		return fd, uint32(n.args[1]), err
 	}
 	dir, address, mode, flags := int(int32(n.args[0])), n.args[1], uint32(n.args[2]), 0
@@ -38,7 +38,7 @@ func (c *calls) modeTarget(n *notification) (fd int, mode uint32, err error) {
 	case unix.SYS_FCHMODAT2:
 		flags = int(uint32(n.args[3]))
 	}
-	path, err := c.text(n, address)
+	path, err := c.readPath(n, address)
 	if err != nil {
 		return -1, 0, err
 	}
@@ -48,14 +48,14 @@ func (c *calls) modeTarget(n *notification) (fd int, mode uint32, err error) {
 	if path == "" && flags&unix.AT_EMPTY_PATH != 0 {
 		path = "."
 		if dir != unix.AT_FDCWD {
-			fd, err = c.descriptor(n, dir)
+			fd, err = c.duplicateDescriptor(n, dir)
 			return fd, mode, err
 		}
 	}
 	if flags&unix.AT_SYMLINK_NOFOLLOW != 0 {
-		fd, err = c.open(n, dir, path, unix.O_NOFOLLOW)
+		fd, err = c.openCallerPath(n, dir, path, unix.O_NOFOLLOW)
 	} else {
-		fd, err = c.open(n, dir, path, 0)
+		fd, err = c.openCallerPath(n, dir, path, 0)
 	}
 	return fd, mode, err
 }

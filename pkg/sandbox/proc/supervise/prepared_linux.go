@@ -21,9 +21,9 @@ type prepared struct {
 	thread   chan func() // functions to run on the prepared thread
 }
 
-// expect reads the expected spec and prepares for it. It returns nil, nil if
+// prepareForExpected reads the expected spec and prepares for it. It returns nil, nil if
 // the server sent none.
-func expect() (*prepared, error) {
+func prepareForExpected() (*prepared, error) {
 	if len(os.Args) < 4 || os.Args[3] != ExpectArg {
 		return nil, nil
 	}
@@ -73,22 +73,22 @@ func (p *prepared) onPrepared(f func()) {
 	p.thread <- f
 }
 
-// fits reports whether the preparations are equal to those that s needs now.
-func (p *prepared) fits(s *Spec) bool {
-	return p != nil && p.rules != nil && s.confinedAs(&p.spec) && p.rules.current()
+// matches reports whether the preparations are equal to those that s needs now.
+func (p *prepared) matches(s *Spec) bool {
+	return p != nil && p.rules != nil && s.hasSameConfinement(&p.spec) && p.rules.isCurrent()
 }
 
 // confine removes the remaining rights from the prepared thread, on which it
 // runs, and so from all threads and processes cloned from it. It returns the
 // calls to serve, nil for none.
-func (p *prepared) confine(s *Spec) (*calls, error) {
+func (p *prepared) confine(s *Spec) (*callServer, error) {
 	if err := s.Limits.apply(s.Level); err != nil {
 		return nil, err
 	}
 	if err := s.allowTemp(p.rules); err != nil {
 		return nil, err
 	}
-	return newCalls(s, p.listener, nil), p.rules.enforce()
+	return newCallServer(s, p.listener, nil), p.rules.enforce()
 }
 
 // ruleDependency is a path that the rules depend on, with its state when they
@@ -109,12 +109,12 @@ func (r *ruleset) dependsOn(path string, follow, listed bool) {
 		return
 	}
 	o := ruleDependency{path: path, follow: follow, listed: listed}
-	o.file = o.now()
+	o.file = o.currentState()
 	o.stable = !listed || time.Since(time.Unix(o.file.Ctim.Unix())) > SettledAfter
 	r.dependencies = append(r.dependencies, o)
 }
 
-func (o *ruleDependency) now() unix.Stat_t {
+func (o *ruleDependency) currentState() unix.Stat_t {
 	var file unix.Stat_t
 	flags := unix.AT_SYMLINK_NOFOLLOW
 	if o.follow {
@@ -126,11 +126,11 @@ func (o *ruleDependency) now() unix.Stat_t {
 	return file
 }
 
-// current reports whether all dependencies are unchanged.
-func (r *ruleset) current() bool {
+// isCurrent reports whether all dependencies are unchanged.
+func (r *ruleset) isCurrent() bool {
 	for i := range r.dependencies {
 		o := &r.dependencies[i]
-		now := o.now()
+		now := o.currentState()
 		if !o.stable || now.Dev != o.file.Dev || now.Ino != o.file.Ino || now.Mode != o.file.Mode ||
 			o.listed && (now.Mtim != o.file.Mtim || now.Ctim != o.file.Ctim) {
 			return false

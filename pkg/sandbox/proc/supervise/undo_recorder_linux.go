@@ -34,15 +34,15 @@ type recorder struct {
 
 	// marks record, by path, whether the command made the file or directory
 	// with everything below it. The nearest mark at or above a path applies.
-	marks   map[string]mark
+	marks   map[string]pathState
 	touched map[string]struct{}
 	saved   map[fileID]savedPart
 }
 
-// mark describes a path. fresh means that the path has a record which covers
+// pathState describes a path. fresh means that the path has a record which covers
 // all later changes there. gone is the file that the command removed there: if
 // that file still exists, the removal failed.
-type mark struct {
+type pathState struct {
 	fresh bool
 	gone  fileID
 }
@@ -61,7 +61,7 @@ func newRecorder(s *Spec) *recorder {
 	}
 	r := &recorder{
 		spec: s, parent: int(s.undoFiles[0]), began: time.Now(), dir: -1, log: -1, data: -1,
-		marks: map[string]mark{}, touched: map[string]struct{}{}, saved: map[fileID]savedPart{},
+		marks: map[string]pathState{}, touched: map[string]struct{}{}, saved: map[fileID]savedPart{},
 	}
 	for _, root := range s.Roots {
 		if !root.ReadOnly && len(r.outside) < len(s.undoFiles)-1 {
@@ -76,8 +76,8 @@ func newRecorder(s *Spec) *recorder {
 // recorded.
 func (r *recorder) rootOf(path string) int {
 	for i, root := range r.roots {
-		if Beneath(root, path) {
-			if Beneath(r.spec.Temp, path) || slices.ContainsFunc(r.spec.Writable, func(dir string) bool { return Beneath(dir, path) }) {
+		if IsBeneath(root, path) {
+			if IsBeneath(r.spec.Temp, path) || slices.ContainsFunc(r.spec.Writable, func(dir string) bool { return IsBeneath(dir, path) }) {
 				return -1
 			}
 			return i
@@ -86,8 +86,8 @@ func (r *recorder) rootOf(path string) int {
 	return -1
 }
 
-// newLog is the name of a log until it is locked and has its head.
-const newLog = "log.new"
+// unfinishedLogName is the name of a log until it is locked and has its head.
+const unfinishedLogName = "log.new"
 
 // open makes the directory of the record. The log gets its final name only
 // after it is locked and has its head. It returns false on an error.
@@ -101,7 +101,7 @@ func (r *recorder) open() bool {
 		r.dir, err = unix.Openat(r.parent, r.spec.Undo, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	}
 	if err == nil {
-		r.log, err = unix.Openat(r.dir, newLog, flags|unix.O_APPEND, 0o600)
+		r.log, err = unix.Openat(r.dir, unfinishedLogName, flags|unix.O_APPEND, 0o600)
 	}
 	if err == nil {
 		err = unix.Flock(r.log, unix.LOCK_EX|unix.LOCK_NB)
@@ -118,7 +118,7 @@ func (r *recorder) open() bool {
 		command = r.spec.Argv[len(r.spec.Argv)-1]
 	}
 	r.write(&UndoRecord{Kind: UndoHead, Path: command[:min(len(command), 300)], Roots: r.roots, Time: r.began.UnixNano()})
-	if err := unix.Renameat(r.dir, newLog, r.dir, "log"); err != nil {
+	if err := unix.Renameat(r.dir, unfinishedLogName, r.dir, "log"); err != nil {
 		r.stop = true
 	}
 	return !r.stop
@@ -170,7 +170,7 @@ func (r *recorder) finish() {
 		if unix.Fstatat(unix.AT_FDCWD, path, &file, unix.AT_SYMLINK_NOFOLLOW) == nil {
 			state = StateOf(&file)
 			state.Target = readTarget(unix.AT_FDCWD, path, &file)
-			state.Held = r.covered(path)
+			state.Held = r.isCovered(path)
 			if file.Mode&unix.S_IFMT == unix.S_IFREG && state.Size <= min(UndoFileBytes, left) {
 				left -= state.Size
 				state.Hash = hashFile(path)
@@ -209,9 +209,9 @@ func readTarget(dir int, name string, file *unix.Stat_t) string {
 	return string(target[:max(n, 0)])
 }
 
-// covered reports whether the command made the file at path or a directory
+// isCovered reports whether the command made the file at path or a directory
 // above it, so that its record covers path.
-func (r *recorder) covered(path string) bool {
+func (r *recorder) isCovered(path string) bool {
 	for at := path; len(at) > 1; at = filepath.Dir(at) {
 		m, ok := r.marks[at]
 		if !ok {
@@ -231,14 +231,14 @@ func (r *recorder) covered(path string) bool {
 
 func idOf(file *unix.Stat_t) fileID { return fileID{uint64(file.Dev), file.Ino} }
 
-// above records the times of the directory that contains a place.
-func (r *recorder) above(p *place) {
+// recordParentTimes records the times of the directory that contains a place.
+func (r *recorder) recordParentTimes(p *dirEntry) {
 	var file unix.Stat_t
 	if unix.Fstat(p.dir, &file) != nil || r.saved[idOf(&file)] != 0 {
 		return
 	}
 	dir := filepath.Dir(p.path)
-	if r.rootOf(dir) < 0 || r.covered(dir) {
+	if r.rootOf(dir) < 0 || r.isCovered(dir) {
 		return
 	}
 	r.saved[idOf(&file)] = savedMeta
@@ -246,56 +246,56 @@ func (r *recorder) above(p *place) {
 }
 
 // creates records a call that makes an entry.
-func (r *recorder) creates(p *place) {
-	if p.exists || r.covered(p.path) {
+func (r *recorder) recordCreate(p *dirEntry) {
+	if p.exists || r.isCovered(p.path) {
 		return
 	}
-	r.above(p)
+	r.recordParentTimes(p)
 	r.add(&UndoRecord{Kind: UndoEntry, Path: p.path})
-	r.marks[p.path] = mark{fresh: true}
+	r.marks[p.path] = pathState{fresh: true}
 	r.touched[p.path] = struct{}{}
 }
 
-// links records a call that makes a hard link to an existing file: only the
+// recordLink records a call that makes a hard link to an existing file: only the
 // new name has to be undone.
-func (r *recorder) links(p *place) {
-	if p.exists || r.covered(p.path) {
+func (r *recorder) recordLink(p *dirEntry) {
+	if p.exists || r.isCovered(p.path) {
 		return
 	}
-	r.above(p)
+	r.recordParentTimes(p)
 	r.add(&UndoRecord{Kind: UndoEntry, Path: p.path})
 	r.touched[p.path] = struct{}{}
 }
 
-// removes records a call that removes an entry.
-func (r *recorder) removes(p *place, dir bool) {
-	if !p.exists || dir != p.isDir() || dir && !r.empty(p) || r.covered(p.path) {
+// recordRemove records a call that removes an entry.
+func (r *recorder) recordRemove(p *dirEntry, dir bool) {
+	if !p.exists || dir != p.isDir() || dir && !r.isEmptyDir(p) || r.isCovered(p.path) {
 		return
 	}
-	r.above(p)
-	r.replaced(p)
-	r.marks[p.path] = mark{fresh: true, gone: idOf(&p.file)}
+	r.recordParentTimes(p)
+	r.recordReplaced(p)
+	r.marks[p.path] = pathState{fresh: true, gone: idOf(&p.file)}
 }
 
-// replaced records an entry that is about to be removed or replaced.
-func (r *recorder) replaced(p *place) {
-	r.add(&UndoRecord{Kind: UndoEntry, Path: p.path, Before: r.hold(p, true)})
+// recordReplaced records an entry that is about to be removed or replaced.
+func (r *recorder) recordReplaced(p *dirEntry) {
+	r.add(&UndoRecord{Kind: UndoEntry, Path: p.path, Before: r.keepContent(p, true)})
 	r.touched[p.path] = struct{}{}
 }
 
-// writes records a call that opens a file for writing.
-func (r *recorder) writes(p *place) {
-	if !p.exists || p.file.Mode&unix.S_IFMT != unix.S_IFREG || r.saved[idOf(&p.file)] == savedContent || p.file.Nlink == 1 && r.covered(p.path) {
+// recordWrite records a call that opens a file for writing.
+func (r *recorder) recordWrite(p *dirEntry) {
+	if !p.exists || p.file.Mode&unix.S_IFMT != unix.S_IFREG || r.saved[idOf(&p.file)] == savedContent || p.file.Nlink == 1 && r.isCovered(p.path) {
 		return
 	}
 	r.saved[idOf(&p.file)] = savedContent
-	r.add(&UndoRecord{Kind: UndoContent, Path: p.path, Before: r.hold(p, false)})
+	r.add(&UndoRecord{Kind: UndoContent, Path: p.path, Before: r.keepContent(p, false)})
 	r.touched[p.path] = struct{}{}
 }
 
-// adjusts records a call that changes mode, owner or times.
-func (r *recorder) adjusts(p *place) {
-	if !p.exists || r.saved[idOf(&p.file)] != 0 || (p.file.Nlink == 1 || p.isDir()) && r.covered(p.path) {
+// recordMetadataChange records a call that changes mode, owner or times.
+func (r *recorder) recordMetadataChange(p *dirEntry) {
+	if !p.exists || r.saved[idOf(&p.file)] != 0 || (p.file.Nlink == 1 || p.isDir()) && r.isCovered(p.path) {
 		return
 	}
 	r.saved[idOf(&p.file)] = savedMeta
@@ -303,8 +303,8 @@ func (r *recorder) adjusts(p *place) {
 	r.touched[p.path] = struct{}{}
 }
 
-// empty reports whether a directory has no entries.
-func (r *recorder) empty(p *place) bool {
+// isEmptyDir reports whether a directory has no entries.
+func (r *recorder) isEmptyDir(p *dirEntry) bool {
 	fd, err := unix.Openat(p.dir, p.base, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false

@@ -10,25 +10,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stat holds fields of /proc/PID/stat.
-type stat struct {
+// processStat holds fields of /proc/PID/stat.
+type processStat struct {
 	parent int
 	ending bool // it has ended or is exiting: none of its threads runs any more
 }
 
-// exiting is PF_EXITING in the flags of /proc/PID/stat: the process is only
+// exitingFlag is PF_EXITING in the flags of /proc/PID/stat: the process is only
 // freeing its resources. On a busy machine that can take a while.
-const exiting = 0x4
+const exitingFlag = 0x4
 
 // processes reads the state of all visible processes, by process id.
-func processes() map[int]stat {
+func processes() map[int]processStat {
 	dir, err := os.Open("/proc")
 	if err != nil {
 		return nil
 	}
 	defer dir.Close()
 	names, _ := dir.Readdirnames(-1)
-	all := make(map[int]stat, len(names))
+	all := make(map[int]processStat, len(names))
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
 		if err != nil {
@@ -44,7 +44,7 @@ func processes() map[int]stat {
 }
 
 // statOf reads the state of one process. ok is false if it has ended.
-func statOf(name string) (s stat, ok bool) {
+func statOf(name string) (s processStat, ok bool) {
 	text, err := os.ReadFile("/proc/" + name + "/stat")
 	if err != nil {
 		return s, false
@@ -57,7 +57,7 @@ func statOf(name string) (s stat, ok bool) {
 	flags, _ := strconv.ParseUint(string(fields[6]), 10, 64)
 	threads, _ := strconv.Atoi(string(fields[17]))
 	// The first thread may have ended long before the others.
-	s.ending = threads <= 1 && (bytes.ContainsAny(fields[0], "ZXx") || flags&exiting != 0)
+	s.ending = threads <= 1 && (bytes.ContainsAny(fields[0], "ZXx") || flags&exitingFlag != 0)
 	s.parent, _ = strconv.Atoi(string(fields[1]))
 	return s, true
 }
@@ -67,15 +67,15 @@ func statOf(name string) (s stat, ok bool) {
 // default it reads the lists of children, which is fast but may miss a process
 // that is being reparented (proc(5)). With thorough it reads all processes of
 // the machine.
-func descendants(thorough bool) map[int]stat {
+func descendants(thorough bool) map[int]processStat {
 	if !thorough && unix.Access("/proc/thread-self/children", unix.F_OK) == nil {
-		found := map[int]stat{}
+		found := map[int]processStat{}
 		listChildren(strconv.Itoa(os.Getpid()), found)
 		return found
 	}
 	all := processes()
 	own := os.Getpid()
-	found := map[int]stat{}
+	found := map[int]processStat{}
 	for pid := range all {
 		for up, steps := pid, 0; steps < len(all); steps++ {
 			s, ok := all[up]
@@ -95,7 +95,7 @@ func descendants(thorough bool) map[int]stat {
 }
 
 // listChildren adds the descendants of a process to found.
-func listChildren(pid string, found map[int]stat) {
+func listChildren(pid string, found map[int]processStat) {
 	for _, name := range Children(pid) {
 		child, err := strconv.Atoi(name)
 		if _, known := found[child]; known || err != nil {
@@ -120,10 +120,10 @@ func Children(pid string) (names []string) {
 
 // childrenOf is Children with the error if a list exists and cannot be read.
 func childrenOf(pid string) (names []string, err error) {
-	threads, err := list("/proc/" + pid + "/task")
+	threads, err := readProcDir("/proc/" + pid + "/task")
 	for _, thread := range threads {
 		text, failed := os.ReadFile("/proc/" + pid + "/task/" + thread + "/children")
-		if failed = unlessGone(failed); failed != nil {
+		if failed = ignoreEnded(failed); failed != nil {
 			err = failed
 		}
 		names = append(names, strings.Fields(string(text))...)
@@ -131,30 +131,30 @@ func childrenOf(pid string) (names []string, err error) {
 	return names, err
 }
 
-// alone reports whether this process is the first of a pid namespace. Then
+// isPIDNamespaceInit reports whether this process is the first of a pid namespace. Then
 // kill(-1) signals all other processes in it.
-func alone() bool { return os.Getpid() == 1 }
+func isPIDNamespaceInit() bool { return os.Getpid() == 1 }
 
 // signalAll signals every descendant once, and continues the stopped ones.
-func (g *guard) signalAll(signal unix.Signal) {
-	after := !g.runs()
+func (g *commandWatch) signalAll(signal unix.Signal) {
+	after := !g.isBashRunning()
 	for pid := range descendants(false) {
-		g.count(pid, after)
-		if !alone() {
+		g.countLeftProcess(pid, after)
+		if !isPIDNamespaceInit() {
 			unix.Kill(pid, signal)
 			unix.Kill(pid, unix.SIGCONT)
 		}
 	}
-	if alone() {
+	if isPIDNamespaceInit() {
 		unix.Kill(-1, signal)
 		unix.Kill(-1, unix.SIGCONT)
 	}
 }
 
-// count records a process that bash left behind and that is now being ended.
+// countLeftProcess records a process that bash left behind and that is now being ended.
 // after is false while bash runs: processes ended together with bash are not
 // counted.
-func (g *guard) count(pid int, after bool) {
+func (g *commandWatch) countLeftProcess(pid int, after bool) {
 	if after {
 		g.mu.Lock()
 		defer g.mu.Unlock()
@@ -165,12 +165,12 @@ func (g *guard) count(pid int, after bool) {
 // killAll kills every descendant. Without a pid namespace it first stops them
 // until it finds no new one, so that none can fork unnoticed. The caller
 // repeats it until the kernel reports that no child exists.
-func (g *guard) killAll() {
-	if alone() {
+func (g *commandWatch) killAll() {
+	if isPIDNamespaceInit() {
 		unix.Kill(-1, unix.SIGKILL)
 		return
 	}
-	stopped, after := map[int]bool{}, !g.runs()
+	stopped, after := map[int]bool{}, !g.isBashRunning()
 	g.rounds++
 	for fresh := true; fresh && len(stopped) < 1<<16; {
 		fresh = false
@@ -178,7 +178,7 @@ func (g *guard) killAll() {
 			if !stopped[pid] {
 				unix.Kill(pid, unix.SIGSTOP)
 				stopped[pid], fresh = true, true
-				g.count(pid, after)
+				g.countLeftProcess(pid, after)
 			}
 		}
 	}
@@ -213,9 +213,9 @@ func KillMarked(mark string) int {
 // command may be unreadable before the command counts as over its limit.
 const maxUnreadable = 3
 
-// overMemory reports whether the command uses more memory than its limit, or
+// exceedsMemory reports whether the command uses more memory than its limit, or
 // prevents that its memory is read.
-func (g *guard) overMemory() bool {
+func (g *commandWatch) exceedsMemory() bool {
 	limit := g.spec.Limits.Memory
 	if limit < 0 {
 		return false
@@ -227,7 +227,7 @@ func (g *guard) overMemory() bool {
 		}
 		limit = int64(info.Totalram) * int64(info.Unit) / 4 * 3
 	}
-	machine := machineShared()
+	machine := machineSharedMemory()
 	g.shared = min(g.shared, machine) // other programs have freed some
 	used, err := usageOf(os.Getpid())
 	if err != nil {
@@ -236,14 +236,14 @@ func (g *guard) overMemory() bool {
 	}
 	g.unreadable = 0
 	if g.spec.Level == L2 { // its own: at L1 there are none
-		used.own += kernelObjects()
+		used.own += kernelObjectMemory()
 	}
 	if total := used.total(0); total > limit {
 		return true
 	} else if total+machine <= limit {
 		return false // below the limit even if all of it is the command's
 	}
-	seen := sharedBy(used.pids, g.spec.Level == L2)
+	seen := unmappedSharedMemory(used.pids, g.spec.Level == L2)
 	if used.total(seen) > limit {
 		return true
 	}
@@ -252,5 +252,5 @@ func (g *guard) overMemory() bool {
 	// may hold such memory. The command can hide as much as other programs
 	// free within the same second.
 	unseen := machine - g.shared - seen
-	return used.total(seen+unseen) > limit && holdsUnseen(used)
+	return used.total(seen+unseen) > limit && mayHoldUnseenMemory(used)
 }
