@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// posixOwner: files have a numeric owner.
-const posixOwner = true
+// hasPOSIXOwners: files have a numeric owner.
+const hasPOSIXOwners = true
 
-// openUnread opens a file that may not be read, for its attributes.
-func (d *parentDir) openUnread(name string) (*os.File, error) {
+// openReadWithoutAccessTime opens a file that may not be read, for its attributes.
+func (d *parentDir) openReadWithoutAccessTime(name string) (*os.File, error) {
 	fd, err := unix.Openat(d.fd, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
@@ -30,10 +30,10 @@ const (
 	capabilities = "security.capability"
 )
 
-// notCopied are attributes that speak of the old content (integrity), or
+// attributesNotCopied are attributes that speak of the old content (integrity), or
 // that the kernel takes from a file when it is written (capabilities), and
 // the access list, which is copied on its own.
-var notCopied = []string{capabilities, "security.ima", "security.evm", accessList, "system.posix_acl_default"}
+var attributesNotCopied = []string{capabilities, "security.ima", "security.evm", accessList, "system.posix_acl_default"}
 
 // copyAttributes gives a new file the owner, the mode, the access list and
 // the extended attributes of an old one, but its privileges. Where one of them
@@ -70,7 +70,7 @@ func copyAttributes(from, to *os.File, _ Stat) (why string, err error) {
 		return "a new file cannot get its mode", nil
 	}
 	for _, name := range names {
-		if slices.Contains(notCopied, name) {
+		if slices.Contains(attributesNotCopied, name) {
 			continue
 		}
 		if why, err := attrs.copy(name, to); why != "" || err != nil {
@@ -95,14 +95,14 @@ type attributes struct {
 
 func attributesOf(f *os.File) attributes {
 	a := attributes{fd: int(f.Fd())}
-	if descriptors() >= 0 {
+	if procSelfFD() >= 0 {
 		a.proc = "/proc/self/fd/" + strconv.Itoa(a.fd)
 	}
 	return a
 }
 
 func (a attributes) list() ([]string, error) {
-	data, err := growing(func(buf []byte) (int, error) {
+	data, err := readGrowing(func(buf []byte) (int, error) {
 		if a.proc != "" {
 			return unix.Listxattr(a.proc, buf)
 		}
@@ -115,7 +115,7 @@ func (a attributes) list() ([]string, error) {
 }
 
 func (a attributes) get(name string) ([]byte, error) {
-	return growing(func(buf []byte) (int, error) {
+	return readGrowing(func(buf []byte) (int, error) {
 		if a.proc != "" {
 			return unix.Getxattr(a.proc, name, buf)
 		}
@@ -123,15 +123,15 @@ func (a attributes) get(name string) ([]byte, error) {
 	})
 }
 
-// maxAttribute is the kernel's bound of a value and of a list.
-const maxAttribute = 64 << 10
+// maxAttributeBytes is the kernel's bound of a value and of a list.
+const maxAttributeBytes = 64 << 10
 
-// growing calls with a larger buffer while the answer does not fit.
-func growing(call func([]byte) (int, error)) ([]byte, error) {
+// readGrowing calls with a larger buffer while the answer does not fit.
+func readGrowing(call func([]byte) (int, error)) ([]byte, error) {
 	for size := 256; ; size *= 4 {
 		buf := make([]byte, size)
 		n, err := call(buf)
-		if err == unix.ERANGE && size < maxAttribute {
+		if err == unix.ERANGE && size < maxAttributeBytes {
 			continue
 		}
 		if err != nil {

@@ -8,10 +8,10 @@ import (
 	"runtime"
 )
 
-// posixOwner: files have a numeric owner.
-const posixOwner = runtime.GOOS != "windows" && runtime.GOOS != "plan9"
+// hasPOSIXOwners: files have a numeric owner.
+const hasPOSIXOwners = runtime.GOOS != "windows" && runtime.GOOS != "plan9"
 
-func (d *parentDir) openUnread(string) (*os.File, error) { return nil, fs.ErrPermission }
+func (d *parentDir) openReadWithoutAccessTime(string) (*os.File, error) { return nil, fs.ErrPermission }
 
 // copyAttributes gives a new file the mode and, where they have numbers, the
 // owner and group of an old one. Extended attributes are not kept on this system.
@@ -22,7 +22,7 @@ func copyAttributes(from, to *os.File, old Stat) (why string, err error) {
 	}
 	// A new file gets its directory's group. With the old mode, that group would
 	// get the rights that another group had.
-	if made := statOfInfo(info); posixOwner && (old.UID != made.UID || old.GID != made.GID) {
+	if made := statOfInfo(info); hasPOSIXOwners && (old.UID != made.UID || old.GID != made.GID) {
 		if err := to.Chown(int(old.UID), int(old.GID)); err != nil {
 			return "a new file cannot get its owner and group", nil
 		}

@@ -25,15 +25,15 @@ func stateDirs() []string {
 	return []string{"/proc", "/sys"}
 }
 
-// tooBroad says why a directory must not be a root, or "". Directories are
+// reasonTooBroad says why a directory must not be a root, or "". Directories are
 // compared by identity (info is an Lstat of real), so that another spelling or
 // a bind mount of the home directory is refused as well.
-func (s *Sandbox) tooBroad(real string, info fs.FileInfo) string {
-	if isTop(real) {
+func (s *Sandbox) reasonTooBroad(real string, info fs.FileInfo) string {
+	if isFileSystemTop(real) {
 		return "the whole file system"
 	}
 	for _, home := range s.homes() {
-		if holds(real, info, home) {
+		if containsDir(real, info, home) {
 			if sameDir(info, home) {
 				return "the home directory itself"
 			}
@@ -41,7 +41,7 @@ func (s *Sandbox) tooBroad(real string, info fs.FileInfo) string {
 		}
 	}
 	for _, dir := range systemDirs() {
-		if holds(real, info, dir) {
+		if containsDir(real, info, dir) {
 			return "a system directory, or contains one"
 		}
 	}
@@ -66,9 +66,9 @@ func (s *Sandbox) homes() []string {
 	return homes
 }
 
-// holds reports whether the directory real is dir or contains it.
-func holds(real string, info fs.FileInfo, dir string) bool {
-	if dir == "" || isTop(dir) {
+// containsDir reports whether the directory real is dir or contains it.
+func containsDir(real string, info fs.FileInfo, dir string) bool {
+	if dir == "" || isFileSystemTop(dir) {
 		return false
 	}
 	if sameDir(info, dir) {

@@ -15,15 +15,15 @@ import (
 // has to wait for a disk after all, its processor waits, too. They allocate
 // nothing.
 
-// nameMax is the longest name of an entry, with its zero byte (limits.h).
-const nameMax = 256
+// maxCachedName is the longest name of an entry, with its zero byte (limits.h).
+const maxCachedName = 256
 
 // LstatCached is Lstat for an entry that is probably cached.
 func (d *Dir) LstatCached(name string) (Stat, error) {
-	if len(name) >= nameMax || checkComponent(name) != nil {
+	if len(name) >= maxCachedName || checkComponent(name) != nil {
 		return d.Lstat(name)
 	}
-	var path [nameMax]byte
+	var path [maxCachedName]byte
 	copy(path[:], name)
 	var raw unix.Stat_t
 	_, _, errno := unix.RawSyscall6(unix.SYS_NEWFSTATAT, uintptr(d.fd.Load()),
@@ -37,12 +37,12 @@ func (d *Dir) LstatCached(name string) (Stat, error) {
 // OpenDirCached is OpenDir for a directory that is probably cached. Stat and Close
 // of the result make the same assumption.
 func (d *Dir) OpenDirCached(name string) (*Dir, error) {
-	if len(name) >= nameMax || d.linked.any() || checkComponent(name) != nil {
+	if len(name) >= maxCachedName || d.linked.hasAny() || checkComponent(name) != nil {
 		return d.OpenDir(name)
 	}
-	var path [nameMax]byte
+	var path [maxCachedName]byte
 	copy(path[:], name)
-	how := unix.OpenHow{Flags: openDirFlags, Resolve: sameTree}
+	how := unix.OpenHow{Flags: openDirFlags, Resolve: sameMountFlags}
 	fd, _, errno := unix.RawSyscall6(unix.SYS_OPENAT2, uintptr(d.fd.Load()),
 		uintptr(unsafe.Pointer(&path)), uintptr(unsafe.Pointer(&how)), unsafe.Sizeof(how), 0, 0)
 	if errno != 0 {

@@ -24,14 +24,14 @@ func (c *Config) CheckRoots(args []string) error {
 		if dir == "" || checkName(dir) != nil {
 			continue // refused by Validate
 		}
-		abs, err := s.expand(dir)
+		abs, err := s.expandDir(dir)
 		if err != nil {
 			return err
 		}
 		info, err := os.Stat(abs)
 		switch shown := pathname.Escape(dir); {
 		case os.IsNotExist(err):
-			if near := nearDirs(abs, filepath.Dir(dir)); len(near) > 0 {
+			if near := suggestDirs(abs, filepath.Dir(dir)); len(near) > 0 {
 				return toolerr.New(toolerr.NotFound, "the directory %s does not exist; did you mean %s?", shown, strings.Join(near, ", "))
 			}
 			return toolerr.New(toolerr.NotFound, "the directory %s does not exist: create it, or name another", shown)
@@ -42,10 +42,10 @@ func (c *Config) CheckRoots(args []string) error {
 	return nil
 }
 
-// nearDirs returns the paths of up to three directories next to a missing one
+// suggestDirs returns the paths of up to three directories next to a missing one
 // whose names are near its name, the nearest first. shown is the parent
 // directory as the caller wrote it.
-func nearDirs(missing, shown string) []string {
+func suggestDirs(missing, shown string) []string {
 	parent, err := os.Open(filepath.Dir(missing))
 	if err != nil {
 		return nil
@@ -54,11 +54,11 @@ func nearDirs(missing, shown string) []string {
 		path     string
 		distance int
 	}
-	wanted := canonical(filepath.Base(missing))
+	wanted := foldForComparison(filepath.Base(missing))
 	limit := min(3, max(1, utf8.RuneCountInString(wanted)/3))
 	var all []near
 	for _, name := range readNames(parent, maxSuggestScan) {
-		d := editdistance.Between(wanted, canonical(name), limit)
+		d := editdistance.Between(wanted, foldForComparison(name), limit)
 		if d > limit {
 			continue
 		}

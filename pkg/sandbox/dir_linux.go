@@ -20,8 +20,8 @@ const pathSeparator = "/"
 type Dir struct {
 	fd     atomic.Int64 // -1 when closed
 	path   string
-	cached bool      // opened by OpenDirCached
-	linked *linkedTo // FS.linked
+	cached bool           // opened by OpenDirCached
+	linked *linkedSecrets // FS.linked
 }
 
 // newDir takes over fd, a directory opened for reading; path is its absolute
@@ -59,9 +59,9 @@ func (d *Dir) Close() error {
 	return unix.Close(int(fd))
 }
 
-// sameTree is how a child is opened: not through a link, and not onto
+// sameMountFlags is how a child is opened: not through a link, and not onto
 // another file system, which is looked at first.
-const sameTree = unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS
+const sameMountFlags = unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS
 
 const openDirFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 
@@ -69,14 +69,14 @@ const openDirFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O
 // also for a link to a directory, and SPECIAL_FILE where a pseudo file
 // system (proc, sysfs, devices) is mounted on it.
 func (d *Dir) OpenDir(name string) (*Dir, error) {
-	if err := errors.Join(checkComponent(name), d.refuse(name)); err != nil {
+	if err := errors.Join(checkComponent(name), d.checkNotDenied(name)); err != nil {
 		return nil, err
 	}
-	how := unix.OpenHow{Flags: openDirFlags, Resolve: sameTree}
-	fd, err := retry(func() (int, error) { return unix.Openat2(int(d.fd.Load()), name, &how) })
+	how := unix.OpenHow{Flags: openDirFlags, Resolve: sameMountFlags}
+	fd, err := retryInterrupted(func() (int, error) { return unix.Openat2(int(d.fd.Load()), name, &how) })
 	switch err {
 	case nil:
-		return d.child(fd, name), nil
+		return d.newChild(fd, name), nil
 	case unix.EXDEV, unix.ENOSYS, unix.EPERM, unix.EAGAIN:
 		return d.openMounted(name) // another file system, or no openat2 here
 	}
@@ -85,20 +85,20 @@ func (d *Dir) OpenDir(name string) (*Dir, error) {
 
 // openMounted opens a directory that may be a mount point.
 func (d *Dir) openMounted(name string) (*Dir, error) {
-	fd, err := retry(func() (int, error) { return unix.Openat(int(d.fd.Load()), name, openDirFlags, 0) })
+	fd, err := retryInterrupted(func() (int, error) { return unix.Openat(int(d.fd.Load()), name, openDirFlags, 0) })
 	if err != nil {
 		return nil, d.dirError("open", name, err)
 	}
 	var st unix.Stat_t
-	if unix.Fstat(fd, &st) != nil || pseudoFD(fd) || devDevice() != 0 && uint64(st.Dev) == devDevice() {
+	if unix.Fstat(fd, &st) != nil || isPseudoFile(fd) || devDevice() != 0 && uint64(st.Dev) == devDevice() {
 		unix.Close(fd)
 		return nil, toolerr.New(toolerr.SpecialFile, "%s is a pseudo file system: it is not entered", pathname.Escape(d.join(name)))
 	}
-	return d.child(fd, name), nil
+	return d.newChild(fd, name), nil
 }
 
-// child takes over fd, a directory in d.
-func (d *Dir) child(fd int, name string) *Dir {
+// newChild takes over fd, a directory in d.
+func (d *Dir) newChild(fd int, name string) *Dir {
 	child := newDir(fd, d.join(name))
 	child.linked = d.linked
 	return child
@@ -117,10 +117,10 @@ const openFileFlags = unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O
 // openRegular opens a regular file and nothing else. A fifo does not block
 // it, since it is opened without waiting for a writer.
 func (d *Dir) openRegular(name string) (int, Stat, error) {
-	if err := errors.Join(checkComponent(name), d.refuse(name)); err != nil {
+	if err := errors.Join(checkComponent(name), d.checkNotDenied(name)); err != nil {
 		return -1, Stat{}, err
 	}
-	fd, err := retry(func() (int, error) { return unix.Openat(int(d.fd.Load()), name, openFileFlags, 0) })
+	fd, err := retryInterrupted(func() (int, error) { return unix.Openat(int(d.fd.Load()), name, openFileFlags, 0) })
 	switch err {
 	case nil:
 	case unix.ELOOP:
@@ -138,7 +138,7 @@ func (d *Dir) openRegular(name string) (int, Stat, error) {
 	st := statOf(&raw)
 	switch {
 	case st.Mode.IsRegular():
-		if err = d.refuseFile(name, st); err == nil {
+		if err = d.checkFileNotDenied(name, st); err == nil {
 			return fd, st, nil
 		}
 	case st.Mode.IsDir():
@@ -183,7 +183,7 @@ func (d *Dir) ReadFile(name string, buf []byte, limit int64) ([]byte, Stat, erro
 		if len(buf) == cap(buf) {
 			buf = append(buf, 0)[:len(buf)]
 		}
-		n, err := retry(func() (int, error) { return unix.Read(fd, buf[len(buf):cap(buf)]) })
+		n, err := retryInterrupted(func() (int, error) { return unix.Read(fd, buf[len(buf):cap(buf)]) })
 		if err != nil {
 			return nil, st, &fs.PathError{Op: "read", Path: d.join(name), Err: err}
 		}
@@ -251,8 +251,8 @@ func (d *Dir) seek(offset int64) error {
 	return nil
 }
 
-// retry repeats a system call that a signal interrupted.
-func retry(call func() (int, error)) (int, error) {
+// retryInterrupted repeats a system call that a signal interrupted.
+func retryInterrupted(call func() (int, error)) (int, error) {
 	for {
 		n, err := call()
 		if err != unix.EINTR {
@@ -283,12 +283,12 @@ const (
 	bcachefsMagic = 0xca451a4e
 )
 
-// pseudoFD reports whether fd lies in a file system that shows the state of
+// isPseudoFile reports whether fd lies in a file system that shows the state of
 // kernel or devices, or that does not tell.
-func pseudoFD(fd int) bool {
+func isPseudoFile(fd int) bool {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(fd, &st); err != nil {
 		return true
 	}
-	return pseudoType(&st)
+	return isPseudoType(&st)
 }

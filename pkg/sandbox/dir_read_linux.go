@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rawBuffer is the size of one getdents call: about a thousand entries.
-const rawBuffer = 32 << 10
+// rawBufferBytes is the size of one getdents call: about a thousand entries.
+const rawBufferBytes = 32 << 10
 
 // DirReader reads directories, keeping its buffers between them. It serves
 // one goroutine.
@@ -27,13 +27,13 @@ type DirReader struct {
 // may be more.
 func (r *DirReader) Read(d *Dir, prefix string, buf []DirEntry, limit int) (entries []DirEntry, done bool, err error) {
 	if r.raw == nil {
-		r.raw = make([]byte, rawBuffer)
+		r.raw = make([]byte, rawBufferBytes)
 	}
 	first := len(buf)
 	r.names, r.ends = r.names[:0], r.ends[:0]
-	for !done && err == nil && !r.full(limit) {
+	for !done && err == nil && !r.isFull(limit) {
 		var n int
-		n, err = retry(func() (int, error) { return unix.Getdents(int(d.fd.Load()), r.raw) })
+		n, err = retryInterrupted(func() (int, error) { return unix.Getdents(int(d.fd.Load()), r.raw) })
 		if err != nil {
 			err = &fs.PathError{Op: "read", Path: d.path, Err: err}
 			break
@@ -49,7 +49,7 @@ func (r *DirReader) Read(d *Dir, prefix string, buf []DirEntry, limit int) (entr
 	for i, end := range r.ends {
 		e := &buf[first+i]
 		e.Name = all[start:end]
-		e.MaybeSecret = secret.MaybeEntry(e.Name[len(prefix):]) || d.linkedName(e.Name[len(prefix):])
+		e.MaybeSecret = secret.MaybeEntry(e.Name[len(prefix):]) || d.isLinkedName(e.Name[len(prefix):])
 		start = end
 	}
 	return buf, done, err
@@ -59,7 +59,7 @@ func (r *DirReader) Read(d *Dir, prefix string, buf []DirEntry, limit int) (entr
 // matters where a deep directory's prefix is long.
 const maxNames = 1 << 20
 
-func (r *DirReader) full(limit int) bool {
+func (r *DirReader) isFull(limit int) bool {
 	return limit > 0 && (len(r.ends) >= limit || len(r.names) >= maxNames)
 }
 
@@ -75,22 +75,22 @@ func (r *DirReader) parse(d *Dir, raw []byte, prefix string, buf []DirEntry, lim
 		record := raw[:size]
 		raw = raw[size:]
 		name := record[nameOffset:]
-		name = name[:clen(name)]
+		name = name[:lengthToNUL(name)]
 		if binary.NativeEndian.Uint64(record) == 0 || string(name) == "." || string(name) == ".." {
 			continue
 		}
 		r.names = append(append(r.names, prefix...), name...)
 		r.ends = append(r.ends, int32(len(r.names)))
-		buf = append(buf, DirEntry{Type: typeOf(record[typeOffset])})
-		if len(raw) > 0 && r.full(limit) {
+		buf = append(buf, DirEntry{Type: fileTypeOf(record[typeOffset])})
+		if len(raw) > 0 && r.isFull(limit) {
 			return buf, d.seek(int64(binary.NativeEndian.Uint64(record[offOffset:])))
 		}
 	}
 	return buf, nil
 }
 
-// clen returns the length of a NUL-terminated name.
-func clen(name []byte) int {
+// lengthToNUL returns the length of a NUL-terminated name.
+func lengthToNUL(name []byte) int {
 	for i, c := range name {
 		if c == 0 {
 			return i
@@ -99,8 +99,8 @@ func clen(name []byte) int {
 	return len(name)
 }
 
-// typeOf converts the type of a raw directory entry.
-func typeOf(raw byte) fs.FileMode {
+// fileTypeOf converts the type of a raw directory entry.
+func fileTypeOf(raw byte) fs.FileMode {
 	switch raw {
 	case unix.DT_REG:
 		return 0

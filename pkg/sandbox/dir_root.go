@@ -22,7 +22,7 @@ const pathSeparator = string(os.PathSeparator)
 type Dir struct {
 	root   *os.Root
 	path   string
-	linked *linkedTo // FS.linked
+	linked *linkedSecrets // FS.linked
 
 	mu      sync.Mutex
 	listing *os.File // open while its entries are being read
@@ -41,7 +41,7 @@ func (d *Dir) Close() error {
 // OpenDir opens the sub-directory name: NOT_A_DIRECTORY for anything else,
 // also for a link to a directory.
 func (d *Dir) OpenDir(name string) (*Dir, error) {
-	if err := d.refuse(name); err != nil {
+	if err := d.checkNotDenied(name); err != nil {
 		return nil, err
 	}
 	before, err := d.lstat(name)
@@ -74,7 +74,7 @@ func (d *Dir) OpenDir(name string) (*Dir, error) {
 // Open opens the regular file name for reading. Links and special files are
 // SPECIAL_FILE; nothing blocks.
 func (d *Dir) Open(name string) (*os.File, Stat, error) {
-	if err := d.refuse(name); err != nil {
+	if err := d.checkNotDenied(name); err != nil {
 		return nil, Stat{}, err
 	}
 	before, err := d.lstat(name)
@@ -96,7 +96,7 @@ func (d *Dir) Open(name string) (*os.File, Stat, error) {
 		err = toolerr.New(toolerr.SpecialFile, "%s was replaced while it was opened: try again", pathname.Escape(d.join(name)))
 	}
 	if err == nil {
-		err = d.refuseFile(name, statOfInfo(after))
+		err = d.checkFileNotDenied(name, statOfInfo(after))
 	}
 	if err != nil {
 		return nil, Stat{}, errors.Join(err, f.Close())
@@ -231,7 +231,7 @@ func (r *DirReader) Read(d *Dir, prefix string, buf []DirEntry, limit int) (entr
 		}
 		list, err := f.ReadDir(batch)
 		for _, e := range list {
-			buf = append(buf, DirEntry{Name: prefix + e.Name(), Type: e.Type(), MaybeSecret: secret.MaybeEntry(e.Name()) || d.linkedName(e.Name())})
+			buf = append(buf, DirEntry{Name: prefix + e.Name(), Type: e.Type(), MaybeSecret: secret.MaybeEntry(e.Name()) || d.isLinkedName(e.Name())})
 			names += len(prefix) + len(e.Name())
 		}
 		if err == io.EOF {

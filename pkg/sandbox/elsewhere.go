@@ -24,16 +24,16 @@ func (f *FS) Quiet() *FS {
 	return &quiet
 }
 
-// likely is an existing path that a missing one was perhaps meant to be.
-type likely struct {
+// likelyPath is an existing path that a missing one was perhaps meant to be.
+type likelyPath struct {
 	path     string // as it is shown
 	distance int    // of its last name
 	shared   int    // components before the last that both paths end in
 }
 
-// elsewhere returns existing paths, in any directory of the roots, whose last
+// findElsewhere returns existing paths, in any directory of the roots, whose last
 // name equals the missing path's or is near it, the likeliest first.
-func (f *FS) elsewhere(m *missing) []likely {
+func (f *FS) findElsewhere(m *missing) []likelyPath {
 	wanted := append(slices.Clone(m.dir), append([]string{m.name}, m.rest...)...)
 	for len(wanted) > 0 && wanted[len(wanted)-1] == "." { // a trailing slash
 		wanted = wanted[:len(wanted)-1]
@@ -41,12 +41,12 @@ func (f *FS) elsewhere(m *missing) []likely {
 	if f.finder == nil || len(wanted) == 0 || slices.Contains(wanted, "..") {
 		return nil
 	}
-	last := canonical(wanted[len(wanted)-1])
+	last := foldForComparison(wanted[len(wanted)-1])
 	limit := min(2, utf8.RuneCountInString(last)/4)
-	var all []likely
+	var all []likelyPath
 	for _, r := range f.roots[:f.listed] {
 		f.finder(f, r.Path, func(path, name string) bool {
-			d := editdistance.Between(last, canonical(name), limit)
+			d := editdistance.Between(last, foldForComparison(name), limit)
 			if d > limit {
 				return true
 			}
@@ -55,19 +55,19 @@ func (f *FS) elsewhere(m *missing) []likely {
 				return true
 			}
 			parts := strings.Split(path, "/")
-			all = append(all, likely{f.Display(abs), d, sharedEnd(wanted, parts)})
+			all = append(all, likelyPath{f.Display(abs), d, sharedSuffixLen(wanted, parts)})
 			return len(all) < maxSuggestScan/100
 		})
 	}
-	slices.SortStableFunc(all, func(a, b likely) int {
+	slices.SortStableFunc(all, func(a, b likelyPath) int {
 		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(b.shared, a.shared),
 			cmp.Compare(strings.Count(a.path, "/"), strings.Count(b.path, "/")), strings.Compare(a.path, b.path))
 	})
 	return all
 }
 
-// sharedEnd counts the components before the last that two paths end in.
-func sharedEnd(a, b []string) (n int) {
+// sharedSuffixLen counts the components before the last that two paths end in.
+func sharedSuffixLen(a, b []string) (n int) {
 	for i, j := len(a)-2, len(b)-2; i >= 0 && j >= 0 && a[i] == b[j]; i, j = i-1, j-1 {
 		n++
 	}

@@ -18,10 +18,10 @@ var (
 	errPseudo = errors.New("on a pseudo file system")
 )
 
-// explain turns the error of a resolution into what the caller may be told
+// explainReadError turns the error of a resolution into what the caller may be told
 // and what to do next; nil stays nil. What is outside the roots gets one and
 // the same text, whether it exists or not.
-func (f *FS) explain(name string, err error) error {
+func (f *FS) explainReadError(name string, err error) error {
 	shown := pathname.Escape(name)
 	var m *missing
 	switch {
@@ -46,7 +46,7 @@ func (f *FS) explain(name string, err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		return toolerr.New(toolerr.PermissionDenied, "%s cannot be opened: this user has no permission; ask for it, or continue without it", shown)
 	}
-	return toolerr.New(toolerr.CodeOf(err), "%s cannot be opened: %w", shown, plainErr(err))
+	return toolerr.New(toolerr.CodeOf(err), "%s cannot be opened: %w", shown, withoutOpAndPath(err))
 }
 
 // notFound names what is missing and up to three names that come close. Where
@@ -62,7 +62,7 @@ func (f *FS) notFound(name string, m *missing) error {
 	if f.listed > 1 {
 		at += "; the roots are " + f.listRoots()
 	}
-	near := f.near(m)
+	near := f.namesNear(m)
 	if len(near) == 0 {
 		return toolerr.New(toolerr.NotFound, "%s does not exist%s; use ls on %s to see its entries", shown, at, dir)
 	}
@@ -75,14 +75,14 @@ func (f *FS) notFound(name string, m *missing) error {
 	return toolerr.New(toolerr.NotFound, "%s does not exist%s; did you mean %s?", shown, at, strings.Join(quoted, ", "))
 }
 
-// near returns up to three existing paths that the missing one was probably
+// namesNear returns up to three existing paths that the missing one was probably
 // meant to be: names that only people take for equal, the same name in other
 // directories, then near names, those in other directories only where no name is
 // the same. After the first, what is long is left out.
-func (f *FS) near(m *missing) []string {
+func (f *FS) namesNear(m *missing) []string {
 	same, beside := f.suggest(m)
 	all := same
-	others := f.elsewhere(m)
+	others := f.findElsewhere(m)
 	for _, l := range others {
 		if l.distance == 0 {
 			all = append(all, l.path)
@@ -113,9 +113,9 @@ func (f *FS) near(m *missing) []string {
 // listRoots names the roots for an error.
 func (f *FS) listRoots() string { return f.rootList(0, 8) }
 
-// plainErr strips the operation and path that the standard library adds,
+// withoutOpAndPath strips the operation and path that the standard library adds,
 // which are of no use to the reader and may name what they asked by accident.
-func plainErr(err error) error {
+func withoutOpAndPath(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		return p.Err

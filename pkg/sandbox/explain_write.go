@@ -13,8 +13,8 @@ import (
 // unchanged ends the text of every failure that left the file alone.
 const unchanged = "nothing was changed"
 
-// explainWrite explains an error of writing, as explain does. nil stays nil.
-func (f *FS) explainWrite(name string, err error) error {
+// explainWriteError explains an error of writing, as explain does. nil stays nil.
+func (f *FS) explainWriteError(name string, err error) error {
 	shown := pathname.Escape(name)
 	var ours *toolerr.Error
 	switch {
@@ -29,25 +29,25 @@ func (f *FS) explainWrite(name string, err error) error {
 	case errors.Is(err, errChanged):
 		return toolerr.New(toolerr.Conflict, "%s or a parent directory was replaced or moved during the write, %s: check the current state and try again", shown, unchanged)
 	case errors.Is(err, syscall.ENOSPC):
-		return toolerr.New(toolerr.NoSpace, "%s cannot be written: no space is left on the device, %s; free some space first: %w", shown, unchanged, plainErr(err))
+		return toolerr.New(toolerr.NoSpace, "%s cannot be written: no space is left on the device, %s; free some space first: %w", shown, unchanged, withoutOpAndPath(err))
 	case errors.Is(err, syscall.EDQUOT):
-		return toolerr.New(toolerr.NoSpace, "%s cannot be written: the disk quota is used up, %s; free some space first: %w", shown, unchanged, plainErr(err))
+		return toolerr.New(toolerr.NoSpace, "%s cannot be written: the disk quota is used up, %s; free some space first: %w", shown, unchanged, withoutOpAndPath(err))
 	case errors.Is(err, syscall.EFBIG):
-		return toolerr.New(toolerr.TooLarge, "%s cannot be written: too large for the file system or a limit of this process, %s: %w", shown, unchanged, plainErr(err))
+		return toolerr.New(toolerr.TooLarge, "%s cannot be written: too large for the file system or a limit of this process, %s: %w", shown, unchanged, withoutOpAndPath(err))
 	case errors.Is(err, syscall.EROFS):
-		return toolerr.New(toolerr.ReadOnly, "%s cannot be written: it is on a read-only file system: %w", shown, plainErr(err))
+		return toolerr.New(toolerr.ReadOnly, "%s cannot be written: it is on a read-only file system: %w", shown, withoutOpAndPath(err))
 	case errors.Is(err, syscall.ETXTBSY):
-		return toolerr.New(toolerr.PermissionDenied, "%s cannot be written in place: it is a running program, %s: %w", shown, unchanged, plainErr(err))
+		return toolerr.New(toolerr.PermissionDenied, "%s cannot be written in place: it is a running program, %s: %w", shown, unchanged, withoutOpAndPath(err))
 	case errors.Is(err, syscall.EPERM):
-		return toolerr.New(toolerr.PermissionDenied, "%s cannot be written: operation not permitted (immutable or append-only? see lsattr), %s: %w", shown, unchanged, plainErr(err))
+		return toolerr.New(toolerr.PermissionDenied, "%s cannot be written: operation not permitted (immutable or append-only? see lsattr), %s: %w", shown, unchanged, withoutOpAndPath(err))
 	case errors.Is(err, fs.ErrPermission):
-		return toolerr.New(toolerr.PermissionDenied, "%s cannot be written: this user has no write permission, %s; ask for it (chmod u+w), or continue without: %w", shown, unchanged, plainErr(err))
+		return toolerr.New(toolerr.PermissionDenied, "%s cannot be written: this user has no write permission, %s; ask for it (chmod u+w), or continue without: %w", shown, unchanged, withoutOpAndPath(err))
 	case errors.Is(err, errOutside), errors.Is(err, errPseudo), errors.Is(err, errNotDirectory), errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENAMETOOLONG):
-		return f.explain(name, err)
+		return f.explainReadError(name, err)
 	}
 	var lack *missing
 	if errors.As(err, &lack) && errors.Is(err, fs.ErrNotExist) {
 		return f.notFound(name, lack)
 	}
-	return toolerr.New(toolerr.CodeOf(err), "%s cannot be written, %s: %w", shown, unchanged, plainErr(err))
+	return toolerr.New(toolerr.CodeOf(err), "%s cannot be written, %s: %w", shown, unchanged, withoutOpAndPath(err))
 }

@@ -38,7 +38,7 @@ func (f *FS) findRootOfParts(volume string, parts []string) (*openRoot, []string
 	if root, rest, ok := f.matchRoot(volume, parts); ok {
 		return root, rest, true
 	}
-	return f.physical(volume, parts)
+	return f.findRootByRealPath(volume, parts)
 }
 
 // matchRoot finds the innermost root whose path, or another name it was
@@ -48,7 +48,7 @@ func (f *FS) matchRoot(volume string, parts []string) (*openRoot, []string, bool
 	var rest []string
 	for _, r := range f.roots {
 		for _, name := range append([]string{r.Path}, r.aliases...) {
-			left, ok := r.begins(name, volume, parts)
+			left, ok := r.trimRoot(name, volume, parts)
 			if ok && (best == nil || len(left) < len(rest)) {
 				best, rest = r, left
 			}
@@ -57,9 +57,9 @@ func (f *FS) matchRoot(volume string, parts []string) (*openRoot, []string, bool
 	return best, rest, best != nil
 }
 
-// begins reports whether the absolute path begins with the root's name, compared
+// trimRoot reports whether the absolute path begins with the root's name, compared
 // by component, and returns the remaining components. A "." is ignored.
-func (r *openRoot) begins(name, volume string, parts []string) (rest []string, ok bool) {
+func (r *openRoot) trimRoot(name, volume string, parts []string) (rest []string, ok bool) {
 	folded := false
 	if own := filepath.VolumeName(name); own != volume {
 		if !strings.EqualFold(own, volume) {
@@ -91,7 +91,7 @@ func (r *openRoot) begins(name, volume string, parts []string) (rest []string, o
 		// the file system says so.
 		top := volume + string(filepath.Separator)
 		info, err := os.Lstat(joinPath(top, parts[:i]))
-		if err != nil || !r.object.same(info) {
+		if err != nil || !r.object.isSameFile(info) {
 			return nil, false
 		}
 	}
@@ -115,12 +115,12 @@ func cleanParts(parts []string) []string {
 	return clean
 }
 
-// physical resolves the links on an outside path, looking for a root: /tmp/x
+// findRootByRealPath resolves the links on an outside path, looking for a root: /tmp/x
 // where the root is /private/tmp/x. Every failure outside has the same answer, no
 // root, so that the answer does not tell which files exist.
 // It never enters pseudo file systems (whose links are magic) nor ones that
 // mount on demand, and on Windows no network path.
-func (f *FS) physical(volume string, parts []string) (*openRoot, []string, bool) {
+func (f *FS) findRootByRealPath(volume string, parts []string) (*openRoot, []string, bool) {
 	if strings.HasPrefix(volume, `\\`) {
 		return nil, nil, false
 	}
@@ -159,21 +159,21 @@ func (f *FS) physical(volume string, parts []string) (*openRoot, []string, bool)
 			parts = append(splitPath(target), parts...)
 			continue
 		}
-		if !info.IsDir() || pseudoPath(next) {
+		if !info.IsDir() || isPseudoPath(next) {
 			return nil, nil, false
 		}
 		here = next
 		for _, r := range f.roots {
 			if r.Path == here {
-				return f.deepest(r, parts)
+				return f.findInnerRoot(r, parts)
 			}
 		}
 	}
 	return nil, nil, false
 }
 
-// deepest prefers a root nested in r that the rest of the path leads to.
-func (f *FS) deepest(r *openRoot, rest []string) (*openRoot, []string, bool) {
+// findInnerRoot prefers a root nested in r that the rest of the path leads to.
+func (f *FS) findInnerRoot(r *openRoot, rest []string) (*openRoot, []string, bool) {
 	full := append(splitPath(r.Path[len(filepath.VolumeName(r.Path)):]), rest...)
 	if root, left, ok := f.matchRoot(filepath.VolumeName(r.Path), full); ok {
 		return root, left, true

@@ -67,7 +67,7 @@ func (f *FS) withIncluded(files []string) []string {
 // any home.
 func (f *FS) gitPaths(dir, path string) (paths []string) {
 	for _, path := range f.ExpandHome(path) {
-		paths = append(paths, under(dir, path))
+		paths = append(paths, relativeIn(dir, path))
 	}
 	return paths
 }
@@ -93,10 +93,10 @@ func (f *FS) ExpandHome(path string) (paths []string) {
 	return paths
 }
 
-// includedConfig reports whether git reads the target as settings although its
+// isIncludedConfig reports whether git reads the target as settings although its
 // name does not tell: a file that other settings include, or that a link of
 // their usual name leads to.
-func (t *Target) includedConfig() bool {
+func (t *Target) isIncludedConfig() bool {
 	for top := filepath.Dir(t.Path); ; top = filepath.Dir(top) {
 		for _, file := range t.fs.gitSettings(top) {
 			if file == t.Path || withoutLinks(file) == t.Path {
@@ -120,9 +120,9 @@ func withoutLinks(path string) string {
 	return path
 }
 
-// programOfGit tells why git runs the target, or "": the settings of a
+// gitProgramReason tells why git runs the target, or "": the settings of a
 // repository above it name it as a program, or as a script of one.
-func (t *Target) programOfGit() string {
+func (t *Target) gitProgramReason() string {
 	for top := filepath.Dir(t.Path); ; top = filepath.Dir(top) {
 		if dir, _ := gitDirectories(top); dir != "" {
 			for _, file := range t.fs.gitSettings(top) {

@@ -16,12 +16,12 @@ import (
 // checkGit refuses to write a repository's hooks, and to write the file that
 // completes a repository whose settings or hooks run a program. It goes by the
 // content of the directories above the target, not by their names.
-// checkedConfig checks the settings of a repository.
+// checkConfigWrite checks the settings of a repository.
 //
 // The files of a directory can be written in any order. checkGit judges the
 // repository at the last file that git needs to recognize it.
 func (t *Target) checkGit() error {
-	if t.fs.matches(t.fs.writes().allow, t.Path) {
+	if t.fs.matchesAny(t.fs.writes().allow, t.Path) {
 		return nil
 	}
 	var refused error
@@ -30,9 +30,9 @@ func (t *Target) checkGit() error {
 		switch {
 		case d.before && !slices.Contains(gitEntries, strings.ToLower(pathname.Fold(d.rest[0]))):
 		case d.before:
-			why = inGit(d.rest)
+			why = gitFileReason(d.rest)
 		case d.after:
-			why = d.armed()
+			why = d.programReason()
 		}
 		if why != "" {
 			refused = t.errProtected(why)
@@ -40,15 +40,15 @@ func (t *Target) checkGit() error {
 		return refused == nil
 	})
 	if refused == nil {
-		why := t.hookOutside()
+		why := t.hookOutsideReason()
 		if why == "" {
-			why = t.inTemplate()
+			why = t.templateReason()
 		}
 		if why == "" {
-			why = t.programOfGit()
+			why = t.gitProgramReason()
 		}
 		if why == "" {
-			why = t.settingsByLink()
+			why = t.linkedSettingsReason()
 		}
 		if why != "" {
 			refused = t.errProtected(why)
@@ -62,13 +62,13 @@ func (t *Target) checkGit() error {
 // its own.
 var gitEntries = []string{"hooks", "info", "modules", "worktrees", "commondir", "gitdir", "remotes", "branches", "rebase-merge", "rebase-apply", "sequencer", "index", "merge_rr"}
 
-// stillNoGit is the last look before a file takes its name: somebody else may
+// recheckGit is the last look before a file takes its name: somebody else may
 // have written another part of a repository meanwhile.
-func (t *Target) stillNoGit() error {
+func (t *Target) recheckGit() error {
 	if err := t.checkGit(); err != nil {
 		return err
 	}
-	if t.unjudged && !t.fs.matches(t.fs.writes().allow, t.Path) && t.inGitConfig() {
+	if t.unjudged && !t.fs.matchesAny(t.fs.writes().allow, t.Path) && t.isGitConfig() {
 		return toolerr.New(toolerr.Conflict, "%s became git settings during the write, %s: try again", pathname.Escape(t.name), unchanged)
 	}
 	return nil
@@ -89,7 +89,7 @@ type gitDir struct {
 // that git takes, or will take, for a repository, until yield returns false.
 func (t *Target) gitDirs(yield func(gitDir) bool) {
 	for i := len(t.real); i >= 0; i-- {
-		h, closeDir := t.fs.reopen(t.home, t.real[:i])
+		h, closeDir := t.fs.reopenDir(t.home, t.real[:i])
 		if h == nil {
 			continue
 		}
@@ -103,7 +103,7 @@ func (t *Target) gitDirs(yield func(gitDir) bool) {
 		if len(d.rest) > 1 && pathname.EqualFold(pathname.Fold(made), "HEAD") {
 			made = "" // a directory, which makes no repository
 		}
-		d.before, d.after = d.repository(""), d.repository(made)
+		d.before, d.after = d.isRepository(""), d.isRepository(made)
 		more := !d.after || yield(d)
 		f.close()
 		if !more {
@@ -112,10 +112,10 @@ func (t *Target) gitDirs(yield func(gitDir) bool) {
 	}
 }
 
-// repository reports whether git takes the directory for a repository if it
+// isRepository reports whether git takes the directory for a repository if it
 // also has an entry of the given name: is_git_directory in git's setup.c,
 // without its look into HEAD.
-func (d gitDir) repository(made string) bool {
+func (d gitDir) isRepository(made string) bool {
 	has := func(name string) bool {
 		if pathname.EqualFold(pathname.Fold(made), name) {
 			return true
@@ -126,9 +126,9 @@ func (d gitDir) repository(made string) bool {
 	return has("HEAD") && (has("commondir") || has("objects") && has("refs"))
 }
 
-// armed tells why a directory that becomes a repository would run something,
+// programReason tells why a directory that becomes a repository would run something,
 // or "".
-func (d gitDir) armed() string {
+func (d gitDir) programReason() string {
 	const makes = "makes a git repository of its directory, "
 	if _, err := d.lstat("commondir"); err == nil || pathname.EqualFold(pathname.Fold(d.rest[0]), "commondir") {
 		return makes + "with settings from elsewhere"
@@ -159,7 +159,7 @@ func (d gitDir) armed() string {
 	if !st.Mode.IsDir() {
 		return makes + "whose hooks are a " + kindOf(st.Mode)
 	}
-	hooks, err := d.child("hooks")
+	hooks, err := d.openChild("hooks")
 	if err != nil {
 		return makes + "whose hooks cannot be listed"
 	}
@@ -188,9 +188,9 @@ func (d gitDir) settings(name string) (settings []string, ok bool) {
 	return gitfile.Runs(config)
 }
 
-// inGitConfig reports whether the target holds settings of a repository of
+// isGitConfig reports whether the target holds settings of a repository of
 // any name.
-func (t *Target) inGitConfig() (found bool) {
+func (t *Target) isGitConfig() (found bool) {
 	t.gitDirs(func(d gitDir) bool {
 		last := pathname.Fold(d.rest[len(d.rest)-1])
 		own := len(d.rest) == 1 || pathname.EqualFold(pathname.Fold(d.rest[0]), "modules") || pathname.EqualFold(pathname.Fold(d.rest[0]), "worktrees")
@@ -200,10 +200,10 @@ func (t *Target) inGitConfig() (found bool) {
 	return found
 }
 
-// hookOutside tells why the target is a hook of a repository above it although
+// hookOutsideReason tells why the target is a hook of a repository above it although
 // it is not below .git/hooks, or "": by core.hooksPath, or because the hooks
 // or one of them are a link. Repositories above the root count, too.
-func (t *Target) hookOutside() string {
+func (t *Target) hookOutsideReason() string {
 	for top := filepath.Dir(t.Path); ; top = filepath.Dir(top) {
 		dirs := t.fs.hookDirectories(top)
 		for _, dir := range dirs {
@@ -246,7 +246,7 @@ func gitDirectories(top string) (dir, common string) {
 		return "", ""
 	}
 	if shared := gitPointer(filepath.Join(dir, "commondir")); shared != "" {
-		return dir, under(dir, shared)
+		return dir, relativeIn(dir, shared)
 	}
 	return dir, dir
 }
@@ -273,7 +273,7 @@ func gitFile(top, file string) string {
 	if path == "" {
 		return ""
 	}
-	return under(top, path)
+	return relativeIn(top, path)
 }
 
 // gitPointer returns the path in a .git or commondir, or "". Like git, it ends
@@ -284,7 +284,7 @@ func gitPointer(file string) string {
 	return path
 }
 
-func under(dir, path string) string {
+func relativeIn(dir, path string) string {
 	if path = filepath.FromSlash(path); filepath.IsAbs(path) {
 		return filepath.Clean(path)
 	}

@@ -45,10 +45,10 @@ func (f *FS) templatesOf(config []byte) (dirs []string) {
 // follows in a new repository.
 var templateEntries = append([]string{"config", "config.worktree"}, gitEntries...)
 
-// inTemplate tells why the target is part of the user's template for new
+// templateReason tells why the target is part of the user's template for new
 // repositories, or "". Where a root lies in the template directory, only the
 // entries are that git runs or follows.
-func (t *Target) inTemplate() string {
+func (t *Target) templateReason() string {
 	for _, dir := range t.fs.templateDirs() {
 		for _, dir := range []string{dir, withoutLinks(dir)} {
 			rel, ok := relativeTo(dir, t.Path)

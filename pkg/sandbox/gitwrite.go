@@ -35,9 +35,9 @@ func isGitConfig(abs string) bool {
 	return false
 }
 
-// gitRuns lists the settings of the target, with the given content, that make
+// runningSettings lists the settings of the target, with the given content, that make
 // git run something. ok is false if git would not understand the content.
-func (t *Target) gitRuns(config []byte) (settings []string, ok bool) {
+func (t *Target) runningSettings(config []byte) (settings []string, ok bool) {
 	if projectfile.IsJudged(pathname.Fold(t.base)) {
 		return projectfile.Runs(pathname.Fold(t.base), config), true
 	}
@@ -47,18 +47,18 @@ func (t *Target) gitRuns(config []byte) (settings []string, ok bool) {
 	return gitfile.Runs(config)
 }
 
-// readBy names the programs that read the target as settings.
-func (t *Target) readBy() string {
+// gitConfigReader names the programs that read the target as settings.
+func (t *Target) gitConfigReader() string {
 	if projectfile.IsJudged(pathname.Fold(t.base)) {
 		return "programs of its directory"
 	}
 	return "git"
 }
 
-// checkedConfig is write, for a repository's settings: what they would make
+// checkConfigWrite is write, for a repository's settings: what they would make
 // git run beyond what they do now is refused.
-func (t *Target) checkedConfig(ctx context.Context, write func(io.Writer) error) (func(io.Writer) error, error) {
-	if t.fs.matches(t.fs.writes().allow, t.Path) || !isGitConfig(t.Path) && !isGitConfig(t.asked) && !t.inGitConfig() && !t.includedConfig() && !projectfile.IsJudged(pathname.Fold(t.base)) {
+func (t *Target) checkConfigWrite(ctx context.Context, write func(io.Writer) error) (func(io.Writer) error, error) {
+	if t.fs.matchesAny(t.fs.writes().allow, t.Path) || !isGitConfig(t.Path) && !isGitConfig(t.asked) && !t.isGitConfig() && !t.isIncludedConfig() && !projectfile.IsJudged(pathname.Fold(t.base)) {
 		t.unjudged = true
 		return write, nil
 	}
@@ -76,18 +76,18 @@ func (t *Target) checkedConfig(ctx context.Context, write func(io.Writer) error)
 		if err != nil {
 			return nil, err
 		}
-		before, _ = t.gitRuns(old)
-	} else if _, err2 := t.current(); err2 == nil {
+		before, _ = t.runningSettings(old)
+	} else if _, err2 := t.currentStat(); err2 == nil {
 		return nil, err
 	}
-	after, ok := t.gitRuns(content.Bytes())
+	after, ok := t.runningSettings(content.Bytes())
 	if !ok {
 		return nil, toolerr.New(toolerr.DeniedPath, "%s is not written: git could no longer parse it, so its effect cannot be checked", pathname.Escape(t.name))
 	}
 	for _, setting := range after {
 		if !slices.Contains(before, setting) {
 			return nil, toolerr.New(toolerr.DeniedPath, "%s is not written: %s makes %s run a program or follow other settings; ask the user, who can allow it with --allow-write",
-				pathname.Escape(t.name), pathname.Escape(setting), t.readBy())
+				pathname.Escape(t.name), pathname.Escape(setting), t.gitConfigReader())
 		}
 	}
 	return Bytes(content.Bytes()), nil

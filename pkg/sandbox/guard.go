@@ -23,12 +23,12 @@ func (t *Target) Guard(ctx context.Context) (release func(), err error) {
 		return nothing, nil
 	}
 	for {
-		f, err := t.lockable()
+		f, err := t.openForLock()
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 			return nothing, nil
 		}
 		if err != nil {
-			return nil, t.fs.explainWrite(t.name, err)
+			return nil, t.fs.explainWriteError(t.name, err)
 		}
 		locked, err := filelock.Lock(ctx, f)
 		if err == nil && !locked {
@@ -40,11 +40,11 @@ func (t *Target) Guard(ctx context.Context) (release func(), err error) {
 			if errors.Is(err, context.DeadlineExceeded) {
 				return nil, toolerr.New(toolerr.Locked, "%s is locked by another program, %s: try again when it has finished: %w", pathname.Escape(t.name), unchanged, err)
 			}
-			return nil, t.fs.explainWrite(t.name, err)
+			return nil, t.fs.explainWriteError(t.name, err)
 		}
 		// Whoever held the lock may have put a new file in the place of the
 		// one we have locked.
-		now, err := t.current()
+		now, err := t.currentStat()
 		info, err2 := f.Stat()
 		if err == nil && err2 == nil && sameFile(now, info) {
 			return func() {
@@ -56,9 +56,9 @@ func (t *Target) Guard(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// lockable opens the file as far as a lock needs it.
-func (t *Target) lockable() (*os.File, error) {
-	if _, err := t.current(); err != nil {
+// openForLock opens the file as far as a lock needs it.
+func (t *Target) openForLock() (*os.File, error) {
+	if _, err := t.currentStat(); err != nil {
 		return nil, err
 	}
 	f, _, err := t.dir.open(t.base, os.O_RDONLY)

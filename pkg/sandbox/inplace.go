@@ -13,9 +13,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// irreplaceable says why a file must be written in place that could not be
+// reasonNotReplaceable says why a file must be written in place that could not be
 // replaced with this error; "" for any other error, and for none.
-func irreplaceable(err error) string {
+func reasonNotReplaceable(err error) string {
 	switch {
 	case errors.Is(err, syscall.EBUSY):
 		return "it is a mount point"
@@ -25,9 +25,9 @@ func irreplaceable(err error) string {
 	return ""
 }
 
-// inPlace writes the new content to the file itself. The content comes from the
+// writeInPlace writes the new content to the file itself. The content comes from the
 // temporary file, or from write if no temporary file was made.
-func (r *replacement) inPlace(write func(io.Writer) error, why string) error {
+func (r *replacement) writeInPlace(write func(io.Writer) error, why string) error {
 	if r.old.Nlink > 1 && !r.options.KeepHardlinks {
 		return toolerr.New(toolerr.PermissionDenied, "%s cannot be replaced because %s, and writing in place would change all of its %d hard links, %s; the user can allow that with --keep-hardlinks",
 			pathname.Escape(r.name), why, r.old.Nlink, unchanged)
@@ -47,7 +47,7 @@ func (r *replacement) inPlace(write func(io.Writer) error, why string) error {
 		}
 		source, size = r.tempFile.File, info.Size()
 	}
-	if err := r.unmoved(); err != nil {
+	if err := r.checkBeforePublish(); err != nil {
 		return err
 	}
 	f, st, err := r.dir.open(r.base, os.O_RDWR)
@@ -58,7 +58,7 @@ func (r *replacement) inPlace(write func(io.Writer) error, why string) error {
 	if !sameVersion(st, *r.old) {
 		return errStale(r.name)
 	}
-	r.done.Dropped = privileges(f, st)
+	r.done.Dropped = lostPrivileges(f, st)
 	special := st.Mode & (fs.ModeSetuid | fs.ModeSetgid)
 	if special != 0 {
 		_ = f.Chmod(st.Mode &^ special) // the kernel would, but not for root, and not before the first byte
@@ -79,7 +79,7 @@ func (r *replacement) inPlace(write func(io.Writer) error, why string) error {
 // same already are not touched, and when writing fails the old bytes are put
 // back.
 func overwrite(f *os.File, oldSize int64, source io.ReaderAt, size int64) error {
-	same, err := commonStart(f, oldSize, source, size)
+	same, err := commonPrefixLen(f, oldSize, source, size)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func overwrite(f *os.File, oldSize int64, source io.ReaderAt, size int64) error 
 	if _, err := io.ReadFull(io.NewSectionReader(f, same, oldSize-same), before); err != nil {
 		return fmt.Errorf("%w: %w", errChanged, err)
 	}
-	if err := reserve(f, oldSize, size-oldSize); err != nil {
+	if err := reserveSpace(f, oldSize, size-oldSize); err != nil {
 		return errors.Join(err, f.Truncate(oldSize))
 	}
 	err = copyInto(f, same, source, size)
@@ -96,7 +96,7 @@ func overwrite(f *os.File, oldSize int64, source io.ReaderAt, size int64) error 
 	}
 	_, err2 := f.WriteAt(before, same)
 	if err3 := errors.Join(err2, f.Truncate(oldSize), f.Sync()); err3 != nil {
-		return toolerr.New(toolerr.CodeOf(err), "writing in place failed (%w) and restoring the old content failed too (%w): the file now mixes old and new content; restore it with undo", plainErr(err), plainErr(err3))
+		return toolerr.New(toolerr.CodeOf(err), "writing in place failed (%w) and restoring the old content failed too (%w): the file now mixes old and new content; restore it with undo", withoutOpAndPath(err), withoutOpAndPath(err3))
 	}
 	return err
 }
@@ -111,8 +111,8 @@ func copyInto(f *os.File, from int64, source io.ReaderAt, size int64) error {
 	return f.Sync()
 }
 
-// commonStart returns the number of equal bytes at the beginning.
-func commonStart(f io.ReaderAt, oldSize int64, source io.ReaderAt, size int64) (int64, error) {
+// commonPrefixLen returns the number of equal bytes at the beginning.
+func commonPrefixLen(f io.ReaderAt, oldSize int64, source io.ReaderAt, size int64) (int64, error) {
 	a, b := make([]byte, copyBuffer), make([]byte, copyBuffer)
 	limit := min(oldSize, size)
 	for at := int64(0); at < limit; {

@@ -30,10 +30,10 @@ const (
 // homeDirs are directories of a home that have credential stores as entries.
 var homeDirs = secret.StoreDirs()
 
-// linkedTo lists the files and directories in the roots that a secret name
+// linkedSecrets lists the files and directories in the roots that a secret name
 // elsewhere leads to: ~/.aws -> project/dotfiles/aws. Paths are absolute and
 // without links. nil is empty.
-type linkedTo struct {
+type linkedSecrets struct {
 	denied, masked []string
 	// several are secret files with several names, that are hard links: true
 	// for those that are denied, false for those that are masked.
@@ -43,22 +43,22 @@ type linkedTo struct {
 // objectID identifies a file while it exists.
 type objectID struct{ dev, ino uint64 }
 
-func (l *linkedTo) any() bool { return l != nil && len(l.denied)+len(l.masked) > 0 }
+func (l *linkedSecrets) hasAny() bool { return l != nil && len(l.denied)+len(l.masked) > 0 }
 
-// denies reports whether a link of a credential store leads to path, or to a
+// isDenied reports whether a link of a credential store leads to path, or to a
 // directory that it is in.
-func (l *linkedTo) denies(path string) bool {
+func (l *linkedSecrets) isDenied(path string) bool {
 	return l != nil && slices.ContainsFunc(l.denied, func(target string) bool { return contains(target, path) })
 }
 
-// masks reports whether a link named as a file of settings leads to path.
-func (l *linkedTo) masks(path string) bool {
+// isMasked reports whether a link named as a file of settings leads to path.
+func (l *linkedSecrets) isMasked(path string) bool {
 	return l != nil && len(l.masked) > 0 && slices.Contains(l.masked, path)
 }
 
-// named looks a file up among the secret files with several names. ok is false
+// lookupObject looks a file up among the secret files with several names. ok is false
 // if it is none of them. denied tells whether it is refused, or else masked.
-func (l *linkedTo) named(st Stat) (denied, ok bool) {
+func (l *linkedSecrets) lookupObject(st Stat) (denied, ok bool) {
 	if l == nil || len(l.several) == 0 || st.Nlink < 2 {
 		return false, false
 	}
@@ -66,33 +66,33 @@ func (l *linkedTo) named(st Stat) (denied, ok bool) {
 	return denied, ok
 }
 
-func (l *linkedTo) equal(other *linkedTo) bool {
+func (l *linkedSecrets) equal(other *linkedSecrets) bool {
 	return slices.Equal(l.denied, other.denied) && slices.Equal(l.masked, other.masked) && maps.Equal(l.several, other.several)
 }
 
 // linkSearch looks for names that lead to secrets.
 type linkSearch struct {
 	fs     *FS
-	look   func(dir string) *lookedAt
+	look   func(dir string) *dirListing
 	stores []string // homes and roots
-	found  linkedTo
+	found  linkedSecrets
 	seen   map[string]bool
 	dirs   int
 }
 
-// linked searches the homes of this user and the roots. Stores are looked
+// findLinkedSecrets searches the homes of this user and the roots. Stores are looked
 // through for links that lead out of them.
-func (s *Sandbox) linked(f *FS) *linkedTo {
-	l := &linkSearch{fs: f, look: s.look, stores: append(Homes(s.config.Getenv), f.Paths()...), seen: map[string]bool{}}
+func (s *Sandbox) findLinkedSecrets(f *FS) *linkedSecrets {
+	l := &linkSearch{fs: f, look: s.readListing, stores: append(Homes(s.config.Getenv), f.Paths()...), seen: map[string]bool{}}
 	l.found.several = map[objectID]bool{}
 	var queue []string
 	for _, store := range l.stores {
 		for _, dir := range homeDirs {
 			dir := filepath.Join(store, dir)
-			queue = append(queue, l.secretsIn(dir, s.look(dir).maybeSecret)...)
+			queue = append(queue, l.secretsIn(dir, s.readListing(dir).maybeSecret)...)
 		}
 	}
-	queue = append(queue, l.inRoots()...)
+	queue = append(queue, l.searchRoots()...)
 	for depth := 0; depth <= linkDepth && len(queue) > 0; depth++ {
 		var next []string
 		for _, path := range queue {
@@ -112,12 +112,12 @@ func (l *linkSearch) secretsIn(dir string, names []string) (secrets []string) {
 	for _, name := range names {
 		path := filepath.Join(dir, name)
 		denied := secret.IsPath(path)
-		if !denied && !secret.IsSettings(name) || l.fs.allowed(path) {
+		if !denied && !secret.IsSettings(name) || l.fs.isAllowed(path) {
 			continue
 		}
 		if denied {
 			secrets = append(secrets, path)
-		} else if real, err := filepath.EvalSymlinks(path); err == nil && real != path && l.mayMark(real) && !secret.IsSettings(pathname.Base(real)) {
+		} else if real, err := filepath.EvalSymlinks(path); err == nil && real != path && l.isMarkable(real) && !secret.IsSettings(pathname.Base(real)) {
 			if info, err := os.Lstat(real); err == nil && info.Mode().IsRegular() {
 				l.found.masked = append(l.found.masked, real)
 			}
@@ -131,15 +131,15 @@ func (l *linkSearch) secretsIn(dir string, names []string) (secrets []string) {
 	return secrets
 }
 
-// mayMark reports whether what a link leads to is in a root, not a secret by
+// isMarkable reports whether what a link leads to is in a root, not a secret by
 // its own name and not lifted.
-func (l *linkSearch) mayMark(real string) bool {
-	return l.fs.inside(real) && !secret.IsPath(real) && !l.fs.allowed(real)
+func (l *linkSearch) isMarkable(real string) bool {
+	return l.fs.isInRoot(real) && !secret.IsPath(real) && !l.fs.isAllowed(real)
 }
 
-// inRoots looks for links with secret names deeper in the roots, breadth first
+// searchRoots looks for links with secret names deeper in the roots, breadth first
 // and within a bound.
-func (l *linkSearch) inRoots() (secrets []string) {
+func (l *linkSearch) searchRoots() (secrets []string) {
 	queue := slices.Clone(l.fs.Paths())
 	dirs, left := 0, rootEntries
 	for depth := 0; depth <= rootDepth; depth++ {
@@ -176,7 +176,7 @@ func (l *linkSearch) follow(path string) (below []string) {
 		if slices.ContainsFunc(l.stores, func(dir string) bool { return contains(real, dir) }) {
 			return nil // all of a root or a home is no secret
 		}
-		if l.mayMark(real) {
+		if l.isMarkable(real) {
 			l.found.denied = append(l.found.denied, real)
 		}
 	}
@@ -190,8 +190,8 @@ func (l *linkSearch) follow(path string) (below []string) {
 	return below
 }
 
-// lookedAt holds the names in a directory that the search for links needs.
-type lookedAt struct {
+// dirListing holds the names in a directory that the search for links needs.
+type dirListing struct {
 	changed, read time.Time
 	entries       int
 	maybeSecret   []string // names that may be secret
@@ -199,19 +199,19 @@ type lookedAt struct {
 	links         []string // of those
 }
 
-// settled is how old a change of a directory has to be for its time to tell it
+// settledAge is how old a change of a directory has to be for its time to tell it
 // from a later one.
-const settled = 2 * time.Second
+const settledAge = 2 * time.Second
 
-// look reads a directory, again when its time of change says so. The caller
+// readListing reads a directory, again when its time of change says so. The caller
 // holds s.mu.
-func (s *Sandbox) look(dir string) *lookedAt {
+func (s *Sandbox) readListing(dir string) *dirListing {
 	info, err := os.Stat(dir)
 	if err != nil || !info.IsDir() {
-		return &lookedAt{}
+		return &dirListing{}
 	}
-	now := &lookedAt{changed: statOfInfo(info).ChangeTime, read: time.Now()}
-	if known := s.looked[dir]; known != nil && !now.changed.IsZero() && known.changed.Equal(now.changed) && known.read.Sub(now.changed) > settled {
+	now := &dirListing{changed: statOfInfo(info).ChangeTime, read: time.Now()}
+	if known := s.looked[dir]; known != nil && !now.changed.IsZero() && known.changed.Equal(now.changed) && known.read.Sub(now.changed) > settledAge {
 		return known
 	}
 	entries, _ := os.ReadDir(dir)
@@ -230,25 +230,25 @@ func (s *Sandbox) look(dir string) *lookedAt {
 		}
 	}
 	if s.looked == nil || len(s.looked) > mostLooked {
-		s.looked = map[string]*lookedAt{}
+		s.looked = map[string]*dirListing{}
 	}
 	s.looked[dir] = now
 	return now
 }
 
-// relinked reports whether a link of a credential store leads elsewhere than before.
-func (s *Sandbox) relinked(f *FS) bool {
+// linksChanged reports whether a link of a credential store leads elsewhere than before.
+func (s *Sandbox) linksChanged(f *FS) bool {
 	if time.Since(s.linksRead) < linksEvery {
 		return false
 	}
 	s.linksRead = time.Now()
-	return !s.linked(f).equal(f.linked)
+	return !s.findLinkedSecrets(f).equal(f.linked)
 }
 
-// linkedName reports whether an entry of this name in d may be one that a link
+// isLinkedName reports whether an entry of this name in d may be one that a link
 // of a credential store or of a file of settings leads to.
-func (d *Dir) linkedName(name string) bool {
-	if !d.linked.any() {
+func (d *Dir) isLinkedName(name string) bool {
+	if !d.linked.hasAny() {
 		return false
 	}
 	for _, targets := range [...][]string{d.linked.denied, d.linked.masked} {
@@ -261,17 +261,17 @@ func (d *Dir) linkedName(name string) bool {
 	return false
 }
 
-// refuse is the error for an entry that a link of a credential store leads to.
-func (d *Dir) refuse(name string) error {
-	if !d.linked.any() || !d.linked.denies(d.join(name)) {
+// checkNotDenied is the error for an entry that a link of a credential store leads to.
+func (d *Dir) checkNotDenied(name string) error {
+	if !d.linked.hasAny() || !d.linked.isDenied(d.join(name)) {
 		return nil
 	}
 	return toolerr.New(toolerr.DeniedPath, "%s is not read: a credential store links to it", pathname.Escape(d.join(name)))
 }
 
-// refuseFile is the error for an open file that is a secret by another name.
-func (d *Dir) refuseFile(name string, st Stat) error {
-	if denied, ok := d.linked.named(st); !ok || !denied {
+// checkFileNotDenied is the error for an open file that is a secret by another name.
+func (d *Dir) checkFileNotDenied(name string, st Stat) error {
+	if denied, ok := d.linked.lookupObject(st); !ok || !denied {
 		return nil
 	}
 	return toolerr.New(toolerr.DeniedPath, "%s is not read: it is also linked as a credential store", pathname.Escape(d.join(name)))

@@ -19,25 +19,25 @@ const (
 	linkedSettles = 100 * time.Millisecond
 )
 
-// linkedNames are the names of project settings that are the same in all
+// settingNames are the names of project settings that are the same in all
 // projects.
-var linkedNames = slices.Concat(projectfile.Dirs(), projectfile.Files())
+var settingNames = slices.Concat(projectfile.Dirs(), projectfile.Files())
 
 // linkedSettings remembers the links in directories whose names are those of
 // project settings. Only the user makes such links. The zero value is empty.
 type linkedSettings struct {
 	mu   sync.Mutex
-	dirs map[string]linkedIn
+	dirs map[string]settingLink
 }
 
-// linkedIn is a directory's part of linkedSettings.
-type linkedIn struct {
+// settingLink is a directory's part of linkedSettings.
+type settingLink struct {
 	changed time.Time
 	names   []string // of the links
 }
 
-// in returns the names of the links in a directory.
-func (l *linkedSettings) in(dir string) (names []string) {
+// linksTo returns the names of the links in a directory.
+func (l *linkedSettings) linksTo(dir string) (names []string) {
 	info, err := os.Stat(dir)
 	if err != nil {
 		return nil
@@ -47,29 +47,29 @@ func (l *linkedSettings) in(dir string) (names []string) {
 	if known, ok := l.dirs[dir]; ok && known.changed.Equal(info.ModTime()) {
 		return known.names
 	}
-	for _, name := range linkedNames {
+	for _, name := range settingNames {
 		if _, err := os.Readlink(filepath.Join(dir, name)); err == nil {
 			names = append(names, name)
 		}
 	}
 	if time.Since(info.ModTime()) > linkedSettles {
 		if l.dirs == nil || len(l.dirs) >= mostLinked {
-			l.dirs = map[string]linkedIn{}
+			l.dirs = map[string]settingLink{}
 		}
-		l.dirs[dir] = linkedIn{info.ModTime(), names}
+		l.dirs[dir] = settingLink{info.ModTime(), names}
 	}
 	return names
 }
 
-// settingsByLink tells why the target is a project's settings although its
+// linkedSettingsReason tells why the target is a project's settings although its
 // name does not tell, or "": a link of such a name in a directory above it
 // leads to it, or to a directory that it is in.
-func (t *Target) settingsByLink() string {
+func (t *Target) linkedSettingsReason() string {
 	dir := filepath.Dir(t.Path)
 	for range mostAbove {
-		for _, name := range t.fs.linkedSettings.in(dir) {
+		for _, name := range t.fs.linkedSettings.linksTo(dir) {
 			target, err := os.Readlink(filepath.Join(dir, name))
-			if err == nil && contains(withoutLinks(under(dir, target)), t.Path) {
+			if err == nil && contains(withoutLinks(relativeIn(dir, target)), t.Path) {
 				return "is reached through the link " + pathname.Escape(name) + ", a setting by which an agent, editor or shell starts programs"
 			}
 		}

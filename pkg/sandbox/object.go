@@ -12,16 +12,16 @@ import (
 type object interface {
 	// stat returns what the object was when it was found.
 	stat() Stat
-	// same reports whether info, of an Lstat, is of this very object.
-	same(info fs.FileInfo) bool
-	// pseudo reports whether it is on a file system that shows the state of
+	// isSameFile reports whether info, of an Lstat, is of this very object.
+	isSameFile(info fs.FileInfo) bool
+	// isPseudo reports whether it is on a file system that shows the state of
 	// the kernel or opens devices (proc, sysfs, devtmpfs and their like).
-	pseudo() bool
+	isPseudo() bool
 	// child finds an entry of a directory: a link is found itself.
-	child(name string) (object, error)
-	// deep finds an entry several levels down, given clean and with slashes,
+	openChild(name string) (object, error)
+	// openDeep finds an entry several levels down, given clean and with slashes,
 	// in one step; errSlow where that needs child by child.
-	deep(rel string) (object, error)
+	openDeep(rel string) (object, error)
 	// readlink returns the target of a link.
 	readlink() (string, error)
 	// openFile opens a regular file for reading; never blocks.
@@ -30,14 +30,14 @@ type object interface {
 	openDir(path string) (*Dir, error)
 	// parentDir opens a directory for writing entries in it.
 	parentDir() (*parentDir, error)
-	// names returns up to limit names of a directory's entries.
-	names(limit int) []string
+	// readNames returns up to limit names of a directory's entries.
+	readNames(limit int) []string
 	close()
 }
 
-// opener opens the directory at path, an absolute path without links, as a
+// rootOpener opens the directory at path, an absolute path without links, as a
 // root.
-type opener func(path string) (object, error)
+type rootOpener func(path string) (object, error)
 
 var (
 	// errSlow: a link is in the way, or the shortcut does not exist here.
@@ -46,6 +46,6 @@ var (
 	errChanged = errors.New("changed while it was being opened")
 )
 
-// openTries bounds how often an object that is replaced under our hands is
+// maxOpenTries bounds how often an object that is replaced under our hands is
 // looked for again.
-const openTries = 16
+const maxOpenTries = 16

@@ -62,7 +62,7 @@ func openKernelRoot(path string) (object, error) {
 // openat2 finds an object and notes what it is.
 func openat2(dir int, name string, flags, resolve uint64) (*kernelObject, error) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | flags, Resolve: resolve}
-	fd, err := retry(func() (int, error) { return unix.Openat2(dir, name, &how) })
+	fd, err := retryInterrupted(func() (int, error) { return unix.Openat2(dir, name, &how) })
 	if err != nil {
 		return nil, err
 	}
@@ -76,46 +76,46 @@ func openat2(dir int, name string, flags, resolve uint64) (*kernelObject, error)
 
 func (h *kernelObject) stat() Stat { return statOf(&h.st) }
 
-func (h *kernelObject) same(info fs.FileInfo) bool {
+func (h *kernelObject) isSameFile(info fs.FileInfo) bool {
 	st := statOfInfo(info)
 	return st.Dev == uint64(h.st.Dev) && st.Ino == h.st.Ino
 }
 
-func (h *kernelObject) pseudo() bool {
+func (h *kernelObject) isPseudo() bool {
 	defer runtime.KeepAlive(h)
-	return pseudoFD(h.fd) || devDevice() != 0 && uint64(h.st.Dev) == devDevice()
+	return isPseudoFile(h.fd) || devDevice() != 0 && uint64(h.st.Dev) == devDevice()
 }
 
-// beneath is how everything under a root is looked up.
-const beneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS
+// beneathFlags is how everything under a root is looked up.
+const beneathFlags = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS
 
-func (h *kernelObject) child(name string) (object, error) {
+func (h *kernelObject) openChild(name string) (object, error) {
 	defer runtime.KeepAlive(h)
-	c, err := openat2(h.fd, name, unix.O_NOFOLLOW, beneath)
+	c, err := openat2(h.fd, name, unix.O_NOFOLLOW, beneathFlags)
 	if err == unix.EXDEV || err == unix.EAGAIN {
 		err = errChanged // moved away while the kernel looked at it
 	}
 	if err != nil {
 		return nil, err
 	}
-	c.root, c.rel = h.top(), name
+	c.root, c.rel = h.topObject(), name
 	if h.rel != "." {
 		c.rel = h.rel + "/" + name
 	}
 	return c, nil
 }
 
-func (h *kernelObject) deep(rel string) (object, error) {
+func (h *kernelObject) openDeep(rel string) (object, error) {
 	defer runtime.KeepAlive(h)
-	c, err := openat2(h.fd, rel, 0, beneath|unix.RESOLVE_NO_SYMLINKS)
+	c, err := openat2(h.fd, rel, 0, beneathFlags|unix.RESOLVE_NO_SYMLINKS)
 	if err != nil {
 		return nil, err
 	}
-	c.root, c.rel = h.top(), rel
+	c.root, c.rel = h.topObject(), rel
 	return c, nil
 }
 
-func (h *kernelObject) top() *kernelObject {
+func (h *kernelObject) topObject() *kernelObject {
 	if h.root != nil {
 		return h.root
 	}
@@ -135,15 +135,15 @@ func (h *kernelObject) readlink() (string, error) {
 	}
 }
 
-func (h *kernelObject) openFile() (*os.File, Stat, error) { return h.openBy(descriptors()) }
+func (h *kernelObject) openFile() (*os.File, Stat, error) { return h.openThroughProc(procSelfFD()) }
 
-// openBy opens the descriptor's object through /proc/self/fd. It does not use the
+// openThroughProc opens the descriptor's object through /proc/self/fd. It does not use the
 // name, so that no other object can be put in its place. proc is a descriptor of
 // that directory, or negative without /proc.
-func (h *kernelObject) openBy(proc int) (*os.File, Stat, error) {
-	fd, err := retry(func() (int, error) {
+func (h *kernelObject) openThroughProc(proc int) (*os.File, Stat, error) {
+	fd, err := retryInterrupted(func() (int, error) {
 		if proc < 0 {
-			return h.openAgain(readFlags)
+			return h.reopen(readFlags)
 		}
 		return unix.Openat(proc, strconv.Itoa(h.fd), readFlags, 0)
 	})
@@ -165,9 +165,9 @@ func (h *kernelObject) openBy(proc int) (*os.File, Stat, error) {
 	return os.NewFile(uintptr(fd), h.rel), statOf(&st), nil
 }
 
-// descriptors is this process's directory of descriptors, opened once; -1
+// procSelfFD is this process's directory of descriptors, opened once; -1
 // where /proc is missing or is not the kernel's.
-var descriptors = sync.OnceValue(func() int {
+var procSelfFD = sync.OnceValue(func() int {
 	fd, err := unix.Open("/proc/self/fd", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return -1
@@ -180,31 +180,31 @@ var descriptors = sync.OnceValue(func() int {
 	return fd
 })
 
-// openAgain finds the object by its name once more. The caller compares: the
+// reopen finds the object by its name once more. The caller compares: the
 // descriptor that is still held keeps its inode number from being reused.
-func (h *kernelObject) openAgain(flags uint64) (int, error) {
-	root := h.top()
+func (h *kernelObject) reopen(flags uint64) (int, error) {
+	root := h.topObject()
 	defer runtime.KeepAlive(root)
-	how := unix.OpenHow{Flags: flags | unix.O_NOFOLLOW, Resolve: beneath | unix.RESOLVE_NO_SYMLINKS}
+	how := unix.OpenHow{Flags: flags | unix.O_NOFOLLOW, Resolve: beneathFlags | unix.RESOLVE_NO_SYMLINKS}
 	return unix.Openat2(root.fd, h.rel, &how)
 }
 
-// readable opens the directory itself for reading its entries.
-func (h *kernelObject) readable() (int, error) {
+// openReadable opens the directory itself for reading its entries.
+func (h *kernelObject) openReadable() (int, error) {
 	defer runtime.KeepAlive(h)
-	return retry(func() (int, error) { return unix.Openat(h.fd, ".", openDirFlags, 0) })
+	return retryInterrupted(func() (int, error) { return unix.Openat(h.fd, ".", openDirFlags, 0) })
 }
 
 func (h *kernelObject) openDir(path string) (*Dir, error) {
-	fd, err := h.readable()
+	fd, err := h.openReadable()
 	if err != nil {
 		return nil, err
 	}
 	return newDir(fd, path), nil
 }
 
-func (h *kernelObject) names(limit int) []string {
-	fd, err := h.readable()
+func (h *kernelObject) readNames(limit int) []string {
+	fd, err := h.openReadable()
 	if err != nil {
 		return nil
 	}

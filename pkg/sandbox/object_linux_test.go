@@ -23,18 +23,18 @@ func TestOpenWithoutProc(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte("content"), 0o644))
 	root, err := openKernelRoot(base)
 	require.NoError(t, err)
-	dir, err := root.child("dir")
+	dir, err := root.openChild("dir")
 	require.NoError(t, err)
 	defer dir.close()
-	byStep, err := dir.child("file")
+	byStep, err := dir.openChild("file")
 	require.NoError(t, err)
 	defer byStep.close()
-	atOnce, err := root.deep("dir/file")
+	atOnce, err := root.openDeep("dir/file")
 	require.NoError(t, err)
 	defer atOnce.close()
 
 	for _, h := range []object{byStep, atOnce} {
-		f, st, err := h.(*kernelObject).openBy(-1)
+		f, st, err := h.(*kernelObject).openThroughProc(-1)
 		require.NoError(t, err)
 		content, err := io.ReadAll(f)
 		require.NoError(t, err)
@@ -46,7 +46,7 @@ func TestOpenWithoutProc(t *testing.T) {
 	require.NoError(t, os.Rename(path, path+".away"))
 	require.NoError(t, os.WriteFile(path, []byte("another"), 0o644))
 	for _, h := range []object{byStep, atOnce} {
-		_, _, err := h.(*kernelObject).openBy(-1)
+		_, _, err := h.(*kernelObject).openThroughProc(-1)
 		require.ErrorIs(t, err, errChanged)
 		f, _, err := h.openFile()
 		require.NoError(t, err, "the descriptor needs no name")
@@ -54,7 +54,7 @@ func TestOpenWithoutProc(t *testing.T) {
 	}
 	require.NoError(t, os.Remove(path))
 	require.NoError(t, os.Symlink("file.away", path))
-	_, _, err = atOnce.(*kernelObject).openBy(-1)
+	_, _, err = atOnce.(*kernelObject).openThroughProc(-1)
 	require.Error(t, err, "not even a link to the very file")
 }
 
@@ -63,13 +63,13 @@ func TestPortableRootAgrees(t *testing.T) {
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
 	require.NoError(t, os.Symlink(base, filepath.Join(base, "link")))
-	for _, open := range []opener{openFastest, openPortableRoot} {
+	for _, open := range []rootOpener{openFastest, openPortableRoot} {
 		h, err := open(base)
 		require.NoError(t, err)
 		info, err := os.Lstat(base)
 		require.NoError(t, err)
-		require.True(t, h.same(info))
-		require.False(t, h.pseudo())
+		require.True(t, h.isSameFile(info))
+		require.False(t, h.isPseudo())
 		_, err = open(filepath.Join(base, "link"))
 		require.Error(t, err, "a root is opened by a path without links")
 	}

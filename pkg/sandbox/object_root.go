@@ -37,11 +37,11 @@ func openPortableRoot(path string) (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return verifiedDir(root, info)
+	return newVerifiedDir(root, info)
 }
 
-// verifiedDir makes an object of root if it is the directory in info.
-func verifiedDir(root *os.Root, info fs.FileInfo) (object, error) {
+// newVerifiedDir makes an object of root if it is the directory in info.
+func newVerifiedDir(root *os.Root, info fs.FileInfo) (object, error) {
 	opened, err := root.Stat(".")
 	if err == nil && !os.SameFile(opened, info) {
 		err = errChanged
@@ -55,16 +55,16 @@ func verifiedDir(root *os.Root, info fs.FileInfo) (object, error) {
 
 func (h *rootObject) stat() Stat { return statOfInfo(h.info) }
 
-func (h *rootObject) same(info fs.FileInfo) bool { return os.SameFile(h.info, info) }
+func (h *rootObject) isSameFile(info fs.FileInfo) bool { return os.SameFile(h.info, info) }
 
-func (h *rootObject) pseudo() bool {
+func (h *rootObject) isPseudo() bool {
 	if h.dir == nil {
-		return pseudoRoot(h.parent, h.name, h.info)
+		return isPseudoRoot(h.parent, h.name, h.info)
 	}
-	return pseudoRoot(h.dir, ".", h.info)
+	return isPseudoRoot(h.dir, ".", h.info)
 }
 
-func (h *rootObject) child(name string) (object, error) {
+func (h *rootObject) openChild(name string) (object, error) {
 	if h.dir == nil {
 		return nil, errNotDirectory
 	}
@@ -77,14 +77,14 @@ func (h *rootObject) child(name string) (object, error) {
 	}
 	root, err := h.dir.OpenRoot(name)
 	if err != nil {
-		return nil, h.changed(name, info, err)
+		return nil, h.errorIfChanged(name, info, err)
 	}
-	return verifiedDir(root, info)
+	return newVerifiedDir(root, info)
 }
 
-// changed tells an error that comes of an entry's being replaced, since it
+// errorIfChanged tells an error that comes of an entry's being replaced, since it
 // was looked at, from a lasting one.
-func (h *rootObject) changed(name string, was fs.FileInfo, err error) error {
+func (h *rootObject) errorIfChanged(name string, was fs.FileInfo, err error) error {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {
 		// os.Root's own refusal of a link that leads outside: there was none
@@ -98,7 +98,7 @@ func (h *rootObject) changed(name string, was fs.FileInfo, err error) error {
 	return err
 }
 
-func (h *rootObject) deep(string) (object, error) { return nil, errSlow }
+func (h *rootObject) openDeep(string) (object, error) { return nil, errSlow }
 
 func (h *rootObject) readlink() (string, error) {
 	target, err := h.parent.Readlink(h.name)
@@ -112,7 +112,7 @@ func (h *rootObject) openFile() (*os.File, Stat, error) {
 	f, err := h.parent.OpenFile(h.name, os.O_RDONLY|openNonblock, 0)
 	if err != nil {
 		in := rootObject{dir: h.parent}
-		return nil, Stat{}, in.changed(h.name, h.info, err)
+		return nil, Stat{}, in.errorIfChanged(h.name, h.info, err)
 	}
 	info, err := f.Stat()
 	if err == nil && !os.SameFile(info, h.info) {
@@ -133,7 +133,7 @@ func (h *rootObject) openDir(path string) (*Dir, error) {
 	return newDirRoot(root, path)
 }
 
-func (h *rootObject) names(limit int) []string {
+func (h *rootObject) readNames(limit int) []string {
 	f, err := h.dir.Open(".")
 	if err != nil {
 		return nil

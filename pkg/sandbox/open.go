@@ -29,7 +29,7 @@ func (f *File) Name() string { return f.Path }
 // reads, since a file may grow after Stat was taken.
 func (f *FS) Open(name string) (*File, error) {
 	defer runtime.KeepAlive(f)
-	for range openTries {
+	for range maxOpenTries {
 		o, err := f.resolve(name, toRead)
 		if err != nil {
 			return nil, err
@@ -40,7 +40,7 @@ func (f *FS) Open(name string) (*File, error) {
 			return file, err
 		}
 	}
-	return nil, f.explain(name, errChanged)
+	return nil, f.explainReadError(name, errChanged)
 }
 
 // openResolved opens what was found if it is a regular file and no private key.
@@ -57,30 +57,30 @@ func (f *FS) openResolved(name string, o *resolved) (*File, error) {
 		return nil, errChanged
 	}
 	if err != nil {
-		return nil, f.explain(name, err)
+		return nil, f.explainReadError(name, err)
 	}
 	file := &File{
 		File: opened, Stat: st, Path: o.path, Root: o.root.Root, asked: o.asked,
 		Masked: f.Masked(o.asked) || f.Masked(o.path) || f.MaskedFile(o.path, st) || o.masked,
 	}
-	if f.holdsKey(file) || f.deniedFile(file) {
+	if f.containsPrivateKey(file) || f.isDeniedFile(file) {
 		opened.Close()
-		return nil, f.explain(name, errDenied)
+		return nil, f.explainReadError(name, errDenied)
 	}
 	return file, nil
 }
 
-// holdsKey reports whether the content is a private key that the user did not
+// containsPrivateKey reports whether the content is a private key that the user did not
 // allow.
-func (f *FS) holdsKey(file *File) bool {
+func (f *FS) containsPrivateKey(file *File) bool {
 	isKey, err := secret.ReadPrivateKey(file)
-	return err == nil /* the reader will see it, too */ && isKey && !f.allowed(file.Path) && !f.allowed(file.asked)
+	return err == nil /* the reader will see it, too */ && isKey && !f.isAllowed(file.Path) && !f.isAllowed(file.asked)
 }
 
-// deniedFile reports whether an open file is a secret by another of its names.
-func (f *FS) deniedFile(file *File) bool {
-	denied, ok := f.linked.named(file.Stat)
-	return ok && denied && !f.allowed(file.Path) && !f.allowed(file.asked)
+// isDeniedFile reports whether an open file is a secret by another of its names.
+func (f *FS) isDeniedFile(file *File) bool {
+	denied, ok := f.linked.lookupObject(file.Stat)
+	return ok && denied && !f.isAllowed(file.Path) && !f.isAllowed(file.asked)
 }
 
 // OpenDir opens a directory, from which its entries are opened in turn.
@@ -96,7 +96,7 @@ func (f *FS) OpenDir(name string) (*Dir, error) {
 	}
 	dir, err := o.openDir(o.path)
 	if err != nil {
-		return nil, f.explain(name, err)
+		return nil, f.explainReadError(name, err)
 	}
 	dir.linked = f.linked
 	return dir, nil

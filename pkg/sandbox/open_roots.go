@@ -23,10 +23,10 @@ type openRoot struct {
 // FS is a set of opened roots: all that the calls of a moment may touch. It
 // is safe for concurrent use. Nobody closes it; its descriptors go with it.
 type FS struct {
-	roots  []*openRoot // those of Config.Readable last
-	listed int         // how many are roots
-	absent []string    // of Config.Readable
-	linked *linkedTo   // in the roots, secret because of where links lead
+	roots  []*openRoot    // those of Config.Readable last
+	listed int            // how many are roots
+	absent []string       // of Config.Readable
+	linked *linkedSecrets // in the roots, secret because of where links lead
 	policy *secretPolicy
 	writes func() *writePolicy
 	finder Finder // for errors; nil: none
@@ -54,12 +54,12 @@ func (f *FS) Paths() []string {
 
 // openRoots resolves, checks, narrows and opens.
 func (s *Sandbox) openRoots(specs []rootSpec) (*FS, error) {
-	var configured, offered []candidate
+	var configured, offered []rootCandidate
 	var refusal error
 	for _, spec := range specs {
 		// An offer only narrows what is configured, however broad it is.
 		anyBreadth := s.config.AllowRootDir || spec.client && len(configured) > 0
-		c, err := s.examine(spec, anyBreadth)
+		c, err := s.examineRoot(spec, anyBreadth)
 		switch {
 		case err == nil && spec.client:
 			offered = append(offered, c)
@@ -73,13 +73,13 @@ func (s *Sandbox) openRoots(specs []rootSpec) (*FS, error) {
 			return nil, err
 		}
 	}
-	inForce := narrow(configured, offered)
+	inForce := restrictToConfigured(configured, offered)
 	if len(inForce) == 0 {
 		return nil, refusal
 	}
-	opened := &FS{linkedSettings: &linkedSettings{}, policy: s.policy(), writes: sync.OnceValue(s.writePolicy), finder: s.config.Finder}
+	opened := &FS{linkedSettings: &linkedSettings{}, policy: s.secretPolicy(), writes: sync.OnceValue(s.writePolicy), finder: s.config.Finder}
 	for _, c := range inForce {
-		root, err := s.openOne(c)
+		root, err := s.openCandidate(c)
 		if err != nil {
 			return nil, err
 		}
@@ -87,7 +87,7 @@ func (s *Sandbox) openRoots(specs []rootSpec) (*FS, error) {
 	}
 	opened.listed = len(opened.roots)
 	s.openReadable(opened)
-	opened.linked = s.linked(opened)
+	opened.linked = s.findLinkedSecrets(opened)
 	return opened, nil
 }
 
@@ -110,44 +110,44 @@ func (s *Sandbox) openReadable(f *FS) {
 		if err != nil || !info.IsDir() {
 			continue
 		}
-		if root, err := s.openOne(candidate{real: real, aliases: []string{dir}, readOnly: true}); err == nil {
+		if root, err := s.openCandidate(rootCandidate{real: real, aliases: []string{dir}, readOnly: true}); err == nil {
 			f.roots = append(f.roots, root)
 		}
 	}
 }
 
-// candidate is a directory that exists and may be a root.
-type candidate struct {
+// rootCandidate is a directory that exists and may be a root.
+type rootCandidate struct {
 	real     string
 	aliases  []string
 	readOnly bool
 }
 
-// examine resolves the links of a specification once and refuses what is no
+// examineRoot resolves the links of a specification once and refuses what is no
 // directory or, unless any breadth will do, too broad.
-func (s *Sandbox) examine(spec rootSpec, anyBreadth bool) (candidate, error) {
+func (s *Sandbox) examineRoot(spec rootSpec, anyBreadth bool) (rootCandidate, error) {
 	shown := pathname.Escape(spec.dir)
 	if err := checkName(spec.dir); err != nil {
-		return candidate{}, err
+		return rootCandidate{}, err
 	}
 	real, err := s.realPath(spec.dir)
 	if err != nil {
-		return candidate{}, rootError(shown, spec.source, err)
+		return rootCandidate{}, rootError(shown, spec.source, err)
 	}
 	info, err := os.Lstat(real)
 	if err != nil {
-		return candidate{}, rootError(shown, spec.source, err)
+		return rootCandidate{}, rootError(shown, spec.source, err)
 	}
 	if !info.IsDir() {
-		return candidate{}, toolerr.New(toolerr.NotADirectory, "root %s (from %s) is not a directory: name the directory that holds it", shown, spec.source)
+		return rootCandidate{}, toolerr.New(toolerr.NotADirectory, "root %s (from %s) is not a directory: name the directory that holds it", shown, spec.source)
 	}
 	if !anyBreadth {
-		if why := s.tooBroad(real, info); why != "" {
-			return candidate{}, toolerr.New(toolerr.RootRefused,
+		if why := s.reasonTooBroad(real, info); why != "" {
+			return rootCandidate{}, toolerr.New(toolerr.RootRefused,
 				"root %s (from %s) is refused: it is %s; name a subdirectory with --root DIR, or allow it with --allow-root-dir", shown, spec.source, why)
 		}
 	}
-	return candidate{real: real, aliases: []string{spec.dir}, readOnly: spec.readOnly || s.config.ReadOnly}, nil
+	return rootCandidate{real: real, aliases: []string{spec.dir}, readOnly: spec.readOnly || s.config.ReadOnly}, nil
 }
 
 // realPath resolves the links in a root's path the first time that it is
@@ -173,18 +173,18 @@ func rootError(shown, source string, err error) error {
 	if errors.Is(err, syscall.ELOOP) || errors.Is(err, errChanged) {
 		return toolerr.New(toolerr.NotFound, "root %s (from %s) was replaced by another directory after the server first used it: restart the server to use the new one", shown, source)
 	}
-	return toolerr.New(toolerr.CodeOf(err), "root %s (from %s) cannot be opened: %w", shown, source, plainErr(err))
+	return toolerr.New(toolerr.CodeOf(err), "root %s (from %s) cannot be opened: %w", shown, source, withoutOpAndPath(err))
 }
 
-// narrow returns what the client's roots leave of the configured ones. An
+// restrictToConfigured returns what the client's roots leave of the configured ones. An
 // offer never adds a directory that was not configured, and where the two
 // have nothing in common the configuration stands; with nothing configured
 // the offers are adopted.
-func narrow(configured, offered []candidate) []candidate {
+func restrictToConfigured(configured, offered []rootCandidate) []rootCandidate {
 	if len(configured) == 0 {
-		return unique(offered)
+		return withoutDuplicates(offered)
 	}
-	var both []candidate
+	var both []rootCandidate
 	for _, c := range configured {
 		for _, o := range offered {
 			switch {
@@ -197,15 +197,15 @@ func narrow(configured, offered []candidate) []candidate {
 		}
 	}
 	if len(both) == 0 {
-		return unique(configured)
+		return withoutDuplicates(configured)
 	}
-	return unique(both)
+	return withoutDuplicates(both)
 }
 
-// unique drops repeated directories, joining their names. A directory that is
+// withoutDuplicates drops repeated directories, joining their names. A directory that is
 // given both as read-only and as writable is read-only.
-func unique(list []candidate) []candidate {
-	var out []candidate
+func withoutDuplicates(list []rootCandidate) []rootCandidate {
+	var out []rootCandidate
 next:
 	for _, c := range list {
 		for i := range out {
@@ -220,9 +220,9 @@ next:
 	return out
 }
 
-// openOne opens a directory as a root, by a path in which no link is
+// openCandidate opens a directory as a root, by a path in which no link is
 // followed any more.
-func (s *Sandbox) openOne(c candidate) (*openRoot, error) {
+func (s *Sandbox) openCandidate(c rootCandidate) (*openRoot, error) {
 	h, err := s.open(c.real)
 	if err != nil {
 		return nil, rootError(pathname.Escape(c.real), "the configuration", err)
@@ -231,16 +231,16 @@ func (s *Sandbox) openOne(c candidate) (*openRoot, error) {
 		Root: Root{Path: c.real, ReadOnly: c.readOnly}, aliases: c.aliases,
 		object: h, dev: h.stat().Dev,
 	}
-	if h.pseudo() && !s.config.AllowRootDir {
+	if h.isPseudo() && !s.config.AllowRootDir {
 		return nil, toolerr.New(toolerr.RootRefused,
 			"root %s is refused: it is a pseudo file system, not files; allow it with --allow-root-dir", pathname.Escape(c.real))
 	}
 	return root, nil
 }
 
-// fresh reports whether each root's path still leads to the directory that
+// isCurrent reports whether each root's path still leads to the directory that
 // was opened. A root that was deleted and made again is opened again.
-func (f *FS) fresh() bool {
+func (f *FS) isCurrent() bool {
 	for _, dir := range f.absent {
 		if _, err := os.Lstat(dir); err == nil {
 			return false
@@ -248,7 +248,7 @@ func (f *FS) fresh() bool {
 	}
 	for _, r := range f.roots {
 		info, err := os.Lstat(r.Path)
-		if err != nil || !info.IsDir() || !r.object.same(info) {
+		if err != nil || !info.IsDir() || !r.object.isSameFile(info) {
 			return false
 		}
 	}

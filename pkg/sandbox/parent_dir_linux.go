@@ -18,7 +18,7 @@ type parentDir struct {
 }
 
 func newParentDir(dirfd int, anonymous bool) (*parentDir, error) {
-	fd, err := retry(func() (int, error) {
+	fd, err := retryInterrupted(func() (int, error) {
 		return unix.Openat(dirfd, ".", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	})
 	if err != nil {
@@ -29,7 +29,7 @@ func newParentDir(dirfd int, anonymous bool) (*parentDir, error) {
 
 func (h *kernelObject) parentDir() (*parentDir, error) {
 	defer runtime.KeepAlive(h)
-	return newParentDir(h.fd, descriptors() >= 0)
+	return newParentDir(h.fd, procSelfFD() >= 0)
 }
 
 func (h *rootObject) parentDir() (*parentDir, error) {
@@ -70,7 +70,7 @@ func (d *parentDir) stat() (Stat, error) {
 // open opens an existing entry; it never waits. What it is, the caller
 // checks.
 func (d *parentDir) open(name string, flags int) (*os.File, Stat, error) {
-	fd, err := retry(func() (int, error) {
+	fd, err := retryInterrupted(func() (int, error) {
 		return unix.Openat(d.fd, name, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	})
 	if err != nil {
@@ -85,8 +85,8 @@ func (d *parentDir) open(name string, flags int) (*os.File, Stat, error) {
 }
 
 // child enters a sub-directory that is no link and no pseudo file system.
-func (d *parentDir) child(name string) (*parentDir, error) {
-	fd, err := retry(func() (int, error) {
+func (d *parentDir) openChild(name string) (*parentDir, error) {
+	fd, err := retryInterrupted(func() (int, error) {
 		return unix.Openat(d.fd, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	})
 	if err == unix.ELOOP || err == unix.ENOTDIR {
@@ -97,7 +97,7 @@ func (d *parentDir) child(name string) (*parentDir, error) {
 	}
 	c := &parentDir{fd: fd, anonymous: d.anonymous}
 	own, err := c.stat()
-	if above, err2 := d.stat(); err != nil || err2 != nil || own.Dev != above.Dev && (pseudoFD(fd) || own.Dev == devDevice()) {
+	if above, err2 := d.stat(); err != nil || err2 != nil || own.Dev != above.Dev && (isPseudoFile(fd) || own.Dev == devDevice()) {
 		c.close()
 		return nil, errPseudo
 	}
@@ -112,8 +112,8 @@ func (d *parentDir) remove(name string) error {
 
 func (d *parentDir) rename(from, to string) error { return unix.Renameat(d.fd, from, d.fd, to) }
 
-// renameNew renames to a name that must not exist yet.
-func (d *parentDir) renameNew(from, to string) error {
+// renameNoReplace renames to a name that must not exist yet.
+func (d *parentDir) renameNoReplace(from, to string) error {
 	err := unix.Renameat2(d.fd, from, d.fd, to, unix.RENAME_NOREPLACE)
 	if err != unix.EINVAL && err != unix.ENOSYS {
 		return err
@@ -132,9 +132,9 @@ func (d *parentDir) renameNew(from, to string) error {
 	return unix.Renameat(d.fd, from, d.fd, to)
 }
 
-// make creates a file of the given name, which must not exist.
-func (d *parentDir) make(name string, perm uint32) (*os.File, error) {
-	fd, err := retry(func() (int, error) {
+// createExclusive creates a file of the given name, which must not exist.
+func (d *parentDir) createExclusive(name string, perm uint32) (*os.File, error) {
+	fd, err := retryInterrupted(func() (int, error) {
 		return unix.Openat(d.fd, name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, perm)
 	})
 	if err != nil {
@@ -143,13 +143,13 @@ func (d *parentDir) make(name string, perm uint32) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// makeAnonymous creates a file without a name; ok is false where that is not
+// createAnonymous creates a file without a name; ok is false where that is not
 // possible.
-func (d *parentDir) makeAnonymous(perm uint32) (f *os.File, ok bool, err error) {
+func (d *parentDir) createAnonymous(perm uint32) (f *os.File, ok bool, err error) {
 	if !d.anonymous {
 		return nil, false, nil
 	}
-	fd, err := retry(func() (int, error) {
+	fd, err := retryInterrupted(func() (int, error) {
 		return unix.Openat(d.fd, ".", unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, perm)
 	})
 	switch err {
@@ -163,11 +163,11 @@ func (d *parentDir) makeAnonymous(perm uint32) (f *os.File, ok bool, err error) 
 
 // link gives an anonymous file a name, which must not exist.
 func (d *parentDir) link(f *os.File, name string) error {
-	return unix.Linkat(descriptors(), strconv.Itoa(int(f.Fd())), d.fd, name, unix.AT_SYMLINK_FOLLOW)
+	return unix.Linkat(procSelfFD(), strconv.Itoa(int(f.Fd())), d.fd, name, unix.AT_SYMLINK_FOLLOW)
 }
 
-// writable reports why this user may not write to an entry.
-func (d *parentDir) writable(name string) error {
+// checkWritable reports why this user may not write to an entry.
+func (d *parentDir) checkWritable(name string) error {
 	const flags = unix.AT_EACCESS | unix.AT_SYMLINK_NOFOLLOW
 	err := unix.Faccessat2(d.fd, name, unix.W_OK, flags)
 	if err != unix.EPERM && err != unix.ENOSYS {
@@ -181,7 +181,7 @@ func (d *parentDir) writable(name string) error {
 
 // sync makes what was done to the directory's entries durable.
 func (d *parentDir) sync() error {
-	fd, err := retry(func() (int, error) { return unix.Openat(d.fd, ".", openDirFlags, 0) })
+	fd, err := retryInterrupted(func() (int, error) { return unix.Openat(d.fd, ".", openDirFlags, 0) })
 	if err == unix.EACCES {
 		return nil // it may be written but not read: the file system decides
 	}
@@ -189,7 +189,7 @@ func (d *parentDir) sync() error {
 		return err
 	}
 	defer unix.Close(fd)
-	_, err = retry(func() (int, error) { return 0, unix.Fsync(fd) })
+	_, err = retryInterrupted(func() (int, error) { return 0, unix.Fsync(fd) })
 	if err == unix.EINVAL || err == unix.ENOTSUP {
 		return nil // file systems that have nothing to sync
 	}
@@ -198,33 +198,33 @@ func (d *parentDir) sync() error {
 
 // entries returns up to limit names.
 func (d *parentDir) entries(limit int) []string {
-	fd, err := retry(func() (int, error) { return unix.Openat(d.fd, ".", openDirFlags, 0) })
+	fd, err := retryInterrupted(func() (int, error) { return unix.Openat(d.fd, ".", openDirFlags, 0) })
 	if err != nil {
 		return nil
 	}
 	return readNames(os.NewFile(uintptr(fd), "."), limit)
 }
 
-// local reports whether locks here exclude everybody: not on networks, where
+// isLocal reports whether locks here exclude everybody: not on networks, where
 // another machine's may not be seen.
-func (d *parentDir) local() bool {
+func (d *parentDir) isLocal() bool {
 	return newDir(d.fd, "").Local()
 }
 
 // same reports whether h is the directory itself.
-func (d *parentDir) same(h object) bool {
+func (d *parentDir) isSameDir(h object) bool {
 	st, err := d.stat()
 	other := h.stat()
 	return err == nil && st.Dev == other.Dev && st.Ino == other.Ino
 }
 
-// reserve makes sure that writing size bytes from offset on finds room,
+// reserveSpace makes sure that writing size bytes from offset on finds room,
 // without changing what the file holds.
-func reserve(f *os.File, offset, size int64) error {
+func reserveSpace(f *os.File, offset, size int64) error {
 	if size <= 0 {
 		return nil
 	}
-	_, err := retry(func() (int, error) {
+	_, err := retryInterrupted(func() (int, error) {
 		return 0, unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, offset, size)
 	})
 	if err == unix.ENOSPC || err == unix.EDQUOT || err == unix.EFBIG {

@@ -63,7 +63,7 @@ func (d *parentDir) open(name string, flags int) (*os.File, Stat, error) {
 	return f, statOfInfo(after), nil
 }
 
-func (d *parentDir) child(name string) (*parentDir, error) {
+func (d *parentDir) openChild(name string) (*parentDir, error) {
 	before, err := d.root.Lstat(name)
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (d *parentDir) child(name string) (*parentDir, error) {
 	if !before.IsDir() {
 		return nil, errChanged
 	}
-	if pseudoRoot(d.root, name, before) {
+	if isPseudoRoot(d.root, name, before) {
 		return nil, errPseudo
 	}
 	root, err := d.root.OpenRoot(name)
@@ -95,9 +95,9 @@ func (d *parentDir) remove(name string) error { return d.root.Remove(name) }
 
 func (d *parentDir) rename(from, to string) error { return d.root.Rename(from, to) }
 
-// renameNew renames to a name that must not exist yet: by a hard link, which
+// renameNoReplace renames to a name that must not exist yet: by a hard link, which
 // replaces nothing, where the file system has them.
-func (d *parentDir) renameNew(from, to string) error {
+func (d *parentDir) renameNoReplace(from, to string) error {
 	err := d.root.Link(from, to)
 	if err == nil {
 		return d.root.Remove(from)
@@ -111,17 +111,17 @@ func (d *parentDir) renameNew(from, to string) error {
 	return d.root.Rename(from, to)
 }
 
-func (d *parentDir) make(name string, perm uint32) (*os.File, error) {
+func (d *parentDir) createExclusive(name string, perm uint32) (*os.File, error) {
 	return d.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, fs.FileMode(perm))
 }
 
-func (d *parentDir) makeAnonymous(uint32) (*os.File, bool, error) { return nil, false, nil }
+func (d *parentDir) createAnonymous(uint32) (*os.File, bool, error) { return nil, false, nil }
 
 func (d *parentDir) link(*os.File, string) error { return errors.ErrUnsupported }
 
-// writable reports why this user may not write to an entry, as far as that
+// checkWritable reports why this user may not write to an entry, as far as that
 // can be told without trying.
-func (d *parentDir) writable(name string) error {
+func (d *parentDir) checkWritable(name string) error {
 	info, err := d.root.Lstat(name)
 	if err != nil {
 		return err
@@ -155,13 +155,13 @@ func (d *parentDir) entries(limit int) []string {
 	return readNames(f, limit)
 }
 
-// local: nothing is known of the file system here.
-func (d *parentDir) local() bool { return false }
+// isLocal: nothing is known of the file system here.
+func (d *parentDir) isLocal() bool { return false }
 
-func (d *parentDir) same(h object) bool {
+func (d *parentDir) isSameDir(h object) bool {
 	info, err := d.root.Stat(".")
-	return err == nil && h.same(info)
+	return err == nil && h.isSameFile(info)
 }
 
-// reserve: the writing will tell whether there is room.
-func reserve(*os.File, int64, int64) error { return nil }
+// reserveSpace: the writing will tell whether there is room.
+func reserveSpace(*os.File, int64, int64) error { return nil }

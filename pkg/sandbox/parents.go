@@ -8,8 +8,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// madeParent is a directory that was made for a new file.
-type madeParent struct {
+// createdParent is a directory that was made for a new file.
+type createdParent struct {
 	in   *parentDir
 	name string
 	path string
@@ -25,7 +25,7 @@ func (r *replacement) makeParents() error {
 	if !r.options.MakeParents {
 		return toolerr.New(toolerr.NotFound, "%s cannot be created: the directory %s does not exist; create it first", pathname.Escape(r.name), r.fs.Display(r.MissingParents()[0]))
 	}
-	if err := r.atItsPlace(); err != nil {
+	if err := r.checkParentInPlace(); err != nil {
 		return err
 	}
 	for _, path := range r.MissingParents() {
@@ -34,14 +34,14 @@ func (r *replacement) makeParents() error {
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		child, err2 := r.dir.child(name)
+		child, err2 := r.dir.openChild(name)
 		if err2 != nil {
 			if err == nil {
 				err2 = errors.Join(err2, r.dir.rmdir(name))
 			}
 			return err2
 		}
-		r.made = append(r.made, madeParent{in: r.dir, name: name, path: path, ours: err == nil})
+		r.made = append(r.made, createdParent{in: r.dir, name: name, path: path, ours: err == nil})
 		r.dir = child
 		r.real, r.rest = append(r.real, name), r.rest[1:]
 	}

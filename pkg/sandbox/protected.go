@@ -24,7 +24,7 @@ type writePolicy struct {
 
 func (s *Sandbox) writePolicy() *writePolicy {
 	p := &writePolicy{homes: realPaths(s.homes())}
-	p.allow = s.globs(s.config.AllowWrites)
+	p.allow = s.expandGlobs(s.config.AllowWrites)
 	getenv := s.config.Getenv
 	p.git, p.template = []string{"/etc/gitconfig"}, getenv("GIT_TEMPLATE_DIR")
 	for _, variable := range []string{"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"} {
@@ -51,7 +51,7 @@ func (s *Sandbox) writePolicy() *writePolicy {
 		if dir == "" {
 			continue
 		}
-		if abs, err := s.expand(dir); err == nil {
+		if abs, err := s.expandDir(dir); err == nil {
 			p.own = append(p.own, abs)
 		}
 	}
@@ -79,39 +79,39 @@ func realPaths(paths []string) []string {
 // tool, or "": it would be run, or obeyed, later by something unconfined.
 // --allow-write lifts it.
 func (f *FS) Protected(abs string) string {
-	why := f.writes().protects(abs)
-	if why == "" || f.matches(f.writes().allow, abs) {
+	why := f.writes().protectionReason(abs)
+	if why == "" || f.matchesAny(f.writes().allow, abs) {
 		return ""
 	}
 	return why
 }
 
-func (p *writePolicy) protects(abs string) string {
+func (p *writePolicy) protectionReason(abs string) string {
 	parts := splitPath(abs[len(filepath.VolumeName(abs)):])
 	for i, part := range parts {
 		if !pathname.IsASCII(part) {
 			parts[i] = pathname.Fold(part)
 		}
 	}
-	if why := runByOthers(parts); why != "" {
+	if why := runningProgram(parts); why != "" {
 		return why
 	}
-	if p.isOwn(abs) {
+	if p.isOwnFile(abs) {
 		return "is part of the tools' own configuration or state"
 	}
 	if name := pathname.Base(abs); p.bin != "" && filepath.Dir(abs) == p.bin && strings.HasPrefix(name, "mcp-") {
 		return "is one of the tools' own programs"
 	}
 	for _, home := range p.homes {
-		if rel, ok := relativeTo(home, abs); ok && startup(splitPath(rel)) {
+		if rel, ok := relativeTo(home, abs); ok && isShellStartup(splitPath(rel)) {
 			return "is read by shells or programs when they start"
 		}
 	}
 	return ""
 }
 
-// isOwn reports whether a path is in one of p.own.
-func (p *writePolicy) isOwn(abs string) bool {
+// isOwnFile reports whether a path is in one of p.own.
+func (p *writePolicy) isOwnFile(abs string) bool {
 	for _, dir := range p.own {
 		if contains(dir, abs) || foldsCase && contains(strings.ToLower(dir), strings.ToLower(abs)) {
 			return true
@@ -124,18 +124,18 @@ func (p *writePolicy) isOwn(abs string) bool {
 // or the user (--protect) names its path, not by its own name. Commands must
 // not even remove it together with a directory above.
 func (f *FS) ProtectedByUser(abs string) bool {
-	return f.writes().isOwn(abs) && !f.matches(f.writes().allow, abs)
+	return f.writes().isOwnFile(abs) && !f.matchesAny(f.writes().allow, abs)
 }
 
-// runByOthers looks for the names that are protected at any depth.
-func runByOthers(parts []string) string {
+// runningProgram looks for the names that are protected at any depth.
+func runningProgram(parts []string) string {
 	for i, part := range parts {
 		rest := parts[i+1:]
 		switch {
 		case pathname.EqualFold(part, ".git") && len(rest) == 0:
 			return "tells git where the repository is"
 		case pathname.EqualFold(part, ".git") || pathname.HasSuffixFold(part, ".git") && len(rest) > 1:
-			if why := inGit(rest); why != "" {
+			if why := gitFileReason(rest); why != "" {
 				return why
 			}
 		case pathname.EqualFold(part, ".envrc") && len(rest) == 0:
@@ -147,13 +147,13 @@ func runByOthers(parts []string) string {
 	return ""
 }
 
-// inGit tells what of a repository git runs or follows, also of a module or
+// gitFileReason tells what of a repository git runs or follows, also of a module or
 // worktree inside it. rest are the components below .git.
 //
 // Branches and objects may have any name, hooks too, but only right below a
 // repository's top. Where a module's top is, its name does not tell (it may
 // hold slashes, and be called refs): below modules, hooks are always hooks.
-func inGit(rest []string) string {
+func gitFileReason(rest []string) string {
 	for i, part := range rest {
 		switch {
 		case i == 0 && (pathname.EqualFold(part, "objects") || pathname.EqualFold(part, "refs") || pathname.EqualFold(part, "logs")):
@@ -182,9 +182,9 @@ func inGit(rest []string) string {
 	return ""
 }
 
-// startup reports whether a path beneath a home directory is one that shells
+// isShellStartup reports whether a path beneath a home directory is one that shells
 // and sessions run, or that names programs to be run.
-func startup(rel []string) bool {
+func isShellStartup(rel []string) bool {
 	first, rest := rel[0], len(rel)-1
 	if rest == 0 {
 		switch {
@@ -216,9 +216,9 @@ func startup(rel []string) bool {
 	return false
 }
 
-// matches reports whether a glob of the list, made by globs, holds for a
+// matchesAny reports whether a glob of the list, made by globs, holds for a
 // path: absolute or relative to a root.
-func (f *FS) matches(list []string, abs string) bool {
+func (f *FS) matchesAny(list []string, abs string) bool {
 	if len(list) == 0 {
 		return false
 	}
@@ -239,9 +239,9 @@ func (f *FS) matches(list []string, abs string) bool {
 	return false
 }
 
-// globs completes the globs of a setting, so that each also holds for what
+// expandGlobs completes the globs of a setting, so that each also holds for what
 // lies beneath, and at any depth where it has no slash.
-func (s *Sandbox) globs(given []string) []string {
+func (s *Sandbox) expandGlobs(given []string) []string {
 	var globs []string
 	for _, glob := range given {
 		glob = filepath.ToSlash(glob)

@@ -9,24 +9,24 @@ import (
 
 func openFastest(path string) (object, error) { return openPortableRoot(path) }
 
-// pseudoRoot reports whether name in dir is on a file system of devices,
+// isPseudoRoot reports whether name in dir is on a file system of devices,
 // descriptors or mounts made on demand.
-func pseudoRoot(dir *os.Root, _ string, _ fs.FileInfo) bool {
+func isPseudoRoot(dir *os.Root, _ string, _ fs.FileInfo) bool {
 	f, err := dir.Open(".")
 	if err != nil {
 		return true
 	}
 	defer f.Close()
 	var st unix.Statfs_t
-	return unix.Fstatfs(int(f.Fd()), &st) == nil && pseudoType(unix.ByteSliceToString(st.Fstypename[:]))
+	return unix.Fstatfs(int(f.Fd()), &st) == nil && isPseudoType(unix.ByteSliceToString(st.Fstypename[:]))
 }
 
-// pseudoPath is pseudoRoot for a path outside the roots.
-func pseudoPath(path string) bool {
+// isPseudoPath does the same for a path outside the roots.
+func isPseudoPath(path string) bool {
 	var st unix.Statfs_t
-	return unix.Statfs(path, &st) != nil || pseudoType(unix.ByteSliceToString(st.Fstypename[:]))
+	return unix.Statfs(path, &st) != nil || isPseudoType(unix.ByteSliceToString(st.Fstypename[:]))
 }
 
-func pseudoType(name string) bool {
+func isPseudoType(name string) bool {
 	return name == "devfs" || name == "fdesc" || name == "autofs"
 }

@@ -17,10 +17,10 @@ const (
 	rpcPipeMagic  = 0x67596969
 )
 
-// pseudoType reports whether a file system of this type (statfs) shows the
+// isPseudoType reports whether a file system of this type (statfs) shows the
 // state of kernel or devices, changes it when it is read, or, as autofs, does
 // things when it is only walked through.
-func pseudoType(st *unix.Statfs_t) bool {
+func isPseudoType(st *unix.Statfs_t) bool {
 	switch uint32(st.Type) {
 	case unix.PROC_SUPER_MAGIC, unix.SYSFS_MAGIC, unix.DEVPTS_SUPER_MAGIC, unix.DEBUGFS_MAGIC,
 		unix.TRACEFS_MAGIC, unix.SECURITYFS_MAGIC, unix.CGROUP_SUPER_MAGIC, unix.CGROUP2_SUPER_MAGIC,
@@ -44,8 +44,8 @@ var devDevice = sync.OnceValue(func() uint64 {
 	return uint64(dev.Dev)
 })
 
-// pseudoRoot is pseudo for what os.Root found: name in dir.
-func pseudoRoot(dir *os.Root, name string, info fs.FileInfo) bool {
+// isPseudoRoot is pseudo for what os.Root found: name in dir.
+func isPseudoRoot(dir *os.Root, name string, info fs.FileInfo) bool {
 	if dev := statOfInfo(info).Dev; dev != 0 && dev == devDevice() {
 		return true
 	}
@@ -54,15 +54,15 @@ func pseudoRoot(dir *os.Root, name string, info fs.FileInfo) bool {
 		return true
 	}
 	defer f.Close()
-	return pseudoFD(int(f.Fd()))
+	return isPseudoFile(int(f.Fd()))
 }
 
-// pseudoPath is pseudo for a path outside the roots.
-func pseudoPath(path string) bool {
+// isPseudoPath is pseudo for a path outside the roots.
+func isPseudoPath(path string) bool {
 	var st unix.Stat_t
 	var sfs unix.Statfs_t
 	if unix.Lstat(path, &st) != nil || unix.Statfs(path, &sfs) != nil {
 		return true
 	}
-	return pseudoType(&sfs) || devDevice() != 0 && uint64(st.Dev) == devDevice()
+	return isPseudoType(&sfs) || devDevice() != 0 && uint64(st.Dev) == devDevice()
 }

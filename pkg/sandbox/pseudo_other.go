@@ -10,6 +10,6 @@ import (
 func openFastest(path string) (object, error) { return openPortableRoot(path) }
 
 // This system shows no state of its kernel as files.
-func pseudoRoot(*os.Root, string, fs.FileInfo) bool { return false }
+func isPseudoRoot(*os.Root, string, fs.FileInfo) bool { return false }
 
-func pseudoPath(string) bool { return false }
+func isPseudoPath(string) bool { return false }

@@ -12,20 +12,20 @@ func (t *Target) Remove(ctx context.Context, expect *Stat) (unsynced, err error)
 	defer runtime.KeepAlive(t.fs)
 	r := &replacement{Target: t, ctx: ctx, options: ReplaceOptions{Expect: expect}, done: &Written{}}
 	if err := r.remove(); err != nil {
-		return nil, t.fs.explainWrite(t.name, t.absent(err))
+		return nil, t.fs.explainWriteError(t.name, t.explainAbsent(err))
 	}
 	return t.dir.sync(), nil
 }
 
 func (r *replacement) remove() error {
-	if err := r.expect(); err != nil {
+	if err := r.checkExpected(); err != nil {
 		return err
 	}
 	if r.old == nil {
-		_, err := r.current()
+		_, err := r.currentStat()
 		return err
 	}
-	if err := r.unmoved(); err != nil {
+	if err := r.checkBeforePublish(); err != nil {
 		return err
 	}
 	return r.dir.remove(r.base)

@@ -79,10 +79,10 @@ func (t *Target) Replace(ctx context.Context, write func(io.Writer) error, o Rep
 	defer runtime.KeepAlive(t.fs)
 	err := t.checkGit()
 	if err == nil {
-		write, err = t.checkedConfig(ctx, write)
+		write, err = t.checkConfigWrite(ctx, write)
 	}
 	if err != nil {
-		return nil, t.fs.explainWrite(t.name, err)
+		return nil, t.fs.explainWriteError(t.name, err)
 	}
 	r := &replacement{Target: t, ctx: ctx, options: o, done: &Written{}}
 	err = r.run(write)
@@ -94,7 +94,7 @@ func (t *Target) Replace(ctx context.Context, write func(io.Writer) error, o Rep
 	}
 	r.close()
 	if err != nil {
-		return nil, t.fs.explainWrite(t.name, err)
+		return nil, t.fs.explainWriteError(t.name, err)
 	}
 	return r.done, nil
 }
@@ -108,7 +108,7 @@ type replacement struct {
 
 	old      *Stat     // what is to be replaced; nil for a new file
 	tempFile *tempFile // where the new content is written
-	made     []madeParent
+	made     []createdParent
 }
 
 func (r *replacement) close() {
@@ -121,42 +121,42 @@ func (r *replacement) run(write func(io.Writer) error) error {
 	if err := r.ctx.Err(); err != nil {
 		return err
 	}
-	if err := r.expect(); err != nil {
+	if err := r.checkExpected(); err != nil {
 		return err
 	}
 	if err := r.makeParents(); err != nil {
 		return err
 	}
-	r.dir.sweep()
+	r.dir.removeOldTempFiles()
 	if r.old == nil {
 		return r.create(write)
 	}
 	if r.options.KeepHardlinks && r.old.Nlink > 1 {
-		return r.inPlace(write, "it has several hard links, kept by --keep-hardlinks")
+		return r.writeInPlace(write, "it has several hard links, kept by --keep-hardlinks")
 	}
-	why, err := r.prepare()
+	why, err := r.createWithOldAttributes()
 	if err != nil {
 		return err
 	}
 	if r.tempFile == nil {
-		return r.inPlace(write, why)
+		return r.writeInPlace(write, why)
 	}
-	if err := r.fill(write); err != nil {
+	if err := r.writeContent(write); err != nil {
 		return err
 	}
 	if why == "" {
-		err = r.exchange()
-		if why = irreplaceable(err); why == "" {
+		err = r.publish()
+		if why = reasonNotReplaceable(err); why == "" {
 			return err
 		}
 	}
-	return r.inPlace(nil, why)
+	return r.writeInPlace(nil, why)
 }
 
-// expect records the version that Replace will replace. It fails if the caller
+// checkExpected records the version that Replace will replace. It fails if the caller
 // expects another version.
-func (r *replacement) expect() error {
-	now, err := r.current()
+func (r *replacement) checkExpected() error {
+	now, err := r.currentStat()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if r.options.Expect != nil {
@@ -171,7 +171,7 @@ func (r *replacement) expect() error {
 		return errStale(r.name)
 	}
 	r.old = &now
-	if err := r.dir.writable(r.base); err != nil {
+	if err := r.dir.checkWritable(r.base); err != nil {
 		return err
 	}
 	return nil
@@ -192,13 +192,13 @@ func (r *replacement) create(write func(io.Writer) error) error {
 	if r.tempFile, err = r.dir.newTempFile(r.base, perm); err != nil {
 		return err
 	}
-	if err := r.fill(write); err != nil {
+	if err := r.writeContent(write); err != nil {
 		return err
 	}
-	if err := r.atItsPlace(); err != nil {
+	if err := r.checkParentInPlace(); err != nil {
 		return err
 	}
-	if err := r.stillNoGit(); err != nil {
+	if err := r.recheckGit(); err != nil {
 		return err
 	}
 	if err := r.tempFile.publishNew(r.base); err != nil {
@@ -211,12 +211,12 @@ func (r *replacement) create(write func(io.Writer) error) error {
 	return r.finish(r.tempFile.File)
 }
 
-// prepare makes the new file with the attributes of the old one. Where it
+// createWithOldAttributes makes the new file with the attributes of the old one. Where it
 // cannot have them, why says so and there may be no temporary file.
-func (r *replacement) prepare() (why string, err error) {
+func (r *replacement) createWithOldAttributes() (why string, err error) {
 	old, _, err := r.dir.open(r.base, os.O_RDONLY)
 	if errors.Is(err, fs.ErrPermission) {
-		old, err = r.dir.openUnread(r.base)
+		old, err = r.dir.openReadWithoutAccessTime(r.base)
 	}
 	if err != nil {
 		return "", err
@@ -230,14 +230,14 @@ func (r *replacement) prepare() (why string, err error) {
 		return "", err
 	}
 	r.tempFile = tempFile
-	r.done.Dropped = privileges(old, *r.old)
+	r.done.Dropped = lostPrivileges(old, *r.old)
 	why, err = copyAttributes(old, tempFile.File, *r.old)
 	return why, err
 }
 
-// privileges names what of a file no writing keeps: what gives rights to who
+// lostPrivileges names what of a file no writing keeps: what gives rights to who
 // runs it.
-func privileges(f *os.File, st Stat) (names []string) {
+func lostPrivileges(f *os.File, st Stat) (names []string) {
 	if st.Mode&fs.ModeSetuid != 0 {
 		names = append(names, "setuid")
 	}
@@ -250,8 +250,8 @@ func privileges(f *os.File, st Stat) (names []string) {
 	return names
 }
 
-// fill writes the new content to the temporary file, down to the disk.
-func (r *replacement) fill(write func(io.Writer) error) error {
+// writeContent writes the new content to the temporary file, down to the disk.
+func (r *replacement) writeContent(write func(io.Writer) error) error {
 	if err := writeTo(r.ctx, r.tempFile, write); err != nil {
 		return err
 	}
@@ -262,34 +262,34 @@ func (r *replacement) fill(write func(io.Writer) error) error {
 const copyBuffer = 256 << 10
 
 func writeTo(ctx context.Context, to io.Writer, write func(io.Writer) error) error {
-	w := bufio.NewWriterSize(&stoppable{ctx: ctx, to: to}, copyBuffer)
+	w := bufio.NewWriterSize(&cancelableWriter{ctx: ctx, to: to}, copyBuffer)
 	if err := write(w); err != nil {
 		return err
 	}
 	return w.Flush()
 }
 
-// stoppable is a writer that a context stops between two pieces. What was
+// cancelableWriter is a writer that a context stops between two pieces. What was
 // written of a large file is on its way to the disk while the rest is: the
 // sync at the end then has little to wait for.
-type stoppable struct {
+type cancelableWriter struct {
 	ctx  context.Context
 	to   io.Writer
 	done int64
 }
 
-// maxPiece is the number of bytes written between two checks of the context.
-const maxPiece = 4 << 20
+// maxWriteBytes is the number of bytes written between two checks of the context.
+const maxWriteBytes = 4 << 20
 
-func (s *stoppable) Write(p []byte) (n int, err error) {
+func (s *cancelableWriter) Write(p []byte) (n int, err error) {
 	for {
 		if err := s.ctx.Err(); err != nil {
 			return n, err
 		}
-		piece := p[n:min(len(p), n+maxPiece)]
+		piece := p[n:min(len(p), n+maxWriteBytes)]
 		m, err := s.to.Write(piece)
 		n += m
-		if f, ok := s.to.(syscall.Conn); ok && m == maxPiece {
+		if f, ok := s.to.(syscall.Conn); ok && m == maxWriteBytes {
 			startWriteback(f, s.done, int64(m))
 		}
 		s.done += int64(m)
@@ -299,10 +299,10 @@ func (s *stoppable) Write(p []byte) (n int, err error) {
 	}
 }
 
-// exchange puts the new file in the old one's place, if that is still what
+// publish puts the new file in the old one's place, if that is still what
 // was expected.
-func (r *replacement) exchange() error {
-	if err := r.unmoved(); err != nil {
+func (r *replacement) publish() error {
+	if err := r.checkBeforePublish(); err != nil {
 		return err
 	}
 	if err := r.tempFile.publishOver(r.base); err != nil {
@@ -314,18 +314,18 @@ func (r *replacement) exchange() error {
 	return r.finish(r.tempFile.File)
 }
 
-// unmoved is the last look before the point of no return.
-func (r *replacement) unmoved() error {
+// checkBeforePublish is the last look before the point of no return.
+func (r *replacement) checkBeforePublish() error {
 	if err := r.ctx.Err(); err != nil {
 		return err
 	}
-	if err := r.atItsPlace(); err != nil {
+	if err := r.checkParentInPlace(); err != nil {
 		return err
 	}
-	if err := r.stillNoGit(); err != nil {
+	if err := r.recheckGit(); err != nil {
 		return err
 	}
-	now, err := r.current()
+	now, err := r.currentStat()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return errGone(r.name)
@@ -337,15 +337,15 @@ func (r *replacement) unmoved() error {
 	return nil
 }
 
-// atItsPlace makes sure that the directory held was not moved away, which
+// checkParentInPlace makes sure that the directory held was not moved away, which
 // could be to outside the root.
-func (r *replacement) atItsPlace() error {
-	h, closeDir := r.fs.reopen(r.home, r.real)
+func (r *replacement) checkParentInPlace() error {
+	h, closeDir := r.fs.reopenDir(r.home, r.real)
 	if h == nil {
 		return errChanged
 	}
 	defer closeDir()
-	if !r.dir.same(h) {
+	if !r.dir.isSameDir(h) {
 		return errChanged
 	}
 	return nil

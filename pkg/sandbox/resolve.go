@@ -48,34 +48,34 @@ type missing struct {
 func (m *missing) Error() string { return m.err.Error() }
 func (m *missing) Unwrap() error { return m.err }
 
-// purpose tells why an object is resolved.
-type purpose int
+// accessPurpose tells why an object is resolved.
+type accessPurpose int
 
 const (
-	toLook purpose = iota // its metadata: a secret may be seen, not what is in it
-	toRead                // its content: secrets are refused
+	toLook accessPurpose = iota // its metadata: a secret may be seen, not what is in it
+	toRead                      // its content: secrets are refused
 )
 
 // resolve finds the object that a tool's argument names. A name in the form
 // that pathname.Escape gives is accepted where the literal one does not exist.
 // Errors are ready to be shown.
-func (f *FS) resolve(name string, why purpose) (*resolved, error) {
+func (f *FS) resolve(name string, why accessPurpose) (*resolved, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
-	o, err := f.lookup(name, why)
+	o, err := f.resolveWithRetry(name, why)
 	if plain, ok := unescapePath(name); ok && errors.Is(err, fs.ErrNotExist) && checkName(plain) == nil {
-		if o2, err2 := f.lookup(plain, why); !errors.Is(err2, fs.ErrNotExist) {
+		if o2, err2 := f.resolveWithRetry(plain, why); !errors.Is(err2, fs.ErrNotExist) {
 			o, err = o2, err2
 		}
 	}
-	return o, f.explain(name, err)
+	return o, f.explainReadError(name, err)
 }
 
-// lookup resolves a literal name, again if things moved meanwhile.
-func (f *FS) lookup(name string, why purpose) (o *resolved, err error) {
-	for range openTries {
-		o, err = f.lookupOnce(name, why)
+// resolveWithRetry resolves a literal name, again if things moved meanwhile.
+func (f *FS) resolveWithRetry(name string, why accessPurpose) (o *resolved, err error) {
+	for range maxOpenTries {
+		o, err = f.resolveOnce(name, why)
 		if !errors.Is(err, errChanged) {
 			break
 		}
@@ -98,36 +98,36 @@ func unescapePath(name string) (string, bool) {
 	return strings.Join(parts, "/"), any
 }
 
-// lookupOnce resolves a literal name. Secrets are told by the name asked
+// resolveOnce resolves a literal name. Secrets are told by the name asked
 // for, and again by where it leads.
-func (f *FS) lookupOnce(name string, why purpose) (*resolved, error) {
+func (f *FS) resolveOnce(name string, why accessPurpose) (*resolved, error) {
 	root, rest, ok := f.findRoot(name)
 	if !ok {
 		return nil, errOutside
 	}
 	asked := joinPath(root.Path, rest)
-	if f.inside(asked) && f.secret(asked, why) {
+	if f.isInRoot(asked) && f.isHidden(asked, why) {
 		return nil, errDenied
 	}
-	o := f.shortcut(root, rest)
+	o := f.resolveDeep(root, rest)
 	if o == nil {
 		w := &walker{fs: f, root: root, here: root.object, pending: rest}
 		var err error
 		if o, err = w.walk(); err != nil {
-			w.leave()
-			return nil, f.hide(err, why)
+			w.closeObjects()
+			return nil, f.hideSecret(err, why)
 		}
 	}
 	o.asked = asked
-	if f.secret(o.path, why) || o.secret && why == toRead {
+	if f.isHidden(o.path, why) || o.secret && why == toRead {
 		o.close()
 		return nil, errDenied
 	}
 	return o, nil
 }
 
-// inside reports whether a path is, by its name, in one of the roots.
-func (f *FS) inside(path string) bool {
+// isInRoot reports whether a path is, by its name, in one of the roots.
+func (f *FS) isInRoot(path string) bool {
 	for _, r := range f.roots {
 		if contains(r.Path, path) {
 			return true
@@ -136,26 +136,26 @@ func (f *FS) inside(path string) bool {
 	return false
 }
 
-// secret reports whether the object at path is refused for this purpose.
-func (f *FS) secret(path string, why purpose) bool {
+// isHidden reports whether the object at path is refused for this purpose.
+func (f *FS) isHidden(path string, why accessPurpose) bool {
 	if why == toRead {
 		return f.Denied(path)
 	}
 	return f.Denied(filepath.Dir(path))
 }
 
-// hide keeps an error from telling what a place of secrets holds.
-func (f *FS) hide(err error, why purpose) error {
+// hideSecret keeps an error from telling what a place of secrets holds.
+func (f *FS) hideSecret(err error, why accessPurpose) error {
 	var m *missing
-	if errors.As(err, &m) && f.secret(filepath.Join(joinPath(m.root.Path, m.dir), m.name), why) {
+	if errors.As(err, &m) && f.isHidden(filepath.Join(joinPath(m.root.Path, m.dir), m.name), why) {
 		return errDenied
 	}
 	return err
 }
 
-// shortcut finds an object in one step if its path has no link and no "..". It
+// resolveDeep finds an object in one step if its path has no link and no "..". It
 // returns nil otherwise, and whenever an error has to be explained.
-func (f *FS) shortcut(root *openRoot, rest []string) *resolved {
+func (f *FS) resolveDeep(root *openRoot, rest []string) *resolved {
 	clean := make([]string, 0, len(rest))
 	for i, part := range rest {
 		switch {
@@ -170,25 +170,25 @@ func (f *FS) shortcut(root *openRoot, rest []string) *resolved {
 	if len(clean) == 0 {
 		return nil
 	}
-	h, err := root.object.deep(strings.Join(clean, "/"))
+	h, err := root.object.openDeep(strings.Join(clean, "/"))
 	if err != nil {
 		return nil
 	}
-	if h.stat().Dev != root.dev && h.pseudo() {
+	if h.stat().Dev != root.dev && h.isPseudo() {
 		h.close()
 		return nil
 	}
-	return f.resolvedAt(h, root, clean)
+	return f.newResolved(h, root, clean)
 }
 
-// resolvedAt makes the result for an object beneath root. Of nested roots the
+// newResolved makes the result for an object beneath root. Of nested roots the
 // innermost decides what may be done with it.
-func (f *FS) resolvedAt(h object, root *openRoot, real []string) *resolved {
+func (f *FS) newResolved(h object, root *openRoot, real []string) *resolved {
 	path := joinPath(root.Path, real)
-	return &resolved{object: h, shared: h == root.object, root: f.innermost(path, root), path: path}
+	return &resolved{object: h, shared: h == root.object, root: f.innermostRoot(path, root), path: path}
 }
 
-func (f *FS) innermost(path string, root *openRoot) *openRoot {
+func (f *FS) innermostRoot(path string, root *openRoot) *openRoot {
 	for _, r := range f.roots {
 		if len(r.Path) > len(root.Path) && contains(r.Path, path) {
 			root = r

@@ -25,11 +25,11 @@ type rootSpec struct {
 // nothing is configured those of the client alone, else the working
 // directory.
 func (s *Sandbox) rootSpecs(ctx context.Context) ([]rootSpec, error) {
-	specs, err := s.configured()
+	specs, err := s.configuredRoots()
 	if err != nil {
 		return nil, err
 	}
-	offered, err := s.offered(ctx)
+	offered, err := s.clientRoots(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -38,16 +38,16 @@ func (s *Sandbox) rootSpecs(ctx context.Context) ([]rootSpec, error) {
 		return specs, nil
 	}
 	wd, err := os.Getwd()
-	if err != nil || isTop(wd) {
+	if err != nil || isFileSystemTop(wd) {
 		return nil, toolerr.New(toolerr.NoRoot,
 			"no directory to work in: start the server with --root DIR, or set MCP_ROOT")
 	}
 	return []rootSpec{{dir: wd, source: "the working directory"}}, nil
 }
 
-// configured returns the first of the user's own sources that names any
+// configuredRoots returns the first of the user's own sources that names any
 // directory.
-func (s *Sandbox) configured() ([]rootSpec, error) {
+func (s *Sandbox) configuredRoots() ([]rootSpec, error) {
 	specs := make([]rootSpec, 0, len(s.config.Roots))
 	for _, root := range s.config.Roots {
 		dir, readOnly := splitRootSpec(root)
@@ -60,7 +60,7 @@ func (s *Sandbox) configured() ([]rootSpec, error) {
 		specs = []rootSpec{{dir: dir, source: "CLAUDE_PROJECT_DIR"}}
 	}
 	for i := range specs {
-		dir, err := s.expand(specs[i].dir)
+		dir, err := s.expandDir(specs[i].dir)
 		if err != nil {
 			return nil, err
 		}
@@ -87,9 +87,9 @@ func splitRootList(list string) []rootSpec {
 	return specs
 }
 
-// offered returns the client's roots. A client that fails to say is taken as
+// clientRoots returns the client's roots. A client that fails to say is taken as
 // one that offers none: the user's own configuration stands without it.
-func (s *Sandbox) offered(ctx context.Context) ([]rootSpec, error) {
+func (s *Sandbox) clientRoots(ctx context.Context) ([]rootSpec, error) {
 	if s.config.ClientRoots == nil {
 		return nil, nil
 	}
@@ -109,9 +109,9 @@ func (s *Sandbox) offered(ctx context.Context) ([]rootSpec, error) {
 	return specs, nil
 }
 
-// expand makes a configured directory absolute. Only here does ~ mean
+// expandDir makes a configured directory absolute. Only here does ~ mean
 // anything: in a tool's arguments it is a name like any other.
-func (s *Sandbox) expand(dir string) (string, error) {
+func (s *Sandbox) expandDir(dir string) (string, error) {
 	if dir == "~" || strings.HasPrefix(dir, "~/") || runtime.GOOS == "windows" && strings.HasPrefix(dir, `~\`) {
 		home := s.home()
 		if home == "" {
@@ -151,8 +151,8 @@ func specKey(specs []rootSpec) string {
 	return b.String()
 }
 
-// isTop reports whether dir is the top of a file system tree: / or a volume.
-func isTop(dir string) bool {
+// isFileSystemTop reports whether dir is the top of a file system tree: / or a volume.
+func isFileSystemTop(dir string) bool {
 	clean := filepath.Clean(dir)
 	return filepath.Dir(clean) == clean
 }

@@ -62,7 +62,7 @@ type Root struct {
 // concurrent use.
 type Sandbox struct {
 	config Config
-	open   opener
+	open   rootOpener
 
 	mu      sync.Mutex
 	current *FS
@@ -70,7 +70,7 @@ type Sandbox struct {
 	pinned  map[string]string // source directory to the real path it had first
 
 	linksRead time.Time // of credential stores
-	looked    map[string]*lookedAt
+	looked    map[string]*dirListing
 }
 
 // New returns a sandbox for c. It touches neither the disk nor the
@@ -97,7 +97,7 @@ func (s *Sandbox) FS(ctx context.Context) (*FS, error) {
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.current != nil && s.key == key && s.current.fresh() && !s.relinked(s.current) {
+	if s.current != nil && s.key == key && s.current.isCurrent() && !s.linksChanged(s.current) {
 		return s.current, nil
 	}
 	opened, err := s.openRoots(specs)

@@ -8,11 +8,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
-// Names returns the configured roots as they are shown, the one that relative
+// ShownRoots returns the configured roots as they are shown, the one that relative
 // paths start from first. It returns nil where the client or the working
 // directory decides, and where a root cannot be named.
-func (c *Config) Names() []string {
-	specs, err := New(*c).configured()
+func (c *Config) ShownRoots() []string {
+	specs, err := New(*c).configuredRoots()
 	if err != nil {
 		return nil
 	}

@@ -25,7 +25,7 @@ const (
 // to three that are near. It looks only into the directory where the search
 // ended, which is inside a root.
 func (f *FS) suggest(m *missing) (same, beside []string) {
-	dir, closeDir := f.reopen(m.root, m.dir)
+	dir, closeDir := f.reopenDir(m.root, m.dir)
 	if dir == nil {
 		return nil, nil
 	}
@@ -35,10 +35,10 @@ func (f *FS) suggest(m *missing) (same, beside []string) {
 		distance int
 	}
 	var best []near
-	wanted := canonical(m.name)
+	wanted := foldForComparison(m.name)
 	limit := min(3, max(1, utf8.RuneCountInString(wanted)/3))
-	for _, name := range dir.names(maxSuggestScan) {
-		d := editdistance.Between(wanted, canonical(name), limit)
+	for _, name := range dir.readNames(maxSuggestScan) {
+		d := editdistance.Between(wanted, foldForComparison(name), limit)
 		if d > limit || f.Denied(joinPath(m.root.Path, append(slices.Clip(m.dir), name))) {
 			continue
 		}
@@ -66,7 +66,7 @@ func (f *FS) suggestion(m *missing, name string) string {
 	path := joinPath(m.root.Path, append(slices.Clip(m.dir), name))
 	if len(m.rest) > 0 && !slices.Contains(m.rest, "..") {
 		full := joinPath(path, m.rest)
-		if o, err := f.lookup(full, toLook); err == nil {
+		if o, err := f.resolveWithRetry(full, toLook); err == nil {
 			o.close()
 			return f.Display(full)
 		}
@@ -74,12 +74,12 @@ func (f *FS) suggestion(m *missing, name string) string {
 	return f.Display(path)
 }
 
-// reopen finds a directory beneath root again by its real components.
-func (f *FS) reopen(root *openRoot, real []string) (object, func()) {
+// reopenDir finds a directory beneath root again by its real components.
+func (f *FS) reopenDir(root *openRoot, real []string) (object, func()) {
 	w := &walker{fs: f, root: root, here: root.object, pending: real}
 	o, err := w.walk()
 	if err != nil {
-		w.leave()
+		w.closeObjects()
 		return nil, nil
 	}
 	if !o.stat().Mode.IsDir() {
@@ -89,9 +89,9 @@ func (f *FS) reopen(root *openRoot, real []string) (object, func()) {
 	return o.object, o.close
 }
 
-// canonical makes names equal that people take for equal: composed and
+// foldForComparison makes names equal that people take for equal: composed and
 // decomposed letters, upper and lower case, the kinds of space.
-func canonical(name string) string {
+func foldForComparison(name string) string {
 	if pathname.IsASCII(name) && pathname.Escape(name) == name {
 		return strings.ToLower(name)
 	}

@@ -48,9 +48,9 @@ func (f *FS) OpenForWrite(name string) (*Target, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
-	t, err := f.target(name)
+	t, err := f.openTarget(name)
 	if plain, ok := unescapePath(name); ok && err == nil && t.lack != nil && checkName(plain) == nil {
-		t2, err2 := f.target(plain)
+		t2, err2 := f.openTarget(plain)
 		switch {
 		case err2 == nil && t2.lack == nil:
 			t.Close()
@@ -60,19 +60,19 @@ func (f *FS) OpenForWrite(name string) (*Target, error) {
 		}
 	}
 	if err != nil {
-		return nil, f.explainWrite(name, err)
+		return nil, f.explainWriteError(name, err)
 	}
-	if err := t.check(); err != nil {
+	if err := t.checkWrite(); err != nil {
 		t.Close()
-		return nil, f.explainWrite(name, err)
+		return nil, f.explainWriteError(name, err)
 	}
 	return t, nil
 }
 
-// target resolves a literal name, again if things moved meanwhile.
-func (f *FS) target(name string) (t *Target, err error) {
-	for range openTries {
-		t, err = f.targetOnce(name)
+// openTarget resolves a literal name, again if things moved meanwhile.
+func (f *FS) openTarget(name string) (t *Target, err error) {
+	for range maxOpenTries {
+		t, err = f.openTargetOnce(name)
 		if !errors.Is(err, errChanged) {
 			break
 		}
@@ -80,22 +80,22 @@ func (f *FS) target(name string) (t *Target, err error) {
 	return t, err
 }
 
-func (f *FS) targetOnce(name string) (*Target, error) {
+func (f *FS) openTargetOnce(name string) (*Target, error) {
 	root, rest, ok := f.findRoot(name)
 	if !ok {
 		return nil, errOutside
 	}
 	asked := joinPath(root.Path, rest)
-	if f.inside(asked) {
-		if err := f.refuseWrite(asked); err != nil {
+	if f.isInRoot(asked) {
+		if err := f.checkWritePath(asked); err != nil {
 			return nil, err
 		}
 	}
 	w := &walker{fs: f, root: root, here: root.object, pending: rest}
 	o, err := w.walk()
 	if err != nil {
-		defer w.leave()
-		return f.absentTarget(name, asked, w, err)
+		defer w.closeObjects()
+		return f.openAbsentTarget(name, asked, w, err)
 	}
 	defer o.close()
 	if mode := o.stat().Mode; !mode.IsRegular() {
@@ -109,11 +109,11 @@ func (f *FS) targetOnce(name string) (*Target, error) {
 	return t, err
 }
 
-// absentTarget is the target where the walk met a name that does not exist.
-func (f *FS) absentTarget(name, asked string, w *walker, err error) (*Target, error) {
+// openAbsentTarget is the target where the walk met a name that does not exist.
+func (f *FS) openAbsentTarget(name, asked string, w *walker, err error) (*Target, error) {
 	var lack *missing
 	if !errors.As(err, &lack) || !errors.Is(err, fs.ErrNotExist) || slices.Contains(lack.rest, "..") {
-		return nil, f.hide(err, toRead)
+		return nil, f.hideSecret(err, toRead)
 	}
 	if n := len(lack.rest); n > 0 && lack.rest[n-1] == "." {
 		return nil, toolerr.New(toolerr.IsADirectory, "%s ends in a slash, so it names a directory: give the name of a file", pathname.Escape(name))
@@ -126,11 +126,11 @@ func (f *FS) absentTarget(name, asked string, w *walker, err error) (*Target, er
 	return t, err
 }
 
-// check refuses what may not be written where the name really leads.
-func (t *Target) check() error {
-	t.Root = t.fs.innermost(t.Path, t.home).Root
+// checkWrite refuses what may not be written where the name really leads.
+func (t *Target) checkWrite() error {
+	t.Root = t.fs.innermostRoot(t.Path, t.home).Root
 	t.Masked = t.Masked || t.fs.Masked(t.asked) || t.fs.Masked(t.Path)
-	if err := t.fs.refuseWrite(t.Path); err != nil {
+	if err := t.fs.checkWritePath(t.Path); err != nil {
 		return err
 	}
 	if t.Root.ReadOnly {
@@ -143,7 +143,7 @@ func (t *Target) check() error {
 	if t.lack != nil {
 		return nil
 	}
-	if err := t.dir.writable(t.base); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := t.dir.checkWritable(t.base); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	file, err := t.Open()
@@ -156,8 +156,8 @@ func (t *Target) check() error {
 	return file.Close()
 }
 
-// refuseWrite refuses secrets and what is protected, by an absolute path.
-func (f *FS) refuseWrite(abs string) error {
+// checkWritePath refuses secrets and what is protected, by an absolute path.
+func (f *FS) checkWritePath(abs string) error {
 	if f.Denied(abs) {
 		return errDenied
 	}
@@ -196,12 +196,12 @@ func (t *Target) MissingParents() []string {
 // Stat tells what is at the name now: NOT_FOUND for nothing, CONFLICT where
 // something that is no file took its place.
 func (t *Target) Stat() (Stat, error) {
-	st, err := t.current()
-	return st, t.fs.explainWrite(t.name, t.absent(err))
+	st, err := t.currentStat()
+	return st, t.fs.explainWriteError(t.name, t.explainAbsent(err))
 }
 
-// current is Stat with the system's errors.
-func (t *Target) current() (Stat, error) {
+// currentStat is Stat with the system's errors.
+func (t *Target) currentStat() (Stat, error) {
 	if len(t.rest) > 0 {
 		return Stat{}, fs.ErrNotExist
 	}
@@ -217,9 +217,9 @@ func (t *Target) current() (Stat, error) {
 	return st, nil
 }
 
-// absent makes an error for a file that is not there say so, with the names
+// explainAbsent makes an error for a file that is not there say so, with the names
 // that come near.
-func (t *Target) absent(err error) error {
+func (t *Target) explainAbsent(err error) error {
 	if errors.Is(err, fs.ErrNotExist) && t.lack != nil {
 		return t.fs.notFound(t.name, t.lack)
 	}
@@ -231,11 +231,11 @@ func (t *Target) absent(err error) error {
 // does not exist.
 func (t *Target) Open() (*File, error) {
 	file, err := t.open()
-	return file, t.fs.explainWrite(t.name, t.absent(err))
+	return file, t.fs.explainWriteError(t.name, t.explainAbsent(err))
 }
 
 func (t *Target) open() (*File, error) {
-	if _, err := t.current(); err != nil {
+	if _, err := t.currentStat(); err != nil {
 		return nil, err
 	}
 	opened, st, err := t.dir.open(t.base, os.O_RDONLY)
@@ -248,7 +248,7 @@ func (t *Target) open() (*File, error) {
 	}
 	file := &File{File: opened, Stat: st, Path: t.Path, Root: t.Root, asked: t.asked, Masked: t.Masked}
 	file.Masked = file.Masked || t.fs.MaskedFile(t.Path, st)
-	if t.fs.holdsKey(file) || t.fs.deniedFile(file) {
+	if t.fs.containsPrivateKey(file) || t.fs.isDeniedFile(file) {
 		opened.Close()
 		return nil, errDenied
 	}

@@ -46,7 +46,7 @@ func nameTempFile(base string, slot int) string {
 
 // newTempFile makes a temporary file for base.
 func (d *parentDir) newTempFile(base string, perm uint32) (*tempFile, error) {
-	f, ok, err := d.makeAnonymous(perm)
+	f, ok, err := d.createAnonymous(perm)
 	if err != nil {
 		return nil, err
 	}
@@ -55,8 +55,8 @@ func (d *parentDir) newTempFile(base string, perm uint32) (*tempFile, error) {
 		return &tempFile{File: f, in: d, base: base}, nil
 	}
 	s := &tempFile{in: d, base: base}
-	s.name, err = d.claim(base, func(name string) error {
-		f, err := d.make(name, perm)
+	s.name, err = d.tryTempNames(base, func(name string) error {
+		f, err := d.createExclusive(name, perm)
 		if err != nil {
 			return err
 		}
@@ -83,9 +83,9 @@ func sameFile(st Stat, info fs.FileInfo) bool {
 	return st.Dev == other.Dev && st.Ino == other.Ino
 }
 
-// claim finds a free name for a temporary file: try fails with fs.ErrExist
+// tryTempNames finds a free name for a temporary file: try fails with fs.ErrExist
 // where it is taken.
-func (d *parentDir) claim(base string, try func(name string) error) (string, error) {
+func (d *parentDir) tryTempNames(base string, try func(name string) error) (string, error) {
 	var name string
 	var err error
 	for slot := range tempFileSlots + 8 {
@@ -93,7 +93,7 @@ func (d *parentDir) claim(base string, try func(name string) error) (string, err
 		if err = try(name); !errors.Is(err, fs.ErrExist) {
 			return name, err
 		}
-		d.clear(name)
+		d.removeIfStale(name)
 		if err = try(name); !errors.Is(err, fs.ErrExist) {
 			return name, err
 		}
@@ -104,7 +104,7 @@ func (d *parentDir) claim(base string, try func(name string) error) (string, err
 // publishOver puts the file in the place of base.
 func (s *tempFile) publishOver(base string) error {
 	if s.name == "" {
-		name, err := s.in.claim(base, func(name string) error { return s.in.link(s.File, name) })
+		name, err := s.in.tryTempNames(base, func(name string) error { return s.in.link(s.File, name) })
 		if err != nil {
 			return err
 		}
@@ -114,7 +114,7 @@ func (s *tempFile) publishOver(base string) error {
 		return err
 	}
 	s.name = ""
-	return s.confirm(base)
+	return s.checkPublished(base)
 }
 
 // publishNew gives the file the name base, which nothing else must have.
@@ -122,16 +122,16 @@ func (s *tempFile) publishNew(base string) error {
 	if s.name == "" {
 		return s.in.link(s.File, base)
 	}
-	if err := s.in.renameNew(s.name, base); err != nil {
+	if err := s.in.renameNoReplace(s.name, base); err != nil {
 		return err
 	}
 	s.name = ""
-	return s.confirm(base)
+	return s.checkPublished(base)
 }
 
-// confirm makes sure that it was our file that was renamed: its name could
+// checkPublished makes sure that it was our file that was renamed: its name could
 // be guessed.
-func (s *tempFile) confirm(base string) error {
+func (s *tempFile) checkPublished(base string) error {
 	now, err := s.in.lstat(base)
 	info, err2 := s.Stat()
 	if err == nil && err2 == nil && !sameFile(now, info) {
@@ -157,21 +157,21 @@ const (
 	sweepAge = time.Hour
 )
 
-// sweep removes what dead processes left.
-func (d *parentDir) sweep() {
+// removeOldTempFiles removes what dead processes left.
+func (d *parentDir) removeOldTempFiles() {
 	for _, name := range d.entries(sweepNames) {
 		if tempFileName.MatchString(name) {
-			d.clear(name)
+			d.removeIfStale(name)
 		}
 	}
 }
 
-// clear removes a temporary file whose writer is dead. Nothing else is ever
+// removeIfStale removes a temporary file whose writer is dead. Nothing else is ever
 // removed: it must be a regular file of ours with one name, which nobody has
 // locked.
-func (d *parentDir) clear(name string) {
+func (d *parentDir) removeIfStale(name string) {
 	st, err := d.lstat(name)
-	if err != nil || !st.Mode.IsRegular() || st.Nlink > 1 || posixOwner && os.Geteuid() != 0 && st.UID != uint32(os.Geteuid()) {
+	if err != nil || !st.Mode.IsRegular() || st.Nlink > 1 || hasPOSIXOwners && os.Geteuid() != 0 && st.UID != uint32(os.Geteuid()) {
 		return
 	}
 	f, opened, err := d.open(name, os.O_RDONLY)
@@ -181,7 +181,7 @@ func (d *parentDir) clear(name string) {
 	defer f.Close()
 	locked, err := filelock.TryLock(f)
 	old := time.Since(st.ModTime) > sweepAge
-	if !old && (err != nil || !filelock.Advisory || !d.local()) || err == nil && !locked {
+	if !old && (err != nil || !filelock.Advisory || !d.isLocal()) || err == nil && !locked {
 		return
 	}
 	// While we hold its lock nobody else removes it.

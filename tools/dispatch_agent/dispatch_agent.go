@@ -101,7 +101,7 @@ func run() int {
 	cmd.MaxConcurrent = maxCalls
 	var box sandbox.Config
 	box.AddFlags(cmd.Flags)
-	cmd.Positional, cmd.CheckPositional, cmd.Roots = box.AddRoots, box.CheckRoots, box.Names
+	cmd.Positional, cmd.CheckPositional, cmd.Roots = box.AddRoots, box.CheckRoots, box.ShownRoots
 	var kept state.Config
 	kept.AddFlags(cmd.Flags)
 	own := DefaultConfig()

@@ -42,7 +42,7 @@ func main() {
 		"Errors show the file's text and what to send next."
 	var sandboxConfig sandbox.Config
 	sandboxConfig.AddFlags(cmd.Flags)
-	cmd.Positional, cmd.CheckPositional, cmd.Roots = sandboxConfig.AddRoots, sandboxConfig.CheckRoots, sandboxConfig.Names
+	cmd.Positional, cmd.CheckPositional, cmd.Roots = sandboxConfig.AddRoots, sandboxConfig.CheckRoots, sandboxConfig.ShownRoots
 	var stateConfig state.Config
 	stateConfig.AddFlags(cmd.Flags)
 	var config Config

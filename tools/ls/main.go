@@ -45,7 +45,7 @@ func main() {
 		"Use offset to continue a truncated result."
 	var box sandbox.Config
 	box.AddFlags(cmd.Flags)
-	cmd.Positional, cmd.CheckPositional, cmd.Roots = box.AddRoots, box.CheckRoots, box.Names
+	cmd.Positional, cmd.CheckPositional, cmd.Roots = box.AddRoots, box.CheckRoots, box.ShownRoots
 	cmd.Memory = 48 << 20
 	var st state.Config // all tools accept its flags; ls keeps no state
 	st.AddFlags(cmd.Flags)

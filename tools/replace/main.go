@@ -40,7 +40,7 @@ func main() {
 		"If a file changed since you viewed it, the call fails and shows the change."
 	var sandboxConfig sandbox.Config
 	sandboxConfig.AddFlags(cmd.Flags)
-	cmd.Positional, cmd.CheckPositional, cmd.Roots = sandboxConfig.AddRoots, sandboxConfig.CheckRoots, sandboxConfig.Names
+	cmd.Positional, cmd.CheckPositional, cmd.Roots = sandboxConfig.AddRoots, sandboxConfig.CheckRoots, sandboxConfig.ShownRoots
 	var stateConfig state.Config
 	stateConfig.AddFlags(cmd.Flags)
 	var config Config

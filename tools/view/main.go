@@ -47,7 +47,7 @@ func main() {
 		"Use offset to continue a truncated result."
 	var box sandbox.Config
 	box.AddFlags(cmd.Flags)
-	cmd.Positional, cmd.CheckPositional, cmd.Roots = box.AddRoots, box.CheckRoots, box.Names
+	cmd.Positional, cmd.CheckPositional, cmd.Roots = box.AddRoots, box.CheckRoots, box.ShownRoots
 	cmd.File = "file_path"
 	var kept state.Config
 	kept.AddFlags(cmd.Flags)

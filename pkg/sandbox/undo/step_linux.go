@@ -13,12 +13,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/proc/supervise"
 )
 
-// take reverts one step. It can be repeated after an interruption.
-func (u *undoing) take(step *supervise.UndoRecord) error {
+// undoStep reverts one step. It can be repeated after an interruption.
+func (u *undoRun) undoStep(step *supervise.UndoRecord) error {
 	if u.refuse(step.Path) != "" || step.To != "" && u.refuse(step.To) != "" {
 		return nil
 	}
-	dir, base, err := u.at(step.Path)
+	dir, base, err := u.openParent(step.Path)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
 		return nil // the call failed, or the directory was not recorded
 	}
@@ -28,16 +28,16 @@ func (u *undoing) take(step *supervise.UndoRecord) error {
 	defer unix.Close(dir) //nolint:errcheck // opened only for paths
 	switch step.Kind {
 	case supervise.UndoEntry:
-		return u.entry(dir, base, step)
+		return u.restoreEntry(dir, base, step)
 	case supervise.UndoContent:
-		return u.content(dir, base, step)
+		return u.restoreContent(dir, base, step)
 	case supervise.UndoMeta:
-		return metadata(dir, base, &step.Before)
+		return restoreMetadata(dir, base, &step.Before)
 	case supervise.UndoMove:
-		return u.move(dir, base, step)
+		return u.moveBack(dir, base, step)
 	case supervise.UndoSwap:
-		if u.same(u.stat(step.To), &step.Before) {
-			return u.rename(step.To, dir, base, unix.RENAME_EXCHANGE)
+		if u.isUnchanged(u.stat(step.To), &step.Before) {
+			return u.renameBack(step.To, dir, base, unix.RENAME_EXCHANGE)
 		}
 	}
 	return nil
@@ -45,15 +45,15 @@ func (u *undoing) take(step *supervise.UndoRecord) error {
 
 // same reports whether the file at a path is the recorded one, or the file
 // that replaced it during this Undo.
-func (u *undoing) same(is supervise.UndoState, was *supervise.UndoState) bool {
+func (u *undoRun) isUnchanged(is supervise.UndoState, was *supervise.UndoState) bool {
 	if is.Mode == 0 || is.Dev != was.Dev {
 		return false
 	}
 	return is.Ino == was.Ino || u.alias[uint64(is.Ino)] == uint64(was.Ino)
 }
 
-// entry restores an entry to its recorded state.
-func (u *undoing) entry(dir int, base string, step *supervise.UndoRecord) error {
+// restoreEntry restores an entry to its recorded state.
+func (u *undoRun) restoreEntry(dir int, base string, step *supervise.UndoRecord) error {
 	was, is := &step.Before, stateAt(dir, base)
 	switch {
 	case was.Mode == 0 && is.Mode == 0:
@@ -63,7 +63,7 @@ func (u *undoing) entry(dir int, base string, step *supervise.UndoRecord) error 
 		return nofollow.RemoveAll(dir, base)
 	case is.Mode != 0 && kind(is.Mode) == kind(was.Mode) && is.Dev == was.Dev && is.Ino == was.Ino && (was.Link != "" || kind(is.Mode) == unix.S_IFDIR):
 		if kind(is.Mode) == unix.S_IFDIR { // a new directory may have got the inode of the removed one
-			return metadata(dir, base, was)
+			return restoreMetadata(dir, base, was)
 		}
 		return nil // the command did not remove it
 	case kind(was.Mode) == unix.S_IFREG && was.Link == "" && !was.Held:
@@ -79,36 +79,36 @@ func (u *undoing) entry(dir int, base string, step *supervise.UndoRecord) error 
 	if was.Link != "" {
 		return unix.Linkat(u.links, was.Link, dir, base, 0)
 	}
-	if err := u.create(dir, base, was); err != nil {
+	if err := u.createEntry(dir, base, was); err != nil {
 		return err
 	}
 	u.alias[uint64(stateAt(dir, base).Ino)] = uint64(was.Ino)
-	return metadata(dir, base, was)
+	return restoreMetadata(dir, base, was)
 }
 
-// create creates a file from its record.
-func (u *undoing) create(dir int, base string, was *supervise.UndoState) error {
+// createEntry creates a file from its record.
+func (u *undoRun) createEntry(dir int, base string, was *supervise.UndoState) error {
 	switch kind(was.Mode) {
 	case unix.S_IFDIR:
 		return unix.Mkdirat(dir, base, 0o700)
 	case unix.S_IFLNK:
 		return unix.Symlinkat(was.Target, dir, base)
 	case unix.S_IFREG:
-		return u.write(dir, base, was, unix.O_CREAT|unix.O_EXCL)
+		return u.writeContent(dir, base, was, unix.O_CREAT|unix.O_EXCL)
 	}
 	return unix.Mknodat(dir, base, uint32(was.Mode), int(was.Number))
 }
 
-// content restores the content of a file.
-func (u *undoing) content(dir int, base string, step *supervise.UndoRecord) error {
+// restoreContent restores the content of a file.
+func (u *undoRun) restoreContent(dir int, base string, step *supervise.UndoRecord) error {
 	was, is := &step.Before, stateAt(dir, base)
 	switch {
 	case kind(is.Mode) != unix.S_IFREG:
 		return nil
 	case is.Ino == was.Ino && is.Changed == was.Changed:
 		return nil // the command only opened it
-	case was.Held && is.Size == was.Size && u.holds(dir, base, was):
-		return metadata(dir, base, was)
+	case was.Held && is.Size == was.Size && u.hasContent(dir, base, was):
+		return restoreMetadata(dir, base, was)
 	case !was.Held:
 		u.notHeld[step.Path] = true
 		return nil
@@ -119,14 +119,14 @@ func (u *undoing) content(dir int, base string, step *supervise.UndoRecord) erro
 			return err
 		}
 	}
-	if err := u.write(dir, base, was, unix.O_TRUNC); err != nil {
+	if err := u.writeContent(dir, base, was, unix.O_TRUNC); err != nil {
 		return err
 	}
-	return metadata(dir, base, was)
+	return restoreMetadata(dir, base, was)
 }
 
 // holds reports whether a file has the recorded content.
-func (u *undoing) holds(dir int, base string, was *supervise.UndoState) bool {
+func (u *undoRun) hasContent(dir int, base string, was *supervise.UndoState) bool {
 	fd, err := unix.Openat(dir, base, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false
@@ -147,8 +147,8 @@ func (u *undoing) holds(dir int, base string, was *supervise.UndoState) bool {
 	}
 }
 
-// write copies recorded content into a file.
-func (u *undoing) write(dir int, base string, was *supervise.UndoState, flags int) error {
+// writeContent copies recorded content into a file.
+func (u *undoRun) writeContent(dir int, base string, was *supervise.UndoState, flags int) error {
 	fd, err := unix.Openat(dir, base, unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC|flags, 0o600)
 	if err != nil {
 		return err
@@ -158,11 +158,11 @@ func (u *undoing) write(dir int, base string, was *supervise.UndoState, flags in
 	return errors.Join(err, to.Close())
 }
 
-// move reverts the renaming of an entry. If the entry was not renamed, it does
+// moveBack reverts the renaming of an entry. If the entry was not renamed, it does
 // nothing.
-func (u *undoing) move(dir int, base string, step *supervise.UndoRecord) error {
+func (u *undoRun) moveBack(dir int, base string, step *supervise.UndoRecord) error {
 	is, old := u.stat(step.To), stateAt(dir, base)
-	if is.Mode == 0 || !u.same(is, &step.Before) && old.Mode != 0 {
+	if is.Mode == 0 || !u.isUnchanged(is, &step.Before) && old.Mode != 0 {
 		return nil
 	}
 	if old.Mode != 0 {
@@ -174,11 +174,11 @@ func (u *undoing) move(dir int, base string, step *supervise.UndoRecord) error {
 		}
 	}
 	u.report.Moved++
-	return u.rename(step.To, dir, base, unix.RENAME_NOREPLACE)
+	return u.renameBack(step.To, dir, base, unix.RENAME_NOREPLACE)
 }
 
-func (u *undoing) rename(from string, dir int, base string, flags uint) error {
-	fromDir, fromBase, err := u.at(from)
+func (u *undoRun) renameBack(from string, dir int, base string, flags uint) error {
+	fromDir, fromBase, err := u.openParent(from)
 	if err != nil {
 		return err
 	}
@@ -190,8 +190,8 @@ func (u *undoing) rename(from string, dir int, base string, flags uint) error {
 	return err
 }
 
-// metadata restores mode, owner and times.
-func metadata(dir int, base string, was *supervise.UndoState) error {
+// restoreMetadata restores mode, owner and times.
+func restoreMetadata(dir int, base string, was *supervise.UndoState) error {
 	is := stateAt(dir, base)
 	if is.Mode == 0 || kind(is.Mode) != kind(was.Mode) {
 		return nil

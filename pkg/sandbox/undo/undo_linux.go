@@ -36,8 +36,8 @@ func lock(log string) (unlock func(), err error) {
 	}, nil
 }
 
-// undoing is the state of a running Undo.
-type undoing struct {
+// undoRun is the state of a running Undo.
+type undoRun struct {
 	*Record
 	report  Report
 	refuse  func(abs string) string
@@ -66,7 +66,7 @@ func (r *Record) Undo(refuse func(abs string) string) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	u := &undoing{Record: r, refuse: refuse, roots: map[string]*nofollow.Tree{}, notHeld: map[string]bool{}, alias: map[uint64]uint64{}}
+	u := &undoRun{Record: r, refuse: refuse, roots: map[string]*nofollow.Tree{}, notHeld: map[string]bool{}, alias: map[uint64]uint64{}}
 	if refuse == nil {
 		u.refuse = func(string) string { return "" }
 	}
@@ -77,12 +77,12 @@ func (r *Record) Undo(refuse func(abs string) string) (Report, error) {
 	done := u.progress()
 	u.report.Unchecked = ended == 0
 	if done == 0 && ended != 0 {
-		if err := u.check(stamps, ended); err != nil {
+		if err := u.checkUnchanged(stamps, ended); err != nil {
 			return Report{}, err
 		}
 	}
 	for i := len(steps) - 1 - done; i >= 0; i-- {
-		if err := u.take(&steps[i]); err != nil {
+		if err := u.undoStep(&steps[i]); err != nil {
 			return u.report, toolerr.New(toolerr.ExecutionError, "undo stopped at %s: %w; call it again to go on", pathname.Escape(steps[i].Path), err)
 		}
 		u.setProgress(len(steps) - i)
@@ -94,7 +94,7 @@ func (r *Record) Undo(refuse func(abs string) string) (Report, error) {
 	return u.report, os.RemoveAll(r.dir)
 }
 
-func (u *undoing) open() (err error) {
+func (u *undoRun) open() (err error) {
 	u.links = -1
 	for _, root := range u.Roots {
 		if u.roots[root], err = nofollow.Open(root); err != nil {
@@ -109,7 +109,7 @@ func (u *undoing) open() (err error) {
 	return err
 }
 
-func (u *undoing) close() {
+func (u *undoRun) close() {
 	for _, tree := range u.roots {
 		tree.Close() //nolint:errcheck // opened only for paths
 	}
@@ -123,13 +123,13 @@ func (u *undoing) close() {
 
 // progress returns the number of steps, from the last one on, that an
 // interrupted Undo has reverted.
-func (u *undoing) progress() int {
+func (u *undoRun) progress() int {
 	text, _ := os.ReadFile(filepath.Join(u.dir, "undone"))
 	n, _ := strconv.Atoi(strings.TrimSpace(string(text)))
 	return n
 }
 
-func (u *undoing) setProgress(n int) {
+func (u *undoRun) setProgress(n int) {
 	fd, err := unix.Openat(u.links, "undone", unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o600)
 	if err == nil {
 		unix.Pwrite(fd, fmt.Appendf(nil, "%12d\n", n), 0) //nolint:errcheck // after a failure, the next Undo repeats a step
@@ -137,19 +137,19 @@ func (u *undoing) setProgress(n int) {
 	}
 }
 
-// at opens the directory of a path without following links. The caller closes
+// openParent opens the directory of a path without following links. The caller closes
 // dir.
-func (u *undoing) at(path string) (dir int, base string, err error) {
-	tree, rel, err := u.treeOf(path)
+func (u *undoRun) openParent(path string) (dir int, base string, err error) {
+	tree, rel, err := u.rootTree(path)
 	if err != nil {
 		return -1, "", err
 	}
 	return tree.Dir(rel)
 }
 
-// treeOf returns the root that contains a path, and the path relative to the
+// rootTree returns the root that contains a path, and the path relative to the
 // root.
-func (u *undoing) treeOf(path string) (tree *nofollow.Tree, rel string, err error) {
+func (u *undoRun) rootTree(path string) (tree *nofollow.Tree, rel string, err error) {
 	for root, tree := range u.roots {
 		if supervise.IsBeneath(root, path) {
 			rel, err := filepath.Rel(root, path)
@@ -161,8 +161,8 @@ func (u *undoing) treeOf(path string) (tree *nofollow.Tree, rel string, err erro
 
 // stat returns the state of the file at a path. Mode 0 means that no file
 // exists.
-func (u *undoing) stat(path string) (state supervise.UndoState) {
-	dir, base, err := u.at(path)
+func (u *undoRun) stat(path string) (state supervise.UndoState) {
+	dir, base, err := u.openParent(path)
 	if err != nil {
 		return state
 	}
@@ -182,8 +182,8 @@ func (u *undoing) stat(path string) (state supervise.UndoState) {
 
 // hash returns the hash of a file as in an UndoStamp, "" if the file cannot be
 // read.
-func (u *undoing) hash(path string) string {
-	tree, rel, err := u.treeOf(path)
+func (u *undoRun) hash(path string) string {
+	tree, rel, err := u.rootTree(path)
 	if err != nil {
 		return ""
 	}
@@ -197,12 +197,12 @@ func (u *undoing) hash(path string) string {
 
 func kind(mode int64) int64 { return mode & unix.S_IFMT }
 
-// mostNamed bounds the paths named in an error.
-const mostNamed = 10
+// maxNamedPaths bounds the paths named in an error.
+const maxNamedPaths = 10
 
 // check returns a CONFLICT error if a file was changed since the end of the
 // command.
-func (u *undoing) check(stamps []supervise.UndoRecord, ended int64) error {
+func (u *undoRun) checkUnchanged(stamps []supervise.UndoRecord, ended int64) error {
 	var names []string
 	for i := range stamps {
 		path := stamps[i].Path
@@ -219,7 +219,7 @@ func (u *undoing) check(stamps []supervise.UndoRecord, ended int64) error {
 		case kind(was.Mode) == unix.S_IFDIR:
 			later := ""
 			if was.Held {
-				later = u.laterIn(path, ended)
+				later = u.laterChangeIn(path, ended)
 			}
 			if later == "" {
 				continue
@@ -233,17 +233,17 @@ func (u *undoing) check(stamps []supervise.UndoRecord, ended int64) error {
 	if len(names) == 0 {
 		return nil
 	}
-	shown := strings.Join(names[:min(len(names), mostNamed)], ", ")
-	if len(names) > mostNamed {
-		shown += fmt.Sprintf(" and %d more", len(names)-mostNamed)
+	shown := strings.Join(names[:min(len(names), maxNamedPaths)], ", ")
+	if len(names) > maxNamedPaths {
+		shown += fmt.Sprintf(" and %d more", len(names)-maxNamedPaths)
 	}
 	return toolerr.New(toolerr.Conflict, "nothing was undone, since others have changed what the command of %s left: %s", u.ID, shown)
 }
 
-// laterIn returns a path in a directory made by the command that was changed
+// laterChangeIn returns a path in a directory made by the command that was changed
 // after the end of the command, "" for none. ended is in Unix nanoseconds.
-func (u *undoing) laterIn(dir string, ended int64) (later string) {
-	tree, top, err := u.treeOf(dir)
+func (u *undoRun) laterChangeIn(dir string, ended int64) (later string) {
+	tree, top, err := u.rootTree(dir)
 	if err != nil {
 		return ""
 	}
