@@ -13,10 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hasPOSIXOwners: files have a numeric owner.
+// hasPOSIXOwners reports that files have numeric owners and groups.
 const hasPOSIXOwners = true
 
-// openReadWithoutAccessTime opens a file that may not be read, for its attributes.
+// openReadWithoutAccessTime opens a file to read its extended attributes. It works for
+// a file whose content the process may not read.
 func (d *parentDir) openReadWithoutAccessTime(name string) (*os.File, error) {
 	fd, err := unix.Openat(d.fd, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -30,14 +31,14 @@ const (
 	capabilities = "security.capability"
 )
 
-// attributesNotCopied are attributes that speak of the old content (integrity), or
-// that the kernel takes from a file when it is written (capabilities), and
-// the access list, which is copied on its own.
+// attributesNotCopied lists attributes that describe the old content (integrity), that
+// the kernel removes when the file is written (capabilities), and the access list,
+// which copyAttributes copies itself.
 var attributesNotCopied = []string{capabilities, "security.ima", "security.evm", accessList, "system.posix_acl_default"}
 
-// copyAttributes gives a new file the owner, the mode, the access list and
-// the extended attributes of an old one, but its privileges. Where one of them
-// cannot be given, why names it and the new file is no substitute.
+// copyAttributes gives a new file the owner, mode, access list and extended attributes
+// of an old one, except setuid, setgid and capabilities. If one of them cannot be set,
+// why names it; then the new file must not replace the old one.
 func copyAttributes(from, to *os.File, _ Stat) (why string, err error) {
 	var old, made unix.Stat_t
 	if err := errors.Join(unix.Fstat(int(from.Fd()), &old), unix.Fstat(int(to.Fd()), &made)); err != nil {
@@ -57,8 +58,8 @@ func copyAttributes(from, to *os.File, _ Stat) (why string, err error) {
 	if err != nil {
 		return "its extended attributes cannot be read", nil
 	}
-	// The access list goes first: with one, the mode's group bits are its
-	// mask. A new file may have inherited one from its directory.
+	// Set the access list first: with a list, the group bits of the mode are its mask.
+	// The new file may have inherited a list from its directory.
 	if !slices.Contains(names, accessList) {
 		if err := unix.Fremovexattr(int(to.Fd()), accessList); err != nil && err != unix.ENODATA && err != unix.ENOTSUP {
 			return "a new file cannot get its access list", nil
@@ -80,14 +81,14 @@ func copyAttributes(from, to *os.File, _ Stat) (why string, err error) {
 	return "", nil
 }
 
-// hasCapabilities reports whether whoever runs the file is given some.
+// hasCapabilities reports whether running the file gives a process capabilities.
 func hasCapabilities(f *os.File) bool {
 	names, err := attributesOf(f).list()
 	return err == nil && slices.Contains(names, capabilities)
 }
 
-// attributes reads extended attributes, also of a file that is only held
-// with O_PATH: that goes by its entry in /proc.
+// attributes reads the extended attributes of an open file. For a file opened with
+// O_PATH it uses the file's path in /proc.
 type attributes struct {
 	fd   int
 	proc string
@@ -123,10 +124,11 @@ func (a attributes) get(name string) ([]byte, error) {
 	})
 }
 
-// maxAttributeBytes is the kernel's bound of a value and of a list.
+// maxAttributeBytes is the kernel's limit for a value and for a list of names, in
+// bytes.
 const maxAttributeBytes = 64 << 10
 
-// readGrowing calls with a larger buffer while the answer does not fit.
+// readGrowing repeats call with a larger buffer until the answer fits.
 func readGrowing(call func([]byte) (int, error)) ([]byte, error) {
 	for size := 256; ; size *= 4 {
 		buf := make([]byte, size)
@@ -141,12 +143,13 @@ func readGrowing(call func([]byte) (int, error)) ([]byte, error) {
 	}
 }
 
-// copy gives to one attribute.
+// copy copies one attribute to the file to. why is not empty if that is not permitted
+// or not supported there.
 func (a attributes) copy(name string, to *os.File) (why string, err error) {
 	why = fmt.Sprintf("a new file cannot get its attribute %s", pathname.Escape(name))
 	value, err := a.get(name)
 	if err == unix.ENODATA {
-		return "", nil // gone meanwhile
+		return "", nil // the attribute was removed meanwhile
 	}
 	if err != nil {
 		return why, nil

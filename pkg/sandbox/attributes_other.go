@@ -8,20 +8,20 @@ import (
 	"runtime"
 )
 
-// hasPOSIXOwners: files have a numeric owner.
+// hasPOSIXOwners reports whether files have numeric owners and groups.
 const hasPOSIXOwners = runtime.GOOS != "windows" && runtime.GOOS != "plan9"
 
 func (d *parentDir) openReadWithoutAccessTime(string) (*os.File, error) { return nil, fs.ErrPermission }
 
-// copyAttributes gives a new file the mode and, where they have numbers, the
-// owner and group of an old one. Extended attributes are not kept on this system.
+// copyAttributes gives a new file the mode of an old one and, on systems with numeric
+// owners, its owner and group. It does not copy extended attributes.
 func copyAttributes(from, to *os.File, old Stat) (why string, err error) {
 	info, err := to.Stat()
 	if err != nil {
 		return "", err
 	}
-	// A new file gets its directory's group. With the old mode, that group would
-	// get the rights that another group had.
+	// A new file gets its directory's group. If the owner or group cannot be set, the
+	// old mode would give that group rights that it did not have.
 	if made := statOfInfo(info); hasPOSIXOwners && (old.UID != made.UID || old.GID != made.GID) {
 		if err := to.Chown(int(old.UID), int(old.GID)); err != nil {
 			return "a new file cannot get its owner and group", nil
@@ -33,5 +33,5 @@ func copyAttributes(from, to *os.File, old Stat) (why string, err error) {
 	return "", nil
 }
 
-// hasCapabilities: files have none here.
+// hasCapabilities returns false: these systems have no file capabilities.
 func hasCapabilities(*os.File) bool { return false }

@@ -8,7 +8,8 @@ import (
 	"runtime"
 )
 
-// systemDirs are refused as roots, and so is everything that contains one.
+// systemDirs lists directories that are refused as roots, together with all
+// directories that contain them.
 func systemDirs() []string {
 	if runtime.GOOS == "windows" {
 		return []string{os.Getenv("SystemRoot"), os.Getenv("ProgramFiles"), os.Getenv("ProgramData")}
@@ -16,8 +17,8 @@ func systemDirs() []string {
 	return []string{"/etc", "/proc", "/sys", "/dev"}
 }
 
-// stateDirs returns the system directories whose subdirectories are refused as
-// roots, too.
+// stateDirs lists system directories whose subdirectories are refused as roots as
+// well.
 func stateDirs() []string {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -25,8 +26,8 @@ func stateDirs() []string {
 	return []string{"/proc", "/sys"}
 }
 
-// reasonTooBroad says why a directory must not be a root, or "". Directories are
-// compared by identity (info is an Lstat of real), so that another spelling or
+// reasonTooBroad returns why a directory must not be a root, "" if it may be one. It
+// compares directories by identity (info is the Lstat of real), so another spelling or
 // a bind mount of the home directory is refused as well.
 func (s *Sandbox) reasonTooBroad(real string, info fs.FileInfo) string {
 	if isFileSystemTop(real) {
@@ -53,8 +54,8 @@ func (s *Sandbox) reasonTooBroad(real string, info fs.FileInfo) string {
 	return ""
 }
 
-// homes are the home directory by the environment, which a client may have
-// set to anything, and by the user database.
+// homes returns the home directories of the environment, which a client can set to
+// anything, and of the user database.
 func (s *Sandbox) homes() []string {
 	var homes []string
 	if home := s.home(); home != "" && filepath.IsAbs(home) {
@@ -66,7 +67,7 @@ func (s *Sandbox) homes() []string {
 	return homes
 }
 
-// containsDir reports whether the directory real is dir or contains it.
+// containsDir reports whether the directory real is dir or contains dir.
 func containsDir(real string, info fs.FileInfo, dir string) bool {
 	if dir == "" || isFileSystemTop(dir) {
 		return false

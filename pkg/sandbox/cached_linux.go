@@ -9,16 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The calls in this file are for entries that the kernel most likely has in its
-// cache, on a local file system (see Local). They do not tell Go's scheduler of
-// the system call, because that takes longer than most of these calls. If a call
-// has to wait for a disk after all, its processor waits, too. They allocate
-// nothing.
+// The calls in this file are for entries on a local file system (see Local) that the
+// kernel probably has in its cache. They do not notify Go's scheduler of the system
+// call, because the notification takes longer than most of these calls. If a call has
+// to wait for a disk, its processor waits too. They allocate nothing.
 
-// maxCachedName is the longest name of an entry, with its zero byte (limits.h).
+// maxCachedName is the length of the longest entry name including its final NUL
+// (limits.h).
 const maxCachedName = 256
 
-// LstatCached is Lstat for an entry that is probably cached.
+// LstatCached does the same as Lstat. It is faster for an entry that the kernel has in
+// its cache, and blocks a processor otherwise.
 func (d *Dir) LstatCached(name string) (Stat, error) {
 	if len(name) >= maxCachedName || checkComponent(name) != nil {
 		return d.Lstat(name)
@@ -34,8 +35,9 @@ func (d *Dir) LstatCached(name string) (Stat, error) {
 	return statOf(&raw), nil
 }
 
-// OpenDirCached is OpenDir for a directory that is probably cached. Stat and Close
-// of the result make the same assumption.
+// OpenDirCached does the same as OpenDir. It is faster for a directory that the kernel
+// has in its cache, and blocks a processor otherwise; so do Stat and Close of the
+// result.
 func (d *Dir) OpenDirCached(name string) (*Dir, error) {
 	if len(name) >= maxCachedName || d.linked.hasAny() || checkComponent(name) != nil {
 		return d.OpenDir(name)
@@ -46,14 +48,14 @@ func (d *Dir) OpenDirCached(name string) (*Dir, error) {
 	fd, _, errno := unix.RawSyscall6(unix.SYS_OPENAT2, uintptr(d.fd.Load()),
 		uintptr(unsafe.Pointer(&path)), uintptr(unsafe.Pointer(&how)), unsafe.Sizeof(how), 0, 0)
 	if errno != 0 {
-		return d.OpenDir(name) // which knows what else there is to try
+		return d.OpenDir(name) // OpenDir handles the other cases
 	}
 	child := newDir(int(fd), d.join(name))
 	child.cached, child.linked = true, d.linked
 	return child, nil
 }
 
-// fstatCached is unix.Fstat.
+// fstatCached does the same as unix.Fstat.
 func fstatCached(fd int, st *unix.Stat_t) error {
 	if _, _, errno := unix.RawSyscall(unix.SYS_FSTAT, uintptr(fd), uintptr(unsafe.Pointer(st)), 0); errno != 0 {
 		return errno
@@ -61,7 +63,7 @@ func fstatCached(fd int, st *unix.Stat_t) error {
 	return nil
 }
 
-// closeCached is unix.Close.
+// closeCached does the same as unix.Close.
 func closeCached(fd int) error {
 	if _, _, errno := unix.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0); errno != 0 {
 		return errno

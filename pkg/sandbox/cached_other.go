@@ -2,10 +2,10 @@
 
 package sandbox
 
-// LstatCached is Lstat; on Linux it is faster for an entry that the kernel
-// most likely has in memory.
+// LstatCached does the same as Lstat. On Linux it is faster for an entry that the
+// kernel has in its cache.
 func (d *Dir) LstatCached(name string) (Stat, error) { return d.Lstat(name) }
 
-// OpenDirCached is OpenDir; on Linux it is faster for a directory that the
-// kernel most likely has in memory.
+// OpenDirCached does the same as OpenDir. On Linux it is faster for a directory that
+// the kernel has in its cache.
 func (d *Dir) OpenDirCached(name string) (*Dir, error) { return d.OpenDir(name) }

@@ -13,7 +13,8 @@ const (
 	maxComponent = 255  // bytes
 )
 
-// checkName refuses what no system takes as a path.
+// checkName returns an error for a path that no operating system accepts: empty, too
+// long, or with a NUL.
 func checkName(name string) error {
 	if len(name) > maxPath {
 		return toolerr.New(toolerr.InvalidParams, "the path is too long: %d bytes, at most %d", len(name), maxPath)

@@ -2,5 +2,5 @@
 
 package sandbox
 
-// checkSystemName: Unix takes any name.
+// checkSystemName accepts every name.
 func checkSystemName(string) error { return nil }

@@ -8,9 +8,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// checkSystemName refuses names with a colon, which open another stream of a
-// file ("id_rsa::$DATA"), and names that end in a dot or a space, which the
-// system drops, so that they are another file's.
+// checkSystemName refuses names with a colon, which open another stream of a file
+// ("id_rsa::$DATA"), and names that end in a dot or a space, because Windows removes
+// those and opens another file.
 func checkSystemName(name string) error {
 	for part := range strings.FieldsFuncSeq(name[len(filepath.VolumeName(name)):], func(r rune) bool { return r == '/' || r == '\\' }) {
 		if strings.Contains(part, ":") || part != "." && part != ".." && strings.TrimRight(part, ". ") != part {

@@ -13,16 +13,16 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// CheckRoots returns an error for the first of the given plain command line
-// arguments that names no directory: NotFound, with the names of up to three
-// directories near it, or NotADirectory. It opens nothing; a root that
-// disappears later is reported call by call.
+// CheckRoots checks the plain command line arguments, which are roots. It returns an
+// error for the first one that is no directory: NotFound, with the names of up to
+// three similar directories, or NotADirectory. It opens nothing. If a root disappears
+// later, each call reports that.
 func (c *Config) CheckRoots(args []string) error {
 	s := New(*c)
 	for _, arg := range args {
 		dir, _ := splitRootSpec(arg)
 		if dir == "" || checkName(dir) != nil {
-			continue // refused by Validate
+			continue // Validate refuses it
 		}
 		abs, err := s.expandDir(dir)
 		if err != nil {
@@ -42,8 +42,8 @@ func (c *Config) CheckRoots(args []string) error {
 	return nil
 }
 
-// suggestDirs returns the paths of up to three directories next to a missing one
-// whose names are near its name, the nearest first. shown is the parent
+// suggestDirs returns the paths of up to three directories in the parent directory of
+// a missing one whose names are similar, the most similar first. shown is the parent
 // directory as the caller wrote it.
 func suggestDirs(missing, shown string) []string {
 	parent, err := os.Open(filepath.Dir(missing))

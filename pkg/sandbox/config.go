@@ -11,44 +11,46 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Config says which directories a tool may use and which of the default
-// refusals the user lifts. The zero value is usable: roots then come from
-// the environment, the client or the working directory.
+// Config holds the directories that a tool may use, and the refusals that the user
+// lifts. The zero value is usable: the roots then come from the environment, the
+// client or the working directory.
 type Config struct {
-	// Roots are the directories given on the command line, each as "DIR" or,
-	// if it is read-only, as "DIR:ro". ~ and ~/ mean the home directory.
+	// Roots holds the directories of the command line, each as "DIR", or as "DIR:ro"
+	// for reading only. A leading ~ means the home directory.
 	Roots []string
-	// ReadOnly makes every root read-only, wherever it came from.
+	// ReadOnly makes every root read-only, whatever it comes from.
 	ReadOnly bool
-	// AllowPaths are globs of files that are readable although they look
-	// like credentials, and shown without masking. They match the absolute
-	// path or the one relative to the root; one without a slash matches at
-	// any depth; one that matches a directory holds for all beneath it.
+	// AllowPaths holds globs of files that may be read, and shown without masking,
+	// although they look like credentials. A glob matches the absolute path or the
+	// path relative to the root. A glob without a slash matches at any depth. A glob
+	// that matches a directory applies to everything in it.
 	AllowPaths []string
-	// AllowWrites are globs, read the same way, that lift the protection
-	// from writing.
+	// AllowWrites holds globs of protected files that may be written. They match as
+	// AllowPaths do.
 	AllowWrites []string
-	// Protect are files of our own, and directories with all beneath them, that
-	// no tool writes, besides those that the environment names: a state
-	// directory given by a flag, what a host's configuration leads to.
+	// Protect holds files and directories of the program itself, such as a state
+	// directory given by a flag or the files of a host's configuration. No tool writes
+	// to them or to anything in them. The directories that the environment names are
+	// protected without it.
 	Protect []string
-	// Readable are directories of our own, absolute, that may be read besides
-	// the roots and are none: where the whole output of a command is kept.
-	// Those that do not exist yet are found when they do.
+	// Readable holds absolute paths of the program's own directories that may be read
+	// although they are not roots, such as the directory with full command outputs. A
+	// directory that does not exist yet is used once it exists.
 	Readable []string
-	// ReadableFor returns one more directory like Readable for the roots in force, or
-	// "", so that files kept for one project are not read in another. It may be nil.
+	// ReadableFor returns one more directory like those of Readable for the current
+	// roots, or "". Files kept for one project are then not readable in another. It
+	// may be nil.
 	ReadableFor func(roots []string) string
-	// AllowRootDir accepts roots that are otherwise refused as too broad:
-	// /, /etc, /proc, /sys, /dev, the home directory and what contains it.
+	// AllowRootDir accepts roots that are otherwise refused as too broad: /, /etc,
+	// /proc, /sys, /dev, the home directory and every directory that contains it.
 	AllowRootDir bool
-	// Getenv reads the environment; nil means os.Getenv.
+	// Getenv returns an environment variable; nil means os.Getenv.
 	Getenv func(string) string
-	// ClientRoots asks the MCP client which directories (plain absolute
-	// paths) it offers; (nil, nil) means none. nil: it is never asked.
+	// ClientRoots asks the MCP client for its directories, as plain absolute paths. It
+	// returns (nil, nil) if the client has none. nil: the client is not asked.
 	ClientRoots func(context.Context) ([]string, error)
-	// Finder finds suggestions for a missing path in other directories; nil:
-	// only its own directory is read.
+	// Finder finds paths similar to a missing one in other directories. nil: errors
+	// suggest only names of the same directory.
 	Finder Finder
 }
 
@@ -62,8 +64,8 @@ func (c *Config) AddFlags(fs *flag.FlagSet) {
 	fs.BoolVar(&c.AllowRootDir, "allow-root-dir", c.AllowRootDir, "accept a root as broad as / or the home directory")
 }
 
-// AllowFlags are the flags of AddFlags that lift refusals, for a program that
-// starts others with them.
+// AllowFlags returns the flags of AddFlags that lift refusals. A program passes them
+// to the programs that it starts.
 func (c Config) AllowFlags() []string {
 	var flags []string
 	if c.AllowRootDir {
@@ -78,11 +80,11 @@ func (c Config) AllowFlags() []string {
 	return flags
 }
 
-// AddRoots adds plain command line arguments, which are roots too.
+// AddRoots adds plain command line arguments as roots.
 func (c *Config) AddRoots(dirs []string) { c.Roots = append(c.Roots, dirs...) }
 
-// Validate reports the first setting that can never work. Whether the roots
-// exist is not its matter: that is answered call by call.
+// Validate returns an error for the first setting that can never work. It does not
+// check whether the roots exist: each call reports a missing root.
 func (c *Config) Validate() error {
 	for _, root := range c.Roots {
 		dir, _ := splitRootSpec(root)
@@ -108,9 +110,8 @@ func checkGlobs(setting string, globs []string) error {
 	return nil
 }
 
-// splitRootSpec takes the ":ro" off a root's specification. What it leaves
-// is never empty because of it, nor a bare drive letter: on Windows "C:ro"
-// is a directory named ro.
+// splitRootSpec removes the suffix ":ro" of a root. It keeps the suffix if nothing or
+// only a drive letter would remain: on Windows "C:ro" is a directory named ro.
 func splitRootSpec(spec string) (dir string, readOnly bool) {
 	dir, found := strings.CutSuffix(spec, ":ro")
 	if !found || dir == "" || runtime.GOOS == "windows" && len(dir) == 1 {
@@ -119,7 +120,7 @@ func splitRootSpec(spec string) (dir string, readOnly bool) {
 	return dir, true
 }
 
-// stringList is a flag that may be given several times.
+// stringList is the value of a flag that can be given several times.
 type stringList []string
 
 func (l *stringList) String() string {

@@ -7,7 +7,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/secret"
 )
 
-// secretPolicy holds the user's exceptions from the rules of package secret.
+// secretPolicy holds the user's exceptions to the rules of package secret.
 type secretPolicy struct {
 	allow []string // globs over slash paths
 }
@@ -16,18 +16,17 @@ func (s *Sandbox) secretPolicy() *secretPolicy {
 	return &secretPolicy{allow: s.expandGlobs(s.config.AllowPaths)}
 }
 
-// Denied reports by its name whether the file or directory at an absolute
-// path is a secret, which is listed with a mark and never read: credential
-// stores with all they hold, private keys, key stores, Terraform state, shell
-// histories. It is called for each entry of large trees and allocates
-// nothing unless the answer is yes.
+// Denied reports whether the file or directory at an absolute path is a secret by its
+// name: a credential store or anything in it, a private key, a key store, Terraform
+// state, a shell history. Tools list a secret with a mark and never read it. Denied is
+// called for each entry of large trees; it allocates only if it returns true.
 func (f *FS) Denied(abs string) bool {
 	return (secret.IsPath(abs) || f.linked.isDenied(abs)) && !f.isAllowed(abs)
 }
 
-// DeniedIn is Denied for the entry name of a directory that is not denied
-// itself, as any that was opened; dir is its absolute path. It spares a walk
-// the joining and the looking at each path once more.
+// DeniedIn does the same as Denied for the entry name of the directory dir, an
+// absolute path. dir itself must not be denied, as is true for every opened directory.
+// It is faster than joining the path and checking each component again.
 func (f *FS) DeniedIn(dir, name string) bool {
 	if f.linked.hasAny() {
 		if path := filepath.Join(dir, name); f.linked.isDenied(path) {
@@ -37,21 +36,21 @@ func (f *FS) DeniedIn(dir, name string) bool {
 	return secret.IsEntry(dir, name) && !f.isAllowed(filepath.Join(dir, name))
 }
 
-// Masked reports by its name whether a readable file holds secrets as values
-// (.env, .env.*, .npmrc), which are shown as secret.Mask leaves them.
+// Masked reports whether a readable file contains secret values by its name (.env,
+// .env.*, .npmrc). Tools show such a file after secret.Mask.
 func (f *FS) Masked(abs string) bool {
 	return (secret.IsSettings(pathname.Base(abs)) || f.linked.isMasked(abs)) && !f.isAllowed(abs)
 }
 
-// MaskedFile reports whether an open file is one that Masked holds for by
-// another of its names, that is a hard link.
+// MaskedFile reports whether Masked is true for another name of an open file, that is
+// for another hard link.
 func (f *FS) MaskedFile(path string, st Stat) bool {
 	denied, ok := f.linked.lookupObject(st)
 	return ok && !denied && !f.isAllowed(path)
 }
 
-// ExplicitlyAllowed reports whether --allow-path lifts the rules for a path, also those
-// that go by content.
+// ExplicitlyAllowed reports whether --allow-path lifts the rules for a path, including
+// the rules about content.
 func (f *FS) ExplicitlyAllowed(abs string) bool { return f.isAllowed(abs) }
 
 // isAllowed reports whether --allow-path lifts the rules for a path.

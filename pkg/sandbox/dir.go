@@ -11,8 +11,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Stat holds the metadata of a file. Device, inode, links and owner are zero on
-// systems without them.
+// Stat holds the metadata of a file. Device, inode, links and owner are 0 on systems
+// without them.
 type Stat struct {
 	Mode            fs.FileMode
 	Size            int64
@@ -22,9 +22,9 @@ type Stat struct {
 	UID, GID        uint32
 }
 
-// ModNano is the modification time in nanoseconds since 1970, to compare files
-// by: years before 1678 and after 2262, which archives and broken clocks leave
-// behind, are the first and the last there are.
+// ModNano returns the modification time in nanoseconds since 1970, for comparing
+// files. Years before 1678 and after 2262, which occur in archives and with wrong
+// clocks, become the first and the last possible time.
 func (s Stat) ModNano() int64 {
 	switch seconds := s.ModTime.Unix(); {
 	case seconds >= math.MaxInt64/int64(time.Second):
@@ -35,26 +35,27 @@ func (s Stat) ModNano() int64 {
 	return s.ModTime.UnixNano()
 }
 
-// DirEntry is a name in a directory. Type holds the type bits of the mode;
-// it is fs.ModeIrregular where only Lstat can tell. Unless the entry or its
-// directory is MaybeSecret, FS.DeniedIn and FS.Masked have nothing against it.
+// DirEntry is a name in a directory. Type holds the type bits of the mode, or
+// fs.ModeIrregular if only Lstat can tell the type. FS.DeniedIn and FS.Masked are
+// false for the entry unless the entry or its directory is MaybeSecret.
 type DirEntry struct {
 	Name        string
 	Type        fs.FileMode
 	MaybeSecret bool
 }
 
-// IsDir reports whether the entry is a directory (a link to one is not).
+// IsDir reports whether the entry is a directory. It is false for a link to a
+// directory.
 func (e DirEntry) IsDir() bool { return e.Type.IsDir() }
 
-// TypeUnknown is the Type of an entry whose file system does not tell it.
+// TypeUnknown is the Type of an entry on a file system that does not report types.
 const TypeUnknown = fs.ModeIrregular
 
-// readFileStart is the least space ReadFile makes.
+// readFileStart is the smallest buffer that ReadFile allocates, in bytes.
 const readFileStart = 512
 
-// checkComponent refuses what is not the name of one entry, so that nothing
-// given to a Dir's methods can lead out of the directory.
+// checkComponent refuses anything except the name of one entry, so that no argument of
+// a Dir's method leads out of the directory.
 func checkComponent(name string) error {
 	if name == "" || name == "." || name == ".." || strings.IndexByte(name, '/') >= 0 || strings.IndexByte(name, 0) >= 0 {
 		return toolerr.New(toolerr.InvalidParams, "%q is not the name of a directory entry: give one name without separators", name)
@@ -62,17 +63,17 @@ func checkComponent(name string) error {
 	return nil
 }
 
-// errSpecial is the refusal of fifos, sockets and devices.
+// errSpecial returns the error for fifos, sockets and devices.
 func errSpecial(path string, mode fs.FileMode) error {
 	return toolerr.New(toolerr.SpecialFile, "%s is a %s: only regular files are read", pathname.Escape(path), kindOf(mode))
 }
 
-// tooLarge is the refusal of a file that is larger than a reader takes.
+// tooLarge returns the error for a file larger than limit bytes.
 func (d *Dir) tooLarge(name string, limit int64) error {
 	return toolerr.New(toolerr.TooLarge, "%s is larger than %d bytes", pathname.Escape(d.join(name)), limit)
 }
 
-// kindOf names what is not a regular file.
+// kindOf names the type of a file that is not a regular file.
 func kindOf(mode fs.FileMode) string {
 	switch {
 	case mode&fs.ModeSymlink != 0:
@@ -99,17 +100,17 @@ func (d *Dir) join(name string) string {
 	return d.path + pathSeparator + name
 }
 
-// MaybeSecret reports whether, because of the directory's name, FS.DeniedIn may be
-// true for entries in it.
+// MaybeSecret reports whether FS.DeniedIn can be true for entries of the directory,
+// because of the directory's name.
 func (d *Dir) MaybeSecret() bool { return secret.MaybeIn(d.path) }
 
-// Path returns the absolute path the directory had when it was opened, links
-// resolved. It is for messages and for finding what lies above: operations
-// go by the descriptor.
+// Path returns the absolute path that the directory had when it was opened, with links
+// resolved. It is for messages and for finding parent directories; the methods use the
+// descriptor.
 func (d *Dir) Path() string { return d.path }
 
-// ReadAll appends the directory's entries to buf, unsorted and without "."
-// and "..", from its beginning.
+// ReadAll appends all entries of the directory to buf, unsorted and without "." and
+// "..".
 func (d *Dir) ReadAll(buf []DirEntry) ([]DirEntry, error) {
 	var r DirReader
 	if err := d.Rewind(); err != nil {

@@ -14,9 +14,9 @@ import (
 
 const pathSeparator = "/"
 
-// Dir is an open directory. Its methods take the name of one entry, never
-// follow a link, and so cannot leave the directory. They may be used from
-// several goroutines, reading its entries from one at a time.
+// Dir is an open directory. Its methods take the name of one entry and never follow a
+// link, so they cannot leave the directory. Several goroutines may use it, but only
+// one at a time may read its entries.
 type Dir struct {
 	fd     atomic.Int64 // -1 when closed
 	path   string
@@ -24,7 +24,7 @@ type Dir struct {
 	linked *linkedSecrets // FS.linked
 }
 
-// newDir takes over fd, a directory opened for reading; path is its absolute
+// newDir takes ownership of fd, a directory opened for reading. path is its absolute
 // path with links resolved.
 func newDir(fd int, path string) *Dir {
 	d := &Dir{path: path}
@@ -32,7 +32,7 @@ func newDir(fd int, path string) *Dir {
 	return d
 }
 
-// newDirRoot takes over root, for kernels without openat2.
+// newDirRoot takes ownership of root. It is used on kernels without openat2.
 func newDirRoot(root *os.Root, path string) (*Dir, error) {
 	defer root.Close()
 	f, err := root.Open(".")
@@ -47,7 +47,7 @@ func newDirRoot(root *os.Root, path string) (*Dir, error) {
 	return newDir(fd, path), nil
 }
 
-// Close frees the descriptor. A second Close is fs.ErrClosed.
+// Close closes the descriptor. A second Close returns fs.ErrClosed.
 func (d *Dir) Close() error {
 	fd := d.fd.Swap(-1)
 	if fd < 0 {
@@ -59,15 +59,15 @@ func (d *Dir) Close() error {
 	return unix.Close(int(fd))
 }
 
-// sameMountFlags is how a child is opened: not through a link, and not onto
-// another file system, which is looked at first.
+// sameMountFlags make openat2 fail at a link and at a mount point; openMounted handles
+// mount points.
 const sameMountFlags = unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS
 
 const openDirFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 
-// OpenDir opens the sub-directory name: NOT_A_DIRECTORY for anything else,
-// also for a link to a directory, and SPECIAL_FILE where a pseudo file
-// system (proc, sysfs, devices) is mounted on it.
+// OpenDir opens the subdirectory name. It returns NOT_A_DIRECTORY for anything else,
+// including a link to a directory, and SPECIAL_FILE for a mounted pseudo file system
+// (proc, sysfs, devices).
 func (d *Dir) OpenDir(name string) (*Dir, error) {
 	if err := errors.Join(checkComponent(name), d.checkNotDenied(name)); err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (d *Dir) OpenDir(name string) (*Dir, error) {
 	case nil:
 		return d.newChild(fd, name), nil
 	case unix.EXDEV, unix.ENOSYS, unix.EPERM, unix.EAGAIN:
-		return d.openMounted(name) // another file system, or no openat2 here
+		return d.openMounted(name) // another file system, or a kernel without openat2
 	}
 	return nil, d.dirError("open", name, err)
 }
@@ -97,25 +97,25 @@ func (d *Dir) openMounted(name string) (*Dir, error) {
 	return d.newChild(fd, name), nil
 }
 
-// newChild takes over fd, a directory in d.
+// newChild takes ownership of fd, a directory in d.
 func (d *Dir) newChild(fd int, name string) *Dir {
 	child := newDir(fd, d.join(name))
 	child.linked = d.linked
 	return child
 }
 
-// dirError tells a link apart from the other things that are no directory.
+// dirError distinguishes a link from other files that are not directories.
 func (d *Dir) dirError(op, name string, err error) error {
 	if err == unix.ELOOP {
-		err = unix.ENOTDIR // O_NOFOLLOW met a link
+		err = unix.ENOTDIR // O_NOFOLLOW refused a link
 	}
 	return &fs.PathError{Op: op, Path: d.join(name), Err: err}
 }
 
 const openFileFlags = unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
 
-// openRegular opens a regular file and nothing else. A fifo does not block
-// it, since it is opened without waiting for a writer.
+// openRegular opens a regular file. It does not block at a fifo, and returns an error
+// for it.
 func (d *Dir) openRegular(name string) (int, Stat, error) {
 	if err := errors.Join(checkComponent(name), d.checkNotDenied(name)); err != nil {
 		return -1, Stat{}, err
@@ -150,8 +150,8 @@ func (d *Dir) openRegular(name string) (int, Stat, error) {
 	return -1, Stat{}, err
 }
 
-// Open opens the regular file name for reading. Links and special files are
-// SPECIAL_FILE; nothing blocks.
+// Open opens the regular file name for reading. It returns SPECIAL_FILE for links and
+// special files, and never blocks.
 func (d *Dir) Open(name string) (*os.File, Stat, error) {
 	fd, st, err := d.openRegular(name)
 	if err != nil {
@@ -160,9 +160,9 @@ func (d *Dir) Open(name string) (*os.File, Stat, error) {
 	return os.NewFile(uintptr(fd), d.join(name)), st, nil
 }
 
-// ReadFile returns the content of the regular file name, using buf's space
-// where it suffices. A file over limit bytes is TOO_LARGE, also when it grows
-// while it is read. It makes no os.File, to be fast.
+// ReadFile returns the content of the regular file name, in buf if its capacity
+// suffices. It returns TOO_LARGE for a file of more than limit bytes, also if the file
+// grows while it is read. It creates no os.File, which makes it faster than Open.
 func (d *Dir) ReadFile(name string, buf []byte, limit int64) ([]byte, Stat, error) {
 	fd, st, err := d.openRegular(name)
 	if err != nil {
@@ -189,15 +189,15 @@ func (d *Dir) ReadFile(name string, buf []byte, limit int64) ([]byte, Stat, erro
 		}
 		short := n < cap(buf)-len(buf)
 		buf = buf[:len(buf)+n]
-		// More was asked for than the file has and just that came: no need
-		// to ask whether there is more.
+		// The buffer was larger than the file and the read returned exactly the file:
+		// no second read is needed to find its end.
 		if n == 0 || short && int64(len(buf)) == st.Size && st.Size <= limit {
 			return buf, st, nil
 		}
 	}
 }
 
-// Stat returns what the system tells about the directory itself.
+// Stat returns the metadata of the directory itself.
 func (d *Dir) Stat() (Stat, error) {
 	var raw unix.Stat_t
 	var err error
@@ -212,7 +212,7 @@ func (d *Dir) Stat() (Stat, error) {
 	return statOf(&raw), nil
 }
 
-// Lstat returns what the system tells about an entry, a link itself.
+// Lstat returns the metadata of an entry; for a link, those of the link.
 func (d *Dir) Lstat(name string) (Stat, error) {
 	if err := checkComponent(name); err != nil {
 		return Stat{}, err
@@ -224,7 +224,7 @@ func (d *Dir) Lstat(name string) (Stat, error) {
 	return statOf(&raw), nil
 }
 
-// Readlink returns the target of a link as it is written.
+// Readlink returns the target of a link as it is stored.
 func (d *Dir) Readlink(name string) (string, error) {
 	if err := checkComponent(name); err != nil {
 		return "", err
@@ -241,7 +241,7 @@ func (d *Dir) Readlink(name string) (string, error) {
 	}
 }
 
-// Rewind makes the next reading start at the first entry.
+// Rewind makes the next read start at the first entry.
 func (d *Dir) Rewind() error { return d.seek(0) }
 
 func (d *Dir) seek(offset int64) error {
@@ -261,9 +261,9 @@ func retryInterrupted(call func() (int, error)) (int, error) {
 	}
 }
 
-// Local reports whether the directory is on a file system whose times this
-// machine keeps, so that any change of an entry shows in the directory's
-// times at once. It says no where it is not known, as of networks and FUSE.
+// Local reports whether the directory is known to be on a file system of this machine,
+// whose clock sets its times. Then every change of an entry changes the directory's
+// times at once. It is false for network file systems and FUSE.
 func (d *Dir) Local() bool {
 	var st unix.Statfs_t
 	if unix.Fstatfs(int(d.fd.Load()), &st) != nil {
@@ -277,14 +277,14 @@ func (d *Dir) Local() bool {
 	return false
 }
 
-// What golang.org/x/sys does not name, from the file systems' own sources.
+// Magic numbers that golang.org/x/sys lacks, from the file systems' sources.
 const (
 	zfsMagic      = 0x2fc12fc1
 	bcachefsMagic = 0xca451a4e
 )
 
-// isPseudoFile reports whether fd lies in a file system that shows the state of
-// kernel or devices, or that does not tell.
+// isPseudoFile reports whether fd is on a file system that shows the state of the
+// kernel or of devices, or whose type is unknown.
 func isPseudoFile(fd int) bool {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(fd, &st); err != nil {

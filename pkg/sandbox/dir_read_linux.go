@@ -9,22 +9,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rawBufferBytes is the size of one getdents call: about a thousand entries.
+// rawBufferBytes is the buffer size of one getdents call, enough for about a thousand
+// entries.
 const rawBufferBytes = 32 << 10
 
-// DirReader reads directories, keeping its buffers between them. It serves
-// one goroutine.
+// DirReader reads directories and keeps its buffers for the next one. Only one
+// goroutine may use it.
 type DirReader struct {
 	raw   []byte
 	names []byte
 	ends  []int32
 }
 
-// Read appends to buf the entries that follow the last one read from d,
-// unsorted, without "." and "..", each name preceded by prefix: with a prefix
-// "dir/" the names are paths that share one allocation. With limit > 0 it
-// stops at limit entries or a mebibyte of names, and done is false when there
-// may be more.
+// Read appends the entries after the last one read from d to buf, unsorted, without
+// "." and "..", each name after prefix. With a prefix "dir/" the names are paths that
+// share one allocation. If limit > 0, it stops after limit entries or 1 MiB of names;
+// done is false if there may be more entries.
 func (r *DirReader) Read(d *Dir, prefix string, buf []DirEntry, limit int) (entries []DirEntry, done bool, err error) {
 	if r.raw == nil {
 		r.raw = make([]byte, rawBufferBytes)
@@ -55,16 +55,16 @@ func (r *DirReader) Read(d *Dir, prefix string, buf []DirEntry, limit int) (entr
 	return buf, done, err
 }
 
-// maxNames bounds the bytes of names that a limited Read gathers, which
-// matters where a deep directory's prefix is long.
+// maxNames bounds the bytes of names that a Read with a limit returns. The bound
+// matters in deep directories, whose prefix is long.
 const maxNames = 1 << 20
 
 func (r *DirReader) isFull(limit int) bool {
 	return limit > 0 && (len(r.ends) >= limit || len(r.names) >= maxNames)
 }
 
-// parse takes the entries out of one getdents answer. When it has enough it
-// moves the directory's position to just behind the last one taken.
+// parse appends the entries of one getdents answer to buf. If the limit is reached, it
+// sets the directory's position after the last appended entry.
 func (r *DirReader) parse(d *Dir, raw []byte, prefix string, buf []DirEntry, limit int) ([]DirEntry, error) {
 	const offOffset, lenOffset, typeOffset, nameOffset = 8, 16, 18, 19
 	for len(raw) >= nameOffset {

@@ -33,13 +33,13 @@ func newDirRoot(root *os.Root, path string) (*Dir, error) {
 	return &Dir{root: root, path: path}, nil
 }
 
-// Close frees the descriptors. A second Close is an error.
+// Close closes the descriptors. A second Close returns an error.
 func (d *Dir) Close() error {
 	return errors.Join(d.Rewind(), d.root.Close())
 }
 
-// OpenDir opens the sub-directory name: NOT_A_DIRECTORY for anything else,
-// also for a link to a directory.
+// OpenDir opens the subdirectory name. It returns NOT_A_DIRECTORY for anything else,
+// including a link to a directory.
 func (d *Dir) OpenDir(name string) (*Dir, error) {
 	if err := d.checkNotDenied(name); err != nil {
 		return nil, err
@@ -57,8 +57,8 @@ func (d *Dir) OpenDir(name string) (*Dir, error) {
 	}
 	after, err := child.Stat(".")
 	if err == nil && !os.SameFile(before, after) {
-		// OpenRoot follows links inside the root: somebody put one here
-		// after we looked.
+		// os.Root.OpenRoot follows links inside the root: another program has put a
+		// link here after the check.
 		err = toolerr.New(toolerr.NotADirectory, "%s was replaced while it was opened: try again", pathname.Escape(d.join(name)))
 	}
 	if err != nil {
@@ -71,8 +71,8 @@ func (d *Dir) OpenDir(name string) (*Dir, error) {
 	return below, err
 }
 
-// Open opens the regular file name for reading. Links and special files are
-// SPECIAL_FILE; nothing blocks.
+// Open opens the regular file name for reading. It returns SPECIAL_FILE for links and
+// special files, and never blocks.
 func (d *Dir) Open(name string) (*os.File, Stat, error) {
 	if err := d.checkNotDenied(name); err != nil {
 		return nil, Stat{}, err
@@ -104,9 +104,9 @@ func (d *Dir) Open(name string) (*os.File, Stat, error) {
 	return f, statOfInfo(after), nil
 }
 
-// ReadFile returns the content of the regular file name, using buf's space
-// where it suffices. A file over limit bytes is TOO_LARGE, also when it grows
-// while it is read.
+// ReadFile returns the content of the regular file name, in buf if its capacity
+// suffices. It returns TOO_LARGE for a file of more than limit bytes, also if the file
+// grows while it is read.
 func (d *Dir) ReadFile(name string, buf []byte, limit int64) ([]byte, Stat, error) {
 	f, st, err := d.Open(name)
 	if err != nil {
@@ -138,7 +138,7 @@ func (d *Dir) ReadFile(name string, buf []byte, limit int64) ([]byte, Stat, erro
 	}
 }
 
-// Stat returns what the system tells about the directory itself.
+// Stat returns the metadata of the directory itself.
 func (d *Dir) Stat() (Stat, error) {
 	info, err := d.root.Stat(".")
 	if err != nil {
@@ -147,7 +147,7 @@ func (d *Dir) Stat() (Stat, error) {
 	return statOfInfo(info), nil
 }
 
-// Lstat returns what the system tells about an entry, a link itself.
+// Lstat returns the metadata of an entry; for a link, those of the link.
 func (d *Dir) Lstat(name string) (Stat, error) {
 	info, err := d.lstat(name)
 	if err != nil {
@@ -163,7 +163,7 @@ func (d *Dir) lstat(name string) (fs.FileInfo, error) {
 	return d.root.Lstat(name)
 }
 
-// Readlink returns the target of a link as it is written.
+// Readlink returns the target of a link as it is stored.
 func (d *Dir) Readlink(name string) (string, error) {
 	if err := checkComponent(name); err != nil {
 		return "", err
@@ -171,7 +171,7 @@ func (d *Dir) Readlink(name string) (string, error) {
 	return d.root.Readlink(name)
 }
 
-// Rewind makes the next reading start at the first entry.
+// Rewind makes the next read start at the first entry.
 func (d *Dir) Rewind() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -183,7 +183,7 @@ func (d *Dir) Rewind() error {
 	return f.Close()
 }
 
-// list returns the open listing, opening it at the first entry if need be.
+// list returns the open listing. If none is open, it opens one at the first entry.
 func (d *Dir) list() (*os.File, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -197,20 +197,19 @@ func (d *Dir) list() (*os.File, error) {
 	return d.listing, nil
 }
 
-// DirReader reads directories. It serves one goroutine.
+// DirReader reads directories. Only one goroutine may use it.
 type DirReader struct{}
 
-// maxNames bounds the bytes of names that a limited Read gathers, which
-// matters where a deep directory's prefix is long.
+// maxNames bounds the bytes of names that a Read with a limit returns. The bound
+// matters in deep directories, whose prefix is long.
 const maxNames = 1 << 20
 
 // readBatch is the number of entries read with one system call.
 const readBatch = 512
 
-// Read appends to buf the entries that follow the last one read from d,
-// unsorted, without "." and "..", each name preceded by prefix. With limit > 0
-// it stops at limit entries or a mebibyte of names, and done is false when
-// there may be more.
+// Read appends the entries after the last one read from d to buf, unsorted, without
+// "." and "..", each name after prefix. If limit > 0, it stops after limit entries or
+// 1 MiB of names; done is false if there may be more entries.
 func (r *DirReader) Read(d *Dir, prefix string, buf []DirEntry, limit int) (entries []DirEntry, done bool, err error) {
 	f, err := d.list()
 	if err != nil {
@@ -225,8 +224,8 @@ func (r *DirReader) Read(d *Dir, prefix string, buf []DirEntry, limit int) (entr
 			} else {
 				batch = min(batch, left)
 			}
-			// Names are bounded before they are read, not after: what was
-			// read cannot be put back.
+			// Bound the names before reading: entries that are read cannot be put
+			// back.
 			batch = min(batch, 1+(maxNames-names)/(len(prefix)+256))
 		}
 		list, err := f.ReadDir(batch)
@@ -243,6 +242,6 @@ func (r *DirReader) Read(d *Dir, prefix string, buf []DirEntry, limit int) (entr
 	}
 }
 
-// Local reports whether the directory is on a file system whose times this
-// machine keeps. It says no where it is not known.
+// Local reports whether the directory is known to be on a file system of this machine,
+// whose clock sets its times.
 func (d *Dir) Local() bool { return localPath(d.path) }

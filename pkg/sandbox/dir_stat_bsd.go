@@ -10,7 +10,7 @@ import (
 
 const openNonblock = syscall.O_NONBLOCK
 
-// statOfInfo converts the standard library's form.
+// statOfInfo converts an fs.FileInfo.
 func statOfInfo(info fs.FileInfo) Stat {
 	st := Stat{Mode: info.Mode(), Size: info.Size(), ModTime: info.ModTime(), ChangeTime: info.ModTime()}
 	if raw, ok := info.Sys().(*syscall.Stat_t); ok {

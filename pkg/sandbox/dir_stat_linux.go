@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// statOfInfo converts the standard library's form.
+// statOfInfo converts an fs.FileInfo.
 func statOfInfo(info fs.FileInfo) Stat {
 	if raw, ok := info.Sys().(*syscall.Stat_t); ok {
 		st := Stat{
@@ -21,7 +21,7 @@ func statOfInfo(info fs.FileInfo) Stat {
 	return Stat{Mode: info.Mode(), Size: info.Size(), ModTime: info.ModTime(), ChangeTime: info.ModTime()}
 }
 
-// statOf converts the system's form.
+// statOf converts the result of fstat(2).
 func statOf(raw *unix.Stat_t) Stat {
 	return Stat{
 		Mode: modeOf(raw.Mode), Size: raw.Size,

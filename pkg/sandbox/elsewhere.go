@@ -10,32 +10,31 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/editdistance"
 )
 
-// Finder visits what is below root, an absolute path, in a fixed order and
-// within a bound of entries: what no ignore file hides first. It calls yield
-// with each entry's path relative to root, with slashes, until yield returns
-// false.
+// Finder visits the entries below root, an absolute path, in a fixed order and up to a
+// bound, first those that no ignore file excludes. It calls yield with each entry's
+// path relative to root, with slashes, until yield returns false.
 type Finder func(f *FS, root string, yield func(path, name string) bool)
 
-// Quiet returns f with errors that look for a missing name in its directory
-// only, for names that no caller asked for.
+// Quiet returns a copy of f whose errors suggest only names of the same directory. It
+// is for names that no caller asked for.
 func (f *FS) Quiet() *FS {
 	quiet := *f
 	quiet.finder = nil
 	return &quiet
 }
 
-// likelyPath is an existing path that a missing one was perhaps meant to be.
+// likelyPath is an existing path that the caller may have meant by a missing one.
 type likelyPath struct {
-	path     string // as it is shown
-	distance int    // of its last name
-	shared   int    // components before the last that both paths end in
+	path     string // as shown to the caller
+	distance int    // edit distance of the last name
+	shared   int    // number of components before the last one that both paths end in
 }
 
-// findElsewhere returns existing paths, in any directory of the roots, whose last
-// name equals the missing path's or is near it, the likeliest first.
+// findElsewhere returns existing paths in any directory of the roots whose last name
+// is equal or similar to the missing path's, the most likely first.
 func (f *FS) findElsewhere(m *missing) []likelyPath {
 	wanted := append(slices.Clone(m.dir), append([]string{m.name}, m.rest...)...)
-	for len(wanted) > 0 && wanted[len(wanted)-1] == "." { // a trailing slash
+	for len(wanted) > 0 && wanted[len(wanted)-1] == "." { // from a trailing slash
 		wanted = wanted[:len(wanted)-1]
 	}
 	if f.finder == nil || len(wanted) == 0 || slices.Contains(wanted, "..") {
@@ -66,7 +65,8 @@ func (f *FS) findElsewhere(m *missing) []likelyPath {
 	return all
 }
 
-// sharedSuffixLen counts the components before the last that two paths end in.
+// sharedSuffixLen returns the number of components before the last one that both paths
+// end in.
 func sharedSuffixLen(a, b []string) (n int) {
 	for i, j := len(a)-2, len(b)-2; i >= 0 && j >= 0 && a[i] == b[j]; i, j = i-1, j-1 {
 		n++

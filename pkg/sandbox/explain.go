@@ -18,9 +18,9 @@ var (
 	errPseudo = errors.New("on a pseudo file system")
 )
 
-// explainReadError turns the error of a resolution into what the caller may be told
-// and what to do next; nil stays nil. What is outside the roots gets one and
-// the same text, whether it exists or not.
+// explainReadError converts the error of a resolution into an error for the caller
+// that says what to do next; nil stays nil. Every path outside the roots gets the same
+// text, whether it exists or not.
 func (f *FS) explainReadError(name string, err error) error {
 	shown := pathname.Escape(name)
 	var m *missing
@@ -49,9 +49,9 @@ func (f *FS) explainReadError(name string, err error) error {
 	return toolerr.New(toolerr.CodeOf(err), "%s cannot be opened: %w", shown, withoutOpAndPath(err))
 }
 
-// notFound names what is missing and up to three names that come close. Where
-// that is not the very name that was asked for, as behind a link that leads
-// nowhere, it says so.
+// notFound returns an error that names the missing path and up to three similar ones.
+// If the missing path is not the one that was asked for, for example because a link
+// leads to it, the error says so.
 func (f *FS) notFound(name string, m *missing) error {
 	shown, at := pathname.Escape(name), ""
 	dir := f.Display(joinPath(m.root.Path, m.dir))
@@ -68,17 +68,17 @@ func (f *FS) notFound(name string, m *missing) error {
 	}
 	quoted := slices.Clone(near)
 	for i, n := range quoted {
-		if strings.TrimSpace(n) != n { // a space at an end would go unseen
+		if strings.TrimSpace(n) != n { // a space at either end would be invisible
 			quoted[i] = `"` + n + `"`
 		}
 	}
 	return toolerr.New(toolerr.NotFound, "%s does not exist%s; did you mean %s?", shown, at, strings.Join(quoted, ", "))
 }
 
-// namesNear returns up to three existing paths that the missing one was probably
-// meant to be: names that only people take for equal, the same name in other
-// directories, then near names, those in other directories only where no name is
-// the same. After the first, what is long is left out.
+// namesNear returns up to three existing paths that the caller may have meant: first
+// names that people regard as equal, then the same name in other directories, then
+// similar names. Similar names in other directories are returned only if no name is
+// the same. Long paths are returned only in the first position.
 func (f *FS) namesNear(m *missing) []string {
 	same, beside := f.suggest(m)
 	all := same
@@ -110,11 +110,11 @@ func (f *FS) namesNear(m *missing) []string {
 	return near
 }
 
-// listRoots names the roots for an error.
+// listRoots lists the roots for an error text.
 func (f *FS) listRoots() string { return f.rootList(0, 8) }
 
-// withoutOpAndPath strips the operation and path that the standard library adds,
-// which are of no use to the reader and may name what they asked by accident.
+// withoutOpAndPath removes the operation and path that the standard library adds to an
+// error. They do not help the reader, and may reveal a path outside the roots.
 func withoutOpAndPath(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {

@@ -10,10 +10,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// unchanged ends the text of every failure that left the file alone.
+// unchanged ends the text of every error after which the file is as it was.
 const unchanged = "nothing was changed"
 
-// explainWriteError explains an error of writing, as explain does. nil stays nil.
+// explainWriteError converts an error of a write into an error for the caller, as
+// explainReadError does; nil stays nil.
 func (f *FS) explainWriteError(name string, err error) error {
 	shown := pathname.Escape(name)
 	var ours *toolerr.Error

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// findRoot returns the root that a tool's argument begins with, and the components
-// after it. Outside the roots, only the links of the path's own directories are
-// followed (physical).
+// findRoot returns the root that contains a tool's path argument, and the components
+// after it. Outside the roots it follows only links in the directories of the path
+// (see findRootByRealPath).
 func (f *FS) findRoot(name string) (*openRoot, []string, bool) {
 	if len(f.roots) == 0 {
 		return nil, nil, false
@@ -23,17 +23,17 @@ func (f *FS) findRoot(name string) (*openRoot, []string, bool) {
 		return f.findRootOfParts(volume, cleanParts(parts))
 	}
 	if filepath.VolumeName(name) != "" || runtime.GOOS == "windows" && name != "" && os.IsPathSeparator(name[0]) {
-		return nil, nil, false // "C:x" and "\x" depend on what is current
+		return nil, nil, false // "C:x" and "\x" depend on the current drive or directory
 	}
 	return f.roots[0], splitPath(name), true
 }
 
 func isAbsolute(name string) bool { return filepath.IsAbs(name) }
 
-// findRootOfParts finds the innermost root on the absolute path that parts make.
-// The path is tried as it is, and then with its links resolved, as /tmp is
-// one on macOS. No .. outside the roots is ever looked up, since whether
-// /x/../root/f leads anywhere would tell whether /x exists.
+// findRootOfParts returns the innermost root that contains the absolute path of parts.
+// It tries the path as written and then with links resolved, since /tmp is a link on
+// macOS. It never looks up a .. outside the roots: whether /x/../root/f exists would
+// reveal whether /x exists.
 func (f *FS) findRootOfParts(volume string, parts []string) (*openRoot, []string, bool) {
 	if root, rest, ok := f.matchRoot(volume, parts); ok {
 		return root, rest, true
@@ -41,8 +41,8 @@ func (f *FS) findRootOfParts(volume string, parts []string) (*openRoot, []string
 	return f.findRootByRealPath(volume, parts)
 }
 
-// matchRoot finds the innermost root whose path, or another name it was
-// given by, begins the absolute path.
+// matchRoot returns the innermost root whose path, or another name under which it was
+// given, is a prefix of the absolute path.
 func (f *FS) matchRoot(volume string, parts []string) (*openRoot, []string, bool) {
 	var best *openRoot
 	var rest []string
@@ -57,8 +57,8 @@ func (f *FS) matchRoot(volume string, parts []string) (*openRoot, []string, bool
 	return best, rest, best != nil
 }
 
-// trimRoot reports whether the absolute path begins with the root's name, compared
-// by component, and returns the remaining components. A "." is ignored.
+// trimRoot reports whether the absolute path is in the root called name, comparing
+// component by component, and returns the components after it. It ignores ".".
 func (r *openRoot) trimRoot(name, volume string, parts []string) (rest []string, ok bool) {
 	folded := false
 	if own := filepath.VolumeName(name); own != volume {
@@ -87,8 +87,8 @@ func (r *openRoot) trimRoot(name, volume string, parts []string) (rest []string,
 		i++
 	}
 	if folded {
-		// Another spelling of the root's own path is the root only where
-		// the file system says so.
+		// A different spelling of the root's path is accepted only if the file system
+		// confirms that it is the same directory.
 		top := volume + string(filepath.Separator)
 		info, err := os.Lstat(joinPath(top, parts[:i]))
 		if err != nil || !r.object.isSameFile(info) {
@@ -98,10 +98,11 @@ func (r *openRoot) trimRoot(name, volume string, parts []string) (rest []string,
 	return parts[i:], true
 }
 
-// foldsCase: file systems here usually take upper for lower case.
+// foldsCase reports whether file systems of this operating system usually ignore
+// letter case.
 const foldsCase = runtime.GOOS == "darwin" || runtime.GOOS == "windows"
 
-// cleanParts removes "." and ".." by name.
+// cleanParts resolves "." and ".." without looking at the file system.
 func cleanParts(parts []string) []string {
 	clean := make([]string, 0, len(parts))
 	for i, part := range parts {
@@ -115,16 +116,16 @@ func cleanParts(parts []string) []string {
 	return clean
 }
 
-// findRootByRealPath resolves the links on an outside path, looking for a root: /tmp/x
-// where the root is /private/tmp/x. Every failure outside has the same answer, no
-// root, so that the answer does not tell which files exist.
-// It never enters pseudo file systems (whose links are magic) nor ones that
-// mount on demand, and on Windows no network path.
+// findRootByRealPath resolves the links of a path outside the roots and looks for a
+// root, such as /tmp/x for the root /private/tmp/x. Every failure outside gives the
+// same result, no root, so that the result does not reveal which files exist. It never
+// enters pseudo file systems (whose links the kernel computes), automounts or, on
+// Windows, network paths.
 func (f *FS) findRootByRealPath(volume string, parts []string) (*openRoot, []string, bool) {
 	if strings.HasPrefix(volume, `\\`) {
 		return nil, nil, false
 	}
-	asked := len(parts) // how many of parts, from the end, no link put there
+	asked := len(parts) // number of final components that no link added
 	top := volume + string(filepath.Separator)
 	here, links := top, 0
 	for steps := 0; len(parts) > 0 && steps < maxPath; steps++ {
@@ -172,7 +173,7 @@ func (f *FS) findRootByRealPath(volume string, parts []string) (*openRoot, []str
 	return nil, nil, false
 }
 
-// findInnerRoot prefers a root nested in r that the rest of the path leads to.
+// findInnerRoot returns a root inside r that contains the rest of the path, else r.
 func (f *FS) findInnerRoot(r *openRoot, rest []string) (*openRoot, []string, bool) {
 	full := append(splitPath(r.Path[len(filepath.VolumeName(r.Path)):]), rest...)
 	if root, left, ok := f.matchRoot(filepath.VolumeName(r.Path), full); ok {

@@ -9,12 +9,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/gitfile"
 )
 
-// maxIncluded bounds the files with settings that are looked at for one write.
+// maxIncluded bounds the settings files that are read for one write.
 const maxIncluded = 64
 
-// gitSettings returns the files whose settings hold in the worktree at top, or
-// in every one if there is no repository: its own, the user's, and what they
-// include, whatever the condition. A file need not exist.
+// gitSettings returns the files whose settings apply in the work tree at top, or,
+// without a repository, in every work tree: the repository's, the user's, and all
+// files that they include, regardless of conditions. The files need not exist.
 func (f *FS) gitSettings(top string) []string {
 	files := slices.Clone(f.writes().git)
 	if dir, common := gitDirectories(top); dir != "" {
@@ -23,11 +23,11 @@ func (f *FS) gitSettings(top string) []string {
 	return f.withIncluded(files)
 }
 
-// UserGitSettings returns the files with the user's and the system's settings
-// for git and all files that they include, whatever the condition, and the
-// values of core.hooksPath in them. Paths are absolute, except for values that
-// git resolves in each work tree. Files need not exist. The settings and
-// directories of the user's templates for new repositories are among them.
+// UserGitSettings returns the files with the user's and the system's git settings and
+// all files that they include, regardless of conditions, and the values of
+// core.hooksPath in them. The settings and directories of the user's templates for new
+// repositories are included. Paths are absolute, except for values that git resolves
+// in each work tree. The files need not exist.
 func (f *FS) UserGitSettings() (files, hooksPaths []string) {
 	files = f.withIncluded(slices.Clone(f.writes().git))
 	templates := f.environmentTemplate()
@@ -63,8 +63,8 @@ func (f *FS) withIncluded(files []string) []string {
 	return files
 }
 
-// gitPaths returns where a path in git's settings leads, relative to dir; ~ is
-// any home.
+// gitPaths returns the absolute paths that a path in git's settings can mean, relative
+// to dir. ~ can be any home directory of the user.
 func (f *FS) gitPaths(dir, path string) (paths []string) {
 	for _, path := range f.ExpandHome(path) {
 		paths = append(paths, relativeIn(dir, path))
@@ -72,9 +72,9 @@ func (f *FS) gitPaths(dir, path string) (paths []string) {
 	return paths
 }
 
-// ExpandHome replaces the ~ or ~USER at the beginning of a path in git's
-// settings. ~ stands for each home directory of this user. The result is the
-// path itself if it begins with neither, and nil for an unknown user.
+// ExpandHome replaces ~ or ~USER at the beginning of a path in git's settings. ~ means
+// each home directory of this user. It returns the path itself if it begins with
+// neither, and nil for an unknown user.
 func (f *FS) ExpandHome(path string) (paths []string) {
 	name, rest, _ := strings.Cut(path, "/")
 	switch {
@@ -93,9 +93,8 @@ func (f *FS) ExpandHome(path string) (paths []string) {
 	return paths
 }
 
-// isIncludedConfig reports whether git reads the target as settings although its
-// name does not tell: a file that other settings include, or that a link of
-// their usual name leads to.
+// isIncludedConfig reports whether git reads the target as settings although its name
+// does not show it: other settings include it, or the usual name is a link to it.
 func (t *Target) isIncludedConfig() bool {
 	for top := filepath.Dir(t.Path); ; top = filepath.Dir(top) {
 		for _, file := range t.fs.gitSettings(top) {
@@ -109,7 +108,7 @@ func (t *Target) isIncludedConfig() bool {
 	}
 }
 
-// withoutLinks returns a path without links, as far as it exists.
+// withoutLinks resolves the links of a path as far as it exists.
 func withoutLinks(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
@@ -120,8 +119,8 @@ func withoutLinks(path string) string {
 	return path
 }
 
-// gitProgramReason tells why git runs the target, or "": the settings of a
-// repository above it name it as a program, or as a script of one.
+// gitProgramReason returns why git runs the target, or "": the settings of a
+// repository above it name it as a program or as the script of one.
 func (t *Target) gitProgramReason() string {
 	for top := filepath.Dir(t.Path); ; top = filepath.Dir(top) {
 		if dir, _ := gitDirectories(top); dir != "" {

@@ -57,13 +57,12 @@ func (t *Target) checkGit() error {
 	return refused
 }
 
-// gitEntries are the entries of a repository with something in them that git
-// runs or follows. Where a repository lies among other files, those are not
-// its own.
+// gitEntries lists the entries of a repository that git runs or follows. If a
+// repository lies among other files, only these entries belong to it.
 var gitEntries = []string{"hooks", "info", "modules", "worktrees", "commondir", "gitdir", "remotes", "branches", "rebase-merge", "rebase-apply", "sequencer", "index", "merge_rr"}
 
-// recheckGit is the last look before a file takes its name: somebody else may
-// have written another part of a repository meanwhile.
+// recheckGit repeats checkGit immediately before the file gets its name: another
+// program may have written another part of a repository meanwhile.
 func (t *Target) recheckGit() error {
 	if err := t.checkGit(); err != nil {
 		return err
@@ -78,15 +77,15 @@ func (t *Target) errProtected(why string) error {
 	return toolerr.New(toolerr.DeniedPath, "%s is not written: it %s; ask the user, who can allow it with --allow-write", pathname.Escape(t.name), why)
 }
 
-// gitDir is a directory above a target as git sees it.
+// gitDir is a directory above a target that git takes for a repository.
 type gitDir struct {
 	*parentDir
 	rest          []string // components from it to the target
-	before, after bool     // a repository, before and after the target is written
+	before, after bool     // whether it is a repository before and after the target is written
 }
 
-// gitDirs calls yield with each directory above the target that exists and
-// that git takes, or will take, for a repository, until yield returns false.
+// gitDirs calls yield with each existing directory above the target that git takes for
+// a repository, or will take after the write, until yield returns false.
 func (t *Target) gitDirs(yield func(gitDir) bool) {
 	for i := len(t.real); i >= 0; i-- {
 		h, closeDir := t.fs.reopenDir(t.home, t.real[:i])
@@ -101,7 +100,7 @@ func (t *Target) gitDirs(yield func(gitDir) bool) {
 		d := gitDir{parentDir: f, rest: slices.Concat(t.real[i:], t.rest, []string{t.base})}
 		made := d.rest[0]
 		if len(d.rest) > 1 && pathname.EqualFold(pathname.Fold(made), "HEAD") {
-			made = "" // a directory, which makes no repository
+			made = "" // a directory does not complete a repository
 		}
 		d.before, d.after = d.isRepository(""), d.isRepository(made)
 		more := !d.after || yield(d)
@@ -112,9 +111,9 @@ func (t *Target) gitDirs(yield func(gitDir) bool) {
 	}
 }
 
-// isRepository reports whether git takes the directory for a repository if it
-// also has an entry of the given name: is_git_directory in git's setup.c,
-// without its look into HEAD.
+// isRepository reports whether git takes the directory for a repository if it also
+// gets an entry of the given name. It does what is_git_directory in git's setup.c
+// does, without reading HEAD.
 func (d gitDir) isRepository(made string) bool {
 	has := func(name string) bool {
 		if pathname.EqualFold(pathname.Fold(made), name) {
@@ -126,7 +125,7 @@ func (d gitDir) isRepository(made string) bool {
 	return has("HEAD") && (has("commondir") || has("objects") && has("refs"))
 }
 
-// programReason tells why a directory that becomes a repository would run something,
+// programReason returns which program a directory would run once it is a repository,
 // or "".
 func (d gitDir) programReason() string {
 	const makes = "makes a git repository of its directory, "
@@ -171,10 +170,10 @@ func (d gitDir) programReason() string {
 	return ""
 }
 
-// maxHooks bounds the entries of a hooks directory that are looked at.
+// maxHooks bounds the entries of a hooks directory that are read.
 const maxHooks = 1000
 
-// settings returns what gitfile.Runs finds in a file of the directory.
+// settings returns the result of gitfile.Runs for a file of the directory.
 func (d gitDir) settings(name string) (settings []string, ok bool) {
 	file, _, err := d.open(name, os.O_RDONLY)
 	if err != nil {
@@ -188,8 +187,8 @@ func (d gitDir) settings(name string) (settings []string, ok bool) {
 	return gitfile.Runs(config)
 }
 
-// isGitConfig reports whether the target holds settings of a repository of
-// any name.
+// isGitConfig reports whether the target holds the settings of a repository, whatever
+// the repository's name.
 func (t *Target) isGitConfig() (found bool) {
 	t.gitDirs(func(d gitDir) bool {
 		last := pathname.Fold(d.rest[len(d.rest)-1])
@@ -200,16 +199,16 @@ func (t *Target) isGitConfig() (found bool) {
 	return found
 }
 
-// hookOutsideReason tells why the target is a hook of a repository above it although
-// it is not below .git/hooks, or "": by core.hooksPath, or because the hooks
-// or one of them are a link. Repositories above the root count, too.
+// hookOutsideReason returns why the target is a hook of a repository above it although
+// it is not in .git/hooks, or "": because of core.hooksPath, or because the hooks
+// directory or a hook is a link. It includes repositories above the root.
 func (t *Target) hookOutsideReason() string {
 	for top := filepath.Dir(t.Path); ; top = filepath.Dir(top) {
 		dirs := t.fs.hookDirectories(top)
 		for _, dir := range dirs {
 			for _, dir := range []string{dir, withoutLinks(dir)} {
 				const why = "is in a git repository's hooks directory"
-				if contains(dir, top) { // .: the hooks lie among other files
+				if contains(dir, top) { // the hooks directory contains the work tree
 					if sameDirectory(filepath.Dir(t.Path), dir) && slices.Contains(gitfile.HookNames, strings.ToLower(t.base)) {
 						return why
 					}
@@ -230,9 +229,9 @@ func (t *Target) hookOutsideReason() string {
 	}
 }
 
-// gitDirectories returns the git directory of the worktree at top, and the common
-// directory that it shares with other worktrees. Both are mostly the same, and ""
-// if top has no git directory.
+// gitDirectories returns the git directory of the work tree at top, and the common
+// directory that it shares with other work trees. Usually both are the same. They are
+// "" if top has no git directory.
 func gitDirectories(top string) (dir, common string) {
 	dir = filepath.Join(top, ".git")
 	info, err := os.Lstat(dir)
@@ -242,7 +241,7 @@ func gitDirectories(top string) (dir, common string) {
 	if !info.Mode().IsRegular() {
 		return dir, dir
 	}
-	if dir = gitFile(top, dir); dir == "" { // of a worktree or submodule
+	if dir = gitFile(top, dir); dir == "" { // a worktree or a submodule
 		return "", ""
 	}
 	if shared := gitPointer(filepath.Join(dir, "commondir")); shared != "" {
@@ -251,8 +250,8 @@ func gitDirectories(top string) (dir, common string) {
 	return dir, dir
 }
 
-// hookDirectories returns where the repository with its worktree at top has
-// its hooks; nothing if there is no repository.
+// hookDirectories returns the directories with the hooks of the repository whose work
+// tree is at top; none without a repository.
 func (f *FS) hookDirectories(top string) []string {
 	dir, common := gitDirectories(top)
 	if dir == "" {
@@ -267,7 +266,7 @@ func (f *FS) hookDirectories(top string) []string {
 	return dirs
 }
 
-// gitFile returns the directory that a file called .git leads to, or "".
+// gitFile returns the directory that a file called .git points to, or "".
 func gitFile(top, file string) string {
 	path := gitPointer(file)
 	if path == "" {
@@ -276,7 +275,7 @@ func gitFile(top, file string) string {
 	return relativeIn(top, path)
 }
 
-// gitPointer returns the path in a .git or commondir, or "". Like git, it ends
+// gitPointer returns the path in a .git or commondir file, or "". Like git, it ends
 // the path at a NUL.
 func gitPointer(file string) string {
 	path, _ := gitfile.Pointer(filepath.Base(file), readSmall(file))
@@ -291,8 +290,8 @@ func relativeIn(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// readSmall returns the content of a regular file of up to maxGitConfig bytes,
-// or nil. It never waits.
+// readSmall returns the content of a regular file of up to maxGitConfig bytes, else
+// nil. It never blocks.
 func readSmall(path string) []byte {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxGitConfig {

@@ -19,8 +19,7 @@ func (f *FS) templateDirs() []string {
 	return dirs
 }
 
-// environmentTemplate returns the template directory that the environment
-// names, if it does.
+// environmentTemplate returns the template directory of the environment, if it is set.
 func (f *FS) environmentTemplate() (dirs []string) {
 	if dir := f.writes().template; filepath.IsAbs(dir) {
 		dirs = append(dirs, filepath.Clean(dir))
@@ -28,8 +27,8 @@ func (f *FS) environmentTemplate() (dirs []string) {
 	return dirs
 }
 
-// templatesOf returns the values of init.templateDir in settings of the user.
-// Git looks for a relative path in the new repository; those are left out.
+// templatesOf returns the values of init.templateDir in the user's settings. It omits
+// relative paths, which git looks up in the new repository.
 func (f *FS) templatesOf(config []byte) (dirs []string) {
 	for _, path := range gitfile.TemplateDirs(config) {
 		for _, dir := range f.ExpandHome(path) {
@@ -41,13 +40,13 @@ func (f *FS) templatesOf(config []byte) (dirs []string) {
 	return dirs
 }
 
-// templateEntries are the entries of a template directory that git runs or
-// follows in a new repository.
+// templateEntries lists the entries of a template directory that git runs or follows
+// in a new repository.
 var templateEntries = append([]string{"config", "config.worktree"}, gitEntries...)
 
-// templateReason tells why the target is part of the user's template for new
-// repositories, or "". Where a root lies in the template directory, only the
-// entries are that git runs or follows.
+// templateReason returns why the target is part of the user's template for new
+// repositories, or "". If the template directory contains a root, only entries that
+// git runs or follows count.
 func (t *Target) templateReason() string {
 	for _, dir := range t.fs.templateDirs() {
 		for _, dir := range []string{dir, withoutLinks(dir)} {

@@ -12,11 +12,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// maxGitConfig bounds what is read of a repository's settings.
+// maxGitConfig bounds the bytes that are read of a repository's settings.
 const maxGitConfig = 1 << 20
 
-// isGitConfig reports whether a path is by its name that of a repository's
-// settings, also of one within another, or of the list of its submodules.
+// isGitConfig reports whether a path is, by its name, the settings file of a
+// repository, of a repository in another one, or .gitmodules.
 func isGitConfig(abs string) bool {
 	parts := splitPath(abs)
 	last := pathname.Fold(parts[len(parts)-1])
@@ -35,8 +35,8 @@ func isGitConfig(abs string) bool {
 	return false
 }
 
-// runningSettings lists the settings of the target, with the given content, that make
-// git run something. ok is false if git would not understand the content.
+// runningSettings returns the settings in the target, with the given content, that
+// make git run a program. ok is false if git would reject the content.
 func (t *Target) runningSettings(config []byte) (settings []string, ok bool) {
 	if projectfile.IsJudged(pathname.Fold(t.base)) {
 		return projectfile.Runs(pathname.Fold(t.base), config), true
@@ -47,7 +47,7 @@ func (t *Target) runningSettings(config []byte) (settings []string, ok bool) {
 	return gitfile.Runs(config)
 }
 
-// gitConfigReader names the programs that read the target as settings.
+// gitConfigReader names the programs that read the target as settings, for an error.
 func (t *Target) gitConfigReader() string {
 	if projectfile.IsJudged(pathname.Fold(t.base)) {
 		return "programs of its directory"
@@ -55,8 +55,8 @@ func (t *Target) gitConfigReader() string {
 	return "git"
 }
 
-// checkConfigWrite is write, for a repository's settings: what they would make
-// git run beyond what they do now is refused.
+// checkConfigWrite wraps write for a repository's settings. The result fails if the
+// new content makes git run a program that the current content does not.
 func (t *Target) checkConfigWrite(ctx context.Context, write func(io.Writer) error) (func(io.Writer) error, error) {
 	if t.fs.matchesAny(t.fs.writes().allow, t.Path) || !isGitConfig(t.Path) && !isGitConfig(t.asked) && !t.isGitConfig() && !t.isIncludedConfig() && !projectfile.IsJudged(pathname.Fold(t.base)) {
 		t.unjudged = true

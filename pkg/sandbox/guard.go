@@ -11,12 +11,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Guard locks the file that the target names (flock on its inode), so that no
-// other process of ours, whatever its state directory, changes it until release.
-// It waits until ctx ends: LOCKED after its deadline. It locks nothing if the file
-// does not exist, because creating a file never replaces another, or if the system
-// or the file system has no such locks. Use state.Store.Lock, which also orders
-// the writers of files that do not exist.
+// Guard locks the file of the target (flock on its inode), so that no other process of
+// toolroom changes it until release is called, whatever its state directory. It waits
+// until ctx ends, and returns LOCKED after a deadline. It locks nothing if the file
+// does not exist, because creating a file never replaces another one, or if the system
+// or the file system has no such locks. Callers use state.Store.Lock, which also
+// orders the writers of files that do not exist.
 func (t *Target) Guard(ctx context.Context) (release func(), err error) {
 	nothing := func() {}
 	if !filelock.Advisory {
@@ -42,8 +42,8 @@ func (t *Target) Guard(ctx context.Context) (release func(), err error) {
 			}
 			return nil, t.fs.explainWriteError(t.name, err)
 		}
-		// Whoever held the lock may have put a new file in the place of the
-		// one we have locked.
+		// The previous owner of the lock may have replaced the locked file by a new
+		// one.
 		now, err := t.currentStat()
 		info, err2 := f.Stat()
 		if err == nil && err2 == nil && sameFile(now, info) {
@@ -56,7 +56,7 @@ func (t *Target) Guard(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// openForLock opens the file as far as a lock needs it.
+// openForLock opens the file with the access that a lock needs.
 func (t *Target) openForLock() (*os.File, error) {
 	if _, err := t.currentStat(); err != nil {
 		return nil, err

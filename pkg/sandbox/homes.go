@@ -9,11 +9,11 @@ import (
 	"strconv"
 )
 
-// Homes returns the home directories whose credential stores are this user's: the
-// one that the environment names, the one of the account in the user database, and
-// for root that of the user who called sudo. They are absolute and clean; links in
-// them are not resolved. HOME alone is not enough, because a program can be started
-// without it or with somebody else's.
+// Homes returns the home directories whose credential stores belong to this user:
+// HOME, the directory in the user database, and for root the home of the user who
+// called sudo. The paths are absolute and clean; links in them are not resolved. HOME
+// alone is not enough, because a program can be started without it or with another
+// user's.
 func Homes(getenv func(string) string) []string {
 	var all []string
 	add := func(dir string) {

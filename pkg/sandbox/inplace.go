@@ -13,8 +13,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// reasonNotReplaceable says why a file must be written in place that could not be
-// replaced with this error; "" for any other error, and for none.
+// reasonNotReplaceable returns the reason why a file must be written in place after
+// this error of a replacement; "" for any other error and for nil.
 func reasonNotReplaceable(err error) string {
 	switch {
 	case errors.Is(err, syscall.EBUSY):
@@ -26,7 +26,7 @@ func reasonNotReplaceable(err error) string {
 }
 
 // writeInPlace writes the new content to the file itself. The content comes from the
-// temporary file, or from write if no temporary file was made.
+// temporary file, or from write if there is no temporary file.
 func (r *replacement) writeInPlace(write func(io.Writer) error, why string) error {
 	if r.old.Nlink > 1 && !r.options.KeepHardlinks {
 		return toolerr.New(toolerr.PermissionDenied, "%s cannot be replaced because %s, and writing in place would change all of its %d hard links, %s; the user can allow that with --keep-hardlinks",
@@ -61,7 +61,7 @@ func (r *replacement) writeInPlace(write func(io.Writer) error, why string) erro
 	r.done.Dropped = lostPrivileges(f, st)
 	special := st.Mode & (fs.ModeSetuid | fs.ModeSetgid)
 	if special != 0 {
-		_ = f.Chmod(st.Mode &^ special) // the kernel would, but not for root, and not before the first byte
+		_ = f.Chmod(st.Mode &^ special) // the kernel does this, but not for root, and only at the first byte
 	}
 	if err := overwrite(f, st.Size, source, size); err != nil {
 		if special != 0 {
@@ -74,10 +74,9 @@ func (r *replacement) writeInPlace(write func(io.Writer) error, why string) erro
 	return r.finish(f)
 }
 
-// overwrite makes the content of f that of source, as safely as it can be
-// done: the room is reserved before anything is changed, bytes that are the
-// same already are not touched, and when writing fails the old bytes are put
-// back.
+// overwrite replaces the content of f by that of source. To lose as little as
+// possible, it reserves the space before it changes anything, does not write bytes
+// that are equal already, and writes the old bytes back if writing fails.
 func overwrite(f *os.File, oldSize int64, source io.ReaderAt, size int64) error {
 	same, err := commonPrefixLen(f, oldSize, source, size)
 	if err != nil {
@@ -111,7 +110,7 @@ func copyInto(f *os.File, from int64, source io.ReaderAt, size int64) error {
 	return f.Sync()
 }
 
-// commonPrefixLen returns the number of equal bytes at the beginning.
+// commonPrefixLen returns the number of equal bytes at the beginning of f and source.
 func commonPrefixLen(f io.ReaderAt, oldSize int64, source io.ReaderAt, size int64) (int64, error) {
 	a, b := make([]byte, copyBuffer), make([]byte, copyBuffer)
 	limit := min(oldSize, size)

@@ -13,30 +13,30 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// How much is looked through for links of credential stores into the roots.
+// Bounds of the search for links from credential stores into the roots.
 const (
 	linkDepth = 32
 	linkDirs  = 64
-	// Of the roots, links deeper in them.
+	// Bounds of the search for links deeper in the roots.
 	rootDepth   = 3
 	rootDirs    = 24
 	rootEntries = 3000
-	// mostLooked bounds the directories that are remembered.
+	// mostLooked bounds the directories whose listings are kept.
 	mostLooked = 1000
-	// linksEvery is the time between two searches for links.
+	// linksEvery is the least time between two searches for links.
 	linksEvery = time.Second
 )
 
-// homeDirs are directories of a home that have credential stores as entries.
+// homeDirs lists directories of a home that contain credential stores.
 var homeDirs = secret.StoreDirs()
 
-// linkedSecrets lists the files and directories in the roots that a secret name
-// elsewhere leads to: ~/.aws -> project/dotfiles/aws. Paths are absolute and
-// without links. nil is empty.
+// linkedSecrets holds the files and directories in the roots to which a secret name
+// outside of them is a link, such as ~/.aws -> project/dotfiles/aws. Paths are
+// absolute and contain no links. nil means none.
 type linkedSecrets struct {
 	denied, masked []string
-	// several are secret files with several names, that are hard links: true
-	// for those that are denied, false for those that are masked.
+	// several holds the secret files that have several hard links: true for denied
+	// files, false for masked ones.
 	several map[objectID]bool
 }
 
@@ -45,19 +45,20 @@ type objectID struct{ dev, ino uint64 }
 
 func (l *linkedSecrets) hasAny() bool { return l != nil && len(l.denied)+len(l.masked) > 0 }
 
-// isDenied reports whether a link of a credential store leads to path, or to a
-// directory that it is in.
+// isDenied reports whether a link of a credential store points to path, or to a
+// directory that contains it.
 func (l *linkedSecrets) isDenied(path string) bool {
 	return l != nil && slices.ContainsFunc(l.denied, func(target string) bool { return contains(target, path) })
 }
 
-// isMasked reports whether a link named as a file of settings leads to path.
+// isMasked reports whether a link whose name is that of a settings file points to
+// path.
 func (l *linkedSecrets) isMasked(path string) bool {
 	return l != nil && len(l.masked) > 0 && slices.Contains(l.masked, path)
 }
 
-// lookupObject looks a file up among the secret files with several names. ok is false
-// if it is none of them. denied tells whether it is refused, or else masked.
+// lookupObject looks up a file among the secret files with several hard links. ok is
+// false if it is none of them; denied is false if the file is masked.
 func (l *linkedSecrets) lookupObject(st Stat) (denied, ok bool) {
 	if l == nil || len(l.several) == 0 || st.Nlink < 2 {
 		return false, false
@@ -70,7 +71,7 @@ func (l *linkedSecrets) equal(other *linkedSecrets) bool {
 	return slices.Equal(l.denied, other.denied) && slices.Equal(l.masked, other.masked) && maps.Equal(l.several, other.several)
 }
 
-// linkSearch looks for names that lead to secrets.
+// linkSearch searches for links to secrets.
 type linkSearch struct {
 	fs     *FS
 	look   func(dir string) *dirListing
@@ -80,8 +81,8 @@ type linkSearch struct {
 	dirs   int
 }
 
-// findLinkedSecrets searches the homes of this user and the roots. Stores are looked
-// through for links that lead out of them.
+// findLinkedSecrets searches the user's homes and the roots. It looks through
+// credential stores for links that lead out of them.
 func (s *Sandbox) findLinkedSecrets(f *FS) *linkedSecrets {
 	l := &linkSearch{fs: f, look: s.readListing, stores: append(Homes(s.config.Getenv), f.Paths()...), seen: map[string]bool{}}
 	l.found.several = map[objectID]bool{}
@@ -106,8 +107,8 @@ func (s *Sandbox) findLinkedSecrets(f *FS) *linkedSecrets {
 	return &l.found
 }
 
-// secretsIn returns the entries of a directory that are secrets by name, and
-// notes those that are masked.
+// secretsIn returns the entries of a directory that are secrets by their names, and
+// records those that are masked.
 func (l *linkSearch) secretsIn(dir string, names []string) (secrets []string) {
 	for _, name := range names {
 		path := filepath.Join(dir, name)
@@ -131,14 +132,14 @@ func (l *linkSearch) secretsIn(dir string, names []string) (secrets []string) {
 	return secrets
 }
 
-// isMarkable reports whether what a link leads to is in a root, not a secret by
-// its own name and not lifted.
+// isMarkable reports whether the target of a link is in a root, is not a secret by its
+// own name, and is not lifted by --allow-path.
 func (l *linkSearch) isMarkable(real string) bool {
 	return l.fs.isInRoot(real) && !secret.IsPath(real) && !l.fs.isAllowed(real)
 }
 
-// searchRoots looks for links with secret names deeper in the roots, breadth first
-// and within a bound.
+// searchRoots searches the roots for links with secret names, breadth first and within
+// a bound.
 func (l *linkSearch) searchRoots() (secrets []string) {
 	queue := slices.Clone(l.fs.Paths())
 	dirs, left := 0, rootEntries
@@ -164,8 +165,8 @@ func (l *linkSearch) searchRoots() (secrets []string) {
 	return secrets
 }
 
-// follow notes where a secret leads to, and returns the links and directories
-// in it.
+// follow records the target of a secret name. It returns the links and directories in
+// it.
 func (l *linkSearch) follow(path string) (below []string) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil || l.seen[real] {
@@ -174,7 +175,7 @@ func (l *linkSearch) follow(path string) (below []string) {
 	l.seen[real] = true
 	if real != path {
 		if slices.ContainsFunc(l.stores, func(dir string) bool { return contains(real, dir) }) {
-			return nil // all of a root or a home is no secret
+			return nil // a whole root or home is not a secret
 		}
 		if l.isMarkable(real) {
 			l.found.denied = append(l.found.denied, real)
@@ -190,21 +191,21 @@ func (l *linkSearch) follow(path string) (below []string) {
 	return below
 }
 
-// dirListing holds the names in a directory that the search for links needs.
+// dirListing holds the names in a directory that the search needs.
 type dirListing struct {
 	changed, read time.Time
 	entries       int
-	maybeSecret   []string // names that may be secret
+	maybeSecret   []string // names that can be secret
 	below         []string // directories and links
-	links         []string // of those
+	links         []string // the links among below
 }
 
-// settledAge is how old a change of a directory has to be for its time to tell it
-// from a later one.
+// settledAge is the least age of a directory's last change at which a later change is
+// certain to have another time.
 const settledAge = 2 * time.Second
 
-// readListing reads a directory, again when its time of change says so. The caller
-// holds s.mu.
+// readListing reads a directory. It returns the previous listing if the directory's
+// change time is the same. The caller holds s.mu.
 func (s *Sandbox) readListing(dir string) *dirListing {
 	info, err := os.Stat(dir)
 	if err != nil || !info.IsDir() {
@@ -236,7 +237,7 @@ func (s *Sandbox) readListing(dir string) *dirListing {
 	return now
 }
 
-// linksChanged reports whether a link of a credential store leads elsewhere than before.
+// linksChanged reports whether the target of a link of a credential store has changed.
 func (s *Sandbox) linksChanged(f *FS) bool {
 	if time.Since(s.linksRead) < linksEvery {
 		return false
@@ -245,8 +246,8 @@ func (s *Sandbox) linksChanged(f *FS) bool {
 	return !s.findLinkedSecrets(f).equal(f.linked)
 }
 
-// isLinkedName reports whether an entry of this name in d may be one that a link
-// of a credential store or of a file of settings leads to.
+// isLinkedName reports whether the entry name of d can be the target of a link from a
+// credential store, or of a link named like a settings file.
 func (d *Dir) isLinkedName(name string) bool {
 	if !d.linked.hasAny() {
 		return false
@@ -261,7 +262,8 @@ func (d *Dir) isLinkedName(name string) bool {
 	return false
 }
 
-// checkNotDenied is the error for an entry that a link of a credential store leads to.
+// checkNotDenied returns an error for an entry to which a link of a credential store
+// points.
 func (d *Dir) checkNotDenied(name string) error {
 	if !d.linked.hasAny() || !d.linked.isDenied(d.join(name)) {
 		return nil
@@ -269,7 +271,8 @@ func (d *Dir) checkNotDenied(name string) error {
 	return toolerr.New(toolerr.DeniedPath, "%s is not read: a credential store links to it", pathname.Escape(d.join(name)))
 }
 
-// checkFileNotDenied is the error for an open file that is a secret by another name.
+// checkFileNotDenied returns an error for an open file that is a secret by another
+// hard link.
 func (d *Dir) checkFileNotDenied(name string, st Stat) error {
 	if denied, ok := d.linked.lookupObject(st); !ok || !denied {
 		return nil

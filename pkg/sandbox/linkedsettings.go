@@ -13,24 +13,23 @@ import (
 
 const (
 	mostAbove  = 16   // directories above a target that are searched for links
-	mostLinked = 1000 // directories that are remembered
-	// linkedSettles is how long before a search a directory must have changed
-	// last for the result to be remembered: times are coarse.
+	mostLinked = 1000 // directories whose links are kept
+	// linkedSettles is the least age of a directory's last change for its links to be
+	// kept: file systems store times in steps.
 	linkedSettles = 100 * time.Millisecond
 )
 
-// settingNames are the names of project settings that are the same in all
-// projects.
+// settingNames lists names of project settings that are the same in all projects.
 var settingNames = slices.Concat(projectfile.Dirs(), projectfile.Files())
 
-// linkedSettings remembers the links in directories whose names are those of
-// project settings. Only the user makes such links. The zero value is empty.
+// linkedSettings caches the links in directories whose names are those of project
+// settings. Only the user creates such links. The zero value is empty.
 type linkedSettings struct {
 	mu   sync.Mutex
 	dirs map[string]settingLink
 }
 
-// settingLink is a directory's part of linkedSettings.
+// settingLink is the cached result for one directory.
 type settingLink struct {
 	changed time.Time
 	names   []string // of the links
@@ -61,9 +60,9 @@ func (l *linkedSettings) linksTo(dir string) (names []string) {
 	return names
 }
 
-// linkedSettingsReason tells why the target is a project's settings although its
-// name does not tell, or "": a link of such a name in a directory above it
-// leads to it, or to a directory that it is in.
+// linkedSettingsReason returns why the target is a project's settings although its
+// name does not show it, or "": a link with such a name in a directory above points to
+// it, or to a directory that contains it.
 func (t *Target) linkedSettingsReason() string {
 	dir := filepath.Dir(t.Path)
 	for range mostAbove {

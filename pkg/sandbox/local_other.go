@@ -2,6 +2,5 @@
 
 package sandbox
 
-// localPath would report whether a path is on a file system that is stored
-// here; that is not known.
+// localPath returns false: this system does not tell whether a file system is local.
 func localPath(string) bool { return false }

@@ -6,31 +6,32 @@ import (
 	"os"
 )
 
-// object is one file system object, found without following a link and held
-// so that its name no longer matters. There are two implementations: openat2
-// (Linux) and os.Root (everywhere). Both are run through the same tests.
+// object is a file system object that was found without following a link. It stays
+// open, so its name no longer matters. There are two implementations, openat2 (Linux)
+// and os.Root (everywhere), which pass the same tests.
 type object interface {
-	// stat returns what the object was when it was found.
+	// stat returns the metadata at the time when the object was found.
 	stat() Stat
-	// isSameFile reports whether info, of an Lstat, is of this very object.
+	// isSameFile reports whether info, the result of an Lstat, describes this object.
 	isSameFile(info fs.FileInfo) bool
-	// isPseudo reports whether it is on a file system that shows the state of
-	// the kernel or opens devices (proc, sysfs, devtmpfs and their like).
+	// isPseudo reports whether the object is on a file system that shows the state of
+	// the kernel or opens devices, such as proc, sysfs and devtmpfs.
 	isPseudo() bool
-	// child finds an entry of a directory: a link is found itself.
+	// openChild opens an entry of a directory; for a link, the link itself.
 	openChild(name string) (object, error)
-	// openDeep finds an entry several levels down, given clean and with slashes,
-	// in one step; errSlow where that needs child by child.
+	// openDeep opens an entry several levels down in one step. rel is clean and has
+	// slashes. It returns errSlow if the entry has to be opened component by
+	// component.
 	openDeep(rel string) (object, error)
 	// readlink returns the target of a link.
 	readlink() (string, error)
-	// openFile opens a regular file for reading; never blocks.
+	// openFile opens a regular file for reading. It never blocks.
 	openFile() (*os.File, Stat, error)
-	// openDir opens a directory; path is its absolute real path.
+	// openDir opens a directory; path is its absolute path without links.
 	openDir(path string) (*Dir, error)
-	// parentDir opens a directory for writing entries in it.
+	// parentDir opens a directory for writing its entries.
 	parentDir() (*parentDir, error)
-	// readNames returns up to limit names of a directory's entries.
+	// readNames returns up to limit names of the directory's entries.
 	readNames(limit int) []string
 	close()
 }
@@ -40,12 +41,12 @@ type object interface {
 type rootOpener func(path string) (object, error)
 
 var (
-	// errSlow: a link is in the way, or the shortcut does not exist here.
+	// errSlow means that the path contains a link, or that the system has no openat2.
 	errSlow = errors.New("sandbox: resolve step by step")
-	// errChanged: the object was replaced while it was being opened.
+	// errChanged means that the object was replaced while it was being opened.
 	errChanged = errors.New("changed while it was being opened")
 )
 
-// maxOpenTries bounds how often an object that is replaced under our hands is
-// looked for again.
+// maxOpenTries bounds the attempts to open an object that other programs keep
+// replacing.
 const maxOpenTries = 16

@@ -10,15 +10,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Every object is found with O_PATH, which touches nothing: a fifo does not
-// block and a device is not started by it. readFlags is how a regular file is opened, in case it is none any more.
+// Every object is opened with O_PATH first, which does not block at a fifo and does
+// not start a device. readFlags open a regular file, and do not block if another file
+// has replaced it.
 const readFlags = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
 
-// openNonblock is added where os.Root opens a file.
+// openNonblock is added to the flags with which os.Root opens a file.
 const openNonblock = unix.O_NONBLOCK | unix.O_NOCTTY
 
-// haveOpenat2 is probed once: containers and old kernels (before 5.6) lack
-// it. Any refusal, whatever its number, means that os.Root is used.
+// haveOpenat2 reports whether openat2 works. Containers may refuse it, and kernels
+// before 5.6 lack it. After any error os.Root is used.
 var haveOpenat2 = sync.OnceValue(func() bool {
 	fd, err := unix.Openat2(unix.AT_FDCWD, "/", &unix.OpenHow{
 		Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_MAGICLINKS,
@@ -29,7 +30,7 @@ var haveOpenat2 = sync.OnceValue(func() bool {
 	return unix.Close(fd) == nil
 })
 
-// openFastest opens a root with openat2 where the kernel allows it.
+// openFastest opens a root with openat2, or with os.Root if openat2 does not work.
 func openFastest(path string) (object, error) {
 	if haveOpenat2() {
 		return openKernelRoot(path)
@@ -41,14 +42,14 @@ func openFastest(path string) (object, error) {
 type kernelObject struct {
 	fd int
 	st unix.Stat_t
-	// root and rel are the name under which the object was found, without
-	// links. Without /proc, the object is opened again by them.
+	// root and rel are the path of the object, without links. Without /proc, the
+	// object is opened again by this path.
 	root *kernelObject
 	rel  string
 }
 
-// openKernelRoot opens a root. It closes itself when nothing refers to it
-// any more, since calls may still be using it when the roots change.
+// openKernelRoot opens a root. The garbage collector closes it, since calls may still
+// use it when the roots change.
 func openKernelRoot(path string) (object, error) {
 	root, err := openat2(unix.AT_FDCWD, path, unix.O_DIRECTORY, unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_NO_MAGICLINKS)
 	if err != nil {
@@ -59,7 +60,7 @@ func openKernelRoot(path string) (object, error) {
 	return root, nil
 }
 
-// openat2 finds an object and notes what it is.
+// openat2 opens an object with O_PATH and reads its metadata.
 func openat2(dir int, name string, flags, resolve uint64) (*kernelObject, error) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | flags, Resolve: resolve}
 	fd, err := retryInterrupted(func() (int, error) { return unix.Openat2(dir, name, &how) })
@@ -86,14 +87,14 @@ func (h *kernelObject) isPseudo() bool {
 	return isPseudoFile(h.fd) || devDevice() != 0 && uint64(h.st.Dev) == devDevice()
 }
 
-// beneathFlags is how everything under a root is looked up.
+// beneathFlags are the resolve flags for every path in a root.
 const beneathFlags = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS
 
 func (h *kernelObject) openChild(name string) (object, error) {
 	defer runtime.KeepAlive(h)
 	c, err := openat2(h.fd, name, unix.O_NOFOLLOW, beneathFlags)
 	if err == unix.EXDEV || err == unix.EAGAIN {
-		err = errChanged // moved away while the kernel looked at it
+		err = errChanged // moved while the kernel resolved the path
 	}
 	if err != nil {
 		return nil, err
@@ -137,9 +138,9 @@ func (h *kernelObject) readlink() (string, error) {
 
 func (h *kernelObject) openFile() (*os.File, Stat, error) { return h.openThroughProc(procSelfFD()) }
 
-// openThroughProc opens the descriptor's object through /proc/self/fd. It does not use the
-// name, so that no other object can be put in its place. proc is a descriptor of
-// that directory, or negative without /proc.
+// openThroughProc opens the descriptor's object through /proc/self/fd. It does not use
+// the path, so another program cannot substitute another object. proc is a descriptor
+// of /proc/self/fd, negative without /proc.
 func (h *kernelObject) openThroughProc(proc int) (*os.File, Stat, error) {
 	fd, err := retryInterrupted(func() (int, error) {
 		if proc < 0 {
@@ -165,8 +166,8 @@ func (h *kernelObject) openThroughProc(proc int) (*os.File, Stat, error) {
 	return os.NewFile(uintptr(fd), h.rel), statOf(&st), nil
 }
 
-// procSelfFD is this process's directory of descriptors, opened once; -1
-// where /proc is missing or is not the kernel's.
+// procSelfFD returns a descriptor of /proc/self/fd, which it opens once; -1 if /proc
+// is missing or is not the kernel's.
 var procSelfFD = sync.OnceValue(func() int {
 	fd, err := unix.Open("/proc/self/fd", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -180,8 +181,8 @@ var procSelfFD = sync.OnceValue(func() int {
 	return fd
 })
 
-// reopen finds the object by its name once more. The caller compares: the
-// descriptor that is still held keeps its inode number from being reused.
+// reopen opens the object by its path again. The caller compares both: the descriptor
+// that is still open keeps the inode number from being reused.
 func (h *kernelObject) reopen(flags uint64) (int, error) {
 	root := h.topObject()
 	defer runtime.KeepAlive(root)
@@ -189,7 +190,7 @@ func (h *kernelObject) reopen(flags uint64) (int, error) {
 	return unix.Openat2(root.fd, h.rel, &how)
 }
 
-// openReadable opens the directory itself for reading its entries.
+// openReadable opens the directory for reading its entries.
 func (h *kernelObject) openReadable() (int, error) {
 	defer runtime.KeepAlive(h)
 	return retryInterrupted(func() (int, error) { return unix.Openat(h.fd, ".", openDirFlags, 0) })

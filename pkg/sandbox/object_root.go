@@ -8,23 +8,22 @@ import (
 	"syscall"
 )
 
-// rootObject finds objects through os.Root. Where macOS and Windows live,
-// and Linux containers without openat2.
+// rootObject opens objects through os.Root: on macOS and Windows, and in Linux
+// containers without openat2.
 //
-// os.Root follows links beneath the root, opens devices, and waits on a
-// fifo. So each entry is looked at first (Lstat) and only opened if it is of
-// the right kind, and what was opened must be the very object looked at.
-// What remains is that somebody who swaps a directory for a fifo in that
-// instant makes us wait; nobody can make us read elsewhere.
+// os.Root follows links in the root, opens devices, and waits at a fifo. So each entry
+// is checked with Lstat first and opened only if it is of the right kind, and the
+// opened object must be the checked one. One race remains: a program that replaces a
+// directory by a fifo at that moment makes the call wait. No race makes it read
+// another file.
 type rootObject struct {
 	info   fs.FileInfo
-	dir    *os.Root // the directory itself, nil for anything else
-	parent *os.Root // for anything else, what it is in; not closed with it
+	dir    *os.Root // the directory itself; nil for other objects
+	parent *os.Root // for other objects, the directory that contains it; not closed with the object
 	name   string
 }
 
-// openPortableRoot opens a root; the descriptor is freed by os.Root when
-// nothing refers to it any more.
+// openPortableRoot opens a root. The garbage collector closes it, through os.Root.
 func openPortableRoot(path string) (object, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -40,7 +39,8 @@ func openPortableRoot(path string) (object, error) {
 	return newVerifiedDir(root, info)
 }
 
-// newVerifiedDir makes an object of root if it is the directory in info.
+// newVerifiedDir returns an object for root if root is the directory described by
+// info.
 func newVerifiedDir(root *os.Root, info fs.FileInfo) (object, error) {
 	opened, err := root.Stat(".")
 	if err == nil && !os.SameFile(opened, info) {
@@ -82,13 +82,13 @@ func (h *rootObject) openChild(name string) (object, error) {
 	return newVerifiedDir(root, info)
 }
 
-// errorIfChanged tells an error that comes of an entry's being replaced, since it
-// was looked at, from a lasting one.
+// errorIfChanged returns errChanged if the entry was replaced since it was checked,
+// else err.
 func (h *rootObject) errorIfChanged(name string, was fs.FileInfo, err error) error {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {
-		// os.Root's own refusal of a link that leads outside: there was none
-		// when the object was found, though it may be back by now.
+		// os.Root refused a link that leads outside. There was no link when the object
+		// was found, although the object may be back by now.
 		return errChanged
 	}
 	now, err2 := h.dir.Lstat(name)
@@ -103,7 +103,7 @@ func (h *rootObject) openDeep(string) (object, error) { return nil, errSlow }
 func (h *rootObject) readlink() (string, error) {
 	target, err := h.parent.Readlink(h.name)
 	if err != nil {
-		return "", errChanged // it was a link when it was found
+		return "", errChanged // the entry was a link when it was found
 	}
 	return target, nil
 }

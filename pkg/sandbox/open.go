@@ -14,19 +14,19 @@ import (
 // File is a regular file open for reading.
 type File struct {
 	*os.File
-	Stat   Stat   // of the very file that is open
+	Stat   Stat   // of the open file itself
 	Path   string // absolute, links resolved
-	Root   Root   // the innermost root it is in
-	Masked bool   // by its name or the one it was asked by: see FS.Masked
+	Root   Root   // the innermost root that contains it
+	Masked bool   // by its name or the requested name; see FS.Masked
 	asked  string
 }
 
 // Name returns the file's real path, for messages.
 func (f *File) Name() string { return f.Path }
 
-// Open opens a regular file for reading. It never waits: fifos, sockets and
-// devices are SPECIAL_FILE and are not touched. The caller bounds what it
-// reads, since a file may grow after Stat was taken.
+// Open opens a regular file for reading. It never blocks: for fifos, sockets and
+// devices it returns SPECIAL_FILE without opening them. The caller must bound its
+// reads, since the file may grow after Stat was taken.
 func (f *FS) Open(name string) (*File, error) {
 	defer runtime.KeepAlive(f)
 	for range maxOpenTries {
@@ -43,7 +43,8 @@ func (f *FS) Open(name string) (*File, error) {
 	return nil, f.explainReadError(name, errChanged)
 }
 
-// openResolved opens what was found if it is a regular file and no private key.
+// openResolved opens the resolved object if it is a regular file and not a private
+// key.
 func (f *FS) openResolved(name string, o *resolved) (*File, error) {
 	switch mode := o.stat().Mode; {
 	case mode.IsRegular():
@@ -70,20 +71,20 @@ func (f *FS) openResolved(name string, o *resolved) (*File, error) {
 	return file, nil
 }
 
-// containsPrivateKey reports whether the content is a private key that the user did not
-// allow.
+// containsPrivateKey reports whether the content is a private key that the user did
+// not allow.
 func (f *FS) containsPrivateKey(file *File) bool {
 	isKey, err := secret.ReadPrivateKey(file)
 	return err == nil /* the reader will see it, too */ && isKey && !f.isAllowed(file.Path) && !f.isAllowed(file.asked)
 }
 
-// isDeniedFile reports whether an open file is a secret by another of its names.
+// isDeniedFile reports whether an open file is a secret by another hard link.
 func (f *FS) isDeniedFile(file *File) bool {
 	denied, ok := f.linked.lookupObject(file.Stat)
 	return ok && denied && !f.isAllowed(file.Path) && !f.isAllowed(file.asked)
 }
 
-// OpenDir opens a directory, from which its entries are opened in turn.
+// OpenDir opens a directory.
 func (f *FS) OpenDir(name string) (*Dir, error) {
 	defer runtime.KeepAlive(f)
 	o, err := f.resolve(name, toRead)
@@ -102,9 +103,8 @@ func (f *FS) OpenDir(name string) (*Dir, error) {
 	return dir, nil
 }
 
-// Stat returns what the system tells about the object a name leads to, links
-// followed. Secrets may be looked at this way where their directory may be
-// listed.
+// Stat returns the metadata of the object at a path, following links. It works for
+// secrets in directories that may be listed.
 func (f *FS) Stat(name string) (Stat, error) {
 	defer runtime.KeepAlive(f)
 	o, err := f.resolve(name, toLook)

@@ -12,29 +12,29 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// openRoot is a root held open by a descriptor.
+// openRoot is an opened root.
 type openRoot struct {
 	Root
-	aliases []string // other absolute names it was given by
+	aliases []string // other absolute paths by which it was given
 	object  object
-	dev     uint64 // its file system, known not to be a pseudo one
+	dev     uint64 // its file system, which is not a pseudo file system
 }
 
-// FS is a set of opened roots: all that the calls of a moment may touch. It
-// is safe for concurrent use. Nobody closes it; its descriptors go with it.
+// FS is a set of opened roots. A call can open nothing outside of it. It is safe for
+// concurrent use. It has no Close: the garbage collector closes its descriptors.
 type FS struct {
 	roots  []*openRoot    // those of Config.Readable last
-	listed int            // how many are roots
-	absent []string       // of Config.Readable
-	linked *linkedSecrets // in the roots, secret because of where links lead
+	listed int            // number of roots
+	absent []string       // directories of Config.Readable that do not exist
+	linked *linkedSecrets // files in the roots that are secret because of links elsewhere
 	policy *secretPolicy
 	writes func() *writePolicy
-	finder Finder // for errors; nil: none
+	finder Finder // for error texts; nil: none
 
 	linkedSettings *linkedSettings
 }
 
-// Roots returns the roots, the one that relative paths start from first.
+// Roots returns the roots. Relative paths start from the first one.
 func (f *FS) Roots() []Root {
 	roots := make([]Root, f.listed)
 	for i, r := range f.roots[:f.listed] {
@@ -52,12 +52,13 @@ func (f *FS) Paths() []string {
 	return paths
 }
 
-// openRoots resolves, checks, narrows and opens.
+// openRoots resolves and checks the directories, restricts them to the configured
+// ones, and opens them.
 func (s *Sandbox) openRoots(specs []rootSpec) (*FS, error) {
 	var configured, offered []rootCandidate
 	var refusal error
 	for _, spec := range specs {
-		// An offer only narrows what is configured, however broad it is.
+		// A client's root only restricts the configured ones, so it may be broad.
 		anyBreadth := s.config.AllowRootDir || spec.client && len(configured) > 0
 		c, err := s.examineRoot(spec, anyBreadth)
 		switch {
@@ -91,8 +92,7 @@ func (s *Sandbox) openRoots(specs []rootSpec) (*FS, error) {
 	return opened, nil
 }
 
-// openReadable adds our own directories that may be read, as far as they
-// exist. They fail nothing.
+// openReadable adds the directories of Config.Readable that exist. It ignores errors.
 func (s *Sandbox) openReadable(f *FS) {
 	dirs := s.config.Readable
 	if s.config.ReadableFor != nil {
@@ -116,15 +116,15 @@ func (s *Sandbox) openReadable(f *FS) {
 	}
 }
 
-// rootCandidate is a directory that exists and may be a root.
+// rootCandidate is an existing directory that may become a root.
 type rootCandidate struct {
 	real     string
 	aliases  []string
 	readOnly bool
 }
 
-// examineRoot resolves the links of a specification once and refuses what is no
-// directory or, unless any breadth will do, too broad.
+// examineRoot resolves the links of a root's path once. It refuses everything except
+// directories and, unless anyBreadth is set, directories that are too broad.
 func (s *Sandbox) examineRoot(spec rootSpec, anyBreadth bool) (rootCandidate, error) {
 	shown := pathname.Escape(spec.dir)
 	if err := checkName(spec.dir); err != nil {
@@ -150,9 +150,9 @@ func (s *Sandbox) examineRoot(spec rootSpec, anyBreadth bool) (rootCandidate, er
 	return rootCandidate{real: real, aliases: []string{spec.dir}, readOnly: spec.readOnly || s.config.ReadOnly}, nil
 }
 
-// realPath resolves the links in a root's path the first time that it is
-// needed, and keeps the answer. Otherwise a command that may write in the link's
-// directory could replace the link, and lead the root outside.
+// realPath resolves the links in a root's path when it is first needed, and keeps the
+// result. Otherwise a command that may write in the link's directory could replace the
+// link and so move the root.
 func (s *Sandbox) realPath(dir string) (string, error) {
 	if real, ok := s.pinned[dir]; ok {
 		return real, nil
@@ -165,7 +165,7 @@ func (s *Sandbox) realPath(dir string) (string, error) {
 	return real, nil
 }
 
-// rootError keeps the system's code and says whose root it was.
+// rootError adds the source of the root to an error and keeps its code.
 func rootError(shown, source string, err error) error {
 	if os.IsNotExist(err) {
 		return toolerr.New(toolerr.NotFound, "root %s (from %s) does not exist: create it, or name another with --root DIR", shown, source)
@@ -176,10 +176,10 @@ func rootError(shown, source string, err error) error {
 	return toolerr.New(toolerr.CodeOf(err), "root %s (from %s) cannot be opened: %w", shown, source, withoutOpAndPath(err))
 }
 
-// restrictToConfigured returns what the client's roots leave of the configured ones. An
-// offer never adds a directory that was not configured, and where the two
-// have nothing in common the configuration stands; with nothing configured
-// the offers are adopted.
+// restrictToConfigured returns the parts of the configured roots that are in the
+// client's roots. A client's root never adds a directory. If the two have nothing in
+// common, the configured roots remain. Without configured roots, the client's roots
+// are used.
 func restrictToConfigured(configured, offered []rootCandidate) []rootCandidate {
 	if len(configured) == 0 {
 		return withoutDuplicates(offered)
@@ -202,8 +202,8 @@ func restrictToConfigured(configured, offered []rootCandidate) []rootCandidate {
 	return withoutDuplicates(both)
 }
 
-// withoutDuplicates drops repeated directories, joining their names. A directory that is
-// given both as read-only and as writable is read-only.
+// withoutDuplicates removes repeated directories and joins their names. A directory
+// that is given both as read-only and as writable is read-only.
 func withoutDuplicates(list []rootCandidate) []rootCandidate {
 	var out []rootCandidate
 next:
@@ -220,8 +220,7 @@ next:
 	return out
 }
 
-// openCandidate opens a directory as a root, by a path in which no link is
-// followed any more.
+// openCandidate opens a directory as a root. Its path contains no links.
 func (s *Sandbox) openCandidate(c rootCandidate) (*openRoot, error) {
 	h, err := s.open(c.real)
 	if err != nil {
@@ -238,8 +237,8 @@ func (s *Sandbox) openCandidate(c rootCandidate) (*openRoot, error) {
 	return root, nil
 }
 
-// isCurrent reports whether each root's path still leads to the directory that
-// was opened. A root that was deleted and made again is opened again.
+// isCurrent reports whether each root's path still leads to the opened directory. If a
+// root was deleted and created again, the roots are opened again.
 func (f *FS) isCurrent() bool {
 	for _, dir := range f.absent {
 		if _, err := os.Lstat(dir); err == nil {
@@ -255,14 +254,15 @@ func (f *FS) isCurrent() bool {
 	return true
 }
 
-// contains reports whether path is dir or beneath it, by whole components.
-// Both are absolute and clean.
+// contains reports whether path is dir or is in it, comparing whole components. Both
+// are absolute and clean.
 func contains(dir, path string) bool {
 	_, ok := relativeTo(dir, path)
 	return ok
 }
 
-// relativeTo returns path as seen from dir, "." for dir itself.
+// relativeTo returns path relative to dir, "." for dir itself. ok is false if path is
+// not in dir.
 func relativeTo(dir, path string) (string, bool) {
 	if path == dir {
 		return ".", true

@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// parentDir is the open directory that holds the name to be written. All its
-// methods take the name of one entry and follow no link.
+// parentDir is an open directory whose entry is written. Its methods take the name of
+// one entry and follow no link.
 type parentDir struct {
-	fd int // O_PATH: a directory that may not be listed may be written all the same
-	// anonymous: files are made without a name, which they get when they are
-	// complete, so that a crash leaves nothing behind.
+	fd int // O_PATH, so that a directory can be written that cannot be listed
+	// anonymous means that new files have no name until they are complete. A crash
+	// then leaves nothing behind.
 	anonymous bool
 }
 
@@ -67,8 +67,7 @@ func (d *parentDir) stat() (Stat, error) {
 	return statOf(&raw), nil
 }
 
-// open opens an existing entry; it never waits. What it is, the caller
-// checks.
+// open opens an existing entry without blocking. The caller checks the kind of file.
 func (d *parentDir) open(name string, flags int) (*os.File, Stat, error) {
 	fd, err := retryInterrupted(func() (int, error) {
 		return unix.Openat(d.fd, name, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
@@ -84,7 +83,7 @@ func (d *parentDir) open(name string, flags int) (*os.File, Stat, error) {
 	return os.NewFile(uintptr(fd), name), statOf(&raw), nil
 }
 
-// child enters a sub-directory that is no link and no pseudo file system.
+// openChild opens a subdirectory that is neither a link nor on a pseudo file system.
 func (d *parentDir) openChild(name string) (*parentDir, error) {
 	fd, err := retryInterrupted(func() (int, error) {
 		return unix.Openat(d.fd, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -112,14 +111,14 @@ func (d *parentDir) remove(name string) error {
 
 func (d *parentDir) rename(from, to string) error { return unix.Renameat(d.fd, from, d.fd, to) }
 
-// renameNoReplace renames to a name that must not exist yet.
+// renameNoReplace renames an entry. It fails if the new name exists.
 func (d *parentDir) renameNoReplace(from, to string) error {
 	err := unix.Renameat2(d.fd, from, d.fd, to, unix.RENAME_NOREPLACE)
 	if err != unix.EINVAL && err != unix.ENOSYS {
 		return err
 	}
-	// A file system without that call may have hard links, which replace
-	// nothing either.
+	// A file system without the flag may support hard links, which also replace
+	// nothing.
 	if err := unix.Linkat(d.fd, from, d.fd, to, 0); err == nil || err == unix.EEXIST {
 		if err == nil {
 			err = unix.Unlinkat(d.fd, from, 0)
@@ -132,7 +131,7 @@ func (d *parentDir) renameNoReplace(from, to string) error {
 	return unix.Renameat(d.fd, from, d.fd, to)
 }
 
-// createExclusive creates a file of the given name, which must not exist.
+// createExclusive creates a file. It fails if the name exists.
 func (d *parentDir) createExclusive(name string, perm uint32) (*os.File, error) {
 	fd, err := retryInterrupted(func() (int, error) {
 		return unix.Openat(d.fd, name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, perm)
@@ -143,8 +142,8 @@ func (d *parentDir) createExclusive(name string, perm uint32) (*os.File, error) 
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// createAnonymous creates a file without a name; ok is false where that is not
-// possible.
+// createAnonymous creates a file without a name. ok is false if the file system does
+// not support that.
 func (d *parentDir) createAnonymous(perm uint32) (f *os.File, ok bool, err error) {
 	if !d.anonymous {
 		return nil, false, nil
@@ -158,15 +157,15 @@ func (d *parentDir) createAnonymous(perm uint32) (f *os.File, ok bool, err error
 	case unix.EACCES, unix.EPERM, unix.EROFS, unix.ENOSPC, unix.EDQUOT, unix.EMFILE, unix.ENFILE:
 		return nil, true, err
 	}
-	return nil, false, nil // not on this file system
+	return nil, false, nil // not supported by this file system
 }
 
-// link gives an anonymous file a name, which must not exist.
+// link gives an anonymous file a name. It fails if the name exists.
 func (d *parentDir) link(f *os.File, name string) error {
 	return unix.Linkat(procSelfFD(), strconv.Itoa(int(f.Fd())), d.fd, name, unix.AT_SYMLINK_FOLLOW)
 }
 
-// checkWritable reports why this user may not write to an entry.
+// checkWritable returns an error if this user may not write to the entry.
 func (d *parentDir) checkWritable(name string) error {
 	const flags = unix.AT_EACCESS | unix.AT_SYMLINK_NOFOLLOW
 	err := unix.Faccessat2(d.fd, name, unix.W_OK, flags)
@@ -174,16 +173,16 @@ func (d *parentDir) checkWritable(name string) error {
 		return err
 	}
 	if unix.Faccessat2(d.fd, name, unix.F_OK, flags) == nil {
-		return err // an immutable file, not a missing system call
+		return err // the file is immutable; the call exists
 	}
 	return unix.Faccessat(d.fd, name, unix.W_OK, flags)
 }
 
-// sync makes what was done to the directory's entries durable.
+// sync makes the changes of the directory's entries durable.
 func (d *parentDir) sync() error {
 	fd, err := retryInterrupted(func() (int, error) { return unix.Openat(d.fd, ".", openDirFlags, 0) })
 	if err == unix.EACCES {
-		return nil // it may be written but not read: the file system decides
+		return nil // the directory cannot be read: the file system decides when to write
 	}
 	if err != nil {
 		return err
@@ -191,12 +190,12 @@ func (d *parentDir) sync() error {
 	defer unix.Close(fd)
 	_, err = retryInterrupted(func() (int, error) { return 0, unix.Fsync(fd) })
 	if err == unix.EINVAL || err == unix.ENOTSUP {
-		return nil // file systems that have nothing to sync
+		return nil // the file system does not support sync
 	}
 	return err
 }
 
-// entries returns up to limit names.
+// entries returns up to limit names of entries.
 func (d *parentDir) entries(limit int) []string {
 	fd, err := retryInterrupted(func() (int, error) { return unix.Openat(d.fd, ".", openDirFlags, 0) })
 	if err != nil {
@@ -205,21 +204,21 @@ func (d *parentDir) entries(limit int) []string {
 	return readNames(os.NewFile(uintptr(fd), "."), limit)
 }
 
-// isLocal reports whether locks here exclude everybody: not on networks, where
-// another machine's may not be seen.
+// isLocal reports whether a lock in this directory excludes all other processes. On
+// network file systems, other machines may not see it.
 func (d *parentDir) isLocal() bool {
 	return newDir(d.fd, "").Local()
 }
 
-// same reports whether h is the directory itself.
+// isSameDir reports whether h is this directory.
 func (d *parentDir) isSameDir(h object) bool {
 	st, err := d.stat()
 	other := h.stat()
 	return err == nil && st.Dev == other.Dev && st.Ino == other.Ino
 }
 
-// reserveSpace makes sure that writing size bytes from offset on finds room,
-// without changing what the file holds.
+// reserveSpace reserves space for size bytes from offset on, without changing the
+// content.
 func reserveSpace(f *os.File, offset, size int64) error {
 	if size <= 0 {
 		return nil
@@ -230,5 +229,5 @@ func reserveSpace(f *os.File, offset, size int64) error {
 	if err == unix.ENOSPC || err == unix.EDQUOT || err == unix.EFBIG {
 		return err
 	}
-	return nil // not here: the writing will tell
+	return nil // not supported: the write itself will report missing space
 }

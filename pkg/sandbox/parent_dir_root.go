@@ -10,9 +10,9 @@ import (
 	"syscall"
 )
 
-// parentDir is the open directory that holds the name to be written. All its
-// methods take the name of one entry. os.Root follows a link that leads to
-// somewhere inside the directory; each entry is therefore looked at before.
+// parentDir is an open directory whose entry is written. Its methods take the name of
+// one entry. os.Root follows a link to a place inside the directory, so each entry is
+// checked first.
 type parentDir struct {
 	root *os.Root
 }
@@ -95,8 +95,8 @@ func (d *parentDir) remove(name string) error { return d.root.Remove(name) }
 
 func (d *parentDir) rename(from, to string) error { return d.root.Rename(from, to) }
 
-// renameNoReplace renames to a name that must not exist yet: by a hard link, which
-// replaces nothing, where the file system has them.
+// renameNoReplace renames an entry with a hard link, which replaces nothing, if the
+// file system supports them. It fails if the new name exists.
 func (d *parentDir) renameNoReplace(from, to string) error {
 	err := d.root.Link(from, to)
 	if err == nil {
@@ -119,8 +119,8 @@ func (d *parentDir) createAnonymous(uint32) (*os.File, bool, error) { return nil
 
 func (d *parentDir) link(*os.File, string) error { return errors.ErrUnsupported }
 
-// checkWritable reports why this user may not write to an entry, as far as that
-// can be told without trying.
+// checkWritable returns an error if this user may not write to the entry, as far as
+// that is visible without writing.
 func (d *parentDir) checkWritable(name string) error {
 	info, err := d.root.Lstat(name)
 	if err != nil {
@@ -134,7 +134,7 @@ func (d *parentDir) checkWritable(name string) error {
 
 func (d *parentDir) sync() error {
 	if runtime.GOOS == "windows" {
-		return nil // directories are not synced there
+		return nil // this system does not sync directories
 	}
 	f, err := d.root.Open(".")
 	if err != nil {
@@ -155,7 +155,7 @@ func (d *parentDir) entries(limit int) []string {
 	return readNames(f, limit)
 }
 
-// isLocal: nothing is known of the file system here.
+// isLocal returns false: this system does not tell the kind of file system.
 func (d *parentDir) isLocal() bool { return false }
 
 func (d *parentDir) isSameDir(h object) bool {
@@ -163,5 +163,5 @@ func (d *parentDir) isSameDir(h object) bool {
 	return err == nil && h.isSameFile(info)
 }
 
-// reserveSpace: the writing will tell whether there is room.
+// reserveSpace does nothing: the write itself will report missing space.
 func reserveSpace(*os.File, int64, int64) error { return nil }

@@ -8,16 +8,16 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// createdParent is a directory that was made for a new file.
+// createdParent is a directory that was created for a new file.
 type createdParent struct {
 	in   *parentDir
 	name string
 	path string
-	ours bool // made by us: somebody else may have been faster
+	ours bool // created by this call, not by another program meanwhile
 }
 
-// makeParents makes the directories that are missing, if that was allowed,
-// and enters them.
+// makeParents creates the missing parent directories, if MakeParents is set, and opens
+// them.
 func (r *replacement) makeParents() error {
 	if len(r.rest) == 0 {
 		return nil
@@ -48,8 +48,8 @@ func (r *replacement) makeParents() error {
 	return nil
 }
 
-// removeParents undoes makeParents after a failure, as far as the directories
-// are empty.
+// removeParents removes the directories that makeParents created, after a failure, if
+// they are empty.
 func (r *replacement) removeParents() {
 	for i := len(r.made) - 1; i >= 0; i-- {
 		p := r.made[i]
@@ -57,7 +57,7 @@ func (r *replacement) removeParents() {
 		r.dir = p.in
 		r.real, r.rest = r.real[:len(r.real)-1], append([]string{p.name}, r.rest...)
 		if p.ours {
-			p.in.rmdir(p.name) // somebody may have put something into it
+			p.in.rmdir(p.name) // another program may have put a file into it
 		}
 	}
 	r.made = nil

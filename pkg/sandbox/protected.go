@@ -11,15 +11,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
-// writePolicy holds the paths that are protected from writing in addition to the
-// names in this file, and the exceptions of the user.
+// writePolicy holds the paths that are protected from writing in addition to the names
+// in this file, and the user's exceptions.
 type writePolicy struct {
 	allow    []string // globs over slash paths
-	homes    []string // rc files directly in them are run by shells and others
-	git      []string // git's settings of the user and the system
-	template string   // git's templates by the environment, or ""
-	own      []string // our own configuration and state, with all beneath
-	bin      string   // where our own binaries are
+	homes    []string // home directories, whose startup files shells run
+	git      []string // git settings of the user and the system
+	template string   // template directory of git in the environment, or ""
+	own      []string // configuration and state of the program, with everything in them
+	bin      string   // directory of the program's own binaries
 }
 
 func (s *Sandbox) writePolicy() *writePolicy {
@@ -64,7 +64,7 @@ func (s *Sandbox) writePolicy() *writePolicy {
 	return p
 }
 
-// realPaths resolves the links of those paths that exist.
+// realPaths resolves the links of the paths that exist.
 func realPaths(paths []string) []string {
 	var real []string
 	for _, path := range paths {
@@ -75,9 +75,9 @@ func realPaths(paths []string) []string {
 	return real
 }
 
-// Protected tells why the file at an absolute path must not be written by a
-// tool, or "": it would be run, or obeyed, later by something unconfined.
-// --allow-write lifts it.
+// Protected returns why a tool must not write the file at an absolute path, or "": an
+// unconfined program would later run it or obey its settings. --allow-write lifts the
+// protection.
 func (f *FS) Protected(abs string) string {
 	why := f.writes().protectionReason(abs)
 	if why == "" || f.matchesAny(f.writes().allow, abs) {
@@ -120,14 +120,15 @@ func (p *writePolicy) isOwnFile(abs string) bool {
 	return false
 }
 
-// ProtectedByUser reports whether a file is protected because the configuration
-// or the user (--protect) names its path, not by its own name. Commands must
-// not even remove it together with a directory above.
+// ProtectedByUser reports whether a file is protected because the configuration or the
+// user (--protect) names its path, not because of its own name. Commands must not
+// remove it, not even with a directory above it.
 func (f *FS) ProtectedByUser(abs string) bool {
 	return f.writes().isOwnFile(abs) && !f.matchesAny(f.writes().allow, abs)
 }
 
-// runningProgram looks for the names that are protected at any depth.
+// runningProgram returns which program runs a file with these path components, for
+// names that are protected at any depth, or "".
 func runningProgram(parts []string) string {
 	for i, part := range parts {
 		rest := parts[i+1:]
@@ -147,12 +148,12 @@ func runningProgram(parts []string) string {
 	return ""
 }
 
-// gitFileReason tells what of a repository git runs or follows, also of a module or
-// worktree inside it. rest are the components below .git.
+// gitFileReason returns why git runs or follows a file of a repository, or "". rest
+// holds the components below .git. It also covers modules and worktrees in it.
 //
-// Branches and objects may have any name, hooks too, but only right below a
-// repository's top. Where a module's top is, its name does not tell (it may
-// hold slashes, and be called refs): below modules, hooks are always hooks.
+// Branches and objects may have any name, so hooks counts only directly below the top
+// of a repository. The name of a module's top is not known, since module names may
+// contain slashes and be called refs. So below modules, hooks always counts.
 func gitFileReason(rest []string) string {
 	for i, part := range rest {
 		switch {
@@ -175,15 +176,16 @@ func gitFileReason(rest []string) string {
 	case pathname.EqualFold(last, "gitdir") || pathname.EqualFold(last, "commondir"):
 		return "tells git where the repository is"
 	case own && (pathname.EqualFold(last, "index") || strings.HasPrefix(strings.ToLower(last), "sharedindex.")):
-		return "tells git which files to check out, hooks too" // git restore does not check its paths
+		return "tells git which files to check out, hooks too" // git restore does not check the paths in it
 	case own && pathname.EqualFold(last, "MERGE_RR"):
-		return "tells git which files to overwrite" // git rerere does not check its paths
+		return "tells git which files to overwrite" // git rerere does not check the paths in it
 	}
 	return ""
 }
 
-// isShellStartup reports whether a path beneath a home directory is one that shells
-// and sessions run, or that names programs to be run.
+// isShellStartup reports whether shells or sessions run a file in a home directory, or
+// whether it names programs that they run. rel holds the path components below the
+// home.
 func isShellStartup(rel []string) bool {
 	first, rest := rel[0], len(rel)-1
 	if rest == 0 {
@@ -216,8 +218,8 @@ func isShellStartup(rel []string) bool {
 	return false
 }
 
-// matchesAny reports whether a glob of the list, made by globs, holds for a
-// path: absolute or relative to a root.
+// matchesAny reports whether a glob of the list, a result of expandGlobs, matches a
+// path, either its absolute form or relative to a root.
 func (f *FS) matchesAny(list []string, abs string) bool {
 	if len(list) == 0 {
 		return false
@@ -239,8 +241,8 @@ func (f *FS) matchesAny(list []string, abs string) bool {
 	return false
 }
 
-// expandGlobs completes the globs of a setting, so that each also holds for what
-// lies beneath, and at any depth where it has no slash.
+// expandGlobs extends the globs of a setting, so that each also matches everything in
+// a matching directory and, if it has no slash, at any depth.
 func (s *Sandbox) expandGlobs(given []string) []string {
 	var globs []string
 	for _, glob := range given {

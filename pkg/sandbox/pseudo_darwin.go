@@ -9,8 +9,8 @@ import (
 
 func openFastest(path string) (object, error) { return openPortableRoot(path) }
 
-// isPseudoRoot reports whether name in dir is on a file system of devices,
-// descriptors or mounts made on demand.
+// isPseudoRoot reports whether name in dir is on a file system of devices or
+// descriptors, or an automount.
 func isPseudoRoot(dir *os.Root, _ string, _ fs.FileInfo) bool {
 	f, err := dir.Open(".")
 	if err != nil {

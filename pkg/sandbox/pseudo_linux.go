@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Magic numbers of <linux/magic.h> and the kernel's sources that x/sys lacks.
+// Magic numbers that x/sys lacks, from <linux/magic.h> and the kernel's sources.
 const (
 	configfsMagic = 0x62656570
 	fusectlMagic  = 0x65735543
@@ -17,9 +17,9 @@ const (
 	rpcPipeMagic  = 0x67596969
 )
 
-// isPseudoType reports whether a file system of this type (statfs) shows the
-// state of kernel or devices, changes it when it is read, or, as autofs, does
-// things when it is only walked through.
+// isPseudoType reports whether a file system of this type (statfs) shows the state of
+// the kernel or of devices, changes it on reads, or, as autofs does, acts when a path
+// is resolved.
 func isPseudoType(st *unix.Statfs_t) bool {
 	switch uint32(st.Type) {
 	case unix.PROC_SUPER_MAGIC, unix.SYSFS_MAGIC, unix.DEVPTS_SUPER_MAGIC, unix.DEBUGFS_MAGIC,
@@ -33,9 +33,9 @@ func isPseudoType(st *unix.Statfs_t) bool {
 	return false
 }
 
-// devDevice is the device number of the file system mounted on /dev, which
-// holds device nodes but looks like any tmpfs to statfs; 0 when /dev is an
-// ordinary directory.
+// devDevice returns the device number of the file system mounted on /dev, 0 if /dev is
+// an ordinary directory. That file system contains device nodes, but statfs reports it
+// as a tmpfs.
 var devDevice = sync.OnceValue(func() uint64 {
 	var top, dev unix.Stat_t
 	if unix.Stat("/", &top) != nil || unix.Stat("/dev", &dev) != nil || top.Dev == dev.Dev {
@@ -44,7 +44,8 @@ var devDevice = sync.OnceValue(func() uint64 {
 	return uint64(dev.Dev)
 })
 
-// isPseudoRoot is pseudo for what os.Root found: name in dir.
+// isPseudoRoot does the same as kernelObject.isPseudo for an entry found by os.Root:
+// name in dir.
 func isPseudoRoot(dir *os.Root, name string, info fs.FileInfo) bool {
 	if dev := statOfInfo(info).Dev; dev != 0 && dev == devDevice() {
 		return true
@@ -57,7 +58,7 @@ func isPseudoRoot(dir *os.Root, name string, info fs.FileInfo) bool {
 	return isPseudoFile(int(f.Fd()))
 }
 
-// isPseudoPath is pseudo for a path outside the roots.
+// isPseudoPath does the same for a path outside the roots.
 func isPseudoPath(path string) bool {
 	var st unix.Stat_t
 	var sfs unix.Statfs_t

@@ -9,7 +9,7 @@ import (
 
 func openFastest(path string) (object, error) { return openPortableRoot(path) }
 
-// This system shows no state of its kernel as files.
+// This system does not show the state of its kernel as files.
 func isPseudoRoot(*os.Root, string, fs.FileInfo) bool { return false }
 
 func isPseudoPath(string) bool { return false }

@@ -5,9 +5,9 @@ import (
 	"runtime"
 )
 
-// Remove deletes the file, as undoing its creation does. expect is the
-// version that is meant, as for Replace; nil: whatever is there. The result
-// tells whether the disk did not confirm it (see Written.Unsynced).
+// Remove deletes the file. expect is the version that may be deleted, as in
+// ReplaceOptions; nil: any version. unsynced is not nil if the disk did not confirm
+// the deletion (see Written.Unsynced).
 func (t *Target) Remove(ctx context.Context, expect *Stat) (unsynced, err error) {
 	defer runtime.KeepAlive(t.fs)
 	r := &replacement{Target: t, ctx: ctx, options: ReplaceOptions{Expect: expect}, done: &Written{}}

@@ -14,46 +14,47 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// ReplaceOptions says what a Replace relies on and may do.
+// ReplaceOptions holds the conditions and permissions of a Replace.
 type ReplaceOptions struct {
-	// Expect is the version that the new content was made from, as the Stat
-	// of what Target.Open opened. Anything else at the name, or nothing, is
-	// STALE. nil: whatever is there when Replace is called.
+	// Expect is the version from which the new content was made, as the Stat of the
+	// file that Target.Open opened. If another version or no file is at the path, the
+	// error is STALE. nil: the version at the time of the call.
 	Expect *Stat
-	// Create demands that the file does not exist: EXISTS otherwise, also when
-	// the file appears at the last moment.
+	// Create requires that the file does not exist. The error is EXISTS otherwise,
+	// also if the file appears during the call.
 	Create bool
-	// MakeParents makes missing parent directories: NOT_FOUND without.
+	// MakeParents creates missing parent directories. Without it the error is
+	// NOT_FOUND.
 	MakeParents bool
-	// Executable gives a new file the execute bits that the umask leaves.
+	// Executable sets the execute bits of a new file that the umask permits.
 	Executable bool
-	// KeepHardlinks writes a file with several names in place, so that all
-	// of them have the new content. Otherwise this name gets a new inode.
+	// KeepHardlinks writes a file with several hard links in place, so that all of
+	// them get the new content. Otherwise this path gets a new inode.
 	KeepHardlinks bool
 }
 
-// Written tells what a Replace has done.
+// Written is the result of a Replace.
 type Written struct {
 	Created bool
-	// InPlace is empty for a file that was replaced in one step. Else it is
-	// why the file's own bytes had to be overwritten (to follow "written in
-	// place, since "): a crash in that moment can have left a mixture.
+	// InPlace is empty if the file was replaced in one step. Otherwise it is the
+	// reason why the file's own bytes were overwritten, to follow "written in place,
+	// since "; a crash at that moment leaves a mixture.
 	InPlace string
 	// OtherNames is the number of other hard links that still have the old content.
 	OtherNames uint64
-	// Parents are the directories that were made, absolute, outermost first.
+	// Parents holds the absolute paths of the created directories, outermost first.
 	Parents []string
-	// Dropped lists the attributes that the file lost: the setuid and setgid bits
-	// and file capabilities, which never survive a write.
+	// Dropped lists the attributes that the file lost: setuid and setgid bits and file
+	// capabilities, which no write keeps.
 	Dropped []string
-	// Stat is of the file as it was written.
+	// Stat describes the written file.
 	Stat Stat
-	// Unsynced is set where the disk did not confirm that the new name is
-	// durable: the content is there, but might not survive a power cut.
+	// Unsynced is set if the disk did not confirm the new name: the content is
+	// written, but may be lost in a power failure.
 	Unsynced error
 }
 
-// Bytes is content for Replace that is in memory.
+// Bytes returns a write function for Replace with content in memory.
 func Bytes(content []byte) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := w.Write(content)
@@ -61,20 +62,19 @@ func Bytes(content []byte) func(io.Writer) error {
 	}
 }
 
-// Replace gives the file new content, all or nothing: at any moment, also
-// after a crash, the name leads to the old file or to the complete new one.
-// write is called once, and may stream. Mode, owner, access list and extended
-// attributes are kept.
+// Replace writes new content to the file, completely or not at all: at any time, even
+// after a crash, the path leads to the old file or to the complete new one. write is
+// called once and may stream. Mode, owner, access list and extended attributes are
+// kept.
 //
 // The new file is written next to the old one, synced, and renamed. If that is not
-// possible (a directory that is not writable, an owner that cannot be kept,
-// a file that is a mount point), the content is written to the file itself,
-// after the room for it was reserved, and put back if that fails: see
-// Written.InPlace.
+// possible (the directory is not writable, the owner cannot be kept, the file is a
+// mount point), Replace reserves the space, writes the content to the file itself, and
+// restores the old content if that fails: see Written.InPlace.
 //
-// On an error the file is unchanged. NO_SPACE, READ_ONLY, PERMISSION_DENIED and
-// TOO_LARGE name the obstacle; STALE, EXISTS and CONFLICT mean that another
-// program changed the file first. Cancelling ctx stops it up to the last step.
+// After an error the file is unchanged. NO_SPACE, READ_ONLY, PERMISSION_DENIED and
+// TOO_LARGE name the obstacle; STALE, EXISTS and CONFLICT mean that another program
+// changed the file first. Cancelling ctx stops the call until its last step.
 func (t *Target) Replace(ctx context.Context, write func(io.Writer) error, o ReplaceOptions) (*Written, error) {
 	defer runtime.KeepAlive(t.fs)
 	err := t.checkGit()
@@ -99,15 +99,15 @@ func (t *Target) Replace(ctx context.Context, write func(io.Writer) error, o Rep
 	return r.done, nil
 }
 
-// replacement is a Replace under way.
+// replacement is the state of a running Replace.
 type replacement struct {
 	*Target
 	ctx     context.Context
 	options ReplaceOptions
 	done    *Written
 
-	old      *Stat     // what is to be replaced; nil for a new file
-	tempFile *tempFile // where the new content is written
+	old      *Stat     // the version to replace; nil for a new file
+	tempFile *tempFile // holds the new content
 	made     []createdParent
 }
 
@@ -177,12 +177,12 @@ func (r *replacement) checkExpected() error {
 	return nil
 }
 
-// sameVersion reports whether nothing was done to a file between two looks.
+// sameVersion reports whether a file was unchanged between two Stats.
 func sameVersion(a, b Stat) bool {
 	return a.Dev == b.Dev && a.Ino == b.Ino && a.Size == b.Size && a.ModTime.Equal(b.ModTime) && a.ChangeTime.Equal(b.ChangeTime)
 }
 
-// create makes a file that does not exist.
+// create writes a file that does not exist yet.
 func (r *replacement) create(write func(io.Writer) error) error {
 	perm := uint32(0o666)
 	if r.options.Executable {
@@ -211,8 +211,9 @@ func (r *replacement) create(write func(io.Writer) error) error {
 	return r.finish(r.tempFile.File)
 }
 
-// createWithOldAttributes makes the new file with the attributes of the old one. Where it
-// cannot have them, why says so and there may be no temporary file.
+// createWithOldAttributes creates the temporary file with the attributes of the old
+// file. If an attribute cannot be set, why names it, and there may be no temporary
+// file.
 func (r *replacement) createWithOldAttributes() (why string, err error) {
 	old, _, err := r.dir.open(r.base, os.O_RDONLY)
 	if errors.Is(err, fs.ErrPermission) {
@@ -221,7 +222,7 @@ func (r *replacement) createWithOldAttributes() (why string, err error) {
 	if err != nil {
 		return "", err
 	}
-	defer old.Close() // Windows does not replace a file that is open
+	defer old.Close() // Windows does not replace an open file
 	tempFile, err := r.dir.newTempFile(r.base, 0o600)
 	if errors.Is(err, fs.ErrPermission) {
 		return "its directory is not writable", nil
@@ -235,8 +236,8 @@ func (r *replacement) createWithOldAttributes() (why string, err error) {
 	return why, err
 }
 
-// lostPrivileges names what of a file no writing keeps: what gives rights to who
-// runs it.
+// lostPrivileges names the attributes of a file that no write keeps because they give
+// rights to a process that runs it.
 func lostPrivileges(f *os.File, st Stat) (names []string) {
 	if st.Mode&fs.ModeSetuid != 0 {
 		names = append(names, "setuid")
@@ -250,7 +251,7 @@ func lostPrivileges(f *os.File, st Stat) (names []string) {
 	return names
 }
 
-// writeContent writes the new content to the temporary file, down to the disk.
+// writeContent writes the new content to the temporary file and syncs it.
 func (r *replacement) writeContent(write func(io.Writer) error) error {
 	if err := writeTo(r.ctx, r.tempFile, write); err != nil {
 		return err
@@ -258,7 +259,7 @@ func (r *replacement) writeContent(write func(io.Writer) error) error {
 	return r.tempFile.Sync()
 }
 
-// copyBuffer gathers small writes.
+// copyBuffer is the size of the buffer for small writes, in bytes.
 const copyBuffer = 256 << 10
 
 func writeTo(ctx context.Context, to io.Writer, write func(io.Writer) error) error {
@@ -269,9 +270,9 @@ func writeTo(ctx context.Context, to io.Writer, write func(io.Writer) error) err
 	return w.Flush()
 }
 
-// cancelableWriter is a writer that a context stops between two pieces. What was
-// written of a large file is on its way to the disk while the rest is: the
-// sync at the end then has little to wait for.
+// cancelableWriter stops at the end of ctx, between two writes. For a large file it
+// starts the transfer to the disk while the rest is still being written, which
+// shortens the final sync.
 type cancelableWriter struct {
 	ctx  context.Context
 	to   io.Writer
@@ -299,8 +300,8 @@ func (s *cancelableWriter) Write(p []byte) (n int, err error) {
 	}
 }
 
-// publish puts the new file in the old one's place, if that is still what
-// was expected.
+// publish gives the new file the name of the old one, if the old one is still the
+// expected version.
 func (r *replacement) publish() error {
 	if err := r.checkBeforePublish(); err != nil {
 		return err
@@ -314,7 +315,7 @@ func (r *replacement) publish() error {
 	return r.finish(r.tempFile.File)
 }
 
-// checkBeforePublish is the last look before the point of no return.
+// checkBeforePublish repeats the checks immediately before the rename.
 func (r *replacement) checkBeforePublish() error {
 	if err := r.ctx.Err(); err != nil {
 		return err
@@ -337,8 +338,8 @@ func (r *replacement) checkBeforePublish() error {
 	return nil
 }
 
-// checkParentInPlace makes sure that the directory held was not moved away, which
-// could be to outside the root.
+// checkParentInPlace returns an error if the open directory was moved, possibly out of
+// the root.
 func (r *replacement) checkParentInPlace() error {
 	h, closeDir := r.fs.reopenDir(r.home, r.real)
 	if h == nil {
@@ -351,7 +352,7 @@ func (r *replacement) checkParentInPlace() error {
 	return nil
 }
 
-// finish syncs the directory and describes the file that is at the name.
+// finish syncs the directory and describes the file at the path.
 func (r *replacement) finish(f *os.File) error {
 	r.done.Unsynced = r.dir.sync()
 	for _, p := range r.made {
@@ -362,7 +363,7 @@ func (r *replacement) finish(f *os.File) error {
 	}
 	info, err := f.Stat()
 	if err != nil {
-		return nil // it is written all the same
+		return nil // the content is written nevertheless
 	}
 	r.done.Stat = statOfInfo(info)
 	return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
-// maxLinks bounds the links followed for one path, as the kernel does.
+// maxLinks bounds the links followed for one path, as in the kernel.
 const maxLinks = 40
 
 var (
@@ -19,15 +19,15 @@ var (
 	errNotDirectory = &fs.PathError{Op: "open", Path: "entry", Err: syscall.ENOTDIR}
 )
 
-// resolved is the object a name leads to.
+// resolved is the object at a path.
 type resolved struct {
-	object      // to be closed, unless shared
-	shared bool // the object is a root's own
+	object      // the caller closes it, unless shared
+	shared bool // the object belongs to a root
 	root   *openRoot
-	asked  string // absolute, as the caller named it
-	path   string // absolute, links resolved
-	secret bool   // a link on the way is named as a secret
-	masked bool   // the last link on the way is named as a file of settings
+	asked  string // absolute path, as the caller gave it
+	path   string // absolute path with links resolved
+	secret bool   // a link on the way has the name of a secret
+	masked bool   // the last link on the way has the name of a settings file
 }
 
 func (o *resolved) close() {
@@ -36,11 +36,12 @@ func (o *resolved) close() {
 	}
 }
 
-// missing is a component that does not exist, for the error to explain.
+// missing is the error for a component that does not exist, with the data to explain
+// it.
 type missing struct {
 	err  error
 	root *openRoot
-	dir  []string // where it was looked for, beneath root
+	dir  []string // the directory in which it was looked up, relative to root
 	name string
 	rest []string
 }
@@ -48,17 +49,17 @@ type missing struct {
 func (m *missing) Error() string { return m.err.Error() }
 func (m *missing) Unwrap() error { return m.err }
 
-// accessPurpose tells why an object is resolved.
+// accessPurpose says why an object is resolved.
 type accessPurpose int
 
 const (
-	toLook accessPurpose = iota // its metadata: a secret may be seen, not what is in it
-	toRead                      // its content: secrets are refused
+	toLook accessPurpose = iota // for its metadata: secrets are visible, their content is not
+	toRead                      // for its content: secrets are refused
 )
 
-// resolve finds the object that a tool's argument names. A name in the form
-// that pathname.Escape gives is accepted where the literal one does not exist.
-// Errors are ready to be shown.
+// resolve returns the object at a tool's path argument. If no object has the literal
+// name, it tries the name as pathname.Escape writes it. Its errors can be shown to the
+// caller.
 func (f *FS) resolve(name string, why accessPurpose) (*resolved, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
@@ -72,7 +73,8 @@ func (f *FS) resolve(name string, why accessPurpose) (*resolved, error) {
 	return o, f.explainReadError(name, err)
 }
 
-// resolveWithRetry resolves a literal name, again if things moved meanwhile.
+// resolveWithRetry resolves a literal name. It tries again if files are moved
+// meanwhile.
 func (f *FS) resolveWithRetry(name string, why accessPurpose) (o *resolved, err error) {
 	for range maxOpenTries {
 		o, err = f.resolveOnce(name, why)
@@ -83,7 +85,8 @@ func (f *FS) resolveWithRetry(name string, why accessPurpose) (o *resolved, err 
 	return o, err
 }
 
-// unescapePath undoes pathname.Escape in each component that holds an escape.
+// unescapePath reverts pathname.Escape in each component. ok is false if no component
+// has an escape.
 func unescapePath(name string) (string, bool) {
 	if filepath.Separator == '\\' || !strings.Contains(name, `\`) {
 		return "", false
@@ -98,8 +101,8 @@ func unescapePath(name string) (string, bool) {
 	return strings.Join(parts, "/"), any
 }
 
-// resolveOnce resolves a literal name. Secrets are told by the name asked
-// for, and again by where it leads.
+// resolveOnce resolves a literal name. It checks for secrets by the requested path and
+// by the resolved path.
 func (f *FS) resolveOnce(name string, why accessPurpose) (*resolved, error) {
 	root, rest, ok := f.findRoot(name)
 	if !ok {
@@ -126,7 +129,7 @@ func (f *FS) resolveOnce(name string, why accessPurpose) (*resolved, error) {
 	return o, nil
 }
 
-// isInRoot reports whether a path is, by its name, in one of the roots.
+// isInRoot reports whether a path, as written, is in one of the roots.
 func (f *FS) isInRoot(path string) bool {
 	for _, r := range f.roots {
 		if contains(r.Path, path) {
@@ -144,7 +147,8 @@ func (f *FS) isHidden(path string, why accessPurpose) bool {
 	return f.Denied(filepath.Dir(path))
 }
 
-// hideSecret keeps an error from telling what a place of secrets holds.
+// hideSecret replaces an error that would reveal the content of a directory of
+// secrets.
 func (f *FS) hideSecret(err error, why accessPurpose) error {
 	var m *missing
 	if errors.As(err, &m) && f.isHidden(filepath.Join(joinPath(m.root.Path, m.dir), m.name), why) {
@@ -153,8 +157,8 @@ func (f *FS) hideSecret(err error, why accessPurpose) error {
 	return err
 }
 
-// resolveDeep finds an object in one step if its path has no link and no "..". It
-// returns nil otherwise, and whenever an error has to be explained.
+// resolveDeep opens an object in one step if its path contains no link and no "..".
+// Otherwise, and after any error, it returns nil.
 func (f *FS) resolveDeep(root *openRoot, rest []string) *resolved {
 	clean := make([]string, 0, len(rest))
 	for i, part := range rest {
@@ -162,7 +166,7 @@ func (f *FS) resolveDeep(root *openRoot, rest []string) *resolved {
 		case part == "..":
 			return nil
 		case part == "." && i == len(rest)-1 && len(clean) > 0:
-			return nil // a trailing slash: must be a directory
+			return nil // a trailing slash: the object must be a directory
 		case part != ".":
 			clean = append(clean, part)
 		}
@@ -181,8 +185,8 @@ func (f *FS) resolveDeep(root *openRoot, rest []string) *resolved {
 	return f.newResolved(h, root, clean)
 }
 
-// newResolved makes the result for an object beneath root. Of nested roots the
-// innermost decides what may be done with it.
+// newResolved returns the result for an object in root. For nested roots, the
+// innermost one decides what is permitted.
 func (f *FS) newResolved(h object, root *openRoot, real []string) *resolved {
 	path := joinPath(root.Path, real)
 	return &resolved{object: h, shared: h == root.object, root: f.innermostRoot(path, root), path: path}
@@ -197,8 +201,8 @@ func (f *FS) innermostRoot(path string, root *openRoot) *openRoot {
 	return root
 }
 
-// splitPath returns the components of a path. A trailing slash, which asks
-// for a directory, is kept as a last ".".
+// splitPath returns the components of a path. A trailing slash, which requires a
+// directory, becomes a final ".".
 func splitPath(path string) []string {
 	parts := make([]string, 0, strings.Count(path, "/")+2)
 	start := 0
@@ -217,7 +221,8 @@ func splitPath(path string) []string {
 	return parts
 }
 
-// joinPath is the absolute path of components beneath dir, cleaned by name.
+// joinPath returns the absolute path of components in dir, cleaned without looking at
+// the file system.
 func joinPath(dir string, parts []string) string {
 	return filepath.Join(dir, strings.Join(parts, string(filepath.Separator)))
 }

@@ -11,19 +11,18 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// rootSpec is one directory somebody named as a root, not yet looked at.
+// rootSpec is a directory named as a root, before it is checked.
 type rootSpec struct {
 	dir      string // absolute, ~ expanded, links not resolved
 	readOnly bool
 	source   string // who named it, for errors
-	client   bool   // offered by the MCP client
+	client   bool   // given by the MCP client
 }
 
-// rootSpecs lists the directories that the roots in force come from:
-// the configured ones (command line, else MCP_ROOT, else
-// CLAUDE_PROJECT_DIR), then those of the client, which narrow them; where
-// nothing is configured those of the client alone, else the working
-// directory.
+// rootSpecs returns the directories from which the current roots are made: the
+// configured ones (command line, else MCP_ROOT, else CLAUDE_PROJECT_DIR) and then
+// those of the client, which restrict them. Without configured ones it returns the
+// client's, and without those the working directory.
 func (s *Sandbox) rootSpecs(ctx context.Context) ([]rootSpec, error) {
 	specs, err := s.configuredRoots()
 	if err != nil {
@@ -45,8 +44,8 @@ func (s *Sandbox) rootSpecs(ctx context.Context) ([]rootSpec, error) {
 	return []rootSpec{{dir: wd, source: "the working directory"}}, nil
 }
 
-// configuredRoots returns the first of the user's own sources that names any
-// directory.
+// configuredRoots returns the directories of the first of the user's sources that
+// names any.
 func (s *Sandbox) configuredRoots() ([]rootSpec, error) {
 	specs := make([]rootSpec, 0, len(s.config.Roots))
 	for _, root := range s.config.Roots {
@@ -69,9 +68,8 @@ func (s *Sandbox) configuredRoots() ([]rootSpec, error) {
 	return specs, nil
 }
 
-// splitRootList reads a path list in which an element may end in ":ro". On
-// Unix that colon separates elements too, so there an element "ro" belongs
-// to the one before it.
+// splitRootList splits a path list whose elements may end in ":ro". On Unix the colon
+// also separates elements, so an element "ro" belongs to the one before it.
 func splitRootList(list string) []rootSpec {
 	var specs []rootSpec
 	for _, element := range filepath.SplitList(list) {
@@ -87,8 +85,8 @@ func splitRootList(list string) []rootSpec {
 	return specs
 }
 
-// clientRoots returns the client's roots. A client that fails to say is taken as
-// one that offers none: the user's own configuration stands without it.
+// clientRoots returns the client's roots. If the client cannot tell them, it returns
+// none: the user's configuration works without them.
 func (s *Sandbox) clientRoots(ctx context.Context) ([]rootSpec, error) {
 	if s.config.ClientRoots == nil {
 		return nil, nil
@@ -109,8 +107,8 @@ func (s *Sandbox) clientRoots(ctx context.Context) ([]rootSpec, error) {
 	return specs, nil
 }
 
-// expandDir makes a configured directory absolute. Only here does ~ mean
-// anything: in a tool's arguments it is a name like any other.
+// expandDir makes a configured directory absolute. Only here does ~ have a meaning; in
+// a tool's arguments it is an ordinary name.
 func (s *Sandbox) expandDir(dir string) (string, error) {
 	if dir == "~" || strings.HasPrefix(dir, "~/") || runtime.GOOS == "windows" && strings.HasPrefix(dir, `~\`) {
 		home := s.home()
@@ -126,7 +124,7 @@ func (s *Sandbox) expandDir(dir string) (string, error) {
 	return abs, nil
 }
 
-// home is the home directory as the environment has it, or "".
+// home returns the home directory of the environment, or "".
 func (s *Sandbox) home() string {
 	if runtime.GOOS == "windows" {
 		return s.config.Getenv("USERPROFILE")
@@ -134,7 +132,7 @@ func (s *Sandbox) home() string {
 	return s.config.Getenv("HOME")
 }
 
-// specKey is the same for two lists of sources exactly when they are equal.
+// specKey returns a key that is equal for two lists only if the lists are equal.
 func specKey(specs []rootSpec) string {
 	var b strings.Builder
 	for _, spec := range specs {

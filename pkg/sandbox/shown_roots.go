@@ -8,9 +8,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
 
-// ShownRoots returns the configured roots as they are shown, the one that relative
-// paths start from first. It returns nil where the client or the working
-// directory decides, and where a root cannot be named.
+// ShownRoots returns the configured roots as shown to users; relative paths start from
+// the first one. It returns nil if the roots come from the client or are the working
+// directory, and if a root cannot be resolved.
 func (c *Config) ShownRoots() []string {
 	specs, err := New(*c).configuredRoots()
 	if err != nil {
@@ -30,8 +30,8 @@ func shownRoot(dir string, readOnly bool) string {
 	return pathname.Escape(dir)
 }
 
-// RootNote says, for the header of a call without a path, which root it took
-// and which others there are; "" if there is one root.
+// RootNote returns a note for the result of a call without a path: which root was used
+// and which others exist. It is "" if there is only one root.
 func (f *FS) RootNote() string {
 	if f.listed < 2 {
 		return ""
@@ -39,7 +39,8 @@ func (f *FS) RootNote() string {
 	return fmt.Sprintf("root %s (other roots: %s)", pathname.Escape(f.roots[0].Path), f.rootList(1, 4))
 }
 
-// rootList names the roots from one on, as far as most, and counts the rest.
+// rootList lists up to most roots, starting with the one at index from, and gives the
+// number of the others.
 func (f *FS) rootList(from, most int) string {
 	var names []string
 	for i := from; i < f.listed; i++ {
@@ -52,9 +53,9 @@ func (f *FS) rootList(from, most int) string {
 	return strings.Join(names, ", ")
 }
 
-// Display shows a path in results: relative to the first root ("." for the
-// root itself), absolute elsewhere, with slashes and escaped. It can be given
-// back as an argument.
+// Display returns a path as results show it: relative to the first root ("." for that
+// root itself), absolute in other roots, with slashes and escaped. Tools accept the
+// result as an argument.
 func (f *FS) Display(abs string) string {
 	if len(f.roots) > 0 {
 		if rel, ok := relativeTo(f.roots[0].Path, abs); ok {

@@ -15,15 +15,14 @@ import (
 
 const (
 	maxSuggestions = 3
-	maxSuggested   = 60     // bytes of them, if there are several
+	maxSuggested   = 60     // bytes of all suggestions, if there are several
 	maxSuggestScan = 20_000 // names of a directory that are compared
 	suggestBatch   = 1024
 )
 
-// suggest returns existing names, as they may be given back, that the missing
-// one was probably meant to be: those that people take for the same, and up
-// to three that are near. It looks only into the directory where the search
-// ended, which is inside a root.
+// suggest returns existing paths that the caller may have meant by a missing one, as
+// arguments: those that people regard as the same name, and up to three similar ones.
+// It searches only the directory in which the resolution ended, which is in a root.
 func (f *FS) suggest(m *missing) (same, beside []string) {
 	dir, closeDir := f.reopenDir(m.root, m.dir)
 	if dir == nil {
@@ -60,8 +59,8 @@ func (f *FS) suggest(m *missing) (same, beside []string) {
 	return same, beside
 }
 
-// suggestion is the whole path if the rest exists too, else as far as the
-// corrected component.
+// suggestion returns the whole path with the corrected component if that exists, else
+// the path up to that component.
 func (f *FS) suggestion(m *missing, name string) string {
 	path := joinPath(m.root.Path, append(slices.Clip(m.dir), name))
 	if len(m.rest) > 0 && !slices.Contains(m.rest, "..") {
@@ -74,7 +73,8 @@ func (f *FS) suggestion(m *missing, name string) string {
 	return f.Display(path)
 }
 
-// reopenDir finds a directory beneath root again by its real components.
+// reopenDir opens a directory in root by its resolved components. The caller calls the
+// returned function to close it.
 func (f *FS) reopenDir(root *openRoot, real []string) (object, func()) {
 	w := &walker{fs: f, root: root, here: root.object, pending: real}
 	o, err := w.walk()
@@ -89,8 +89,8 @@ func (f *FS) reopenDir(root *openRoot, real []string) (object, func()) {
 	return o.object, o.close
 }
 
-// foldForComparison makes names equal that people take for equal: composed and
-// decomposed letters, upper and lower case, the kinds of space.
+// foldForComparison returns an equal text for names that people regard as equal:
+// composed and decomposed letters, upper and lower case, and all kinds of spaces.
 func foldForComparison(name string) string {
 	if pathname.IsASCII(name) && pathname.Escape(name) == name {
 		return strings.ToLower(name)
@@ -110,7 +110,7 @@ func foldForComparison(name string) string {
 	}, name)
 }
 
-// readNames returns up to limit names from an open directory and closes it.
+// readNames returns up to limit names of an open directory and closes it.
 func readNames(f *os.File, limit int) []string {
 	defer f.Close()
 	var names []string

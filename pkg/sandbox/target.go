@@ -12,37 +12,37 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Target is a name that may be written, found once and held by the directory
-// it is in. The file need not exist, nor the last of its parent directories.
-// A Target serves one goroutine, and is closed.
+// Target is a path for writing, resolved once; the directory that contains it stays
+// open. The file need not exist, and neither need its last parent directories. Only
+// one goroutine may use a Target. The caller closes it.
 type Target struct {
-	// Path is absolute, with links resolved: two names of one file have one
-	// Path, unless they are hard links. Locks and undo records use it as key.
+	// Path is absolute, with links resolved. Two paths of one file have the same Path,
+	// except for hard links. Locks and undo records use it as their key.
 	Path   string
-	Root   Root // the innermost root it is in
-	Masked bool // by its name or the one it was asked by: see FS.Masked
+	Root   Root // the innermost root that contains it
+	Masked bool // by its name or the requested name; see FS.Masked
 
 	fs    *FS
-	name  string // as the caller named it
-	asked string // the same, absolute
+	name  string // as the caller gave it
+	asked string // the same as an absolute path
 	home  *openRoot
-	real  []string // components of the directory held, beneath home
+	real  []string // components of the open directory in the root home
 	dir   *parentDir
-	rest  []string // parent directories that are missing beneath dir
+	rest  []string // missing parent directories in dir
 	base  string
-	lack  *missing // why there was no file when it was looked for
-	// unjudged: the content was not looked at for settings of git.
+	lack  *missing // why the file did not exist when it was resolved
+	// unjudged means that the content was not checked for settings of git.
 	unjudged bool
 }
 
-// OpenForWrite finds the name of a regular file for writing. The file may be
-// absent; then it would be made where the name leads, links followed, always
-// inside the roots. Nothing is changed yet, not even for missing parents.
+// OpenForWrite resolves the path of a regular file for writing. The file may be
+// absent; then the path says where it would be created, with links followed and always
+// in the roots. OpenForWrite changes nothing and creates no parent directories.
 //
-// It refuses files that may not be written: OUTSIDE_ROOT, READ_ONLY for roots and
-// file systems, DENIED_PATH for secrets and for Protected paths,
-// SPECIAL_FILE, IS_A_DIRECTORY, and PERMISSION_DENIED for a file that this
-// user may not write, even where replacing it would be possible.
+// It refuses files that may not be written: OUTSIDE_ROOT, READ_ONLY for roots and file
+// systems, DENIED_PATH for secrets and for Protected paths, SPECIAL_FILE,
+// IS_A_DIRECTORY, and PERMISSION_DENIED for a file that this user may not write, even
+// if the file could be replaced.
 func (f *FS) OpenForWrite(name string) (*Target, error) {
 	defer runtime.KeepAlive(f)
 	if err := checkName(name); err != nil {
@@ -69,7 +69,7 @@ func (f *FS) OpenForWrite(name string) (*Target, error) {
 	return t, nil
 }
 
-// openTarget resolves a literal name, again if things moved meanwhile.
+// openTarget resolves a literal name. It tries again if files are moved meanwhile.
 func (f *FS) openTarget(name string) (t *Target, err error) {
 	for range maxOpenTries {
 		t, err = f.openTargetOnce(name)
@@ -109,7 +109,7 @@ func (f *FS) openTargetOnce(name string) (*Target, error) {
 	return t, err
 }
 
-// openAbsentTarget is the target where the walk met a name that does not exist.
+// openAbsentTarget returns the target for a path whose last part does not exist.
 func (f *FS) openAbsentTarget(name, asked string, w *walker, err error) (*Target, error) {
 	var lack *missing
 	if !errors.As(err, &lack) || !errors.Is(err, fs.ErrNotExist) || slices.Contains(lack.rest, "..") {
@@ -126,7 +126,7 @@ func (f *FS) openAbsentTarget(name, asked string, w *walker, err error) (*Target
 	return t, err
 }
 
-// checkWrite refuses what may not be written where the name really leads.
+// checkWrite returns an error if the resolved path may not be written.
 func (t *Target) checkWrite() error {
 	t.Root = t.fs.innermostRoot(t.Path, t.home).Root
 	t.Masked = t.Masked || t.fs.Masked(t.asked) || t.fs.Masked(t.Path)
@@ -151,12 +151,12 @@ func (t *Target) checkWrite() error {
 		if toolerr.Is(err, toolerr.DeniedPath) {
 			return err
 		}
-		return nil // a file may be written that cannot be read
+		return nil // a file that cannot be read may still be written
 	}
 	return file.Close()
 }
 
-// checkWritePath refuses secrets and what is protected, by an absolute path.
+// checkWritePath returns an error for secrets and protected files, by absolute path.
 func (f *FS) checkWritePath(abs string) error {
 	if f.Denied(abs) {
 		return errDenied
@@ -167,7 +167,7 @@ func (f *FS) checkWritePath(abs string) error {
 	return nil
 }
 
-// errNotWritten refuses to write an object that is not a regular file.
+// errNotWritten returns the error for writing to something that is not a regular file.
 func errNotWritten(name string, mode fs.FileMode) error {
 	if mode.IsDir() {
 		return toolerr.New(toolerr.IsADirectory, "%s is a directory, not a file: name a file in it", pathname.Escape(name))
@@ -175,14 +175,14 @@ func errNotWritten(name string, mode fs.FileMode) error {
 	return toolerr.New(toolerr.SpecialFile, "%s is a %s: only regular files are written", pathname.Escape(name), kindOf(mode))
 }
 
-// Close frees the descriptors.
+// Close closes the descriptors.
 func (t *Target) Close() error {
 	t.dir.close()
 	return nil
 }
 
-// MissingParents are the directories, absolute and the outermost first, that
-// do not exist yet and would be made.
+// MissingParents returns the parent directories that Replace would have to create, as
+// absolute paths, outermost first.
 func (t *Target) MissingParents() []string {
 	var missing []string
 	path := joinPath(t.home.Path, t.real)
@@ -193,14 +193,14 @@ func (t *Target) MissingParents() []string {
 	return missing
 }
 
-// Stat tells what is at the name now: NOT_FOUND for nothing, CONFLICT where
-// something that is no file took its place.
+// Stat returns the current metadata of the file. The error is NOT_FOUND if there is no
+// file, and CONFLICT if something else is at the path.
 func (t *Target) Stat() (Stat, error) {
 	st, err := t.currentStat()
 	return st, t.fs.explainWriteError(t.name, t.explainAbsent(err))
 }
 
-// currentStat is Stat with the system's errors.
+// currentStat does the same as Stat, with the errors of the system.
 func (t *Target) currentStat() (Stat, error) {
 	if len(t.rest) > 0 {
 		return Stat{}, fs.ErrNotExist
@@ -210,15 +210,14 @@ func (t *Target) currentStat() (Stat, error) {
 	case err != nil:
 		return Stat{}, err
 	case st.Mode&fs.ModeSymlink != 0:
-		return Stat{}, errChanged // it was none when the name was resolved
+		return Stat{}, errChanged // it was not a link when the path was resolved
 	case !st.Mode.IsRegular():
 		return Stat{}, errNotWritten(t.name, st.Mode)
 	}
 	return st, nil
 }
 
-// explainAbsent makes an error for a file that is not there say so, with the names
-// that come near.
+// explainAbsent adds the names of similar files to an error for a missing file.
 func (t *Target) explainAbsent(err error) error {
 	if errors.Is(err, fs.ErrNotExist) && t.lack != nil {
 		return t.fs.notFound(t.name, t.lack)
@@ -226,8 +225,8 @@ func (t *Target) explainAbsent(err error) error {
 	return err
 }
 
-// Open opens the file for reading, as FS.Open does, in the directory that the
-// target holds, so that Replace replaces the file that was read. NOT_FOUND if it
+// Open opens the file for reading, as FS.Open does, in the directory that the target
+// keeps open. So Replace replaces the file that was read. The error is NOT_FOUND if it
 // does not exist.
 func (t *Target) Open() (*File, error) {
 	file, err := t.open()

@@ -14,20 +14,20 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/filelock"
 )
 
-// tempFile is a new file while it is written: without a name where the system
-// can do that, else under one that tells what it is. It is locked, so that a
-// name whose file is not locked belongs to a process that is dead.
+// tempFile is a file with new content before it gets its final name. It has no name if
+// the system supports that, else a recognizable one. The writer locks it, so a file
+// with such a name that is not locked belongs to a process that has ended.
 type tempFile struct {
 	*os.File
 	in   *parentDir
 	base string
-	name string // "" while it has none, and when it is published
+	name string // "" without a name and after publishing
 }
 
-// tempFileSlots is the number of fixed names for a file's temporary files, before
-// names are random. More than one is needed only if two processes write without a
-// lock. The names follow from the file's name, so that the next writer meets the
-// temporary file that a killed process left, and removes it.
+// tempFileSlots is the number of fixed temporary names for a file; after these, names
+// are random. More than one is needed only if two processes write without a lock. The
+// names are derived from the file's name, so that the next writer finds the temporary
+// file of a killed process and removes it.
 const tempFileSlots = 4
 
 var tempFileName = regexp.MustCompile(`^\.toolroom-[0-9a-f]{16}-[0-9]\.tmp$`)
@@ -44,14 +44,14 @@ func nameTempFile(base string, slot int) string {
 	return fmt.Sprintf(".toolroom-%s-%d.tmp", hex.EncodeToString(sum[:]), min(slot, tempFileSlots))
 }
 
-// newTempFile makes a temporary file for base.
+// newTempFile creates a temporary file for base.
 func (d *parentDir) newTempFile(base string, perm uint32) (*tempFile, error) {
 	f, ok, err := d.createAnonymous(perm)
 	if err != nil {
 		return nil, err
 	}
 	if ok {
-		filelock.TryLock(f) // nobody else can have it
+		filelock.TryLock(f) // the file has no name, so nobody else can lock it
 		return &tempFile{File: f, in: d, base: base}, nil
 	}
 	s := &tempFile{in: d, base: base}
@@ -64,7 +64,7 @@ func (d *parentDir) newTempFile(base string, perm uint32) (*tempFile, error) {
 		now, err2 := d.lstat(name)
 		info, err3 := f.Stat()
 		if !locked && err == nil || err2 != nil || err3 != nil || !sameFile(now, info) {
-			f.Close() // somebody who clears up was between the two
+			f.Close() // another process removed the file before it was locked
 			return fs.ErrExist
 		}
 		s.File = f
@@ -76,15 +76,15 @@ func (d *parentDir) newTempFile(base string, perm uint32) (*tempFile, error) {
 	return s, nil
 }
 
-// sameFile reports whether a Stat and a FileInfo are of one file, as far as
-// the system tells.
+// sameFile reports whether a Stat and a FileInfo describe the same file, as far as the
+// system shows it.
 func sameFile(st Stat, info fs.FileInfo) bool {
 	other := statOfInfo(info)
 	return st.Dev == other.Dev && st.Ino == other.Ino
 }
 
-// tryTempNames finds a free name for a temporary file: try fails with fs.ErrExist
-// where it is taken.
+// tryTempNames calls try with temporary names until it does not fail with fs.ErrExist,
+// and returns the name.
 func (d *parentDir) tryTempNames(base string, try func(name string) error) (string, error) {
 	var name string
 	var err error
@@ -101,7 +101,7 @@ func (d *parentDir) tryTempNames(base string, try func(name string) error) (stri
 	return "", err
 }
 
-// publishOver puts the file in the place of base.
+// publishOver renames the file to base and replaces the old file.
 func (s *tempFile) publishOver(base string) error {
 	if s.name == "" {
 		name, err := s.in.tryTempNames(base, func(name string) error { return s.in.link(s.File, name) })
@@ -117,7 +117,7 @@ func (s *tempFile) publishOver(base string) error {
 	return s.checkPublished(base)
 }
 
-// publishNew gives the file the name base, which nothing else must have.
+// publishNew renames the file to base. It fails if base exists.
 func (s *tempFile) publishNew(base string) error {
 	if s.name == "" {
 		return s.in.link(s.File, base)
@@ -129,8 +129,8 @@ func (s *tempFile) publishNew(base string) error {
 	return s.checkPublished(base)
 }
 
-// checkPublished makes sure that it was our file that was renamed: its name could
-// be guessed.
+// checkPublished returns an error if the file at base is not this one: another program
+// can guess the temporary name and replace the file.
 func (s *tempFile) checkPublished(base string) error {
 	now, err := s.in.lstat(base)
 	info, err2 := s.Stat()
@@ -143,7 +143,8 @@ func (s *tempFile) checkPublished(base string) error {
 // discard closes the file, and removes it if it was not published.
 func (s *tempFile) discard() {
 	if s.name != "" {
-		// Removed before it is unlocked: nobody else clears it meanwhile.
+		// Remove the file before unlocking it, so that no other process removes it
+		// meanwhile.
 		s.in.remove(s.name)
 	}
 	s.Close()
@@ -151,13 +152,15 @@ func (s *tempFile) discard() {
 
 const (
 	// sweepNames bounds the entries of a directory that are searched for temporary
-	// files of dead processes. The next write of the same file finds its own anyway.
+	// files of ended processes. The next write of the same file finds its own in any
+	// case.
 	sweepNames = 512
-	// sweepAge is how old a temporary file must be where locks may not be seen.
+	// sweepAge is the least age at which a temporary file is removed if locks of other
+	// machines may be invisible.
 	sweepAge = time.Hour
 )
 
-// removeOldTempFiles removes what dead processes left.
+// removeOldTempFiles removes temporary files of ended processes.
 func (d *parentDir) removeOldTempFiles() {
 	for _, name := range d.entries(sweepNames) {
 		if tempFileName.MatchString(name) {
@@ -166,9 +169,9 @@ func (d *parentDir) removeOldTempFiles() {
 	}
 }
 
-// removeIfStale removes a temporary file whose writer is dead. Nothing else is ever
-// removed: it must be a regular file of ours with one name, which nobody has
-// locked.
+// removeIfStale removes a temporary file whose writer has ended. It removes nothing
+// else: the file must be a regular file of this program with one hard link that nobody
+// has locked.
 func (d *parentDir) removeIfStale(name string) {
 	st, err := d.lstat(name)
 	if err != nil || !st.Mode.IsRegular() || st.Nlink > 1 || hasPOSIXOwners && os.Geteuid() != 0 && st.UID != uint32(os.Geteuid()) {
@@ -184,13 +187,13 @@ func (d *parentDir) removeIfStale(name string) {
 	if !old && (err != nil || !filelock.Advisory || !d.isLocal()) || err == nil && !locked {
 		return
 	}
-	// While we hold its lock nobody else removes it.
+	// While this process holds the lock, no other process removes the file.
 	now, err := d.lstat(name)
 	if err != nil || now.Ino != opened.Ino || now.Dev != opened.Dev {
 		return
 	}
 	if !filelock.Advisory {
-		f.Close() // an open file cannot be removed there
+		f.Close() // this system cannot remove an open file
 	}
 	d.remove(name)
 }

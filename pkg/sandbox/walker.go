@@ -8,19 +8,19 @@ import (
 	"syscall"
 )
 
-// walker follows one name, component by component, from root to root.
+// walker resolves one path component by component, also from one root to another.
 type walker struct {
 	fs      *FS
 	root    *openRoot
-	real    []string // components of where we are, beneath root
-	here    object   // the directory we are in
-	pending []string // components still to go; may hold "." and ".."
+	real    []string // components of the current directory, in root
+	here    object   // the current directory
+	pending []string // remaining components; may contain "." and ".."
 	links   int
-	secret  bool // a link that was followed is named as a secret
-	masked  bool // one that leads to the object is named as a file of settings
+	secret  bool // a followed link has the name of a secret
+	masked  bool // a link to the object has the name of a settings file
 }
 
-// walk follows the pending components. On an error the caller leaves.
+// walk resolves the pending components. After an error the caller calls closeObjects.
 func (w *walker) walk() (*resolved, error) {
 	for len(w.pending) > 0 {
 		name := w.pending[0]
@@ -65,14 +65,15 @@ func (w *walker) walk() (*resolved, error) {
 	return w.markByLinkNames(w.fs.newResolved(w.here, w.root, w.real)), nil
 }
 
-// markByLinkNames notes what the names of the links on the way say of the object.
+// markByLinkNames sets secret and masked of the result from the names of the followed
+// links.
 func (w *walker) markByLinkNames(o *resolved) *resolved {
 	o.secret, o.masked = w.secret, w.masked
 	return o
 }
 
-// resolveLast returns the result for an object that is not a directory. Its directory
-// stays open as long, because the portable object opens the file in it.
+// resolveLast returns the result for an object that is not a directory. The directory
+// stays open with it, because rootObject opens the file in that directory.
 func (w *walker) resolveLast(h object, name string) *resolved {
 	o := w.fs.newResolved(h, w.root, append(w.real, name))
 	if w.here != w.root.object {
@@ -81,7 +82,7 @@ func (w *walker) resolveLast(h object, name string) *resolved {
 	return w.markByLinkNames(o)
 }
 
-// leafObject closes a file's directory with it.
+// leafObject closes the directory of a file together with the file.
 type leafObject struct {
 	object
 	dir object
@@ -92,7 +93,7 @@ func (l *leafObject) close() {
 	l.dir.close()
 }
 
-// closeObjects closes the directory we are in, unless it is a root.
+// closeObjects closes the current directory, unless it is a root.
 func (w *walker) closeObjects() {
 	if w.here != w.root.object {
 		w.here.close()
@@ -100,13 +101,13 @@ func (w *walker) closeObjects() {
 	w.here = w.root.object
 }
 
-// newMissing describes a failed step.
+// newMissing returns the error for a failed step.
 func (w *walker) newMissing(name string, err error) error {
 	return &missing{err: err, root: w.root, dir: w.real, name: name, rest: w.pending}
 }
 
-// followLink goes where a link points: beneath the directory it is in, or, when
-// its target is absolute, wherever a root is.
+// followLink continues at the target of a link: relative to its directory, or in
+// whatever root contains an absolute target.
 func (w *walker) followLink(name string, link object) error {
 	target, err := link.readlink()
 	link.close()
@@ -131,9 +132,9 @@ func (w *walker) followLink(name string, link object) error {
 	return nil
 }
 
-// goUp goes to the parent directory by its name beneath the root: the
-// directory we are in may have been moved since. Above the root lies nothing
-// but, perhaps, another root.
+// goUp continues in the parent directory, which it opens by its path in the root,
+// since the current directory may have been moved. Above a root there is nothing
+// except possibly another root.
 func (w *walker) goUp() error {
 	if len(w.real) == 0 {
 		if isFileSystemTop(w.root.Path) {
@@ -158,8 +159,8 @@ func (w *walker) goUp() error {
 	return nil
 }
 
-// startAt starts again from the root that holds the absolute path target
-// followed by the pending components.
+// startAt starts again in the root that contains the absolute path target, followed by
+// the pending components.
 func (w *walker) startAt(target string) error {
 	root, rest, ok := w.fs.findRootOfParts(filepath.VolumeName(target), append(splitPath(target[len(filepath.VolumeName(target)):]), w.pending...))
 	if !ok {

@@ -1,5 +1,5 @@
 package sandbox
 
-// WriteAllowed reports whether the user lets the file at an absolute path be
-// written although it is protected (--allow-write).
+// WriteAllowed reports whether --allow-write permits to write a protected file at an
+// absolute path.
 func (f *FS) WriteAllowed(abs string) bool { return f.matchesAny(f.writes().allow, abs) }

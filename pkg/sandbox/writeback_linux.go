@@ -6,9 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startWriteback asks the system to begin writing a part of a file to the
-// disk. It waits for nothing, and that it fails does not matter: the sync
-// that follows tells.
+// startWriteback makes the system start to write a part of a file to the disk. It does
+// not wait, and ignores errors: the sync that follows reports them.
 func startWriteback(f syscall.Conn, from, size int64) {
 	raw, err := f.SyscallConn()
 	if err != nil {

@@ -43,8 +43,8 @@ func (u *undoRun) undoStep(step *supervise.UndoRecord) error {
 	return nil
 }
 
-// same reports whether the file at a path is the recorded one, or the file
-// that replaced it during this Undo.
+// isUnchanged reports whether the file at a path is the recorded one, or the file that
+// replaced it during this Undo.
 func (u *undoRun) isUnchanged(is supervise.UndoState, was *supervise.UndoState) bool {
 	if is.Mode == 0 || is.Dev != was.Dev {
 		return false
@@ -125,7 +125,7 @@ func (u *undoRun) restoreContent(dir int, base string, step *supervise.UndoRecor
 	return restoreMetadata(dir, base, was)
 }
 
-// holds reports whether a file has the recorded content.
+// hasContent reports whether a file has the recorded content.
 func (u *undoRun) hasContent(dir int, base string, was *supervise.UndoState) bool {
 	fd, err := unix.Openat(dir, base, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {

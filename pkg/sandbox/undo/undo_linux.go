@@ -200,7 +200,7 @@ func kind(mode int64) int64 { return mode & unix.S_IFMT }
 // maxNamedPaths bounds the paths named in an error.
 const maxNamedPaths = 10
 
-// check returns a CONFLICT error if a file was changed since the end of the
+// checkUnchanged returns a CONFLICT error if a file was changed since the end of the
 // command.
 func (u *undoRun) checkUnchanged(stamps []supervise.UndoRecord, ended int64) error {
 	var names []string
