@@ -27,20 +27,20 @@ const (
 	token = "conformance-tests-own-token-0123456789"
 )
 
-// protocolVersions are what a client of each era speaks.
+// protocolVersions holds the protocol version that a client of each era uses.
 var protocolVersions = map[string]string{legacy: "2025-11-25", modern: "2026-07-28"}
 
-// patient is how servers behind the host are configured: their things keep
-// their own names, and a busy machine has time to start them.
+// patient holds the settings of servers behind the host: their tools keep their names,
+// and they have enough time to start on a busy machine.
 var patient = map[string]any{"prefix": "", "start_timeout": "2m", "timeout": "2m"}
 
-// door is one way into the product.
+// door is one server of this repository: a binary over stdio, or the host over HTTP.
 type door struct {
 	name    string
 	command string   // stdio
 	args    []string // stdio
 	url     string   // streamable HTTP
-	tools   []string // what it serves, at least
+	tools   []string // tools that it must serve; it may serve more
 }
 
 func (d door) headers() map[string]string {
@@ -50,7 +50,7 @@ func (d door) headers() map[string]string {
 	return map[string]string{"Authorization": "Bearer " + token}
 }
 
-// call is one tool call with what its answer has to show.
+// call is one tool call and its expected answer.
 type call struct {
 	Name      string         `json:"name"`
 	Arguments map[string]any `json:"arguments"`
@@ -59,8 +59,8 @@ type call struct {
 	code string // _meta["toolroom/code"] of a tool error
 }
 
-// callsOf lists calls for every tool. A tool without one fails the tests: a
-// new tool brings its own.
+// callsOf returns calls for a tool. It fails for an unknown tool, so a new tool needs
+// calls here.
 func callsOf(t *testing.T, tool string) []call {
 	calls := map[string][]call{
 		"ls": {
@@ -88,11 +88,11 @@ func callsOf(t *testing.T, tool string) []call {
 			{Name: "bash", Arguments: map[string]any{"command": "sudo true"}, code: "COMMAND_DENIED"},
 			{Name: "bash_job", Arguments: map[string]any{"action": "poll", "job_id": "none"}, code: "JOB_NOT_FOUND"},
 		},
-		"dispatch_agent": { // what needs no model
+		"dispatch_agent": { // only the error without a model
 			{Name: "dispatch_agent", Arguments: map[string]any{"agent_id": "none"}, code: "JOB_NOT_FOUND"},
 			{Name: "dispatch_agent", Arguments: map[string]any{}, code: "MISSING_PARAMETER"},
 		},
-		"replace": { // again and again: the second time it is unchanged
+		"replace": { // repeated: from the second time on, nothing changes
 			{Name: "replace", Arguments: map[string]any{"file_path": "made/new.txt", "content": "made\n"}, text: "1 line, 5 bytes"},
 			{Name: "replace", Arguments: map[string]any{"file_path": "../escape", "content": ""}, code: "OUTSIDE_ROOT"},
 		},
@@ -101,7 +101,7 @@ func callsOf(t *testing.T, tool string) []call {
 	return calls
 }
 
-// fixtureRoot is a small tree for the calls above.
+// fixtureRoot creates a small tree for these calls.
 func fixtureRoot(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
@@ -115,8 +115,7 @@ func fixtureRoot(t *testing.T) string {
 	return root
 }
 
-// binaries puts everything into one directory; the host looks for the tools
-// beside itself.
+// binaries builds all programs into one directory, where the host finds the tools.
 func binaries(t *testing.T) (dir string) {
 	t.Helper()
 	dir = filepath.Join(os.Getenv(builtInto), "all")
@@ -133,8 +132,8 @@ func binaries(t *testing.T) (dir string) {
 	return dir
 }
 
-// alone puts the host without the tools, the suites' own server, and the
-// client that the suites drive, into one directory.
+// alone puts the host without the tools, the suites' server, and the driver into one
+// directory.
 func alone(t *testing.T) (dir string) {
 	t.Helper()
 	dir = filepath.Join(os.Getenv(builtInto), "alone")
@@ -144,8 +143,8 @@ func alone(t *testing.T) (dir string) {
 	return dir
 }
 
-// place builds a package once and puts the program where it is wanted. What
-// is there already is left: it may be running.
+// place builds a package once and copies the program to a path. It does not replace an
+// existing file, which may be running.
 func place(t *testing.T, from, to string) {
 	t.Helper()
 	built := mcpkittest.Build(t, from)
@@ -162,7 +161,7 @@ func place(t *testing.T, from, to string) {
 	require.NoError(t, os.Rename(fresh.Name(), to))
 }
 
-// builtInto names the directory for what the tests build.
+// builtInto is the environment variable with the directory for built programs.
 const builtInto = "TOOLROOM_TESTS_BUILD"
 
 func TestMain(m *testing.M) {
@@ -181,10 +180,10 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// doors lists every binary as a stdio server, and the host over HTTP too.
+// doors returns every binary as a stdio server, and the host over HTTP.
 func doors(t *testing.T) []door {
 	t.Helper()
-	t.Setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1") // hosts serve dispatch_agent where a model can be found
+	t.Setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1") // hosts serve dispatch_agent if they find a model
 	dir := binaries(t)
 	root := fixtureRoot(t)
 	built, err := filepath.Glob(filepath.Join(dir, "mcp-*"))
@@ -243,7 +242,7 @@ func serveHost(t *testing.T, host, root string, more ...string) string {
 	return "http://" + address + "/mcp"
 }
 
-// eachDoor runs a test on every door in both eras.
+// eachDoor runs a test for every door and both eras.
 func eachDoor(t *testing.T, test func(t *testing.T, d door, era string)) {
 	all := doors(t)
 	for _, era := range []string{legacy, modern} {
@@ -253,7 +252,7 @@ func eachDoor(t *testing.T, test func(t *testing.T, d door, era string)) {
 	}
 }
 
-// calls are all calls that a door's tools have to answer.
+// calls returns the calls for all tools of a door.
 func (d door) calls(t *testing.T) []call {
 	var all []call
 	for _, tool := range d.tools {
@@ -262,7 +261,7 @@ func (d door) calls(t *testing.T) []call {
 	return all
 }
 
-// answer is a tool's answer as a client hands it out.
+// answer is a tool's answer as the client reports it.
 type answer struct {
 	Content []struct {
 		Type string `json:"type"`
@@ -274,7 +273,7 @@ type answer struct {
 	Code    any            `json:"code"`
 }
 
-// check compares an answer with what the call promises.
+// check compares an answer with the expected one.
 func (c call) check(t *testing.T, got answer) {
 	t.Helper()
 	require.Empty(t, got.Thrown, "%s %v", c.Name, c.Arguments)

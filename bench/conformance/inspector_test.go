@@ -14,12 +14,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/bench/oracle"
 )
 
-// inspection is one run of the inspector's command line, and what it wrote.
+// inspection is one run of the inspector's command line and its output.
 type inspection struct {
 	Stdout, Stderr, Thrown string
 }
 
-// inspect has the inspector do what it is told, one after the other.
+// inspect runs the inspector with each of the command lines.
 func inspect(t *testing.T, orders [][]string) (runs []inspection) {
 	t.Helper()
 	input, err := json.Marshal(orders)
@@ -34,8 +34,7 @@ func inspect(t *testing.T, orders [][]string) (runs []inspection) {
 	return runs
 }
 
-// inspection returns the inspector's arguments for something to be done at a
-// door.
+// inspection returns the inspector's arguments for an operation at a door.
 func (d door) inspection(era string, what ...string) []string {
 	line := append([]string{"--format", "json", "--protocol-era", era}, what...)
 	if d.url != "" {
@@ -44,7 +43,7 @@ func (d door) inspection(era string, what ...string) []string {
 	return append(append(line, "--", d.command), d.args...)
 }
 
-// result decodes what the inspector printed.
+// result decodes the inspector's output.
 func (i inspection) result(t *testing.T, into any) {
 	t.Helper()
 	require.Empty(t, i.Thrown, "stdout: %s\nstderr: %s", i.Stdout, i.Stderr)
@@ -53,13 +52,13 @@ func (i inspection) result(t *testing.T, into any) {
 	require.NoError(t, json.Unmarshal(reply.Result, into))
 }
 
-// TestInspector lists tools in strict mode, which fails on any schema that a
-// model's API is known to refuse, then calls each.
+// TestInspector lists the tools in strict mode, which rejects schemas that models'
+// APIs are known to refuse, and calls each tool.
 func TestInspector(t *testing.T) {
 	type inspected struct {
 		door  door
 		era   string
-		first int // of its orders: the list, then the calls
+		first int // index of its command lines: the list, then the calls
 		calls []call
 	}
 	var visits []inspected
@@ -70,7 +69,7 @@ func TestInspector(t *testing.T) {
 			orders = append(orders, d.inspection(era, "--method", "tools/list", "--strict"))
 			for _, c := range d.calls(t) {
 				if c.code != "" {
-					continue // the command line turns a tool's error into an exit status
+					continue // the inspector reports a tool's error as its exit status
 				}
 				arguments, err := json.Marshal(c.Arguments)
 				require.NoError(t, err)
@@ -88,7 +87,7 @@ func TestInspector(t *testing.T) {
 	}
 }
 
-// checkInspected checks a list of tools, and an answer for each call.
+// checkInspected checks the list of tools and the answer to each call.
 func checkInspected(t *testing.T, d door, listed inspection, calls []call, answers []inspection) {
 	t.Helper()
 	var list struct {

@@ -23,29 +23,29 @@ import (
 	"github.com/toolroom-mcp/toolroom/bench/oracle"
 )
 
-// session is what a client does with one server; see session.mjs.
+// session describes the requests that a client makes to one server; see session.mjs.
 type session struct {
 	Calls       []map[string]any `json:"calls,omitempty"`
 	Reads       []string         `json:"reads,omitempty"`
 	Prompts     []map[string]any `json:"prompts,omitempty"`
 	Completions []map[string]any `json:"completions,omitempty"`
 	Watch       string           `json:"watch,omitempty"`
-	Logging     string           `json:"logging,omitempty"` // a tool that turns it on and off
+	Logging     string           `json:"logging,omitempty"` // a tool that turns logging on and off
 	Refuse      bool             `json:"refuse,omitempty"`
 
-	name      string // of the test
-	pkg       string // of the server
+	name      string // name of the test
+	pkg       string // npm package of the server
 	args      []string
-	web       bool // it is served over streamable HTTP
+	web       bool // served over streamable HTTP
 	toolsOnly bool
-	has       []string // what the client has to have seen, so that it is no session of errors
+	has       []string // texts that the client must receive, so that a session of errors fails
 }
 
 func do(name string, arguments map[string]any) map[string]any {
 	return map[string]any{"name": name, "arguments": arguments}
 }
 
-// everything is a session with the server that has one of everything.
+// everything returns a session with the reference server that has one of everything.
 func everything(name string) session {
 	ref := map[string]any{"type": "ref/prompt", "name": "completable-prompt"}
 	packed := func(as string) map[string]any {
@@ -89,7 +89,7 @@ func everything(name string) session {
 	}
 }
 
-// realServers are servers that many people use, with what they can do.
+// realServers returns sessions with servers that many people use.
 func realServers(t *testing.T) []session {
 	t.Helper()
 	dir := t.TempDir()
@@ -140,14 +140,14 @@ func (s session) listen(t *testing.T, node, script string) (url string) {
 	return "http://127.0.0.1:" + port + "/mcp"
 }
 
-// clock is what a server puts the time of day into, and the id of its session.
+// clock matches the parts of answers that change: the time of day and session ids.
 var clock = regexp.MustCompile(`\d{1,2}:\d\d:\d\d [AP]M|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
-// TestRealServersThroughTheHost does the same with a server directly and
-// through each door of the host, and wants to see the same: everything the
-// server sent, unknown members included, in the server's order. What the host
-// says itself is in its own words: of a method, tool or resource that there
-// is not, and of arguments that do not agree with the tool's schema.
+// TestRealServersThroughTheHost makes the same requests to a server directly and
+// through each door of the host, and requires equal results: everything that the
+// server sends, including unknown members, in the server's order. Only the host's own
+// errors differ in wording: unknown methods, tools and resources, and arguments that
+// do not match the tool's schema.
 func TestRealServersThroughTheHost(t *testing.T) {
 	dir := alone(t)
 	host, node := filepath.Join(dir, "mcp-host"), oracle.Path(t, "node")
@@ -155,7 +155,7 @@ func TestRealServersThroughTheHost(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			script := filepath.Join(oracle.Module(t, "@modelcontextprotocol/"+s.pkg), "dist", "index.js")
-			server := func() map[string]any { // each time with state of its own
+			server := func() map[string]any { // with new state for each connection
 				return map[string]any{"command": node, "args": append([]string{script}, s.args...), "env": map[string]string{
 					"MEMORY_FILE_PATH": filepath.Join(t.TempDir(), "memory.json"), "PATH": os.Getenv("PATH"),
 				}}
@@ -183,7 +183,7 @@ func TestRealServersThroughTheHost(t *testing.T) {
 			s.same(t, want, comparable(t, stdio), "over stdio")
 			root := fixtureRoot(t)
 			if len(s.args) > 0 {
-				root = s.args[0] // servers that ask are told of it, and heed it
+				root = s.args[0] // servers that ask for roots get it and use it
 			}
 			url := serveHost(t, host, root, "--config", config())
 			web := s.run(t, map[string]any{"url": url, "headers": door{url: url}.headers()})
@@ -192,7 +192,7 @@ func TestRealServersThroughTheHost(t *testing.T) {
 	}
 }
 
-// run has the client do the session over one connection.
+// run makes the requests of the session over one connection.
 func (s session) run(t *testing.T, connection map[string]any) []byte {
 	t.Helper()
 	order := map[string]any{}
@@ -209,8 +209,8 @@ func (s session) run(t *testing.T, connection map[string]any) []byte {
 	return out.Bytes()
 }
 
-// same compares what was seen, but for what the server does not have at all:
-// the host offers what any server might.
+// same compares the results. It ignores what the server lacks entirely, because the
+// host declares the capabilities of all its servers.
 func (s session) same(t *testing.T, direct, host map[string]any, door string) {
 	t.Helper()
 	for _, part := range slices.Sorted(maps.Keys(direct)) {
@@ -225,8 +225,8 @@ func (s session) same(t *testing.T, direct, host map[string]any, door string) {
 	}
 }
 
-// nameServer puts the name of the server into what it asked directly, as the
-// host does: a client shows a question under the host's name.
+// nameServer adds the server's name to questions that it asked directly, as the host
+// does, because a client shows questions under the host's name.
 func nameServer(t *testing.T, asked any) {
 	t.Helper()
 	list, _ := asked.([]any)
@@ -254,8 +254,8 @@ func pretty(t *testing.T, value any) []string {
 	return strings.Split(string(raw), "\n")
 }
 
-// comparable is what was seen without the time of day, and without the words
-// of errors of which the host has its own.
+// comparable removes the time of day and the texts of errors that the host words
+// itself.
 func comparable(t *testing.T, seen []byte) map[string]any {
 	t.Helper()
 	var all map[string]any

@@ -20,15 +20,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/bench/oracle"
 )
 
-// TestConformanceSuites runs the official suites, as each revision froze them.
-// baseline.yaml names each check that may fail, with the reason. A failure it
-// does not name fails the test, and so does an entry whose check passes: then
-// the entry has to go.
+// TestConformanceSuites runs the official suites as each protocol revision fixed them.
+// baseline.yaml lists each check that may fail, with the reason. A failure that it
+// does not list fails the test. So does an entry whose check passes; it must then be
+// removed.
 //
-// The server suites run against the host's HTTP port. Behind the host, over
-// stdio, is a server with the tools that the suites call, which speaks the one
-// era or the other. The client suites are the servers; package driver has the
-// host connect to them, in front of a client of the one era or the other.
+// The server suites run against the host's HTTP port. Behind the host, over stdio,
+// runs a server with the tools that the suites call, in one era or the other. The
+// client suites contain the servers; package driver connects the host to them and acts
+// as the host's client in one era or the other.
 func TestConformanceSuites(t *testing.T) {
 	text, err := os.ReadFile("testdata/baseline.yaml")
 	require.NoError(t, err)
@@ -65,16 +65,16 @@ func TestConformanceSuites(t *testing.T) {
 	require.Empty(t, baseline, "baseline.yaml is about suites that are not run")
 }
 
-// outcome is what a suite found, of the scenarios that the revision scores.
+// outcome holds the results of a suite for the scenarios that the revision scores.
 type outcome struct {
 	ran      []string
 	passed   map[string]int    // scenario → checks
 	failures map[string]string // "scenario:check" → message
-	output   map[string]string // scenario → output of the program under test, of the client suites
+	output   map[string]string // scenario → output of the program under test, for the client suites
 }
 
-// judge compares the failures with those that are expected: of one check, or
-// of a whole scenario.
+// judge compares the failures with the expected ones, each for one check or for a
+// whole scenario.
 func (r outcome) judge(t *testing.T, expected map[string]string) {
 	t.Helper()
 	for entry, reason := range expected {
@@ -91,7 +91,7 @@ func (r outcome) judge(t *testing.T, expected map[string]string) {
 		delete(stale, check)
 		if !whole && !one {
 			t.Errorf("%s fails and baseline.yaml does not expect it: %s\n%s", check, r.failures[check], r.output[scenario])
-			delete(r.output, scenario) // once is enough
+			delete(r.output, scenario) // printed once
 		}
 	}
 	for _, entry := range slices.Sorted(maps.Keys(stale)) {
@@ -113,19 +113,19 @@ func (r outcome) judge(t *testing.T, expected map[string]string) {
 	t.Logf("%d scenarios, %d of them excused: of the others %d checks pass, %d fail as expected", len(r.ran), excused, passed, failed)
 }
 
-// suiteScript is the suite's program.
+// suiteScript returns the path of the suite's program.
 func suiteScript(t *testing.T) string {
 	t.Helper()
 	return filepath.Join(oracle.Module(t, "@modelcontextprotocol/conformance"), "dist", "index.js")
 }
 
-// scenarios lists what a revision asks of a role, "Server" or "Client".
+// scenarios returns the scenarios of a revision for a role, "Server" or "Client".
 func scenarios(t *testing.T, role, revision string) (names []string) {
 	t.Helper()
 	list, err := exec.Command(oracle.Path(t, "node"), suiteScript(t), "list", "--requirements", revision).CombinedOutput()
 	require.NoError(t, err, string(list))
 	_, scored, _ := strings.Cut(string(list), role+" scenarios")
-	scored, _, _ = strings.Cut(scored, "\n\n") // what else there is follows
+	scored, _, _ = strings.Cut(scored, "\n\n") // the list ends at the empty line
 	for _, match := range regexp.MustCompile(`(?m)^  - (\S+)`).FindAllStringSubmatch(scored, -1) {
 		names = append(names, match[1])
 	}
@@ -133,7 +133,7 @@ func scenarios(t *testing.T, role, revision string) (names []string) {
 	return names
 }
 
-// serverSuite runs the suite against a host with the suites' own server.
+// serverSuite runs the suite against a host with the suites' server.
 func serverSuite(t *testing.T, revision, era string) outcome {
 	t.Helper()
 	dir := alone(t)
@@ -153,11 +153,11 @@ func clientSuite(t *testing.T, revision, era string) outcome {
 	t.Helper()
 	dir := alone(t)
 	command := filepath.Join(dir, "driver") + " -host " + filepath.Join(dir, "mcp-host") + " -era " + era
-	// All scenarios run at once, which on a busy machine takes long.
+	// All scenarios run concurrently, which takes long on a busy machine.
 	return runSuite(t, "Client", revision, "client", "--command", command, "--timeout", "120000")
 }
 
-// runSuite runs what a revision asks of a role and reads what was found.
+// runSuite runs the scenarios of a revision for a role and returns the results.
 func runSuite(t *testing.T, role, revision string, args ...string) outcome {
 	t.Helper()
 	prefix := map[string]string{"Server": "server-"}[role]
@@ -176,7 +176,7 @@ func extensionSuite(t *testing.T, era string) outcome {
 	}, "", "client", "--suite", "extensions", "--command", command, "--timeout", "120000")
 }
 
-// runScenarios runs the suite's program and reads what was found of the scenarios.
+// runScenarios runs the suite's program and reads its results for the scenarios.
 func runScenarios(t *testing.T, names []string, prefix string, args ...string) outcome {
 	t.Helper()
 	r := outcome{ran: names, passed: map[string]int{}, failures: map[string]string{}, output: map[string]string{}}
@@ -197,7 +197,7 @@ func runScenarios(t *testing.T, names []string, prefix string, args ...string) o
 	return r
 }
 
-// read takes what the suite wrote about one scenario.
+// read reads the suite's results for one scenario.
 func (r *outcome) read(t *testing.T, scenario, dir string) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(dir, "checks.json"))

@@ -15,7 +15,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/bench/oracle"
 )
 
-// visit is what a TypeScript client does at a door; see client.mjs.
+// visit describes the requests of a TypeScript client at a door; see client.mjs.
 type visit struct {
 	SDK     int               `json:"sdk"`
 	Era     string            `json:"era"`
@@ -28,7 +28,7 @@ type visit struct {
 	door door
 }
 
-// visited is what it saw.
+// visited holds the results of a visit.
 type visited struct {
 	Failed  string
 	Server  struct{ Name, Version string }
@@ -37,16 +37,16 @@ type visited struct {
 	Results []answer
 }
 
-// TestTypeScriptSDK lists and calls with SDK 1 (legacy only; most clients of
-// today) and SDK 2 (both eras). SDK 1 checks each structuredContent against
-// the tool's outputSchema and refuses a list with one faulty schema.
+// TestTypeScriptSDK lists and calls tools with SDK 1 (legacy only, used by most
+// clients today) and SDK 2 (both eras). SDK 1 checks each structuredContent against
+// the tool's outputSchema and rejects a list with one faulty schema.
 func TestTypeScriptSDK(t *testing.T) {
 	var visits []visit
 	for _, d := range doors(t) {
 		for _, era := range []string{legacy, modern} {
 			for sdk := 1; sdk <= 2; sdk++ {
 				if sdk == 1 && era == modern {
-					continue // SDK 1 does not speak it
+					continue // SDK 1 does not support it
 				}
 				calls := append(d.calls(t), call{Name: "no_such_tool", Arguments: map[string]any{}})
 				visits = append(visits, visit{sdk, era, d.command, d.args, d.url, d.headers(), calls, d})

@@ -18,7 +18,7 @@ import (
 	"github.com/openai/openai-go/v3/option"
 )
 
-// play is what the model says, by the first word of the last message.
+// play holds the model's answers, by the first word of the last message.
 const play = `
 images: true
 answers:

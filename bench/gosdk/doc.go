@@ -1,4 +1,4 @@
-// Package gosdk has the vendors' Go SDKs as clients of the host's API, as
-// the tests of host/internal/cli have those for JavaScript. It is a module of its own, since to
-// compile the two takes minutes: `make gosdk` runs it, and no other target does.
+// Package gosdk tests the host's API with the vendors' Go SDKs; the tests of
+// host/internal/cli do the same with the JavaScript SDKs. It is a separate module
+// because compiling the SDKs takes minutes: only `make gosdk` runs it.
 package gosdk

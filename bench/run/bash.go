@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// trues is how many commands one sample is the median of: a single one takes
-// a few milliseconds, of which any other process takes its share.
+// trues is the number of commands whose median is one sample. A single command takes a
+// few milliseconds, which any other process on the machine disturbs.
 const trues = 41
 
 func measureBash(b *bench) ([]table, error) {
@@ -49,7 +49,7 @@ func (b *bench) startBash(root string, more ...string) (*bashServer, error) {
 	if err := server.handshake(); err != nil {
 		return nil, err
 	}
-	return s, s.call("true") // the self-test is in the first
+	return s, s.call("true") // the first call includes the self-test
 }
 
 func (s *bashServer) call(command string) error {
@@ -63,9 +63,9 @@ func (s *bashServer) stop() error {
 	return err
 }
 
-// commandCost runs a command that does nothing, by bash alone and through
-// servers of each level. A model takes its time between two commands, in which
-// a server gets ready for the next; without a pause there is none.
+// commandCost runs a command that does nothing, with bash alone and through servers at
+// each level. A model pauses between two commands, and the server prepares for the
+// next one meanwhile; pause is the length of that pause, 0 for none.
 func (b *bench) commandCost(root string, pause time.Duration) (table, error) {
 	alone := []string{"bash", "-c", "true"}
 	subjects := []subject{{name: "bash", command: shown(alone), run: func() (sample, error) {
@@ -94,7 +94,7 @@ func (b *bench) commandCost(root string, pause time.Duration) (table, error) {
 	}, errors.Join(err, failed)
 }
 
-// medianOf is a sample of the median of many short runs.
+// medianOf returns the median of many short runs as one sample.
 func medianOf(pause time.Duration, once func() error) (sample, error) {
 	values := make([]float64, trues)
 	for i := range values {
@@ -108,7 +108,7 @@ func medianOf(pause time.Duration, once func() error) (sample, error) {
 	return sample{value: values[trues/2]}, nil
 }
 
-// flood has a command print 2 GB.
+// flood runs a command that prints 2 GB.
 func (b *bench) flood(root string) (table, error) {
 	const print = "yes the same line over and over again | head -c 2000000000"
 	file := filepath.Join(root, "output")

@@ -16,11 +16,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/bench/oracle"
 )
 
-// peer is another program, as bench/peers.yaml names it.
+// peer is another program, as described in bench/peers.yaml.
 type peer struct {
 	Name    string   `yaml:"name"`
 	Command []string `yaml:"command"`
-	Words   bool     `yaml:"words"` // {echo} is a word a word, not one text
+	Words   bool     `yaml:"words"` // {echo} is replaced by several arguments instead of one
 }
 
 type peerFile struct {
@@ -32,16 +32,16 @@ type peerFile struct {
 	Versions     map[string][]string `yaml:"versions"`
 }
 
-// bench is what every section needs.
+// bench holds the state that all sections need.
 type bench struct {
 	runs  int
 	peers peerFile
-	bin   string // where the product's binaries are
+	bin   string // directory of this repository's binaries
 	temp  string // removed at the end
 	names map[string]string
 }
 
-// fault is how the oracles' finder reports a program that is missing.
+// fault is the panic value of a missing program, from package oracle.
 type fault struct{ err error }
 
 func (f *fault) Helper() {}
@@ -75,7 +75,7 @@ func newBench(runs int) (*bench, error) {
 	if b.temp, err = os.MkdirTemp("", "toolroom-bench-"); err != nil {
 		return nil, err
 	}
-	// Nothing that is measured touches the user's own state, or reads their
+	// The measured programs neither change the user's state nor read the user's
 	// configuration.
 	for name, dir := range map[string]string{"MCP_STATE_DIR": "state", "XDG_CONFIG_HOME": "config"} {
 		if err := os.Setenv(name, filepath.Join(b.temp, dir)); err != nil {
@@ -99,13 +99,13 @@ func (b *bench) close() {
 	}
 }
 
-// tool is the path of one of the product's binaries.
+// tool returns the path of one of this repository's binaries.
 func (b *bench) tool(name string) string { return filepath.Join(b.bin, "mcp-"+name) }
 
-// echo is the path of a fixture server: "plain" or "kit".
+// echo returns the path of a fixture server: "plain" or "kit".
 func (b *bench) echo(name string) string { return filepath.Join(b.temp, "echo-"+name) }
 
-// fill replaces {name} in a command line; more holds name, value pairs.
+// fill replaces {name} in a command line. more holds alternating names and values.
 func (b *bench) fill(command []string, more ...string) []string {
 	pairs := append([]string{}, more...)
 	for name, value := range b.names {
@@ -122,8 +122,7 @@ func (b *bench) fill(command []string, more ...string) []string {
 	return filled
 }
 
-// shown is a command line as the report prints it, without the places of this
-// machine.
+// shown returns a command line for the report, without paths of this machine.
 func shown(command []string) string {
 	words := make([]string, len(command))
 	for i, word := range command {

@@ -28,8 +28,7 @@ func measureEdit(b *bench) ([]table, error) {
 	return []table{large, many}, err
 }
 
-// largeEdits changes one line in the middle of a file of 100 MB, over and
-// over again.
+// largeEdits changes one line in the middle of a file of 100 MB repeatedly.
 func (b *bench) largeEdits(root string) (table, error) {
 	file, state := filepath.Join(root, "large.log"), filepath.Join(root, "state")
 	if err := writeLarge(file, 100_000_000); err != nil {
@@ -78,7 +77,7 @@ func (b *bench) largeEdits(root string) (table, error) {
 	}, err
 }
 
-// writeLarge makes a log with one line of its own in the middle.
+// writeLarge writes a log file with one unique line in the middle.
 func writeLarge(name string, size int) error {
 	f, err := os.Create(name)
 	if err != nil {
@@ -100,10 +99,10 @@ func writeLarge(name string, size int) error {
 	return f.Close()
 }
 
-// manyServers is how many servers edit at the same time.
+// manyServers is the number of servers that edit concurrently.
 const manyServers = 64
 
-// manyEdits lets servers edit at the same time: one file, then one each.
+// manyEdits lets servers edit concurrently: first one file, then one file each.
 func (b *bench) manyEdits(root string) (table, error) {
 	state := filepath.Join(root, "state")
 	servers := make([]*stdioServer, manyServers)
@@ -121,7 +120,7 @@ func (b *bench) manyEdits(root string) (table, error) {
 	together := func(file func(i int) string) func() (sample, error) {
 		return func() (sample, error) {
 			round++
-			for i := range servers { // each file has a line of each server
+			for i := range servers { // each file has one line for each server
 				var text strings.Builder
 				for j := range servers {
 					fmt.Fprintf(&text, "line %d of many\n", j)

@@ -13,17 +13,17 @@ import (
 	"strings"
 )
 
-// toolCommand is a tool started for a benchmark.
+// toolCommand returns the command line of a tool.
 func (b *bench) toolCommand(name, root string, more ...string) []string {
 	return append([]string{b.tool(name), "--root", root, "--max-tokens", "1000000"}, more...)
 }
 
-// shownTool is the same for the report.
+// shownTool returns the command line of a tool for the report.
 func shownTool(name string, more ...string) string {
 	return shown(append([]string{"mcp-" + name, "--root", "{dir}", "--max-tokens", "1000000"}, more...))
 }
 
-// peerSubjects makes subjects of peers that run to their end.
+// peerSubjects returns subjects for peers that run to their end.
 func (b *bench) peerSubjects(peers []peer, fill ...string) []subject {
 	var all []subject
 	for _, p := range peers {
@@ -33,7 +33,7 @@ func (b *bench) peerSubjects(peers []peer, fill ...string) []subject {
 	return all
 }
 
-// warmCall measures one call in a server that has answered it before.
+// warmCall measures a call in a server that has answered the same call before.
 func (b *bench) warmCall(tool, root, arguments string) subject {
 	return subject{
 		name: tool + ", running server", command: "tools/call " + tool + " " + arguments, ours: true,
@@ -41,10 +41,10 @@ func (b *bench) warmCall(tool, root, arguments string) subject {
 	}
 }
 
-// measuredCall starts a tool, makes the first call if there is one, and
-// measures the second.
+// measuredCall starts a tool, makes the first call unless it is empty, and measures
+// the second.
 func (b *bench) measuredCall(tool, root, first, second string) (sample, error) {
-	state, err := os.MkdirTemp(b.temp, "state-") // nothing is known from an earlier run
+	state, err := os.MkdirTemp(b.temp, "state-") // no state of an earlier run
 	if err != nil {
 		return sample{}, err
 	}
@@ -133,7 +133,7 @@ func measureEntries(b *bench) ([]table, error) {
 	}}, err
 }
 
-// bigLine is where the big file is looked at.
+// bigLine is the line of the big file that is viewed.
 const bigLine = 4_000_000
 
 func measureView(b *bench) ([]table, error) {
@@ -169,7 +169,7 @@ func writeBig(name string) error {
 	}
 	w := bufio.NewWriterSize(f, 1<<20)
 	for i := range 5_000_000 {
-		// 200 bytes a line, as logs have them.
+		// 200 bytes for each line, as in logs.
 		fmt.Fprintf(w, "2026-07-28T12:00:00.%09d level=info request=%016x message=%q\n", i, i*7919,
 			"an ordinary line of a log whose text fills the rest of it with words that say little, as such lines do; the quick brown fox jumps")
 	}

@@ -12,21 +12,20 @@ import (
 
 const benchToken = "a-token-for-the-benchmark-0123456789"
 
-// hostBeside puts the host into a directory of its own with the echo server
-// under a bundled tool's name, since that is what it serves without any
-// configuration.
+// hostBeside copies the host and the echo server into a directory. The echo server has
+// the name of a bundled tool, so that the host serves it without any configuration.
 func (b *bench) hostBeside() (host string, err error) {
 	return b.copied("beside", map[string]string{"mcp-host": b.tool("host"), "mcp-ls": b.echo("kit")})
 }
 
-// hostAlone is the host in a directory without any tools, so that it serves
-// what its configuration says and nothing else.
+// hostAlone copies the host into a directory without tools, so that it serves only the
+// servers of its configuration.
 func (b *bench) hostAlone() (host string, err error) {
 	return b.copied("alone", map[string]string{"mcp-host": b.tool("host")})
 }
 
-// copied makes a directory of copies, by their new names, and returns where
-// the host is in it.
+// copied creates a directory with copies of files under new names. It returns the path
+// of the host in it.
 func (b *bench) copied(name string, files map[string]string) (host string, err error) {
 	dir := filepath.Join(b.temp, name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -47,13 +46,13 @@ func (b *bench) copied(name string, files map[string]string) (host string, err e
 // upstream is one server of a configuration.
 type upstream struct {
 	name  string
-	args  []string // of the echo server
-	most  int      // calls at once; 0: what the server says
-	plain bool     // the one on mcp-go
-	era   string   // "": it is found out
+	args  []string // arguments of the echo server
+	most  int      // limit of concurrent calls; 0: the server's own
+	plain bool     // the echo server written on mcp-go
+	era   string   // "": the host finds it out
 }
 
-// configuration writes one and returns its name.
+// configuration writes a configuration file and returns its name.
 func (b *bench) configuration(name string, servers ...upstream) (string, error) {
 	var text strings.Builder
 	text.WriteString("servers:\n")
@@ -77,7 +76,7 @@ func (b *bench) configuration(name string, servers ...upstream) (string, error) 
 	return file, os.WriteFile(file, []byte(strings.ReplaceAll(text.String(), `\"`, `"`)), 0o600)
 }
 
-// start runs a server until it can be called.
+// start starts a server and returns when it can be called.
 type start func() (running, error)
 
 func overStdio(command ...string) start {
@@ -90,7 +89,7 @@ func overStdio(command ...string) start {
 	}
 }
 
-// overHTTP starts a command that the port is filled in for.
+// overHTTP returns a start function for a command line with a port.
 func overHTTP(token string, command func(port string) []string) start {
 	return func() (running, error) {
 		port, err := freePort()
@@ -101,15 +100,15 @@ func overHTTP(token string, command func(port string) []string) start {
 	}
 }
 
-// door is a way to the echo server.
+// door is a server in front of the echo server, or the echo server itself.
 type door struct {
 	name, command string
 	ours          bool
 	start         start
 }
 
-// httpDoors are the ways over HTTP: the host, and the peers. args are the echo
-// server's.
+// httpDoors returns the host and the peers over HTTP. args are the echo server's
+// arguments.
 func (b *bench) httpDoors(host []string, args ...string) []door {
 	doors := []door{{
 		name: "mcp-host serve", ours: true, command: "mcp-host serve --listen 127.0.0.1:port",
@@ -134,16 +133,15 @@ func (b *bench) httpDoors(host []string, args ...string) []door {
 	return doors
 }
 
-// subject is a door under so many calls.
+// subject returns a subject that calls the door with a number of workers.
 func (d door) subject(method, params string, workers, total int) subject {
 	return subject{name: d.name, command: d.command, ours: d.ours, run: func() (sample, error) {
 		return d.start.load(method, params, workers, total)
 	}}
 }
 
-// ruled is a configuration with a policy, of which most is looked at for each
-// call. Its server is spoken to in the era in which the client speaks, as the
-// bundled ones are.
+// ruled writes a configuration with a policy whose rules are mostly evaluated for each
+// call. Its server uses the client's protocol era, as the bundled tools do.
 func (b *bench) ruled() (string, error) {
 	name, err := b.configuration("ruled", upstream{name: "fix", era: "legacy"})
 	if err != nil {
@@ -172,7 +170,8 @@ func (b *bench) ruled() (string, error) {
 	return name, errors.Join(err, file.Close())
 }
 
-// addedTo says in a table what one of its rows takes beyond its first one.
+// addedTo adds to a table how much longer a call takes in one of its rows than in the
+// first.
 func addedTo(t *table, row, calls int) {
 	straight, hop := t.series[0], t.series[row]
 	cpu := func(s series) float64 {
@@ -240,7 +239,7 @@ func measureHop(b *bench) ([]table, error) {
 	return append(tables, overHTTP...), err
 }
 
-// plainHTTP is an echo server that speaks HTTP itself.
+// plainHTTP returns an echo server that serves HTTP itself.
 func (b *bench) plainHTTP() door {
 	return door{name: "no gateway (mcp-go's HTTP server)", start: overHTTP("", func(port string) []string {
 		return []string{b.echo("plain"), "127.0.0.1:" + port}

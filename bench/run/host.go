@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// measureBig has servers send results of 1 MiB, which is as much as the host
-// passes on whole, and as our own tools send (all in all, so a little less).
+// measureBig calls for results of 1 MiB, the size up to which the host passes a result
+// on unchanged and up to which our tools send (in total, so a little less).
 func measureBig(b *bench) ([]table, error) {
 	beside, err := b.hostBeside()
 	if err != nil {
@@ -67,7 +67,7 @@ func measureBig(b *bench) ([]table, error) {
 	return tables, nil
 }
 
-// measureLists asks for the tools of a server that has very many.
+// measureLists lists the tools of a server with very many tools.
 func measureLists(b *bench) ([]table, error) {
 	host, err := b.hostAlone()
 	if err != nil {
@@ -109,7 +109,7 @@ func measureLists(b *bench) ([]table, error) {
 	return tables, nil
 }
 
-// fullHouse is how many upstreams a large configuration has.
+// fullHouse is the number of upstreams in a large configuration.
 const fullHouse = 50
 
 // measureMany starts a host with very many servers.
@@ -162,8 +162,8 @@ func measureMany(b *bench) ([]table, error) {
 	}), err
 }
 
-// readyAfter is how long a host takes until it lists the tools of so many
-// servers, each of which has an echo.
+// readyAfter measures the time until a host lists the tools of all servers, each of
+// which has a tool echo.
 func readyAfter(command []string, servers int) (sample, error) {
 	var server *stdioServer
 	var list []byte
@@ -187,7 +187,7 @@ func readyAfter(command []string, servers int) (sample, error) {
 	return got, errors.Join(err, stopErr)
 }
 
-// bareStarts starts servers without a host, some at a time.
+// bareStarts starts servers without a host, a limited number at once.
 func bareStarts(command string, servers, atOnce int) (sample, error) {
 	var next atomic.Int64
 	var group sync.WaitGroup
@@ -223,7 +223,8 @@ func bareStarts(command string, servers, atOnce int) (sample, error) {
 	return got, faults
 }
 
-// idleKiB is the resident memory of a host whose servers have been listed.
+// idleKiB returns the resident memory of a host after its servers have been listed, in
+// KiB.
 func idleKiB(command []string) (float64, error) {
 	server, err := startStdio(command)
 	if err != nil {
@@ -239,7 +240,8 @@ func idleKiB(command []string) (float64, error) {
 	return value * 1024, errors.Join(err, stopped(server))
 }
 
-// measureFair has one client flood a server while another calls now and then.
+// measureFair lets one client flood a server while another client calls it now and
+// then.
 func measureFair(b *bench) ([]table, error) {
 	host, err := b.hostBeside()
 	if err != nil {
@@ -252,7 +254,7 @@ func measureFair(b *bench) ([]table, error) {
 				continue
 			}
 			alone, beside := d, d
-			alone.name, beside.name = d.name+", alone", d.name+", beside the flood"
+			alone.name, beside.name = d.name+", alone", d.name+", during the flood"
 			target := ""
 			if d.ours {
 				target = "≤ 3 × alone"
@@ -274,14 +276,15 @@ func measureFair(b *bench) ([]table, error) {
 }
 
 const (
-	flooders = 256 // calls that the flood has in flight
-	// fairCalls is how many the other client makes: of 400, which take 0.2 s of
-	// a server that has just been started, a hundredth was the four slowest.
+	flooders = 256 // concurrent calls of the flood
+	// fairCalls is the number of calls of the other client. With 400, which take 0.2 s
+	// on a server that has just started, the slowest hundredth would be only four
+	// calls.
 	fairCalls = 4000
-	fairTime  = 2 * time.Second // for these; they may be fewer
+	fairTime  = 2 * time.Second // limit for these calls; then there are fewer
 )
 
-// fair is the p99 of a client's calls beside a flood of so many calls at once.
+// fair returns the p99 of a client's calls during a flood of concurrent calls.
 func (d door) fair(tool string, flood int) (sample, error) {
 	server, err := d.start()
 	if err != nil {
@@ -333,7 +336,7 @@ func besideFlood(server running, tool string, flood int) (float64, error) {
 	return milliseconds(percentile(times, 0.99)), errors.Join(err, errors.Join(faults...))
 }
 
-// measureBuild is how large the host is, and how long it takes to build.
+// measureBuild measures the size of the host and the time to build it.
 func measureBuild(b *bench) ([]table, error) {
 	info, err := os.Stat(b.tool("host"))
 	if err != nil {

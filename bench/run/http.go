@@ -25,7 +25,7 @@ type httpServer struct {
 	errors  bytes.Buffer
 }
 
-// freePort asks the system for a port that is free now.
+// freePort returns a port that is free now.
 func freePort() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -35,8 +35,8 @@ func freePort() (string, error) {
 	return port, errors.Join(err, listener.Close())
 }
 
-// startHTTP starts a command that serves /mcp on a port of 127.0.0.1 and
-// opens a legacy session, retrying until it listens.
+// startHTTP starts a command that serves /mcp on a port of 127.0.0.1. It opens a
+// legacy session, and retries until the command listens.
 func startHTTP(command []string, port, token string) (*httpServer, error) {
 	s := &httpServer{
 		cmd: exec.Command(command[0], command[1:]...), url: "http://127.0.0.1:" + port + "/mcp", token: token,
@@ -63,7 +63,7 @@ func startHTTP(command []string, port, token string) (*httpServer, error) {
 	return s, err
 }
 
-// another opens a second session at the same server.
+// another opens a second session with the same server.
 func (s *httpServer) another() (*httpServer, error) {
 	other := &httpServer{client: s.client, url: s.url, token: s.token}
 	if _, err := other.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":%s}`, initializeParams)); err != nil {
@@ -73,12 +73,12 @@ func (s *httpServer) another() (*httpServer, error) {
 	return other, err
 }
 
-// call makes one request and waits for its answer.
+// call sends one request and returns its answer.
 func (s *httpServer) call(id int, method, params string) ([]byte, error) {
 	return s.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, id, method, params))
 }
 
-// post sends one message and reads its whole answer.
+// post sends one message and returns its whole answer.
 func (s *httpServer) post(body string) ([]byte, error) {
 	request, err := http.NewRequest(http.MethodPost, s.url, strings.NewReader(body))
 	if err != nil {

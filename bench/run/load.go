@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// caller makes one call; id is never used twice, and id modulo slots belongs
-// to one worker.
+// caller makes one call. Each id is used once, and id modulo slots identifies the
+// worker.
 type caller func(id int) error
 
-// load makes total calls with so many workers in a closed loop and returns
-// each call's time and the rate over all.
+// load makes total calls with a number of workers, each of which waits for its answer.
+// It returns the time of each call and the calls per second.
 func load(call caller, workers, total int) (times []time.Duration, rate float64, err error) {
 	var next atomic.Int64
 	all := make([][]time.Duration, workers)
@@ -41,7 +41,7 @@ func load(call caller, workers, total int) (times []time.Duration, rate float64,
 	return times, float64(len(times)) / took.Seconds(), errors.Join(faults...)
 }
 
-// echoParams is a call of the fixture tool with 64 bytes.
+// echoParams are the parameters of a call of echo with 64 bytes.
 const echoParams = `{"name":"echo","arguments":{"text":"0123456789012345678901234567890123456789012345678901234567890123"}}`
 
 // running is a server that can be called.
@@ -50,9 +50,8 @@ type running interface {
 	stop() (sample, error)
 }
 
-// load starts a server, makes the same call over and over again and stops it.
-// The value is the median time in microseconds with one worker, else calls a
-// second.
+// load starts a server, repeats the same call, and stops the server. The value is the
+// median time in microseconds for one worker, else calls per second.
 func (s start) load(method, params string, workers, total int) (sample, error) {
 	server, err := s()
 	if err != nil {
@@ -67,7 +66,7 @@ func (s start) load(method, params string, workers, total int) (sample, error) {
 	return got, errors.Join(err, stopErr)
 }
 
-// withWarmUp is how many calls are made in all.
+// withWarmUp returns the number of calls including the warm-up.
 func withWarmUp(total int) int { return total + total/10 + 1 }
 
 func stopped(s running) error {
@@ -75,9 +74,9 @@ func stopped(s running) error {
 	return err
 }
 
-// loadValue warms up, then measures.
+// loadValue makes the warm-up calls, then measures.
 func loadValue(call caller, workers, total int) (float64, error) {
-	// The warm-up's ids lie above all others of their slot.
+	// The ids of the warm-up are higher than all others of their slot.
 	if _, _, err := load(func(id int) error { return call(id + slots<<20) }, workers, withWarmUp(total)-total); err != nil {
 		return 0, err
 	}

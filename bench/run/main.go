@@ -1,14 +1,15 @@
 //go:build unix
 
-// Run measures the binaries of this repository against other programs and
-// writes bench/RESULTS.md.
+// Run measures the binaries of this repository against other programs and writes
+// bench/RESULTS.md.
 //
-// Usage: go run ./bench/run [-runs N] [-only NAME[,NAME]] [-out FILE]
+// Usage:
 //
-// It is started in the repository's directory, after `make oracles`, and builds
-// what it measures.
-// Every figure is the median of at least seven runs, and programs that are
-// compared run in turn, so that a slow moment of the machine hits all alike.
+//	go run ./bench/run [-runs N] [-only NAME[,NAME]] [-out FILE]
+//
+// It runs in the repository's directory, after `make oracles`, and builds the binaries
+// that it measures. Every figure is the median of at least seven runs. Programs that
+// are compared run in turn, so that a slow moment of the machine affects all of them.
 // The peers are command lines in bench/peers.yaml.
 package main
 
@@ -34,7 +35,7 @@ func main() {
 	}
 }
 
-// sections are measured in this order.
+// sections returns the sections in the order in which they are measured.
 func sections() []section {
 	return []section{
 		{"size", "What a model is sent", measureSizes},
@@ -46,7 +47,7 @@ func sections() []section {
 		{"edit", "Editing", measureEdit},
 		{"bash", "Commands", measureBash},
 		{"start", "Start and idle memory", measureStart},
-		{"kit", "mcpkit beside plain mcp-go", measureKit},
+		{"kit", "mcpkit compared with plain mcp-go", measureKit},
 		{"hop", "A hop through the host", measureHop},
 		{"big", "Results of 1 MiB through the host", measureBig},
 		{"lists", "Long lists", measureLists},

@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// sample is what one run showed. Fields that do not apply are zero.
+// sample is the result of one run. Fields that do not apply are zero.
 type sample struct {
 	value float64       // in the table's unit
 	cpu   time.Duration // user and system, of the process and its children
 	rss   int64         // peak, bytes
 }
 
-// subject is one line of a table: how to run it once.
+// subject is one row of a table, with the function that runs it once.
 type subject struct {
 	name, command string
 	ours          bool
@@ -34,8 +34,8 @@ type series struct {
 	samples []sample
 }
 
-// inTurn runs all subjects once, then all again, in an order that rotates;
-// one round before that warms caches and does not count.
+// inTurn runs all subjects once, then all again, in a rotating order. An additional
+// first round fills caches and does not count.
 func inTurn(runs int, subjects []subject) ([]series, error) {
 	all := make([]series, len(subjects))
 	for i, s := range subjects {
@@ -56,7 +56,7 @@ func inTurn(runs int, subjects []subject) ([]series, error) {
 	return all, nil
 }
 
-// process runs a command to its end; its output goes nowhere. The value is
+// process runs a command to its end and discards its output. The value is in
 // milliseconds.
 func process(command []string) (sample, error) {
 	cmd := exec.Command(command[0], command[1:]...)
@@ -72,21 +72,21 @@ func process(command []string) (sample, error) {
 	return got, nil
 }
 
-// usage reads what an ended process took.
+// usage returns the resources that an ended process used.
 func usage(state *os.ProcessState) sample {
 	got := sample{cpu: state.UserTime() + state.SystemTime()}
 	if rusage, ok := state.SysUsage().(*syscall.Rusage); ok {
 		got.rss = int64(rusage.Maxrss)
-		if runtime.GOOS != "darwin" { // there it is bytes, elsewhere KiB
+		if runtime.GOOS != "darwin" { // bytes on darwin, KiB elsewhere
 			got.rss <<= 10
 		}
 	}
 	return got
 }
 
-// peak is the most memory a running process had, 0 where that cannot be
-// asked. It is better than usage's figure, in which a process inherits the
-// peak of the one that started it.
+// peak returns the peak memory of a running process, 0 where the system does not tell
+// it. It is more exact than the figure of usage: there a process inherits the peak of
+// its parent.
 func peak(pid int) int64 {
 	mib, err := statusMiB(pid, "VmHWM:")
 	if err != nil {
@@ -95,7 +95,7 @@ func peak(pid int) int64 {
 	return int64(mib * (1 << 20))
 }
 
-// withPeak takes the better figure if there is one.
+// withPeak replaces the peak by the more exact figure, unless that is 0.
 func (s sample) withPeak(bytes int64) sample {
 	if bytes > 0 {
 		s.rss = bytes
@@ -103,7 +103,7 @@ func (s sample) withPeak(bytes int64) sample {
 	return s
 }
 
-// statusMiB reads a size from Linux's /proc/PID/status.
+// statusMiB returns a size of /proc/PID/status (Linux) in MiB.
 func statusMiB(pid int, field string) (float64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 type table struct {
 	title  string
 	unit   string // "ms", "calls/s", "MiB"
-	target string // what is asked for; empty: nothing
+	target string // the goal; "": none
 	series []series
 	grid   string // markdown to print instead of series; empty: none
 	notes  []string
@@ -25,14 +25,14 @@ type table struct {
 
 // report collects the tables as markdown.
 type report struct {
-	machine string // and what runs on it
+	machine string // the machine and its software
 	out     strings.Builder
 }
 
 func newReport(b *bench) *report {
 	r := &report{}
 	r.out.WriteString("# Measured\n\nWritten by `make bench`; not edited by hand. Medians of runs in turn, with the least and the most; CPU seconds and\n" +
-		"peak memory are medians too. \"×\" is the median of the pairwise ratios to a table's first line; this repository's\nprograms are bold. Of a program that runs to its end, a peak\nbelow the benchmark's own, some 15 to 30 MiB, cannot be seen. Sections may have been measured\nat different times; what is in one table was measured together.\n")
+		"peak memory are medians too. \"×\" is the median of the pairwise ratios to a table's first line; this repository's\nprograms are bold. Of a program that runs to its end, a peak\nbelow the benchmark's own, some 15 to 30 MiB, cannot be seen. Sections may have been measured\nat different times; the figures of one table were measured together.\n")
 	r.machine = fmt.Sprintf("Machine: %d CPUs, %s, %s. Runs: %d.", runtime.NumCPU(), kernel(), runtime.Version(), b.runs)
 	names := make([]string, 0, len(b.peers.Versions))
 	for name := range b.peers.Versions {
@@ -51,10 +51,10 @@ func newReport(b *bench) *report {
 	return r
 }
 
-// sectionMark begins a section.
+// sectionMark precedes the title of a section.
 const sectionMark = "\n## "
 
-// keep adds a section as an earlier report has it, if it does.
+// keep adds a section of an earlier report, if that has it.
 func (r *report) keep(earlier, title string) {
 	_, after, found := strings.Cut(earlier, sectionMark+title+"\n")
 	if !found {
@@ -69,7 +69,7 @@ func kernel() string {
 	if err := unix.Uname(&name); err != nil {
 		return runtime.GOOS
 	}
-	// What follows the numbers is one distributor's or machine's own.
+	// The text after the numbers is specific to a distributor or machine.
 	release := unix.ByteSliceToString(name.Release[:])
 	if end := strings.IndexFunc(release, func(r rune) bool { return r != '.' && (r < '0' || r > '9') }); end > 0 {
 		release = release[:end]
@@ -128,10 +128,10 @@ func (s series) values() []float64 {
 	return values
 }
 
-// ratio pairs the runs of two subjects, round by round.
+// ratio returns the ratio of two subjects, paired by round.
 func (t table) ratio(s, base series) string {
 	switch {
-	case t.unit == "cases": // not a figure to compare
+	case t.unit == "cases": // a number of cases, which is not compared
 		return ""
 	case s.name == base.name:
 		return "1"
@@ -186,7 +186,7 @@ func median(values []float64) float64 {
 	return (sorted[n/2-1] + sorted[n/2]) / 2
 }
 
-// figure prints three significant digits or so.
+// figure formats a number with about three significant digits.
 func figure(v float64) string {
 	switch {
 	case v >= 100:
@@ -197,7 +197,7 @@ func figure(v float64) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
-// percentile is the value below which a share of the durations lies.
+// percentile returns the duration below which the given share of durations lies.
 func percentile(all []time.Duration, share float64) time.Duration {
 	if len(all) == 0 {
 		return 0

@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// comparison is a differential test that is run with more cases than CI has
-// time for.
+// comparison is a differential test with more cases than CI has time for.
 type comparison struct {
 	name, test, pkg string
 	cases, seed     int
@@ -25,8 +24,8 @@ var comparisons = []comparison{
 	{"its engine, patterns and texts", "TestSameAsRipgrep", "./tools/grep/search", 100_000, 200_000},
 }
 
-// measureSame asks ripgrep and grep the same random questions. A difference is
-// an error, so what is reported has none.
+// measureSame gives ripgrep and grep the same random queries. A difference is an
+// error, so a reported number means that all were equal.
 func measureSame(b *bench) ([]table, error) {
 	t := table{
 		title: "Random searches that ripgrep 15 was asked, too, by the tests named: the same files, lines, context and counts each time. One run each.",
@@ -46,7 +45,7 @@ func measureSame(b *bench) ([]table, error) {
 	return []table{t}, nil
 }
 
-// summary is the line in which such a test says what it did.
+// summary matches the line in which such a test prints its number of cases.
 var summary = regexp.MustCompile(`(?m)^\s+\w+_test\.go:\d+: (.*\b(?:cases|pairs compared)\b.*)$`)
 
 func (c comparison) run() (sample, string, error) {

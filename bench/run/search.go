@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// question is one search that the programs are asked for.
+// question is one search that all programs run.
 type question struct {
 	what, pattern string
 	ignoreCase    bool
 	target        string
 }
 
-// questions are about the Go distribution.
+// questions searches the Go distribution.
 var questions = []question{
 	{"A literal in a few files", "StatusTeapot", false, "first ≤ 1.0 ×, later ≤ 0.25 × ripgrep"},
 	{"A literal in a tenth of the files", "errors", false, "later ≤ 0.33 ×"},
@@ -30,7 +30,7 @@ var questions = []question{
 	{"An expression without any literal", `[A-Z][a-z]+\d`, false, "first ≤ 6 ×"},
 }
 
-// arguments of the tool for a question.
+// arguments returns the arguments of grep for a question.
 func (q question) arguments() string {
 	more := ""
 	if q.ignoreCase {
@@ -60,8 +60,8 @@ func measureSearch(b *bench) ([]table, error) {
 	return append(tables, more...), err
 }
 
-// ask measures each question in turn: the peers, a server's first call, and
-// a call to one that has searched this tree before.
+// ask measures each question in turn: with the peers, as a server's first call, and as
+// a later call to a server that has searched the same tree.
 func (b *bench) ask(root, where string, asked []question) ([]table, error) {
 	var tables []table
 	warm, err := b.warmServer(root)
@@ -115,7 +115,7 @@ func (b *bench) plainCall(root, arguments string) (sample, error) {
 	return got, errors.Join(err, w.close())
 }
 
-// warmGrep is a server that stays.
+// warmGrep is a server that keeps running.
 type warmGrep struct {
 	server *stdioServer
 	calls  int
@@ -133,8 +133,8 @@ func (w *warmGrep) start(b *bench, root string, more ...string) error {
 	return w.server.handshake()
 }
 
-// warmServer starts a server, makes a first call, and waits until what that
-// leaves to be done is done: until the process takes no more processor time.
+// warmServer starts a server, makes a first call, and waits until the server's
+// background work is done: until it uses no processor time.
 func (b *bench) warmServer(root string) (*warmGrep, error) {
 	w := &warmGrep{}
 	if err := w.start(b, root); err != nil {
@@ -160,7 +160,7 @@ func (w *warmGrep) call(arguments string) error {
 	return err
 }
 
-// measured makes one call.
+// measured makes one call and measures it.
 func (w *warmGrep) measured(arguments string) (sample, error) {
 	pid := w.server.cmd.Process.Pid
 	before, err := processorTime(pid)
@@ -180,14 +180,14 @@ func (w *warmGrep) close() error {
 	return err
 }
 
-// processorTime is what a running process has taken, user and system, in the
-// kernel's ticks of 10 ms (proc_pid_stat(5)).
+// processorTime returns the user and system time of a running process, in kernel ticks
+// of 10 ms (proc_pid_stat(5)).
 func processorTime(pid int) (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, err
 	}
-	_, rest, ok := strings.Cut(string(text), ") ") // the name may hold spaces
+	_, rest, ok := strings.Cut(string(text), ") ") // the name may contain spaces
 	fields := strings.Fields(rest)
 	if !ok || len(fields) < 13 {
 		return 0, fmt.Errorf("/proc/%d/stat is not as expected", pid)
@@ -199,7 +199,7 @@ func processorTime(pid int) (time.Duration, error) {
 	return time.Duration(user+system) * 10 * time.Millisecond, nil
 }
 
-// writeSmall makes 200 000 files of about a kilobyte in 2 000 directories.
+// writeSmall writes 200 000 files of about a kilobyte into 2 000 directories.
 func writeSmall(root string) error {
 	const dirs, each = 2000, 100
 	line := "the quick brown fox jumps over the lazy dog, as in file number %d of them all\n"

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// timed is how many milliseconds a function takes.
+// timed returns the run time of a function in milliseconds.
 func timed(f func() error) (float64, error) {
 	start := time.Now()
 	err := f()
@@ -77,8 +77,8 @@ func measureStart(b *bench) ([]table, error) {
 	}), err
 }
 
-// startOnce measures the time to the first answer, or the resident memory of
-// the idle server.
+// startOnce measures the time to the first answer or, if idle is set, the resident
+// memory of the idle server.
 func startOnce(command []string, idle bool) (sample, error) {
 	var server *stdioServer
 	value, err := timed(func() (err error) {
@@ -101,7 +101,7 @@ func startOnce(command []string, idle bool) (sample, error) {
 	return got, errors.Join(err, stopErr)
 }
 
-// loadTables measures subjects at 1 and at 64 calls in flight.
+// loadTables measures subjects with 1 and with 64 concurrent calls.
 func (b *bench) loadTables(title, target string, calls int, run func(workers, total int) []subject) ([]table, error) {
 	one, err := inTurn(b.runs, run(1, calls/4))
 	if err != nil {

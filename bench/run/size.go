@@ -17,14 +17,14 @@ const maxList = 14_000
 // tools are the servers whose definitions are counted.
 var tools = []string{"ls", "glob", "grep", "view", "edit", "replace", "bash", "dispatch_agent"}
 
-// task is something that a model asks for in Go's net/http sources, by a call of
-// one of our tools and of the official filesystem server.
+// task is a task of a model in Go's net/http sources, solved by a call of one of our
+// tools and by one of the official filesystem server.
 type task struct {
 	name      string
 	limit     int // in bytes, of the whole result
 	tool      string
 	arguments string
-	peerTool  string // "": the server has nothing for it
+	peerTool  string // "": the server has no tool for it
 	peerArgs  string // {dir} is the directory
 }
 
@@ -100,7 +100,7 @@ func listSize(binary func(tool string) []string) (total int, err error) {
 	return total, nil
 }
 
-// measureSizes counts what a model is sent.
+// measureSizes measures the bytes that a model receives.
 func measureSizes(b *bench) ([]table, error) {
 	var out strings.Builder
 	out.WriteString("| bytes of the whole result | limit | toolroom | server-filesystem |\n| --- | ---: | ---: | ---: |\n")

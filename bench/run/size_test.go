@@ -9,7 +9,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
-// What a model is sent stays within the limits.
+// TestSizes checks that a model receives no more bytes than the limits permit.
 func TestSizes(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, corpus(dir))

@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// slots is the most calls in flight; an id modulo slots is the caller's slot.
+// slots is the maximum of concurrent calls; id modulo slots is the slot of a caller.
 const slots = 256
 
-// answerLimit is how long a call may take before the run fails.
+// answerLimit is the time after which an unanswered call fails the run.
 const answerLimit = 2 * time.Minute
 
-// stdioServer is a running MCP server with as thin a client as there can be:
-// it decodes no more of an answer than its id.
+// stdioServer is a running MCP server with a minimal client: it decodes only the id of
+// an answer.
 type stdioServer struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser
@@ -77,7 +77,7 @@ func (s *stdioServer) send(line []byte) error {
 	return err
 }
 
-// call makes one request and waits for its answer, which is no error.
+// call sends one request and returns its answer. An error answer is an error.
 func (s *stdioServer) call(id int, method, params string) ([]byte, error) {
 	answer, err := s.roundTrip(id, method, params)
 	if err == nil && (bytes.Contains(answer, []byte(`"error":{`)) || bytes.Contains(answer, []byte(`"isError":true`))) {
@@ -86,7 +86,7 @@ func (s *stdioServer) call(id int, method, params string) ([]byte, error) {
 	return answer, err
 }
 
-// roundTrip makes one request and waits for its answer.
+// roundTrip sends one request and returns its answer.
 func (s *stdioServer) roundTrip(id int, method, params string) ([]byte, error) {
 	line := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", id, method, params)
 	if err := s.send(line); err != nil {
@@ -102,7 +102,7 @@ func (s *stdioServer) roundTrip(id int, method, params string) ([]byte, error) {
 	}
 }
 
-// handshake opens a legacy session, as clients of today do.
+// handshake opens a legacy session, as today's clients do.
 func (s *stdioServer) handshake() error {
 	if _, err := s.call(0, "initialize", initializeParams); err != nil {
 		return err
@@ -112,7 +112,8 @@ func (s *stdioServer) handshake() error {
 
 const initializeParams = `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}`
 
-// stop ends the server by closing its input and says what it took.
+// stop closes the input, so that the server ends, and returns the resources that it
+// used.
 func (s *stdioServer) stop() (sample, error) {
 	most := peak(s.cmd.Process.Pid)
 	if err := s.in.Close(); err != nil {

@@ -11,10 +11,11 @@ import (
 
 const modernVersion = "2026-07-28"
 
-// capabilities are what the driver can be asked.
+// capabilities are the client capabilities of the driver: the kinds of requests it
+// answers.
 var capabilities = json.RawMessage(`{"elicitation":{"form":{}},"sampling":{},"roots":{}}`)
 
-// message is a message of JSON-RPC in either direction.
+// message is a JSON-RPC message in either direction.
 type message struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id,omitempty"`
@@ -31,7 +32,7 @@ type rpcError struct {
 
 func (e *rpcError) Error() string { return fmt.Sprintf("error %d: %s", e.Code, e.Message) }
 
-// client is one connection to the host.
+// client is a connection to the host.
 type client struct {
 	modern bool
 	out    io.Writer
@@ -50,7 +51,7 @@ func newClient(era string, in io.Reader, out io.Writer) *client {
 
 var errEnded = errors.New("the host has closed its output")
 
-// read hands answers to who waits, and answers what the host asks.
+// read passes answers to the waiting requests and answers the host's requests.
 func (c *client) read(in io.Reader) {
 	lines := bufio.NewReader(in)
 	for {
@@ -96,7 +97,7 @@ func (c *client) send(m message) error {
 	return err
 }
 
-// open does what the era begins with.
+// open opens the connection as the era requires.
 func (c *client) open() error {
 	if c.modern {
 		return nil
@@ -111,7 +112,8 @@ func (c *client) open() error {
 	return c.send(message{Method: "notifications/initialized"})
 }
 
-// request sends a request in as many rounds as it takes.
+// request sends a request. If the result requires input, it sends the request again
+// with the input, until the final result.
 func (c *client) request(method string, params map[string]any) (json.RawMessage, error) {
 	for {
 		result, err := c.once(method, params)
@@ -147,7 +149,7 @@ func (c *client) request(method string, params map[string]any) (json.RawMessage,
 	}
 }
 
-// once sends a request and waits for its answer.
+// once sends a request and returns its answer.
 func (c *client) once(method string, params map[string]any) (json.RawMessage, error) {
 	if c.modern {
 		params["_meta"] = map[string]any{
@@ -181,8 +183,8 @@ func (c *client) once(method string, params map[string]any) (json.RawMessage, er
 	return got.Result, nil
 }
 
-// reply is the driver's answer to a question: a form comes back as it was
-// filled in beforehand, with the defaults of its schema.
+// reply answers a request of the host. It fills in a form with the defaults of its
+// schema.
 func reply(method string, params json.RawMessage) json.RawMessage {
 	switch method {
 	case "ping":
@@ -209,7 +211,7 @@ func reply(method string, params json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// schema is what of a JSON Schema examples are made of.
+// schema holds the parts of a JSON Schema from which example values are made.
 type schema struct {
 	Type       any
 	Default    any

@@ -12,7 +12,7 @@ import (
 	"sync"
 )
 
-// drive runs a host with the server at url behind it and uses the server.
+// drive runs a host with the server at url and uses everything that the server offers.
 func drive(host, era, url string) (err error) {
 	dir, err := os.MkdirTemp("", "driver-")
 	if err != nil {
@@ -25,7 +25,7 @@ func drive(host, era, url string) (err error) {
 	}
 	text, err := json.Marshal(map[string]any{
 		"servers":  map[string]any{"suite": suite},
-		"validate": map[string]any{"arguments": false}, // the suite sends some that its own schema does not allow
+		"validate": map[string]any{"arguments": false}, // the suite sends arguments that its own schema does not permit
 	})
 	if err != nil {
 		return err
@@ -51,24 +51,24 @@ func drive(host, era, url string) (err error) {
 	return errors.Join(err, in.Close(), cmd.Wait())
 }
 
-// opening is the era in which the host opens its connection, which it is told
-// because a probe takes time that a busy machine may not have.
+// opening returns the era in which the host opens its connection. It is configured
+// because a probe can time out on a busy machine.
 func opening() string {
 	if os.Getenv("MCP_CONFORMANCE_PROTOCOL_VERSION") == modernVersion &&
-		os.Getenv("MCP_CONFORMANCE_SCENARIO") != "json-schema-ref-no-deref" { // whose server is legacy at every revision
+		os.Getenv("MCP_CONFORMANCE_SCENARIO") != "json-schema-ref-no-deref" { // its server is legacy at every revision
 		return "modern"
 	}
 	return "legacy"
 }
 
-// tool is what of a tool's definition calls are made of.
+// tool holds the parts of a tool's definition that the calls need.
 type tool struct {
 	Name        string
 	InputSchema json.RawMessage
 }
 
-// useAll uses everything a server has, all tools at once, or one after the other
-// where they need sign-ins.
+// useAll uses everything that a server offers: all tools concurrently, or one after
+// the other if they need sign-ins.
 func useAll(c *client, login func() error, waits func() bool) error {
 	if err := c.open(); err != nil {
 		return err
@@ -111,7 +111,7 @@ func useAll(c *client, login func() error, waits func() bool) error {
 	return errors.Join(failures...)
 }
 
-// list fetches a list's only page; the suite's servers have no more.
+// list requests a list of one page; the suite's servers have no more pages.
 func (c *client) list(method string, into any) error {
 	raw, err := c.request(method, map[string]any{})
 	if err != nil {
@@ -120,22 +120,22 @@ func (c *client) list(method string, into any) error {
 	if err := json.Unmarshal(raw, into); err != nil {
 		return err
 	}
-	if listed, ok := into.(*struct{ Tools []tool }); ok { // the host's own, in place of unknown tools
+	if listed, ok := into.(*struct{ Tools []tool }); ok { // without the host's own tool, which replaces unknown tools
 		listed.Tools = slices.DeleteFunc(listed.Tools, func(t tool) bool { return t.Name == "toolroom_sign_in" })
 	}
 	return nil
 }
 
-// report makes a request and prints what came of it, which the suite keeps.
+// report sends a request and prints the result, which the suite keeps.
 func (c *client) report(method string, params map[string]any) error {
 	result, err := c.request(method, params)
 	fmt.Println(method, params["name"], params["uri"], string(result), err)
 	return err
 }
 
-// callsOf are the calls that the suite asks for, or else one of each tool with
-// arguments that its schema allows. One tool wants to be told what the schema
-// of another came as.
+// callsOf returns the calls that the suite asks for, or else one call of each tool
+// with arguments that match its schema. One tool expects the schema of another tool as
+// its argument.
 func callsOf(tools []tool) ([]map[string]any, error) {
 	var asked struct {
 		ToolCalls []map[string]any

@@ -1,17 +1,16 @@
-// Driver is the client that the conformance suite's client scenarios ask for.
-// The suite appends the address of a scenario's server; the driver runs a host
-// with that server behind it and uses everything the server has: it calls each
-// tool, reads each resource, gets each prompt, and answers what it is asked.
-// So what the suite's server sees is how the host behaves as a client.
+// Driver is the client that the conformance suite's client scenarios require. The
+// suite appends the address of a scenario's server. The driver runs a host with that
+// server and uses everything that the server offers: it calls each tool, reads each
+// resource, gets each prompt, and answers the server's requests. So the suite's server
+// observes the host as a client.
 //
 //	driver -host FILE [-era legacy|modern] URL
 //
-// The era is that of the driver's own connection to the host. In which the
-// host opens its connection follows MCP_CONFORMANCE_PROTOCOL_VERSION, which
-// the suite sets; MCP_CONFORMANCE_CONTEXT may name the calls to make, and the
-// client that signs in. Where the server needs a sign-in, the driver runs
-// mcp-host login, as the error says, with itself as browser, and goes on with
-// the same host.
+// era is the protocol era of the driver's own connection to the host. The era of the
+// host's connection follows from MCP_CONFORMANCE_PROTOCOL_VERSION, which the suite
+// sets. MCP_CONFORMANCE_CONTEXT can contain the calls to make and the client that
+// signs in. If the server requires a sign-in, the driver runs mcp-host login, as the
+// error says, acts as its browser, and continues with the same host.
 package main
 
 import (

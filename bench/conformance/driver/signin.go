@@ -15,7 +15,7 @@ import (
 // browserVariable is set for login, which starts the driver as its browser.
 const browserVariable = "DRIVER_BROWSER"
 
-// browse follows an address as a browser of a user who agrees to everything.
+// browse follows an address as a browser whose user agrees to everything.
 func browse(address string) error {
 	res, err := http.Get(address)
 	if err != nil {
@@ -26,8 +26,8 @@ func browse(address string) error {
 	return err
 }
 
-// identity is the client of the sign-in: the one that the suite names, or the
-// client metadata document that its servers know. dir is for files.
+// identity returns the OAuth client for the sign-in: the one that the suite provides,
+// or the client metadata document that its servers accept. dir is for files.
 func identity(dir string) (map[string]any, error) {
 	var given struct {
 		ID     string `json:"client_id"`
@@ -59,7 +59,7 @@ func identity(dir string) (map[string]any, error) {
 	}
 	oauth := map[string]any{"client_metadata_url": "https://conformance-test.local/client-metadata.json"}
 	if strings.HasPrefix(os.Getenv("MCP_CONFORMANCE_SCENARIO"), "auth/dpop") {
-		oauth["dpop"] = true // the metadata of the resource does not ask for it
+		oauth["dpop"] = true // the resource's metadata does not require it
 	}
 	return oauth, nil
 }
@@ -82,11 +82,10 @@ func login(host, config, state string) error {
 	return cmd.Run()
 }
 
-// maxSignIns bounds the sign-ins for one request. The host refuses more of them
-// itself.
+// maxSignIns bounds the sign-ins for one request. The host has its own, lower bound.
 const maxSignIns = 10
 
-// callSigningIn makes the calls in order and signs in where an answer says so.
+// callSigningIn makes the calls in order and signs in when an answer asks for it.
 func (c *client) callSigningIn(calls []map[string]any, login func() error) error {
 	var failures []error
 	for _, call := range calls {

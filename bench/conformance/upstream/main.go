@@ -1,5 +1,5 @@
-// Upstream serves what package suite has on its standard input and output, so
-// that the conformance suite can be run against a host with it behind.
+// Upstream serves package conformanceserver on standard input and output, so that the
+// conformance suite can run against a host in front of it.
 //
 //	upstream [-era both|legacy|modern]
 package main

@@ -1,6 +1,6 @@
-// Kit is an MCP server written on pkg/mcpkit: what is measured beside plain
-// mcp-go, and the benchmarks' upstream. It has the tools echo, sleep and blob,
-// and with -filler N so many more.
+// Kit is an MCP server written with pkg/mcpkit. The benchmarks compare it with one
+// written with plain mcp-go, and use it as upstream. It has the tools echo, sleep and
+// blob, and N more with -filler N.
 package main
 
 import (
@@ -38,7 +38,7 @@ type blobArgs struct {
 	Bytes int `json:"bytes" jsonschema:"how many, as they are sent"`
 }
 
-// blobLine has as many quotes and line ends as source files have.
+// blobLine has as many quotes and line ends as source files.
 const blobLine = "\tname, err := reader.ReadString(\"and this is the rest of it\") // 64\n"
 
 func blob(_ context.Context, args blobArgs) (*mcpkit.Result, error) {

@@ -1,7 +1,6 @@
-// Plain is an MCP server with the tools echo and blob, written directly on mcp-go: what
-// pkg/mcpkit is compared with, and a server as others write them. With an address as argument it serves
-// streamable HTTP on /mcp, else its standard input; with --filler=N it has so
-// many more tools.
+// Plain is an MCP server with the tools echo and blob, written directly with mcp-go,
+// for comparison with pkg/mcpkit. With an address as argument it serves streamable
+// HTTP at /mcp, else standard input. With --filler=N it has N more tools.
 package main
 
 import (
@@ -49,10 +48,10 @@ func addEcho(s *server.MCPServer, name string) {
 		})
 }
 
-// blobLine has as many quotes and line ends as source files have.
+// blobLine has as many quotes and line ends as source files.
 const blobLine = "\tname, err := reader.ReadString(\"and this is the rest of it\") // 64\n"
 
-// addBlob adds a tool that sends so many bytes.
+// addBlob adds a tool that returns a given number of bytes.
 func addBlob(s *server.MCPServer) {
 	s.AddTool(mcp.NewTool("blob", mcp.WithDescription("Sends much."), mcp.WithNumber("bytes", mcp.Required())),
 		func(_ context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
