@@ -49,7 +49,7 @@ func settings() []setting {
 			}},
 		{"policy", []string{"tool_policy"}, "Which calls are allowed, and limits for them.", objectOf(policyFields(&Settings{})),
 			func(r *reader, n *node, s *Settings) { r.members(n, policyFields(s)) }},
-		{"approval", []string{"approvals"}, "Approval of calls for which a rule says ask.", objectOf(approvalFields(&Stages{})),
+		{"approval", []string{"approvals"}, "Approval of calls if a rule says ask.", objectOf(approvalFields(&Stages{})),
 			func(r *reader, n *node, s *Settings) { r.members(n, approvalFields(&s.Stages)) }},
 		{"max_tools", nil, "", nil, func(r *reader, n *node, s *Settings) { s.Offer.MaxTools = r.count(n) }},
 		{"context", nil, "Limits of the tool list in a model's context; tools beyond them are reached with search_tools and call_tool.", objectOf(contextFields(&toolsearch.Config{})),
