@@ -170,7 +170,9 @@ func TestHTTPNeedsTheTokenAndTheName(t *testing.T) {
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	go func() { served <- h.ServeHTTP(ctx, listener, app.HTTPOptions{Token: "secret", Hosts: []string{"tools.example:443"}}) }()
+	go func() {
+		served <- h.ServeHTTP(ctx, listener, app.HTTPOptions{Token: "secret", Hosts: []string{"tools.example:443"}})
+	}()
 
 	request := func(host, token string) int {
 		body := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`

@@ -111,7 +111,7 @@ func Open(cfg config.Config) (*App, error) {
 	}
 	a.Gateway, err = gateway.New(gateway.Config{
 		Name: "toolroom", Title: "Toolroom", Version: version, Instructions: instructions,
-		Extensions: a.extensions, Forward: a.tracedForward(), OnRoots: a.clientRoots, OnLogLevel: a.setLogLevel, Profile: a.profile, Joined: a.joined,
+		Extensions: a.extensions, Forward: a.tracedForward(), OnRoots: a.clientRoots, OnLogLevel: a.setLogLevel, Profile: a.profile, DelegatedCatalog: a.joined,
 	}, whole{a}, a.Handler)
 	return a, err
 }

@@ -90,7 +90,7 @@ func (w whole) Locate(ctx context.Context, kind call.Kind, name string) (server,
 	return w.now().Locate(ctx, kind, name)
 }
 
-func (w whole) StandsIn(name string) bool { return w.now().StandsIn(name) }
+func (w whole) IsMetaTool(name string) bool { return w.now().IsMetaTool(name) }
 
 func (w whole) Resolve(ctx context.Context, name string, arguments json.RawMessage) (result json.RawMessage, tool *call.Tool, args json.RawMessage, err error) {
 	return w.now().Resolve(ctx, name, arguments)

@@ -13,26 +13,26 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/accesstoken"
 )
 
-// Auth is the sign-in of users. The endpoints of MCP accept access tokens of
-// its issuer; everything else accepts only HTTPConfig.Token.
+// Auth configures the sign-in of users. The MCP endpoints accept access tokens of its
+// issuer; all other paths accept only HTTPConfig.Token.
 type Auth struct {
-	// Verify returns the user of an access token. Its error is an
-	// *accesstoken.Error if the token is not accepted.
+	// Verify returns the user of an access token. It returns an *accesstoken.Error if
+	// the token is not valid.
 	Verify func(ctx context.Context, token string) (*accesstoken.User, error)
 
-	Issuer string   // the authorization server where clients get tokens
+	Issuer string   // the authorization server that issues tokens to clients
 	URL    string   // public base URL of the host
-	Scopes []string // that tokens must have
+	Scopes []string // scopes that a token must have
 }
 
-// resourceMetadata is the path of the metadata of a protected resource, with
-// the path of the resource appended (RFC 9728, section 3.1).
+// resourceMetadata is the path prefix of the metadata of a protected resource; the
+// path of the resource follows (RFC 9728, section 3.1).
 const resourceMetadata = "/.well-known/oauth-protected-resource"
 
-// base is the public address of the host, without a slash at the end.
-func (a *Auth) base() string { return strings.TrimRight(a.URL, "/") }
+// baseURL returns the public address of the host without a final slash.
+func (a *Auth) baseURL() string { return strings.TrimRight(a.URL, "/") }
 
-// serveResourceMetadata tells clients where users sign in.
+// serveResourceMetadata serves the metadata that tells clients where users sign in.
 func (h *HTTPHandler) serveResourceMetadata(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.Path, resourceMetadata)
 	if path != "" && !isEndpoint(path) {
@@ -50,7 +50,7 @@ func (h *HTTPHandler) serveResourceMetadata(w http.ResponseWriter, r *http.Reque
 		Scopes   []string `json:"scopes_supported,omitempty"`
 		Methods  []string `json:"bearer_methods_supported"`
 		Name     string   `json:"resource_name"`
-	}{h.cfg.Auth.base() + path, []string{h.cfg.Auth.Issuer}, h.cfg.Auth.Scopes, []string{"header"}, "toolroom"})
+	}{h.cfg.Auth.baseURL() + path, []string{h.cfg.Auth.Issuer}, h.cfg.Auth.Scopes, []string{"header"}, "toolroom"})
 	if err != nil {
 		refuseHTTP(w, r, http.StatusInternalServerError, err.Error())
 		return
@@ -61,17 +61,17 @@ func (h *HTTPHandler) serveResourceMetadata(w http.ResponseWriter, r *http.Reque
 
 var profileName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// isEndpoint reports whether a path is /mcp or /mcp/PROFILE, whether or not
-// there is such a profile.
+// isEndpoint reports whether a path is /mcp or /mcp/PROFILE, even if the profile does
+// not exist.
 func isEndpoint(path string) bool {
 	profile, ok := strings.CutPrefix(path, "/mcp/")
 	return path == "/mcp" || ok && profileName.MatchString(profile)
 }
 
-// admit returns who sent a request: a user, or nil for the owner of the token
-// of the host. It answers a request that is not admitted.
-func (h *HTTPHandler) admit(w http.ResponseWriter, r *http.Request) (user *accesstoken.User, ok bool) {
-	if h.authorized(r) {
+// authenticate returns the user of a request, or nil for a request with the host's own
+// token. If ok is false, it has answered the request with an error.
+func (h *HTTPHandler) authenticate(w http.ResponseWriter, r *http.Request) (user *accesstoken.User, ok bool) {
+	if h.hasHostToken(r) {
 		return nil, true
 	}
 	if h.cfg.Auth == nil {
@@ -79,7 +79,7 @@ func (h *HTTPHandler) admit(w http.ResponseWriter, r *http.Request) (user *acces
 		h.refuse(w, r, http.StatusUnauthorized, "send the token that serve printed as Authorization: Bearer TOKEN")
 		return nil, false
 	}
-	token := bearer(r)
+	token := bearerToken(r)
 	if token == "" {
 		h.challenge(w, r, http.StatusUnauthorized, nil)
 		return nil, false
@@ -102,8 +102,8 @@ func (h *HTTPHandler) admit(w http.ResponseWriter, r *http.Request) (user *acces
 	return nil, false
 }
 
-// bearer returns the token of a request, "" if it has none or several.
-func bearer(r *http.Request) string {
+// bearerToken returns the bearer token of a request, "" if it has none or several.
+func bearerToken(r *http.Request) string {
 	values := r.Header.Values("Authorization")
 	if len(values) != 1 {
 		return ""
@@ -115,15 +115,15 @@ func bearer(r *http.Request) string {
 	return strings.TrimSpace(token)
 }
 
-// challenge refuses a request with the address of the metadata (RFC 6750,
-// section 3; RFC 9728, section 5.1).
+// challenge refuses a request and names the address of the metadata (RFC 6750, section
+// 3; RFC 9728, section 5.1).
 func (h *HTTPHandler) challenge(w http.ResponseWriter, r *http.Request, status int, why *accesstoken.Error) {
 	a := h.cfg.Auth
 	path := r.URL.Path
 	if !isEndpoint(path) {
 		path = "/mcp"
 	}
-	text := `Bearer realm="toolroom", resource_metadata="` + a.base() + resourceMetadata + path + `"`
+	text := `Bearer realm="toolroom", resource_metadata="` + a.baseURL() + resourceMetadata + path + `"`
 	message := "sign in at " + a.Issuer + ": this address needs an access token"
 	scopes := a.Scopes
 	if why != nil {
@@ -140,9 +140,9 @@ func (h *HTTPHandler) challenge(w http.ResponseWriter, r *http.Request, status i
 	h.refuse(w, r, status, message)
 }
 
-// ofUser narrows an endpoint to the profiles of a user: /mcp is the first of
-// them. ok is false for a profile that the user may not use.
-func (h *HTTPHandler) ofUser(user *accesstoken.User, profile string, catalog Catalog) (_ string, _ Catalog, ok bool) {
+// profileOfUser restricts an endpoint to the profiles of a user. For /mcp it returns
+// the first of them. ok is false if the user may not use the profile.
+func (h *HTTPHandler) profileOfUser(user *accesstoken.User, profile string, catalog Catalog) (_ string, _ Catalog, ok bool) {
 	switch {
 	case user == nil || user.Profiles == nil:
 		return profile, catalog, true
@@ -156,23 +156,23 @@ func (h *HTTPHandler) ofUser(user *accesstoken.User, profile string, catalog Cat
 	return profile, catalog, ok
 }
 
-// foreign reports whether a session belongs to another user, or to nobody who
-// is known.
-func (h *HTTPHandler) foreign(r *http.Request, user *accesstoken.User) bool {
+// isOtherUsersSession reports whether the session of a request belongs to another user
+// or is unknown.
+func (h *HTTPHandler) isOtherUsersSession(r *http.Request, user *accesstoken.User) bool {
 	session := r.Header.Get(server.HeaderKeySessionID)
-	return session != "" && h.cfg.Auth != nil && h.gate.clients.get(sessionIdentity(session)).user != nameOf(user)
+	return session != "" && h.cfg.Auth != nil && h.gate.clients.get(sessionIdentity(session)).user != userName(user)
 }
 
-// untilExpiry ends a stream when the token of its user expires.
-func untilExpiry(ctx context.Context, user *accesstoken.User) (context.Context, context.CancelFunc) {
+// withTokenExpiry returns a context that ends when the user's token expires.
+func withTokenExpiry(ctx context.Context, user *accesstoken.User) (context.Context, context.CancelFunc) {
 	if user == nil {
 		return ctx, func() {}
 	}
 	return context.WithDeadline(ctx, user.Expires)
 }
 
-// nameOf returns the name of a user, "" for nil.
-func nameOf(user *accesstoken.User) string {
+// userName returns the name of a user, "" for nil.
+func userName(user *accesstoken.User) string {
 	if user == nil {
 		return ""
 	}

@@ -1,16 +1,13 @@
-// Package gateway is the MCP front door: one server made of all the tools,
-// resources and prompts of the catalogue, over stdio and over streamable HTTP,
-// in both protocol eras.
+// Package gateway serves MCP: one server with all tools, resources and prompts of the
+// catalog, over stdio and streamable HTTP, in both protocol eras.
 //
-// mcp-go keeps the protocol (eras, handshake, headers, sessions); what
-// belongs to a server behind it passes by it. Its types would drop the
-// members it does not know, so definitions and results are put into the
-// answer as the bytes they were received as, by whoever writes it.
+// mcp-go handles the protocol: eras, handshake, headers and sessions. Data of
+// upstreams bypasses it, because its types drop unknown members: definitions and
+// results are written into the answer as the bytes that were received.
 //
-// What a server asks reaches the client in the form of the client's era: as a
-// request to a legacy client, and to a modern one as a result that says
-// input_required, after which the client's next request carries the answers
-// (see rounds.go).
+// A request of an upstream reaches the client in the form of the client's era: as a
+// request to a legacy client, and as a result with input_required to a modern one,
+// whose next request carries the answers (see input_required.go).
 package gateway
 
 import (
@@ -28,62 +25,63 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 )
 
-// Catalog is what is served, as this package needs it.
+// Catalog is the interface of the gateway to the served tools, resources and prompts.
 type Catalog interface {
-	// Lookup finds a tool by its served name.
+	// Lookup returns the tool with a served name. ok is false if there is none.
 	Lookup(ctx context.Context, name string) (*call.Tool, bool)
 
 	// List returns the result of a list request.
 	List(ctx context.Context, kind call.Kind, modern bool) json.RawMessage
 
-	// Locate finds the server of a prompt, resource or template by its
-	// served name, and its own name there.
+	// Locate returns the server of a prompt, resource or template by its served name,
+	// and its original name there.
 	Locate(ctx context.Context, kind call.Kind, name string) (server, original string, ok bool)
 }
 
-// StandIns is a catalogue in whose list some tools stand in for others.
-type StandIns interface {
-	// StandsIn reports whether a name is that of such a tool.
-	StandsIn(name string) bool
+// MetaTools is a catalog that lists meta-tools (such as search_tools and call_tool)
+// instead of some tools.
+type MetaTools interface {
+	// IsMetaTool reports whether a name is that of a meta-tool.
+	IsMetaTool(name string) bool
 
-	// Resolve carries out a call of one, and returns its result, or which
-	// tool is to be called in its place, and with which arguments.
+	// Resolve runs a call of a meta-tool. It returns its result, or the tool that must
+	// be called instead with its arguments.
 	Resolve(ctx context.Context, name string, arguments json.RawMessage) (result json.RawMessage, tool *call.Tool, args json.RawMessage, err error)
 }
 
-// Config is what the server says about itself, and whom it tells.
+// Config configures a Gateway.
 type Config struct {
 	Name         string
 	Title        string
 	Version      string
-	Instructions string // at most 1 KB: clients cut more
+	Instructions string // at most 1 KB: clients truncate more
 
-	// Profile, unless nil, finds the catalogue served at /mcp/NAME.
+	// Profile returns the catalog served at /mcp/NAME. nil: there are no profiles.
 	Profile func(name string) (Catalog, bool)
 
-	// Joined, unless nil, finds in place of Profile, and with "" in place of the
-	// whole, what clients on errands are served: agents see themselves to it that
-	// their tools fit their models, and what stands in for others is none of those.
-	Joined func(profile string) (Catalog, bool)
+	// DelegatedCatalog returns the catalog for clients that call on behalf of a
+	// caller, by profile; "" is the whole catalog. Such clients are agents, which fit
+	// the tools to their models themselves, so this catalog has no meta-tools. nil:
+	// they get the same catalogs as others.
+	DelegatedCatalog func(profile string) (Catalog, bool)
 
-	// Forward carries out what is no call of a tool; nil: there is nothing
-	// but tools.
+	// Forward handles requests other than tools/call; nil: only tools are served.
 	Forward call.Forwarder
 
-	// Extensions, unless nil, returns the extensions that servers declared and
-	// that work through the host.
+	// Extensions returns the extensions that upstreams declare and that work through
+	// the host. It may be nil.
 	Extensions func() map[string]any
 
-	// OnRoots, unless nil, is told before a call which directories the
-	// client offers as roots; nil when it offers none.
+	// OnRoots is called before a call with the directories that the client has as
+	// roots; nil if it has none. It may be nil.
 	OnRoots func(paths []string)
 
-	// OnLogLevel, unless nil, is told the least level of log messages that
-	// any client wants.
+	// OnLogLevel is called with the lowest log level that any client wants. It may be
+	// nil.
 	OnLogLevel func(level string)
 }
 
-// Validate names the field that is wrong.
+// Validate returns an error that names the wrong field.
 func (c Config) Validate() error {
 	switch {
 	case c.Name == "":
@@ -94,29 +92,29 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// A Gateway serves a catalogue to any number of clients.
+// A Gateway serves a catalog to any number of clients. It is safe for concurrent use.
 type Gateway struct {
-	cfg     Config
-	catalog Catalog
-	handler call.Handler
-	mcp     *server.MCPServer
-	clients clients
-	watches watches
-	streams streams
-	seal    sealer
-	parked  parkedJobs
-	owned   owned
-	errands atomic.Uint64
+	cfg                 Config
+	catalog             Catalog
+	handler             call.Handler
+	mcp                 *server.MCPServer
+	clients             legacyClients
+	subscriptions       subscriptions
+	subscriptionStreams subscriptionStreams
+	sealer              sealer
+	parked              parkedJobs
+	background          background
+	delegations         atomic.Uint64
 }
 
-// any is the one tool, resource and prompt that mcp-go knows of: it stands
-// for all, which are looked up when they are used.
+// mcp-go knows only one tool, resource and prompt with these names. They represent all
+// others, which the gateway looks up itself.
 const (
 	anyName = "*"
 	anyURI  = "toolroom:*"
 )
 
-// New returns a gateway.
+// New returns a gateway. It returns an error if cfg is not valid.
 func New(cfg Config, catalog Catalog, handler call.Handler) (*Gateway, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -125,24 +123,24 @@ func New(cfg Config, catalog Catalog, handler call.Handler) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gateway{cfg: cfg, catalog: catalog, handler: handler, seal: seal}
-	g.owned.life, g.owned.end = context.WithCancelCause(context.Background())
+	g := &Gateway{cfg: cfg, catalog: catalog, handler: handler, sealer: seal}
+	g.background.life, g.background.end = context.WithCancelCause(context.Background())
 	g.mcp = server.NewMCPServer(cfg.Name, cfg.Version,
 		server.WithTitle(cfg.Title),
 		server.WithInstructions(cfg.Instructions),
 		server.WithToolCapabilities(true),
 		server.WithHooks(g.hooks()),
 	)
-	g.mcp.AddTool(mcp.Tool{Name: anyName, RawInputSchema: json.RawMessage(`{"type":"object"}`)}, g.call)
+	g.mcp.AddTool(mcp.Tool{Name: anyName, RawInputSchema: json.RawMessage(`{"type":"object"}`)}, g.mcpCallTool)
 	if cfg.Forward != nil {
-		g.offerAll()
+		g.declareCapabilities()
 	}
 	return g, nil
 }
 
-// offerAll declares what the servers may have beside tools. Which of them do
-// shows only when they are started.
-func (g *Gateway) offerAll() {
+// declareCapabilities declares all capabilities that upstreams can have besides tools.
+// Which of them exist is only known after the upstreams have started.
+func (g *Gateway) declareCapabilities() {
 	for _, option := range []server.ServerOption{
 		server.WithResourceCapabilities(true, true),
 		server.WithPromptCapabilities(true),
@@ -154,11 +152,11 @@ func (g *Gateway) offerAll() {
 		option(g.mcp)
 	}
 	g.mcp.AddResource(mcp.Resource{URI: anyURI, Name: anyName}, func(ctx context.Context, _ mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
-		g.forward(ctx, "resources/read", call.Resources)
+		g.forwardRequest(ctx, "resources/read", call.Resources)
 		return []mcp.ResourceContents{}, nil
 	})
 	g.mcp.AddPrompt(mcp.Prompt{Name: anyName}, func(ctx context.Context, _ mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-		g.forward(ctx, "prompts/get", call.Prompts)
+		g.forwardRequest(ctx, "prompts/get", call.Prompts)
 		return &mcp.GetPromptResult{}, nil
 	})
 }
@@ -170,19 +168,19 @@ func (g *Gateway) extensions() map[string]any {
 	return g.cfg.Extensions()
 }
 
-// hooks put the servers' answers in place of mcp-go's.
+// hooks returns the hooks that replace mcp-go's answers by those of the upstreams.
 func (g *Gateway) hooks() *server.Hooks {
 	h := &server.Hooks{}
 	h.AddAfterInitialize(func(ctx context.Context, _ any, _ *mcp.InitializeRequest, res *mcp.InitializeResult) {
 		res.Capabilities.Extensions = g.extensions()
-		g.greet(ctx)
+		g.recordClient(ctx)
 	})
 	h.AddAfterDiscover(func(_ context.Context, _ any, _ *mcp.DiscoverRequest, res *mcp.DiscoverResult) {
 		res.Capabilities.Extensions = g.extensions()
 	})
 	h.AddBeforeCallTool(func(_ context.Context, _ any, req *mcp.CallToolRequest) {
 		req.Params.Name = anyName
-		req.Params.Task = nil // whether it may be one is the server's business
+		req.Params.Task = nil // the upstream decides whether the call may be a task
 	})
 	h.AddBeforeReadResource(func(_ context.Context, _ any, req *mcp.ReadResourceRequest) { req.Params.URI = anyURI })
 	h.AddBeforeGetPrompt(func(_ context.Context, _ any, req *mcp.GetPromptRequest) { req.Params.Name = anyName })
@@ -209,7 +207,7 @@ func (g *Gateway) hooks() *server.Hooks {
 		g.unsubscribe(ctx, req.Params.URI)
 	})
 	h.AddBeforeSubscriptionsListen(func(ctx context.Context, _ any, req *mcp.SubscriptionsListenRequest) {
-		g.listen(ctx, req.Params.Notifications.ResourceSubscriptions)
+		g.serveSubscriptionStream(ctx, req.Params.Notifications.ResourceSubscriptions)
 	})
 	h.AddAfterSetLevel(func(ctx context.Context, _ any, req *mcp.SetLevelRequest, _ *mcp.EmptyResult) {
 		g.setLevel(ctx, string(req.Params.Level))
@@ -217,14 +215,13 @@ func (g *Gateway) hooks() *server.Hooks {
 	return h
 }
 
-// ServeStdio serves one client until in ends, or ctx does; see
-// wire.ServeStdio.
+// ServeStdio serves one client until in or ctx ends; see wire.ServeStdio.
 func (g *Gateway) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, logf func(string, ...any)) error {
-	defer g.forget(stdioID)
+	defer g.forgetClient(stdioID)
 	return g.serve(ctx, stdioID, in, out, logf)
 }
 
-// serve serves one client more on a pair of streams.
+// serve serves one client on a pair of streams.
 func (g *Gateway) serve(ctx context.Context, session string, in io.Reader, out io.Writer, logf func(string, ...any)) error {
 	return wire.ServeStdio(ctx, g.mcp, in, out, wire.ServeOptions{
 		Logf: logf, Session: session,
@@ -232,7 +229,7 @@ func (g *Gateway) serve(ctx context.Context, session string, in io.Reader, out i
 	})
 }
 
-// list answers a list request.
+// list handles a list request.
 func (g *Gateway) list(ctx context.Context, kind call.Kind) {
 	x := exchangeOf(ctx)
 	x.answer(g.catalogOf(x).List(ctx, kind, server.IsModernRequest(ctx)))
@@ -242,8 +239,8 @@ func (g *Gateway) catalogOf(x exchange) Catalog {
 	if h, ok := x.(*httpExchange); ok && h.catalog != nil {
 		return h.catalog
 	}
-	if s, ok := x.(stdio); ok && s.on != nil && s.on.catalog != nil {
-		return s.on.catalog
+	if s, ok := x.(stdioExchange); ok && s.delegation != nil && s.delegation.catalog != nil {
+		return s.delegation.catalog
 	}
 	return g.catalog
 }
@@ -251,71 +248,71 @@ func (g *Gateway) catalogOf(x exchange) Catalog {
 // refuse answers with a JSON-RPC error.
 func refuse(x exchange, code int, message string) {
 	object, err := jsonrpc.Marshal(map[string]any{"code": code, "message": message})
-	if err != nil { // a number and a string always encode
+	if err != nil { // a number and a string can always be encoded
 		return
 	}
 	x.fail(object)
 }
 
-// An exchange is one request at whichever door it came by, and the way its
-// answer goes out.
+// An exchange is one request, over any transport, and the way to answer it.
 type exchange interface {
 	door() string
 	identity() string // of the client, see call.Caller
 	principal() string
 	params() json.RawMessage
-	bound(ctx context.Context) (context.Context, func()) // ends when the door closes
+	boundToServer(ctx context.Context) (context.Context, func()) // ends when the server stops
 	notify(method string, params json.RawMessage)
-	ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) // a legacy client
-	answer(result json.RawMessage)                                                           // in place of what mcp-go would send
-	fail(object json.RawMessage)                                                             // the same with a JSON-RPC error
-	acknowledged() <-chan struct{}                                                           // closed when a listen stream is; call it once
+	ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) // of a legacy client
+	answer(result json.RawMessage)                                                           // replaces mcp-go's answer
+	fail(object json.RawMessage)                                                             // replaces mcp-go's answer by a JSON-RPC error
+	acknowledged() <-chan struct{}                                                           // closed when a subscription stream is acknowledged; may be called once
 }
 
-// stdio is the exchange of a request that came over ServeStdio.
-type stdio struct {
-	ctx context.Context
-	on  *errand // nil: its own
+// stdioExchange is a request received by ServeStdio or ServeAs.
+type stdioExchange struct {
+	ctx        context.Context
+	delegation *delegation // nil: the client calls for itself
 }
 
-// stdioID is the identity of the one client that stdio has.
+// stdioID is the identity of the only client on stdio.
 const stdioID = "stdio"
 
-func (s stdio) door() string            { return s.on.door() }
-func (s stdio) identity() string        { return s.on.identity() }
-func (s stdio) principal() string       { return s.on.identity() }
-func (s stdio) params() json.RawMessage { return wire.RawParams(s.ctx) }
-func (s stdio) bound(ctx context.Context) (context.Context, func()) {
-	return ctx, func() {} // ServeStdio's
+func (s stdioExchange) door() string            { return s.delegation.door() }
+func (s stdioExchange) identity() string        { return s.delegation.identity() }
+func (s stdioExchange) principal() string       { return s.delegation.identity() }
+func (s stdioExchange) params() json.RawMessage { return wire.RawParams(s.ctx) }
+func (s stdioExchange) boundToServer(ctx context.Context) (context.Context, func()) {
+	return ctx, func() {} // ServeStdio ends it
 }
-func (s stdio) notify(method string, params json.RawMessage) {
+func (s stdioExchange) notify(method string, params json.RawMessage) {
 	wire.Notify(s.ctx, method, params)
 }
-func (s stdio) ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-	// The connection is that of the request, the patience the asker's.
-	result, fault, err := wire.Ask(withCancelOf(s.ctx, ctx), method, params)
+func (s stdioExchange) ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	// The request uses the connection of s.ctx, and ends when ctx ends.
+	result, fault, err := wire.Ask(withValuesOf(s.ctx, ctx), method, params)
 	if err == nil && fault != nil {
 		err = clientError(fault)
 	}
 	return result, err
 }
-func (s stdio) answer(result json.RawMessage) { wire.SetRawResult(s.ctx, result) }
-func (s stdio) acknowledged() <-chan struct{} { return wire.Acknowledged(s.ctx) }
-func (s stdio) fail(object json.RawMessage)   { wire.SetRawError(s.ctx, object) }
+func (s stdioExchange) answer(result json.RawMessage) { wire.SetRawResult(s.ctx, result) }
+func (s stdioExchange) acknowledged() <-chan struct{} { return wire.Acknowledged(s.ctx) }
+func (s stdioExchange) fail(object json.RawMessage)   { wire.SetRawError(s.ctx, object) }
 
-// withCancelOf is values' context that ends with another.
-func withCancelOf(values, ends context.Context) context.Context {
-	return mixed{ends, values}
+// withValuesOf returns a context with the values of one context and the end of
+// another.
+func withValuesOf(values, ends context.Context) context.Context {
+	return mixedContext{ends, values}
 }
 
-type mixed struct {
+type mixedContext struct {
 	context.Context
 	values context.Context
 }
 
-func (m mixed) Value(key any) any { return m.values.Value(key) }
+func (m mixedContext) Value(key any) any { return m.values.Value(key) }
 
-// clientError is the error object that a client answered with.
+// clientError converts the error object of a client's answer.
 func clientError(object json.RawMessage) error {
 	var e struct {
 		Code    int    `json:"code"`
@@ -333,6 +330,6 @@ func exchangeOf(ctx context.Context) exchange {
 	if x, ok := ctx.Value(exchangeKey{}).(*httpExchange); ok {
 		return x
 	}
-	on, _ := ctx.Value(errandKey{}).(*errand)
-	return stdio{ctx, on}
+	on, _ := ctx.Value(delegationKey{}).(*delegation)
+	return stdioExchange{ctx, on}
 }

@@ -26,114 +26,116 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// HTTPConfig is who may talk to the HTTP door.
+// HTTPConfig configures the HTTP handler.
 type HTTPConfig struct {
-	Token string   // "": none is asked for, unless Auth is set
-	Auth  *Auth    // nil: no user signs in
-	Hosts []string // the values of Host that are accepted, with port
+	Token string   // "": not required, unless Auth is set
+	Auth  *Auth    // nil: users do not sign in
+	Hosts []string // accepted values of the header Host, with port
 
-	// Metrics, unless nil, writes what is served at /metrics, as MetricsType.
+	// Metrics writes the page /metrics with the content type MetricsType. nil: there
+	// is no such page.
 	Metrics     func(io.Writer) error
 	MetricsType string
 
-	// ID is this host's own; a request that carries it comes from this host.
+	// ID identifies this host. A request that carries it comes from this host itself.
 	ID string
 
-	// API, unless nil, is the rest of what is served to who has the token, and
-	// Callback what is below /v1/callback/, whose addresses are secrets
-	// themselves.
+	// API serves all other paths for requests with the token. Callback serves
+	// /v1/callback/ without a token, since these addresses are secret themselves. Both
+	// may be nil.
 	API      API
 	Callback http.Handler
 }
 
-// API is what is served beside MCP.
+// API serves the paths besides MCP.
 type API interface {
 	http.Handler
-	Serves(path string) bool // whether a path is one of its own
+	Serves(path string) bool // reports whether the path belongs to the API
 
-	// Refuse answers a request of its own that is not let in.
+	// Refuse answers a request to the API that is not permitted.
 	Refuse(w http.ResponseWriter, r *http.Request, status int, message string)
 }
 
 // Bounds of one request.
 const (
-	maxBody     = 16 << 20
-	maxHello    = 64 << 10 // of an initialize, of which much is kept as long as its session
-	bodyTimeout = 30 * time.Second
-	lateBody    = 5 * time.Second  // for the body of a request that is answered without it
-	sessionIdle = 30 * time.Minute // after which a legacy session is forgotten
+	maxBody        = 16 << 20
+	maxInitialize  = 64 << 10 // for initialize, much of which is kept during the session
+	bodyTimeout    = 30 * time.Second
+	unreadBodyTime = 5 * time.Second  // for the body of a request that is answered without reading it
+	sessionIdle    = 30 * time.Minute // after which an unused legacy session ends
 )
 
-// modelAgent is the User-Agent of what asks models (endpoint.UserAgent).
-const modelAgent = "toolroom-model"
+// modelUserAgent is the User-Agent of the host's requests to models
+// (endpoint.UserAgent).
+const modelUserAgent = "toolroom-model"
 
-// HTTPHandler is the HTTP door: /mcp, /metrics, and /healthz for anybody who
-// may ask at all. Close it after the server.
+// HTTPHandler serves /mcp, /metrics, /healthz and the API. Close it after the
+// http.Server.
 type HTTPHandler struct {
 	cfg    HTTPConfig
-	digest [sha256.Size]byte // of the token, so that comparing tells nothing of its length
+	digest [sha256.Size]byte // of the token, so that the comparison does not reveal its length
 	gate   *Gateway
 	mcp    *server.StreamableHTTPServer
 	known  *sessions
 	life   context.Context // ends the calls
-	unread time.Duration   // writeTimeout, less in tests
+	unread time.Duration   // writeTimeout; shorter in tests
 	end    context.CancelCauseFunc
 
-	questions questions
+	questions clientRequests
 }
 
-// errStopping is why calls end with the host.
+// errStopping is the cause with which calls end when the host stops.
 var errStopping = errors.New("the host is stopping; try again when it runs")
 
-// HTTP returns the HTTP door.
+// HTTP returns the HTTP handler of the gateway.
 func (g *Gateway) HTTP(cfg HTTPConfig) *HTTPHandler {
 	life, end := context.WithCancelCause(context.Background())
-	known := newSessions(func(id string) { g.forget(sessionIdentity(id)) })
+	known := newSessions(func(id string) { g.forgetClient(sessionIdentity(id)) })
 	return &HTTPHandler{
 		cfg: cfg, digest: sha256.Sum256([]byte(cfg.Token)), gate: g, life: life, end: end, known: known, unread: writeTimeout,
 		mcp: server.NewStreamableHTTPServer(g.mcp,
 			server.WithSessionIdManager(known),
 			server.WithSessionIdleTTL(sessionIdle),
 			server.WithHeartbeatInterval(30*time.Second),
-			server.WithDisableLocalhostProtection(true), // HostNames are checked before, and a reverse proxy forwards its public name to a loopback address
-			server.WithStreamableHTTPLogger(slog.New(slog.DiscardHandler)), // it reports clients that went away
+			server.WithDisableLocalhostProtection(true),                    // HostNames are checked before, and a reverse proxy forwards its public name to a loopback address
+			server.WithStreamableHTTPLogger(slog.New(slog.DiscardHandler)), // it would log clients that disconnect
 		),
 	}
 }
 
-// Abort ends the calls under way: each is answered that it was cancelled.
+// Abort ends the running calls. Each is answered as cancelled.
 func (h *HTTPHandler) Abort() { h.end(errStopping) }
 
 // Close ends the sessions.
 func (h *HTTPHandler) Close(ctx context.Context) error { return h.mcp.Shutdown(ctx) }
 
-// NewHTTPServer returns a server with the bounds that a public door needs.
+// NewHTTPServer returns a server with limits for connections, headers and idle time.
 func NewHTTPServer(h http.Handler) *http.Server {
-	open := &conns{max: connLimit(descriptors())}
+	open := &connLimiter{max: maxConnsFor(descriptorLimit())}
 	return &http.Server{
-		ConnState:         open.changed,
+		ConnState:         open.onStateChange,
 		Handler:           h,
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // it reports clients that went away
+		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // it would log clients that disconnect
 	}
 }
 
-// ServeHTTP lets in who names this server by its own name, does not come from
-// another site's page, and has the token.
+// ServeHTTP serves requests that name this server in Host, do not come from a page of
+// another site, and have the token.
 func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.Header().Set("Server", "toolroom") // a host that looks for models on this machine does not take this one for them
-	// The server reads what is left of a body before it sends an answer, and
-	// would wait for it without end, also from who may not ask at all.
-	if !readWithin(w, lateBody) {
+	w.Header().Set("Server", "toolroom") // a host that looks for models on this machine recognizes this host by it
+	// The server reads the rest of a body before it sends an answer. Without a
+	// deadline it would wait forever, even for a client without access.
+	if !setReadDeadline(w, unreadBodyTime) {
 		return
 	}
 	switch {
 	case !slices.Contains(h.cfg.Hosts, strings.ToLower(r.Host)):
 		h.refuse(w, r, http.StatusForbidden, fmt.Sprintf("unknown Host %q; use one of %s, or start serve with --allow-host", r.Host, strings.Join(h.cfg.Hosts, ", ")))
-	case !h.ownOrigin(r):
+	case !h.hasOwnOrigin(r):
 		h.refuse(w, r, http.StatusForbidden, "requests from other sites' pages are refused (Origin)")
 	case r.URL.Path == "/healthz" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -145,41 +147,42 @@ func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case h.cfg.ID != "" && r.Header.Get(nesting.Header) == h.cfg.ID:
 		h.refuse(w, r, http.StatusLoopDetected, "this host is configured as a server of itself; remove the server with this url from its configuration")
 	default:
-		if user, ok := h.admit(w, r); ok {
+		if user, ok := h.authenticate(w, r); ok {
 			h.serve(w, r, user)
 		}
 	}
 }
 
-// serve answers a request of a user, or with nil one with the host's token.
+// serve answers a request of a user, or of the owner of the host's token if user is
+// nil.
 func (h *HTTPHandler) serve(w http.ResponseWriter, r *http.Request, user *accesstoken.User) {
 	switch {
 	case r.URL.Path == "/metrics" && h.cfg.Metrics != nil:
 		h.serveMetrics(w, r)
-	case r.UserAgent() == modelAgent && h.ofAPI(r): // it would ask itself, for ever
+	case r.UserAgent() == modelUserAgent && h.isAPIRequest(r): // the host would call itself without end
 		h.refuse(w, r, http.StatusForbidden, "a toolroom host cannot be the model of a host: give the model's address in models or OPENAI_BASE_URL")
-	case h.ofAPI(r):
+	case h.isAPIRequest(r):
 		h.serveAPI(h.cfg.API, w, r)
 	default:
 		h.serveMCP(w, r, user)
 	}
 }
 
-func (h *HTTPHandler) ofAPI(r *http.Request) bool {
+func (h *HTTPHandler) isAPIRequest(r *http.Request) bool {
 	return h.cfg.API != nil && h.cfg.API.Serves(r.URL.Path)
 }
 
-// refuse answers who is not let in, in the form that the clients of the path read.
+// refuse answers a request without access in the format of the path's clients.
 func (h *HTTPHandler) refuse(w http.ResponseWriter, r *http.Request, status int, message string) {
-	if h.ofAPI(r) {
+	if h.isAPIRequest(r) {
 		h.cfg.API.Refuse(w, r, status, message)
 		return
 	}
 	refuseHTTP(w, r, status, message)
 }
 
-// serveAPI hands a request on, which may bring a body if it is a POST. What it
-// does ends with the host.
+// serveAPI passes a request to a handler, a body only with POST. The context of the
+// request ends with the host.
 func (h *HTTPHandler) serveAPI(to http.Handler, w http.ResponseWriter, r *http.Request) {
 	var d time.Duration
 	switch {
@@ -189,7 +192,7 @@ func (h *HTTPHandler) serveAPI(to http.Handler, w http.ResponseWriter, r *http.R
 		h.refuse(w, r, http.StatusBadRequest, r.Method+" must not have a body")
 		return
 	}
-	if !readWithin(w, d) {
+	if !setReadDeadline(w, d) {
 		return
 	}
 	ctx, end := context.WithCancelCause(r.Context())
@@ -198,8 +201,8 @@ func (h *HTTPHandler) serveAPI(to http.Handler, w http.ResponseWriter, r *http.R
 	to.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// serveMetrics serves what was counted, to who has the token: the names of
-// servers and tools are nobody else's business.
+// serveMetrics serves the metrics. It requires the token, because they contain the
+// names of servers and tools.
 func (h *HTTPHandler) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
@@ -218,12 +221,11 @@ func (h *HTTPHandler) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveMCP serves /mcp and, with a profile's part of the catalogue,
-// /mcp/PROFILE.
+// serveMCP serves /mcp and, with the catalog of a profile, /mcp/PROFILE.
 func (h *HTTPHandler) serveMCP(w http.ResponseWriter, r *http.Request, user *accesstoken.User) {
 	profile, catalog, ok := h.endpoint(r.URL.Path)
 	if ok {
-		profile, catalog, ok = h.ofUser(user, profile, catalog)
+		profile, catalog, ok = h.profileOfUser(user, profile, catalog)
 	}
 	session := r.Header.Get(server.HeaderKeySessionID)
 	switch {
@@ -233,7 +235,7 @@ func (h *HTTPHandler) serveMCP(w http.ResponseWriter, r *http.Request, user *acc
 			text = fmt.Sprintf("no profile %q", name)
 		}
 		refuseHTTP(w, r, http.StatusNotFound, text+"; the MCP endpoint is /mcp")
-	case h.foreign(r, user):
+	case h.isOtherUsersSession(r, user):
 		refuseHTTP(w, r, http.StatusNotFound, "the session is not open; open a new one")
 	case session != "" && !mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) && h.gate.clients.get(sessionIdentity(session)).profile != profile:
 		refuseHTTP(w, r, http.StatusNotFound, "the session belongs to another path; open a new one")
@@ -241,11 +243,11 @@ func (h *HTTPHandler) serveMCP(w http.ResponseWriter, r *http.Request, user *acc
 		h.post(w, r, user, profile, catalog)
 	case (r.Method == http.MethodGet || r.Method == http.MethodDelete) && r.ContentLength != 0:
 		refuseHTTP(w, r, http.StatusBadRequest, r.Method+" must not have a body")
-	case r.Method != http.MethodPost && session != "" && h.known.over(session): // mcp-go asks for messages alone
+	case r.Method != http.MethodPost && session != "" && h.known.isClosed(session): // mcp-go checks this only for POST
 		refuseHTTP(w, r, http.StatusNotFound, "the session has ended; open a new one")
 	case r.Method == http.MethodGet || r.Method == http.MethodDelete:
-		if readWithin(w, 0) {
-			ctx, end := untilExpiry(r.Context(), user)
+		if setReadDeadline(w, 0) {
+			ctx, end := withTokenExpiry(r.Context(), user)
 			defer end()
 			h.mcp.ServeHTTP(w, r.WithContext(ctx))
 		}
@@ -255,7 +257,8 @@ func (h *HTTPHandler) serveMCP(w http.ResponseWriter, r *http.Request, user *acc
 	}
 }
 
-// endpoint finds what is served at a path.
+// endpoint returns the profile and catalog of a path. ok is false if the path is no
+// endpoint.
 func (h *HTTPHandler) endpoint(path string) (profile string, catalog Catalog, ok bool) {
 	if path == "/mcp" {
 		return "", nil, true
@@ -268,27 +271,27 @@ func (h *HTTPHandler) endpoint(path string) (profile string, catalog Catalog, ok
 	return profile, catalog, ok
 }
 
-// ownOrigin reports whether a request comes from no web page, or from one of
-// this server's own.
-func (h *HTTPHandler) ownOrigin(r *http.Request) bool {
+// hasOwnOrigin reports whether a request comes from no web page, or from a page of
+// this server.
+func (h *HTTPHandler) hasOwnOrigin(r *http.Request) bool {
 	origins := r.Header.Values("Origin")
 	if len(origins) == 0 {
 		return true
 	}
 	u, err := url.Parse(origins[0])
-	if len(origins) == 1 && h.cfg.Auth != nil && strings.EqualFold(origins[0], h.cfg.Auth.base()) {
+	if len(origins) == 1 && h.cfg.Auth != nil && strings.EqualFold(origins[0], h.cfg.Auth.baseURL()) {
 		return true
 	}
 	return len(origins) == 1 && err == nil && u.Scheme == "http" && u.User == nil && u.Path == "" &&
 		slices.Contains(h.cfg.Hosts, strings.ToLower(u.Host))
 }
 
-func (h *HTTPHandler) authorized(r *http.Request) bool {
+func (h *HTTPHandler) hasHostToken(r *http.Request) bool {
 	if h.cfg.Token == "" {
 		return h.cfg.Auth == nil
 	}
 	values := r.Header.Values("Authorization")
-	if keys := r.Header.Values("X-Api-Key"); len(values) == 0 && len(keys) == 1 && h.ofAPI(r) { // as Anthropic's clients send it
+	if keys := r.Header.Values("X-Api-Key"); len(values) == 0 && len(keys) == 1 && h.isAPIRequest(r) { // as Anthropic's clients send the token
 		values = []string{"Bearer " + keys[0]}
 	}
 	if len(values) != 1 {
@@ -299,7 +302,7 @@ func (h *HTTPHandler) authorized(r *http.Request) bool {
 	return subtle.ConstantTimeCompare(given[:], h.digest[:]) == 1 && strings.EqualFold(scheme, "Bearer")
 }
 
-// post reads the message and hands it to mcp-go with an exchange to answer to.
+// post reads a message and passes it to mcp-go with an exchange for the answer.
 func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request, user *accesstoken.User, profile string, catalog Catalog) {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || media != "application/json" {
@@ -320,13 +323,13 @@ func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request, user *accesst
 		w.Write(jsonrpc.AppendError(nil, fault.ID, fault.Code, fault.Message)) //nolint:errcheck // the client is gone
 		return
 	}
-	if m.Method == string(mcp.MethodInitialize) && len(body) > maxHello {
-		refuseHTTP(w, r, http.StatusRequestEntityTooLarge, fmt.Sprintf("an initialize has at most %d bytes", maxHello))
+	if m.Method == string(mcp.MethodInitialize) && len(body) > maxInitialize {
+		refuseHTTP(w, r, http.StatusRequestEntityTooLarge, fmt.Sprintf("an initialize has at most %d bytes", maxInitialize))
 		return
 	}
 	x := &httpExchange{
 		ResponseWriter: w, header: r.Header, callParams: m.Params, handler: h,
-		remote: r.RemoteAddr, user: nameOf(user), profile: profile, catalog: catalog,
+		remote: r.RemoteAddr, user: userName(user), profile: profile, catalog: catalog,
 		events: strings.Contains(r.Header.Get("Accept"), "text/event-stream"),
 		modern: mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)),
 	}
@@ -337,7 +340,8 @@ func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request, user *accesst
 		w.WriteHeader(http.StatusAccepted)
 		return
 	case m.Method == string(mcp.MethodNotificationCancelled) && r.Header.Get("Mcp-Session-Id") == "":
-		// Without a session an id says nothing of whose request is meant.
+		// Without a session, the id of a cancelled request does not identify a
+		// client's request.
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
@@ -346,9 +350,9 @@ func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request, user *accesst
 	h.mcp.ServeHTTP(x, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x)))
 }
 
-// readWithin bounds how long what the client still sends is waited for, 0
-// meaning not at all. It reports false when the connection is gone.
-func readWithin(w http.ResponseWriter, d time.Duration) bool {
+// setReadDeadline limits the time to wait for the rest of a request; 0 means no
+// waiting. It returns false if the connection is gone.
+func setReadDeadline(w http.ResponseWriter, d time.Duration) bool {
 	var until time.Time
 	if d > 0 {
 		until = time.Now().Add(d)
@@ -357,16 +361,18 @@ func readWithin(w http.ResponseWriter, d time.Duration) bool {
 	return err == nil || errors.Is(err, http.ErrNotSupported)
 }
 
-// errGone is told to nobody.
-var errGone = errors.New("the connection is gone")
+// errConnectionGone is the error of writes to a connection that is gone. No client
+// sees it.
+var errConnectionGone = errors.New("the connection is gone")
 
-// readBody reads at most maxBody bytes within bodyTimeout.
+// readBody reads at most maxBody bytes within bodyTimeout. Besides the body it returns
+// the HTTP status of an error, or 0.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, int, error) {
 	if r.ContentLength > maxBody {
 		return nil, http.StatusRequestEntityTooLarge, fmt.Errorf("the body has more than %d bytes", maxBody)
 	}
-	if !readWithin(w, bodyTimeout) {
-		return nil, http.StatusBadRequest, errGone
+	if !setReadDeadline(w, bodyTimeout) {
+		return nil, http.StatusBadRequest, errConnectionGone
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	var large *http.MaxBytesError
@@ -379,13 +385,13 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, int, error) {
 	case err != nil:
 		return nil, http.StatusBadRequest, fmt.Errorf("reading the body: %w", err)
 	}
-	if !readWithin(w, 0) {
-		return nil, http.StatusBadRequest, errGone
+	if !setReadDeadline(w, 0) {
+		return nil, http.StatusBadRequest, errConnectionGone
 	}
 	return body, 0, nil
 }
 
-// refuseHTTP answers what never reaches MCP.
+// refuseHTTP answers a request that is not passed to MCP.
 func refuseHTTP(w http.ResponseWriter, r *http.Request, status int, message string) {
 	body, err := json.Marshal(map[string]string{"error": message})
 	if err != nil {
@@ -393,7 +399,7 @@ func refuseHTTP(w http.ResponseWriter, r *http.Request, status int, message stri
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)+1))
-	Linger(w, r, func() {
+	AnswerAndDrain(w, r, func() {
 		w.WriteHeader(status)
 		w.Write(append(body, '\n')) //nolint:errcheck // the client is gone
 	})

@@ -67,7 +67,7 @@ func (w *world) messages() []string {
 
 const question = `{"message":"<who?>","requestedSchema":{"type":"object","x":1.0}}`
 
-func asking(ctx context.Context, ask call.Ask) (json.RawMessage, error) {
+func questionLimit(ctx context.Context, ask call.Ask) (json.RawMessage, error) {
 	if ask == nil {
 		return json.RawMessage(`{"content":[],"asked":"nobody"}`), nil
 	}
@@ -96,7 +96,7 @@ func (w *world) handle(ctx context.Context, req *call.Request) (*call.Result, er
 		}
 		return &call.Result{Raw: json.RawMessage(`{"resultType":"input_required","inputRequests":{"k":{"method":"roots/list"}},"requestState":"mine<>"}`)}, nil
 	}
-	raw, err := asking(ctx, req.Ask)
+	raw, err := questionLimit(ctx, req.Ask)
 	return &call.Result{Raw: raw}, err
 }
 
@@ -110,7 +110,7 @@ func (w *world) forward(ctx context.Context, m *call.Message) (json.RawMessage, 
 		w.eager(p.URI)
 	}
 	if m.Method == "prompts/get" {
-		return asking(ctx, m.Ask)
+		return questionLimit(ctx, m.Ask)
 	}
 	return json.RawMessage(`{"got":` + string(m.Params) + `}`), nil
 }

@@ -13,35 +13,36 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// ErrorResult renders a failure of the host as a tool's result. Its code is in
-// the text and in _meta; the decision that a call waits for is in _meta, too.
+// ErrorResult converts an error of the host into a tool result. The code is in the
+// text and in _meta; for a pending call, _meta also describes the awaited decision.
 func ErrorResult(err error) json.RawMessage {
 	code := string(toolerr.CodeOf(err))
 	raw := jsonrpc.AppendString([]byte(`{"content":[{"type":"text","text":`), code+": "+err.Error())
 	raw = append(raw, `}],"isError":true`...)
 	raw = jsonrpc.AppendString(append(raw, `,"_meta":{"`+call.MetaCode+`":`...), code)
-	if pending := pendingOf(err); pending != nil {
+	if pending := pendingDecision(err); pending != nil {
 		raw = append(append(raw, `,"toolroom/status":"pending","toolroom/pending":`...), pending...)
 	}
 	return append(raw, "}}"...)
 }
 
-// pendingOf is what a call waits for; nil: it does not wait.
-func pendingOf(err error) json.RawMessage {
+// pendingDecision returns the description of the decision that a call waits for, nil
+// for other errors.
+func pendingDecision(err error) json.RawMessage {
 	var waits *call.PendingError
 	if !errors.As(err, &waits) {
 		return nil
 	}
 	raw, err := jsonrpc.Marshal(waits.Pending)
-	if err != nil { // arguments that were read before
+	if err != nil { // arguments that were decoded before
 		return nil
 	}
 	return raw
 }
 
-// finish gives a result what a modern client needs and a legacy server did
-// not send: of what kind it is, and of what may be cached for how long.
-func finish(result json.RawMessage, modern, cacheable bool) json.RawMessage {
+// completeForClient adds the members that a modern client requires and a legacy server
+// does not send: the result type, and for cacheable results the cache lifetime.
+func completeForClient(result json.RawMessage, modern, cacheable bool) json.RawMessage {
 	if !modern {
 		return result
 	}
@@ -50,7 +51,7 @@ func finish(result json.RawMessage, modern, cacheable bool) json.RawMessage {
 		return result
 	}
 	add := []string{`"resultType":"complete"`}
-	if cacheable && !asks(result) {
+	if cacheable && !requiresInput(result) {
 		add = append(add, `"ttlMs":0`, `"cacheScope":"private"`)
 	}
 	for _, m := range members {
@@ -59,7 +60,7 @@ func finish(result json.RawMessage, modern, cacheable bool) json.RawMessage {
 	if len(add) == 0 {
 		return result
 	}
-	// At the end, so that nothing else moves.
+	// Append the members at the end, so that the bytes before them stay unchanged.
 	end := bytes.LastIndexByte(result, '}')
 	out := append(make([]byte, 0, len(result)+80), result[:end]...)
 	if len(members) > 0 {
@@ -68,9 +69,9 @@ func finish(result json.RawMessage, modern, cacheable bool) json.RawMessage {
 	return append(append(out, strings.Join(add, ",")...), result[end:]...)
 }
 
-// withURI returns the result of resources/read in which the contents with a server's own URI
-// have the URI that the client asked for. Contents with other URIs, which are parts of the
-// resource, stay as they are.
+// withURI returns a result of resources/read in which the server's own URI is replaced
+// by the one that the client requested. Contents with other URIs, which are parts of
+// the resource, stay unchanged.
 func withURI(result json.RawMessage, original, asked string) json.RawMessage {
 	var read struct {
 		Contents []json.RawMessage `json:"contents"`
@@ -106,11 +107,11 @@ func withURI(result json.RawMessage, original, asked string) json.RawMessage {
 	return result
 }
 
-// structuredLegacy is a modern server's result as clients of the legacy versions
-// take it: to them structuredContent is an object, to those of the modern one
-// anything. What is none is among the content, where the server has put it for
-// them, or is put.
-func structuredLegacy(result json.RawMessage) json.RawMessage {
+// structuredForLegacy converts a modern server's result for clients of legacy
+// versions. There structuredContent must be an object; in the modern version it can be
+// any value. Another value moves into the content, unless the server has put it there
+// already.
+func structuredForLegacy(result json.RawMessage) json.RawMessage {
 	members, err := jsonrpc.Members(result)
 	if err != nil {
 		return result
@@ -144,8 +145,8 @@ func structuredLegacy(result json.RawMessage) json.RawMessage {
 	return append(bytes.TrimSuffix(out, []byte(",")), '}')
 }
 
-// checkHeaders compares the arguments that a tool's schema marks with
-// x-mcp-header with the request's headers, which modern clients send.
+// checkHeaders compares the arguments that a tool's schema marks with x-mcp-header
+// with the request's headers, which modern clients send.
 func checkHeaders(x exchange, tool *call.Tool) error {
 	h, ok := x.(*httpExchange)
 	if !ok || !mcp.IsModernProtocol(h.header.Get(mcp.HeaderProtocolVersion)) ||
@@ -154,7 +155,7 @@ func checkHeaders(x exchange, tool *call.Tool) error {
 	}
 	var decoded mcp.Tool
 	if json.Unmarshal(tool.Definition, &decoded) != nil {
-		return nil // no client can have made headers of it either
+		return nil // then no client can have sent headers for it
 	}
 	return mcp.ValidateParamHeadersLookup(func(name string) (string, bool) {
 		values := h.header.Values(name)
@@ -165,5 +166,5 @@ func checkHeaders(x exchange, tool *call.Tool) error {
 	}, &decoded, h.callParams)
 }
 
-// asks reports whether a result is a modern server's question.
-func asks(result json.RawMessage) bool { return (&call.Result{Raw: result}).AsksForInput() }
+// requiresInput reports whether a result is a request for input of a modern server.
+func requiresInput(result json.RawMessage) bool { return (&call.Result{Raw: result}).AsksForInput() }

@@ -177,7 +177,7 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 	if f.final {
 		w.Header().Set("X-Should-Retry", "false")
 	}
-	gateway.Linger(w, r, func() { answer(w, f.status, body) })
+	gateway.AnswerAndDrain(w, r, func() { answer(w, f.status, body) })
 }
 
 func answer(w http.ResponseWriter, status int, v any) {

@@ -129,9 +129,9 @@ func (o *Offer) Same(other *Offer, kind call.Kind) bool {
 	return o.shelf(o.view.Now()).same(other.shelf(other.view.Now()))
 }
 
-// StandsIn reports whether a name is that of a tool that stands in for others.
+// IsMetaTool reports whether a name is that of a tool that stands in for others.
 // One of a server's has its name while the list is whole.
-func (o *Offer) StandsIn(name string) bool {
+func (o *Offer) IsMetaTool(name string) bool {
 	if !o.cfg.bounded() || !slices.ContainsFunc(standIns(), func(s standIn) bool { return s.name == name }) {
 		return false
 	}

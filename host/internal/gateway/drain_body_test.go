@@ -21,7 +21,7 @@ import (
 func TestASlowBodyIsReadToItsEnd(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		gateway.Linger(w, r, func() { w.WriteHeader(http.StatusForbidden) })
+		gateway.AnswerAndDrain(w, r, func() { w.WriteHeader(http.StatusForbidden) })
 	}))
 	defer s.Close()
 	const pieces, size = 30, 100_000

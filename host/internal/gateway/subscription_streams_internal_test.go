@@ -8,19 +8,19 @@ import (
 )
 
 func TestWhatIsToldBeforeTheAcknowledgementIsToldAfterwards(t *testing.T) {
-	var s streams
-	one, other := &stream{profile: "a"}, &stream{profile: "b"}
+	var s subscriptionStreams
+	one, other := &subscriptionStream{profile: "a"}, &subscriptionStream{profile: "b"}
 	s.add(one)
 	s.add(other)
 	onlyA := func(profile string) bool { return profile == "a" }
-	sessions, all := s.concerned(call.Tools, false, onlyA)
+	sessions, all := s.recipients(call.Tools, false, onlyA)
 	require.False(t, all)
 	require.Empty(t, sessions)
 	require.Equal(t, map[call.Kind]bool{call.Tools: true}, s.acknowledge(one))
 	require.Empty(t, s.acknowledge(other))
-	sessions, _ = s.concerned(call.Prompts, false, onlyA)
+	sessions, _ = s.recipients(call.Prompts, false, onlyA)
 	require.Len(t, sessions, 1)
 	s.remove(other)
-	_, all = s.concerned(call.Tools, false, onlyA)
+	_, all = s.recipients(call.Tools, false, onlyA)
 	require.True(t, all, "nobody is left aside")
 }

@@ -8,23 +8,24 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// narrowed is what a caller is offered that may use some tools alone. Tools that stand
-// in for others are none of these.
-type narrowed struct {
+// filteredCatalog is the catalog of a caller that may use only some tools. It has no
+// meta-tools.
+type filteredCatalog struct {
 	Catalog
 	has func(name string) bool
 }
 
-// Lookup finds a tool by its served name.
-func (n narrowed) Lookup(ctx context.Context, name string) (*call.Tool, bool) {
+// Lookup returns the tool with a served name, if the caller may use it.
+func (n filteredCatalog) Lookup(ctx context.Context, name string) (*call.Tool, bool) {
 	if !n.has(name) {
 		return nil, false
 	}
 	return n.Catalog.Lookup(ctx, name)
 }
 
-// List returns the result of a list request.
-func (n narrowed) List(ctx context.Context, kind call.Kind, modern bool) json.RawMessage {
+// List returns the result of a list request, with only the tools that the caller may
+// use.
+func (n filteredCatalog) List(ctx context.Context, kind call.Kind, modern bool) json.RawMessage {
 	whole := n.Catalog.List(ctx, kind, modern)
 	if kind != call.Tools {
 		return whole
@@ -47,7 +48,7 @@ func (n narrowed) List(ctx context.Context, kind call.Kind, modern bool) json.Ra
 	if err == nil {
 		whole, err = jsonrpc.SetMember(whole, "tools", tools)
 	}
-	if err != nil { // of definitions that were read
+	if err != nil { // of definitions that were decoded before
 		return json.RawMessage(`{"tools":[]}`)
 	}
 	return whole

@@ -13,17 +13,18 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// work carries out a request, once it is known what of it goes to the server.
-type work func(ctx context.Context, params json.RawMessage, notify func(string, json.RawMessage), ask call.Ask) (json.RawMessage, error)
+// upstreamRequest sends a request with the given params to its upstream and returns
+// the result.
+type upstreamRequest func(ctx context.Context, params json.RawMessage, notify func(string, json.RawMessage), ask call.Ask) (json.RawMessage, error)
 
-// call answers tools/call.
-func (g *Gateway) call(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+// mcpCallTool handles tools/call.
+func (g *Gateway) mcpCallTool(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	g.callTool(ctx, exchangeOf(ctx))
 	return &mcp.CallToolResult{}, nil
 }
 
 func (g *Gateway) callTool(ctx context.Context, x exchange) {
-	f, err := readFront("tools/call", x.params())
+	f, err := parseParams("tools/call", x.params())
 	if err != nil {
 		refuse(x, jsonrpc.CodeInvalidParams, err.Error())
 		return
@@ -34,13 +35,13 @@ func (g *Gateway) callTool(ctx context.Context, x exchange) {
 			g.cfg.OnRoots(paths)
 		}
 	}
-	tool, ok := g.target(ctx, x, &f, modern)
+	tool, ok := g.resolveTool(ctx, x, &f, modern)
 	if !ok {
 		return
 	}
-	caller := g.caller(x, f, modern)
-	var names jsonrpc.NameSet // of the result, which of a legacy client's call is made here
-	result, err := g.carry(ctx, x, f, caller, func(ctx context.Context, params json.RawMessage, notify func(string, json.RawMessage), ask call.Ask) (json.RawMessage, error) {
+	caller := g.newCaller(x, f, modern)
+	var names jsonrpc.NameSet // members of the result, which is checked here for a legacy client
+	result, err := g.run(ctx, x, f, caller, func(ctx context.Context, params json.RawMessage, notify func(string, json.RawMessage), ask call.Ask) (json.RawMessage, error) {
 		res, err := g.handler(ctx, &call.Request{Tool: tool, Params: params, Caller: caller, OnNotify: notify, Ask: ask})
 		if err != nil {
 			return nil, err
@@ -55,22 +56,23 @@ func (g *Gateway) callTool(ctx context.Context, x exchange) {
 	case errors.As(err, &answered):
 		x.fail(answered.Object)
 	case err != nil:
-		x.answer(finish(ErrorResult(err), modern, false))
+		x.answer(completeForClient(ErrorResult(err), modern, false))
 	case !modern && (&call.Result{Raw: result, Names: names}).AsksForInput():
 		x.answer(ErrorResult(toolerr.New(toolerr.ProtocolError,
 			"%s requests input in a way that this client's protocol version does not support; use a client with version 2026-07-28", f.name)))
 	case !modern && !tool.Validates && names.MayHave("structuredContent") && names.MayHave("resultType"):
-		x.answer(structuredLegacy(result))
+		x.answer(structuredForLegacy(result))
 	default:
-		x.answer(finish(result, modern, false))
+		x.answer(completeForClient(result, modern, false))
 	}
 }
 
-// target finds the tool that a call is of, or answers. Of a call of one that
-// stands in for others it makes the call of the tool that is meant.
-func (g *Gateway) target(ctx context.Context, x exchange, f *front, modern bool) (*call.Tool, bool) {
+// resolveTool returns the tool of a call. If there is none, it answers the request and
+// returns false. A call of a meta-tool that calls another tool becomes a call of that
+// tool.
+func (g *Gateway) resolveTool(ctx context.Context, x exchange, f *requestParams, modern bool) (*call.Tool, bool) {
 	catalog := g.catalogOf(x)
-	if s, ok := catalog.(StandIns); ok && s.StandsIn(f.name) {
+	if s, ok := catalog.(MetaTools); ok && s.IsMetaTool(f.name) {
 		arguments := f.arguments
 		if arguments == nil || string(arguments) == "null" {
 			arguments = json.RawMessage(`{}`)
@@ -81,13 +83,13 @@ func (g *Gateway) target(ctx context.Context, x exchange, f *front, modern bool)
 		}
 		switch {
 		case err != nil:
-			x.answer(finish(ErrorResult(err), modern, false))
+			x.answer(completeForClient(ErrorResult(err), modern, false))
 			return nil, false
 		case tool == nil:
-			x.answer(finish(result, modern, false))
+			x.answer(completeForClient(result, modern, false))
 			return nil, false
 		}
-		return tool, true // no client makes headers of another tool's arguments
+		return tool, true // no client puts another tool's arguments into headers
 	}
 	tool, ok := catalog.Lookup(ctx, f.name)
 	if !ok {
@@ -101,10 +103,10 @@ func (g *Gateway) target(ctx context.Context, x exchange, f *front, modern bool)
 	return tool, true
 }
 
-// carry has a request carried out for a client of either era. One that the end
-// of the door or of the request cut off says so.
-func (g *Gateway) carry(ctx context.Context, x exchange, f front, caller call.Caller, do work) (result json.RawMessage, err error) {
-	ctx, release := x.bound(ctx)
+// run runs a request for a client of either era. If the end of the server or of the
+// request interrupted it, the error says so.
+func (g *Gateway) run(ctx context.Context, x exchange, f requestParams, caller call.Caller, do upstreamRequest) (result json.RawMessage, err error) {
+	ctx, release := x.boundToServer(ctx)
 	defer release()
 	defer func() {
 		if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
@@ -112,25 +114,25 @@ func (g *Gateway) carry(ctx context.Context, x exchange, f front, caller call.Ca
 		}
 	}()
 	if caller.Modern && (f.state != nil || declaresAny(caller.Capabilities)) {
-		return g.rounds(ctx, x, f, caller, do)
+		return g.runInRounds(ctx, x, f, caller, do)
 	}
 	var ask call.Ask
 	if !caller.Modern && declaresAny(caller.Capabilities) {
-		ask = g.parked.asking.bounded(caller.ID, func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-			if err := declared(caller.Capabilities, method, params); err != nil {
+		ask = g.parked.limit.limit(caller.ID, func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+			if err := checkDeclared(caller.Capabilities, method, params); err != nil {
 				return nil, err
 			}
 			return x.ask(ctx, method, params)
 		})
 	}
-	return do(ctx, f.params, admitting(caller, x.notify), ask)
+	return do(ctx, f.params, filterLogs(caller, x.notify), ask)
 }
 
-// forward answers a request about a resource or prompt.
-func (g *Gateway) forward(ctx context.Context, method string, kind call.Kind) {
+// forwardRequest handles a request about a resource or prompt.
+func (g *Gateway) forwardRequest(ctx context.Context, method string, kind call.Kind) {
 	x := exchangeOf(ctx)
 	modern := server.IsModernRequest(ctx)
-	f, err := readFront(method, x.params())
+	f, err := parseParams(method, x.params())
 	if err != nil {
 		refuse(x, jsonrpc.CodeInvalidParams, err.Error())
 		return
@@ -141,9 +143,9 @@ func (g *Gateway) forward(ctx context.Context, method string, kind call.Kind) {
 		return
 	}
 	own := f
-	own.params = f.renamed(original)
-	caller := g.caller(x, f, modern)
-	result, err := g.carry(ctx, x, own, caller, func(ctx context.Context, params json.RawMessage, notify func(string, json.RawMessage), ask call.Ask) (json.RawMessage, error) {
+	own.params = f.withName(original)
+	caller := g.newCaller(x, f, modern)
+	result, err := g.run(ctx, x, own, caller, func(ctx context.Context, params json.RawMessage, notify func(string, json.RawMessage), ask call.Ask) (json.RawMessage, error) {
 		return g.cfg.Forward(ctx, &call.Message{Server: of, Method: method, Params: params, Caller: caller, OnNotify: notify, Ask: ask})
 	})
 	if err == nil && method == "resources/read" && original != f.name {
@@ -152,7 +154,7 @@ func (g *Gateway) forward(ctx context.Context, method string, kind call.Kind) {
 	g.reply(x, method, result, err, modern)
 }
 
-// reply answers with what a server answered, or why it did not.
+// reply answers with the upstream's result or with the error.
 func (g *Gateway) reply(x exchange, method string, result json.RawMessage, err error, modern bool) {
 	var answered *call.MCPError
 	switch {
@@ -166,7 +168,7 @@ func (g *Gateway) reply(x exchange, method string, result json.RawMessage, err e
 			x.fail(object)
 		}
 	default:
-		x.answer(finish(result, modern, method == "resources/read"))
+		x.answer(completeForClient(result, modern, method == "resources/read"))
 	}
 }
 
@@ -187,8 +189,7 @@ func notFound(x exchange, kind call.Kind, name string, modern bool) {
 	}
 }
 
-// completions passes completion/complete to the server of the prompt or
-// template.
+// completions passes completion/complete to the server of the prompt or template.
 type completions struct{ g *Gateway }
 
 // CompletePromptArgument is called by mcp-go for a ref/prompt.
@@ -207,7 +208,7 @@ func (g *Gateway) complete(ctx context.Context, kind call.Kind) {
 	const method = "completion/complete"
 	x := exchangeOf(ctx)
 	modern := server.IsModernRequest(ctx)
-	f, err := readFront(method, x.params())
+	f, err := parseParams(method, x.params())
 	if err != nil {
 		refuse(x, jsonrpc.CodeInvalidParams, err.Error())
 		return
@@ -217,9 +218,9 @@ func (g *Gateway) complete(ctx context.Context, kind call.Kind) {
 		refuse(x, jsonrpc.CodeInvalidParams, "nothing is served under the name "+quoted(f.name))
 		return
 	}
-	ctx, release := x.bound(ctx)
+	ctx, release := x.boundToServer(ctx)
 	defer release()
-	result, err := g.cfg.Forward(ctx, &call.Message{Server: of, Method: method, Params: f.renamed(original), Caller: g.caller(x, f, modern)})
+	result, err := g.cfg.Forward(ctx, &call.Message{Server: of, Method: method, Params: f.withName(original), Caller: g.newCaller(x, f, modern)})
 	var answered *call.MCPError
 	if errors.As(err, &answered) && answered.Code == jsonrpc.CodeMethodNotFound {
 		result, err = json.RawMessage(`{"completion":{"values":[],"total":0,"hasMore":false}}`), nil

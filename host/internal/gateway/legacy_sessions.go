@@ -9,14 +9,14 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// maxSessions bounds the legacy sessions that are remembered; beyond it the
-// host forgets some, whose clients open new ones.
+// maxSessions bounds the stored legacy sessions. Beyond it the host drops some, whose
+// clients then open new ones.
 const maxSessions = 10_000
 
-// sessions are the ids of the legacy sessions that are open. Nothing else
-// depends on one, so a request without an id is answered, too: simple clients
-// skip initialize. One that was ended, or is of another run of the host, is
-// refused with 404, at which clients open a new one.
+// sessions holds the ids of the open legacy sessions. No other state depends on them,
+// so requests without an id are answered too: simple clients skip initialize. A
+// session that has ended, or that belongs to an earlier run of the host, gets status
+// 404, after which clients open a new session.
 type sessions struct {
 	ids server.StatelessGeneratingSessionIdManager
 
@@ -30,7 +30,7 @@ func newSessions(ended func(id string)) *sessions {
 	return &sessions{ended: ended, open: map[string]bool{}}
 }
 
-// Generate opens a session.
+// Generate opens a session and returns its id.
 func (s *sessions) Generate() string {
 	id := s.ids.Generate()
 	s.mu.Lock()
@@ -52,11 +52,12 @@ func (s *sessions) Generate() string {
 
 // Validate reports whether a session has ended.
 func (s *sessions) Validate(id string) (terminated bool, err error) {
-	return id != "" && s.over(id), nil
+	return id != "" && s.isClosed(id), nil
 }
 
-// over reports whether a session is not open: it has ended, or is of another run.
-func (s *sessions) over(id string) bool {
+// isClosed reports whether a session is not open: it has ended or belongs to an
+// earlier run.
+func (s *sessions) isClosed(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.open[id]
@@ -71,24 +72,25 @@ func (s *sessions) Terminate(id string) (notAllowed bool, err error) {
 	return false, nil
 }
 
-// questions are the requests sent to clients over HTTP that wait for answers.
-type questions struct {
+// clientRequests holds the requests to clients over HTTP that wait for answers.
+type clientRequests struct {
 	mu   sync.Mutex
-	byID map[string]waiting
+	byID map[string]openRequest
 }
 
-type waiting struct {
+type openRequest struct {
 	client string
-	answer chan jsonrpc.Message // holds one
+	answer chan jsonrpc.Message // has room for one answer
 }
 
-// open makes room for an answer of a client's. The id cannot be guessed.
-func (q *questions) open(client string) (id string, answer <-chan jsonrpc.Message, forget func()) {
+// open registers a request to a client. It returns an unpredictable id and the channel
+// for the answer.
+func (q *clientRequests) open(client string) (id string, answer <-chan jsonrpc.Message, forget func()) {
 	id = "toolroom:" + rand.Text()
-	w := waiting{client, make(chan jsonrpc.Message, 1)}
+	w := openRequest{client, make(chan jsonrpc.Message, 1)}
 	q.mu.Lock()
 	if q.byID == nil {
-		q.byID = map[string]waiting{}
+		q.byID = map[string]openRequest{}
 	}
 	q.byID[id] = w
 	q.mu.Unlock()
@@ -99,8 +101,9 @@ func (q *questions) open(client string) (id string, answer <-chan jsonrpc.Messag
 	}
 }
 
-// answer hands an answer to who waits for it, if it is from who was asked.
-func (q *questions) answer(client string, m jsonrpc.Message) bool {
+// answer delivers an answer to the waiting request, if it comes from the client that
+// was asked. It returns false otherwise.
+func (q *clientRequests) answer(client string, m jsonrpc.Message) bool {
 	var id string
 	if json.Unmarshal(m.ID, &id) != nil {
 		return false

@@ -12,9 +12,9 @@ func TestMembersInOtherCase(t *testing.T) {
 	for _, params := range []string{
 		`{"name":"x","arguments":{"a":1},"Arguments":{"force":true}}`, `{"Name":"x"}`, `{"name":"x","_Meta":{}}`, `{"name":"x","TASK":{}}`,
 	} {
-		_, err := readFront("tools/call", []byte(params))
+		_, err := parseParams("tools/call", []byte(params))
 		require.ErrorContains(t, err, "must be spelled", params)
 	}
-	_, err := readFront("tools/call", []byte(`{"name":"x","arguments":{"Arguments":1},"_meta":{},"other":1}`))
+	_, err := parseParams("tools/call", []byte(`{"name":"x","arguments":{"Arguments":1},"_meta":{},"other":1}`))
 	require.NoError(t, err)
 }

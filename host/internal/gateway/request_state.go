@@ -15,17 +15,16 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// How long a client may take to answer: a question of a modern server, which
-// keeps nothing open meanwhile, and one of a legacy server, whose call waits.
+// The time that a client has to answer a question of a modern server, which keeps
+// nothing open, and of a legacy server, whose call waits.
 const (
 	stateLife = 15 * time.Minute
 	parkLife  = 5 * time.Minute
 )
 
-// sealer makes the requestState that clients carry from one round to the
-// next. What is in it nobody can read or change, and it holds for the same
-// principal, method, name and arguments alone (AES-256-GCM, with these as
-// additional data), for a time.
+// sealer creates the requestState that clients send back in the next round. Nobody can
+// read or change its content. It is valid for a limited time and only for the same
+// principal, method, name and arguments, which are the additional data of AES-256-GCM.
 type sealer struct{ aead cipher.AEAD }
 
 func newSealer() (sealer, error) {
@@ -41,20 +40,20 @@ func newSealer() (sealer, error) {
 	return sealer{aead}, err
 }
 
-// roundState is what is kept between two rounds: the server's own state, or
-// the job that waits.
+// roundState is the content of a requestState: the server's own state, or the id of
+// the parked job.
 type roundState struct {
 	Expires int64           `json:"e"` // Unix seconds
 	State   json.RawMessage `json:"s,omitempty"`
 	Job     string          `json:"j,omitempty"`
 }
 
-// errState is told whatever is wrong with a state: how nearly one was forged
-// is nobody's business.
+// errState is the same for every invalid state, so that it does not reveal how close a
+// forgery was.
 var errState = errors.New("requestState belongs to another request, or has expired; repeat the request without it")
 
-func (s sealer) close(state roundState, binding []byte) (string, error) {
-	plain, err := jsonrpc.Marshal(state) // which keeps < and >
+func (s sealer) seal(state roundState, binding []byte) (string, error) {
+	plain, err := jsonrpc.Marshal(state) // without escaping < and >
 	if err != nil {
 		return "", err
 	}
@@ -78,18 +77,18 @@ func (s sealer) open(raw json.RawMessage, binding []byte, now time.Time) (roundS
 	return state, nil
 }
 
-// binding is what a state is sealed for.
-func (f front) binding(principal string) []byte {
-	sum := sha256.Sum256(canonical(f.arguments))
+// sealBinding returns the additional data of a request's state.
+func (f requestParams) sealBinding(principal string) []byte {
+	sum := sha256.Sum256(canonicalJSON(f.arguments))
 	raw, err := jsonrpc.Marshal([]string{principal, f.method, f.name, hex.EncodeToString(sum[:])})
-	if err != nil { // strings always encode
+	if err != nil { // strings can always be encoded
 		return sum[:]
 	}
 	return raw
 }
 
-// canonical is the one form that all texts of the same arguments have.
-func canonical(arguments json.RawMessage) []byte {
+// canonicalJSON returns the same text for all encodings of the same arguments.
+func canonicalJSON(arguments json.RawMessage) []byte {
 	if len(arguments) == 0 || string(arguments) == "null" {
 		return []byte(`{}`)
 	}

@@ -4,8 +4,9 @@ package gateway
 
 import "syscall"
 
-// descriptors is how many descriptors this process may have; 0: unknown.
-func descriptors() uint64 {
+// descriptorLimit returns the limit of open descriptors of this process, 0 if it is
+// unknown.
+func descriptorLimit() uint64 {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		return 0

@@ -20,26 +20,26 @@ func (f *fake) Close() error {
 }
 
 func TestTheOldestThatWaitsIsClosed(t *testing.T) {
-	c := &conns{max: 3}
+	c := &connLimiter{max: 3}
 	var all []*fake
 	for range 3 {
 		f := &fake{}
 		all = append(all, f)
-		c.changed(f, http.StateNew)
+		c.onStateChange(f, http.StateNew)
 	}
-	c.changed(all[0], http.StateActive)
-	c.changed(&fake{}, http.StateNew)
+	c.onStateChange(all[0], http.StateActive)
+	c.onStateChange(&fake{}, http.StateNew)
 	require.False(t, all[0].closed, "in the middle of a request")
 	require.True(t, all[1].closed)
-	c.changed(all[1], http.StateClosed)
-	c.changed(all[0], http.StateIdle) // waits since now
-	c.changed(&fake{}, http.StateNew)
+	c.onStateChange(all[1], http.StateClosed)
+	c.onStateChange(all[0], http.StateIdle) // waits since now
+	c.onStateChange(&fake{}, http.StateNew)
 	require.True(t, all[2].closed)
 	require.False(t, all[0].closed)
-	c.changed(all[2], http.StateClosed)
+	c.onStateChange(all[2], http.StateClosed)
 	require.Len(t, c.open, 3)
 	require.Equal(t, 3, c.idle.Len())
-	c.changed(all[0], http.StateClosed)
+	c.onStateChange(all[0], http.StateClosed)
 	require.Len(t, c.open, 2)
 	require.Equal(t, 2, c.idle.Len())
 }
@@ -47,6 +47,6 @@ func TestTheOldestThatWaitsIsClosed(t *testing.T) {
 // However few descriptors there are, most are left for what is behind the door.
 func TestTheBoundFollowsTheDescriptors(t *testing.T) {
 	for descriptors, want := range map[uint64]int{0: 2048, 1: 1, 256: 85, 1024: 341, 1 << 20: 2048, 1<<64 - 1: 2048} {
-		require.Equal(t, want, connLimit(descriptors), descriptors)
+		require.Equal(t, want, maxConnsFor(descriptors), descriptors)
 	}
 }

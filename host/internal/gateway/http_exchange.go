@@ -17,36 +17,36 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/wire"
 )
 
-// httpExchange is one POST with a request in it, and the ResponseWriter that
-// mcp-go writes to: of what mcp-go writes it lets the form pass and replaces
-// the content, the id and the result, by the bytes that were received.
+// httpExchange is one POST with a request, and the ResponseWriter for mcp-go's answer.
+// It keeps the form of that answer, and replaces its id and result by the bytes
+// received from the client and the upstream.
 type httpExchange struct {
 	http.ResponseWriter
 	header     http.Header     // of the request
 	id         json.RawMessage // as received
 	callParams json.RawMessage
-	events     bool // the client takes an event stream
+	events     bool // the client accepts an event stream
 	modern     bool
 	remote     string // address of the client
-	user       string // who signed in; "": nobody
+	user       string // the signed-in user; "": none
 	profile    string
-	catalog    Catalog // of the profile; nil: the whole
+	catalog    Catalog // of the profile; nil: all of it
 	handler    *HTTPHandler
 
 	mu     sync.Mutex
 	result json.RawMessage
 	fault  json.RawMessage
-	status int           // as mcp-go set it, not sent yet
-	sent   bool          // the header is out
-	stream bool          // as an event stream
-	over   bool          // nothing more is sent
-	acked  chan struct{} // of a listen stream; nil: it is none, or has been acknowledged
+	status int           // set by mcp-go, not sent yet
+	sent   bool          // the header is sent
+	stream bool          // the response is an event stream
+	ended  bool          // nothing more is sent
+	acked  chan struct{} // closed when the subscription stream is acknowledged; nil after that, and for other requests
 }
 
 func (x *httpExchange) door() string { return "http" }
 
-// identity is the session's, and where there is none the connection's: what
-// else a client says about itself anybody can say.
+// identity returns an id of the session, or without a session of the connection. A
+// client can set any other value itself.
 func (x *httpExchange) identity() string {
 	if id := x.header.Get(server.HeaderKeySessionID); id != "" && !x.modern {
 		return sessionIdentity(id)
@@ -59,10 +59,10 @@ func (x *httpExchange) identity() string {
 
 func sessionIdentity(session string) string { return "http session " + session }
 
-// Account is whom the calls of a client at an address are counted for: all
-// who come from there, since who comes has the one token, and can open any
-// number of connections and sessions. Of IPv6 it is the network, of which one
-// machine has all addresses.
+// Account returns the name under which the calls of all clients at an address are
+// counted together: they share one token, and can open any number of connections and
+// sessions. For IPv6 it is the /64 network, all of whose addresses one machine can
+// have.
 func Account(remote string) string {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil {
@@ -80,8 +80,8 @@ func Account(remote string) string {
 	return "http " + addr.String()
 }
 
-// principal is who a state is sealed for: the user, or all who have the token,
-// at this profile.
+// principal returns for whom a request state is sealed: the user, or everyone with the
+// host's token, at this profile.
 func (x *httpExchange) principal() string {
 	if x.user != "" {
 		return "http/" + x.profile + "/" + x.user
@@ -89,8 +89,8 @@ func (x *httpExchange) principal() string {
 	return "http/" + x.profile
 }
 
-// ask sends a request on the stream of the response. The client's answer
-// comes as a message of its own.
+// ask sends a request on the stream of the response. The client answers in a separate
+// POST.
 func (x *httpExchange) ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	if !x.events {
 		return nil, errors.New("the client accepts no event stream, so it cannot be asked")
@@ -99,11 +99,11 @@ func (x *httpExchange) ask(ctx context.Context, method string, params json.RawMe
 	defer forget()
 	x.mu.Lock()
 	if !x.sent {
-		x.begin()
+		x.startEventStream()
 	}
 	err := errors.New("the response has already started or ended")
 	if x.stream {
-		err = x.event(jsonrpc.AppendRequest(nil, jsonrpc.AppendString(nil, id), method, params))
+		err = x.writeEvent(jsonrpc.AppendRequest(nil, jsonrpc.AppendString(nil, id), method, params))
 	}
 	x.mu.Unlock()
 	if err != nil {
@@ -121,9 +121,9 @@ func (x *httpExchange) ask(ctx context.Context, method string, params json.RawMe
 	}
 }
 
-// bound ends a call with the door. The request's own context must outlive it:
-// once that has ended, mcp-go writes no answer.
-func (x *httpExchange) bound(ctx context.Context) (context.Context, func()) {
+// boundToServer returns a context that ends with the HTTP handler. The context of the
+// request must outlive it: once that has ended, mcp-go writes no answer.
+func (x *httpExchange) boundToServer(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(x.handler.life, func() { cancel(context.Cause(x.handler.life)) })
 	return ctx, func() {
@@ -146,7 +146,8 @@ func (x *httpExchange) fail(object json.RawMessage) {
 	x.mu.Unlock()
 }
 
-// notify sends a notification as an event, which makes the response a stream.
+// notify sends a notification as an event, which turns the response into an event
+// stream.
 func (x *httpExchange) notify(method string, params json.RawMessage) {
 	if !x.events {
 		return
@@ -154,11 +155,11 @@ func (x *httpExchange) notify(method string, params json.RawMessage) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.sent {
-		x.begin()
+		x.startEventStream()
 	}
 	if x.stream {
-		// A client that is gone shows as the end of the request's context.
-		x.event(jsonrpc.AppendNotification(nil, method, params)) //nolint:errcheck
+		// A disconnected client ends the context of the request.
+		x.writeEvent(jsonrpc.AppendNotification(nil, method, params)) //nolint:errcheck
 	}
 }
 
@@ -169,8 +170,8 @@ func (x *httpExchange) acknowledged() <-chan struct{} {
 	return x.acked
 }
 
-// begin makes the response an event stream. x.mu is held.
-func (x *httpExchange) begin() {
+// startEventStream turns the response into an event stream. The caller holds x.mu.
+func (x *httpExchange) startEventStream() {
 	h := x.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-cache")
@@ -178,21 +179,22 @@ func (x *httpExchange) begin() {
 	x.sent, x.stream = true, true
 }
 
-// event writes one message to the stream. x.mu is held.
-func (x *httpExchange) event(message []byte) error {
+// writeEvent writes one message to the stream. The caller holds x.mu.
+func (x *httpExchange) writeEvent(message []byte) error {
 	buf := append(make([]byte, 0, len(message)+24), "event: message\ndata: "...)
-	buf = append(append(buf, oneLine(message)...), "\n\n"...)
+	buf = append(append(buf, withoutLineBreaks(message)...), "\n\n"...)
 	return writeWithin(x.ResponseWriter, x.handler.unread, buf, true)
 }
 
-// writeTimeout is how long a client may leave a message unread.
+// writeTimeout is the time in which a client must read a message.
 const writeTimeout = 30 * time.Second
 
 func (x *httpExchange) write(p []byte) error {
 	return writeWithin(x.ResponseWriter, x.handler.unread, p, false)
 }
 
-// writeWithin writes p, and with flush all that was written, within a time.
+// writeWithin writes p within the duration d. With flush it also flushes all that was
+// written before.
 func writeWithin(w http.ResponseWriter, d time.Duration, p []byte, flush bool) error {
 	c := http.NewResponseController(w)
 	if err := c.SetWriteDeadline(time.Now().Add(d)); err != nil && !errors.Is(err, http.ErrNotSupported) {
@@ -211,22 +213,22 @@ func writeWithin(w http.ResponseWriter, d time.Duration, p []byte, flush bool) e
 	return nil
 }
 
-// WriteHeader keeps a status until the body says what it is the status of.
+// WriteHeader keeps the status until the body is known.
 func (x *httpExchange) WriteHeader(status int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.status = status
 	if !x.sent && strings.HasPrefix(x.Header().Get("Content-Type"), "text/event-stream") {
-		x.begin()
+		x.startEventStream()
 	}
 }
 
-// Write takes what mcp-go writes: a JSON message, an event with one, or text.
+// Write takes the output of mcp-go: a JSON message, an event with a message, or text.
 func (x *httpExchange) Write(p []byte) (int, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.over {
-		return 0, errGone
+	if x.ended {
+		return 0, errConnectionGone
 	}
 	message := bytes.TrimSpace(p)
 	if x.stream {
@@ -235,9 +237,9 @@ func (x *httpExchange) Write(p []byte) (int, error) {
 			return len(p), x.write(p)
 		}
 	}
-	message, code := x.replace(message)
+	message, code := x.spliceReceived(message)
 	if x.stream {
-		err := x.event(message)
+		err := x.writeEvent(message)
 		if x.acked != nil && bytes.Contains(message, []byte(`"notifications/subscriptions/acknowledged"`)) {
 			close(x.acked)
 			x.acked = nil
@@ -250,8 +252,8 @@ func (x *httpExchange) Write(p []byte) (int, error) {
 	return len(p), x.write(message)
 }
 
-// sendHeader sends the status, which for a modern client follows the error
-// that was put in. x.mu is held.
+// sendHeader sends the status. For a modern client it depends on the code of the error
+// that was put into the message. The caller holds x.mu.
 func (x *httpExchange) sendHeader(code int) {
 	status := x.status
 	if status == 0 {
@@ -271,11 +273,11 @@ func (x *httpExchange) sendHeader(code int) {
 
 const codeHeaderMismatch = -32020
 
-// replace returns the message with the id and the result as received, and the
-// code of the error in it, or 0. What is no response passes as it is. The id
-// is not looked at: mcp-go makes a float64 of a number, which a large one does
-// not survive.
-func (x *httpExchange) replace(message []byte) ([]byte, int) {
+// spliceReceived returns the message with the id and the result as received, and the
+// code of the error in it, or 0. It returns other messages than responses unchanged.
+// It does not compare the id: mcp-go decodes numbers as float64, which changes large
+// ones.
+func (x *httpExchange) spliceReceived(message []byte) ([]byte, int) {
 	members, err := jsonrpc.Members(message)
 	if err != nil || x.id == nil {
 		return message, 0
@@ -307,7 +309,7 @@ func (x *httpExchange) replace(message []byte) ([]byte, int) {
 	return jsonrpc.AppendResult(make([]byte, 0, len(result)+len(x.id)+48), x.id, result), 0
 }
 
-// eventData returns the message in an event of mcp-go's.
+// eventData returns the message in an event written by mcp-go.
 func eventData(p []byte) ([]byte, bool) {
 	rest, ok := bytes.CutPrefix(p, []byte("event: message\ndata: "))
 	if !ok {
@@ -316,31 +318,31 @@ func eventData(p []byte) ([]byte, bool) {
 	return bytes.TrimSpace(rest), true
 }
 
-// Flush sends what has been written.
+// Flush sends everything that has been written.
 func (x *httpExchange) Flush() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.sent && !x.over {
-		writeWithin(x.ResponseWriter, x.handler.unread, nil, true) //nolint:errcheck // the next write will tell
+	if x.sent && !x.ended {
+		writeWithin(x.ResponseWriter, x.handler.unread, nil, true) //nolint:errcheck // the next write reports the error
 	}
 }
 
-// end sends the header of a response without a body. Nothing is written from
-// then on: the server uses what a response is written with for others.
+// end sends the header of a response without a body. After it nothing is written,
+// since the server reuses the ResponseWriter's buffers for other responses.
 func (x *httpExchange) end() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.sent && x.status != 0 {
 		x.ResponseWriter.WriteHeader(x.status)
 	}
-	x.sent, x.stream, x.over = true, false, true
+	x.sent, x.stream, x.ended = true, false, true
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap returns the underlying writer, for http.ResponseController.
 func (x *httpExchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
-// oneLine returns JSON without the line breaks that would end an event.
-func oneLine(raw []byte) []byte {
+// withoutLineBreaks returns JSON without line breaks, which would end an event.
+func withoutLineBreaks(raw []byte) []byte {
 	if bytes.IndexByte(raw, '\n') < 0 && bytes.IndexByte(raw, '\r') < 0 {
 		return raw
 	}

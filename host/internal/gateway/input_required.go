@@ -15,9 +15,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// job is a request of a modern client's being carried out. When a legacy
-// server asks something, the client is answered that input is required; the
-// job waits, parked, until the client's next request brings the answers.
+// job is a running request of a modern client. If a legacy server asks something, the
+// client gets a result with input_required, and the job is parked until the client's
+// next request brings the answers.
 type job struct {
 	id      string
 	client  string
@@ -28,26 +28,26 @@ type job struct {
 	result  json.RawMessage
 	err     error
 
-	mu   sync.Mutex
-	x    exchange             // of the request that waits for it; nil while parked
-	open map[string]*question // that the client has been told of
-	last int
+	mu        sync.Mutex
+	x         exchange             // the request that waits for the job; nil while parked
+	questions map[string]*question // questions that the client has received
+	last      int
 }
 
-// question is one of a server's that waits for the client's answer.
+// question is a server's request that waits for the client's answer.
 type question struct {
-	method string
-	params json.RawMessage
-	answer chan json.RawMessage // holds one
-	over   bool                 // the server has taken it back; under the job's mu
+	method    string
+	params    json.RawMessage
+	answer    chan json.RawMessage // has room for one answer
+	withdrawn bool                 // the server has cancelled the question; guarded by the job's mu
 }
 
-// rounds carries a request out in as many rounds as it takes.
-func (g *Gateway) rounds(ctx context.Context, x exchange, f front, caller call.Caller, do work) (json.RawMessage, error) {
-	binding := f.binding(x.principal())
+// runInRounds runs a request with as many rounds of questions and answers as it needs.
+func (g *Gateway) runInRounds(ctx context.Context, x exchange, f requestParams, caller call.Caller, do upstreamRequest) (json.RawMessage, error) {
+	binding := f.sealBinding(x.principal())
 	var j *job
 	if f.state != nil {
-		state, err := g.seal.open(f.state, binding, time.Now())
+		state, err := g.sealer.open(f.state, binding, time.Now())
 		if err != nil {
 			return nil, invalidParams(err)
 		}
@@ -56,14 +56,14 @@ func (g *Gateway) rounds(ctx context.Context, x exchange, f front, caller call.C
 				return nil, invalidParams(err)
 			}
 		} else if j = g.parked.take(state.Job); j == nil {
-			return nil, invalidParams(errState) // answered already, or given up
+			return nil, invalidParams(errState) // already answered, or expired
 		} else if err := j.resume(x, f.responses); err != nil {
 			g.parked.put(j)
 			return nil, invalidParams(err)
 		}
 	}
 	if j == nil {
-		j = g.start(ctx, x, f.params, binding, caller, do)
+		j = g.startJob(ctx, x, f.params, binding, caller, do)
 	}
 	return g.await(ctx, j)
 }
@@ -73,26 +73,27 @@ func invalidParams(err error) error {
 	return clientError(append(object, '}'))
 }
 
-// start begins a job. It outlives the request, which may end with a question.
-func (g *Gateway) start(ctx context.Context, x exchange, params json.RawMessage, binding []byte, caller call.Caller, do work) *job {
+// startJob starts a job. The job can outlive the request, which may end with a
+// question.
+func (g *Gateway) startJob(ctx context.Context, x exchange, params json.RawMessage, binding []byte, caller call.Caller, do upstreamRequest) *job {
 	j := &job{
 		id: rand.Text(), client: x.identity(), binding: binding, x: x,
-		asked: make(chan *question), done: make(chan struct{}), open: map[string]*question{},
+		asked: make(chan *question), done: make(chan struct{}), questions: map[string]*question{},
 	}
 	life, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	bounded, release := x.bound(life)
+	bounded, release := x.boundToServer(life)
 	j.cancel = cancel
-	g.owned.run(cancel, func() {
+	g.background.run(cancel, func() {
 		defer close(j.done)
 		defer release()
 		defer cancel(nil)
-		ask := g.parked.asking.bounded(caller.ID, func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-			if err := declared(caller.Capabilities, method, params); err != nil {
+		ask := g.parked.limit.limit(caller.ID, func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+			if err := checkDeclared(caller.Capabilities, method, params); err != nil {
 				return nil, err
 			}
 			return j.ask(ctx, method, params)
 		})
-		j.result, j.err = do(bounded, params, admitting(caller, j.notify), ask)
+		j.result, j.err = do(bounded, params, filterLogs(caller, j.notify), ask)
 	})
 	return j
 }
@@ -118,12 +119,12 @@ func (j *job) ask(ctx context.Context, method string, params json.RawMessage) (j
 	case <-ctx.Done():
 		j.mu.Lock()
 		defer j.mu.Unlock()
-		q.over = true
+		q.withdrawn = true
 		return nil, ctx.Err()
 	}
 }
 
-// resume gives a parked job the answers, and the request that waits for it.
+// resume gives a parked job the answers, and the new request that waits for it.
 func (j *job) resume(x exchange, responses json.RawMessage) error {
 	var members []jsonrpc.Member
 	if len(responses) > 0 && string(responses) != "null" {
@@ -136,34 +137,34 @@ func (j *job) resume(x exchange, responses json.RawMessage) error {
 	defer j.mu.Unlock()
 	j.x = x
 	for _, m := range members {
-		if q := j.open[m.Name]; q != nil {
-			delete(j.open, m.Name)
+		if q := j.questions[m.Name]; q != nil {
+			delete(j.questions, m.Name)
 			q.answer <- m.Value
 		}
 	}
 	return nil
 }
 
-// await waits for a job's result or its next question. When ctx ends first,
-// the client has withdrawn the request.
+// await waits for a job's result or its next question. If ctx ends first, the client
+// has cancelled the request.
 func (g *Gateway) await(ctx context.Context, j *job) (json.RawMessage, error) {
 	for {
 		select {
-		case <-j.done: // also when the server did not wait for what it asked
-			return g.sealed(j)
+		case <-j.done: // also if the server did not wait for an answer
+			return g.sealResult(j)
 		default:
 		}
-		if j.unanswered() {
+		if j.hasOpenQuestion() {
 			return g.park(j)
 		}
 		select {
 		case q := <-j.asked:
 			j.mu.Lock()
 			j.last++
-			j.open["q"+strconv.Itoa(j.last)] = q
+			j.questions["q"+strconv.Itoa(j.last)] = q
 			j.mu.Unlock()
 		case <-j.done:
-			return g.sealed(j)
+			return g.sealResult(j)
 		case <-ctx.Done():
 			j.cancel(context.Cause(ctx))
 			<-j.done
@@ -172,13 +173,13 @@ func (g *Gateway) await(ctx context.Context, j *job) (json.RawMessage, error) {
 	}
 }
 
-// unanswered reports whether the client is to be asked. What the server has taken
-// back it is not.
-func (j *job) unanswered() bool {
+// hasOpenQuestion reports whether the job has a question that the server has not
+// cancelled.
+func (j *job) hasOpenQuestion() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	maps.DeleteFunc(j.open, func(_ string, q *question) bool { return q.over })
-	return len(j.open) > 0
+	maps.DeleteFunc(j.questions, func(_ string, q *question) bool { return q.withdrawn })
+	return len(j.questions) > 0
 }
 
 // park answers with the questions and keeps the job for the next round.
@@ -188,7 +189,7 @@ func (g *Gateway) park(j *job) (json.RawMessage, error) {
 	out := []byte(`{"resultType":"input_required","inputRequests":{`)
 	for n := 1; n <= j.last; n++ {
 		key := "q" + strconv.Itoa(n)
-		q := j.open[key]
+		q := j.questions[key]
 		if q == nil {
 			continue
 		}
@@ -203,7 +204,7 @@ func (g *Gateway) park(j *job) (json.RawMessage, error) {
 		out = append(out, '}')
 	}
 	j.mu.Unlock()
-	state, err := g.seal.close(roundState{Expires: time.Now().Add(parkLife).Unix(), Job: j.id}, j.binding)
+	state, err := g.sealer.seal(roundState{Expires: time.Now().Add(parkLife).Unix(), Job: j.id}, j.binding)
 	if err == nil && !g.parked.put(j) {
 		err = toolerr.New(toolerr.LimitReached, "too many requests wait for answers; try again later")
 	}
@@ -216,9 +217,10 @@ func (g *Gateway) park(j *job) (json.RawMessage, error) {
 	return append(out, '}'), nil
 }
 
-// sealed is a job's result, in which a modern server's own state is sealed.
-func (g *Gateway) sealed(j *job) (json.RawMessage, error) {
-	if j.err != nil || !asks(j.result) {
+// sealResult returns a job's result. It seals the request state of a modern server in
+// it.
+func (g *Gateway) sealResult(j *job) (json.RawMessage, error) {
+	if j.err != nil || !requiresInput(j.result) {
 		return j.result, j.err
 	}
 	members, err := jsonrpc.Members(j.result)
@@ -229,7 +231,7 @@ func (g *Gateway) sealed(j *job) (json.RawMessage, error) {
 		if m.Name != "requestState" {
 			continue
 		}
-		state, err := g.seal.close(roundState{Expires: time.Now().Add(stateLife).Unix(), State: m.Value}, j.binding)
+		state, err := g.sealer.seal(roundState{Expires: time.Now().Add(stateLife).Unix(), State: m.Value}, j.binding)
 		if err != nil {
 			return nil, err
 		}
@@ -238,21 +240,21 @@ func (g *Gateway) sealed(j *job) (json.RawMessage, error) {
 	return j.result, nil
 }
 
-// maxParked bounds the jobs that wait for answers.
+// maxParked bounds the parked jobs.
 const maxParked = 1000
 
 var errUnanswered = errors.New("the client did not answer the server's question in time")
 
-// parkedJobs are the jobs that wait for answers.
+// parkedJobs holds the jobs that wait for answers.
 type parkedJobs struct {
-	asking asking // counts all questions, also those of legacy clients
+	limit questionLimit // counts all questions, including those to legacy clients
 
 	mu   sync.Mutex
 	jobs map[string]*job
 	ends map[string]*time.Timer
 }
 
-// put keeps a job for a time, and reports false when there are too many.
+// put parks a job for a limited time. It returns false if there are too many.
 func (p *parkedJobs) put(j *job) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -271,7 +273,7 @@ func (p *parkedJobs) put(j *job) bool {
 	return true
 }
 
-// take returns a job to the one who asks first; nil: it is not there.
+// take removes a parked job and returns it; nil if there is none with the id.
 func (p *parkedJobs) take(id string) *job {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -284,7 +286,7 @@ func (p *parkedJobs) take(id string) *job {
 	return j
 }
 
-// stop forgets all jobs, which the end of the gateway cancels.
+// stop drops all jobs. The end of the gateway cancels them.
 func (p *parkedJobs) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -294,8 +296,8 @@ func (p *parkedJobs) stop() {
 	p.jobs, p.ends = nil, nil
 }
 
-// endOf gives up the jobs of a client that is gone.
-func (p *parkedJobs) endOf(client string) {
+// endJobsOf ends the parked jobs of a client that has disconnected.
+func (p *parkedJobs) endJobsOf(client string) {
 	p.mu.Lock()
 	var ended []string
 	for id, j := range p.jobs {

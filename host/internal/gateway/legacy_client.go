@@ -11,60 +11,60 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// client is what a legacy client said in its handshake and since.
-type client struct {
-	session string // mcp-go's id of it
+// legacyClient holds the data of a legacy client's handshake and its later settings.
+type legacyClient struct {
+	session string // mcp-go's id of the session
 	profile string
-	user    string // who signed in; "": nobody
+	user    string // the signed-in user; "": none
 	caps    json.RawMessage
-	level   string // of log messages; "": never set
+	level   string // minimum level of log messages; "": not set
 }
 
-// clients are the legacy clients, by the identity their requests have.
-type clients struct {
+// legacyClients holds the legacy clients by the identity of their requests.
+type legacyClients struct {
 	mu   sync.RWMutex
-	byID map[string]client
+	byID map[string]legacyClient
 }
 
-func (c *clients) get(id string) client {
+func (c *legacyClients) get(id string) legacyClient {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.byID[id]
 }
 
-func (c *clients) set(id string, to client) {
+func (c *legacyClients) set(id string, to legacyClient) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.byID == nil {
-		c.byID = map[string]client{}
+		c.byID = map[string]legacyClient{}
 	}
 	c.byID[id] = to
 }
 
-func (c *clients) delete(id string) {
+func (c *legacyClients) delete(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.byID, id)
 }
 
-// greet remembers who has opened a legacy session.
-func (g *Gateway) greet(ctx context.Context) {
+// recordClient stores the client of a new legacy session.
+func (g *Gateway) recordClient(ctx context.Context) {
 	x := exchangeOf(ctx)
 	session := server.ClientSessionFromContext(ctx)
 	if session == nil {
 		return
 	}
-	c := client{session: session.SessionID(), profile: profileOf(x)}
+	c := legacyClient{session: session.SessionID(), profile: profileOf(x)}
 	id := x.identity()
 	if x, ok := x.(*httpExchange); ok {
 		c.user = x.user
 		if c.session == "" {
-			return // without a session nothing can be said about the next request
+			return // without a session id, later requests cannot be attributed to the client
 		}
 		id = sessionIdentity(c.session)
 	}
 	members, err := jsonrpc.Members(x.params())
-	if err != nil { // mcp-go has read them otherwise; then nothing is declared
+	if err != nil { // mcp-go has accepted the parameters; treat them as without capabilities
 		members = nil
 	}
 	for _, m := range members {
@@ -75,15 +75,15 @@ func (g *Gateway) greet(ctx context.Context) {
 	g.clients.set(id, c)
 }
 
-// forget ends what goes on for a client that is gone.
-func (g *Gateway) forget(id string) {
+// forgetClient ends the jobs and subscriptions of a client that has disconnected.
+func (g *Gateway) forgetClient(id string) {
 	g.clients.delete(id)
-	g.unwatch(id)
-	g.parked.endOf(id)
+	g.endSubscriptions(id)
+	g.parked.endJobsOf(id)
 }
 
-// caller says who makes a request.
-func (g *Gateway) caller(x exchange, f front, modern bool) call.Caller {
+// newCaller returns the caller of a request.
+func (g *Gateway) newCaller(x exchange, f requestParams, modern bool) call.Caller {
 	c := call.Caller{Door: x.door(), Modern: modern, ID: x.identity()}
 	switch x := x.(type) {
 	case *httpExchange:
@@ -91,8 +91,8 @@ func (g *Gateway) caller(x exchange, f front, modern bool) call.Caller {
 		if x.user != "" {
 			c.Account = "user " + x.user
 		}
-	case stdio:
-		x.on.name(&c)
+	case stdioExchange:
+		x.delegation.setCaller(&c)
 	}
 	if modern {
 		c.Capabilities, c.LogLevel = f.caps, f.level
@@ -103,8 +103,7 @@ func (g *Gateway) caller(x exchange, f front, modern bool) call.Caller {
 	return c
 }
 
-// declaresAny reports whether a client has declared that it answers any
-// question.
+// declaresAny reports whether a client declares a capability to answer questions.
 func declaresAny(caps json.RawMessage) bool {
 	for _, name := range []string{"elicitation", "sampling", "roots"} {
 		if capability(caps, name) != nil {
@@ -114,7 +113,8 @@ func declaresAny(caps json.RawMessage) bool {
 	return false
 }
 
-// capability returns what a client declared under a name; nil: nothing.
+// capability returns the value of a declared capability, nil if the client does not
+// declare it.
 func capability(caps json.RawMessage, name string) json.RawMessage {
 	if len(caps) <= len(`{}`) {
 		return nil
@@ -131,8 +131,9 @@ func capability(caps json.RawMessage, name string) json.RawMessage {
 	return nil
 }
 
-// declared says why a client must not be asked that.
-func declared(caps json.RawMessage, method string, params json.RawMessage) error {
+// checkDeclared returns an error if the client does not declare the capability that a
+// server's request needs.
+func checkDeclared(caps json.RawMessage, method string, params json.RawMessage) error {
 	var name, option string
 	switch method {
 	case "elicitation/create":
@@ -160,23 +161,23 @@ func declared(caps json.RawMessage, method string, params json.RawMessage) error
 	return clientError(append(object, '}'))
 }
 
-// The levels of log messages, the least first.
-var levels = [...]string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+// The levels of log messages, least severe first.
+var logLevels = [...]string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 
-func severity(level string) int { return slices.Index(levels[:], level) }
+func severity(level string) int { return slices.Index(logLevels[:], level) }
 
-// admitting passes on the notifications that the caller wants: a log message
-// only from its level on. A modern client that names none wants none.
-func admitting(caller call.Caller, notify func(string, json.RawMessage)) func(string, json.RawMessage) {
+// filterLogs wraps notify so that it drops log messages below the caller's level. A
+// modern client that sets no level gets none.
+func filterLogs(caller call.Caller, notify func(string, json.RawMessage)) func(string, json.RawMessage) {
 	return func(method string, params json.RawMessage) {
-		if method == "notifications/message" && !admits(caller.LogLevel, params, caller.Modern) {
+		if method == "notifications/message" && !passesLevel(caller.LogLevel, params, caller.Modern) {
 			return
 		}
 		notify(method, params)
 	}
 }
 
-func admits(level string, params json.RawMessage, modern bool) bool {
+func passesLevel(level string, params json.RawMessage, modern bool) bool {
 	if level == "" {
 		return !modern
 	}
@@ -186,12 +187,12 @@ func admits(level string, params json.RawMessage, modern bool) bool {
 	return json.Unmarshal(params, &p) == nil && severity(p.Level) >= severity(level)
 }
 
-// setLevel answers logging/setLevel.
+// setLevel handles logging/setLevel.
 func (g *Gateway) setLevel(ctx context.Context, level string) {
 	id := exchangeOf(ctx).identity()
 	c := g.clients.get(id)
 	c.level = level
-	if c.session != "" { // else it will not be known again
+	if c.session != "" { // without a session id, later requests cannot be attributed to the client
 		g.clients.set(id, c)
 	}
 	if g.cfg.OnLogLevel == nil {

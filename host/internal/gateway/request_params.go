@@ -10,24 +10,24 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// front is what the gateway reads of a request's params.
-type front struct {
-	method string
-	params json.RawMessage
-	name   string // of the tool or prompt, or the URI
-	span   [2]int // where its value stands in params
+// requestParams holds the parts of a request's params that the gateway uses.
+type requestParams struct {
+	method   string
+	params   json.RawMessage
+	name     string // of the tool or prompt, or the URI
+	nameSpan [2]int // position of the name's value in params
 
 	arguments json.RawMessage
 	state     json.RawMessage // requestState; nil: none
 	responses json.RawMessage // inputResponses; nil: none
-	caps      json.RawMessage // of a modern client
-	level     string          // of the log messages a modern client wants
+	caps      json.RawMessage // client capabilities of a modern client
+	level     string          // log level that a modern client wants
 }
 
-// readFront reads params. The name is read exactly, and not at all when
-// another reader could take another one.
-func readFront(method string, params json.RawMessage) (front, error) {
-	f := front{method: method, params: params}
+// parseParams parses params. It returns an error if another parser could read another
+// name, for example because of a duplicate member.
+func parseParams(method string, params json.RawMessage) (requestParams, error) {
+	f := requestParams{method: method, params: params}
 	members, err := jsonrpc.Members(params)
 	if err != nil {
 		return f, fmt.Errorf("params of %s must be an object with a name: %w", method, err)
@@ -54,8 +54,9 @@ func readFront(method string, params json.RawMessage) (front, error) {
 		case "_meta":
 			f.readMeta(m.Value)
 		default:
-			// Some servers read names without regard to case: what they would take
-			// for arguments has to be what policy and approval have seen.
+			// Some servers match member names without regard to case. The arguments
+			// that they would read must be the ones that policy and approval have
+			// checked.
 			for _, known := range [...]string{named, "arguments", "_meta", "requestState", "inputResponses", "task"} {
 				if m.Name != known && strings.EqualFold(m.Name, known) {
 					return f, fmt.Errorf("params of %s: member %s must be spelled %q", method, quoted(m.Name), known)
@@ -69,7 +70,7 @@ func readFront(method string, params json.RawMessage) (front, error) {
 	return f, nil
 }
 
-func (f *front) readName(named string, m jsonrpc.Member) error {
+func (f *requestParams) readName(named string, m jsonrpc.Member) error {
 	value, offset := m.Value, m.Start
 	if named == "ref" {
 		members, err := jsonrpc.Members(m.Value)
@@ -85,14 +86,14 @@ func (f *front) readName(named string, m jsonrpc.Member) error {
 	if value[0] != '"' || json.Unmarshal(value, &f.name) != nil {
 		return fmt.Errorf("params of %s: %q must be a string", f.method, named)
 	}
-	f.span = [2]int{offset, offset + len(value)}
+	f.nameSpan = [2]int{offset, offset + len(value)}
 	return nil
 }
 
-func (f *front) readMeta(meta json.RawMessage) {
+func (f *requestParams) readMeta(meta json.RawMessage) {
 	members, err := jsonrpc.Members(meta)
 	if err != nil {
-		return // mcp-go has said so
+		return // mcp-go has reported it
 	}
 	for _, m := range members {
 		switch m.Name {
@@ -106,21 +107,21 @@ func (f *front) readMeta(meta json.RawMessage) {
 	}
 }
 
-// renamed is params with the server's own name in place of the served one.
-func (f *front) renamed(original string) json.RawMessage {
+// withName returns params with the server's own name instead of the served one.
+func (f *requestParams) withName(original string) json.RawMessage {
 	if original == f.name {
 		return f.params
 	}
-	return slices.Concat(f.params[:f.span[0]], json.RawMessage(jsonrpc.AppendString(nil, original)), f.params[f.span[1]:])
+	return slices.Concat(f.params[:f.nameSpan[0]], json.RawMessage(jsonrpc.AppendString(nil, original)), f.params[f.nameSpan[1]:])
 }
 
-// redirect makes a request for one tool the same for another.
-func (f *front) redirect(name string, arguments json.RawMessage) error {
-	params, err := jsonrpc.SetMember(f.renamed(name), "arguments", arguments)
+// redirect replaces the name and the arguments of the request.
+func (f *requestParams) redirect(name string, arguments json.RawMessage) error {
+	params, err := jsonrpc.SetMember(f.withName(name), "arguments", arguments)
 	if err != nil {
 		return err
 	}
-	other, err := readFront(f.method, params)
+	other, err := parseParams(f.method, params)
 	if err == nil {
 		*f = other
 	}

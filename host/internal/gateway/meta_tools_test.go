@@ -16,7 +16,7 @@ import (
 // standing is a catalogue in which find and run stand in for other tools.
 type standing struct{ gateway.Catalog }
 
-func (standing) StandsIn(name string) bool { return name == "find" || name == "run" }
+func (standing) IsMetaTool(name string) bool { return name == "find" || name == "run" }
 
 func (s standing) Resolve(ctx context.Context, name string, arguments json.RawMessage) (json.RawMessage, *call.Tool, json.RawMessage, error) {
 	if name == "find" {

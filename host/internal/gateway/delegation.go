@@ -1,0 +1,67 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+)
+
+// delegation names the caller on whose behalf a client on a pair of streams makes its
+// calls: the caller of the call that started this client. nil means that the client
+// calls for itself.
+type delegation struct {
+	id      string // of the connection
+	as      call.Caller
+	catalog Catalog // the catalog that the caller may use; nil: all of it
+}
+
+type delegationKey struct{}
+
+func (e *delegation) door() string {
+	if e == nil {
+		return stdioID
+	}
+	return "socket"
+}
+
+func (e *delegation) identity() string {
+	if e == nil {
+		return stdioID
+	}
+	return e.id
+}
+
+// setCaller replaces the caller of a request by the one of the delegation.
+func (e *delegation) setCaller(c *call.Caller) {
+	if e != nil {
+		c.Door, c.ID, c.Account, c.Turn, c.Depth, c.Profile = e.as.Door, e.as.ID, e.as.Account, e.as.Turn, e.as.Depth, e.as.Profile
+		c.Agent, c.Tools = e.as.Agent, e.as.Tools
+	}
+}
+
+// ServeAs serves a client like ServeStdio, but on behalf of a caller: its calls are
+// calls of as, at the depth of as. Several clients can be served at once.
+func (g *Gateway) ServeAs(ctx context.Context, as call.Caller, in io.Reader, out io.Writer, logf func(string, ...any)) error {
+	e := &delegation{id: "socket " + strconv.FormatUint(g.delegations.Add(1), 10), as: as}
+	find := g.cfg.DelegatedCatalog
+	if find == nil && as.Profile != "" {
+		find = g.cfg.Profile
+	}
+	if find != nil {
+		var ok bool
+		if e.catalog, ok = find(as.Profile); !ok {
+			return fmt.Errorf("profile %s no longer exists", as.Profile)
+		}
+	}
+	if as.Tools != nil {
+		if e.catalog == nil {
+			e.catalog = g.catalog
+		}
+		e.catalog = filteredCatalog{e.catalog, as.Tools}
+	}
+	defer g.forgetClient(e.id)
+	return g.serve(context.WithValue(ctx, delegationKey{}, e), e.id, in, out, logf)
+}

@@ -1,0 +1,53 @@
+package gateway
+
+import (
+	"io"
+	"net/http"
+	"time"
+)
+
+// Bounds for reading the rest of an answered request. If the request announces less
+// than netHTTPDrains bytes, net/http itself reads the rest before the answer.
+const (
+	maxDrain      = 128 << 20        // bytes
+	drainTime     = 30 * time.Second // in total
+	drainPause    = 2 * time.Second  // without a byte
+	netHTTPDrains = 256 << 10        // bytes
+)
+
+// AnswerAndDrain calls answer for a request whose body is unread, unless that is
+// http.NoBody, and then reads the rest of the body. A client that writes its whole
+// request before it reads would otherwise find the connection reset and lose the
+// answer. The connection is closed afterwards.
+func AnswerAndDrain(w http.ResponseWriter, r *http.Request, answer func()) {
+	waits := r.Header.Get("Expect") != "" // the client waits for the answer before it sends the body
+	c := http.NewResponseController(w)
+	if r.Body == nil || r.Body == http.NoBody || waits || r.ContentLength >= 0 && r.ContentLength <= netHTTPDrains || c.EnableFullDuplex() != nil {
+		answer()
+		return
+	}
+	w.Header().Set("Connection", "close")
+	answer()
+	if c.Flush() == nil {
+		drainBody(w, r.Body)
+	}
+}
+
+// drainBody reads the rest of a body until its end, until the client pauses, or up to
+// a bound. The pause rather than the total time shows that a client has stopped
+// sending: a slow client takes seconds for a large body.
+func drainBody(w http.ResponseWriter, body io.Reader) {
+	end := time.Now().Add(drainTime)
+	buf := make([]byte, 32<<10)
+	for left := maxDrain; left > 0; {
+		within := min(drainPause, time.Until(end))
+		if within <= 0 || !setReadDeadline(w, within) {
+			return
+		}
+		n, err := body.Read(buf)
+		if err != nil {
+			return
+		}
+		left -= n
+	}
+}

@@ -1,0 +1,250 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
+)
+
+// Changed notifies all clients that a list has changed.
+func (g *Gateway) Changed(kind call.Kind) {
+	g.mcp.SendNotificationToAllClients(listChangedMethod(kind), nil)
+}
+
+// maxSubscriptions bounds the resource subscriptions of all clients together.
+const maxSubscriptions = 10_000
+
+// subscriptions holds the resources to which clients have subscribed.
+type subscriptions struct {
+	mu      sync.Mutex
+	all     map[resource][]subscription
+	n       int
+	streams int // number of subscription streams so far
+}
+
+// nextStreamID returns a new id for the subscriptions of a stream.
+func (w *subscriptions) nextStreamID() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.streams++
+	return "listen:" + strconv.Itoa(w.streams)
+}
+
+// resource identifies a resource by its server and the server's own URI.
+type resource struct{ server, uri string }
+
+// subscription is the subscription of one client to one resource.
+type subscription struct {
+	id   string // id of the client or of the subscription stream
+	uri  string // the URI in the client's request
+	tell func(method string, params map[string]any)
+}
+
+// add stores a subscription. It returns false if there are too many.
+func (w *subscriptions) add(r resource, one subscription) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if slices.ContainsFunc(w.all[r], func(have subscription) bool { return have.id == one.id && have.uri == one.uri }) {
+		return true
+	}
+	if w.n >= maxSubscriptions {
+		return false
+	}
+	if w.all == nil {
+		w.all = map[resource][]subscription{}
+	}
+	w.all[r] = append(w.all[r], one)
+	w.n++
+	return true
+}
+
+// remove removes the subscriptions for which match returns true. It returns the
+// resources without any remaining subscription.
+func (w *subscriptions) remove(match func(resource, subscription) bool) (free []resource) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for r, list := range w.all {
+		before := len(list)
+		list = slices.DeleteFunc(list, func(one subscription) bool { return match(r, one) })
+		w.n -= before - len(list)
+		w.all[r] = list
+		if len(list) == 0 {
+			delete(w.all, r)
+			if before > 0 {
+				free = append(free, r)
+			}
+		}
+	}
+	return free
+}
+
+func (w *subscriptions) subscribersOf(r resource) []subscription {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.all[r])
+}
+
+// Updated notifies the subscribers of a server's resource that it has changed. params
+// are the parameters of the server's notification.
+func (g *Gateway) Updated(server string, params json.RawMessage) {
+	members, err := jsonrpc.Members(params)
+	if err != nil {
+		return
+	}
+	fields := map[string]any{}
+	var uri string
+	for _, m := range members {
+		switch {
+		case m.Name == "_meta": // the host sets the subscription id
+		case m.Name == "uri":
+			if json.Unmarshal(m.Value, &uri) != nil {
+				return
+			}
+		default:
+			fields[m.Name] = m.Value
+		}
+	}
+	for _, w := range g.subscriptions.subscribersOf(resource{server, uri}) {
+		own := make(map[string]any, len(fields)+1)
+		for name, value := range fields {
+			own[name] = value
+		}
+		own["uri"] = w.uri
+		w.tell(mcp.MethodNotificationResourceUpdated, own)
+	}
+}
+
+// Logged sends a server's log message that belongs to no request to the legacy clients
+// that want its level.
+func (g *Gateway) Logged(params json.RawMessage) {
+	fields, ok := paramsAsMap(params)
+	if !ok {
+		return
+	}
+	for _, session := range g.legacySessions(func(c legacyClient) bool { return passesLevel(c.level, params, false) }) {
+		g.mcp.SendNotificationToSpecificClient(session, "notifications/message", fields) //nolint:errcheck // a client without a stream misses it
+	}
+}
+
+// paramsAsMap decodes a notification's parameters into the type that mcp-go takes.
+func paramsAsMap(params json.RawMessage) (map[string]any, bool) {
+	members, err := jsonrpc.Members(params)
+	if err != nil {
+		return nil, false
+	}
+	fields := make(map[string]any, len(members))
+	for _, m := range members {
+		fields[m.Name] = m.Value
+	}
+	return fields, true
+}
+
+// Completed notifies legacy clients that a URL elicitation of a server is complete. It
+// notifies all clients that support URL elicitation, because the notification does not
+// name the client; clients ignore ids that they do not know.
+func (g *Gateway) Completed(params json.RawMessage) {
+	fields, ok := paramsAsMap(params)
+	if !ok {
+		return
+	}
+	for _, session := range g.legacySessions(func(c legacyClient) bool {
+		return checkDeclared(c.caps, "elicitation/create", json.RawMessage(`{"mode":"url"}`)) == nil
+	}) {
+		g.mcp.SendNotificationToSpecificClient(session, string(mcp.MethodNotificationElicitationComplete), fields) //nolint:errcheck // a client without a stream misses it
+	}
+}
+
+// legacySessions returns the sessions of the legacy clients for which meant returns
+// true.
+func (g *Gateway) legacySessions(meant func(legacyClient) bool) (sessions []string) {
+	g.clients.mu.RLock()
+	defer g.clients.mu.RUnlock()
+	for _, c := range g.clients.byID {
+		if meant(c) {
+			sessions = append(sessions, c.session)
+		}
+	}
+	return sessions
+}
+
+// subscribe handles resources/subscribe.
+func (g *Gateway) subscribe(ctx context.Context, uri string) {
+	x := exchangeOf(ctx)
+	session := server.ClientSessionFromContext(ctx)
+	if session == nil {
+		return
+	}
+	id := session.SessionID()
+	g.subscribeOne(ctx, x, x.identity(), uri, func(method string, params map[string]any) {
+		g.mcp.SendNotificationToSpecificClient(id, method, params) //nolint:errcheck // a client without a stream misses it
+	})
+}
+
+// subscribeOne subscribes a client to one resource.
+func (g *Gateway) subscribeOne(ctx context.Context, x exchange, id, uri string, tell func(string, map[string]any)) {
+	modern := server.IsModernRequest(ctx)
+	of, original, ok := g.catalogOf(x).Locate(ctx, call.Resources, uri)
+	if !ok {
+		notFound(x, call.Resources, uri, modern)
+		return
+	}
+	if !g.subscriptions.add(resource{of, original}, subscription{id, uri, tell}) {
+		refuse(x, jsonrpc.CodeInternal, "too many subscriptions")
+		return
+	}
+	if result, err := g.forwardURI(ctx, "resources/subscribe", of, original); err != nil {
+		g.subscriptions.remove(func(r resource, w subscription) bool {
+			return r == resource{of, original} && w.id == id && w.uri == uri
+		})
+		g.reply(x, "resources/subscribe", result, err, modern)
+	}
+}
+
+func (g *Gateway) forwardURI(ctx context.Context, method, server, uri string) (json.RawMessage, error) {
+	params := append(jsonrpc.AppendString([]byte(`{"uri":`), uri), '}')
+	return g.cfg.Forward(ctx, &call.Message{Server: server, Method: method, Params: params})
+}
+
+// unsubscribe handles resources/unsubscribe.
+func (g *Gateway) unsubscribe(ctx context.Context, uri string) {
+	id := exchangeOf(ctx).identity()
+	g.unsubscribeUpstream(ctx, g.subscriptions.remove(func(_ resource, w subscription) bool { return w.id == id && w.uri == uri }))
+}
+
+// unsubscribeUpstream unsubscribes the host from resources that no client subscribes
+// to any more.
+func (g *Gateway) unsubscribeUpstream(ctx context.Context, free []resource) {
+	for _, r := range free {
+		g.forwardURI(ctx, "resources/unsubscribe", r.server, r.uri) //nolint:errcheck // after a failure the server sends notifications that nobody needs
+	}
+}
+
+// endSubscriptions ends the subscriptions of a client that has disconnected.
+func (g *Gateway) endSubscriptions(id string) {
+	free := g.subscriptions.remove(func(_ resource, w subscription) bool { return w.id == id })
+	if len(free) == 0 || g.cfg.Forward == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), unreadBodyTime)
+	defer cancel()
+	g.unsubscribeUpstream(ctx, free)
+}
+
+// sendToStream sends a notification to a subscription stream. A client that does not
+// read misses it.
+func sendToStream(session server.ClientSession, method string, params map[string]any) {
+	n := mcp.JSONRPCNotification{JSONRPC: mcp.JSONRPC_VERSION, Notification: mcp.Notification{
+		Method: method, Params: mcp.NotificationParams{AdditionalFields: params},
+	}}
+	select {
+	case session.NotificationChannel() <- n:
+	default:
+	}
+}

@@ -1,0 +1,198 @@
+package gateway
+
+import (
+	"context"
+	"sync"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+)
+
+// subscriptionStreams holds the open streams of subscriptions/listen.
+type subscriptionStreams struct {
+	mu   sync.Mutex
+	open map[*subscriptionStream]bool
+}
+
+// subscriptionStream is an open stream. A change before the stream is acknowledged is
+// recorded in missed and sent afterwards.
+type subscriptionStream struct {
+	session server.ClientSession
+	profile string
+	acked   bool
+	missed  map[call.Kind]bool
+}
+
+func (s *subscriptionStreams) add(one *subscriptionStream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open == nil {
+		s.open = map[*subscriptionStream]bool{}
+	}
+	s.open[one] = true
+}
+
+// acknowledge marks the stream as acknowledged and returns the changes that it missed.
+func (s *subscriptionStreams) acknowledge(one *subscriptionStream) map[call.Kind]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one.acked = true
+	return one.missed
+}
+
+func (s *subscriptionStreams) remove(one *subscriptionStream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, one)
+}
+
+// recipients returns the sessions to notify of a changed list. all is true if every
+// client is to be notified; then mcp-go sends the notification, also to a stream that
+// is not acknowledged yet.
+func (s *subscriptionStreams) recipients(kind call.Kind, aside bool, concerns func(profile string) bool) (sessions map[server.ClientSession]bool, all bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for one := range s.open {
+		aside = aside || !concerns(one.profile)
+	}
+	if !aside {
+		return nil, true
+	}
+	sessions = map[server.ClientSession]bool{}
+	for one := range s.open {
+		switch {
+		case !concerns(one.profile):
+		case one.acked:
+			sessions[one.session] = true
+		case one.missed == nil:
+			one.missed = map[call.Kind]bool{kind: true}
+		default:
+			one.missed[kind] = true
+		}
+	}
+	return sessions, false
+}
+
+// profileOf returns the profile that a client uses, "" for the whole catalog.
+func profileOf(x exchange) string {
+	switch x := x.(type) {
+	case *httpExchange:
+		return x.profile
+	case stdioExchange:
+		if x.delegation != nil {
+			return x.delegation.as.Profile
+		}
+	}
+	return ""
+}
+
+// ChangedFor does the same as Changed for the clients of the profiles for which
+// concerns returns true.
+func (g *Gateway) ChangedFor(kind call.Kind, concerns func(profile string) bool) {
+	method := listChangedMethod(kind)
+	told := map[string]bool{}
+	aside := false
+	g.clients.mu.RLock()
+	for _, c := range g.clients.byID {
+		if told[c.session] = concerns(c.profile); !told[c.session] {
+			aside = true
+		}
+	}
+	g.clients.mu.RUnlock()
+	listening, all := g.subscriptionStreams.recipients(kind, aside, concerns)
+	if all {
+		g.Changed(kind)
+		return
+	}
+	for session := range listening {
+		if _, known := told[session.SessionID()]; !known && listensTo(session, kind) {
+			sendToStream(session, method, nil)
+		}
+	}
+	for session, yes := range told {
+		if yes {
+			g.mcp.SendNotificationToSpecificClient(session, method, nil) //nolint:errcheck // a client without a stream misses it
+		}
+	}
+}
+
+// listensTo reports whether a subscription stream asks for changes of this kind.
+func listensTo(session server.ClientSession, kind call.Kind) bool {
+	s, ok := session.(server.SessionWithSubscriptionFilter)
+	if !ok {
+		return true
+	}
+	filter, active := s.SubscriptionFilter()
+	if !active {
+		return true
+	}
+	switch kind {
+	case call.Resources, call.Templates:
+		return filter.ResourcesListChanged
+	case call.Prompts:
+		return filter.PromptsListChanged
+	}
+	return filter.ToolsListChanged
+}
+
+func listChangedMethod(kind call.Kind) string {
+	switch kind {
+	case call.Resources, call.Templates:
+		return mcp.MethodNotificationResourcesListChanged
+	case call.Prompts:
+		return mcp.MethodNotificationPromptsListChanged
+	}
+	return mcp.MethodNotificationToolsListChanged
+}
+
+// serveSubscriptionStream serves a subscription stream until it ends: it notifies the
+// client of changes in its profile, and subscribes it to the resources of its filter.
+// Notifications before the acknowledgement are held back, since the acknowledgement
+// must come first.
+func (g *Gateway) serveSubscriptionStream(ctx context.Context, uris []string) {
+	session := server.ClientSessionFromContext(ctx)
+	if session == nil {
+		return
+	}
+	x := exchangeOf(ctx)
+	acknowledged := x.acknowledged()
+	if g.cfg.Forward == nil {
+		uris = nil
+	}
+	uris = append([]string{}, uris...)
+	one := &subscriptionStream{session: session, profile: profileOf(x)}
+	g.subscriptionStreams.add(one)
+	ctx, cancel := context.WithCancelCause(ctx)
+	g.background.run(cancel, func() { // ends with the stream
+		defer cancel(nil)
+		defer g.subscriptionStreams.remove(one)
+		select {
+		case <-acknowledged:
+		case <-ctx.Done():
+			return
+		}
+		for kind := range g.subscriptionStreams.acknowledge(one) {
+			if listensTo(session, kind) {
+				sendToStream(session, listChangedMethod(kind), nil)
+			}
+		}
+		g.subscribeStream(ctx, x, session, uris)
+	})
+}
+
+// subscribeStream subscribes a stream to resources until the stream ends.
+func (g *Gateway) subscribeStream(ctx context.Context, x exchange, session server.ClientSession, uris []string) {
+	id := g.subscriptions.nextStreamID()
+	for _, uri := range uris {
+		of, original, ok := g.catalogOf(x).Locate(ctx, call.Resources, uri)
+		if !ok || !g.subscriptions.add(resource{of, original}, subscription{id, uri, func(method string, params map[string]any) {
+			sendToStream(session, method, params)
+		}}) {
+			continue // such a resource never changes
+		}
+		g.forwardURI(ctx, "resources/subscribe", of, original) //nolint:errcheck // the same
+	}
+	<-ctx.Done()
+	g.endSubscriptions(id)
+}
