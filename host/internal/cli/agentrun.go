@@ -29,7 +29,7 @@ const asksAnew = 2
 func (p *program) runAgent(ctx context.Context, t agentTask, rest io.Reader, how agentHow) error {
 	change := func(cfg config.Config) config.Config {
 		if t.Host != nil {
-			return core.Joined(cfg, t.Host.Socket, t.Host.Token)
+			return core.JoinedConfig(cfg, t.Host.Socket, t.Host.Token)
 		}
 		return cfg
 	}
@@ -83,7 +83,7 @@ func (p *program) leadAgent(ctx context.Context, a *core.App, t agentTask, how a
 			return err
 		}
 	}
-	for _, name := range a.Strangers(ctx, t.Tools) {
+	for _, name := range a.UnmatchedPatterns(ctx, t.Tools) {
 		p.logf("no tool %s for the agent; run mcp-host tools for the list", printable(name))
 	}
 	set := a.Toolset(call.Caller{Door: "cli"}, nil, append(ceilings, core.Ceiling{Only: kind.Tools})...)
@@ -129,7 +129,7 @@ func (p *program) wholeTask(ctx context.Context, a *core.App, t agentTask) (agen
 	if t.Resume == "" {
 		return t, ceilings, nil
 	}
-	kept, err := a.KeptAgent(ctx, t.Resume)
+	kept, err := a.AgentStart(ctx, t.Resume)
 	switch {
 	case toolerr.Is(err, toolerr.NotFound):
 		return t, nil, exit(exitFailed, fmt.Errorf("no agent %s to resume", t.Resume))
@@ -172,7 +172,7 @@ func (p *program) agentJournal(ctx context.Context, a *core.App, t agentTask, id
 	t.Prompt, t.Conversation = "", nil
 	how, err := jsonrpc.Marshal(t)
 	if err == nil {
-		err = a.KeepAgent(ctx, id, how)
+		err = a.SaveAgentStart(ctx, id, how)
 	}
 	if err != nil {
 		p.logf("the agent cannot be resumed: %v", err)

@@ -225,7 +225,7 @@ func (e *examination) servers(ctx context.Context, a *core.App) {
 		f := serverFinding(a, c)
 		for _, s := range a.Servers() {
 			if s.Name() == c.Name && f.OK {
-				if why := a.Withheld(ctx, s); why != "" {
+				if why := a.WithheldReason(ctx, s); why != "" {
 					f.Detail, f.Advice = f.Detail+"; "+why, "see docs/models.md"
 				}
 			}

@@ -149,7 +149,7 @@ func (p *program) listServers(ctx context.Context, a *core.App, servers []*upstr
 	var bad bool
 	for i, c := range checks {
 		bad = bad || c.Error != ""
-		checks[i].Withheld = a.Withheld(ctx, servers[i])
+		checks[i].Withheld = a.WithheldReason(ctx, servers[i])
 	}
 	if asJSON {
 		if err := p.printJSON(checks); err != nil {

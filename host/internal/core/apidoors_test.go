@@ -49,16 +49,16 @@ func (m models) List(context.Context) []provider.Info                { return ni
 
 func (c *caller) Turn(as call.Caller, only []string) (hostagent.Tools, func() error) {
 	tools := c.Toolset(as, nil, core.Ceiling{Only: only})
-	return noted{tools, c}, tools.End
+	return usedKeys{tools, c}, tools.End
 }
 
-// noted notes what became of calls.
-type noted struct {
+// usedKeys notes what became of calls.
+type usedKeys struct {
 	hostagent.Tools
 	of *caller
 }
 
-func (n noted) Call(ctx context.Context, c *llm.ToolCall, progress func(string)) (*call.Result, error) {
+func (n usedKeys) Call(ctx context.Context, c *llm.ToolCall, progress func(string)) (*call.Result, error) {
 	res, err := n.Tools.Call(ctx, c, progress)
 	n.of.codes = append(n.of.codes, toolerr.CodeOf(err))
 	return res, err

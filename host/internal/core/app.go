@@ -1,15 +1,15 @@
-// Package core puts a configuration's parts together into a running host. It
-// decides nothing: each part does.
+// Package core assembles the parts of a configuration into a running host. It makes no
+// decisions itself.
 //
-// Follow applies a configuration that has changed. What it comes to replaces
-// what there is as a whole: a call goes through the stages it began in, to the
-// server that is there when it gets to it. A server or an audit log that is not
-// wanted any more ends after its last call.
+// Follow applies changes of the configuration. A change replaces the snapshot as a
+// whole: a call keeps the pipeline in which it began, and reaches the server that is
+// current when it gets there. A server or an audit log that is no longer configured
+// ends after its last call.
 //
-// The audit log is files, and not a log of the store: it is for people and
-// their programs (tail, jq), is written thousands of times a second, must not
-// wait for a database that other hosts write to, and has bounds of its own.
-// What the store's logs and blobs come to hold is trimmed by the hour.
+// The audit log consists of files instead of a log of the store: people read it with
+// tail and jq, it is written thousands of times a second, it must not wait for a
+// database that other hosts write to, and it has its own limits. The store's logs and
+// blobs are trimmed every hour.
 package core
 
 import (
@@ -37,98 +37,99 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// instructions are what a client's model is told of the whole.
+// instructions are the instructions for a client's model.
 const instructions = `Tools for working in a source tree: find files, search contents, list directories, read and edit files. Paths are absolute, or relative to the root (use ls with path "." to see it). A truncated result says how to continue. An error says what to do next. Tools named SERVER__TOOL belong to other servers.`
 
-// App is a host. Nothing is started before it is needed.
+// App is a running host. It starts nothing before it is needed. It is safe for
+// concurrent use.
 type App struct {
-	Config  config.Config // as it was opened with; files may have changed since
+	Config  config.Config // as given to Open; the files may have changed since
 	Catalog *catalog.Catalog
 	Gateway *gateway.Gateway
-	Handler call.Handler // one call through all stages
+	Handler call.Handler // runs one call through all stages
 
-	version string
-	began   time.Time
-	secret  [32]byte // random; see session
-	private private
-	tracer  *trace.Tracer // nil: calls are not traced
+	version       string
+	startedAt     time.Time
+	sessionKey    [32]byte // random; see sessionName
+	controlSocket controlSocket
+	tracer        *trace.Tracer // nil: calls are not traced
 
-	spawner *upstream.Spawner
-	present atomic.Pointer[present]
+	spawner  *upstream.Spawner
+	snapshot atomic.Pointer[snapshot]
 
-	changing sync.Mutex // held while present is being replaced
+	reloadMu sync.Mutex // held while the snapshot is replaced
 
-	repository repository // its tools: under changing
-	custom     custom
-	roots      rootSet
-	signIns    signIns
-	level      atomic.Pointer[string] // of log messages; nil: never set
-	url        atomic.Pointer[string] // of the HTTP door; nil: there is none
-	stale      fault
-	unfinished atomic.Pointer[unfinished] // nil: nothing is
-	wanted     chan struct{}              // holds one: what is unfinished was asked for
-	patience   patience
-	store      *store.Store        // nil: nothing is to be remembered
-	used       atomic.Bool         // whether the store was
-	forgetful  func() *store.Store // in its place where there is none
-	tell       func(string)
+	storedTools    storedTools // its tools are guarded by reloadMu
+	goTools        goTools
+	roots          rootSet
+	signIns        signIns
+	logLevel       atomic.Pointer[string] // of log messages; nil: not set
+	url            atomic.Pointer[string] // of the HTTP server; nil: there is none
+	reloadError    lastError
+	partialReload  atomic.Pointer[partialReload] // nil: the last reload is complete
+	retryRequested chan struct{}                 // capacity 1: a retry is requested
+	backoff        backoff
+	store          *store.Store        // nil: nothing is stored
+	storeUsed      atomic.Bool         // the store was used
+	memoryStore    func() *store.Store // used if store is nil
+	notify         func(string)
 
 	recheckEvery time.Duration
 
-	id string // random; tells this host from others
+	id string // random; identifies this host
 
-	life context.Context // ends with Close
-	end  context.CancelFunc
-	work sync.WaitGroup
+	life   context.Context // ends with Close
+	cancel context.CancelFunc
+	work   sync.WaitGroup
 }
 
-// Open puts a host together. Close it.
+// Open assembles a host. The caller closes it.
 func Open(cfg config.Config) (*App, error) {
 	version := cmp.Or(cfg.Version, "devel")
-	a := &App{Config: cfg, version: version, id: rand.Text(), began: time.Now(), spawner: upstream.NewSpawner(cfg.Guard), tell: func(string) {}, recheckEvery: recheckPause,
-		forgetful: sync.OnceValue(func() *store.Store { return memory.New(memory.Config{}) }),
-		wanted:    make(chan struct{}, 1), patience: patience{first: time.Second, most: time.Minute, least: time.Second}}
-	if _, err := rand.Read(a.secret[:]); err != nil {
+	a := &App{Config: cfg, version: version, id: rand.Text(), startedAt: time.Now(), spawner: upstream.NewSpawner(cfg.Guard), notify: func(string) {}, recheckEvery: recheckPause,
+		memoryStore:    sync.OnceValue(func() *store.Store { return memory.New(memory.Config{}) }),
+		retryRequested: make(chan struct{}, 1), backoff: backoff{first: time.Second, max: time.Minute, min: time.Second}}
+	if _, err := rand.Read(a.sessionKey[:]); err != nil {
 		return nil, err
 	}
-	a.roots.own = fileURIs(cfg.Roots)
+	a.roots.configured = fileURIs(cfg.Roots)
 	if cfg.Trace.On() {
 		a.tracer = trace.New(cfg.Trace, version)
 	}
 	a.spawner.SetMarks(cfg.Marks())
-	a.life, a.end = context.WithCancel(context.Background())
+	a.life, a.cancel = context.WithCancel(context.Background())
 	a.Handler = a.handle
-	first, err := a.newPresent(cfg, nil, nil)
+	first, err := a.newSnapshot(cfg, nil, nil)
 	if err != nil {
 		return nil, err
 	}
-	a.present.Store(first)
+	a.snapshot.Store(first)
 	identity := append(jsonrpc.AppendString([]byte(`{"name":"toolroom","version":`), version), '}')
-	a.Catalog = catalog.New(first.entries(), identity, a.changed)
-	a.offer(first, nil)
+	a.Catalog = catalog.New(first.entries(), identity, a.onCatalogChange)
+	a.updateViews(first, nil)
 	if err := a.openStore(cfg); err != nil {
 		return nil, err
 	}
 	a.Gateway, err = gateway.New(gateway.Config{
 		Name: "toolroom", Title: "Toolroom", Version: version, Instructions: instructions,
-		Extensions: a.extensions, Forward: a.tracedForward(), OnRoots: a.clientRoots, OnLogLevel: a.setLogLevel, Profile: a.profile, DelegatedCatalog: a.joined,
-	}, whole{a}, a.Handler)
+		Extensions: a.extensions, Forward: a.tracedForward(), OnRoots: a.clientRoots, OnLogLevel: a.setLogLevel, Profile: a.profile, DelegatedCatalog: a.delegatedCatalog,
+	}, wholeCatalog{a}, a.Handler)
 	return a, err
 }
 
-// OnNotice sets what is told what a user should know of what happens while the
-// host runs. Call it before first use.
-func (a *App) OnNotice(tell func(string)) { a.tell = tell }
+// OnNotice sets the function that gets messages for the user while the host runs. It
+// must be called before the first use.
+func (a *App) OnNotice(tell func(string)) { a.notify = tell }
 
-// ID tells this host from every other while it runs.
+// ID returns an id that no other running host has.
 func (a *App) ID() string { return a.id }
 
-// OnCall sets a function that is called after every call, by the goroutine of the
-// call, with what its caller saw. Call it before first use.
-func (a *App) OnCall(observe func(stats.Observation)) { a.way().stats.Observe = observe }
+// OnCall sets a function that is called after every call, in the goroutine of the
+// call, with the result that the caller gets. It must be called before the first use.
+func (a *App) OnCall(observe func(stats.Observation)) { a.currentPipeline().stats.Observe = observe }
 
-// CallerName names a caller in logs: its door, with the user who signed in, or
-// with a hash of its id, which may be a session's.
+// CallerName returns a name of a caller for logs: its entry point with the name of the
+// signed-in user, or with a hash of the caller's id, which may be a session id.
 func CallerName(c call.Caller) string {
 	if c.User != "" {
 		return c.Door + "/" + c.User
@@ -139,14 +140,14 @@ func CallerName(c call.Caller) string {
 // Servers returns all servers in the configured order.
 func (a *App) Servers() []*upstream.Server {
 	var all []*upstream.Server
-	for _, p := range a.present.Load().places {
+	for _, p := range a.snapshot.Load().servers {
 		all = append(all, p.server)
 	}
 	return all
 }
 
-// extensions are those that the running servers declared. Where two declare the
-// same, the settings of the first count.
+// extensions returns the extensions that the running servers declare. If two declare
+// the same one, the settings of the first are used.
 func (a *App) extensions() map[string]any {
 	all := map[string]any{}
 	for _, s := range a.Servers() {
@@ -159,10 +160,10 @@ func (a *App) extensions() map[string]any {
 	return all
 }
 
-// Close ends all servers, together, and waits until they are gone.
+// Close stops all servers concurrently and waits for their processes.
 func (a *App) Close() {
-	a.private.close()
-	a.end()
+	a.controlSocket.close()
+	a.cancel()
 	var all sync.WaitGroup
 	for _, s := range a.Servers() {
 		all.Go(s.Close)
@@ -172,36 +173,36 @@ func (a *App) Close() {
 	a.Catalog.Close()
 	a.work.Wait()
 	a.spawner.Close()
-	a.present.Load().way.close()
+	a.snapshot.Load().pipeline.close()
 	if a.tracer != nil {
 		a.tracer.Close()
 	}
 	if a.store != nil {
-		a.store.Close() //nolint:errcheck // what was written is written
+		a.store.Close() //nolint:errcheck // everything is written already
 	}
 }
 
-// clientRoots is told what the client offers as roots. Roots of the host's
-// own stand; without any, the client's are what the servers are told.
+// clientRoots stores the client's roots. If the host has configured roots, servers get
+// those; otherwise they get the client's.
 func (a *App) clientRoots(paths []string) {
-	if len(a.roots.own) == 0 && a.roots.set(paths) {
+	if len(a.roots.configured) == 0 && a.roots.set(paths) {
 		for _, s := range a.Servers() {
 			s.RootsChanged()
 		}
 	}
 }
 
-// rootSet is what servers that ask for roots are told.
+// rootSet holds the roots for servers that ask for them.
 type rootSet struct {
-	own []string // never changes
+	configured []string // configured; never changes
 
 	mu     sync.Mutex
 	client []string
-	paths  []string // of client
+	paths  []string // of the client, as paths
 }
 
-// offered are the paths that the client named.
-func (r *rootSet) offered() []string {
+// clientPaths returns the paths of the client's roots.
+func (r *rootSet) clientPaths() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.paths
@@ -210,10 +211,11 @@ func (r *rootSet) offered() []string {
 func (r *rootSet) get() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Concat(r.own, r.client)
+	return slices.Concat(r.configured, r.client)
 }
 
-// set reports whether anything changed.
+// set stores the client's roots and reports whether they differ from the previous
+// ones.
 func (r *rootSet) set(paths []string) bool {
 	client := fileURIs(paths)
 	r.mu.Lock()

@@ -14,7 +14,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// newApproval makes the stage that gets approvals.
+// newApproval returns the approval stage.
 func (a *App) newApproval(c approve.Config) *approve.Stage {
 	c.URL = func() string {
 		if url := a.url.Load(); url != nil {
@@ -22,28 +22,28 @@ func (a *App) newApproval(c approve.Config) *approve.Stage {
 		}
 		return ""
 	}
-	c.Scope = a.scopeOf
-	return approve.New(c, &approve.Book{Keys: approvals{a}, Expires: c.Expires}, func(ctx context.Context, req *call.Request) error {
-		w := a.way()
-		return w.right(ctx, req, w.validator)
+	c.Scope = a.approvalScope
+	return approve.New(c, &approve.Book{Keys: approvalKeys{a}, Expires: c.Expires}, func(ctx context.Context, req *call.Request) error {
+		w := a.currentPipeline()
+		return w.checkCall(ctx, req, w.validator)
 	})
 }
 
-// scopeOf is where calls of a tool have their effect: in the directory and the
-// roots of this host, at the server as it is configured, and at those that the
-// tool itself calls. Hosts of several projects share a store. What the host's
-// own environment says is not part of it: it differs from terminal to terminal.
-func (a *App) scopeOf(t *call.Tool) approve.Scope {
+// approvalScope returns the scope of an approval of this tool: the working directory
+// and roots of this host, the configuration of the tool's server, and the servers that
+// the tool calls. Hosts of several projects share a store. The host's environment is
+// not part of the scope, since it differs between terminals.
+func (a *App) approvalScope(t *call.Tool) approve.Scope {
 	dir, err := os.Getwd()
-	if err != nil { // then the roots alone tell
+	if err != nil { // then the roots alone distinguish the scope
 		dir = ""
 	}
-	now, roots := a.present.Load(), a.roots.get()
+	now, roots := a.snapshot.Load(), a.roots.get()
 	at := []string{"in " + dir}
 	if len(roots) > 0 {
 		at = append(at, "with "+strings.Join(roots, " "))
 	}
-	of := now.behind(t.Server)
+	of := now.reachOf(t.Server)
 	at = append(at, of.where...)
 	text := strings.Join(at, ", ")
 	if len(text) > maxWhere {
@@ -52,14 +52,14 @@ func (a *App) scopeOf(t *call.Tool) approve.Scope {
 	return approve.Scope{Text: text, Bound: fingerprint([]any{dir, roots, of.sum})}
 }
 
-// maxWhere bounds what of a place is shown.
+// maxWhere bounds the bytes shown of a scope.
 const maxWhere = 1 << 10
 
-// SetURL says at which address others reach the host's HTTP door.
+// SetURL sets the address at which others reach the host's HTTP server.
 func (a *App) SetURL(url string) { a.url.Store(&url) }
 
-// right reports why a call must not be made with its arguments.
-func (w way) right(ctx context.Context, req *call.Request, v *validate.Validator) error {
+// checkCall returns an error if the call must not be made with its arguments.
+func (w pipeline) checkCall(ctx context.Context, req *call.Request, v *validate.Validator) error {
 	_, err := v.Arguments(func(context.Context, *call.Request) (*call.Result, error) { return nil, nil })(ctx, req)
 	if err != nil {
 		return err
@@ -67,39 +67,39 @@ func (w way) right(ctx context.Context, req *call.Request, v *validate.Validator
 	return w.cfg.Policy.Check(req)
 }
 
-// Approvals are the requests for approval of all hosts with the same store.
+// Approvals returns the approval requests of all hosts with the same store.
 func (a *App) Approvals() *approve.Book {
-	return &approve.Book{Keys: approvals{a}, Expires: a.way().cfg.Approval.Expires}
+	return &approve.Book{Keys: approvalKeys{a}, Expires: a.currentPipeline().cfg.Approval.Expires}
 }
 
-// Decide decides on a request for approval. Arguments in place of the
-// caller's have to be right and allowed, as if the caller had sent them.
+// Decide decides an approval request. If the decision replaces the arguments, the new
+// ones must be valid and permitted, as if the caller had sent them.
 func (a *App) Decide(ctx context.Context, id string, d approve.Decision) (*approve.Record, error) {
 	r, err := a.Approvals().Find(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.edited(ctx, r, d); err != nil {
+	if err := a.checkEdited(ctx, r, d); err != nil {
 		return nil, err
 	}
 	return a.Approvals().Decide(ctx, r.ID, d)
 }
 
-// Redeem is Decide for who has the one-time token.
+// Redeem does the same as Decide for the owner of the one-time token.
 func (a *App) Redeem(ctx context.Context, id, token string, d approve.Decision) (*approve.Record, error) {
 	r, err := a.Approvals().Authorize(ctx, id, token)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.edited(ctx, r, d); err != nil {
+	if err := a.checkEdited(ctx, r, d); err != nil {
 		return nil, err
 	}
 	return a.Approvals().Redeem(ctx, id, token, d)
 }
 
-// edited reports why a call must not be made with what a decision puts in the
-// place of its arguments. It is asked again when the call is made.
-func (a *App) edited(ctx context.Context, r *approve.Record, d approve.Decision) error {
+// checkEdited returns an error if the call must not be made with the arguments of the
+// decision. The call itself is checked again when it is made.
+func (a *App) checkEdited(ctx context.Context, r *approve.Record, d approve.Decision) error {
 	if d.Args == nil {
 		return nil
 	}
@@ -107,8 +107,8 @@ func (a *App) edited(ctx context.Context, r *approve.Record, d approve.Decision)
 	if !ok {
 		return toolerr.New(toolerr.ToolNotFound, "tool %s does not exist now, so its arguments cannot be checked; approve the call unchanged, or deny it", r.Tool)
 	}
-	// Who decides is told what is wrong here, also by tools that check their
-	// arguments themselves.
+	// The person who decides gets all errors of the arguments here, also for tools
+	// that check their arguments themselves.
 	checked := *tool
 	checked.Validates = false
 	req, err := (&call.Request{
@@ -118,16 +118,16 @@ func (a *App) edited(ctx context.Context, r *approve.Record, d approve.Decision)
 	if err != nil {
 		return toolerr.New(toolerr.InvalidParams, "the arguments: %w", err)
 	}
-	return a.way().right(ctx, req, validate.New(validate.Config{}))
+	return a.currentPipeline().checkCall(ctx, req, validate.New(validate.Config{}))
 }
 
-// approvals are the store's keys as the stage wants them.
-type approvals struct{ a *App }
+// approvalKeys adapts the store's keys to the approval stage.
+type approvalKeys struct{ a *App }
 
 var errNoStore = toolerr.New(toolerr.PolicyDenied, "no state directory, so approval cannot be requested; give --state")
 
 // Get returns the entry of a key, or NOT_FOUND.
-func (k approvals) Get(ctx context.Context, key string) (approve.Entry, error) {
+func (k approvalKeys) Get(ctx context.Context, key string) (approve.Entry, error) {
 	if k.a.store == nil {
 		return approve.Entry{}, errNoStore
 	}
@@ -135,18 +135,18 @@ func (k approvals) Get(ctx context.Context, key string) (approve.Entry, error) {
 	return approve.Entry{Key: e.Key, Value: e.Value, Version: int64(e.Version)}, err
 }
 
-// Put gives a key a value if its version is still was, else CONFLICT.
-func (k approvals) Put(ctx context.Context, key string, value []byte, was int64, expires time.Time) (int64, error) {
+// Put sets the value of a key if its version is was, else it returns CONFLICT.
+func (k approvalKeys) Put(ctx context.Context, key string, value []byte, was int64, expires time.Time) (int64, error) {
 	if k.a.store == nil {
 		return 0, errNoStore
 	}
-	k.a.used.Store(true)
+	k.a.storeUsed.Store(true)
 	v, err := k.a.store.Keys.Put(ctx, key, value, store.Version(was), expires)
 	return int64(v), err
 }
 
-// Delete removes a key if its version is still was, else CONFLICT.
-func (k approvals) Delete(ctx context.Context, key string, was int64) error {
+// Delete removes a key if its version is was, else it returns CONFLICT.
+func (k approvalKeys) Delete(ctx context.Context, key string, was int64) error {
 	if k.a.store == nil {
 		return errNoStore
 	}
@@ -154,7 +154,7 @@ func (k approvals) Delete(ctx context.Context, key string, was int64) error {
 }
 
 // List returns a page of entries.
-func (k approvals) List(ctx context.Context, prefix, after string, limit int) ([]approve.Entry, error) {
+func (k approvalKeys) List(ctx context.Context, prefix, after string, limit int) ([]approve.Entry, error) {
 	if k.a.store == nil {
 		return nil, errNoStore
 	}
@@ -166,6 +166,6 @@ func (k approvals) List(ctx context.Context, prefix, after string, limit int) ([
 	return all, err
 }
 
-// Policy is what decides on calls now, for who leads a conversation with a
-// model: see policy.Turn.
-func (a *App) Policy() *policy.Policy { return a.way().policy }
+// Policy returns the current policy, for callers that lead a conversation with a
+// model; see policy.Turn.
+func (a *App) Policy() *policy.Policy { return a.currentPipeline().policy }

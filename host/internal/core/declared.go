@@ -20,10 +20,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// declare makes the declared tools. One that is declared as before is that of
-// before.
-func (a *App) declare(p, before *present) error {
-	p.declared, p.registered = map[string]*declared.Tool{}, map[string]bool{}
+// buildDeclared builds the declared tools of a snapshot. It reuses those whose
+// declaration is unchanged.
+func (a *App) buildDeclared(p, before *snapshot) error {
+	p.declared, p.stored = map[string]*declared.Tool{}, map[string]bool{}
 	declare := func(spec manifest.Tool) error {
 		if _, taken := p.byName[declared.Served(spec)]; taken {
 			return dialect.Problems{spec.Problem("name", "its served name %s is the name of a server", declared.Served(spec))}
@@ -49,18 +49,18 @@ func (a *App) declare(p, before *present) error {
 			return err
 		}
 	}
-	for _, spec := range a.registered(p) {
+	for _, spec := range a.storedSpecs(p) {
 		if err := declare(spec); err != nil {
 			return err
 		}
-		p.registered[declared.Served(spec)] = true
+		p.stored[declared.Served(spec)] = true
 	}
 	return nil
 }
 
-// declaredEntry is a declared tool as the catalogue sees it, with the names of
-// the tool that it is another name of.
-func (p *present) declaredEntry(t *declared.Tool, depth int) catalog.Entry {
+// declaredEntry returns the catalog entry of a declared tool, with the names of the
+// tool of which it is another name.
+func (p *snapshot) declaredEntry(t *declared.Tool, depth int) catalog.Entry {
 	e := t.Entry()
 	if t.Spec.MCP == nil || depth > maxDepth {
 		return e
@@ -69,25 +69,25 @@ func (p *present) declaredEntry(t *declared.Tool, depth int) catalog.Entry {
 	e.Of = catalog.Target{Server: server, Tool: own}
 	if one, ok := p.byName[server]; ok && !one.off {
 		e.Also = one.entry.Names(own)
-	} else if next, ok := p.declared[server]; ok { // a declared tool is a server of its own
+	} else if next, ok := p.declared[server]; ok { // each declared tool is a server
 		e.Also = p.declaredEntry(next, depth+1).Names(own)
 	}
 	return e
 }
 
-// deps are what executors need of the host.
+// deps returns the functions of the host that executors need.
 func (a *App) deps() declared.Deps {
 	return declared.Deps{
 		Call: a.callStep, Journal: journal{a}, Forward: a.callServer, Run: a.spawner.RunOnce, Lookup: os.LookupEnv,
-		Retry: func() retry.Config { return a.way().cfg.Retry }, Agent: "toolroom/" + a.version,
+		Retry: func() retry.Config { return a.currentPipeline().cfg.Retry }, Agent: "toolroom/" + a.version,
 	}
 }
 
-// maxDepth bounds calls within calls, should they go in circles.
+// maxDepth bounds nested calls, in case they form a cycle.
 const maxDepth = 8
 
-// deeper is a caller whose call is made for that of another.
-func deeper(req *call.Request) (call.Caller, error) {
+// nestedCaller returns the caller for a call that is part of another call.
+func nestedCaller(req *call.Request) (call.Caller, error) {
 	caller := req.Caller
 	if caller.Depth++; caller.Depth > maxDepth {
 		return caller, toolerr.New(toolerr.LimitReached, "%s is nested in %d other calls; the limit is %d", req.Tool.Name, req.Caller.Depth, maxDepth)
@@ -95,10 +95,9 @@ func deeper(req *call.Request) (call.Caller, error) {
 	return caller, nil
 }
 
-// callStep makes a call of a served tool for one that is being carried out, as
-// its caller.
+// callStep calls a served tool as part of another call, for the same caller.
 func (a *App) callStep(ctx context.Context, parent *call.Request, name string, arguments json.RawMessage) (*call.Result, error) {
-	caller, err := deeper(parent)
+	caller, err := nestedCaller(parent)
 	if err != nil {
 		return nil, err
 	}
@@ -109,15 +108,16 @@ func (a *App) callStep(ctx context.Context, parent *call.Request, name string, a
 		}
 		return nil, toolerr.New(toolerr.ToolNotFound, "no tool %q", name)
 	}
-	// A question of the step's server is no result that could go on being used:
-	// it is asked through Ask, and not passed on to a client of this era.
+	// A question of the step's server goes through Ask. As a result with
+	// input_required it could not be passed on, since the client has not sent this
+	// step.
 	caller.Modern = false
 	params := append(append(jsonrpc.AppendString([]byte(`{"name":`), name), `,"arguments":`...), arguments...)
 	params = append(append(params, traceOf(parent.Params)...), '}')
 	return a.Handler(ctx, &call.Request{Tool: tool, Params: params, Caller: caller, OnNotify: parent.OnNotify, Ask: parent.Ask})
 }
 
-// traceOf is the _meta member by which calls are traced, with a comma before.
+// traceOf returns the _meta member for tracing with a leading comma.
 func traceOf(params json.RawMessage) json.RawMessage {
 	if !bytes.Contains(params, []byte("traceparent")) {
 		return nil
@@ -141,14 +141,14 @@ func traceOf(params json.RawMessage) json.RawMessage {
 	return append([]byte(`,"_meta":`), raw...)
 }
 
-// callServer carries out a call as one of a server's tool, whatever that is
-// served as.
+// callServer runs a call as a call of a server's own tool, under whatever name that is
+// served.
 func (a *App) callServer(ctx context.Context, req *call.Request, server, own string) (*call.Result, error) {
-	caller, err := deeper(req)
+	caller, err := nestedCaller(req)
 	if err != nil {
 		return nil, err
 	}
-	tool, ok := a.toolOf(ctx, server, own)
+	tool, ok := a.findOriginal(ctx, server, own)
 	if !ok {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -166,9 +166,9 @@ func (a *App) callServer(ctx context.Context, req *call.Request, server, own str
 	return a.Handler(ctx, &call.Request{Tool: tool, Params: params, Caller: caller, OnNotify: req.OnNotify, Ask: req.Ask})
 }
 
-// toolOf finds a server's tool by the server's own name for it, asking the
-// server for its list if need be.
-func (a *App) toolOf(ctx context.Context, server, own string) (*call.Tool, bool) {
+// findOriginal returns the tool with a server's own name. If necessary it requests the
+// server's list.
+func (a *App) findOriginal(ctx context.Context, server, own string) (*call.Tool, bool) {
 	find := func(tools []*call.Tool) (*call.Tool, bool) {
 		i := slices.IndexFunc(tools, func(t *call.Tool) bool { return t.Server == server && t.Original == own })
 		if i < 0 {
@@ -176,23 +176,23 @@ func (a *App) toolOf(ctx context.Context, server, own string) (*call.Tool, bool)
 		}
 		return tools[i], true
 	}
-	// By its usual name first, so that only its server is asked.
+	// Try the usual served name first, so that only its server is asked.
 	if t, ok := a.Catalog.Lookup(ctx, catalog.ServedName(server, own, false)); ok && t.Server == server && t.Original == own {
 		return t, true
 	}
 	return find(a.Catalog.Snapshot(ctx).Tools())
 }
 
-// handleDeclared carries out a call of a declared tool. It ends with the host.
+// handleDeclared runs a call of a declared tool. The call ends with the host.
 func (a *App) handleDeclared(ctx context.Context, t *declared.Tool, req *call.Request) (*call.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(a.life, cancel)() //nolint:errcheck // whether it ran does not matter
+	defer context.AfterFunc(a.life, cancel)() //nolint:errcheck // it does not matter whether it ran
 	return t.Handle(ctx, req)
 }
 
-// sayDeclared adds how long calls of declared tools may take.
-func sayDeclared(cfg config.Config, timeouts map[string]time.Duration) {
+// addDeclaredTimeouts adds the timeouts of declared tools.
+func addDeclaredTimeouts(cfg config.Config, timeouts map[string]time.Duration) {
 	for _, spec := range cfg.Declared {
 		if spec.Timeout > 0 {
 			timeouts[declared.Served(spec)] = spec.Timeout

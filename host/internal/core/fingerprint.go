@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// fingerprint is a digest of all that a value of the configuration holds, also
-// of what encoders are not shown, as credentials are. Functions are left out.
-// Who has it could guess at short credentials: it is not to be shown.
+// fingerprint returns a digest of all fields of a configuration value, including those
+// that encoders omit, such as credentials. Functions are left out. The digest must
+// stay secret, because short credentials could be guessed from it.
 func fingerprint(v any) []byte {
 	sum := sha256.Sum256(appendAll(nil, reflect.ValueOf(v)))
 	return sum[:]
 }
 
-// appendAll appends a value so that no two differ in nothing.
+// appendAll appends an encoding of the value that is different for different values.
 func appendAll(dst []byte, v reflect.Value) []byte {
 	switch v.Kind() {
 	case reflect.Invalid:

@@ -15,17 +15,17 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Door is the caller's door of calls made with Call.
+// Door is the entry point in call.Caller of calls made by this program.
 const Door = "go"
 
-// Get finds a tool by the name it is served under. It asks, and so starts,
-// the servers that are likely to have it, and if none has, the others.
+// Get returns the tool with a served name. It starts and asks the servers that
+// probably have it, and if none has it, the others.
 func (a *App) Get(ctx context.Context, name string) (*call.Tool, bool) {
 	return a.Catalog.Lookup(ctx, name)
 }
 
-// List returns all tools that are served, in the order of the configuration.
-// It starts servers that have not been listed before.
+// List returns all served tools in the order of the configuration. It starts servers
+// whose tools are not known yet.
 func (a *App) List(ctx context.Context) []*call.Tool { return a.Catalog.Snapshot(ctx).Tools() }
 
 // Call makes one call through all stages. args is what encodes as a JSON
@@ -69,7 +69,7 @@ type session struct {
 func (s session) ListTools(ctx context.Context) ([]json.RawMessage, error) {
 	tools := s.app.List
 	if s.server != "" {
-		if _, ok := s.app.present.Load().byName[s.server]; !ok {
+		if _, ok := s.app.snapshot.Load().byName[s.server]; !ok {
 			return nil, toolerr.New(toolerr.NotFound, "no server %q", s.server)
 		}
 		if err := s.app.Catalog.Now(ctx, s.server); err != nil {

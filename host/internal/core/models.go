@@ -18,12 +18,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Models is which models there are, as the configuration is now. None is opened or
-// asked before it is used.
-func (a *App) Models() *lookup.Registry { return a.present.Load().models }
+// Models returns the models of the current configuration. It connects to none of them.
+func (a *App) Models() *lookup.Registry { return a.snapshot.Load().models }
 
-// nextModels makes the registry, or takes that of before if nothing has changed.
-func nextModels(cfg config.Config, before *present) *lookup.Registry {
+// newModels returns the models of a configuration. It reuses those of before if
+// nothing has changed.
+func newModels(cfg config.Config, before *snapshot) *lookup.Registry {
 	if before != nil && reflect.DeepEqual(before.cfg.Models, cfg.Models) {
 		return before.models
 	}
@@ -33,7 +33,7 @@ func nextModels(cfg config.Config, before *present) *lookup.Registry {
 	return lookup.New(cfg.Models, lookup.Ways{Open: openModel, List: auto.List, Local: local})
 }
 
-// openModel makes a provider's model.
+// openModel opens a provider's model.
 func openModel(p lookup.Provider, m lookup.Model) (provider.Model, error) {
 	info := p.Info(m)
 	header := http.Header{}

@@ -52,8 +52,8 @@ func attempts() []attempt {
 // it has can.
 func TestRetryNeverRepeatsASideEffect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, err := nextWay(config.Config{Stages: config.Stages{Breaker: breaker.Config{Off: true}}},
-			around{approval: func(c approve.Config) *approve.Stage { return approve.New(c, &approve.Book{}, nil) }}, nil)
+		w, err := newPipeline(config.Config{Stages: config.Stages{Breaker: breaker.Config{Off: true}}},
+			dependencies{approval: func(c approve.Config) *approve.Stage { return approve.New(c, &approve.Book{}, nil) }}, nil)
 		require.NoError(t, err)
 		defer w.close()
 		var schedule []attempt
@@ -112,11 +112,11 @@ func TestRegisteredToolsOutliveAReload(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.NoError(t, a.Register(tool))
-	before := a.present.Load()
+	before := a.snapshot.Load()
 	cfg := a.Config
 	cfg.Stages.Policy.Block = []string{"other"}
 	require.NoError(t, a.apply(t.Context(), cfg))
-	require.NotSame(t, before, a.present.Load())
+	require.NotSame(t, before, a.snapshot.Load())
 	answer, err := a.Call(t.Context(), "one", nil)
 	require.NoError(t, err)
 	require.Equal(t, "1", answer.Text)

@@ -11,129 +11,129 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
 )
 
-// quiet is how long after its start a host looks first whether its files have
-// changed, so that this is not in the way of the first answers.
-const quiet = 300 * time.Millisecond
+// firstCheck is the delay of the first check for changed files after the start, so
+// that it does not slow down the first answers.
+const firstCheck = 300 * time.Millisecond
 
-// Follow applies what changes in the files of the configuration, until ctx
-// ends, and tells of it. load reads the configuration as it was read at first.
-// A configuration that is wrong changes nothing.
+// Follow applies changes of the configuration's files until ctx ends, and reports
+// them. load reads the configuration in the same way as at the start. A wrong
+// configuration changes nothing.
 func (a *App) Follow(ctx context.Context, load func() (config.Config, error), opt config.WatchOptions) error {
 	select {
-	case <-time.After(quiet):
+	case <-time.After(firstCheck):
 	case <-ctx.Done():
 		return nil
 	}
-	again := &retries{app: a}
+	again := &reloadRetry{app: a}
 	defer again.stop()
 	return config.Watch(ctx, a.Config, load, opt, func(c config.Change) {
 		again.stop()
 		if c.Err == nil {
-			a.unfinished.Store(nil)
+			a.partialReload.Store(nil)
 			c.Err = a.apply(ctx, c.Config)
 		}
 		if c.Err != nil {
-			a.stale.set(c.Err)
-			a.tell("the previous configuration stays in force: " + strings.ReplaceAll(c.Err.Error(), "\n", "; "))
+			a.reloadError.set(c.Err)
+			a.notify("the previous configuration stays in force: " + strings.ReplaceAll(c.Err.Error(), "\n", "; "))
 			return
 		}
 		again.begin(ctx)
 	})
 }
 
-// Stale returns why the files of the configuration are not in effect as they
-// are now; nil: they are.
-func (a *App) Stale() error { return a.stale.get() }
+// Stale returns why the files of the configuration are not in force as they are now;
+// nil: they are.
+func (a *App) Stale() error { return a.reloadError.get() }
 
-// fault is an error that is there for some time.
-type fault struct {
+// lastError holds an error until it is replaced.
+type lastError struct {
 	mu  sync.Mutex
 	err error
 }
 
-func (f *fault) get() error {
+func (f *lastError) get() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.err
 }
 
-func (f *fault) set(err error) {
+func (f *lastError) set(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.err = err
 }
 
-// apply puts a configuration in the place of the present one. Servers that it
-// does not change run on; one that it does runs until the new one is ready,
-// and stays if that does not become ready, which is left unfinished.
+// apply replaces the snapshot. Unchanged servers keep running. A changed server runs
+// until its replacement is ready; if the replacement does not start, the old server
+// stays and the reload remains unfinished.
 func (a *App) apply(ctx context.Context, cfg config.Config) error {
-	a.changing.Lock()
-	defer a.changing.Unlock()
-	before := a.present.Load()
+	a.reloadMu.Lock()
+	defer a.reloadMu.Unlock()
+	before := a.snapshot.Load()
 	diff := config.Diff(before.cfg, cfg)
 	if diff.Same() {
-		a.left(unfinished{})
+		a.recordPartialReload(partialReload{})
 		return nil
 	}
 	a.spawner.SetMarks(cfg.Marks())
-	now, err := a.newPresent(cfg, before, diff.Changed)
+	now, err := a.newSnapshot(cfg, before, diff.Changed)
 	if err != nil {
 		return err
 	}
-	failed := a.warm(ctx, before, now, diff.Changed)
-	if ctx.Err() != nil { // the host ends
+	failed := a.startReplacements(ctx, before, now, diff.Changed)
+	if ctx.Err() != nil { // the host closes
 		for _, name := range diff.Changed {
 			now.byName[name].server.Close()
 		}
 		return nil
 	}
 	for name := range failed {
-		now.keep(name, before)
+		now.keepServer(name, before)
 		diff.Changed = slices.DeleteFunc(diff.Changed, func(n string) bool { return n == name })
 	}
-	a.left(unfinished{cfg, failed})
+	a.recordPartialReload(partialReload{cfg, failed})
 	if len(failed) > 0 && diff.Same() {
-		return nil // nothing came of it
+		return nil // nothing was changed
 	}
-	a.offer(now, before)
-	a.present.Store(now)
-	a.changedOffers(before, now)
+	a.updateViews(now, before)
+	a.snapshot.Store(now)
+	a.notifyChangedViews(before, now)
 	a.Catalog.Update(now.entries())
 	if slices.Contains(diff.Settings, "tool_pins") {
 		a.setPins(cfg)
 	}
-	for _, old := range before.places {
-		if !slices.ContainsFunc(now.places, func(p *place) bool { return p.server == old.server }) {
-			a.retire(old)
+	for _, old := range before.servers {
+		if !slices.ContainsFunc(now.servers, func(p *serverEntry) bool { return p.server == old.server }) {
+			a.retireServer(old)
 		}
 	}
 	a.modelsChanged(before, now)
-	a.retireWay(before, now)
-	a.begin(now, func(name string) bool { return slices.Contains(diff.Added, name) })
+	a.retirePipeline(before, now)
+	a.startEarly(now, func(name string) bool { return slices.Contains(diff.Added, name) })
 	if !diff.Same() {
-		a.tell("configuration changed: " + diff.String())
+		a.notify("configuration changed: " + diff.String())
 	}
 	if slices.Contains(diff.Settings, "store") {
-		a.tell("store: the previous store is used until the host is restarted")
+		a.notify("store: the previous store is used until the host is restarted")
 	}
 	if slices.Contains(diff.Settings, "auth") {
-		a.tell("auth: the previous settings are used until the host is restarted")
+		a.notify("auth: the previous settings are used until the host is restarted")
 	}
 	for _, notice := range cfg.Notices {
 		if !slices.Contains(before.cfg.Notices, notice) {
-			a.tell(notice)
+			a.notify(notice)
 		}
 	}
 	return nil
 }
 
-// warm starts the servers that are to replace running ones, and returns why
-// some did not come up.
-func (a *App) warm(ctx context.Context, before, now *present, names []string) map[string]error {
+// startReplacements starts the servers that replace running ones. It returns the
+// errors of those that do not start.
+func (a *App) startReplacements(ctx context.Context, before, now *snapshot, names []string) map[string]error {
 	failed := map[string]error{}
 	var all sync.WaitGroup
 	var mu sync.Mutex
-	turns := make(chan struct{}, 4) // as many as the catalogue starts at a time
+	turns := make(chan struct{}, 4) // as many as the catalog starts concurrently
 	for _, name := range names {
 		old, next := before.byName[name].server, now.byName[name].server
 		if state := old.Status().State; state != upstream.Ready && state != upstream.Unstable {
@@ -153,12 +153,12 @@ func (a *App) warm(ctx context.Context, before, now *present, names []string) ma
 	return failed
 }
 
-// keep leaves a server as it was before.
-func (p *present) keep(name string, before *present) {
+// keepServer keeps a server as it was in the previous snapshot.
+func (p *snapshot) keepServer(name string, before *snapshot) {
 	old := before.byName[name]
-	i := slices.Index(p.places, p.byName[name])
-	p.places[i].server.Close()
-	p.places[i], p.byName[name] = old, old
+	i := slices.Index(p.servers, p.byName[name])
+	p.servers[i].server.Close()
+	p.servers[i], p.byName[name] = old, old
 	for i := range p.cfg.Servers {
 		if p.cfg.Servers[i].Name == name {
 			p.cfg.Servers[i] = old.cfg

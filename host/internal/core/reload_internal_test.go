@@ -57,13 +57,13 @@ func TestAChangeOfOneStageLeavesTheOthersAlone(t *testing.T) {
 	hello := func() error { _, err := ask(t.Context(), a, "s__echo", `{}`); return err }
 	require.NoError(t, hello())
 	require.NoError(t, hello())
-	before := a.present.Load()
+	before := a.snapshot.Load()
 
 	next := cfg
 	next.Stages.Timeout.Default = 7 * time.Second
 	require.NoError(t, a.apply(t.Context(), next))
-	require.NotSame(t, before, a.present.Load())
-	require.Same(t, before.way.limiter, a.way().limiter)
+	require.NotSame(t, before, a.snapshot.Load())
+	require.Same(t, before.pipeline.limiter, a.currentPipeline().limiter)
 	require.NoError(t, hello())
 	require.Equal(t, toolerr.LimitReached, toolerr.CodeOf(hello()))
 	require.EqualValues(t, 4, a.Stats()[0].Calls)
@@ -72,7 +72,7 @@ func TestAChangeOfOneStageLeavesTheOthersAlone(t *testing.T) {
 	next.Stages.Audit.Off = true
 	require.NoError(t, a.apply(t.Context(), next))
 	require.NoError(t, hello())
-	require.Nil(t, a.way().audit)
+	require.Nil(t, a.currentPipeline().audit)
 	require.EqualValues(t, 5, a.Stats()[0].Calls)
 	a.Close()
 	events := 0
@@ -96,7 +96,7 @@ func TestAServerThatIsTakenOutFinishesItsCalls(t *testing.T) {
 		_, err := a.Handler(t.Context(), &call.Request{Tool: tool, Params: []byte(`{"name":"s__sleep","arguments":{"n":700}}`)})
 		slept <- err
 	}()
-	inUse := a.present.Load().byName["s"].calls
+	inUse := a.snapshot.Load().byName["s"].calls
 	require.Eventually(t, func() bool {
 		if inUse.TryLock() {
 			inUse.Unlock()
@@ -139,8 +139,8 @@ func TestOneOfSeveralHostsTrimsTheStore(t *testing.T) {
 	add()
 	one.trim()
 	require.Equal(t, 1, left(), "who has not used the store leaves it alone")
-	one.used.Store(true)
-	two.used.Store(true)
+	one.storeUsed.Store(true)
+	two.storeUsed.Store(true)
 	now = time.Now()
 	one.trim()
 	require.Equal(t, 0, left())
@@ -227,11 +227,11 @@ func TestWhatIsRegisteredIsTriedAgain(t *testing.T) {
 	require.NoError(t, err)
 	var said []string
 	one.OnNotice(func(text string) { said = append(said, text) })
-	one.present.Load().cfg.Profiles = []catalog.Profile{{Name: "not a name"}}
-	require.False(t, one.look(t.Context(), nil))
+	one.snapshot.Load().cfg.Profiles = []catalog.Profile{{Name: "not a name"}}
+	require.False(t, one.refreshStored(t.Context(), nil))
 	require.Len(t, said, 1)
-	one.present.Load().cfg.Profiles = nil
-	one.repository.rest.Store(0)
-	require.True(t, one.look(t.Context(), nil))
-	require.True(t, one.present.Load().registered["new"])
+	one.snapshot.Load().cfg.Profiles = nil
+	one.storedTools.rest.Store(0)
+	require.True(t, one.refreshStored(t.Context(), nil))
+	require.True(t, one.snapshot.Load().stored["new"])
 }

@@ -34,6 +34,6 @@ func TestAServerMayBeSilentForAsLongAsItsCallsMayTake(t *testing.T) {
 		sc := config.Server{Bundled: c.bundled, Spec: dialect.Server{Name: "s", Timeout: c.own}, Config: upstream.Config{Name: "s"}}
 		cfg := config.Config{Servers: []config.Server{sc}}
 		cfg.Stages.Timeout = c.stages
-		require.Equal(t, c.want, configured(sc, stagesOf(cfg).Timeout).QuietTime, name)
+		require.Equal(t, c.want, upstreamConfig(sc, stageConfigs(cfg).Timeout).QuietTime, name)
 	}
 }

@@ -12,23 +12,23 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
 )
 
-// configured is what a server's part of the configuration says of how it is
-// run.
-func configured(sc config.Server, t timeout.Config) upstream.Config {
+// upstreamConfig returns the upstream's configuration, with the limits that follow
+// from its timeouts.
+func upstreamConfig(sc config.Server, t timeout.Config) upstream.Config {
 	c := sc.Config
 	c.Scope = upstream.Scope(sc.Spec.Scope)
-	// One whose calls may take long may be silent for long: not every server
-	// answers a ping while it works.
+	// A server with long calls may be silent for long: not every server answers a ping
+	// while it works.
 	if quiet := longest(sc.Name, t) / 2; quiet > 15*time.Second && !sc.Bundled {
 		c.QuietTime = quiet
 	}
 	return c
 }
 
-// unbounded is how long a server may be silent whose calls may take for ever.
+// unbounded is the quiet time of a server whose calls have no timeout.
 const unbounded = 2 * time.Hour
 
-// longest is the longest time that a call of some tool of a server's may take.
+// longest returns the longest timeout of any tool of a server.
 func longest(server string, t timeout.Config) time.Duration {
 	most, ok := t.Servers[server]
 	if !ok {
@@ -45,8 +45,8 @@ func longest(server string, t timeout.Config) time.Duration {
 	return most
 }
 
-// switchedOff are the servers that are listed, and never started.
-func switchedOff(cfg config.Config) []upstream.Config {
+// disabledServers returns the servers that are listed but never started.
+func disabledServers(cfg config.Config) []upstream.Config {
 	var servers []upstream.Config
 	for _, spec := range cfg.Off {
 		servers = append(servers, upstream.Config{Name: spec.Name, Command: spec.Command, URL: spec.URL, Disabled: true})
@@ -54,17 +54,17 @@ func switchedOff(cfg config.Config) []upstream.Config {
 	return servers
 }
 
-// Begin starts the servers that are not to wait until they are needed, and
-// what is to be done from time to time.
+// Begin starts the servers that are configured to start early, and the periodic
+// maintenance.
 func (a *App) Begin() {
-	a.begin(a.present.Load(), func(string) bool { return true })
-	a.work.Go(a.tend)
+	a.startEarly(a.snapshot.Load(), func(string) bool { return true })
+	a.work.Go(a.runMaintenance)
 }
 
-// begin starts those of some servers that are not to wait.
-func (a *App) begin(p *present, some func(name string) bool) {
+// startEarly starts those of the selected servers that are configured to start early.
+func (a *App) startEarly(p *snapshot, some func(name string) bool) {
 	var eager []string
-	for _, one := range p.places {
+	for _, one := range p.servers {
 		if lazy := one.cfg.Spec.Lazy; lazy != nil && !*lazy && some(one.cfg.Name) {
 			eager = append(eager, one.cfg.Name)
 		}
@@ -72,8 +72,8 @@ func (a *App) begin(p *present, some func(name string) bool) {
 	a.Catalog.Ask(eager...)
 }
 
-// remotes are the servers of a configuration that are reached at an address.
-func remotes(cfg config.Config, version string) []config.Server {
+// remoteServers returns the servers of a configuration that are reached over HTTP.
+func remoteServers(cfg config.Config, version string) []config.Server {
 	var servers []config.Server
 	for _, spec := range cfg.Remote {
 		servers = append(servers, config.Server{Spec: spec, Config: upstream.Config{
@@ -86,8 +86,8 @@ func remotes(cfg config.Config, version string) []config.Server {
 	return servers
 }
 
-// headersHelper returns the program that prints headers for a server. It finds the
-// server's name and address in the variables that Claude Code sets, too.
+// headersHelper returns the program that prints HTTP headers for a server. It gets the
+// server's name and address in the variables that Claude Code sets as well.
 func headersHelper(cfg config.Config, spec dialect.Server) upstream.OneShot {
 	if len(spec.HeadersHelper) == 0 {
 		return upstream.OneShot{}

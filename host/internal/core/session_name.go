@@ -12,17 +12,17 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// sessionBytes is how much of a hash names a session.
+// sessionBytes is the number of bytes of the hash in a session name.
 const sessionBytes = 16
 
-// named tells a tool made with our kit which session a call belongs to, so
-// that it keeps apart what each of them has seen. Other tools get the call as
-// it is: a session is nobody else's business.
-func (a *App) named(req *call.Request) (*call.Request, error) {
-	if !req.Tool.Validates || a.Config.Joined { // the host that is joined names it
+// withSession adds the session to a call of a tool made with mcpkit, which keeps
+// separately what each session has viewed. Other tools get the call unchanged, since
+// sessions are private.
+func (a *App) withSession(req *call.Request) (*call.Request, error) {
+	if !req.Tool.Validates || a.Config.Joined { // a joined host names the session itself
 		return req, nil
 	}
-	name := jsonrpc.AppendString(nil, a.session(req))
+	name := jsonrpc.AppendString(nil, a.sessionName(req))
 	params, err := setMeta(req.Params, wire.MetaClient, name)
 	if err != nil {
 		return nil, toolerr.New(toolerr.InvalidParams, "params of tools/call: %w", err)
@@ -32,18 +32,18 @@ func (a *App) named(req *call.Request) (*call.Request, error) {
 	return &other, nil
 }
 
-// session names the session of a call: that of the client at the front door,
-// an agent having its own. The client's own word (wire.MetaClient), as
-// another host gives it, divides its session further and leads to no other
-// client's. The name cannot be turned back, and differs from host to host.
-func (a *App) session(req *call.Request) string {
+// sessionName returns the name of a call's session: that of the client, or of the
+// agent. The client's own session name (wire.MetaClient), which another host sends,
+// divides its session further and cannot select another client's. The name is a hash
+// that differs between hosts.
+func (a *App) sessionName(req *call.Request) string {
 	hash := sha256.New()
 	add := func(part []byte) {
 		hash.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
 		hash.Write(part)
 	}
 	c := req.Caller
-	add(a.secret[:])
+	add(a.sessionKey[:])
 	add([]byte(c.Door))
 	add([]byte(c.ID))
 	add(binary.BigEndian.AppendUint64(nil, uint64(c.Depth)))

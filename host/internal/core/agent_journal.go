@@ -15,18 +15,18 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// agentLogs is where the journals of agents are in the store.
+// agentLogs is the prefix of the journals of agents in the store.
 const agentLogs = "agents/"
 
-// NewAgentID makes a name for an agent's journal.
+// NewAgentID returns a new random id for an agent.
 func NewAgentID() string { return "a" + strings.ToLower(rand.Text()[:9]) }
 
-// IsAgentID reports whether a name can be that of an agent's journal.
+// IsAgentID reports whether id has the form of an agent's id.
 func IsAgentID(id string) bool {
 	return id != "" && len(id) <= 64 && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789_-") == ""
 }
 
-// Journal is the journal of an agent, in the store.
+// Journal returns the journal of an agent in the store.
 func (a *App) Journal(id string) (agent.Journal, error) {
 	switch {
 	case a.store == nil:
@@ -37,12 +37,12 @@ func (a *App) Journal(id string) (agent.Journal, error) {
 	return agentLog{a, agentLogs + id}, nil
 }
 
-// claimTime is how long it is waited for another process to let go.
+// claimTime is the time to wait for another process to release a claim.
 const claimTime = 500 * time.Millisecond
 
-// ClaimAgent keeps others on this machine from working on an agent, until release is
-// called or this process is gone: two that write one journal make no sense of it, and
-// would make calls twice.
+// ClaimAgent prevents other processes on this machine from running an agent until
+// release is called or this process ends. Two processes with one journal would corrupt
+// it and make calls twice.
 func (a *App) ClaimAgent(ctx context.Context, id string) (release func(), err error) {
 	if release, err = a.claim(ctx, agentLogs+id); toolerr.Is(err, toolerr.Locked) {
 		return nil, toolerr.New(toolerr.Conflict, "another process runs agent %s; it can be resumed when that process has ended", id)
@@ -50,8 +50,8 @@ func (a *App) ClaimAgent(ctx context.Context, id string) (release func(), err er
 	return release, err
 }
 
-// claim keeps others on this machine from what has a name in the store, until
-// release is called or this process is gone. LOCKED if one has it.
+// claim locks a name of the store for this machine until release is called or this
+// process ends. It returns LOCKED if another process has the lock.
 func (a *App) claim(ctx context.Context, name string) (release func(), err error) {
 	if a.store == nil || a.Config.State == "" {
 		return func() {}, nil
@@ -60,33 +60,33 @@ func (a *App) claim(ctx context.Context, name string) (release func(), err error
 	return locks.LockPath(ctx, filepath.Join(a.Config.State, name))
 }
 
-// keptAgents is where the store has how agents were begun, for as long as their
-// journals are kept.
-const keptAgents = "agent/"
+// agentStarts is the prefix under which the store has the start parameters of agents,
+// for as long as their journals.
+const agentStarts = "agent/"
 
-// KeepAgent keeps how an agent was begun.
-func (a *App) KeepAgent(ctx context.Context, id string, how json.RawMessage) error {
+// SaveAgentStart stores the start parameters of an agent.
+func (a *App) SaveAgentStart(ctx context.Context, id string, how json.RawMessage) error {
 	if a.store == nil || !IsAgentID(id) {
 		return toolerr.New(toolerr.NotFound, "no saved agent %q", id)
 	}
-	logs, _ := keep()
-	a.used.Store(true)
-	_, err := a.store.Keys.Put(ctx, keptAgents+id, how, store.Any, time.Now().Add(logs.Age))
+	logs, _ := retention()
+	a.storeUsed.Store(true)
+	_, err := a.store.Keys.Put(ctx, agentStarts+id, how, store.Any, time.Now().Add(logs.Age))
 	return err
 }
 
-// KeptAgent is how an agent was begun, or NOT_FOUND.
-func (a *App) KeptAgent(ctx context.Context, id string) (json.RawMessage, error) {
+// AgentStart returns the start parameters of an agent, or NOT_FOUND.
+func (a *App) AgentStart(ctx context.Context, id string) (json.RawMessage, error) {
 	if a.store == nil || !IsAgentID(id) {
 		return nil, toolerr.New(toolerr.NotFound, "no saved agent %q", id)
 	}
-	e, err := a.store.Keys.Get(ctx, keptAgents+id)
+	e, err := a.store.Keys.Get(ctx, agentStarts+id)
 	return e.Value, err
 }
 
-// agentLog is a log whose entries may be longer than a record: the first byte of each
-// record says what it is of its entry. What a killed host wrote of an entry, and not to
-// its end, is left out.
+// agentLog is a log whose entries may be longer than a record of the store: the first
+// byte of each record gives its position in the entry. Read drops an incomplete entry
+// of a host that was killed.
 type agentLog struct {
 	app  *App
 	name string
@@ -101,9 +101,9 @@ const (
 	pieceSize = store.MaxBatch - 1<<10
 )
 
-// Append writes an entry.
+// Append appends an entry.
 func (j agentLog) Append(ctx context.Context, entry json.RawMessage) error {
-	j.app.used.Store(true)
+	j.app.storeUsed.Store(true)
 	if len(entry) <= pieceSize {
 		_, err := j.app.store.Log.Append(ctx, j.name, append([]byte{wholeEntry}, entry...))
 		return err
@@ -126,7 +126,7 @@ func (j agentLog) Append(ctx context.Context, entry json.RawMessage) error {
 // Read returns all entries.
 func (j agentLog) Read(ctx context.Context) ([]json.RawMessage, error) {
 	var all []json.RawMessage
-	var open []byte // nil: no entry is begun
+	var open []byte // nil: between two entries
 	after := store.Cursor(0)
 	for {
 		page, err := j.app.store.Log.Read(ctx, j.name, after, store.MaxPage)

@@ -13,9 +13,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/tokens"
 )
 
-// offer makes what clients are offered: the whole catalogue and each profile's
-// part. What is as before stays, with what is known of it.
-func (a *App) offer(now, before *present) {
+// updateViews builds the views of a snapshot: the whole catalog and each profile. It
+// reuses unchanged views with their cached data.
+func (a *App) updateViews(now, before *snapshot) {
 	keep := func(name string, view func() *catalog.View, same bool) *toolsearch.Offer {
 		var old *toolsearch.Offer
 		if before != nil && same {
@@ -36,33 +36,32 @@ func (a *App) offer(now, before *present) {
 	}
 }
 
-// profile finds a part of the catalogue that is configured.
+// profile returns the catalog of a configured profile.
 func (a *App) profile(name string) (gateway.Catalog, bool) {
-	v, ok := a.present.Load().views[name]
+	v, ok := a.snapshot.Load().views[name]
 	return v, ok
 }
 
-// joined finds what agents are served that a call has started: as profile, and
-// nothing stands in for anything.
-func (a *App) joined(name string) (gateway.Catalog, bool) {
-	v, ok := a.present.Load().views[name]
+// delegatedCatalog returns the catalog of a profile for agents, without meta-tools.
+func (a *App) delegatedCatalog(name string) (gateway.Catalog, bool) {
+	v, ok := a.snapshot.Load().views[name]
 	if !ok {
 		return nil, false
 	}
 	return v.View(), true
 }
 
-// changed tells the clients whose part of the catalogue a change is one of.
-func (a *App) changed(c catalog.Change) {
-	views := a.present.Load().views
+// onCatalogChange notifies the clients whose view a catalog change affects.
+func (a *App) onCatalogChange(c catalog.Change) {
+	views := a.snapshot.Load().views
 	a.Gateway.ChangedFor(c.Kind, func(profile string) bool {
 		v, ok := views[profile]
 		return !ok || v.Concerns(c)
 	})
 }
 
-// changedOffers tells the clients of what is offered otherwise than before.
-func (a *App) changedOffers(before, now *present) {
+// notifyChangedViews notifies the clients whose view a reload changes.
+func (a *App) notifyChangedViews(before, now *snapshot) {
 	for _, kind := range []call.Kind{call.Tools, call.Resources, call.Templates, call.Prompts} {
 		for name, v := range now.views {
 			if old, ok := before.views[name]; ok && old != v && !old.Same(v, kind) {
@@ -72,26 +71,25 @@ func (a *App) changedOffers(before, now *present) {
 	}
 }
 
-// whole is what a client without a profile is offered, as the configuration is
-// when it asks.
-type whole struct{ app *App }
+// wholeCatalog is the view of clients without a profile, in the current configuration.
+type wholeCatalog struct{ app *App }
 
-func (w whole) now() *toolsearch.Offer { return w.app.present.Load().views[""] }
+func (w wholeCatalog) view() *toolsearch.Offer { return w.app.snapshot.Load().views[""] }
 
-func (w whole) Lookup(ctx context.Context, name string) (*call.Tool, bool) {
-	return w.now().Lookup(ctx, name)
+func (w wholeCatalog) Lookup(ctx context.Context, name string) (*call.Tool, bool) {
+	return w.view().Lookup(ctx, name)
 }
 
-func (w whole) List(ctx context.Context, kind call.Kind, modern bool) json.RawMessage {
-	return w.now().List(ctx, kind, modern)
+func (w wholeCatalog) List(ctx context.Context, kind call.Kind, modern bool) json.RawMessage {
+	return w.view().List(ctx, kind, modern)
 }
 
-func (w whole) Locate(ctx context.Context, kind call.Kind, name string) (server, original string, ok bool) {
-	return w.now().Locate(ctx, kind, name)
+func (w wholeCatalog) Locate(ctx context.Context, kind call.Kind, name string) (server, original string, ok bool) {
+	return w.view().Locate(ctx, kind, name)
 }
 
-func (w whole) IsMetaTool(name string) bool { return w.now().IsMetaTool(name) }
+func (w wholeCatalog) IsMetaTool(name string) bool { return w.view().IsMetaTool(name) }
 
-func (w whole) Resolve(ctx context.Context, name string, arguments json.RawMessage) (result json.RawMessage, tool *call.Tool, args json.RawMessage, err error) {
-	return w.now().Resolve(ctx, name, arguments)
+func (w wholeCatalog) Resolve(ctx context.Context, name string, arguments json.RawMessage) (result json.RawMessage, tool *call.Tool, args json.RawMessage, err error) {
+	return w.view().Resolve(ctx, name, arguments)
 }

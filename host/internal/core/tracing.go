@@ -6,9 +6,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 )
 
-// traced puts the stages that trace around the others: what the caller sees
-// outside all, and what goes to the server inside all.
-func (a *App) traced(stages []call.Stage) []call.Stage {
+// withTracing adds the tracing stages: one outside all others, which sees the caller's
+// view, and one inside all, which sees the upstream request.
+func (a *App) withTracing(stages []call.Stage) []call.Stage {
 	if a.tracer == nil {
 		return stages
 	}

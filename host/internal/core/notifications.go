@@ -9,10 +9,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
 )
 
-// entry is a server as the catalogue sees it.
+// entry returns the catalog entry of a server.
 func (a *App) entry(s *upstream.Server, sc config.Server) catalog.Entry {
-	if sc.Name == Custom && a.custom.server != nil {
-		return a.customEntry(s)
+	if sc.Name == Custom && a.goTools.server != nil {
+		return a.goToolEntry(s)
 	}
 	source := catalog.Source(s)
 	if needsModel(sc) {
@@ -23,8 +23,8 @@ func (a *App) entry(s *upstream.Server, sc config.Server) catalog.Entry {
 	return catalog.Entry{Source: source, Plain: sc.Bundled, Prefix: sc.Spec.Prefix, Filter: catalog.Filter(sc.Spec.Tools)}
 }
 
-// follow passes a server's notifications on to whom they concern.
-func (a *App) follow(s *upstream.Server) {
+// routeNotifications passes a server's notifications to the clients.
+func (a *App) routeNotifications(s *upstream.Server) {
 	s.OnChange(func() { a.Catalog.Refresh(s.Name()) })
 	s.OnNotification(func(method string, params json.RawMessage) {
 		switch method {
@@ -42,9 +42,9 @@ func (a *App) follow(s *upstream.Server) {
 	})
 }
 
-// setLogLevel asks all servers for log messages of a level and above.
+// setLogLevel requests log messages from a level on from all servers.
 func (a *App) setLogLevel(level string) {
-	a.level.Store(&level)
+	a.logLevel.Store(&level)
 	for _, s := range a.Servers() {
 		s.SetLogLevel(level)
 	}

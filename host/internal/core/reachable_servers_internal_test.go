@@ -107,7 +107,7 @@ func TestAKeptResultIsOfWhatIsBehind(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, text, "staging")
 	}
-	size, _ := a.way().cache.Size()
+	size, _ := a.currentPipeline().cache.Size()
 	require.Equal(t, 1, size)
 	for _, name := range names {
 		tool, ok := a.Catalog.Lookup(t.Context(), name)

@@ -14,10 +14,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
 )
 
-// maxSeries bounds the tools that have lines of their own on the page.
+// maxSeries bounds the tools with separate lines on the page.
 const maxSeries = 500
 
-// Metrics writes what the host counts as Prometheus reads it.
+// Metrics writes the metrics in the Prometheus text format.
 func (a *App) Metrics(w io.Writer) error {
 	var page prometheus.Page
 	page.Family("toolroom_build_info", prometheus.Gauge, "The host's version, always 1.")
@@ -37,14 +37,14 @@ func (a *App) Metrics(w io.Writer) error {
 		page.One("toolroom_spans_sent_total", prometheus.Counter, "Spans accepted by the collector.", float64(sent))
 		page.One("toolroom_spans_dropped_total", prometheus.Counter, "Spans lost before the collector.", float64(dropped))
 	}
-	prometheus.Here().Write(&page, a.began)
+	prometheus.Here().Write(&page, a.startedAt)
 	_, err := page.WriteTo(w)
 	return err
 }
 
-// writeCalls writes what the stats stage has counted.
+// writeCalls writes the counters of the stats stage.
 func (a *App) writeCalls(page *prometheus.Page) {
-	all := a.way().stats.Series(maxSeries)
+	all := a.currentPipeline().stats.Series(maxSeries)
 	labels := func(s stats.Series) []prometheus.Label {
 		return []prometheus.Label{{Name: "tool", Value: s.Tool}, {Name: "server", Value: s.Server}}
 	}
@@ -72,7 +72,7 @@ func (a *App) writeCalls(page *prometheus.Page) {
 	}
 }
 
-// writeServers writes how the servers are.
+// writeServers writes the state of the servers.
 func (a *App) writeServers(page *prometheus.Page) {
 	var all []upstream.Status
 	for _, s := range a.Servers() {
@@ -100,9 +100,9 @@ func (a *App) writeServers(page *prometheus.Page) {
 	each("toolroom_server_latency_seconds", prometheus.Gauge, "Duration of the last answered call or ping, without waiting in the host.", func(s upstream.Status) float64 { return s.Latency / 1000 })
 }
 
-// writeQueues writes how busy the servers are.
+// writeQueues writes the load of the servers.
 func (a *App) writeQueues(page *prometheus.Page) {
-	loads := a.busy()
+	loads := a.loadByServer()
 	each := func(name, kind, help string, value func(limit.Load) float64) {
 		page.Family(name, kind, help)
 		for _, l := range loads {
@@ -115,9 +115,9 @@ func (a *App) writeQueues(page *prometheus.Page) {
 	each("toolroom_calls_turned_away_total", prometheus.Counter, "Calls refused because the queue was full or the wait too long.", func(l limit.Load) float64 { return float64(l.Refused) })
 }
 
-// busy is how busy the servers are, whatever the depth of the calls, in the
-// order of the names.
-func (a *App) busy() []limit.Load {
+// loadByServer returns the load of the servers, summed over all depths of calls,
+// sorted by name.
+func (a *App) loadByServer() []limit.Load {
 	type place struct{ server, tool string }
 	sums := map[place]limit.Load{}
 	for _, l := range a.Loads() {

@@ -12,8 +12,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/store/backend"
 )
 
-// openStore finds the store, which touches nothing before it is first used,
-// and has definitions pinned in it.
+// openStore opens the store, which reads and writes nothing before its first use, and
+// connects tool pins to it.
 func (a *App) openStore(cfg config.Config) error {
 	if cfg.Store.URL == "" && cfg.Store.Dir == "" {
 		return nil
@@ -24,14 +24,14 @@ func (a *App) openStore(cfg config.Config) error {
 	}
 	a.store = s
 	a.Catalog.OnDrift(func(e *catalog.ChangedError) {
-		a.tell(e.Error() + "; mcp-host tools approve " + e.Name + " shows the difference")
+		a.notify(e.Error() + "; mcp-host tools approve " + e.Name + " shows the difference")
 	})
 	a.setPins(cfg)
-	a.openRepository(cfg)
+	a.openStoredTools(cfg)
 	return nil
 }
 
-// TryStore reports why the store cannot be used; nil: it can.
+// TryStore returns an error if the store cannot be used.
 func (a *App) TryStore(ctx context.Context) error {
 	if a.store == nil {
 		return errors.New("no state directory; give --state, or set HOME")
@@ -50,35 +50,35 @@ func (a *App) setPins(cfg config.Config) {
 	if mode == "" {
 		mode = catalog.PinsWarn
 	}
-	a.Catalog.SetPins(mode, catalog.KeepPins(noted{a.store.Keys, &a.used}))
+	a.Catalog.SetPins(mode, catalog.KeepPins(usedKeys{a.store.Keys, &a.storeUsed}))
 }
 
-// noted notes that a store was used.
-type noted struct {
+// usedKeys records that the store was used.
+type usedKeys struct {
 	store.Keys
 	used *atomic.Bool
 }
 
-func (n noted) List(ctx context.Context, prefix, after string, limit int) ([]store.Entry, error) {
+func (n usedKeys) List(ctx context.Context, prefix, after string, limit int) ([]store.Entry, error) {
 	n.used.Store(true)
 	return n.Keys.List(ctx, prefix, after, limit)
 }
 
-// What is done from time to time.
+// Intervals of maintenance.
 const (
-	recheckPause = 2 * time.Second // whether withheld tools were approved elsewhere
+	recheckPause = 2 * time.Second // for checks whether withheld tools were approved by another host
 	trimFirst    = 10 * time.Minute
 	trimEvery    = time.Hour
-	trimTime     = time.Minute // the longest it may take
+	trimTime     = time.Minute // limit of one trim
 )
 
-// keep is what the store's logs and blobs are trimmed to.
-func keep() (logs, blobs store.Keep) {
+// retention returns the limits to which the store's logs and blobs are trimmed.
+func retention() (logs, blobs store.Keep) {
 	return store.Keep{Age: 30 * 24 * time.Hour, Bytes: 256 << 20}, store.Keep{Age: 90 * 24 * time.Hour}
 }
 
-// tend does what is to be done from time to time, until the host ends.
-func (a *App) tend() {
+// runMaintenance runs periodic work until the host closes.
+func (a *App) runMaintenance() {
 	recheck, trim := time.NewTicker(a.recheckEvery), time.NewTimer(trimFirst)
 	defer recheck.Stop()
 	defer trim.Stop()
@@ -95,26 +95,26 @@ func (a *App) tend() {
 	}
 }
 
-// trimKey is there while a trim is not due: of several hosts one trims.
+// trimKey exists until the next trim is due, so that only one of several hosts trims.
 const trimKey = "trimmed"
 
-// trim keeps the store from growing for ever. A host that has not used it
-// leaves it alone.
+// trim limits the size of the store. A host that has not used the store does not trim
+// it.
 func (a *App) trim() {
-	if a.store == nil || !a.used.Load() {
+	if a.store == nil || !a.storeUsed.Load() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(a.life, trimTime)
 	defer cancel()
 	if _, err := a.store.Keys.Put(ctx, trimKey, []byte("1"), store.Absent, time.Now().Add(trimEvery)); err != nil {
-		return // another host's turn, or nothing can be written now
+		return // another host trims, or the store cannot be written
 	}
-	logs, blobs := keep()
+	logs, blobs := retention()
 	_, err := a.store.Log.Trim(ctx, "*", logs)
 	if err == nil {
 		_, err = a.store.Blobs.Trim(ctx, blobs)
 	}
 	if err != nil && a.life.Err() == nil {
-		a.tell("the store cannot be trimmed: " + err.Error())
+		a.notify("the store cannot be trimmed: " + err.Error())
 	}
 }

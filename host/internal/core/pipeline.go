@@ -29,49 +29,48 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// way is the stages of every call, with those that hold something.
-type way struct {
-	cfg       config.Stages // without what is a function
-	stats     *stats.Recorder
-	audit     *audit.Log // nil: nothing is written down
-	spill     call.Stage
-	validator *validate.Validator
-	approve   *approve.Stage
-	policy    *policy.Policy
-	cache     *cache.Cache
-	limiter   *limit.Limiter
-	breaker   *breaker.Breaker
-	unchecked *remarks
-	leads     func(server string) bool // around's
+// pipeline holds the stages of every call, with those that have state.
+type pipeline struct {
+	cfg         config.Stages // without functions
+	stats       *stats.Recorder
+	audit       *audit.Log // nil: there is no audit log
+	spill       call.Stage
+	validator   *validate.Validator
+	approve     *approve.Stage
+	policy      *policy.Policy
+	cache       *cache.Cache
+	limiter     *limit.Limiter
+	breaker     *breaker.Breaker
+	unchecked   *notices
+	callsOthers func(server string) bool // of dependencies
 }
 
-// around is what the stages are given of the rest of the host.
-type around struct {
-	version  func(server string) string // tells a server's versions apart
-	leads    func(server string) bool   // whether its calls are made of others
-	approval func(approve.Config) *approve.Stage
-	tell     func(string)
-	apart    func(server string) bool // whether each caller has it for itself
-	offered  func() []string          // roots of the client; nil: none
+// dependencies are the functions of the host that the stages need.
+type dependencies struct {
+	version     func(server string) string // distinguishes versions of a server
+	callsOthers func(server string) bool   // whether the server is a tool that calls others
+	approval    func(approve.Config) *approve.Stage
+	tell        func(string)
+	isPerCaller func(server string) bool // whether each caller has its own instance
+	clientRoots func() []string          // roots of the client; nil: none
 }
 
-// nextWay makes the stages, before being those so far, or nil. What holds something is that of before,
-// unless its configuration is another: so counts, permits and kept results
-// outlive a change of something else. Those of a stage that is another begin
-// anew.
-func nextWay(cfg config.Config, of around, before *present) (way, error) {
-	s := stagesOf(cfg)
+// newPipeline builds the stages. before is the previous snapshot, or nil. A stage with
+// state is reused unless its configuration has changed: counters, permits and cached
+// results survive changes of other settings.
+func newPipeline(cfg config.Config, of dependencies, before *snapshot) (pipeline, error) {
+	s := stageConfigs(cfg)
 	if s.Spill.Dir == nil && cfg.State != "" {
-		s.Spill.Dir = spillDir(cfg, of.offered)
+		s.Spill.Dir = spillDir(cfg, of.clientRoots)
 	}
 	if err := s.Validate(); err != nil {
-		return way{}, err
+		return pipeline{}, err
 	}
-	w := way{cfg: s, stats: &stats.Recorder{}, unchecked: &remarks{}, leads: of.leads}
+	w := pipeline{cfg: s, stats: &stats.Recorder{}, unchecked: &notices{}, callsOthers: of.callsOthers}
 	w.cfg.Spill.Dir = nil
 	w.spill = spill.New(s.Spill)
 	if before != nil {
-		w = before.way.with(w)
+		w = before.pipeline.with(w)
 	}
 	if w.validator == nil {
 		s.Schemas.OnUnusable = func(t *call.Tool, err error) { w.unchecked.add(t.Name + ": " + err.Error()) }
@@ -82,7 +81,7 @@ func nextWay(cfg config.Config, of around, before *present) (way, error) {
 		w.policy = policy.New(s.Policy, w.approve.Stage)
 	}
 	if w.cache == nil {
-		s.Cache.Version, s.Cache.Leads, s.Cache.Apart = of.version, of.leads, of.apart
+		s.Cache.Version, s.Cache.Leads, s.Cache.Apart = of.version, of.callsOthers, of.isPerCaller
 		w.cache = cache.New(s.Cache)
 	}
 	if w.limiter == nil {
@@ -100,8 +99,8 @@ func nextWay(cfg config.Config, of around, before *present) (way, error) {
 	return w, nil
 }
 
-// with returns next with those parts of w that are the same.
-func (w way) with(next way) way {
+// with returns next with the unchanged parts of w.
+func (w pipeline) with(next pipeline) pipeline {
 	next.stats, next.unchecked = w.stats, w.unchecked
 	same := func(a, b any) bool { return reflect.DeepEqual(a, b) }
 	if same(w.cfg.Audit, next.cfg.Audit) {
@@ -125,34 +124,34 @@ func (w way) with(next way) way {
 	return next
 }
 
-// way returns the stages of the calls that begin now.
-func (a *App) way() way { return a.present.Load().way }
+// currentPipeline returns the pipeline for calls that begin now.
+func (a *App) currentPipeline() pipeline { return a.snapshot.Load().pipeline }
 
-// stages returns the way of a call, the outermost stage first:
+// stages returns the pipeline of a call, outermost stage first. The reasons for the
+// order:
 //
-//   - room is about the process and not about the call.
-//   - stats sees what the caller sees: every call, how long it took with all
-//     waiting, and what came back.
-//   - audit comes next, so that no call is refused, answered from the cache or
-//     cut without having been written down.
-//   - spill is outside cache: what is kept is whole, so that a file's name is
-//     never given out after the file was removed.
-//   - arguments are validated before policy, whose rules so meet arguments of
-//     the shape that their patterns were written for.
-//   - policy is outside cache: what a caller may not ask for is not answered
-//     from what another asked. Approval belongs to policy: what follows is done
-//     once somebody has given it, so that no deadline runs while they think.
-//   - cache is outside limit: an answer that is known needs no permit.
-//   - results are validated inside cache, so that none is kept that is not
-//     what the tool declares, and outside limit, since the server is done.
-//   - limit is outside timeout, since the time in the queue is not the tool's;
-//     the queue has a bound of its own, and the caller's deadline holds for it.
-//   - timeout is outside retry: it is for the call, however often it is sent.
-//   - retry is outside breaker, so that it stops when the breaker opens.
-func (w way) stages() []call.Stage {
+//   - gcTuning concerns the process instead of the call.
+//   - stats sees what the caller sees: every call, its total time and its result.
+//   - audit comes next, so that every call is logged, even if it is refused,
+//     answered from the cache or cut.
+//   - spill is outside cache: the cache holds whole results, so that a spill file's
+//     name is never returned after the file was removed.
+//   - arguments are validated before policy, whose rules then see arguments of the
+//     expected types.
+//   - policy is outside cache: a caller must not get from the cache what it may not
+//     request. Approval is part of policy: all later stages run after the approval,
+//     so no timeout runs while a person decides.
+//   - cache is outside limit: a cached answer needs no permit.
+//   - results are validated inside cache, so that only valid results are cached,
+//     and outside limit, since the server has finished.
+//   - limit is outside timeout, since the time in the queue is not the tool's. The
+//     queue has its own limit, and the caller's deadline applies to it.
+//   - timeout is outside retry: it limits the call with all its retries.
+//   - retry is outside breaker, so that it stops when the circuit breaker opens.
+func (w pipeline) stages() []call.Stage {
 	timed := w.cfg.Timeout
-	timed.Leads = w.leads
-	stages := []call.Stage{room(), w.stats.Stage}
+	timed.Leads = w.callsOthers
+	stages := []call.Stage{gcTuning(), w.stats.Stage}
 	if w.audit != nil {
 		stages = append(stages, w.audit.Stage)
 	}
@@ -169,20 +168,20 @@ func (w way) stages() []call.Stage {
 	)
 }
 
-func (w way) close() {
+func (w pipeline) close() {
 	w.approve.Close()
 	if w.audit != nil {
 		w.audit.Close() //nolint:errcheck // Audit tells
 	}
 }
 
-// remarks are the last things that a user might want to know.
-type remarks struct {
+// notices holds the latest messages that a user may want to read.
+type notices struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (r *remarks) add(line string) {
+func (r *notices) add(line string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.lines = append(r.lines, line); len(r.lines) > 100 {
@@ -190,21 +189,21 @@ func (r *remarks) add(line string) {
 	}
 }
 
-// Unchecked returns which tools' schemas cannot be used to check calls, and
-// why, as far as they were called.
+// Unchecked returns the called tools whose schemas cannot be used to check calls, with
+// the reasons.
 func (a *App) Unchecked() []string {
-	r := a.way().unchecked
+	r := a.currentPipeline().unchecked
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.lines)
 }
 
-// serverVersion tells what answers the calls of a server's tools apart: how it
-// is configured, with what its calls lead to, and what it calls itself once it
-// runs.
+// serverVersion returns a value that changes when the answers of a server's tools can
+// change: its configuration, the servers that it calls, and the version that it
+// reports while it runs.
 func (a *App) serverVersion(name string) string {
-	now := a.present.Load()
-	version := hex.EncodeToString(now.behind(name).sum)
+	now := a.snapshot.Load()
+	version := hex.EncodeToString(now.reachOf(name).sum)
 	if p, ok := now.byName[name]; ok {
 		version += " " + p.server.Status().Server + " " + strings.Join(a.roots.get(), " ")
 	} else if t, ok := now.declared[name]; ok {
@@ -213,24 +212,24 @@ func (a *App) serverVersion(name string) string {
 	return version
 }
 
-// Stats returns what was counted of every tool since the host began.
-func (a *App) Stats() []stats.Row { return a.way().stats.Rows() }
+// Stats returns the counters of every tool since the start of the host.
+func (a *App) Stats() []stats.Row { return a.currentPipeline().stats.Rows() }
 
-// Loads returns how busy the servers are that were called.
-func (a *App) Loads() []limit.Load { return a.way().limiter.Loads() }
+// Loads returns the load of the servers that were called.
+func (a *App) Loads() []limit.Load { return a.currentPipeline().limiter.Loads() }
 
-// Audit returns how many events could not be written to the audit log, and
-// why not the last ones; nil: the last ones were, or there is no log.
+// Audit returns the number of events that could not be written to the audit log, and
+// the error of the latest ones; nil: they were written, or there is no log.
 func (a *App) Audit() (lost int, err error) {
-	if a.way().audit == nil {
+	if a.currentPipeline().audit == nil {
 		return 0, nil
 	}
-	return a.way().audit.Lost()
+	return a.currentPipeline().audit.Lost()
 }
 
-// stagesOf adds to the stages' Configs what follows from the rest: where
-// state is kept, and what is said of single servers.
-func stagesOf(cfg config.Config) config.Stages {
+// stageConfigs returns the stages' Configs with the values that follow from other
+// settings: the state directory and the settings of single servers.
+func stageConfigs(cfg config.Config) config.Stages {
 	s := cfg.Stages
 	if s.Audit.Dir == "" && cfg.State != "" {
 		s.Audit.Dir = AuditDir(cfg.State)
@@ -253,15 +252,15 @@ func stagesOf(cfg config.Config) config.Stages {
 	for _, spec := range cfg.Remote {
 		say(spec)
 	}
-	sayDeclared(cfg, timeouts)
+	addDeclaredTimeouts(cfg, timeouts)
 	maps.Copy(limits, s.Limit.Servers)
 	maps.Copy(timeouts, s.Timeout.Servers)
 	s.Limit.Servers, s.Timeout.Servers = limits, timeouts
 	return s
 }
 
-// spillDir returns a function that makes the directory for results that are too large:
-// the one that the file tools of the same roots read.
+// spillDir returns a function that creates the directory for results that are too
+// large: the directory that the file tools with the same roots may read.
 func spillDir(cfg config.Config, offered func() []string) func() (string, error) {
 	box := sandbox.New(sandbox.Config{Roots: cfg.Roots, AllowRootDir: true, ClientRoots: func(context.Context) ([]string, error) {
 		if offered == nil {
@@ -271,7 +270,7 @@ func spillDir(cfg config.Config, offered func() []string) func() (string, error)
 	}})
 	store := state.New(state.Config{Dir: cfg.State})
 	return func() (string, error) {
-		var roots []string // without any, no file tool works either
+		var roots []string // without roots, no file tool works
 		if fs, err := box.FS(context.Background()); err == nil {
 			roots = fs.Paths()
 		}
@@ -279,5 +278,5 @@ func spillDir(cfg config.Config, offered func() []string) func() (string, error)
 	}
 }
 
-// AuditDir is where the audit log of a state directory is.
+// AuditDir returns the directory of the audit log in a state directory.
 func AuditDir(state string) string { return filepath.Join(state, "audit") }

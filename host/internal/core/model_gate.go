@@ -12,47 +12,46 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
 )
 
-// agents is the bundled server whose tools need a model.
-const agents = "dispatch_agent"
+// agentServer is the bundled server whose tools need a model.
+const agentServer = "dispatch_agent"
 
-// probeTime limits how long a list waits for the probe of this machine's ports.
-// If the probe takes longer and finds a model, the tools follow with a change
-// notification.
+// probeTime limits how long a list waits for the probe of this machine's ports. If the
+// probe takes longer and finds a model, the tools follow with a change notification.
 const probeTime = 50 * time.Millisecond
 
-func needsModel(sc config.Server) bool { return sc.Bundled && sc.Name == agents }
+func needsModel(sc config.Server) bool { return sc.Bundled && sc.Name == agentServer }
 
-// modelSource is a server whose tools are only listed while a model can be
-// found. It is not started for a list before.
+// modelSource is the source of a server whose tools are listed only while a model can
+// be found. The server is not started for a list before.
 type modelSource struct {
 	*upstream.Server
 	app *App
 }
 
 func (s modelSource) List(ctx context.Context, kind call.Kind) ([]json.RawMessage, error) {
-	if !s.app.findsModel(s.Name()) {
+	if !s.app.hasModel(s.Name()) {
 		return nil, nil
 	}
 	return s.Server.List(ctx, kind)
 }
 
-// findsModel reports whether a model can be found. Where only a look at this
-// machine's ports could tell, it waits for that for a moment; server is listed
-// again when a model is found later.
-func (a *App) findsModel(server string) bool {
+// hasModel reports whether a model can be found. If only the probe of this machine's
+// ports can tell, it waits for it for a short time; if the probe finds a model later,
+// server is listed again.
+func (a *App) hasModel(server string) bool {
 	models := a.Models()
 	if models.Configured() {
 		return true
 	}
 	looked := make(chan bool, 1)
-	late := make(chan struct{}) // closed when the answer is not waited for
+	late := make(chan struct{}) // closed when nobody waits for the answer
 	a.work.Go(func() {
 		found := models.Local(a.life)
 		looked <- found
 		select {
 		case <-late:
 			if found {
-				a.Catalog.Now(a.life, server) //nolint:errcheck // it ends with the host
+				a.Catalog.Now(a.life, server) //nolint:errcheck // it only fails when the host closes
 			}
 		default:
 		}
@@ -66,17 +65,17 @@ func (a *App) findsModel(server string) bool {
 		close(late)
 	}
 	select {
-	case found := <-looked: // both at once: it may not have seen late
+	case found := <-looked: // both at once: the probe may not have seen late
 		return found
 	default:
 		return false
 	}
 }
 
-// Withheld says why a server's tools are not served although the server could
-// be; "": they are. It looks for a model on this machine.
-func (a *App) Withheld(ctx context.Context, s *upstream.Server) string {
-	p, ok := a.present.Load().byName[s.Name()]
+// WithheldReason returns why a server's tools are not served although the server could
+// serve them, or "". It looks for a model on this machine.
+func (a *App) WithheldReason(ctx context.Context, s *upstream.Server) string {
+	p, ok := a.snapshot.Load().byName[s.Name()]
 	if !ok || !needsModel(p.cfg) {
 		return ""
 	}
@@ -87,11 +86,11 @@ func (a *App) Withheld(ctx context.Context, s *upstream.Server) string {
 }
 
 // modelsChanged lists the servers again whose tools need a model.
-func (a *App) modelsChanged(before, now *present) {
+func (a *App) modelsChanged(before, now *snapshot) {
 	if reflect.DeepEqual(before.cfg.Models, now.cfg.Models) {
 		return
 	}
-	for _, p := range now.places {
+	for _, p := range now.servers {
 		if !p.off && needsModel(p.cfg) {
 			a.Catalog.Refresh(p.server.Name())
 		}

@@ -17,9 +17,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// journal keeps, in the store, what chains have done that wait; see
-// chain.Journal. A call is the same if an approval of the one would be one of
-// the other.
+// journal stores the finished steps of chains that wait for an approval; see
+// chain.Journal. Two calls are the same if an approval of one is valid for the other.
 type journal struct{ a *App }
 
 func (j journal) key(req *call.Request) (string, error) {
@@ -33,17 +32,17 @@ func (j journal) key(req *call.Request) (string, error) {
 	}
 	c := req.Caller
 	sum := sha256.Sum256(fingerprint([]any{
-		req.Tool.Name, req.Tool.Definition, j.a.scopeOf(req.Tool).Bound, c.Door, c.Profile, canonical,
+		req.Tool.Name, req.Tool.Definition, j.a.approvalScope(req.Tool).Bound, c.Door, c.Profile, canonical,
 	}))
 	return "chain/" + hex.EncodeToString(sum[:]), nil
 }
 
-// Take returns what was kept, for one call of all hosts of this machine at a
-// time. Hosts that share a store from several machines do not know of each other:
-// what needs approval is still made once for each, by the approval itself.
+// Take returns the stored steps. Only one call of all hosts on this machine gets them
+// at a time. Hosts on several machines that share a store do not exclude each other; a
+// step that needs approval still runs once, because its approval is valid once.
 func (j journal) Take(ctx context.Context, req *call.Request) (*chain.Kept, error) {
 	if j.a.store == nil || !j.mayHave() {
-		return nil, nil // nothing was ever kept; the store stays untouched
+		return nil, nil // nothing was ever stored; do not open the store
 	}
 	key, err := j.key(req)
 	if err != nil {
@@ -59,7 +58,7 @@ func (j journal) Take(ctx context.Context, req *call.Request) (*chain.Kept, erro
 	if err != nil {
 		return nil, err
 	}
-	entry, err := j.a.store.Keys.Get(ctx, key) // as it is now that nobody else has it
+	entry, err := j.a.store.Keys.Get(ctx, key) // read again, now that nobody else has the claim
 	if err != nil {
 		release()
 		if toolerr.Is(err, toolerr.NotFound) {
@@ -69,25 +68,25 @@ func (j journal) Take(ctx context.Context, req *call.Request) (*chain.Kept, erro
 	}
 	drop := func(ctx context.Context) {
 		if err := j.a.store.Keys.Delete(ctx, key, store.Any); err != nil {
-			j.a.tell(fmt.Sprintf("the journal of %s cannot be deleted; a call before %s reuses its finished steps: %v",
+			j.a.notify(fmt.Sprintf("the journal of %s cannot be deleted; a call before %s reuses its finished steps: %v",
 				req.Tool.Name, entry.Expires.Format(time.TimeOnly), err))
 		}
 	}
 	return &chain.Kept{Value: entry.Value, Until: entry.Expires, Drop: drop, Release: release}, nil
 }
 
-// mayHave reports whether anything may have been kept: by this host, for somebody
-// to approve, or by a host before, of which there is a file.
+// mayHave reports whether steps may be stored: by this host, for a pending approval,
+// or by an earlier host whose store file exists.
 func (j journal) mayHave() bool {
 	asks := func(r policy.Rule) bool { return r.Do == policy.Ask }
-	return j.a.used.Load() || slices.ContainsFunc(j.a.way().cfg.Policy.Rules, asks) ||
-		j.a.Config.Store.URL == "" && j.a.repository.stored.There()
+	return j.a.storeUsed.Load() || slices.ContainsFunc(j.a.currentPipeline().cfg.Policy.Rules, asks) ||
+		j.a.Config.Store.URL == "" && j.a.storedTools.stored.There()
 }
 
-// Allowed holds a call that was made to the rules as they are for this caller,
-// as they would be if it were made now.
+// Allowed checks a call that was made against the current policy for this caller, as
+// if it were made now.
 func (j journal) Allowed(ctx context.Context, req *call.Request, name string, arguments json.RawMessage) error {
-	caller, err := deeper(req)
+	caller, err := nestedCaller(req)
 	if err != nil {
 		return err
 	}
@@ -99,7 +98,7 @@ func (j journal) Allowed(ctx context.Context, req *call.Request, name string, ar
 	if err != nil {
 		return err
 	}
-	return j.a.way().cfg.Policy.Check(made)
+	return j.a.currentPipeline().cfg.Policy.Check(made)
 }
 
 func (j journal) Keep(ctx context.Context, req *call.Request, value []byte, until time.Time) error {
@@ -110,7 +109,7 @@ func (j journal) Keep(ctx context.Context, req *call.Request, value []byte, unti
 	if err != nil {
 		return err
 	}
-	j.a.used.Store(true)
+	j.a.storeUsed.Store(true)
 	_, err = j.a.store.Keys.Put(ctx, key, value, store.Any, until)
 	return err
 }

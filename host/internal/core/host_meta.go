@@ -8,13 +8,14 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// ownMeta begins the names in _meta by which a host says what has become of a call:
-// what it waits for, where its parts are.
-const ownMeta = "toolroom/"
+// hostMeta is the prefix of the members of _meta in which a host describes what
+// happened to a call, for example that it waits for an approval.
+const hostMeta = "toolroom/"
 
-// unclaimed is a server's result without what only a host says: a server could pretend
-// that its call waits for a person's decision on another.
-func unclaimed(res *call.Result) (*call.Result, error) {
+// withoutHostMeta returns a server's result without the members that only a host may
+// set: a server could pretend that its call waits for a person's decision about
+// another call.
+func withoutHostMeta(res *call.Result) (*call.Result, error) {
 	if !res.Names.MayHaveHostMeta() {
 		return res, nil
 	}
@@ -37,7 +38,7 @@ func unclaimed(res *call.Result) (*call.Result, error) {
 // claims reports whether a member of _meta is for a host to set. A tool's own
 // details and its error's code are the tool's.
 func claims(m jsonrpc.Member) bool {
-	if len(m.Name) < len(ownMeta) || !strings.EqualFold(m.Name[:len(ownMeta)], ownMeta) {
+	if len(m.Name) < len(hostMeta) || !strings.EqualFold(m.Name[:len(hostMeta)], hostMeta) {
 		return false
 	}
 	switch m.Name {

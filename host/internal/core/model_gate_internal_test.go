@@ -15,7 +15,7 @@ import (
 // The tool appears, and its clients hear of it, when a model is configured.
 func TestAgentsAppearWithTheirModel(t *testing.T) {
 	a, without := within(t, config.Config{State: t.TempDir(), Servers: []config.Server{{Bundled: true, Config: upstream.Config{
-		Name: agents, Era: upstream.Legacy, Serve: faultserver.Serve,
+		Name: agentServer, Era: upstream.Legacy, Serve: faultserver.Serve,
 	}}}})
 	if a.Models().Local(t.Context()) {
 		t.Skip("a model answers on this machine")

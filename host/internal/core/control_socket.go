@@ -21,7 +21,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// The methods of the private socket, see package socket.
+// The methods of the control socket, see package control.
 const (
 	MethodHost      = "toolroom/host"      // {} → Running
 	MethodServers   = "toolroom/servers"   // {} → []upstream.Status
@@ -29,17 +29,17 @@ const (
 	MethodStats     = "toolroom/stats"     // {} → Counts
 )
 
-// Running is what a host says of itself.
+// Running describes a running host.
 type Running struct {
 	PID     int       `json:"pid"`
 	Since   time.Time `json:"since"`
 	Version string    `json:"version"`
 	Door    string    `json:"door"`            // stdio, or the URL of serve
-	Files   []string  `json:"files"`           // of the configuration
-	Stale   string    `json:"stale,omitempty"` // why it keeps another than the files have now
+	Files   []string  `json:"files"`           // configuration files
+	Stale   string    `json:"stale,omitempty"` // why the files are not in force as they are now
 }
 
-// Counts is what a host has counted since it began, and how it is now.
+// Counts holds counters since the start of a host, and its current load.
 type Counts struct {
 	Running
 	Tools   []stats.Row        `json:"tools"`
@@ -47,35 +47,35 @@ type Counts struct {
 	Process prometheus.Process `json:"process"`
 }
 
-// joinMeta is the member of _meta that tells a server that runs agents how
-// they get at the host's tools, and whose call it is:
+// callbackMeta is the member of _meta that tells a server that runs agents how they
+// reach the host's tools and for whom:
 //
-//	{"socket":PATH,"token":TOKEN,"lease":ID,"depth":N,"within":ID}
+// {"socket":PATH,"token":TOKEN,"lease":ID,"depth":N,"within":ID}
 //
-// lease names the agent that uses the token; depth is how many agents' calls
-// the call is made within, and within names the agent that makes it, if any.
-const joinMeta = "io.github.toolroom-mcp/host"
+// lease names the agent that uses the token. depth is the number of agents' calls in
+// which the call is nested, and within names the innermost of these agents, if any.
+const callbackMeta = "io.github.toolroom-mcp/host"
 
-// private is the host's private socket. The zero value has none.
-type private struct {
+// controlSocket is the host's control socket. The zero value has none.
+type controlSocket struct {
 	tokens control.Tokens
 	server *control.Server
-	fault  error // why there is none, where there was to be one
+	fault  error // why the socket could not be opened
 }
 
-func (p *private) close() {
+func (p *controlSocket) close() {
 	if p.server != nil {
 		p.server.Close()
 	}
 }
 
-// Listen opens the private socket, so that other programs of the user can ask
-// what this host does, and agents can use its tools. door says how the host
-// is otherwise reached. Close closes it.
+// Listen opens the control socket, with which other programs of the user query this
+// host and agents use its tools. door says how clients reach the host. Close closes
+// the socket.
 func (a *App) Listen(door string) error {
 	running := func() Running {
 		r := Running{
-			PID: os.Getpid(), Since: a.began.UTC().Truncate(time.Millisecond), Version: a.version,
+			PID: os.Getpid(), Since: a.startedAt.UTC().Truncate(time.Millisecond), Version: a.version,
 			Door: door, Files: append([]string{}, a.Config.Files...),
 		}
 		if err := a.Stale(); err != nil {
@@ -90,34 +90,34 @@ func (a *App) Listen(door string) error {
 			MethodServers:   func(ctx context.Context, _ json.RawMessage) (any, error) { return a.Statuses(ctx), nil },
 			MethodReconnect: a.reconnect,
 			MethodStats: func(context.Context, json.RawMessage) (any, error) {
-				return Counts{running(), a.Stats(), a.busy(), prometheus.Here()}, nil
+				return Counts{running(), a.Stats(), a.loadByServer(), prometheus.Here()}, nil
 			},
 		},
 		Serve: func(ctx context.Context, as call.Caller, in io.Reader, out io.Writer) error {
 			return a.Gateway.ServeAs(ctx, as, in, out, nil)
 		},
-	}, &a.private.tokens)
+	}, &a.controlSocket.tokens)
 	if err != nil {
-		a.private.fault = err
+		a.controlSocket.fault = err
 		return err
 	}
-	a.private.server = server
+	a.controlSocket.server = server
 	return nil
 }
 
-// Statuses are how the servers are, the credentials of their command lines
-// hidden.
+// Statuses returns the states of the servers, without the credentials in their command
+// lines.
 func (a *App) Statuses(ctx context.Context) []upstream.Status {
 	all := []upstream.Status{}
 	for _, s := range a.Servers() {
 		status := Status(s)
-		status.Withheld = a.Withheld(ctx, s)
+		status.Withheld = a.WithheldReason(ctx, s)
 		all = append(all, status)
 	}
 	return all
 }
 
-// Status is how a server is, the credentials of its command line hidden.
+// Status returns the state of a server, without the credentials in its command line.
 func Status(s *upstream.Server) upstream.Status {
 	status := s.Status()
 	status.Command, status.URL = slices.Clone(status.Command), s.Concealed(status.URL)
@@ -150,27 +150,27 @@ func (a *App) reconnect(ctx context.Context, params json.RawMessage) (any, error
 	return nil, toolerr.New(toolerr.NotFound, "no server %q", p.Server)
 }
 
-// join gives a call of a server that runs agents what they need to call back:
-// a token that is good until done is called, or longer if the result says that
-// the agent goes on. Without the socket that it was to have, an agent would work beside
-// this host, and what holds for the caller would not hold for it.
-func (a *App) join(ctx context.Context, req *call.Request) (with *call.Request, done func(*call.Result), err error) {
-	nested := slices.Contains(a.way().cfg.Limit.Nested, req.Tool.Server)
+// withCallback adds to a call of a server that runs agents the data with which they
+// call back: a token that is valid until done is called, or longer if the result says
+// that the agent continues. If the socket could not be opened, it returns an error:
+// without it, an agent would work outside this host and its limits.
+func (a *App) withCallback(ctx context.Context, req *call.Request) (with *call.Request, done func(*call.Result), err error) {
+	nested := slices.Contains(a.currentPipeline().cfg.Limit.Nested, req.Tool.Server)
 	switch {
-	case nested && a.private.fault != nil:
-		return nil, nil, toolerr.New(toolerr.ExecutionError, "agents cannot reach this host's tools: %w", a.private.fault)
-	case !nested || a.private.server == nil:
+	case nested && a.controlSocket.fault != nil:
+		return nil, nil, toolerr.New(toolerr.ExecutionError, "agents cannot reach this host's tools: %w", a.controlSocket.fault)
+	case !nested || a.controlSocket.server == nil:
 		return req, func(*call.Result) {}, nil
 	}
-	loan, err := a.private.tokens.Lend(ctx, req.Caller)
+	loan, err := a.controlSocket.tokens.Lend(ctx, req.Caller)
 	if err != nil {
 		return nil, nil, err
 	}
-	done = func(res *call.Result) { loan.GiveBack(goesOn(res) && starts(req)) }
-	params, err := setMeta(req.Params, joinMeta, fmt.Appendf(nil, `{"socket":%s,"token":%s,"lease":%s,"depth":%d,"within":%s}`,
-		jsonrpc.AppendString(nil, a.private.server.Name()), jsonrpc.AppendString(nil, loan.Token),
+	done = func(res *call.Result) { loan.GiveBack(agentContinues(res) && startsAgent(req)) }
+	params, err := setMeta(req.Params, callbackMeta, fmt.Appendf(nil, `{"socket":%s,"token":%s,"lease":%s,"depth":%d,"within":%s}`,
+		jsonrpc.AppendString(nil, a.controlSocket.server.Name()), jsonrpc.AppendString(nil, loan.Token),
 		jsonrpc.AppendString(nil, loan.ID), req.Caller.Depth, jsonrpc.AppendString(nil, req.Caller.Agent)))
-	if err != nil { // they could say themselves what only this host says
+	if err != nil { // otherwise the caller could set the member itself
 		loan.GiveBack(false)
 		return nil, nil, toolerr.New(toolerr.InvalidParams, "params of tools/call: %w", err)
 	}
@@ -179,9 +179,9 @@ func (a *App) join(ctx context.Context, req *call.Request) (with *call.Request, 
 	return &lent, done, nil
 }
 
-// starts reports whether a call can be one that an agent was started for: who only waits
-// for one has no use for a token.
-func starts(req *call.Request) bool {
+// startsAgent reports whether a call can start an agent. A call that only waits for
+// one needs no token.
+func startsAgent(req *call.Request) bool {
 	raw, err := req.Arguments()
 	var args struct {
 		Prompt string `json:"prompt"`
@@ -189,8 +189,8 @@ func starts(req *call.Request) bool {
 	return err == nil && (json.Unmarshal(raw, &args) != nil || strings.TrimSpace(args.Prompt) != "")
 }
 
-// goesOn reports whether a result says that its agent is still at work.
-func goesOn(res *call.Result) bool {
+// agentContinues reports whether a result says that its agent is still working.
+func agentContinues(res *call.Result) bool {
 	var details struct {
 		Running bool `json:"running"`
 	}

@@ -10,11 +10,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
 )
 
-// Joined is the configuration of a host whose only server is another host, entered
-// with a token for one call; see package socket. The other one's policy, limits, audit
-// and results are all that hold: this one adds nothing, keeps nothing, and knows of its
-// own configuration the models and kinds of agents alone.
-func Joined(cfg config.Config, name, token string) config.Config {
+// JoinedConfig returns the configuration of a host whose only server is another host,
+// to which it connects with a token for one call (see package control). Policy,
+// limits, audit and results are those of the other host. This host adds nothing and
+// stores nothing; of its own configuration it uses only models and kinds of agents.
+func JoinedConfig(cfg config.Config, name, token string) config.Config {
 	joined := config.Config{Dir: cfg.Dir, Version: cfg.Version, Guard: cfg.Guard, Models: cfg.Models, Agents: cfg.Agents, Pins: "off", Joined: true}
 	joined.Servers = []config.Server{{Bundled: true, Config: upstream.Config{
 		Name: "host", Serve: control.Join(name, token), Era: upstream.Legacy, Version: cfg.Version,
@@ -26,10 +26,10 @@ func Joined(cfg config.Config, name, token string) config.Config {
 	return joined
 }
 
-// waiting is the other host's word that a call waits for somebody's decision, which
-// comes as a result; nil: it does not. What the caller of that host is to carry out,
-// its agents cannot wait for.
-func waiting(res *call.Result) error {
+// pendingError returns an error if a result of the other host says that the call waits
+// for a decision; nil otherwise. Agents cannot wait for calls that the caller of the
+// other host runs itself.
+func pendingError(res *call.Result) error {
 	if !res.IsError() {
 		return nil
 	}

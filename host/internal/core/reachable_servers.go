@@ -8,17 +8,17 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
 )
 
-// reach is what calls of a server's tools lead to.
+// reach describes the servers reachable through a server's tools.
 type reach struct {
-	sum   []byte   // fingerprint of how all of it is configured
-	where []string // it is, for people
+	sum   []byte   // fingerprint of their configurations
+	where []string // descriptions for people
 }
 
-// behind is what calls of a server's tools lead to: the server itself and, if it
-// is a declared tool, those that it calls in turn.
-func (p *present) behind(server string) reach {
+// reachOf returns the servers reachable through a server's tools: the server itself
+// and, for a declared tool, the servers that it calls.
+func (p *snapshot) reachOf(server string) reach {
 	if known, ok := p.reaches.Load(server); ok {
-		return known.(reach) //nolint:errcheck // nothing else is in it
+		return known.(reach) //nolint:errcheck // the only type in the map
 	}
 	var of []any
 	var r reach
@@ -37,7 +37,7 @@ func (p *present) behind(server string) reach {
 			}
 		case own != nil:
 			of = append(of, server, own.Spec.Placeless())
-			for _, next := range p.calledBy(own.Spec) {
+			for _, next := range p.serversCalledBy(own.Spec) {
 				visit(next)
 			}
 		}
@@ -49,21 +49,21 @@ func (p *present) behind(server string) reach {
 	return r
 }
 
-// leads reports whether calls of a server's tools are made of calls of others.
-func (a *App) leads(server string) bool {
-	own := a.present.Load().declared[server]
+// callsOthers reports whether a server is a declared tool that calls other tools.
+func (a *App) callsOthers(server string) bool {
+	own := a.snapshot.Load().declared[server]
 	return own != nil && (own.Spec.MCP != nil || own.Spec.Chain != nil)
 }
 
-// apart reports whether each caller has a server of that name for itself.
-func (a *App) apart(server string) bool {
-	p, ok := a.present.Load().byName[server]
+// isPerCaller reports whether each caller has its own instance of the server.
+func (a *App) isPerCaller(server string) bool {
+	p, ok := a.snapshot.Load().byName[server]
 	return ok && p.cfg.Spec.Scope != "" && p.cfg.Spec.Scope != string(upstream.Shared)
 }
 
-// calledBy are the servers that a declared tool may call, whether or not they
-// have been asked what they have; rather too many.
-func (p *present) calledBy(t manifest.Tool) (servers []string) {
+// serversCalledBy returns the servers that a declared tool may call, even if their
+// tools are not known yet. It may return too many.
+func (p *snapshot) serversCalledBy(t manifest.Tool) (servers []string) {
 	switch {
 	case t.MCP != nil:
 		return []string{t.MCP.Server}
@@ -83,9 +83,9 @@ func (p *present) calledBy(t manifest.Tool) (servers []string) {
 	return servers
 }
 
-// names are those that a served tool goes by, and those of the tool that it is
-// another name of.
-func (p *present) names(tool string) (names, also []string) {
+// namesOf returns the served names of a tool, and of the tool of which it is another
+// name.
+func (p *snapshot) namesOf(tool string) (names, also []string) {
 	if own := p.declared[tool]; own != nil {
 		return []string{tool}, p.declaredEntry(own, 0).Also
 	}

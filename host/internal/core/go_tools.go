@@ -20,15 +20,15 @@ import (
 // own names.
 const Custom = "custom"
 
-// custom are the tools that are functions of this program. They are served by
+// goTools are the tools that are functions of this program. They are served by
 // a server like the others, in this process, so that every stage, progress,
 // cancelling and questions to the client are the same for them.
-type custom struct {
-	server *mcpkit.Server // nil: nothing was ever registered
+type goTools struct {
+	server *mcpkit.Server // nil: no tool was ever registered
 }
 
-// config is the server's entry, if there is one.
-func (c *custom) config(version string) []config.Server {
+// config returns the configuration of the server, if there is one.
+func (c *goTools) config(version string) []config.Server {
 	if c.server == nil {
 		return nil
 	}
@@ -38,14 +38,14 @@ func (c *custom) config(version string) []config.Server {
 	return []config.Server{{Config: upstream.Config{Name: Custom, Serve: serve, Era: upstream.Legacy, Version: version}}}
 }
 
-// customSource is the server as the catalogue sees it: its tools are known
-// without asking it.
-type customSource struct {
+// goToolSource is the server's source for the catalog: its tools are known without
+// asking it.
+type goToolSource struct {
 	*upstream.Server
 	tools *mcpkit.Server
 }
 
-func (s customSource) List(_ context.Context, kind call.Kind) (all []json.RawMessage, err error) {
+func (s goToolSource) List(_ context.Context, kind call.Kind) (all []json.RawMessage, err error) {
 	if kind == call.Tools {
 		for _, t := range s.tools.Tools() {
 			all = append(all, t.Definition())
@@ -54,22 +54,21 @@ func (s customSource) List(_ context.Context, kind call.Kind) (all []json.RawMes
 	return all, nil
 }
 
-// customEntry is the catalogue's entry.
-func (a *App) customEntry(s *upstream.Server) catalog.Entry {
-	return catalog.Entry{Source: customSource{s, a.custom.server}, Plain: true}
+// goToolEntry returns the catalog entry of the server.
+func (a *App) goToolEntry(s *upstream.Server) catalog.Entry {
+	return catalog.Entry{Source: goToolSource{s, a.goTools.server}, Plain: true}
 }
 
-// Register adds tools that are functions of this program, all or none: from
-// then on they are served under their own names at every door, and every call
-// of them goes through all stages, as those of any server's do. A name that is
-// taken by a bundled or another registered tool, or one that is known to be
-// served, is an error; a tool of that name that another server shows later is
-// left out, and told of as any clash of names is.
+// Register adds functions of this program as tools, all of them or none. They are
+// served under their own names, and calls pass all stages as those of other servers
+// do. A name that a bundled or another registered tool has, or that is known to be
+// served, is an error. If another server later lists a tool with that name, that tool
+// is left out and reported, as with every name clash.
 func (a *App) Register(tools ...*mcpkit.Tool) error {
-	a.changing.Lock()
-	defer a.changing.Unlock()
-	before := a.present.Load()
-	if p, ok := before.byName[Custom]; ok && a.custom.server == nil {
+	a.reloadMu.Lock()
+	defer a.reloadMu.Unlock()
+	before := a.snapshot.Load()
+	if p, ok := before.byName[Custom]; ok && a.goTools.server == nil {
 		return fmt.Errorf("server %s of the configuration has the name of the server of registered tools: rename it (%v)", Custom, p.cfg.Command)
 	}
 	for _, t := range tools {
@@ -83,36 +82,36 @@ func (a *App) Register(tools ...*mcpkit.Tool) error {
 			return fmt.Errorf("a tool of server %[2]s is named %[1]q: choose another name", t.Name(), have.Server)
 		}
 	}
-	first := a.custom.server == nil
+	first := a.goTools.server == nil
 	if first {
-		a.custom.server = mcpkit.NewServer(Custom, "Tools of this program")
+		a.goTools.server = mcpkit.NewServer(Custom, "Tools of this program")
 	}
-	if err := a.custom.server.Add(tools...); err != nil {
+	if err := a.goTools.server.Add(tools...); err != nil {
 		if first {
-			a.custom.server = nil
+			a.goTools.server = nil
 		}
 		return err
 	}
 	if first {
-		now, err := a.newPresent(before.cfg, before, nil)
+		now, err := a.newSnapshot(before.cfg, before, nil)
 		if err != nil {
-			a.custom.server = nil
+			a.goTools.server = nil
 			return err
 		}
-		a.offer(now, before)
-		a.present.Store(now)
+		a.updateViews(now, before)
+		a.snapshot.Store(now)
 		a.Catalog.Update(now.entries())
 	}
 	return a.Catalog.Now(a.life, Custom)
 }
 
-// Unregister takes a registered tool away and reports whether there was one.
+// Unregister removes a registered tool and reports whether it existed.
 func (a *App) Unregister(name string) bool {
-	a.changing.Lock()
-	defer a.changing.Unlock()
-	if a.custom.server == nil || !a.custom.server.Remove(name) {
+	a.reloadMu.Lock()
+	defer a.reloadMu.Unlock()
+	if a.goTools.server == nil || !a.goTools.server.Remove(name) {
 		return false
 	}
-	a.Catalog.Now(a.life, Custom) //nolint:errcheck // it ends with the host
+	a.Catalog.Now(a.life, Custom) //nolint:errcheck // it only fails when the host closes
 	return true
 }

@@ -19,7 +19,7 @@ func TestABusyHostCollectsLessOften(t *testing.T) {
 		t.Setenv("GOMEMLIMIT", "")
 		t.Setenv(c.name, c.value)
 		before := debug.SetGCPercent(70)
-		h := room()(func(context.Context, *call.Request) (*call.Result, error) { return stagetest.Text("x"), nil })
+		h := gcTuning()(func(context.Context, *call.Request) (*call.Result, error) { return stagetest.Text("x"), nil })
 		require.Equal(t, 70, debug.SetGCPercent(70), "not before the first call")
 		res, err := h(t.Context(), stagetest.Request("a", `{}`))
 		require.NoError(t, err)

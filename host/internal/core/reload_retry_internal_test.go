@@ -19,13 +19,13 @@ import (
 // A server that cannot be replaced stays, and the one that it is to be
 // replaced by is tried again: after some time, and when the server is called.
 func TestAReplacementThatFailsIsTriedAgain(t *testing.T) {
-	for name, p := range map[string]patience{
-		"by itself":         {first: time.Millisecond, most: time.Millisecond},
-		"when it is called": {first: time.Hour, most: time.Hour},
+	for name, p := range map[string]backoff{
+		"by itself":         {first: time.Millisecond, max: time.Millisecond},
+		"when it is called": {first: time.Hour, max: time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, cfg := within(t, config.Config{}, "s")
-			a.patience = p
+			a.backoff = p
 			var said atomic.Int32
 			a.OnNotice(func(string) { said.Add(1) })
 			_, err := ask(t.Context(), a, "s__echo", `{}`)
@@ -57,7 +57,7 @@ func TestAReplacementThatFailsIsTriedAgain(t *testing.T) {
 				return err == nil && a.Stale() == nil
 			}, time.Minute, 5*time.Millisecond)
 			require.NotSame(t, old, a.Servers()[0])
-			require.Nil(t, a.unfinished.Load())
+			require.Nil(t, a.partialReload.Load())
 		})
 	}
 }

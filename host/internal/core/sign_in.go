@@ -16,15 +16,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// signInTime is the longest wait of a call for a person who signs in.
+// signInTime is the maximum time for which a call waits for a sign-in.
 const signInTime = 5 * time.Minute
 
-// signInTool is listed in place of a server's tools while they are unknown because
-// the server needs a sign-in. No server has a tool of this name.
+// signInTool is listed instead of a server's tools while they are unknown because the
+// server needs a sign-in. No server has a tool of this name.
 const signInTool = "toolroom_sign_in"
 
-// signInSource is a server that may need a sign-in. Until its tools have been
-// listed once, the tool that signs in comes with the error.
+// signInSource is the source of a server that may need a sign-in. Until its tools have
+// been listed once, it lists the sign-in tool together with the error.
 type signInSource struct {
 	*upstream.Server
 	listed atomic.Bool
@@ -45,7 +45,7 @@ func (s *signInSource) List(ctx context.Context, kind call.Kind) ([]json.RawMess
 	return items, err
 }
 
-// callSignIn answers a call of the tool that signs in.
+// callSignIn handles a call of the sign-in tool.
 func (a *App) callSignIn(ctx context.Context, req *call.Request, s *upstream.Server) (*call.Result, error) {
 	tools, err := s.Tools(ctx)
 	if err != nil && a.signIn(ctx, req, err) {
@@ -60,8 +60,8 @@ func (a *App) callSignIn(ctx context.Context, req *call.Request, s *upstream.Ser
 	return &call.Result{Raw: append(raw, `}]}`...)}, nil
 }
 
-// signIns are the sign-ins that calls wait for, by server. There is one at a time
-// for each server; calls of other clients wait for it, too.
+// signIns holds the running sign-ins, at most one for each server. Calls of other
+// clients wait for the same sign-in.
 type signIns struct {
 	mu   sync.Mutex
 	open map[string]*signIn
@@ -69,10 +69,10 @@ type signIns struct {
 
 type signIn struct {
 	done chan struct{}
-	err  error // valid once done is closed
+	err  error // valid after done is closed
 }
 
-// join returns the sign-in to a server and whether the caller has to run it.
+// join returns the sign-in of a server. first is true if the caller has to run it.
 func (s *signIns) join(server string) (one *signIn, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,9 +96,9 @@ func (s *signIns) finish(server string, one *signIn, err error) {
 	close(one.done)
 }
 
-// opensLinks reports whether the caller's client opens links in a browser of this
-// machine: it declares elicitation in URL mode, and is connected through a pipe
-// or from this machine. The redirect address of a sign-in is a port of this machine.
+// opensLinks reports whether the caller's client opens links in a browser on this
+// machine: it declares elicitation in URL mode, and is connected through a pipe or
+// from this machine. The redirect address of a sign-in is a port of this machine.
 func opensLinks(req *call.Request) bool {
 	if req.Ask == nil || req.Caller.Door != "stdio" && req.Caller.Account != "http loopback" {
 		return false
@@ -111,14 +111,14 @@ func opensLinks(req *call.Request) bool {
 	return json.Unmarshal(req.Caller.Capabilities, &caps) == nil && len(caps.Elicitation.URL) > 0 && string(caps.Elicitation.URL) != "null"
 }
 
-// signIn sends the sign-in link of the server that refused a call to the client
-// of the call, and waits for the sign-in. It reports whether the call can be
-// repeated. A server refuses before it does anything, so nothing is done twice.
+// signIn sends the sign-in link of a server that refused a call to the call's client,
+// and waits for the sign-in. It reports whether the call can be repeated. The server
+// refuses before it does anything, so nothing is done twice.
 func (a *App) signIn(ctx context.Context, req *call.Request, refusal error) bool {
 	if !errors.Is(refusal, oauth.ErrSignIn) || !opensLinks(req) {
 		return false
 	}
-	p, ok := a.present.Load().byName[req.Tool.Server]
+	p, ok := a.snapshot.Load().byName[req.Tool.Server]
 	if !ok {
 		return false
 	}
@@ -126,7 +126,7 @@ func (a *App) signIn(ctx context.Context, req *call.Request, refusal error) bool
 	if !ok {
 		return false
 	}
-	defer call.Pause(ctx)() // a person has more time than a server
+	defer call.Pause(ctx)() // a person gets more time than a server
 	one, first := a.signIns.join(cfg.Server)
 	if first {
 		a.signIns.finish(cfg.Server, one, a.runSignIn(ctx, req, cfg))
@@ -171,8 +171,8 @@ func opened(raw json.RawMessage, err error) bool {
 	return err == nil && json.Unmarshal(raw, &answer) == nil && answer.Action == "accept"
 }
 
-// signInQuestion is the elicitation in URL mode (MCP specification, "Elicitation").
-// Version 2026-07-28 has no elicitationId.
+// signInQuestion returns the elicitation in URL mode (MCP specification,
+// "Elicitation"). Version 2026-07-28 has no elicitationId.
 func signInQuestion(req *call.Request, server, id, address string) json.RawMessage {
 	message := fmt.Sprintf("Server %s needs a sign-in. The call of %s continues after it.", server, req.Tool.Name)
 	params := jsonrpc.AppendString([]byte(`{"mode":"url","message":`), message)

@@ -22,8 +22,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// custom makes a tool that answers with what f does.
-func custom(t *testing.T, name string, f func(ctx context.Context) (*mcpkit.Result, error)) *mcpkit.Tool {
+// goTools makes a tool that answers with what f does.
+func goTools(t *testing.T, name string, f func(ctx context.Context) (*mcpkit.Result, error)) *mcpkit.Tool {
 	t.Helper()
 	tool, err := mcpkit.NewTool(mcpkit.Def{Name: name, Description: name}, func(ctx context.Context, _ map[string]any) (*mcpkit.Result, error) {
 		return f(ctx)
@@ -38,19 +38,19 @@ func says(text string) func(context.Context) (*mcpkit.Result, error) {
 
 func TestRegisteredToolsComeAndGo(t *testing.T) {
 	a := open(t, config.Config{}, dialect.Server{})
-	require.NoError(t, a.Register(custom(t, "one", says("1"))))
+	require.NoError(t, a.Register(goTools(t, "one", says("1"))))
 	answer, err := a.Call(t.Context(), "one", nil)
 	require.NoError(t, err)
 	require.Equal(t, "1", answer.Text)
 	require.Equal(t, "configured", a.Servers()[0].Status().State, "other servers are not started for it")
 
-	require.NoError(t, a.Register(custom(t, "two", says("2")), custom(t, "three", says("3"))))
+	require.NoError(t, a.Register(goTools(t, "two", says("2")), goTools(t, "three", says("3"))))
 	answer, err = a.Call(t.Context(), "three", nil)
 	require.NoError(t, err)
 	require.Equal(t, "3", answer.Text)
 
 	for _, name := range []string{"two", "new"} {
-		require.ErrorContains(t, a.Register(custom(t, "new", says("4")), custom(t, name, says("5"))), fmt.Sprintf("tool %q already exists", name))
+		require.ErrorContains(t, a.Register(goTools(t, "new", says("4")), goTools(t, name, says("5"))), fmt.Sprintf("tool %q already exists", name))
 	}
 	_, ok := a.Get(t.Context(), "new")
 	require.False(t, ok, "all or none")
@@ -60,7 +60,7 @@ func TestRegisteredToolsComeAndGo(t *testing.T) {
 	require.False(t, a.Unregister("two"))
 	_, err = a.Call(t.Context(), "two", nil)
 	require.Equal(t, toolerr.ToolNotFound, toolerr.CodeOf(err))
-	require.NoError(t, a.Register(custom(t, "two", says("again"))))
+	require.NoError(t, a.Register(goTools(t, "two", says("again"))))
 	answer, err = a.Call(t.Context(), "two", nil)
 	require.NoError(t, err)
 	require.Equal(t, "again", answer.Text)
@@ -80,11 +80,11 @@ func TestRegisteredToolsMeetEveryStage(t *testing.T) {
 	defer a.Close()
 	ran := false
 	require.NoError(t, a.Register(
-		custom(t, "no", func(context.Context) (*mcpkit.Result, error) { ran = true; return &mcpkit.Result{}, nil }),
-		custom(t, "fail", func(context.Context) (*mcpkit.Result, error) {
+		goTools(t, "no", func(context.Context) (*mcpkit.Result, error) { ran = true; return &mcpkit.Result{}, nil }),
+		goTools(t, "fail", func(context.Context) (*mcpkit.Result, error) {
 			return nil, toolerr.New(toolerr.NotFound, "nowhere to be seen")
 		}),
-		custom(t, "boom", func(context.Context) (*mcpkit.Result, error) { panic("boom") }),
+		goTools(t, "boom", func(context.Context) (*mcpkit.Result, error) { panic("boom") }),
 	))
 	_, err = a.Call(t.Context(), "no", nil)
 	require.Equal(t, toolerr.PolicyDenied, toolerr.CodeOf(err))
@@ -112,7 +112,7 @@ func TestRegisteredToolsReportProgressAndAreCancelled(t *testing.T) {
 	require.NoError(t, err)
 	defer a.Close()
 	begun, ended := make(chan struct{}), make(chan error, 1)
-	require.NoError(t, a.Register(custom(t, "wait", func(ctx context.Context) (*mcpkit.Result, error) {
+	require.NoError(t, a.Register(goTools(t, "wait", func(ctx context.Context) (*mcpkit.Result, error) {
 		mcpkit.Progress(ctx, 1, 2, "half")
 		close(begun)
 		<-ctx.Done()
@@ -142,7 +142,7 @@ func TestNamesOfRegisteredToolsAreTheirs(t *testing.T) {
 	a, err := core.Open(config.Config{Servers: []config.Server{server(t, "echo", true)}})
 	require.NoError(t, err)
 	defer a.Close()
-	require.ErrorContains(t, a.Register(custom(t, "echo", says(""))), `a bundled tool is named "echo"`)
+	require.ErrorContains(t, a.Register(goTools(t, "echo", says(""))), `a bundled tool is named "echo"`)
 
 	prefix := ""
 	bare := server(t, "bare", false)
@@ -151,15 +151,15 @@ func TestNamesOfRegisteredToolsAreTheirs(t *testing.T) {
 	require.NoError(t, err)
 	defer c.Close()
 	require.Len(t, c.List(t.Context()), 24)
-	require.ErrorContains(t, c.Register(custom(t, "fine", says("")), custom(t, "echo", says(""))), `a tool of server bare is named "echo"`)
+	require.ErrorContains(t, c.Register(goTools(t, "fine", says("")), goTools(t, "echo", says(""))), `a tool of server bare is named "echo"`)
 	_, ok := c.Get(t.Context(), "fine")
 	require.False(t, ok, "all or none")
-	require.NoError(t, c.Register(custom(t, "fine", says(""))))
+	require.NoError(t, c.Register(goTools(t, "fine", says(""))))
 
 	b, err := core.Open(config.Config{Servers: []config.Server{server(t, core.Custom, false)}})
 	require.NoError(t, err)
 	defer b.Close()
-	require.ErrorContains(t, b.Register(custom(t, "x", says(""))), "server custom of the configuration has the name of the server of registered tools")
+	require.ErrorContains(t, b.Register(goTools(t, "x", says(""))), "server custom of the configuration has the name of the server of registered tools")
 }
 
 // A server's tools as Go values: changed, wrapped, and served again.
@@ -210,7 +210,7 @@ func TestRegisteredToolsAreServedAtTheDoors(t *testing.T) {
 	a, err := core.Open(config.Config{})
 	require.NoError(t, err)
 	defer a.Close()
-	require.NoError(t, a.Register(custom(t, "one", says("1"))))
+	require.NoError(t, a.Register(goTools(t, "one", says("1"))))
 	in, said := io.Pipe()
 	heard, out := io.Pipe()
 	over := make(chan error, 1)
@@ -231,7 +231,7 @@ func TestRegisteredToolsAreServedAtTheDoors(t *testing.T) {
 	ask(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, "")
 	ask(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`, `"name":"one"`)
 	ask(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"one"}}`, `"text":"1"`)
-	go a.Register(custom(t, "two", says("2"))) //nolint:errcheck // the client sees it
+	go a.Register(goTools(t, "two", says("2"))) //nolint:errcheck // the client sees it
 	ask(`{"jsonrpc":"2.0","id":4,"method":"ping"}`, "notifications/tools/list_changed")
 	ask(`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"two"}}`, `"text":"2"`)
 	go io.Copy(io.Discard, heard) //nolint:errcheck // what else there is

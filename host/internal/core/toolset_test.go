@@ -136,7 +136,7 @@ func TestFilterAndPolicyHoldInEveryRound(t *testing.T) {
 			if err := json.Unmarshal(params, &p); err != nil || p.Meta.Host.Token == "" {
 				return "no host"
 			}
-			joined, err := core.Open(core.Joined(cfg, p.Meta.Host.Socket, p.Meta.Host.Token))
+			joined, err := core.Open(core.JoinedConfig(cfg, p.Meta.Host.Socket, p.Meta.Host.Token))
 			if err != nil {
 				return err.Error()
 			}

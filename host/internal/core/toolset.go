@@ -17,89 +17,91 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// A Ceiling is which tools may be used at most. Patterns are of served names, with *,
-// as those of a profile: one that is renamed goes by both names, and what leads to a
-// tool that is excepted is so, too.
+// A Ceiling bounds the tools that an agent may use. Patterns match served names, with
+// *, as in a profile. A renamed tool matches by both names. A tool that calls an
+// excluded tool is excluded too.
 type Ceiling struct {
-	Only   []string // nil: all; empty: none
-	Except []string // wins over Only
+	Only   []string // nil: all tools; empty: none
+	Except []string // takes precedence over Only
 }
 
-func (c Ceiling) has(names, also []string) bool {
+func (c Ceiling) permits(names, also []string) bool {
 	match := func(patterns, names []string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return catalog.MatchesAny(patterns, name) })
 	}
 	return (c.Only == nil || match(c.Only, names)) && !match(c.Except, names) && !match(c.Except, also)
 }
 
-// A Toolset is what an agent may call of the host: the tools of a caller's profile
-// below all of its ceilings, as the catalogue, the filter and the policy are at each
-// round, and in one turn of the policy's. It implements agent.Tools. Calls go through
-// all stages, so that what the policy says holds for each of them, whatever was
-// listed. End it.
+// A Toolset is the set of tools that an agent may call in one turn of a conversation:
+// the tools of the caller's profile within all ceilings. It follows changes of the
+// catalog, the filters and the policy in each round. It implements agent.Tools. Calls
+// pass all stages, so the policy applies to each call, regardless of the list. The
+// caller must call End.
 type Toolset struct {
 	app      *App
 	turn     *policy.Turn
 	ceilings []Ceiling
 	caller   call.Caller
 	ask      call.Ask
-	tokens   atomic.Int64 // for progress
+	tokens   atomic.Int64 // source of progress tokens
 }
 
-// Toolset begins a turn of a caller's. ask, unless nil, asks the caller's client what
-// servers ask, approvals among it; which of that it can do, caller.Capabilities say.
+// Toolset begins a turn of a caller. ask sends questions of servers, approvals among
+// them, to the caller's client; caller.Capabilities says which ones the client
+// supports. nil: there is nobody to ask.
 func (a *App) Toolset(caller call.Caller, ask call.Ask, ceilings ...Ceiling) *Toolset {
 	t := &Toolset{app: a, ceilings: slices.Clone(ceilings), ask: ask}
 	if within := caller.Tools; within != nil || len(ceilings) > 0 {
-		caller.Tools = func(name string) bool { return (within == nil || within(name)) && t.below(name) }
+		caller.Tools = func(name string) bool { return (within == nil || within(name)) && t.isWithinCeilings(name) }
 	}
 	t.turn = a.Policy().Turn(caller)
 	t.caller = t.turn.Caller()
 	return t
 }
 
-// Strangers returns the patterns that no tool of the catalogue goes by.
-func (a *App) Strangers(ctx context.Context, patterns []string) []string {
+// UnmatchedPatterns returns the patterns that match no tool of the catalog.
+func (a *App) UnmatchedPatterns(ctx context.Context, patterns []string) []string {
 	if len(patterns) == 0 {
 		return nil
 	}
-	all, now := a.Catalog.Snapshot(ctx).Tools(), a.present.Load()
+	all, now := a.Catalog.Snapshot(ctx).Tools(), a.snapshot.Load()
 	return slices.DeleteFunc(slices.Clone(patterns), func(pattern string) bool {
 		return slices.ContainsFunc(all, func(t *call.Tool) bool {
-			names, _ := now.names(t.Name)
-			return Ceiling{Only: []string{pattern}}.has(names, nil)
+			names, _ := now.namesOf(t.Name)
+			return Ceiling{Only: []string{pattern}}.permits(names, nil)
 		})
 	})
 }
 
-// Begin begins a round.
+// Begin begins a round: one request to the model and its calls.
 func (t *Toolset) Begin() error { return t.turn.Round() }
 
-// End ends the turn. Its error says that the policy required a call, and none was
+// End ends the turn. It returns an error if the policy requires a call that was not
 // made.
 func (t *Toolset) End() error { return t.turn.End() }
 
-// view is what the caller is offered.
+// view returns the tools that the caller's profile offers.
 func (t *Toolset) view() (*toolsearch.Offer, error) {
-	v, ok := t.app.present.Load().views[t.caller.Profile]
+	v, ok := t.app.snapshot.Load().views[t.caller.Profile]
 	if !ok {
 		return nil, toolerr.New(toolerr.NotFound, "profile %s no longer exists", t.caller.Profile)
 	}
 	return v, nil
 }
 
-// has reports whether a tool may be called as far as ceilings go: these, and those of
-// the conversation that this one is part of.
+// has reports whether the ceilings permit a tool: those of this turn and those of the
+// conversation that started this agent.
 func (t *Toolset) has(name string) bool { return t.caller.Tools == nil || t.caller.Tools(name) }
 
-func (t *Toolset) below(name string) bool {
-	names, also := t.app.present.Load().names(name)
-	return !slices.ContainsFunc(t.ceilings, func(c Ceiling) bool { return !c.has(names, also) })
+func (t *Toolset) isWithinCeilings(name string) bool {
+	names, also := t.app.snapshot.Load().namesOf(name)
+	return !slices.ContainsFunc(t.ceilings, func(c Ceiling) bool { return !c.permits(names, also) })
 }
 
-// List returns the definitions of the tools that may be called.
+// List returns the definitions of the tools that may be called, and the tool choice
+// that the policy permits.
 func (t *Toolset) List(ctx context.Context, asked *llm.Choice) ([]llm.Tool, *llm.Choice, error) {
-	choice, err := t.choice(asked)
+	choice, err := t.restrictChoice(asked)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -108,7 +110,7 @@ func (t *Toolset) List(ctx context.Context, asked *llm.Choice) ([]llm.Tool, *llm
 		return nil, nil, err
 	}
 	all := []llm.Tool{}
-	rules := t.app.way().cfg.Policy
+	rules := t.app.currentPipeline().cfg.Policy
 	for _, tool := range v.View().Snapshot(ctx).Tools() {
 		if !t.has(tool.Name) || !rules.Offers(tool) {
 			continue
@@ -121,8 +123,8 @@ func (t *Toolset) List(ctx context.Context, asked *llm.Choice) ([]llm.Tool, *llm
 	return all, choice, ctx.Err()
 }
 
-// choice is what was asked for as far as the policy leaves it.
-func (t *Toolset) choice(asked *llm.Choice) (*llm.Choice, error) {
+// restrictChoice restricts a requested tool choice to the one that the policy permits.
+func (t *Toolset) restrictChoice(asked *llm.Choice) (*llm.Choice, error) {
 	word := ""
 	switch {
 	case asked == nil:
@@ -141,7 +143,7 @@ func (t *Toolset) choice(asked *llm.Choice) (*llm.Choice, error) {
 			return nil, nil
 		}
 		choice := &llm.Choice{Mode: llm.Mode(chosen)}
-		if asked != nil && chosen != policy.ChoiceNone && len(asked.Names) > 1 { // these alone, in every round
+		if asked != nil && chosen != policy.ChoiceNone && len(asked.Names) > 1 { // only these, in every round
 			choice.Names = asked.Names
 		} else if asked != nil && asked.Mode == llm.Auto {
 			choice.Names = asked.Names
@@ -151,7 +153,7 @@ func (t *Toolset) choice(asked *llm.Choice) (*llm.Choice, error) {
 	return &llm.Choice{Mode: llm.Required, Names: []string{chosen}}, nil
 }
 
-// Call makes one call.
+// Call calls a tool. progress, if not nil, gets progress messages.
 func (t *Toolset) Call(ctx context.Context, c *llm.ToolCall, progress func(text string)) (*call.Result, error) {
 	missing := toolerr.New(toolerr.ToolNotFound, "no tool %q; call one of the offered tools", c.Name)
 	if !t.has(c.Name) {
@@ -177,10 +179,10 @@ func (t *Toolset) Call(ctx context.Context, c *llm.ToolCall, progress func(text 
 	meta := map[string]any{}
 	if progress != nil {
 		meta["progressToken"] = "agent-" + strconv.FormatInt(t.tokens.Add(1), 10)
-		req.OnNotify = func(method string, params json.RawMessage) { progressed(method, params, progress) }
+		req.OnNotify = func(method string, params json.RawMessage) { reportProgress(method, params, progress) }
 	}
-	if left, ok := agent.LeftOf(ctx); ok && slices.Contains(t.app.way().cfg.Limit.Nested, tool.Server) {
-		meta[leftMeta] = map[string]any{"left": left}
+	if left, ok := agent.LeftOf(ctx); ok && slices.Contains(t.app.currentPipeline().cfg.Limit.Nested, tool.Server) {
+		meta[budgetMeta] = map[string]any{"left": left}
 	}
 	if len(meta) > 0 {
 		raw, err := jsonrpc.Marshal(meta)
@@ -192,19 +194,19 @@ func (t *Toolset) Call(ctx context.Context, c *llm.ToolCall, progress func(text 
 	req.Params = append(params, '}')
 	res, err := t.app.Handler(ctx, req)
 	if err == nil && t.app.Config.Joined {
-		if err = waiting(res); err != nil {
+		if err = pendingError(res); err != nil {
 			return nil, err
 		}
 	}
 	return res, err
 }
 
-// leftMeta is the member of _meta that tells a server that runs agents what the
-// calling agent has left: {"left":agent.Left}.
-const leftMeta = "io.github.toolroom-mcp/agent"
+// budgetMeta is the member of _meta with the remaining budget of the calling agent,
+// for a server that runs agents: {"left":agent.Left}.
+const budgetMeta = "io.github.toolroom-mcp/agent"
 
-// progressed hands on what a tool says of how far it is.
-func progressed(method string, params json.RawMessage, progress func(string)) {
+// reportProgress passes a tool's progress message on.
+func reportProgress(method string, params json.RawMessage, progress func(string)) {
 	if method != "notifications/progress" {
 		return
 	}

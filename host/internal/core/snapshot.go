@@ -1,0 +1,299 @@
+package core
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/host/internal/catalog"
+	"github.com/toolroom-mcp/toolroom/host/internal/catalog/toolsearch"
+	"github.com/toolroom-mcp/toolroom/host/internal/config"
+	"github.com/toolroom-mcp/toolroom/host/internal/declared"
+	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider/lookup"
+	"github.com/toolroom-mcp/toolroom/host/internal/pipeline/approve"
+	"github.com/toolroom-mcp/toolroom/host/internal/pipeline/timeout"
+	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
+	"github.com/toolroom-mcp/toolroom/host/internal/upstream/oauth"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// snapshot is a configuration in force. A reload replaces it as a whole; calls end in
+// the snapshot in which they began.
+type snapshot struct {
+	cfg      config.Config  // in force: for a server that could not be replaced, its running configuration
+	servers  []*serverEntry // in the configured order
+	byName   map[string]*serverEntry
+	views    map[string]*toolsearch.Offer // by profile; "": all tools
+	pipeline pipeline
+	handler  call.Handler
+
+	declared map[string]*declared.Tool // by served name
+	stored   map[string]bool           // of declared, those of the store
+	tools    []*declared.Tool          // in the configured order
+	models   *lookup.Registry
+	reaches  sync.Map // by server name; see reachOf
+
+	calls sync.RWMutex // in-flight calls hold the read lock; retirePipeline takes the write lock and never releases it
+}
+
+// serverEntry is a configured server. It is immutable.
+type serverEntry struct {
+	server *upstream.Server
+	entry  catalog.Entry
+	cfg    config.Server
+	off    bool
+	calls  *sync.RWMutex // of the calls to this server; used as snapshot.calls is
+}
+
+// newSnapshot builds a snapshot. fresh names the servers that must be created anew
+// although a server of that name runs.
+func (a *App) newSnapshot(cfg config.Config, before *snapshot, fresh []string) (*snapshot, error) {
+	p := &snapshot{cfg: cfg, byName: map[string]*serverEntry{}, views: map[string]*toolsearch.Offer{}}
+	for _, one := range cfg.Profiles {
+		if err := one.Validate(); err != nil {
+			return nil, err
+		}
+	}
+	if err := cfg.Offer.Validate(); err != nil {
+		return nil, err
+	}
+	p.cfg.Servers, p.cfg.Remote = slices.Clone(cfg.Servers), slices.Clone(cfg.Remote)
+	var err error
+	if p.pipeline, err = newPipeline(a.withStored(cfg), dependencies{a.serverVersion, a.callsOthers, a.newApproval, func(text string) { a.notify(text) }, a.isPerCaller, a.roots.clientPaths}, before); err != nil {
+		return nil, err
+	}
+	for _, sc := range slices.Concat(cfg.Servers, remoteServers(cfg, a.version), a.goTools.config(a.version)) {
+		if _, taken := p.byName[sc.Name]; taken { // names in a configuration are unique
+			return nil, fmt.Errorf("server %s: this name is reserved for registered tools; choose another", sc.Name)
+		}
+		one, err := a.newServerEntry(sc, p.pipeline.cfg.Timeout, before, fresh)
+		if err != nil {
+			return nil, err
+		}
+		p.servers = append(p.servers, one)
+		p.byName[sc.Name] = one
+	}
+	for _, off := range disabledServers(cfg) {
+		s, err := upstream.New(off, a.spawner)
+		if err != nil {
+			return nil, err
+		}
+		p.servers = append(p.servers, &serverEntry{server: s, off: true, calls: new(sync.RWMutex)})
+	}
+	p.models = newModels(p.cfg, before)
+	if err := a.buildDeclared(p, before); err != nil {
+		return nil, err
+	}
+	p.handler = call.Chain(markSent(a.route), a.withTracing(p.pipeline.stages())...)
+	return p, nil
+}
+
+// newServerEntry creates a server, or reuses the running one.
+func (a *App) newServerEntry(sc config.Server, t timeout.Config, before *snapshot, fresh []string) (*serverEntry, error) {
+	var old *serverEntry
+	if before != nil {
+		old = before.byName[sc.Name]
+	}
+	if old != nil && !slices.Contains(fresh, sc.Name) {
+		return &serverEntry{server: old.server, entry: a.entry(old.server, sc), cfg: sc, calls: old.calls}, nil
+	}
+	cfg := upstreamConfig(sc, t)
+	cfg.Roots, cfg.Host = a.roots.get, a.id
+	if signIn, ok := sc.SignIn(a.Config.State, a.version); ok {
+		cfg.Auth = oauth.NewSource(signIn)
+	}
+	s, err := upstream.New(cfg, a.spawner)
+	if err != nil {
+		return nil, err
+	}
+	if old != nil {
+		s.Inherit(old.server)
+	} else if level := a.logLevel.Load(); level != nil {
+		s.SetLogLevel(*level)
+	}
+	a.routeNotifications(s)
+	return &serverEntry{server: s, entry: a.entry(s, sc), cfg: sc, calls: new(sync.RWMutex)}, nil
+}
+
+// entries returns the entries for the catalog.
+func (p *snapshot) entries() []catalog.Entry {
+	var ours, theirs, own []catalog.Entry
+	for _, one := range p.servers {
+		switch {
+		case one.off:
+		case one.entry.Plain:
+			ours = append(ours, one.entry)
+		default:
+			theirs = append(theirs, one.entry)
+		}
+	}
+	for _, t := range p.tools { // before the servers, which may not take their names
+		own = append(own, p.declaredEntry(t, 0))
+	}
+	return slices.Concat(ours, own, theirs)
+}
+
+// acquireServer returns the server with a name. The server is not stopped before leave
+// is called.
+func (a *App) acquireServer(name string) (s *upstream.Server, leave func(), err error) {
+	for {
+		p, ok := a.snapshot.Load().byName[name]
+		if !ok {
+			return nil, nil, toolerr.New(toolerr.ServerOffline, "server %s is no longer configured", name)
+		}
+		if p.calls.TryRLock() {
+			return p.server, p.calls.RUnlock, nil
+		}
+		// A reload has replaced the server meanwhile: try again.
+	}
+}
+
+// handle runs one call through the pipeline that is current when it begins.
+func (a *App) handle(ctx context.Context, req *call.Request) (*call.Result, error) {
+	for {
+		if p := a.snapshot.Load(); p.calls.TryRLock() {
+			defer p.calls.RUnlock()
+			return p.handler(ctx, req)
+		}
+	}
+}
+
+// route sends a call to the tool's server.
+func (a *App) route(ctx context.Context, req *call.Request) (*call.Result, error) {
+	if t, ok := a.snapshot.Load().declared[req.Tool.Server]; ok {
+		if err := checkApprovedTarget(ctx, req); err != nil {
+			return nil, err
+		}
+		return a.handleDeclared(ctx, t, req)
+	}
+	s, leave, err := a.acquireServer(req.Tool.Server)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if err := checkApprovedTarget(ctx, req); err != nil {
+		return nil, err
+	}
+	a.requestReplacement(req.Tool.Server)
+	req, done, err := a.withCallback(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	if req, err = a.withSession(req); err != nil {
+		done(nil)
+		return nil, err
+	}
+	if req.Tool.Original == signInTool {
+		res, err := a.callSignIn(ctx, req, s)
+		done(res)
+		return res, err
+	}
+	res, err := s.Handle(ctx, req)
+	if err != nil && a.signIn(ctx, req, err) {
+		res, err = s.Handle(ctx, req)
+	}
+	done(res)
+	if err == nil && !a.Config.Joined { // a joined host reads the other host's members itself
+		res, err = withoutHostMeta(res)
+	}
+	return res, err
+}
+
+// checkApprovedTarget returns an error if an approved call would run on something else
+// than the approver saw.
+func checkApprovedTarget(ctx context.Context, req *call.Request) error {
+	err := approve.Elsewhere(ctx)
+	if err == nil {
+		return nil
+	}
+	return &call.ExecutionError{Tool: req.Tool.Name, Phase: call.PhaseConnect, Message: req.Tool.Name + " was not executed", Cause: err}
+}
+
+// markSent returns a handler that records that a call may have had an effect. A call
+// whose server did not start had none; the error of a nested call does not tell.
+func markSent(next call.Handler) call.Handler {
+	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
+		if req.Sent == nil {
+			return next(ctx, req)
+		}
+		res, err := next(ctx, req)
+		failed, ok := err.(*call.ExecutionError) //nolint:errorlint // a wrapped one may belong to another call
+		if !ok || failed.Phase != call.PhaseConnect || failed.Tool != req.Tool.Name {
+			req.Sent.Store(true)
+		}
+		return res, err
+	}
+}
+
+// forward sends a message to its server, within the timeout of a call.
+func (a *App) forward(ctx context.Context, m *call.Message) (json.RawMessage, error) {
+	timed := timeout.New(a.currentPipeline().cfg.Timeout)(func(ctx context.Context, req *call.Request) (*call.Result, error) {
+		asking := *m
+		asking.Ask = req.Ask
+		raw, err := a.forwardToServer(ctx, &asking)
+		return &call.Result{Raw: raw}, err
+	})
+	res, err := timed(ctx, &call.Request{Tool: &call.Tool{Name: m.Method, Server: m.Server}, Ask: m.Ask})
+	if err != nil {
+		return nil, err
+	}
+	return res.Raw, nil
+}
+
+func (a *App) forwardToServer(ctx context.Context, m *call.Message) (json.RawMessage, error) {
+	s, leave, err := a.acquireServer(m.Server)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return s.Forward(ctx, m)
+}
+
+// retireTime is the time that the calls of a removed server may still take.
+const retireTime = time.Minute
+
+// retireServer stops a server after its calls.
+func (a *App) retireServer(p *serverEntry) {
+	done := make(chan struct{})
+	a.work.Go(func() {
+		defer close(done)
+		p.calls.Lock() // never released
+	})
+	a.work.Go(func() {
+		late := time.NewTimer(retireTime)
+		defer late.Stop()
+		select {
+		case <-done:
+		case <-late.C:
+		case <-a.life.Done():
+		}
+		p.server.Close() // which ends its calls
+	})
+}
+
+// retirePipeline closes the parts of a pipeline that only earlier calls still use.
+func (a *App) retirePipeline(before, now *snapshot) {
+	log, approval := before.pipeline.audit, before.pipeline.approve
+	if log == now.pipeline.audit {
+		log = nil
+	}
+	if approval == now.pipeline.approve {
+		approval = nil
+	}
+	if log == nil && approval == nil {
+		return
+	}
+	a.work.Go(func() {
+		before.calls.Lock() // never released
+		if log != nil {
+			log.Close() //nolint:errcheck // Audit tells
+		}
+		if approval != nil {
+			approval.Close()
+		}
+	})
+}

@@ -1,0 +1,265 @@
+package core
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/host/internal/config"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
+	"github.com/toolroom-mcp/toolroom/host/internal/declared"
+	"github.com/toolroom-mcp/toolroom/host/internal/declared/manifest"
+	"github.com/toolroom-mcp/toolroom/host/internal/store"
+	"github.com/toolroom-mcp/toolroom/host/internal/store/sqlite"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// Limits of accesses to the store: storeTime for a read, lookTime for a check for
+// changes. After a failure the store is not used for restTime.
+const (
+	storeTime = 10 * time.Second
+	lookTime  = 2 * time.Second
+	restTime  = 10 * time.Second
+)
+
+// storedTools caches the declared tools in the store.
+type storedTools struct {
+	stored *declared.Stored // nil: there is no store
+	tools  map[string]manifest.Tool
+
+	state  atomic.Int64 // version of the store that was read; see neverRead
+	rest   atomic.Int64 // do not use the store before, in Unix milliseconds
+	reload sync.Mutex   // held while the store is read
+}
+
+// neverRead is different from all versions of a store.
+const neverRead = -1
+
+// openStoredTools connects the host to the declared tools in the store. Unknown tool
+// names are looked up there as well.
+func (a *App) openStoredTools(cfg config.Config) {
+	if a.store == nil {
+		return
+	}
+	vars := dialect.Variables{Env: os.LookupEnv}
+	a.storedTools.state.Store(neverRead)
+	a.storedTools.stored = &declared.Stored{
+		Keys: usedKeys{a.store.Keys, &a.storeUsed}, Options: manifest.Options{Expand: vars.Expand, Lookup: os.LookupEnv},
+		There: func() bool {
+			if cfg.Store.URL != "" {
+				return true
+			}
+			_, err := os.Stat(filepath.Join(cfg.Store.Dir, sqlite.File))
+			return err == nil
+		},
+	}
+	a.Catalog.OnMissing(a.findStored)
+	a.Catalog.OnUse(a.refreshStored)
+}
+
+// refreshStored updates the tools that other hosts have added to or removed from the
+// store, before a list or a call. It reports whether anything changed. If the store
+// cannot be read, nothing changes.
+func (a *App) refreshStored(ctx context.Context, t *call.Tool) bool {
+	if t != nil && !a.snapshot.Load().stored[t.Name] {
+		return false
+	}
+	r := &a.storedTools
+	if time.Now().UnixMilli() < r.rest.Load() {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	state, err := r.stored.State(ctx)
+	if err == nil {
+		if int64(state) == r.state.Load() {
+			return false
+		}
+		r.reload.Lock()
+		defer r.reload.Unlock()
+		if int64(state) == r.state.Load() { // another goroutine has read it
+			return true
+		}
+		err = a.reloadStored(ctx, state)
+	}
+	if err != nil && ctx.Err() != context.Canceled { //nolint:errorlint // not a wrapped error
+		r.rest.Store(time.Now().Add(restTime).UnixMilli())
+		a.notify("the last known registered tools stay served: " + err.Error())
+	}
+	return err == nil
+}
+
+// reloadStored serves the tools that are in the store.
+func (a *App) reloadStored(ctx context.Context, state store.Version) error {
+	tools, wrong, err := a.storedTools.stored.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, fault := range wrong {
+		a.notify(fault.Error())
+	}
+	known := map[string]manifest.Tool{}
+	for _, t := range tools {
+		known[declared.Served(t)] = t
+	}
+	a.reloadMu.Lock()
+	defer a.reloadMu.Unlock()
+	if len(known) > 0 || len(a.storedTools.tools) > 0 {
+		if err := a.replaceStored(known); err != nil {
+			return err // retried later
+		}
+	}
+	a.storedTools.state.Store(int64(state))
+	return nil
+}
+
+// withStored returns the configuration for the stages, with the store's tools among
+// the declared ones.
+func (a *App) withStored(cfg config.Config) config.Config {
+	taken := func(name string) bool {
+		return slices.ContainsFunc(cfg.Servers, func(s config.Server) bool { return s.Name == name }) ||
+			slices.ContainsFunc(cfg.Remote, func(s dialect.Server) bool { return s.Name == name })
+	}
+	cfg.Declared = slices.Clone(cfg.Declared)
+	for _, name := range slices.Sorted(maps.Keys(a.storedTools.tools)) {
+		if !taken(name) {
+			cfg.Declared = append(cfg.Declared, a.storedTools.tools[name])
+		}
+	}
+	return cfg
+}
+
+// addStored serves tools of the store. Names of the configuration take precedence.
+func (a *App) addStored(tools ...manifest.Tool) error {
+	a.reloadMu.Lock()
+	defer a.reloadMu.Unlock()
+	known := maps.Clone(a.storedTools.tools)
+	if known == nil {
+		known = map[string]manifest.Tool{}
+	}
+	for _, t := range tools {
+		known[declared.Served(t)] = t
+	}
+	return a.replaceStored(known)
+}
+
+// replaceStored replaces the served tools of the store. The caller holds a.reloadMu.
+func (a *App) replaceStored(tools map[string]manifest.Tool) error {
+	before, was := a.snapshot.Load(), a.storedTools.tools
+	a.storedTools.tools = tools
+	now, err := a.newSnapshot(before.cfg, before, nil)
+	if err != nil {
+		a.storedTools.tools = was
+		return err
+	}
+	a.updateViews(now, before)
+	a.snapshot.Store(now)
+	a.Catalog.Update(now.entries())
+	return nil
+}
+
+// storedSpecs returns the tools of the store, sorted by name, except those whose names
+// are taken.
+func (a *App) storedSpecs(p *snapshot) (specs []manifest.Tool) {
+	for _, name := range slices.Sorted(maps.Keys(a.storedTools.tools)) {
+		if _, server := p.byName[name]; server || p.declared[name] != nil {
+			continue
+		}
+		if server, _, ok := strings.Cut(name, "__"); ok && p.isServer(server) { // a server that was added later
+			continue
+		}
+		specs = append(specs, a.storedTools.tools[name])
+	}
+	return specs
+}
+
+// isServer reports whether a configured server has the name.
+func (p *snapshot) isServer(name string) bool {
+	_, ok := p.byName[name]
+	return ok || slices.ContainsFunc(p.cfg.Remote, func(s dialect.Server) bool { return s.Name == name }) ||
+		slices.ContainsFunc(p.cfg.Off, func(s dialect.Server) bool { return s.Name == name })
+}
+
+// withReplaced returns the declared tools, including those of the store, with more
+// added or replaced by name.
+func (a *App) withReplaced(tools, more []manifest.Tool) []manifest.Tool {
+	a.reloadMu.Lock()
+	defer a.reloadMu.Unlock()
+	known := maps.Clone(a.storedTools.tools)
+	if known == nil {
+		known = map[string]manifest.Tool{}
+	}
+	for _, t := range more {
+		known[declared.Served(t)] = t
+	}
+	return append(slices.Clone(tools), slices.Collect(maps.Values(known))...)
+}
+
+// findStored looks for an unserved tool in the store and serves it. It reports whether
+// it found one.
+func (a *App) findStored(ctx context.Context, name string) bool {
+	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	defer cancel()
+	t, err := a.storedTools.stored.Get(ctx, name)
+	if err != nil {
+		if !toolerr.Is(err, toolerr.NotFound) && !toolerr.Is(err, toolerr.InvalidInput) && ctx.Err() == nil {
+			a.notify("tool " + dialect.Show(name) + " is not served: " + err.Error())
+		}
+		return false
+	}
+	return a.addStored(t) == nil
+}
+
+// Declare stores the tools of manifests, serves them, and returns their served names.
+// Other hosts with the same store find them by name at once, and list them at their
+// next list request.
+func (a *App) Declare(ctx context.Context, file string, text []byte) (names []string, err error) {
+	if a.storedTools.stored == nil {
+		return nil, toolerr.New(toolerr.NotFound, "no state directory; give --state")
+	}
+	tools, _, err := manifest.Alone(file, text, a.storedTools.stored.Options)
+	if err != nil {
+		return nil, err
+	}
+	present := a.snapshot.Load()
+	for _, t := range tools {
+		name := declared.Served(t)
+		if _, server := present.byName[name]; server || slices.ContainsFunc(present.cfg.Declared, func(d manifest.Tool) bool { return declared.Served(d) == name }) {
+			return nil, dialect.Problems{t.Problem("name", "its served name %s is used by the configuration; choose another name", name)}
+		}
+		if server, _, ok := strings.Cut(name, "__"); ok && present.isServer(server) {
+			return nil, dialect.Problems{t.Problem("name", "its served name %s is also that of a tool of server %s; choose another name or namespace", name, server)}
+		}
+		names = append(names, name)
+	}
+	if err := config.Circles(a.withReplaced(present.cfg.Declared, tools)); err != nil {
+		return nil, err
+	}
+	if tools, err = a.storedTools.stored.Put(ctx, file, text); err != nil {
+		return nil, err
+	}
+	return names, a.addStored(tools...)
+}
+
+// Undeclare removes a tool from the store by its served name. Other hosts notice it at
+// their next call or list request.
+func (a *App) Undeclare(ctx context.Context, name string) error {
+	if a.storedTools.stored == nil {
+		return toolerr.New(toolerr.NotFound, "no state directory; give --state")
+	}
+	if err := a.storedTools.stored.Delete(ctx, name); err != nil {
+		return err
+	}
+	a.reloadMu.Lock()
+	defer a.reloadMu.Unlock()
+	known := maps.Clone(a.storedTools.tools)
+	delete(known, name)
+	return a.replaceStored(known)
+}
