@@ -18,7 +18,6 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/toolroom-mcp/toolroom/host/internal/catalog"
 	"github.com/toolroom-mcp/toolroom/host/internal/config"
 	"github.com/toolroom-mcp/toolroom/host/internal/core"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit"
@@ -142,18 +141,5 @@ func (h *Host) Tools(ctx context.Context) ([]Tool, error) {
 	if err := ctx.Err(); err != nil {
 		return tools, err
 	}
-	return tools, errors.Join(h.failedServers("")...)
-}
-
-// failedServers returns the errors of the servers whose tools cannot be listed; of all servers if
-// server is "".
-func (h *Host) failedServers(server string) []error {
-	var errs []error
-	for _, err := range h.core.Catalog.Errors() {
-		var failed *catalog.ServerError
-		if errors.As(err, &failed) && (server == "" || failed.Server == server) {
-			errs = append(errs, err)
-		}
-	}
-	return errs
+	return tools, errors.Join(h.core.FailedServers("")...)
 }

@@ -28,9 +28,22 @@ func (a *App) Get(ctx context.Context, name string) (*call.Tool, bool) {
 // whose tools are not known yet.
 func (a *App) List(ctx context.Context) []*call.Tool { return a.Catalog.Snapshot(ctx).Tools() }
 
-// Call makes one call through all stages. args is what encodes as a JSON
-// object, or nil. A tool that says that it failed is an *Failed, and so the
-// result is there, too; the code of any other error is toolerr.CodeOf's.
+// FailedServers returns the errors of the servers whose tools cannot be listed: of one
+// server, or of all if server is "".
+func (a *App) FailedServers(server string) []error {
+	var errs []error
+	for _, err := range a.Catalog.Errors() {
+		var failed *catalog.ServerError
+		if errors.As(err, &failed) && (server == "" || failed.Server == server) {
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}
+
+// Call calls a tool through all stages. args is encoded as JSON and must give an object,
+// or is nil. If the tool reports an error, Call returns a *Failed together with the answer.
+// toolerr.CodeOf gives the code of other errors.
 func (a *App) Call(ctx context.Context, name string, args any) (*Answer, error) {
 	raw := json.RawMessage(`{}`)
 	if args != nil {
@@ -57,8 +70,8 @@ func (a *App) Call(ctx context.Context, name string, args any) (*Answer, error) 
 	return answer, err
 }
 
-// Session is a server's tools, or with "" those of all servers, under the
-// names they are served under; calls go through all stages. See mcpkit.Import.
+// Session returns the tools of one server, or of all servers if server is "", under their
+// served names. Calls pass all stages. See mcpkit.Import.
 func (a *App) Session(server string) mcpkit.Session { return session{a, server} }
 
 type session struct {
@@ -83,13 +96,8 @@ func (s session) ListTools(ctx context.Context) ([]json.RawMessage, error) {
 			all = append(all, t.Definition)
 		}
 	}
-	if len(all) == 0 {
-		for _, err := range s.app.Catalog.Errors() {
-			var missing *catalog.ServerError
-			if errors.As(err, &missing) && (s.server == "" || missing.Server == s.server) {
-				return nil, err
-			}
-		}
+	if errs := s.app.FailedServers(s.server); len(all) == 0 && len(errs) > 0 {
+		return nil, errs[0]
 	}
 	return all, nil
 }
@@ -106,7 +114,7 @@ func (s session) CallTool(ctx context.Context, name string, args json.RawMessage
 	return res.Raw, nil
 }
 
-// call makes one call for this program.
+// call calls a tool for this program.
 func (a *App) call(ctx context.Context, t *call.Tool, args json.RawMessage) (*call.Result, error) {
 	params := append(append(jsonrpc.AppendString([]byte(`{"name":`), t.Name), `,"arguments":`...), args...)
 	return a.Handler(ctx, &call.Request{Tool: t, Params: append(params, '}'), Caller: call.Caller{Door: Door, ID: Door}})
@@ -114,12 +122,12 @@ func (a *App) call(ctx context.Context, t *call.Tool, args json.RawMessage) (*ca
 
 // An Answer is the result of a call.
 type Answer struct {
-	Text       string          // of all text content, a line end between two
-	Structured json.RawMessage // structuredContent; nil: none
-	Details    json.RawMessage // _meta["toolroom/result"], an object: counts, etag, exit code, …; nil: none
-	Code       toolerr.Code    // of an error; "" if the tool gives none
+	Text       string          // the text contents, joined by line ends
+	Structured json.RawMessage // structuredContent; nil if there is none
+	Details    json.RawMessage // _meta["toolroom/result"], an object; nil if there is none
+	Code       toolerr.Code    // the error code that the tool gives; "" if it gives none
 	IsError    bool
-	Raw        json.RawMessage // the whole, as the tool sent it, images and all
+	Raw        json.RawMessage // the whole result as the tool sent it
 }
 
 func answerOf(tool string, raw json.RawMessage) (*Answer, error) {
@@ -145,8 +153,8 @@ func answerOf(tool string, raw json.RawMessage) (*Answer, error) {
 	}, nil
 }
 
-// Decode fills v, a pointer, from the structured content, or from the text if
-// there is none and it is JSON.
+// Decode stores the structured content in the value that v points to. Without structured
+// content it decodes the text, which must be JSON. The error has the code RESULT_INVALID.
 func (a *Answer) Decode(v any) error {
 	raw := a.Structured
 	if raw == nil {
@@ -158,7 +166,7 @@ func (a *Answer) Decode(v any) error {
 	return nil
 }
 
-// Failed is the error of a call whose tool says that it failed.
+// Failed is the error of a call whose tool reports an error.
 type Failed struct {
 	Tool   string
 	Answer *Answer
@@ -171,7 +179,7 @@ func (e *Failed) Error() string {
 	return e.Answer.Text
 }
 
-// Unwrap gives the error the code that the tool gave it, or EXECUTION_ERROR.
+// Unwrap returns a toolerr.Error with the code that the tool gives, or EXECUTION_ERROR.
 func (e *Failed) Unwrap() error {
 	return toolerr.New(cmp.Or(e.Answer.Code, toolerr.ExecutionError), "%s", e.Error())
 }
