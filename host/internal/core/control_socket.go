@@ -120,9 +120,9 @@ func (a *App) Statuses(ctx context.Context) []upstream.Status {
 // Status returns the state of a server, without the credentials in its command line.
 func Status(s *upstream.Server) upstream.Status {
 	status := s.Status()
-	status.Command, status.URL = slices.Clone(status.Command), s.Concealed(status.URL)
+	status.Command, status.URL = slices.Clone(status.Command), s.Redacted(status.URL)
 	for i, arg := range status.Command {
-		status.Command[i] = s.Concealed(arg)
+		status.Command[i] = s.Redacted(arg)
 	}
 	status.Command = secret.Args(status.Command)
 	status.SignIn = s.SignIn()

@@ -10,40 +10,40 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Authorizer supplies the access token of a server that requires OAuth. It is
-// safe for concurrent use. Package oauth has it.
+// Authorizer supplies the access token of a server that requires OAuth. It is safe for
+// concurrent use. Package oauth implements it.
 type Authorizer interface {
-	// Token returns the token to send; "": there is none.
+	// Token returns the current token, "" if there is none.
 	Token(ctx context.Context) (string, error)
-	// Refused handles an answer of status 401 or 403, with its WWW-Authenticate
-	// headers, to a request with that token. It reports whether the request is
-	// to be sent again; the error says what the user can do.
+	// Refused handles an answer with status 401 or 403 and its WWW-Authenticate
+	// headers to a request with that token. It reports whether the request is to be
+	// sent again. The error says what the user can do.
 	Refused(ctx context.Context, token string, status int, headers []string) (again bool, err error)
-	// Sign adds a token that is not empty to a request, by its scheme.
+	// Sign adds a token, which is not empty, to a request.
 	Sign(req *http.Request, token string) error
-	// Received looks at each answer. It reports whether the request can be sent
-	// again at once, signed anew.
+	// Received is called with each answer. It reports whether the request can be sent
+	// again at once with a new signature.
 	Received(res *http.Response) (again bool)
 	// Changed reports whether there is a token that has not been sent yet.
 	Changed() bool
-	// SignIn describes the sign-in for a person: who, until when, with which
-	// scopes; "": nobody signed in, nor was it asked for.
+	// SignIn describes the sign-in for people: who, until when, with which scopes. It
+	// is "" if nobody signed in and no server asked for it.
 	SignIn() string
-	// Secrets are the tokens to hide in messages.
+	// Secrets returns the tokens, which messages must not contain.
 	Secrets() []string
 }
 
-// bearer adds the access token to the requests to one origin. It sends a request
-// again, once, after a refusal that a new token resolves, and once after one that
-// only an answer to the server's nonce resolves.
+// bearer adds the access token to requests to one origin. It sends a request again at
+// most once after a refusal for which there is a new token, and once for a new nonce
+// of the server.
 type bearer struct {
 	next http.RoundTripper
 	auth Authorizer
 	base *url.URL
 }
 
-// authorized wraps the transport of a server that may require OAuth.
-func (c Config) authorized(base *url.URL, next http.RoundTripper) http.RoundTripper {
+// withAuthorization wraps the transport of a server that may require OAuth.
+func (c Config) withAuthorization(base *url.URL, next http.RoundTripper) http.RoundTripper {
 	if c.Auth == nil {
 		return next
 	}
@@ -58,15 +58,15 @@ type signInError struct {
 
 func (e *signInError) Unwrap() error { return e.error }
 
-// needsSignIn reports whether an error says that all requests to the server wait
-// for a sign-in.
+// needsSignIn reports whether an error says that all requests to the server wait for a
+// sign-in.
 func needsSignIn(err error) bool {
 	var e *signInError
 	return errors.As(err, &e) && e.server
 }
 
 func (b *bearer) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.URL.Scheme != b.base.Scheme || req.URL.Host != b.base.Host { // the token is for this server alone
+	if req.URL.Scheme != b.base.Scheme || req.URL.Host != b.base.Host { // only this server gets the token
 		return b.next.RoundTrip(req)
 	}
 	repeats := req.Body == nil || req.GetBody != nil
@@ -75,7 +75,7 @@ func (b *bearer) RoundTrip(req *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, refusedSignIn(err, true)
 		}
-		signed, err := b.signed(req, token)
+		signed, err := b.signedCopy(req, token)
 		if err != nil {
 			return nil, refusedSignIn(err, true)
 		}
@@ -85,7 +85,7 @@ func (b *bearer) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		if b.auth.Received(res) && !answered && repeats {
 			answered = true
-			if req, err = repeated(req, res); err != nil {
+			if req, err = repeatRequest(req, res); err != nil {
 				return nil, err
 			}
 			continue
@@ -102,14 +102,14 @@ func (b *bearer) RoundTrip(req *http.Request) (*http.Response, error) {
 			return res, nil
 		}
 		refused = true
-		if req, err = repeated(req, res); err != nil {
+		if req, err = repeatRequest(req, res); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// repeated returns a request to send once more, after the answer to it.
-func repeated(req *http.Request, res *http.Response) (*http.Request, error) {
+// repeatRequest returns a request to send again after its answer.
+func repeatRequest(req *http.Request, res *http.Response) (*http.Request, error) {
 	drain(res.Body)
 	if req.Body == nil {
 		return req, nil
@@ -131,9 +131,9 @@ func refusedSignIn(err error, server bool) error {
 	return &signInError{toolerr.New(toolerr.AuthFailed, "%w", err), server}
 }
 
-// signed returns the request with a token; a round tripper must not change the
-// request it is given.
-func (b *bearer) signed(req *http.Request, token string) (*http.Request, error) {
+// signedCopy returns a copy of the request with a token. A RoundTripper must not change
+// its request.
+func (b *bearer) signedCopy(req *http.Request, token string) (*http.Request, error) {
 	if token == "" {
 		return req, nil
 	}
@@ -141,8 +141,8 @@ func (b *bearer) signed(req *http.Request, token string) (*http.Request, error) 
 	return req, b.auth.Sign(req, token)
 }
 
-// advice tells how credentials for the server are given.
-func (r *remote) advice() string {
+// credentialAdvice says how to configure credentials for the server.
+func (r *remote) credentialAdvice() string {
 	text := "check api_key, auth_token_env or headers of server " + r.cfg.Name
 	if r.cfg.Auth != nil {
 		text += fmt.Sprintf(", or run mcp-host login %s if it uses OAuth", r.cfg.Name)

@@ -5,21 +5,21 @@ import (
 	"encoding/json"
 )
 
-// maxBatch is how many messages of one batch are taken.
+// maxBatch bounds the messages of one batch.
 const maxBatch = 10_000
 
-// isBatch reports whether a line is several messages in one array, as version
-// 2025-03-26 allows; other lines that begin with a bracket are noise.
+// isBatch reports whether a line is an array of messages, which version 2025-03-26
+// permits. Other lines that begin with a bracket are noise.
 func isBatch(line []byte) bool {
 	line = bytes.TrimLeft(line, " \t\r\n")
 	return len(line) > 0 && line[0] == '[' && bytes.HasPrefix(bytes.TrimLeft(line[1:], " \t\r\n"), []byte("{"))
 }
 
-// takeBatch takes the messages of a batch, one after the other, so that it needs
-// no more room than the line has. What cannot be read ends it.
+// takeBatch handles the messages of a batch one by one, without more memory than the
+// line. It stops at a malformed message.
 func (c *conn) takeBatch(line []byte) {
 	in := json.NewDecoder(bytes.NewReader(line))
-	in.Token() //nolint:errcheck // it is the bracket
+	in.Token() //nolint:errcheck // the bracket
 	for range maxBatch {
 		if !in.More() {
 			return
@@ -32,5 +32,5 @@ func (c *conn) takeBatch(line []byte) {
 		}
 		c.takeOne(message)
 	}
-	c.strayed(line)
+	c.countStray(line)
 }

@@ -16,15 +16,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// errNotSent is wrapped by the error of a request of which nothing was sent.
+// errNotSent is wrapped by the errors of requests of which nothing was sent.
 var errNotSent = errors.New("not sent")
 
-// notSent is an error of such a request, said as what it is of itself.
+// notSent marks an error as errNotSent and keeps its text.
 type notSent struct{ error }
 
 func (u notSent) Unwrap() []error { return []error{errNotSent, u.error} }
 
-// A conn is one run of a server, seen from the calls that use it.
+// A conn is one run of a server, as the calls see it.
 type conn struct {
 	cfg   Config
 	out   wire
@@ -33,51 +33,51 @@ type conn struct {
 	// Set by the handshake, before the conn is shared.
 	era      Era
 	identity string
-	offers   offer
+	offers   declaration
 
-	changed chan struct{} // holds one: the server said its list changed
-	dead    chan struct{} // closed when no answer will come any more
-	gone    chan struct{} // closed when the process and its group are gone
-	left    chan struct{} // closed when no answer is waited for any more
-	leave   func()        // closes left
+	listChanged chan struct{} // capacity 1: the server's list of tools changed
+	dead        chan struct{} // closed when no more answers arrive
+	ended       chan struct{} // closed when the process and its group have ended
+	unused      chan struct{} // closed when nobody waits for an answer any more
+	markUnused  func()        // closes left
 
-	nextID atomic.Uint64
-	noise  atomic.Int64           // lines that were no messages
-	stray  atomic.Pointer[string] // the first of them, concealed
-	worked atomic.Bool            // a call was answered
-	heard  atomic.Int64           // messages so far
+	nextID       atomic.Uint64
+	noise        atomic.Int64           // number of lines that were not messages
+	stray        atomic.Pointer[string] // the first of them, redacted
+	answeredCall atomic.Bool            // a call was answered
+	messages     atomic.Int64           // number of messages received
 
-	pinged, unwell bool // it answered a health check; it does not any more; under the Server's mu
+	answeredPing, missesPings bool // it answered a health check; it does not any more; guarded by the Server's mu
 
-	mu      sync.Mutex
-	pending map[uint64]*pending
-	err     error // why it is dead
-	minding bool  // somebody minds its silence
-	minds   sync.WaitGroup
-	tools   []json.RawMessage
-	lists   map[call.Kind][]json.RawMessage // of the other kinds, as far as asked for
-	changes int                             // of these so far
-	asked   map[string]context.CancelFunc   // the server's questions under way, by id
-	listen  uint64                          // the subscriptions/listen that is open
+	mu           sync.Mutex
+	pending      map[uint64]*pending
+	err          error // why it is dead
+	watchdogRuns bool  // a watchdog is running
+	watchdogs    sync.WaitGroup
+	tools        []json.RawMessage
+	lists        map[call.Kind][]json.RawMessage // of the other kinds, if requested before
+	changes      int                             // number of list changes so far
+	questions    map[string]context.CancelFunc   // the server's open questions, by id
+	listenID     uint64                          // id of the open subscriptions/listen
 }
 
-// pending is one request that waits for its answer.
+// pending is a request that waits for its answer.
 type pending struct {
-	answer chan answer     // holds one
+	answer chan answer     // has room for one answer
 	token  json.RawMessage // the caller's progress token; nil: none
 
-	// Of a request for a caller of the host's; else nil.
-	from *request
-	ctx  context.Context
-	wake chan struct{} // holds one: notes has something
+	// The caller's request; nil for requests of the host itself.
+	request *request
+	ctx     context.Context
+	wake    chan struct{} // capacity 1: notes is not empty
 
-	// Under the conn's mu.
+	// Guarded by the conn's mu.
 	notes     []note
 	size      int                // bytes in notes
-	questions int                // that its client is asked
-	life      context.Context    // of these
-	end       context.CancelFunc // nil before the first
-	asking    sync.WaitGroup     // the same questions
+	questions int                // number of open questions to its client
+	life      context.Context    // context of the questions
+	end       context.CancelFunc // nil before the first question
+	asking    sync.WaitGroup     // waits for the questions
 }
 
 // note is a notification that belongs to a request.
@@ -88,32 +88,32 @@ type note struct {
 
 type answer struct {
 	result json.RawMessage
-	names  jsonrpc.NameSet // of its members
+	names  jsonrpc.NameSet // names of its members
 	err    error
 }
 
-// What is kept of the notifications for a caller that is slower than its
-// server; more are dropped, since the next one says more anyway.
+// Bounds of the stored notifications for a caller that is slower than its server.
+// Others are dropped.
 const (
 	maxNotes     = 1024
 	maxNoteBytes = 8 << 20
 )
 
-// newConn begins a run over a wire that has not been used.
+// newConn returns a conn over a wire that has not been used.
 func newConn(cfg Config, out wire) *conn {
 	c := &conn{
 		cfg: cfg, out: out, since: time.Now(),
-		changed: make(chan struct{}, 1),
-		dead:    make(chan struct{}),
-		gone:    make(chan struct{}),
-		left:    make(chan struct{}),
-		pending: map[uint64]*pending{},
+		listChanged: make(chan struct{}, 1),
+		dead:        make(chan struct{}),
+		ended:       make(chan struct{}),
+		unused:      make(chan struct{}),
+		pending:     map[uint64]*pending{},
 	}
-	c.leave = sync.OnceFunc(func() { close(c.left) })
+	c.markUnused = sync.OnceFunc(func() { close(c.unused) })
 	go func() {
-		defer close(c.gone)
+		defer close(c.ended)
 		c.fail(c.out.run(c))
-		c.minds.Wait() // none begins any more
+		c.watchdogs.Wait() // no further one starts
 	}()
 	return c
 }
@@ -139,7 +139,7 @@ func (c *conn) startError(ctx context.Context, err error) error {
 	return toolerr.New(toolerr.ServerOffline, "the handshake failed: %w", err)
 }
 
-// fail ends the connection: waiting calls get err, the server is stopped.
+// fail ends the connection: waiting calls get err, and the server is stopped.
 func (c *conn) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -150,7 +150,7 @@ func (c *conn) fail(err error) {
 	}
 }
 
-func (c *conn) alive() bool {
+func (c *conn) isAlive() bool {
 	select {
 	case <-c.dead:
 		return false
@@ -159,22 +159,22 @@ func (c *conn) alive() bool {
 	}
 }
 
-func (c *conn) reason() error {
+func (c *conn) failure() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err
 }
 
-func (c *conn) listed() []json.RawMessage {
+func (c *conn) listedTools() []json.RawMessage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.tools
 }
 
-// send queues a line; its failure shows as the connection's.
+// send queues a line. A failure ends the connection.
 func (c *conn) send(line []byte) bool { return c.out.send(line) == nil }
 
-// register makes room for the answer to a new request.
+// register registers a new request and returns its id.
 func (c *conn) register(p *pending) (uint64, error) {
 	p.answer = make(chan answer, 1)
 	id := c.nextID.Add(1)
@@ -184,14 +184,14 @@ func (c *conn) register(p *pending) (uint64, error) {
 		return 0, notSent{c.err}
 	}
 	c.pending[id] = p
-	if p.from != nil {
-		c.minded() // a silent server is noticed
+	if p.request != nil {
+		c.startWatchdog() // it notices a silent server
 	}
 	return id, nil
 }
 
-// forget ends a request and the questions that belong to it. When it returns
-// nobody asks the caller any more.
+// forget ends a request and its questions. When it returns, nobody asks the caller any
+// more.
 func (c *conn) forget(id uint64, p *pending) {
 	c.mu.Lock()
 	delete(c.pending, id)
@@ -202,7 +202,7 @@ func (c *conn) forget(id uint64, p *pending) {
 	p.asking.Wait()
 }
 
-// ask sends a request of the host's own. params is an object or nil.
+// ask sends a request of the host itself. params is an object or nil.
 func (c *conn) ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	p := &pending{}
 	id, err := c.register(p)
@@ -217,8 +217,8 @@ func (c *conn) ask(ctx context.Context, method string, params json.RawMessage) (
 	return a.result, a.err
 }
 
-// post sends the line of a request. One that was not sent since the connection
-// is ending, which the wire may notice first, fails with why it ends.
+// post sends the line of a request. If it could not be sent because the connection is
+// ending, it returns the reason why the connection ends.
 func (c *conn) post(ctx context.Context, line []byte) error {
 	err := c.out.send(line)
 	if !errors.Is(err, errNotSent) {
@@ -226,13 +226,13 @@ func (c *conn) post(ctx context.Context, line []byte) error {
 	}
 	select {
 	case <-c.dead:
-		return notSent{c.reason()}
+		return notSent{c.failure()}
 	case <-ctx.Done():
 		return err
 	}
 }
 
-// ownRequest is the line of a request of the host's own.
+// ownRequest returns the line of a request of the host itself.
 func (c *conn) ownRequest(id uint64, method string, params json.RawMessage) []byte {
 	if c.era == Modern {
 		params = modernParams(params, c.cfg.Version)
@@ -240,59 +240,59 @@ func (c *conn) ownRequest(id uint64, method string, params json.RawMessage) []by
 	return append(jsonrpc.AppendRequest(nil, strconv.AppendUint(nil, id, 10), method, params), '\n')
 }
 
-// wait returns the answer to request id, after the notifications that came
-// before it. When ctx ends first the server is told, and its answer, should
-// one still come, is dropped.
+// wait returns the answer to request id, after the notifications that arrived before
+// it. If ctx ends first, it sends a cancellation to the server and drops a later
+// answer.
 func (c *conn) wait(ctx context.Context, id uint64, p *pending) answer {
 	for {
 		select {
 		case <-p.wake:
-			c.handOver(p)
+			c.deliverNotes(p)
 		case a := <-p.answer:
-			c.handOver(p)
+			c.deliverNotes(p)
 			return a
 		case <-c.dead:
-			return c.last(ctx, p)
+			return c.lastAnswer(ctx, p)
 		case <-ctx.Done():
 			c.forget(id, p)
-			c.cancelled(id)
+			c.sendCancelled(id)
 			return answer{err: ctx.Err()}
 		}
 	}
 }
 
-// last returns the answer to a request of a dead connection: what has come for
-// it, or why the connection is dead.
-func (c *conn) last(ctx context.Context, p *pending) answer {
-	reason := c.reason()
-	if errors.As(reason, new(*overError)) {
+// lastAnswer returns the answer to a request of a dead connection: the received
+// answer, or the reason why the connection is dead.
+func (c *conn) lastAnswer(ctx context.Context, p *pending) answer {
+	reason := c.failure()
+	if errors.As(reason, new(*connectionEndError)) {
 		select {
 		case a := <-p.answer:
-			c.handOver(p)
+			c.deliverNotes(p)
 			return a
-		case <-c.gone:
+		case <-c.ended:
 		case <-ctx.Done():
 			return answer{err: ctx.Err()}
 		}
 	}
 	select {
 	case a := <-p.answer:
-		c.handOver(p)
+		c.deliverNotes(p)
 		return a
 	default:
 		return answer{err: reason}
 	}
 }
 
-// cancelled tells the server that nobody waits for an answer any more.
-func (c *conn) cancelled(id uint64) {
+// sendCancelled tells the server that nobody waits for an answer any more.
+func (c *conn) sendCancelled(id uint64) {
 	params := strconv.AppendUint([]byte(`{"requestId":`), id, 10)
 	params = append(params, `,"reason":"the caller cancelled it"}`...)
 	c.send(append(jsonrpc.AppendNotification(nil, "notifications/cancelled", params), '\n'))
 }
 
-// handOver gives the notifications that have come to the caller.
-func (c *conn) handOver(p *pending) {
+// deliverNotes passes the stored notifications to the caller.
+func (c *conn) deliverNotes(p *pending) {
 	if p.wake == nil {
 		return
 	}
@@ -301,12 +301,12 @@ func (c *conn) handOver(p *pending) {
 	p.notes, p.size = nil, 0
 	c.mu.Unlock()
 	for _, n := range notes {
-		p.from.notify(n.method, n.params)
+		p.request.notify(n.method, n.params)
 	}
 }
 
-// take handles one line, most often a message. What is none is counted and
-// otherwise ignored: servers print banners and debugging output.
+// take handles a line. It counts and ignores lines that are not messages: servers
+// print banners and debug output.
 func (c *conn) take(line []byte) {
 	if isBatch(line) {
 		c.takeBatch(line)
@@ -321,16 +321,16 @@ func (c *conn) takeOne(line []byte) {
 		m, err = jsonrpc.Split(bytes.ToValidUTF8(line, []byte("\uFFFD")))
 	}
 	if err != nil {
-		m, err = lenient(line, err)
+		m, err = parseLenient(line, err)
 	}
 	if err != nil {
-		c.strayed(line)
-		if id := answerTo(line, err); id != nil {
+		c.countStray(line)
+		if id := answeredID(line, err); id != nil {
 			c.deliver(id, answer{err: toolerr.New(toolerr.ProtocolError, "the server's answer is malformed: %w", err)})
 		}
 		return
 	}
-	c.heard.Add(1)
+	c.messages.Add(1)
 	switch m.Kind {
 	case jsonrpc.Response:
 		if m.Error != nil {
@@ -339,15 +339,15 @@ func (c *conn) takeOne(line []byte) {
 			c.deliver(m.ID, answer{result: m.Result, names: m.Names})
 		}
 	case jsonrpc.Request:
-		c.serve(m)
+		c.answerRequest(m)
 	case jsonrpc.Notification:
-		c.notified(m)
+		c.handleNotification(m)
 	}
 }
 
-// lenient reads a response that carries both a result and an error, one of which
-// is null, as JSON-RPC 1.0 asked for and some servers still send.
-func lenient(line []byte, err error) (jsonrpc.Message, error) {
+// parseLenient decodes a response that has both a result and an error, one of which is
+// null, as JSON-RPC 1.0 required and some servers still send.
+func parseLenient(line []byte, err error) (jsonrpc.Message, error) {
 	members, fault := jsonrpc.Members(line)
 	if fault != nil {
 		return jsonrpc.Message{}, err
@@ -376,8 +376,8 @@ func lenient(line []byte, err error) (jsonrpc.Message, error) {
 	return m, nil
 }
 
-// deliver gives an answer to the request it belongs to. Answers to requests
-// that are not waiting any more are dropped.
+// deliver passes an answer to its request. It drops answers to requests that nobody
+// waits for.
 func (c *conn) deliver(rawID json.RawMessage, a answer) {
 	id, err := strconv.ParseUint(string(bytes.Trim(rawID, `"`)), 10, 64)
 	if err != nil {

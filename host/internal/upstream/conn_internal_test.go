@@ -40,7 +40,7 @@ func TestARequestThatIsNotSentSaysWhy(t *testing.T) {
 	require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(err))
 
 	c = newConn(Config{}.withDefaults(), &ending{make(chan struct{}), why})
-	_, err = c.once(t.Context(), request{method: "tools/call"})
+	_, err = c.sendRound(t.Context(), request{method: "tools/call"})
 	require.ErrorIs(t, err, why)
 	require.True(t, errors.Is(err, errNotSent))
 }

@@ -8,7 +8,7 @@ import (
 
 // CheckAddress is the guard of a configured host for one address.
 func CheckAddress(host string, private bool, address string) error {
-	return addressGuard{host: host, private: private || netguard.IsLocalName(host)}.check("tcp", address, nil)
+	return addressGuard{host: host, allowPrivate: private || netguard.IsLocalName(host)}.check("tcp", address, nil)
 }
 
 // IsStopped reports whether a child is stopped.

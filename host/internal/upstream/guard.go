@@ -17,11 +17,11 @@ type guard struct {
 	pipe io.WriteCloser
 }
 
-// startGuard starts the guard process. Without one the kernel's and the
-// servers' own ways to end remain, so a failure is not the caller's concern.
+// startGuard starts the guard process. It ignores errors: without a guard, the kernel
+// and the servers themselves still end most processes.
 func startGuard(command []string, mark string) *guard {
 	cmd := exec.Command(command[0], command[1:]...)
-	cmd.SysProcAttr = detached()
+	cmd.SysProcAttr = detachedAttributes()
 	pipe, err := cmd.StdinPipe()
 	if err != nil {
 		return &guard{}
@@ -34,7 +34,7 @@ func startGuard(command []string, mark string) *guard {
 	return &guard{cmd, pipe}
 }
 
-// tell sends one line: the sign and the group.
+// tell sends one line: the sign and the process group.
 func (g *guard) tell(sign byte, pid int) {
 	if g.pipe != nil {
 		fmt.Fprintf(g.pipe, "%c%d\n", sign, pid) //nolint:errcheck // see startGuard
@@ -43,22 +43,21 @@ func (g *guard) tell(sign byte, pid int) {
 
 func (g *guard) close() {
 	if g.cmd != nil {
-		g.pipe.Close() //nolint:errcheck // its end is what is meant
+		g.pipe.Close() //nolint:errcheck // only closing matters
 		late := time.AfterFunc(guardGrace, func() {
-			g.cmd.Process.Kill() //nolint:errcheck // it has ended after all
+			g.cmd.Process.Kill() //nolint:errcheck // it may have ended already
 		})
 		defer late.Stop()
-		g.cmd.Wait() //nolint:errcheck // it reports nothing
+		g.cmd.Wait() //nolint:errcheck // the result does not matter
 	}
 }
 
-// guardGrace is how long the guard may take to end once there is nothing left
-// to guard.
+// guardGrace is the time that the guard has to end when nothing is left to guard.
 const guardGrace = time.Second
 
-// RunGuard is the guard process: it reads lines "=MARK", "+PID" and "-PID"
-// and, when its input ends, which happens when the host ends, however it ends,
-// kills the groups that are left and what has the mark.
+// RunGuard is the guard process. It reads lines "=MARK", "+PID" and "-PID". When its
+// input ends, which happens whenever the host ends, it kills the remaining groups and
+// the processes with the mark.
 func RunGuard(in io.Reader) {
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM)
 	groups, mark := map[int]bool{}, ""
@@ -89,6 +88,6 @@ func RunGuard(in io.Reader) {
 		killGroup(pid)
 	}
 	if len(groups) > 0 && mark != "" {
-		sweep(mark)
+		killMarked(mark)
 	}
 }

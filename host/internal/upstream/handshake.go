@@ -13,7 +13,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// The versions that the host offers.
+// The protocol versions that the host offers.
 const (
 	legacyVersion = "2025-11-25"
 	modernVersion = "2026-07-28"
@@ -31,18 +31,18 @@ func (i identity) String() string {
 	return i.Name + " " + i.Version
 }
 
-// handshake opens the session and sets c.era. With Auto the modern opening is
-// tried first; a server that ignores it costs ProbeTimeout, once. One that has
-// not answered by then and refuses the legacy opening is asked once more.
+// handshake opens the session and sets c.era. With Auto it tries the modern opening
+// first; a server that ignores it costs ProbeTimeout, once. If such a server then
+// refuses the legacy opening, the modern one is tried once more.
 func (c *conn) handshake(ctx context.Context, era Era) error {
-	err := c.shake(ctx, era)
-	if err == nil && c.cfg.resume != nil {
-		c.cfg.resume(c)
+	err := c.openSession(ctx, era)
+	if err == nil && c.cfg.afterHandshake != nil {
+		c.cfg.afterHandshake(c)
 	}
 	return err
 }
 
-func (c *conn) shake(ctx context.Context, era Era) error {
+func (c *conn) openSession(ctx context.Context, era Era) error {
 	if era == Legacy {
 		return c.initialize(ctx)
 	}
@@ -62,34 +62,34 @@ func (c *conn) shake(ctx context.Context, era Era) error {
 			err = fmt.Errorf("the server does not speak protocol version %s", modernVersion)
 		}
 		return err
-	case !c.alive() || ctx.Err() != nil || leadsBack(err):
+	case !c.isAlive() || ctx.Err() != nil || leadsBack(err):
 		return err
 	}
 	err = c.initialize(ctx)
 	var refused *call.MCPError
-	if late && errors.As(err, &refused) { // it may speak the modern version alone, and have been slow to start
-		again, cancel := context.WithTimeout(ctx, c.cfg.StartTimeout/4) // it is awake, and there may be other ways
+	if late && errors.As(err, &refused) { // a slow start of a server that speaks only the modern version
+		again, cancel := context.WithTimeout(ctx, c.cfg.StartTimeout/4) // it runs now, and there may be other transports
 		defer cancel()
-		if modern, _ := c.discover(again); modern { //nolint:errcheck // what it refused says more
+		if modern, _ := c.discover(again); modern { //nolint:errcheck // its first refusal says more
 			return nil
 		}
 	}
 	return err
 }
 
-// discover asks whether the server speaks the modern version.
+// discover reports whether the server speaks the modern version.
 func (c *conn) discover(ctx context.Context) (bool, error) {
 	c.era = Modern
 	raw, err := c.ask(ctx, "server/discover", nil)
-	if takesModern(err) {
+	if supportsModern(err) {
 		raw, err = c.ask(ctx, "server/discover", nil)
 	}
 	if err != nil {
 		return false, err
 	}
 	var result struct {
-		SupportedVersions []string `json:"supportedVersions"`
-		Capabilities      offer    `json:"capabilities"`
+		SupportedVersions []string    `json:"supportedVersions"`
+		Capabilities      declaration `json:"capabilities"`
 		Meta              struct {
 			ServerInfo identity `json:"io.modelcontextprotocol/serverInfo"`
 		} `json:"_meta"`
@@ -105,9 +105,9 @@ func (c *conn) discover(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// takesModern reports whether a server refused the version and named it among
-// those that it takes, as one behind several replicas may while it is replaced.
-func takesModern(err error) bool {
+// supportsModern reports whether a server refused the version but listed it as supported.
+// A server with several replicas may do so during an update.
+func supportsModern(err error) bool {
 	var refused *call.MCPError
 	if !errors.As(err, &refused) || refused.Code != mcp.UNSUPPORTED_PROTOCOL_VERSION {
 		return false
@@ -123,7 +123,8 @@ func takesModern(err error) bool {
 // initialize opens a legacy session.
 func (c *conn) initialize(ctx context.Context) error {
 	c.era = Legacy
-	// Whether the client of a call can answer shows when the server asks.
+	// Declare all of them: whether the client of a call can answer is only known when
+	// the server asks.
 	capabilities := map[string]any{
 		"elicitation": map[string]any{"form": struct{}{}, "url": struct{}{}},
 		"sampling":    struct{}{},
@@ -144,16 +145,16 @@ func (c *conn) initialize(ctx context.Context) error {
 		return err
 	}
 	var result struct {
-		ProtocolVersion string   `json:"protocolVersion"`
-		Capabilities    offer    `json:"capabilities"`
-		ServerInfo      identity `json:"serverInfo"`
+		ProtocolVersion string      `json:"protocolVersion"`
+		Capabilities    declaration `json:"capabilities"`
+		ServerInfo      identity    `json:"serverInfo"`
 	}
 	if err := json.Unmarshal(raw, &result); err != nil {
 		return toolerr.New(toolerr.ProtocolError, "the answer to initialize is malformed: %w", err)
 	}
 	c.identity = result.ServerInfo.String()
-	if out, ok := c.out.(interface{ negotiated(version string) }); ok {
-		out.negotiated(result.ProtocolVersion)
+	if out, ok := c.out.(interface{ setVersion(version string) }); ok {
+		out.setVersion(result.ProtocolVersion)
 	}
 	c.offers = result.Capabilities
 	c.send(append(jsonrpc.AppendNotification(nil, "notifications/initialized", nil), '\n'))
@@ -167,8 +168,8 @@ func clientInfo(version string) map[string]string {
 	return map[string]string{"name": "toolroom", "version": version}
 }
 
-// serve answers a request of the server's.
-func (c *conn) serve(m jsonrpc.Message) {
+// answerRequest answers a request of the server.
+func (c *conn) answerRequest(m jsonrpc.Message) {
 	switch {
 	case m.Method == "ping":
 		c.reply(jsonrpc.AppendResult(nil, m.ID, json.RawMessage(`{}`)))
@@ -179,11 +180,11 @@ func (c *conn) serve(m jsonrpc.Message) {
 	}
 }
 
-// reply sends the answer to a request of the server's.
+// reply sends the answer to a request of the server.
 func (c *conn) reply(message []byte) { c.send(append(oneLine(message), '\n')) }
 
-// roots is the host's own answer to roots/list, which stands where the host
-// has roots; nil when it declares none at all.
+// roots returns the host's own answer to roots/list. final is true if the client need
+// not be asked. The answer is nil if the host declares no roots.
 func (c *conn) roots() (answer json.RawMessage, stands bool) {
 	if c.cfg.Roots == nil {
 		return nil, false
@@ -196,14 +197,14 @@ func (c *conn) roots() (answer json.RawMessage, stands bool) {
 		roots = append(roots, root{uri})
 	}
 	raw, err := jsonrpc.Marshal(map[string]any{"roots": roots})
-	if err != nil { // strings always encode
+	if err != nil { // strings can always be encoded
 		return nil, false
 	}
 	return raw, len(roots) > 0
 }
 
-// notified handles a notification of the server's.
-func (c *conn) notified(m jsonrpc.Message) {
+// handleNotification handles a notification of the server.
+func (c *conn) handleNotification(m jsonrpc.Message) {
 	switch m.Method {
 	case "notifications/progress":
 		c.progress(m.Params)
@@ -213,8 +214,8 @@ func (c *conn) notified(m jsonrpc.Message) {
 		c.questionCancelled(m.Params)
 	case "notifications/tools/list_changed":
 		select {
-		case c.changed <- struct{}{}:
-		default: // one is already waiting to be seen
+		case c.listChanged <- struct{}{}:
+		default: // a change is already signaled
 		}
 	case "notifications/resources/list_changed", "notifications/prompts/list_changed":
 		c.mu.Lock()
@@ -227,20 +228,20 @@ func (c *conn) notified(m jsonrpc.Message) {
 	}
 }
 
-// missed has the lists asked for anew: before the stream was open on which the
-// server tells of changes, it may have told of one.
-func (c *conn) missed() {
+// assumeListsChanged requests the lists again: before the stream for change
+// notifications was open, the server may have sent one.
+func (c *conn) assumeListsChanged() {
 	c.mu.Lock()
 	c.lists = nil
 	c.changes++
 	c.mu.Unlock()
 	select {
-	case c.changed <- struct{}{}:
+	case c.listChanged <- struct{}{}:
 	default:
 	}
 }
 
-// tell passes a notification to whoever uses the server.
+// tell passes a notification to the user of the server.
 func (c *conn) tell(m jsonrpc.Message) {
 	if c.cfg.tell != nil {
 		c.cfg.tell(m.Method, m.Params)

@@ -17,9 +17,9 @@ const (
 	helperTime = 10 * time.Second
 )
 
-// helper adds the headers that a program prints to the requests to one server. The
+// headersRoundTripper adds the headers printed by a program to the requests to one server. The
 // program runs at the first request of a connection, and again after a refusal.
-type helper struct {
+type headersRoundTripper struct {
 	next  http.RoundTripper
 	base  *url.URL
 	cfg   OneShot
@@ -31,8 +31,8 @@ type helper struct {
 	runs    int
 }
 
-// helperValues are the header values that programs printed, to hide them in
-// messages.
+// helperValues holds the header values that programs printed, so that messages can be
+// redacted.
 type helperValues struct {
 	mu   sync.Mutex
 	list []string
@@ -53,26 +53,26 @@ func (v *helperValues) add(headers map[string]string) {
 	for _, value := range headers {
 		v.list = append(v.list, value)
 	}
-	v.list = v.list[max(0, len(v.list)-32):] // of the last runs
+	v.list = v.list[max(0, len(v.list)-32):] // of the latest runs
 }
 
-// helped wraps the transport of a server with a headers helper.
-func (c Config) helped(base *url.URL, next http.RoundTripper) http.RoundTripper {
+// withHeadersHelper wraps the transport of a server with a headers helper.
+func (c Config) withHeadersHelper(base *url.URL, next http.RoundTripper) http.RoundTripper {
 	if len(c.HeadersHelper.Command) == 0 {
 		return next
 	}
-	return &helper{next: next, base: base, cfg: c.HeadersHelper, run: c.runOnce, given: c.helperValues}
+	return &headersRoundTripper{next: next, base: base, cfg: c.HeadersHelper, run: c.runOnce, given: c.helperValues}
 }
 
 // CloseIdleConnections is called by http.Client.
-func (h *helper) CloseIdleConnections() {
+func (h *headersRoundTripper) CloseIdleConnections() {
 	if closing, ok := h.next.(interface{ CloseIdleConnections() }); ok {
 		closing.CloseIdleConnections()
 	}
 }
 
-func (h *helper) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.URL.Scheme != h.base.Scheme || req.URL.Host != h.base.Host { // they are for this server alone
+func (h *headersRoundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.Scheme != h.base.Scheme || req.URL.Host != h.base.Host { // only this server gets them
 		return h.next.RoundTrip(req)
 	}
 	headers, run, err := h.current(req.Context(), 0)
@@ -92,9 +92,9 @@ func (h *helper) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// current returns the headers and the number of the run that printed them. It runs
-// the program unless there has been a run after the given one.
-func (h *helper) current(ctx context.Context, after int) (map[string]string, int, error) {
+// current returns the headers and the number of the run that printed them. It runs the
+// program unless there was a run after the given one.
+func (h *headersRoundTripper) current(ctx context.Context, after int) (map[string]string, int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.runs > after {
@@ -119,7 +119,7 @@ func (h *helper) current(ctx context.Context, after int) (map[string]string, int
 	return h.headers, h.runs, nil
 }
 
-// readHeaders reads the output of a helper: a JSON object of texts.
+// readHeaders decodes the output of a helper: a JSON object of strings.
 func readHeaders(out []byte) (map[string]string, error) {
 	var headers map[string]string
 	if err := json.Unmarshal(out, &headers); err != nil || headers == nil {
@@ -131,7 +131,7 @@ func readHeaders(out []byte) (map[string]string, error) {
 func withHeaders(req *http.Request, headers map[string]string) *http.Request {
 	req = req.Clone(req.Context())
 	for name, value := range headers {
-		if !ofProtocol(name) {
+		if !isProtocolHeader(name) {
 			req.Header.Set(name, value)
 		}
 	}

@@ -53,7 +53,7 @@ func TestHeadersHelper(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, tools)
 	require.Equal(t, 1, runs(), "it is run once for a connection")
-	require.Equal(t, "has ***", s.Concealed("has secret-key"))
+	require.Equal(t, "has ***", s.Redacted("has secret-key"))
 }
 
 // A key that has expired is replaced, and the request is repeated.

@@ -2,14 +2,13 @@ package upstream
 
 import "maps"
 
-// Inherit takes over what was asked of the server that this one replaces: the
-// level of its log messages, and the resources that are subscribed to. Call it
-// before first use.
+// Inherit copies the log level and the resource subscriptions of the server that this
+// one replaces. It must be called before the first use.
 func (s *Server) Inherit(old *Server) {
 	old.mu.Lock()
-	level, watched := old.level, maps.Clone(old.watched)
+	level, watched := old.level, maps.Clone(old.subscribed)
 	old.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.level, s.watched = level, watched
+	s.level, s.subscribed = level, watched
 }

@@ -12,17 +12,17 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// inProcess is the wire to a server that is a function of this program. It
-// cannot be killed: one that does not end when its input and its context have
-// is left behind after TermGrace.
+// inProcess is the wire to a server that is a function of this program. A function
+// cannot be killed: if it does not return after the end of its input and context, it
+// is abandoned after TermGrace.
 type inProcess struct {
 	*writer
-	cfg   Config
-	ours  net.Conn // our end of its input
-	out   net.Conn // our end of its output
-	end   context.CancelFunc
-	ended chan struct{} // closed when the function has returned
-	err   error         // its error
+	cfg    Config
+	input  net.Conn // our end of its input
+	output net.Conn // our end of its output
+	end    context.CancelFunc
+	ended  chan struct{} // closed when the function has returned
+	err    error         // its error
 }
 
 func newInProcess(cfg Config) *inProcess {
@@ -31,12 +31,12 @@ func newInProcess(cfg Config) *inProcess {
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &inProcess{
 		writer: newWriter(ours, cfg.WriteTimeout), cfg: cfg,
-		ours: ours, out: out, end: cancel, ended: make(chan struct{}),
+		input: ours, output: out, end: cancel, ended: make(chan struct{}),
 	}
 	go func() {
 		defer close(p.ended)
-		defer theirOut.Close() //nolint:errcheck // of a pipe in memory
-		defer theirIn.Close()  //nolint:errcheck // the same
+		defer theirOut.Close() //nolint:errcheck // a pipe in memory
+		defer theirIn.Close()  //nolint:errcheck // a pipe in memory
 		defer func() {
 			if fault := recover(); fault != nil {
 				p.err = fmt.Errorf("it panicked: %v", fault)
@@ -47,17 +47,17 @@ func newInProcess(cfg Config) *inProcess {
 	return p
 }
 
-// run takes messages until the function returns or c is dead, and ends it.
+// run handles messages until the function returns or c is dead, and ends the function.
 func (p *inProcess) run(c *conn) error {
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		in := jsonrpc.NewReader(p.out, p.cfg.MaxLine)
+		in := jsonrpc.NewReader(p.output, p.cfg.MaxLine)
 		for {
 			line, err := in.ReadLine()
 			switch {
 			case errors.Is(err, jsonrpc.ErrTooLong):
-				c.tooLong(err)
+				c.failTooLong(err)
 			case err != nil:
 				return
 			case len(bytes.TrimSpace(line)) > 0:
@@ -69,19 +69,19 @@ func (p *inProcess) run(c *conn) error {
 	case <-read:
 	case err := <-p.unread:
 		select {
-		case <-p.ended: // then why it did is what is to be said
+		case <-p.ended: // then its error is the reason
 		default:
 			c.fail(err)
 		}
 	case <-c.dead:
 	}
-	p.ours.Close() //nolint:errcheck // of a pipe in memory
-	if !p.over(p.cfg.CloseGrace) {
+	p.input.Close() //nolint:errcheck // a pipe in memory
+	if !p.hasEnded(p.cfg.CloseGrace) {
 		p.end()
-		p.over(p.cfg.TermGrace)
+		p.hasEnded(p.cfg.TermGrace)
 	}
 	p.end()
-	p.out.Close() //nolint:errcheck // the same
+	p.output.Close() //nolint:errcheck // a pipe in memory
 	<-read
 	p.writer.close()
 	p.writer.wait()
@@ -96,8 +96,8 @@ func (p *inProcess) run(c *conn) error {
 	return toolerr.New(toolerr.ServerOffline, "the server ended")
 }
 
-// over waits for the function to return.
-func (p *inProcess) over(d time.Duration) bool {
+// hasEnded waits for at most d until the function returns.
+func (p *inProcess) hasEnded(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

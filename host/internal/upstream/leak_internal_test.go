@@ -46,11 +46,11 @@ func (w *stuckWire) describe() description { return description{} }
 func TestTheWatchdogIsWaitedFor(t *testing.T) {
 	w := &stuckWire{pinging: make(chan struct{}), over: make(chan struct{})}
 	c := newConn(Config{Name: "m", QuietTime: time.Millisecond}, w)
-	_, err := c.register(&pending{from: &request{}})
+	_, err := c.register(&pending{request: &request{}})
 	require.NoError(t, err)
 	<-w.pinging
 	c.fail(toolerr.New(toolerr.ServerOffline, "it is not wanted any more"))
-	<-c.gone
+	<-c.ended
 	require.True(t, w.returned.Load(), "the watchdog was still at work")
 }
 
@@ -106,7 +106,7 @@ func TestTheWriterOfAConnectionIsWaitedFor(t *testing.T) {
 			<-p.began
 			c.fail(toolerr.New(toolerr.ServerOffline, "it is not wanted any more"))
 			close(p.closed)
-			<-c.gone
+			<-c.ended
 			require.True(t, p.done.Load(), "the writer was still at work")
 		})
 	}

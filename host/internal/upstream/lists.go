@@ -12,20 +12,21 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Bounds of a listing, so that a server cannot page for ever, nor make a list
-// of all servers' that clients cannot read: some take 10 MiB in one message.
+// Bounds of a list: a server must not return pages forever, and the lists of all
+// servers together must be readable for clients, some of which accept 10 MiB in one
+// message.
 const (
 	maxPages  = 1000
 	maxItems  = 100_000
 	maxListed = 8 << 20 // bytes
 )
 
-// offer is what a server declared that it can do.
-type offer map[string]json.RawMessage
+// declaration holds the capabilities that a server declares.
+type declaration map[string]json.RawMessage
 
-// has reports whether a capability was declared, or with option one of its
-// options.
-func (o offer) has(capability, option string) bool {
+// has reports whether a capability is declared or, if option is not empty, an option
+// of it.
+func (o declaration) has(capability, option string) bool {
 	raw, ok := o[capability]
 	if !ok || option == "" {
 		return ok
@@ -38,7 +39,7 @@ func (o offer) has(capability, option string) bool {
 	return ok && on
 }
 
-// listing says how a kind is asked for, and under which capability.
+// listing returns the method and the capability for a kind.
 func listing(kind call.Kind) (method, capability string) {
 	if kind == call.Templates {
 		return "resources/templates/list", "resources"
@@ -46,14 +47,14 @@ func listing(kind call.Kind) (method, capability string) {
 	return string(kind) + "/list", string(kind)
 }
 
-// list fetches the server's tools.
+// list requests the server's tools.
 func (c *conn) list(ctx context.Context) error {
-	tools, err := c.pages(ctx, call.Tools)
+	tools, err := c.listPages(ctx, call.Tools)
 	if err != nil {
 		return err
 	}
 	if _, web := c.out.(*streamable); web && c.era == Modern {
-		tools = slices.DeleteFunc(tools, badlyAnnotated)
+		tools = slices.DeleteFunc(tools, hasInvalidHeaders)
 	}
 	c.mu.Lock()
 	c.tools = tools
@@ -61,15 +62,15 @@ func (c *conn) list(ctx context.Context) error {
 	return nil
 }
 
-// List returns a list of the server's as it sent the items, starting the
-// server if need be.
+// List returns a list of the server with the items as it sent them. It starts the
+// server if necessary.
 func (s *Server) List(ctx context.Context, kind call.Kind) ([]json.RawMessage, error) {
 	c, err := s.ready(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if kind == call.Tools {
-		return c.listed(), nil
+		return c.listedTools(), nil
 	}
 	c.mu.Lock()
 	items, known := c.lists[kind]
@@ -80,13 +81,13 @@ func (s *Server) List(ctx context.Context, kind call.Kind) ([]json.RawMessage, e
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.StartTimeout)
 	defer cancel()
-	items, err = c.pages(ctx, kind)
+	items, err = c.listPages(ctx, kind)
 	if err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.changes != changes { // while it was read
+	if c.changes != changes { // it changed while it was read
 		return items, nil
 	}
 	if c.lists == nil {
@@ -96,8 +97,8 @@ func (s *Server) List(ctx context.Context, kind call.Kind) ([]json.RawMessage, e
 	return items, nil
 }
 
-// pages fetches all pages of a list.
-func (c *conn) pages(ctx context.Context, kind call.Kind) ([]json.RawMessage, error) {
+// listPages requests all pages of a list.
+func (c *conn) listPages(ctx context.Context, kind call.Kind) ([]json.RawMessage, error) {
 	method, capability := listing(kind)
 	if !c.offers.has(capability, "") {
 		return nil, nil
@@ -113,7 +114,7 @@ func (c *conn) pages(ctx context.Context, kind call.Kind) ([]json.RawMessage, er
 		raw, err := c.ask(ctx, method, params)
 		var refused *call.MCPError
 		if errors.As(err, &refused) && refused.Code == jsonrpc.CodeMethodNotFound {
-			return items, nil // it declared them and has none
+			return items, nil // it declares the capability but has no items
 		}
 		if err != nil {
 			return nil, err
@@ -132,7 +133,7 @@ func (c *conn) pages(ctx context.Context, kind call.Kind) ([]json.RawMessage, er
 		if size > maxListed {
 			return nil, toolerr.New(toolerr.LimitReached, "the %s that the server lists have more than %d bytes", kind, maxListed)
 		}
-		if seen[next] { // the end, or a server that goes round in circles
+		if seen[next] { // the end, or a repeated cursor
 			return items, nil
 		}
 		cursor, seen[next] = next, true
@@ -158,12 +159,12 @@ func readPage(raw json.RawMessage, kind call.Kind) (items []json.RawMessage, nex
 	return items, next, nil
 }
 
-// Forward carries out a message, starting the server if need be; see Handle.
+// Forward sends a message, starting the server if necessary; see Handle.
 func (s *Server) Forward(ctx context.Context, m *call.Message) (json.RawMessage, error) {
-	if s.cfg.Scope != Shared && m.Caller.ID != "" { // else it is the host's own
-		one, leave, err := s.of(m.Caller.ID)
+	if s.cfg.Scope != Shared && m.Caller.ID != "" { // otherwise it is the host's own
+		one, leave, err := s.instanceOf(m.Caller.ID)
 		if err != nil {
-			return nil, s.lost(ctx, m.Method, call.PhaseConnect, err)
+			return nil, s.lostError(ctx, m.Method, call.PhaseConnect, err)
 		}
 		defer leave()
 		return one.Forward(ctx, m)
@@ -171,14 +172,14 @@ func (s *Server) Forward(ctx context.Context, m *call.Message) (json.RawMessage,
 	for attempt := 0; ; attempt++ {
 		c, err := s.ready(ctx)
 		if err != nil {
-			return nil, s.lost(ctx, m.Method, call.PhaseConnect, err)
+			return nil, s.lostError(ctx, m.Method, call.PhaseConnect, err)
 		}
 		if result, done, err := s.subscription(c, m); done || err != nil {
 			return result, err
 		}
-		a, err := c.carry(ctx, request{method: m.Method, params: m.Params, caller: m.Caller, notify: m.OnNotify, ask: m.Ask})
+		a, err := c.roundTrip(ctx, request{method: m.Method, params: m.Params, caller: m.Caller, notify: m.OnNotify, ask: m.Ask})
 		if errors.Is(err, errNotSent) && attempt < 2 {
-			select { // it had died before: nothing was lost
+			select { // the server had died before: nothing was lost
 			case <-c.dead:
 				continue
 			case <-ctx.Done():
@@ -186,29 +187,29 @@ func (s *Server) Forward(ctx context.Context, m *call.Message) (json.RawMessage,
 			}
 		}
 		if err != nil {
-			return nil, s.lost(ctx, m.Method, call.PhaseExecute, err)
+			return nil, s.lostError(ctx, m.Method, call.PhaseExecute, err)
 		}
-		s.worked(c)
+		s.recordSuccess(c)
 		return a.result, nil
 	}
 }
 
-// Offers reports whether a server that has been started declared a
-// capability. It starts the server if need be.
+// Offers reports whether the server declares a capability. It starts the server if
+// necessary.
 func (s *Server) Offers(ctx context.Context, capability string) bool {
 	c, err := s.ready(ctx)
 	return err == nil && c.offers.has(capability, "")
 }
 
-// OnNotification sets what is told of notifications that belong to no
-// request: list changes but those of tools, updates of resources, the ends of
-// what was asked at an address, and log messages. It is called by the goroutine that reads and must not block. Call
-// it before first use.
+// OnNotification sets the function for notifications that belong to no request: list
+// changes except those of tools, updates of resources, completed URL elicitations, and
+// log messages. The reading goroutine calls it, so it must not block. OnNotification
+// must be called before the first use.
 func (s *Server) OnNotification(f func(method string, params json.RawMessage)) { s.cfg.tell = f }
 
-// subscription handles resources/subscribe and resources/unsubscribe: it
-// remembers them for the next start, and makes of them what a modern server
-// knows instead. A legacy server is still to be sent the message.
+// subscription handles resources/subscribe and resources/unsubscribe: it stores them
+// for the next start and, for a modern server, updates the subscription stream. If
+// done is false, the message must still be sent, to a legacy server.
 func (s *Server) subscription(c *conn, m *call.Message) (result json.RawMessage, done bool, err error) {
 	on := m.Method == "resources/subscribe"
 	if !on && m.Method != "resources/unsubscribe" {
@@ -221,13 +222,13 @@ func (s *Server) subscription(c *conn, m *call.Message) (result json.RawMessage,
 		return nil, true, toolerr.New(toolerr.InvalidParams, "params of %s: uri is missing", m.Method)
 	}
 	s.mu.Lock()
-	if on && s.watched == nil {
-		s.watched = map[string]bool{}
+	if on && s.subscribed == nil {
+		s.subscribed = map[string]bool{}
 	}
 	if on {
-		s.watched[p.URI] = true
+		s.subscribed[p.URI] = true
 	} else {
-		delete(s.watched, p.URI)
+		delete(s.subscribed, p.URI)
 	}
 	s.mu.Unlock()
 	if c.era != Modern {
@@ -237,8 +238,7 @@ func (s *Server) subscription(c *conn, m *call.Message) (result json.RawMessage,
 	return nil, true, nil
 }
 
-// SetLogLevel asks for log messages of that level and above, now and after
-// each start.
+// SetLogLevel requests log messages of that level and above, now and after each start.
 func (s *Server) SetLogLevel(level string) {
 	s.mu.Lock()
 	same := s.level == level
@@ -248,7 +248,7 @@ func (s *Server) SetLogLevel(level string) {
 	if !same && c != nil {
 		c.setLevel(level)
 	}
-	for _, one := range s.visits.servers() {
+	for _, one := range s.instances.servers() {
 		one.SetLogLevel(level)
 	}
 }
@@ -256,14 +256,14 @@ func (s *Server) SetLogLevel(level string) {
 func (c *conn) setLevel(level string) {
 	if c.era == Legacy && level != "" && c.offers.has("logging", "") {
 		params := append(jsonrpc.AppendString([]byte(`{"level":`), level), '}')
-		c.send(c.ownRequest(c.nextID.Add(1), "logging/setLevel", params)) // whether it does shows
+		c.send(c.ownRequest(c.nextID.Add(1), "logging/setLevel", params)) // the effect shows whether it worked
 	}
 }
 
-// resume gives a server that was started what others asked of it before.
-func (s *Server) resume(c *conn) {
+// restoreSubscriptions repeats subscriptions and log level after a start.
+func (s *Server) restoreSubscriptions(c *conn) {
 	s.mu.Lock()
-	level, uris := s.level, sortedKeys(s.watched)
+	level, uris := s.level, sortedKeys(s.subscribed)
 	s.mu.Unlock()
 	if c.era == Modern {
 		s.listen(c)
@@ -278,8 +278,8 @@ func (s *Server) resume(c *conn) {
 	}
 }
 
-// listen opens the stream on which a modern server tells what changes, in
-// place of the one before.
+// listen opens the stream on which a modern server reports changes, and replaces the
+// previous one.
 func (s *Server) listen(c *conn) {
 	want := map[string]any{}
 	for _, kind := range []call.Kind{call.Tools, call.Resources, call.Prompts} {
@@ -288,27 +288,27 @@ func (s *Server) listen(c *conn) {
 		}
 	}
 	s.mu.Lock()
-	if uris := sortedKeys(s.watched); len(uris) > 0 && c.offers.has("resources", "subscribe") {
+	if uris := sortedKeys(s.subscribed); len(uris) > 0 && c.offers.has("resources", "subscribe") {
 		want["resourceSubscriptions"] = uris
 	}
 	s.mu.Unlock()
 	raw, err := jsonrpc.Marshal(map[string]any{"notifications": want})
-	if err != nil { // strings always encode
+	if err != nil { // strings can always be encoded
 		return
 	}
 	c.mu.Lock()
-	before := c.listen
-	c.listen = 0
+	before := c.listenID
+	c.listenID = 0
 	if len(want) > 0 {
-		c.listen = c.nextID.Add(1)
+		c.listenID = c.nextID.Add(1)
 	}
-	id := c.listen
+	id := c.listenID
 	c.mu.Unlock()
 	if id != 0 {
 		c.send(c.ownRequest(id, "subscriptions/listen", raw))
 	}
 	if before != 0 {
-		c.cancelled(before)
+		c.sendCancelled(before)
 	}
 }
 

@@ -14,18 +14,18 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// forms are how messages begin and end, as SDKs write them. Of what cannot be
-// read they tell whose answer it was to be.
-type forms struct{ begins, calls, ends *regexp.Regexp }
+// messageForms matches the beginnings and ends of messages as SDKs write them. For a
+// malformed message they show which request it answers.
+type messageForms struct{ begins, calls, ends *regexp.Regexp }
 
-// knownForms are compiled when they are first used: it is rare, and a start
-// should not pay for it.
-var knownForms = sync.OnceValue(func() forms {
+// knownForms compiles the expressions at their first use, which is rare, so that a
+// start does not pay for it.
+var knownForms = sync.OnceValue(func() messageForms {
 	const (
 		version = `(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?`
 		id      = `"id"\s*:\s*"?([0-9]{1,20})"?\s*`
 	)
-	return forms{
+	return messageForms{
 		begins: regexp.MustCompile(`^\s*\{\s*` + version + id + `,\s*` + version + `"(?:result|error)"\s*:`),
 		calls:  regexp.MustCompile(`^\s*\{\s*` + version + `(?:"id"\s*:\s*(?:"[^"\\]{0,100}"|-?[0-9]{1,20})\s*,\s*)?` + version + `"method"\s*:`),
 		ends:   regexp.MustCompile(`,\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*` + id + `\}\s*$`),
@@ -34,14 +34,14 @@ var knownForms = sync.OnceValue(func() forms {
 
 const formSize = 256 // bytes that beginnings and ends are looked for in
 
-// answerTo is the id of the request that a malformed line was to answer; nil:
-// it cannot be told.
-func answerTo(line []byte, err error) json.RawMessage {
+// answeredID returns the id of the request that a malformed line answers, nil if it is
+// unknown.
+func answeredID(line []byte, err error) json.RawMessage {
 	head, tail := line[:min(len(line), formSize)], line[max(0, len(line)-formSize):]
 	var fault *jsonrpc.Error
 	has := errors.As(err, &fault) && fault.ID != nil
 	says := bytes.Contains(head, []byte(`"result"`)) || bytes.Contains(head, []byte(`"error"`))
-	if !says && !(has && bytes.Contains(line, []byte(`"jsonrpc"`))) { // what a server logs may have an id, too
+	if !says && !(has && bytes.Contains(line, []byte(`"jsonrpc"`))) { // log lines may contain ids as well
 		return nil
 	}
 	known := knownForms()
@@ -60,10 +60,10 @@ func answerTo(line []byte, err error) json.RawMessage {
 	return nil
 }
 
-// tooLong fails the call whose answer was too long to keep. If that cannot be
-// told, it fails all that wait: one of them would wait for ever. What is no
-// answer nobody waits for.
-func (c *conn) tooLong(err error) {
+// failTooLong fails the call whose answer was too long. If that call is unknown, it fails
+// all waiting calls, since one of them would wait forever. It ignores lines that are
+// not answers.
+func (c *conn) failTooLong(err error) {
 	failed := answer{err: toolerr.New(toolerr.TooLarge,
 		"the server sent a message of more than %d bytes, which was dropped; ask for less at once", c.cfg.MaxLine)}
 	var long *jsonrpc.TooLongError
@@ -87,20 +87,20 @@ func (c *conn) tooLong(err error) {
 	}
 }
 
-// rpcError is the error that a server answers with. Clients read an answer as a
-// whole, and wait for another one where its error has no number for a code, or no
-// text for a message: so it is given what it lacks.
+// rpcError converts the error of a server's answer. It adds a missing code or message:
+// clients reject an error without a numeric code or a text message, and wait for
+// another answer.
 func (c Config) rpcError(object json.RawMessage) error {
 	var e struct{ Code, Message json.RawMessage }
 	if object[0] != '{' || json.Unmarshal(object, &e) != nil {
-		return toolerr.New(toolerr.ProtocolError, "the server's error is not an object: %s", c.conceal(plainLine(object)))
+		return toolerr.New(toolerr.ProtocolError, "the server's error is not an object: %s", c.redact(firstTextLine(object)))
 	}
 	code, message := jsonrpc.CodeInternal, ""
 	if n, err := strconv.ParseFloat(string(e.Code), 64); err == nil && n == math.Trunc(n) && math.Abs(n) < 1<<53 {
 		code = int(n)
 	}
 	if json.Unmarshal(e.Message, &message) != nil || e.Message[0] != '"' {
-		message = plainLine(object)
+		message = firstTextLine(object)
 	}
 	for _, lacks := range []jsonrpc.Member{
 		{Name: "code", Value: strconv.AppendInt(nil, int64(code), 10)},
@@ -110,10 +110,10 @@ func (c Config) rpcError(object json.RawMessage) error {
 			continue
 		}
 		put, err := jsonrpc.SetMember(object, lacks.Name, lacks.Value)
-		if err != nil { // a member twice, say
+		if err != nil { // for example a duplicate member
 			return toolerr.New(toolerr.ProtocolError, "the server's error is malformed: %w", err)
 		}
 		object = put
 	}
-	return &call.MCPError{Code: code, Message: c.conceal(message), Object: object}
+	return &call.MCPError{Code: code, Message: c.redact(message), Object: object}
 }

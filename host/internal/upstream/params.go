@@ -10,23 +10,23 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// callParams are the parameters of a tools/call, split.
+// callParams holds the parts of the params of tools/call.
 type callParams struct {
 	members []jsonrpc.Member
-	meta    []jsonrpc.Member // of _meta
+	meta    []jsonrpc.Member // members of _meta
 	token   json.RawMessage  // _meta.progressToken; nil: none
 }
 
-// rewrite says what changes in the parameters on their way to a server.
-type rewrite struct {
-	tool    string          // the server's own name of the tool; "": no tool's call
-	id      json.RawMessage // of the request, which is also the progress token
-	token   bool            // whether progress is asked for
-	from    bool            // whether the caller speaks the modern version
-	to      Era             // what the server speaks
-	version string          // of the host
-	caps    json.RawMessage // what the caller's client can do; nil: nothing
-	level   string          // the least level of log messages; "": not said
+// paramsRewrite holds the changes of params on their way to a server.
+type paramsRewrite struct {
+	tool       string          // the server's own name of the tool; "" for other requests than tools/call
+	id         json.RawMessage // id of the request, also used as progress token
+	token      bool            // the caller wants progress
+	fromModern bool            // the caller uses the modern version
+	era        Era             // era of the server
+	version    string          // version of the host
+	caps       json.RawMessage // capabilities of the caller's client; nil: none
+	level      string          // minimum log level; "": not set
 }
 
 func parseCall(params json.RawMessage) (callParams, error) {
@@ -54,10 +54,10 @@ func parseCall(params json.RawMessage) (callParams, error) {
 	return p, nil
 }
 
-// append writes the parameters for a server: its own name for the tool, an
-// object for arguments (some servers refuse null), a progress token of this
-// connection's, and the _meta of the server's era. All else is copied.
-func (p callParams) append(dst []byte, r rewrite) []byte {
+// append appends the params for a server: its own name of the tool, an object for
+// arguments (some servers reject null), a progress token of this connection, and the
+// _meta of the server's era. Everything else is copied.
+func (p callParams) append(dst []byte, r paramsRewrite) []byte {
 	dst = append(dst, '{')
 	start := len(dst)
 	add := func(name string, value json.RawMessage) {
@@ -73,7 +73,7 @@ func (p callParams) append(dst []byte, r rewrite) []byte {
 	for _, m := range p.members {
 		switch {
 		case m.Name == "_meta" || m.Name == "name" && r.tool != "":
-		case m.Name == "task" && r.tool != "": // the host does not route tasks/get
+		case m.Name == "task" && r.tool != "": // the host does not forward tasks/get
 		case m.Name == "arguments" && r.tool != "":
 			if !isNull(m.Value) {
 				arguments = m.Value
@@ -91,12 +91,13 @@ func (p callParams) append(dst []byte, r rewrite) []byte {
 	return append(dst, '}')
 }
 
-// eraPrefix begins the _meta members that say which version a request is in.
+// eraPrefix is the prefix of the _meta members that describe the protocol version of a
+// request.
 const eraPrefix = "io.modelcontextprotocol/"
 
-// isEra reports whether a _meta member belongs to the connection the request
-// came by, not to the call.
-func isEra(name string) bool {
+// isEraMember reports whether a _meta member belongs to the caller's connection instead of
+// the call.
+func isEraMember(name string) bool {
 	switch rest, ok := strings.CutPrefix(name, eraPrefix); {
 	case !ok:
 		return false
@@ -105,14 +106,14 @@ func isEra(name string) bool {
 	}
 }
 
-func (p callParams) appendMeta(dst []byte, r rewrite) []byte {
+func (p callParams) appendMeta(dst []byte, r paramsRewrite) []byte {
 	add := func(name string, value json.RawMessage) {
 		if len(dst) > 0 {
 			dst = append(dst, ',')
 		}
 		dst = appendMember(dst, name, value)
 	}
-	if r.to == Modern && !r.from {
+	if r.era == Modern && !r.fromModern {
 		for _, m := range modernMeta(r.version, r.caps) {
 			add(m.Name, m.Value)
 		}
@@ -123,7 +124,7 @@ func (p callParams) appendMeta(dst []byte, r rewrite) []byte {
 	for _, m := range p.meta {
 		switch {
 		case m.Name == "progressToken":
-		case isEra(m.Name) && (r.to != Modern || !r.from):
+		case isEraMember(m.Name) && (r.era != Modern || !r.fromModern):
 		case m.Name == eraPrefix+"clientCapabilities":
 			add(m.Name, Routed(m.Value))
 		default:
@@ -136,7 +137,7 @@ func (p callParams) appendMeta(dst []byte, r rewrite) []byte {
 	return dst
 }
 
-// modernMeta is what every modern request carries.
+// modernMeta returns the _meta members of every modern request.
 func modernMeta(version string, caps json.RawMessage) []jsonrpc.Member {
 	info := clientInfo(version)
 	who := jsonrpc.AppendString([]byte(`{"name":`), info["name"])
@@ -148,8 +149,8 @@ func modernMeta(version string, caps json.RawMessage) []jsonrpc.Member {
 	}
 }
 
-// modernParams adds the modern _meta to params of the host's own, which are
-// an object without _meta, or nil.
+// modernParams adds the modern _meta to params of the host itself, which are an object
+// without _meta, or nil.
 func modernParams(params json.RawMessage, version string) json.RawMessage {
 	out := []byte(`{"_meta":{`)
 	for i, m := range modernMeta(version, nil) {
@@ -169,8 +170,8 @@ func appendMember(dst []byte, name string, value json.RawMessage) []byte {
 	return append(append(jsonrpc.AppendString(dst, name), ':'), value...)
 }
 
-// progress passes a progress notification to the call it belongs to, with
-// the caller's token in place of this connection's.
+// progress passes a progress notification to its call, with the caller's token instead
+// of this connection's.
 func (c *conn) progress(params json.RawMessage) {
 	members, err := jsonrpc.Members(params)
 	if err != nil {
@@ -186,19 +187,19 @@ func (c *conn) progress(params json.RawMessage) {
 		}
 		c.mu.Lock()
 		if p := c.pending[id]; p != nil && p.token != nil {
-			c.note(p, "notifications/progress", slices.Concat(params[:m.Start], p.token, params[m.End:]))
+			c.storeNote(p, "notifications/progress", slices.Concat(params[:m.Start], p.token, params[m.End:]))
 		}
 		c.mu.Unlock()
 		return
 	}
 }
 
-// oneLine returns JSON without the line breaks it may have between tokens.
+// oneLine returns JSON without the line breaks between its tokens.
 func oneLine(raw []byte) []byte {
 	if bytes.IndexByte(raw, '\n') < 0 && bytes.IndexByte(raw, '\r') < 0 {
 		return raw
 	}
-	// A valid JSON text has line breaks between tokens only, never inside.
+	// A valid JSON text has line breaks only between tokens.
 	out := raw[:0:0]
 	for _, b := range raw {
 		if b != '\n' && b != '\r' {

@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// A process is one run of a server's program, in a process group of its own.
+// A process is one run of a server's program in its own process group.
 type process struct {
 	cmd    *exec.Cmd
 	group  group
-	mark   string   // of its whole tree; "": it ends that itself
-	stdin  *os.File // we write
-	stdout *os.File // we read
+	mark   string   // environment mark of its whole tree; "": the program ends its own children
+	stdin  *os.File // the program's input
+	stdout *os.File // the program's output
 	stderr *tail
 
-	errEnd  *os.File // we read stderr from it
+	errEnd  *os.File // read end of its standard error
 	errDone chan struct{}
-	exited  chan struct{} // closed when the program has been waited for
-	state   error         // of Wait; set before exited is closed
+	exited  chan struct{} // closed after Wait
+	state   error         // result of Wait; set before exited is closed
 	closing sync.Once
 }
 
-// newProcess prepares a command with pipes of our own: exec's would be closed
-// by Wait while output is still in them. Its tree is known by the mark.
+// newProcess prepares a command with pipes that this package owns: Wait would close
+// those of os/exec while they still contain output. mark identifies its process tree.
 func newProcess(cfg Config, mark string) (*process, []*os.File, error) {
 	cmd := exec.Command(cfg.Command[0], cfg.Command[1:]...)
 	cmd.Env, cmd.Dir = cfg.Env, cfg.Dir
@@ -46,7 +46,7 @@ func newProcess(cfg Config, mark string) (*process, []*os.File, error) {
 			closeAll()
 			return nil, nil, err
 		}
-		if len(theirs) == 0 { // stdin: they read
+		if len(theirs) == 0 { // stdin: the child reads
 			theirs, ours = append(theirs, r), append(ours, w)
 		} else {
 			theirs, ours = append(theirs, w), append(ours, r)
@@ -57,9 +57,9 @@ func newProcess(cfg Config, mark string) (*process, []*os.File, error) {
 	return p, theirs, nil
 }
 
-// started begins to watch a command that runs.
-func (p *process) started(onExit func()) {
-	p.cmd.Env, p.cmd.Args = nil, nil // not used any more
+// watchExit starts to watch a running command.
+func (p *process) watchExit(onExit func()) {
+	p.cmd.Env, p.cmd.Args = nil, nil // no longer used
 	go func() {
 		defer close(p.errDone)
 		p.stderr.readFrom(p.errEnd)
@@ -74,8 +74,8 @@ func (p *process) started(onExit func()) {
 
 func (p *process) pid() int { return p.cmd.Process.Pid }
 
-// stop ends the program as the specification says: its input is closed, then
-// it is asked, then it is killed; and with it all that is left of its group.
+// stop ends the program as the specification requires: it closes the input, then sends
+// SIGTERM, then SIGKILL, and kills the rest of its group.
 func (p *process) stop(closeGrace, termGrace time.Duration) {
 	p.closeInput()
 	if !p.waitFor(closeGrace) {
@@ -106,7 +106,7 @@ func (p *process) closeOutput() {
 	p.stdout.Close() //nolint:errcheck // only read from
 	select {
 	case <-p.errDone:
-	case <-time.After(100 * time.Millisecond): // held by somebody who left the group
+	case <-time.After(100 * time.Millisecond): // a process that left the group still holds it
 	}
 	p.errEnd.Close() //nolint:errcheck // only read from
 	<-p.errDone
@@ -125,17 +125,17 @@ func (p *process) exitText() string {
 	return fmt.Sprintf("ended (%v)", p.state)
 }
 
-// tail keeps the end of what a server writes to its standard error.
+// tail keeps the end of a server's standard error.
 type tail struct {
 	mu   sync.Mutex
 	text []byte
 }
 
-// maxTail is how much of it is kept.
+// maxTail bounds the kept bytes.
 const maxTail = 64 << 10
 
 func (t *tail) readFrom(f *os.File) {
-	buf := make([]byte, 256) // most say little, and that once
+	buf := make([]byte, 256) // most servers write little
 	for flood := 0; ; {
 		n, err := f.Read(buf)
 		if flood += n; flood > errBytes {
@@ -159,7 +159,7 @@ func (t *tail) readFrom(f *os.File) {
 	}
 }
 
-// String returns what is kept, at most maxTail bytes.
+// String returns the kept text, at most maxTail bytes.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

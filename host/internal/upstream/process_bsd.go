@@ -4,7 +4,7 @@ package upstream
 
 import "syscall"
 
-// groupAttributes put a program into a group of its own.
+// groupAttributes puts a program into its own process group.
 func groupAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

@@ -7,28 +7,28 @@ import (
 	"syscall"
 )
 
-// group is a process group; its id is that of the program that leads it.
+// group is a process group; its id is the process id of its leader.
 type group struct{ id int }
 
 func newGroup(p *os.Process) (group, error) { return group{p.Pid}, nil }
 
-// terminate asks every process of the group to end.
+// terminate sends SIGTERM to all processes of the group.
 func (g group) terminate() { g.signal(syscall.SIGTERM) }
 
-// kill ends every process of the group.
+// kill kills all processes of the group.
 func (g group) kill() { g.signal(syscall.SIGKILL) }
 
-// signal fails only when nobody is left in the group.
+// signal fails only if the group has no process.
 func (g group) signal(s syscall.Signal) {
 	if g.id > 1 {
-		syscall.Kill(-g.id, s) //nolint:errcheck // ESRCH is what is wanted
+		syscall.Kill(-g.id, s) //nolint:errcheck // ESRCH means that the group has ended
 	}
 }
 
 func (g group) release() {}
 
-// killGroup ends a group that is known by its id alone.
+// killGroup kills a group by its id.
 func killGroup(id int) { group{id}.kill() }
 
-// detached keeps the guard out of reach of the terminal's signals.
-func detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+// detachedAttributes protects the guard from the terminal's signals.
+func detachedAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

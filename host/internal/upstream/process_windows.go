@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// group is a job object: closing its last handle, which the end of the host
-// does too, ends every process in it.
+// group is a job object. When its last handle is closed, also by the end of the host,
+// all its processes end.
 type group struct{ job windows.Handle }
 
 func groupAttributes() *syscall.SysProcAttr {
@@ -48,25 +48,25 @@ func assign(job windows.Handle, pid int) error {
 	return windows.AssignProcessToJobObject(job, process)
 }
 
-// terminate does what kill does: a console program has no other end that can
-// be asked for from outside.
+// terminate does the same as kill: a console program cannot be asked to end from
+// outside.
 func (g group) terminate() { g.kill() }
 
 func (g group) kill() {
 	if g.job != 0 {
-		windows.TerminateJobObject(g.job, 1) //nolint:errcheck // it fails when nobody is left
+		windows.TerminateJobObject(g.job, 1) //nolint:errcheck // it fails if no process is left
 	}
 }
 
 func (g group) release() {
 	if g.job != 0 {
-		windows.CloseHandle(g.job) //nolint:errcheck // the processes are gone
+		windows.CloseHandle(g.job) //nolint:errcheck // the processes have ended
 	}
 }
 
-// killGroup has nothing to do: the job objects end with the host.
+// killGroup does nothing: job objects end with the host.
 func killGroup(int) {}
 
-func detached() *syscall.SysProcAttr {
+func detachedAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
 }

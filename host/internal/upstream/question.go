@@ -9,10 +9,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// maxQuestions is how many questions of one server may be open.
+// maxQuestions bounds the open questions of one server.
 const maxQuestions = 64
 
-// isQuestion reports whether a client, not the host, is to answer a request.
+// isQuestion reports whether a client, not the host, has to answer a request.
 func isQuestion(method string) bool {
 	switch method {
 	case "elicitation/create", "sampling/createMessage", "roots/list":
@@ -21,13 +21,11 @@ func isQuestion(method string) bool {
 	return false
 }
 
-// question passes a request of a legacy server to the client of the call it
-// belongs to. Such a server does not say which that is: with calls of several
-// clients under way it is refused, for one client's user must not answer for
-// another's.
+// question passes a request of a legacy server to the client of its call. Such a
+// server does not name the call: while calls of several clients are running, the
+// request is refused, since one client's user must not answer for another.
 //
-// Which roots there are the host says itself where it has any, or where the
-// client does not say.
+// The host answers roots/list itself if it has roots or if the client does not answer.
 func (c *conn) question(m jsonrpc.Message) {
 	var own json.RawMessage
 	if m.Method == "roots/list" {
@@ -38,7 +36,7 @@ func (c *conn) question(m jsonrpc.Message) {
 		}
 	}
 	c.mu.Lock()
-	p, fault := c.caller(func(r *request) bool { return r.ask != nil })
+	p, fault := c.findCaller(func(r *request) bool { return r.ask != nil })
 	if p == nil {
 		c.mu.Unlock()
 		if own != nil {
@@ -55,8 +53,8 @@ func (c *conn) question(m jsonrpc.Message) {
 		return
 	}
 	key := string(m.ID)
-	_, twice := c.asked[key]
-	if twice || len(c.asked) >= maxQuestions {
+	_, twice := c.questions[key]
+	if twice || len(c.questions) >= maxQuestions {
 		c.mu.Unlock()
 		c.reply(jsonrpc.AppendError(nil, m.ID, jsonrpc.CodeInternal, "too many questions are open, or one with this id is"))
 		return
@@ -65,20 +63,20 @@ func (c *conn) question(m jsonrpc.Message) {
 		p.life, p.end = context.WithCancel(p.ctx)
 	}
 	ctx, cancel := context.WithCancel(p.life)
-	if c.asked == nil {
-		c.asked = map[string]context.CancelFunc{}
+	if c.questions == nil {
+		c.questions = map[string]context.CancelFunc{}
 	}
-	c.asked[key] = cancel
+	c.questions[key] = cancel
 	p.questions++
 	c.mu.Unlock()
 	p.asking.Go(func() { // ends with the call at the latest, which waits for it
-		params, err := c.named(m.Method, m.Params)
+		params, err := c.nameServer(m.Method, m.Params)
 		var raw json.RawMessage
 		if err == nil {
-			raw, err = p.from.ask(ctx, m.Method, params)
+			raw, err = p.request.ask(ctx, m.Method, params)
 		}
 		c.mu.Lock()
-		delete(c.asked, key)
+		delete(c.questions, key)
 		p.questions--
 		c.mu.Unlock()
 		cancel()
@@ -100,19 +98,18 @@ func questionAnswer(m jsonrpc.Message, raw json.RawMessage, err error) []byte {
 	return jsonrpc.AppendError(nil, m.ID, jsonrpc.CodeInternal, err.Error())
 }
 
-// caller returns the request under way that a message without an address
-// belongs to: the newest of the one caller who has any that will take it. A
-// request whose client is being asked already waits for that, and is thought
-// of only where there is no other. The fault says why it cannot be told. c.mu
-// is held.
-func (c *conn) caller(takes func(*request) bool) (p *pending, fault string) {
+// findCaller returns the running request to which a message without an address
+// belongs: the newest request of the only caller with requests that accept it. It
+// prefers a request whose client has no open question. fault says why it is ambiguous.
+// The caller holds c.mu.
+func (c *conn) findCaller(takes func(*request) bool) (p *pending, fault string) {
 	for _, waiting := range []bool{false, true} {
 		var newest uint64
 		for id, candidate := range c.pending {
-			if candidate.from == nil || !takes(candidate.from) || candidate.questions > 0 != waiting {
+			if candidate.request == nil || !takes(candidate.request) || candidate.questions > 0 != waiting {
 				continue
 			}
-			if p != nil && p.from.caller.ID != candidate.from.caller.ID {
+			if p != nil && p.request.caller.ID != candidate.request.caller.ID {
 				return nil, "requests of several clients are running, so this one cannot be assigned"
 			}
 			if id >= newest {
@@ -126,7 +123,7 @@ func (c *conn) caller(takes func(*request) bool) (p *pending, fault string) {
 	return p, ""
 }
 
-// questionCancelled ends a question that the server has withdrawn.
+// questionCancelled ends a question that the server has cancelled.
 func (c *conn) questionCancelled(params json.RawMessage) {
 	var p struct {
 		RequestID json.RawMessage `json:"requestId"`
@@ -135,20 +132,20 @@ func (c *conn) questionCancelled(params json.RawMessage) {
 		return
 	}
 	c.mu.Lock()
-	cancel := c.asked[string(p.RequestID)]
+	cancel := c.questions[string(p.RequestID)]
 	c.mu.Unlock()
 	if cancel != nil {
 		cancel()
 	}
 }
 
-// logged passes a log message to the request it belongs to, and where that
-// cannot be told to whoever uses the server.
+// logged passes a log message to its request or, if that is ambiguous, to the user of
+// the server.
 func (c *conn) logged(m jsonrpc.Message) {
 	c.mu.Lock()
-	p, _ := c.caller(func(r *request) bool { return r.notify != nil })
+	p, _ := c.findCaller(func(r *request) bool { return r.notify != nil })
 	if p != nil {
-		c.note(p, m.Method, m.Params)
+		c.storeNote(p, m.Method, m.Params)
 	}
 	c.mu.Unlock()
 	if p == nil {

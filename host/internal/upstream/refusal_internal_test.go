@@ -25,7 +25,7 @@ func TestARefusalSaysWhenToTryAgain(t *testing.T) {
 		{503, "120", toolerr.TransportError, int64(120_000)},
 		{404, "", toolerr.TransportError, nil},
 	} {
-		err := r.refusal(&http.Response{StatusCode: c.status, Header: http.Header{"Retry-After": {c.after}}}, nil)
+		err := r.statusError(&http.Response{StatusCode: c.status, Header: http.Header{"Retry-After": {c.after}}}, nil)
 		require.Equal(t, c.code, toolerr.CodeOf(err))
 		var said *toolerr.Error
 		require.ErrorAs(t, err, &said)

@@ -21,8 +21,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// remote is what the wires to a server at an address have in common: a client
-// that stays at that address, the credentials, and what goes on.
+// remote is the common part of the wires to a server over HTTP: the client for one
+// origin, the credentials, and the running requests.
 type remote struct {
 	cfg    Config
 	base   *url.URL
@@ -30,7 +30,7 @@ type remote struct {
 
 	life  context.Context // ends with the run
 	end   context.CancelFunc
-	work  sync.WaitGroup // of the requests under way
+	work  sync.WaitGroup // waits for the running requests
 	begun chan struct{}  // closed when conn is set
 	conn  *conn
 
@@ -38,9 +38,9 @@ type remote struct {
 	closed bool
 }
 
-// The client's bounds. A server that closes idle connections (Node.js does
-// after 5 s) may do so just as one is used again, and the call is lost; so
-// the client closes them first where opening a new one costs next to nothing.
+// Limits of the client. A server that closes idle connections (Node.js after 5 s) may
+// do so while one is reused, and the call is lost. So the client closes them first if
+// a new connection is cheap.
 const (
 	connectTimeout = 10 * time.Second
 	idleConns      = 64
@@ -49,7 +49,7 @@ const (
 	idlePlain      = 4 * time.Second
 	maxErrorBody   = 64 << 10
 	errorBodyTime  = time.Second
-	goodbye        = time.Second // for telling the server that the session is over
+	goodbye        = time.Second // to end the session at the server
 )
 
 func newRemote(cfg Config) (*remote, error) {
@@ -63,10 +63,10 @@ func newRemote(cfg Config) (*remote, error) {
 	if base.Scheme == "https" {
 		idle = idleTLS
 	}
-	guard := addressGuard{host: base.Hostname(), private: cfg.AllowPrivate || netguard.IsLocalName(base.Hostname())}
+	guard := addressGuard{host: base.Hostname(), allowPrivate: cfg.AllowPrivate || netguard.IsLocalName(base.Hostname())}
 	r.client = &http.Client{
 		CheckRedirect: sameOrigin,
-		Transport: cfg.authorized(base, cfg.helped(base, httpguard.Transport(&http.Transport{
+		Transport: cfg.withAuthorization(base, cfg.withHeadersHelper(base, httpguard.Transport(&http.Transport{
 			Proxy:               http.ProxyFromEnvironment,
 			DialContext:         guard.dial,
 			TLSHandshakeTimeout: connectTimeout,
@@ -82,11 +82,11 @@ func newRemote(cfg Config) (*remote, error) {
 // errRedirect is wrapped by the refusal of a redirect.
 var errRedirect = errors.New("redirect refused")
 
-// sameOrigin lets a redirect pass that changes neither the origin nor the
-// method: another origin would be given the credentials, and the body.
+// sameOrigin permits redirects that change neither origin nor method: another origin
+// would get the credentials and the body.
 func sameOrigin(req *http.Request, via []*http.Request) error {
 	first := via[0]
-	closeAfter(lingering, req.Response.Body) // some of it is read before the next request
+	closeAfter(bodyEndTime, req.Response.Body) // some of it is read before the next request
 	switch {
 	case len(via) > 3:
 		return fmt.Errorf("%w: more than 3 in a row", errRedirect)
@@ -98,15 +98,15 @@ func sameOrigin(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// request makes a request to an address of the server's, with the configured
-// headers and the credentials.
+// request returns a request to an address of the server, with the configured headers
+// and credentials.
 func (r *remote) request(ctx context.Context, method string, to *url.URL, body io.Reader) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, to.String(), body)
 	if err != nil {
 		return nil, errors.New("the address is malformed")
 	}
 	for name, value := range r.cfg.Headers {
-		if !ofProtocol(name) {
+		if !isProtocolHeader(name) {
 			req.Header.Set(name, value.Reveal())
 		}
 	}
@@ -125,9 +125,9 @@ func (r *remote) request(ctx context.Context, method string, to *url.URL, body i
 	return req, nil
 }
 
-// ofProtocol reports whether a header is the protocol's, so that a configured
-// one would only contradict it.
-func ofProtocol(name string) bool {
+// isProtocolHeader reports whether a header belongs to the protocol, so that it must not be
+// configured.
+func isProtocolHeader(name string) bool {
 	name = http.CanonicalHeaderKey(name)
 	switch name {
 	case "Accept", "Content-Type", "Content-Length", "Transfer-Encoding", "Connection", "Last-Event-Id":
@@ -136,7 +136,7 @@ func ofProtocol(name string) bool {
 	return strings.HasPrefix(name, "Mcp-")
 }
 
-// attach begins a run for c.
+// attach starts a run for c.
 func (r *remote) attach(c *conn) {
 	r.conn = c
 	close(r.begun)
@@ -149,8 +149,9 @@ func (r *remote) close() {
 	r.mu.Unlock()
 }
 
-// begin makes room for something to go on until the run ends, unless it has.
-func (r *remote) begin() error {
+// beginWork registers work that must end before the run ends. It returns an error if the
+// run has ended.
+func (r *remote) beginWork() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -160,19 +161,19 @@ func (r *remote) begin() error {
 	return nil
 }
 
-// finish waits until nothing goes on any more.
-func (r *remote) finish() {
+// finishWork waits for all registered work.
+func (r *remote) finishWork() {
 	r.end()
 	r.work.Wait()
 }
 
 func (r *remote) describe() description { return description{} }
 
-// where is the address as it can be shown.
-func (r *remote) where() string { return secret.URL(r.cfg.URL) }
+// shownURL returns the address without credentials.
+func (r *remote) shownURL() string { return secret.URL(r.cfg.URL) }
 
-// unreachable explains an error of the client's. It repeats no address, which
-// may hold credentials.
+// unreachable explains an error of the HTTP client. It repeats no address, which may
+// contain credentials.
 func (r *remote) unreachable(err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
@@ -182,20 +183,19 @@ func (r *remote) unreachable(err error) error {
 	if errors.As(err, &signIn) {
 		return signIn
 	}
-	return toolerr.New(toolerr.ServerOffline, "cannot reach %s: %w", r.where(), err)
+	return toolerr.New(toolerr.ServerOffline, "cannot reach %s: %w", r.shownURL(), err)
 }
 
-// unsent reports whether an error of the client's means that the server was
-// not reached at all.
-func unsent(err error) bool {
+// isUnsent reports whether an error of the client means that the server was not reached.
+func isUnsent(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// unused reports whether an error of the client's means that a connection which
-// was to be used again had been ended by the server before anything was sent on
-// it. The client has no name for that, and makes again only what may be repeated.
-func unused(err error) bool {
+// isStaleConnection reports whether an error of the client means that the server had closed a
+// reused connection before anything was sent. net/http exports no error for that, and
+// retries only idempotent requests.
+func isStaleConnection(err error) bool {
 	var wrapped *url.Error
 	if !errors.As(err, &wrapped) {
 		return false
@@ -204,14 +204,15 @@ func unused(err error) bool {
 	return text == "http: server closed idle connection" || strings.HasPrefix(text, "readLoopPeekFailLocked: ")
 }
 
-// mostUnused is how many connections in a row may turn out to have ended.
-const mostUnused = 10
+// maxUnused bounds the closed connections in succession for one request.
+const maxStaleConnections = 10
 
-// do makes a request, on another connection where one had ended before.
-func (r *remote) do(req *http.Request) (*http.Response, error) {
+// doRequest sends a request. If the server had closed the reused connection, it uses another
+// one.
+func (r *remote) doRequest(req *http.Request) (*http.Response, error) {
 	for n := 0; ; n++ {
 		res, err := r.client.Do(req)
-		if err == nil || n == mostUnused || req.GetBody == nil || !unused(err) {
+		if err == nil || n == maxStaleConnections || req.GetBody == nil || !isStaleConnection(err) {
 			return res, err
 		}
 		if req.Body, err = req.GetBody(); err != nil {
@@ -220,25 +221,25 @@ func (r *remote) do(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// refusal makes an error of a status that is none of success.
-func (r *remote) refusal(res *http.Response, body []byte) error {
-	text := fmt.Sprintf("%s answered with status %s", r.where(), res.Status)
-	if line := plainLine([]byte(r.cfg.conceal(string(body)))); line != "" {
+// statusError returns the error for a status that is not a success.
+func (r *remote) statusError(res *http.Response, body []byte) error {
+	text := fmt.Sprintf("%s answered with status %s", r.shownURL(), res.Status)
+	if line := firstTextLine([]byte(r.cfg.redact(string(body)))); line != "" {
 		text += ": " + line
 	}
 	switch res.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return toolerr.New(toolerr.AuthFailed, "%s; %s", text, r.advice())
+		return toolerr.New(toolerr.AuthFailed, "%s; %s", text, r.credentialAdvice())
 	case http.StatusTooManyRequests:
 		if after := res.Header.Get("Retry-After"); after != "" {
 			text += fmt.Sprintf("; try again after %.40q", after)
 		}
-		return retryAfter(res, toolerr.New(toolerr.RateLimited, "%s", text))
+		return withRetryAfter(res, toolerr.New(toolerr.RateLimited, "%s", text))
 	}
-	return &statusError{res.StatusCode, retryAfter(res, toolerr.New(toolerr.TransportError, "%s", text))}
+	return &statusError{res.StatusCode, withRetryAfter(res, toolerr.New(toolerr.TransportError, "%s", text))}
 }
 
-// statusError is a refusal that may mean that the server speaks otherwise.
+// statusError is a refusal that may mean that the server uses another transport.
 type statusError struct {
 	status int
 	err    error
@@ -247,29 +248,29 @@ type statusError struct {
 func (e *statusError) Error() string { return e.err.Error() }
 func (e *statusError) Unwrap() error { return e.err }
 
-// StatusCode is for those who decide whether to try again.
+// StatusCode returns the HTTP status, for decisions about retries.
 func (e *statusError) StatusCode() int { return e.status }
 
-// retryAfter adds to an error when the server wants to be asked again, if it
-// says so.
-func retryAfter(res *http.Response, err *toolerr.Error) *toolerr.Error {
+// withRetryAfter adds the time to the error after which the server accepts requests again,
+// if it says so.
+func withRetryAfter(res *http.Response, err *toolerr.Error) *toolerr.Error {
 	if after, ok := retry.ParseAfter(res.Header.Get("Retry-After"), time.Now()); ok && after > 0 {
 		return err.With(retry.After, after.Milliseconds())
 	}
 	return err
 }
 
-// plainLine is the first line of an error's body that is text.
-func plainLine(body []byte) string {
+// firstTextLine returns the first text line of an error's body.
+func firstTextLine(body []byte) string {
 	text := strings.TrimSpace(strings.ToValidUTF8(string(body[:min(len(body), 1000)]), "\uFFFD"))
-	if strings.HasPrefix(text, "<") { // a page
+	if strings.HasPrefix(text, "<") { // HTML
 		return ""
 	}
 	line, _, _ := strings.Cut(text, "\n")
 	return lastLine(line)
 }
 
-// mediaType is the type of a response's body, in lower case.
+// mediaType returns the media type of a response in lower case.
 func mediaType(res *http.Response) string {
 	media, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if err != nil {
@@ -278,26 +279,26 @@ func mediaType(res *http.Response) string {
 	return media
 }
 
-// lingering is how long the end of a body is waited for of which nothing more
-// is wanted. A stream need not end with the answer in it.
-const lingering = 250 * time.Millisecond
+// bodyEndTime is the time to wait for the end of a body whose rest is not needed. A
+// stream need not end after its answer.
+const bodyEndTime = 250 * time.Millisecond
 
-// closeAfter ends the reading of a body after a time.
+// closeAfter closes a body after a duration.
 func closeAfter(d time.Duration, body io.Closer) *time.Timer {
 	return time.AfterFunc(d, func() { body.Close() }) //nolint:errcheck // only read from
 }
 
-// beginning reads as much of a refusal's body as is worth waiting for. With an
-// error it returns what had come.
-func beginning(body io.ReadCloser) ([]byte, error) {
+// readBeginning reads the beginning of a refusal's body. With an error it returns what it
+// has read.
+func readBeginning(body io.ReadCloser) ([]byte, error) {
 	defer closeAfter(errorBodyTime, body).Stop()
 	return io.ReadAll(io.LimitReader(body, maxErrorBody))
 }
 
-// drain reads what is left of a small body, so that its connection can be used
-// again, and closes it.
+// drain reads the rest of a small body, so that its connection can be reused, and
+// closes it.
 func drain(body io.ReadCloser) {
-	defer closeAfter(lingering, body).Stop()
-	io.CopyN(io.Discard, body, maxErrorBody) //nolint:errcheck // the connection is given up instead
+	defer closeAfter(bodyEndTime, body).Stop()
+	io.CopyN(io.Discard, body, maxErrorBody) //nolint:errcheck // on an error the connection is not reused
 	body.Close()                             //nolint:errcheck // only read from
 }

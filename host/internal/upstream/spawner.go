@@ -12,18 +12,18 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// A Spawner starts the servers' processes of one host, so that none outlives
-// it. Its thread lives as long as the host does, because Linux kills a child
-// (Pdeathsig) when the thread that started it ends, not the process. Children
-// of the children are killed by a guard: a small process that waits for the
-// host's end. They are known by their groups, and on Linux, where one may leave
-// its group, by a mark in their environment. It runs once a server is started that does not promise to end
-// its own children.
+// A Spawner starts the server processes of one host so that none outlives the host.
+// Its thread lives as long as the host, because Linux kills a child (Pdeathsig) when
+// the thread that started it ends, not the process. A guard kills the children of the
+// children: a small process that waits for the host's end. It knows them by their
+// process groups and, on Linux, where a process can leave its group, by a mark in
+// their environment. The guard is started with the first server that does not end its
+// own children.
 type Spawner struct {
 	guardCommand []string                 // nil: no guard
 	mark         string                   // of all processes of this host
 	files        atomic.Pointer[[]string] // nesting.Mark of the host's configuration files; nil: unknown
-	wide         atomic.Int32             // pipes that hold more than usual
+	widened      atomic.Int32             // number of widened pipes
 
 	mu       sync.Mutex
 	work     chan func()
@@ -32,17 +32,17 @@ type Spawner struct {
 	closed   bool
 }
 
-// NewSpawner returns a Spawner. guardCommand is the program and arguments
-// that call RunGuard on standard input; nil for none.
+// NewSpawner returns a Spawner. guardCommand is a program with arguments that calls
+// RunGuard on standard input; nil for none.
 func NewSpawner(guardCommand []string) *Spawner {
 	return &Spawner{guardCommand: guardCommand, mark: newMark()}
 }
 
-// SetMarks sets how servers that are started from now on tell hosts below
-// them that this host is above.
+// SetMarks sets the marks by which hosts below the servers started from now on
+// recognize this host.
 func (s *Spawner) SetMarks(marks []string) { s.files.Store(&marks) }
 
-// start runs a server's program. onExit is called when that has ended.
+// start runs a server's program. onExit is called when it has ended.
 func (s *Spawner) start(cfg Config, onExit func()) (*process, error) {
 	mark := ""
 	if !cfg.KillsOwnTree {
@@ -72,7 +72,7 @@ func (s *Spawner) start(cfg Config, onExit func()) (*process, error) {
 			}
 		}
 		if err != nil {
-			p.cmd.Process.Kill() //nolint:errcheck // reported is why
+			p.cmd.Process.Kill() //nolint:errcheck // the first error is reported
 			p.cmd.Wait()         //nolint:errcheck // it was killed
 		}
 	}
@@ -83,18 +83,18 @@ func (s *Spawner) start(cfg Config, onExit func()) (*process, error) {
 		return nil, err
 	}
 	if !cfg.KillsOwnTree {
-		s.watchOver(p.pid())
+		s.guardGroup(p.pid())
 	}
-	p.started(onExit)
+	p.watchExit(onExit)
 	return p, nil
 }
 
-// ended is told when a process and its group are gone. What left the group is
-// still to be found.
-func (s *Spawner) ended(p *process) {
+// processEnded is called when a process and its group have ended. It kills processes that
+// left the group.
+func (s *Spawner) processEnded(p *process) {
 	p.group.release()
 	if p.mark != "" {
-		sweep(p.mark)
+		killMarked(p.mark)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,23 +103,23 @@ func (s *Spawner) ended(p *process) {
 	}
 }
 
-// maxWide is how many pipes are widened at a time: a quarter of what the
-// system gives a user before it makes the pipes of all their programs small.
+// maxWide bounds the widened pipes: a quarter of the user's limit, after which the
+// system makes all pipes of the user small.
 const maxWide = 16
 
-// widen lets a pipe hold a large message and reports whether that counts, to
-// be told to narrow once.
+// widen enlarges the buffer of a pipe for a large message. It reports whether the pipe
+// counts against the limit; then narrow must be called once.
 func (s *Spawner) widen(pipe *os.File) bool {
-	if s.wide.Add(1) > maxWide {
-		s.wide.Add(-1)
+	if s.widened.Add(1) > maxWide {
+		s.widened.Add(-1)
 		return false
 	}
 	jsonrpc.EnlargePipe(pipe)
 	return true
 }
 
-// narrow is told of a pipe that was widened and is gone.
-func (s *Spawner) narrow() { s.wide.Add(-1) }
+// narrow must be called after a widened pipe is closed.
+func (s *Spawner) narrow() { s.widened.Add(-1) }
 
 // onThread runs f on the thread that starts all children.
 func (s *Spawner) onThread(f func() error) error {
@@ -131,8 +131,8 @@ func (s *Spawner) onThread(f func() error) error {
 	if s.work == nil {
 		s.work, s.finished = make(chan func()), make(chan struct{})
 		go func() {
-			// Never unlocked: a thread that ends with its goroutine is not
-			// used again, and none but this goroutine ends it.
+			// Never unlock: the thread then ends with this goroutine and is not
+			// reused.
 			runtime.LockOSThread()
 			defer close(s.finished)
 			for f := range s.work {
@@ -146,8 +146,8 @@ func (s *Spawner) onThread(f func() error) error {
 	return <-done
 }
 
-// watchOver tells the guard of a group, starting the guard at first.
-func (s *Spawner) watchOver(pid int) {
+// guardGroup registers a group with the guard. It starts the guard if necessary.
+func (s *Spawner) guardGroup(pid int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.guardCommand) == 0 {
@@ -159,7 +159,7 @@ func (s *Spawner) watchOver(pid int) {
 	s.guard.tell('+', pid)
 }
 
-// Close ends the guard and the thread. All servers have been closed before.
+// Close ends the guard and the thread. All servers must be closed before.
 func (s *Spawner) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,15 +12,13 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// sse is the wire to a server of the retired HTTP+SSE transport: all it says
-// comes on one stream, whose first event names the address that messages are
-// posted to.
+// sse is the wire to a server with the retired HTTP+SSE transport: all its messages
+// arrive on one stream, whose first event names the address for posting messages.
 //
-// Source: the MCP specification, "Transports: HTTP with SSE", version
-// 2024-11-05.
+// Source: the MCP specification, "Transports: HTTP with SSE", version 2024-11-05.
 type sse struct {
 	*remote
-	opened chan struct{} // closed when to is set
+	opened chan struct{} // closed when the address is known
 	to     *url.URL
 }
 
@@ -32,7 +30,7 @@ func newSSE(cfg Config) (*sse, error) {
 	return &sse{remote: r, opened: make(chan struct{})}, nil
 }
 
-// run takes the stream's messages until it ends, with which the run does.
+// run handles the stream's messages. The run ends with the stream.
 func (s *sse) run(c *conn) error {
 	s.attach(c)
 	ended := make(chan error, 1)
@@ -41,13 +39,13 @@ func (s *sse) run(c *conn) error {
 	select {
 	case err = <-ended:
 		c.fail(err)
-		s.finish()
+		s.finishWork()
 	case <-c.dead:
-		select { // its stream may still bring answers
+		select { // the stream may still bring answers
 		case err = <-ended:
-			s.finish()
-		case <-c.left:
-			s.finish()
+			s.finishWork()
+		case <-c.unused:
+			s.finishWork()
 			err = <-ended
 		}
 	}
@@ -67,7 +65,7 @@ func (s *sse) read() error {
 	}
 	defer res.Body.Close() //nolint:errcheck // only read from
 	if res.StatusCode != http.StatusOK || mediaType(res) != "text/event-stream" {
-		return s.refusal(res, nil)
+		return s.statusError(res, nil)
 	}
 	events := eventstream.NewReader(res.Body, s.cfg.MaxLine)
 	for {
@@ -75,7 +73,7 @@ func (s *sse) read() error {
 		var long *jsonrpc.TooLongError
 		switch {
 		case errors.As(err, &long):
-			s.conn.tooLong(long)
+			s.conn.failTooLong(long)
 		case err != nil:
 			return toolerr.New(toolerr.ServerOffline, "the server ended its stream: %w", err)
 		case e.Name == "endpoint" && s.to == nil:
@@ -89,29 +87,28 @@ func (s *sse) read() error {
 	}
 }
 
-// endpoint is the address that the server wants messages at, which must be at
-// the origin that was configured: it is given the credentials.
+// endpoint returns the address for messages. It must have the configured origin,
+// because it gets the credentials.
 func (s *sse) endpoint(address string) (*url.URL, error) {
 	to, err := s.base.Parse(address)
 	if err != nil || to.Scheme != s.base.Scheme || to.Host != s.base.Host {
-		return nil, toolerr.New(toolerr.ProtocolError, "the server wants messages at an origin other than %s", s.where())
+		return nil, toolerr.New(toolerr.ProtocolError, "the server wants messages at an origin other than %s", s.shownURL())
 	}
 	return to, nil
 }
 
-// send posts a message in the background, but for the one that ends the
-// handshake.
+// send posts a message in the background, except the one that ends the handshake.
 func (s *sse) send(message []byte) error {
 	<-s.begun
 	m, err := jsonrpc.Split(message)
 	if err != nil {
 		return toolerr.New(toolerr.Internal, "the outgoing message is invalid: %w", err)
 	}
-	if err := s.begin(); err != nil {
+	if err := s.beginWork(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(s.life, s.cfg.WriteTimeout)
-	if m.Method == "initialize" { // the stream may take its time to open
+	if m.Method == "initialize" { // the stream may open late
 		cancel()
 		ctx, cancel = context.WithTimeout(s.life, s.cfg.StartTimeout)
 	}
@@ -123,7 +120,7 @@ func (s *sse) send(message []byte) error {
 			s.conn.deliver(m.ID, answer{err: err})
 		}
 		if errors.Is(err, errNotSent) {
-			s.over(err)
+			s.endConnection(err)
 		}
 	}
 	if m.Method == "notifications/initialized" {
@@ -145,16 +142,16 @@ func (s *sse) post(ctx context.Context, message []byte) error {
 		return err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	res, err := s.do(req)
+	res, err := s.doRequest(req)
 	if err != nil {
-		if unsent(err) {
+		if isUnsent(err) {
 			return notSent{s.unreachable(err)}
 		}
 		return s.unreachable(err)
 	}
 	defer drain(res.Body)
 	if res.StatusCode >= 300 {
-		return s.refusal(res, nil)
+		return s.statusError(res, nil)
 	}
 	return nil
 }

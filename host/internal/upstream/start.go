@@ -8,29 +8,29 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// starting is one start under way, which any number of callers wait for.
-type starting struct {
+// runningStart is a running start, for which any number of callers wait.
+type runningStart struct {
 	done chan struct{} // closed when conn and err are set
 	conn *conn
 	err  error
 }
 
-// How a server that has died or does not start is started again: at once if it
-// was well, else after 100 ms, 200 ms, … After maxTries failures in a row it is
-// offline, and tried every RetryEvery, and when it is called, though not more
-// often than every callPause. A caller waits for the next try if it is at
-// most patience away, else it is told.
+// Restart policy for a server that has died or does not start: at once if it was
+// healthy, else after 100 ms, 200 ms and so on. After maxTries failures in succession
+// it is offline; then it is tried every RetryEvery, and when it is called, at most
+// every callPause. A caller waits for the next try if that is at most maxRestartWait
+// away; otherwise it gets an error.
 const (
-	firstBackoff = 100 * time.Millisecond
-	maxTries     = 5
-	callPause    = 5 * time.Second
-	patience     = 2 * time.Second
-	settled      = 10 * time.Second // a server alive this long has started well
+	firstBackoff   = 100 * time.Millisecond
+	maxTries       = 5
+	callPause      = 5 * time.Second
+	maxRestartWait = 2 * time.Second
+	settledAfter   = 10 * time.Second // a server that lived this long has started well
 )
 
-// ready returns a live connection, starting the server if there is none. One at
-// an address that was there and is not is waited for as long as patience: most
-// often it is being started anew.
+// ready returns a live connection and starts the server if there is none. For a server
+// over HTTP that was reachable before, it waits up to maxRestartWait, since such a
+// server is usually being restarted.
 func (s *Server) ready(ctx context.Context) (*conn, error) {
 	for begin := time.Now(); ; {
 		s.mu.Lock()
@@ -41,7 +41,7 @@ func (s *Server) ready(ctx context.Context) (*conn, error) {
 		case s.cfg.Disabled:
 			s.mu.Unlock()
 			return nil, errDisabled
-		case s.conn != nil && s.conn.alive():
+		case s.conn != nil && s.conn.isAlive():
 			c := s.conn
 			s.mu.Unlock()
 			return c, nil
@@ -54,17 +54,17 @@ func (s *Server) ready(ctx context.Context) (*conn, error) {
 		}
 		wait := time.Until(s.notUntil)
 		if s.starting == nil && wait <= 0 {
-			s.begin()
+			s.beginStart()
 		}
 		st, last := s.starting, s.last
 		returns := s.cfg.URL != "" && s.conn != nil
 		s.mu.Unlock()
 
 		if st == nil { // in the pause after a failure
-			if wait > patience {
+			if wait > maxRestartWait {
 				return nil, s.offline(last, wait)
 			}
-			if err := sleep(ctx, s.life, wait); err != nil {
+			if err := sleep(ctx, s.ctx, wait); err != nil {
 				return nil, err
 			}
 			continue
@@ -74,7 +74,7 @@ func (s *Server) ready(ctx context.Context) (*conn, error) {
 			if st.err == nil {
 				return st.conn, nil
 			}
-			if !returns || time.Since(begin) > patience || toolerr.CodeOf(st.err) == toolerr.AuthFailed {
+			if !returns || time.Since(begin) > maxRestartWait || toolerr.CodeOf(st.err) == toolerr.AuthFailed {
 				return nil, st.err
 			}
 		case <-ctx.Done():
@@ -83,7 +83,7 @@ func (s *Server) ready(ctx context.Context) (*conn, error) {
 	}
 }
 
-// offline is the error of a call that comes too early after a failure.
+// offline returns the error of a call that comes too early after a failure.
 func (s *Server) offline(last *Failure, wait time.Duration) error {
 	if last.signIn {
 		return toolerr.New(last.code, "%s", last.Message)
@@ -104,10 +104,10 @@ func sleep(ctx, life context.Context, d time.Duration) error {
 	}
 }
 
-// begin starts the server in the background. The connection there is, if any,
-// is used until the new one is ready. s.mu is held.
-func (s *Server) begin() *starting {
-	st := &starting{done: make(chan struct{})}
+// begin starts the server in the background. An existing connection is used until the
+// new one is ready. The caller holds s.mu.
+func (s *Server) beginStart() *runningStart {
+	st := &runningStart{done: make(chan struct{})}
 	s.starting = st
 	s.starts++
 	again := s.starts > 1
@@ -120,7 +120,7 @@ func (s *Server) begin() *starting {
 		before := s.conn
 		changed := again
 		if st.err != nil {
-			s.era = "" // it may have been replaced by one that speaks otherwise
+			s.era = "" // another server may be there now
 			changed = s.noteFailure(StageStart, st.err)
 		} else {
 			s.conn, s.era = st.conn, st.conn.era
@@ -131,7 +131,7 @@ func (s *Server) begin() *starting {
 		}
 		s.mu.Unlock()
 		close(st.done)
-		if st.err == nil && before != nil && before.alive() {
+		if st.err == nil && before != nil && before.isAlive() {
 			s.work.Go(func() { s.retire(before) })
 		}
 		if changed && s.onChange != nil {
@@ -141,19 +141,18 @@ func (s *Server) begin() *starting {
 	return st
 }
 
-// retireTime is how long the calls of a connection that has been replaced, or is
-// over for others, may take.
+// retireTime is the time that the calls of a replaced connection may still take.
 const retireTime = 30 * time.Second
 
-// retire ends a connection that has been replaced, once its calls are done.
+// retire ends a replaced connection after its calls.
 func (s *Server) retire(c *conn) {
-	c.untilIdle(s.life, retireTime)
+	c.untilIdle(s.ctx, retireTime)
 	c.fail(errReplaced)
 }
 
-// untilIdle waits until no request is under way, as long as life and d.
+// untilIdle waits until no request is running, at most until life ends and for d.
 func (c *conn) untilIdle(life context.Context, d time.Duration) {
-	for end := time.Now().Add(d); c.busy() && time.Now().Before(end); {
+	for end := time.Now().Add(d); c.isBusy() && time.Now().Before(end); {
 		if sleep(life, life, 20*time.Millisecond) != nil {
 			return
 		}
@@ -165,101 +164,99 @@ var (
 	errDisabled = toolerr.New(toolerr.ServerOffline, "the server is disabled in the configuration")
 )
 
-// watch sees to one connection until it has ended: it follows the changes of
-// the server's list and looks after its health.
+// watch watches a connection until it has ended: it follows list changes and checks
+// the server's health.
 func (s *Server) watch(c *conn) {
 	health := time.NewTicker(s.cfg.HealthEvery)
 	defer health.Stop()
 	var heard int64
 	for {
 		select {
-		case <-c.changed:
-			ctx, cancel := context.WithTimeout(s.life, s.cfg.StartTimeout)
+		case <-c.listChanged:
+			ctx, cancel := context.WithTimeout(s.ctx, s.cfg.StartTimeout)
 			err := c.list(ctx)
 			cancel()
 			if err == nil && s.onChange != nil {
 				s.onChange()
 			}
 		case <-health.C:
-			if now := c.heard.Load(); now != heard {
+			if now := c.messages.Load(); now != heard {
 				heard = now
 				continue
 			}
-			s.work.Go(func() { s.examine(c) })
+			s.work.Go(func() { s.checkHealth(c) })
 		case <-c.dead:
 			s.mu.Lock()
-			changed := !s.closed && s.conn == c && s.noteFailure(StageRun, c.reason())
+			changed := !s.closed && s.conn == c && s.noteFailure(StageRun, c.failure())
 			s.mu.Unlock()
 			if changed && s.onChange != nil {
 				s.onChange()
 			}
-			c.untilIdle(s.life, retireTime)
-			c.leave()
-			<-c.gone
+			c.untilIdle(s.ctx, retireTime)
+			c.markUnused()
+			<-c.ended
 			return
 		}
 	}
 }
 
-// examine asks an idle server for a sign of life; whether one that is at work
-// is still there is for mind. One that gave signs before and gives none any more
-// is replaced; if that fails, too, it stays until a call shows that it is of no
-// use.
-func (s *Server) examine(c *conn) {
-	if c.busy() {
+// checkHealth checks the health of an idle server; the watchdog checks a busy one. A
+// server that answered health checks before and stops answering is replaced. If the
+// replacement does not start, the old one stays until a call fails.
+func (s *Server) checkHealth(c *conn) {
+	if c.isBusy() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(s.life, s.cfg.QuietTime)
+	ctx, cancel := context.WithTimeout(s.ctx, s.cfg.QuietTime)
 	defer cancel()
 	err := c.ping(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.closed || s.conn != c || !c.alive():
-	case !errors.Is(err, context.DeadlineExceeded): // an error is a sign of life, too
-		c.pinged, c.unwell = true, false
-	case c.pinged:
-		c.unwell = true
+	case s.closed || s.conn != c || !c.isAlive():
+	case !errors.Is(err, context.DeadlineExceeded): // an error answer is a sign of life, too
+		c.answeredPing, c.missesPings = true, false
+	case c.answeredPing:
+		c.missesPings = true
 		s.last = newFailure(StageHealth, toolerr.New(toolerr.ServerOffline, "it did not answer a ping within %v", s.cfg.QuietTime))
 		if s.starting == nil {
-			s.begin()
+			s.beginStart()
 		}
 	}
 }
 
-// noteFailure records a failure and sees to it that the server is started
-// again. It reports whether the server has been given up with it. s.mu is
-// held.
+// noteFailure records a failure and schedules the next start. It reports whether the
+// server is now offline. The caller holds s.mu.
 func (s *Server) noteFailure(stage string, err error) bool {
 	s.last = newFailure(stage, err)
 	if leadsBack(err) {
 		s.refuse(err)
 		return true
 	}
-	if s.conn != nil && s.conn.alive() {
-		return false // it was to be replaced, and is still there
+	if s.conn != nil && s.conn.isAlive() {
+		return false // it was to be replaced, and still runs
 	}
-	if stage == StageRun && (s.conn.worked.Load() || time.Since(s.conn.since) > settled) {
+	if stage == StageRun && (s.conn.answeredCall.Load() || time.Since(s.conn.since) > settledAfter) {
 		s.fails = 0
 		s.notUntil = time.Time{}
-		s.again(0)
+		s.scheduleStart(0)
 		return false
 	}
 	s.fails++
 	if s.fails >= maxTries {
 		s.notUntil = time.Now().Add(callPause)
-		s.again(s.cfg.RetryEvery)
+		s.scheduleStart(s.cfg.RetryEvery)
 		return s.fails == maxTries
 	}
 	backoff := firstBackoff << (s.fails - 1)
 	s.notUntil = time.Now().Add(backoff)
-	s.again(backoff)
+	s.scheduleStart(backoff)
 	return false
 }
 
-// again starts the server after a pause, unless somebody else did. s.mu is
-// held.
-func (s *Server) again(pause time.Duration) {
+// scheduleStart starts the server after a pause, unless it was started meanwhile. The
+// caller holds s.mu.
+func (s *Server) scheduleStart(pause time.Duration) {
 	if s.closed {
 		return
 	}
@@ -269,14 +266,14 @@ func (s *Server) again(pause time.Duration) {
 	s.retry = time.AfterFunc(pause, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if !s.closed && s.starting == nil && (s.conn == nil || !s.conn.alive()) {
-			s.begin()
+		if !s.closed && s.starting == nil && (s.conn == nil || !s.conn.isAlive()) {
+			s.beginStart()
 		}
 	})
 }
 
-// Reconnect starts the server anew at once. One that runs is used until the
-// new one is ready, and stays if that does not become ready.
+// Reconnect restarts the server at once. A running one is used until the new one is
+// ready, and stays if that does not start.
 func (s *Server) Reconnect(ctx context.Context) error {
 	s.mu.Lock()
 	switch {
@@ -294,7 +291,7 @@ func (s *Server) Reconnect(ctx context.Context) error {
 	if st == nil {
 		s.refused = nil
 		s.fails, s.notUntil = 0, time.Time{}
-		st = s.begin()
+		st = s.beginStart()
 	}
 	s.mu.Unlock()
 	select {
@@ -305,9 +302,9 @@ func (s *Server) Reconnect(ctx context.Context) error {
 	}
 }
 
-// worked records that a call was answered.
-func (s *Server) worked(c *conn) {
-	if c.worked.Swap(true) {
+// recordSuccess records that a call was answered.
+func (s *Server) recordSuccess(c *conn) {
+	if c.answeredCall.Swap(true) {
 		return
 	}
 	s.mu.Lock()
@@ -315,8 +312,8 @@ func (s *Server) worked(c *conn) {
 	s.mu.Unlock()
 }
 
-// connect starts the server and opens the session, in the era and with the
-// transport found out before, or the configured ones.
+// connect starts the server and opens the session, with the era and transport that
+// worked before, or with the configured ones.
 func (s *Server) connect() (*conn, error) {
 	s.mu.Lock()
 	era, transport := s.era, s.transport
@@ -325,17 +322,17 @@ func (s *Server) connect() (*conn, error) {
 	if !known {
 		era = s.cfg.Era
 	}
-	ctx, cancel := context.WithTimeout(s.life, s.cfg.StartTimeout)
+	ctx, cancel := context.WithTimeout(s.ctx, s.cfg.StartTimeout)
 	defer cancel()
 	c, err := s.open(ctx, era, transport)
 	if err != nil && known && s.cfg.URL != "" && ctx.Err() == nil && !errors.Is(err, errNotSent) {
-		era = s.cfg.Era // another may be there now, which speaks otherwise
+		era = s.cfg.Era // another server may be there now
 		c, err = s.open(ctx, era, transport)
 	}
 	switch {
 	case err == nil || ctx.Err() != nil || leadsBack(err):
 	case s.cfg.URL == "" && era == Auto:
-		// Some legacy servers exit at a first message they do not know.
+		// Some legacy servers exit at a first message that they do not know.
 		c, err = s.open(ctx, Legacy, "")
 	case errors.Is(err, errOtherTransport) && transport != SSE && era != Modern:
 		var other error
@@ -366,16 +363,16 @@ func (s *Server) open(ctx context.Context, era Era, transport Transport) (*conn,
 	if err == nil {
 		return c, nil
 	}
-	if err = c.startError(ctx, err); s.life.Err() != nil {
+	if err = c.startError(ctx, err); s.ctx.Err() != nil {
 		err = errClosed
 	}
 	c.fail(err)
-	c.leave()
-	<-c.gone
+	c.markUnused()
+	<-c.ended
 	return nil, err
 }
 
-// dial begins a run of the server.
+// dial starts a run of the server.
 func (s *Server) dial(transport Transport) (wire, error) {
 	switch {
 	case s.cfg.Serve != nil:

@@ -11,26 +11,26 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// stdio is the wire to a program of this machine: one message a line on its
-// standard input and output.
+// stdio is the wire to a local program: one message a line on its standard input and
+// output.
 type stdio struct {
 	*writer
 	cfg     Config
 	proc    *process
 	spawner *Spawner
 
-	read  chan struct{} // closed when its output has been read to its end
-	ended chan struct{} // closed when nothing of it is left
+	outputEnded chan struct{} // closed when its output has ended
+	ended       chan struct{} // closed when none of its processes is left
 
 	mu   sync.Mutex
-	conn *conn             // whose run it is; nil before
+	conn *conn             // nil before run
 	over bool              // there was a sign of the end
-	wide map[*os.File]bool // its pipes that large messages went through
+	wide map[*os.File]bool // its widened pipes
 }
 
 // startStdio starts a server's program.
 func startStdio(cfg Config, spawner *Spawner) (*stdio, error) {
-	s := &stdio{cfg: cfg, spawner: spawner, read: make(chan struct{}), ended: make(chan struct{})}
+	s := &stdio{cfg: cfg, spawner: spawner, outputEnded: make(chan struct{}), ended: make(chan struct{})}
 	p, err := spawner.start(cfg, s.end)
 	if err != nil {
 		return nil, toolerr.New(toolerr.ServerOffline, "cannot start %s: %w", cfg.Command[0], err)
@@ -40,9 +40,9 @@ func startStdio(cfg Config, spawner *Spawner) (*stdio, error) {
 	return s, nil
 }
 
-// run takes messages until the server's output ends, and returns when the
-// server is gone. No other goroutine waits meanwhile: there may be many
-// servers, most of them idle.
+// run handles messages until the server's output ends, and returns when the server has
+// ended. It uses no further goroutine, because there may be many servers, most of them
+// idle.
 func (s *stdio) run(c *conn) error {
 	s.mu.Lock()
 	s.conn = c
@@ -50,8 +50,8 @@ func (s *stdio) run(c *conn) error {
 		go s.finish(c)
 	}
 	s.mu.Unlock()
-	s.messages(c)
-	close(s.read)
+	s.handleMessages(c)
+	close(s.outputEnded)
 	s.end()
 	<-s.ended
 	s.writer.wait()
@@ -64,8 +64,8 @@ func (s *stdio) close() {
 	s.end()
 }
 
-// end is told of each sign of the end: the process exits, closes its output,
-// does not read its input, or is not wanted any more. The first counts.
+// end is called at each sign of the end: the process exits, closes its output, does
+// not read its input, or is stopped. The first one counts.
 func (s *stdio) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +75,7 @@ func (s *stdio) end() {
 	s.over = true
 }
 
-// send is the writer's, which a large message finds more room for.
+// send queues a message. For a large one it widens the pipe.
 func (s *stdio) send(line []byte) error {
 	if len(line) > jsonrpc.DefaultPipeSize {
 		s.widen(s.proc.stdin)
@@ -83,8 +83,8 @@ func (s *stdio) send(line []byte) error {
 	return s.writer.send(line)
 }
 
-// widen gives a pipe more room, for this message if it is under way, and those
-// that follow. An idle server needs none.
+// widen enlarges the buffer of a pipe, for this and later messages. Pipes of idle
+// servers stay small.
 func (s *stdio) widen(pipe *os.File) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,7 +97,7 @@ func (s *stdio) widen(pipe *os.File) {
 	s.wide[pipe] = s.spawner.widen(pipe)
 }
 
-// narrow gives back what the pipes had, which are gone.
+// narrow releases the widened pipes, which are closed.
 func (s *stdio) narrow() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,16 +108,16 @@ func (s *stdio) narrow() {
 	}
 }
 
-// finish sees to it that process and group are gone. What the server wrote
-// before its end is still taken.
+// finish ends the process and its group. It still handles what the server wrote before
+// its end.
 func (s *stdio) finish(c *conn) {
 	defer close(s.ended)
 	select {
 	case err := <-s.unread:
 		c.fail(err)
 	case <-s.proc.exited:
-	case <-s.read:
-		// It usually exits at the same time; then that is the reason.
+	case <-s.outputEnded:
+		// The process usually exits at the same time; then that is the reason.
 		select {
 		case <-s.proc.exited:
 		case <-time.After(200 * time.Millisecond):
@@ -126,38 +126,38 @@ func (s *stdio) finish(c *conn) {
 	case <-c.dead:
 	}
 	s.proc.stop(s.cfg.CloseGrace, s.cfg.TermGrace)
-	// The group is dead, so the pipe ends, unless somebody who left the group
+	// The group has ended, so the pipe ends, unless a process that left the group
 	// still holds it.
 	select {
-	case <-s.read:
+	case <-s.outputEnded:
 	case <-time.After(time.Second):
 	}
 	s.proc.closeOutput()
-	<-s.read
-	c.fail(s.exitError()) // nobody has to wait for what is left of its tree
+	<-s.outputEnded
+	c.fail(s.exitError()) // nobody has to wait for the rest of its tree
 	s.narrow()
-	s.spawner.ended(s.proc)
+	s.spawner.processEnded(s.proc)
 }
 
-// A server that floods is read at a pace at which it cannot take the machine
-// from the others: its pipe fills, and it waits.
+// A server that floods is read at a limited rate, so that it does not take the machine
+// from others: its pipe fills, and it waits.
 const (
-	noisePause = time.Millisecond     // after noiseLines that were no messages
-	noiseLines = 256                  // in a row
+	noisePause = time.Millisecond     // after noiseLines that were not messages
+	noiseLines = 256                  // in succession
 	errPause   = 2 * time.Millisecond // after errBytes on standard error
 	errBytes   = 64 << 10
 )
 
-// messages takes them until the server's output ends. What cannot be one is
-// counted without being looked at closely.
-func (s *stdio) messages(c *conn) {
+// handleMessages handles messages until the server's output ends. It counts lines that
+// cannot be messages without parsing them.
+func (s *stdio) handleMessages(c *conn) {
 	in := jsonrpc.NewReader(s.proc.stdout, s.cfg.MaxLine)
 	noise := 0
 	for {
 		line, err := in.ReadLine()
 		switch {
 		case errors.Is(err, jsonrpc.ErrTooLong):
-			c.tooLong(err)
+			c.failTooLong(err)
 		case err != nil:
 			return
 		default:
@@ -172,7 +172,7 @@ func (s *stdio) messages(c *conn) {
 				noise = 0
 				continue
 			default:
-				c.strayed(line)
+				c.countStray(line)
 			}
 		}
 		if noise++; noise%noiseLines == 0 {
@@ -181,7 +181,7 @@ func (s *stdio) messages(c *conn) {
 	}
 }
 
-// exitError says how the process ended.
+// exitError returns the error with which the process ended.
 func (s *stdio) exitError() error {
 	text := s.proc.exitText()
 	if line := Cause(s.describe().stderr); line != "" {
@@ -191,5 +191,5 @@ func (s *stdio) exitError() error {
 }
 
 func (s *stdio) describe() description {
-	return description{pid: s.proc.pid(), stderr: s.cfg.conceal(s.proc.stderr.String())}
+	return description{pid: s.proc.pid(), stderr: s.cfg.redact(s.proc.stderr.String())}
 }

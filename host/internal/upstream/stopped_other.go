@@ -2,5 +2,6 @@
 
 package upstream
 
-// isStopped cannot be known here: that it does not answer a ping shows it.
+// isStopped returns false: this system does not tell. The watchdog's pings detect a
+// stopped server.
 func isStopped(int) bool { return false }

@@ -16,14 +16,13 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// streamable is the wire to a server over streamable HTTP, in both eras: each
-// message is a POST of its own, whose answer is one message or a stream of
-// events with the answer among them.
+// streamable is the wire to a server over streamable HTTP, in both eras. Each message is
+// a separate POST, whose response is one message, or an event stream that contains the
+// answer.
 //
-// In the legacy era there is a session, ended when the run is, and a stream
-// of what the server says unasked (GET); a stream that breaks is resumed where
-// the server numbers its events. In the modern era there is neither, and
-// closing the stream is how a request is cancelled.
+// The legacy era has a session, which ends with the run, and a stream of unsolicited
+// messages (GET). A broken stream is resumed if the server numbers its events. The
+// modern era has neither, and closing the stream cancels a request.
 //
 // Source: the MCP specification, "Transports: Streamable HTTP", versions
 // 2025-11-25 and 2026-07-28.
@@ -31,14 +30,14 @@ type streamable struct {
 	*remote
 
 	// Guarded by remote.mu.
-	session string // the legacy session's id; "": none
-	version string // agreed on in the legacy era
+	session string // id of the legacy session; "": none
+	version string // negotiated in the legacy era
 	calls   map[string]*exchange
 	open    chan struct{} // closed when calls need not wait for the legacy stream; nil: there is none
-	slowest time.Duration // that a list of tools took
+	slowest time.Duration // longest time of a list of tools
 }
 
-// exchange is one request under way.
+// exchange is a running request.
 type exchange struct {
 	id     json.RawMessage
 	method string
@@ -48,10 +47,10 @@ type exchange struct {
 	conn   *conn
 }
 
-// answered reports whether nothing is waited for any more. A subscription
-// waits for nothing in particular and lasts.
-func (x *exchange) answered() bool {
-	return x.method != methodListen && !x.conn.waits(x.id)
+// isAnswered reports whether the exchange waits for nothing. A subscription waits for
+// nothing in particular and stays open.
+func (x *exchange) isAnswered() bool {
+	return x.method != methodListen && !x.conn.isPending(x.id)
 }
 
 const (
@@ -59,24 +58,25 @@ const (
 	methodTools  = "tools/list"
 )
 
-// cancelPeriod is how long the stream of a cancelled legacy request is kept.
+// cancelPeriod is the time for which the stream of a cancelled legacy request stays
+// open.
 const cancelPeriod = 5 * time.Second
 
-// errOtherTransport says that the server takes no POST at its address, as one
-// of the retired HTTP+SSE transport.
+// errOtherTransport says that the server accepts no POST at its address, as a server
+// with the retired HTTP+SSE transport.
 var errOtherTransport = errors.New("the server does not speak streamable HTTP")
 
-// An overError ends a connection for the requests to come. Those under way have
-// answers of their own: that a server does not know the session, cannot be
-// reached or wants other credentials may be known from one of them, but whether
-// it has taken another only from what becomes of that.
-type overError struct{ error }
+// A connectionEndError ends a connection for later requests. Running requests keep their own
+// results: one request may show that the server does not know the session, cannot be
+// reached or wants other credentials, but only another request's own answer shows
+// whether that one succeeded.
+type connectionEndError struct{ error }
 
-func (e *overError) Unwrap() error { return e.error }
+func (e *connectionEndError) Unwrap() error { return e.error }
 
-// over ends the connection with an overError. Whichever request it is known from
-// has been answered.
-func (s *remote) over(why error) { s.conn.fail(&overError{why}) }
+// endConnection ends the connection with a connectionEndError. The request that caused it has been
+// answered.
+func (s *remote) endConnection(why error) { s.conn.fail(&connectionEndError{why}) }
 
 // errSessionOver says that the server does not know the session any more.
 var errSessionOver = toolerr.New(toolerr.ServerOffline, "the server has ended the session")
@@ -89,42 +89,42 @@ func newStreamable(cfg Config) (*streamable, error) {
 	return &streamable{remote: r, calls: map[string]*exchange{}}, nil
 }
 
-// run ends what is under way and the session once c is dead and left.
+// run ends the running requests and the session after c is dead and nobody uses it.
 func (s *streamable) run(c *conn) error {
 	s.attach(c)
 	<-c.dead
-	<-c.left
-	s.finish()
-	if s.session != "" && !errors.Is(c.reason(), errSessionOver) {
+	<-c.unused
+	s.finishWork()
+	if s.session != "" && !errors.Is(c.failure(), errSessionOver) {
 		ctx, cancel := context.WithTimeout(context.Background(), goodbye)
 		defer cancel()
 		if req, err := s.request(ctx, http.MethodDelete, s.base, nil); err == nil {
-			s.label(req, nil)
+			s.setHeaders(req, nil)
 			if res, err := s.client.Do(req); err == nil {
 				drain(res.Body)
 			}
 		}
 	}
 	s.client.CloseIdleConnections()
-	return c.reason()
+	return c.failure()
 }
 
-// send posts a message in the background, but for the one that ends the
-// handshake: what follows it must not overtake it.
+// send posts a message in the background, except the one that ends the handshake,
+// which no later message may overtake.
 func (s *streamable) send(message []byte) error {
 	<-s.begun
 	m, err := jsonrpc.Split(message)
 	if err != nil {
 		return toolerr.New(toolerr.Internal, "the outgoing message is invalid: %w", err)
 	}
-	if m.Method == "notifications/cancelled" && s.cancelled(m.Params) {
+	if m.Method == "notifications/cancelled" && s.handleCancellation(m.Params) {
 		return nil
 	}
-	if err := s.begin(); err != nil {
+	if err := s.beginWork(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(s.life)
-	x := &exchange{id: m.ID, method: m.Method, sent: time.Now(), modern: isModern(m.Params), cancel: cancel, conn: s.conn}
+	x := &exchange{id: m.ID, method: m.Method, sent: time.Now(), modern: isModernParams(m.Params), cancel: cancel, conn: s.conn}
 	if m.Kind != jsonrpc.Request {
 		x.id = nil
 	}
@@ -138,12 +138,12 @@ func (s *streamable) send(message []byte) error {
 		s.listenFirst(time.Since(begin))
 		return nil
 	}
-	s.under(x)
+	s.addExchange(x)
 	go func() {
 		defer s.work.Done()
 		defer cancel()
-		defer s.done(x)
-		if x.id == nil { // nobody waits for it, who would end it
+		defer s.removeExchange(x)
+		if x.id == nil { // nobody waits for it and would end it
 			late := time.AfterFunc(s.cfg.WriteTimeout, cancel)
 			defer late.Stop()
 		}
@@ -156,7 +156,7 @@ func (s *streamable) send(message []byte) error {
 	return nil
 }
 
-func (s *streamable) under(x *exchange) {
+func (s *streamable) addExchange(x *exchange) {
 	if x.id != nil {
 		s.mu.Lock()
 		s.calls[string(x.id)] = x
@@ -164,7 +164,7 @@ func (s *streamable) under(x *exchange) {
 	}
 }
 
-func (s *streamable) done(x *exchange) {
+func (s *streamable) removeExchange(x *exchange) {
 	if x.id != nil {
 		s.mu.Lock()
 		if x.method == methodTools {
@@ -175,10 +175,10 @@ func (s *streamable) done(x *exchange) {
 	}
 }
 
-// cancelled takes a cancellation on its way out. In the modern era closing
-// the stream says it; in the legacy one the server is told, too, and the
-// stream is not waited for much longer.
-func (s *streamable) cancelled(params json.RawMessage) bool {
+// cancelled handles an outgoing cancellation. In the modern era it closes the stream,
+// which is the cancellation. In the legacy era the server gets the message too, and
+// the stream is closed soon after.
+func (s *streamable) handleCancellation(params json.RawMessage) bool {
 	var p struct {
 		RequestID json.RawMessage `json:"requestId"`
 	}
@@ -199,39 +199,39 @@ func (s *streamable) cancelled(params json.RawMessage) bool {
 	return false
 }
 
-// post sends a message and takes what comes back for it.
+// post sends a message and handles the response.
 func (s *streamable) post(ctx context.Context, x *exchange, m jsonrpc.Message, message []byte) {
 	req, err := s.request(ctx, http.MethodPost, s.base, bytes.NewReader(bytes.TrimSuffix(message, []byte("\n"))))
 	if err != nil {
-		s.failed(x, err)
+		s.failExchange(x, err)
 		return
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
-	s.label(req, x)
+	s.setHeaders(req, x)
 	if x.modern {
 		s.mirror(req.Header, m)
 	}
-	res, err := s.do(req)
+	res, err := s.doRequest(req)
 	switch {
 	case err == nil:
 		s.take(ctx, x, res)
 	case ctx.Err() != nil: // nobody waits for it
-	case unsent(err):
+	case isUnsent(err):
 		err = s.unreachable(err)
-		s.failed(x, notSent{err})
-		s.over(err)
+		s.failExchange(x, notSent{err})
+		s.endConnection(err)
 	case needsSignIn(err):
 		err = s.unreachable(err)
-		s.failed(x, err)
-		s.over(err)
+		s.failExchange(x, err)
+		s.endConnection(err)
 	default:
-		s.failed(x, s.unreachable(err))
+		s.failExchange(x, s.unreachable(err))
 	}
 }
 
-// label sets the headers that say which version and session a request is of.
-func (s *streamable) label(req *http.Request, x *exchange) {
+// setHeaders sets the headers with the version and session of a request.
+func (s *streamable) setHeaders(req *http.Request, x *exchange) {
 	if x != nil && x.modern {
 		req.Header.Set(mcp.HeaderProtocolVersion, modernVersion)
 		return
@@ -259,7 +259,7 @@ func (s *streamable) mirror(h http.Header, m jsonrpc.Message) {
 	if m.Method != "tools/call" {
 		return
 	}
-	if tool := s.conn.annotated(name); tool != nil {
+	if tool := s.conn.toolWithHeaders(name); tool != nil {
 		for name, value := range mcp.GenerateParamHeaders(tool, m.Params) {
 			h.Set(name, value)
 		}
@@ -271,28 +271,28 @@ func (s *streamable) take(ctx context.Context, x *exchange, res *http.Response) 
 	defer drain(res.Body)
 	if x.method == "initialize" && res.StatusCode == http.StatusOK {
 		s.mu.Lock()
-		s.session = sessionID(res.Header.Get(mcp.HeaderSessionID))
+		s.session = validSessionID(res.Header.Get(mcp.HeaderSessionID))
 		s.mu.Unlock()
 	}
 	switch media := mediaType(res); {
 	case res.StatusCode >= 300:
-		s.refused(x, res)
+		s.handleRefusal(x, res)
 	case x.id == nil: // nothing is expected
 	case media == "text/event-stream":
-		s.stream(ctx, x, res)
+		s.handleStream(ctx, x, res)
 	case media == "application/json":
 		body, err := io.ReadAll(io.LimitReader(res.Body, int64(s.cfg.MaxLine)+1))
 		switch {
 		case len(body) > s.cfg.MaxLine:
-			s.failed(x, tooLarge(s.cfg.MaxLine))
+			s.failExchange(x, tooLarge(s.cfg.MaxLine))
 		case err != nil && ctx.Err() == nil:
-			s.failed(x, toolerr.New(toolerr.ServerOffline, "the connection broke within the answer: %w", err))
+			s.failExchange(x, toolerr.New(toolerr.ServerOffline, "the connection broke within the answer: %w", err))
 		case err == nil:
 			s.conn.take(body)
-			s.unanswered(x, "the server's answer belongs to another request")
+			s.failUnanswered(x, "the server's answer belongs to another request")
 		}
 	default:
-		s.failed(x, toolerr.New(toolerr.ProtocolError, "%s answered with status %s and type %.60q, not with a message", s.where(), res.Status, media))
+		s.failExchange(x, toolerr.New(toolerr.ProtocolError, "%s answered with status %s and type %.60q, not with a message", s.shownURL(), res.Status, media))
 	}
 }
 
@@ -300,49 +300,51 @@ func tooLarge(most int) error {
 	return toolerr.New(toolerr.TooLarge, "the server sent a message of more than %d bytes, which was dropped; ask for less at once", most)
 }
 
-// refused handles a status that is none of success. A JSON-RPC error in the
-// body says more than the status does.
-func (s *streamable) refused(x *exchange, res *http.Response) {
-	body, err := beginning(res.Body)
+// handleRefusal handles a status that is not a success. A JSON-RPC error in the body says
+// more than the status.
+func (s *streamable) handleRefusal(x *exchange, res *http.Response) {
+	body, err := readBeginning(res.Body)
 	text := body
-	if err != nil { // a secret that was cut off would not be known as one
+	if err != nil { // a truncated secret would not be recognized
 		text = body[:bytes.LastIndexByte(body, '\n')+1]
 	}
-	refusal := s.refusal(res, text)
+	refusal := s.statusError(res, text)
 	m, err := jsonrpc.Split(body)
 	told := err == nil && m.Kind == jsonrpc.Response && m.Error != nil
-	own := told && x.id != nil && string(m.ID) == string(x.id) // and so the answer to this request
+	own := told && x.id != nil && string(m.ID) == string(x.id) // then it is the answer to this request
 	switch {
-	case !x.opens() && (!own && s.sessionOver(res.StatusCode, told, body) || told && ofOtherVersion(m.Error)):
-		s.failed(x, notSent{fmt.Errorf("%w: %w", errSessionOver, refusal)})
-		s.over(errSessionOver)
+	case !x.isHandshake() && (!own && s.isSessionOver(res.StatusCode, told, body) || told && isVersionError(m.Error)):
+		s.failExchange(x, notSent{fmt.Errorf("%w: %w", errSessionOver, refusal)})
+		s.endConnection(errSessionOver)
 	case res.StatusCode == http.StatusUnauthorized:
-		s.failed(x, refusal)
-		s.over(refusal)
-	case x.id == nil: // a notification that is not wanted
+		s.failExchange(x, refusal)
+		s.endConnection(refusal)
+	case x.id == nil: // a notification that is not accepted
 	case told && res.StatusCode != http.StatusForbidden:
-		s.failed(x, s.cfg.rpcError(m.Error))
+		s.failExchange(x, s.cfg.rpcError(m.Error))
 	case x.method == "initialize" && (res.StatusCode == http.StatusNotFound || res.StatusCode == http.StatusMethodNotAllowed):
-		s.failed(x, errors.Join(errOtherTransport, refusal))
+		s.failExchange(x, errors.Join(errOtherTransport, refusal))
 	default:
-		s.failed(x, refusal)
+		s.failExchange(x, refusal)
 	}
 }
 
-// ofOtherVersion reports whether an error says that the server does not speak
-// the version of a request any more.
-func ofOtherVersion(object json.RawMessage) bool {
+// isVersionError reports whether an error says that the server does not support the
+// version of a request any more.
+func isVersionError(object json.RawMessage) bool {
 	var e struct{ Code int }
 	return json.Unmarshal(object, &e) == nil && e.Code == mcp.UNSUPPORTED_PROTOCOL_VERSION
 }
 
-// opens reports whether a request is one of the handshake.
-func (x *exchange) opens() bool { return x.method == "initialize" || x.method == "server/discover" }
+// isHandshake reports whether a request is part of the handshake.
+func (x *exchange) isHandshake() bool {
+	return x.method == "initialize" || x.method == "server/discover"
+}
 
-// sessionOver reports whether a refusal means that the session is not known
-// any more: 404 says so, and some servers say it with 400 and words, and so does
-// one that wants a session where it wanted none before.
-func (s *streamable) sessionOver(status int, told bool, body []byte) bool {
+// isSessionOver reports whether a refusal means that the server does not know the
+// session any more: status 404, from some servers status 400 with a text, and the
+// refusal of a server that now requires a session.
+func (s *streamable) isSessionOver(status int, told bool, body []byte) bool {
 	s.mu.Lock()
 	has := s.session != ""
 	s.mu.Unlock()
@@ -353,34 +355,33 @@ func (s *streamable) sessionOver(status int, told bool, body []byte) bool {
 		return says || has && !told
 	case http.StatusBadRequest:
 		return says
-	case http.StatusUnauthorized: // so an SDK for Rust
+	case http.StatusUnauthorized: // as an SDK for Rust does
 		return has && says
 	}
 	return false
 }
 
-// failed answers a request with an error.
-func (s *streamable) failed(x *exchange, err error) {
+// failExchange answers a request with an error.
+func (s *streamable) failExchange(x *exchange, err error) {
 	if x.id != nil {
 		s.conn.deliver(x.id, answer{err: err})
 	}
 }
 
-// unanswered fails a request that has not been answered although what was to
-// answer it has ended.
-func (s *streamable) unanswered(x *exchange, why string) {
-	s.failed(x, toolerr.New(toolerr.ProtocolError, "%s", why)) // dropped if it has
+// failUnanswered fails a request whose response ended without an answer.
+func (s *streamable) failUnanswered(x *exchange, why string) {
+	s.failExchange(x, toolerr.New(toolerr.ProtocolError, "%s", why)) // dropped if it is answered
 }
 
-// negotiated is told the version that the legacy handshake agreed on.
-func (s *streamable) negotiated(version string) {
+// setVersion stores the version of the legacy handshake.
+func (s *streamable) setVersion(version string) {
 	s.mu.Lock()
 	s.version = version
 	s.mu.Unlock()
 }
 
-// sessionID returns an id that may be sent back, which is visible ASCII.
-func sessionID(id string) string {
+// validSessionID returns a session id that may be sent back: visible ASCII only.
+func validSessionID(id string) string {
 	if len(id) > 4<<10 {
 		return ""
 	}
@@ -392,9 +393,8 @@ func sessionID(id string) string {
 	return id
 }
 
-// isModern reports whether a request's parameters say that it is of the
-// modern version.
-func isModern(params json.RawMessage) bool {
+// isModernParams reports whether a request's params are those of the modern version.
+func isModernParams(params json.RawMessage) bool {
 	members, err := jsonrpc.Members(params)
 	if err != nil {
 		return false

@@ -1,17 +1,15 @@
-// Package upstream is one MCP server behind the host: a program on its standard
-// input and output, an address (streamable HTTP, HTTP+SSE), or a function in this
-// process. It starts a program when it is first needed, shakes hands in whichever
-// era the server speaks, lists its tools, carries calls, notices its death and
-// starts it again, and ends it with its whole tree of processes.
+// Package upstream runs one MCP server behind the host: a program on its standard
+// input and output, a server over HTTP (streamable HTTP or HTTP+SSE), or a function in
+// this process. It starts a program when it is first needed, opens the session in the
+// era that the server speaks, lists its tools, forwards calls, restarts it after its
+// death, and ends it with its whole process tree.
 //
-// The wire is spliced: of a message only the top-level members are
-// looked at, a request gets an id of this connection's, and everything else
-// stays the bytes it was. Nothing a server does (crash, hang, flood, stop
-// reading, write noise) reaches beyond the calls it was given.
+// Messages are forwarded as bytes: only their top-level members are parsed, and a
+// request gets an id of this connection. A server that crashes, hangs, floods, stops
+// reading or writes noise affects only its own calls.
 //
-// Sources: the MCP specification, "Lifecycle" and "Transports" (how to shut a
-// program down: close stdin, SIGTERM, SIGKILL), versions 2025-11-25 and
-// 2026-07-28.
+// Sources: the MCP specification, "Lifecycle" and "Transports" (shutdown of a program:
+// close stdin, SIGTERM, SIGKILL), versions 2025-11-25 and 2026-07-28.
 package upstream
 
 import (
@@ -33,95 +31,94 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Era says which opening a server is given.
+// Era says which protocol era a server is opened with.
 type Era string
 
-// The eras. With Auto the modern one is tried first, for ProbeTimeout.
+// The eras. With Auto, the modern one is tried first, for ProbeTimeout.
 const (
 	Auto   Era = "auto"
 	Legacy Era = "legacy"
 	Modern Era = "modern"
 )
 
-// Config is one server. Zero durations and sizes mean the defaults.
+// Config configures one server. Zero durations and sizes mean the defaults.
 type Config struct {
 	Name    string
-	Command []string // the program, absolute, and its arguments; no shell
+	Command []string // absolute path of the program, and arguments; no shell
 	Env     []string // the whole environment, NAME=value
 	Dir     string   // working directory; "": the host's
 	Era     Era      // "": Auto
-	Version string   // of the host, told to the server
+	Version string   // of the host, sent to the server
 
-	// In place of Command: a server at an address, http or https. With
-	// Transport "" a server that takes no POST there is tried over HTTP+SSE.
+	// Instead of Command: a server at an http or https address. With Transport "", a
+	// server that accepts no POST there is tried over HTTP+SSE.
 	URL          string
 	Transport    Transport
 	Headers      map[string]secret.Text
-	Token        secret.Text // sent as Bearer; wins over an Authorization of Headers
-	AllowPrivate bool        // whether a public name may lead to a private address
-	Auth         Authorizer  // supplies access tokens; nil: Token and Headers alone
+	Token        secret.Text // sent as Bearer; takes precedence over an Authorization in Headers
+	AllowPrivate bool        // a public name may lead to a private address
+	Auth         Authorizer  // supplies access tokens; nil: only Token and Headers
 
-	// HeadersHelper is a program that prints more headers as a JSON object, with
-	// precedence over Headers. Without Command there is none.
+	// HeadersHelper is a program that prints further headers as a JSON object. They
+	// take precedence over Headers. Without a Command it is not used.
 	HeadersHelper OneShot
 
-	// Serve, in place of Command, is a server that is part of this program: it
-	// reads messages from in, a line each, and writes its own to out, until in
-	// ends.
+	// Serve, instead of Command, is a server in this program: it reads one message a
+	// line from in and writes its own to out, until in ends.
 	Serve func(ctx context.Context, in io.Reader, out io.Writer) error
 
-	// Secrets are values that the server is given and that are hidden in what it
-	// says of itself: on its standard error, or when it refuses. Those of
-	// Headers, Token and URL are anyway.
+	// Secrets are values given to the server that are redacted in its standard error
+	// and its refusals. The values of Headers, Token and URL are always redacted.
 	Secrets []secret.Text
 
-	// Trusted are files that have to be as they were trusted at each start.
+	// Trusted are files that must be unchanged since the user trusted them, at each
+	// start.
 	Trusted []trust.File
 
-	Disabled bool   // it is listed, and never started
-	Refused  string // why it is never started, though it is wanted; "": it may be
+	Disabled bool   // listed but never started
+	Refused  string // why it is never started although it is enabled; "": it may be started
 
-	// Host is the id of this host, sent to servers over HTTP, so that a host
-	// recognizes itself; "": none.
+	// Host is the id of this host, sent to servers over HTTP so that a host recognizes
+	// itself; "": none.
 	Host string
 
 	Scope Scope // "": Shared
 
-	// KillsOwnTree says that the server ends its own children when its input
-	// ends, so that no guard has to.
+	// KillsOwnTree says that the server ends its own children when its input ends, so
+	// that it needs no guard.
 	KillsOwnTree bool
 
-	// Roots answers the server's roots/list with file URIs; nil: the host
+	// Roots returns the answer to the server's roots/list as file URIs; nil: the host
 	// declares no roots.
 	Roots func() []string
 
-	StartTimeout time.Duration // from start to the end of the handshake and listing; 10 s
-	ProbeTimeout time.Duration // for the modern opening with Auto; 1 s, of a URL 3 s
-	WriteTimeout time.Duration // how long a server may leave its input unread; 10 s
-	QuietTime    time.Duration // of silence while calls wait, before it is pinged, and again before it is given up; 15 s
-	RetryEvery   time.Duration // how often a server that is offline is tried; 60 s
-	HealthEvery  time.Duration // how often a server that says nothing is asked for a sign of life; 60 s
+	StartTimeout time.Duration // from the start to the end of handshake and listing; 10 s
+	ProbeTimeout time.Duration // for the modern opening with Auto; 1 s, for a URL 3 s
+	WriteTimeout time.Duration // in which a server must read its input; 10 s
+	QuietTime    time.Duration // silence while calls wait, before a ping and again before it is given up; 15 s
+	RetryEvery   time.Duration // interval of tries for a server that is offline; 60 s
+	HealthEvery  time.Duration // interval of health checks of a silent server; 60 s
 	CloseGrace   time.Duration // from closing stdin to SIGTERM; 2 s
 	TermGrace    time.Duration // from SIGTERM to SIGKILL; 3 s
 	MaxLine      int           // of one message in bytes; 64 MiB
 
-	tell   func(method string, params json.RawMessage) // see OnNotification
-	resume func(*conn)                                 // after a handshake
+	tell           func(method string, params json.RawMessage) // see OnNotification
+	afterHandshake func(*conn)                                 // called after a handshake
 
 	runOnce      func(context.Context, OneShot) ([]byte, string, error)
 	helperValues *helperValues
 }
 
-// Transport says how a server at an address is spoken to.
+// Transport is the HTTP transport of a server.
 type Transport string
 
-// The transports. SSE is the HTTP+SSE of version 2024-11-05, retired since.
+// The transports. SSE is HTTP+SSE of version 2024-11-05, which is deprecated.
 const (
 	StreamableHTTP Transport = "streamable-http"
 	SSE            Transport = "sse"
 )
 
-// Validate names the field that is wrong.
+// Validate returns an error that names the wrong field.
 func (c Config) Validate() error {
 	switch {
 	case c.Name == "":
@@ -143,7 +140,7 @@ func (c Config) Validate() error {
 func (c Config) validateURL() error {
 	u, err := url.Parse(c.URL)
 	switch {
-	case err != nil: // whose text may hold credentials
+	case err != nil: // its text may contain credentials
 		return fmt.Errorf("server %s: url is malformed", c.Name)
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return fmt.Errorf("server %s: url %s must begin with http:// or https://", c.Name, secret.URL(c.URL))
@@ -176,7 +173,7 @@ func (c Config) withDefaults() Config {
 	}
 	set(&c.StartTimeout, 10*time.Second)
 	probe := time.Second
-	if c.URL != "" { // a web server answers what it does not know
+	if c.URL != "" { // a web server answers unknown requests
 		probe = 3 * time.Second
 	}
 	set(&c.ProbeTimeout, probe)
@@ -198,35 +195,35 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// A Server is one upstream. It is safe for concurrent use. Close it before
+// A Server is one upstream. It is safe for concurrent use. It must be closed before
 // the Spawner.
 type Server struct {
 	cfg     Config
 	spawner *Spawner
 
-	life context.Context // ends with Close
+	ctx  context.Context // ends with Close
 	end  context.CancelFunc
-	work sync.WaitGroup // what the server's own goroutines do
+	work sync.WaitGroup // waits for the server's goroutines
 
-	mu        sync.Mutex
-	closed    bool
-	conn      *conn     // the present connection; may be dead
-	starting  *starting // nil unless a start is under way
-	era       Era       // as found out by the first handshake
-	transport Transport // likewise
-	fails     int       // failed starts, and deaths soon after a start, in a row
-	starts    int
-	notUntil  time.Time   // no start before this
-	retry     *time.Timer // starts it again
-	last      *Failure
-	refused   error           // why it is not started again until Reconnect; it leads back to this host
-	onChange  func()          // called after the tools may have changed
-	watched   map[string]bool // URIs of resources that are subscribed to
-	level     string          // the least level of log messages; "": the server's choice
+	mu         sync.Mutex
+	closed     bool
+	conn       *conn         // the current connection; may be dead
+	starting   *runningStart // nil unless a start is running
+	era        Era           // found by the first handshake
+	transport  Transport     // found by the first handshake
+	fails      int           // failed starts, and deaths soon after a start, in succession
+	starts     int
+	notUntil   time.Time   // no start before this time
+	retry      *time.Timer // starts it again
+	last       *Failure
+	refused    error           // why it is not started again before Reconnect: it leads back to this host
+	onChange   func()          // called after the tools may have changed
+	subscribed map[string]bool // URIs of subscribed resources
+	level      string          // minimum level of log messages; "": the server's default
 
-	took atomic.Int64 // by the last call or ping that was answered, in nanoseconds
+	latency atomic.Int64 // time of the last answered call or ping, in nanoseconds
 
-	visits visits // with PerSession
+	instances instances // with PerSession
 }
 
 // New returns a server that has not been started.
@@ -235,57 +232,57 @@ func New(cfg Config, spawner *Spawner) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{cfg: cfg.withDefaults(), spawner: spawner, transport: cfg.Transport}
-	s.cfg.resume = s.resume
+	s.cfg.afterHandshake = s.restoreSubscriptions
 	if spawner != nil {
 		s.cfg.runOnce, s.cfg.helperValues = spawner.RunOnce, &helperValues{}
 	}
 	if cfg.Refused != "" {
 		s.refuse(toolerr.New(toolerr.ServerOffline, "%s", cfg.Refused))
 	}
-	s.life, s.end = context.WithCancel(context.Background())
+	s.ctx, s.end = context.WithCancel(context.Background())
 	return s, nil
 }
 
 // Name returns the configured name.
 func (s *Server) Name() string { return s.cfg.Name }
 
-// OnChange sets what is called, in a goroutine of the server's, when its list
-// of tools may have changed. Call it before first use.
+// OnChange sets a function that is called in a goroutine when the list of tools may
+// have changed. It must be set before the first use.
 func (s *Server) OnChange(f func()) { s.onChange = f }
 
-// Tools returns the server's definitions as it sent them, starting it if need
-// be.
+// Tools returns the server's definitions as it sent them. It starts the server if
+// necessary.
 func (s *Server) Tools(ctx context.Context) ([]json.RawMessage, error) {
 	c, err := s.ready(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return c.listed(), nil
+	return c.listedTools(), nil
 }
 
-// Handle carries out a call of one of the server's tools, starting the server
-// if need be. A server that dies during a call fails that call with
-// SERVER_OFFLINE; it is not sent again.
+// Handle runs a call of one of the server's tools. It starts the server if necessary.
+// If the server dies during the call, the call fails with SERVER_OFFLINE and is not
+// sent again.
 func (s *Server) Handle(ctx context.Context, req *call.Request) (*call.Result, error) {
 	if s.cfg.Scope != Shared {
-		one, leave, err := s.of(req.Caller.ID)
+		one, leave, err := s.instanceOf(req.Caller.ID)
 		if err != nil {
-			return nil, s.failed(ctx, req, call.PhaseConnect, err)
+			return nil, s.callError(ctx, req, call.PhaseConnect, err)
 		}
 		defer leave()
 		res, err := one.Handle(ctx, req)
-		s.took.Store(one.took.Load())
+		s.latency.Store(one.latency.Load())
 		return res, err
 	}
 	for attempt := 0; ; attempt++ {
 		c, err := s.ready(ctx)
 		if err != nil {
-			return nil, s.failed(ctx, req, call.PhaseConnect, err)
+			return nil, s.callError(ctx, req, call.PhaseConnect, err)
 		}
 		begin := time.Now()
 		a, err := c.call(ctx, req)
 		if errors.Is(err, errNotSent) && attempt < 2 {
-			select { // it had died before: nothing was lost
+			select { // the server had died before: nothing was lost
 			case <-c.dead:
 				continue
 			case <-ctx.Done():
@@ -293,21 +290,21 @@ func (s *Server) Handle(ctx context.Context, req *call.Request) (*call.Result, e
 			}
 		}
 		if err != nil {
-			return nil, s.failed(ctx, req, call.PhaseExecute, err)
+			return nil, s.callError(ctx, req, call.PhaseExecute, err)
 		}
-		s.took.Store(int64(time.Since(begin)))
-		s.worked(c)
+		s.latency.Store(int64(time.Since(begin)))
+		s.recordSuccess(c)
 		return &call.Result{Raw: a.result, Names: a.names}, nil
 	}
 }
 
-// failed wraps what keeps a call from being carried out, but for what the
-// server itself answered and the end of the caller's context.
-func (s *Server) failed(ctx context.Context, req *call.Request, phase string, err error) error {
-	return s.lost(ctx, req.Tool.Name, phase, err)
+// failed wraps an error of a call, except for the server's own errors and the end of
+// the caller's context.
+func (s *Server) callError(ctx context.Context, req *call.Request, phase string, err error) error {
+	return s.lostError(ctx, req.Tool.Name, phase, err)
 }
 
-func (s *Server) lost(ctx context.Context, what, phase string, err error) error {
+func (s *Server) lostError(ctx context.Context, what, phase string, err error) error {
 	if errors.Is(err, errNotSent) {
 		phase = call.PhaseConnect
 	}
@@ -321,7 +318,8 @@ func (s *Server) lost(ctx context.Context, what, phase string, err error) error 
 	}
 }
 
-// Ping asks the server for a sign of life and returns how long it took.
+// Ping sends a request that a living server answers, and returns the time to the
+// answer.
 func (s *Server) Ping(ctx context.Context) (time.Duration, error) {
 	c, err := s.ready(ctx)
 	if err != nil {
@@ -331,19 +329,19 @@ func (s *Server) Ping(ctx context.Context) (time.Duration, error) {
 	defer cancel()
 	begin := time.Now()
 	var refused *call.MCPError
-	if err = c.ping(ctx); errors.As(err, &refused) { // which is a sign of life, too
+	if err = c.ping(ctx); errors.As(err, &refused) { // an error answer is a sign of life, too
 		err = nil
 	} else if errors.Is(err, context.DeadlineExceeded) {
 		err = toolerr.New(toolerr.ServerOffline, "it did not answer a ping within %v", s.cfg.StartTimeout)
 	}
 	took := time.Since(begin)
 	if err == nil {
-		s.took.Store(int64(took))
+		s.latency.Store(int64(took))
 	}
 	return took, err
 }
 
-// RootsChanged tells a running server that Roots answers something else.
+// RootsChanged notifies a running server that Roots has changed.
 func (s *Server) RootsChanged() {
 	s.mu.Lock()
 	c := s.conn
@@ -351,12 +349,12 @@ func (s *Server) RootsChanged() {
 	if c != nil && c.era == Legacy && s.cfg.Roots != nil {
 		c.send(append(jsonrpc.AppendNotification(nil, "notifications/roots/list_changed", nil), '\n'))
 	}
-	for _, one := range s.visits.servers() {
+	for _, one := range s.instances.servers() {
 		one.RootsChanged()
 	}
 }
 
-// Close ends the server's process and waits until it and its group are gone.
+// Close ends the server's process and waits until its process group has ended.
 func (s *Server) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -366,11 +364,11 @@ func (s *Server) Close() {
 	c := s.conn
 	s.mu.Unlock()
 	s.end()
-	s.endVisits()
+	s.endInstances()
 	if c != nil {
 		c.fail(errClosed)
-		c.leave()
-		<-c.gone
+		c.markUnused()
+		<-c.ended
 	}
 	s.work.Wait()
 }

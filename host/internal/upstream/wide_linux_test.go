@@ -57,5 +57,5 @@ func TestFewPipesAreWide(t *testing.T) {
 	require.Greater(t, room(t, all[maxWide]), usual)
 	over := &stdio{spawner: spawner, over: true}
 	over.widen(all[maxWide+1])
-	require.Equal(t, int32(maxWide), spawner.wide.Load())
+	require.Equal(t, int32(maxWide), spawner.widened.Load())
 }

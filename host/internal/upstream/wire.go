@@ -2,25 +2,23 @@ package upstream
 
 // A wire carries messages to and from one run of a server.
 type wire interface {
-	// send passes one message on, which it keeps, without waiting for the
-	// server to take it. Its error wraps errNotSent when nothing of the
-	// message was sent nor will be.
+	// send takes ownership of one message and sends it without waiting for the server.
+	// Its error wraps errNotSent if nothing of the message was or will be sent.
 	send(message []byte) error
 
 	// close refuses further messages.
 	close()
 
-	// run gives the server's messages to c, until there will be no more or c
-	// is dead, sees to it that nothing of the server is left, and says why
-	// it ended.
+	// run passes the server's messages to c until there are no more or c is dead, ends
+	// everything that belongs to the run, and returns why it ended.
 	run(c *conn) error
 
-	// describe is what a listing of the servers shows.
+	// describe returns the data for a listing of servers.
 	describe() description
 }
 
-// description is what is known of a server's run beside its messages.
+// description describes a server's run.
 type description struct {
-	pid    int    // 0: no process of the host's
-	stderr string // the end of what it wrote
+	pid    int    // 0: not a process of the host
+	stderr string // the end of its standard error
 }

@@ -10,19 +10,19 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// A writer writes lines to a server's standard input without ever holding a
-// caller up: whoever finds nobody writing writes for all; once the server
-// does not read, a goroutine takes over, and a watchdog gives the server up
-// when it has read nothing for the timeout.
+// A writer writes lines to a server's standard input without blocking a caller. A
+// caller that finds no other one writing writes for all. If the server does not read,
+// a goroutine takes over, and a watchdog gives the server up after it has read nothing
+// for the timeout.
 type writer struct {
 	file      pipe
 	timeout   time.Duration
-	unread    chan error                     // holds one: why the server has to be given up
-	onFail    func()                         // called when it does; may be nil
-	deadlines bool                           // whether the file supports them
-	attempt   func(data []byte) (int, error) // writes what it can at once; nil: cannot be done
+	unread    chan error                     // capacity 1: why the server must be given up
+	onFail    func()                         // called after that; may be nil
+	deadlines bool                           // the file supports deadlines
+	tryWrite  func(data []byte) (int, error) // writes without blocking; nil: not supported
 
-	work sync.WaitGroup // the turn to write
+	work sync.WaitGroup // the right to write
 
 	mu      sync.Mutex
 	late    *time.Timer // after an error; nil: there was none
@@ -33,10 +33,10 @@ type writer struct {
 }
 
 const (
-	maxQueued  = 256 << 20            // bytes that wait for a server that is slow to read
-	eagerness  = 2 * time.Millisecond // how long a caller tries to write itself
-	eagerTurns = 8                    // how often it writes what others queued meanwhile
-	chunk      = 64 << 10             // what the watchdog looks at
+	maxQueued       = 256 << 20            // bytes that wait for a slow server
+	callerWriteTime = 2 * time.Millisecond // the time that a caller spends on writing itself
+	callerWrites    = 8                    // the number of times it writes lines that others queued
+	chunk           = 64 << 10             // the unit of the watchdog
 )
 
 // pipe is a server's input: a file, or a pipe in memory.
@@ -48,13 +48,13 @@ type pipe interface {
 func newWriter(file pipe, timeout time.Duration) *writer {
 	w := &writer{file: file, timeout: timeout, unread: make(chan error, 1)}
 	if w.deadlines = file.SetWriteDeadline(time.Time{}) == nil; w.deadlines {
-		w.attempt = attempter(file)
+		w.tryWrite = nonBlockingWrite(file)
 	}
 	return w
 }
 
-// send queues a line, ending in a newline, which it keeps. It returns an
-// error that wraps errNotSent when nothing of it will be written.
+// send queues a line that ends in a newline and takes ownership of it. Its error wraps
+// errNotSent if nothing of it will be written.
 func (w *writer) send(line []byte) error {
 	w.mu.Lock()
 	if w.closed {
@@ -91,8 +91,8 @@ func (w *writer) send(line []byte) error {
 		hand(nil)
 		return nil
 	}
-	for range eagerTurns {
-		data := w.take()
+	for range callerWrites {
+		data := w.takeQueued()
 		if data == nil {
 			return nil
 		}
@@ -102,7 +102,7 @@ func (w *writer) send(line []byte) error {
 			return nil
 		}
 		if err != nil {
-			w.broken(err)
+			w.handleWriteError(err)
 			return nil
 		}
 	}
@@ -110,9 +110,9 @@ func (w *writer) send(line []byte) error {
 	return nil
 }
 
-// take returns all that is queued as one piece, or nil after giving up the
-// turn to write.
-func (w *writer) take() []byte {
+// takeQueued returns everything queued as one piece. If nothing is queued it gives up the
+// right to write and returns nil.
+func (w *writer) takeQueued() []byte {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	queue := w.queue
@@ -134,17 +134,17 @@ func (w *writer) take() []byte {
 	return data
 }
 
-// writeNow writes data within a caller's time.
+// writeNow writes data within the time of a caller.
 func (w *writer) writeNow(data []byte) (int, error) {
 	written := 0
-	if w.attempt != nil {
-		n, err := w.attempt(data)
+	if w.tryWrite != nil {
+		n, err := w.tryWrite(data)
 		if err != nil || n == len(data) {
 			return n, err
 		}
 		written = n
 	}
-	n, err := w.writeBy(data[written:], eagerness)
+	n, err := w.writeBy(data[written:], callerWriteTime)
 	return written + n, err
 }
 
@@ -153,49 +153,49 @@ func (w *writer) writeBy(data []byte, within time.Duration) (int, error) {
 		return 0, err
 	}
 	n, err := w.file.Write(data)
-	if err == nil && w.attempt != nil { // which a deadline in the past would keep from trying
+	if err == nil && w.tryWrite != nil { // a deadline in the past would prevent the attempt
 		err = w.file.SetWriteDeadline(time.Time{})
 	}
 	return n, err
 }
 
-// drain writes data and then whatever is queued, under the watchdog.
+// drain writes data and then everything queued, under the watchdog.
 func (w *writer) drain(data []byte) {
 	for {
 		for len(data) > 0 {
 			piece := data[:min(len(data), chunk)]
-			n, err := w.watched(piece)
+			n, err := w.writeWatched(piece)
 			if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
-				w.fail(toolerr.New(toolerr.ServerOffline, "the server has not read its input for %v and was stopped", w.timeout))
+				w.giveUp(toolerr.New(toolerr.ServerOffline, "the server has not read its input for %v and was stopped", w.timeout))
 				return
 			}
 			if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-				w.broken(err)
+				w.handleWriteError(err)
 				return
 			}
 			data = data[n:]
 		}
-		if data = w.take(); data == nil {
+		if data = w.takeQueued(); data == nil {
 			return
 		}
 	}
 }
 
-// watched writes a piece within the watchdog's time. Where pipes have no
-// deadlines, ending the connection ends the write.
-func (w *writer) watched(piece []byte) (int, error) {
+// watched writes a piece within the watchdog's time. If the pipe has no deadlines, the
+// end of the connection ends the write.
+func (w *writer) writeWatched(piece []byte) (int, error) {
 	if w.deadlines {
 		return w.writeBy(piece, w.timeout)
 	}
 	dog := time.AfterFunc(w.timeout, func() {
-		w.fail(toolerr.New(toolerr.ServerOffline, "the server has not read its input for %v and was stopped", w.timeout))
+		w.giveUp(toolerr.New(toolerr.ServerOffline, "the server has not read its input for %v and was stopped", w.timeout))
 	})
 	defer dog.Stop()
 	return w.file.Write(piece)
 }
 
-// fail has the server given up. The first reason counts.
-func (w *writer) fail(err error) {
+// giveUp gives the server up. The first reason counts.
+func (w *writer) giveUp(err error) {
 	select {
 	case w.unread <- err:
 	default:
@@ -205,20 +205,18 @@ func (w *writer) fail(err error) {
 	}
 }
 
-// broken handles a write error, which means that the server is going: why
-// shows when its process has been waited for. One that only closed its input
-// is of no use any more either.
-func (w *writer) broken(err error) {
+// handleWriteError handles a write error: the server is ending, and the end of its process shows
+// why. A server that only closed its input cannot be used either.
+func (w *writer) handleWriteError(err error) {
 	w.close()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.late = time.AfterFunc(time.Second, func() {
-		w.fail(toolerr.New(toolerr.ServerOffline, "the server closed its input: %w", err))
+		w.giveUp(toolerr.New(toolerr.ServerOffline, "the server closed its input: %w", err))
 	})
 }
 
-// wait returns when nothing is being written any more. The writer and its file
-// have been closed.
+// wait returns when nothing is being written. The writer and its file must be closed.
 func (w *writer) wait() {
 	w.work.Wait()
 	w.mu.Lock()
@@ -228,8 +226,7 @@ func (w *writer) wait() {
 	}
 }
 
-// close refuses further lines. What is being written ends when the file is
-// closed.
+// close refuses further lines. A running write ends when the file is closed.
 func (w *writer) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

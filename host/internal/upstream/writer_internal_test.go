@@ -33,7 +33,7 @@ func TestALineLongerThanThePipe(t *testing.T) {
 			defer w.mu.Unlock()
 			return !w.writing
 		}, time.Minute, time.Millisecond)
-		time.Sleep(2 * eagerness)
+		time.Sleep(2 * callerWriteTime)
 		require.NoError(t, w.send([]byte("later\n")))
 		_, err = io.ReadFull(r, got[:len("later\n")])
 		require.NoError(t, err)

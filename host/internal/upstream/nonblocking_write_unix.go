@@ -7,10 +7,9 @@ import (
 	"syscall"
 )
 
-// attempter writes to a pipe as much as fits into it at once, and never waits.
-// It spares a call the deadline that a write which may wait needs, and the
-// timers that are behind it.
-func attempter(file pipe) func(data []byte) (int, error) {
+// nonBlockingWrite returns a function that writes as much to a pipe as fits without blocking.
+// It saves a call the deadline and the timers of a write that may block.
+func nonBlockingWrite(file pipe) func(data []byte) (int, error) {
 	f, ok := file.(*os.File)
 	if !ok {
 		return nil

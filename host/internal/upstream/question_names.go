@@ -13,64 +13,64 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// A client shows what a server asks under the host's name. So the host says
-// which server asks, in a first line that no server can leave out or imitate:
-// each line of the server's own words is marked.
+// A client shows a server's questions under the host's name. So the host names the
+// server in a first line that no server can omit or imitate: it marks each line of the
+// server's own text.
 
-// codeURLNeeded is the JSON-RPC error code of a request to open web pages
-// (MCP 2025-11-25, URLElicitationRequiredError).
+// codeURLNeeded is the JSON-RPC error code of a request to open web pages (MCP
+// 2025-11-25, URLElicitationRequiredError).
 const codeURLNeeded = -32042
 
-// named returns the params of a question with the name of the server in them.
-func (c *conn) named(method string, params json.RawMessage) (json.RawMessage, error) {
+// nameServer returns the params of a question with the server's name added.
+func (c *conn) nameServer(method string, params json.RawMessage) (json.RawMessage, error) {
 	switch method {
 	case "elicitation/create":
-		return c.namedForm(params)
+		return c.nameServerInForm(params)
 	case "sampling/createMessage":
-		return c.namedPrompt(params)
+		return c.nameServerInPrompt(params)
 	}
 	return params, nil
 }
 
-func (c *conn) namedForm(params json.RawMessage) (json.RawMessage, error) {
+func (c *conn) nameServerInForm(params json.RawMessage) (json.RawMessage, error) {
 	var form struct {
 		Message string `json:"message"`
 		Mode    string `json:"mode"`
 		URL     string `json:"url"`
 	}
-	if err := exactly(params, &form, "message", "mode", "url"); err != nil {
+	if err := decodeExactly(params, &form, "message", "mode", "url"); err != nil {
 		return nil, err
 	}
 	head := "The server " + quotedName(c.cfg.Name) + " asks"
 	if form.Mode == "url" || form.URL != "" {
-		host, err := hostOf(form.URL)
+		host, err := shownHost(form.URL)
 		if err != nil {
 			return nil, err
 		}
 		head += " you to open a page at " + host
 	}
-	return with(params, "message", head+". These are its words, not the host's:\n"+quoteLines(form.Message))
+	return withText(params, "message", head+". These are its words, not the host's:\n"+quoteLines(form.Message))
 }
 
-// namedPrompt names the server in the system prompt of a sampling request,
-// which clients show to the user with the messages.
-func (c *conn) namedPrompt(params json.RawMessage) (json.RawMessage, error) {
+// nameServerInPrompt adds the server's name to the system prompt of a sampling request, which
+// clients show to the user with the messages.
+func (c *conn) nameServerInPrompt(params json.RawMessage) (json.RawMessage, error) {
 	var request struct {
 		System string `json:"systemPrompt"`
 	}
-	if err := exactly(params, &request, "systemPrompt"); err != nil {
+	if err := decodeExactly(params, &request, "systemPrompt"); err != nil {
 		return nil, err
 	}
 	head := "(The server " + quotedName(c.cfg.Name) + " asks for this, not the host.)"
 	if request.System != "" {
 		head += "\n\n" + request.System
 	}
-	return with(params, "systemPrompt", head)
+	return withText(params, "systemPrompt", head)
 }
 
-// namedInputs names the server in the questions of a result that asks for
-// input (MCP 2026-07-28).
-func (c *conn) namedInputs(result json.RawMessage) (json.RawMessage, error) {
+// nameServerInInputs adds the server's name to the questions of a result with input_required
+// (MCP 2026-07-28).
+func (c *conn) nameServerInInputs(result json.RawMessage) (json.RawMessage, error) {
 	members, err := jsonrpc.Members(result)
 	if err != nil {
 		return nil, toolerr.New(toolerr.ProtocolError, "the server's result is malformed: %w", err)
@@ -94,7 +94,7 @@ func (c *conn) namedInputs(result json.RawMessage) (json.RawMessage, error) {
 			}
 			value := q.Value
 			if question.Params != nil {
-				params, err := c.named(question.Method, question.Params)
+				params, err := c.nameServer(question.Method, question.Params)
 				if err != nil {
 					return nil, err
 				}
@@ -112,9 +112,9 @@ func (c *conn) namedInputs(result json.RawMessage) (json.RawMessage, error) {
 	return result, nil
 }
 
-// nameVisits names the server in an error that asks for the visit of pages.
-// An error that cannot be rewritten loses its data.
-func (c *conn) nameVisits(e *call.MCPError) {
+// nameServerInURLError adds the server's name to an error that asks the user to open pages. If
+// the error cannot be changed, it loses its data.
+func (c *conn) nameServerInURLError(e *call.MCPError) {
 	if e.Code != codeURLNeeded {
 		return
 	}
@@ -128,7 +128,7 @@ func (c *conn) nameVisits(e *call.MCPError) {
 	for i, one := range object.Data.Elicitations {
 		var form json.RawMessage
 		if err == nil {
-			form, err = c.namedForm(one)
+			form, err = c.nameServerInForm(one)
 		}
 		if i > 0 {
 			out = append(out, ',')
@@ -145,9 +145,9 @@ func (c *conn) nameVisits(e *call.MCPError) {
 	}
 }
 
-// exactly reads the named members of an object. Names in another case are an
-// error: the client could take those for the members that were read.
-func exactly(object json.RawMessage, into any, names ...string) error {
+// decodeExactly decodes the named members of an object. It returns an error for a member
+// whose name differs only in letter case: the client could read that one instead.
+func decodeExactly(object json.RawMessage, into any, names ...string) error {
 	members, err := jsonrpc.Members(object)
 	if err == nil {
 		err = json.Unmarshal(object, into)
@@ -165,16 +165,16 @@ func exactly(object json.RawMessage, into any, names ...string) error {
 	return nil
 }
 
-// with replaces a text member of an object.
-func with(object json.RawMessage, name, text string) (json.RawMessage, error) {
+// withText returns the object with a text member replaced.
+func withText(object json.RawMessage, name, text string) (json.RawMessage, error) {
 	return jsonrpc.SetMember(object, name, jsonrpc.AppendString(nil, text))
 }
 
 func quotedName(name string) string { return strconv.QuoteToASCII(name) }
 
-// hostOf is the host of a web address, whole; not ASCII, it is escaped, for it
-// may look like another.
-func hostOf(address string) (string, error) {
+// shownHost returns the host of a web address, complete. Characters other than ASCII are
+// escaped, since they may look like others.
+func shownHost(address string) (string, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" {
 		return "", toolerr.New(toolerr.ProtocolError, "the server asks to open a page without an http or https address")
@@ -186,8 +186,8 @@ func hostOf(address string) (string, error) {
 	return host, nil
 }
 
-// quoteLines is a server's text with hidden characters escaped, long runs of
-// blanks counted, and "> " before each line.
+// quoteLines returns a server's text with "> " before each line. It escapes invisible
+// characters and shortens long runs of blanks.
 func quoteLines(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(visible.CollapseBlanks(visible.Text(text))) {

@@ -8,8 +8,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// waits reports whether somebody waits for the answer to a request.
-func (c *conn) waits(rawID json.RawMessage) bool {
+// isPending reports whether a caller waits for the answer to a request.
+func (c *conn) isPending(rawID json.RawMessage) bool {
 	id, err := strconv.ParseUint(string(rawID), 10, 64)
 	if err != nil {
 		return false
@@ -19,22 +19,22 @@ func (c *conn) waits(rawID json.RawMessage) bool {
 	return c.pending[id] != nil
 }
 
-// busy reports whether a caller of the host's waits for an answer.
-func (c *conn) busy() bool {
+// isBusy reports whether a caller waits for an answer.
+func (c *conn) isBusy() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, p := range c.pending {
-		if p.from != nil {
+		if p.request != nil {
 			return true
 		}
 	}
 	return false
 }
 
-// annotated returns the tool of that name if arguments of it are to be
-// repeated in headers (x-mcp-header), as the modern version asks for.
-func (c *conn) annotated(name string) *mcp.Tool {
-	for _, definition := range c.listed() {
+// toolWithHeaders returns the tool with a name if some of its arguments must be repeated in
+// headers (x-mcp-header), as the modern version requires; else nil.
+func (c *conn) toolWithHeaders(name string) *mcp.Tool {
+	for _, definition := range c.listedTools() {
 		if !bytes.Contains(definition, []byte(`"x-mcp-header"`)) {
 			continue
 		}
@@ -46,10 +46,9 @@ func (c *conn) annotated(name string) *mcp.Tool {
 	return nil
 }
 
-// badlyAnnotated reports whether a tool asks for headers that cannot be made.
-// Over streamable HTTP the modern version has clients leave such a tool out,
-// and only it.
-func badlyAnnotated(definition json.RawMessage) bool {
+// hasInvalidHeaders reports whether a tool asks for headers that cannot be built. Over
+// streamable HTTP, the modern version requires clients to ignore such a tool.
+func hasInvalidHeaders(definition json.RawMessage) bool {
 	if !bytes.Contains(definition, []byte(`"x-mcp-header"`)) {
 		return false
 	}

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// markName is the environment variable by which a server's processes are
-// known as such wherever they went: the marks of all hosts above, with commas.
+// markName is the environment variable that identifies the processes of a server: the
+// marks of all hosts above it, separated by commas.
 const markName = "TOOLROOM_RUN"
 
-// newMark returns a mark that nobody else has.
+// newMark returns a new random mark.
 func newMark() string { return rand.Text()[:16] }
 
 // markedEnv returns an environment with one more mark.

@@ -7,17 +7,17 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// routedCapabilities lists what a client may declare to servers behind the host:
-// the questions that the host passes on. Any other capability could have a
-// server answer with something that the host cannot fetch, as a task with
-// tasks/get.
+// routedCapabilities lists the client capabilities that the host passes to servers:
+// the questions that it forwards. With any other capability, a server could answer
+// with something that the host cannot fetch, such as a task (tasks/get).
 var routedCapabilities = []string{"elicitation", "sampling", "roots"}
 
-// routedExtensions need nothing of the host besides resources and calls.
+// routedExtensions lists the extensions that need only resources and calls from the
+// host.
 var routedExtensions = []string{"io.modelcontextprotocol/ui"}
 
-// Routed returns the capabilities of a client, or the extensions of a server,
-// that reach the other side through the host. The result is an object.
+// Routed returns those capabilities of a client, or extensions of a server, that work
+// through the host. The result is a JSON object.
 func Routed(capabilities json.RawMessage) json.RawMessage {
 	return keep(capabilities, func(name string, value json.RawMessage) json.RawMessage {
 		switch {
@@ -32,7 +32,7 @@ func Routed(capabilities json.RawMessage) json.RawMessage {
 	})
 }
 
-// RoutedExtensions returns those of some extensions that work through the host.
+// RoutedExtensions returns those extensions that work through the host.
 func RoutedExtensions(extensions json.RawMessage) json.RawMessage {
 	return keep(extensions, func(name string, value json.RawMessage) json.RawMessage {
 		if slices.Contains(routedExtensions, name) {
@@ -42,8 +42,8 @@ func RoutedExtensions(extensions json.RawMessage) json.RawMessage {
 	})
 }
 
-// keep returns the members of an object for which part returns a value. What
-// is no object becomes an empty one.
+// keep returns an object with the members for which part returns a value. For anything
+// other than an object it returns an empty object.
 func keep(object json.RawMessage, part func(name string, value json.RawMessage) json.RawMessage) json.RawMessage {
 	out := []byte{'{'}
 	members, err := jsonrpc.Members(object)
@@ -63,13 +63,13 @@ func keep(object json.RawMessage, part func(name string, value json.RawMessage) 
 	return append(out, '}')
 }
 
-// Extensions returns the extensions that the running server declared and that
-// work through the host: name → settings. It does not start the server.
+// Extensions returns the extensions that the running server declares and that work
+// through the host: name → settings. It does not start the server.
 func (s *Server) Extensions() map[string]any {
 	s.mu.Lock()
 	c := s.conn
 	s.mu.Unlock()
-	if c == nil || !c.alive() {
+	if c == nil || !c.isAlive() {
 		return nil
 	}
 	var extensions map[string]any

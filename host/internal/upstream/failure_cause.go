@@ -8,14 +8,14 @@ import (
 	"sync"
 )
 
-// errorForms are the lines of standard error that say why a program failed.
+// errorForms matches the lines of standard error that say why a program failed.
 type errorForms struct {
 	named *regexp.Regexp // "TypeError: …", "panic: …", "error: …"
 	npm   *regexp.Regexp // npm's own lines, without their prefix in the submatch
-	minor *regexp.Regexp // of these, the ones that only describe another one
+	minor *regexp.Regexp // those of npm's lines that only describe another one
 }
 
-// knownErrors are compiled when a server fails for the first time.
+// knownErrors compiles the expressions when a server fails for the first time.
 var knownErrors = sync.OnceValue(func() errorForms {
 	return errorForms{
 		named: regexp.MustCompile(`(?i)^(\S+\s+){0,3}\[?([\w.]*(error|exception)|panic|fatal)\]?( \[?[\w-]+\]?){0,3}:\s*\S`),
@@ -25,9 +25,9 @@ var knownErrors = sync.OnceValue(func() errorForms {
 })
 
 // Cause returns the line of a program's standard error that says why it failed,
-// shortened; "": it wrote nothing. That is npm's first message, the last line of
-// a Python traceback, the last line that names an error, or else the last line.
-// The lines after it tell the stack or the place of the log.
+// shortened, or "" if it wrote nothing: npm's first message, the last line of a Python
+// traceback, the last line that names an error, or else the last line. Lines after it
+// contain the stack or the path of a log.
 func Cause(text string) string {
 	forms := knownErrors()
 	named := ""
@@ -47,8 +47,8 @@ func Cause(text string) string {
 	return lastLine(named)
 }
 
-// strayText is how the first line on standard output that was no message is
-// told, quoted; "": there was none.
+// strayText returns the first line on standard output that was not a message, quoted,
+// or "".
 func (c *conn) strayText() string {
 	if line := c.stray.Load(); line != nil {
 		return `; on its standard output, where only messages are allowed: "` + *line + `"`
@@ -56,12 +56,12 @@ func (c *conn) strayText() string {
 	return ""
 }
 
-// strayed counts a line on standard output that is no message, and keeps the
+// countStray counts a line on standard output that is not a message, and keeps the
 // first one.
-func (c *conn) strayed(line []byte) {
+func (c *conn) countStray(line []byte) {
 	if c.noise.Add(1) > 1 {
 		return
 	}
-	first := lastLine(c.cfg.conceal(string(bytes.ToValidUTF8(line[:min(len(line), 1000)], []byte("\uFFFD")))))
+	first := lastLine(c.cfg.redact(string(bytes.ToValidUTF8(line[:min(len(line), 1000)], []byte("\uFFFD")))))
 	c.stray.Store(&first)
 }

@@ -9,23 +9,23 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/config/secret"
 )
 
-// leastSecret is the length from which a value is hidden: shorter ones are parts
-// of words.
-const leastSecret = 6
+// minSecretLength is the length in bytes from which a value is redacted. Shorter
+// values occur in ordinary words.
+const minSecretLength = 6
 
-// Concealed is a text without the credentials that the server was given.
-func (s *Server) Concealed(text string) string { return s.cfg.conceal(text) }
+// Redacted returns the text without the credentials that the server was given.
+func (s *Server) Redacted(text string) string { return s.cfg.redact(text) }
 
-// conceal hides in what a server says of itself the credentials that it was
-// given. Servers print their settings when they do not like them.
-func (c Config) conceal(text string) string {
+// redact removes the server's credentials from its own messages: servers print their
+// settings when they reject them.
+func (c Config) redact(text string) string {
 	if text == "" {
 		return text
 	}
 	var values []string
 	add := func(value string) {
-		for _, part := range append(strings.Fields(value), value) { // Bearer …
-			if len(part) >= leastSecret && !slices.Contains([]string{"bearer", "basic"}, strings.ToLower(part)) {
+		for _, part := range append(strings.Fields(value), value) { // such as "Bearer …"
+			if len(part) >= minSecretLength && !slices.Contains([]string{"bearer", "basic"}, strings.ToLower(part)) {
 				values = append(values, part)
 			}
 		}

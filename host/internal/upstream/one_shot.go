@@ -11,21 +11,21 @@ import (
 
 // OneShot is a program that is started for one answer.
 type OneShot struct {
-	Command   []string // the program, absolute, and its arguments; no shell
+	Command   []string // absolute path of the program, and arguments; no shell
 	Env       []string // the whole environment, NAME=value
 	Dir       string   // "": the host's
-	Input     []byte   // what it reads
-	MaxOutput int      // bytes of its standard output
+	Input     []byte   // standard input
+	MaxOutput int      // bytes of standard output
 	Trusted   []trust.File
 }
 
-// drainTime is how long the output of a program that has been killed is waited
-// for, should somebody hold it who left its tree.
+// drainTime is the time to wait for the output of a killed program, in case a process
+// outside of its tree still holds it.
 const drainTime = time.Second
 
-// RunOnce starts a program in a process group of its own and returns what it
-// wrote when it has ended. When ctx ends it is killed; in any case nothing
-// that it started is left. said is the end of its standard error.
+// RunOnce runs a program in its own process group and returns its output. When ctx
+// ends, the program is killed. In any case nothing that it started remains. stderr is
+// the end of its standard error.
 func (s *Spawner) RunOnce(ctx context.Context, o OneShot) (output []byte, said string, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, "", err
@@ -43,7 +43,7 @@ func (s *Spawner) RunOnce(ctx context.Context, o OneShot) (output []byte, said s
 	read, over := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(read)
-		output, _ = io.ReadAll(io.LimitReader(p.stdout, int64(o.MaxOutput)+1)) //nolint:errcheck // what came is looked at
+		output, _ = io.ReadAll(io.LimitReader(p.stdout, int64(o.MaxOutput)+1)) //nolint:errcheck // a partial output is checked as well
 		if len(output) > o.MaxOutput {
 			close(over)
 		}
@@ -53,9 +53,9 @@ func (s *Spawner) RunOnce(ctx context.Context, o OneShot) (output []byte, said s
 	case <-over:
 	case <-ctx.Done():
 	}
-	p.group.kill() // also what it left behind
+	p.group.kill() // also processes that it left behind
 	<-p.exited
-	s.ended(p)
+	s.processEnded(p)
 	select {
 	case <-read:
 	case <-time.After(drainTime):

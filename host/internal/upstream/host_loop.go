@@ -8,9 +8,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/config/nesting"
 )
 
-// leadsBack reports whether a server refused the handshake because it is this
-// host, or a host that was started below itself. To try again would only start
-// another one.
+// leadsBack reports whether a server refused the handshake because it is this host, or
+// a host that was started below this one. Another attempt would only start another
+// such host.
 func leadsBack(err error) bool {
 	var refused *call.MCPError
 	if errors.As(err, &refused) && refused.Code == nesting.Code {
@@ -20,7 +20,7 @@ func leadsBack(err error) bool {
 	return errors.As(err, &status) && status.status == http.StatusLoopDetected
 }
 
-// refuse has the server offline until Reconnect. s.mu is held, or s is not
+// refuse keeps the server offline until Reconnect. The caller holds s.mu, or s is not
 // shared yet.
 func (s *Server) refuse(err error) {
 	s.refused = err

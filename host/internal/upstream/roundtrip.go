@@ -11,53 +11,53 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// request is one request of a caller's on its way to the server.
+// request is a caller's request to the server.
 type request struct {
 	method string
-	tool   string // the server's own name; "": no tool's call
+	tool   string // the server's own name of the tool; "" for other requests than tools/call
 	params json.RawMessage
 	caller call.Caller
-	notify func(method string, params json.RawMessage) // nil: not wanted
-	ask    call.Ask                                    // nil: nobody to ask
+	notify func(method string, params json.RawMessage) // nil: the caller wants no notifications
+	ask    call.Ask                                    // nil: nobody can be asked
 }
 
-// call sends a tools/call and waits for its answer.
+// call sends tools/call and returns the answer.
 func (c *conn) call(ctx context.Context, req *call.Request) (answer, error) {
-	return c.carry(ctx, request{
+	return c.roundTrip(ctx, request{
 		method: "tools/call", tool: req.Tool.Original, params: req.Params,
 		caller: req.Caller, notify: req.OnNotify, ask: req.Ask,
 	})
 }
 
-// maxRounds bounds how often a server may ask during one request.
+// maxRounds bounds the rounds of questions in one request.
 const maxRounds = 32
 
-// carry sends a request and waits for its result. The questions of a modern
-// server are answered here for a caller that does not know them as results.
-func (c *conn) carry(ctx context.Context, r request) (answer, error) {
+// roundTrip sends a request and returns its result. It answers the questions of a
+// modern server here if the caller does not understand them as results.
+func (c *conn) roundTrip(ctx context.Context, r request) (answer, error) {
 	for range maxRounds {
-		a, err := c.once(ctx, r)
+		a, err := c.sendRound(ctx, r)
 		if err != nil || c.era != Modern || !a.needsInput() {
 			return a, err
 		}
 		if r.caller.Modern {
-			a.result, err = c.namedInputs(a.result)
+			a.result, err = c.nameServerInInputs(a.result)
 			return a, err
 		}
-		if r.params, err = c.answer(ctx, r, a.result); err != nil {
+		if r.params, err = c.answerQuestions(ctx, r, a.result); err != nil {
 			return answer{}, err
 		}
 	}
 	return answer{}, toolerr.New(toolerr.LimitReached, "the server asked more than %d times", maxRounds)
 }
 
-// once makes one round.
-func (c *conn) once(ctx context.Context, r request) (answer, error) {
+// sendRound sends one round of a request.
+func (c *conn) sendRound(ctx context.Context, r request) (answer, error) {
 	params, err := parseCall(r.params)
 	if err != nil {
 		return answer{}, toolerr.New(toolerr.InvalidParams, "params of %s: %w", r.method, err)
 	}
-	p := &pending{from: &r, ctx: ctx}
+	p := &pending{request: &r, ctx: ctx}
 	if r.notify != nil {
 		p.token = params.token
 		p.wake = make(chan struct{}, 1)
@@ -70,9 +70,9 @@ func (c *conn) once(ctx context.Context, r request) (answer, error) {
 	raw := strconv.AppendUint(nil, id, 10)
 	line := append(make([]byte, 0, len(r.params)+128), `{"jsonrpc":"2.0","id":`...)
 	line = jsonrpc.AppendString(append(append(line, raw...), `,"method":`...), r.method)
-	line = params.append(append(line, `,"params":`...), rewrite{
+	line = params.append(append(line, `,"params":`...), paramsRewrite{
 		tool: r.tool, token: p.token != nil, id: raw,
-		from: r.caller.Modern, to: c.era, version: c.cfg.Version,
+		fromModern: r.caller.Modern, era: c.era, version: c.cfg.Version,
 		caps: r.caller.Capabilities, level: r.caller.LogLevel,
 	})
 	if err := c.post(ctx, append(oneLine(line), "}\n"...)); err != nil {
@@ -88,15 +88,15 @@ func (c *conn) once(ctx context.Context, r request) (answer, error) {
 	var answered *call.MCPError
 	if errors.As(a.err, &answered) {
 		answered.Server = c.cfg.Name
-		c.nameVisits(answered)
+		c.nameServerInURLError(answered)
 	}
 	return answer{}, a.err
 }
 
-// note keeps a notification for the caller of p. c.mu is held.
-func (c *conn) note(p *pending, method string, params json.RawMessage) {
+// storeNote stores a notification for the caller of p. The caller holds c.mu.
+func (c *conn) storeNote(p *pending, method string, params json.RawMessage) {
 	if p.wake == nil || len(p.notes) >= maxNotes || p.size+len(params) > maxNoteBytes && len(p.notes) > 0 {
-		return // the caller is slow; the next one says more
+		return // the caller is slow; the next notification contains more
 	}
 	p.notes = append(p.notes, note{method, params})
 	p.size += len(params)
@@ -111,9 +111,9 @@ func (a answer) needsInput() bool {
 	return (&call.Result{Raw: a.result, Names: a.names}).AsksForInput()
 }
 
-// answer has the caller's client answer what a modern server asks, one
-// question after the other, and returns the parameters of the next round.
-func (c *conn) answer(ctx context.Context, r request, result json.RawMessage) (json.RawMessage, error) {
+// answerQuestions asks the caller's client the questions of a modern server, one by
+// one, and returns the parameters of the next round.
+func (c *conn) answerQuestions(ctx context.Context, r request, result json.RawMessage) (json.RawMessage, error) {
 	members, err := jsonrpc.Members(result)
 	if err != nil {
 		return nil, toolerr.New(toolerr.ProtocolError, "the server's result is malformed: %w", err)
@@ -134,7 +134,7 @@ func (c *conn) answer(ctx context.Context, r request, result json.RawMessage) (j
 			return nil, toolerr.New(toolerr.ProtocolError, "the server's inputRequests are malformed: %w", err)
 		}
 		for i, q := range asked {
-			reply, err := c.answerOne(ctx, r, q)
+			reply, err := c.answerQuestion(ctx, r, q)
 			if err != nil {
 				return nil, err
 			}
@@ -147,7 +147,7 @@ func (c *conn) answer(ctx context.Context, r request, result json.RawMessage) (j
 	return nextRound(r.params, append(responses, '}'), state)
 }
 
-func (c *conn) answerOne(ctx context.Context, r request, q jsonrpc.Member) (json.RawMessage, error) {
+func (c *conn) answerQuestion(ctx context.Context, r request, q jsonrpc.Member) (json.RawMessage, error) {
 	var question struct {
 		Method string          `json:"method"`
 		Params json.RawMessage `json:"params"`
@@ -165,19 +165,18 @@ func (c *conn) answerOne(ctx context.Context, r request, q jsonrpc.Member) (json
 	case r.ask == nil:
 		return nil, toolerr.New(toolerr.ProtocolError, "the server asks for %s, and this caller cannot answer", question.Method)
 	}
-	params, err := c.named(question.Method, question.Params)
+	params, err := c.nameServer(question.Method, question.Params)
 	if err != nil {
 		return nil, err
 	}
 	reply, err := r.ask(ctx, question.Method, params)
 	if err != nil && isRoots && own != nil && ctx.Err() == nil {
-		return own, nil // the client has none to offer
+		return own, nil // the client does not provide it
 	}
 	return reply, err
 }
 
-// nextRound is params with the answers and the state of this round in place
-// of any other round's.
+// nextRound returns params with the answers and the state of this round.
 func nextRound(params, responses, state json.RawMessage) (json.RawMessage, error) {
 	if len(params) == 0 {
 		params = json.RawMessage(`{}`)

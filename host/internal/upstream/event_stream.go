@@ -15,36 +15,36 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// How a broken stream is taken up again.
+// Bounds for resuming a broken stream.
 const (
 	retryPause = time.Second
-	leastPause = 100 * time.Millisecond // whatever the server asks for
+	leastPause = 100 * time.Millisecond // minimum, whatever the server asks for
 	mostPause  = time.Minute
-	maxResumes = 5 // in a row that bring nothing
+	maxResumes = 5 // in succession without any message
 )
 
-// stream takes the messages of a stream, and of those that continue it, until
+// handleStream handles the messages of a stream and of the streams that continue it, until
 // the request is answered.
-func (s *streamable) stream(ctx context.Context, x *exchange, res *http.Response) {
+func (s *streamable) handleStream(ctx context.Context, x *exchange, res *http.Response) {
 	body := res.Body
 	defer func() { drain(body) }() // the last one
 	events := eventstream.NewReader(body, s.cfg.MaxLine)
 	idle := 0
 	for {
 		last := events.ID
-		s.events(events, x)
-		if ctx.Err() != nil || x.answered() {
+		s.handleEvents(events, x)
+		if ctx.Err() != nil || x.isAnswered() {
 			return
 		}
 		if x.modern || events.ID == "" {
-			s.failed(x, toolerr.New(toolerr.ServerOffline, "the server ended the stream before its answer"))
+			s.failExchange(x, toolerr.New(toolerr.ServerOffline, "the server ended the stream before its answer"))
 			return
 		}
 		if idle++; events.ID != last {
 			idle = 1
 		}
 		if idle > maxResumes {
-			s.failed(x, toolerr.New(toolerr.ServerOffline, "the server ended the stream before its answer, even after %d resumptions", maxResumes))
+			s.failExchange(x, toolerr.New(toolerr.ServerOffline, "the server ended the stream before its answer, even after %d resumptions", maxResumes))
 			return
 		}
 		next, err := s.resume(ctx, events)
@@ -52,7 +52,7 @@ func (s *streamable) stream(ctx context.Context, x *exchange, res *http.Response
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			s.failed(x, toolerr.New(toolerr.ServerOffline, "the server ended the stream before its answer, and it could not be resumed: %w", err))
+			s.failExchange(x, toolerr.New(toolerr.ServerOffline, "the server ended the stream before its answer, and it could not be resumed: %w", err))
 			return
 		case next != nil:
 			drain(body)
@@ -64,29 +64,29 @@ func (s *streamable) stream(ctx context.Context, x *exchange, res *http.Response
 	}
 }
 
-// events takes messages until the stream ends, or has answered x.
-func (s *streamable) events(events *eventstream.Reader, x *exchange) {
+// handleEvents handles messages until the stream ends or has answered x.
+func (s *streamable) handleEvents(events *eventstream.Reader, x *exchange) {
 	for {
 		e, err := events.Next()
 		var long *jsonrpc.TooLongError
 		switch {
 		case errors.As(err, &long) && x != nil:
-			s.failed(x, tooLarge(s.cfg.MaxLine))
+			s.failExchange(x, tooLarge(s.cfg.MaxLine))
 		case errors.As(err, &long):
 		case err != nil:
 			return
 		case len(e.Data) > 0 && (e.Name == "" || e.Name == "message"):
 			s.conn.take(e.Data)
 		}
-		if x != nil && x.answered() {
+		if x != nil && x.isAnswered() {
 			return
 		}
 	}
 }
 
-// resume asks for what follows the last event of a broken stream, after the
-// pause that the server asked for. It returns nil when the server could not be
-// reached this time.
+// resume requests the events after the last one of a broken stream, after the pause
+// that the server asked for. It returns nil, nil if the server could not be reached
+// this time.
 func (s *streamable) resume(ctx context.Context, events *eventstream.Reader) (*http.Response, error) {
 	pause := retryPause
 	if events.Retry > 0 {
@@ -95,7 +95,7 @@ func (s *streamable) resume(ctx context.Context, events *eventstream.Reader) (*h
 	if err := sleep(ctx, s.life, pause); err != nil {
 		return nil, err
 	}
-	res, err := s.get(ctx, events.ID)
+	res, err := s.openGET(ctx, events.ID)
 	switch {
 	case err != nil:
 		return nil, nil //nolint:nilnil // documented
@@ -103,12 +103,11 @@ func (s *streamable) resume(ctx context.Context, events *eventstream.Reader) (*h
 		return res, nil
 	}
 	defer drain(res.Body)
-	return nil, s.refusal(res, nil)
+	return nil, s.statusError(res, nil)
 }
 
-// get opens a stream of what the server says unasked, or of what follows an
-// event.
-func (s *streamable) get(ctx context.Context, after string) (*http.Response, error) {
+// openGET opens a stream of unsolicited messages, or of the events after a given one.
+func (s *streamable) openGET(ctx context.Context, after string) (*http.Response, error) {
 	req, err := s.request(ctx, http.MethodGet, s.base, nil)
 	if err != nil {
 		return nil, err
@@ -117,14 +116,14 @@ func (s *streamable) get(ctx context.Context, after string) (*http.Response, err
 	if after != "" {
 		req.Header.Set(mcp.HeaderLastEventID, after)
 	}
-	s.label(req, nil)
+	s.setHeaders(req, nil)
 	return s.client.Do(req)
 }
 
-// listenFirst opens the stream of what the server says unasked, in the
-// background. took is how long the message before took.
+// listenFirst opens the stream of unsolicited messages in the background. took is the
+// time that the previous message took.
 func (s *streamable) listenFirst(took time.Duration) {
-	if s.begin() != nil {
+	if s.beginWork() != nil {
 		return
 	}
 	open := make(chan struct{})
@@ -144,15 +143,14 @@ func (s *streamable) listenFirst(took time.Duration) {
 	}()
 }
 
-// limitOpening ends the wait for a stream that does not open. How long a server
-// may need for that follows from how long it needs for other requests: a busy
-// one answers neither in time.
+// limitOpening ends the wait for a stream that does not open. The limit follows from
+// the time of the server's other answers: a busy server answers neither quickly.
 func (s *streamable) limitOpening(open <-chan struct{}, opened func()) {
 	defer opened()
 	begin := time.Now()
 	for {
 		elapsed := time.Since(begin)
-		rest := min(s.cfg.ProbeTimeout/6+2*s.slow(), s.cfg.StartTimeout) - elapsed
+		rest := min(s.cfg.ProbeTimeout/6+2*s.slowestAnswer(), s.cfg.StartTimeout) - elapsed
 		if rest <= 0 {
 			return
 		}
@@ -166,9 +164,9 @@ func (s *streamable) limitOpening(open <-chan struct{}, opened func()) {
 	}
 }
 
-// slow is the longest time that an answer took, or that the server has had for
+// slowestAnswer returns the longest time of an answer, or the time that the server has used for
 // its list of tools so far.
-func (s *streamable) slow() time.Duration {
+func (s *streamable) slowestAnswer() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	slowest := s.slowest
@@ -180,10 +178,10 @@ func (s *streamable) slow() time.Duration {
 	return slowest
 }
 
-// untilOpen waits, before a request that a server may have questions about,
-// for the stream on which many a server sends them: it drops what it would say
-// before that is open. One that sends nothing of it, not even that it is open,
-// until it has something to say is given time to get the request for it.
+// untilOpen waits for the stream of unsolicited messages before a request about which
+// a server may have questions: many servers send them on that stream, and drop them
+// while it is closed. For a server that sends not even the header of the stream before
+// it has a message, it waits a short time.
 func (s *streamable) untilOpen(ctx context.Context, method string) {
 	s.mu.Lock()
 	open := s.open
@@ -197,44 +195,44 @@ func (s *streamable) untilOpen(ctx context.Context, method string) {
 	}
 }
 
-// listen keeps the legacy stream of what the server says unasked, where the
-// server has one, and says when it is open or is not to be had. A server that
-// cannot be reached any more is noticed here.
+// listen keeps the legacy stream of unsolicited messages open, if the server has one,
+// and calls opened when it is open or known to be missing. It notices a server that
+// cannot be reached any more.
 func (s *streamable) listen(opened func()) {
 	after, pause := "", retryPause
 	for began := (time.Time{}); ; {
-		res, err := s.get(s.life, after)
+		res, err := s.openGET(s.life, after)
 		opened()
 		switch {
 		case s.life.Err() != nil:
 			return
-		case err != nil && unsent(err):
-			s.over(s.unreachable(err))
+		case err != nil && isUnsent(err):
+			s.endConnection(s.unreachable(err))
 			return
-		case err != nil: // broken; again
+		case err != nil: // broken: try again
 		case res.StatusCode == http.StatusOK && mediaType(res) == "text/event-stream":
 			events := eventstream.NewReader(res.Body, s.cfg.MaxLine)
-			// Not of a server that ends them as soon as they are open.
+			// Skip servers that end the stream as soon as it is open.
 			if events.ID = after; after == "" && time.Since(began) > 10*retryPause {
-				s.conn.missed()
+				s.conn.assumeListsChanged()
 			}
 			began = time.Now()
-			s.events(events, nil)
+			s.handleEvents(events, nil)
 			drain(res.Body)
 			after, pause = events.ID, retryPause
 			if events.Retry > 0 {
 				pause = max(events.Retry, leastPause)
 			}
-		case passing(res.StatusCode):
+		case isTemporary(res.StatusCode):
 			drain(res.Body)
 			pause = min(2*pause, mostPause)
 			if asked, ok := retry.ParseAfter(res.Header.Get("Retry-After"), time.Now()); ok {
 				pause = min(max(asked, leastPause), mostPause)
 			}
-		default: // most often 405: it has none
+		default: // usually 405: the server has no such stream
 			drain(res.Body)
 			if res.StatusCode == http.StatusNotFound && after != "" {
-				s.over(errSessionOver)
+				s.endConnection(errSessionOver)
 			}
 			return
 		}
@@ -244,9 +242,9 @@ func (s *streamable) listen(opened func()) {
 	}
 }
 
-// passing reports whether a refusal is one of now: the server, or what stands
-// before it, is busy or being replaced.
-func passing(status int) bool {
+// temporary reports whether a status may change soon: the server, or a proxy before
+// it, is busy or being replaced.
+func isTemporary(status int) bool {
 	switch status {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true

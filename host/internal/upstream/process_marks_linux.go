@@ -8,13 +8,13 @@ import (
 	"syscall"
 )
 
-// sweep kills every process that was started with a mark in its environment,
-// and what these started: also those that left the group, and the session. It
-// looks until it finds none, since one may fork meanwhile.
-func sweep(mark string) {
+// killMarked kills all processes with a mark in their environment and their descendants,
+// even if they left the group and the session. It repeats until it finds none, since a
+// process may fork meanwhile.
+func killMarked(mark string) {
 	for range 20 {
 		found := false
-		for _, pid := range marked(mark) {
+		for _, pid := range markedProcesses(mark) {
 			found = syscall.Kill(pid, syscall.SIGKILL) == nil || found
 		}
 		if !found {
@@ -23,9 +23,8 @@ func sweep(mark string) {
 	}
 }
 
-// marked returns the processes with a mark. Those of other users cannot be
-// looked at.
-func marked(mark string) []int {
+// markedProcesses returns the processes with a mark. Processes of other users are not readable.
+func markedProcesses(mark string) []int {
 	names, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		return nil

@@ -6,10 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// awaitEnd returns when a child that has not been waited for has ended, or
-// when that cannot be known without a thread that waits: the system's call
-// keeps one, and its stacks, for as long as the child runs. Systems before
-// Linux 5.10, and some that only look like Linux, cannot.
+// awaitEnd returns when a child has ended, or when that cannot be detected without a
+// blocked thread: wait4 blocks a thread with its stacks while the child runs. Linux
+// before 5.10 and some emulations have no alternative.
 func awaitEnd(child *os.Process) {
 	fd, err := unix.PidfdOpen(child.Pid, unix.PIDFD_NONBLOCK)
 	if err != nil {
@@ -21,7 +20,7 @@ func awaitEnd(child *os.Process) {
 	if err != nil {
 		return
 	}
-	raw.Read(func(fd uintptr) bool { //nolint:errcheck // what cannot be waited for here is waited for by the caller
+	raw.Read(func(fd uintptr) bool { //nolint:errcheck // the caller's Wait handles errors
 		polled := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 		n, err := unix.Poll(polled, 0)
 		return err != unix.EINTR && n != 0
