@@ -8,32 +8,31 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// A Target is a source's tool, by the source's own name for it. The zero value
-// is none.
+// A Target names a tool of a source by the source's own name. The zero value means
+// none.
 type Target struct{ Server, Tool string }
 
-// inherit gives tools that are other names of tools what their definitions do
-// not say themselves: title, description, schemas and annotations. Stages take
-// their traits from what they say themselves, since the call of the other tool
-// goes through all of them, too.
+// inherit completes the definitions of tools that are other names of tools: title,
+// description, schemas and annotations. Stages use the traits of the tool itself,
+// since the call of the target passes all stages, too.
 func inherit(tools []*Item) {
 	var resolve func(item *Item, depth int) *Item
 	resolve = func(item *Item, depth int) *Item {
 		if item.of == (Target{}) || item.whole || depth > len(tools) {
 			return item
 		}
-		target := item.of.among(tools)
+		target := item.of.findIn(tools)
 		if target == nil {
 			return item
 		}
-		return item.with(resolve(target, depth+1))
+		return item.completedBy(resolve(target, depth+1))
 	}
 	for i, item := range tools {
 		tools[i] = resolve(item, 0)
 	}
 }
 
-func (t Target) among(tools []*Item) *Item {
+func (t Target) findIn(tools []*Item) *Item {
 	i := slices.IndexFunc(tools, func(item *Item) bool { return item.Server == t.Server && item.Original == t.Tool })
 	if i < 0 {
 		return nil
@@ -41,8 +40,8 @@ func (t Target) among(tools []*Item) *Item {
 	return tools[i]
 }
 
-// with is the item with what the definition of another has besides.
-func (i *Item) with(target *Item) *Item {
+// completedBy returns the item completed by the definition of the target.
+func (i *Item) completedBy(target *Item) *Item {
 	own, err := jsonrpc.Members(i.Definition)
 	if err != nil {
 		return i
@@ -75,22 +74,21 @@ func (i *Item) with(target *Item) *Item {
 	return &out
 }
 
-// anyArguments is the schema of a tool that says none.
+// anyArguments is the schema of a tool without one.
 const anyArguments = `{"type":"object"}`
 
-// maxNames bounds how many names a tool has one after the other.
+// maxNames bounds a chain of names of names.
 const maxNames = 8
 
-// whole is an item, of another name of a tool after that one's source has been
-// asked.
-func (c *Catalog) whole(ctx context.Context, item *Item) *Item {
+// withTarget returns an item after the source of its target has been asked for its tools.
+func (c *Catalog) withTarget(ctx context.Context, item *Item) *Item {
 	if item.of == (Target{}) || item.whole {
 		return item
 	}
 	for next, n := item, 0; next != nil && next.of != (Target{}) && n < maxNames; n++ {
 		of := next.of
 		c.list(ctx, call.Tools, func(s *server) bool { return s.Source.Name() == of.Server })
-		next = of.among(c.current.Load().Items(call.Tools))
+		next = of.findIn(c.current.Load().Items(call.Tools))
 	}
 	if now, ok := c.current.Load().byName(item.Kind, item.Name); ok {
 		return now

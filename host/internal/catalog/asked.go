@@ -2,8 +2,8 @@ package catalog
 
 import "github.com/toolroom-mcp/toolroom/host/internal/call"
 
-// Asked returns the names of the servers that are being asked for their tools,
-// in the configured order. A server that is not running is being started.
+// Asked returns the servers that are being asked for their tools, in the configured
+// order. A server that is not running is being started.
 func (c *Catalog) Asked() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

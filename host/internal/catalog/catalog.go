@@ -1,26 +1,23 @@
-// Package catalog knows the tools, resources and prompts of all servers under
-// stable names. It keeps an immutable snapshot, made anew when a server's list
-// changes, with the answers to the list requests ready for each profile and
-// era.
+// Package catalog holds the tools, resources and prompts of all servers under stable
+// names. It keeps an immutable snapshot, rebuilt when a server's list changes, with
+// prepared answers to the list requests of each profile and era.
 //
 // # Names
 //
-// A tool or prompt is served as SERVER__NAME (a bundled one under its own
-// name, one of a server with a prefix as PREFIX+NAME, a renamed one under that
-// name); see ServedName. A resource or template keeps its URI; of several
-// servers that list the same one the first as configured has it, and the
-// others' are served as "toolroom:SERVER/URI", a form that always leads to
-// that server, whoever else is there.
+// A tool or prompt is served as SERVER__NAME (a bundled one under its own name, one of
+// a server with a prefix as PREFIX+NAME, a renamed one under the new name); see
+// ServedName. A resource or template keeps its URI. If several servers list the same
+// URI, the first one in the configuration has it, and the others are served as
+// "toolroom:SERVER/URI", a form that always leads to that server.
 //
-// A name that another server's name could be mistaken for is refused, as is
-// one that is taken: the server configured first has it.
+// A name that is taken, or that looks like another server's name, is refused: the
+// server configured first keeps it.
 //
 // # When servers are asked
 //
-// Servers are listed when somebody first needs to know: all of them for a
-// list, the likely one for a call. One that cannot be listed is left out,
-// tried again in the background, and what it has follows with a change
-// notice.
+// Servers are asked for their lists when the lists are first needed: all servers for a
+// list, the probable one for a call. A server that cannot be listed is left out and
+// retried in the background; when it answers, clients get a change notification.
 package catalog
 
 import (
@@ -35,28 +32,29 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 )
 
-// A Source is one server, as the catalogue needs it.
+// A Source is a server that the catalog lists.
 type Source interface {
 	Name() string
-	// List returns the items as the server sent them; items with an error are not pinned.
+	// List returns the items as the server sent them. If it also returns an error, the
+	// items are not pinned.
 	List(ctx context.Context, kind call.Kind) ([]json.RawMessage, error)
 }
 
-// An Entry is a source and how what it has is named.
+// An Entry is a source with the settings for its names.
 type Entry struct {
 	Source Source
-	Plain  bool    // served under their own names: the bundled ones
-	Prefix *string // in place of SERVER__
-	Filter Filter  // of its tools
+	Plain  bool    // served under their own names, as the bundled tools
+	Prefix *string // replaces SERVER__
+	Filter Filter  // for its tools
 
-	// Of is the tool that a source's one tool is another name of, and Also are
-	// that one's names: what is blocked is so under every name.
+	// Of is the target of which the source's only tool is another name, and Also lists
+	// the target's names: a blocked tool is blocked under every name.
 	Of   Target
 	Also []string
 }
 
-// maxStarts is how many servers are listed, and so started, at a time. One
-// that takes longer than slowStart does not hold up the others any more.
+// maxStarts bounds the servers that are listed, and so started, concurrently. A server
+// that takes longer than slowStart does not count any more.
 const (
 	maxStarts = 4
 	slowStart = 2 * time.Second
@@ -64,54 +62,54 @@ const (
 
 // A Catalog is safe for concurrent use.
 type Catalog struct {
-	identity json.RawMessage // of this host, in modern lists; nil: not said
-	servers  atomic.Pointer[[]*server]
-	onChange func(Change)
-	onDrift  func(*ChangedError)
-	onMiss   func(ctx context.Context, name string) bool
-	onUse    func(ctx context.Context, tool *call.Tool) bool
-	starts   chan struct{}
-	current  atomic.Pointer[Snapshot]
+	identity  json.RawMessage // of this host, in modern lists; nil: omitted
+	servers   atomic.Pointer[[]*server]
+	onChange  func(Change)
+	onDrift   func(*ChangedError)
+	onMissing func(ctx context.Context, name string) bool
+	onUse     func(ctx context.Context, tool *call.Tool) bool
+	starts    chan struct{}
+	current   atomic.Pointer[Snapshot]
 
 	life   context.Context
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 
-	mu     sync.Mutex // of what follows and of the servers' lists
+	mu     sync.Mutex // guards the following fields and the servers' lists
 	closed bool
-	faults []error // what is not served
+	faults []error // items that are not served, with the reasons
 	pins   *pins
-	checks map[chan struct{}]struct{} // of pins, under way
+	checks map[chan struct{}]struct{} // running checks of pins
 }
 
-// A Change is the replacement of a list that somebody may have seen.
+// A Change is the replacement of a list that a client may have seen.
 type Change struct {
 	Kind          call.Kind
 	before, after *Snapshot
 }
 
-// server is an entry with what is known of it.
+// server is an entry with its lists.
 type server struct {
 	Entry
-	known bool // its lists never have to be asked for
+	known bool // its lists need not be requested
 	lists map[call.Kind]*listing
 }
 
-// listing is one list of a server's.
+// listing is one list of a server.
 type listing struct {
 	items  []*Item
 	faults []error
-	drift  []error // definitions that are not the pinned ones
-	asked  int     // how often
-	err    error   // of the last attempt
-	tried  bool    // listed once, well or not
+	drift  []error // definitions that differ from the pinned ones
+	asked  int     // number of requests
+	err    error   // of the last request
+	tried  bool    // requested once, successfully or not
 	busy   chan struct{}
-	pace
+	refreshThrottle
 }
 
-// New returns a catalogue of entries, none of which has been asked.
-// onChange, unless nil, is called after a list was replaced that somebody may
-// have seen. identity is the host's, as a JSON object.
+// New returns a catalog of entries without asking any. onChange is called after a list
+// was replaced that a client may have seen; it may be nil. identity is the host's
+// identity as a JSON object.
 func New(entries []Entry, identity json.RawMessage, onChange func(Change)) *Catalog {
 	c := &Catalog{identity: identity, onChange: onChange, starts: make(chan struct{}, maxStarts), checks: map[chan struct{}]struct{}{}}
 	servers := make([]*server, 0, len(entries))
@@ -137,8 +135,8 @@ func newServer(e Entry) *server {
 	return s
 }
 
-// A Known source is one whose lists need no asking: they are there from the
-// start, and never change.
+// A Known source has lists that need no request: they exist from the start and never
+// change.
 type Known interface {
 	Known(kind call.Kind) []json.RawMessage
 }
@@ -151,16 +149,16 @@ func (s *server) know(source Known) {
 	}
 }
 
-// all are the servers in the configured order.
+// all returns the servers in the configured order.
 func (c *Catalog) all() []*server { return *c.servers.Load() }
 
 func kinds() [4]call.Kind {
 	return [...]call.Kind{call.Tools, call.Resources, call.Templates, call.Prompts}
 }
 
-// Snapshot returns the catalogue after every server has been asked for its
-// tools once. Those that could not be listed are asked again in the
-// background. When ctx ends first, it returns what is known.
+// Snapshot returns the catalog after every server has been asked for its tools once.
+// Servers that could not be listed are retried in the background. If ctx ends first,
+// it returns the current snapshot.
 func (c *Catalog) Snapshot(ctx context.Context) *Snapshot { return c.snapshot(ctx, call.Tools) }
 
 func (c *Catalog) snapshot(ctx context.Context, kind call.Kind) *Snapshot {
@@ -171,8 +169,8 @@ func (c *Catalog) snapshot(ctx context.Context, kind call.Kind) *Snapshot {
 	return c.current.Load()
 }
 
-// Lookup finds a tool by its served name, asking the servers that are likely
-// to have it first.
+// Lookup returns the tool with a served name. It first asks the servers that probably
+// have it.
 func (c *Catalog) Lookup(ctx context.Context, name string) (*call.Tool, bool) {
 	item, ok := c.find(ctx, call.Tools, name)
 	if !ok {
@@ -181,19 +179,19 @@ func (c *Catalog) Lookup(ctx context.Context, name string) (*call.Tool, bool) {
 	return item.Tool, true
 }
 
-// find is Lookup for any kind that has names.
+// find does the same as Lookup for any kind of items with names.
 func (c *Catalog) find(ctx context.Context, kind call.Kind, name string) (*Item, bool) {
 	if item, ok := c.current.Load().byName(kind, name); ok && (item.Tool == nil || c.onUse == nil || !c.onUse(ctx, item.Tool)) {
-		return c.whole(ctx, item), true
+		return c.withTarget(ctx, item), true
 	}
 	likely := func(s *server) bool { return s.mayServe(name) }
 	for _, group := range []func(*server) bool{likely, nil} {
 		c.list(ctx, kind, group)
 		if item, ok := c.current.Load().byName(kind, name); ok {
-			return c.whole(ctx, item), true
+			return c.withTarget(ctx, item), true
 		}
 	}
-	if kind != call.Tools || c.onMiss == nil || !c.onMiss(ctx, name) {
+	if kind != call.Tools || c.onMissing == nil || !c.onMissing(ctx, name) {
 		return nil, false
 	}
 	c.list(ctx, kind, likely)
@@ -201,19 +199,19 @@ func (c *Catalog) find(ctx context.Context, kind call.Kind, name string) (*Item,
 	if !ok {
 		return nil, false
 	}
-	return c.whole(ctx, item), true
+	return c.withTarget(ctx, item), true
 }
 
-// OnMissing sets what is asked for a tool that no source has; it reports
-// whether one has it now. Call it before first use.
-func (c *Catalog) OnMissing(find func(ctx context.Context, name string) bool) { c.onMiss = find }
+// OnMissing sets a function that is called with the name of a tool that no source has,
+// and reports whether a source has it now. It must be set before the first use.
+func (c *Catalog) OnMissing(find func(ctx context.Context, name string) bool) { c.onMissing = find }
 
-// OnUse sets what is told before tools are listed, with nil, and before one is
-// called that was found; it reports whether the sources are others now. Call it
-// before first use.
+// OnUse sets a function that is called before tools are listed, with nil, and before a
+// call with the found tool. It reports whether the sources have changed. It must be
+// set before the first use.
 func (c *Catalog) OnUse(look func(ctx context.Context, tool *call.Tool) bool) { c.onUse = look }
 
-// mayServe reports whether a name looks like one of the server's.
+// mayServe reports whether a name can belong to the server.
 func (s *server) mayServe(name string) bool {
 	switch {
 	case s.Plain:
@@ -224,8 +222,7 @@ func (s *server) mayServe(name string) bool {
 	return strings.HasPrefix(name, s.Source.Name()+"__")
 }
 
-// Errors returns why tools or servers are missing, and which definitions have
-// changed.
+// Errors returns why tools or servers are missing, and which definitions have changed.
 func (c *Catalog) Errors() []error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -242,7 +239,7 @@ func (c *Catalog) Errors() []error {
 	return append(errs, c.faults...)
 }
 
-// A ServerError is a server that could not be listed.
+// A ServerError is the error of a server that could not be listed.
 type ServerError struct {
 	Server string
 	Err    error
@@ -253,9 +250,9 @@ func (e *ServerError) Error() string { return "server " + e.Server + ": " + e.Er
 // Unwrap returns the cause.
 func (e *ServerError) Unwrap() error { return e.Err }
 
-// Refresh asks the server of that name again, in the background: its lists
-// may have changed. Without kinds, all of them. However often a server says so,
-// it is asked once at a time, and less and less often.
+// Refresh requests lists of a server again in the background, because they may have
+// changed; all of them without kinds. However often a server reports changes, there is
+// one request at a time, at growing intervals.
 func (c *Catalog) Refresh(name string, changed ...call.Kind) {
 	if len(changed) == 0 {
 		all := kinds()
@@ -267,16 +264,16 @@ func (c *Catalog) Refresh(name string, changed ...call.Kind) {
 		}
 		c.mu.Lock()
 		for _, kind := range changed {
-			if s.lists[kind].tried { // else whoever needs it will ask
-				c.follow(s, kind)
+			if s.lists[kind].tried { // otherwise it is requested when needed
+				c.requestAgain(s, kind)
 			}
 		}
 		c.mu.Unlock()
 	}
 }
 
-// Ask asks servers for their tools in the background, which starts them, unless
-// somebody has.
+// Ask asks servers for their tools in the background, which starts them, unless they
+// have been asked.
 func (c *Catalog) Ask(names ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -287,8 +284,7 @@ func (c *Catalog) Ask(names ...string) {
 	}
 }
 
-// Close ends what goes on in the background, but for a moment in which new
-// definitions are pinned.
+// Close ends the background work, except for a short time to pin new definitions.
 func (c *Catalog) Close() {
 	c.mu.Lock()
 	c.closed = true
@@ -305,9 +301,9 @@ func (c *Catalog) Close() {
 	c.work.Wait()
 }
 
-// list asks those servers of a group, nil meaning all, that have not been
-// listed, and waits for those that were never tried. When the servers are
-// replaced meanwhile, the new ones are waited for, too.
+// list asks the servers of a group, nil meaning all, that have not been listed, and
+// waits for those that were never asked. If the servers are replaced meanwhile, it
+// waits for the new ones too.
 func (c *Catalog) list(ctx context.Context, kind call.Kind, group func(*server) bool) {
 	for {
 		servers := c.servers.Load()
@@ -343,7 +339,7 @@ func (c *Catalog) listOnce(kind call.Kind, servers []*server, group func(*server
 	return waits
 }
 
-// ask lists a server in the background. c.mu is held.
+// ask requests a list of a server in the background. The caller holds c.mu.
 func (c *Catalog) ask(s *server, kind call.Kind) {
 	if c.closed {
 		return
@@ -360,8 +356,8 @@ func (c *Catalog) ask(s *server, kind call.Kind) {
 		raw, err := s.Source.List(c.life, kind)
 		slow.Stop()
 		leave()
-		pins := c.pinned()                 // those of now, whenever it was asked
-		if kind != call.Tools || s.Plain { // ours change with the host
+		pins := c.pinned()                 // the current ones, whenever the list was requested
+		if kind != call.Tools || s.Plain { // bundled tools change with the host
 			pins = nil
 		}
 		items, faults := s.items(kind, raw)
@@ -372,16 +368,16 @@ func (c *Catalog) ask(s *server, kind call.Kind) {
 		if err == nil && pins != nil {
 			c.check(l, asked, pins, s.Source.Name(), listed)
 		}
-		c.learn(l, kind, busy, items, faults, err)
+		c.storeList(l, kind, busy, items, faults, err)
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if l.again {
-			c.follow(s, kind)
+		if l.changed {
+			c.requestAgain(s, kind)
 		}
 	})
 }
 
-// items makes the catalogue's items of a server's.
+// items converts a server's definitions to items.
 func (s *server) items(kind call.Kind, raw []json.RawMessage) (items []*Item, faults []error) {
 	for _, definition := range raw {
 		item, fault := newItem(s.Entry, kind, definition)
@@ -395,10 +391,10 @@ func (s *server) items(kind call.Kind, raw []json.RawMessage) (items []*Item, fa
 	return items, faults
 }
 
-// learn takes a server's list in. A server that cannot be listed keeps what it
-// had: it is started again when that is used. While it is offline, which it
-// says itself, that is not listed.
-func (c *Catalog) learn(l *listing, kind call.Kind, busy chan struct{}, items []*Item, faults []error, err error) {
+// storeList stores a server's list. A server that cannot be listed keeps its previous
+// list: a call starts it again. While it is offline, which the source reports, that
+// list is hidden.
+func (c *Catalog) storeList(l *listing, kind call.Kind, busy chan struct{}, items []*Item, faults []error, err error) {
 	c.mu.Lock()
 	seen := l.tried
 	l.tried, l.err = true, err
@@ -417,14 +413,14 @@ func (c *Catalog) learn(l *listing, kind call.Kind, busy chan struct{}, items []
 	}
 }
 
-// rebuild makes the snapshot anew and reports whether a list of the kind is
-// another one. c.mu is held.
+// rebuild builds a new snapshot and reports whether the list of the kind has changed.
+// The caller holds c.mu.
 func (c *Catalog) rebuild(kind call.Kind) (Change, bool) {
 	before := c.current.Load()
 	next, faults := c.assemble()
 	c.faults = faults
 	if before.same(next, kind) {
-		if !slices.EqualFunc(before.Items(kind), next.Items(kind), sameItem) { // some is found by name only
+		if !slices.EqualFunc(before.Items(kind), next.Items(kind), sameItem) { // some items are found only by name
 			c.current.Store(next)
 		}
 		return Change{}, false
@@ -433,7 +429,7 @@ func (c *Catalog) rebuild(kind call.Kind) (Change, bool) {
 	return Change{kind, before, next}, true
 }
 
-// assemble makes a snapshot of what is known. c.mu is held.
+// assemble builds a snapshot. The caller holds c.mu.
 func (c *Catalog) assemble() (*Snapshot, []error) {
 	all := map[call.Kind][]*Item{}
 	offline := map[string]bool{}

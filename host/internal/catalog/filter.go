@@ -5,22 +5,21 @@ import (
 	"strings"
 )
 
-// A Filter says which of a server's tools are served, and how. Patterns are
-// of the server's own names, or of the served ones; a * stands for any number
-// of characters.
+// A Filter selects and renames a server's tools. Patterns match the server's own names
+// or the served ones; * matches any characters.
 type Filter struct {
-	Allow    []string          // none: all
-	Block    []string          // wins over Allow
-	Rename   map[string]string // the server's name → the one served
-	Describe map[string]string // the server's name → the description served
+	Allow    []string          // empty: all
+	Block    []string          // takes precedence over Allow
+	Rename   map[string]string // the server's own name → the served name
+	Describe map[string]string // the server's own name → the served description
 }
 
 func (f Filter) serves(item *Item) bool {
 	return permits(f.Allow, f.Block, append(item.names(), item.Original), nil)
 }
 
-// permits reports whether something with several names may be had: one of them
-// is allowed, or all are, and none is blocked, nor one of what it leads to.
+// permits reports whether an item with several names is permitted: one name is
+// allowed, or all are, and neither a name nor a tool that it leads to is blocked.
 func permits(allow, block, names, also []string) bool {
 	named := func(patterns, names []string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return MatchesAny(patterns, name) })
@@ -28,12 +27,12 @@ func permits(allow, block, names, also []string) bool {
 	return (len(allow) == 0 || named(allow, names)) && !named(block, names) && !named(block, also)
 }
 
-// MatchesAny reports whether a name is of the form of any of the patterns.
+// MatchesAny reports whether a name matches any of the patterns.
 func MatchesAny(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return matches(p, name) })
 }
 
-// matches reports whether a name is of the form of a pattern with *.
+// matches reports whether a name matches a pattern with *.
 func matches(pattern, name string) bool {
 	parts := strings.Split(pattern, "*")
 	if len(parts) == 1 {
@@ -54,8 +53,8 @@ func matches(pattern, name string) bool {
 	return true
 }
 
-// skeleton is what is left of a name for somebody who reads it carelessly, or
-// in a bad typeface: two names with the same one look alike.
+// skeleton returns a form of a name that is equal for names that look alike in some
+// fonts.
 func skeleton(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch r {

@@ -19,21 +19,21 @@ type Item struct {
 	Server   string
 	Original string // the server's own name, URI or template
 
-	// Definition is the server's own entry, byte for byte but for what the
-	// configuration says otherwise: the name, and a tool's description.
+	// Definition is the server's entry, unchanged except for the configured name and
+	// description.
 	Definition json.RawMessage
 
-	Tool *call.Tool // of a tool; else nil
+	Tool *call.Tool // nil for other kinds than tools
 
 	received json.RawMessage
 	of       Target   // see Entry
-	whole    bool     // what it is another name of has been found
-	also     []string // likewise
-	span     [2]int   // where the value of the name stands in Definition
+	whole    bool     // the target was looked up
+	also     []string // names of the target
+	span     [2]int   // position of the name's value in Definition
 }
 
-// named is the member that tells an item of the kind.
-func named(kind call.Kind) string {
+// nameMember returns the member that identifies an item of the kind.
+func nameMember(kind call.Kind) string {
 	switch kind {
 	case call.Resources:
 		return "uri"
@@ -43,8 +43,8 @@ func named(kind call.Kind) string {
 	return "name"
 }
 
-// newItem makes the catalogue's item from a server's definition. With an item, an
-// error says what of the definition clients could not read, and is not served.
+// newItem returns the item for a server's definition. An error together with an item
+// says which parts of the definition clients could not read; they are not served.
 func newItem(server Entry, kind call.Kind, definition json.RawMessage) (*Item, error) {
 	of := server.Source.Name()
 	members, err := jsonrpc.Members(definition)
@@ -52,7 +52,7 @@ func newItem(server Entry, kind call.Kind, definition json.RawMessage) (*Item, e
 		return nil, fmt.Errorf("server %s: an entry of its %s is malformed: %w", of, kind, err)
 	}
 	item := &Item{Kind: kind, Server: of, received: definition, of: server.Of, also: server.Also}
-	definition, lost := fit(kind, definition, members)
+	definition, lost := sanitize(kind, definition, members)
 	if !bytes.Equal(definition, item.received) {
 		if members, err = jsonrpc.Members(definition); err != nil {
 			return nil, fmt.Errorf("server %s: an entry of its %s is malformed: %w", of, kind, err)
@@ -61,7 +61,7 @@ func newItem(server Entry, kind call.Kind, definition json.RawMessage) (*Item, e
 	item.Definition = definition
 	for _, m := range members {
 		switch {
-		case m.Name == named(kind):
+		case m.Name == nameMember(kind):
 			if m.Value[0] != '"' || json.Unmarshal(m.Value, &item.Original) != nil || item.Original == "" {
 				return nil, fmt.Errorf("server %s: the %s of an entry of its %s is %s, not a string", of, m.Name, kind, m.Value)
 			}
@@ -69,9 +69,9 @@ func newItem(server Entry, kind call.Kind, definition json.RawMessage) (*Item, e
 		}
 	}
 	if item.Original == "" {
-		return nil, fmt.Errorf("server %s: an entry of its %s has no %s", of, kind, named(kind))
+		return nil, fmt.Errorf("server %s: an entry of its %s has no %s", of, kind, nameMember(kind))
 	}
-	// Clients would differ on what it means, and what is pinned would be one of that.
+	// Clients would read it differently, and only one reading would be pinned.
 	if _, sure := jsonrpc.Canonical(nil, item.received); kind == call.Tools && !sure {
 		return nil, fmt.Errorf("server %s: the definition of tool %s has a duplicate member, or is nested too deep", of, item.Original)
 	}
@@ -100,8 +100,8 @@ func newItem(server Entry, kind call.Kind, definition json.RawMessage) (*Item, e
 	return item, err
 }
 
-// names are those that a pattern may mean the item by: the served one, and
-// that which it would have if the configuration gave it none.
+// names returns the names that a pattern can match: the served name, and the one
+// without renaming in the configuration.
 func (i *Item) names() []string {
 	if i.Tool == nil || i.Tool.Unrenamed == "" {
 		return []string{i.Name}
@@ -109,7 +109,7 @@ func (i *Item) names() []string {
 	return []string{i.Name, i.Tool.Unrenamed}
 }
 
-// rename puts a name into the definition.
+// rename replaces the name in the definition.
 func (i *Item) rename(name string) {
 	i.Name = name
 	if name != i.Original {
@@ -117,15 +117,14 @@ func (i *Item) rename(name string) {
 	}
 }
 
-// qualified is the item under the name that leads to its server whoever else
-// has the same URI.
+// qualified returns the item under the URI that always leads to its server.
 func (i *Item) qualified() *Item {
 	q := *i
 	q.rename(qualify(i.Server, i.Original))
 	return &q
 }
 
-// scheme begins the qualified URIs.
+// scheme is the scheme of qualified URIs.
 const scheme = "toolroom:"
 
 func qualify(server, uri string) string {
@@ -135,7 +134,7 @@ func qualify(server, uri string) string {
 	return scheme + url.PathEscape(server) + "/" + uri
 }
 
-// unqualify takes a qualified URI apart.
+// unqualify splits a qualified URI.
 func unqualify(name string) (server, uri string, ok bool) {
 	inner := ""
 	rest, ok := strings.CutPrefix(name, scheme)

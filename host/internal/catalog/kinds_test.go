@@ -266,8 +266,8 @@ func TestPatternsMeanRenamedTools(t *testing.T) {
 	} {
 		c.filter.Rename = map[string]string{"a": "new"}
 		cat := catalog.New([]catalog.Entry{
-			{Source: &source{name: "one", tools: named("a", "b")}, Filter: c.filter},
-			{Source: &source{name: "two", tools: named("c")}, Prefix: &prefix},
+			{Source: &source{name: "one", tools: nameMember("a", "b")}, Filter: c.filter},
+			{Source: &source{name: "two", tools: nameMember("c")}, Prefix: &prefix},
 		}, nil, nil)
 		view := cat.Profile(c.profile)
 		var got []string
@@ -283,9 +283,9 @@ func TestPatternsMeanRenamedTools(t *testing.T) {
 
 // What a tool leads to is blocked under every name.
 func TestWhatLeadsToABlockedTool(t *testing.T) {
-	target := catalog.Entry{Source: &source{name: "one", tools: named("a")}, Filter: catalog.Filter{Rename: map[string]string{"a": "new"}}}
+	target := catalog.Entry{Source: &source{name: "one", tools: nameMember("a")}, Filter: catalog.Filter{Rename: map[string]string{"a": "new"}}}
 	require.Equal(t, []string{"new", "one__a"}, target.Names("a"))
-	alias := catalog.Entry{Source: &source{name: "alias", tools: named("alias")}, Plain: true, Also: target.Names("a")}
+	alias := catalog.Entry{Source: &source{name: "alias", tools: nameMember("alias")}, Plain: true, Also: target.Names("a")}
 	require.Equal(t, []string{"alias", "new", "one__a"}, alias.Names("alias"))
 	c := catalog.New([]catalog.Entry{alias}, nil, nil)
 	defer c.Close()
@@ -301,7 +301,7 @@ func TestWhatLeadsToABlockedTool(t *testing.T) {
 
 // Sources may be others each time that somebody asks.
 func TestSourcesAreLookedAtWhenTheyAreUsed(t *testing.T) {
-	c := catalog.New([]catalog.Entry{{Source: &source{name: "gone", tools: named("gone")}, Plain: true}}, nil, nil)
+	c := catalog.New([]catalog.Entry{{Source: &source{name: "gone", tools: nameMember("gone")}, Plain: true}}, nil, nil)
 	defer c.Close()
 	var asked []string
 	c.OnUse(func(_ context.Context, tool *call.Tool) bool {
@@ -310,7 +310,7 @@ func TestSourcesAreLookedAtWhenTheyAreUsed(t *testing.T) {
 			return false
 		}
 		asked = append(asked, tool.Name)
-		c.Update([]catalog.Entry{{Source: &source{name: "there", tools: named("there")}, Plain: true}})
+		c.Update([]catalog.Entry{{Source: &source{name: "there", tools: nameMember("there")}, Plain: true}})
 		return true
 	})
 	require.Len(t, c.Snapshot(t.Context()).Tools(), 1)

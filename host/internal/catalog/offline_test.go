@@ -23,8 +23,8 @@ func (f *fragile) Offline() bool { return f.offline.Load() }
 
 func TestWhatIsOfflineIsNotListedAndStillFound(t *testing.T) {
 	changed := make(chan struct{}, 10)
-	frail := &fragile{source: &source{name: "frail", tools: named("a")}}
-	c := open(t, func() { changed <- struct{}{} }, catalog.Entry{Source: frail}, catalog.Entry{Source: &source{name: "firm", tools: named("a")}})
+	frail := &fragile{source: &source{name: "frail", tools: nameMember("a")}}
+	c := open(t, func() { changed <- struct{}{} }, catalog.Entry{Source: frail}, catalog.Entry{Source: &source{name: "firm", tools: nameMember("a")}})
 	require.Len(t, c.Snapshot(t.Context()).Tools(), 2)
 
 	frail.set(errors.New("it is down"))
@@ -39,7 +39,7 @@ func TestWhatIsOfflineIsNotListedAndStillFound(t *testing.T) {
 	require.Equal(t, "frail", tool.Server)
 
 	frail.offline.Store(false)
-	frail.set(nil, named("a")...)
+	frail.set(nil, nameMember("a")...)
 	c.Refresh("frail")
 	<-changed
 	require.Equal(t, `{"tools":[{"name":"frail__a","inputSchema":{"type":"object"}},{"name":"firm__a","inputSchema":{"type":"object"}}]}`, string(c.Snapshot(t.Context()).List(false)))
@@ -55,7 +55,7 @@ func TestServersThatHangDoNotHoldUpTheOthers(t *testing.T) {
 		slow = append(slow, &source{name: fmt.Sprint("slow", i), gate: hang})
 		entries = append(entries, catalog.Entry{Source: slow[i]})
 	}
-	c := open(t, nil, append(entries, catalog.Entry{Source: &source{name: "quick", tools: named("a")}})...)
+	c := open(t, nil, append(entries, catalog.Entry{Source: &source{name: "quick", tools: nameMember("a")}})...)
 	for i := range 5 {
 		go c.Lookup(t.Context(), fmt.Sprintf("slow%d__a", i)) //nolint:errcheck // it never comes
 	}

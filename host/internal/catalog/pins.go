@@ -15,30 +15,30 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// PinMode says what becomes of a tool whose definition has changed since it
-// was first used.
+// PinMode says what happens to a tool whose definition has changed since its first
+// use.
 type PinMode string
 
-// The modes. Off remembers nothing; Warn serves a changed tool and reports
-// it; Enforce withholds it until it is approved.
+// The modes. Off stores nothing. Warn serves a changed tool and reports it. Enforce
+// withholds it until it is approved.
 const (
 	PinsOff     PinMode = "off"
 	PinsWarn    PinMode = "warn"
 	PinsEnforce PinMode = "enforce"
 )
 
-// A PinStore remembers the definitions of a server's tools, by the tools' own
-// names. Pin leaves a tool alone that is pinned already, Repin does not.
+// A PinStore stores the definitions of a server's tools, by the tools' own names. Pin
+// does not change an existing pin, Repin does.
 type PinStore interface {
 	Pinned(ctx context.Context, server string) (map[string]json.RawMessage, error)
 	Pin(ctx context.Context, server, tool string, definition json.RawMessage) error
 	Repin(ctx context.Context, server, tool string, definition json.RawMessage) error
 }
 
-// A ChangedError is a tool whose definition is not the pinned one.
+// A ChangedError is the error of a tool whose definition differs from the pinned one.
 type ChangedError struct {
 	Server, Tool string
-	Name         string // the tool's, as served
+	Name         string // served name
 	Withheld     bool
 	Was, Is      json.RawMessage // canonical definitions
 }
@@ -53,13 +53,13 @@ func (e *ChangedError) Error() string {
 		e.Tool, e.Server, digest(e.Is), digest(e.Was), state)
 }
 
-// digest is the beginning of a definition's SHA-256.
+// digest returns the beginning of the definition's SHA-256.
 func digest(definition json.RawMessage) string {
 	sum := sha256.Sum256(definition)
 	return hex.EncodeToString(sum[:6])
 }
 
-// pins compares what servers list with what they listed at first.
+// pins compares the definitions that servers list with the pinned ones.
 type pins struct {
 	mode  PinMode
 	store PinStore
@@ -68,13 +68,12 @@ type pins struct {
 	changed map[[2]string]*ChangedError // by server and tool
 }
 
-// SetPins has the definitions of tools pinned, but for those of bundled
-// servers, which change with the host.
+// SetPins starts to pin the definitions of tools, except those of bundled servers,
+// which change with the host.
 //
-// With PinsEnforce a list is compared before it is served, and not taken in
-// when the store cannot be read. With PinsWarn it is compared afterwards, so
-// that nobody waits for the store. What is new is pinned in the background in
-// either case.
+// With PinsEnforce a list is compared before it is served, and not accepted if the
+// store cannot be read. With PinsWarn it is compared afterwards, so that no request
+// waits for the store. In both modes new tools are pinned in the background.
 func (c *Catalog) SetPins(mode PinMode, store PinStore) {
 	var p *pins
 	if mode != PinsOff && mode != "" && store != nil {
@@ -91,8 +90,8 @@ func (c *Catalog) SetPins(mode PinMode, store PinStore) {
 	}
 }
 
-// OnDrift sets what is told once of every definition that has changed. Call it
-// before first use.
+// OnDrift sets a function that is called once for every changed definition. It must be
+// set before the first use.
 func (c *Catalog) OnDrift(f func(*ChangedError)) { c.onDrift = f }
 
 func (c *Catalog) pinned() *pins {
@@ -121,7 +120,7 @@ func (c *Catalog) Changed() []*ChangedError {
 	return all
 }
 
-// Approve pins the definition that a tool has now.
+// Approve pins the current definition of a tool.
 func (c *Catalog) Approve(ctx context.Context, server, tool string) error {
 	p := c.pinned()
 	if p == nil {
@@ -140,7 +139,7 @@ func (c *Catalog) Approve(ctx context.Context, server, tool string) error {
 	return nil
 }
 
-// Recheck takes in what was approved elsewhere.
+// Recheck applies approvals made by other hosts.
 func (c *Catalog) Recheck(ctx context.Context) {
 	p := c.pinned()
 	for _, e := range c.Changed() {
@@ -150,7 +149,7 @@ func (c *Catalog) Recheck(ctx context.Context) {
 	}
 }
 
-// Settle waits until what was listed so far has been compared and pinned.
+// Settle waits until all lists so far have been compared and pinned.
 func (c *Catalog) Settle(ctx context.Context) {
 	for {
 		var one chan struct{}
@@ -170,13 +169,13 @@ func (c *Catalog) Settle(ctx context.Context) {
 	}
 }
 
-// withhold leaves out the tools whose definitions have changed.
+// withhold removes the tools whose definitions have changed.
 func (c *Catalog) withhold(l *listing, p *pins, server string, items []*Item) ([]*Item, error) {
 	found, err := p.compare(c.life, server, items)
 	if err != nil {
 		return nil, fmt.Errorf("its tools are withheld, because they cannot be compared with their first use: %w", err)
 	}
-	c.tell(p, server, found.changed)
+	c.reportDrift(p, server, found.changed)
 	c.mu.Lock()
 	l.drift = found.drift()
 	c.mu.Unlock()
@@ -185,7 +184,7 @@ func (c *Catalog) withhold(l *listing, p *pins, server string, items []*Item) ([
 	}), nil
 }
 
-// check compares a list in the background and pins what is new of it.
+// check compares a list in the background and pins its new tools.
 func (c *Catalog) check(l *listing, asked int, p *pins, server string, items []*Item) {
 	done := make(chan struct{})
 	c.mu.Lock()
@@ -198,7 +197,7 @@ func (c *Catalog) check(l *listing, asked int, p *pins, server string, items []*
 			c.mu.Unlock()
 			close(done)
 		}()
-		drift := p.pinNew(c.life, server, items, func(changed []*ChangedError) { c.tell(p, server, changed) })
+		drift := p.pinNew(c.life, server, items, func(changed []*ChangedError) { c.reportDrift(p, server, changed) })
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if l.asked == asked {
@@ -207,8 +206,8 @@ func (c *Catalog) check(l *listing, asked int, p *pins, server string, items []*
 	})
 }
 
-// tell remembers what has changed of a server and tells of what is news.
-func (c *Catalog) tell(p *pins, server string, changed []*ChangedError) {
+// reportDrift stores the changed tools of a server and reports the new changes.
+func (c *Catalog) reportDrift(p *pins, server string, changed []*ChangedError) {
 	var news []*ChangedError
 	p.mu.Lock()
 	for _, e := range changed {
@@ -233,10 +232,10 @@ func (c *Catalog) tell(p *pins, server string, changed []*ChangedError) {
 	}
 }
 
-// comparison is what became of a server's list.
+// comparison is the result of comparing a server's list.
 type comparison struct {
 	changed []*ChangedError
-	fresh   []fresh // never seen before
+	fresh   []fresh // not pinned yet
 	faults  []error
 }
 
@@ -245,7 +244,7 @@ type fresh struct {
 	definition json.RawMessage
 }
 
-// drift is what there is to say.
+// drift returns the changes as errors.
 func (f comparison) drift() []error {
 	all := slices.Clone(f.faults)
 	for _, e := range f.changed {
@@ -254,7 +253,7 @@ func (f comparison) drift() []error {
 	return all
 }
 
-// compare looks what has changed, and what is new.
+// compare finds changed and new tools.
 func (p *pins) compare(ctx context.Context, server string, items []*Item) (found comparison, err error) {
 	pinned, err := p.store.Pinned(ctx, server)
 	if err != nil {
@@ -270,7 +269,7 @@ func (p *pins) compare(ctx context.Context, server string, items []*Item) (found
 		switch {
 		case !known:
 			found.fresh = append(found.fresh, fresh{item.Original, is})
-			pinned[item.Original] = is // two entries of one name are compared, too
+			pinned[item.Original] = is // two entries with one name are compared, too
 		case !samePin(was, is):
 			found.changed = append(found.changed, &ChangedError{
 				Server: server, Tool: item.Original, Name: item.Name, Withheld: p.mode == PinsEnforce, Was: was, Is: is,
@@ -280,8 +279,8 @@ func (p *pins) compare(ctx context.Context, server string, items []*Item) (found
 	return found, nil
 }
 
-// pinNew compares a list, tells what has changed of it, pins what is new and
-// returns what there is to say.
+// pinNew compares a list, reports changed tools to tell, pins new ones and returns the
+// changes as errors.
 func (p *pins) pinNew(ctx context.Context, server string, items []*Item, tell func([]*ChangedError)) (drift []error) {
 	found, err := p.compare(ctx, server, items)
 	if err != nil {
@@ -297,8 +296,8 @@ func (p *pins) pinNew(ctx context.Context, server string, items []*Item, tell fu
 	return drift
 }
 
-// canonical returns a definition in the one form that all texts of the same
-// JSON value have: members in order, numbers as written, no spaces.
+// canonical returns a definition in a form that is equal for all texts of the same
+// JSON value: sorted members, numbers as written, no spaces.
 func canonical(definition json.RawMessage) (json.RawMessage, error) {
 	decoder := json.NewDecoder(bytes.NewReader(definition))
 	decoder.UseNumber()

@@ -11,18 +11,17 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 )
 
-// A Profile is a part of the catalogue under a name of its own, for a client
-// that is to have no more. Patterns are of served names, with *, or of those
-// that tools would have if the configuration renamed none. A tool that leads to
-// one that is blocked is blocked, too.
+// A Profile is a named part of the catalog for clients that must not see more.
+// Patterns with * match served names, and the names that tools would have without
+// renaming. A tool that calls a blocked tool is blocked, too.
 type Profile struct {
 	Name    string
-	Servers []string // none: all
-	Allow   []string // tools; none: all
-	Block   []string // tools; wins over Allow
+	Servers []string // empty: all
+	Allow   []string // patterns of tools; empty: all
+	Block   []string // patterns of tools; takes precedence over Allow
 }
 
-// Validate names the field that is wrong.
+// Validate returns an error that names the wrong field.
 func (p Profile) Validate() error {
 	if !regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`).MatchString(p.Name) {
 		return fmt.Errorf("profile %q: a name has 1 to 64 of a-z, A-Z, 0-9, _ and -", p.Name)
@@ -37,8 +36,8 @@ func (p *Profile) serves(item *Item) bool {
 	return item.Kind != call.Tools || permits(p.Allow, p.Block, item.names(), item.also)
 }
 
-// of returns what a profile leaves of a snapshot, made once.
-func (p *Profile) of(s *Snapshot) *Snapshot {
+// apply returns the part of a snapshot that the profile shows. It is computed once.
+func (p *Profile) apply(s *Snapshot) *Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if part, ok := s.profiles[p]; ok {
@@ -60,19 +59,19 @@ func (p *Profile) of(s *Snapshot) *Snapshot {
 	return part
 }
 
-// A View is the catalogue as a client sees it: all of it, or a profile.
+// A View is the catalog as a client sees it: all of it, or a profile.
 type View struct {
 	catalog *Catalog
 	profile *Profile // nil: all
 }
 
-// View returns the whole catalogue.
+// View returns the view of the whole catalog.
 func (c *Catalog) View() *View { return &View{catalog: c} }
 
-// Profile returns a part of it.
+// Profile returns the view of a profile.
 func (c *Catalog) Profile(p Profile) *View { return &View{catalog: c, profile: &p} }
 
-// Concerns reports whether a change is one of what the view shows.
+// Concerns reports whether a change affects the view.
 func (c Change) Concerns(v *View) bool {
 	if v.profile == nil {
 		return true
@@ -81,36 +80,35 @@ func (c Change) Concerns(v *View) bool {
 	return !before.same(after, c.Kind)
 }
 
-// Of returns what a view showed before a change and what after it.
-func (c Change) Of(v *View) (before, after *Snapshot) { return v.of(c.before), v.of(c.after) }
+// Of returns the view's snapshots before and after a change.
+func (c Change) Of(v *View) (before, after *Snapshot) { return v.apply(c.before), v.apply(c.after) }
 
-func (v *View) of(s *Snapshot) *Snapshot {
+func (v *View) apply(s *Snapshot) *Snapshot {
 	if v.profile == nil {
 		return s
 	}
-	return v.profile.of(s)
+	return v.profile.apply(s)
 }
 
-// Same reports whether two views show the same of what is known now.
+// Same reports whether two views show the same items now.
 func (v *View) Same(other *View, kind call.Kind) bool {
 	now := v.catalog.current.Load()
-	return v.of(now).same(other.of(now), kind)
+	return v.apply(now).same(other.apply(now), kind)
 }
 
-// Now returns what the view shows of what is known.
-func (v *View) Now() *Snapshot { return v.of(v.catalog.current.Load()) }
+// Now returns the view's current snapshot.
+func (v *View) Now() *Snapshot { return v.apply(v.catalog.current.Load()) }
 
-// Snapshot returns what the view shows after every server has been asked for
-// its tools once; see Catalog.Snapshot.
-func (v *View) Snapshot(ctx context.Context) *Snapshot { return v.of(v.catalog.Snapshot(ctx)) }
+// Snapshot returns the view's snapshot after every server has been asked for its tools
+// once; see Catalog.Snapshot.
+func (v *View) Snapshot(ctx context.Context) *Snapshot { return v.apply(v.catalog.Snapshot(ctx)) }
 
-// List returns the result of a list request, after every server has been
-// asked once.
+// List returns the result of a list request, after every server has been asked once.
 func (v *View) List(ctx context.Context, kind call.Kind, modern bool) json.RawMessage {
-	return v.of(v.catalog.snapshot(ctx, kind)).Listing(kind, modern)
+	return v.apply(v.catalog.snapshot(ctx, kind)).Listing(kind, modern)
 }
 
-// Lookup finds a tool by its served name.
+// Lookup returns the tool with a served name.
 func (v *View) Lookup(ctx context.Context, name string) (*call.Tool, bool) {
 	item, ok := v.catalog.find(ctx, call.Tools, name)
 	if !ok || !v.shows(item) {
@@ -121,10 +119,10 @@ func (v *View) Lookup(ctx context.Context, name string) (*call.Tool, bool) {
 
 func (v *View) shows(item *Item) bool { return v.profile == nil || v.profile.serves(item) }
 
-// Locate finds the server that has a prompt, resource or template of that
-// name, and what it calls it. A URI that no server lists is looked for among
-// their templates, and then is the first's that lists a URI with the same
-// scheme: tools give out links to resources that no list has.
+// Locate returns the server of a prompt, resource or template with a served name, and
+// its original name. For a URI that no server lists, it looks for a matching template,
+// and then for the first server that lists a URI with the same scheme: tools return
+// links to resources that are in no list.
 func (v *View) Locate(ctx context.Context, kind call.Kind, name string) (server, original string, ok bool) {
 	if kind == call.Prompts {
 		item, ok := v.catalog.find(ctx, kind, name)
@@ -161,19 +159,19 @@ func (v *View) locateURI(ctx context.Context, uri string) (server, original stri
 		if !ask {
 			continue
 		}
-		if item := v.first(s.Items(call.Templates), func(i *Item) bool { return expands(i.Original, uri) }); item != nil {
+		if item := v.firstShown(s.Items(call.Templates), func(i *Item) bool { return expands(i.Original, uri) }); item != nil {
 			return item.Server, uri, true
 		}
 		scheme, _, _ := strings.Cut(uri, ":")
 		items := slices.Concat(s.Items(call.Resources), s.Items(call.Templates))
-		if item := v.first(items, func(i *Item) bool { return strings.HasPrefix(i.Original, scheme+":") }); item != nil {
+		if item := v.firstShown(items, func(i *Item) bool { return strings.HasPrefix(i.Original, scheme+":") }); item != nil {
 			return item.Server, uri, true
 		}
 	}
 	return "", "", false
 }
 
-func (v *View) first(items []*Item, fits func(*Item) bool) *Item {
+func (v *View) firstShown(items []*Item, fits func(*Item) bool) *Item {
 	for _, item := range items {
 		if v.shows(item) && fits(item) {
 			return item
@@ -182,11 +180,10 @@ func (v *View) first(items []*Item, fits func(*Item) bool) *Item {
 	return nil
 }
 
-// expands reports whether a URI could be an expansion of a template (RFC
-// 6570): its literal parts are there in their order, and a simple expression
-// stands for something without a slash.
+// expands reports whether a URI can be an expansion of a template (RFC 6570): its
+// literal parts occur in order, and a simple expression matches text without a slash.
 func expands(template, uri string) bool {
-	const most = 32 // expressions; nobody writes more, and matching takes longer with each
+	const most = 32 // bound of expressions, since the time to match grows with each
 	if strings.Count(template, "{") > most {
 		return false
 	}
@@ -209,5 +206,5 @@ func expands(template, uri string) bool {
 		rest = behind
 	}
 	match, err := regexp.MatchString(string(form)+"$", uri)
-	return err == nil && match // a template too large to compile matches nothing
+	return err == nil && match // a template that is too large to compile matches nothing
 }

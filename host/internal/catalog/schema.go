@@ -11,10 +11,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// fitInput is the form of an inputSchema: of an object, which arguments always
-// are, with schemas that are objects themselves.
-func fitInput(value json.RawMessage) (json.RawMessage, bool) {
-	fitted, lost := fitSchema(value)
+// sanitizeInput accepts an inputSchema: a schema of an object whose subschemas are objects.
+func sanitizeInput(value json.RawMessage) (json.RawMessage, bool) {
+	fitted, lost := sanitizeSchema(value)
 	if fitted == nil {
 		return nil, lost
 	}
@@ -29,10 +28,10 @@ func fitInput(value json.RawMessage) (json.RawMessage, bool) {
 	return typed, lost || kind != nil && !isNull(kind)
 }
 
-// fitOutput is the form of an outputSchema. Clients compile each of a list, and
-// have none of the list if one cannot be.
-func fitOutput(value json.RawMessage) (json.RawMessage, bool) {
-	fitted, lost := fitSchema(value)
+// sanitizeOutput accepts an outputSchema. Clients compile all schemas of a list, and drop
+// the whole list if one does not compile.
+func sanitizeOutput(value json.RawMessage) (json.RawMessage, bool) {
+	fitted, lost := sanitizeSchema(value)
 	if fitted == nil {
 		return nil, lost
 	}
@@ -43,8 +42,8 @@ func fitOutput(value json.RawMessage) (json.RawMessage, bool) {
 	return fitted, lost
 }
 
-// legacyTool is a tool's definition as clients of the legacy versions can read it:
-// to them results are objects, and to those of the modern one anything.
+// legacyTool returns a tool's definition for clients of legacy versions, in which
+// structured results must be objects; in the modern version they may be any value.
 func legacyTool(definition json.RawMessage) json.RawMessage {
 	if !bytes.Contains(definition, []byte(`"outputSchema"`)) {
 		return definition
@@ -61,19 +60,19 @@ func legacyTool(definition json.RawMessage) json.RawMessage {
 	})
 }
 
-// fitSchema is the form of both.
-func fitSchema(value json.RawMessage) (json.RawMessage, bool) {
-	return members(map[string]form{"properties": fitProperties, "required": listOf(isText)})(value)
+// sanitizeSchema accepts a schema that is an object.
+func sanitizeSchema(value json.RawMessage) (json.RawMessage, bool) {
+	return members(map[string]sanitizer{"properties": sanitizeProperties, "required": listOf(isText)})(value)
 }
 
-// fitProperties has an object for each property: as schemas true says no more
-// than {} does, and false no less than {"not":{}}.
-func fitProperties(value json.RawMessage) (json.RawMessage, bool) {
+// sanitizeProperties makes the schema of each property an object: true becomes {}, false
+// becomes {"not":{}}.
+func sanitizeProperties(value json.RawMessage) (json.RawMessage, bool) {
 	if value[0] != '{' {
 		return nil, !isNull(value)
 	}
 	all, err := jsonrpc.Members(value)
-	if err != nil { // there are more than are looked at
+	if err != nil { // more than the limit
 		return value, false
 	}
 	lost := false
@@ -90,14 +89,14 @@ func fitProperties(value json.RawMessage) (json.RawMessage, bool) {
 	return value, lost
 }
 
-// A document is a schema of which it is to be known whether clients can compile it.
+// A document is a schema, checked for whether clients can compile it.
 type document struct {
 	root  any
-	named bool // parts of it have names of their own
+	named bool // parts have names ($id, $anchor)
 }
 
-// compiles reports whether a part names no type that there is not, and refers to
-// nothing but parts of the document.
+// compiles reports whether a part names only existing types and refers only to parts
+// of the document.
 func (d document) compiles(part any) bool {
 	if list, ok := part.([]any); ok {
 		return !slices.ContainsFunc(list, func(one any) bool { return !d.compiles(one) })
@@ -109,7 +108,7 @@ func (d document) compiles(part any) bool {
 	if kind, says := schema["type"]; says && !namesTypes(kind) {
 		return false
 	}
-	if at, ok := schema["$ref"].(string); ok && !d.leads(at) {
+	if at, ok := schema["$ref"].(string); ok && !d.resolves(at) {
 		return false
 	}
 	for _, name := range []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"} {
@@ -138,9 +137,9 @@ func namesTypes(value any) bool {
 	return false
 }
 
-// leads reports whether a reference leads to a part of the document, as far as
-// can be told where parts have names.
-func (d document) leads(reference string) bool {
+// resolves reports whether a reference leads to a part of the document, as far as that is
+// known if parts have names.
+func (d document) resolves(reference string) bool {
 	pointer, ok := strings.CutPrefix(reference, "#/")
 	if !ok {
 		return d.named || strings.HasPrefix(reference, "#")

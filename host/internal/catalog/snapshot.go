@@ -10,35 +10,35 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 )
 
-// A Snapshot is the catalogue at one time. It is immutable.
+// A Snapshot is the catalog at one time. It is immutable.
 type Snapshot struct {
 	tools    []*call.Tool
 	lists    map[call.Kind]*section
 	identity json.RawMessage
 	owners   owners
-	offline  map[string]bool // servers whose items are found by name, and not listed
+	offline  map[string]bool // servers whose items are found by name but not listed
 
 	mu       sync.Mutex
-	profiles map[*Profile]*Snapshot // what is left of it for each profile asked for
+	profiles map[*Profile]*Snapshot // snapshots of profiles, computed on demand
 }
 
 // section is one list.
 type section struct {
 	items  []*Item
 	byName map[string]*Item
-	listed []*Item                // see leave
-	legacy func() json.RawMessage // the result of the list request, made when it is first asked for
+	listed []*Item                // see leaveOut
+	legacy func() json.RawMessage // the result of the list request, encoded on demand
 	modern func() json.RawMessage
 }
 
-// Tools returns all tools in the order they are listed: servers as
-// configured, and each server's own order. The caller must not change it.
+// Tools returns all tools in list order: servers as configured, each in its own order.
+// The caller must not change the slice.
 func (s *Snapshot) Tools() []*call.Tool { return s.tools }
 
-// Items returns a whole list in its order. The caller must not change it.
+// Items returns a whole list in order. The caller must not change the slice.
 func (s *Snapshot) Items(kind call.Kind) []*Item { return s.lists[kind].items }
 
-// ByName finds a tool by its served name.
+// ByName returns the tool with a served name.
 func (s *Snapshot) ByName(name string) (*call.Tool, bool) {
 	item, ok := s.byName(call.Tools, name)
 	if !ok {
@@ -52,10 +52,10 @@ func (s *Snapshot) byName(kind call.Kind, name string) (*Item, bool) {
 	return item, ok
 }
 
-// List returns the result of tools/list, made once for all requests.
+// List returns the result of tools/list. It is encoded once.
 func (s *Snapshot) List(modern bool) json.RawMessage { return s.Listing(call.Tools, modern) }
 
-// Listing returns the result of a list request, made once for all requests.
+// Listing returns the result of a list request. It is encoded once.
 func (s *Snapshot) Listing(kind call.Kind, modern bool) json.RawMessage {
 	if modern {
 		return s.lists[kind].modern()
@@ -69,9 +69,9 @@ func (s *Snapshot) same(other *Snapshot, kind call.Kind) bool {
 
 func sameItem(a, b *Item) bool { return a == b || bytes.Equal(a.Definition, b.Definition) }
 
-// newSnapshot puts the listings together. Of two names that are the same, or
-// that look alike and are of different servers, the first stays; the other is
-// reported. Of two URIs that are the same, the other is qualified.
+// newSnapshot merges the listings. If two names are equal, or look alike and belong to
+// different servers, the first one stays and the other is reported. If two URIs are
+// equal, the second is qualified.
 func newSnapshot(all map[call.Kind][]*Item, identity json.RawMessage, offline map[string]bool) (*Snapshot, []error) {
 	s := &Snapshot{lists: map[call.Kind]*section{}, identity: identity, offline: offline}
 	var faults []error
@@ -80,7 +80,7 @@ func newSnapshot(all map[call.Kind][]*Item, identity json.RawMessage, offline ma
 		section := &section{byName: map[string]*Item{}}
 		alike := map[string]*Item{}
 		for _, item := range all[kind] {
-			item, fault := section.admit(item.linked(s.owners), alike, s.owners)
+			item, fault := section.admit(item.withServedUI(s.owners), alike, s.owners)
 			if fault != nil {
 				faults = append(faults, fault)
 				continue
@@ -91,7 +91,7 @@ func newSnapshot(all map[call.Kind][]*Item, identity json.RawMessage, offline ma
 				s.tools = append(s.tools, item.Tool)
 			}
 		}
-		faults = append(faults, section.leave(kind, offline)...)
+		faults = append(faults, section.leaveOut(kind, offline)...)
 		section.legacy = sync.OnceValue(func() json.RawMessage { return section.encode(kind, nil, false) })
 		section.modern = sync.OnceValue(func() json.RawMessage { return section.encode(kind, identity, true) })
 		s.lists[kind] = section
@@ -99,7 +99,7 @@ func newSnapshot(all map[call.Kind][]*Item, identity json.RawMessage, offline ma
 	return s, faults
 }
 
-// admit returns the item as it is listed, or why it is not.
+// admit returns the item as it is listed, or the reason why it is not.
 func (l *section) admit(item *Item, alike map[string]*Item, owners owners) (*Item, error) {
 	first, taken := l.byName[item.Name]
 	if item.Kind == call.Resources || item.Kind == call.Templates {
@@ -126,13 +126,13 @@ func (l *section) admit(item *Item, alike map[string]*Item, owners owners) (*Ite
 	return item, nil
 }
 
-// maxList bounds a list, of the servers of which each has a bound of its own: it is
-// one message, and many clients end the connection that brings one of 10 MiB.
+// maxList bounds the encoded list in bytes: it is one message, and many clients close
+// the connection at a message of 10 MiB. Each server has its own bound as well.
 const maxList = 9 << 20
 
-// leave lists all but what is of servers that are offline, and of those that have
-// most, when all together have more than clients take.
-func (l *section) leave(kind call.Kind, offline map[string]bool) (faults []error) {
+// leaveOut lists all items except those of offline servers and, if the list is too
+// large, those of the servers with the largest lists.
+func (l *section) leaveOut(kind call.Kind, offline map[string]bool) (faults []error) {
 	without := func(left func(server string) bool) {
 		l.listed = slices.DeleteFunc(slices.Clone(l.listed), func(i *Item) bool { return left(i.Server) })
 	}
@@ -160,7 +160,7 @@ func (l *section) leave(kind call.Kind, offline map[string]bool) (faults []error
 	return faults
 }
 
-// encode makes the answer to the list request.
+// encode returns the answer to the list request.
 func (l *section) encode(kind call.Kind, identity json.RawMessage, modern bool) json.RawMessage {
 	definitions := make([]json.RawMessage, len(l.listed))
 	for i, item := range l.listed {
@@ -169,7 +169,7 @@ func (l *section) encode(kind call.Kind, identity json.RawMessage, modern bool) 
 	return encode(kind, definitions, identity, modern)
 }
 
-// Listed returns the result of tools/list that has these definitions.
+// Listed returns a result of tools/list with these definitions.
 func (s *Snapshot) Listed(definitions []json.RawMessage, modern bool) json.RawMessage {
 	if modern {
 		return encode(call.Tools, definitions, s.identity, true)
@@ -193,7 +193,7 @@ func encode(kind call.Kind, definitions []json.RawMessage, identity json.RawMess
 		list = append(list, definition...)
 	}
 	list = append(list, ']')
-	if modern { // always to be asked again, never to be shared between users
+	if modern { // must be requested again each time, and not be shared between users
 		list = append(list, `,"ttlMs":0,"cacheScope":"private","resultType":"complete"`...)
 	}
 	if identity != nil {

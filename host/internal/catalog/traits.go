@@ -8,12 +8,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 )
 
-// metaCall is the _meta member in which tools made with our kit say what a
-// host must know to call them well.
+// metaCall is the _meta member in which tools made with mcpkit tell a host how to call
+// them.
 const metaCall = "toolroom/call"
 
-// traits reads what a definition says about calling the tool. A member of
-// another shape than expected counts as not there.
+// traits returns the call traits of a definition. A member with an unexpected type
+// counts as missing.
 func traits(definition json.RawMessage) call.Traits {
 	var d struct {
 		Input       json.RawMessage            `json:"inputSchema"`

@@ -9,9 +9,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// Clients recognize a user interface by the scheme of its URI, so a URI that
-// two servers use keeps it: the first server has the URI, that of the other is
-// ui://toolroom/SERVER/REST. The tools of the other server name it so, too.
+// Clients recognize a user interface by the scheme of its URI, so a URI that two
+// servers use keeps its scheme: the first server keeps the URI, the other's becomes
+// ui://toolroom/SERVER/REST. The tools of the other server refer to that URI.
 const (
 	uiScheme    = "ui://"
 	uiQualified = uiScheme + "toolroom/"
@@ -21,8 +21,8 @@ func qualifyUI(server, uri string) string {
 	return uiQualified + url.PathEscape(server) + "/" + uri[len(uiScheme):]
 }
 
-// owners tells which server has a ui:// URI: the first that lists it or has a
-// tool that refers to it.
+// owners maps a ui:// URI to its server: the first one that lists it or has a tool
+// that refers to it.
 type owners map[string]string
 
 func ownersOf(all map[call.Kind][]*Item) owners {
@@ -58,8 +58,7 @@ func ownersOf(all map[call.Kind][]*Item) owners {
 	return o
 }
 
-// uiMeta returns the _meta of a tool that may refer to a user interface, or
-// nil.
+// uiMeta returns the _meta of a tool that may refer to a user interface, or nil.
 func (i *Item) uiMeta() json.RawMessage {
 	if i.Tool == nil || !strings.Contains(string(i.Definition), "ui:") && !strings.Contains(string(i.Definition), `\`) {
 		return nil
@@ -76,9 +75,8 @@ func (i *Item) uiMeta() json.RawMessage {
 	return nil
 }
 
-// linked returns a tool whose _meta refers to user interfaces by the URIs that
-// they are served under.
-func (i *Item) linked(o owners) *Item {
+// withServedUI returns a tool whose _meta refers to user interfaces by their served URIs.
+func (i *Item) withServedUI(o owners) *Item {
 	meta := i.uiMeta()
 	if meta == nil {
 		return i
@@ -104,11 +102,11 @@ func (i *Item) linked(o owners) *Item {
 	return &out
 }
 
-// maxMeta bounds how deep _meta is looked into.
+// maxMeta bounds the depth at which _meta is searched.
 const maxMeta = 16
 
-// eachUI returns JSON in which every string that is a ui:// URI is replaced by
-// what to returns. Everything else stays as it is, byte for byte.
+// eachUI returns JSON in which every string that is a ui:// URI is replaced by the
+// result of to. All other bytes stay unchanged.
 func eachUI(raw json.RawMessage, depth int, to func(uri string) string) json.RawMessage {
 	if depth > maxMeta || len(raw) == 0 {
 		return raw

@@ -8,11 +8,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 )
 
-// Update puts entries in place of those there are. A source that stays keeps
-// what is known of it. One that is replaced by another of its name, or is named
-// or filtered otherwise, serves what it did, as far as it still may, until it
-// has been listed again. What is new is listed if somebody has asked for such
-// lists. Who has seen a list that is another one now is told.
+// Update replaces the entries. An unchanged source keeps its lists. A source that is
+// replaced by another one of the same name, or that is named or filtered differently,
+// serves its previous items, as far as they are still permitted, until it is listed
+// again. New sources are listed if such lists were requested before. Clients whose
+// list changes are notified.
 func (c *Catalog) Update(entries []Entry) {
 	c.mu.Lock()
 	if c.closed {
@@ -66,12 +66,12 @@ func (c *Catalog) Update(entries []Entry) {
 	}
 }
 
-// same reports whether an entry is the server's, served in the same way.
+// same reports whether an entry describes the server, served in the same way.
 func (s *server) same(e Entry) bool {
 	return s.Source == e.Source && s.Plain == e.Plain && reflect.DeepEqual(s.Prefix, e.Prefix) && reflect.DeepEqual(s.Filter, e.Filter) && s.Of == e.Of && slices.Equal(s.Also, e.Also)
 }
 
-// inherit takes over what is known of the server before it.
+// inherit copies the lists of the previous server.
 func (s *server) inherit(old *server) {
 	for kind, l := range old.lists {
 		if !l.tried {

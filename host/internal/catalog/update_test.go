@@ -36,7 +36,7 @@ func (c *told) take() (all []catalog.Change) {
 
 func TestEntriesAreReplaced(t *testing.T) {
 	var changes told
-	one, two := with("one", nil, named("a", "b")...), with("two", nil, named("c")...)
+	one, two := with("one", nil, nameMember("a", "b")...), with("two", nil, nameMember("c")...)
 	c := catalog.New([]catalog.Entry{{Source: one}, {Source: two}}, nil, changes.add)
 	defer c.Close()
 	listed := func() []string { return names(c.Snapshot(t.Context()).Items(call.Tools)) }
@@ -52,11 +52,11 @@ func TestEntriesAreReplaced(t *testing.T) {
 	require.Empty(t, changes.take())
 
 	// What may not be served any more is gone at once, without the server.
-	one.set(errors.New("down"), named("a", "b")...)
+	one.set(errors.New("down"), nameMember("a", "b")...)
 	c.Update([]catalog.Entry{{Source: one, Filter: catalog.Filter{Block: []string{"b"}}}, {Source: two}})
 	require.Equal(t, []string{"one__a", "two__c"}, listed())
 	require.Len(t, changes.take(), 1)
-	one.set(nil, named("a", "b")...)
+	one.set(nil, nameMember("a", "b")...)
 
 	// A profile that shows none of it is not concerned.
 	aside, all := c.Profile(catalog.Profile{Name: "aside", Servers: []string{"two"}}), c.View()
@@ -70,7 +70,7 @@ func TestEntriesAreReplaced(t *testing.T) {
 
 	// One that is new is listed, since somebody has seen a list; one in the
 	// place of another serves what that did until it has been listed.
-	three, twoAgain := with("three", nil, named("d")...), with("two", nil, named("c", "e")...)
+	three, twoAgain := with("three", nil, nameMember("d")...), with("two", nil, nameMember("c", "e")...)
 	twoAgain.gate = make(chan struct{})
 	c.Update([]catalog.Entry{{Source: three}, {Source: twoAgain}})
 	require.Contains(t, listed(), "two__c")
@@ -82,7 +82,7 @@ func TestEntriesAreReplaced(t *testing.T) {
 }
 
 func TestACallWaitsForTheServerThatReplacesOne(t *testing.T) {
-	old, next := with("s", nil, named("a")...), with("s", nil, named("a", "b")...)
+	old, next := with("s", nil, nameMember("a")...), with("s", nil, nameMember("a", "b")...)
 	old.gate, next.gate = make(chan struct{}), make(chan struct{})
 	c := open(t, nil, catalog.Entry{Source: old})
 	found := make(chan bool)

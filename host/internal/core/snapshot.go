@@ -27,7 +27,7 @@ type snapshot struct {
 	cfg      config.Config  // in force: for a server that could not be replaced, its running configuration
 	servers  []*serverEntry // in the configured order
 	byName   map[string]*serverEntry
-	views    map[string]*toolsearch.Offer // by profile; "": all tools
+	views    map[string]*toolsearch.List // by profile; "": all tools
 	pipeline pipeline
 	handler  call.Handler
 
@@ -52,7 +52,7 @@ type serverEntry struct {
 // newSnapshot builds a snapshot. fresh names the servers that must be created anew
 // although a server of that name runs.
 func (a *App) newSnapshot(cfg config.Config, before *snapshot, fresh []string) (*snapshot, error) {
-	p := &snapshot{cfg: cfg, byName: map[string]*serverEntry{}, views: map[string]*toolsearch.Offer{}}
+	p := &snapshot{cfg: cfg, byName: map[string]*serverEntry{}, views: map[string]*toolsearch.List{}}
 	for _, one := range cfg.Profiles {
 		if err := one.Validate(); err != nil {
 			return nil, err

@@ -81,7 +81,7 @@ func (t *Toolset) Begin() error { return t.turn.Round() }
 func (t *Toolset) End() error { return t.turn.End() }
 
 // view returns the tools that the caller's profile offers.
-func (t *Toolset) view() (*toolsearch.Offer, error) {
+func (t *Toolset) view() (*toolsearch.List, error) {
 	v, ok := t.app.snapshot.Load().views[t.caller.Profile]
 	if !ok {
 		return nil, toolerr.New(toolerr.NotFound, "profile %s no longer exists", t.caller.Profile)

@@ -16,8 +16,8 @@ import (
 // updateViews builds the views of a snapshot: the whole catalog and each profile. It
 // reuses unchanged views with their cached data.
 func (a *App) updateViews(now, before *snapshot) {
-	keep := func(name string, view func() *catalog.View, same bool) *toolsearch.Offer {
-		var old *toolsearch.Offer
+	keep := func(name string, view func() *catalog.View, same bool) *toolsearch.List {
+		var old *toolsearch.List
 		if before != nil && same {
 			old = before.views[name]
 		}
@@ -74,7 +74,7 @@ func (a *App) notifyChangedViews(before, now *snapshot) {
 // wholeCatalog is the view of clients without a profile, in the current configuration.
 type wholeCatalog struct{ app *App }
 
-func (w wholeCatalog) view() *toolsearch.Offer { return w.app.snapshot.Load().views[""] }
+func (w wholeCatalog) view() *toolsearch.List { return w.app.snapshot.Load().views[""] }
 
 func (w wholeCatalog) Lookup(ctx context.Context, name string) (*call.Tool, bool) {
 	return w.view().Lookup(ctx, name)

@@ -1,12 +1,11 @@
-// Package search finds the few documents out of thousands that a query is
-// about: BM25 over several fields, with names weighing more than texts
-// (Robertson, Zaragoza: The Probabilistic Relevance Framework, 2009, §3.6).
+// Package search ranks documents, out of thousands, by a query: BM25 over several
+// fields, in which names weigh more than texts (Robertson, Zaragoza: The Probabilistic
+// Relevance Framework, 2009, §3.6).
 //
-// A name is taken apart where its writer put it together (createIssue,
-// create_issue, HTTPServer), and words are cut to what their forms have in
-// common (see Terms). The last letters of a word may be missing. What is found
-// depends on the documents and the query alone, equal scores in the order of
-// the documents.
+// Compound names are split (createIssue, create_issue, HTTPServer), and words are
+// reduced to their stems (see Terms). The query may omit the last letters of a word.
+// The result depends only on the documents and the query; equal scores are in the
+// order of the documents.
 package search
 
 import (
@@ -16,22 +15,22 @@ import (
 	"strings"
 )
 
-// A Doc is something that can be found.
+// A Doc is a document of an index.
 type Doc struct {
-	Name  string   // what it is called
-	Group string   // what it belongs to
-	Text  string   // what is said of it
-	Parts []string // names and texts of what it is made of
+	Name  string   // its name
+	Group string   // for example the server of a tool
+	Text  string   // its description
+	Parts []string // names and texts of its parts
 }
 
-// A Hit is a document that was found.
+// A Hit is a document that matches a query.
 type Hit struct {
-	Doc   int // its place among those of the index
+	Doc   int // index of the document in the slice given to New
 	Score float64
 }
 
-// The parameters of BM25: how soon more of the same word says nothing new, how
-// much long fields are held against a document, and how much each counts.
+// The parameters of BM25: saturation of repeated words, penalty for long fields, and
+// weights of the fields.
 const (
 	k1 = 1.2
 	b  = 0.6
@@ -42,15 +41,15 @@ const (
 	partWeight  = 0.7
 )
 
-// prefixWeight is what a word counts of which the query has the beginning, of
-// which there may be many.
+// prefixWeight is the weight of a word of which the query has only the beginning;
+// there may be many.
 const (
 	prefixWeight = 0.4
 	minPrefix    = 3
 	maxPrefixes  = 64
 )
 
-// The bounds of one query: what is beyond them is not looked for.
+// Bounds of one query. Words beyond them are ignored.
 const (
 	maxQuery = 16 << 10
 	maxTerms = 128
@@ -63,14 +62,14 @@ type Index struct {
 	places [][]posting
 }
 
-// posting is how much of a term a document has: frequencies in its fields,
-// weighted and made comparable by their lengths.
+// posting is the weight of a term in a document: its frequencies in the fields,
+// weighted and normalized by their lengths.
 type posting struct {
 	doc    int32
 	weight float32
 }
 
-// New makes an index.
+// New returns an index of docs.
 func New(docs []Doc) *Index {
 	x := &Index{names: make([]string, len(docs))}
 	fields := make([][4][]string, len(docs))
@@ -111,8 +110,8 @@ func New(docs []Doc) *Index {
 	return x
 }
 
-// Find returns the documents that have a word of the query, at most most of
-// them, the best first. fits, unless nil, says which are looked at.
+// Find returns at most most documents that contain a word of the query, best first.
+// fits selects the documents; nil selects all.
 func (x *Index) Find(query string, most int, fits func(doc int) bool) []Hit {
 	scores := make([]float64, len(x.names))
 	for _, term := range unique(Terms(query[:min(len(query), maxQuery)])) {
@@ -132,7 +131,7 @@ func (x *Index) Find(query string, most int, fits func(doc int) bool) []Hit {
 	var hits []Hit
 	for doc, score := range scores {
 		if x.names[doc] == named {
-			score += 1000 // who knows the name means that
+			score += 1000 // the query is the document's name
 		}
 		if score > 0 && (fits == nil || fits(doc)) {
 			hits = append(hits, Hit{doc, score})
@@ -142,7 +141,7 @@ func (x *Index) Find(query string, most int, fits func(doc int) bool) []Hit {
 	return hits[:min(len(hits), max(most, 0))]
 }
 
-// add adds what the documents with a term get for it.
+// add adds the share of a term to the scores of the documents that contain it.
 func (x *Index) add(scores []float64, term int, share float64) {
 	places := x.places[term]
 	rare := math.Log(1 + (float64(len(x.names))-float64(len(places))+0.5)/(float64(len(places))+0.5))

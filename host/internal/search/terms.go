@@ -8,21 +8,20 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxWord is the longest run of letters that is a word; a longer one is none
-// that anybody would look for.
+// maxWord is the longest run of letters that counts as a word.
 const maxWord = 64
 
-// Terms returns what a text is found by: its words in lower case, without
-// those that every text has, cut to their stems; of a name put together from
-// several also the whole; and of scripts without spaces each two characters
-// that follow one another.
+// Terms returns the search terms of a text: its words in lower case without stop
+// words, reduced to their stems; for a compound name also the whole name; and for
+// scripts without spaces each pair of successive characters.
 //
-// However its characters are encoded (é as one or two, letters of full width) a text has the same.
+// The result does not depend on the encoding of characters (é as one or two code
+// points, full-width letters).
 func Terms(text string) []string {
 	text = norm.NFKC.String(text)
 	var terms []string
 	add := func(word string) {
-		if word = strings.ToLower(word); word != "" && len(word) <= maxWord && !slices.Contains(empty(), word) {
+		if word = strings.ToLower(word); word != "" && len(word) <= maxWord && !slices.Contains(stopWords(), word) {
 			terms = append(terms, stem(word))
 		}
 	}
@@ -33,7 +32,7 @@ func Terms(text string) []string {
 		for _, part := range parts {
 			words := split(part)
 			for _, word := range words {
-				if dense := []rune(word); spaceless(dense[0]) {
+				if dense := []rune(word); isSpaceless(dense[0]) {
 					for i := range max(1, len(dense)-1) {
 						terms = append(terms, string(dense[i:min(i+2, len(dense))]))
 					}
@@ -52,16 +51,16 @@ func Terms(text string) []string {
 	return terms
 }
 
-// split takes a name apart where lower case turns to upper, before the last
-// capital of several that a lower case letter follows, and where a script
-// without spaces begins or ends.
+// split splits a name where lower case changes to upper case, before the last of
+// several capitals that a lower-case letter follows, and at the borders of a script
+// without spaces.
 func split(part string) []string {
 	var words []string
 	runes := []rune(part)
 	begin := 0
 	for i, r := range runes {
 		if i > 0 && (unicode.IsUpper(r) && (!unicode.IsUpper(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])) ||
-			spaceless(r) != spaceless(runes[i-1])) {
+			isSpaceless(r) != isSpaceless(runes[i-1])) {
 			words = append(words, string(runes[begin:i]))
 			begin = i
 		}
@@ -69,21 +68,19 @@ func split(part string) []string {
 	return append(words, string(runes[begin:]))
 }
 
-// spaceless reports whether a letter is of a script that puts no spaces
-// between words.
-func spaceless(r rune) bool {
+// isSpaceless reports whether a letter belongs to a script without spaces between words.
+func isSpaceless(r rune) bool {
 	return r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
-// empty are the words that say nothing of a tool.
-func empty() []string {
+// stopWords returns words that say nothing about a tool.
+func stopWords() []string {
 	return []string{"a", "an", "and", "are", "as", "at", "be", "by", "for", "from", "how", "i", "if", "in", "is", "it", "its", "of", "on", "or",
 		"that", "the", "this", "to", "want", "was", "what", "when", "which", "will", "with", "you", "your"}
 }
 
-// stem cuts the endings of English words that only say their forms, so that
-// create, creates, created, creating and creation are the same. It need not
-// leave a word.
+// stem removes endings of English words, so that create, creates, created, creating
+// and creation have the same stem. The stem need not be a word.
 func stem(word string) string {
 	for _, r := range word {
 		if r >= 0x80 {

@@ -9,8 +9,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// definition is what is read of a tool's. What has another shape than
-// expected counts as not there.
+// definition holds the used parts of a tool's definition. A member with an unexpected
+// type counts as missing.
 type definition struct {
 	Title       string `json:"title"`
 	Description string `json:"description"`
@@ -24,7 +24,7 @@ func read(raw json.RawMessage) (d definition) {
 	if json.Unmarshal(raw, &d) == nil {
 		return d
 	}
-	// Member by member, so that one odd one does not hide the others.
+	// Decode member by member, so that an invalid one does not hide the others.
 	members, err := jsonrpc.Members(raw)
 	if err != nil {
 		return d
@@ -40,13 +40,13 @@ func read(raw json.RawMessage) (d definition) {
 	return d
 }
 
-// param is one argument of a tool.
+// param is a parameter of a tool.
 type param struct {
 	name, kind, text string
 	required         bool
 }
 
-// params are the arguments in the order of the schema.
+// params returns the parameters in the order of the schema.
 func (d definition) params() []param {
 	members, err := jsonrpc.Members(d.Input.Properties)
 	if err != nil {
@@ -98,11 +98,11 @@ func kindOf(kind any) string {
 	return "any"
 }
 
-// maxShown is how many arguments a search result names.
+// maxShown bounds the parameters in a search result.
 const maxShown = 12
 
-// signature is the arguments for somebody who wants to call the tool: what is
-// required first, and what is not with a ?.
+// signature returns the parameters for a caller: required ones first, optional ones
+// with a ?.
 func (d definition) signature() string {
 	all := d.params()
 	if len(all) == 0 {
@@ -131,7 +131,7 @@ func (d definition) signature() string {
 	return strings.Join(parts, ", ")
 }
 
-// summary is the first sentence of what is said of the tool.
+// summary returns the first sentence of the description.
 func (d definition) summary() string {
 	const most = 160
 	text := strings.Join(strings.Fields(d.Description), " ")

@@ -13,21 +13,21 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// KeepPins keeps pins in a store. A key holds digests of the names, which may
-// be of any length and form; the names themselves are in the value.
-func KeepPins(keys store.Keys) PinStore { return kept{keys} }
+// KeepPins returns a PinStore in a store. A key contains digests of the names, which
+// may have any length; the value contains the names.
+func KeepPins(keys store.Keys) PinStore { return storedPins{keys} }
 
-type kept struct{ keys store.Keys }
+type storedPins struct{ keys store.Keys }
 
-// pin is a value.
+// pin is a stored value.
 type pin struct {
 	Server     string          `json:"server"`
 	Tool       string          `json:"tool"`
 	Definition json.RawMessage `json:"definition,omitempty"`
-	SHA256     string          `json:"sha256,omitempty"` // of a definition that is too large to keep
+	SHA256     string          `json:"sha256,omitempty"` // of a definition that is too large to store
 }
 
-// maxPin leaves room for the names.
+// maxPin leaves space for the names.
 const maxPin = store.MaxValue - 16<<10
 
 func pinPrefix(server string) string {
@@ -35,8 +35,8 @@ func pinPrefix(server string) string {
 	return "pin/" + hex.EncodeToString(sum[:16]) + "/"
 }
 
-// Pinned returns what is known of a server's tools.
-func (k kept) Pinned(ctx context.Context, server string) (map[string]json.RawMessage, error) {
+// Pinned returns the pinned definitions of a server's tools.
+func (k storedPins) Pinned(ctx context.Context, server string) (map[string]json.RawMessage, error) {
 	known := map[string]json.RawMessage{}
 	prefix, after := pinPrefix(server), ""
 	for {
@@ -58,9 +58,9 @@ func (k kept) Pinned(ctx context.Context, server string) (map[string]json.RawMes
 	}
 }
 
-// Pin remembers a definition unless there is one: of several hosts that see a
-// tool for the first time the first pins it.
-func (k kept) Pin(ctx context.Context, server, tool string, definition json.RawMessage) error {
+// Pin stores a definition unless there is one: if several hosts see a tool for the
+// first time, the first one pins it.
+func (k storedPins) Pin(ctx context.Context, server, tool string, definition json.RawMessage) error {
 	err := k.put(ctx, server, tool, definition, store.Absent)
 	if toolerr.Is(err, toolerr.Conflict) {
 		return nil
@@ -68,18 +68,18 @@ func (k kept) Pin(ctx context.Context, server, tool string, definition json.RawM
 	return err
 }
 
-// Repin remembers a definition in place of the one there is.
-func (k kept) Repin(ctx context.Context, server, tool string, definition json.RawMessage) error {
+// Repin replaces the stored definition.
+func (k storedPins) Repin(ctx context.Context, server, tool string, definition json.RawMessage) error {
 	return k.put(ctx, server, tool, definition, store.Any)
 }
 
-func (k kept) put(ctx context.Context, server, tool string, definition json.RawMessage, was store.Version) error {
+func (k storedPins) put(ctx context.Context, server, tool string, definition json.RawMessage, was store.Version) error {
 	p := pin{Server: server, Tool: tool, Definition: definition}
 	if len(definition) > maxPin {
 		sum := sha256.Sum256(definition)
 		p.Definition, p.SHA256 = nil, hex.EncodeToString(sum[:])
 	}
-	value, err := jsonrpc.Marshal(p) // which keeps a definition as it is
+	value, err := jsonrpc.Marshal(p) // without changing the definition
 	if err != nil {
 		return err
 	}
@@ -88,10 +88,10 @@ func (k kept) put(ctx context.Context, server, tool string, definition json.RawM
 	return err
 }
 
-// largePin stands for a definition of which only the digest is kept.
+// largePin returns the value for a definition of which only the digest is stored.
 func largePin(sum string) json.RawMessage { return json.RawMessage(`"sha256:` + sum + `"`) }
 
-// samePin reports whether a canonical definition is the pinned one.
+// samePin reports whether a canonical definition equals the pinned one.
 func samePin(was, is json.RawMessage) bool {
 	if len(is) > maxPin && len(was) < maxPin {
 		sum := sha256.Sum256(is)

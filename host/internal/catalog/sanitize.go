@@ -11,42 +11,40 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// A form is how clients want a value. It returns the value, or what is to stand
-// for it, nil when nothing can, and whether that loses something that was said:
-// null says nothing.
+// A sanitizer returns a value in the form that clients accept, or a replacement, or
+// nil if there is none, and whether information was lost.
 //
-// Many clients, all that are made with the official TypeScript SDK, read a list
-// as a whole: one entry with a member that is not as they want it, and they have
-// none of any server's.
-type form func(value json.RawMessage) (fitted json.RawMessage, lost bool)
+// Many clients, among them all that use the official TypeScript SDK, parse a list as a
+// whole: one entry with an invalid member, and they have none of any server's tools.
+type sanitizer func(value json.RawMessage) (fitted json.RawMessage, lost bool)
 
-// forms are how clients want the members of a kind's entries, as the schema of
-// version 2025-11-25 has them.
-func forms(kind call.Kind) map[string]form {
-	all := map[string]form{
+// sanitizers returns the sanitizers of the members of a kind's entries, according to
+// the schema of version 2025-11-25.
+func sanitizers(kind call.Kind) map[string]sanitizer {
+	all := map[string]sanitizer{
 		"title": isText, "description": isText, "_meta": members(nil),
-		"icons": listOf(members(map[string]form{"src": isText, "mimeType": isText, "sizes": listOf(isText), "theme": oneOf("light", "dark")}, "src")),
+		"icons": listOf(members(map[string]sanitizer{"src": isText, "mimeType": isText, "sizes": listOf(isText), "theme": oneOf("light", "dark")}, "src")),
 	}
 	switch kind {
 	case call.Tools:
-		all["inputSchema"], all["outputSchema"] = fitInput, fitOutput
-		all["annotations"] = members(map[string]form{"title": isText, "readOnlyHint": isFlag, "destructiveHint": isFlag, "idempotentHint": isFlag, "openWorldHint": isFlag})
-		all["execution"] = members(map[string]form{"taskSupport": oneOf("required", "optional", "forbidden")})
+		all["inputSchema"], all["outputSchema"] = sanitizeInput, sanitizeOutput
+		all["annotations"] = members(map[string]sanitizer{"title": isText, "readOnlyHint": isFlag, "destructiveHint": isFlag, "idempotentHint": isFlag, "openWorldHint": isFlag})
+		all["execution"] = members(map[string]sanitizer{"taskSupport": oneOf("required", "optional", "forbidden")})
 	case call.Prompts:
-		all["arguments"] = listOf(members(map[string]form{"name": isText, "description": isText, "required": isFlag}, "name"))
+		all["arguments"] = listOf(members(map[string]sanitizer{"name": isText, "description": isText, "required": isFlag}, "name"))
 	default:
 		all["name"], all["mimeType"], all["size"] = isText, isText, isNumber
-		all["annotations"] = members(map[string]form{"audience": listOf(oneOf("user", "assistant")), "priority": isShare, "lastModified": isTime})
+		all["annotations"] = members(map[string]sanitizer{"audience": listOf(oneOf("user", "assistant")), "priority": isShare, "lastModified": isTime})
 	}
 	return all
 }
 
-// fit makes an entry one that clients can read, and names the members of which
-// something is lost. What has to be there and is not says as little as it can.
-func fit(kind call.Kind, definition json.RawMessage, entry []jsonrpc.Member) (json.RawMessage, []string) {
+// sanitize changes an entry so that clients can read it, and names the members of
+// which information was lost. A missing required member gets the shortest valid value.
+func sanitize(kind call.Kind, definition json.RawMessage, entry []jsonrpc.Member) (json.RawMessage, []string) {
 	var lost []string
-	wanted := forms(kind)
-	needs, otherwise := "name", jsonrpc.MemberOf(definition, named(kind))
+	wanted := sanitizers(kind)
+	needs, otherwise := "name", jsonrpc.MemberOf(definition, nameMember(kind))
 	if kind == call.Tools {
 		needs, otherwise = "inputSchema", json.RawMessage(anyArguments)
 	}
@@ -67,9 +65,8 @@ func fit(kind call.Kind, definition json.RawMessage, entry []jsonrpc.Member) (js
 	return definition, lost
 }
 
-// replaceMembers returns the object with what f gives for each of its members in
-// its place, and without those for which that is nil. The other bytes stay as they
-// are.
+// replaceMembers returns the object with each member replaced by the result of f; nil
+// removes it. All other bytes stay unchanged.
 func replaceMembers(object json.RawMessage, all []jsonrpc.Member, f func(jsonrpc.Member) json.RawMessage) json.RawMessage {
 	open := bytes.IndexByte(object, '{') + 1
 	out, changed, end := slices.Clone(object[:open]), false, open
@@ -93,8 +90,8 @@ func replaceMembers(object json.RawMessage, all []jsonrpc.Member, f func(jsonrpc
 
 func isNull(value json.RawMessage) bool { return string(value) == "null" }
 
-// simple is the form of a value of which no part can be lost.
-func simple(is func(value json.RawMessage) bool) form {
+// simple returns a sanitizer for a value that is kept or dropped as a whole.
+func simple(is func(value json.RawMessage) bool) sanitizer {
 	return func(value json.RawMessage) (json.RawMessage, bool) {
 		if is(value) {
 			return value, false
@@ -115,7 +112,7 @@ func isNumber(value json.RawMessage) (json.RawMessage, bool) {
 	return simple(func(v json.RawMessage) bool { _, err := strconv.ParseFloat(string(v), 64); return err == nil })(value)
 }
 
-// isShare wants a number from 0 to 1.
+// isShare accepts a number from 0 to 1.
 func isShare(value json.RawMessage) (json.RawMessage, bool) {
 	return simple(func(v json.RawMessage) bool {
 		n, err := strconv.ParseFloat(string(v), 64)
@@ -123,16 +120,16 @@ func isShare(value json.RawMessage) (json.RawMessage, bool) {
 	})(value)
 }
 
-// isTime wants a time of ISO 8601 that says in which zone it is.
+// isTime accepts an ISO 8601 time with a zone.
 func isTime(value json.RawMessage) (json.RawMessage, bool) {
 	return simple(func(v json.RawMessage) bool { _, err := time.Parse(`"`+time.RFC3339+`"`, string(v)); return err == nil })(value)
 }
 
-func oneOfValues(values ...string) form {
+func oneOfValues(values ...string) sanitizer {
 	return simple(func(v json.RawMessage) bool { return slices.Contains(values, string(v)) })
 }
 
-func oneOf(words ...string) form {
+func oneOf(words ...string) sanitizer {
 	values := make([]string, len(words))
 	for i, word := range words {
 		values[i] = strconv.Quote(word)
@@ -140,8 +137,8 @@ func oneOf(words ...string) form {
 	return oneOfValues(values...)
 }
 
-// listOf wants a list, and leaves out what is not of the form.
-func listOf(of form) form {
+// listOf accepts a list and drops the elements that of does not accept.
+func listOf(of sanitizer) sanitizer {
 	return func(value json.RawMessage) (json.RawMessage, bool) {
 		var items []json.RawMessage
 		if value[0] != '[' || json.Unmarshal(value, &items) != nil {
@@ -167,9 +164,9 @@ func listOf(of form) form {
 	}
 }
 
-// members wants an object, and leaves out the members that are not of their
-// forms. Without one of those that are required nothing is left of it.
-func members(of map[string]form, required ...string) form {
+// members accepts an object and drops the members that their sanitizers do not accept.
+// Without a required member the object is dropped.
+func members(of map[string]sanitizer, required ...string) sanitizer {
 	return func(value json.RawMessage) (json.RawMessage, bool) {
 		if value[0] != '{' {
 			return nil, !isNull(value)
@@ -178,7 +175,7 @@ func members(of map[string]form, required ...string) form {
 			return value, false
 		}
 		all, err := jsonrpc.Members(value)
-		if err != nil { // one of them twice, say
+		if err != nil { // for example a duplicate member
 			return nil, true
 		}
 		lost, there := false, 0

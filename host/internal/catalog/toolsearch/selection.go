@@ -11,12 +11,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/search"
 )
 
-// shelf is what is offered of one snapshot. It is immutable but for the index,
-// which is made when it is first needed.
-type shelf struct {
+// selection is the list for one snapshot. It is immutable except for the index, which
+// is built on demand.
+type selection struct {
 	of     *catalog.Snapshot
-	tools  []*call.Tool      // all of them, listed or not
-	listed []json.RawMessage // definitions; nil: all tools'
+	tools  []*call.Tool      // all, listed or not
+	listed []json.RawMessage // definitions; nil: of all tools
 	legacy func() json.RawMessage
 	modern func() json.RawMessage
 
@@ -24,8 +24,8 @@ type shelf struct {
 	index *search.Index
 }
 
-// shelf returns what is offered of a snapshot, made once.
-func (o *Offer) shelf(s *catalog.Snapshot) *shelf {
+// selection returns the list for a snapshot, computed once.
+func (o *List) selection(s *catalog.Snapshot) *selection {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, have := range o.recent {
@@ -33,18 +33,18 @@ func (o *Offer) shelf(s *catalog.Snapshot) *shelf {
 			return have
 		}
 	}
-	made := o.newShelf(s)
+	made := o.newSelection(s)
 	o.recent[1], o.recent[0] = o.recent[0], made
 	return made
 }
 
-func (o *Offer) newShelf(s *catalog.Snapshot) *shelf {
-	made := &shelf{of: s, tools: s.Tools()}
+func (o *List) newSelection(s *catalog.Snapshot) *selection {
+	made := &selection{of: s, tools: s.Tools()}
 	listed, all := o.fitting(made.tools)
 	if all {
 		return made
 	}
-	made.listed = standInDefinitions(made.tools)
+	made.listed = metaToolDefinitions(made.tools)
 	for _, t := range listed {
 		made.listed = append(made.listed, t.Definition)
 	}
@@ -53,13 +53,13 @@ func (o *Offer) newShelf(s *catalog.Snapshot) *shelf {
 	return made
 }
 
-// short reports whether not all is listed.
-func (s *shelf) short() bool { return s.listed != nil }
+// isShortened reports whether the list omits tools.
+func (s *selection) isShortened() bool { return s.listed != nil }
 
-// list is the result of tools/list.
-func (s *shelf) list(modern bool) json.RawMessage {
+// list returns the result of tools/list.
+func (s *selection) list(modern bool) json.RawMessage {
 	switch {
-	case !s.short():
+	case !s.isShortened():
 		return s.of.List(modern)
 	case modern:
 		return s.modern()
@@ -67,13 +67,13 @@ func (s *shelf) list(modern bool) json.RawMessage {
 	return s.legacy()
 }
 
-// same reports whether two list the same.
-func (s *shelf) same(other *shelf) bool {
+// same reports whether two selections list the same tools.
+func (s *selection) same(other *selection) bool {
 	return slices.EqualFunc(s.definitions(), other.definitions(), func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })
 }
 
-func (s *shelf) definitions() []json.RawMessage {
-	if s.short() {
+func (s *selection) definitions() []json.RawMessage {
+	if s.isShortened() {
 		return s.listed
 	}
 	all := make([]json.RawMessage, len(s.tools))
@@ -83,8 +83,8 @@ func (s *shelf) definitions() []json.RawMessage {
 	return all
 }
 
-// fitting returns the tools that are listed, and whether these are all.
-func (o *Offer) fitting(tools []*call.Tool) (listed []*call.Tool, all bool) {
+// fitting returns the tools to list, and whether these are all.
+func (o *List) fitting(tools []*call.Tool) (listed []*call.Tool, all bool) {
 	maxTokens := o.cfg.tokens()
 	cost := func(t *call.Tool) int {
 		if maxTokens == 0 {
@@ -104,7 +104,7 @@ func (o *Offer) fitting(tools []*call.Tool) (listed []*call.Tool, all bool) {
 		return tools, true
 	}
 	n, tokens := 0, 0
-	for _, definition := range standInDefinitions(tools) {
+	for _, definition := range metaToolDefinitions(tools) {
 		n++
 		if maxTokens > 0 {
 			tokens += o.count(definition)
@@ -112,7 +112,7 @@ func (o *Offer) fitting(tools []*call.Tool) (listed []*call.Tool, all bool) {
 	}
 	order := make([]int, 0, len(tools))
 	for i, t := range tools {
-		if !isStandIn(t.Name) {
+		if !isMetaTool(t.Name) {
 			order = append(order, i)
 		}
 	}
@@ -136,8 +136,8 @@ func (o *Offer) fitting(tools []*call.Tool) (listed []*call.Tool, all bool) {
 	return listed, false
 }
 
-// rank is 0 for what is pinned, then the place in Priority.
-func (o *Offer) rank(t *call.Tool) int {
+// rank returns 0 for a pinned tool, else the position in Priority.
+func (o *List) rank(t *call.Tool) int {
 	meant := func(patterns ...string) bool {
 		return catalog.MatchesAny(patterns, t.Name) || t.Unrenamed != "" && catalog.MatchesAny(patterns, t.Unrenamed)
 	}
@@ -152,8 +152,8 @@ func (o *Offer) rank(t *call.Tool) int {
 	return 1 + len(o.cfg.Priority)
 }
 
-// find returns the index of all tools, listed or not.
-func (s *shelf) find() *search.Index {
+// searchIndex returns the search index of all tools, listed or not.
+func (s *selection) searchIndex() *search.Index {
 	s.once.Do(func() {
 		docs := make([]search.Doc, len(s.tools))
 		for i, t := range s.tools {

@@ -69,7 +69,7 @@ func open(t *testing.T, onChange func(catalog.Change), sources ...*source) *cata
 func length(definition json.RawMessage) int { return len(definition) }
 
 // listed are the names that a client sees.
-func listed(t *testing.T, o *toolsearch.Offer) (names []string) {
+func listed(t *testing.T, o *toolsearch.List) (names []string) {
 	t.Helper()
 	for _, modern := range []bool{false, true} {
 		var list struct{ Tools []struct{ Name string } }
@@ -91,7 +91,7 @@ const (
 	tick    = time.Millisecond
 )
 
-func standIns() []string { return []string{"search_tools", "describe_tool", "call_tool"} }
+func metaTools() []string { return []string{"search_tools", "describe_tool", "call_tool"} }
 
 func TestWithinTheBoundsTheListIsTheCatalogues(t *testing.T) {
 	c := open(t, nil, (&source{name: "s"}).set(numbered(10)...))
@@ -134,7 +134,7 @@ func TestBeyondTheBoundsSomeStandInForTheRest(t *testing.T) {
 		{toolsearch.Config{MaxTools: 100, ToolsPercent: 1, Window: 10}, nil},
 	} {
 		o := toolsearch.New(one.cfg, c.View(), length)
-		require.Equal(t, slices.Concat(standIns(), one.want), listed(t, o), "%+v", one.cfg)
+		require.Equal(t, slices.Concat(metaTools(), one.want), listed(t, o), "%+v", one.cfg)
 		for range 5 {
 			require.Equal(t, o.List(t.Context(), call.Tools, true), toolsearch.New(one.cfg, c.View(), length).List(t.Context(), call.Tools, true), "the same each time")
 		}
@@ -148,13 +148,13 @@ func TestBeyondTheBoundsSomeStandInForTheRest(t *testing.T) {
 	o = toolsearch.New(toolsearch.Config{MaxTools: 5}, c.Profile(catalog.Profile{Name: "p", Servers: []string{"b"}}), length)
 	require.Equal(t, []string{"b__one", "b__two", "b__three"}, listed(t, o))
 	o = toolsearch.New(toolsearch.Config{MaxTools: 4}, c.Profile(catalog.Profile{Name: "p", Block: []string{"*_000"}}), length)
-	require.Equal(t, append(standIns(), "a__tool_001"), listed(t, o))
+	require.Equal(t, append(metaTools(), "a__tool_001"), listed(t, o))
 	require.NotContains(t, resolve(t, o, "search_tools", `{"query":"tool_000"}`), "tool_000:")
 	_, _, _, err := o.Resolve(t.Context(), "call_tool", json.RawMessage(`{"name":"a__tool_000"}`))
 	require.Equal(t, toolerr.ToolNotFound, toolerr.CodeOf(err))
 }
 
-func resolve(t *testing.T, o *toolsearch.Offer, name, arguments string) string {
+func resolve(t *testing.T, o *toolsearch.List, name, arguments string) string {
 	t.Helper()
 	raw, tool, _, err := o.Resolve(t.Context(), name, json.RawMessage(arguments))
 	require.NoError(t, err)
@@ -228,7 +228,7 @@ func TestAServersToolOfTheSameName(t *testing.T) {
 	s.set("call_tool", "x", "y", "z", "w")
 	c.Refresh("s")
 	require.Eventually(t, func() bool { return len(c.View().Now().Tools()) == 5 }, waiting, tick)
-	require.Equal(t, append(standIns(), "x"), listed(t, o))
+	require.Equal(t, append(metaTools(), "x"), listed(t, o))
 	require.True(t, o.IsMetaTool("call_tool"))
 	_, tool, _, err := o.Resolve(t.Context(), "call_tool", json.RawMessage(`{"name":"call_tool"}`))
 	require.NoError(t, err)

@@ -13,19 +13,19 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// The tools that stand in for those that are not listed.
+// The names of the meta-tools.
 const (
 	searchTools  = "search_tools"
 	describeTool = "describe_tool"
 	callTool     = "call_tool"
 )
 
-type standIn struct{ name, description, schema, annotations string }
+type metaTool struct{ name, description, schema, annotations string }
 
 const readsOnly = `{"readOnlyHint":true,"idempotentHint":true,"openWorldHint":false}`
 
-func standIns() []standIn {
-	return []standIn{
+func metaTools() []metaTool {
+	return []metaTool{
 		{searchTools, "Searches tools that are not listed here. Describe the task in a few words, or name an object. Returns names, first sentences and parameters of the best matches. Call one with call_tool; describe_tool returns its whole definition.",
 			`{"type":"object","properties":{"query":{"type":"string","description":"the task in a few words, e.g. create issue"},"server":{"type":"string","description":"only tools of this server (all of them without query)"},"limit":{"type":"integer","minimum":1,"maximum":50,"description":"maximum number (default 10)"}}}`,
 			readsOnly},
@@ -38,16 +38,16 @@ func standIns() []standIn {
 	}
 }
 
-func isStandIn(name string) bool {
-	return slices.ContainsFunc(standIns(), func(s standIn) bool { return s.name == name })
+func isMetaTool(name string) bool {
+	return slices.ContainsFunc(metaTools(), func(s metaTool) bool { return s.name == name })
 }
 
-// maxServers is how many servers are named in the description of search_tools.
+// maxServers bounds the servers named in the description of search_tools.
 const maxServers = 40
 
-// standInDefinitions are the entries of the list. That of search_tools says
-// whose tools there are: else nobody would look for them.
-func standInDefinitions(tools []*call.Tool) []json.RawMessage {
+// metaToolDefinitions returns the definitions of the meta-tools. The description of
+// search_tools names the servers; otherwise no model would look for their tools.
+func metaToolDefinitions(tools []*call.Tool) []json.RawMessage {
 	var servers []string
 	for _, t := range tools {
 		if !slices.Contains(servers, t.Server) {
@@ -59,7 +59,7 @@ func standInDefinitions(tools []*call.Tool) []json.RawMessage {
 		servers = append(servers[:maxServers], fmt.Sprintf("%d more", more))
 	}
 	var all []json.RawMessage
-	for _, s := range standIns() {
+	for _, s := range metaTools() {
 		text := s.description
 		if s.name == searchTools {
 			text += " Servers: " + strings.Join(servers, ", ") + "."
@@ -75,13 +75,12 @@ func standInDefinitions(tools []*call.Tool) []json.RawMessage {
 	return all
 }
 
-// maxResultSize is the _meta member of a definition by which Claude Code knows
-// how many characters of a result to give the model; above its own bound it gives
-// a preview.
+// maxResultSize is the _meta member of a definition that tells Claude Code how many
+// characters of a result to give the model. Beyond its own limit it gives a preview.
 const maxResultSize = "anthropic/maxResultSizeChars"
 
-// largestResult returns the greatest maxResultSize of the tools' definitions, or 0:
-// a result of call_tool is any tool's.
+// largestResult returns the largest maxResultSize of the tools' definitions, or 0:
+// call_tool can return the result of any tool.
 func largestResult(tools []*call.Tool) int {
 	largest := 0
 	for _, t := range tools {
@@ -97,8 +96,8 @@ func largestResult(tools []*call.Tool) int {
 	return largest
 }
 
-// members reads the arguments of a tool that stands in for others, none of
-// which may be another than those known.
+// members decodes the arguments of a meta-tool. It returns an error for unknown
+// arguments.
 func members(tool string, arguments json.RawMessage, known ...string) (map[string]json.RawMessage, error) {
 	all, err := jsonrpc.Members(arguments)
 	if err != nil {
@@ -135,8 +134,8 @@ const (
 	maxHits     = 50
 )
 
-// search carries out search_tools.
-func (o *Offer) search(ctx context.Context, arguments json.RawMessage) (json.RawMessage, error) {
+// search runs search_tools.
+func (o *List) search(ctx context.Context, arguments json.RawMessage) (json.RawMessage, error) {
 	given, err := members(searchTools, arguments, "query", "server", "limit")
 	if err != nil {
 		return nil, err
@@ -157,13 +156,13 @@ func (o *Offer) search(ctx context.Context, arguments json.RawMessage) (json.Raw
 	if strings.TrimSpace(query) == "" && server == "" {
 		return nil, toolerr.New(toolerr.MissingParameter, "search_tools: describe the task in query, or give a server")
 	}
-	s := o.shelf(o.view.Snapshot(ctx))
+	s := o.selection(o.view.Snapshot(ctx))
 	hits := s.matching(query, server)
 	return textResult(s.report(hits, limit, query, server)), nil
 }
 
-// matching returns the tools that a search finds, the best first.
-func (s *shelf) matching(query, server string) (found []*call.Tool) {
+// matching returns the tools that match a search, best first.
+func (s *selection) matching(query, server string) (found []*call.Tool) {
 	if strings.TrimSpace(query) == "" {
 		for _, t := range s.tools {
 			if t.Server == server {
@@ -172,14 +171,14 @@ func (s *shelf) matching(query, server string) (found []*call.Tool) {
 		}
 		return found
 	}
-	for _, hit := range s.find().Find(query, len(s.tools), func(doc int) bool { return server == "" || s.tools[doc].Server == server }) {
+	for _, hit := range s.searchIndex().Find(query, len(s.tools), func(doc int) bool { return server == "" || s.tools[doc].Server == server }) {
 		found = append(found, s.tools[hit.Doc])
 	}
 	return found
 }
 
-// report renders what was found for a model.
-func (s *shelf) report(found []*call.Tool, limit int, query, server string) string {
+// report formats the found tools for a model.
+func (s *selection) report(found []*call.Tool, limit int, query, server string) string {
 	if len(found) == 0 {
 		var servers []string
 		for _, t := range s.tools {
@@ -204,26 +203,26 @@ func (s *shelf) report(found []*call.Tool, limit int, query, server string) stri
 	return b.String()
 }
 
-// describe carries out describe_tool.
-func (o *Offer) describe(ctx context.Context, arguments json.RawMessage) (json.RawMessage, error) {
+// describe runs describe_tool.
+func (o *List) describe(ctx context.Context, arguments json.RawMessage) (json.RawMessage, error) {
 	given, err := members(describeTool, arguments, "name")
 	if err != nil {
 		return nil, err
 	}
-	tool, err := o.named(ctx, describeTool, given["name"])
+	tool, err := o.findTool(ctx, describeTool, given["name"])
 	if err != nil {
 		return nil, err
 	}
 	return textResult(string(tool.Definition)), nil
 }
 
-// target reads a call of call_tool.
-func (o *Offer) target(ctx context.Context, arguments json.RawMessage) (*call.Tool, json.RawMessage, error) {
+// target returns the tool and the arguments of a call of call_tool.
+func (o *List) target(ctx context.Context, arguments json.RawMessage) (*call.Tool, json.RawMessage, error) {
 	given, err := members(callTool, arguments, "name", "arguments")
 	if err != nil {
 		return nil, nil, err
 	}
-	tool, err := o.named(ctx, callTool, given["name"])
+	tool, err := o.findTool(ctx, callTool, given["name"])
 	if err != nil {
 		return nil, nil, err
 	}
@@ -237,8 +236,9 @@ func (o *Offer) target(ctx context.Context, arguments json.RawMessage) (*call.To
 	return tool, args, nil
 }
 
-// named finds a tool for a model, which may have made the name up.
-func (o *Offer) named(ctx context.Context, by string, raw json.RawMessage) (*call.Tool, error) {
+// findTool returns the tool that a model names. If there is none, the error suggests
+// similar names.
+func (o *List) findTool(ctx context.Context, by string, raw json.RawMessage) (*call.Tool, error) {
 	name, err := textOf(by, "name", raw)
 	if err != nil {
 		return nil, err
@@ -250,7 +250,7 @@ func (o *Offer) named(ctx context.Context, by string, raw json.RawMessage) (*cal
 		return tool, nil
 	}
 	var like []string
-	for _, t := range o.shelf(o.view.Snapshot(ctx)).matching(name, "") {
+	for _, t := range o.selection(o.view.Snapshot(ctx)).matching(name, "") {
 		if like = append(like, t.Name); len(like) == 3 {
 			break
 		}

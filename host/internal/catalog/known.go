@@ -6,11 +6,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 )
 
-// Known is the catalogue as it is, without asking any server.
+// Known returns the current snapshot without asking any server.
 func (c *Catalog) Known() *Snapshot { return c.current.Load() }
 
-// Now asks the server of that name for its tools, whether or not somebody has,
-// and waits until the catalogue knows them. Its error is ctx's.
+// Now asks a server for its tools, even if it was asked before, and waits until the
+// catalog has them. It returns only the error of ctx.
 func (c *Catalog) Now(ctx context.Context, name string) error {
 	for _, s := range c.all() {
 		if s.Source.Name() != name {
@@ -21,7 +21,7 @@ func (c *Catalog) Now(ctx context.Context, name string) error {
 		c.ask(s, call.Tools)
 		busy := l.busy
 		c.mu.Unlock()
-		if busy == nil { // closed
+		if busy == nil { // the catalog is closed
 			return nil
 		}
 		select {

@@ -1,0 +1,71 @@
+package catalog
+
+import (
+	"slices"
+	"time"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+)
+
+// The interval of requests for a list whose server reports changes: at once, then
+// after firstPause, which doubles up to mostPause while the changes continue. Every
+// change is sent to all clients, which then request the lists of all servers, and to
+// the user if definitions are pinned. A server that changes constantly must not keep
+// them busy.
+const (
+	firstPause = 100 * time.Millisecond
+	mostPause  = 30 * time.Second
+	quietTime  = time.Second // longer than twice the last pause; then the pauses start again
+)
+
+// refreshThrottle limits the requests for a list. The catalog's mu guards it.
+type refreshThrottle struct {
+	changed bool // the list has changed since the last request
+	last    time.Time
+	pause   time.Duration
+	timer   *time.Timer // makes the next request; nil: none is scheduled
+}
+
+// wait returns the time until the next request is permitted.
+func (p *refreshThrottle) wait(now time.Time) time.Duration {
+	since := now.Sub(p.last)
+	if since > 2*p.pause+quietTime {
+		p.pause = 0
+	}
+	return p.pause - since
+}
+
+func (p *refreshThrottle) recordRequest(now time.Time) {
+	p.changed, p.last = false, now
+	p.pause = min(max(2*p.pause, firstPause), mostPause)
+}
+
+func (p *refreshThrottle) stop() {
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+}
+
+// requestAgain requests a changed list as soon as the throttle permits. The caller
+// holds c.mu.
+func (c *Catalog) requestAgain(s *server, kind call.Kind) {
+	l := s.lists[kind]
+	l.changed = true
+	if c.closed || l.busy != nil || l.timer != nil {
+		return // the scheduled request includes it
+	}
+	now := time.Now()
+	if wait := l.wait(now); wait > 0 {
+		l.timer = time.AfterFunc(wait, func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			l.timer = nil
+			if slices.Contains(c.all(), s) {
+				c.requestAgain(s, kind)
+			}
+		})
+		return
+	}
+	l.recordRequest(now)
+	c.ask(s, kind)
+}

@@ -1,0 +1,156 @@
+// Package toolsearch selects the tools that an MCP client is shown if there are more
+// than a model's context should hold.
+//
+// Within the limits of its Config the list is the catalog's. Beyond them the list
+// begins with three meta-tools (search_tools, describe_tool and call_tool), followed
+// by as many other tools as fit: pinned ones, then those that match Priority, then the
+// rest, each group in the catalog's order. So the list is stable as long as the
+// catalog is. Pinned tools are listed even if they alone exceed the limit.
+//
+// A tool that is not listed is found with search_tools, read with describe_tool, and
+// called with call_tool or directly by its name. The gateway replaces a call of
+// call_tool by the call of the named tool before any stage sees it, so policy, limits
+// and the audit log see the real call. Searching and describing count as listing.
+//
+// A server's tool with the name of a meta-tool is not listed while the meta-tools are,
+// but can be called with call_tool.
+package toolsearch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/toolroom-mcp/toolroom/host/internal/call"
+	"github.com/toolroom-mcp/toolroom/host/internal/catalog"
+	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
+)
+
+// Config holds the limits of the list. The zero value lists everything.
+type Config struct {
+	MaxTools int // including meta-tools; 0: no limit
+
+	Window       int // context window of the clients' models in tokens; 0: 200 000
+	ToolsPercent int // share of the window for definitions; 0: no limit
+
+	Pinned   []string // patterns of served names, with *
+	Priority []string // the first matching pattern counts
+}
+
+// DefaultWindow is the context window of a model of unknown size, in tokens.
+const DefaultWindow = 200_000
+
+// Validate returns an error that names the wrong field.
+func (c Config) Validate() error {
+	switch {
+	case c.MaxTools != 0 && c.MaxTools < len(metaTools()):
+		return fmt.Errorf("context: max_tools is %d; want at least %d, for the tool search tools", c.MaxTools, len(metaTools()))
+	case c.Window < 0:
+		return fmt.Errorf("context: window must not be negative, got %d", c.Window)
+	case c.ToolsPercent < 0 || c.ToolsPercent > 100:
+		return fmt.Errorf("context: tools_percent is %d, not between 0 and 100", c.ToolsPercent)
+	}
+	if c.MaxTools == 0 && c.ToolsPercent == 0 && len(c.Pinned)+len(c.Priority)+c.Window > 0 {
+		return errors.New("context: without max_tools or tools_percent all tools are listed, and the other settings have no effect")
+	}
+	return nil
+}
+
+// bounded reports whether there is any limit.
+func (c Config) bounded() bool { return c.MaxTools > 0 || c.ToolsPercent > 0 }
+
+// tokens returns the limit of tokens for definitions; 0: no limit.
+func (c Config) tokens() int {
+	window := c.Window
+	if window == 0 {
+		window = DefaultWindow
+	}
+	if c.ToolsPercent == 0 {
+		return 0
+	}
+	return max(1, window*c.ToolsPercent/100)
+}
+
+// A List is a view of the catalog as clients see it, with meta-tools if it is too
+// long.
+type List struct {
+	cfg   Config
+	view  *catalog.View
+	count func(definition json.RawMessage) int // returns the tokens of a definition
+
+	mu     sync.Mutex
+	recent [2]*selection // of the latest snapshots, the latest first
+}
+
+// New returns the list of a view. count returns the number of tokens of a definition.
+func New(cfg Config, view *catalog.View, count func(json.RawMessage) int) *List {
+	return &List{cfg: cfg, view: view, count: count}
+}
+
+// View returns the underlying view.
+func (o *List) View() *catalog.View { return o.view }
+
+// List returns the result of a list request.
+func (o *List) List(ctx context.Context, kind call.Kind, modern bool) json.RawMessage {
+	if kind != call.Tools || !o.cfg.bounded() {
+		return o.view.List(ctx, kind, modern)
+	}
+	return o.selection(o.view.Snapshot(ctx)).list(modern)
+}
+
+// Lookup returns the tool with a served name, listed or not.
+func (o *List) Lookup(ctx context.Context, name string) (*call.Tool, bool) {
+	return o.view.Lookup(ctx, name)
+}
+
+// Locate returns the server of a prompt, resource or template.
+func (o *List) Locate(ctx context.Context, kind call.Kind, name string) (server, original string, ok bool) {
+	return o.view.Locate(ctx, kind, name)
+}
+
+// Concerns reports whether a change affects the list.
+func (o *List) Concerns(c catalog.Change) bool {
+	if c.Kind != call.Tools || !o.cfg.bounded() {
+		return c.Concerns(o.view)
+	}
+	before, after := c.Of(o.view)
+	return !o.selection(before).same(o.selection(after))
+}
+
+// Same reports whether two lists contain the same items now.
+func (o *List) Same(other *List, kind call.Kind) bool {
+	if kind != call.Tools {
+		return o.view.Same(other.view, kind)
+	}
+	return o.selection(o.view.Now()).same(other.selection(other.view.Now()))
+}
+
+// IsMetaTool reports whether a name is that of a meta-tool. While the list is
+// complete, a server's tool may have such a name.
+func (o *List) IsMetaTool(name string) bool {
+	if !o.cfg.bounded() || !slices.ContainsFunc(metaTools(), func(s metaTool) bool { return s.name == name }) {
+		return false
+	}
+	s := o.selection(o.view.Now())
+	_, taken := s.of.ByName(name)
+	return s.isShortened() || !taken
+}
+
+// Resolve runs a call of a meta-tool. It returns the result, or the tool to call
+// instead with its arguments.
+func (o *List) Resolve(ctx context.Context, name string, arguments json.RawMessage) (result json.RawMessage, tool *call.Tool, args json.RawMessage, err error) {
+	switch name {
+	case searchTools:
+		result, err = o.search(ctx, arguments)
+	case describeTool:
+		result, err = o.describe(ctx, arguments)
+	case callTool:
+		tool, args, err = o.target(ctx, arguments)
+	default:
+		err = toolerr.New(toolerr.ToolNotFound, "there is no tool %s", name)
+	}
+	return result, tool, args, err
+}
