@@ -166,11 +166,11 @@ func (p *program) runImport(source string, write bool) error {
 	for _, problem := range found.Problems {
 		p.logf("%s", printable(problem.String()))
 	}
-	if len(found.Looked) == 0 {
+	if len(found.Searched) == 0 {
 		return exit(exitFailed, fmt.Errorf("the configuration of %s cannot be located: set HOME, or give the file", source))
 	}
 	if len(found.Servers) == 0 {
-		return exit(exitFailed, fmt.Errorf("no servers found; looked at %s", strings.Join(found.Looked, ", ")))
+		return exit(exitFailed, fmt.Errorf("no servers found; looked at %s", strings.Join(found.Searched, ", ")))
 	}
 	if !write {
 		text, err := found.Preview()

@@ -12,7 +12,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
 )
 
-// addBundled adds the tools in dir.
+// addBundled adds the bundled tools in dir.
 func (c *Config) addBundled(dir, version string, env, args []string, file string) {
 	if dir == "" {
 		return
@@ -21,20 +21,20 @@ func (c *Config) addBundled(dir, version string, env, args []string, file string
 	c.Missing = missing
 	for _, tool := range found {
 		args := args
-		if tool.Name == "dispatch_agent" { // its agents ask the models of this configuration
+		if tool.Name == "dispatch_agent" { // its agents use the models of this configuration
 			args = append(slices.Clone(args), configArgs(file)...)
 		}
 		c.Servers = append(c.Servers, Server{Bundled: true, Config: upstream.Config{
 			Name: tool.Name, Command: append([]string{tool.Path}, args...), Env: env,
-			Era:     upstream.Legacy, // the era in which a server can ask for roots
+			Era:     upstream.Legacy, // the era in which a server can request roots
 			Version: version, KillsOwnTree: true,
-			QuietTime: 5 * time.Second, // they answer a ping whatever they do
+			QuietTime: 5 * time.Second, // they answer pings at any time
 		}})
 	}
 }
 
-// dropBundled takes out the bundled tool of that name, whose place a server of the
-// configuration takes, or which it switches off.
+// dropBundled removes the bundled tool with a name, because a configured server
+// replaces it or the configuration disables it.
 func (c *Config) dropBundled(name string) (Server, bool) {
 	for i, s := range c.Servers {
 		if s.Bundled && s.Name == name {
@@ -45,15 +45,15 @@ func (c *Config) dropBundled(name string) (Server, bool) {
 	return Server{}, false
 }
 
-// noticeTaken says that a bundled tool is not served, for a server of another kind
-// that happens to have its name.
+// noticeTaken adds a notice that a bundled tool is not served because a different
+// server has its name.
 func (c *Config) noticeTaken(spec dialect.Server, taken bool) {
 	if taken {
 		c.notice("server %s of %s replaces the bundled tool of the same name; to have both, rename the server", spec.Name, spec.File)
 	}
 }
 
-// sameProgram reports whether two commands are one file.
+// sameProgram reports whether two commands are the same file.
 func sameProgram(a, b string) bool {
 	one, err := os.Stat(a)
 	if err != nil {
@@ -63,9 +63,10 @@ func sameProgram(a, b string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
-// configured is a bundled tool that the configuration starts itself: with what the
-// host gives each, but for flags that are given there, and then the arguments there.
-func (s Server) configured(cfg upstream.Config, spec dialect.Server) Server {
+// withOwnArgs returns a bundled tool that has its own entry in the configuration: with
+// the arguments that the host gives all bundled tools, except flags that the entry
+// sets, followed by the entry's arguments.
+func (s Server) withOwnArgs(cfg upstream.Config, spec dialect.Server) Server {
 	if spec.Era == "" {
 		cfg.Era = s.Era
 	}
@@ -73,20 +74,21 @@ func (s Server) configured(cfg upstream.Config, spec dialect.Server) Server {
 	own := cfg.Command[1:]
 	cfg.Command = append([]string{cfg.Command[0]}, slices.DeleteFunc(slices.Clone(s.Command[1:]), func(arg string) bool {
 		flag, _, _ := strings.Cut(arg, "=")
-		return given(own, flag)
+		return hasFlag(own, flag)
 	})...)
 	cfg.Command = append(cfg.Command, own...)
 	return Server{Bundled: true, Config: cfg, Spec: spec}
 }
 
-// given reports whether arguments hold a flag. A root may also be given without.
-func given(args []string, flag string) bool {
+// hasFlag reports whether arguments contain a flag. A root may also be given without its
+// flag.
+func hasFlag(args []string, flag string) bool {
 	for i, arg := range args {
 		switch {
 		case arg == flag || strings.HasPrefix(arg, flag+"="):
 			return true
 		case flag != "--root" || strings.HasPrefix(arg, "-"):
-		case i > 0 && strings.HasPrefix(args[i-1], "-") && !strings.Contains(args[i-1], "="): // its value
+		case i > 0 && strings.HasPrefix(args[i-1], "-") && !strings.Contains(args[i-1], "="): // the flag's value
 		default:
 			return true
 		}
@@ -94,9 +96,9 @@ func given(args []string, flag string) bool {
 	return false
 }
 
-// hide tells the bundled bash where else than in the state directory things are kept
-// that commands are not to see.
-func (c *Config) hide() {
+// addHiddenDirs tells the bundled bash which directories besides the state directory must be
+// hidden from commands.
+func (c *Config) addHiddenDirs() {
 	for i := range c.Servers {
 		if c.Servers[i].Name != "bash" || !c.Servers[i].Bundled {
 			continue
@@ -109,9 +111,9 @@ func (c *Config) hide() {
 	}
 }
 
-// toolArgs is the command line of the bundled tools. Without roots of the
-// host's own they look at the environment, ask the client, and take the
-// working directory, in that order.
+// toolArgs returns the arguments of the bundled tools. Without roots of the host, the
+// tools use the environment, the client's roots, or the working directory, in that
+// order.
 func toolArgs(roots []string, f Flags, state string) []string {
 	args := f.Allow.AllowFlags()
 	for _, root := range roots {
@@ -123,8 +125,8 @@ func toolArgs(roots []string, f Flags, state string) []string {
 	return args
 }
 
-// configArgs names the configuration file of the command line, as far as it can
-// be read again.
+// configArgs returns the flag for the configuration file, if the file can be read
+// again.
 func configArgs(file string) []string {
 	name, err := filepath.Abs(file)
 	if info, statErr := os.Stat(name); file == "" || err != nil || statErr != nil || !info.Mode().IsRegular() {

@@ -18,22 +18,22 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/declared/manifest"
 )
 
-// Check finds what cannot work in a configuration that can be read: programs
-// and directories that do not exist, and tools that chains name and no server
-// can have. Nothing is started. A tool without a description is a warning.
+// Check finds errors of a valid configuration: missing programs and directories, and
+// tools of chains that no server can have. It starts nothing. A tool without a
+// description is a warning.
 //
-// known reports whether a tool is there that the configuration does not
-// mention, such as a registered one. unchecked says which tools only a started
-// server could tell of.
+// known reports whether a tool exists that the configuration does not contain, such as
+// a registered one. unchecked lists the tools that only a started server could
+// confirm.
 func (c Config) Check(known func(tool string) bool) (found dialect.Problems, unchecked []string) {
 	for _, s := range c.Servers {
 		if s.Spec.Name == "" || len(s.Command) == 0 {
 			continue
 		}
-		if fault := notProgram(s.Command[0]); fault != "" {
+		if fault := notProgramReason(s.Command[0]); fault != "" {
 			found = append(found, s.Spec.Problem("command", "%s", fault))
 		}
-		if fault := notDirectory(s.Dir); fault != "" {
+		if fault := notDirectoryReason(s.Dir); fault != "" {
 			found = append(found, s.Spec.Problem("cwd", "%s", fault))
 		}
 	}
@@ -45,14 +45,14 @@ func (c Config) Check(known func(tool string) bool) (found dialect.Problems, unc
 		}
 		switch {
 		case t.Exec != nil:
-			if fault := notProgram(t.Exec.Command[0]); fault != "" {
+			if fault := notProgramReason(t.Exec.Command[0]); fault != "" {
 				found = append(found, t.Problem("exec.command", "%s", fault))
 			}
-			if fault := notDirectory(t.Exec.Dir); fault != "" {
+			if fault := notDirectoryReason(t.Exec.Dir); fault != "" {
 				found = append(found, t.Problem("exec.cwd", "%s", fault))
 			}
 		case t.MCP != nil:
-			if c.asksFor(t.MCP.Server) {
+			if c.needsStart(t.MCP.Server) {
 				unchecked = append(unchecked, fmt.Sprintf("tool %s: mcp: tool %s, which was not checked on server %s", dialect.Show(t.Name), dialect.Show(t.MCP.Tool), t.MCP.Server))
 			}
 		case t.Chain != nil:
@@ -63,19 +63,19 @@ func (c Config) Check(known func(tool string) bool) (found dialect.Problems, unc
 	return found, unchecked
 }
 
-// asksFor reports whether only the server itself could tell its tools.
-func (c Config) asksFor(server string) bool {
+// needsStart reports whether only the server itself knows its tools.
+func (c Config) needsStart(server string) bool {
 	return slices.ContainsFunc(c.Servers, func(s Server) bool { return s.Name == server && !s.Bundled }) ||
 		slices.ContainsFunc(c.Remote, func(s dialect.Server) bool { return s.Name == server })
 }
 
-// checkChain looks for the tools that a chain names.
+// checkChain checks the tools that a chain names.
 func (c Config) checkChain(t manifest.Tool, known func(string) bool) (found dialect.Problems, unchecked []string) {
 	sure := map[string]bool{}
 	for _, other := range c.Declared {
 		sure[declared.Served(other)] = true
 	}
-	var asked []Server // that could tell
+	var asked []Server // servers that may have the tool
 	for _, s := range c.Servers {
 		for _, tool := range bundledTools(s) {
 			sure[tool] = true
@@ -108,7 +108,7 @@ func (c Config) checkChain(t manifest.Tool, known func(string) bool) (found dial
 	return found, unchecked
 }
 
-// bundledTools are the served names of a bundled server's tools.
+// bundledTools returns the served names of a bundled server's tools.
 func bundledTools(s Server) []string {
 	if !s.Bundled {
 		return nil
@@ -124,7 +124,7 @@ func bundledTools(s Server) []string {
 	return names
 }
 
-// nameOnly is a source of the catalogue that has nothing but its name.
+// nameOnly is a catalog source without items.
 type nameOnly string
 
 func (n nameOnly) Name() string { return string(n) }
@@ -135,8 +135,8 @@ func entryOf(s Server) catalog.Entry {
 	return catalog.Entry{Source: nameOnly(s.Name), Plain: s.Bundled, Prefix: s.Spec.Prefix, Filter: catalog.Filter(s.Spec.Tools)}
 }
 
-// notProgram says why a file cannot be started; "": it may be.
-func notProgram(path string) string {
+// notProgramReason returns why a file cannot be started, or "".
+func notProgramReason(path string) string {
 	info, err := os.Stat(path)
 	switch {
 	case os.IsNotExist(err):
@@ -151,8 +151,8 @@ func notProgram(path string) string {
 	return ""
 }
 
-// notDirectory says why nothing can run in a directory; "": it can.
-func notDirectory(dir string) string {
+// notDirectoryReason returns why nothing can run in a directory, or "".
+func notDirectoryReason(dir string) string {
 	if dir == "" {
 		return ""
 	}
@@ -168,8 +168,8 @@ func notDirectory(dir string) string {
 	return ""
 }
 
-// looked names the directories of a PATH that a program was looked for in.
-func looked(paths ...string) string {
+// pathList lists the directories of PATHs for an error.
+func pathList(paths ...string) string {
 	const most = 12
 	var dirs []string
 	for _, path := range paths {

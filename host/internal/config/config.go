@@ -1,24 +1,23 @@
-// Package config turns flags, environment and configuration files into one
-// validated Config, in which every default is filled in and every path is
-// absolute.
+// Package config turns flags, environment and configuration files into one validated
+// Config, in which all defaults are set and all paths are absolute.
 //
-// What counts, the later over the earlier where both name a server:
+// Sources of servers, in increasing precedence:
 //
-//  1. the bundled tools beside the host;
-//  2. the file of --config; without one the user's own,
-//     $XDG_CONFIG_HOME/toolroom/toolroom.yaml, and then the toolroom.yaml of
-//     the working directory if the user trusts it as it is (see Trust);
-//  3. mcp-* programs in the directories that tool_dirs of those files names;
-//  4. --mcpservers.
+//   - the bundled tools;
+//   - the file of --config; without it the user's file,
+//     $XDG_CONFIG_HOME/toolroom/toolroom.yaml, and then the toolroom.yaml of the
+//     working directory if the user trusts its current content (see Trust);
+//   - mcp-* programs in the directories of tool_dirs in those files;
+//   - --mcpservers.
 //
-// The files may be of any dialect that package dialect reads; toolroom.yml,
-// .json, .jsonc and .toml are taken for toolroom.yaml, too.
+// The files may use any dialect of package dialect. toolroom.yml, .json, .jsonc and
+// .toml are read like toolroom.yaml.
 //
-// What is said of the host itself (profiles, policy, limits and so on; see
-// dialect.Settings) is taken key by key, the later file's over the earlier's.
+// Settings of the host itself (profiles, policy, limits and so on; see
+// dialect.Settings) are replaced key by key by later files.
 //
 // Variables are replaced from the host's environment. Credentials are kept in
-// secret.Text and shown nowhere.
+// secret.Text, which is never shown.
 package config
 
 import (
@@ -44,77 +43,77 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
 )
 
-// Flags is what the command line says.
+// Flags holds the settings of the command line.
 type Flags struct {
-	Config     string   // a file; "": the default ones, if they are there
+	Config     string   // a file; "": the default files, if they exist
 	Roots      []string // DIR or DIR:ro
 	State      string
-	Memory     bool           // there is no state directory, whatever State and the environment name
-	NoFiles    bool           // without Config, no configuration file is read
+	Memory     bool           // use no state directory, whatever State and the environment name
+	NoFiles    bool           // without Config, read no configuration file
 	MCPServers string         // "cmd args;ENV=V cmd2"
-	Allow      sandbox.Config // what the bundled tools refuse unless it is said; of this the Allow… alone
+	Allow      sandbox.Config // lifts refusals of the bundled tools; only the Allow… fields are used
 
-	// LeaveOut has a server of a file whose program or variables are missing here
-	// switched off, which a notice tells, instead of the whole file refused.
+	// LeaveOut disables a server whose program or variables are missing, with a
+	// notice, instead of rejecting the whole file.
 	LeaveOut bool
 
-	trusting string // the configuration that is being trusted: Config
+	trusting string // the configuration that is being trusted
 }
 
-// Config is a whole host.
+// Config is the configuration of a host.
 type Config struct {
 	Servers []Server
-	Remote  []dialect.Server // reached over HTTP
-	// HelperFiles are the files that headers_helper of a server names, which have to
-	// be as they were trusted, by the server's name.
+	Remote  []dialect.Server // servers over HTTP
+	// HelperFiles holds, by server name, the files named by headers_helper, which must
+	// be unchanged since they were trusted.
 	HelperFiles map[string][]trust.File
 
-	Off     []dialect.Server // switched off in a file; as written
-	Missing []string         // bundled tools whose binaries are not there
-	Dir     string           // where the bundled tools were looked for
+	Off     []dialect.Server // disabled in a file; as written
+	Missing []string         // bundled tools whose programs are missing
+	Dir     string           // directory of the bundled tools
 	Version string           // of the host; "": devel
-	State   string           // directory; may not exist yet
-	Roots   []string         // as given, absolute; none: each tool finds its own
-	File    string           // the configuration file, the first of Files; "": none
-	Files   []string         // that were read
-	empty   []string         // those in which nothing is
-	marks   []string         // of the files and servers that were read; see Marks
-	Guard   []string         // the command that runs upstream.RunGuard
-	Joined  bool             // the one server is another host, whose word counts
-	Stages  Stages           // what happens to calls
+	State   string           // state directory; may not exist yet
+	Roots   []string         // as given, absolute; empty: each tool finds its own
+	File    string           // the first of Files; "": none
+	Files   []string         // files that were read
+	empty   []string         // files without content
+	marks   []string         // of the files and servers; see Marks
+	Guard   []string         // command that runs upstream.RunGuard
+	Joined  bool             // the only server is another host, which makes all decisions
+	Stages  Stages           // settings of the pipeline
 
-	Declared []manifest.Tool     // tools that need no server
-	Profiles []catalog.Profile   // parts of the catalogue, served at /mcp/NAME
-	Auth     *accesstoken.Config // how users sign in to serve; nil: they do not
-	Agents   []agent.Kind        // kinds of agents beside those that need no configuration
-	Pins     catalog.PinMode     // what becomes of tools whose definitions change; "": warn
-	Offer    toolsearch.Config   // how much of the catalogue clients are shown
-	Store    backend.Config      // where what is to be remembered is kept; zero: nowhere
-	Models   lookup.Config       // which models answer
-	Settings []dialect.Setting   // what of this was written, and where
+	Declared []manifest.Tool     // tools without a server
+	Profiles []catalog.Profile   // parts of the catalog, served at /mcp/NAME
+	Auth     *accesstoken.Config // sign-in of users for serve; nil: none
+	Agents   []agent.Kind        // configured kinds of agents
+	Pins     catalog.PinMode     // handling of tools whose definitions change; "": warn
+	Offer    toolsearch.Config   // limits of the tool list
+	Store    backend.Config      // storage of state; zero: none
+	Models   lookup.Config       // the models
+	Settings []dialect.Setting   // the written settings with their positions
 
-	Trace trace.Config // where calls are traced to, from the environment
+	Trace trace.Config // target of traces, from the environment
 
-	Notices []string // what the user should know, though it is no error
-	Unread  []string // which keys of which files the host does not read; most are another program's
-	Watched []string // files whose change may change the Config; some may not exist. None: it was read from a pipe
+	Notices []string // messages for the user that are not errors
+	Unread  []string // keys that the host does not read, by file; most belong to other programs
+	Watched []string // files whose change may change the Config; some may not exist. Empty: it was read from a pipe
 
 	closure  *closure
-	tooldirs map[string]string // of tool_dirs → the configuration that names them
+	tooldirs map[string]string // directory of tool_dirs → the configuration that names it
 
-	piped []string          // of these, those of which a pipe would be read, too
-	seen  map[string]string // what these were when they were read, as far as that is known; see fileState
+	piped []string          // those of Watched that may be pipes
+	seen  map[string]string // their content when they were read, if known; see fileState
 }
 
-// Server is one server and how its tools are named.
+// Server is a server with its settings for names.
 type Server struct {
 	upstream.Config
 	Bundled bool
-	Spec    dialect.Server // of a configured server: what the file says, variables replaced
+	Spec    dialect.Server // the configured server, with variables replaced
 }
 
-// Load reads the configuration. dir is where the bundled tools are, version
-// the host's.
+// Load reads the configuration. dir is the directory of the bundled tools; "" means
+// none. version is the host's.
 func Load(f Flags, dir, version string, getenv func(string) string, environ []string) (Config, error) {
 	c := Config{Dir: dir, Version: version}
 	var err error
@@ -151,8 +150,8 @@ func Load(f Flags, dir, version string, getenv func(string) string, environ []st
 	if err := c.addConfigured(specs, version, env); err != nil {
 		return c, err
 	}
-	c.hide()
-	c.protect()
+	c.addHiddenDirs()
+	c.addProtectedFiles()
 	if file := trustFile(c.State); c.closure.used && c.State != "" && len(c.Watched) > 0 && !slices.Contains(c.Watched, file) {
 		c.Watched = append(c.Watched, file)
 	}
@@ -175,7 +174,7 @@ func (c *Config) addConfigured(specs []dialect.Server, version string, env []str
 			continue
 		}
 		if taken && sameProgram(cfg.Command[0], bundled.Command[0]) {
-			c.Servers = append(c.Servers, bundled.configured(cfg, spec))
+			c.Servers = append(c.Servers, bundled.withOwnArgs(cfg, spec))
 			continue
 		}
 		server := Server{Config: cfg, Spec: spec}
@@ -207,8 +206,8 @@ func (c *Config) notice(format string, args ...any) {
 	c.Notices = append(c.Notices, fmt.Sprintf(format, args...))
 }
 
-// childEnv is the host's environment without its own credential, without the
-// inputs of single servers, and without the hosts above, which the start of a
+// childEnv returns the host's environment without its own credential, without inputs
+// of single servers, and without the marks of the hosts above, which the start of a
 // server adds.
 func childEnv(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
@@ -217,8 +216,8 @@ func childEnv(environ []string) []string {
 	})
 }
 
-// absoluteRoot makes a root absolute, since a tool may run elsewhere. Whether
-// it may be one is for the tool to say.
+// absoluteRoot makes a root absolute, since a tool may run in another directory. The
+// tool checks whether it may be a root.
 func absoluteRoot(root string) (string, error) {
 	dir, readOnly := strings.CutSuffix(root, ":ro")
 	if dir == "" {
@@ -241,8 +240,8 @@ func absoluteRoot(root string) (string, error) {
 	return abs, nil
 }
 
-// StateDir is the directory for state: what the flag says, or MCP_STATE_DIR,
-// or the system's place. "": nothing says where.
+// StateDir returns the state directory: the flag, MCP_STATE_DIR, or the system's
+// default. It is "" if none of them is known.
 func StateDir(flag string, getenv func(string) string) (string, error) {
 	dir := flag
 	if dir == "" {
@@ -256,14 +255,14 @@ func StateDir(flag string, getenv func(string) string) (string, error) {
 	if dir == "" {
 		home := homeDir(getenv)
 		if home == "" {
-			return "", nil // whoever needs it says so
+			return "", nil // the parts that need it return an error
 		}
 		dir = filepath.Join(home, ".local", "state", "toolroom")
 	}
 	return filepath.Abs(dir)
 }
 
-// homeDir is the user's directory; "" when nothing says where it is.
+// homeDir returns the user's home directory, "" if it is unknown.
 func homeDir(getenv func(string) string) string {
 	if home := getenv("HOME"); home != "" {
 		return home
@@ -271,8 +270,8 @@ func homeDir(getenv func(string) string) string {
 	return getenv("USERPROFILE")
 }
 
-// configHome is where programs keep their configuration: XDG's on every
-// system, as command-line tools do. "": nothing says where.
+// configHome returns the directory for configuration, on every system as XDG defines
+// it; "" if it is unknown.
 func configHome(getenv func(string) string) string {
 	if dir := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
 		return dir
@@ -283,8 +282,8 @@ func configHome(getenv func(string) string) string {
 	return ""
 }
 
-// Loopback reports whether an address to listen on is reachable from this
-// machine alone.
+// Loopback reports whether an address to listen on is reachable only from this
+// machine.
 func Loopback(listen string) (bool, error) {
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/declared/manifest"
 )
 
-// declare reads the tools that a file declares, and the manifests it names.
+// declare reads the tools that a file declares, and the manifests that it names.
 func (c *Config) declare(s dialect.Settings, at map[string]setting) dialect.Problems {
 	var set manifest.Set
 	if one, ok := at["tools"]; ok && s.Tools != nil {
@@ -59,8 +59,8 @@ func (c *Config) manifestOptions(of setting) manifest.Options {
 	}}
 }
 
-// checkDeclared reports declared tools whose names are taken, or could be
-// taken for those of a server's.
+// checkDeclared reports declared tools whose names are taken or look like those of a
+// server's tools.
 func (c *Config) checkDeclared() error {
 	taken := map[string]string{}
 	for _, s := range c.Servers {
@@ -95,18 +95,17 @@ func (c *Config) checkDeclared() error {
 	return append(problems, circles(c.Declared)...).Err()
 }
 
-// customServer is that of a program's own tools, which come with no
-// configuration; see package app.
+// customServer is the name of the server of a program's own tools; see package core.
 const customServer = "custom"
 
-// circles reports chains that come to call themselves.
+// circles reports chains that call themselves, directly or through others.
 func circles(tools []manifest.Tool) (problems dialect.Problems) {
 	calls := map[string][]string{}
 	for _, t := range tools {
 		if t.Chain != nil {
 			calls[declared.Served(t)] = t.Chain.Tools()
 		}
-		if t.MCP != nil && t.MCP.Server == t.MCP.Tool { // a declared tool is a server of its own
+		if t.MCP != nil && t.MCP.Server == t.MCP.Tool { // each declared tool is a server
 			calls[declared.Served(t)] = []string{t.MCP.Tool}
 		}
 	}
@@ -137,11 +136,12 @@ func circles(tools []manifest.Tool) (problems dialect.Problems) {
 	return problems
 }
 
-// Circles reports chains that come to call themselves.
+// Circles returns an error for chains that call themselves, directly or through
+// others.
 func Circles(tools []manifest.Tool) error { return circles(tools).Err() }
 
-// declaredOf are a configuration's declared tools without the places they are
-// declared at.
+// declaredOf returns a configuration's declared tools without their positions in
+// files.
 func declaredOf(c Config) (all []manifest.Tool) {
 	for _, t := range c.Declared {
 		all = append(all, t.Placeless())

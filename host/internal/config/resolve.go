@@ -19,8 +19,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
 )
 
-// resolve replaces a server's variables, reads its env_file and makes its
-// paths and its program absolute.
+// resolve replaces a server's variables, reads its env_file, and makes its paths and
+// its program absolute.
 func (c *Config) resolve(raw dialect.Server, vars dialect.Variables) (dialect.Server, dialect.Problems) {
 	spec, problems := raw.Expand(vars)
 	if len(problems) > 0 {
@@ -29,17 +29,17 @@ func (c *Config) resolve(raw dialect.Server, vars dialect.Variables) (dialect.Se
 	bad := func(field, format string, args ...any) {
 		problems = append(problems, raw.Problem(field, format, args...))
 	}
-	from := bases(raw.File, vars.Home)
-	if raw.File == "" || !filepath.IsAbs(raw.File) { // the command line
+	from := baseDirs(raw.File, vars.Home)
+	if raw.File == "" || !filepath.IsAbs(raw.File) { // from the command line
 		from = []string{vars.Folder}
 	}
 	if spec.Dir != "" {
-		spec.Dir = within(from, spec.Dir)
-	} else if spec.URL == "" { // where the product that the file is of starts it
+		spec.Dir = resolveIn(from, spec.Dir)
+	} else if spec.URL == "" { // the directory in which the file's product starts it
 		spec.Dir = projectOf(raw.File, vars.Home)
 	}
 	if spec.EnvFile != "" {
-		spec.EnvFile = within(from, spec.EnvFile)
+		spec.EnvFile = resolveIn(from, spec.EnvFile)
 		c.Watched = append(c.Watched, spec.EnvFile)
 		set, err := readEnv(spec.EnvFile, func(text []byte) error {
 			return c.closure.admit(raw.File, spec.EnvFile, contentHash(text), false)
@@ -63,26 +63,26 @@ func (c *Config) resolve(raw dialect.Server, vars dialect.Variables) (dialect.Se
 		}
 	}
 	if spec.OAuth.AssertionFile != "" {
-		spec.OAuth.AssertionFile = within(from, spec.OAuth.AssertionFile)
+		spec.OAuth.AssertionFile = resolveIn(from, spec.OAuth.AssertionFile)
 	}
 	if spec.URL != "" {
-		if fault := notURL(spec.URL); fault != "" {
+		if fault := notURLReason(spec.URL); fault != "" {
 			bad("url", "%s", fault)
 		}
-		if spec.TransportKind() == dialect.SSE { // else it is found out, unless it is said
+		if spec.TransportKind() == dialect.SSE { // otherwise it is detected
 			spec.Transport = dialect.SSE
 		}
 		return spec, problems
 	}
 	spec.Transport = dialect.Stdio
-	if spec.StartTimeout == 0 && fetches(spec.Command[0]) {
+	if spec.StartTimeout == 0 && mayDownload(spec.Command[0]) {
 		spec.StartTimeout = 60 * time.Second
 	}
 	program, err := program(spec.Command[0], from, searchPath(spec.Env))
 	if err != nil {
 		first, _, more := strings.Cut(strings.TrimSpace(raw.Command[0]), " ")
 		first = secret.Args([]string{first})[0]
-		if more { // what follows may be anything
+		if more { // the rest may be anything
 			first += " …"
 		}
 		bad("command", "%q: %v", first, err)
@@ -91,8 +91,8 @@ func (c *Config) resolve(raw dialect.Server, vars dialect.Variables) (dialect.Se
 	return spec, problems
 }
 
-// resolveHelper makes the program of headers_helper absolute and has the files that
-// it names looked at at each start.
+// resolveHelper makes the program of headers_helper absolute and sets the files to
+// check at each start.
 func (c *Config) resolveHelper(file string, spec *dialect.Server, from []string) error {
 	if spec.URL == "" {
 		return errors.New("only servers with a url have headers")
@@ -116,7 +116,7 @@ func (c *Config) resolveHelper(file string, spec *dialect.Server, from []string)
 	return nil
 }
 
-// readEnv reads an env_file, if admit has nothing against its text.
+// readEnv reads an env_file if admit permits its text.
 func readEnv(file string, admit func(text []byte) error) (map[string]secret.Text, error) {
 	text, err := readRegular(file)
 	if err == nil {
@@ -134,8 +134,8 @@ func readEnv(file string, admit func(text []byte) error) (map[string]secret.Text
 	return set, err
 }
 
-// notURL says why a server is at no such address; "": it may be.
-func notURL(address string) string {
+// notURLReason returns why an address cannot be that of a server, or "".
+func notURLReason(address string) string {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil:
@@ -148,25 +148,25 @@ func notURL(address string) string {
 	return ""
 }
 
-// fetches reports whether a program may have to download the server first.
-func fetches(program string) bool {
+// mayDownload reports whether a program may download the server first.
+func mayDownload(program string) bool {
 	base := strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(filepath.Base(program), ".exe"), ".cmd"))
 	return slices.Contains([]string{"npx", "uvx", "docker", "podman", "bunx", "pnpm", "pipx", "uv"}, base)
 }
 
-// bases are the directories that relative paths of a file are relative to. For
-// the products whose projects have one in .vscode, .cursor or the like that is
-// the project; the file's own is tried, too.
-func bases(file, home string) []string {
+// baseDirs returns the directories to which relative paths of a file are relative. For
+// products whose project file is in .vscode, .cursor or the like, it is the project;
+// the file's own directory is tried, too.
+func baseDirs(file, home string) []string {
 	if project := projectOf(file, home); project != "" && project != filepath.Dir(file) {
 		return []string{project, filepath.Dir(file)}
 	}
 	return []string{filepath.Dir(file)}
 }
 
-// within makes a path absolute: in the first of the directories in which it
-// is, else in the first.
-func within(bases []string, path string) string {
+// resolveIn makes a path absolute: in the first directory that contains it, else in the
+// first one.
+func resolveIn(bases []string, path string) string {
 	if filepath.IsAbs(path) {
 		return path
 	}
@@ -183,7 +183,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// searchPath is the PATH that a server is given; "": the host's.
+// searchPath returns the PATH of a server's environment; "": the host's.
 func searchPath(env map[string]secret.Text) string {
 	for name, value := range env {
 		if name == "PATH" || runtime.GOOS == "windows" && strings.EqualFold(name, "PATH") {
@@ -193,14 +193,14 @@ func searchPath(env map[string]secret.Text) string {
 	return ""
 }
 
-// program resolves a command once: a relative path, or a name on path, and
-// else on the host's PATH.
+// program returns the absolute path of a command: a relative path, or a name found on
+// path, else on the host's PATH.
 func program(command string, from []string, path string) (string, error) {
 	if filepath.IsAbs(command) {
 		return command, nil
 	}
 	if strings.ContainsAny(command, `/\`) {
-		return within(from, command), nil
+		return resolveIn(from, command), nil
 	}
 	for _, dir := range filepath.SplitList(path) {
 		if found, err := exec.LookPath(filepath.Join(dir, command)); err == nil && filepath.IsAbs(dir) {
@@ -210,15 +210,15 @@ func program(command string, from []string, path string) (string, error) {
 	found, err := exec.LookPath(command)
 	if err != nil {
 		if strings.ContainsAny(command, " \t") {
-			return "", fmt.Errorf("not found on PATH; put only the program here, and its arguments in args (%s)", looked(path, os.Getenv("PATH")))
+			return "", fmt.Errorf("not found on PATH; put only the program here, and its arguments in args (%s)", pathList(path, os.Getenv("PATH")))
 		}
-		return "", fmt.Errorf("not found on PATH; give its absolute path (%s)", looked(path, os.Getenv("PATH")))
+		return "", fmt.Errorf("not found on PATH; give its absolute path (%s)", pathList(path, os.Getenv("PATH")))
 	}
 	return filepath.Abs(found)
 }
 
-// startable makes of a server with a command what starts it. Its environment
-// is base with what the server adds and without what it takes away.
+// startable returns the upstream configuration of a server with a command. Its
+// environment is base with the server's additions and without its removals.
 func startable(spec dialect.Server, version string, base []string) (upstream.Config, *dialect.Problem) {
 	c := upstream.Config{
 		Name: spec.Name, Command: spec.Command, Dir: spec.Dir, Era: upstream.Era(spec.Era),

@@ -17,14 +17,14 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/store/backend"
 )
 
-// setting is a setting with what variables stand for in its file.
+// setting is a setting with the variables of its file.
 type setting struct {
 	dialect.Setting
 	vars dialect.Variables
 }
 
-// overlay puts the settings of a document over those of the ones before. Each
-// is taken whole: of two files that have a policy, the later's counts.
+// overlay replaces settings by those of a later document. Each setting is replaced as
+// a whole: if two files have a policy, the later one counts.
 func (c *Config) overlay(before []setting, d *dialect.Document, vars dialect.Variables) []setting {
 	for _, s := range d.Settings {
 		i := slices.IndexFunc(before, func(have setting) bool { return have.Key == s.Key })
@@ -37,8 +37,8 @@ func (c *Config) overlay(before []setting, d *dialect.Document, vars dialect.Var
 	return before
 }
 
-// set takes the settings in.
-func (c *Config) set(all []setting) (problems dialect.Problems) {
+// applySettings applies the settings.
+func (c *Config) applySettings(all []setting) (problems dialect.Problems) {
 	var plain []dialect.Setting
 	at := map[string]setting{}
 	for _, s := range all {
@@ -76,15 +76,15 @@ func (c *Config) set(all []setting) (problems dialect.Problems) {
 	}
 	c.Store = backend.Config{Dir: c.State}
 	if s, ok := at["store"]; ok {
-		if err := c.place(applied.Store, s.vars); err != nil {
+		if err := c.storeConfig(applied.Store, s.vars); err != nil {
 			problems = append(problems, s.Problem(strings.TrimPrefix(err.Error(), "store: ")))
 		}
 	}
 	return problems
 }
 
-// fillAuth replaces the variables in the settings of the users' sign-in, and
-// checks them.
+// fillAuth replaces the variables in the settings for the sign-in of users, and checks
+// them.
 func (c *Config) fillAuth(a *accesstoken.Config, vars dialect.Variables) (err error) {
 	secretText := a.ClientSecret.Reveal()
 	for _, text := range []*string{&a.Issuer, &a.URL, &a.ClientID, &secretText} {
@@ -107,7 +107,7 @@ func (c *Config) fillAuth(a *accesstoken.Config, vars dialect.Variables) (err er
 	return a.Validate()
 }
 
-// fillApproval replaces the variables in what is said of approvals.
+// fillApproval replaces the variables in the settings for approvals.
 func (c *Config) fillApproval(vars dialect.Variables) (err error) {
 	a := &c.Stages.Approval
 	secret := string(a.Callback.Secret)
@@ -122,8 +122,8 @@ func (c *Config) fillApproval(vars dialect.Variables) (err error) {
 	return nil
 }
 
-// fillModels replaces the variables in what is said of models, and takes the keys
-// from theirs. A key that is not set is for who asks the model to miss.
+// fillModels replaces the variables in the settings for models, and reads keys from
+// their variables. A missing key is reported when its model is used.
 func (c *Config) fillModels(m lookup.Config, vars dialect.Variables, file string) error {
 	for i := range m.Providers {
 		p := &m.Providers[i]
@@ -173,8 +173,8 @@ func (c *Config) fillModels(m lookup.Config, vars dialect.Variables, file string
 	return nil
 }
 
-// place finds the store that a file names.
-func (c *Config) place(s dialect.Store, vars dialect.Variables) (err error) {
+// storeConfig returns the store that a file names.
+func (c *Config) storeConfig(s dialect.Store, vars dialect.Variables) (err error) {
 	fill := func(text string) string {
 		out, fault := vars.Expand(text)
 		if err == nil {
@@ -189,7 +189,7 @@ func (c *Config) place(s dialect.Store, vars dialect.Variables) (err error) {
 		}
 		c.Store.Dir = dir
 	}
-	if err != nil || c.Store.URL == "" && c.Store.Dir == "" { // nowhere is for whoever needs it to say
+	if err != nil || c.Store.URL == "" && c.Store.Dir == "" { // the parts that need a store return an error
 		return err
 	}
 	return c.Store.Validate()

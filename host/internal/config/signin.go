@@ -7,14 +7,13 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream/oauth"
 )
 
-// SignIn returns what a sign-in to the server needs. ok is false for servers
-// that are not reached at an address, that have credentials of their own, or
-// with oauth: false.
+// SignIn returns the OAuth configuration of a server. ok is false for servers without
+// a URL, with their own credentials, or with oauth: false.
 func (s Server) SignIn(state, version string) (c oauth.Config, ok bool) {
 	return SignIn(s.Spec, state, version)
 }
 
-// SignIn is Server.SignIn for what a file says of a server.
+// SignIn does the same as Server.SignIn for a server as written in a file.
 func SignIn(spec dialect.Server, state, version string) (c oauth.Config, ok bool) {
 	if spec.URL == "" || spec.APIKey != "" || len(spec.HeadersHelper) > 0 || spec.OAuth.Off || state == "" {
 		return c, false

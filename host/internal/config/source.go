@@ -17,13 +17,13 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/config/discover"
 )
 
-// fileNames are the names of toolroom's own file.
+// fileNames returns the names of toolroom's configuration file.
 func fileNames() []string {
 	return []string{"toolroom.yaml", "toolroom.yml", "toolroom.json", "toolroom.jsonc", "toolroom.toml"}
 }
 
-// UserFile is the user's own configuration file, which need not be there; ""
-// when nothing says where it would be.
+// UserFile returns the path of the user's configuration file, which need not exist; ""
+// if it is unknown.
 func UserFile(getenv func(string) string) string {
 	dir := configHome(getenv)
 	if dir == "" {
@@ -32,8 +32,8 @@ func UserFile(getenv func(string) string) string {
 	return LocalFile(filepath.Join(dir, "toolroom"))
 }
 
-// LocalFile is toolroom's own file in a directory: the one that is there, or
-// toolroom.yaml.
+// LocalFile returns the path of toolroom's configuration file in a directory: the
+// existing one, or toolroom.yaml.
 func LocalFile(dir string) string {
 	for _, name := range fileNames() {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
@@ -43,8 +43,8 @@ func LocalFile(dir string) string {
 	return filepath.Join(dir, fileNames()[0])
 }
 
-// readSources returns the configured servers in the order of their names, with
-// their variables replaced.
+// readSources returns the configured servers sorted by name, with their variables
+// replaced.
 func (c *Config) readSources(f Flags, getenv func(string) string, environ []string) ([]dialect.Server, error) {
 	cwd, err := os.Getwd()
 	if err != nil {
@@ -77,7 +77,7 @@ func (c *Config) readSources(f Flags, getenv func(string) string, environ []stri
 		if err != nil {
 			return nil, fmt.Errorf("configuration: %w", err)
 		}
-		c.sawFile(name, text, nil)
+		c.recordFile(name, text, nil)
 		add(name, text)
 	} else if !f.NoFiles {
 		if err := c.readDefaults(cwd, getenv, add); err != nil {
@@ -89,24 +89,24 @@ func (c *Config) readSources(f Flags, getenv func(string) string, environ []stri
 		return nil, err
 	}
 	if info, err := os.Stat(c.File); err == nil && !info.Mode().IsRegular() {
-		c.Watched = nil // what comes from a pipe cannot be read twice
+		c.Watched = nil // a pipe cannot be read twice
 	}
 	return c.addList(specs, f.MCPServers, cwd, getenv, environ)
 }
 
-// readDefaults reads the user's file and that of the working directory, if
-// they are there and the latter is trusted.
+// readDefaults reads the user's file and, if it is trusted, that of the working
+// directory.
 func (c *Config) readDefaults(cwd string, getenv func(string) string, add func(string, []byte)) error {
 	user := UserFile(getenv)
 	if user != "" {
 		text, err := readFile(user)
-		c.sawDefault(user, text, err)
+		c.watchDefault(user, text, err)
 		c.piped = slices.Clone(c.Watched)
 		switch {
 		case err == nil:
 			add(user, text)
 		case errors.Is(err, fs.ErrNotExist):
-		case !errors.Is(err, fs.ErrPermission) || exists(user): // else the directory is not the user's
+		case !errors.Is(err, fs.ErrPermission) || exists(user): // otherwise the directory is not the user's
 			return fmt.Errorf("configuration: %w", err)
 		}
 	}
@@ -115,7 +115,7 @@ func (c *Config) readDefaults(cwd string, getenv func(string) string, add func(s
 		return nil
 	}
 	text, err := readRegular(local)
-	c.sawDefault(local, text, err)
+	c.watchDefault(local, text, err)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -123,7 +123,7 @@ func (c *Config) readDefaults(cwd string, getenv func(string) string, add func(s
 		c.Watched = append(c.Watched, trustFile(c.State))
 		err = c.checkTrust(local, text)
 	}
-	if err != nil { // somebody else's file stops nothing
+	if err != nil { // another user's file is ignored
 		c.notice("%s is not used: %v", local, err)
 		return nil
 	}
@@ -132,31 +132,31 @@ func (c *Config) readDefaults(cwd string, getenv func(string) string, add func(s
 	return nil
 }
 
-// sawDefault watches toolroom's own file of a directory and, while there is
-// none, every name that it could come under.
-func (c *Config) sawDefault(name string, text []byte, err error) {
+// watchDefault watches toolroom's configuration file in a directory; if there is none,
+// every name that it could have.
+func (c *Config) watchDefault(name string, text []byte, err error) {
 	c.Watched = append(c.Watched, name)
-	c.sawFile(name, text, err)
+	c.recordFile(name, text, err)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return
 	}
 	for _, other := range fileNames() {
 		if other = filepath.Join(filepath.Dir(name), other); other != name {
 			c.Watched = append(c.Watched, other)
-			c.sawFile(other, nil, err)
+			c.recordFile(other, nil, err)
 		}
 	}
 }
 
-// sawFile remembers what a file was when it was read.
-func (c *Config) sawFile(name string, text []byte, err error) {
+// recordFile records the content of a file that was read.
+func (c *Config) recordFile(name string, text []byte, err error) {
 	if c.seen == nil {
 		c.seen = map[string]string{}
 	}
 	c.seen[name] = fileState(text, err)
 }
 
-// readFile reads a configuration, and of a larger one no more than that it is.
+// readFile reads a configuration. For one that is too large it returns an error.
 func readFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -166,10 +166,10 @@ func readFile(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, int64(dialect.MaxText(name))+1))
 }
 
-// maxContents bounds a file that a value is taken from: it holds a key, not a book.
+// maxContents bounds the bytes of a file with a value, such as a key.
 const maxContents = 64 << 10
 
-// readContents reads the file of a {file:path}.
+// readContents reads the file of {file:path}.
 func readContents(name string) (string, error) {
 	info, err := os.Stat(name)
 	switch {
@@ -192,7 +192,7 @@ func readContents(name string) (string, error) {
 	return string(text), nil
 }
 
-// readRegular is readFile, but not of a pipe, which could keep it waiting.
+// readRegular does the same as readFile, except for pipes, which could block it.
 func readRegular(name string) ([]byte, error) {
 	if info, err := os.Stat(name); err != nil {
 		return nil, err
@@ -202,8 +202,8 @@ func readRegular(name string) ([]byte, error) {
 	return readFile(name)
 }
 
-// collect replaces variables and merges the servers of all documents, the
-// later over the earlier.
+// collect replaces variables and merges the servers of all documents; later ones take
+// precedence.
 func (c *Config) collect(docs []*dialect.Document, leaveOut bool, cwd string, getenv func(string) string, environ []string) ([]dialect.Server, error) {
 	var specs []dialect.Server
 	var problems dialect.Problems
@@ -220,7 +220,7 @@ func (c *Config) collect(docs []*dialect.Document, leaveOut bool, cwd string, ge
 			bad[p.Server] = true
 		}
 		home := homeDir(getenv)
-		vars := c.variables(environ, getenv, cmp.Or(projectOf(d.File, home), cwd), bases(d.File, home), d.File)
+		vars := c.variables(environ, getenv, cmp.Or(projectOf(d.File, home), cwd), baseDirs(d.File, home), d.File)
 		vars.Inputs = d.Inputs
 		settings = c.overlay(settings, d, vars)
 		for _, raw := range d.Servers {
@@ -229,7 +229,7 @@ func (c *Config) collect(docs []*dialect.Document, leaveOut bool, cwd string, ge
 			problems = append(problems, found...)
 		}
 		if len(d.Unread) > 0 {
-			c.Unread = append(c.Unread, unread(d))
+			c.Unread = append(c.Unread, unreadKeys(d))
 		}
 		for _, dir := range d.ToolDirs {
 			if !filepath.IsAbs(dir) {
@@ -247,28 +247,28 @@ func (c *Config) collect(docs []*dialect.Document, leaveOut bool, cwd string, ge
 		}
 		c.closure.protect = append(c.closure.protect, dir)
 		for _, tool := range tools {
-			if !c.admitted(c.tooldirs[dir], tool.Path) {
+			if !c.admitsProgram(c.tooldirs[dir], tool.Path) {
 				continue
 			}
-			if len(without(specs, tool.Name)) == len(specs) {
+			if len(removeServer(specs, tool.Name)) == len(specs) {
 				specs = append(specs, dialect.Server{Name: tool.Name, File: dir, Command: []string{tool.Path}})
 			}
 		}
 	}
-	problems = append(problems, c.set(settings)...)
+	problems = append(problems, c.applySettings(settings)...)
 	slices.SortFunc(specs, func(a, b dialect.Server) int { return strings.Compare(a.Name, b.Name) })
 	return specs, problems.Err()
 }
 
-// merge puts a server in the place of one of its name among specs. One that is
-// disabled, or cannot be served and is to be left out, takes that one's place, too.
+// merge adds a server, or replaces the one with the same name. A disabled server, or
+// one that is left out because of an error, also replaces it.
 func (c *Config) merge(specs []dialect.Server, raw dialect.Server, bad, leaveOut bool, vars dialect.Variables, first string) ([]dialect.Server, dialect.Problems) {
 	if raw.Disabled {
-		c.Off = append(without(c.Off, raw.Name), raw)
-		return without(specs, raw.Name), nil
+		c.Off = append(removeServer(c.Off, raw.Name), raw)
+		return removeServer(specs, raw.Name), nil
 	}
-	c.Off = without(c.Off, raw.Name)
-	if bad { // one fault is enough
+	c.Off = removeServer(c.Off, raw.Name)
+	if bad { // one error is enough
 		return specs, nil
 	}
 	spec, found := c.resolve(raw, vars)
@@ -277,10 +277,10 @@ func (c *Config) merge(specs []dialect.Server, raw dialect.Server, bad, leaveOut
 			c.notice("%v; the host runs without this server until this is fixed", p)
 		}
 		c.Off = append(c.Off, raw)
-		return without(specs, raw.Name), nil
+		return removeServer(specs, raw.Name), nil
 	}
-	if before := len(specs); len(without(specs, spec.Name)) < before {
-		specs = without(specs, spec.Name)
+	if before := len(specs); len(removeServer(specs, spec.Name)) < before {
+		specs = removeServer(specs, spec.Name)
 		c.notice("%v", spec.Problem("", "is read from here, not from %s", first))
 	}
 	return append(specs, spec), found
@@ -292,7 +292,7 @@ func (c *Config) addList(specs []dialect.Server, list, cwd string, getenv func(s
 		return specs, nil
 	}
 	d := dialect.ParseList(list, func(name string) bool {
-		return len(without(specs, name)) < len(specs) ||
+		return len(removeServer(specs, name)) < len(specs) ||
 			slices.ContainsFunc(c.Servers, func(s Server) bool { return s.Name == name })
 	})
 	problems := d.Problems
@@ -304,13 +304,13 @@ func (c *Config) addList(specs []dialect.Server, list, cwd string, getenv func(s
 	return specs, problems.Err()
 }
 
-func without(specs []dialect.Server, name string) []dialect.Server {
+func removeServer(specs []dialect.Server, name string) []dialect.Server {
 	return slices.DeleteFunc(slices.Clone(specs), func(s dialect.Server) bool { return s.Name == name })
 }
 
-// projectOf is the directory of the project whose file it is, being in its
-// .vscode, .cursor or the like, or its .mcp.json. "": it is none's, as a file of
-// that name is in the user's own directory, which is for all projects.
+// projectOf returns the project directory of a file that is in .vscode, .cursor or the
+// like, or that is an .mcp.json; "" for other files, and for those in the user's home
+// directory, which apply to all projects.
 func projectOf(file, home string) string {
 	dir := filepath.Dir(file)
 	switch {
@@ -325,8 +325,8 @@ func projectOf(file, home string) string {
 	return dir
 }
 
-// variables are what those of a file stand for. from are the directories that
-// {file:path} is relative to, config the configuration whose they are.
+// variables returns the variables of a file. {file:path} is relative to from; config
+// is the configuration that uses them.
 func (c *Config) variables(environ []string, getenv func(string) string, folder string, from []string, config string) dialect.Variables {
 	env := map[string]string{}
 	for _, entry := range environ {
@@ -341,7 +341,7 @@ func (c *Config) variables(environ []string, getenv func(string) string, folder 
 		},
 		Folder: folder, Home: homeDir(getenv),
 		File: func(path string) (string, error) {
-			path = within(from, path)
+			path = resolveIn(from, path)
 			c.Watched = append(c.Watched, path)
 			text, err := readContents(path)
 			if err == nil {
@@ -355,11 +355,11 @@ func (c *Config) variables(environ []string, getenv func(string) string, folder 
 	}
 }
 
-// maxUnread is how many keys are named of those that are not read.
+// maxUnread bounds the named keys that are not read.
 const maxUnread = 5
 
-// unread says which keys next to the servers of a file are not read.
-func unread(d *dialect.Document) string {
+// unreadKeys names the keys next to the servers of a file that the host does not read.
+func unreadKeys(d *dialect.Document) string {
 	var names []string
 	for _, key := range d.Unread[:min(len(d.Unread), maxUnread)] {
 		names = append(names, dialect.Show(key))

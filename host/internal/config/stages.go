@@ -2,5 +2,5 @@ package config
 
 import "github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
 
-// Stages is what happens to a call on its way.
+// Stages holds the settings of the pipeline.
 type Stages = dialect.Stages

@@ -12,12 +12,12 @@ import (
 	"strings"
 )
 
-// minToken is the fewest characters a token may have.
+// minToken is the minimum length of a token in characters.
 const minToken = 16
 
-// Token returns the bearer token of the HTTP door and where it is from: the
-// file named, TOOLROOM_TOKEN, or one that was made at the first start and is
-// kept in the state directory, readable by its owner alone.
+// Token returns the bearer token of the HTTP server and its source: the named file,
+// TOOLROOM_TOKEN, or a token that was created at the first start and is stored in the
+// state directory, readable only by its owner.
 func Token(tokenFile, state string, getenv func(string) string) (token, from string, err error) {
 	switch {
 	case tokenFile != "":
@@ -34,15 +34,14 @@ func Token(tokenFile, state string, getenv func(string) string) (token, from str
 	if errors.Is(err, fs.ErrNotExist) {
 		token, err = makeToken(name)
 	}
-	if errors.As(err, new(*fs.PathError)) { // the directory's, not the token's
+	if errors.As(err, new(*fs.PathError)) { // an error of the directory instead of the token
 		err = fmt.Errorf("%w; choose another directory with --state, or give a token with --token-file", err)
 	}
 	return token, name, err
 }
 
-// OwnToken is Token without one made at the first start: with the sign-in of
-// users, the host has a token of its own only if one is given. It returns ""
-// if none is.
+// OwnToken does the same as Token without creating a token: with the sign-in of users,
+// the host has its own token only if one is given. It returns "" if none is.
 func OwnToken(tokenFile string, getenv func(string) string) (token, from string, err error) {
 	if tokenFile == "" && getenv("TOOLROOM_TOKEN") == "" {
 		return "", "", nil
@@ -78,8 +77,8 @@ func checkToken(text, from string) (string, error) {
 	return token, nil
 }
 
-// makeToken writes a new token of 32 random bytes. Of two hosts that start at
-// once one makes it and the other reads it.
+// makeToken writes a new token of 32 random bytes. If two hosts start at once, one
+// writes it and the other reads it.
 func makeToken(name string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return "", fmt.Errorf("token: %w", err)
@@ -91,7 +90,7 @@ func makeToken(name string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("token: %w", err)
 	}
-	defer os.Remove(f.Name()) //nolint:errcheck // linked or of no use
+	defer os.Remove(f.Name()) //nolint:errcheck // it was linked, or is not needed
 	if _, err := f.WriteString(token + "\n"); err != nil {
 		f.Close() //nolint:errcheck // the write has failed
 		return "", fmt.Errorf("token: %w", err)
@@ -103,7 +102,7 @@ func makeToken(name string) (string, error) {
 	if errors.Is(err, fs.ErrExist) {
 		return readToken(name, true)
 	}
-	if err != nil { // a file system without links
+	if err != nil { // the file system has no links
 		err = os.Rename(f.Name(), name)
 	}
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/config/trust"
 )
 
-// trustFile is the file in the state directory with the hashes of what the user
-// trusts, by path.
+// trustFile returns the path of the file in the state directory with the hashes of
+// trusted files.
 func trustFile(state string) string { return filepath.Join(state, "trusted.json") }
 
-// readTrust returns what is trusted. The keys are the path of a configuration
-// (→ SHA-256 of its content), objectKey (→ trust.StateOf) and rootKey (→ SHA-256
-// of the configuration).
+// readTrust returns the trusted hashes. The keys are the path of a configuration (→
+// SHA-256 of its content), objectKey (→ trust.StateOf) and rootKey (→ SHA-256 of the
+// configuration).
 func readTrust(state string) (map[string]string, error) {
 	trusted := map[string]string{}
 	if state == "" {
@@ -38,9 +38,10 @@ func readTrust(state string) (map[string]string, error) {
 	return trusted, nil
 }
 
-// checkTrust reports whether a file may be used: a cloned repository must not
-// start programs, nor one whose configuration has changed since it was looked
-// at. text is what will be used, so that it cannot change in between.
+// checkTrust returns an error if a file must not be used: a cloned repository must not
+// start programs, and neither must a configuration that has changed since the user
+// trusted it. text is the content that will be used, so that it cannot change in
+// between.
 func (c *Config) checkTrust(name string, text []byte) error {
 	trusted, err := readTrust(c.State)
 	if err != nil {
@@ -60,7 +61,7 @@ func contentHash(text []byte) string {
 	return trust.HashOf(text)
 }
 
-// trustKey is the path of a file, the links of its directory resolved.
+// trustKey returns the path of a file with the links of its directory resolved.
 func trustKey(name string) string {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(name))
 	if err != nil {
@@ -69,8 +70,8 @@ func trustKey(name string) string {
 	return filepath.Join(dir, filepath.Base(name))
 }
 
-// Trust remembers a file as it is now, text, or with a nil text forgets it. In
-// both cases it forgets what the file led to.
+// Trust records the current content of a file, or with a nil text removes the record.
+// In both cases it removes the records of the files that it referred to.
 func Trust(state, name string, text []byte) error {
 	return changeTrust(state, func(trusted map[string]string) {
 		key := trustKey(name)
@@ -81,7 +82,7 @@ func Trust(state, name string, text []byte) error {
 	})
 }
 
-// changeTrust changes what is trusted. Of two changes at once one may be lost.
+// changeTrust changes the trusted hashes. One of two concurrent changes may be lost.
 func changeTrust(state string, change func(trusted map[string]string)) error {
 	trusted, err := readTrust(state)
 	if err != nil {
@@ -98,8 +99,8 @@ func changeTrust(state string, change func(trusted map[string]string)) error {
 	return ReplaceFile(trustFile(state), append(raw, '\n'))
 }
 
-// ReplaceFile writes a file that only the user can read, at once or not at
-// all. A link stays one.
+// ReplaceFile writes a file that only the user can read, completely or not at all. It
+// keeps a link and replaces the target.
 func ReplaceFile(name string, text []byte) error {
 	if real, err := filepath.EvalSymlinks(name); err == nil {
 		name = real
@@ -108,7 +109,7 @@ func ReplaceFile(name string, text []byte) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) //nolint:errcheck // renamed or of no use
+	defer os.Remove(f.Name()) //nolint:errcheck // it was renamed, or is not needed
 	if _, err := f.Write(text); err != nil {
 		f.Close() //nolint:errcheck // the write has failed
 		return err

@@ -17,19 +17,19 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
 )
 
-// Change is what a change of the files means. With an Err the files are wrong
-// or gone and nothing changes; it says why.
+// Change describes a change of the files. If Err is not nil, the files are wrong or
+// missing and nothing changes.
 type Change struct {
-	Config   Config   // the new one, valid
+	Config   Config   // the new configuration, valid
 	Added    []string // names of servers
 	Removed  []string
-	Changed  []string // that have to be started anew
-	Served   []string // that only are named, filtered or bounded otherwise
-	Settings []string // keys of what else has changed
+	Changed  []string // servers that must be restarted
+	Served   []string // servers with other names, filters or limits
+	Settings []string // keys of other changed settings
 	Err      error
 }
 
-// Diff says how a configuration differs from the one before.
+// Diff returns the differences between two configurations.
 func Diff(before, after Config) Change {
 	c := Change{Config: after}
 	was, is := before.byName(), after.byName()
@@ -38,7 +38,7 @@ func Diff(before, after Config) Change {
 		switch {
 		case !ok:
 			c.Added = append(c.Added, name)
-		case !reflect.DeepEqual(old.process(), s.process()):
+		case !reflect.DeepEqual(old.processSettings(), s.processSettings()):
 			c.Changed = append(c.Changed, name)
 		case !reflect.DeepEqual(old, s):
 			c.Served = append(c.Served, name)
@@ -73,12 +73,12 @@ func Diff(before, after Config) Change {
 	return c
 }
 
-// Same reports whether nothing differs.
+// Same reports whether there are no differences.
 func (c Change) Same() bool {
 	return len(c.Added)+len(c.Removed)+len(c.Changed)+len(c.Served)+len(c.Settings) == 0
 }
 
-// String says what differs, without values.
+// String describes the differences without values.
 func (c Change) String() string {
 	var parts []string
 	for _, part := range []struct {
@@ -92,9 +92,8 @@ func (c Change) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// byName are the servers without the places they are written at: a server
-// that only moves in its file is the same. Functions, which no file has, are
-// taken for the same.
+// byName returns the servers without their positions in files, so that a server that
+// only moves in its file is the same. It ignores functions, which no file contains.
 func (c Config) byName() map[string]Server {
 	all := map[string]Server{}
 	for _, s := range c.Servers {
@@ -114,31 +113,30 @@ func placeless(servers []dialect.Server) (all []dialect.Server) {
 	return all
 }
 
-// process is the server without what is the host's business alone.
-func (s Server) process() Server {
+// processSettings returns the server without the settings that concern only the host.
+func (s Server) processSettings() Server {
 	s.Spec.Tools, s.Spec.Prefix, s.Spec.Lazy = dialect.Filter{}, nil, nil
 	s.Spec.Timeout, s.Spec.MaxConcurrent = 0, 0
 	return s
 }
 
-// WatchOptions are the times of Watch; zero means the default.
+// WatchOptions holds the times of Watch; zero means the default.
 type WatchOptions struct {
-	Settle time.Duration // how long files must be quiet before they are read; 100 ms
-	Limit  time.Duration // after which they are read though they are not; 1 s
-	Poll   time.Duration // for what cannot be watched (a directory not there yet, too many watches); 2 s
-	// PollOnly looks every Poll, for file systems that tell of no changes.
+	Settle time.Duration // time without changes before files are read; 100 ms
+	Limit  time.Duration // after which they are read despite changes; 1 s
+	Poll   time.Duration // for paths that cannot be watched (a missing directory, too many watches); 2 s
+	// PollOnly polls all files, for file systems without change events.
 	PollOnly bool
 }
 
-// Watch calls changed for every change of the files of a configuration that
-// means something or is wrong, until the context ends; then it returns nil.
-// load reads the configuration as it was read the first time. The calls come
-// one after another, from this goroutine; what changes meanwhile is seen
-// afterwards, as one change.
+// Watch calls changed for every effective or wrong change of the files of a
+// configuration, until ctx ends; then it returns nil. load reads the configuration as
+// it was read the first time. The calls are made one after another by this goroutine;
+// changes during a call are combined into the next one.
 //
-// Directories are watched, not files, and those of every link on the way: so
-// a file that an editor replaces by renaming is seen, and so is the swap of a
-// ..data link with which Kubernetes updates a mounted ConfigMap.
+// It watches directories instead of files, also those of every link on the way. So it
+// notices a file that an editor replaces by renaming, and the swap of a ..data link
+// with which Kubernetes updates a mounted ConfigMap.
 func Watch(ctx context.Context, current Config, load func() (Config, error), opt WatchOptions, changed func(Change)) error {
 	w := &watcher{current: current, load: load, changed: changed, files: current.Watched}
 	if !slices.ContainsFunc(w.files, func(file string) bool { _, known := current.seen[file]; return !known }) {
@@ -148,13 +146,14 @@ func Watch(ctx context.Context, current Config, load func() (Config, error), opt
 	var events chan fsnotify.Event
 	var faults chan error
 	if !opt.PollOnly {
-		// Without one, as when the system has no more of them, all is polled.
+		// Without a watcher, as when the system has no more of them, all files are
+		// polled.
 		if notify, err := fsnotify.NewWatcher(); err == nil {
 			defer notify.Close() //nolint:errcheck // nothing is left to lose
 			w.notify, events, faults = notify, notify.Events, notify.Errors
 		}
 	}
-	w.look()
+	w.updateWatches()
 	return w.run(ctx, events, faults)
 }
 
@@ -172,23 +171,23 @@ type watcher struct {
 	settle, limit, poll time.Duration
 
 	notify *fsnotify.Watcher
-	files  []string          // that count
-	names  []string          // that decide where the files are
-	events []string          // whose events count: names and dirs
-	dirs   []string          // that are watched
-	trees  []string          // of these, those in which every name counts
+	files  []string          // the watched files
+	names  []string          // names that decide where the files are, such as links
+	events []string          // names and dirs, whose events matter
+	dirs   []string          // watched directories
+	trees  []string          // directories in which every name matters
 	polled bool              // something cannot be watched
-	state  map[string]string // of the files, as last looked at; nil: not yet
-	good   map[string]string // of the files, as they were last used; nil: unknown
-	fault  string            // that was told last
+	state  map[string]string // of the files, as last seen; nil: not yet
+	good   map[string]string // of the files, as last used; nil: unknown
+	fault  string            // the last reported error
 }
 
 func (w *watcher) run(ctx context.Context, events <-chan fsnotify.Event, faults <-chan error) error {
-	if len(w.files) == 0 { // nothing was read, or from a pipe
+	if len(w.files) == 0 { // nothing was read, or only a pipe
 		<-ctx.Done()
 		return nil
 	}
-	quiet := time.NewTimer(0) // looks once at once: files may have changed since they were read
+	quiet := time.NewTimer(0) // checks at once: files may have changed since they were read
 	defer quiet.Stop()
 	var deadline time.Time
 	tick := time.NewTicker(w.poll)
@@ -211,45 +210,46 @@ func (w *watcher) run(ctx context.Context, events <-chan fsnotify.Event, faults 
 		case <-faults: // events were lost
 			stir()
 		case <-tick.C:
-			if w.polled && w.stale() {
+			if w.polled && w.isStale() {
 				stir()
 			}
 		case <-quiet.C:
 			deadline = time.Time{}
-			if w.reload(); w.stale() {
+			if w.reload(); w.isStale() {
 				stir()
 			}
 		}
 	}
 }
 
-// stale reports whether the files are not what they were when they were read,
-// which is asked once they are watched: no event tells of what was before.
-func (w *watcher) stale() bool { return !maps.Equal(w.state, stateOf(w.files)) }
+// isStale reports whether the files differ from what was read. It is called after the
+// watches are set, since there are no events for earlier changes.
+func (w *watcher) isStale() bool { return !maps.Equal(w.state, stateOf(w.files)) }
 
-// reload reads the files if they are not what they were.
+// reload reads the files if they have changed.
 func (w *watcher) reload() {
 	state := stateOf(w.files)
 	if w.state != nil && maps.Equal(w.state, state) {
-		w.look() // links may lead elsewhere
+		w.updateWatches() // links may have other targets
 		return
 	}
 	w.state = state
 	var next Config
-	err := readable(w.current.piped)
+	err := checkReadable(w.current.piped)
 	if err == nil {
 		next, err = w.load()
 	}
 	if err == nil {
-		err = w.emptied(next)
+		err = w.checkEmptied(next)
 	}
 	if err == nil {
-		err = vanished(w.current, next)
+		err = checkVanished(w.current, next)
 	}
 	if err != nil {
-		// What it would have read may be where it is put right.
-		w.read(append(slices.Clone(w.current.Watched), next.Watched...))
-		w.look()
+		// Watch also the files that the rejected configuration would read: the
+		// correction may be there.
+		w.setFiles(append(slices.Clone(w.current.Watched), next.Watched...))
+		w.updateWatches()
 		if w.fault != err.Error() {
 			w.fault = err.Error()
 			w.changed(Change{Config: w.current, Err: err})
@@ -260,16 +260,16 @@ func (w *watcher) reload() {
 	change := Diff(w.current, next)
 	repaired := w.fault != ""
 	w.fault, w.current, w.good = "", next, state
-	w.read(next.Watched)
-	w.look()
+	w.setFiles(next.Watched)
+	w.updateWatches()
 	if !change.Same() || repaired {
 		w.changed(change)
 	}
 }
 
-// readable is an error when a file has become what would keep its reader waiting,
-// as a pipe does.
-func readable(files []string) error {
+// checkReadable returns an error if a file has become something that would block a reader,
+// such as a pipe.
+func checkReadable(files []string) error {
 	for _, file := range files {
 		if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 			return fmt.Errorf("%s is no longer a regular file", file)
@@ -278,9 +278,8 @@ func readable(files []string) error {
 	return nil
 }
 
-// read sets the files that count. Those that did not before are as they are
-// now.
-func (w *watcher) read(files []string) {
+// setFiles sets the watched files. New ones count as they are now.
+func (w *watcher) setFiles(files []string) {
 	slices.Sort(files)
 	w.files = slices.Compact(files)
 	now := stateOf(w.files)
@@ -292,9 +291,9 @@ func (w *watcher) read(files []string) {
 	w.state = now
 }
 
-// emptied is an error when nothing is left in a file that had something: an
-// editor that writes in place empties it first, and may take its time.
-func (w *watcher) emptied(next Config) error {
+// checkEmptied returns an error if a file with content has become empty: an editor that
+// writes in place empties it first.
+func (w *watcher) checkEmptied(next Config) error {
 	for _, file := range next.empty {
 		if before, ok := w.good[file]; ok && before != contentHash(nil) {
 			return fmt.Errorf("%s is empty; its servers stay until it has content, even a comment", file)
@@ -303,10 +302,10 @@ func (w *watcher) emptied(next Config) error {
 	return nil
 }
 
-// vanished is an error when a file that the configuration came from is not
-// used any more: an editor may be about to write it anew, and what was changed
-// by somebody else is neither used nor a reason to stop what runs.
-func vanished(before, next Config) error {
+// checkVanished returns an error if a file of the configuration is not used any more: an
+// editor may be about to write it again, and an untrusted change by somebody else must
+// not stop what runs.
+func checkVanished(before, next Config) error {
 	for _, file := range before.Files {
 		if slices.Contains(next.Files, file) {
 			continue
@@ -319,9 +318,9 @@ func vanished(before, next Config) error {
 	return nil
 }
 
-// look brings the watches in line with the files. Links that change meanwhile
-// are followed again.
-func (w *watcher) look() {
+// updateWatches brings the watches in line with the files. It repeats this while links
+// change.
+func (w *watcher) updateWatches() {
 	const most = 5
 	for range most {
 		var names []string
@@ -330,12 +329,12 @@ func (w *watcher) look() {
 		}
 		still := slices.Equal(names, w.names)
 		w.names = names
-		w.watchDirs() // each time: a directory may be another of the same name
+		w.watchDirs() // each time: a directory may be another one with the same name
 		if still || w.polled {
 			return
 		}
 	}
-	w.polled = true // they do not hold still
+	w.polled = true // the links keep changing
 }
 
 // watchDirs watches the directories of the names, and no others.
@@ -366,7 +365,7 @@ func (w *watcher) watchDirs() {
 	}
 	w.dirs = nil
 	for _, dir := range dirs {
-		// Adding one that is watched does nothing.
+		// Adding a watched directory again does nothing.
 		if w.notify.Add(dir) == nil {
 			w.dirs = append(w.dirs, dir)
 		} else {
@@ -375,10 +374,10 @@ func (w *watcher) watchDirs() {
 	}
 }
 
-// chain returns the paths that decide what a path leads to: itself and, for
-// every link on the way, the link and where it points.
+// chain returns the paths that decide what a path leads to: itself and, for every link
+// on the way, the link and its target.
 func chain(path string) []string {
-	const most = 40 // links, as the system allows
+	const most = 40 // links, as in the kernel
 	names := []string{path}
 	for range most {
 		next := ""
@@ -403,7 +402,7 @@ func chain(path string) []string {
 	return names
 }
 
-// stateOf is what the files are at present.
+// stateOf returns the current state of the files.
 func stateOf(files []string) map[string]string {
 	state := map[string]string{}
 	for _, file := range files {
@@ -415,7 +414,7 @@ func stateOf(files []string) map[string]string {
 	return state
 }
 
-// names are those in a directory; nil if it is none.
+// names returns the names in a directory, nil if it is not a directory.
 func names(dir string) []string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -428,7 +427,7 @@ func names(dir string) []string {
 	return all
 }
 
-// fileState is what a file is of which reading brought that.
+// fileState returns the state of a file for the result of reading it.
 func fileState(text []byte, err error) string {
 	switch {
 	case err == nil:

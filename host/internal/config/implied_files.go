@@ -11,14 +11,13 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/config/trust"
 )
 
-// Names that programs add to what a command says, or look for in its
-// directory.
+// Names that programs add to an argument, or look for in their directory.
 var (
-	// impliedEndings follow a script's name that is given without one.
+	// impliedEndings are added to a script's name without an ending.
 	impliedEndings = []string{".js", ".mjs", ".cjs", ".ts", ".py"}
-	// impliedEntries are what is run of a directory.
+	// impliedEntries are run if an argument is a directory.
 	impliedEntries = []string{"__init__.py", "__main__.py", "index.js", "index.ts", "package.json"}
-	// impliedFiles say what the program does in its directory.
+	// impliedFiles lists files that control a program in its directory.
 	impliedFiles = map[string][]string{
 		"make": {"GNUmakefile", "makefile", "Makefile"}, "gmake": {"GNUmakefile", "makefile", "Makefile"}, "just": {"justfile", "Justfile", ".justfile"},
 		"npm": {"package.json"}, "pnpm": {"package.json"}, "yarn": {"package.json"}, "bun run": {"package.json"},
@@ -26,12 +25,11 @@ var (
 	}
 )
 
-// implied returns the files that a command runs by the conventions of
-// well-known programs without naming them: python -m NAME, node NAME or a
-// directory, make, npm run, words of sh -c and env -S, -fFILE. It looks for them
-// in dir, where the command runs, and in the directories that the command names:
-// cd DIR, -C DIR, --prefix=DIR. Files that would be preferred are among them
-// although they do not exist.
+// implied returns the files that a command runs by the conventions of well-known
+// programs without naming them: python -m NAME, node NAME or a directory, make, npm
+// run, words of sh -c and env -S, -fFILE. It searches dir, where the command runs, and
+// the directories that the command names: cd DIR, -C DIR, --prefix=DIR. It includes
+// missing files that the program would prefer.
 func implied(command []string, dir string) (paths []string) {
 	words := commandWords(command)
 	dirs, places := namedDirs(words, dir)
@@ -58,8 +56,8 @@ func implied(command []string, dir string) (paths []string) {
 	return paths
 }
 
-// filesOfProgram returns the names of the files that the word i, if it is the
-// name of a program, makes obeyed in its directory.
+// filesOfProgram returns the names of the files that control a program in its
+// directory, if the word i is the name of a program.
 func filesOfProgram(words []commandWord, i int) (names []string) {
 	if i > 0 && strings.Contains(words[i].text, "/") {
 		return nil
@@ -72,8 +70,8 @@ func filesOfProgram(words []commandWord, i int) (names []string) {
 	return names
 }
 
-// filesOfWord returns the files in dir that the word i, an argument, makes run
-// or obeyed.
+// filesOfWord returns the files in dir that run or control a run because of the
+// argument i.
 func filesOfWord(words []commandWord, i int, dir string) (paths []string) {
 	word, makes := words[i].text, strings.HasSuffix(filepath.Base(words[0].text), "make")
 	switch {
@@ -96,9 +94,8 @@ func filesOfWord(words []commandWord, i int, dir string) (paths []string) {
 	return paths
 }
 
-// entries returns what a program runs that is given path as a directory or
-// without the ending. Where nothing is there, a module has all the names that
-// could be.
+// entries returns the files that a program runs for a path that is a directory or
+// lacks the ending. If none exists, it returns all names that a module could have.
 func entries(path string, module bool) (paths []string) {
 	if isFile(path) {
 		return nil
@@ -123,7 +120,7 @@ func entries(path string, module bool) (paths []string) {
 	return paths
 }
 
-// isCode reports whether a word of a command, in dir, names a file that is run.
+// isCode reports whether a word of a command, in dir, names a file that runs.
 func isCode(dir, word string) bool {
 	word = under(dir, word)
 	return isFile(word) && trust.IsCode(word)

@@ -8,17 +8,15 @@ import (
 	"strings"
 )
 
-// commandWord is an argument of a command, or a word of an argument that is
-// shell text.
+// commandWord is an argument of a command, or a word of shell text in an argument.
 type commandWord struct {
 	text  string
-	shell bool // of shell text
+	shell bool // part of shell text
 }
 
-// commandWords returns the arguments of a command. For the text of sh -c and
-// env -S it returns its words, without quotes and operators; a path there that
-// begins with a variable or the output of a command counts as relative, except
-// for the home directory.
+// commandWords returns the arguments of a command. For the shell text of sh -c and env
+// -S it returns the words, without quotes and operators. A path there that begins with
+// a variable or a command's output counts as relative, except for the home directory.
 func commandWords(command []string) (words []commandWord) {
 	for i, arg := range command {
 		option, text := "", arg
@@ -44,8 +42,8 @@ func commandWords(command []string) (words []commandWord) {
 	return words
 }
 
-// takesShellText reports whether the argument after an option is shell text:
-// -c, also with other letters before it (-ec), and -S of env.
+// takesShellText reports whether the argument after an option is shell text: -c, also
+// combined with other letters (-ec), and -S of env.
 func takesShellText(option string) bool {
 	short := len(option) > 1 && option[0] == '-' && option[1] != '-'
 	return short && (option[len(option)-1] == 'c' || option[len(option)-1] == 'S') || option == "--split-string" || option == "--command"
@@ -69,18 +67,17 @@ func shellWords(text string) (words []string) {
 
 var (
 	homeVariable = regexp.MustCompile(`["']?\$(HOME|\{HOME\})["']?/`)
-	// pathVariable matches the beginning of a path that the shell makes: a
+	// pathVariable matches the beginning of a path that the shell computes: a
 	// variable, or the output of a command.
 	pathVariable = regexp.MustCompile("[\"']?(\\$\\([^()]*\\)|`[^`]*`|\\$\\{[^{}]*\\}|\\$\\w+)[\"']?/")
 )
 
-// maxNamedDirs bounds the directories in which the files of a command are
-// looked for.
+// maxNamedDirs bounds the directories in which files of a command are searched.
 const maxNamedDirs = 16
 
-// namedDirs returns dir and the directories that a command names, below dir or
-// below each other. places are those of them that are arguments of an option or
-// of cd, so that a program works there.
+// namedDirs returns dir and the directories that a command names, in dir or in each
+// other. places are those that are arguments of an option or of cd, so that a program
+// works in them.
 func namedDirs(words []commandWord, dir string) (dirs, places []string) {
 	dirs, places = []string{dir}, []string{dir}
 	for i, word := range words[min(1, len(words)):] {
@@ -105,9 +102,9 @@ func namedDirs(words []commandWord, dir string) (dirs, places []string) {
 	return dirs, places
 }
 
-// dirOfWord returns the path that a word may name a directory by, and whether
-// it is the argument of an option or of cd. before is the word before it. Of a
-// path with a variable or pattern it returns the directory.
+// dirOfWord returns the directory that a word may name, and whether it is the argument
+// of an option or of cd. before is the previous word. For a path with a variable or
+// pattern it returns the directory part.
 func dirOfWord(before string, word commandWord) (name string, ofOption bool) {
 	name = word.text
 	switch {

@@ -153,7 +153,7 @@ func TestImportOfNothing(t *testing.T) {
 		found, err := config.Import(product, getenv)
 		require.NoError(t, err)
 		require.Empty(t, found.Servers)
-		require.NotEmpty(t, found.Looked)
+		require.NotEmpty(t, found.Searched)
 	}
 	// An editor's settings without servers are no mistake.
 	write(t, config.Locations("gemini", runtime.GOOS, getenv)[0], `{"theme": "x"}`)

@@ -12,46 +12,44 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/declared/manifest"
 )
 
-// A configuration leads to other files: manifests, programs in tool_dirs,
-// files with values, programs and scripts that commands name. Trust covers
-// those, too.
+// A configuration refers to other files: manifests, programs in tool_dirs, files with
+// values, and programs and scripts in commands. Trust covers those, too.
 //
-// For the file of a working directory that are all manifests, tools of
-// tool_dirs and files with values, and the programs and scripts beneath that
-// directory or a writable root. What is new or has changed since is left out,
-// with a notice.
+// For the file of a working directory, it covers all manifests, tools of tool_dirs and
+// files with values, and the programs and scripts in that directory or in a writable
+// root. A new or changed file is left out, with a notice.
 //
-// For the user's own file and the file of --config, only files beneath a
-// writable root are checked. The user wrote the configuration: the files that it
-// leads to beneath a root are remembered when it is first used with that root,
-// and when it changes. Later changes of those files have to be trusted.
+// For the user's file and the file of --config, only files in a writable root are
+// checked. The user wrote the configuration: the files that it refers to in a root are
+// recorded at its first use with that root, and when it changes. Later changes of
+// those files need trust.
 
-// closure decides on the files that a configuration leads to.
+// closure decides whether the files that a configuration refers to may be used.
 type closure struct {
 	state   string
-	roots   []string          // writable, links resolved
+	roots   []string          // writable roots, links resolved
 	local   string            // the trusted configuration of the working directory; "": none
-	known   map[string]string // what is trusted; see readTrust
+	known   map[string]string // trusted files; see readTrust
 	texts   map[string]string // configurations that were read → state
-	record  string            // the configuration that is being trusted; "": none is
-	found   map[string]string // what is to be remembered
-	protect []string          // what the bundled tools must not write
+	record  string            // the configuration that is being trusted; "": none
+	found   map[string]string // files to record
+	protect []string          // files that the bundled tools must not write
 	dirs    []string          // tool_dirs
-	used    bool              // something had to be trusted
+	used    bool              // a file needed trust
 }
 
 // objectKey returns the key, in the file of trusted hashes, for a file that a
-// configuration leads to.
+// configuration refers to.
 func objectKey(config, path string) string { return trustKey(config) + "\n" + trustKey(path) }
 
-// rootKey returns the key, in the file of trusted hashes, for the hash that a
-// configuration had when the files that it leads to beneath a root were
-// remembered. root has no links; an empty root stands for all directories.
+// rootKey returns the key, in the file of trusted hashes, for the hash of a
+// configuration whose referenced files in a root were recorded. root contains no
+// links; an empty root means all directories.
 func rootKey(config, root string) string { return trustKey(config) + "\n\n" + root }
 
-// remembered reports whether the files that a configuration, as it is now, leads
-// to have been remembered for a root that contains path.
-func (l *closure) remembered(config, path string) bool {
+// isRecorded reports whether the files of a configuration with its current content
+// have been recorded for a root that contains path.
+func (l *closure) isRecorded(config, path string) bool {
 	key := trustKey(path)
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -77,8 +75,8 @@ func (c *Config) newClosure(f Flags, getenv func(string) string, cwd string) *cl
 	}
 }
 
-// writableRoots are the roots that tools may write in, as far as the host
-// knows: what a client adds it does not.
+// writableRoots returns the roots in which tools may write, as far as the host knows
+// them. A client may add others.
 func writableRoots(roots []string, getenv func(string) string, cwd string) (dirs []string) {
 	if len(roots) == 0 {
 		for _, dir := range []string{getenv("MCP_ROOT"), getenv("CLAUDE_PROJECT_DIR"), cwd} {
@@ -88,13 +86,13 @@ func writableRoots(roots []string, getenv func(string) string, cwd string) (dirs
 			}
 		}
 	}
-	home, _ := filepath.EvalSymlinks(homeDir(getenv)) //nolint:errcheck // then there is none
+	home, _ := filepath.EvalSymlinks(homeDir(getenv)) //nolint:errcheck // "": no home directory
 	for _, root := range roots {
 		if strings.HasSuffix(root, ":ro") {
 			continue
 		}
 		real, err := filepath.EvalSymlinks(root)
-		if err != nil || home != "" && beneath(real, home) || real == filepath.Dir(real) { // the home directory, or above it: tools refuse it
+		if err != nil || home != "" && beneath(real, home) || real == filepath.Dir(real) { // tools refuse the home directory and directories that contain it
 			continue
 		}
 		dirs = append(dirs, real)
@@ -102,13 +100,13 @@ func writableRoots(roots []string, getenv func(string) string, cwd string) (dirs
 	return dirs
 }
 
-// beneath reports whether path is dir or in it.
+// beneath reports whether path is dir or is in it.
 func beneath(dir, path string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator))
 }
 
-// covers reports whether a file that a configuration leads to has to be
-// trusted. named means that a command names the file.
+// covers reports whether a file of a configuration needs trust. named means that a
+// command names the file.
 func (l *closure) covers(config, path string, named bool) bool {
 	ours := config == l.local || l.record != ""
 	places := l.roots
@@ -121,13 +119,13 @@ func (l *closure) covers(config, path string, named bool) bool {
 		real = key
 	}
 	within := slices.ContainsFunc(places, func(dir string) bool { return beneath(dir, key) || beneath(dir, real) })
-	covered := within || ours && !named || l.record != "" && !outside(path) // at use there may be other roots
+	covered := within || ours && !named || l.record != "" && !isSystemProgram(path) // later there may be other roots
 	l.used = l.used || covered
 	return covered
 }
 
-// admit reports whether a file in that state may be used. config is the
-// configuration that leads to it.
+// admit returns an error if a file with that state must not be used. config is the
+// configuration that refers to it.
 func (l *closure) admit(config, path, state string, named bool) error {
 	if l == nil || config == "" || !l.covers(config, path, named) {
 		return nil
@@ -138,21 +136,20 @@ func (l *closure) admit(config, path, state string, named bool) error {
 	case l.record != "":
 	case ok && have == state, state == trust.Absent && !ok:
 		return nil
-	case ok || config == l.local || l.remembered(config, path):
+	case ok || config == l.local || l.isRecorded(config, path):
 		return trust.File{Path: path, State: have, By: config}.Changed(state)
 	}
 	l.found[key] = state
 	return nil
 }
 
-// command returns the files that a command names and that have to be as they
-// are trusted whenever it is started.
+// command returns the files of a command that must be unchanged at every start.
 func (l *closure) command(config string, command []string, dir string) (files []trust.File, err error) {
 	if l == nil || config == "" {
 		return nil, nil
 	}
 	if dir == "" {
-		dir, _ = os.Getwd() //nolint:errcheck // then no relative path is one
+		dir, _ = os.Getwd() //nolint:errcheck // without it, relative paths match nothing
 	}
 	add := func(path string) error {
 		state, err := trust.StateOf(path)
@@ -171,7 +168,7 @@ func (l *closure) command(config string, command []string, dir string) (files []
 			}
 		}
 	}
-	plain := 0 // arguments that are no flags
+	plain := 0 // arguments that are not flags
 	for i, arg := range command {
 		if i > 0 && strings.HasPrefix(arg, "-") {
 			_, value, ok := strings.Cut(arg, "=")
@@ -202,14 +199,14 @@ func (l *closure) command(config string, command []string, dir string) (files []
 	return files, nil
 }
 
-// outside reports whether a program is the system's by its own name.
-func outside(path string) bool {
+// isSystemProgram reports whether a path is that of a system program.
+func isSystemProgram(path string) bool {
 	return slices.ContainsFunc([]string{"/usr", "/bin", "/sbin", "/lib", "/opt", "/nix"}, func(dir string) bool { return beneath(dir, path) })
 }
 
-// admitted reports whether a program of a tool directory may be used, and
-// tells if not.
-func (c *Config) admitted(config, path string) bool {
+// admitsProgram reports whether a program of a tool directory may be used. If not, it adds
+// a notice.
+func (c *Config) admitsProgram(config, path string) bool {
 	if !c.closure.covers(config, path, false) {
 		return true
 	}
@@ -223,7 +220,8 @@ func (c *Config) admitted(config, path string) bool {
 	return err == nil
 }
 
-// admitTools takes out the declared tools whose programs are not as trusted.
+// admitTools removes the declared tools whose programs have changed since they were
+// trusted.
 func (c *Config) admitTools(config string, tools []manifest.Tool) []manifest.Tool {
 	return slices.DeleteFunc(tools, func(t manifest.Tool) bool {
 		if t.Exec == nil {
@@ -239,8 +237,8 @@ func (c *Config) admitTools(config string, tools []manifest.Tool) []manifest.Too
 	})
 }
 
-// refuseUntrusted keeps a server from being started whose program or script is
-// not as it was trusted, and has the others looked at at each start.
+// refuseUntrusted prevents the start of a server whose program or script has changed
+// since it was trusted. For other servers it sets the files to check at each start.
 func (c *Config) refuseUntrusted(s *Server) {
 	files, err := c.closure.command(c.docOf(s.Spec), s.Command, s.Dir)
 	if err != nil {
@@ -251,7 +249,7 @@ func (c *Config) refuseUntrusted(s *Server) {
 	s.Trusted = files
 }
 
-// docOf is the configuration that a server is from.
+// docOf returns the configuration that contains a server.
 func (c *Config) docOf(spec dialect.Server) string {
 	if doc, ok := c.tooldirs[spec.File]; ok {
 		return doc
@@ -259,14 +257,14 @@ func (c *Config) docOf(spec dialect.Server) string {
 	return spec.File
 }
 
-// Remember keeps what a configuration of the user's led to when it was first
-// used. Other configurations have no such record.
+// Remember records the files that a configuration of the user refers to, at its first
+// use. Other configurations have no such record.
 func (c Config) Remember() error {
 	l := c.closure
 	if l == nil || l.state == "" || l.record != "" || !l.used && len(l.protect) == 0 {
 		return nil
 	}
-	for config, state := range l.texts { // also one that leads to nothing yet
+	for config, state := range l.texts { // also a configuration that refers to no file yet
 		for _, root := range l.roots {
 			if key := rootKey(config, root); config != l.local && l.known[key] != state {
 				l.found[key] = state
@@ -283,9 +281,9 @@ func (c Config) Remember() error {
 	})
 }
 
-// protect tells the bundled tools which files decide what the host runs, so
-// that neither they nor commands write them.
-func (c *Config) protect() {
+// addProtectedFiles tells the bundled tools which files decide what the host runs, so that
+// neither tools nor commands write them.
+func (c *Config) addProtectedFiles() {
 	paths := slices.Concat(c.Files, c.closure.protect)
 	slices.Sort(paths)
 	for i := range c.Servers {
@@ -298,9 +296,9 @@ func (c *Config) protect() {
 	}
 }
 
-// TrustAll remembers a configuration as it is now, with all that it leads to,
-// and returns the files that are covered besides it, sorted. f and the rest
-// are as for Load. What cannot be read now has to be trusted later.
+// TrustAll trusts a configuration as it is now, with all files that it refers to, and
+// returns those files, sorted. f and the other parameters are those of Load. Files
+// that cannot be read now must be trusted later.
 func TrustAll(f Flags, name string, text []byte, dir, version string, getenv func(string) string, environ []string) (files []string, err error) {
 	f.Config, f.trusting, f.LeaveOut = name, name, true
 	c, err := Load(f, dir, version, getenv, environ)

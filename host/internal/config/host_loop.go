@@ -10,8 +10,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/config/nesting"
 )
 
-// Marks names the files of this configuration for package nesting. It returns
-// nil if only bundled tools are configured, which lead back to no host.
+// Marks returns the marks of this configuration for package nesting; nil if only
+// bundled tools are configured, which start no host.
 func (c Config) Marks() []string {
 	if len(c.Remote) == 0 && !slices.ContainsFunc(c.Servers, func(s Server) bool { return s.Spec.Name != "" }) {
 		return nil
@@ -29,8 +29,8 @@ func marksOf(files []string, list string) (marks []string) {
 	return marks
 }
 
-// HostMarks returns the marks of a host with these arguments and environment,
-// started in dir. A file in dir counts whether it is trusted or not.
+// HostMarks returns the marks of a host with these arguments and environment, started
+// in dir. A configuration file in dir counts even if it is not trusted.
 func HostMarks(args, environ []string, dir string) []string {
 	getenv := func(name string) string {
 		for _, entry := range slices.Backward(environ) {
@@ -57,12 +57,12 @@ func HostMarks(args, environ []string, dir string) []string {
 	return marksOf(files, strings.Join(nesting.Flag(args, "mcpservers"), ""))
 }
 
-// Above returns the hosts that this process was started below.
+// Above returns the hosts below which this process was started.
 func Above(environ []string) []nesting.Host { return nesting.Above(environ, HostMarks) }
 
-// startsItself returns why a server must not be started: its command is a host
-// with this configuration. "" if it is not, or cannot be recognized as one; the
-// host that is started finds out then.
+// startsItself returns why a server must not be started: its command is a host with
+// this configuration. It returns "" otherwise, and if the command is not recognized;
+// then the started host detects the loop.
 func (c *Config) startsItself(spec dialect.Server, env []string) string {
 	args, ok := nesting.Command(spec.Command)
 	if !ok {
@@ -83,23 +83,22 @@ func (c *Config) startsItself(spec dialect.Server, env []string) string {
 	return ""
 }
 
-// refuseItself keeps a server that starts this host from being started, and
-// says so.
+// refuseItself prevents the start of a server that starts this host, with a notice.
 func (c *Config) refuseItself(s *Server) {
 	if s.Refused = c.startsItself(s.Spec, s.Env); s.Refused != "" {
 		c.notice("%v", s.Spec.Problem("", "is not started: %s", s.Refused))
 	}
 }
 
-// ownHost returns why a server of another program's configuration is not
-// imported: it starts a host that would read the file that the import is for.
+// ownHost returns why a server of another program's configuration is not imported: it
+// starts a host that would read the imported file.
 func ownHost(s dialect.Server, getenv func(string) string) string {
 	args, ok := nesting.Command(s.Command)
 	if !ok {
 		return ""
 	}
 	if given := nesting.Flag(args, "config"); len(given) > 0 && given[len(given)-1] != UserFile(getenv) {
-		return "" // another host
+		return "" // a different host
 	}
 	return "starts mcp-host itself, in an endless loop; ignored"
 }

@@ -15,15 +15,15 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Products returns the names of the programs whose configurations Import finds.
-// claude stands for both claude-desktop and claude-code.
+// Products returns the names of the programs whose configurations Import finds. claude
+// means both claude-desktop and claude-code.
 func Products() []string {
 	return []string{"claude", "claude-desktop", "claude-code", "vscode", "cursor", "codex", "gemini", "opencode", "windsurf", "zed"}
 }
 
-// Locations returns where a product keeps its user's configuration on a
-// system (runtime.GOOS), by its documentation. Those of a working directory
-// are not among them: they are somebody else's.
+// Locations returns the paths of a product's user configuration on a system
+// (runtime.GOOS), according to its documentation. It omits those of a working
+// directory, which may belong to somebody else.
 func Locations(product, system string, getenv func(string) string) []string {
 	home := homeDir(getenv)
 	if home == "" {
@@ -36,7 +36,7 @@ func Locations(product, system string, getenv func(string) string) []string {
 		}
 		return fallback
 	}
-	// Where programs with windows keep theirs.
+	// The directory in which desktop programs keep their configuration.
 	var apps string
 	switch system {
 	case "darwin":
@@ -82,7 +82,7 @@ func Locations(product, system string, getenv func(string) string) []string {
 		return []string{filepath.Join(apps, "zed", "settings.json")}
 	case "windsurf":
 		return []string{in(".codeium", "windsurf", "mcp_config.json")}
-	case "goose": // which Import does not read
+	case "goose": // Import does not read it
 		if system == "windows" {
 			return []string{filepath.Join(apps, "Block", "goose", "config", "config.yaml")}
 		}
@@ -91,12 +91,12 @@ func Locations(product, system string, getenv func(string) string) []string {
 	return nil
 }
 
-// Imported is what Import found.
+// Imported is the result of Import.
 type Imported struct {
-	Servers  []dialect.Server // not expanded; paths absolute
-	Problems dialect.Problems // of what is left out, and warnings
-	Files    []string         // that were read
-	Looked   []string         // where files could have been
+	Servers  []dialect.Server // variables not replaced; paths absolute
+	Problems dialect.Problems // of omitted servers, and warnings
+	Files    []string         // files that were read
+	Searched []string         // paths that were searched
 	Skipped  []string         // servers that start this host
 
 	inputs map[string]dialect.Input
@@ -111,15 +111,15 @@ func Import(source string, getenv func(string) string) (*Imported, error) {
 	found := &Imported{inputs: map[string]dialect.Input{}}
 	product := slices.Contains(Products(), source)
 	if product {
-		found.Looked = Locations(source, runtime.GOOS, getenv)
+		found.Searched = Locations(source, runtime.GOOS, getenv)
 	} else if _, err := os.Stat(source); err != nil {
 		return nil, fmt.Errorf("%s is neither a file nor one of %s", source, strings.Join(Products(), ", "))
 	} else if source, err = filepath.Abs(source); err != nil {
 		return nil, err
 	} else {
-		found.Looked = []string{source}
+		found.Searched = []string{source}
 	}
-	for _, file := range found.Looked {
+	for _, file := range found.Searched {
 		text, err := readFile(file)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -129,16 +129,16 @@ func Import(source string, getenv func(string) string) (*Imported, error) {
 		}
 		d := dialect.Parse(file, text, dialect.Options{Project: cwd})
 		if d.Empty && product {
-			continue // an editor's settings, say
+			continue // for example settings of an editor
 		}
 		found.Files = append(found.Files, file)
-		found.take(d, getenv)
+		found.addServers(d, getenv)
 	}
 	return found, nil
 }
 
-// take adds the servers of a document that have no problems.
-func (f *Imported) take(d *dialect.Document, getenv func(string) string) {
+// addServers adds the servers of a document that have no problems.
+func (f *Imported) addServers(d *dialect.Document, getenv func(string) string) {
 	home := homeDir(getenv)
 	f.Problems = append(f.Problems, d.Problems...)
 	for id, input := range d.Inputs {
@@ -148,7 +148,7 @@ func (f *Imported) take(d *dialect.Document, getenv func(string) string) {
 		switch {
 		case slices.ContainsFunc(d.Problems, func(p dialect.Problem) bool { return p.Server == s.Name && !p.Warning }):
 			continue
-		case s.Disabled && len(s.Command) == 0 && s.URL == "": // the other program's own
+		case s.Disabled && len(s.Command) == 0 && s.URL == "": // built into the other program
 			continue
 		case slices.ContainsFunc(f.Servers, func(have dialect.Server) bool { return have.Name == s.Name }):
 			f.Problems = append(f.Problems, s.Problem("", "already exists from another file; ignored"))
@@ -158,7 +158,7 @@ func (f *Imported) take(d *dialect.Document, getenv func(string) string) {
 			if path == "" || strings.ContainsAny(path[:1], "~$%{") {
 				return path
 			}
-			return within(bases(d.File, home), path)
+			return resolveIn(baseDirs(d.File, home), path)
 		}
 		if s.Files {
 			s = s.FromFiles(absolute)
@@ -176,7 +176,7 @@ func (f *Imported) take(d *dialect.Document, getenv func(string) string) {
 	}
 }
 
-// Preview is the servers as toolroom.yaml, credentials hidden.
+// Preview returns the servers as a toolroom.yaml with redacted credentials.
 func (f *Imported) Preview() (string, error) {
 	doc := &yaml.Node{Kind: yaml.MappingNode}
 	servers := serversOf(doc)
@@ -187,9 +187,8 @@ func (f *Imported) Preview() (string, error) {
 	return string(text), err
 }
 
-// Write adds the servers, credentials included, to a toolroom.yaml, which is
-// made if need be and readable by its owner alone. Comments stay. A server
-// whose name is there stays as it is.
+// Write adds the servers with their credentials to a toolroom.yaml. A new file is
+// readable only by its owner. Comments and servers with the same name stay unchanged.
 func (f *Imported) Write(name string) (added, kept []string, err error) {
 	if name == "" {
 		return nil, nil, errors.New("no directory for toolroom.yaml: set HOME or XDG_CONFIG_HOME, or give a file with --config")
@@ -213,7 +212,7 @@ func (f *Imported) Write(name string) (added, kept []string, err error) {
 	if doc.Kind == yaml.DocumentNode {
 		root = doc.Content[0]
 	}
-	if root.Kind != yaml.MappingNode { // nothing, or comments only
+	if root.Kind != yaml.MappingNode { // empty, or only comments
 		root.Kind, root.Tag, root.Value = yaml.MappingNode, "", ""
 	}
 	servers := serversOf(root)
@@ -244,7 +243,7 @@ func (f *Imported) Write(name string) (added, kept []string, err error) {
 	return added, kept, ReplaceFile(name, out)
 }
 
-// serversOf returns the map under servers, which is added if need be.
+// serversOf returns the map under servers. It adds the map if it is missing.
 func serversOf(root *yaml.Node) *yaml.Node {
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		if root.Content[i].Value == "servers" {
@@ -261,8 +260,8 @@ func serversOf(root *yaml.Node) *yaml.Node {
 	return n
 }
 
-// putServer adds a server, below a comment that names the fields of the other product that
-// have no effect here.
+// putServer adds a server, with a comment that names the fields of the other product
+// that have no effect here.
 func putServer(to *yaml.Node, s dialect.Server, value *yaml.Node) {
 	put(to, s.Name, value)
 	to.Content[len(to.Content)-2].HeadComment = strings.Join(s.Ineffective, "\n")
