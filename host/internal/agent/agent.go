@@ -1,43 +1,38 @@
-// Package agent is the loop between a model and tools: it asks the model, makes the
-// calls that it answers with, and asks again, until the model calls nothing more or a
-// bound is reached. It knows no transport: who asks gives it a conversation, a model
-// and a set of tools, and is told of what happens by events.
+// Package agent runs the loop between a model and tools: it asks the model, makes the
+// calls of its answer, and asks again, until the model makes no more calls or a bound
+// is reached. It knows no transport: the caller provides a conversation, a model and a
+// set of tools, and receives events.
 //
-// A run never runs away and never loses what was found: rounds, tokens, time, cost
-// and identical calls are bounded; at a bound the model is asked once more, without
-// tools, to sum up (Bounds.Grace), and the outcome says why it ended. A bound is
-// looked at before each turn, so that tokens and cost can be passed by one turn and
-// the summary. The summary's request still has the definitions of tools, which some
-// vendors want wherever calls are in the history, but none may be called.
+// A run always ends and loses no results: rounds, tokens, time, cost and identical
+// calls are bounded. At a bound the model is asked once more, without tools, for a
+// summary (Bounds.Grace), and the outcome says why the run ended. Bounds are checked
+// before each turn, so one turn and the summary can exceed the bounds of tokens and
+// cost. The request for the summary still contains the definitions of tools, which
+// some vendors require if the history contains calls, but permits no call.
 //
 // # The history
 //
-// Whatever the model answers, what the run adds is a conversation that every vendor
-// takes: each call has a result, in the order of the calls, in the one message after
-// the answer that made them (but for those that the caller is to make, if the run
-// ended for these); ids are unique in the conversation and of a form that all take;
-// an answer without anything in it leaves no message. So it is after a cancellation
-// and after an error, too.
+// Whatever the model answers, the run adds only messages that every vendor accepts.
+// Each call has a result, in the order of the calls, in the one message after the
+// answer with the calls, except for the caller's own calls if the run ends for them.
+// Ids are unique in the conversation and valid for all vendors. An empty answer adds
+// no message. This also holds after a cancellation or an error.
 //
-// A call that is not made, or fails, has a result that says so in a form that does
-// not change:
+// A call that is not made, or that fails, has a result in a fixed form:
 //
-//	tool: grep
-//	arguments: {"path":"src","pattern":"("}
-//	error: BAD_PATTERN: …
-//	duration_ms: 12
+// tool: grep arguments: {"path":"src","pattern":"("} error: BAD_PATTERN: …
+// duration_ms: 12
 //
-// Arguments are in the order of their names. A tool's own words on its failure are
-// after "output:", on lines of their own. What a tool answers that did not fail is
-// left as it is. Every result has a member duration_ms (ToolResult.Others).
+// The arguments are sorted by name. A tool's own error text follows after "output:" on
+// separate lines. Other results are not changed. Every result has a member duration_ms
+// (ToolResult.Others).
 //
 // # The journal
 //
-// With a Journal each step is written down before the next one is begun, and Resume
-// goes on where a run was when it was killed. Of a call that was begun, and whose
-// result was not written down, nobody knows whether it took effect: one that does no
-// harm when it is repeated (its tool says that it is read-only or idempotent) is made
-// again, of any other the model is told so.
+// With a Journal each step is written before the next one begins, and Resume continues
+// a run that was killed. If a call was begun and its result was not written, it is
+// unknown whether the call took effect: it is made again if its tool is read-only or
+// idempotent; otherwise the model is told that the outcome is unknown.
 package agent
 
 import (
@@ -51,24 +46,24 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/tokens"
 )
 
-// Tools is what an agent may call. It is safe for concurrent use; it is asked anew in
-// each round, so that what a policy or filter says holds in every round.
+// Tools are the tools that an agent may call. It is safe for concurrent use. List is
+// called in each round, so that the current policy and filters apply.
 type Tools interface {
 	// Begin begins a round. Its error ends the run: see Ending Rounds.
 	Begin() error
 
-	// List returns the definitions in a stable order, and the choice that the
-	// model is to be given in place of the one asked for.
+	// List returns the definitions in a stable order, and the tool choice to use
+	// instead of the requested one.
 	List(ctx context.Context, asked *llm.Choice) ([]llm.Tool, *llm.Choice, error)
 
-	// Call makes one call. progress, unless nil, takes what the tool says of how
-	// far it is. A failure that the model is to be told of is a result with
-	// IsError; the error is for calls that could not be made, and is told to the
-	// model, too, unless ctx has ended.
+	// Call makes one call. progress, if not nil, receives progress messages. A failure
+	// that the model must see is a result with IsError. An error means that the call
+	// could not be made; the model sees it, too, unless ctx has ended.
 	Call(ctx context.Context, c *llm.ToolCall, progress func(text string)) (*call.Result, error)
 }
 
-// Bounds are what a run may take. What is zero is the default; negative is no bound.
+// Bounds are the limits of a run. Zero means the default; a negative value means no
+// limit.
 type Bounds struct {
 	Turns     int           // answers of the model; 25
 	Tokens    int           // input and output of all turns together; no bound
@@ -79,7 +74,7 @@ type Bounds struct {
 	Parallel  int           // calls at once; 10
 }
 
-// Config is what a run needs.
+// Config configures a run.
 type Config struct {
 	Model  provider.Model
 	Larger []provider.Model // that may take over where the conversation does not fit
@@ -89,8 +84,8 @@ type Config struct {
 	// after the calls of ours that it also made.
 	Theirs []llm.Tool
 
-	// Request is what each request has besides messages and tools: temperature,
-	// bounds of an answer, choice ….
+	// Request holds the parameters of each request except messages and tools, such as
+	// temperature and limits of an answer.
 	Request llm.Request
 
 	System  string // before the conversation; "": nothing
@@ -98,9 +93,9 @@ type Config struct {
 	Counter tokens.Counter // nil: estimates
 	Journal Journal        // nil: none is kept
 
-	// Again is how often in a run a turn whose answer broke off is asked for anew.
-	// What was told of its pieces is void then: an Error and the Turn say so. Where
-	// nothing had come, the provider has asked as often as it is of use.
+	// Again is the number of times in a run that a turn is repeated after its answer
+	// broke off. The events of the partial answer are then void, as an Error and the
+	// new Turn say. If nothing was received, the provider has already retried.
 	Again int
 
 	// Whole, unless nil, is called while the run goes on with the messages that it has
@@ -134,7 +129,7 @@ const (
 	Unkept    Ending = "journal error"        // a step could not be written down, and so not be made
 )
 
-// An Outcome is what a run came to. There is one however it ended.
+// An Outcome is the result of a run. Every run has one, however it ended.
 type Outcome struct {
 	Why      Ending
 	Err      error         // why the model or a bound ended it, where there is more to say; nil: nothing

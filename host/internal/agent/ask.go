@@ -17,8 +17,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// ask asks the model for a turn, and takes its answer into the history. Without an
-// answer and without a reason to end it is to be asked again.
+// ask asks the model for a turn and adds its answer to the history. Without an answer
+// and without an ending, the caller asks again.
 func (r *run) ask(ctx context.Context, tools []llm.Tool, choice *llm.Choice) (*llm.Response, Ending, error) {
 	req, err := r.fit(tools, choice)
 	if err != nil {
@@ -138,8 +138,9 @@ const (
 	doubtless    = 2000 // tokens
 )
 
-// believed is what a model says of its usage, and the estimate where it says nothing, or
-// what cannot be: bounds on tokens and cost would hold no model that counts nothing.
+// believed returns the usage that a model reports, or the estimate if it reports none
+// or an impossible one: otherwise the bounds of tokens and cost would not work for
+// models that count nothing.
 func believed(said, about *llm.Usage) *llm.Usage {
 	if said == nil {
 		return possible(*about)
@@ -170,9 +171,9 @@ func possible(u llm.Usage) *llm.Usage {
 	return &u
 }
 
-// clean is what of an answer's parts says something, with ids that are the
-// conversation's and arguments that can be read. own are the ids that have been told;
-// without calls are answers of which none is made.
+// clean returns the parts of an answer that have content, with ids that are unique in
+// the conversation and arguments that can be parsed. own holds the ids that events
+// have used. If calls is false, no call of the answer is made.
 func (r *run) clean(parts []llm.Part, own map[int]string, calls bool) []llm.Part {
 	var kept []llm.Part
 	says := false
@@ -210,7 +211,7 @@ func (r *run) clean(parts []llm.Part, own map[int]string, calls bool) []llm.Part
 	if !says {
 		return nil
 	}
-	// Thinking at the end, behind which nothing is said, no vendor takes back.
+	// No vendor accepts thinking at the end of an answer in a later request.
 	end := len(kept)
 	for end > 0 && (isThought(kept[end-1]) || kept[end-1].Text == "" && (kept[end-1].Type == llm.Text || kept[end-1].Type == llm.Refusal)) {
 		end--
@@ -254,7 +255,7 @@ func (r *run) estimate(req *llm.Request, answer *llm.Response) *llm.Usage {
 	return u
 }
 
-// summary is what the model is told when a bound is reached.
+// summary is the message to the model when a bound is reached.
 const summary = `This is the last turn: the run has reached its limit (%s). Tools can no longer be called. Summarize now: your findings with their locations, your changes, and what is unfinished or uncertain.`
 
 // sum asks the model for a last answer, without tools.
@@ -321,7 +322,7 @@ func (r *run) takeSummary(answer *llm.Response) error {
 	return err
 }
 
-// text is what parts say in words.
+// text returns the text of parts.
 func text(parts []llm.Part) string {
 	var all []string
 	for _, p := range parts {
@@ -332,8 +333,7 @@ func text(parts []llm.Part) string {
 	return strings.Join(all, "\n\n")
 }
 
-// Text is what the run came to in words: the last answer's; without one everything
-// that was said on the way, so that it is not lost.
+// Text returns the text of the last answer or, without one, the texts of all turns.
 func (o *Outcome) Text() string {
 	if o.Response != nil {
 		if said := text(o.Response.Parts); said != "" {
@@ -351,10 +351,10 @@ func (o *Outcome) Text() string {
 	return strings.Join(all, "\n\n")
 }
 
-// sameness is what identical calls have in common.
+// sameness returns a key that is equal for identical calls.
 func sameness(c *llm.ToolCall) string { return c.Name + "\x00" + canonical(c) }
 
-// canonical is a call's arguments in the form in which the same are the same.
+// canonical returns a call's arguments in a form that is equal for equal values.
 func canonical(c *llm.ToolCall) string {
 	if c.Malformed != "" {
 		return c.Malformed

@@ -18,7 +18,7 @@ import (
 // ClientTool is the Reason of a call that waits for the caller to carry it out.
 const ClientTool = "client_tool"
 
-// mostCalls is how many calls of one answer are made.
+// mostCalls bounds the calls of one answer.
 const mostCalls = 128
 
 // planned is a call and what is to become of it.

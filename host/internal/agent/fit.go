@@ -12,7 +12,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// keepResults is how many of the last results stay whole as long as that is possible.
+// keepResults is the number of latest results that are shortened last.
 const keepResults = 4
 
 // What is assumed where nobody has said how much a model takes: a window that those of
@@ -69,7 +69,7 @@ func (r *run) fit(tools []llm.Tool, choice *llm.Choice) (*llm.Request, error) {
 	return &req, nil
 }
 
-// conversation is what the model is sent.
+// conversation returns the messages for the model.
 func (r *run) conversation() []llm.Message {
 	if r.cfg.System == "" {
 		return slices.Clone(r.history)
@@ -110,7 +110,7 @@ func (r *run) planned(info provider.Info, req llm.Request, tools []llm.Tool) (co
 	}
 }
 
-// cut replaces the history by one that says less.
+// cut replaces the history by a shorter one.
 func (r *run) cut(messages []llm.Message, text string) error {
 	r.forget(messages)
 	r.history = slices.Clone(messages)
@@ -121,8 +121,8 @@ func (r *run) cut(messages []llm.Message, text string) error {
 	return nil
 }
 
-// forget allows calls once more whose results are cut in messages, and are not yet in
-// the history: the model is told to make them again if it needs them.
+// forget permits calls again whose results are cut in messages and not yet in the
+// history: the model is told to repeat them if it needs the results.
 func (r *run) forget(messages []llm.Message) {
 	whole := map[string]bool{}
 	for _, m := range r.history {
@@ -162,8 +162,9 @@ func (r *run) change(name string) {
 	}
 }
 
-// squeeze makes room after the model said that there is none: it cuts results, then
-// takes a larger model. answer, unless nil, is what the model had said until then.
+// squeeze makes space after the model rejected a request as too long: it shortens
+// results, then switches to a larger model. answer is the model's partial answer, or
+// nil.
 func (r *run) squeeze(answer *llm.Response) (Ending, error) {
 	for r.keep > 0 {
 		r.keep--

@@ -11,7 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// The steps of a journal, in the order in which they come.
+// The kinds of steps of a journal, in the order in which they occur.
 const (
 	stepBegin  = "begin"  // Messages: the conversation before the run
 	stepSaid   = "said"   // Messages: of the user's, added
@@ -41,8 +41,8 @@ type step struct {
 	Milliseconds int64 `json:"ms,omitempty"` // that the run has taken until now, as far as is known
 }
 
-// noteTime is how long writing a step down may take. What was done is written down
-// also when the run has been cancelled.
+// noteTime limits writing a step. A step is also written after the run has been
+// cancelled.
 const noteTime = 30 * time.Second
 
 // note writes a step down. Without a journal there is nothing to do.

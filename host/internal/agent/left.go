@@ -6,9 +6,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 )
 
-// Left is what a run has left of its bounds while it makes a call, for tools that
-// have agents work: these are to have no more. What such tools have used before is not
-// taken off. A nil member has no bound.
+// Left is the part of a run's bounds that remains during a call, for tools that run
+// agents: these may not use more. Earlier use by such tools is not subtracted. A nil
+// member has no bound.
 type Left struct {
 	Turns  *int     `json:"turns,omitempty"`
 	Tokens *int     `json:"tokens,omitempty"`
@@ -18,7 +18,8 @@ type Left struct {
 
 type leftKey struct{}
 
-// LeftOf is what the run has left that makes the call of ctx; false: no run does.
+// LeftOf returns what remains of the run that makes the call of ctx. ok is false
+// without a run.
 func LeftOf(ctx context.Context) (Left, bool) {
 	left, ok := ctx.Value(leftKey{}).(Left)
 	if rest, timed := call.Left(ctx); ok && timed {

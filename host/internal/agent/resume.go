@@ -11,15 +11,15 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Resume goes on with the run of a journal, cfg.Journal. messages are what is said
-// besides, if anything; after the caller's tools they begin with the results.
+// Resume continues the run of the journal cfg.Journal. messages are further messages;
+// if the run ended for the caller's tools, they begin with the results.
 //
-// A run that was killed goes on where it was, within the bounds that it began with.
-// One that waited for a decision makes the calls anew that it waited for: then
-// Outcome.Messages begins with their results, which take the place of the last message
-// that the run had added. One that had come to its own
-// end (a goal, a refusal …) goes on only if there are messages: else the outcome is
-// the one it had. One that ended otherwise goes on, with new bounds.
+// A run that was killed continues where it stopped, within its original bounds. A run
+// that waited for a decision repeats the waiting calls; Outcome.Messages then begins
+// with their results, which replace the last message that the run had added. A run
+// that had ended by itself (goal, refusal and so on) continues only if there are
+// messages; otherwise its outcome is returned. Any other run continues with new
+// bounds.
 func Resume(ctx context.Context, cfg Config, messages []llm.Message) *Outcome {
 	past, err := steps(ctx, cfg.Journal)
 	if err != nil {
@@ -64,8 +64,7 @@ func Resume(ctx context.Context, cfg Config, messages []llm.Message) *Outcome {
 	})
 }
 
-// own reports whether a run ended for a reason of its own, so that there is nothing
-// to go on with.
+// own reports whether a run ended by itself, so that there is nothing to continue.
 func (e Ending) own() bool { return slices.Contains([]Ending{Goal, Theirs, Refused, Length, Empty}, e) }
 
 // ended is the outcome of a run that has ended.
@@ -96,8 +95,8 @@ func answers(messages []llm.Message) map[string]bool {
 	return ids
 }
 
-// answered gives calls of the last answer that neither the history nor what follows
-// has a result of one that says so.
+// answered adds results to calls of the last answer that have none in the history or
+// in following.
 func (r *run) answered(following []llm.Message) {
 	for i, m := range slices.Backward(r.history) {
 		if m.Role != llm.Assistant {
@@ -159,8 +158,7 @@ func (a *reading) read(s step) {
 	}
 }
 
-// named is the model of that name, if it is one that took over, or the one that is asked
-// first.
+// named returns the model with a name if it had taken over, else the first one.
 func (r *run) named(name string) (m provider.Model, changed bool) {
 	for _, m := range r.cfg.Larger {
 		if m.Info().Name == name && name != r.cfg.Model.Info().Name {
@@ -203,8 +201,8 @@ func (a *reading) settle() {
 	a.open = nil
 }
 
-// begin begins a run anew after its end, with the conversation as it is and what is
-// said besides.
+// begin starts a new run after the end of an earlier one, with its conversation and
+// the new messages.
 func (a *reading) begin(s step) {
 	a.out, a.same, a.earlier, a.empty = &Outcome{Calls: map[string]int{}}, map[string]int{}, 0, 0
 	if a.open == nil {
@@ -250,6 +248,5 @@ func (a *reading) finish(ctx context.Context) (Ending, error) {
 	return a.make(ctx, all)
 }
 
-// errUnknown is what the model is told of a call of which nobody knows whether it was
-// made.
+// errUnknown is the result of a call that may or may not have been made.
 var errUnknown = toolerr.New(toolerr.ExecutionError, "the outcome of this call is unknown: the run was killed during it, so it may have taken effect; check before you repeat it")

@@ -16,8 +16,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Run goes on with a conversation until it ends. messages are not changed. What is
-// under way when ctx ends is given up, and the outcome is what there is.
+// Run continues a conversation until the run ends. It does not modify messages. When
+// ctx ends, it stops, and the outcome contains what exists.
 func Run(ctx context.Context, cfg Config, messages []llm.Message) *Outcome {
 	r := newRun(cfg, messages)
 	if err := r.note(step{Step: stepBegin, Messages: messages}); err != nil {
@@ -72,8 +72,7 @@ func newRun(cfg Config, messages []llm.Message) *run {
 	}
 }
 
-// lead does what is to be done first, then asks the model and makes its calls until
-// there is a reason to end.
+// lead runs first, then asks the model and makes its calls until there is an ending.
 func (r *run) lead(ctx context.Context, first func(context.Context) (Ending, error)) *Outcome {
 	var work context.Context
 	cancel := func() {}
@@ -93,8 +92,7 @@ func (r *run) lead(ctx context.Context, first func(context.Context) (Ending, err
 // errTime is the cause of the end of a run's context after Bounds.Time.
 var errTime = errors.New("the run has timed out")
 
-// took returns how long the run has taken, not counting the time in which a person was
-// asked.
+// took returns the duration of the run without the time in which a person was asked.
 func (r *run) took() time.Duration {
 	if r.measured == nil {
 		return r.earlier
@@ -144,7 +142,7 @@ func (r *run) unkept(err error) *Outcome {
 	return r.out
 }
 
-// interrupted stands for the ending of which close finds out whose doing it is.
+// interrupted is a preliminary ending; close determines its cause.
 const interrupted Ending = "interrupted"
 
 // bound reports whether it is a bound that ended a run, so that the model is asked to
@@ -219,8 +217,8 @@ func offered(choice *llm.Choice, tools []llm.Tool) (*llm.Choice, error) {
 	return &llm.Choice{Mode: llm.None}, nil
 }
 
-// withTheirs adds the caller's tools. One that has the name of one of ours takes its
-// place: it is the caller that wants it.
+// withTheirs adds the caller's tools. A caller's tool replaces one of ours with the
+// same name.
 func (r *run) withTheirs(tools []llm.Tool) []llm.Tool {
 	if len(r.cfg.Theirs) == 0 {
 		return tools

@@ -26,8 +26,8 @@ type Tool struct {
 	Server   string // the server it belongs to
 	Original string // the server's own name for it
 
-	// Unrenamed is the name it would be served under if the configuration gave
-	// it no other; "": Name. What is said of the one name holds for the other.
+	// Unrenamed is the name under which the tool would be served without renaming in
+	// the configuration; "": Name. Rules for either name apply to both.
 	Unrenamed string
 
 	// Definition is the server's own entry of tools/list, byte for byte but
@@ -37,8 +37,8 @@ type Tool struct {
 	Traits
 }
 
-// Traits are what a tool's definition says about calling it. The zero value
-// is a tool that says nothing.
+// Traits hold the hints of a tool's definition about calling it. The zero value means
+// no hints.
 type Traits struct {
 	Input  json.RawMessage // schema of the arguments
 	Output json.RawMessage // schema of structuredContent; nil: none
@@ -59,7 +59,7 @@ type Traits struct {
 // Repeatable reports whether sending a call again does no harm.
 func (t Traits) Repeatable() bool { return t.ReadOnly || t.Idempotent }
 
-// A Caller says who asks, and in which form the answer has to be.
+// A Caller identifies the client of a call and the form of its answers.
 type Caller struct {
 	Door   string // "stdio", "http", "cli"; an agent's is that of who called it
 	Modern bool   // speaks protocol version 2026-07-28 or later
@@ -68,16 +68,14 @@ type Caller struct {
 	// same client. "" is nobody in particular.
 	ID string
 
-	// User is who signed in at the door, as the identity provider names them;
-	// "": nobody did.
+	// User is the signed-in user, as the identity provider names them; "": none.
 	User string
 
-	// Account is whom calls are counted for, where one client can have any
-	// number of IDs, or come by several doors; "": who ID says.
+	// Account is the name under which calls are counted if a client can have any
+	// number of IDs or use several entry points; "": ID.
 	Account string
 
-	// Capabilities are what the client declared that it can do, as received;
-	// nil: nothing.
+	// Capabilities are the client's declared capabilities as received; nil: none.
 	Capabilities json.RawMessage
 
 	LogLevel string // the least level of log messages it wants; "": not said
@@ -98,7 +96,7 @@ type Caller struct {
 	Turn string
 }
 
-// Counted is whom the caller's calls are counted for.
+// Counted returns the name under which the caller's calls are counted.
 func (c Caller) Counted() string { return cmp.Or(c.Account, c.Door+"/"+c.ID) }
 
 // A Request is one call of a tool.
@@ -176,8 +174,8 @@ func argumentsOf(params json.RawMessage) (json.RawMessage, error) {
 type Result struct {
 	Raw json.RawMessage
 
-	// Names is what is known of the members of Raw; 0: nothing. Whoever
-	// changes Raw makes a new Result.
+	// Names holds the known member names of Raw; 0: unknown. Code that changes Raw
+	// must create a new Result.
 	Names jsonrpc.NameSet
 }
 

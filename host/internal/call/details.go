@@ -22,9 +22,9 @@ func (r *Result) Details() json.RawMessage {
 	return r.meta(MetaResult)
 }
 
-// Code returns the error code in _meta["toolroom/code"] of the result; "" if
-// it has none, or one that is not in toolerr.Codes, since servers can invent
-// any number of others.
+// Code returns the error code in _meta["toolroom/code"] of the result. It is "" if
+// there is none, or one that is not in toolerr.Codes: servers can invent any number of
+// codes.
 func (r *Result) Code() toolerr.Code {
 	code, _ := KnownCode(r.meta(MetaCode))
 	return code

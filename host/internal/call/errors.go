@@ -40,7 +40,7 @@ type ExecutionError struct {
 	Cause   error
 }
 
-// Error says what failed, with what is known of the cause.
+// Error describes the failure and its cause.
 func (e *ExecutionError) Error() string {
 	if e.Cause == nil {
 		return e.Message
@@ -72,7 +72,7 @@ const (
 	PolicyViolation = "policy_violation"
 )
 
-// A ValidationError is a call, or its result, that was refused for what it is.
+// A ValidationError is the refusal of a call or result that is not valid.
 type ValidationError struct {
 	Type   string // ArgsInvalid, ResultInvalid or PolicyViolation
 	Tool   string // as served

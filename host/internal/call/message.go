@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// A Kind is what a list of a server's holds.
+// A Kind is the kind of items in a server's list.
 type Kind string
 
 // The kinds, each with the member of the list's result that holds the items.

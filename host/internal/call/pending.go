@@ -7,7 +7,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// A Status is how far a call has come when it is answered.
+// A Status is the state of a call when it is answered.
 type Status string
 
 // The statuses.
@@ -17,7 +17,7 @@ const (
 	Failed   Status = "failed"   // it was refused, could not be carried out, or the tool says that it failed
 )
 
-// StatusOf returns the status of what a handler has answered.
+// StatusOf returns the status of a handler's answer.
 func StatusOf(res *Result, err error) Status {
 	switch {
 	case toolerr.Is(err, toolerr.PendingApproval):
@@ -28,7 +28,7 @@ func StatusOf(res *Result, err error) Status {
 	return Complete
 }
 
-// Pending is what is known of a call that waits for somebody's decision.
+// Pending describes a call that waits for a decision.
 type Pending struct {
 	ID        string          `json:"id,omitempty"`
 	Reason    string          `json:"reason"`  // why it has to be decided on
@@ -37,7 +37,7 @@ type Pending struct {
 	Args      json.RawMessage `json:"args,omitempty"`
 	ExpiresAt time.Time       `json:"expires_at,omitzero"`
 
-	// CallbackURL is where it can be decided on, by who may.
+	// CallbackURL is the address at which authorized persons can decide.
 	CallbackURL string         `json:"callback_url,omitempty"`
 	Metadata    map[string]any `json:"metadata,omitempty"`
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// findTime is how long a host may take to answer that it is there.
+// findTime limits the time in which a host must answer that it runs.
 const findTime = 2 * time.Second
 
 // maxAnswer bounds an answer of a host's.

@@ -12,8 +12,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// Join is a server (upstream.Config.Serve) that is a host's: it enters the host's
-// socket with a token, and passes on what is said until one of both ends.
+// Join returns a server function (upstream.Config.Serve) that connects to a host's
+// socket with a token and forwards messages in both directions until one side ends.
 func Join(name, token string) func(ctx context.Context, in io.Reader, out io.Writer) error {
 	return func(ctx context.Context, in io.Reader, out io.Writer) error {
 		conn, err := dial(ctx, name)

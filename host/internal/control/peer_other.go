@@ -4,5 +4,6 @@ package control
 
 import "net"
 
-// peerUID: the permissions of the directory are what there is.
+// peerUID returns false: on this system only the permissions of the directory protect
+// the socket.
 func peerUID(*net.UnixConn) (uid int, known bool) { return 0, false }

@@ -47,8 +47,8 @@ const (
 	fresh  = ".new" // of one that is not listened at yet
 )
 
-// listen opens a socket in dir. It gets the name by which it is found once it
-// is listened at, so that one that refuses is one that was left behind.
+// listen opens a socket in dir. The socket gets its final name after it is listened
+// at, so a socket that refuses connections was left behind by a host that has ended.
 func listen(dir string) (*net.UnixListener, string, error) {
 	name := filepath.Join(dir, strconv.Itoa(os.Getpid())+"-"+strings.ToLower(rand.Text()[:8])+ending)
 	var listener *net.UnixListener
@@ -71,7 +71,7 @@ func listen(dir string) (*net.UnixListener, string, error) {
 	return listener, name, nil
 }
 
-// maxPath is how long a socket's path can be on every system.
+// maxPath bounds the length of a socket's path on all systems.
 const maxPath = 103
 
 // reach calls do with a path of name that the system can take.

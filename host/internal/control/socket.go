@@ -47,7 +47,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Bounds of what others can take of the host, beside those of Config.
+// Bounds of what clients can use of the host, in addition to those of Config.
 const (
 	maxLine   = 16 << 10         // bytes of a line before toolroom/enter
 	writeTime = 30 * time.Second // for the other end to read an answer
@@ -179,8 +179,8 @@ func (s *Server) admit(conn net.Conn) bool {
 	return true
 }
 
-// heard moves a connection behind the silent ones; one that has entered, or
-// is being answered, is not among them.
+// heard moves a connection behind the silent ones. Connections that have entered, or
+// that are being answered, are not in the list.
 func (s *Server) heard(conn net.Conn, busy bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -278,7 +278,7 @@ func (s *Server) enter(conn net.Conn, in *bufio.Reader, m jsonrpc.Message) {
 	ctx, cancel := context.WithCancel(s.life)
 	defer cancel()
 	defer context.AfterFunc(over, cancel)()
-	// What waits for the other end to say something must end, too.
+	// Reads that wait for the client must end, too.
 	defer context.AfterFunc(ctx, func() { conn.SetReadDeadline(time.Unix(1, 0)) })() //nolint:errcheck // it is closed
 	s.cfg.Serve(ctx, as, heeded{in, cancel}, patient{conn})                          //nolint:errcheck // the other end knows, or is gone
 }
@@ -324,5 +324,5 @@ func (p patient) Write(b []byte) (int, error) {
 	return p.Conn.Write(b)
 }
 
-// hostsDir is where the sockets of a state directory are.
+// hostsDir returns the directory of the sockets in a state directory.
 func hostsDir(state string) string { return filepath.Join(state, "hosts") }

@@ -12,19 +12,19 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// outlive is how long an agent may go on after the call that started it has
-// been answered.
+// outlive is the time for which an agent may continue after its starting call was
+// answered.
 const outlive = 75 * time.Minute
 
-// How many loans there may be at once, of one caller and of all: each is kept for as
-// long as its agent works, and no client is to take all that there is.
+// Limits of concurrent loans, of one caller and in total: each exists while its agent
+// works, and no client may take all of them.
 const (
 	maxLoansOfOne = 128
 	maxLoans      = 1024
 )
 
-// Tokens are what calls under way may be joined with. The zero value has
-// none. It is safe for concurrent use.
+// Tokens holds the tokens with which agents call back on behalf of running calls. The
+// zero value has none. It is safe for concurrent use.
 type Tokens struct {
 	mu     sync.Mutex
 	leases map[[sha256.Size]byte]*lease // by digest: comparing tells nothing
@@ -50,9 +50,10 @@ type Loan struct {
 	bound  func() bool // unbinds the lease from the call's context
 }
 
-// Lend makes a token for a call of caller's. It is good until ctx ends or the
-// loan is given back; then what entered with it is cut off. Who enters calls
-// as caller does, one level deeper. LIMIT_REACHED where there are too many.
+// Lend creates a token for a call of a caller. It is valid until ctx ends or the loan
+// is returned; connections that used it are then closed. A client with the token makes
+// calls as caller, one level deeper. It returns LIMIT_REACHED if there are too many
+// loans.
 func (t *Tokens) Lend(ctx context.Context, caller call.Caller) (*Loan, error) {
 	token := rand.Text()
 	l := &Loan{Token: token, tokens: t, key: sha256.Sum256([]byte(token))}
@@ -120,7 +121,7 @@ func (t *Tokens) drop(key [sha256.Size]byte, l *lease) {
 	l.end()
 }
 
-// use enters with a token; leave is to be called when that is over.
+// use enters with a token. The caller calls leave at the end.
 func (t *Tokens) use(token string) (as call.Caller, over context.Context, leave func(), ok bool) {
 	key := sha256.Sum256([]byte(token))
 	t.mu.Lock()

@@ -57,8 +57,8 @@ func (b *Book) AppendPart(ctx context.Context, id, part string, messages ...llm.
 	return b.record(ctx, id, t)
 }
 
-// Withdraw takes back what was appended under the name of a part. Where there is nothing,
-// it is Get.
+// Withdraw removes the messages that were appended under the name of a part. If there
+// are none, it does the same as Get.
 func (b *Book) Withdraw(ctx context.Context, id, part string) (*Session, error) {
 	void := turn{Void: part}
 	_, err := b.each(ctx, id, 0, func(t turn, _ store.Cursor) error {
@@ -102,8 +102,8 @@ func session(k *kept) *Session {
 	return &k.Session
 }
 
-// count brings what is said of a session up to date with its log: also what a host
-// has appended that was killed before it could.
+// count updates the data of a session from its log, including messages of a host that
+// was killed before it could update them.
 func (b *Book) count(ctx context.Context, id string) (*Session, error) {
 	return b.change(ctx, id, func(k *kept) error {
 		_, err := b.each(ctx, id, k.Cursor, func(t turn, at store.Cursor) error {
@@ -186,7 +186,7 @@ func (b *Book) turns(ctx context.Context, id string) ([]turn, error) {
 	return turns, nil
 }
 
-// fromUser leaves out what comes before the first message of the user's.
+// fromUser drops the messages before the first one of the user.
 func fromUser(turns []turn) []turn {
 	for i, t := range turns {
 		for j, m := range t.Messages {

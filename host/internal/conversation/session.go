@@ -36,7 +36,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// A Session is what is known of a conversation, without its messages.
+// A Session describes a conversation, without its messages.
 type Session struct {
 	ID       string    `json:"id"`
 	Name     string    `json:"name,omitempty"`
@@ -69,8 +69,8 @@ type Book struct {
 	Size int64         // bytes of a session; 0: 64 MiB
 	Most int           // sessions; 0: 1000
 
-	// Forgot, unless nil, is told of a session that had to make room for a new one,
-	// and how many there may be.
+	// Forgot is called with a session that was removed to make space for a new one,
+	// and the limit of sessions. It may be nil.
 	Forgot func(s Session, most int)
 }
 
@@ -108,7 +108,7 @@ func (b *Book) Create(ctx context.Context, s Session) (*Session, error) {
 	return &made.Session, err
 }
 
-// makeRoom forgets the sessions used longest ago where there are too many.
+// makeRoom removes the least recently used sessions beyond the limit.
 func (b *Book) makeRoom(ctx context.Context) error {
 	all, err := b.List(ctx)
 	if err != nil {

@@ -28,7 +28,7 @@ type Reader struct {
 	max   int
 }
 
-// Bounds of what is no data.
+// Bounds of the fields other than data.
 const (
 	maxField = 4 << 10 // of an id
 	maxRetry = time.Minute

@@ -87,7 +87,7 @@ type Tools interface {
 	Turn(c call.Caller, only []string) (tools agent.Tools, end func() error)
 }
 
-// Config is what the API is of. What is nil is not served.
+// Config holds the parts that the API serves. A nil part is not served.
 type Config struct {
 	Approvals Approvals
 	Models    Models
@@ -155,8 +155,8 @@ func New(c Config) *API {
 	return a
 }
 
-// ServeHTTP serves what is not there, and who asks too often, with an error of the
-// form that the path's clients read.
+// ServeHTTP serves the API. It answers unknown paths and too frequent requests with an
+// error in the format of the path's clients.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if a.tooOften(w, r) {
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// maxWait is how long is waited for a decision.
+// maxWait limits the wait for a decision.
 const maxWait = 5 * time.Minute
 
 // approval is a record as it is served.

@@ -185,7 +185,7 @@ func (a *API) showArtifact(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// disposition says that a file is to be saved, under its name.
+// disposition returns the Content-Disposition for saving a file under its name.
 func disposition(name string) string {
 	if text := mime.FormatMediaType("attachment", map[string]string{"filename": name}); text != "" {
 		return text

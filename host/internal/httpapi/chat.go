@@ -214,7 +214,7 @@ func (f *chatForm) tell(p piece) {
 	}
 }
 
-// apart is what stands between the texts of two turns.
+// apart returns the separator between the texts of two turns.
 func (f *chatForm) apart() string { return "\n\n" }
 
 func (f *chatForm) event(e map[string]any) { f.chunk([]any{}, "x_event", e) }

@@ -89,7 +89,7 @@ func tooMany(wait time.Duration) error {
 	}
 }
 
-// faultOf is how an error is told.
+// faultOf converts an error for the client.
 func faultOf(err error) *fault {
 	var known *fault
 	if errors.As(err, &known) {
@@ -138,8 +138,8 @@ func statusOf(code toolerr.Code) int {
 	return http.StatusInternalServerError
 }
 
-// modelFault is how the failure of a model is told. Where the vendor has a word that
-// programs look for, it is that.
+// modelFault converts an error of a model. If the vendor has an error code that
+// programs check, it uses that.
 func modelFault(err error) *fault {
 	f := *faultOf(err)
 	switch code := toolerr.CodeOf(err); code {

@@ -187,7 +187,8 @@ func (r *rates) forget(now time.Time) {
 	}
 }
 
-// clientOf is who asks: all who share the token at one address are one.
+// clientOf returns the client of a request: all clients with the token at one address
+// are the same.
 func clientOf(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

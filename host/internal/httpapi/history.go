@@ -17,7 +17,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// turnKept is what is kept of an answer with calls of the client's tools.
+// turnKept is the stored data of an answer with calls of the client's tools.
 type turnKept struct {
 	Said     string        `json:"said"` // all its text, as the client was told
 	Messages []llm.Message `json:"messages,omitempty"`

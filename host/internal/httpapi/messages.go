@@ -185,7 +185,7 @@ type messageForm struct {
 	order []int           // the parts in held
 }
 
-// block is the one that is being told.
+// block is the content block that is being sent.
 type block struct {
 	kind pieceKind
 	part int
@@ -276,7 +276,7 @@ func (f *messageForm) add(p piece) {
 	}
 }
 
-// open begins a block, unless it is the one that is being told.
+// open starts a block, unless it is the current one.
 func (f *messageForm) open(kind pieceKind, part int, start *tree.Value) {
 	if f.now != nil && f.now.kind == kind && f.now.part == part {
 		return

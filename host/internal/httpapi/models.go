@@ -22,7 +22,7 @@ type model struct {
 	MaxOutput int    `json:"max_output_tokens,omitempty"`
 }
 
-// modelOf is a model as it is told under a name. When it was made nobody knows.
+// modelOf describes a model under a name. Its creation time is unknown.
 func modelOf(name string, i provider.Info) model {
 	return model{
 		ID: name, Object: "model", OwnedBy: i.Provider, Type: "model", Name: name,

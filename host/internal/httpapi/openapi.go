@@ -8,7 +8,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// describe is the OpenAPI description of what is served.
+// describe returns the OpenAPI description of the API.
 func (a *API) describe() []byte {
 	paths := map[string]map[string]any{}
 	for _, r := range a.routes {
@@ -48,7 +48,7 @@ func version(v string) string {
 	return v
 }
 
-// operation is what the description says of a route.
+// operation returns the description of a route.
 func (r route) operation() map[string]any {
 	responses := map[string]any{strconv.Itoa(r.status): r.good()}
 	if r.id == "callTool" {

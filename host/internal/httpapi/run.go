@@ -144,7 +144,7 @@ func (c *completion) run(ctx context.Context, on func(agent.Event)) *agent.Outco
 	return o
 }
 
-// theirs are those of calls that the client is to make.
+// theirs returns the calls that the client has to make.
 func (c *completion) theirs(calls []*llm.ToolCall) []*llm.ToolCall {
 	return slices.DeleteFunc(calls, func(one *llm.ToolCall) bool { return !c.declared(one.Name) })
 }
@@ -154,8 +154,8 @@ func (c *completion) declared(name string) bool {
 	return slices.ContainsFunc(c.q.Tools, func(t llm.Tool) bool { return t.Name == name })
 }
 
-// newID makes what the client is told as the id of a call. It is the only one of its
-// kind, since what is kept of the answer is found by it.
+// newID returns a unique id of a call for the client. The stored answer is found by
+// it.
 func (c *completion) newID() string { return c.q.prefix + strings.ToLower(rand.Text()) }
 
 // name gives the calls of an answer the ids that have been told, in their order, and
@@ -187,8 +187,8 @@ func (c *completion) renamed(messages []llm.Message) []llm.Message {
 	return out
 }
 
-// keepTime is how long the keeping of what an answer came to may take: also when the
-// client has gone meanwhile.
+// keepTime limits storing the result of an answer, also after the client has
+// disconnected.
 const keepTime = 10 * time.Second
 
 // keep keeps what goes on: the session's new messages, and what the client is not
@@ -241,7 +241,7 @@ func failure(ctx context.Context, o *agent.Outcome) error {
 	return nil
 }
 
-// ending is what is said of a run that did not reach its goal; "": it did.
+// ending describes the end of a run that did not reach its goal; "": it did.
 func ending(o *agent.Outcome) string {
 	switch o.Why {
 	case agent.Goal, agent.Theirs, agent.Length, agent.Refused:

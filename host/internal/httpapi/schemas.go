@@ -2,8 +2,8 @@ package httpapi
 
 import "strings"
 
-// schemas are those of the description, by name. Of what is the vendors' own they say
-// what is looked at here, and leave the rest open.
+// schemas returns the schemas of the description by name. For the vendors' own types
+// they describe only what the API reads.
 func schemas() map[string]any {
 	all := map[string]any{
 		"Object":         typed("object"),
@@ -44,7 +44,7 @@ func schemas() map[string]any {
 	return all
 }
 
-// vendors are the schemas of what the vendors describe themselves.
+// vendors returns the schemas of types that the vendors document.
 func vendors() map[string]any {
 	ours := []any{
 		"x_tools?", typed("array", "items", typed("string"), "description", "names of the host's tools that the model can use, with *; [] for none (default all)"),

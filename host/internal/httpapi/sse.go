@@ -12,10 +12,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// events writes server-sent events. The first one is also the first sign of the
-// answer, so that what fails before it is told with a status. Nothing is buffered: who
-// sends waits for the client to read, and a client that does not is given up, which
-// ends what is done for it.
+// events writes server-sent events. The first event sends the header of the response,
+// so an earlier error can still have its own status. Nothing is buffered: a write
+// waits until the client reads, and a client that does not read ends the request and
+// its work.
 type events struct {
 	w    http.ResponseWriter
 	give context.CancelCauseFunc

@@ -17,8 +17,8 @@ import (
 type form interface {
 	apart() string // what stands between the texts of two turns
 
-	// stream makes the form one that is told in pieces, to out: those of an answer, in
-	// order, then its end, or that it broke off.
+	// stream prepares the form for a streamed answer to out: its pieces in order, then
+	// its end or an error.
 	stream(out *events)
 	beats() []byte
 	tell(p piece)
@@ -44,7 +44,7 @@ const (
 	pieceTurned                     // the model's turn is over
 )
 
-// A piece is what is added to an answer. part tells parts of the same turn apart.
+// A piece is an addition to an answer. part distinguishes the parts of a turn.
 type piece struct {
 	kind pieceKind
 	part int
@@ -119,7 +119,7 @@ func (t *telling) piece(d llm.Delta) {
 	}
 }
 
-// words are text as the client is told it: apart from that of the turns before.
+// words returns the text for the client, separated from earlier turns.
 func (t *telling) words(text string) string {
 	if !t.spoken && t.said.Len() > 0 {
 		text = t.form.apart() + text
@@ -129,7 +129,7 @@ func (t *telling) words(text string) string {
 	return text
 }
 
-// calling tells of a call of the client's. Of the host's own nothing is told.
+// calling sends a call of the client's tools. Calls of the host's tools are not sent.
 func (t *telling) calling(d llm.Delta) {
 	if !t.calls[d.Index] {
 		if d.Name == "" || !t.c.declared(d.Name) {
@@ -216,7 +216,7 @@ func (t *telling) happened(e agent.Event) {
 	t.events = append(t.events, told)
 }
 
-// contentOf is what a tool answered, in content blocks of MCP.
+// contentOf returns a tool's result as content blocks of MCP.
 func contentOf(r *llm.ToolResult) []any {
 	blocks := []any{}
 	for _, p := range r.Content {
@@ -232,7 +232,7 @@ func contentOf(r *llm.ToolResult) []any {
 	return blocks
 }
 
-// settle keeps what a run came to. Its error is to be told instead of the end.
+// settle stores the result of a run. The client gets its error instead of the end.
 func (t *telling) settle(ctx context.Context, o *agent.Outcome) error {
 	if err := failure(ctx, o); err != nil {
 		if f := faultOf(err); t.c.q.response != nil && f.param == "messages" {

@@ -18,7 +18,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// caller is who makes a call at the API, for whom if it says so.
+// caller returns the caller of an API request, on behalf of a user if it names one.
 func caller(r *http.Request, user string) call.Caller {
 	c := call.Caller{Door: Door, ID: Door, Account: gateway.Account(r.RemoteAddr)}
 	if user != "" {

@@ -9,9 +9,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// A want is what a value of a request can be: what is read of it, and what is a hint.
-// What is null is as if it were not there, but in a list. Members that are not named can
-// be anything.
+// A want describes a value of a request: the parts that are used, and the hints. null
+// counts as missing, except in a list. Members without a name here may have any value.
 type want struct {
 	words   string
 	fits    func(*tree.Value) bool
@@ -47,7 +46,8 @@ func aList(of want) want {
 	return w
 }
 
-// or is what can be either: the shape of an object or list is the one that has it.
+// or returns a want that accepts either: the shape of an object or list is that of the
+// one that has a shape.
 func (w want) or(other want) want {
 	return want{
 		words:   w.words + " or " + other.words,
@@ -93,7 +93,7 @@ func (w want) check(v *tree.Value, at, param string) error {
 	return nil
 }
 
-// wantedOfChat is what POST /v1/chat/completions can be given.
+// wantedOfChat describes the body of POST /v1/chat/completions.
 func wantedOfChat() want {
 	function := anObject(map[string]want{"name": aText(), "description": aText(), "parameters": anObject(nil), "strict": aFlag()})
 	named := anObject(map[string]want{"name": aText()})
@@ -124,7 +124,7 @@ func wantedOfMessages() want {
 	}))
 }
 
-// wantedOfMessage is what POST /v1/messages can be given.
+// wantedOfMessage describes the body of POST /v1/messages.
 func wantedOfMessage() want {
 	source := anObject(map[string]want{"type": aText(), "media_type": aText(), "data": aText(), "url": aText()})
 	cached := anObject(map[string]want{"type": aText(), "ttl": aText()})

@@ -113,8 +113,8 @@ type Stage struct {
 	secret atomic.Pointer[[]byte]
 }
 
-// New returns the stage. check says whether a call with such arguments is
-// right and allowed; it is asked about what is about to run.
+// New returns the stage. check returns an error if a call must not be made with its
+// arguments; it is called for the arguments that are about to be used.
 func New(c Config, book *Book, check func(ctx context.Context, req *call.Request) error) *Stage {
 	return &Stage{cfg: c, book: book, check: check, tell: newNotifier(c, book)}
 }
@@ -127,7 +127,8 @@ func (s *Stage) Stage(next call.Handler) call.Handler {
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
 		asked := false
 		for {
-			// Anew after a question: what the tool's server is may be another since.
+			// Compute it again after a question: the tool's server may have been
+			// replaced.
 			of, err := s.subject(ctx, req)
 			if err != nil {
 				return nil, err
@@ -166,7 +167,7 @@ func (s *Stage) Stage(next call.Handler) call.Handler {
 	}
 }
 
-// subject is what approval of a call is approval of.
+// subject returns the subject of an approval of a call.
 func (s *Stage) subject(ctx context.Context, req *call.Request) (subject, error) {
 	var of Scope
 	if s.cfg.Scope != nil {
@@ -232,8 +233,8 @@ func (s *Stage) decision(ctx context.Context, req *call.Request, r *Record) erro
 }
 
 const (
-	// askedElsewhere is how long a call waits for the answer to a question
-	// about the very same call.
+	// askedElsewhere is the time that a call waits for the answer to a question about
+	// the same call.
 	askedElsewhere = 20 * time.Second
 	pollEvery      = 250 * time.Millisecond
 )
@@ -296,7 +297,7 @@ func (s *Stage) pending(r *Record) error {
 	return &call.PendingError{Pending: s.describe(r), Resumes: true}
 }
 
-// describe is what who called is told of a request.
+// describe returns the description of a request for the caller.
 func (s *Stage) describe(r *Record) call.Pending {
 	at := r.Expires.UTC().Truncate(time.Second)
 	p := call.Pending{
@@ -333,7 +334,7 @@ func (s *Stage) run(ctx context.Context, req *call.Request, r *Record, of subjec
 		approved.Sent = &sent
 		res, err = s.leased(s.bound(ctx, approved.Tool, of.bound), approved, key, run, next)
 	}
-	// What is to be written now is written though the caller is gone.
+	// Write it even if the caller has disconnected.
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	asked, state := false, json.RawMessage(nil)

@@ -12,8 +12,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Keys is what the book needs of a store; see package store for what is
-// promised. was is 0 for a key that must not be there.
+// Keys are the store's operations that a Book needs; package store documents them. was
+// is 0 for a key that must not exist.
 type Keys interface {
 	Get(ctx context.Context, key string) (Entry, error)
 	Put(ctx context.Context, key string, value []byte, was int64, expires time.Time) (int64, error)
@@ -59,7 +59,7 @@ func (b *Book) lease() time.Duration {
 	return 30 * time.Second
 }
 
-// read returns the record at a key; nil: there is none.
+// read returns the record at a key, nil if there is none.
 func (b *Book) read(ctx context.Context, key string) (*Record, int64, error) {
 	entry, err := b.Keys.Get(ctx, key)
 	if toolerr.Is(err, toolerr.NotFound) {
@@ -87,9 +87,9 @@ func (b *Book) write(ctx context.Context, key string, r *Record, was int64) erro
 // maxTries bounds how often a change is tried that others are always before.
 const maxTries = 1000
 
-// change applies f to the record at a key, nil where there is none, until
-// nobody has been before it. f returns the record as it is to be, nil for as
-// it is.
+// change applies f to the record at a key, nil if there is none, and repeats it if
+// another process changed the record meanwhile. f returns the new record, or nil to
+// keep the old one.
 func (b *Book) change(ctx context.Context, key string, f func(*Record) (*Record, error)) (*Record, error) {
 	var err error
 	for range maxTries {
@@ -111,9 +111,9 @@ func (b *Book) change(ctx context.Context, key string, f func(*Record) (*Record,
 	return nil, err
 }
 
-// ask finds the record of a call, or makes one that is pending. One that is
-// approved it takes, and one whose next round the call is: then run is what the
-// caller has to give back.
+// ask returns the record of a call, or creates a pending one. If the record is
+// approved, or waits for the next round of this call, it becomes running; the caller
+// must then return run.
 func (b *Book) ask(ctx context.Context, s subject, req *call.Request, reason, token string) (r *Record, run string, err error) {
 	mine, round := chance(15), roundOf(req)
 	var place string // that is kept free for the request
@@ -162,7 +162,7 @@ func (b *Book) ask(ctx context.Context, s subject, req *call.Request, reason, to
 	return r, run, err
 }
 
-// hint is what who decides should know of the request before.
+// hint returns what the person who decides should know about an earlier request.
 func (r *Record) hint(now time.Time) string {
 	switch r.StateAt(now) {
 	case Interrupted:

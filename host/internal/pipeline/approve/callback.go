@@ -20,7 +20,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// Callback is who is told of requests, by a POST.
+// Callback configures an HTTP receiver that is notified of requests.
 type Callback struct {
 	URL    string // "": nobody
 	Secret Secret // signs what is posted
@@ -33,7 +33,7 @@ type Callback struct {
 // Secret is a text that is not shown.
 type Secret string
 
-// String, GoString and MarshalText show that there is one.
+// String, GoString and MarshalText hide the secret.
 func (Secret) String() string { return "***" }
 
 // GoString is String for %#v.
@@ -84,12 +84,12 @@ func Sign(secret, timestamp string, body []byte) string {
 	return "v1=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// Notice is what is posted.
+// Notice is the body of a notification.
 type Notice struct {
 	Event    string       `json:"event"` // approval.pending
 	Approval call.Pending `json:"approval"`
-	// DecideURL takes one decision, {"decision":"approve"|"deny"}, from
-	// whoever has it. It is told to nobody but the receiver of the callback.
+	// DecideURL accepts one decision, {"decision":"approve"|"deny"}, without further
+	// credentials. Only the receiver of the callback gets it.
 	DecideURL string `json:"decide_url,omitempty"`
 }
 
@@ -171,7 +171,7 @@ func (n *notifier) of(r *Record, p call.Pending, token string) {
 	}
 }
 
-// post posts what is in the queue.
+// post sends the queued notifications.
 func (n *notifier) post() {
 	for {
 		n.mu.Lock()

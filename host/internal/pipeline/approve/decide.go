@@ -8,7 +8,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// A Decision is what somebody says of a request.
+// A Decision is a person's decision about a request.
 type Decision struct {
 	Approve bool
 	Args    json.RawMessage // in place of the caller's; nil: as they are
@@ -17,7 +17,8 @@ type Decision struct {
 	Once    bool            // a denial holds for one call; else for all that are the same until it expires
 }
 
-// Decide decides on a pending request. Who is not the first is told who was.
+// Decide decides a pending request. After an earlier decision it returns an error that
+// names its author.
 func (b *Book) Decide(ctx context.Context, id string, d Decision) (*Record, error) {
 	return b.decide(ctx, id, d, func(*Record) error { return nil })
 }

@@ -102,7 +102,7 @@ func questionText(r *Record) string {
 	return text
 }
 
-// question is what a client is asked.
+// question returns the elicitation for a client.
 func question(r *Record) json.RawMessage {
 	params := jsonrpc.AppendString([]byte(`{"message":`), questionText(r))
 	return append(params, `,"requestedSchema":{"type":"object","properties":{`+

@@ -19,23 +19,22 @@ const (
 	maxKept   = 400
 )
 
-// The keys beside those of records.
+// The keys in addition to those of records.
 const (
 	registerKey = "approvals/register"
 	secretKey   = "approvals/secret"
 )
 
-// register is what is kept of all requests together, so that there is no need
-// to read them to know how many there are. A place in it is taken before the
-// request is written, and given back after it was decided on: a host that is
-// killed in between leaves a place that nobody has, until it expires or is
-// found out.
+// register lists the places of all pending requests, so that they can be counted
+// without reading the records. A place is reserved before the request is written, and
+// released after the decision. A host that is killed in between leaves an unused
+// place, until it expires or is detected.
 type register struct {
 	Open []place  `json:"open"`
 	Kept []string `json:"kept"` // keys of records, the oldest first
 }
 
-// place is that of one request that waits.
+// place belongs to one pending request.
 type place struct {
 	ID    string    `json:"id"`
 	Who   string    `json:"who"`
@@ -60,7 +59,7 @@ func (b *Book) secret(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// reserve takes a place for a request, or says why there is none.
+// reserve reserves a place for a request, or returns why there is none.
 func (b *Book) reserve(ctx context.Context, r *Record, who string) error {
 	key, err := keyOf(r.ID)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// A State is how far a request for approval has come.
+// A State is the state of a request for approval.
 type State string
 
 // The states. Lapsed and Interrupted are never written: a record has them by
@@ -33,7 +33,7 @@ const (
 	Interrupted State = "interrupted" // the host that made the call has ended; it may have had its effect
 )
 
-// A Record is one request for approval. It is what is kept in the store.
+// A Record is a request for approval as stored.
 type Record struct {
 	ID       string          `json:"id"`
 	State    State           `json:"state"`
@@ -69,7 +69,7 @@ func (r *Record) Open() *Record {
 	return &open
 }
 
-// Caller is who asked.
+// Caller identifies the caller of a request.
 type Caller struct {
 	Door    string `json:"door"`
 	Profile string `json:"profile,omitempty"`
@@ -92,7 +92,7 @@ func (r *Record) StateAt(now time.Time) State {
 	return r.State
 }
 
-// Arguments are what the call is made with.
+// Arguments returns the arguments of the call.
 func (r *Record) Arguments() json.RawMessage {
 	if r.Edited != nil {
 		return r.Edited
@@ -100,15 +100,15 @@ func (r *Record) Arguments() json.RawMessage {
 	return r.Args
 }
 
-// Bounds of what is kept.
+// Bounds of stored records.
 const (
 	MaxArgs    = 256 << 10 // bytes of the arguments, and of those in their place
 	MaxPending = 100       // requests that wait
 	maxNote    = 1 << 10   // bytes
 	maxTokens  = 8         // of one request
 	maxRounds  = 10        // of one call
-	// keepFor is how long a record that is done with can be looked at, and
-	// keepWhole one that has large arguments, since nothing came of it.
+	// keepFor is the time for which a finished record stays readable, and keepWhole
+	// that of one with large arguments.
 	keepFor   = 24 * time.Hour
 	keepWhole = time.Minute
 	maxBrief  = 4 << 10 // bytes of arguments that are kept of a call that is done with
@@ -147,9 +147,9 @@ type Scope struct {
 	Bound []byte // all by which places differ; it is kept by a keyed digest only
 }
 
-// subject is what an approval is for: one tool with its definition, one
-// server, one place, one set of arguments, one door and profile. The key of
-// its record follows from it, so that the same call finds it again.
+// subject is the subject of an approval: one tool with its definition, one server, one
+// directory with its roots, one set of arguments, one entry point and profile. The key
+// of the record is derived from it, so that the same call finds the record again.
 type subject struct {
 	key    string
 	digest string // HMAC-SHA256, in hex
@@ -158,8 +158,8 @@ type subject struct {
 	bound  []byte // see Scope
 }
 
-// subjectOf digests with a secret of the store's: the ids of requests tell
-// nobody anything about what is in a server's environment.
+// subjectOf hashes with a secret of the store, so that the ids of requests reveal
+// nothing about a server's environment.
 func subjectOf(req *call.Request, of Scope, secret func() ([]byte, error)) (subject, error) {
 	args, err := req.Arguments()
 	if err != nil {
@@ -216,8 +216,8 @@ func chance(bytes int) string {
 
 const keyLetters = 16 // of 10 bytes
 
-// newID names one request: the first letters are those of the key, the rest
-// tells it from other requests for the same.
+// newID returns the id of a request: first letters of the key, then random ones that
+// distinguish requests for the same subject.
 func (s subject) newID() string { return strings.TrimPrefix(s.key, prefix) + chance(5) }
 
 // keyOf returns the key of the record with that id.

@@ -120,8 +120,8 @@ func keep(members []jsonrpc.Member, wanted func(name string) bool) json.RawMessa
 	return append(out, '}')
 }
 
-// harmless reports whether a member of _meta says how a call is made and
-// followed, and nothing of what it does.
+// harmless reports whether a member of _meta concerns only how a call is made and
+// followed, not its effect.
 func harmless(name string) bool {
 	switch name {
 	case "progressToken", "traceparent", "tracestate", "toolroom/cache",

@@ -11,11 +11,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// Shown is JSON for a person: members in their order, each on a line, numbers
-// as they are written, and texts as what they mean, however they are spelt.
-// What is not seen, or looks like what it is not, is escaped, and a line break
-// in a text is \n and then a line break, so that nothing in a text can be taken
-// for what is around it.
+// Shown formats JSON for a person: members in order, one on each line, numbers as
+// written, and texts decoded. Invisible characters and look-alikes are escaped. A line
+// break in a text is shown as \n followed by a line break, so that no part of a text
+// can be mistaken for the structure around it.
 func Shown(raw json.RawMessage) string { return draw(raw, false) }
 
 // ShownLine is Shown on one line.
@@ -149,8 +148,8 @@ func (d *drawing) text(text string, depth int) {
 	d.b.WriteByte('"')
 }
 
-// run draws a long run of blanks at the beginning of text as its length, and
-// returns how many bytes of text that is; 0: there is none.
+// run replaces a long run of blanks at the beginning of text by its length. It returns
+// the number of its bytes, 0 if there is none.
 func (d *drawing) run(text string, depth int) int {
 	blank := len(text) - len(strings.TrimLeft(text, " \t\r\n"))
 	switch breaks := strings.Count(text[:blank], "\n"); {

@@ -98,8 +98,7 @@ type Sink interface {
 	Close() error
 }
 
-// maxBuffer bounds what waits to be written, in bytes, but for the ends of
-// calls that have started.
+// maxBuffer bounds the waiting records in bytes, except for the ends of started calls.
 const maxBuffer = 8 << 20
 
 const timeFormat = "2006-01-02T15:04:05.000000Z"
@@ -122,7 +121,7 @@ type record struct {
 	text   string // of an error
 }
 
-// weight is what a record counts for in the buffer.
+// weight returns the number of bytes that a record counts in the buffer.
 func (r record) weight() int { return 256 + len(r.args) + len(r.text) }
 
 // A Log writes records to a sink. It is safe for concurrent use. Close it.
@@ -149,8 +148,8 @@ type Log struct {
 	onFault func(error) // nil: nobody is told, or was
 }
 
-// OnFault sets what is told why, the first time that records cannot be written.
-// Call it before first use.
+// OnFault sets a function that is called with the error when records cannot be written
+// for the first time. It must be set before the first use.
 func (l *Log) OnFault(f func(error)) { l.onFault = f }
 
 // New returns a log that nothing has been written to. It starts its writer,
@@ -244,7 +243,7 @@ func (l *Log) add(r record) {
 	}
 }
 
-// signal wakes who waits for a channel that holds one.
+// signal wakes the receiver of a channel with capacity 1.
 func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -260,7 +259,7 @@ func (l *Log) Lost() (int, error) {
 	return l.ever, l.fault
 }
 
-// Close writes what waits and closes the sink. Calls must have ended.
+// Close writes the waiting records and closes the sink. Calls must have ended.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	if l.closed {

@@ -35,8 +35,8 @@ type Files struct {
 // record.
 func NewFiles(c Config) *Files { return &Files{cfg: c.withDefaults()} }
 
-// maxMoves bounds how often a batch is written anew, since others have removed
-// the file that it was written to.
+// maxMoves bounds the attempts to write a batch whose file other processes keep
+// removing.
 const maxMoves = 8
 
 // Append writes records as lines.
@@ -66,7 +66,7 @@ func (f *Files) Append(_ context.Context, records ...[]byte) error {
 
 var errGone = errors.New("it no longer exists")
 
-// size is that of the file, by whomever it was written, as long as it is there.
+// size returns the size of the file, whoever has written it, if it exists.
 func (f *Files) size() (int64, error) {
 	mine, err := f.file.Stat()
 	if err != nil {
@@ -287,7 +287,7 @@ func readFile(path string, since time.Time, visit func(Event)) (skipped int, err
 // maxLine bounds what is taken for an event.
 const maxLine = 1 << 20
 
-// readLine returns a line, of one that is too long the beginning.
+// readLine returns a line, or the beginning of one that is too long.
 func readLine(in *bufio.Reader) (line []byte, err error) {
 	for {
 		part, err := in.ReadSlice('\n')

@@ -9,19 +9,19 @@ import (
 )
 
 const (
-	// linger is how long records are gathered before they are written.
+	// linger is the time for which records are collected before they are written.
 	linger = 10 * time.Millisecond
 
 	// syncEvery is how old what is not on the disk may become, and after how
 	// long a batch that could not be written is tried again.
 	syncEvery = time.Second
 
-	// batchSize is about how many bytes are handed to the sink at once, which
-	// may have a bound of its own. An event has at most some 16 KiB.
+	// batchSize is the approximate number of bytes passed to the sink at once; a sink
+	// may have its own limit. An event has at most about 16 KiB.
 	batchSize  = 512 << 10
 	batchCount = 2048
 
-	// appendTimeout is how long a sink may take, so that Close returns.
+	// appendTimeout limits the time of a sink, so that Close returns.
 	appendTimeout = 10 * time.Second
 )
 
@@ -95,7 +95,7 @@ func (l *Log) gather() {
 	}
 }
 
-// take returns what is to be written, and makes room.
+// take removes the records to write from the buffer and returns them.
 func (l *Log) take(spare []record) ([]record, bool) {
 	if cap(spare) > batchCount {
 		spare = nil

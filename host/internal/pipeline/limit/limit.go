@@ -35,7 +35,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Config is how many. Zero values mean the defaults.
+// Config holds the limits. Zero values mean the defaults.
 type Config struct {
 	Concurrent  int            // calls of one server at once; 5. Negative: no bound
 	Servers     map[string]int // the same by server, before what its tools say
@@ -81,9 +81,9 @@ func (c Config) withDefaults() Config {
 const (
 	// maxPermits bounds what a tool may say of itself.
 	maxPermits = 256
-	// wholeServer is from how many calls on a tool speaks for its server:
-	// those of mcpkit take 64 calls in all, so that one tool with as many
-	// permits of its own would leave nothing to the calls of the others.
+	// wholeServer is the number of concurrent calls from which a tool's limit applies
+	// to its whole server: tools made with mcpkit permit 64 calls in total, so that
+	// one tool with as many permits would leave none to the others.
 	wholeServer = 64
 )
 
@@ -97,7 +97,7 @@ type Limiter struct {
 	callers map[who]*pool // of MaxParallel
 }
 
-// place is what permits are for: a server, or one tool, at a depth.
+// place identifies a set of permits: those of a server or of one tool, at a depth.
 type place struct {
 	server, tool string
 	depth        int
@@ -109,7 +109,7 @@ type who struct {
 	depth    int
 }
 
-// accountOf is who a call counts for.
+// accountOf returns the account under which a call counts.
 func accountOf(req *call.Request) who {
 	return who{"", req.Caller.Counted(), req.Caller.Depth}
 }
@@ -153,7 +153,7 @@ func (l *Limiter) Stage(next call.Handler) call.Handler {
 	}
 }
 
-// parallel is how many calls of a caller run at once; not positive: any number.
+// parallel returns the limit of concurrent calls of a caller; 0 or less: none.
 func (l *Limiter) parallel(c call.Caller) int {
 	if l.cfg.MaxParallel == 0 && c.Turn != "" {
 		return 10
@@ -203,7 +203,7 @@ func (l *Limiter) own(_ place, size int, caller who) *pool {
 	return p
 }
 
-// acquire returns a permit, or why there is none.
+// acquire returns a permit, or the reason why there is none.
 func (l *Limiter) acquire(ctx context.Context, find func(place, int, who) *pool, at place, size int, caller who, req *call.Request) (permit, error) {
 	now := time.Now()
 	l.mu.Lock()
@@ -268,7 +268,7 @@ func (h permit) release(l *Limiter) {
 	}
 }
 
-// A Load is how busy a server is, or a tool with permits of its own.
+// A Load describes the load of a server, or of a tool with its own permits.
 type Load struct {
 	Server  string `json:"server"`
 	Tool    string `json:"tool,omitempty"`

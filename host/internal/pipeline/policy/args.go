@@ -79,9 +79,9 @@ func propertiesOf(schema json.RawMessage) map[string]bool {
 	return known
 }
 
-// mayMean reports whether a member can be the argument of that name: tools
-// take further spellings of arguments that they do not list (path for
-// file_path), so one that is not listed can be any.
+// mayMean reports whether a member can be the argument with that name: tools accept
+// alternative spellings that they do not list (path for file_path), so an unlisted
+// member can be any argument.
 func (f *finder) mayMean(member, name string, depth int) bool {
 	return strings.EqualFold(member, name) || depth == 0 && f.known[name] && !f.known[member]
 }
@@ -109,7 +109,7 @@ func (f *finder) matches(pattern string) bool {
 // maxDepth bounds how deep arguments are looked at; deeper ones are an error.
 const maxDepth = 100
 
-// find walks down a path and collects what is there.
+// find follows a path and collects the values there.
 func (f *finder) find(value json.RawMessage, path []string, depth int) error {
 	if depth > maxDepth {
 		return toolerr.New(toolerr.InvalidParams, "nested more than %d deep", maxDepth)

@@ -34,7 +34,7 @@ type who struct {
 	all           bool // all its turns together
 }
 
-// tally is what is counted of a caller or turn.
+// tally holds the counters of a caller or turn.
 type tally struct {
 	calls int
 	cost  float64
@@ -42,7 +42,7 @@ type tally struct {
 	last  time.Time
 }
 
-// ticket is what was counted of one call.
+// ticket records what was counted for one call.
 type ticket struct {
 	total, turn *tally
 	hash        uint64
@@ -68,7 +68,7 @@ func (n *counters) any(c call.Caller) bool {
 // totals reports whether calls are counted by caller.
 func (n *counters) totals() bool { return n.cfg.MaxTotalCalls > 0 || n.cfg.MaxCost > 0 }
 
-// identical is how many identical calls a caller may make; 0: any number.
+// identical returns the limit of identical calls of a caller; 0: none.
 func (n *counters) identical(c call.Caller) int {
 	if n.cfg.MaxIdenticalCalls == 0 && c.Turn != "" {
 		return defaultIdentical
@@ -161,7 +161,7 @@ func (n *counters) giveBack(t ticket) {
 	}
 }
 
-// price is what a call of a tool costs.
+// price returns the price of a call of a tool.
 func (n *counters) price(t *call.Tool) (price float64) {
 	longest := -1
 	for pattern, is := range n.cfg.Prices {
@@ -189,8 +189,8 @@ func (n *counters) end(c call.Caller) {
 	delete(n.callers, who{c.Counted(), c.Turn, false})
 }
 
-// hash stands for a tool, its arguments, and the agent that calls: what one has been
-// answered, those beside it do not know.
+// hash identifies a tool, its arguments and the calling agent: agents do not share
+// their results.
 func (n *counters) hash(req *call.Request, arguments []byte) uint64 {
 	var h maphash.Hash
 	h.SetSeed(n.seed)

@@ -49,7 +49,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// A Verdict is what a rule says of a call.
+// A Verdict is the action of a rule.
 type Verdict string
 
 // The verdicts.
@@ -82,9 +82,9 @@ type Config struct {
 	MaxCallsPerTurn   int            // 0: any number, as below
 	MaxTotalCalls     int            // of one caller
 
-	// MaxIdenticalCalls bounds calls with the same tool and arguments, of one
-	// caller (each agent that works for it by itself), in a turn where there is
-	// one; 0: 3 in a turn, else any number. Negative: any number.
+	// MaxIdenticalCalls limits calls with the same tool and arguments by one caller,
+	// in a turn if there is one; each agent of a caller counts separately. 0: 3 in a
+	// turn, otherwise no limit. Negative: no limit.
 	MaxIdenticalCalls int
 
 	MaxRounds int                // of a turn; 0: 50. Negative: any number
@@ -92,7 +92,7 @@ type Config struct {
 	Prices    map[string]float64 // of a call, by pattern; the longest that matches counts
 }
 
-// What ToolChoice can be beside a name.
+// The values of ToolChoice other than a name.
 const (
 	ChoiceAuto     = "auto"
 	ChoiceRequired = "required"
@@ -203,7 +203,7 @@ func (p *Policy) Stage(next call.Handler) call.Handler {
 // ranKey is for a mark that is set when a call that was asked about is made.
 type ranKey struct{}
 
-// A Decision is what the policy says of a call, whatever was called before.
+// A Decision is the policy's decision about a call, regardless of earlier calls.
 type Decision struct {
 	Do   Verdict `json:"do"`
 	Rule int     `json:"rule,omitempty"` // the number of the rule that says so, from 1; 0: none
@@ -302,8 +302,8 @@ func matchTool(pattern string, t *call.Tool) bool {
 	return match(pattern, t.Name) || t.Unrenamed != "" && match(pattern, t.Unrenamed)
 }
 
-// matchCaller reports whether a pattern matches a caller. The API is over HTTP,
-// too: what is said of http holds for both.
+// matchCaller reports whether a pattern matches a caller. The API uses HTTP as well,
+// so patterns for http match it, too.
 func matchCaller(pattern string, c call.Caller) bool {
 	doors := []string{c.Door}
 	if c.Door == "api" {
@@ -342,7 +342,7 @@ func match(pattern, text string) bool {
 	}
 }
 
-// refuse stands for an approval that this host does not have.
+// refuse is the approval handler of a host without approvals.
 func refuse(_ context.Context, req *call.Request) (*call.Result, error) {
 	return nil, &call.ValidationError{
 		Type: call.PolicyViolation, Tool: req.Tool.Name,

@@ -31,7 +31,7 @@ func (p *Policy) Turn(c call.Caller) *Turn {
 	return &Turn{p: p, caller: c}
 }
 
-// Caller is who makes the calls of the turn.
+// Caller returns the caller of the turn.
 func (t *Turn) Caller() call.Caller { return t.caller }
 
 // Round begins a round, before the model is asked. Its error says that there
@@ -48,9 +48,9 @@ func (t *Turn) Round() error {
 	return nil
 }
 
-// Choice returns what the model is told of calling tools: what was asked for,
-// as far as the policy leaves it. Once a tool was called none is required any
-// more, so that the model can answer.
+// Choice returns the tool choice for the model: the requested one, as far as the
+// policy permits. After a tool was called no call is required any more, so that the
+// model can answer.
 func (t *Turn) Choice(asked string) (string, error) {
 	own, want := cmp.Or(t.p.cfg.ToolChoice, ChoiceAuto), cmp.Or(asked, ChoiceAuto)
 	switch {

@@ -36,7 +36,7 @@ type Config struct {
 	// Retryable, unless nil, decides in place of Retryable of this package.
 	Retryable func(error) bool
 
-	// OnRetry, unless nil, is told before a call is made again.
+	// OnRetry is called before a call is repeated. It may be nil.
 	OnRetry func(req *call.Request, attempt int, wait time.Duration, err error)
 }
 
@@ -78,9 +78,9 @@ func (c Config) run(ctx context.Context, req *call.Request, next call.Handler) (
 	return retry.Do(context.WithValue(ctx, withinKey{}, within), policy, func(ctx context.Context) (*call.Result, error) { return c.attempt(ctx, watched, next) })
 }
 
-// withinKey is that of a mark in the context of an attempt, which is set when a
-// call that it is made of was tried again in vain: else each name that a tool has
-// beside its own would make three of every attempt.
+// withinKey is the context key of a mark that is set when a nested call was retried
+// without success. Otherwise each alias of a tool would multiply the attempts by
+// three.
 type withinKey struct{}
 
 // attempt makes the call once, within its own time if there is one.

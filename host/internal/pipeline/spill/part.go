@@ -55,7 +55,7 @@ func (s *spiller) part(raw json.RawMessage, limit int) json.RawMessage {
 	return text(s.keep(raw, "json", "a part of type "+headOf(value(members, "type"), 100)))
 }
 
-// decoded keeps what is in a member as base64.
+// decoded stores the decoded base64 value of a member.
 func (s *spiller) decoded(members []jsonrpc.Member, name string) string {
 	kind := headOf(value(members, "mimeType"), 100)
 	if kind == "" {
@@ -88,7 +88,7 @@ func ending(kind string) string {
 	return "bin"
 }
 
-// value returns a member that is a string; "": there is none.
+// value returns the value of a string member, "" if there is none.
 func value(members []jsonrpc.Member, name string) string {
 	var s string
 	for _, m := range members {

@@ -123,11 +123,10 @@ func split(members []jsonrpc.Member) (r result, ok bool) {
 	return r, r.content != nil || r.structured != nil
 }
 
-// around is what there is around a text.
+// around is the number of bytes of JSON around a text.
 const around = len(`{"type":"text","text":""}`)
 
-// size is how many bytes of content there are, those around texts not
-// counted.
+// size returns the bytes of content without the JSON around texts.
 func (r result) size() int {
 	n := len(r.structured)
 	for _, part := range r.content {

@@ -35,7 +35,7 @@ import (
 // it.
 type Open func(t *testing.T) (call.Stage, func())
 
-// Tool is what the checks call: it changes nothing and takes any object.
+// Tool returns the tool that the checks call: read-only, with any arguments.
 func Tool() *call.Tool {
 	return &call.Tool{
 		Name: "srv__echo", Server: "srv", Original: "echo",
@@ -151,7 +151,7 @@ func failures(t *testing.T, stage call.Stage) {
 	}
 }
 
-// untilDone stands for a server that never answers.
+// untilDone is a handler that returns only when its context ends.
 func untilDone(ctx context.Context, _ *call.Request) (*call.Result, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()

@@ -38,7 +38,7 @@ type Observation struct {
 	Said   toolerr.Code // and with which of our codes; "": with none
 }
 
-// A Row is what is known of one tool.
+// A Row holds the statistics of one tool.
 type Row struct {
 	Tool   string        `json:"tool"`
 	Server string        `json:"server"`
@@ -131,7 +131,7 @@ func (r *Recorder) Rows() []Row {
 	return rows
 }
 
-// series is what is counted of one tool.
+// series holds the counters of one tool.
 type series struct {
 	server               string
 	calls, errors, bytes atomic.Int64

@@ -61,7 +61,7 @@ func FromEnv(getenv func(string) string) (Config, error) {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return Config{}, fmt.Errorf("tracing is off: OTEL_EXPORTER_OTLP_ENDPOINT is not an http or https URL")
 	}
-	// JSON is what is sent in place of protobuf: whoever takes OTLP over HTTP takes both.
+	// JSON is sent instead of protobuf: receivers of OLTP over HTTP accept both.
 	if protocol := first("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"); protocol == "grpc" {
 		return Config{}, fmt.Errorf("tracing is off: OTEL_EXPORTER_OTLP_PROTOCOL is grpc; use http/json and the collector's port for HTTP, usually 4318")
 	}
@@ -129,7 +129,7 @@ func pairs(text string) (map[string]string, error) {
 	return out, nil
 }
 
-// milliseconds and number read a bound; what is none is the default.
+// milliseconds and number parse a limit. An invalid value means the default.
 func milliseconds(text string, otherwise, most time.Duration) time.Duration {
 	n := number(text, int(otherwise.Milliseconds()), int(most.Milliseconds()))
 	return time.Duration(n) * time.Millisecond

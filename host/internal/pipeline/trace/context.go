@@ -11,8 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// spanContext is what W3C Trace Context calls trace-id, parent-id and the
-// sampled flag.
+// spanContext holds the trace-id, parent-id and sampled flag of W3C Trace Context.
 type spanContext struct {
 	trace   [16]byte
 	span    [8]byte
@@ -68,7 +67,7 @@ func parse(text string) (c spanContext, ok bool) {
 	return c, true
 }
 
-// maxState is how much of a tracestate is passed on.
+// maxState bounds the forwarded bytes of a tracestate.
 const maxState = 512
 
 // parentOf finds the context in _meta.

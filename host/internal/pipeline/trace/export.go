@@ -86,7 +86,7 @@ func (t *Tracer) put(s *span) {
 	}
 }
 
-// Close sends what waits, for at most two seconds.
+// Close sends the queued spans, for at most two seconds.
 func (t *Tracer) Close() {
 	t.mu.Lock()
 	closed := t.closed
@@ -174,8 +174,8 @@ func (t *Tracer) export(batch []*span) error {
 // maxWait bounds what a collector may ask for with Retry-After.
 const maxWait = 30 * time.Second
 
-// post sends one request. After an error wait is how long to wait before the
-// next, or negative when that is of no use.
+// post sends one request. After an error, wait is the time until the next attempt,
+// negative if another attempt is useless.
 func (t *Tracer) post(body []byte) (rejected int64, wait time.Duration, err error) {
 	req, err := http.NewRequestWithContext(t.life, http.MethodPost, t.cfg.URL, bytes.NewReader(body))
 	if err != nil {
@@ -265,7 +265,7 @@ type (
 	}
 )
 
-// maxValue bounds what is said in one attribute, in bytes.
+// maxValue bounds the value of an attribute in bytes.
 const maxValue = 1024
 
 func attributeOf(key, value string) otlpAttribute {
@@ -275,8 +275,8 @@ func attributeOf(key, value string) otlpAttribute {
 	return otlpAttribute{key, otlpValue{value}}
 }
 
-// The flags of a span beside the sampled one: the context of its parent is
-// known to be remote, or not to be.
+// Flags of a span besides the sampled flag: whether the context of its parent is known
+// to be remote.
 const (
 	flagSampled   = 0x1
 	flagHasRemote = 0x100

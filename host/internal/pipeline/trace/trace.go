@@ -41,7 +41,7 @@ const (
 	kindClient = 3
 )
 
-// span is one that has not ended.
+// span is a span that has not ended.
 type span struct {
 	id     spanContext
 	parent [8]byte // zero: none

@@ -35,8 +35,8 @@ type Config struct {
 	ArgumentsOff bool
 	ResultsOff   bool
 
-	// OnUnusable, unless nil, is told once of a tool one of whose schemas
-	// cannot be used, and why.
+	// OnUnusable is called once for a tool with a schema that cannot be used, with the
+	// reason. It may be nil.
 	OnUnusable func(tool *call.Tool, err error)
 }
 
@@ -58,14 +58,14 @@ type Validator struct {
 	tools map[string]*schemas // by served name
 }
 
-// schemas are those of one tool.
+// schemas holds the compiled schemas of one tool.
 type schemas struct {
 	tool *call.Tool
 	*ready
 }
 
-// ready are schemas to check with; nil where there is none, or none of use. They are
-// made by who needs them first, and nobody else waits for that.
+// ready holds the compiled schemas; nil if there is none or it cannot be used. The
+// first caller compiles them; other callers do not wait for it.
 type ready struct {
 	once          sync.Once
 	input, output *schemacheck.Schema
