@@ -20,8 +20,10 @@
 //
 // A call that is not made, or that fails, has a result in a fixed form:
 //
-// tool: grep arguments: {"path":"src","pattern":"("} error: BAD_PATTERN: …
-// duration_ms: 12
+//	tool: grep
+//	arguments: {"path":"src","pattern":"("}
+//	error: BAD_PATTERN: …
+//	duration_ms: 12
 //
 // The arguments are sorted by name. A tool's own error text follows after "output:" on
 // separate lines. Other results are not changed. Every result has a member duration_ms

@@ -60,8 +60,8 @@ func (c *Chat) put(ctx context.Context, put func(ctx context.Context) (any, erro
 	}
 }
 
-// answer has the user answer a question. If they give up instead, interrupt is
-// called before who asked is told.
+// answer lets the user answer a question. If the user gives up instead, interrupt is
+// called before the asking server gets the answer.
 func (c *Chat) answer(q *question, interrupt func() error) (stuck error) {
 	if q.ctx.Err() != nil {
 		return nil
@@ -101,7 +101,7 @@ type calling struct {
 
 type callingKey struct{}
 
-// asking are tools whose calls the user is asked about where they wait for approval.
+// asking wraps tools: the user is asked about calls that wait for approval.
 type asking struct {
 	agent.Tools
 	chat   *Chat
@@ -137,7 +137,7 @@ func (a *asking) Call(ctx context.Context, tc *llm.ToolCall, progress func(strin
 	}
 }
 
-// verdict is what the user decides on a call.
+// verdict is the user's decision about a call.
 type verdict struct {
 	approve bool
 	args    json.RawMessage // instead of those asked for; nil: those
@@ -272,7 +272,7 @@ func (c *Chat) yes(ctx context.Context, text string) (bool, error) {
 	return key == 'y', err
 }
 
-// form is what a server asks the user (elicitation/create).
+// form is a server's question to the user (elicitation/create).
 type form struct {
 	Message string `json:"message"`
 	Mode    string `json:"mode"`

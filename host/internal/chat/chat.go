@@ -1,20 +1,19 @@
-// Package chat is a conversation with a model at a terminal, or through pipes: it
-// reads what the user says, has the agent loop answer with the host's tools, and
-// shows what happens as it happens.
+// Package chat runs a conversation with a model at a terminal, or through pipes: it
+// reads the user's messages, lets the agent loop answer with the host's tools, and
+// shows each step.
 //
-// At a terminal answers are shown as Markdown (package markdown), each call of a
-// tool has a line, what needs approval is asked for where it stands, and Ctrl-C
-// gives up the turn, not the program. Through a pipe each line of standard input is
-// something said, standard output is what the model says and nothing else, and what
-// else there is to tell goes to standard error; JSON tells everything, an object a
-// line (see record).
+// At a terminal, answers are shown as Markdown (package markdown), each tool call has
+// a line, approvals are asked for in place, and Ctrl-C cancels the turn instead of the
+// program. Through a pipe, each line of standard input is a message, standard output
+// contains only the model's answers, and all other output goes to standard error. With
+// JSON, all output is one object a line (see record).
 //
-// Nothing that a model or a tool says reaches a terminal, or a pipe that may end at
-// one, but as harmless text: see package screen.
+// Text of models and tools reaches a terminal, or a pipe that may lead to one, only
+// with control characters escaped: see package screen.
 //
-// What is said is kept in a session turn by turn; a turn that is given up is kept as
-// far as it came. The changes that a turn made to files can be taken back while the
-// files are what it left: see undo.go.
+// Messages are stored in a session turn by turn; of a cancelled turn the finished part
+// is stored. The file changes of a turn can be undone while the files are unchanged
+// since: see undo.go.
 package chat
 
 import (
@@ -39,9 +38,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/state"
 )
 
-// Models are those that there are.
+// Models provides the available models.
 type Models interface {
-	// List returns what is known of all.
+	// List returns information about all models.
 	List(ctx context.Context) []provider.Info
 
 	// Get returns the model of a name, or the default.
@@ -54,7 +53,8 @@ type Tools interface {
 	End() error
 }
 
-// Host is what a chat needs of the host. Members that are nil are not there.
+// Host holds the functions of the host that a chat uses. A nil member is not
+// available.
 type Host struct {
 	Models Models
 
@@ -62,8 +62,8 @@ type Host struct {
 	// among it; nil: nobody can be asked.
 	Turn func(ask call.Ask) Tools
 
-	// Approve decides on a call that waits for approval. With args it is to be
-	// made with these.
+	// Approve decides a call that waits for approval. With args, the call is made with
+	// these arguments.
 	Approve func(ctx context.Context, id string, approve bool, args json.RawMessage) error
 
 	Tools   func(ctx context.Context) []*call.Tool
@@ -79,19 +79,19 @@ type Host struct {
 type Terminal interface {
 	lineedit.Terminal
 
-	// Quiet has it show nothing of what is typed until restore.
+	// Quiet turns the echo of typed characters off until restore is called.
 	Quiet() (restore func())
 }
 
-// Config is what a chat needs.
+// Config configures a chat.
 type Config struct {
 	Host Host
 
 	In       io.Reader
 	Out, Err io.Writer
 
-	// Terminal, unless nil, is where In comes from and Out goes to. Typing says
-	// without one that somebody types In all the same.
+	// Terminal is the terminal of In and Out; nil: there is none. Typing says that a
+	// person types In although there is no Terminal.
 	Terminal Terminal
 	Typing   bool
 	Styled   bool // with colours …
@@ -135,10 +135,11 @@ type Chat struct {
 	quitting bool
 }
 
-// ErrFailed is that the last turn did not come to its goal. It has been told why.
+// ErrFailed means that the last turn did not reach its goal. The user has seen the
+// reason.
 var ErrFailed = errors.New("the turn failed")
 
-// New makes a chat. It asks the models for the one that is meant.
+// New returns a chat. It asks the models for the configured one.
 func New(ctx context.Context, cfg Config) (*Chat, error) {
 	out := &sink{to: cfg.Out}
 	if cfg.Terminal == nil {
@@ -210,7 +211,7 @@ func (c *Chat) notice() {
 	}
 }
 
-// Talk takes what is said until there is no more, or the user quits.
+// Talk handles messages until the input ends or the user quits.
 func (c *Chat) Talk(ctx context.Context) error {
 	c.notice()
 	if c.editor != nil {
@@ -291,7 +292,7 @@ func (c *Chat) greet() {
 	}
 }
 
-// prompt reads what is said next.
+// prompt reads the next message.
 func (c *Chat) prompt(ctx context.Context) (string, error) {
 	ctx, done := c.interruptible(ctx)
 	defer done()

@@ -97,8 +97,8 @@ func completions(text string) []string {
 	return found
 }
 
-// command does what a command says. Its error ends the chat; what is wrong with the
-// command itself is told.
+// command runs a command. An error ends the chat; a mistake in the command is only
+// reported.
 func (c *Chat) command(ctx context.Context, name string, args []string) error {
 	if name == "undo" { // which sees to interrupts itself
 		if err := c.undo(ctx); err != nil {

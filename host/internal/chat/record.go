@@ -16,9 +16,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// A record is a line of JSON: an event of the agent loop under its type, or what
-// else the chat tells: note (of its own) and print (the answer to a command). Only
-// the members that a type has are there.
+// A record is a line of JSON output: an event of the agent loop under its type, a note
+// of the chat, or print, the answer to a command. It has only the members of its type.
 type record struct {
 	Type  string `json:"type"`
 	Turn  int    `json:"turn,omitempty"`

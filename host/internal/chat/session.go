@@ -14,7 +14,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Last is the name that stands for the session that was used last.
+// Last is the name of the session that was used last.
 const Last = "last"
 
 // resume goes on with a session.
@@ -58,7 +58,7 @@ type underway struct {
 
 func (c *Chat) underway(said string) *underway { return &underway{said: said, part: rand.Text()} }
 
-// noteTime is how long keeping something may take.
+// noteTime limits storing a message.
 const noteTime = 10 * time.Second
 
 // keep keeps what was added to a turn, and what could not be kept before.
@@ -106,7 +106,7 @@ func (c *Chat) append(ctx context.Context, book *conversation.Book, u *underway)
 	return nil
 }
 
-// withdraw takes back what is kept of a turn that came to nothing.
+// withdraw removes the stored messages of a turn without result.
 func (c *Chat) withdraw(ctx context.Context, u *underway) {
 	book := c.cfg.Host.Sessions
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTime)
@@ -216,7 +216,7 @@ func (c *Chat) sessionCommand(ctx context.Context, args []string) error {
 	return nil
 }
 
-// mostListed is how many sessions are listed.
+// mostListed bounds the listed sessions.
 const mostListed = 20
 
 func (c *Chat) listSessions(ctx context.Context) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider"
 )
 
-// spending is what a model has taken.
+// spending holds the tokens and cost of a model.
 type spending struct {
 	turns int
 	usage llm.Usage
@@ -59,7 +59,8 @@ func (c *Chat) say(ctx context.Context, said string) error {
 	return ctx.Err()
 }
 
-// ask runs the agent over a conversation. whole is told what it adds: see agent.Config.
+// ask runs the agent over a conversation. whole gets the added messages: see
+// agent.Config.
 func (c *Chat) ask(ctx context.Context, messages []llm.Message, whole func([]llm.Message)) *agent.Outcome {
 	c.waits.reset()
 	ask := c.Ask
@@ -96,9 +97,9 @@ func (c *Chat) cost(out *agent.Outcome) float64 {
 	return out.Cost
 }
 
-// during does something that may take long, in a goroutine of its own: meanwhile
-// questions are put to the user, and interrupts give it up. A third interrupt gives
-// the program up: what is under way does not end.
+// during runs work that may take long in a goroutine. Meanwhile it asks the user
+// questions, and an interrupt cancels the work. A third interrupt ends the program,
+// because the work does not stop.
 func (c *Chat) during(ctx context.Context, work func(context.Context)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -18,19 +18,19 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// What a turn did to files is in the journal that the tools write (internal/state). It is
-// taken back by the tool that wrote it, edit with undo, so that roots, policy and
-// locks hold as for any call: each change of the turn, the newest first, of each file
-// that still is what the turn left. A file that something else has changed since,
-// or between two changes of the turn, stays as it is, and is named.
+// The file changes of a turn are in the journal that the tools write (internal/state).
+// They are undone by edit's parameter undo, so that roots, policy and locks apply as
+// for any call: each change of the turn, newest first, if the file is still as the
+// turn left it. A file that was changed since, or between two changes of the turn, is
+// not changed, and is named.
 
 // editor is the tool that takes changes back.
 const editor = "edit"
 
-// maxTurns is how many turns are remembered for that.
+// maxTurns bounds the turns that can be undone.
 const maxTurns = 50
 
-// turn is what a turn did to files.
+// turn holds the file changes of a turn.
 type turn struct {
 	changes []*state.Change // the newest first
 	foreign []string        // files that somebody else's tools changed meanwhile

@@ -57,7 +57,7 @@ type screenView struct {
 	notes   []string // that came while a part was being written
 }
 
-// maxNotes is how many notes wait at most.
+// maxNotes bounds the waiting notes.
 const maxNotes = 20
 
 // running is a call that is under way.

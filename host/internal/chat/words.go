@@ -50,8 +50,8 @@ func valued(raw json.RawMessage) string {
 	return screen.Line(string(raw), 60)
 }
 
-// outcome is the first line of what a call came to, or its error where the agent
-// says more beside it.
+// outcome returns the first line of a call's result, or its error if the agent has
+// added more lines.
 func outcome(r *llm.ToolResult) string {
 	if r == nil {
 		return ""
@@ -150,7 +150,7 @@ func ending(out *agent.Outcome, told string) string {
 	return b.String()
 }
 
-// took is what a turn took.
+// took describes the time, tokens and cost of a turn.
 func took(out *agent.Outcome, cost float64) string {
 	calls := 0
 	for _, n := range out.Calls {

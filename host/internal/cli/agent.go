@@ -27,7 +27,7 @@ import (
 // maxTask bounds a task, with the conversation that it goes on with.
 const maxTask = 64 << 20
 
-// agentTask is what an agent is to do. As JSON it is what agent reads.
+// agentTask is the task of an agent. agent reads it as JSON.
 type agentTask struct {
 	Prompt       string        `json:"prompt"`
 	Agent        string        `json:"agent"`        // a kind; "": explore, or none if there is a system
@@ -119,10 +119,10 @@ is configured or it could not be reached.`,
 	return cmd
 }
 
-// agentHow is how a run is told of.
+// agentHow holds the output options of a run.
 type agentHow struct{ json, deltas, list bool }
 
-// task reads what is to be done. rest is what follows it on standard input.
+// task returns the task. rest is the standard input after it.
 func (p *program) task(flags agentTask, args []string) (agentTask, io.Reader, error) {
 	if len(args) > 0 {
 		flags.Prompt = strings.Join(args, " ")
@@ -273,8 +273,8 @@ func (t agentTask) kind(cfg config.Config) (agent.Kind, error) {
 	return agent.Kind{}, usage("no kind of agent %q; available: %s", name, strings.Join(names, ", "))
 }
 
-// bounds are those of the task, and where it says nothing those of its kind. A program
-// that the agent works for (attached) gets no more of a kind than that has.
+// bounds returns the bounds of the task; those that it does not set come from its
+// kind. A task of another program (attached) cannot exceed those of its kind.
 func (t agentTask) bounds(k agent.Kind) agent.Bounds {
 	b := k.Bounds
 	b.Turns = bounded(t.MaxTurns, b.Turns, t.Attached)

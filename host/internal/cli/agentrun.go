@@ -22,10 +22,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// asksAnew is how often a turn whose answer broke off is asked for anew.
+// asksAnew is the number of times that a turn is repeated after its answer broke off.
 const asksAnew = 2
 
-// runAgent carries a task out. rest is what follows the task on standard input.
+// runAgent runs a task. rest is the standard input after the task.
 func (p *program) runAgent(ctx context.Context, t agentTask, rest io.Reader, how agentHow) error {
 	change := func(cfg config.Config) config.Config {
 		if t.Host != nil {
@@ -122,8 +122,8 @@ func reachAll(ctx context.Context, a *core.App) error {
 	return nil
 }
 
-// wholeTask is a task with what the agent that it resumes was begun with: what is not
-// said anew holds on, and the ceilings add no tool.
+// wholeTask completes a task with the start parameters of the agent that it resumes:
+// they apply unless the task replaces them, and the ceilings add no tool.
 func (p *program) wholeTask(ctx context.Context, a *core.App, t agentTask) (agentTask, []core.Ceiling, error) {
 	ceilings := []core.Ceiling{{Only: t.Tools, Except: t.Except}}
 	if t.Resume == "" {
@@ -150,7 +150,7 @@ func (p *program) wholeTask(ctx context.Context, a *core.App, t agentTask) (agen
 	return first, ceilings, nil
 }
 
-// agentJournal is where the agent's steps are written down; nil: nowhere.
+// agentJournal returns the agent's journal; nil: none.
 func (p *program) agentJournal(ctx context.Context, a *core.App, t agentTask, id string) (agent.Journal, error) {
 	j, err := a.Journal(id)
 	if err == nil {
@@ -205,7 +205,7 @@ func (p *program) agentModel(ctx context.Context, a *core.App, t agentTask, kind
 	return nil
 }
 
-// listTime is how long providers may take to say which models they have.
+// listTime limits the time in which providers list their models.
 const listTime = 3 * time.Second
 
 // larger are the models of the same provider with a larger window: a conversation is
@@ -349,7 +349,8 @@ const maxWhole = 12 << 20
 // ended writes the report, and how it came about.
 func (t *agentTold) ended(o *agent.Outcome, whole []llm.Message) error {
 	if t.how.json {
-		// Of one that was resumed it is not all: that is in its journal.
+		// For a resumed agent the conversation is not complete: the rest is in its
+		// journal.
 		if raw, err := json.Marshal(whole); t.resumed || err != nil || len(raw) > maxWhole {
 			whole = nil
 		}

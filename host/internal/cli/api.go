@@ -11,7 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/buildinfo"
 )
 
-// api makes the HTTP door beside MCP.
+// api returns the HTTP API.
 func (p *program) api(a *core.App) *httpapi.API {
 	kept := a.Store()
 	return httpapi.New(httpapi.Config{

@@ -19,7 +19,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// approvalFlags are those of approvals and what is below it.
+// approvalFlags holds the flags of approvals and its subcommands.
 type approvalFlags struct {
 	json bool
 	all  bool

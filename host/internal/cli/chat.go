@@ -30,7 +30,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// chatFlags are those of chat.
+// chatFlags holds the flags of chat.
 type chatFlags struct {
 	servers   []string
 	model     string
@@ -163,8 +163,8 @@ func (p *program) runChat(ctx context.Context, f chatFlags, request llm.Request)
 	return chatEnd(c.Talk(ctx))
 }
 
-// patience is how long a chat at a terminal waits for servers before something
-// can be typed.
+// patience is the time that a chat at a terminal waits for servers before the first
+// prompt.
 const patience = 5 * time.Second
 
 // waitForTools lists the tools before a chat begins, as its first turn would,
@@ -210,7 +210,7 @@ func chatEnd(err error) error {
 	return exit(exitFailed, err)
 }
 
-// promptText is what --prompt says.
+// promptText returns the text of --prompt.
 func (p *program) promptText(text string) (string, error) {
 	if text == "-" {
 		raw, err := io.ReadAll(io.LimitReader(p.in, maxPrompt+1))
@@ -243,7 +243,7 @@ func (p *program) atTerminal(cfg *chat.Config) {
 	cfg.Styled = p.getenv("NO_COLOR") == ""
 }
 
-// historyFile is where what is typed is kept; "": nowhere.
+// historyFile returns the path of the file with typed messages; "": none.
 func historyFile(flag, stateDir string) string {
 	switch {
 	case flag == "off" || flag == "" && stateDir == "":
@@ -254,7 +254,7 @@ func historyFile(flag, stateDir string) string {
 	return filepath.Join(stateDir, "chat-history")
 }
 
-// chatSystem is what the model is told at first.
+// chatSystem returns the system prompt.
 func chatSystem(a *core.App) string {
 	where := strings.Join(a.Config.Roots, ", ")
 	if where == "" {
@@ -264,7 +264,7 @@ func chatSystem(a *core.App) string {
 		"and say what you changed. Be brief, and write Markdown. The files are in " + where + "."
 }
 
-// chatHost is what a chat needs of the host.
+// chatHost returns the host's functions for a chat.
 func (p *program) chatHost(a *core.App, attended bool) chat.Host {
 	caller := call.Caller{Door: "cli", ID: "chat"}
 	if attended {

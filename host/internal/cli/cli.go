@@ -180,7 +180,7 @@ func (p *program) open() (*core.App, error) {
 	return p.openChanged(func(cfg config.Config) config.Config { return cfg })
 }
 
-// openChanged is open with another configuration made of the one that is read.
+// openChanged opens a host with a changed configuration.
 func (p *program) openChanged(change func(config.Config) config.Config) (*core.App, error) {
 	dir, err := discover.HostDir()
 	if err != nil {
@@ -221,7 +221,7 @@ func (p *program) openChanged(change func(config.Config) config.Config) (*core.A
 	return a, nil
 }
 
-// load reads the configuration. dir is where the bundled tools are.
+// load reads the configuration. dir is the directory of the bundled tools.
 func (p *program) load(dir string) (config.Config, error) { return p.loadWith(p.flags, dir) }
 
 // loadLeaving is load for a start: there is nothing to keep instead of a file
@@ -240,8 +240,8 @@ func (p *program) loadWith(flags config.Flags, dir string) (config.Config, error
 	return cfg, err
 }
 
-// follow applies what changes in the configuration's files until stop is
-// called, which waits for what is under way.
+// follow applies changes of the configuration's files until stop is called, which
+// waits for a running change.
 func (p *program) follow(ctx context.Context, a *core.App) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})

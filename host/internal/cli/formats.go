@@ -16,7 +16,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// asked is what the flags of tools say about how definitions are written.
+// asked holds the flags of tools for the format of definitions.
 type asked struct {
 	json   bool
 	format string // "": mcp
@@ -37,7 +37,7 @@ func (a asked) check() error {
 	return nil
 }
 
-// vendor reports whether the definitions are to be another's than MCP's.
+// vendor reports whether the format is another one than MCP's.
 func (a asked) vendor() bool { return a.format != "" && a.format != "mcp" }
 
 // printDefinitions prints MCP's definitions, as clients get them.

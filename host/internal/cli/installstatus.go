@@ -30,7 +30,7 @@ func (p *program) status() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "List the clients in which the tools are installed, with their versions",
+		Short: "List the clients with installed tools and their versions",
 		Long: `status reads the configurations of the clients that install knows, for this user and
 for the working directory, and lists the servers that start programs of toolroom. To
 find their versions, it runs them with --version, except for a program that only the

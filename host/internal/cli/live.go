@@ -19,8 +19,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
 )
 
-// askTime is how long a running host may take to answer what it knows, and
-// reconnectTime to start a server anew.
+// askTime is the time in which a running host must answer a query, and reconnectTime
+// that to restart a server.
 const (
 	askTime       = 10 * time.Second
 	reconnectTime = 90 * time.Second
@@ -98,7 +98,7 @@ func (p *program) live(ctx context.Context, pid int) ([]liveHost, error) {
 // errSilent is that hosts run, and none has answered. It has been said.
 var errSilent = fmt.Errorf("%w", errPrinted)
 
-// answered is what one host has answered.
+// answered is the answer of one host.
 type answered[T any] struct {
 	control.Host
 	answer T
@@ -147,7 +147,7 @@ type liveServer struct {
 	Error string `json:"error,omitempty"` // of a reconnect
 }
 
-// liveServers lists the servers of running hosts, or starts them anew.
+// liveServers lists the servers of running hosts, or restarts them.
 func (p *program) liveServers(ctx context.Context, hosts []liveHost, names []string, again, asJSON bool) error {
 	all := []liveServer{}
 	known := map[string]bool{}
@@ -210,7 +210,7 @@ func (p *program) liveTable(hosts []liveHost, all []liveServer) error {
 	return nil
 }
 
-// detail is what there is to say of a server beside its name and state.
+// detail describes a server besides its name and state.
 func (s liveServer) detail(now time.Time) string {
 	var parts []string
 	if s.PID != 0 || s.Tools > 0 {

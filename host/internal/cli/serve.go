@@ -163,8 +163,7 @@ func (p *program) runServe(ctx context.Context, a *core.App, f serveFlags) error
 	return nil
 }
 
-// tokenOf returns the host's own token and where it is from; "" if none is
-// required.
+// tokenOf returns the host's own token and its source; "" if no token is required.
 func (p *program) tokenOf(a *core.App, f serveFlags) (token, from string, err error) {
 	switch {
 	case f.noToken:
@@ -175,7 +174,7 @@ func (p *program) tokenOf(a *core.App, f serveFlags) (token, from string, err er
 	return config.Token(f.tokenFile, a.Config.State, p.getenv)
 }
 
-// signInOf returns the sign-in of users, nil if none is configured.
+// signInOf returns the configuration for the sign-in of users, nil if there is none.
 func signInOf(a *core.App) (*gateway.Auth, error) {
 	c := a.Config.Auth
 	if c == nil {

@@ -75,7 +75,7 @@ func named(servers []*upstream.Server, names []string) ([]*upstream.Server, erro
 	return found, nil
 }
 
-// check is what a test of one server found.
+// check is the result of testing one server.
 type check struct {
 	upstream.Status
 	StartMS float64 `json:"startMs,omitempty"`

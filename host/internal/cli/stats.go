@@ -17,7 +17,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// summed is what the audit log says of a time.
+// summed holds sums of the audit log over a time.
 type summed struct {
 	Since      time.Time  `json:"since"`
 	Tools      []toolStat `json:"tools"`
@@ -28,7 +28,7 @@ type summed struct {
 	Hosts []hostStat `json:"hosts,omitempty"` // that run
 }
 
-// hostStat is what one running host has counted since it began.
+// hostStat holds the counters of one running host.
 type hostStat struct {
 	core.Running
 	Tools   []toolStat         `json:"tools"`

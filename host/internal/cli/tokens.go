@@ -16,7 +16,7 @@ const (
 	exactly   = "exact"
 )
 
-// toolCost is what one definition takes of a model's context.
+// toolCost is the number of tokens of one definition.
 type toolCost struct {
 	Name   string `json:"name"`
 	Tokens int    `json:"tokens"`

@@ -206,7 +206,7 @@ status is 1 if the tool reports an error.`,
 	return cmd
 }
 
-// callFlags are those of call.
+// callFlags holds the flags of call.
 type callFlags struct{ json, progress, quiet bool }
 
 // quietFlag adds --quiet to a command that shows what it waits for.

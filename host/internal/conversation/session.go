@@ -1,23 +1,21 @@
-// Package conversation keeps conversations with models: each is a session, with an id,
-// a name, and its messages in order, in the store, so that it goes on after the
-// host has ended, and at every host with the same store.
+// Package conversation stores conversations with models: each is a session with an id, a name,
+// and its messages in order. Sessions are in the store, so they outlive the host and are
+// available to every host with the same store.
 //
-//	s, err := book.Create(ctx, session.Session{Name: "the slow test"})
+//	s, err := book.Create(ctx, conversation.Session{Name: "the slow test"})
 //	history, err := book.Messages(ctx, s.ID)
 //	// ask a model
 //	s, err = book.Append(ctx, s.ID, question, answer)
 //
-// What is appended at once is there whole or not at all, and nothing comes between:
-// append a whole turn, with the results of the calls in it, or as far as it has come
-// whenever each call has its result (AppendPart; Withdraw takes them back). Of several who append
-// at the same time each has its place, and none is lost. Who appends to a session
-// that is being deleted is told that it is not there.
+// The messages of one Append are stored together or not at all, without others between them:
+// append a whole turn with the results of its calls, or, whenever each call has its result, the
+// part that exists (AppendPart; Withdraw removes it). Concurrent appends are all kept, in some
+// order. An append to a session that is being deleted returns NOT_FOUND.
 //
-// A session that nothing was appended to for Age is forgotten; one has at most Size
-// bytes; of more than Most those are forgotten that were used longest ago, and Forgot
-// is told of each. The host
-// trims the oldest records of its store (30 days, 256 MiB): of a session that lost
-// some, the history begins with the first message of the user's that is left.
+// A session without an append for Age is removed. A session has at most Size bytes. Beyond Most
+// sessions, the least recently used ones are removed, and Forgot is called for each. The host
+// trims the oldest records of its store (30 days, 256 MiB): if a session lost some, its
+// history begins with the first remaining message of the user.
 package conversation
 
 import (

@@ -1,50 +1,49 @@
-// Package httpapi is the HTTP front door beside MCP: models with the host's tools, for
-// clients of OpenAI's and Anthropic's APIs, and what belongs to it. Who may come in
-// at all, the gateway has seen to. GET /openapi.json describes all of it:
+// Package httpapi is the HTTP server besides MCP: models with the host's tools, for clients of
+// OpenAI's and Anthropic's APIs, and what belongs to them. The gateway has authenticated its
+// requests. GET /openapi.json describes the whole API:
 //
-//	POST /v1/chat/completions           OpenAI's, stream and not
-//	POST /v1/responses                  OpenAI's newer API, stream and not
-//	     /v1/responses/{id} …           responses that are stored
-//	POST /v1/messages                   Anthropic's, stream and not
-//	POST /v1/messages/count_tokens      about how many tokens such a request has
-//	GET  /v1/models, /v1/models/{id}    in a form that both vendors' clients read
+//	POST /v1/chat/completions           OpenAI's, streamed or not
+//	POST /v1/responses                  OpenAI's newer API, streamed or not
+//	/v1/responses/{id} …                stored responses
+//	POST /v1/messages                   Anthropic's, streamed or not
+//	POST /v1/messages/count_tokens      an estimate of a request's tokens
+//	GET  /v1/models, /v1/models/{id}    in a format that both vendors' clients read
 //	GET  /v1/tools, POST /v1/tools/{name}
-//	     /v1/sessions …                 conversations that are kept
-//	     /artifact …                    files for and from whom tools are used
-//	     /v1/approvals …, /v1/callback/{id}/{token}
+//	/v1/sessions …                      stored conversations
+//	/artifact …                         files for tools and from tools
+//	/v1/approvals …, /v1/callback/{id}/{token}
 //
-// # Whose tools
+// # Tools of the host and of the client
 //
-// The host's tools are offered to the model in every completion, called here, and
-// their results given back to it; the client sees what comes of it. "MODEL|TOOL|TOOL"
-// as the model, or "x_tools": ["TOOL", …], offers these alone, in which * stands for
-// any text; "x_tools": [] none. A tool that the client declares is the client's: a
-// call of it is returned, after the host's in the same answer were made. What the
-// client does not see of such an answer (the host's calls and their results, signed
-// thoughts) is kept for a day under the ids of the calls that were returned, and put
-// back when the request comes that has their results, so that the model finds the
-// conversation as it was. A request that has changed the answer meanwhile counts as it
-// is sent.
+// Every completion offers the host's tools to the model, calls them here, and returns their
+// results to the model; the client sees the final answer. "MODEL|TOOL|TOOL" as the model, or
+// "x_tools": ["TOOL", …], offers only these, with * for any text; "x_tools": [] offers none.
 //
-// All that a model says on the way to its last answer is in the answer, streamed or
-// not, the parts with an empty line between. The usage is that of all its turns.
+// A tool that the client declares belongs to the client: a call of it is returned, after the
+// host's calls of the same answer were made. The parts of such an answer that the client does
+// not see (the host's calls and their results, signed thinking) are stored for a day under the
+// ids of the returned calls, and restored when a request brings their results, so that the
+// model sees its own conversation. If the client has changed the answer, the client's version
+// counts.
+//
+// The answer contains all text of the model up to its last turn, streamed or not, separated by
+// empty lines. The usage is that of all turns.
 //
 // # Extensions
 //
-// "x_events": true, or the header X-Toolroom-Events: true, tells of the host's calls:
-// tool.call, tool.response and error, each with an id, the first two of a call with the
-// same call_id. To OpenAI's clients they come as chunks without choices that have
-// x_event; to Anthropic's as events of a type of their own, which those pass over; where
-// nothing is streamed, in x_events. "x_session": "ID" goes on with a session: its
-// messages come before those of the request, and both the request's and the answer are
-// added to it. x_ending says why an answer ended that did not reach its goal (turn
-// limit, approval pending …), x_pending which calls wait for whose decision. What a
-// request says that cannot be done is refused; hints that are not followed (seed,
-// penalties …) are named in the header X-Toolroom-Ignored.
+// "x_events": true, or the header X-Toolroom-Events: true, reports the host's calls: tool.call,
+// tool.response and error, each with an id, the first two of a call with the same call_id.
+// OpenAI's clients get them as chunks without choices that have x_event, Anthropic's as events
+// of another type, which they ignore; without streaming they are in x_events. "x_session":
+// "ID" continues a session: its messages precede those of the request, and request and answer
+// are added to it. x_ending says why an answer did not reach its goal (turn limit, approval
+// pending and so on), x_pending lists the calls that wait for a decision. Unsupported
+// parameters are refused, except hints (seed, penalties and so on), which the header
+// X-Toolroom-Ignored lists.
 //
-// Errors are {"error":{"message","type","param","code"}} with a status that fits, and
-// Anthropic's below /v1/messages. Once a stream has begun they are told in it, and it
-// ends without the vendor's sign of a good end.
+// Errors are {"error":{"message","type","param","code"}} with a suitable status, and in
+// Anthropic's format below /v1/messages. After a stream has begun, errors are sent in it, and it
+// ends without the vendor's final event.
 package httpapi
 
 import (

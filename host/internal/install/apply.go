@@ -89,8 +89,8 @@ func hashOf(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Apply makes a change of Plan. The content before the first installation is kept
-// beside the file. Apply writes the record into the directory state.
+// Apply makes a change of Plan. It keeps the content before the first installation
+// next to the file, and writes the record into the directory state.
 func (c *Change) Apply(ctx context.Context, state string) error {
 	if err := c.unchanged(); err != nil {
 		return err

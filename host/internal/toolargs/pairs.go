@@ -1,6 +1,6 @@
 // Package toolargs reads the arguments of a tool as people type them: one JSON object,
-// or key=value pairs, whose values are read as the tool's schema says: what is to be
-// text is text, and anything else JSON where it is that.
+// or key=value pairs. The tool's schema decides how values are read: parameters with
+// type string are texts; other values are JSON if they parse as JSON, else text.
 package toolargs
 
 import (
@@ -51,8 +51,9 @@ func Object(schema json.RawMessage, words []string) (json.RawMessage, error) {
 	return jsonrpc.Marshal(out)
 }
 
-// Words cuts a line at its spaces; what stands in quotes is together, '…' as it is
-// and "…" with \" and \\ for these. A backslash elsewhere is one: paths have them.
+// Words splits a line at spaces. Quotes keep words together: '…' literally, and "…"
+// with \" and \\ as escapes. Other backslashes are ordinary characters, since paths
+// contain them.
 func Words(line string) ([]string, error) {
 	var words []string
 	var word strings.Builder

@@ -12,16 +12,16 @@ import (
 	"strings"
 )
 
-// The bounds of a history file: over one of them the older half of what it holds
-// is left out when it is next opened.
+// Bounds of a history file. If one is exceeded, the older half of the entries is
+// dropped when the file is next opened.
 const (
 	maxEntries = 2000
 	maxHistory = 1 << 20 // bytes
 	maxEntry   = 64 << 10
 )
 
-// A History is what was typed before, the oldest first. Its file is the user's
-// alone (0600) and has a JSON string a line; several programs may add to it.
+// A History holds the texts typed before, oldest first. Its file is readable only by
+// the user (0600) and has one JSON string a line; several programs may append to it.
 type History struct {
 	path    string // "": it is kept nowhere
 	entries []string
@@ -74,7 +74,7 @@ func OpenHistory(path string) (*History, error) {
 	return h, h.shorten()
 }
 
-// shorten writes the file anew with the newer entries, half of what there may be.
+// shorten rewrites the file with the newest entries, half of the permitted number.
 func (h *History) shorten() error {
 	var lines [][]byte
 	size := 0

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// An action is what a key does.
+// An action is the effect of a key.
 type action int
 
 const (
@@ -46,7 +46,7 @@ type key struct {
 	text   string
 }
 
-// control is what a key below space does.
+// control returns the action of a control character.
 func control(b byte) action {
 	switch b {
 	case 1:
@@ -89,7 +89,7 @@ func control(b byte) action {
 	return nothing
 }
 
-// sequence is what follows the escape character, and what it does.
+// sequence returns the action of the sequence after an escape character.
 func sequence(s string) action {
 	switch s {
 	case "\r", "\n", "[13;2u", "[13;3u", "[27;2;13~", "[27;3;13~": // Enter with Alt, or as some send it with Shift
@@ -132,7 +132,7 @@ const (
 	sequenceTime = 100 * time.Millisecond
 )
 
-// keys reads keys from what a terminal sends.
+// keys decodes the keys that a terminal sends.
 type keys struct {
 	from    *Source
 	waiting []byte

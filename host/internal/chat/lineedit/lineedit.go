@@ -41,12 +41,12 @@ var errTooLong = fmt.Errorf("a line is longer than %d bytes", maxLine)
 // maxLine bounds a text, in runes, and a line of a pipe, in bytes.
 const maxLine = 4 << 20
 
-// A Terminal is what an editor needs of one.
+// A Terminal provides the terminal functions that an editor uses.
 type Terminal interface {
 	// Raw has the terminal send each key as it is pressed, until restore.
 	Raw() (restore func(), err error)
 
-	// Size is how many columns and rows there are.
+	// Size returns the numbers of columns and rows.
 	Size() (columns, rows int)
 
 	// Flush forgets what was typed and not read yet.
@@ -65,7 +65,7 @@ type Editor struct {
 	keys keys
 }
 
-// New returns an editor of what a source reads.
+// New returns an editor for the keys of a source.
 func New(from *Source, out io.Writer, t Terminal) *Editor {
 	return &Editor{Terminal: t, Out: out, keys: keys{from: from}}
 }
@@ -147,8 +147,8 @@ func (e *Editor) Key(ctx context.Context, prompt, choices string) (rune, error) 
 	}
 }
 
-// Forget leaves out what was typed and not read yet: it is no answer to what is
-// asked next.
+// Forget discards typed keys that were not read yet, so that they do not answer the
+// next question.
 func (e *Editor) Forget() {
 	e.keys.forget()
 	e.Terminal.Flush()
@@ -183,7 +183,7 @@ func (r *reading) write(s string) {
 	io.WriteString(r.editor.Out, s) //nolint:errcheck // a terminal that is gone ends the reading
 }
 
-// show draws the text anew.
+// show redraws the text.
 func (r *reading) show() {
 	columns, rows := r.editor.Terminal.Size()
 	p := r.text.draw(r.prompt, max(columns, 10), max(rows-1, 1))
@@ -289,8 +289,8 @@ func (r *reading) remember(by int) {
 	r.text.set(h.at(to))
 }
 
-// complete replaces the text before the cursor by what it can only become, and
-// shows what it may become where that is several.
+// complete replaces the text before the cursor by the only possible completion, and
+// lists the possible ones if there are several.
 func (r *reading) complete() {
 	if r.editor.Complete == nil {
 		return

@@ -7,8 +7,8 @@ import "golang.org/x/sys/unix"
 // Flush forgets what was typed and not read yet.
 func (f File) Flush() { flush(int(f.In.Fd())) }
 
-// Quiet has the terminal show nothing of what is typed until restore. Keys that
-// interrupt or stop do so.
+// Quiet turns the echo off until restore is called. Keys that interrupt or stop the
+// program still work.
 func (f File) Quiet() (restore func()) {
 	fd := int(f.In.Fd())
 	was, err := unix.IoctlGetTermios(fd, getTermios)

@@ -21,7 +21,7 @@ func (f File) Raw() (restore func(), err error) {
 	return func() { term.Restore(int(f.In.Fd()), was) }, nil //nolint:errcheck // nothing else can be done
 }
 
-// Size is that of the terminal; 80 by 24 where it does not say.
+// Size returns the size of the terminal, 80 by 24 if it is unknown.
 func (f File) Size() (columns, rows int) {
 	columns, rows, err := term.GetSize(int(f.Out.Fd()))
 	if err != nil || columns < 1 || rows < 1 {

@@ -7,7 +7,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/chat/screen"
 )
 
-// text is what is being typed.
+// text is the text being typed.
 type text struct {
 	runes  []rune
 	at     int    // the cursor is before this rune

@@ -15,7 +15,7 @@ const (
 	row    // of a table
 )
 
-// A block is what a line is, and what it is within: quotes and items of lists.
+// A block is the kind of a line and the quotes and list items that contain it.
 type block struct {
 	kind   kind
 	length int    // runes of the line before what it says
@@ -25,7 +25,7 @@ type block struct {
 	fence  fence
 }
 
-// quoteMark is what stands before the lines of a quote.
+// quoteMark precedes each line of a quote.
 const quoteMark = "│ "
 
 func (b block) style() style {
@@ -79,8 +79,8 @@ func blockOf(line []rune, whole bool) (b block, known bool) {
 	return b, true
 }
 
-// containerOf returns the marker of a quote or of a list's item as it is shown,
-// and how much of the line it takes; 0 where there is none.
+// containerOf returns the shown marker of a quote or list item and its length in the
+// line, 0 if there is none.
 func containerOf(line []rune, whole bool) (marker string, length int, known bool) {
 	after := func(at int, shown string) (string, int, bool) {
 		switch {
@@ -170,8 +170,8 @@ func (b block) leaf(line []rune, whole bool, column int) (block, bool) {
 	return b, true
 }
 
-// marks counts a character in a line, and says whether there is only white space
-// beside it.
+// marks counts a character in a line, and reports whether all other characters are
+// white space.
 func marks(line []rune, mark rune) (n int, all bool) {
 	for _, r := range line {
 		switch r {

@@ -42,7 +42,7 @@ func (in *inline) add(r rune) {
 // end ends the line.
 func (in *inline) end() { in.run(true) }
 
-// run puts what is known. With whole there is no more to come.
+// run writes the text whose meaning is known. whole means that no more text follows.
 func (in *inline) run(whole bool) {
 	for len(in.held) > 0 {
 		used := in.step(whole)
@@ -67,7 +67,7 @@ func (in *inline) literal(n int) int {
 	return n
 }
 
-// runLength is how often the rune at i is there in a row.
+// runLength returns the length of the run of equal runes at i.
 func (in *inline) runLength(i int) int {
 	n := 1
 	for i+n < len(in.held) && in.held[i+n] == in.held[i] {
@@ -149,8 +149,8 @@ func (in *inline) codeSpan(n int, whole bool) int {
 	return 0
 }
 
-// boundary reports whether emphasis may stand beside a rune: white space,
-// punctuation, or a wide character, as in scripts that have no spaces.
+// boundary reports whether emphasis may begin or end next to a rune: white space,
+// punctuation, or a wide character, as in scripts without spaces.
 func boundary(r rune) bool {
 	return r == 0 || unicode.IsSpace(r) || unicode.In(r, unicode.P, unicode.S) || screen.Width(r) == 2
 }

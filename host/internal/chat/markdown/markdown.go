@@ -33,7 +33,7 @@ type Options struct {
 	Styled bool       // with escape sequences for bold, colours ….
 }
 
-// The bounds of what is held back.
+// Bounds of the text held back.
 const (
 	maxHead  = 200     // runes of the beginning of a line
 	maxHeld  = 512     // runes of emphasis, a code span or a link
@@ -58,7 +58,7 @@ type Writer struct {
 	size    int // of table, in runes
 }
 
-// A fence is what has opened a code block; its zero value is none.
+// A fence is the opening line of a code block. The zero value means none.
 type fence struct {
 	mark   rune
 	length int
@@ -74,7 +74,7 @@ func New(out io.Writer, o Options) *Writer {
 	return w
 }
 
-// Write adds text. Its error is that of what is written to.
+// Write adds text. It returns the error of the underlying writer.
 func (w *Writer) Write(text []byte) (int, error) {
 	n := len(text)
 	if len(w.partial) > 0 {

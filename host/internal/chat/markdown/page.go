@@ -98,10 +98,10 @@ func (p *page) margin(text string) {
 	}
 }
 
-// room is how many columns are left on the line.
+// room returns the number of free columns on the line.
 func (p *page) room() int { return max(p.width-p.col, 0) }
 
-// add adds a character where there is room for the word that it belongs to.
+// add adds a character. It starts a new line if the word does not fit.
 func (p *page) add(c cell) { p.gate.pass(c, p.place) }
 
 func (p *page) place(c cell) {

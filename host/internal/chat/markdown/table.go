@@ -4,14 +4,14 @@ import (
 	"strings"
 )
 
-// maxCells bounds a table: a cell of nothing takes one rune, or none, of what is
-// written, but a line of what is shown.
+// maxCells bounds a table: an empty cell takes at most one rune of the input, but a
+// line of the output.
 const maxCells = 1 << 14
 
-// endTable writes the table whose rows have been held back: its columns beside
-// each other if there is room, with what is too long for them on several lines;
-// else the cells below each other. Rows without the line that makes a table of
-// them are text, and so is a table of very many cells.
+// endTable writes the table whose rows were held back: with columns next to each other
+// if they fit, and long cells on several lines; otherwise with the cells below each
+// other. Rows without a delimiter line are text, and so is a table with very many
+// cells.
 func (w *Writer) endTable() {
 	lines := w.table
 	w.table, w.size = nil, 0
@@ -75,7 +75,7 @@ func (w *Writer) cells(text string, s style) []cell {
 	return all
 }
 
-// A side is where a column's cells stand.
+// A side is the alignment of a column's cells.
 type side int
 
 const (
@@ -185,7 +185,7 @@ func fit(rows [][][]cell, width int) ([]int, bool) {
 	return widths, true
 }
 
-// grid writes a table with its columns beside each other.
+// grid writes a table with its columns next to each other.
 func (w *Writer) grid(rows [][][]cell, widths []int, sides []side) {
 	for i, row := range rows {
 		parts := make([][][]cell, len(row))
@@ -264,7 +264,7 @@ func wrap(cells []cell, width int) [][]cell {
 	return lines
 }
 
-// maxHeading is how much of a heading stands before each cell, which are many.
+// maxHeading bounds the heading before each cell.
 const maxHeading = 60
 
 // list writes a table that is too wide: each row as lines of heading and cell.

@@ -53,11 +53,11 @@ func (s *Screen) write(text []byte) error {
 	return err
 }
 
-// maxWaiting is how much text is kept while the screen is held.
+// maxWaiting bounds the text kept while the screen is held.
 const maxWaiting = 1 << 20
 
-// Hold leaves the terminal to who asks the user something, below the text and
-// without the line. What is written meanwhile waits for Release.
+// Hold leaves the terminal to a question to the user, below the text and without the
+// status line. Later writes wait for Release.
 func (s *Screen) Hold() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,11 +1,9 @@
-// Package screen is what may be written to a terminal, and how it looks there:
-// text that others wrote is made harmless (Clean), measured in columns (Width),
-// and written above a line that says what is under way (Screen).
+// Package screen writes text to a terminal: it escapes text from others (Clean),
+// measures it in columns (Width), and writes it above a status line (Screen).
 //
-// A terminal obeys what it is sent. Nothing that a model, a tool or a file says
-// is written to one without Clean: no escape sequence, no control character and
-// no character that turns the order of others around, or hides, gets through; each
-// is shown escaped instead (see Steers).
+// A terminal obeys control characters. Text of a model, a tool or a file is written
+// only after Clean: it escapes escape sequences, control characters, and characters
+// that hide or reorder others (see Steers).
 package screen
 
 import (

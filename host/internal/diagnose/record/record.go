@@ -52,7 +52,7 @@ type Normalize struct {
 	Patterns []string `json:"patterns"`
 }
 
-// Defaults are times, durations, and ids that are made anew each time.
+// Defaults returns the rules for times, durations and generated ids.
 func Defaults() Normalize {
 	return Normalize{
 		Pointers: []string{"/result/serverInfo/version", "/result/_meta/*"},
@@ -107,18 +107,17 @@ func (r *Recorder) Close() error {
 	return r.err
 }
 
-// In returns in, with what is read from it written down.
+// In returns a reader that records what is read from in.
 func (r *Recorder) In(in io.Reader) io.Reader {
 	return io.TeeReader(in, &lines{each: func(line []byte) { r.write(entry("client", line)) }})
 }
 
-// Out returns out, with what is written to it written down.
+// Out returns a writer that records what is written to out.
 func (r *Recorder) Out(out io.Writer) io.Writer {
 	return io.MultiWriter(out, &lines{each: func(line []byte) { r.write(entry("host", line)) }})
 }
 
-// lines cuts what is written to it into lines. One that is too long to be a
-// message is left out.
+// lines splits its input into lines. It drops lines that are too long for a message.
 type lines struct {
 	each func([]byte)
 	have []byte

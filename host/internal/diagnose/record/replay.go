@@ -18,7 +18,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// Outcome is what came of playing a session.
+// Outcome is the result of replaying a session.
 type Outcome struct {
 	Answers     int          `json:"answers"` // compared
 	Differences []Difference `json:"differences"`
@@ -47,10 +47,10 @@ type player struct {
 	ids    map[string]string // of the host's requests: recorded to what they are now
 }
 
-// Replay says to a host what the client said, in the order in which it and the
-// host's answers were recorded, and compares the answers. serve is the host.
-// patience is how long an answer is waited for. Notifications of the host's
-// are not compared: how many there are is a matter of time.
+// Replay sends the client's messages to a host, in the recorded order of messages and
+// answers, and compares the answers. serve runs the host. patience is the time to wait
+// for an answer. It does not compare the host's notifications, whose number depends on
+// timing.
 func Replay(ctx context.Context, f *File, patience time.Duration, serve func(ctx context.Context, in io.Reader, out io.Writer) error) (Outcome, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -172,7 +172,7 @@ func (p *player) say(e Entry, m jsonrpc.Message, whole bool) error {
 	return nil
 }
 
-// name is what a request is about.
+// name returns the subject of a request.
 func name(m jsonrpc.Message) string {
 	var p struct {
 		Name string `json:"name"`
@@ -248,8 +248,8 @@ func (p *player) compare(ctx context.Context, e Entry, m jsonrpc.Message, patien
 	return textdiff.Unified([]byte(was), textdiff.Between([]byte(was), is), textdiff.Options{Old: "recorded", New: "now", MaxLines: 200, MaxLineBytes: 400}).Text, nil
 }
 
-// plain is a message in the form in which it is compared: sorted, indented, a
-// line a line of its texts, without what is not compared.
+// plain returns a message in the form for comparison: sorted, indented, with a line
+// for each line of its texts, and without the excluded values.
 func (f *File) plain(message json.RawMessage) string {
 	value, err := decode(message)
 	if err != nil {

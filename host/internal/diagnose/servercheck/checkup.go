@@ -198,7 +198,7 @@ func (r *report) ping(s *session, name, method, params string) bool {
 	return true
 }
 
-// robust is what must not bring a server down.
+// robust sends input that must not bring a server down.
 func (r *report) robust(s *session) {
 	m, err := s.request("no/such/method", "")
 	switch code, _ := fault(m); {
@@ -277,7 +277,7 @@ func (r *report) noise(s *session) bool {
 	return s.noises > 0
 }
 
-// clean checks what was on standard output beside the answers.
+// clean checks for other output than answers on standard output.
 func (r *report) clean(s *session) {
 	if r.noise(s) {
 		return

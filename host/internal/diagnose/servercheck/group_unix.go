@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// inGroup has a program start in a process group of its own, which is ended as
-// a whole: many are started by a script, or by npx.
+// inGroup starts a program in its own process group, which is ended as a whole: many
+// servers are started by a script, or by npx.
 func inGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error {

@@ -71,10 +71,10 @@ func (r *report) list(s *session, meta string) (tools []tool) {
 	return tools
 }
 
-// A finding is what is wrong with a tool.
+// A finding lists the errors and weaknesses of a tool.
 type finding struct{ bad, weak []string }
 
-// conclude adds one check of what was found.
+// conclude adds a check with its finding to the report.
 func (r *report) conclude(name, good string, f finding) {
 	const most = 5
 	cut := func(all []string) string {
@@ -207,8 +207,8 @@ func (r *report) refusals(s *session, tools []tool) {
 	r.refused("invalid arguments", "of "+excerpt(tools[i].Name)+" ", m, err)
 }
 
-// mistyped finds a read-only tool that takes a text or a number, and gives it
-// an object in its place; -1: there is none.
+// mistyped returns a read-only tool with a text or number parameter, and arguments
+// with an object instead; -1 if there is none.
 func mistyped(tools []tool) (i int, arguments string) {
 	for i, t := range tools {
 		var s struct {

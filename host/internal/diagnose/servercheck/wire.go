@@ -36,7 +36,7 @@ type session struct {
 	exited chan struct{}
 }
 
-// tail keeps the end of what is written.
+// tail keeps the end of the written text.
 type tail struct {
 	mu   sync.Mutex
 	text []byte

@@ -1,53 +1,44 @@
-// Package approve is the stage of calls that a rule asks about: somebody has
-// to approve each before it is carried out.
+// Package approve is the stage for calls for which a rule asks: a person must approve each of
+// them before it runs.
 //
-// # How it goes
+// # Procedure
 //
-// The stage writes down a request for approval and asks the person at the
-// caller's client, where the client can (elicitation, in either era). Where it
-// cannot, or the question is dismissed, the call is answered PENDING_APPROVAL
-// with the request's id. Somebody approves it, approves it with other
-// arguments, or denies it, by command line, HTTP or callback; who called makes
-// the same call again, and it is then carried out. Who decides first decides.
+// The stage stores a request for approval and asks the person at the caller's client, if the
+// client supports that (elicitation, in either era). Otherwise, and if the question is
+// dismissed, the call is answered with PENDING_APPROVAL and the request's id. A person
+// approves the request, approves it with other arguments, or denies it, by command line, HTTP
+// or callback. The caller repeats the same call, which then runs. The first decision counts.
 //
-// A request stands for one tool as it is defined, one server as it is
-// configured, one place (directory and roots), one set of arguments, one door
-// and profile. The same call by whoever else comes through that door meets the
-// same request. What runs is what was shown: the arguments of the request or
-// those put in their place, never those of the repetition, and nothing else
-// that the repetition brings but what is harmless (a progress token, what it
-// is traced by).
+// A request is for one tool with its definition, one server with its configuration, one
+// directory with its roots, one set of arguments, one entry point and profile. The same call
+// by another client of that entry point finds the same request. The call runs as it was
+// shown: with the arguments of the request or those of the decision, never with those of the
+// repetition. From the repetition it takes only harmless members: the progress token and the
+// trace context.
 //
-// # The states
+// # States
 //
 //	pending → approved → running → done
 //	        ↘ denied         ↕
 //	                      asking
 //
-// Each step is one compare-and-swap in the store, so the host may be killed at
-// any point:
+// Each transition is one compare-and-swap in the store, so the host may be killed at any time:
 //
-//   - Before an answer was given, the request waits on, and the same call
-//     finds it.
+//   - Before a decision, the request stays pending, and the same call finds it.
+//   - An approval is valid until it expires, for one call.
+//   - While the call runs, a lease is renewed. If the host is killed then, it is unknown whether
+//     the call took effect, and it is not repeated. After the lease has expired, the same call
+//     asks again, and the new request says so.
+//   - A modern server may answer a modern client with a question. The approval is then reserved
+//     for the next round of that call, which carries the server's request state.
 //
-//   - After approval it holds until it expires, for one call.
+// So a call runs at most once for each approval. If the call did not reach its server (the
+// server did not start, the queue was full, the caller gave up while it waited), its approval
+// stays valid until it expires.
 //
-//   - While the call runs, a lease is renewed. Of a host that was killed then
-//     nobody can know whether the call had its effect; it is not made again.
-//     Once the lease has run out the same call is asked about anew, and the
-//     new request says so.
-//
-//   - A modern server may answer a modern client with a question. What was
-//     approved then waits for the next round of that very call, which brings
-//     the state that the server gave, and for nothing else.
-//
-// So a call is carried out at most once for each approval. One that got to
-// nobody (the server did not start, the queue was full, the caller gave up while
-// it waited there) keeps its approval, for as long as it would have held.
-//
-// A denial holds until it expires, or for one call if the decision says so;
-// after that the same call asks again. Requests and decisions expire after five minutes. A caller may have 25
-// requests that wait, a door 75, and all together 100.
+// A denial is valid until it expires, or for one call if the decision says so; then the same
+// call asks again. Requests and decisions expire after five minutes. A caller may have 25
+// pending requests, an entry point 75, and all together 100.
 package approve
 
 import (

@@ -1,30 +1,27 @@
-// Package audit is the stage that writes down every call: one line of JSON
-// when it starts and one when it ends.
+// Package audit is the stage that logs every call: one line of JSON when it starts and one
+// when it ends.
 //
 //	{"time":"2026-11-21T20:00:00.000001Z","event":"tool.call.started","id":"5f0c9a1e-1","tool":"grep","server":"grep","caller":"http/9c56cc51","args":{"pattern":"x"}}
 //	{"time":"…","event":"tool.call.completed","id":"5f0c9a1e-1","tool":"grep","server":"grep","ms":3.214,"bytes":512}
 //	{"time":"…","event":"tool.call.failed","id":"5f0c9a1e-2","tool":"grep","server":"grep","ms":30000.1,"code":"TIMEOUT","error":"…"}
 //
-// A tool that says itself that it failed has completed, with "isError":true.
-// Arguments are shortened, and what looks like a credential is hidden; results
-// are not written. "ms" does
-// not count the time in which a person was asked. A caller's id, which may be what a session is entered with,
-// is shown as a hash.
+// A call whose tool reports an error counts as completed, with "isError":true. Arguments are
+// shortened, and values that look like credentials are redacted; results are not logged. "ms"
+// excludes the time in which a person was asked. A caller's id, which may be a session id, is
+// logged as a hash.
 //
-// # What is promised
+// # Guarantees
 //
-// A call only hands its records over; every 10 ms, if there are any, a
-// goroutine of the log's redacts, encodes and writes them (more often would
-// take the processor from the calls), and syncs to the disk once a second and
-// at the end. So what was handed over survives the death of the process after
-// some 10 ms, that of the machine after a second.
+// A call only queues its records. Every 10 ms, if there are any, a goroutine of the log
+// redacts, encodes and writes them (a shorter interval would slow the calls down), and syncs
+// to the disk once a second and at the end. So a queued record survives the death of the
+// process after about 10 ms, and that of the machine after a second.
 //
-// Records are never dropped to be fast: when the writer cannot keep up, calls
-// wait before they start (as long as their own deadline allows); the record
-// of an end always finds room. When writing fails, as on a full disk, calls
-// go on and the records are lost, which the log says in an event audit.lost as
-// soon as it can; with Required calls are refused instead, until the records
-// that wait have been written.
+// Records are never dropped for speed: if the writer falls behind, calls wait before they
+// start, within their own deadlines; the record of an end always has space. If writing fails,
+// as on a full disk, calls continue and their records are lost, which an event audit.lost
+// reports as soon as possible. With Required, calls are refused instead until the waiting
+// records are written.
 package audit
 
 import (

@@ -1,28 +1,25 @@
-// Package limit is the stage that bounds how many calls run at once, and
-// decides who is next when more wait.
+// Package limit is the stage that bounds the concurrent calls, and decides which waiting call
+// is next.
 //
-// A server gets 5 calls at once, unless the configuration says otherwise; a
-// tool that says how many of its calls may run at once has permits of its
-// own. What does not fit waits, first come first served for each caller, and
-// between callers the one that has the fewest calls running goes first, in
-// turn where that is the same. Callers that are one by their account (all of an
-// address) share its turn, and within it each has its own. So who floods a
-// server, by however many connections, waits behind itself and not before
-// others.
+// A server gets 5 concurrent calls by default. A tool that declares how many of its calls may
+// run concurrently has its own permits. Other calls wait, in the order of arrival for each
+// caller. Between callers, the one with the fewest running calls is next, in turn if they are
+// equal. Callers with the same account (all clients at an address) share its turn, and take
+// turns within it. So a client that floods a server, with any number of connections, delays
+// only itself.
 //
-// The last free permit of a server is kept from whoever has one already, or whose
-// account has, while another has none but had one within the last minute: a caller that
-// calls now and then finds it free, and does not wait for one of the flood's
-// calls to end. A caller that is alone gets all permits.
+// The last free permit of a server is reserved: a caller that has a permit, or whose account
+// has one, does not get it while another caller has none but had one within the last minute.
+// So a caller with occasional calls does not wait for one of the flood's calls to end. A
+// single caller gets all permits.
 //
-// The queue is bounded in calls of one caller, in bytes of all (but one call
-// of each caller always fits), and in time; beyond that a call is refused with
-// RATE_LIMITED and when to try again.
+// The queue is bounded in calls of one caller, in bytes of all (but one call of each caller
+// always fits), and in time. Beyond that a call fails with RATE_LIMITED and the time of the
+// next try.
 //
-// Control calls (they see to jobs that run, or end them) are not counted. A
-// server whose calls make calls in turn, as an agent's do, has permits of
-// their own for each depth, so that a call never waits for a permit that is
-// held by the call it is made within.
+// Control calls, which inspect or end running jobs, do not count. A server whose calls make
+// calls themselves, as an agent's do, has separate permits for each depth, so that a call never
+// waits for a permit held by the call that contains it.
 package limit
 
 import (

@@ -1,37 +1,32 @@
-// Package policy is the stage that decides whether a call may be made: by
-// lists and rules, and by how many calls there have been.
+// Package policy is the stage that decides whether a call may be made: by lists, by rules, and
+// by the number of earlier calls.
 //
-// In this order: a tool that a pattern of Block matches is refused; where
-// Allow has patterns, one that none matches is refused; then the first of
-// Rules that matches decides, and where none does the call is allowed. So
-// exceptions come before what they are exceptions from:
+// The checks, in this order: a tool that matches a pattern of Block is refused; if Allow has
+// patterns, a tool that matches none is refused; then the first matching rule of Rules
+// decides; without one the call is allowed. So exceptions come first:
 //
 //	{Tool: "bash", Args: {"command": "git status*"}, Do: Allow},
 //	{Tool: "bash", Do: Ask, Why: "it can change things"},
 //
-// A pattern is a text in which * stands for any text, across lines and
-// slashes, and nothing else is special. A rule's arguments are named by their
-// member (command) or a JSON pointer (/options/force). Of an object or array
-// every text, number and so on below it counts: a rule that allows needs all
-// to match, one that denies or asks needs one. The latter also look at members
-// whose names differ in case only, since servers may.
+// In a pattern * matches any text, including line ends and slashes; no other character is
+// special. A rule names arguments by their member (command) or by a JSON pointer
+// (/options/force). For an object or array, every text, number and so on in it counts: a rule
+// that allows requires all of them to match, a rule that denies or asks requires one. Such
+// rules also match members whose names differ in letter case, since servers may accept those.
 //
-// Patterns know nothing of what arguments mean: "git status*" also matches
-// "git status; rm -r .". Commands are judged by the tool that runs them; rules
-// are for who may call it at all.
+// Patterns do not know the meaning of arguments: "git status*" also matches "git status; rm -r
+// .". The tool that runs a command judges it; rules decide which callers may use the tool.
 //
-// A tool that the configuration renames goes by both names: what is said of
-// SERVER__TOOL holds whatever it is served as.
+// A renamed tool has both names: a rule for SERVER__TOOL applies whatever its served name is.
 //
-// Calls are counted when they are let through: by tool over the last minute,
-// whoever calls; by turn; and by caller, as long as the caller is known, which
-// is at least until 4096 others have called. A call that waits for approval,
-// or is not approved, counts by the minute alone. How many calls of one caller
-// run at once is package limit's.
+// Calls are counted when they are let through: by tool over the last minute, for all callers;
+// by turn; and by caller, as long as the caller is known, which is at least until 4096 others
+// have called. A call that waits for approval, or is not approved, counts only for the minute.
+// Package limit bounds the concurrent calls of a caller.
 //
-// A turn is one answer of a model, with all rounds of calls that it takes: who
-// leads a conversation begins one (Policy.Turn) and makes its calls in it.
-// Clients of MCP have no turns; their calls count by caller.
+// A turn is one answer of a model with all its rounds of calls. The code that leads a
+// conversation begins one (Policy.Turn) and makes its calls in it. MCP clients have no turns;
+// their calls count by caller.
 package policy
 
 import (

@@ -1,17 +1,15 @@
-// Package retry is the stage that makes a call again that failed on its way:
-// the server could not be reached, it was too busy, or it did not answer in
-// time. It does so only for tools that say that a second call does no harm
-// (readOnlyHint, idempotentHint), three times in all, waiting 100 ms, 200 ms …
-// with jitter between, or as long as the error says.
+// Package retry is the stage that repeats calls that failed on their way: the server could not
+// be reached, was too busy, or did not answer in time. It repeats only calls of tools for
+// which a second call does no harm (readOnlyHint, idempotentHint), up to three attempts,
+// after 100 ms, 200 ms and so on with jitter, or after the time that the error names.
 //
-// Never made again: what a server answered, be it a result with isError or a
-// JSON-RPC error; a call during which the server died, since the call may be
-// what killed it; one that the caller cancelled, or whose deadline the wait
-// would reach; one that has sent progress or asked the client, which would
-// see it all twice; one that is made of another which was made again already,
-// and failed all the same; and errors marked with Permanent.
+// It never repeats: a call that the server answered, with a result with isError or a JSON-RPC
+// error; a call during which the server died, since the call may be the cause; a call that
+// the caller cancelled, or whose deadline would pass during the wait; a call that has sent
+// progress or asked the client, which would see it twice; a call one of whose nested calls was
+// repeated already and failed; and errors marked with Permanent.
 //
-// How it waits is package mcpkit/retry, which tools' middleware shares.
+// Package mcpkit/retry computes the pauses, also for the tools' middleware.
 package retry
 
 import (

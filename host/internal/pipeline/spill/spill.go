@@ -1,22 +1,19 @@
-// Package spill is the stage that keeps results from being larger than a
-// caller can use: of a result with more than 1 MiB of content, every part of
-// more than 64 KiB is kept whole in a file (0600), and what goes on is its
-// beginning, its end, and the file's name.
+// Package spill is the stage that shortens results that are too large for a caller: in a
+// result with more than 1 MiB of content, every part of more than 64 KiB is stored in a file
+// (0600) and replaced by its beginning, its end, and the name of the file.
 //
-//   - A text keeps 8 KiB of its beginning and 4 KiB of its end, less where
-//     results may be no larger than 64 KiB, cut between lines where there are
-//     some, never inside a character.
-//   - An image, a sound or an embedded resource becomes a text that names its
-//     kind, size and file; the file holds what it was, decoded.
-//   - structuredContent is taken out. For a tool that declares an outputSchema
-//     the result then says isError, since clients refuse one without.
-//   - A result that is too large for having very many small parts is kept
-//     whole, as JSON.
+//   - A text keeps the first 8 KiB and the last 4 KiB, less if results may have at most 64 KiB,
+//     cut between lines if there are any, and never inside a character.
+//   - An image, a sound or an embedded resource becomes a text with its kind, size and file; the
+//     file contains the decoded data.
+//   - structuredContent is removed. If the tool declares an outputSchema, the result then gets
+//     isError, since clients refuse a result without structured content.
+//   - A result that is too large because of very many small parts is stored as a whole, as JSON.
 //
-// What is left is still a result: nothing is cut inside JSON. The files' names
-// are also in _meta, as toolroom/spilled. Where no file can be made the parts
-// are cut all the same, and the result says that the rest is not kept.
-// Questions to the caller (resultType input_required) pass as they are.
+// The rest is still a valid result: nothing is cut inside JSON. The names of the files are also
+// in _meta, as toolroom/spilled. If no file can be created, the parts are cut nevertheless, and
+// the result says that the rest is not stored. Questions to the caller (resultType
+// input_required) pass unchanged.
 package spill
 
 import (

@@ -1,6 +1,6 @@
-// Package stagetest is what every stage of the pipeline has to pass, beside
-// tests of what it is there for: a stage that has nothing to object to is not
-// noticed, and leaves nothing behind.
+// Package stagetest has the checks that every stage of the pipeline must pass, in addition to
+// the tests of its purpose: a stage that has no objection does not change a call, and leaves
+// nothing behind.
 //
 //	func TestStage(t *testing.T) {
 //		stagetest.Run(t, func(t *testing.T) (call.Stage, func()) {
@@ -9,8 +9,8 @@
 //		})
 //	}
 //
-// The checks run in a bubble of testing/synctest: time is not real, and a
-// goroutine that outlives the stage's end fails the test.
+// The checks run in a bubble of testing/synctest: time is simulated, and a goroutine that
+// outlives the stage's end fails the test.
 package stagetest
 
 import (

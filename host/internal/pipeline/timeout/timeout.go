@@ -1,18 +1,17 @@
-// Package timeout is the stage that ends calls after their time: the earliest
-// of what is configured for the tool, what is configured for its server, and
-// the caller's own deadline; 30 s where neither is configured.
+// Package timeout is the stage that ends calls after their time: the earliest of the tool's
+// configured timeout, its server's, and the caller's deadline; 30 s if neither timeout is
+// configured.
 //
-// A tool that says how long it may take ends its calls itself, with a better
-// answer than a stage can give (what it has so far, a job that goes on), so
-// it is given a grace beyond that; one that says it has no deadline is left
-// alone. What is configured counts for those, too.
+// A tool that declares its longest duration ends its calls itself, with a better answer than a
+// stage can give (a partial result, a job that continues). So it gets some time beyond that
+// duration. A tool that declares that it has no deadline gets no timeout. A configured timeout
+// applies to both kinds.
 //
-// While the caller's client is asked something, or a call that this one makes
-// waits for approval, the clock is paused: how long a person thinks is not the
-// tool's time.
+// While the caller's client is asked, or a nested call waits for approval, the clock is paused:
+// the time in which a person decides is not the tool's.
 //
-// The stage relies on a handler's promise to return when its context ends,
-// and abandons none: notifications must not come after the answer.
+// The stage relies on the handler to return when its context ends, and waits for it, because
+// notifications must not follow the answer.
 package timeout
 
 import (

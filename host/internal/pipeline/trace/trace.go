@@ -1,26 +1,23 @@
-// Package trace is the stages that tell an OpenTelemetry collector of every
-// call: a span for the call as it came to the host, and within it one for each
-// time that it was sent to a server.
+// Package trace has the stages that send a trace of every call to an OpenTelemetry collector:
+// a span for the call as the host received it, and inside it one for each request to a server.
 //
-// It is off unless the environment names a collector, as OpenTelemetry's own
-// libraries do:
+// Tracing is off unless the environment names a collector, as for OpenTelemetry's own
+// libraries:
 //
 //	OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318
 //
-// Names and attributes are those of OpenTelemetry's semantic conventions for
-// MCP (status: development). The context comes and goes in params._meta as
-// traceparent and tracestate (W3C Trace Context): what a client sends is the
-// parent of the host's span, and a server is sent the host's span as its
-// parent. With tracing off both pass as they are. Arguments and results are
-// never in a span.
+// Names and attributes follow OpenTelemetry's semantic conventions for MCP (status:
+// development). The context is in params._meta as traceparent and tracestate (W3C Trace
+// Context): the client's context is the parent of the host's span, and the server gets the
+// host's span as its parent. If tracing is off, both pass unchanged. Spans never contain
+// arguments or results.
 //
-// # What it costs
+// # Cost
 //
-// A call only makes its spans and puts them into a queue; a goroutine sends
-// them in batches as OTLP/HTTP with JSON. What the queue cannot hold, or the
-// collector does not take, is dropped and counted. OpenTelemetry's own library
-// with its exporter would bring protocol buffers and gRPC into the binary (8 MB,
-// and three milliseconds to every start) for one request with a fixed form.
+// A call only queues its spans; a goroutine sends them in batches as OTLP/HTTP with JSON.
+// Spans that do not fit into the queue, or that the collector does not accept, are dropped and
+// counted. OpenTelemetry's own library with its exporter would add protocol buffers and gRPC to
+// the binary (8 MB, and three milliseconds to every start) for one request with a fixed form.
 package trace
 
 import (

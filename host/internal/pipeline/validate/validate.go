@@ -1,20 +1,17 @@
-// Package validate is the two stages that hold calls to what tools declare:
-// Arguments checks a call's arguments against the tool's inputSchema before
-// the call is made, Results a result's structuredContent against outputSchema
-// when it comes back.
+// Package validate has the two stages that check calls against the tools' schemas: Arguments
+// checks a call's arguments against the tool's inputSchema before the call, Results checks a
+// result's structuredContent against its outputSchema after it.
 //
-// Schemas are JSON Schema 2020-12, or what their $schema says. What a schema
-// cannot have is a way out: references to other documents are not followed,
-// and a schema that takes more than some 20 000 steps for a small value, as
-// nested alternatives can, is not used again, nor is one of more than 256 KiB. A schema that cannot be used
-// refuses nothing: it is the server's mistake, and the server checks, too. Nor
-// are values refused that are too much to be checked: those of more than a
-// mebibyte, or of 400 000 steps, or with numbers of more than 64 digits.
+// Schemas are JSON Schema 2020-12, or the version of their $schema. References to other
+// documents are not followed. A schema of more than 256 KiB is not used, and neither is one
+// that needs more than about 20 000 steps for a small value, as nested alternatives can. A
+// schema that cannot be used refuses nothing: the mistake is the server's, which checks the
+// arguments itself. Values that are too large to check are not refused either: more than 1
+// MiB, 400 000 steps, or numbers of more than 64 digits.
 //
-// Tools that say that they check their arguments are left to do so: they know
-// more about them, and say it better. They are also taken to send what they
-// declare. A result without structuredContent passes, as does one that says
-// that the tool failed.
+// Tools that declare that they check their arguments are not checked: their errors are better.
+// Their results are also trusted. A result without structuredContent passes, and so does a
+// result with isError.
 package validate
 
 import (

@@ -1,12 +1,9 @@
-// Package prometheus writes what a host counts as the page that Prometheus
-// reads: its text format, version 0.0.4. It knows the format and this
-// process; what is counted elsewhere is written by who puts the page
-// together.
+// Package prometheus writes metrics in Prometheus's text format, version 0.0.4. It
+// provides the format and the metrics of this process; its users write all others.
 //
-// The format is a dozen lines of rules. The client library for it would add
-// protocol buffers (4.6 MB, and two milliseconds to every start) and counters
-// of its own, which calls would have to feed beside those that the host has
-// anyway.
+// The format has about a dozen rules. The client library would add protocol buffers
+// (4.6 MB, and two milliseconds to every start) and its own counters, which calls
+// would have to update in addition to the host's.
 package prometheus
 
 import (
@@ -16,7 +13,7 @@ import (
 	"strings"
 )
 
-// ContentType is what the page is served as.
+// ContentType is the content type of the page.
 const ContentType = "text/plain; version=0.0.4; charset=utf-8"
 
 // The types of a family.

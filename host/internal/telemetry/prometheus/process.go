@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A Process is what this process takes of the machine. What the system does
-// not tell is 0.
+// A Process holds the resources that this process uses. Values that the system does
+// not provide are 0.
 type Process struct {
 	Goroutines int     `json:"goroutines"`
 	Heap       uint64  `json:"heapBytes"`   // live and not yet swept
