@@ -1,13 +1,12 @@
-// Package declared makes servable tools of declarations: their names and
-// definitions, which executor carries them out, and what they say to the
-// pipeline's stages. Each is a source of its own to the catalogue, and so a
-// server of its own to limits, breakers and statistics: one that hangs is in
-// nobody's way.
+// Package declared makes servable tools of declarations: their names, definitions and
+// executors, and their traits for the pipeline. Each tool is a separate source for the
+// catalog, and so a separate server for limits, circuit breakers and statistics: a
+// tool that hangs does not affect others.
 //
-// A tool is served under its own name, one of a namespace as NAMESPACE__NAME,
-// within the bounds that package catalog puts on names. A name that a server
-// or a bundled tool has, or could be taken for one of a server's, is an error
-// when the configuration is read.
+// A tool is served under its own name, a tool of a namespace as NAMESPACE__NAME,
+// within the limits of package catalog for names. A name that a server or a bundled
+// tool has, or that looks like the name of a server's tool, is an error when the
+// configuration is read.
 package declared
 
 import (
@@ -34,7 +33,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// Deps are what executors need of the host.
+// Deps are the functions of the host that executors need.
 type Deps struct {
 	Call    chain.Call                  // makes a call through all stages
 	Journal chain.Journal               // of calls that wait; nil: none
@@ -95,7 +94,7 @@ func Served(spec manifest.Tool) string {
 	return catalog.ServedName(spec.Name, spec.Name, true)
 }
 
-// Name is the served name, which is that of the tool's own server, too.
+// Name returns the served name, which is also the name of the tool's server.
 func (t *Tool) Name() string { return t.name }
 
 // Version tells states of the tool apart; what is cached of one is not given
@@ -203,8 +202,7 @@ func objectSchema(schema json.RawMessage) json.RawMessage {
 	return with
 }
 
-// annotations are those that are declared, with what the mode says where they
-// are silent.
+// annotations returns the declared annotations, completed by the defaults of the mode.
 func annotations(spec manifest.Tool) json.RawMessage {
 	out := spec.Annotations
 	if out == nil {

@@ -10,30 +10,29 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Stored is the part of the repository of declared tools that is in the store:
-// those that were registered while a host ran. Those of files and directories
-// are the configuration's. A manifest is kept as it was given, and read anew,
-// with the variables of whoever reads it.
+// Stored accesses the declared tools in the store: those registered while a host ran.
+// Tools of files and directories belong to the configuration. A manifest is stored as
+// given, and read with the variables of the host that reads it.
 type Stored struct {
 	Keys    store.Keys
 	Options manifest.Options
 
-	// There reports whether there is a store to look in; one that was never
-	// used is not made to find nothing.
+	// There reports whether the store exists; a store that was never used is not
+	// created.
 	There func() bool
 }
 
 // prefix begins the keys of manifests, by served name.
 const prefix = "tool/"
 
-// stateKey changes with every change of what is kept.
+// stateKey changes with every change of the stored tools.
 const stateKey = "tools/state"
 
 // most bounds how many tools are registered.
 const most = 10_000
 
-// Put keeps the tools of a file of manifests, over those of the same names,
-// and returns them. None is kept if one is wrong.
+// Put stores the tools of a manifest file, replaces those with the same names, and
+// returns them. If one is wrong, none is stored.
 func (s Stored) Put(ctx context.Context, file string, text []byte) ([]manifest.Tool, error) {
 	tools, texts, err := manifest.Alone(file, text, s.Options)
 	if err != nil {
@@ -53,7 +52,7 @@ func (s Stored) changed(ctx context.Context) error {
 	return err
 }
 
-// State tells states of what is kept apart.
+// State returns a version that changes with the stored tools.
 func (s Stored) State(ctx context.Context) (store.Version, error) {
 	if !s.There() {
 		return store.Absent, nil
@@ -65,7 +64,7 @@ func (s Stored) State(ctx context.Context) (store.Version, error) {
 	return entry.Version, err
 }
 
-// Delete forgets a tool by its served name; NOT_FOUND if there is none.
+// Delete removes a tool by its served name, or returns NOT_FOUND.
 func (s Stored) Delete(ctx context.Context, name string) error {
 	if !s.There() {
 		return store.NotFound(name)
@@ -79,7 +78,7 @@ func (s Stored) Delete(ctx context.Context, name string) error {
 	return s.changed(ctx)
 }
 
-// Get returns the tool of a served name; NOT_FOUND if there is none.
+// Get returns the tool with a served name, or NOT_FOUND.
 func (s Stored) Get(ctx context.Context, name string) (manifest.Tool, error) {
 	if !s.There() {
 		return manifest.Tool{}, store.NotFound(name)

@@ -7,8 +7,8 @@ func TextBlock(text string) *tree.Value {
 	return tree.Obj("type", tree.Str("text"), "text", tree.Str(text))
 }
 
-// Blocks is a list of pieces as OpenAI and Anthropic take it: the text of the only
-// one, if that is nothing else, in its place; nil: there is none.
+// Blocks returns a list of content blocks in the form of OpenAI and Anthropic: a
+// single text block becomes its text; nil means none.
 func Blocks(list *tree.Value) *tree.Value {
 	switch {
 	case len(list.Items) == 0:

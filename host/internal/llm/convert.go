@@ -1,21 +1,20 @@
-// Package llm is how the host speaks of tools, conversations and answers,
-// whoever's they are: one model between MCP, OpenAI's chat completions,
-// Anthropic's Messages and Gemini's generateContent. Each vendor has a
-// package below this one, which encodes and decodes definitions, requests and
-// responses.
+// Package llm has the host's form of tools, conversations and answers, between MCP,
+// OpenAI's chat completions, Anthropic's Messages and Gemini's generateContent. Each
+// vendor has a package below this one that encodes and decodes definitions, requests
+// and responses.
 //
-// Whatever a conversion does not keep is in its Losses, with the place, what
-// is there instead and why: a form that comes back equal where no loss was
-// reported is what the tests hold it to. What was decoded, but has no place
-// in the model (audio, a vendor's own tools), is kept as it is for the vendor
-// it came from (Part.Raw), and is lost to the others.
+// A conversion reports everything that it does not keep in its Losses, with the
+// position, the replacement and the reason. The tests require that a value is equal
+// after converting it back if no loss was reported. Decoded content without an
+// equivalent here (audio, a vendor's own tools) is kept unchanged for its vendor
+// (Part.Raw) and lost for others.
 //
-// Two conversations are the same if Canonical makes them equal: that messages
-// of one role follow each other says no more than one message would.
+// Two conversations are the same if Canonical makes them equal: successive messages of
+// one role mean the same as one message.
 //
-// Streams are the same model in pieces: a vendor's event adds to a part of a
-// Response by its index (text, thinking and call arguments grow, a signature
-// is set), so that what a stream has come to is at every moment a Response.
+// Streams use the same types: an event adds to a part of a Response by its index
+// (text, thinking and call arguments grow, a signature is set), so that a partial
+// stream is always a Response.
 package llm
 
 import (
@@ -55,11 +54,11 @@ type Member struct {
 	Value json.RawMessage
 }
 
-// A Role is who says a message.
+// A Role is the author of a message.
 type Role string
 
-// The roles. Results of tools have one of their own, whatever the vendor
-// calls it; Developer is what OpenAI calls newer system messages.
+// The roles. Tool results have a separate role, whatever the vendor calls it.
+// Developer is OpenAI's name for newer system messages.
 const (
 	System    Role = "system"
 	Developer Role = "developer"
@@ -68,7 +67,7 @@ const (
 	ToolRole  Role = "tool"
 )
 
-// A Message is what one side said at a time.
+// A Message is one message of a conversation.
 type Message struct {
 	Role  Role   `json:"role"`
 	Name  string `json:"name,omitempty"` // of a participant, where several have the role
@@ -110,8 +109,8 @@ type Media struct {
 	Detail string `json:"detail,omitempty"` // how closely to look: low, high, auto
 }
 
-// A Signature is what a vendor wants back unchanged beside what it signed.
-// It means nothing to the others.
+// A Signature is a value that a vendor requires back unchanged with the content that
+// it signed. Other vendors ignore it.
 type Signature struct {
 	By    Vendor `json:"by"`
 	Value string `json:"value"`
@@ -159,8 +158,8 @@ type ToolCall struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 
-	// Args are the arguments: an object. Malformed is what the model wrote
-	// instead of one; then Args is nil.
+	// Args are the arguments, an object. If the model did not write an object,
+	// Malformed holds its text and Args is nil.
 	Args      json.RawMessage `json:"args,omitempty"`
 	Malformed string          `json:"malformed,omitempty"`
 }
@@ -185,14 +184,14 @@ const (
 	None     Mode = "none"
 )
 
-// A Choice is what a model may or must call. With Names and Auto it may call
+// A Choice says which tools a model may or must call. With Names and Auto it may call
 // only these.
 type Choice struct {
 	Mode  Mode     `json:"mode"`
 	Names []string `json:"names,omitempty"`
 }
 
-// A Request is what a model is asked.
+// A Request is a request to a model.
 type Request struct {
 	Model       string    `json:"model,omitempty"`
 	Messages    []Message `json:"messages,omitempty"`
@@ -229,8 +228,7 @@ const (
 	StopOther    Stop = "other"
 )
 
-// Usage counts tokens. Input and Output are everything, with what is named
-// beside them.
+// Usage counts tokens. Input and Output are totals, which include the other members.
 type Usage struct {
 	Input      int `json:"input,omitempty"`
 	CacheRead  int `json:"cache_read,omitempty"`

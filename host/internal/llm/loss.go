@@ -7,7 +7,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// A Kind is how much a conversion changed.
+// A Kind is the severity of a loss.
 type Kind string
 
 // The kinds.
@@ -25,8 +25,7 @@ type Loss struct {
 	Path string `json:"path"`           // JSON pointer into what was converted
 	Why  string `json:"why"`
 
-	// Now is what stands there instead, in the form of what was converted;
-	// nil: nothing.
+	// Now is the replacement, in the converted format; nil: none.
 	Now json.RawMessage `json:"now,omitempty"`
 }
 
@@ -39,8 +38,8 @@ func (l Loss) String() string {
 	return text
 }
 
-// Losses is the report of a conversion, in the order in which it was made:
-// what is inside of a thing before the thing.
+// Losses is the report of a conversion, in the order of the conversion: inner values
+// before outer ones.
 type Losses []Loss
 
 // Lose reports that what is at the pointer is gone.
@@ -54,8 +53,8 @@ func (l *Losses) Change(path, why string, now *tree.Value) {
 	l.add(Loss{Kind: Changed, Path: path, Why: why, Now: now.JSON()})
 }
 
-// Carry reports that something else is at the pointer, which means the same.
-// A nil value: it is told elsewhere.
+// Carry reports a replacement at the pointer with the same meaning. A nil value: it is
+// reported elsewhere.
 func (l *Losses) Carry(path, why string, now *tree.Value) {
 	loss := Loss{Kind: Carried, Path: path, Why: why}
 	if now != nil {

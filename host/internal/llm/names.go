@@ -9,7 +9,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// A NameRule is what a vendor takes as the name of a tool.
+// A NameRule is a vendor's rule for names of tools.
 type NameRule struct {
 	Max         int
 	LetterFirst bool // the first is a letter or _
@@ -43,9 +43,9 @@ func (r NameRule) clean(name string) string {
 	return clean
 }
 
-// Short makes a name fit. It depends on the name alone, so that it is the
-// same in every request: one that does not fit is told apart by 8 hex digits
-// of its SHA-256.
+// Short returns a name that satisfies the rule. The result depends only on the name,
+// so it is the same in every request: a name that does not fit gets 8 hex digits of
+// its SHA-256.
 func (r NameRule) Short(name string) string {
 	if r.Fits(name) {
 		return name
@@ -92,7 +92,7 @@ func NewNames(rule NameRule, tools []Tool) *Names {
 	return n
 }
 
-// Sent returns the name that the vendor is told.
+// Sent returns the name for the vendor.
 func (n *Names) Sent(rule NameRule, own string) string {
 	if n != nil {
 		if sent := n.sent[own]; sent != "" {

@@ -73,8 +73,8 @@ func InOrderOfCalls(messages []Message, losses *Losses) []Message {
 	return out
 }
 
-// Type returns the MIME type of an image, by what it begins with if that was
-// not said; "": it is not known.
+// Type returns the media type of an image, detected from its first bytes if it was not
+// given; "": unknown.
 func (m *Media) Type() string {
 	switch {
 	case m.MIME != "":

@@ -8,9 +8,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// Shown returns what of a tool's result models are shown: texts, images and
-// what is opaque for this vendor alone. What MCP has besides is told in text.
-// The parts stand at the indices they have in Content.
+// Shown returns the parts of a tool's result that models get: texts, images, and
+// opaque content of this vendor. Other content of MCP becomes text. The parts have
+// their indexes in Content.
 func (r *ToolResult) Shown(vendor Vendor, path string, losses *Losses) []Part {
 	for i := range r.Others {
 		losses.Lose(Index(path+"/others", i), "not sent to models")

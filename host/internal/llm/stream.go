@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// A Delta is what a stream adds to the part at Index of a response. The first one
-// of an index says what the part is; parts are begun in order, and several may
-// grow at once.
+// A Delta is an addition to the part at Index of a response. The first one of an index
+// sets the kind of the part. Parts begin in order, and several may grow at once.
 type Delta struct {
 	Index int      `json:"index"`
 	Type  PartType `json:"type"`
@@ -21,8 +20,8 @@ type Delta struct {
 	Whole     *Part      `json:"whole,omitempty"`     // a part that comes as a whole: images, what is opaque
 }
 
-// A Stream puts a response together from its deltas. The zero value is ready.
-// Response's other members are set by whom the stream is read.
+// A Stream assembles a response from deltas. The zero value is ready. The reader of
+// the stream sets Response's other members.
 type Stream struct {
 	Response Response
 
@@ -85,8 +84,8 @@ func begun(d Delta) Part {
 	return p
 }
 
-// Calls reads the arguments of calls that have come to their end. Who reads the
-// stream calls it once, after the last delta.
+// Calls parses the arguments of the finished calls. It must be called once, after the
+// last delta.
 func (s *Stream) Calls() {
 	for i := range s.Response.Parts {
 		c := s.Response.Parts[i].ToolCall

@@ -44,8 +44,8 @@ func DecodeTools(data json.RawMessage, read func(list *tree.Value) []Tool) ([]To
 	return tools, losses, nil
 }
 
-// Messages makes messages of what a vendor has in one: results of tools, which
-// may stand beside other parts there, are messages of their own.
+// Messages splits a vendor's message: tool results, which some vendors put next to
+// other parts, become separate messages.
 func Messages(role Role, parts []Part) []Message {
 	var out []Message
 	for _, p := range parts {

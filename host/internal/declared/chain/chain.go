@@ -57,7 +57,7 @@ type Step struct {
 	Then, Else []Step
 }
 
-// Call makes a call of a served tool for the one that is being carried out.
+// Call calls a served tool as part of the call parent.
 type Call func(ctx context.Context, parent *call.Request, tool string, arguments json.RawMessage) (*call.Result, error)
 
 // The bounds of a chain.
@@ -190,8 +190,8 @@ func (v *validator) step(at string, s Step, depth int) error {
 	return nil
 }
 
-// branches checks those of a parallel step, which do not see each other. What comes
-// after them sees all.
+// branches checks the branches of a parallel step. They cannot refer to each other;
+// later steps can refer to all.
 func (v *validator) branches(at string, branches [][]Step, depth int) error {
 	before := v.known
 	after := maps.Clone(before)

@@ -14,9 +14,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// A Journal keeps what calls have done that wait for somebody, so that the
-// very same call, made again afterwards, goes on from there: also where one that
-// did so was killed.
+// A Journal stores the finished steps of calls that wait for a decision, so that the
+// same call continues from there when it is repeated, even if the process was killed.
 type Journal interface {
 	// Take returns what was kept of the same call, for this one alone to go on
 	// with; nil: nothing was. It stays kept.
@@ -26,11 +25,11 @@ type Journal interface {
 	// result is known; nil: it may.
 	Allowed(ctx context.Context, req *call.Request, tool string, arguments json.RawMessage) error
 
-	// Keep keeps it until a time, in place of what is kept.
+	// Keep replaces the stored data, until a time.
 	Keep(ctx context.Context, req *call.Request, value []byte, until time.Time) error
 }
 
-// Kept is what a call has done that this one goes on with.
+// Kept holds the steps of an earlier call that this call continues.
 type Kept struct {
 	Value   []byte
 	Until   time.Time
@@ -38,11 +37,11 @@ type Kept struct {
 	Release func()                    // lets others go on with it
 }
 
-// maxJournal bounds what is kept of one call: results, as they are.
+// maxJournal bounds the stored data of one call, including unchanged results.
 const maxJournal = 900 << 10
 
-// patience is how long after a question that nobody answered the call may be
-// made again; keepTime bounds how long writing that down may take.
+// patience is the time after an unanswered question in which the call may be repeated.
+// keepTime limits writing it down.
 const (
 	patience = 10 * time.Minute
 	keepTime = 10 * time.Second
@@ -71,9 +70,9 @@ func (r *run) begin(ctx context.Context) (end func(), err error) {
 // waits reports whether a call waits for somebody's decision.
 func waits(err error) bool { return toolerr.Is(err, toolerr.PendingApproval) }
 
-// goesOn reports whether a call that ended with err is to be gone on with when
-// it is made again. One that goes on with another is so, too, where what kept it
-// from its end is none of its own doing.
+// goesOn reports whether a call that ended with err can be continued when it is
+// repeated. A call that continues an earlier one stays continuable if the cause of its
+// end is outside of it.
 func (r *run) goesOn(ctx context.Context, err error) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -91,8 +90,8 @@ func passes(err error) bool {
 	return false
 }
 
-// over keeps what was done when the call ended with err, if that is to be gone
-// on with, else nothing any more, and returns what the caller is told.
+// over stores the finished steps if the call can be continued after err, otherwise it
+// removes them. It returns the error for the caller.
 func (r *run) over(ctx context.Context, err error) error {
 	if !r.goesOn(ctx, err) {
 		if r.again != nil {
@@ -140,9 +139,9 @@ func (r *run) keep(ctx context.Context, until time.Time) error {
 	return r.journal.Keep(late, r.req, value, until)
 }
 
-// placed is where a step is, and what the steps have given that its arguments
-// refer to: where one was waited for, and has come to something else when the
-// call goes on, the step is another. The call's own arguments are the same.
+// placed identifies a step by its position and the results that its arguments refer
+// to: if a result has changed since the step waited, it is a different step. The
+// call's own arguments are the same.
 func (r *run) placed(at string, arguments json.RawMessage) string {
 	if arguments == nil {
 		return at
@@ -163,7 +162,7 @@ func (r *run) placed(at string, arguments json.RawMessage) string {
 	return at + " " + hex.EncodeToString(sum[:8])
 }
 
-// before is what a step has given that was made before; nil: it was not.
+// before returns the result of a step that an earlier call made, nil if there is none.
 func (r *run) before(at string) *outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()

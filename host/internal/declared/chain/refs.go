@@ -31,7 +31,7 @@ type ref struct {
 	start, end int // in the text it stands in
 }
 
-// missing is a reference to what is not there.
+// missing is the error for a reference to a missing value.
 type missing struct{ ref string }
 
 func (e *missing) Error() string { return e.ref + " does not exist; ${…:-text} gives a default" }
@@ -142,7 +142,7 @@ func refsIn(raw json.RawMessage) (refs []ref) {
 	return refs
 }
 
-// scope is what references are to.
+// scope holds the values that references can name.
 type scope struct {
 	args  map[string]json.RawMessage
 	steps map[string]outcome
@@ -223,7 +223,7 @@ func (s scope) text(text string) (json.RawMessage, error) {
 	return bounded(jsonrpc.AppendString(nil, b.String()))
 }
 
-// value is what a reference stands for.
+// value returns the value of a reference.
 func (s scope) value(r ref) (json.RawMessage, error) {
 	value, ok := s.find(r)
 	switch {
@@ -298,7 +298,7 @@ func member(value json.RawMessage, name string) (json.RawMessage, bool) {
 	return nil, false
 }
 
-// Condition is what a choice is made by.
+// Condition is the condition of a step with branches.
 type Condition struct {
 	Value json.RawMessage // with references
 
@@ -434,7 +434,7 @@ func number(raw json.RawMessage) (*big.Float, bool) {
 	return n, err == nil
 }
 
-// compare is 0 for what is no number.
+// compare compares two numbers. It returns 0 if a value is not a number.
 func compare(value, bound json.RawMessage) int {
 	a, ok := number(value)
 	b, fine := number(bound)

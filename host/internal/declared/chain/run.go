@@ -237,8 +237,7 @@ func (r *run) note(s Step, one outcome) {
 	r.scope.steps[s.ID] = one
 }
 
-// wrap says of which step an error is. What waits, or was answered by a
-// server, stays what it is below.
+// wrap adds the step to an error. Pending calls and errors of servers keep their type.
 func (r *run) wrap(s Step, err error) error {
 	return &call.ExecutionError{Tool: r.tool, Phase: call.PhaseExecute, Message: fmt.Sprintf("%s: step %s could not be executed", r.tool, s.name()), Cause: err}
 }
@@ -250,7 +249,7 @@ func (s Step) name() string {
 	return s.Tool
 }
 
-// outcome is what a step gave.
+// outcome is the result of a step.
 type outcome struct {
 	result *call.Result
 	failed bool

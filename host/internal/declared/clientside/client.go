@@ -19,7 +19,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Reason is that of a call which the caller is to carry out.
+// Reason is the reason of a call that the caller must run itself.
 const Reason = "client_tool"
 
 // Config is one tool.

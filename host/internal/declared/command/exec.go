@@ -72,7 +72,7 @@ func Kept() []string {
 // Run starts a program; see upstream.Spawner.
 type Run func(ctx context.Context, o upstream.OneShot) (output []byte, said string, err error)
 
-// maxSaid is how much of a program's last words is told.
+// maxSaid bounds the quoted end of a program's standard error.
 const maxSaid = 2 << 10
 
 // New makes the handler of a valid configuration.
@@ -121,7 +121,7 @@ func (c Config) environment(lookup func(string) (string, bool)) []string {
 	return env
 }
 
-// answer makes the tool's result of what the program wrote.
+// answer converts the program's output into the tool's result.
 func answer(req *call.Request, shape executor.Shape, output []byte, said string, failed error) (*call.Result, error) {
 	tool := req.Tool.Name
 	output = bytes.TrimSpace(output)
@@ -163,8 +163,7 @@ func answer(req *call.Request, shape executor.Shape, output []byte, said string,
 	return shape.Result(tool, result)
 }
 
-// none reports whether a member says that there is no error, or nothing to
-// wait for.
+// none reports whether a member means that there is no error, or nothing to wait for.
 func none(value json.RawMessage) bool {
 	switch string(value) {
 	case "null", "false", `""`:

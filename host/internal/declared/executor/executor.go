@@ -1,7 +1,7 @@
-// Package executor is what the kinds of declared tools have in common: how a
-// JSON value becomes a tool's result, and the bounds. The kinds are the
-// packages below; each has a Config with a Validate that names the field, and
-// a New that makes a call.Handler of it.
+// Package executor has the common parts of the kinds of declared tools: the conversion
+// of a JSON value into a tool's result, and limits. The packages next to it implement
+// the kinds; each has a Config with a Validate that names the wrong field, and a New
+// that returns a call.Handler.
 package executor
 
 import (
@@ -19,12 +19,13 @@ const MaxResult = 10 << 20
 
 // A Shape says how a tool's values are given to the caller.
 type Shape struct {
-	// Wrapped is that the tool declares an output schema that is not one of
-	// objects, which MCP has no place for: the value stands in a member
-	// "result" of structuredContent.
+	// Wrapped means that the tool declares an output schema of another type than
+	// object, which MCP does not permit: the value is then the member "result" of
+	// structuredContent.
 	Wrapped bool
-	// Declared is that there is an output schema: the value is structuredContent
-	// as well. A value that is no object and is not Wrapped then breaks it.
+	// Declared means that there is an output schema: the value is also
+	// structuredContent. A value that is not an object then violates it, unless
+	// Wrapped is set.
 	Declared bool
 }
 
@@ -112,7 +113,7 @@ func textOf(value json.RawMessage) string {
 	return string(value)
 }
 
-// TextOf is a value as it stands in a text, such as a URL's parameter.
+// TextOf returns a value for a text, such as a parameter of a URL.
 func TextOf(value json.RawMessage) string { return textOf(value) }
 
 func kindOf(value json.RawMessage) string {

@@ -26,7 +26,7 @@ type client struct {
 	single    http.RoundTripper // whose connections are used once
 }
 
-// maxRedirects is how many are followed.
+// maxRedirects bounds the redirects of a request.
 const maxRedirects = 5
 
 // attempt sends the request once, and follows where it leads.
@@ -173,7 +173,7 @@ type statusError struct {
 
 func (e *statusError) Error() string { return e.text }
 
-// StatusCode is what the service answered.
+// StatusCode returns the HTTP status.
 func (e *statusError) StatusCode() int { return e.status }
 
 // failure makes an error of what kept a request from being answered. Its text

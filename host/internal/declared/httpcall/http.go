@@ -275,8 +275,8 @@ func New(c Config, shape executor.Shape, again func() retry.Config, agent string
 			return once(ctx, req)
 		}
 		r.header.Set(c.Key, rand.Text())
-		// It is repeated here, also what the stage would repeat: that comes
-		// anew, and so with another key.
+		// Retry here also what the stage would repeat: the stage would make a new call
+		// with another key.
 		tool := *req.Tool
 		tool.Idempotent = true // as the key makes it, for this call
 		keyed := *req
@@ -309,5 +309,5 @@ func (c *compiled) shown() string {
 	return secret.URL(c.URL.Reveal())
 }
 
-// origin is what credentials belong to.
+// origin returns the origin to which credentials belong.
 func origin(u *url.URL) string { return u.Scheme + "://" + strings.ToLower(u.Host) }

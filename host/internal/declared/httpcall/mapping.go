@@ -14,13 +14,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// mapping is a JMESPath that leaves numbers as they are.
+// mapping is a JMESPath expression that keeps numbers as written.
 //
-// JMESPath knows no numbers but floats, which few of 64 bits are. To an
-// expression that only moves values about they are given as what they were
-// written as. One that compares, sorts or reckons gets a float for each, in
-// their order, if need be the next one that is free; where that comes back,
-// the number stands as it was written.
+// JMESPath knows only floats, which represent few 64-bit integers exactly. Expressions
+// that only move values get each number as its text. Expressions that compare, sort or
+// calculate get a float for each number, in the same order, if necessary the next free
+// one; in the result each such float is replaced by the number as written.
 type mapping struct {
 	path    *jmespath.JMESPath
 	reckons bool
@@ -86,7 +85,7 @@ func each(v any, by func(any) any) any {
 	return by(v)
 }
 
-// ledger says which float stands for which number.
+// ledger maps floats to the numbers that they represent.
 type ledger struct {
 	floats  map[json.Number]float64
 	numbers map[float64]json.Number

@@ -13,7 +13,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// Redacted stands in the place of a value that is not shown.
+// Redacted replaces a redacted value.
 const Redacted = "[REDACTED]"
 
 // maxDepth bounds how deep an answer is nested.
@@ -129,9 +129,9 @@ func (r *redactor) item(named bool, depth int) error {
 	return nil
 }
 
-// hiding finds members of such names in texts that are no JSON: lines of JSON,
-// events, forms, headers, XML, pages, JSON that was cut off. The second group
-// of a match is what is not shown; more of the text rather than less.
+// hiding returns an expression for members with such names in texts other than JSON:
+// lines of JSON, events, forms, headers, XML, HTML, truncated JSON. The second group
+// of a match is the value to hide; it may contain too much, but not too little.
 func hiding(names []string) *regexp.Regexp {
 	if len(names) == 0 {
 		return nil

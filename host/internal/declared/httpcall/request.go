@@ -15,7 +15,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// request is what is sent, the same for all attempts.
+// request is the request, the same for all attempts.
 type request struct {
 	url    *url.URL
 	header http.Header // what the declaration sets, which goes to its origin only
@@ -64,7 +64,7 @@ func (c *compiled) left(arguments map[string]json.RawMessage) map[string]json.Ra
 	return left
 }
 
-// spills reports whether what is left goes into the query.
+// spills reports whether unused arguments go into the query.
 func (c *compiled) spills(left map[string]json.RawMessage) bool {
 	return !c.hasBody() && c.Query == nil && len(left) > 0
 }
@@ -143,7 +143,7 @@ func (c *compiled) fillBody(tool string, arguments, left map[string]json.RawMess
 
 var traceparentForm = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
 
-// traceparentOf is what a call is traced by; "": it is not.
+// traceparentOf returns the trace context of a call, "" if it is not traced.
 func traceparentOf(params json.RawMessage) string {
 	if !strings.Contains(string(params), "traceparent") {
 		return ""

@@ -17,7 +17,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// maxSaid is how much of what a service says of a failure is told.
+// maxSaid bounds the quoted error text of a service.
 const maxSaid = 2 << 10
 
 // result makes the tool's result of an answer.
@@ -74,9 +74,8 @@ func (e *client) json(tool string, body []byte) (*call.Result, error) {
 	return e.shape.Result(tool, value)
 }
 
-// isJSON goes by what the answer says of itself, and where it says nothing of
-// use by its look. What is to be left out of it, or made of it, is so whatever
-// it says.
+// isJSON decides by the content type or, without a usable one, by the content.
+// Redaction and mappings apply whatever the content type is.
 func (e *client) isJSON(kind string, body []byte) bool {
 	switch {
 	case kind == "application/json" || strings.HasSuffix(kind, "+json"):
@@ -88,7 +87,7 @@ func (e *client) isJSON(kind string, body []byte) bool {
 	return false
 }
 
-// of is the content of MCP that a kind is shown as; "": none of its own.
+// of returns the MCP content type for a media type, "" if it has none.
 func of(kind string) string {
 	switch {
 	case strings.HasPrefix(kind, "image/") && kind != "image/svg+xml":
@@ -149,7 +148,7 @@ func media(of, kind string, body []byte) *call.Result {
 	return &call.Result{Raw: append(raw, `"}]}`...)}
 }
 
-// blob is what is neither text nor a picture.
+// blob returns a result with content that is neither text nor an image.
 func (e *client) blob(kind string, body []byte) *call.Result {
 	if kind == "" {
 		kind = "application/octet-stream"
@@ -161,7 +160,7 @@ func (e *client) blob(kind string, body []byte) *call.Result {
 	return &call.Result{Raw: append(raw, `"}}]}`...)}
 }
 
-// said is what a service says of a failure, to follow the status.
+// said returns the service's error text, to follow the status.
 func (e *client) said(kind, charset string, body []byte) string {
 	var text string
 	switch {

@@ -6,9 +6,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
 )
 
-// Alone reads manifests that are kept apart from the place they were written
-// at, and returns each tool with its own manifest, as JSON. They cannot name
-// files beside them.
+// Alone reads manifests that are stored without their original file, and returns each
+// tool with its manifest as JSON. They cannot refer to other files.
 func Alone(file string, text []byte, opt Options) (tools []Tool, manifests []json.RawMessage, err error) {
 	opt.alone = true
 	trees, problem := dialect.ParseTrees(file, text)

@@ -172,8 +172,8 @@ func (r *reader) step(path string, v *dialect.Tree) (s chain.Step) {
 	return s
 }
 
-// branches reads steps that are made at once; one that is a list is made step
-// by step.
+// branches reads the branches of a parallel step; a branch that is a list runs step by
+// step.
 func (r *reader) branches(path string, v *dialect.Tree) [][]chain.Step {
 	if !v.IsList() || len(v.Items) == 0 {
 		r.problem(v, path, "want a list of steps")

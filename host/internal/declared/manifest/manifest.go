@@ -79,7 +79,7 @@ func (t Tool) Placeless() Tool {
 	return t
 }
 
-// Set is what was read.
+// Set is the result of reading manifests.
 type Set struct {
 	Tools    []Tool // in the order of their names
 	Problems dialect.Problems
@@ -90,7 +90,8 @@ type Set struct {
 type Options struct {
 	// Expand replaces ${NAME} and ${NAME:-default} where variables are taken.
 	Expand func(text string) (string, error)
-	// Lookup is the environment, for what is named and not written.
+	// Lookup returns an environment variable, for values that manifests refer to by
+	// name.
 	Lookup func(name string) (string, bool)
 	// Admit, unless nil, returns why a file with that content is not used. The
 	// tools of such a file are left out, with a warning.
@@ -99,13 +100,13 @@ type Options struct {
 	alone bool // there is no place beside the manifest
 }
 
-// maxFile is more than dialect reads, so that what is larger is told apart.
+// maxFile is more than dialect reads, so that larger files are recognized.
 const maxFile = 1<<20 + 1
 
 // maxFiles bounds how many files a directory may have.
 const maxFiles = 10_000
 
-// Read reads files, and directories with what is below them.
+// Read reads files, and directories with all files below them.
 func (s *Set) Read(paths []string, opt Options) {
 	for _, path := range paths {
 		info, err := os.Stat(path)

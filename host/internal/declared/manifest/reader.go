@@ -111,7 +111,7 @@ func join(path, name string) string {
 	return path + "." + dialect.Show(name)
 }
 
-// What follows makes fields of what they are stored in.
+// Constructors of fields for the types that store them.
 
 func (r *reader) text(name string, into *string, also ...string) field {
 	return field{name, also, func(path string, v *dialect.Tree) { *into = r.textOf(path, v) }}
@@ -261,7 +261,7 @@ func (r *reader) contentsOf(path string, v *dialect.Tree, name string) (text []b
 	return text, true
 }
 
-// beside is a path relative to the tool's file.
+// beside returns a path relative to the tool's file.
 func (r *reader) beside(path string, v *dialect.Tree, name string) string {
 	if r.opt.alone {
 		r.problem(v, path, "refers to a file, which a registered tool cannot")

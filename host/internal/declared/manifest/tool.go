@@ -17,7 +17,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// group is what begins the apiVersion of a manifest.
+// group is the prefix of a manifest's apiVersion.
 const group = "promptkit.altairalabs.ai/v1"
 
 // manifest reads apiVersion, kind, metadata and spec.
@@ -119,7 +119,7 @@ func (r *reader) spec(path string, v *dialect.Tree) {
 	r.settle(path, v, mode, p)
 }
 
-// parts are what of a tool may be there, by mode.
+// parts holds the permitted members of a tool by mode.
 type parts struct {
 	mock   *mock.Config
 	http   *httpcall.Config

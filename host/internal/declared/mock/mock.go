@@ -1,12 +1,12 @@
-// Package mock carries out tools that only pretend: a fixed result, or a
-// template that is filled with the arguments.
+// Package mock implements tools with a fixed result, or with a template that the
+// arguments fill.
 //
-// A template is Go's text/template over the arguments: {{.city}}, {{if …}},
-// {{range …}}. What it prints of a text is escaped for the inside of a JSON
-// text, so that {"city":"{{.city}}"} is right whatever the city; numbers,
-// truth values, lists and objects are printed as JSON, and {{json .city}} any
-// value; so are the names in {{range $name, $value := .object}}. An argument that the template uses and the call has not is an error,
-// and so is what is no JSON in the end.
+// A template is Go's text/template over the arguments: {{.city}}, {{if …}}, {{range
+// …}}. A printed text is escaped for a JSON string, so that {"city":"{{.city}}"} is
+// valid for every city. Numbers, booleans, lists and objects are printed as JSON, and
+// {{json .city}} prints any value as JSON; names in {{range $name, $value := .object}}
+// are escaped, too. If the template uses an argument that the call lacks, or if the
+// result is not JSON, the call fails.
 package mock
 
 import (
@@ -69,9 +69,8 @@ func (c Config) parse() (*template.Template, error) {
 	return t, nil
 }
 
-// attend has a template, and each round of its loops, write at least nothing,
-// so that one that runs for ever is seen to; and names of members that a loop
-// goes through be texts like the others.
+// attend makes each round of a template's loops write at least an empty text, so that
+// an endless loop is detected, and makes names of members in a loop ordinary texts.
 func attend(n *parse.ListNode) error {
 	if n == nil {
 		return nil

@@ -30,7 +30,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// A Model is what a request may go to.
+// A Model is a model that can get a request.
 type Model struct {
 	Name      string
 	Window    int // tokens of the request and the answer together
@@ -63,22 +63,22 @@ type Tool struct {
 	Pinned   bool
 }
 
-// An Ask is what a model is to be asked.
+// An Ask is a request to a model, before it is fitted.
 type Ask struct {
 	Request llm.Request // but for Tools
 	Tools   []Tool
 
-	// Relevance, unless nil, says how much each tool has to do with a text;
-	// without it that is searched for anew each time it is needed.
+	// Relevance returns the relevance of each tool for a text. nil: it is computed at
+	// each use.
 	Relevance func(text string) []float64
 }
 
-// Spent is what takes how much of a window.
+// Spent holds the tokens of a window by purpose.
 type Spent struct {
 	Window, Tools, System, Messages, Reserved int
 }
 
-// Available is what is left.
+// Available returns the remaining tokens.
 func (s Spent) Available() int { return s.Window - s.Tools - s.System - s.Messages - s.Reserved }
 
 // A Plan is a request that fits.
@@ -108,7 +108,7 @@ func (e *TooLargeError) Unwrap() error {
 	return toolerr.New(toolerr.LimitReached, "the context is full")
 }
 
-// fallback is what a definition costs of which nothing is known.
+// fallback is the assumed number of tokens of a definition of unknown size.
 const fallback = 100
 
 // Fit makes a request for a model fit, or says why it cannot.

@@ -9,9 +9,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/search"
 )
 
-// prune returns the tools that are kept beside what else is spent: those that
-// must stay, and of the others as many as fit, the best first. One that is too
-// large leaves its place to a smaller one.
+// prune returns the tools that fit besides the other tokens: the required ones, and of
+// the others as many as fit, best first. A tool that is too large is skipped for a
+// smaller one.
 func (f *fitting) prune(spent Spent) (kept []int) {
 	n, room := 0, spent.Available()
 	keep := func(i int) {

@@ -15,7 +15,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm"
 )
 
-// Info is what is known of a model.
+// Info describes a model.
 type Info struct {
 	Name      string     `json:"name"` // as requests name it
 	Vendor    llm.Vendor `json:"vendor,omitempty"`
@@ -27,8 +27,8 @@ type Info struct {
 	Images    bool       `json:"images,omitempty"` // takes images
 }
 
-// A Price is what a million tokens cost, in the unit of the configuration. The
-// zero value: not known.
+// A Price is the price of a million tokens, in the unit of the configuration. The zero
+// value: unknown.
 type Price struct {
 	Input      float64 `json:"input,omitempty"`
 	CacheRead  float64 `json:"cacheRead,omitempty"`
@@ -47,15 +47,14 @@ func (p Price) Of(u llm.Usage) float64 {
 type Model interface {
 	Info() Info
 
-	// Ask asks once, with the retries that are safe, and returns the whole
-	// answer. on, unless nil, is called with the pieces as they come, in order,
-	// by the goroutine that called Ask; they are pieces of the answer that is
-	// returned, so that after the first one nothing is asked anew. The request
-	// is not changed.
+	// Ask sends a request, with safe retries, and returns the whole answer. on, if not
+	// nil, is called with the pieces of that answer as they arrive, in order, by the
+	// goroutine that called Ask; after the first piece nothing is retried. Ask does
+	// not change the request.
 	//
-	// Its error has a code: CANCELLED, TIMEOUT, AUTH_FAILED, RATE_LIMITED,
-	// INVALID_INPUT (the vendor refuses the request), LIMIT_REACHED (the request
-	// does not fit the model), TRANSPORT_ERROR, or MODEL_ERROR. Beside an error
-	// the response is what had come, or nil.
+	// Its errors have the codes CANCELLED, TIMEOUT, AUTH_FAILED, RATE_LIMITED,
+	// INVALID_INPUT (the vendor refuses the request), LIMIT_REACHED (the request does
+	// not fit the model), TRANSPORT_ERROR, or MODEL_ERROR. Together with an error, the
+	// response is the partial answer or nil.
 	Ask(ctx context.Context, r *llm.Request, on func(llm.Delta)) (*llm.Response, error)
 }

@@ -36,7 +36,7 @@ func TextOf(parts []llm.Part) string {
 	return strings.Join(texts, "\n")
 }
 
-// ResultText is what a result says as text.
+// ResultText returns the text of a result.
 func ResultText(r *llm.ToolResult) string {
 	var texts []string
 	for _, p := range r.Shown("", "", &llm.Losses{}) {

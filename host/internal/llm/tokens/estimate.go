@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// cost is how many tokens such a piece has on the average, in hundredths. The
-// figures are of o200k_base over the documentation and programs of this
-// repository, Go's net/http, and some dozens of packages' READMEs.
+// cost returns the average number of tokens of such a piece, in hundredths. The
+// figures are for o200k_base, measured on the documentation and programs of this
+// repository, Go's net/http, and dozens of packages' READMEs.
 func cost(piece string, k kind) int {
 	switch k {
 	case number, space:
@@ -57,8 +57,8 @@ func signCost(piece string) int {
 	return of(n, []int{100, 100, 100, 103, 124, 150}, 33)
 }
 
-// foreignCost is that of a word with letters that are not ASCII: so much a
-// letter, by the script of the first such.
+// foreignCost returns the cost of a word with letters other than ASCII: a cost for
+// each letter, by the script of the first such letter.
 func foreignCost(piece string) int {
 	each := 47
 	for _, r := range piece {

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// kind is what a piece of text is made of.
+// kind is the kind of a piece of text.
 type kind uint8
 
 const (
@@ -49,7 +49,7 @@ func next(text string) (int, kind) {
 	return spaces(text), space
 }
 
-// class is what the expression tells characters apart by.
+// class is a class of characters in the splitting expression.
 type class uint8
 
 const (
@@ -170,8 +170,8 @@ func suffix(text string) int {
 	return 0
 }
 
-// signs is what is no letter, digit or space, marks among them, and the line
-// ends after it.
+// signs returns the end of a run of characters other than letters, digits and spaces,
+// marks among them, with the line ends after it.
 func signs(text string, at int) int {
 	for at < len(text) {
 		r, size := utf8.DecodeRuneInString(text[at:])

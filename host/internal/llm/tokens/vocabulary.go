@@ -54,7 +54,7 @@ func Load() (*Vocabulary, error) {
 
 func (v *Vocabulary) token(rank int) []byte { return v.bytes[v.offsets[rank]:v.offsets[rank+1]] }
 
-// slot is where a token is in the table, or would be.
+// slot returns the position of a token in the table, or the free one for it.
 func (v *Vocabulary) slot(token []byte) int {
 	h := uint64(14695981039346656037) // FNV-1a
 	for _, b := range token {
@@ -69,7 +69,7 @@ func (v *Vocabulary) slot(token []byte) int {
 	}
 }
 
-// none is the rank of what is no token.
+// none is the rank of texts that are not tokens.
 const none = ^uint32(0)
 
 func (v *Vocabulary) rank(token []byte) uint32 {
@@ -93,6 +93,6 @@ func (v *Vocabulary) Count(text string) int {
 	return count
 }
 
-// maxPiece bounds the memory for a word: one that is longer is counted in
-// parts, each of which may have a token too many.
+// maxPiece bounds the memory for a word: a longer word is counted in parts, each of
+// which may have one token too many.
 const maxPiece = 64 << 10

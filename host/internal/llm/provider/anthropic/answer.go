@@ -73,7 +73,7 @@ func (a *answer) Event(_ string, data []byte) error {
 	return nil
 }
 
-// count takes usage in, which is told again with what has grown.
+// count adds the usage of an event, which repeats earlier counts with their growth.
 func (a *answer) count(usage *tree.Value) {
 	if !usage.Is(tree.Object) {
 		return
@@ -160,7 +160,7 @@ func (a *answer) grow(index int, v *tree.Value) {
 	}
 }
 
-// end ends a block. One that is passed on is whole then.
+// end ends a block. A block that is passed on is complete then.
 func (a *answer) end(index int) {
 	b := a.blocks[index]
 	if b == nil {

@@ -19,9 +19,9 @@ import (
 // Address is Anthropic's own.
 const Address = "https://api.anthropic.com"
 
-// maxTokens is what an answer may have where neither request nor configuration say,
-// if the model has as much: more than most answers need, and less than takes Anthropic
-// longer than it answers without a stream.
+// maxTokens is the default limit of an answer, if the model permits it: enough for
+// most answers, and less than what takes Anthropic longer than it permits without
+// streaming.
 const maxTokens = 8192
 
 // Config is a model and where it is.
@@ -50,7 +50,7 @@ func New(cfg Config) *Model {
 	return &Model{cfg: cfg, client: endpoint.New(cfg.Config)}
 }
 
-// Info is what is known of the model.
+// Info returns information about the model.
 func (m *Model) Info() provider.Info { return m.cfg.Info }
 
 // Ask asks it.

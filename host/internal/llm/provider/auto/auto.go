@@ -20,16 +20,16 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Within is how long a host looks.
+// Within limits the search.
 const Within = 500 * time.Millisecond
 
-// Server is what hosts of toolroom's say they are, in the header Server.
+// Server is the value of the header Server of toolroom's hosts.
 const Server = "toolroom"
 
 // errOwn is why a host of toolroom's lists no models.
 var errOwn = toolerr.New(toolerr.NoModel, "a toolroom host answers there, which is not a model provider")
 
-// Ports are where is looked, in order.
+// Ports returns the searched ports in order.
 func Ports() []int { return []int{11434, 8080, 1234, 8000} }
 
 // Local looks at the ports, for as long as within.

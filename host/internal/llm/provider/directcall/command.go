@@ -66,7 +66,7 @@ func answer(r *llm.Request) llm.Part {
 	return text(help(r))
 }
 
-// results is what the last calls came to.
+// results returns the results of the last calls as text.
 func results(messages []llm.Message) string {
 	first := len(messages)
 	for first > 0 && messages[first-1].Role == llm.ToolRole {

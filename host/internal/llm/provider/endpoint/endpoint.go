@@ -1,16 +1,15 @@
-// Package endpoint is how a vendor's model is reached over HTTP: what openai,
-// anthropic and gemini have in common.
+// Package endpoint sends requests to a vendor's model over HTTP, for the packages
+// openai, anthropic and gemini.
 //
-// An ask is one POST. It is made again, after a pause, when it fails in a way that
-// may pass (the network, 408, 409, 429 and what Retry-After says, 5xx, an error at
-// the head of a stream), as long as nothing of an answer was given to who asked. A
-// stream that ends without its end is TRANSPORT_ERROR, beside what had come.
+// A request is one POST. It is repeated after a pause if the failure may be temporary
+// (the network, 408, 409, 429 with Retry-After, 5xx, an error at the beginning of a
+// stream), as long as the caller has received no part of an answer. A stream that
+// breaks off returns TRANSPORT_ERROR together with the partial answer.
 //
-// Everything is bounded: how large an event, an answer and an error are, how long
-// the other side is silent, how often and how long it is waited. When the context
-// ends, so does the connection. Redirects are followed within the origin alone:
-// neither key nor conversation go elsewhere. Proxies are those of the environment.
-// No error's text has a key in it.
+// Everything is bounded: the sizes of events, answers and errors, the time without
+// data, the number of attempts and their pauses. When the context ends, the connection
+// ends. Redirects are followed only within the origin, so that key and conversation go
+// nowhere else. Proxies come from the environment. No error text contains a key.
 package endpoint
 
 import (
@@ -32,7 +31,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Config is where an endpoint is and how it is spoken to.
+// Config is the address of an endpoint and its authentication.
 type Config struct {
 	Name    string      // of the provider, for messages
 	BaseURL string      // what every address begins with, without a / at the end
@@ -63,11 +62,11 @@ func (c *Config) Default(name, value string) {
 	c.Header.Set(name, value)
 }
 
-// UserAgent is what models are told asks them. A host does not answer it: it would
-// be its own model.
+// UserAgent is the User-Agent of requests to models. A host refuses it, because it
+// would be its own model.
 const UserAgent = "toolroom-model"
 
-// The bounds of what comes.
+// Bounds of received data.
 const (
 	maxEvent  = 16 << 20
 	maxAnswer = 64 << 20
@@ -119,7 +118,7 @@ func newTransport() *http.Transport {
 	}
 }
 
-// maxRedirects is how many are followed.
+// maxRedirects bounds the redirects of a request.
 const maxRedirects = 3
 
 // within follows redirects that stay at the origin and ask the same there. Any other
@@ -132,7 +131,7 @@ func within(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// An Answer is what is made of what comes, in one vendor's words, by one attempt.
+// An Answer decodes the response of one attempt in a vendor's format.
 type Answer interface {
 	// Whole reads an answer that came as one.
 	Whole(body []byte) error
@@ -140,20 +139,20 @@ type Answer interface {
 	// Event reads an event of a stream.
 	Event(name string, data []byte) error
 
-	// State is how far a stream has come.
+	// State returns the progress of the stream.
 	State() State
 
-	// Response is what has come so far; nil: nothing. No more is read after it.
+	// Response ends the answer and returns what was received; nil: nothing.
 	Response() *llm.Response
 
 	// Begun reports whether something of it was given to who asked.
 	Begun() bool
 
-	// Len is how many parts have come.
+	// Len returns the number of received parts.
 	Len() int
 }
 
-// A State is how far a stream has come.
+// A State is the progress of a stream.
 type State int
 
 // The states.
@@ -163,8 +162,8 @@ const (
 	Over           // nothing follows
 )
 
-// Post asks. begin makes the answer for each attempt. Its errors are those of
-// provider.Model.
+// Post sends a request. begin creates the answer for each attempt. Its errors are
+// those of provider.Model.
 func (c *Client) Post(ctx context.Context, path string, body []byte, begin func() Answer) (*llm.Response, error) {
 	var last Answer
 	once := func(ctx context.Context) (struct{}, error) {
@@ -254,8 +253,8 @@ func (c *Client) whole(from *lively, into Answer) error {
 	return nil
 }
 
-// valid is a text with U+FFFD for what is no UTF-8, as clients in other languages read it:
-// some servers cut characters in two where a model's tokens do.
+// valid replaces invalid UTF-8 by U+FFFD, as clients in other languages do: some
+// servers split characters where the tokens of a model end.
 func valid(text []byte) []byte {
 	if utf8.Valid(text) {
 		return text
@@ -267,8 +266,8 @@ func (c *Client) tooLarge() error {
 	return toolerr.New(toolerr.ModelError, "its answer is larger than %d MiB", maxAnswer>>20)
 }
 
-// stream reads events until the answer is over. Beside an error the answer may
-// still be complete.
+// stream reads events until the answer ends. The answer may be complete even if there
+// is an error.
 func (c *Client) stream(from *lively, into Answer) error {
 	events := eventstream.NewReader(from, maxEvent)
 	for {
@@ -351,8 +350,8 @@ func (c *Client) request(ctx context.Context, method, path string, body []byte, 
 	return req, nil
 }
 
-// Get asks for a small thing, once, and returns it with the header it came with,
-// also beside an error.
+// Get requests a small resource once. It returns the body and the header, also
+// together with an error.
 func (c *Client) Get(ctx context.Context, path string) ([]byte, http.Header, error) {
 	heard, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

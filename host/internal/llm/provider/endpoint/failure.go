@@ -68,7 +68,7 @@ func Garbled(err error) error {
 	return toolerr.New(toolerr.ModelError, "its answer cannot be read: %w", err)
 }
 
-// A said is what a vendor says of a failure.
+// A said is a vendor's error.
 type said struct {
 	status  int      // of HTTP, or what it says in its words; 0: none
 	words   []string // its names for it
@@ -166,7 +166,7 @@ func (s *said) settle() {
 	}
 }
 
-// err is the error of what was said. more follows the text.
+// err converts the vendor's error. more follows the text.
 func (s said) err(more string) error {
 	s.settle()
 	text := s.message
@@ -252,8 +252,7 @@ func waitOf(h http.Header) (time.Duration, bool) {
 	return retry.ParseAfter(h.Get("Retry-After"), time.Now())
 }
 
-// plainText is what a body says that has not the form of an error: of a page,
-// nothing.
+// plainText returns the text of a body that is not in an error format; "" for HTML.
 func plainText(body []byte, kind string) string {
 	if v, err := tree.Parse(body); err == nil {
 		for _, name := range []string{"detail", "message", "error_description"} {
@@ -268,7 +267,7 @@ func plainText(body []byte, kind string) string {
 	return string(body)
 }
 
-// maxSaid is how much of what the other side says is told.
+// maxSaid bounds the quoted error text in bytes.
 const maxSaid = 500
 
 // shown is an error with the provider before it, and without keys and what would

@@ -63,7 +63,7 @@ func (p *Pieces) tell(d llm.Delta) {
 	}
 }
 
-// State is how far the answer has come.
+// State returns the progress of the answer.
 func (p *Pieces) State() State { return p.state }
 
 // Reach says that it has come further.
@@ -72,10 +72,10 @@ func (p *Pieces) Reach(s State) { p.state = s }
 // Begun reports whether anything was handed on.
 func (p *Pieces) Begun() bool { return p.begun }
 
-// Len is how many parts there are.
+// Len returns the number of parts.
 func (p *Pieces) Len() int { return len(p.stream.Response.Parts) }
 
-// Sofar is what there is, and can be set but for its parts.
+// Sofar returns the partial response. The caller may set its members except the parts.
 func (p *Pieces) Sofar() *llm.Response { return &p.stream.Response }
 
 // By says whose answer it is, and its id and model as far as an event has them.
@@ -108,7 +108,7 @@ func (p *Pieces) Take(r *llm.Response) error {
 	return nil
 }
 
-// Response ends the answer and returns it; nil: there is none.
+// Response ends the answer and returns it; nil: none.
 func (p *Pieces) Response() *llm.Response {
 	r := &p.stream.Response
 	if !p.closed {

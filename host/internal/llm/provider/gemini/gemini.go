@@ -68,7 +68,7 @@ func vertex(region string) string {
 	return "https://" + region + "-aiplatform.googleapis.com/v1"
 }
 
-// Info is what is known of the model.
+// Info returns information about the model.
 func (m *Model) Info() provider.Info { return m.cfg.Info }
 
 // Ask asks it.

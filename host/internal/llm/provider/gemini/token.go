@@ -32,7 +32,7 @@ type tokens struct {
 	at    time.Time
 }
 
-// authorize sets the header. A token that was refused is made anew.
+// authorize sets the header. After a refusal it gets a new token.
 func (t *tokens) authorize(ctx context.Context, h http.Header, again bool) error {
 	select {
 	case t.turn <- struct{}{}:
@@ -51,7 +51,7 @@ func (t *tokens) authorize(ctx context.Context, h http.Header, again bool) error
 	return nil
 }
 
-// run runs the command. What it writes to standard output is told nobody.
+// run runs the command. Its standard output is never shown.
 func (t *tokens) run(ctx context.Context) (string, error) {
 	timed, cancel := context.WithTimeout(ctx, tokenTime)
 	defer cancel()

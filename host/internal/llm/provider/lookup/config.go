@@ -29,14 +29,15 @@ func Kinds() []string {
 	return []string{string(OpenAI), string(Anthropic), string(Gemini), string(Scripted), string(Command)}
 }
 
-// Config is which models there are. The zero value is what is found.
+// Config holds the models. The zero value means the models found on this machine and
+// in the environment.
 type Config struct {
 	Default   string     // a model as Get takes it; "": the first, or what is found
 	Providers []Provider // in the order of the file
 	Found     []Provider // by keys in the environment: for a configuration that names no model
 }
 
-// A Provider is where models are.
+// A Provider is a source of models.
 type Provider struct {
 	Name string
 	Kind Kind

@@ -85,8 +85,8 @@ func FromEnv(getenv func(string) string) []Provider {
 	return found
 }
 
-// Info is what is known of a provider's model: what the configuration says, and
-// what is known of models of that name.
+// Info returns information about a provider's model: that of the configuration,
+// completed by what is known about models with that name.
 func (p Provider) Info(m Model) provider.Info {
 	info := known(m.Name)
 	info.Name, info.Provider, info.Vendor = m.Name, p.Name, p.Kind.Vendor()
@@ -106,9 +106,8 @@ func (p Provider) Info(m Model) provider.Info {
 	return info
 }
 
-// known is what is known of models by the beginning of their names, where it is the
-// same for all of them: their vendors' documentation, as of 2025. Prices are not
-// here: they change.
+// known returns what all models with this name prefix have in common, according to
+// their vendors' documentation of 2025. It has no prices, because they change.
 func known(name string) provider.Info {
 	for _, k := range []struct {
 		prefix string

@@ -1,15 +1,15 @@
-// Package lookup finds models by their names: those of the configuration, and
-// without one what is there.
+// Package lookup finds models by name: the configured models or, without a
+// configuration, those of the environment and this machine.
 //
-// A model is asked for as NAME, as PROVIDER/NAME where several have it, as PROVIDER
-// for its first, or as "" for the default: what the configuration says, else the
-// first model of it, else one for which a key is in the environment, else the first
-// of an endpoint on this machine, else command, which is no model. A name that
-// nobody lists goes to the provider it is named with, or to the only one whose
-// vendor's names begin so.
+// A model is requested as NAME, as PROVIDER/NAME if several providers have it, as
+// PROVIDER for the provider's first model, or as "" for the default: the configured
+// default, else the first configured model, else one for which the environment has a
+// key, else the first of an endpoint on this machine, else directcall, which is not a
+// model. A name in no list goes to the named provider, or to the only one whose
+// vendor's names have this prefix.
 //
-// Nothing is opened, asked or looked for before a model is asked for; what was found
-// on this machine is looked for again after a while.
+// Nothing is opened or searched before a model is requested. The models of this
+// machine are searched again after a while.
 package lookup
 
 import (
@@ -29,18 +29,19 @@ type Ways struct {
 	// Open makes a model. It asks nobody.
 	Open func(p Provider, m Model) (provider.Model, error)
 
-	// List returns the models that a provider says it has, and an error where
-	// it cannot be asked; nil: none is asked.
+	// List returns the models that a provider lists, or an error if it does not
+	// answer. nil: no provider is asked.
 	List func(ctx context.Context, p Provider) ([]Model, error)
 
 	// Local looks for a provider on this machine; nil: nobody looks.
 	Local func(ctx context.Context) (Provider, bool)
 }
 
-// maxOpened bounds what is kept open: names may be anybody's.
+// maxOpened bounds the open models, since clients choose the names.
 const maxOpened = 1000
 
-// keep is how long what was found, or listed, or not, is taken for true.
+// keep is the time for which a search result, or a list, stays valid, also a negative
+// one.
 const keep = time.Minute
 
 // A Registry is safe for concurrent use.
@@ -192,8 +193,7 @@ func (r *Registry) every(ctx context.Context) []one {
 	return all
 }
 
-// List returns what is known of all models. A provider that cannot be asked has
-// none.
+// List returns information about all models. A provider that does not answer has none.
 func (r *Registry) List(ctx context.Context) []provider.Info {
 	infos := []provider.Info{}
 	for _, o := range r.every(ctx) {

@@ -157,9 +157,9 @@ func (a *answer) call(c *tree.Value) {
 	a.last = at
 }
 
-// place finds the call that a piece is of. It is told by its index; but some servers
-// send none, or 0 for every call, and then a new id or, without ids, a new name
-// begins another.
+// place returns the call to which a piece belongs, by its index. Some servers send no
+// index, or 0 for every call; then a new id or, without ids, a new name begins another
+// call.
 func (a *answer) place(index *tree.Value, id, name string) (at int, begins bool) {
 	key := "last"
 	if index.Is(tree.Number) {

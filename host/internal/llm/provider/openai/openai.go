@@ -79,7 +79,7 @@ func client(cfg *Config) *endpoint.Client {
 	return endpoint.New(cfg.Config)
 }
 
-// Info is what is known of the model.
+// Info returns information about the model.
 func (m *Model) Info() provider.Info { return m.cfg.Info }
 
 // Ask asks it.
@@ -135,8 +135,8 @@ func (m *Model) learn(refusal string) bool {
 	return false
 }
 
-// List asks an endpoint which models it has, in its order, and returns the header of
-// the answer, also beside an error.
+// List returns the models of an endpoint in its order, and the header of the answer,
+// also together with an error.
 func List(ctx context.Context, cfg Config) ([]string, http.Header, error) {
 	body, header, err := client(&cfg).Get(ctx, "/models")
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// scene is what of a request answers are chosen by.
+// scene holds the parts of a request by which an answer is chosen.
 type scene struct {
 	request *llm.Request
 	message string // of the user, where that is the last one
@@ -97,7 +97,7 @@ func (m *Model) pick(s *scene) *Answer {
 	return nil
 }
 
-// matches reports whether all that is said holds, and keeps what was matched.
+// matches reports whether all conditions hold, and stores the matched groups.
 func (w When) matches(s *scene) bool {
 	s.groups = nil
 	switch {
@@ -143,7 +143,7 @@ func (w When) matches(s *scene) bool {
 
 var placeholder = regexp.MustCompile(`\{\{(message|result|\d+)\}\}`)
 
-// fill puts in what was matched.
+// fill replaces the placeholders for matched groups.
 func (s *scene) fill(text string) string {
 	return placeholder.ReplaceAllStringFunc(text, func(found string) string {
 		switch name := strings.Trim(found, "{}"); name {
@@ -186,7 +186,7 @@ func (s *scene) fillTree(v *tree.Value) {
 	}
 }
 
-// response is an answer to what was asked.
+// response returns the response for a request.
 func (a *Answer) response(model string, s *scene) *llm.Response {
 	r := &llm.Response{Model: model, Stop: a.Stop, Usage: a.Usage}
 	add := func(kind llm.PartType, text string) {
@@ -223,7 +223,7 @@ func (a *Answer) response(model string, s *scene) *llm.Response {
 	return r
 }
 
-// counted is what a model would say of tokens, about.
+// counted returns an estimate of the tokens that a model would report.
 func counted(r *llm.Request, res *llm.Response) *llm.Usage {
 	asked, err := json.Marshal(r.Messages)
 	tools, err2 := json.Marshal(r.Tools)
@@ -271,7 +271,7 @@ func give(ctx context.Context, res *llm.Response, fails *Failure, on func(llm.De
 	return res, nil
 }
 
-// partly is what had come of an answer.
+// partly returns the received part of an answer.
 func partly(s *llm.Stream, res *llm.Response) *llm.Response {
 	s.Calls()
 	s.Response.Model = res.Model

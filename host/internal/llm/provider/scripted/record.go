@@ -139,8 +139,8 @@ func openRecording(name string) (player, error) {
 	return callsOf(session), nil
 }
 
-// answers plays what a Recorder wrote: for each request what it came to, in order
-// where there are several, the last one again after that.
+// answers replays the output of a Recorder: for each request its answer, several ones
+// in order, then the last one again.
 type answers struct {
 	mu   sync.Mutex
 	left map[string][]asked

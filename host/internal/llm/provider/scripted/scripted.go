@@ -88,7 +88,7 @@ type Answer struct {
 	Answers  []Answer   `json:"answers"`
 }
 
-// When is what an answer is for.
+// When holds the conditions of an answer.
 type When struct {
 	Message *Pattern `json:"message"`
 	Result  *Pattern `json:"result"`
@@ -179,7 +179,7 @@ type player interface {
 	answer(r *llm.Request) (*llm.Response, error)
 }
 
-// Open reads a file. info is what is said of the model beside what the file says.
+// Open reads a file. info completes the file's information about the model.
 func Open(file string, info provider.Info) (*Model, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -192,7 +192,7 @@ func Open(file string, info provider.Info) (*Model, error) {
 	return m, nil
 }
 
-// Parse is Open of a text. file is where it is from.
+// Parse does the same as Open with a text. file is its source.
 func Parse(file string, text []byte, info provider.Info) (*Model, error) {
 	if recorded(text) { // a recording itself
 		return newModel(Script{Recording: filepath.Base(file)}, file, info)
@@ -272,7 +272,7 @@ func check(answers []Answer, at string) error {
 	return nil
 }
 
-// Info is what is known of the model.
+// Info returns information about the model.
 func (m *Model) Info() provider.Info { return m.info }
 
 // Ask gives the answer that the conversation calls for.

@@ -63,7 +63,8 @@ func (d *decoder) choice(v *tree.Value, r *llm.Request) {
 	}
 }
 
-// message reads one, which is several where results stand beside other parts.
+// message decodes a message. It returns several if tool results are next to other
+// parts.
 func (d *decoder) message(m *tree.Value) []llm.Message {
 	role := llm.Role(m.Take("role").Str())
 	if role != llm.User && role != llm.Assistant && role != llm.System {

@@ -107,7 +107,7 @@ func DecodeResponse(body json.RawMessage, o Options) (*llm.Response, llm.Losses,
 	return r, losses, nil
 }
 
-// DecodeUsage reads it, from a stream's events, too; nil: there is none.
+// DecodeUsage decodes a usage, also of a stream's event; nil: none.
 func DecodeUsage(v *tree.Value) *llm.Usage {
 	if !v.Is(tree.Object) {
 		return nil

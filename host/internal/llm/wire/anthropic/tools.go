@@ -9,7 +9,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// Rule is what Anthropic takes as the name of a tool.
+// Rule returns Anthropic's rule for names of tools.
 func Rule() llm.NameRule { return llm.NameRule{Max: 64} }
 
 // Options say how to write for Anthropic.

@@ -89,7 +89,7 @@ func (d *decoder) choice(v *tree.Value, r *llm.Request) {
 	}
 }
 
-// content reads one, which is several messages where results stand beside
+// content decodes a content. It returns several messages if tool results are next to
 // other parts.
 func (d *decoder) content(c *tree.Value) []llm.Message {
 	role := llm.User

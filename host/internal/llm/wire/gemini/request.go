@@ -164,8 +164,8 @@ func (e *encoder) parts(m llm.Message, at string) []*tree.Value {
 	return list
 }
 
-// unsigned is what Gemini takes for the signature of a call that is not its
-// own.
+// unsigned is the value that Gemini accepts as the signature of a call by another
+// model.
 const unsigned = "skip_thought_signature_validator"
 
 // part writes one; nil: Gemini has no such part.

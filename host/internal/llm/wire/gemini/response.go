@@ -62,8 +62,8 @@ func (e *encoder) stop(r *llm.Response) string {
 	return word
 }
 
-// Stop says what a finishReason means; called tells whether the turn called
-// tools, for which Gemini has no word of its own.
+// Stop converts a finishReason. called says that the turn called tools, for which
+// Gemini has no separate reason.
 func Stop(word string, called bool) llm.Stop {
 	switch word {
 	case "", "FINISH_REASON_UNSPECIFIED":
@@ -84,9 +84,8 @@ func Stop(word string, called bool) llm.Stop {
 	return llm.StopOther
 }
 
-// DecodeResponse reads the answer to generateContent: its first candidate.
-// turn is how many contents there were before, which the ids of calls that
-// have none are made of.
+// DecodeResponse decodes the first candidate of a generateContent answer. turn is the
+// number of earlier contents, from which ids are made for calls without one.
 func DecodeResponse(body json.RawMessage, turn int, o Options) (*llm.Response, llm.Losses, error) {
 	v, err := tree.Parse(body)
 	if err != nil {
@@ -119,7 +118,7 @@ func DecodeResponse(body json.RawMessage, turn int, o Options) (*llm.Response, l
 	return r, losses, nil
 }
 
-// DecodeUsage reads it, from a stream's pieces, too; nil: there is none.
+// DecodeUsage decodes a usage, also of a stream's piece; nil: none.
 func DecodeUsage(v *tree.Value) *llm.Usage {
 	if !v.Is(tree.Object) {
 		return nil

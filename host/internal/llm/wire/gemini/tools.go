@@ -10,7 +10,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// Rule is what every version of Gemini takes as the name of a function.
+// Rule returns the rule for names of functions that all versions of Gemini accept.
 func Rule() llm.NameRule { return llm.NameRule{Max: 64, LetterFirst: true} }
 
 // Options say how to write for Gemini.

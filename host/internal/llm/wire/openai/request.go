@@ -272,9 +272,9 @@ func (e *encoder) id(id, at string) string {
 	return short
 }
 
-// Results have no flag for errors and no images here. An error says so in
-// its first line; a text that begins like that is told apart by a first line
-// of its own. Images come after the results in a message of the user's.
+// Tool results have no error flag and no images here. An error is marked by its first
+// line; a text that begins with this line is distinguished by another first line.
+// Images follow the results in a message of the user.
 const (
 	errorMark  = "[tool error]\n"
 	resultMark = "[tool result]\n"

@@ -91,8 +91,7 @@ func (e *encoder) said(parts []llm.Part) *tree.Value {
 	return message
 }
 
-// original is the pointer to a part in the response, of one to where it is in
-// what is kept.
+// original converts a pointer to a part of the kept parts into one to the response.
 func original(path string, parts, kept []llm.Part) string {
 	var index int
 	if n, _ := fmt.Sscanf(path, "/parts/%d", &index); n != 1 || index >= len(kept) { //nolint:errcheck // n tells
@@ -242,8 +241,7 @@ func DecodeResponse(body json.RawMessage, o Options) (*llm.Response, llm.Losses,
 	return r, append(losses, d.losses...), nil
 }
 
-// DecodeUsage reads the usage of a response or of the end of a stream; nil:
-// there is none.
+// DecodeUsage decodes the usage of a response or of the end of a stream; nil: none.
 func DecodeUsage(v *tree.Value) *llm.Usage {
 	if !v.Is(tree.Object) {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// Rule is what OpenAI takes as the name of a function.
+// Rule returns OpenAI's rule for names of functions.
 func Rule() llm.NameRule { return llm.NameRule{Max: 64} }
 
 // Options say how to write for OpenAI and servers that are compatible with

@@ -34,9 +34,8 @@ func (w *writer) joined(s *tree.Value, at string) *tree.Value {
 	return out
 }
 
-// choice returns the branches of s, if it is a choice and nothing but that,
-// and what stands beside them. Keywords beside a choice are put into its
-// branches; where that cannot be, the choice is lost.
+// choice returns the branches of s if it is only a choice, and the keywords next to
+// it. These move into the branches; if that is not possible, the choice is lost.
 func (w *writer) choice(s *tree.Value, at string) (branches []*tree.Value, rest *tree.Value, where string) {
 	rest = s.Clone()
 	word := ""
@@ -79,8 +78,8 @@ func (w *writer) choice(s *tree.Value, at string) (branches []*tree.Value, rest 
 	return branches, rest, at + "/" + word
 }
 
-// onlyRequires reports whether a branch merely says which members must come
-// together, with which a choice repeats all the others.
+// onlyRequires reports whether a branch only lists members that must occur together;
+// then the choice repeats all others.
 func onlyRequires(s *tree.Value) bool {
 	return s.Is(tree.Object) && len(s.Members) == 1 && s.Members[0].Name == "required"
 }

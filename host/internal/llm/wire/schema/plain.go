@@ -120,8 +120,8 @@ func (w *writer) resolve(s *tree.Value) *tree.Value {
 	return s
 }
 
-// leaf resolves a reference to what refers to nothing itself, so that there is
-// an end.
+// leaf resolves a reference until the target contains no reference itself, so that
+// resolution ends.
 func (w *writer) leaf(s *tree.Value) *tree.Value {
 	found := w.resolve(s)
 	if refers(found) {
@@ -218,7 +218,7 @@ func (w *writer) plain(s *tree.Value, at string) {
 	subschemas(s, at, w.plain)
 }
 
-// exclusive writes a limit with a flag beside it (draft 4) as a limit.
+// exclusive converts a limit with an exclusive flag (draft 4) into a limit.
 func (w *writer) exclusive(s *tree.Value, at, limit, exclusive string) {
 	flag := s.Get(exclusive)
 	if !flag.Is(tree.Bool) {

@@ -105,7 +105,7 @@ func (r *restorer) text(s, v *tree.Value) {
 	r.changed = true
 }
 
-// free reports whether text stands for an object: the schema has one without
+// free reports whether text represents an object: the schema has an object without
 // names, and no text.
 func (r *restorer) free(s *tree.Value, depth int) bool {
 	s = r.resolve(s)

@@ -1,14 +1,14 @@
-// Package schema writes a JSON Schema in what a vendor takes of it, and says
-// what was lost on the way. The pointers of a report lead into MCP's
-// definition of the tool: /inputSchema/properties/path/pattern.
+// Package schema converts a JSON Schema into the form that a vendor accepts, and
+// reports the losses. The pointers of a report refer to MCP's definition of the tool:
+// /inputSchema/properties/path/pattern.
 //
-// Plain keeps everything but what is refused at the top. Strict writes the
-// form that a vendor holds its model to (Restore undoes it in the arguments
-// that come back). Subset writes Gemini's, FromSubset reads it.
+// Plain keeps everything except what vendors refuse at the top level. Strict writes
+// the form with which a vendor constrains its model; Restore reverts it in the
+// returned arguments. Subset writes Gemini's subset, FromSubset reads it.
 //
-// A written schema takes everything that the original takes: a loss makes it
-// wider, never narrower, and the tool's own check of its arguments stands.
-// Narrower are only Strict, which is undone, and a recursion that is cut.
+// A converted schema accepts everything that the original accepts: a loss makes it
+// wider, never narrower, and the tool still checks its arguments. Only Strict, which
+// is reverted, and a truncated recursion are narrower.
 package schema
 
 import (
@@ -149,8 +149,8 @@ func merge(a, b *tree.Value) (*tree.Value, bool) {
 	return out, true
 }
 
-// closed reports whether what a schema says depends on all of its members,
-// so that none may be added beside them.
+// closed reports whether the meaning of a schema depends on all of its members, so
+// that none may be added.
 func closed(s *tree.Value) bool {
 	for _, name := range []string{"additionalProperties", "unevaluatedProperties", "patternProperties", "$ref", "$dynamicRef", "if"} {
 		if v := s.Get(name); v != nil && !v.True() {

@@ -9,7 +9,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// A Held is what a vendor can hold its model to.
+// A Held describes the schemas with which a vendor can constrain its model.
 type Held struct {
 	vendor    string
 	words     []string // the keywords, besides those of structure
@@ -22,7 +22,8 @@ type Held struct {
 	members, depth, values, bytes int
 }
 
-// HeldByOpenAI is what OpenAI says of its structured outputs.
+// HeldByOpenAI returns the limits of OpenAI's structured outputs, according to its
+// documentation.
 func HeldByOpenAI() Held {
 	return Held{
 		vendor:   "OpenAI",
@@ -33,7 +34,8 @@ func HeldByOpenAI() Held {
 	}
 }
 
-// HeldByAnthropic is what Anthropic says of its structured outputs.
+// HeldByAnthropic returns the limits of Anthropic's structured outputs, according to
+// its documentation.
 func HeldByAnthropic() Held {
 	return Held{
 		vendor:  "Anthropic",
@@ -54,10 +56,10 @@ func Arguments(raw json.RawMessage, wanted bool, h Held, vendor string, losses *
 	return Plain(raw, vendor, losses), false
 }
 
-// Strict writes a schema of arguments in the form that a vendor holds its
-// model to; Restore undoes that in the arguments. A schema that is too large
-// for it, or for another reason cannot have that form, is nil: why is in the
-// report, and Plain is what is left.
+// Strict converts a schema of arguments into the form with which a vendor constrains
+// its model; Restore reverts it in the arguments. If that is not possible, for example
+// because the schema is too large, it returns nil and reports the reason; then Plain
+// remains.
 func Strict(raw json.RawMessage, h Held, losses *llm.Losses) *tree.Value {
 	var mine llm.Losses
 	w := &strict{writer: input(raw, "/inputSchema", &mine), held: h, defs: map[string]*tree.Value{}}
@@ -391,7 +393,7 @@ func (w *strict) members(s, out *tree.Value, at string) {
 	}
 }
 
-// nullable adds null to what a schema takes.
+// nullable adds null to the accepted values of a schema.
 func nullable(s *tree.Value) *tree.Value {
 	t := s.Get("type")
 	if s.Get("properties") != nil || s.Get("items") != nil || s.Get("const") != nil || t == nil {

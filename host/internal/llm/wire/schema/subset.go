@@ -10,9 +10,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// Subset writes a schema as Gemini's own Schema object: a part of OpenAPI 3.0
-// with types in capitals, without references, and with enums of strings
-// alone. at is where the schema stands in the definition.
+// Subset converts a schema into Gemini's Schema object: a part of OpenAPI 3.0 with
+// types in capitals, without references, and with enums of strings only. at is the
+// position of the schema in the definition.
 func Subset(raw json.RawMessage, at string, losses *llm.Losses) *tree.Value {
 	w := input(raw, at, losses)
 	if at != "/inputSchema" {

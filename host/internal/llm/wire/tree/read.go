@@ -33,8 +33,8 @@ func (v *Value) List() []*Value {
 	return v.Items
 }
 
-// Fields returns the members of an object, and notes that it was read but
-// not what is in them.
+// Fields returns the members of an object, and marks the object, but not its members'
+// values, as read.
 func (v *Value) Fields() []Member {
 	if !v.Is(Object) {
 		return nil
@@ -118,7 +118,7 @@ func (v *Value) mark() {
 	}
 }
 
-// Seen notes that the value itself was read, not what is in it.
+// Seen marks the value itself, not its contents, as read.
 func (v *Value) Seen() {
 	if v != nil {
 		v.read = true
