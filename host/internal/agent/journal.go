@@ -11,7 +11,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// The kinds of steps of a journal, in the order in which they occur.
+// The kinds of steps of a journal, in order.
 const (
 	stepBegin  = "begin"  // Messages: the conversation before the run
 	stepSaid   = "said"   // Messages: of the user's, added

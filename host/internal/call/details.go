@@ -22,9 +22,8 @@ func (r *Result) Details() json.RawMessage {
 	return r.meta(MetaResult)
 }
 
-// Code returns the error code in _meta["toolroom/code"] of the result. It is "" if
-// there is none, or one that is not in toolerr.Codes: servers can invent any number of
-// codes.
+// Code returns the error code in _meta["toolroom/code"] of the result. It is "" if it
+// is missing or not in toolerr.Codes: servers can invent any number of codes.
 func (r *Result) Code() toolerr.Code {
 	code, _ := KnownCode(r.meta(MetaCode))
 	return code

@@ -8,7 +8,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 )
 
-// maxName is what clients take (OpenAI, Bedrock): ^[a-zA-Z0-9_-]{1,64}$.
+// maxName is the pattern that clients accept (OpenAI, Bedrock): ^[a-zA-Z0-9_-]{1,64}$.
 const maxName = 64
 
 // servedName returns the name that a tool or prompt of the entry's is served

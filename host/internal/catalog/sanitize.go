@@ -12,7 +12,7 @@ import (
 )
 
 // A sanitizer returns a value in the form that clients accept, or a replacement, or
-// nil if there is none, and whether information was lost.
+// nil if none exists, and whether information was lost.
 //
 // Many clients, among them all that use the official TypeScript SDK, parse a list as a
 // whole: one entry with an invalid member, and they have none of any server's tools.

@@ -101,7 +101,7 @@ type calling struct {
 
 type callingKey struct{}
 
-// asking wraps tools: the user is asked about calls that wait for approval.
+// asking wraps tools and asks the user about calls that need approval.
 type asking struct {
 	agent.Tools
 	chat   *Chat

@@ -90,8 +90,8 @@ type Config struct {
 	In       io.Reader
 	Out, Err io.Writer
 
-	// Terminal is the terminal of In and Out; nil: there is none. Typing says that a
-	// person types In although there is no Terminal.
+	// Terminal is the terminal of In and Out; nil: none. Typing says that a person
+	// types In although Terminal is nil.
 	Terminal Terminal
 	Typing   bool
 	Styled   bool // with colours …

@@ -174,7 +174,7 @@ func (p *program) tokenOf(a *core.App, f serveFlags) (token, from string, err er
 	return config.Token(f.tokenFile, a.Config.State, p.getenv)
 }
 
-// signInOf returns the configuration for the sign-in of users, nil if there is none.
+// signInOf returns the configuration for the sign-in of users, nil if none exists.
 func signInOf(a *core.App) (*gateway.Auth, error) {
 	c := a.Config.Auth
 	if c == nil {

@@ -132,7 +132,7 @@ func (c *Config) readDefaults(cwd string, getenv func(string) string, add func(s
 	return nil
 }
 
-// watchDefault watches toolroom's configuration file in a directory; if there is none,
+// watchDefault watches toolroom's configuration file in a directory; if none exists,
 // every name that it could have.
 func (c *Config) watchDefault(name string, text []byte, err error) {
 	c.Watched = append(c.Watched, name)
@@ -156,7 +156,7 @@ func (c *Config) recordFile(name string, text []byte, err error) {
 	c.seen[name] = fileState(text, err)
 }
 
-// readFile reads a configuration. For one that is too large it returns an error.
+// readFile reads a configuration. It returns an error if the file is too large.
 func readFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {

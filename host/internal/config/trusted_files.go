@@ -199,7 +199,7 @@ func (l *closure) command(config string, command []string, dir string) (files []
 	return files, nil
 }
 
-// isSystemProgram reports whether a path is that of a system program.
+// isSystemProgram reports whether a path is in a directory of system programs.
 func isSystemProgram(path string) bool {
 	return slices.ContainsFunc([]string{"/usr", "/bin", "/sbin", "/lib", "/opt", "/nix"}, func(dir string) bool { return beneath(dir, path) })
 }
@@ -297,8 +297,8 @@ func (c *Config) addProtectedFiles() {
 }
 
 // TrustAll trusts a configuration as it is now, with all files that it refers to, and
-// returns those files, sorted. f and the other parameters are those of Load. Files
-// that cannot be read now must be trusted later.
+// returns those files, sorted. f and the other parameters are the same as for Load.
+// Files that cannot be read now must be trusted later.
 func TrustAll(f Flags, name string, text []byte, dir, version string, getenv func(string) string, environ []string) (files []string, err error) {
 	f.Config, f.trusting, f.LeaveOut = name, name, true
 	c, err := Load(f, dir, version, getenv, environ)

@@ -222,8 +222,8 @@ func (w *watcher) run(ctx context.Context, events <-chan fsnotify.Event, faults 
 	}
 }
 
-// isStale reports whether the files differ from what was read. It is called after the
-// watches are set, since there are no events for earlier changes.
+// isStale reports whether the files have changed since they were read. It is called
+// after the watches are set, since no event reports earlier changes.
 func (w *watcher) isStale() bool { return !maps.Equal(w.state, stateOf(w.files)) }
 
 // reload reads the files if they have changed.

@@ -19,7 +19,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// findTime limits the time in which a host must answer that it runs.
+// findTime limits the answer of a host to the question whether it runs.
 const findTime = 2 * time.Second
 
 // maxAnswer bounds an answer of a host's.

@@ -150,10 +150,10 @@ func (a *App) reconnect(ctx context.Context, params json.RawMessage) (any, error
 	return nil, toolerr.New(toolerr.NotFound, "no server %q", p.Server)
 }
 
-// withCallback adds to a call of a server that runs agents the data with which they
-// call back: a token that is valid until done is called, or longer if the result says
-// that the agent continues. If the socket could not be opened, it returns an error:
-// without it, an agent would work outside this host and its limits.
+// withCallback adds to a call of a server that runs agents the data for calling back:
+// a token that is valid until done is called, or longer if the result says that the
+// agent continues. If the socket could not be opened, it returns an error: without it,
+// an agent would work outside this host and its limits.
 func (a *App) withCallback(ctx context.Context, req *call.Request) (with *call.Request, done func(*call.Result), err error) {
 	nested := slices.Contains(a.currentPipeline().cfg.Limit.Nested, req.Tool.Server)
 	switch {

@@ -58,8 +58,8 @@ func (a *App) buildDeclared(p, before *snapshot) error {
 	return nil
 }
 
-// declaredEntry returns the catalog entry of a declared tool, with the names of the
-// tool of which it is another name.
+// declaredEntry returns the catalog entry of a declared tool. For an alias it includes
+// the names of the target.
 func (p *snapshot) declaredEntry(t *declared.Tool, depth int) catalog.Entry {
 	e := t.Entry()
 	if t.Spec.MCP == nil || depth > maxDepth {

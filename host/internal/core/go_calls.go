@@ -123,8 +123,8 @@ func (a *App) call(ctx context.Context, t *call.Tool, args json.RawMessage) (*ca
 // An Answer is the result of a call.
 type Answer struct {
 	Text       string          // the text contents, joined by line ends
-	Structured json.RawMessage // structuredContent; nil if there is none
-	Details    json.RawMessage // _meta["toolroom/result"], an object; nil if there is none
+	Structured json.RawMessage // structuredContent; nil if none exists
+	Details    json.RawMessage // _meta["toolroom/result"], an object; nil if none exists
 	Code       toolerr.Code    // the error code that the tool gives; "" if it gives none
 	IsError    bool
 	Raw        json.RawMessage // the whole result as the tool sent it

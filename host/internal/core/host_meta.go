@@ -8,8 +8,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// hostMeta is the prefix of the members of _meta in which a host describes what
-// happened to a call, for example that it waits for an approval.
+// hostMeta is the prefix of the members of _meta in which only a host may describe the
+// state of a call, for example that it waits for an approval.
 const hostMeta = "toolroom/"
 
 // withoutHostMeta returns a server's result without the members that only a host may

@@ -10,10 +10,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
 )
 
-// JoinedConfig returns the configuration of a host whose only server is another host,
-// to which it connects with a token for one call (see package control). Policy,
-// limits, audit and results are those of the other host. This host adds nothing and
-// stores nothing; of its own configuration it uses only models and kinds of agents.
+// JoinedConfig returns the configuration of a host whose only server is another host.
+// It connects with a token for one call (see package control). The other host applies
+// its policy, limits and audit, and its results are passed on. This host adds nothing
+// and stores nothing; it uses only the models and kinds of agents of its
+// configuration.
 func JoinedConfig(cfg config.Config, name, token string) config.Config {
 	joined := config.Config{Dir: cfg.Dir, Version: cfg.Version, Guard: cfg.Guard, Models: cfg.Models, Agents: cfg.Agents, Pins: "off", Joined: true}
 	joined.Servers = []config.Server{{Bundled: true, Config: upstream.Config{

@@ -83,8 +83,7 @@ func (p *snapshot) serversCalledBy(t manifest.Tool) (servers []string) {
 	return servers
 }
 
-// namesOf returns the served names of a tool, and of the tool of which it is another
-// name.
+// namesOf returns the served names of a tool and, for an alias, of its target.
 func (p *snapshot) namesOf(tool string) (names, also []string) {
 	if own := p.declared[tool]; own != nil {
 		return []string{tool}, p.declaredEntry(own, 0).Also

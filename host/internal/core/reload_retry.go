@@ -20,7 +20,7 @@ type partialReload struct {
 }
 
 // err returns an error that names the servers with their previous configuration, nil
-// if there are none.
+// if none exist.
 func (u partialReload) err() (kept error) {
 	for _, name := range slices.Sorted(maps.Keys(u.faults)) {
 		kept = errors.Join(kept, fmt.Errorf("server %s does not start with its new configuration; the old one keeps running", name))

@@ -16,7 +16,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// signInTime is the maximum time for which a call waits for a sign-in.
+// signInTime is the longest wait of a call for a sign-in.
 const signInTime = 5 * time.Minute
 
 // signInTool is listed instead of a server's tools while they are unknown because the

@@ -49,8 +49,8 @@ type serverEntry struct {
 	calls  *sync.RWMutex // of the calls to this server; used as snapshot.calls is
 }
 
-// newSnapshot builds a snapshot. fresh names the servers that must be created anew
-// although a server of that name runs.
+// newSnapshot builds a snapshot. fresh names the running servers that must be
+// replaced.
 func (a *App) newSnapshot(cfg config.Config, before *snapshot, fresh []string) (*snapshot, error) {
 	p := &snapshot{cfg: cfg, byName: map[string]*serverEntry{}, views: map[string]*toolsearch.List{}}
 	for _, one := range cfg.Profiles {

@@ -72,7 +72,7 @@ const (
 	trimTime     = time.Minute // limit of one trim
 )
 
-// retention returns the limits to which the store's logs and blobs are trimmed.
+// retention returns the limits for trimming the store's logs and blobs.
 func retention() (logs, blobs store.Keep) {
 	return store.Keep{Age: 30 * 24 * time.Hour, Bytes: 256 << 20}, store.Keep{Age: 90 * 24 * time.Hour}
 }

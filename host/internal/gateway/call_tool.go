@@ -67,9 +67,9 @@ func (g *Gateway) callTool(ctx context.Context, x exchange) {
 	}
 }
 
-// resolveTool returns the tool of a call. If there is none, it answers the request and
-// returns false. A call of a meta-tool that calls another tool becomes a call of that
-// tool.
+// resolveTool returns the tool of a call. If the tool does not exist, it answers the
+// request and returns false. A call of a meta-tool that calls another tool becomes a
+// call of that tool.
 func (g *Gateway) resolveTool(ctx context.Context, x exchange, f *requestParams, modern bool) (*call.Tool, bool) {
 	catalog := g.catalogOf(x)
 	if s, ok := catalog.(MetaTools); ok && s.IsMetaTool(f.name) {

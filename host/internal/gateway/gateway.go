@@ -27,7 +27,7 @@ import (
 
 // Catalog is the interface of the gateway to the served tools, resources and prompts.
 type Catalog interface {
-	// Lookup returns the tool with a served name. ok is false if there is none.
+	// Lookup returns the tool with a served name. ok is false if none exists.
 	Lookup(ctx context.Context, name string) (*call.Tool, bool)
 
 	// List returns the result of a list request.
@@ -41,7 +41,7 @@ type Catalog interface {
 // MetaTools is a catalog that lists meta-tools (such as search_tools and call_tool)
 // instead of some tools.
 type MetaTools interface {
-	// IsMetaTool reports whether a name is that of a meta-tool.
+	// IsMetaTool reports whether name is a meta-tool.
 	IsMetaTool(name string) bool
 
 	// Resolve runs a call of a meta-tool. It returns its result, or the tool that must

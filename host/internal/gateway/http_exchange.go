@@ -80,8 +80,8 @@ func Account(remote string) string {
 	return "http " + addr.String()
 }
 
-// principal returns for whom a request state is sealed: the user, or everyone with the
-// host's token, at this profile.
+// principal returns the owner of a request state at this profile: the user, or
+// everyone with the host's token.
 func (x *httpExchange) principal() string {
 	if x.user != "" {
 		return "http/" + x.profile + "/" + x.user
@@ -186,7 +186,7 @@ func (x *httpExchange) writeEvent(message []byte) error {
 	return writeWithin(x.ResponseWriter, x.handler.unread, buf, true)
 }
 
-// writeTimeout is the time in which a client must read a message.
+// writeTimeout limits the time until a client reads a message.
 const writeTimeout = 30 * time.Second
 
 func (x *httpExchange) write(p []byte) error {

@@ -273,7 +273,7 @@ func (p *parkedJobs) put(j *job) bool {
 	return true
 }
 
-// take removes a parked job and returns it; nil if there is none with the id.
+// take removes a parked job and returns it; nil if none exists with the id.
 func (p *parkedJobs) take(id string) *job {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -46,8 +46,8 @@ func aList(of want) want {
 	return w
 }
 
-// or returns a want that accepts either: the shape of an object or list is that of the
-// one that has a shape.
+// or returns a want that accepts either of two. At most one of them may describe an
+// object or list.
 func (w want) or(other want) want {
 	return want{
 		words:   w.words + " or " + other.words,

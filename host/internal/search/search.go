@@ -41,8 +41,7 @@ const (
 	partWeight  = 0.7
 )
 
-// prefixWeight is the weight of a word of which the query has only the beginning;
-// there may be many.
+// prefixWeight is the weight of a word if the query contains only its beginning.
 const (
 	prefixWeight = 0.4
 	minPrefix    = 3

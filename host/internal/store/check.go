@@ -164,8 +164,8 @@ func checkName(what, name string) error {
 	return nil
 }
 
-// checkID keeps to what is a file name everywhere, also where upper and lower
-// case are the same.
+// checkID accepts ids that are valid file names on all systems, also on those that
+// ignore letter case.
 func checkID(id string) error {
 	bad := func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_' && r != '-'
@@ -213,9 +213,9 @@ func (q Quota) Full() error {
 	return toolerr.New(toolerr.LimitReached, "all blobs together would exceed the limit of %d bytes; delete some", q.Total)
 }
 
-// From returns a function that is told the bytes and the time, in Unix
-// milliseconds, of one after the other, the youngest first, until it says
-// that this one goes, and so all that are older.
+// From returns a function that is called with the size and the time (Unix
+// milliseconds) of each record, youngest first, until it returns true: that record and
+// all older ones are removed.
 func (k Keep) From(now time.Time) func(bytes int, milli int64) bool {
 	since, total := now.Add(-k.Age).UnixMilli(), int64(0)
 	return func(bytes int, milli int64) bool {

@@ -1,40 +1,38 @@
-// Package store is what the host remembers when it is not running: keys with
-// compare-and-swap and expiry, append-only logs, and blobs. It holds the
-// interface and the checks every backend shares; a backend is a package
-// below, and all of them pass the suite in storetest.
+// Package store holds the host's state between its runs: keys with compare-and-swap and expiry,
+// append-only logs, and blobs. It has the interface and the checks that all backends share. A
+// backend is a package below, and all of them pass the suite in storetest.
 //
-//	memory     for tests, and for a host that is to leave nothing behind
+//	memory     for tests, and for a host that stores nothing on disk
 //	sqlite     the default: a file and a directory, shared by all hosts of a machine
 //	jetstream  a NATS cluster, shared by the hosts of many machines
 //
-// A store is opened by package backend and touches nothing before it is first
-// used, so that a host that keeps nothing pays nothing.
+// Package backend opens a store. A store reads and writes nothing before its first use, so a
+// host that stores nothing has no cost.
 //
 //	entry, err := s.Keys.Get(ctx, "approval/7f3a")
 //	// decide
 //	_, err = s.Keys.Put(ctx, entry.Key, decided, entry.Version, entry.Expires)
 //	if toolerr.Is(err, toolerr.Conflict) {
-//		// somebody else was first
+//		// another process was first
 //	}
 //
-// # What is promised
+// # Guarantees
 //
-// What has returned without an error is there for every later reader, in this
-// process or another, also when the process is killed the moment after. What
-// has returned an error was not done, with one exception: after TIMEOUT,
-// CANCELLED and TRANSPORT_ERROR from a cluster it may have been.
+// After a write has returned without an error, every later reader sees it, in this process or
+// another one, even if the process is killed immediately. A write that returned an error was
+// not done, with one exception: after TIMEOUT, CANCELLED and TRANSPORT_ERROR from a cluster it
+// may have been.
 //
-// Every method is safe for concurrent use by goroutines, and with sqlite and
-// jetstream by processes. Bytes given are not kept, bytes returned are the
-// caller's.
+// All methods are safe for concurrent use by goroutines, and with sqlite and jetstream by
+// processes. Methods do not keep the bytes that they are given, and the caller owns the bytes
+// that they return.
 //
 // # Errors
 //
-// NOT_FOUND, CONFLICT (the version is another one), EXISTS (a blob is written
-// once), TOO_LARGE (a value, batch or blob), LIMIT_REACHED (all blobs
-// together), NO_SPACE (the disk, or the bound of the store), LOCKED (other
-// processes did not let go of the database in time), TRANSPORT_ERROR (no
-// cluster), INVALID_INPUT (a name), and ErrNewer.
+// NOT_FOUND, CONFLICT (the version is another one), EXISTS (a blob is written once), TOO_LARGE
+// (a value, batch or blob), LIMIT_REACHED (all blobs together), NO_SPACE (the disk, or the
+// limit of the store), LOCKED (other processes held the database for too long),
+// TRANSPORT_ERROR (no cluster), INVALID_INPUT (a name), and ErrNewer.
 package store
 
 import (
@@ -176,13 +174,13 @@ type Blobs interface {
 	Trim(ctx context.Context, keep Keep) (removed int, err error)
 }
 
-// Quota bounds blobs. Zero fields stand for the defaults.
+// Quota bounds blobs. Zero fields mean the defaults.
 type Quota struct {
 	Blob  int64 // bytes of one; 50 MiB
 	Total int64 // bytes of all; 1 GiB
 }
 
-// WithDefaults fills in what is zero.
+// WithDefaults returns the quota with zero fields replaced by the defaults.
 func (q Quota) WithDefaults() Quota {
 	if q.Blob == 0 {
 		q.Blob = 50 << 20

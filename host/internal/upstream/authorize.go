@@ -13,7 +13,7 @@ import (
 // Authorizer supplies the access token of a server that requires OAuth. It is safe for
 // concurrent use. Package oauth implements it.
 type Authorizer interface {
-	// Token returns the current token, "" if there is none.
+	// Token returns the current token, "" if none exists.
 	Token(ctx context.Context) (string, error)
 	// Refused handles an answer with status 401 or 403 and its WWW-Authenticate
 	// headers to a request with that token. It reports whether the request is to be
@@ -34,8 +34,8 @@ type Authorizer interface {
 }
 
 // bearer adds the access token to requests to one origin. It sends a request again at
-// most once after a refusal for which there is a new token, and once for a new nonce
-// of the server.
+// most once after a refusal if a new token exists, and once for a new nonce of the
+// server.
 type bearer struct {
 	next http.RoundTripper
 	auth Authorizer

@@ -345,7 +345,7 @@ func (c *conn) takeOne(line []byte) {
 	}
 }
 
-// parseLenient decodes a response that has both a result and an error, one of which is
+// parseLenient decodes a response with both a result and an error if one of them is
 // null, as JSON-RPC 1.0 required and some servers still send.
 func parseLenient(line []byte, err error) (jsonrpc.Message, error) {
 	members, fault := jsonrpc.Members(line)

@@ -98,9 +98,9 @@ func questionAnswer(m jsonrpc.Message, raw json.RawMessage, err error) []byte {
 	return jsonrpc.AppendError(nil, m.ID, jsonrpc.CodeInternal, err.Error())
 }
 
-// findCaller returns the running request to which a message without an address
-// belongs: the newest request of the only caller with requests that accept it. It
-// prefers a request whose client has no open question. fault says why it is ambiguous.
+// findCaller returns the running request of a message that names no request: the
+// newest one of the only caller with requests that accept the message. It prefers a
+// request whose client has no open question. fault says why the request is ambiguous.
 // The caller holds c.mu.
 func (c *conn) findCaller(takes func(*request) bool) (p *pending, fault string) {
 	for _, waiting := range []bool{false, true} {

@@ -9,8 +9,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/config/secret"
 )
 
-// minSecretLength is the length in bytes from which a value is redacted. Shorter
-// values occur in ordinary words.
+// minSecretLength is the least length in bytes of a redacted value. Shorter values
+// occur in ordinary words.
 const minSecretLength = 6
 
 // Redacted returns the text without the credentials that the server was given.

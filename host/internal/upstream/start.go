@@ -28,7 +28,7 @@ const (
 	settledAfter   = 10 * time.Second // a server that lived this long has started well
 )
 
-// ready returns a live connection and starts the server if there is none. For a server
+// ready returns a live connection and starts the server if none exists. For a server
 // over HTTP that was reachable before, it waits up to maxRestartWait, since such a
 // server is usually being restarted.
 func (s *Server) ready(ctx context.Context) (*conn, error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// The stages in which a server can fail.
+// The stages of a failure.
 const (
 	StageStart  = "start"
 	StageRun    = "run"
@@ -94,7 +94,7 @@ func (s *Server) Status() Status {
 	return st
 }
 
-// SignIn describes the sign-in to the server, "" if there is none. It reads a file.
+// SignIn describes the sign-in to the server, "" if none exists. It reads a file.
 func (s *Server) SignIn() string {
 	if s.cfg.Auth == nil {
 		return ""

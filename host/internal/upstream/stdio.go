@@ -181,7 +181,7 @@ func (s *stdio) handleMessages(c *conn) {
 	}
 }
 
-// exitError returns the error with which the process ended.
+// exitError returns an error that describes the end of the process.
 func (s *stdio) exitError() error {
 	text := s.proc.exitText()
 	if line := Cause(s.describe().stderr); line != "" {

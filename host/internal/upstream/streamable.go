@@ -58,8 +58,7 @@ const (
 	methodTools  = "tools/list"
 )
 
-// cancelPeriod is the time for which the stream of a cancelled legacy request stays
-// open.
+// cancelPeriod limits how long the stream of a cancelled legacy request stays open.
 const cancelPeriod = 5 * time.Second
 
 // errOtherTransport says that the server accepts no POST at its address, as a server
@@ -246,7 +245,7 @@ func (s *streamable) setHeaders(req *http.Request, x *exchange) {
 	}
 }
 
-// mirror sets the headers in which a modern request repeats what it is about.
+// mirror copies the method and the name of a modern request into its headers.
 func (s *streamable) mirror(h http.Header, m jsonrpc.Message) {
 	h.Set(mcp.HeaderMethod, m.Method)
 	name, ok := mcp.ExtractHeaderName(mcp.MCPMethod(m.Method), m.Params)
@@ -393,7 +392,7 @@ func validSessionID(id string) string {
 	return id
 }
 
-// isModernParams reports whether a request's params are those of the modern version.
+// isModernParams reports whether params belong to a modern request.
 func isModernParams(params json.RawMessage) bool {
 	members, err := jsonrpc.Members(params)
 	if err != nil {

@@ -128,8 +128,8 @@ func (o *List) Same(other *List, kind call.Kind) bool {
 	return o.selection(o.view.Now()).same(other.selection(other.view.Now()))
 }
 
-// IsMetaTool reports whether a name is that of a meta-tool. While the list is
-// complete, a server's tool may have such a name.
+// IsMetaTool reports whether name is a meta-tool. While the list is complete, a
+// server's tool may have such a name.
 func (o *List) IsMetaTool(name string) bool {
 	if !o.cfg.bounded() || !slices.ContainsFunc(metaTools(), func(s metaTool) bool { return s.name == name }) {
 		return false

@@ -80,7 +80,7 @@ func blockOf(line []rune, whole bool) (b block, known bool) {
 }
 
 // containerOf returns the shown marker of a quote or list item and its length in the
-// line, 0 if there is none.
+// line, 0 if none exists.
 func containerOf(line []rune, whole bool) (marker string, length int, known bool) {
 	after := func(at int, shown string) (string, int, bool) {
 		switch {

@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// What Claude Code keeps in .claude.json beside servers (prompts, caches, what
-// it was told of each project) can be a hundred times as large as any
-// configuration, and is passed over.
+// The other content of Claude Code's .claude.json (prompts, caches, data of each
+// project) can be a hundred times as large as a configuration, and is skipped.
 
 // maxClaude bounds that file.
 const maxClaude = 128 << 20

@@ -1,8 +1,8 @@
-// Package dialect reads the configurations in which MCP hosts name their
-// servers, whoever made them, and says all of them in one form.
+// Package dialect reads the configurations in which MCP hosts list their servers, of many
+// products, into one form.
 //
-// A document is JSON, JSON with comments, YAML or TOML. Its servers are found
-// by their shape:
+// A document is JSON, JSON with comments, YAML or TOML. Its servers are recognized by their
+// structure:
 //
 //	mcpServers: {NAME: …} or [{name or id, …}]     Claude Desktop, Claude Code, Cursor, Windsurf, Gemini, mcphost, Continue
 //	servers: {NAME: …} or [{…}], with inputs       VS Code, toolroom
@@ -16,13 +16,13 @@
 //
 // and, on a command line, "cmd args;ENV=V cmd2" (ParseList).
 //
-// Beside them stand the host's settings (Settings), at the top of toolroom's
-// own file and below toolroom: in another product's.
+// The same files contain the host's settings (Settings): at the top of toolroom's own file, and
+// below toolroom: in another product's.
 //
-// A field is known by any of its spellings. What nobody knows is an error in
-// toolroom's own file; in others it is one if it is nearly a known name, and
-// else a warning, since other products have fields of their own. Every
-// problem names file, line, server and field, and never shows a value.
+// Each spelling of a field is recognized. An unknown field is an error in toolroom's own file.
+// In others it is an error if it is similar to a known name, and otherwise a warning, since
+// other products have more fields. Every problem names file, line, server and field, and never
+// shows a value.
 package dialect
 
 import (
@@ -97,7 +97,7 @@ func topLevel() []string {
 	return append([]string{"servers", "mcpServers", "mcp_servers", "mcp", "arsenal", "context_servers", "inputs", "tool_dirs"}, settingNames()...)
 }
 
-// sections finds the places with servers, and reads what is beside them.
+// sections finds the sections with servers, and reads the settings next to them.
 func (d *Document) sections(root, local *node) []section {
 	strict := strings.HasPrefix(filepath.Base(d.File), "toolroom.")
 	own := ownSettings(strict, root)
@@ -225,9 +225,9 @@ func (d *Document) mcpSections(n *node) []section {
 	return []section{s}
 }
 
-// switchOff leaves out what the file switches off beside its servers: Gemini's
-// mcp.allowed and mcp.excluded name servers, as does a project of Claude Code's;
-// opencode's tools have patterns of tools, SERVER_TOOL.
+// switchOff removes the servers that other settings of the file disable: Gemini's
+// mcp.allowed and mcp.excluded and the project settings of Claude Code name servers;
+// opencode's tools has patterns of tools, SERVER_TOOL.
 func (d *Document) switchOff(root, local *node, sections []section) {
 	allowed, excluded := textsOf(root.get("mcp").get("allowed")), textsOf(root.get("mcp").get("excluded"))
 	excluded = append(excluded, textsOf(local.get("disabledMcpServers"))...)
@@ -253,7 +253,7 @@ func (d *Document) switchOff(root, local *node, sections []section) {
 	}
 }
 
-// arsenal reads arsenal:, whose limits are those of each server.
+// arsenal reads arsenal:, whose limits apply to each server.
 func (d *Document) arsenal(n *node) []section {
 	s := section{path: "arsenal", node: n}
 	if n.kind != mapNode {

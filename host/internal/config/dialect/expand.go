@@ -10,7 +10,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/config/secret"
 )
 
-// Variables is what variables stand for.
+// Variables holds the values of variables.
 type Variables struct {
 	Env    func(name string) (string, bool)
 	File   func(path string) (string, error) // what {file:path} stands for; nil: for itself
@@ -179,7 +179,7 @@ func (v Variables) expand(text string, depth int) (string, error) {
 	return b.String(), nil
 }
 
-// file returns what stands for {file:path}.
+// file returns the content of the file in {file:path}.
 func (v Variables) file(path string) (string, error) {
 	if strings.TrimSpace(path) == "" {
 		return "", fmt.Errorf("{file:} without a file name")
@@ -218,7 +218,7 @@ func identifier(text string) int {
 	return len(text)
 }
 
-// lookup returns what stands for the inside of a ${…}.
+// lookup returns the value of a ${…}, given its inside.
 func (v Variables) lookup(inside string, depth int) (string, error) {
 	switch inside {
 	case "workspaceFolder", "workspaceRoot", "cwd":

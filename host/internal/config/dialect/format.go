@@ -143,8 +143,8 @@ func (c *yamlConverter) convert(y *yaml.Node, depth int) (*node, error) {
 	return n, nil
 }
 
-// mapping converts a map and what it merges with <<, which yields to what is
-// written.
+// mapping converts a map with the maps merged by <<, whose members its own members
+// replace.
 func (c *yamlConverter) mapping(y *yaml.Node, depth int) (*node, error) {
 	n := &node{kind: mapNode, line: y.Line}
 	seen := map[string]bool{}
@@ -272,9 +272,9 @@ func (c *tomlConverter) convert(value any, path string, line int) (*node, error)
 	return n, nil
 }
 
-// tomlLines finds the lines of tables and keys, which the library does not
-// tell. They are for messages: where a file is written in an unusual way, a
-// line is that of the table around.
+// tomlLines finds the lines of tables and keys, which the library does not report, for
+// messages. In a file written in an unusual way, a line is that of the surrounding
+// table.
 func tomlLines(text string) map[string]int {
 	lines := map[string]int{}
 	table := ""

@@ -118,8 +118,8 @@ func splitServers(text string) ([][]word, error) {
 	return lists, nil
 }
 
-// quotedText writes what is in the quotes that text begins with, and returns
-// the index of the closing one.
+// quotedText writes the quoted text at the beginning of text, and returns the index of
+// the closing quote.
 func quotedText(b *strings.Builder, text string) (int, error) {
 	quote := text[0]
 	for i := 1; i < len(text); i++ {

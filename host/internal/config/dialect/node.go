@@ -40,7 +40,7 @@ type pair struct {
 	value *node
 }
 
-// get returns the value under a key; nil when there is none.
+// get returns the value under a key, nil if it is missing.
 func (n *node) get(key string) *node {
 	if n == nil || n.kind != mapNode {
 		return nil

@@ -61,7 +61,7 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Err returns those that are no warnings as an error; nil if there is none.
+// Err returns those that are no warnings as an error; nil if none exists.
 func (p Problems) Err() error {
 	errs := slices.DeleteFunc(slices.Clone(p), func(one Problem) bool { return one.Warning })
 	if len(errs) == 0 {
@@ -85,8 +85,7 @@ func plain(name string) string {
 	}, name)
 }
 
-// nearest returns the candidate that name was probably meant to be; "" if
-// none is near.
+// nearest returns the candidate most similar to name, "" if none is similar.
 func nearest(name string, candidates []string) string {
 	best, least := "", 3
 	if len(plain(name)) <= 4 {

@@ -14,7 +14,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider/lookup"
 )
 
-// settings is every setting, in the order in which they are applied.
+// settings returns all settings in the order of their application.
 func settings() []setting {
 	return []setting{
 		{"models", nil, "Models and their providers; see docs/models.md.", objectOf(modelsFields(&lookup.Config{})),

@@ -84,8 +84,8 @@ func (s Server) Problem(field, format string, args ...any) Problem {
 	return Problem{File: s.File, Line: line, Server: s.Name, Field: field, Text: fmt.Sprintf(format, args...)}
 }
 
-// TransportKind is the transport, inferred where none is written: an address
-// that ends in /sse is SSE, any other streamable HTTP.
+// TransportKind returns the transport. By default an address that ends in /sse means
+// SSE, any other streamable HTTP.
 func (s Server) TransportKind() string {
 	switch {
 	case s.Transport != "":
@@ -103,7 +103,7 @@ func beforeQuery(address string) string {
 	return address
 }
 
-// Where is what the server is reached by, with credentials hidden.
+// Where returns the server's command or address without credentials.
 func (s Server) Where() string {
 	if s.URL != "" {
 		return secret.URL(s.concealed(s.URL))

@@ -13,7 +13,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider/lookup"
 )
 
-// Settings is what files say of the host itself, and not of a server.
+// Settings holds the settings of the host itself.
 type Settings struct {
 	Profiles []catalog.Profile
 	Auth     *accesstoken.Config // nil: no user signs in; as written
@@ -56,8 +56,8 @@ func (s Setting) Problem(text string) Problem {
 	return Problem{File: s.File, Line: s.Line, Field: s.Key, Text: text}
 }
 
-// Apply returns what settings say together, the later over the earlier. Their
-// problems are those of their documents.
+// Apply combines settings; later ones replace earlier ones. Their problems are in
+// their documents.
 func Apply(all []Setting) Settings {
 	var s Settings
 	order := settings()
@@ -164,7 +164,7 @@ func (d *Document) misplaced(p pair) {
 // View is a setting for a listing: as it is written, without credentials.
 func (s Setting) View() any { return s.value.view(s.Key) }
 
-// view is a value as encoders take it. name is that of the member it is under.
+// view returns a value for encoders. name is the name of the member that contains it.
 func (n *node) view(name string) any {
 	switch n.kind {
 	case nullNode:

@@ -15,10 +15,10 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/pipeline/validate"
 )
 
-// Stages is what happens to a call on its way: the stages' own Configs, whose
-// zero values are the defaults. What follows from the rest of the
-// configuration (where state is kept, a server's timeout and how many of its
-// calls run at once) is added when the host is put together.
+// Stages holds the settings of the pipeline: the Configs of the stages, whose zero
+// values are the defaults. Values that follow from other settings (the state
+// directory, a server's timeout and its limit of concurrent calls) are added when the
+// host is assembled.
 type Stages struct {
 	Audit   audit.Config
 	Spill   spill.Config

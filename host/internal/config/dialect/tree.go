@@ -47,7 +47,7 @@ func (t *Tree) Bool() (value, ok bool) {
 	return strings.EqualFold(t.Text, "true"), true
 }
 
-// Get returns the value under a name; nil when there is none.
+// Get returns the value under a name, nil if it is missing.
 func (t *Tree) Get(name string) *Tree {
 	if !t.IsMap() {
 		return nil
@@ -172,8 +172,8 @@ func parseAll(file string, raw []byte) (nodes []*node, err error) {
 	}
 }
 
-// Nearest is what a name was probably meant to be, to follow a message; "" if
-// no candidate is near.
+// Nearest returns a suggestion for a misspelled name, to follow a message; "" if no
+// candidate is similar.
 func Nearest(name string, candidates []string) string { return didYouMean(name, candidates) }
 
 // SameName reports whether two spellings are one name: api_key, apiKey, API-KEY.

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// What follows makes fields of settings from what they are stored in.
+// Constructors of fields for the types that store them.
 
 func texts(name string, also []string, doc string, into *[]string) field {
 	return field{name, also, doc, listOf("string"), func(r *reader, n *node) { *into = append(*into, r.texts(n)...) }}
 }
 
-// some is texts of which there is at least one: a list of what alone is allowed
-// that is empty would read as none, and none is all.
+// some is a field of at least one text: an empty list of permitted items would be read
+// as no list, which permits all.
 func some(name string, also []string, doc, otherwise string, into *[]string) field {
 	return field{name, also, doc, listOfSome("string"), func(r *reader, n *node) {
 		list := r.texts(n)
@@ -78,7 +78,7 @@ func orOff(fields []field) map[string]any {
 	return map[string]any{"oneOf": []any{offSchema(), objectOf(fields)}}
 }
 
-// offSchema is what isOff takes.
+// offSchema returns the schema of the values that isOff accepts.
 func offSchema() map[string]any { return map[string]any{"enum": []any{"off", false}} }
 
 func durationOrOffSchema() map[string]any {

@@ -13,8 +13,8 @@ func (d *Document) zed(root, servers *node) section {
 	return s
 }
 
-// extension leaves a server out that one of Zed's extensions starts: what is said of
-// it are the extension's own settings.
+// extension omits a server that one of Zed's extensions starts: its settings belong to
+// the extension.
 func (r *reader) extension(n *node, line int) {
 	source := n.get("source")
 	if source != nil && source.text == "extension" || source == nil && n.get("settings") != nil && n.get("command") == nil && n.get("url") == nil {

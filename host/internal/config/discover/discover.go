@@ -1,5 +1,5 @@
-// Package discover finds the executables that are tools. It looks and never
-// runs: whether one works shows when it is first needed.
+// Package discover finds the programs of tools. It never starts them: a broken one is
+// noticed when it is first used.
 package discover
 
 import (
@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// Names returns the names of the bundled tools, in the order they are served.
-// The binary of each is mcp-NAME beside the host. The set is fixed, so that
-// no other program that happens to be there is ever run.
+// Names returns the names of the bundled tools, in the order they are served. The
+// program of each is mcp-NAME in the host's directory. The set is fixed, so that no
+// other program in that directory is ever started.
 func Names() []string {
 	return []string{"ls", "glob", "grep", "view", "edit", "replace", "bash", "dispatch_agent"}
 }
@@ -38,8 +38,8 @@ func Siblings(dir string) (found []Tool, missing []string) {
 	return found, missing
 }
 
-// HostDir returns the directory of the running binary, links resolved, which
-// is where its siblings are.
+// HostDir returns the directory of the running program, links resolved, which contains
+// the bundled tools.
 func HostDir() (string, error) {
 	self, err := os.Executable()
 	if err != nil {

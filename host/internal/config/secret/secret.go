@@ -1,10 +1,8 @@
-// Package secret keeps what must not be shown from being shown: a text that
-// prints as three stars whatever the verb, and copies of command lines and
-// addresses with the credentials taken out.
+// Package secret hides credentials: its type Text prints as three stars with every verb, and
+// its functions copy command lines and addresses without the credentials.
 //
-// What is hidden is decided by shape (a flag called --token, a value that
-// looks like an issued key), so that too much is hidden rather than too
-// little.
+// Credentials are recognized by their form (a flag called --token, a value that looks like an
+// issued key), so that too much is hidden rather than too little.
 package secret
 
 import (
@@ -106,8 +104,8 @@ func withoutUser(rest string) string {
 	return "//" + Hidden + host[at:]
 }
 
-// Args returns a command line in which the values of flags, assignments and
-// headers that hold credentials are hidden, as is what looks like a key.
+// Args returns a command line in which credentials are hidden: the values of such
+// flags, assignments and headers, and values that look like keys.
 func Args(args []string) []string {
 	out := make([]string, len(args))
 	hide := false
@@ -153,7 +151,7 @@ const (
 	maxWord   = 4096
 )
 
-// within hides values by their names wherever they stand in a text.
+// within hides the values of names of credentials anywhere in a text.
 func within(text string, depth int) string {
 	if depth > maxNested {
 		return Hidden

@@ -1,4 +1,4 @@
-// Package chain carries out tools that are made of calls of other tools.
+// Package chain implements tools that consist of calls of other tools.
 //
 //	chain:
 //	  steps:
@@ -11,21 +11,19 @@
 //	      else: []
 //	  result: {first: "${steps.a.result}", second: "${steps.b.result}"}
 //
-// A text that is a reference alone stands for the value itself, whatever its
-// kind; within a text it stands for the value as text. There are ${args.NAME},
-// ${steps.ID.result} (the structured result, else the text, read as JSON where
-// it is), ${steps.ID.text}, ${steps.ID.details} (_meta["toolroom/result"]: counts,
-// exit code, …) and ${steps.ID.is_error}, each with further members and [indexes]; ${…:-text} has a default. What a step that was not made has
-// given is null. $${ is a ${.
+// A text that consists of one reference is replaced by the value itself, of any type; inside a
+// text the value is inserted as text. The references are ${args.NAME}, ${steps.ID.result} (the
+// structured result, else the text, decoded if it is JSON), ${steps.ID.text},
+// ${steps.ID.details} (_meta["toolroom/result"]: counts, exit code and so on) and
+// ${steps.ID.is_error}, each followed by members and [indexes]; ${…:-text} has a default. A
+// step that was not made gives null. $${ is a literal ${.
 //
-// A condition is a reference, which holds unless it is null, false, 0 or empty,
-// or a map of value and of what it must be: equals, not_equals, in, contains,
-// above, below, exists.
+// A condition is a reference, which holds unless it is null, false, 0 or empty, or a map with
+// value and comparisons: equals, not_equals, in, contains, above, below, exists.
 //
-// Steps go through all stages like calls of the caller's own: what policy
-// denies the caller is denied here. A step that fails ends the chain, with its
-// error, unless it says on_error: continue. Without result the chain's is that
-// of its last step, as it came.
+// Steps pass all stages like the caller's own calls: what policy denies the caller is denied
+// here. A failed step ends the chain with its error, unless it has on_error: continue. Without
+// result, the chain returns the unchanged result of its last step.
 package chain
 
 import (

@@ -162,7 +162,7 @@ func (r *run) placed(at string, arguments json.RawMessage) string {
 	return at + " " + hex.EncodeToString(sum[:8])
 }
 
-// before returns the result of a step that an earlier call made, nil if there is none.
+// before returns the result of a step that an earlier call made, nil if none exists.
 func (r *run) before(at string) *outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()

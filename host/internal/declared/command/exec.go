@@ -1,5 +1,4 @@
-// Package command carries out tools that are programs, started anew for each
-// call.
+// Package command implements tools that are programs, started for each call.
 //
 // The program reads {"args":{…}} from its standard input, and writes one of
 //
@@ -7,17 +6,15 @@
 //	{"error": "what went wrong"}
 //	{"pending": {"reason": …, "message": …, "callback_url": …, "expires_at": …, "metadata": …}}
 //
-// to its standard output; other JSON is taken for the result itself. An error
-// of null, false or "" is none. An exit
-// status other than 0 without such an answer is a failure, told with the end
-// of its standard error.
+// to its standard output; other JSON is the result itself. An error of null, false or "" means
+// no error. An exit status other than 0 without such an answer is a failure, reported with the
+// end of its standard error.
 //
-// It is started without a shell, in a process group of its own, with a clean
-// environment: PATH, HOME, TMPDIR, the language and time zone, and what the
-// declaration adds. When the call ends, however it ends, nothing that the
-// program started is left but what left its group, session and environment on
-// purpose. It is no sandbox: a program can do what the user can, and so read
-// what the host's environment was.
+// The program is started without a shell, in a separate process group, with a clean
+// environment: PATH, HOME, TMPDIR, the language and time zone, and the declared variables. When
+// the call ends, everything that the program started is killed, except processes that left
+// its group, session and environment on purpose. This is not a sandbox: a program has the
+// user's rights, and can read the host's environment.
 package command
 
 import (

@@ -1,52 +1,48 @@
-// Package httpcall carries out tools that are requests to a web service.
+// Package httpcall implements tools that are requests to a web service.
 //
 // # The request
 //
-// The URL has parameters, {city} or {{.city}}, in its path and query; their
-// values are escaped, and may not be such that the path leads elsewhere. The
-// host is never a parameter. Arguments that the URL does not use go into the
-// query (GET, HEAD, DELETE, OPTIONS) or a JSON body (POST, PUT, PATCH), unless
-// query or body say otherwise:
+// The URL has parameters, {city} or {{.city}}, in its path and query. Their values are escaped,
+// and must not change the path's structure. The host name has no parameters. Arguments that the
+// URL does not use go into the query (GET, HEAD, DELETE, OPTIONS) or a JSON body (POST, PUT,
+// PATCH), unless query or body say otherwise:
 //
-//	query: {q: "{text}", units: metric}     a member whose arguments are missing is left out
-//	body: {name: "{first}", tags: "{tags}"} "{tags}" alone is the value itself, whatever its kind
-//	request:                                as PromptKit has it
+//	query: {q: "{text}", units: metric}     a member with missing arguments is omitted
+//	body: {name: "{first}", tags: "{tags}"} "{tags}" alone is the value itself, of any type
+//	request:                                the form of PromptKit
 //	  query_params: [page]                  header_params: {X-Space: "{{.space}}"}
-//	  body_mapping: "{name: first}"         JMESPath over what is left
+//	  body_mapping: "{name: first}"         JMESPath over the remaining arguments
 //	  exclude: [note]                       static_query, static_body, static_headers
 //
-// # Where it goes
+// # Addresses
 //
-// Nowhere but to public addresses, unless allow_private says so: true for
-// loopback and private networks, or a list of addresses and networks. That is
-// looked at when a connection is made, on the address that is dialled, so that
-// a name cannot lead elsewhere the second time. A proxy of the environment is
-// the user's will and resolves names itself.
+// Requests go only to public addresses, unless allow_private permits others: true permits
+// loopback and private networks, a list permits addresses and networks. The check applies to
+// the dialed address of each connection, so that a name cannot lead to another address later.
+// A proxy of the environment is the user's choice and resolves names itself.
 //
-// Redirects are followed, five at most, each looked at like the first. To
-// another origin goes nothing that the declaration set: no headers, no body,
-// no Referer, nor to its own from there; and https does not lead back to http.
+// At most five redirects are followed, and each is checked like the first address. A redirect
+// to another origin loses everything that the declaration set (headers, body, Referer), also
+// if it leads back from there. https is not redirected to http.
 //
 // # Failures
 //
-// A network failure, a timeout, 429 (with Retry-After) and 5xx are errors of
-// the way, which the retry stage repeats if the tool is read-only or
-// idempotent (as GET, HEAD and OPTIONS, and PUT and DELETE, are unless the
-// declaration says otherwise; then such a request has a connection of its own, or
-// net/http would send it again when the server closes one). With idempotency_key each call sends a key of
-// its own, the same for all its attempts, and is repeated whatever its method.
-// Any other status of 400 and above is the tool's own failure, told with what
-// the service said; 401 and 403 are AUTH_FAILED.
+// A network failure, a timeout, 429 (with Retry-After) and 5xx are transport errors, which the
+// retry stage repeats if the tool is read-only or idempotent. GET, HEAD and OPTIONS, and PUT
+// and DELETE, are, unless the declaration says otherwise; such a request then uses a new
+// connection, because net/http would repeat it when the server closes a reused one. With
+// idempotency_key each call sends a new key, the same for all its attempts, and is repeated
+// with every method. Every other status from 400 on is an error of the tool, with the service's
+// text; 401 and 403 are AUTH_FAILED.
 //
-// # What comes back
+// # The result
 //
-// JSON is structured, pictures and sound are such, other bytes a resource, all
-// else is text. What redact names is left out at any depth, of failures, too,
-// and whatever type the answer says that it has: of JSON its members, also of
-// JSON within texts; of other texts what looks like one, rather too much. What
-// is packed into other bytes is not looked into. Mappings leave numbers as
-// they are written; those within an expression, and what it makes a text of
-// while it compares or sorts, are floats.
+// JSON becomes structured content, images and audio their own content types, other bytes a
+// resource, and everything else text. The values of redact are removed at any depth, also from
+// errors and with every content type: members of JSON, also of JSON inside texts; in other
+// texts everything that looks like such a member, rather too much. Compressed or encoded bytes
+// are not searched. Mappings keep numbers as written; numbers inside an expression, and the
+// texts made from them in comparisons and sorts, are floats.
 package httpcall
 
 import (

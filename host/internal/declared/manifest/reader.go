@@ -261,7 +261,7 @@ func (r *reader) contentsOf(path string, v *dialect.Tree, name string) (text []b
 	return text, true
 }
 
-// beside returns a path relative to the tool's file.
+// beside returns a path, relative to the tool's file.
 func (r *reader) beside(path string, v *dialect.Tree, name string) string {
 	if r.opt.alone {
 		r.problem(v, path, "refers to a file, which a registered tool cannot")

@@ -1,28 +1,27 @@
-// Package record writes down a whole session of a client with the host, and
-// plays what the client said to a host again, to see whether it answers the
-// same.
+// Package record records a client's session with the host, and replays the client's messages
+// to a host, to check whether it gives the same answers.
 //
 // # The file
 //
-// JSON, one value a line. The first says how answers are compared:
+// JSON, one value a line. The first line sets how answers are compared:
 //
 //	{"toolroom_session":1,"version":"v1.2.0","normalize":{"pointers":[…],"patterns":[…]}}
 //
-// Values at the JSON pointers (RFC 6901, below the message; * is any member or
-// item) are not compared, and what the patterns (Go's regular expressions)
-// match in texts counts as the same. Both may be edited: what differs from run
-// to run is the tools' business. Each further line is a message:
+// Values at the JSON pointers (RFC 6901, below the message; * is any member or item) are not
+// compared. Texts that match the patterns (Go's regular expressions) count as equal. Users may
+// edit both lists, since only they know which results of their tools vary. Each further line
+// is a message:
 //
 //	{"from":"client","message":{"jsonrpc":"2.0","id":1,"method":"ping"}}
 //	{"from":"host","message":{"jsonrpc":"2.0","id":1,"result":{}}}
 //
-// or, of what was no JSON, {"from":"client","line":"…"}.
+// or, for a line without JSON, {"from":"client","line":"…"}.
 //
-// # What is left out
+// # Credentials
 //
-// Values of members with the names of credentials, and what has the shape of
-// one, are written as ***, and a line from which something was left out says
-// "hidden":true. What such a request came to may differ when it is played.
+// Values of members with names of credentials, and values that look like credentials, are
+// replaced by ***. A line with such a replacement contains "hidden":true. The answer to such a
+// request may differ in a replay.
 package record
 
 import (

@@ -208,7 +208,7 @@ func (r *report) refusals(s *session, tools []tool) {
 }
 
 // mistyped returns a read-only tool with a text or number parameter, and arguments
-// with an object instead; -1 if there is none.
+// with an object instead; -1 if none exists.
 func mistyped(tools []tool) (i int, arguments string) {
 	for i, t := range tools {
 		var s struct {

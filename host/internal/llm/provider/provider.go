@@ -1,12 +1,11 @@
-// Package provider is what a model is to the host, whoever runs it: something that
-// is asked with a convert.Request and answers with a convert.Response, in pieces if
-// that is wanted. Each vendor is a package below this one:
+// Package provider defines the interface of the host to a model: it takes an llm.Request and
+// returns an llm.Response, in pieces on request. Each vendor is a package below this one:
 //
 //	openai     chat completions at any compatible address
 //	anthropic  the Messages API
 //	gemini     generateContent, of the Gemini API and of Vertex AI
 //	scripted   answers from a YAML file, for tests and demonstrations
-//	command    no model: what is typed is a call
+//	directcall no model: each typed line is a call
 package provider
 
 import (

@@ -69,7 +69,7 @@ func (v *Vocabulary) slot(token []byte) int {
 	}
 }
 
-// none is the rank of texts that are not tokens.
+// none is the rank of texts without a token.
 const none = ^uint32(0)
 
 func (v *Vocabulary) rank(token []byte) uint32 {

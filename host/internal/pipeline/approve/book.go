@@ -59,7 +59,7 @@ func (b *Book) lease() time.Duration {
 	return 30 * time.Second
 }
 
-// read returns the record at a key, nil if there is none.
+// read returns the record at a key, nil if none exists.
 func (b *Book) read(ctx context.Context, key string) (*Record, int64, error) {
 	entry, err := b.Keys.Get(ctx, key)
 	if toolerr.Is(err, toolerr.NotFound) {
@@ -87,7 +87,7 @@ func (b *Book) write(ctx context.Context, key string, r *Record, was int64) erro
 // maxTries bounds how often a change is tried that others are always before.
 const maxTries = 1000
 
-// change applies f to the record at a key, nil if there is none, and repeats it if
+// change applies f to the record at a key, nil if none exists, and repeats it if
 // another process changed the record meanwhile. f returns the new record, or nil to
 // keep the old one.
 func (b *Book) change(ctx context.Context, key string, f func(*Record) (*Record, error)) (*Record, error) {

@@ -59,7 +59,7 @@ func (b *Book) secret(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// reserve reserves a place for a request, or returns why there is none.
+// reserve reserves a place for a request, or returns an error.
 func (b *Book) reserve(ctx context.Context, r *Record, who string) error {
 	key, err := keyOf(r.ID)
 	if err != nil {

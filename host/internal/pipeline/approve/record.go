@@ -107,8 +107,8 @@ const (
 	maxNote    = 1 << 10   // bytes
 	maxTokens  = 8         // of one request
 	maxRounds  = 10        // of one call
-	// keepFor is the time for which a finished record stays readable, and keepWhole
-	// that of one with large arguments.
+	// keepFor is the lifetime of a finished record, and keepWhole that of a record
+	// with large arguments.
 	keepFor   = 24 * time.Hour
 	keepWhole = time.Minute
 	maxBrief  = 4 << 10 // bytes of arguments that are kept of a call that is done with

@@ -149,7 +149,7 @@ func (d *drawing) text(text string, depth int) {
 }
 
 // run replaces a long run of blanks at the beginning of text by its length. It returns
-// the number of its bytes, 0 if there is none.
+// the number of its bytes, 0 if none exists.
 func (d *drawing) run(text string, depth int) int {
 	blank := len(text) - len(strings.TrimLeft(text, " \t\r\n"))
 	switch breaks := strings.Count(text[:blank], "\n"); {

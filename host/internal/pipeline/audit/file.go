@@ -287,7 +287,7 @@ func readFile(path string, since time.Time, visit func(Event)) (skipped int, err
 // maxLine bounds what is taken for an event.
 const maxLine = 1 << 20
 
-// readLine returns a line, or the beginning of one that is too long.
+// readLine returns a line. It truncates long lines.
 func readLine(in *bufio.Reader) (line []byte, err error) {
 	for {
 		part, err := in.ReadSlice('\n')

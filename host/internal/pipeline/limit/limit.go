@@ -200,7 +200,7 @@ func (l *Limiter) own(_ place, size int, caller who) *pool {
 	return p
 }
 
-// acquire returns a permit, or the reason why there is none.
+// acquire returns a permit or an error.
 func (l *Limiter) acquire(ctx context.Context, find func(place, int, who) *pool, at place, size int, caller who, req *call.Request) (permit, error) {
 	now := time.Now()
 	l.mu.Lock()

@@ -88,7 +88,7 @@ func ending(kind string) string {
 	return "bin"
 }
 
-// value returns the value of a string member, "" if there is none.
+// value returns the value of a string member, "" if none exists.
 func value(members []jsonrpc.Member, name string) string {
 	var s string
 	for _, m := range members {

@@ -61,7 +61,7 @@ type schemas struct {
 	*ready
 }
 
-// ready holds the compiled schemas; nil if there is none or it cannot be used. The
+// ready holds the compiled schemas; nil if none exists or it cannot be used. The
 // first caller compiles them; other callers do not wait for it.
 type ready struct {
 	once          sync.Once

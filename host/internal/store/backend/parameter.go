@@ -19,7 +19,7 @@ func isName(value string) bool {
 	return 1 <= len(value) && len(value) <= 64
 }
 
-// parameter fills in what the URL says after its question mark.
+// parameter applies the query parameters of the URL.
 func parameter(j *jetstream.Config, values url.Values) error {
 	for key := range values {
 		value := values.Get(key)

@@ -22,7 +22,7 @@ import (
 const (
 	// prefix keeps an id from being a device of the system, like con.
 	prefix = "b_"
-	// aside begins the names of what is being written.
+	// aside is the prefix of the names of unfinished files.
 	aside = "aside-"
 	// abandoned is the age of what somebody began to write and never ended.
 	abandoned = time.Hour
@@ -89,7 +89,7 @@ func (d *dir) write(ctx context.Context, f *os.File, id string, r io.Reader) (b 
 			return b, err
 		}
 	}
-	// The time of a file is what Trim and Stat go by.
+	// Trim and Stat use the modification time of the file.
 	b = store.Blob{ID: id, Size: size, Created: d.Now().Truncate(time.Millisecond)}
 	if err := os.Chtimes(f.Name(), b.Created, b.Created); err != nil {
 		return b, err

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// Private makes a directory that is this user's alone, or makes sure that it
-// is: others could read or replace what is in it.
+// Private creates a directory that only this user can use, or checks that it is one:
+// others could otherwise read or replace its files.
 func Private(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return elsewhere(err)

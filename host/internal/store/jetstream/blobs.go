@@ -25,7 +25,7 @@ const (
 
 type blobs cluster
 
-// described is what the message NAME.blob.ID has: which upload is the blob.
+// described is the content of the message NAME.blob.ID: which upload is the blob.
 type described struct {
 	Upload  string `json:"upload"`
 	Size    int64  `json:"size"`
@@ -40,8 +40,8 @@ func (c *cluster) chunk(upload string, n int64) string {
 	return fmt.Sprintf("%s.chunk.%s.%d", c.Name, upload, n)
 }
 
-// Create uploads the content under a name of its own, and then says that it
-// is the blob, unless somebody else has.
+// Create uploads the content under a separate name, and then makes it the blob, unless
+// the blob exists by then.
 func (b *blobs) Create(ctx context.Context, id string, r io.Reader) (store.Blob, error) {
 	c := (*cluster)(b)
 	s, err := c.open(ctx)

@@ -1,21 +1,21 @@
-// Package jetstream is the store of many machines: a NATS cluster with
-// JetStream, version 2.11 or later, named by its URL.
+// Package jetstream is the store of many machines: a NATS cluster with JetStream, version 2.11
+// or later, named by its URL.
 //
-// Three streams hold it, made when it is first used. An administrator may
-// make them first, with other limits or more replicas; they are taken as they
-// are, if their metadata says toolroom_schema=1.
+// Its three streams are created at the first use. An administrator may create them before,
+// with other limits or more replicas; they are used unchanged if their metadata contains
+// toolroom_schema=1.
 //
-//	NAME-keys   NAME.keys.KEY  the last value of each key; NAME.blob.ID  what a blob is
+//	NAME-keys   NAME.keys.KEY  the last value of each key; NAME.blob.ID  which upload is a blob
 //	NAME-log    NAME.log.LOG   one message a batch
 //	NAME-chunk  NAME.chunk.UPLOAD.N  the content of blobs
 //
-// Names become subjects: slashes are dots, and what no subject may have is
-// =XX. A version is the message's sequence in its stream, and so is a cursor
-// but for its last twelve bits, the record's place in its batch.
+// Names become subjects: slashes become dots, and characters that subjects cannot contain
+// become =XX. A version is the message's sequence in its stream. So is a cursor, except for its
+// last twelve bits, the record's position in its batch.
 //
-// Everything is read from the leader of a stream, never from a follower, so
-// that what was written is what is read next. Expiry is what the hosts'
-// clocks say; the server removes what has expired some time later.
+// All reads go to the leader of a stream, never to a follower, so that a read returns the
+// latest write. The hosts' clocks decide about expiry; the server removes expired data some
+// time later.
 package jetstream
 
 import (
@@ -40,9 +40,10 @@ const (
 
 	// wait bounds one request whose caller set no deadline.
 	wait = 5 * time.Second
-	// dial bounds one try to connect.
+	// again is how long the result of a failed attempt applies to all callers.
 	dial = 2 * time.Second
-	// again is for how long the result of a try that failed is that of all.
+	// again is the time for which the result of a failed attempt is used for all
+	// callers.
 	again = 200 * time.Millisecond
 )
 
@@ -87,7 +88,7 @@ type cluster struct {
 	closed bool
 }
 
-// streams is an open connection with what is needed of it.
+// streams is an open connection with its streams.
 type streams struct {
 	conn             *nats.Conn
 	js               js.JetStream
@@ -125,8 +126,8 @@ func (c *cluster) open(ctx context.Context) (*streams, error) {
 func (c *cluster) connect(ctx context.Context) (*streams, error) {
 	options := []nats.Option{
 		nats.Name("toolroom"), nats.Timeout(dial),
-		// A connection that is lost ends what waits on it: the library would
-		// let it wait, and send it later behind the caller's back. The next
+		// A lost connection ends the requests that wait on it: the library would keep
+		// them waiting and send them later without the caller's knowledge. The next
 		// caller connects again.
 		nats.NoReconnect(),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // the default prints
@@ -238,7 +239,7 @@ const (
 	storeFailed           = 10077 // "maximum bytes exceeded", and disks that are full
 )
 
-// explain turns an error of the library into one that says what to do.
+// explain converts an error of the library and adds advice.
 func (c *cluster) explain(ctx context.Context, err error) error {
 	var own *toolerr.Error
 	var api *js.APIError

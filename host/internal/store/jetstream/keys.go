@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// slack is how much later than the hosts the server removes what has
-	// expired.
+	// slack is the time after the expiry by the hosts' clocks at which the server
+	// removes expired data.
 	slack = time.Minute
-	// tombstone is how long the message stays that says a key was deleted.
+	// tombstone is the lifetime of the message about a deleted key.
 	tombstone = time.Hour
 )
 
@@ -131,8 +131,8 @@ func (c *cluster) swap(ctx context.Context, m *nats.Msg, key string, was store.V
 			if version != was {
 				return 0, store.Conflict(key)
 			}
-			// An expired value, or that it was deleted, is what has to be
-			// replaced where it is still there.
+			// Replace the message of an expired value or a deletion, if it still
+			// exists.
 			options = append(options, js.WithExpectLastSequencePerSubject(seq))
 		}
 		ack, err := s.js.PublishMsg(ctx, m, options...)

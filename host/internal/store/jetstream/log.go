@@ -13,8 +13,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// placeBits are those of a cursor that say where in its batch a record is:
-// enough for store.MaxRecords.
+// placeBits is the number of bits of a cursor for the position of a record in its
+// batch, enough for store.MaxRecords.
 const placeBits = 12
 
 type log cluster

@@ -40,7 +40,7 @@ func (c *cluster) below(kind, prefix string) string {
 	return c.subject(kind, prefix[:last]) + ".>"
 }
 
-// name is the inverse of subject; ok is false for what it never returned.
+// name is the inverse of subject. ok is false for other subjects.
 func (c *cluster) name(kind, subject string) (name string, ok bool) {
 	rest, ok := strings.CutPrefix(subject, c.Name+"."+kind+".")
 	if !ok {
@@ -81,7 +81,7 @@ const (
 	headRecords = "Toolroom-Records" // of a batch
 )
 
-// number reads a header; 0 where there is none.
+// number returns the value of a header, 0 if it is missing.
 func number(h map[string][]string, key string) int64 {
 	if len(h[key]) == 0 {
 		return 0

@@ -24,7 +24,7 @@ const (
 	codeShmSize = 10 | 19<<8 // no room for the file that readers share
 )
 
-// explain turns an error of the driver into one that says what to do.
+// explain converts an error of the driver and adds advice.
 func (d *database) explain(ctx context.Context, err error) error {
 	var e *driver.Error
 	switch {

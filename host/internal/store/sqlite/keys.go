@@ -112,8 +112,8 @@ func (k *keys) List(ctx context.Context, prefix, after string, limit int) ([]sto
 	return page, nil
 }
 
-// following returns what comes after everything that begins with prefix, in
-// the order of bytes. UTF-8 has no byte 0xff.
+// following returns the least string after all strings with the prefix, in byte order.
+// UTF-8 has no byte 0xff.
 func following(prefix string) string {
 	if prefix == "" {
 		return "\xff"

@@ -9,11 +9,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/store"
 )
 
-// trimStep is how many records are removed in one transaction, so that other
-// writers need not wait for all.
+// trimStep is the number of records removed in one transaction, so that other writers
+// need not wait for all.
 const trimStep = 2000
 
-// together is how many records one statement adds where there are as many.
+// together is the number of records that one statement adds, if there are enough.
 const together = 32
 
 type log database
@@ -24,7 +24,7 @@ func (l *log) Append(ctx context.Context, name string, records ...[]byte) (store
 	err := d.update(ctx, func(h *handles, tx *sql.Tx) error {
 		now := d.Now().UnixMilli()
 		for len(records) > 0 {
-			// Most of what a row costs is the way to SQLite and back.
+			// Most of the cost of a row is the call of SQLite.
 			stmt, rows := h.append, 1
 			if len(records) >= together {
 				stmt, rows = h.appendMany, together

@@ -13,11 +13,11 @@ import (
 // application marks the database as this store's: "tlrm".
 const application = 0x746c726d
 
-// schema is every version's step from the one before. A step is never
-// changed once released; user_version counts those that were taken.
+// schema returns the migration steps, one for each version. A released step is never
+// changed; user_version counts the applied ones.
 //
-// AUTOINCREMENT keeps versions and cursors from coming again. Since writers
-// take turns, they ascend in the order in which they can be read.
+// AUTOINCREMENT prevents that versions and cursors are reused. Since writers take
+// turns, they ascend in the order in which they become readable.
 func schema() []string {
 	return []string{`
 CREATE TABLE keys (

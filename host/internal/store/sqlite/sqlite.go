@@ -1,20 +1,19 @@
-// Package sqlite is the store of one machine: keys and logs in an SQLite
-// database, blobs as files beside it, for any number of hosts at a time.
+// Package sqlite is the store of one machine: keys and logs in an SQLite database, blobs as
+// files next to it, for any number of hosts at a time.
 //
-//	DIR/host.db       keys and logs; -wal and -shm beside it belong to it
+//	DIR/host.db       keys and logs, with its files -wal and -shm
 //	DIR/blobs/b_ID    blobs
 //
-// Everything is 0600 in directories 0700, and made when it is first used.
+// All files are 0600 in directories 0700, and created at their first use.
 //
-// The database is in WAL mode, so that readers and the writer do not wait for
-// each other. A write is one immediate transaction, synced before it returns
-// (a batch is one write, so records in batches are cheap). The writers of a
-// process take turns; processes wait for each other for Config.Wait and then
-// say LOCKED. A database of a newer schema is refused with store.ErrNewer
-// and left as it is.
+// The database is in WAL mode, so that readers and the writer do not wait for each other. A
+// write is one immediate transaction, synced before it returns (a batch is one write, so
+// records in batches are cheap). The writers of a process take turns. Processes wait for each
+// other for Config.Wait and then return LOCKED. A database with a newer schema is refused with
+// store.ErrNewer and not changed.
 //
-// The database is bounded by Config.MaxBytes, past which writes say NO_SPACE;
-// what Trim, Drop and Delete remove is given back to the file system.
+// Config.MaxBytes bounds the database; beyond it writes return NO_SPACE. Space freed by Trim,
+// Drop and Delete is returned to the file system.
 package sqlite
 
 import (
@@ -37,11 +36,11 @@ import (
 
 const (
 	pageSize = 4096
-	// readers is how many read at once; more wait.
+	// readers is the number of concurrent readers; more wait.
 	readers = 4
-	// slice is how long SQLite itself waits before a write for other
-	// processes, which a context cannot end. Then it is asked again. Readers
-	// have to wait only where a killed process's work is being recovered.
+	// slice is the time that SQLite itself waits before a write for other processes,
+	// which a context cannot end. Then it is asked again. Readers wait only while the
+	// database of a killed process is recovered.
 	slice = 50 * time.Millisecond
 	// sweepEvery is after how many writes of a process what has expired is
 	// removed.
@@ -113,7 +112,7 @@ func (d *database) open(ctx context.Context) (*handles, error) {
 	if err := blobdir.Private(d.Dir); err != nil {
 		return nil, err
 	}
-	// SQLite gives the files beside the database the mode that it has.
+	// SQLite gives the files next to the database the same mode.
 	f, err := os.OpenFile(d.path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
@@ -211,7 +210,7 @@ func (d *database) patiently(ctx context.Context, do func() error) error {
 		case time.Since(start) >= d.Wait:
 			return err
 		}
-		// SQLite has waited already, but for what it knows would not end.
+		// SQLite has waited already, except for locks that it knows not to end.
 		time.Sleep(time.Millisecond)
 	}
 }

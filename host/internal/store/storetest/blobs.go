@@ -69,8 +69,8 @@ func blobs(t *testing.T, backend Backend) {
 	require.Equal(t, "new", content(t, s, "a"))
 }
 
-// blobRaces writes one id from many goroutines: one of them does, and its
-// content is the whole of what it wrote.
+// blobRaces writes one id from many goroutines: one of them succeeds, and the content
+// is complete.
 func blobRaces(t *testing.T, backend Backend) {
 	again := backend(t, Config{Now: time.Now})
 	stores := []*store.Store{again(), again()}

@@ -131,7 +131,7 @@ func expiry(t *testing.T, backend Backend) {
 	requireCode(t, toolerr.Conflict, s.Keys.Delete(ctx, "p/other", other))
 	require.NoError(t, s.Keys.Delete(ctx, "p/other", store.Absent))
 
-	// It can be taken anew, and its old version does not come again.
+	// The key can be created again, and its old version is not reused.
 	w, err := s.Keys.Put(ctx, "p/k", []byte("new"), store.Absent, clock.Now().Add(time.Hour))
 	require.NoError(t, err)
 	require.Greater(t, w, v)
@@ -276,8 +276,8 @@ func bounds(t *testing.T, backend Backend) {
 	require.Equal(t, store.MaxRecords, count)
 }
 
-// contention counts one key up from many goroutines over several stores: no
-// step is lost, and none is taken twice.
+// contention increments one key from many goroutines over several stores: no increment
+// is lost or made twice.
 func contention(t *testing.T, backend Backend) {
 	again := backend(t, Config{Now: time.Now})
 	stores := []*store.Store{again(), again()}

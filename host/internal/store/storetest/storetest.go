@@ -17,7 +17,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/store"
 )
 
-// Config is what the suite wants of a store it opens.
+// Config is the configuration of a store that the suite opens.
 type Config struct {
 	Now   func() time.Time
 	Quota store.Quota
@@ -28,11 +28,11 @@ type Config struct {
 // be closed by the backend's own cleanup.
 type Backend func(t *testing.T, c Config) (open func() *store.Store)
 
-// Clock is a clock that moves when it is told to.
+// Clock is a clock that the test moves.
 type Clock struct{ nanos atomic.Int64 }
 
-// NewClock starts at the time it is. A server that has a clock of its own
-// must not think that what the test says expires later is past.
+// NewClock starts at the current time. A server with its own clock must not regard the
+// test's later expiry times as past.
 func NewClock() *Clock {
 	c := &Clock{}
 	c.nanos.Store(time.Now().UnixNano())
@@ -77,7 +77,7 @@ func Run(t *testing.T, backend Backend) {
 	}
 }
 
-// open opens one store of its own.
+// open opens a new store.
 func open(t *testing.T, backend Backend) (*store.Store, *Clock) {
 	t.Helper()
 	clock := NewClock()

@@ -1,13 +1,12 @@
-// Package directcall is what stands in for a model where there is none: what is typed
-// is a call, and its results are the answer.
+// Package directcall replaces the model if there is no model: each typed line is a call, and
+// its results are the answer.
 //
 //	grep pattern=TODO path=src
 //	/grep {"pattern":"TODO","path":"src"}
 //	view README.md
 //
-// Values are read as the tool's schema says; what stands in quotes is together. Words
-// without = are the required arguments, in their order. What is no call is answered
-// with what there is to call.
+// The tool's schema decides how values are read; quotes keep words together. Words without =
+// are the required arguments in order. A line that is not a call gets a list of the tools.
 package directcall
 
 import (

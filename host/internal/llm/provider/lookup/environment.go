@@ -36,8 +36,8 @@ func (k Kind) Vendor() llm.Vendor {
 	return ""
 }
 
-// FromEnv are the providers that the environment has keys for. Their models are those
-// that its variables name, or one that is good for most things.
+// FromEnv returns the providers for which the environment has keys. Their models are those
+// of the environment's variables, or a default model for general use.
 //
 //	OPENAI_API_KEY, OPENAI_BASE_URL, OPENAI_MODEL
 //	ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL, ANTHROPIC_MODEL

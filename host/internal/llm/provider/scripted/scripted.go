@@ -1,46 +1,46 @@
-// Package scripted is a model whose answers are in a file: for tests, demonstrations
-// and work without a network. The file is YAML, or JSON:
+// Package scripted is a model whose answers come from a file, for tests, demonstrations and
+// work without a network. The file is YAML or JSON:
 //
-//	window: 8000                        # what Info says; all of it may be left out
-//	answers:                            # the first that matches is given
-//	  - when: {message: "fix (\\S+)"}   # regular expressions (Go's)
-//	    text: I look at {{1}} first.    # what the groups matched
+//	window: 8000                        # for Info; all of this is optional
+//	answers:                            # the first match is given
+//	  - when: {message: "fix (\S+)"}   # regular expressions (Go's)
+//	    text: I look at {{1}} first.    # the matched groups
 //	    calls:
 //	      - {name: view, args: {path: "{{1}}"}}
 //	  - when: {tool: view, result: "not found"}
 //	    text: There is no such file.
 //	  - when: {turn: 3}
 //	    error: RATE_LIMITED             # or {code, message, after: PIECES}
-//	    times: 1                        # given once, then passed over
+//	    times: 1                        # given once, then skipped
 //	  - answers: [{text: one}, {text: two}]
 //
-// # When
+// # Conditions
 //
-// All that is said must hold: message, the last message is the user's and its text
-// matches; result, the last message is of tools, and the text of one of the results
-// matches; tool, the name, with *, of the tool which that result is of; is_error,
-// whether it is an error; system, a system message matches; model, the name that is
-// asked for does; tools, whether tools are offered; turn, how many messages of the
-// model's there are since the last one of the user's. Nothing said matches always.
+// All conditions of when must hold. message: the last message is the user's and its text
+// matches. result: the last message has tool results, and the text of one of them matches.
+// tool: the name of that result's tool matches, with *. is_error: whether that result is an
+// error. system: a system message matches. model: the requested name matches. tools: whether
+// the request offers tools. turn: the number of the model's messages since the last one of the
+// user. Without conditions an answer always matches.
 //
 // # Answers
 //
-// thinking, text, refusal and calls {id, name, args, or raw: text that is no object}
-// are the parts, in this order; stop is why the turn ends (calls or end unless it is
-// said: length, refusal, context …); usage {input, output, …} is counted otherwise;
-// delay is waited before. {{message}}, {{result}}, {{0}}, {{1}} … in texts and
-// arguments are what was matched. answers is a sequence: the nth is for the nth turn
-// since the user's message, the last one for all after it. What no answer matches is
-// a MODEL_ERROR that says what was asked.
+// thinking, text, refusal and calls {id, name, args, or raw: text that is not an object} are the
+// parts, in this order. stop is the reason why the turn ends (default: calls or end; length,
+// refusal, context and so on). usage {input, output, …} replaces the counted one. delay is
+// the time before the answer. {{message}}, {{result}}, {{0}}, {{1}} and so on in texts and
+// arguments are replaced by the matched texts. answers is a sequence: the nth answer is for the
+// nth turn since the user's message, the last one for all later turns. If no answer matches,
+// the error is MODEL_ERROR and describes the request.
 //
-// Which answer is given depends on the conversation alone, but for times: so asks may
-// run at once, and a run that is taken up again gets the same.
+// The answer depends only on the conversation, except for times: concurrent requests and
+// continued runs get the same answers.
 //
 // # Recordings
 //
-// recording: FILE in place of answers plays what was recorded: the answers that a
-// Recorder wrote, each for the request that it was of; or a session of mcp-host
-// record, of which each answer is the next call that its client made.
+// recording: FILE, instead of answers, replays a recording: the answers of a Recorder, each for
+// its request, or a session of mcp-host record, in which each answer is the next call of the
+// client.
 package scripted
 
 import (

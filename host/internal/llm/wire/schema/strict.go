@@ -9,7 +9,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// A Held describes the schemas with which a vendor can constrain its model.
+// A Held describes a vendor's limits for schemas that constrain its model.
 type Held struct {
 	vendor    string
 	words     []string // the keywords, besides those of structure

@@ -1,7 +1,6 @@
-// Package tree is JSON as what it says: members in order, numbers to the
-// digit, and a note of what was read. A decoder takes from a tree what it
-// knows; Rest then names everything that it did not, so that nothing is lost
-// in silence.
+// Package tree decodes JSON into values that keep the order of members and all digits of
+// numbers, and that record which values were read. A decoder reads the values that it knows;
+// Rest then lists all others, so that no value is lost unnoticed.
 package tree
 
 import (
@@ -22,7 +21,7 @@ const (
 	maxValues = 1 << 20
 )
 
-// A Kind is what a value is.
+// A Kind is the kind of a value.
 type Kind byte
 
 // The kinds.
