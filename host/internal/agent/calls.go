@@ -18,11 +18,11 @@ import (
 // ClientTool is the Reason of a call that waits for the caller to carry it out.
 const ClientTool = "client_tool"
 
-// mostCalls bounds the calls of one answer.
-const mostCalls = 128
+// maxCalls bounds the calls of one answer.
+const maxCalls = 128
 
-// planned is a call and what is to become of it.
-type planned struct {
+// plannedCall is a call and what is to become of it.
+type plannedCall struct {
 	call   *llm.ToolCall
 	refuse error // it is not made
 	theirs bool  // it is the caller's to make
@@ -35,11 +35,11 @@ type planned struct {
 	unkept  error
 }
 
-// plan says what is to become of the calls of an answer.
-func (r *run) plan(calls []*llm.ToolCall, tools []llm.Tool, choice *llm.Choice) []*planned {
-	all := make([]*planned, len(calls))
+// planCalls says what is to become of the calls of an answer.
+func (r *run) planCalls(calls []*llm.ToolCall, tools []llm.Tool, choice *llm.Choice) []*plannedCall {
+	all := make([]*plannedCall, len(calls))
 	for i, c := range calls {
-		p := &planned{call: c}
+		p := &plannedCall{call: c}
 		all[i] = p
 		at := slices.IndexFunc(tools, func(t llm.Tool) bool { return t.Name == c.Name })
 		p.repeat = at >= 0 && repeatable(tools[at])
@@ -47,16 +47,16 @@ func (r *run) plan(calls []*llm.ToolCall, tools []llm.Tool, choice *llm.Choice) 
 		case !chosen(choice, c.Name):
 			p.refuse = toolerr.New(toolerr.PolicyDenied, "%s cannot be called in this turn", c.Name)
 			continue
-		case r.theirs(c.Name):
+		case r.isCallerTool(c.Name):
 			p.theirs = true
 			continue
 		case c.Malformed != "":
 			p.refuse = toolerr.New(toolerr.InvalidParams, "the arguments are not one JSON object; call %s again with one", c.Name)
-		case i >= mostCalls:
-			p.refuse = toolerr.New(toolerr.LimitReached, "only the first %d calls of an answer are executed; repeat this call if it is still needed", mostCalls)
+		case i >= maxCalls:
+			p.refuse = toolerr.New(toolerr.LimitReached, "only the first %d calls of an answer are executed; repeat this call if it is still needed", maxCalls)
 			continue
 		}
-		key := sameness(c)
+		key := callKey(c)
 		if most := r.cfg.Bounds.Identical; most > 0 && r.same[key] >= most {
 			p.refuse = errIdentical
 			continue
@@ -84,9 +84,9 @@ func repeatable(t llm.Tool) bool {
 	return json.Unmarshal(t.Annotations, &hints) == nil && (hints.ReadOnly || hints.Idempotent)
 }
 
-// make makes the calls of an answer, several at once, and adds their results to the
+// makeCalls makes the calls of an answer, several at once, and adds their results to the
 // history in the order of the calls.
-func (r *run) make(ctx context.Context, all []*planned) (Ending, error) {
+func (r *run) makeCalls(ctx context.Context, all []*plannedCall) (Ending, error) {
 	workers := min(r.cfg.Bounds.Parallel, len(all))
 	if one := r.cfg.Request.Parallel; one != nil && !*one {
 		workers = 1
@@ -100,16 +100,16 @@ func (r *run) make(ctx context.Context, all []*planned) (Ending, error) {
 		free <- struct{}{}
 		r.begin(ctx, p)
 		done.Go(func() {
-			r.carry(ctx, p)
+			r.runCall(ctx, p)
 			<-free
 		})
 	}
 	done.Wait()
-	return r.gather(ctx, all)
+	return r.gatherResults(ctx, all)
 }
 
-// gather takes the results in, and says why the run is to end.
-func (r *run) gather(ctx context.Context, all []*planned) (Ending, error) {
+// gatherResults takes the results in, and says why the run is to end.
+func (r *run) gatherResults(ctx context.Context, all []*plannedCall) (Ending, error) {
 	m := llm.Message{Role: llm.ToolRole}
 	var theirs []*llm.ToolCall
 	refused := 0
@@ -157,8 +157,8 @@ var errCut = toolerr.New(toolerr.Cancelled, "the run ended before this call was 
 
 // begin sees to it that a call is known of before it is made, or says why it is not.
 // Calls are begun in their order.
-func (r *run) begin(ctx context.Context, p *planned) {
-	r.tell(Event{Type: Called, ID: p.call.ID, Turn: r.out.Turns, Call: p.call})
+func (r *run) begin(ctx context.Context, p *plannedCall) {
+	r.emit(Event{Type: Called, ID: p.call.ID, Turn: r.out.Turns, Call: p.call})
 	switch {
 	case p.refuse != nil:
 	case p.begun && !p.repeat:
@@ -166,32 +166,32 @@ func (r *run) begin(ctx context.Context, p *planned) {
 	case ctx.Err() != nil:
 		p.refuse = errCut
 	case !p.begun:
-		if p.unkept = r.note(step{Step: stepCall, Turn: r.out.Turns, ID: p.call.ID, Repeat: p.repeat}); p.unkept != nil {
+		if p.unkept = r.writeStep(step{Step: stepCall, Turn: r.out.Turns, ID: p.call.ID, Repeat: p.repeat}); p.unkept != nil {
 			p.refuse = toolerr.New(toolerr.Internal, "the call was not made, because the journal could not be written")
 		}
 	}
 }
 
-// carry carries one call out, unless there is a reason not to.
-func (r *run) carry(ctx context.Context, p *planned) {
+// runCall carries one call out, unless there is a reason not to.
+func (r *run) runCall(ctx context.Context, p *plannedCall) {
 	ctx, took := call.Measure(ctx)
 	if p.refuse != nil {
 		p.result = told(p.call, p.refuse, 0)
 	} else {
 		r.perform(ctx, p, took)
 	}
-	if err := r.note(step{Step: stepResult, Turn: r.out.Turns, ID: p.call.ID, Result: p.result, Pending: p.pending}); err != nil && p.unkept == nil {
+	if err := r.writeStep(step{Step: stepResult, Turn: r.out.Turns, ID: p.call.ID, Result: p.result, Pending: p.pending}); err != nil && p.unkept == nil {
 		p.unkept = err
 	}
 	if p.theirs {
 		return
 	}
-	r.tell(Event{Type: Returned, ID: p.call.ID, Turn: r.out.Turns, Call: p.call, Result: p.result, Took: took()})
+	r.emit(Event{Type: Returned, ID: p.call.ID, Turn: r.out.Turns, Call: p.call, Result: p.result, Took: took()})
 }
 
 // perform makes a call and takes its result in a form that the model can be sent. measured
 // returns how long the call took.
-func (r *run) perform(ctx context.Context, p *planned, measured func() time.Duration) {
+func (r *run) perform(ctx context.Context, p *plannedCall, measured func() time.Duration) {
 	res, err := r.reach(ctx, p.call)
 	took := measured()
 	if err == nil && res == nil {
@@ -225,7 +225,7 @@ func (r *run) reach(ctx context.Context, c *llm.ToolCall) (res *call.Result, err
 	defer func() {
 		if fault := recover(); fault != nil {
 			res, err = nil, toolerr.New(toolerr.Internal, "the call failed within the host: %v", fault)
-			r.tell(Event{Type: Error, ID: c.ID, Turn: r.out.Turns, Err: fmt.Errorf("%w\n%s", err, debug.Stack())})
+			r.emit(Event{Type: Error, ID: c.ID, Turn: r.out.Turns, Err: fmt.Errorf("%w\n%s", err, debug.Stack())})
 		}
 	}()
 	if r.cfg.Tools == nil {

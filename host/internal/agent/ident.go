@@ -6,14 +6,14 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm"
 )
 
-// idents are the ids of the calls of a conversation.
-type idents struct {
+// callIDs are the ids of the calls of a conversation.
+type callIDs struct {
 	taken map[string]bool
 	n     int
 }
 
-func newIdents(messages []llm.Message) idents {
-	ids := idents{taken: map[string]bool{}}
+func newIdents(messages []llm.Message) callIDs {
+	ids := callIDs{taken: map[string]bool{}}
 	for _, m := range messages {
 		for _, p := range m.Parts {
 			if p.ToolCall != nil {
@@ -41,7 +41,7 @@ func fits(id string) bool {
 }
 
 // own makes an id the conversation's: the model's, if nothing is wrong with it.
-func (s *idents) own(id string) string {
+func (s *callIDs) own(id string) string {
 	if s.taken[id] || !fits(id) {
 		for s.n++; s.taken["call_"+strconv.Itoa(s.n)]; s.n++ {
 		}

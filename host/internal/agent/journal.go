@@ -41,19 +41,19 @@ type step struct {
 	Milliseconds int64 `json:"ms,omitempty"` // that the run has taken until now, as far as is known
 }
 
-// noteTime limits writing a step. A step is also written after the run has been
+// journalTimeout limits writing a step. A step is also written after the run has been
 // cancelled.
-const noteTime = 30 * time.Second
+const journalTimeout = 30 * time.Second
 
-// note writes a step down. Without a journal there is nothing to do.
-func (r *run) note(s step) error {
+// writeStep writes a step down. Without a journal there is nothing to do.
+func (r *run) writeStep(s step) error {
 	if r.cfg.Journal == nil {
 		return nil
 	}
-	s.Milliseconds = r.took().Milliseconds()
+	s.Milliseconds = r.duration().Milliseconds()
 	raw, err := jsonrpc.Marshal(s)
 	if err == nil {
-		ctx, cancel := context.WithTimeout(context.Background(), noteTime)
+		ctx, cancel := context.WithTimeout(context.Background(), journalTimeout)
 		defer cancel()
 		r.telling.Lock()
 		defer r.telling.Unlock()

@@ -36,7 +36,7 @@ func duration(took time.Duration) []llm.Member {
 
 // form is the text of a failure.
 func form(c *llm.ToolCall, said string, took time.Duration) string {
-	arguments := canonical(c)
+	arguments := canonicalArguments(c)
 	if cut := textfmt.Head(arguments, maxArguments); cut != arguments {
 		arguments = cut + "…"
 	}

@@ -26,12 +26,12 @@ func Resume(ctx context.Context, cfg Config, messages []llm.Message) *Outcome {
 		return newRun(cfg, messages).unkept(err)
 	}
 	r := newRun(cfg, past[0].Messages)
-	again := &reading{run: r, begun: map[string]step{}, results: map[string]step{}}
+	again := &journalReader{run: r, begun: map[string]step{}, results: map[string]step{}}
 	for _, s := range past {
 		again.read(s)
 	}
 	ended := again.end
-	if ended != nil && len(messages) == 0 && ended.Why.own() {
+	if ended != nil && len(messages) == 0 && ended.Why.endedByItself() {
 		again.settle()
 		return r.ended(*ended)
 	}
@@ -46,11 +46,11 @@ func Resume(ctx context.Context, cfg Config, messages []llm.Message) *Outcome {
 			begin.Messages, messages = messages, nil
 		}
 		again.begin(begin)
-		if err := r.note(begin); err != nil {
+		if err := r.writeStep(begin); err != nil {
 			return r.unkept(err)
 		}
 	}
-	return r.lead(ctx, func(ctx context.Context) (Ending, error) {
+	return r.loop(ctx, func(ctx context.Context) (Ending, error) {
 		if why, err := again.finish(ctx); why != "" {
 			return why, err
 		}
@@ -58,14 +58,16 @@ func Resume(ctx context.Context, cfg Config, messages []llm.Message) *Outcome {
 			return r.add(messages...)
 		}
 		if last := len(r.history) - 1; last >= 0 && r.history[last].Role == llm.Assistant {
-			return r.say("Go on.")
+			return r.emitText("Go on.")
 		}
 		return "", nil
 	})
 }
 
-// own reports whether a run ended by itself, so that there is nothing to continue.
-func (e Ending) own() bool { return slices.Contains([]Ending{Goal, Theirs, Refused, Length, Empty}, e) }
+// endedByItself reports whether a run ended by itself, so that there is nothing to continue.
+func (e Ending) endedByItself() bool {
+	return slices.Contains([]Ending{Goal, Theirs, Refused, Length, Empty}, e)
+}
 
 // ended is the outcome of a run that has ended.
 func (r *run) ended(s step) *Outcome {
@@ -95,9 +97,9 @@ func answers(messages []llm.Message) map[string]bool {
 	return ids
 }
 
-// answered adds results to calls of the last answer that have none in the history or
+// answerOpenCalls adds results to calls of the last answer that have none in the history or
 // in following.
-func (r *run) answered(following []llm.Message) {
+func (r *run) answerOpenCalls(following []llm.Message) {
 	for i, m := range slices.Backward(r.history) {
 		if m.Role != llm.Assistant {
 			continue
@@ -116,8 +118,8 @@ func (r *run) answered(following []llm.Message) {
 	}
 }
 
-// reading is a run as far as its journal has been read.
-type reading struct {
+// journalReader is a run as far as its journal has been read.
+type journalReader struct {
 	*run
 	open    *llm.Response   // whose calls may not have been made; nil: none
 	begun   map[string]step // steps by the ids of open's calls
@@ -125,7 +127,7 @@ type reading struct {
 	end     *step // nil: it has not ended
 }
 
-func (a *reading) read(s step) {
+func (a *journalReader) read(s step) {
 	if s.Step != stepCall && s.Step != stepResult && s.Step != stepEnd && (s.Step != stepBegin || a.end == nil || a.end.Why != Waiting) {
 		a.settle()
 	}
@@ -138,10 +140,10 @@ func (a *reading) read(s step) {
 		a.history = append(a.history, s.Messages...)
 	case stepTurn:
 		a.out.Turns++
-		a.model, a.changed = a.named(s.Model)
+		a.model, a.changed = a.modelNamed(s.Model)
 	case stepAnswer:
 		a.open, a.begun, a.results = s.Response, map[string]step{}, map[string]step{}
-		a.admit(s.Response)
+		a.admitAnswer(s.Response)
 		for _, c := range s.Response.Calls() {
 			a.ids.taken[c.ID] = true
 		}
@@ -151,15 +153,15 @@ func (a *reading) read(s step) {
 	case stepResult:
 		a.results[s.ID] = s
 	case stepCut:
-		a.forget(s.Messages)
+		a.permitRepeats(s.Messages)
 		a.history = slices.Clone(s.Messages)
 	case stepEnd:
 		a.end = &s
 	}
 }
 
-// named returns the model with a name if it had taken over, else the first one.
-func (r *run) named(name string) (m provider.Model, changed bool) {
+// modelNamed returns the model with a name if it had taken over, else the first one.
+func (r *run) modelNamed(name string) (m provider.Model, changed bool) {
 	for _, m := range r.cfg.Larger {
 		if m.Info().Name == name && name != r.cfg.Model.Info().Name {
 			return m, true
@@ -170,15 +172,15 @@ func (r *run) named(name string) (m provider.Model, changed bool) {
 
 // settle takes in the results of the calls of the last answer. It is called once it
 // is known that none of them is made any more.
-func (a *reading) settle() {
+func (a *journalReader) settle() {
 	if a.open == nil {
 		return
 	}
 	m := llm.Message{Role: llm.ToolRole}
 	theirs := a.end != nil && a.end.Why == Theirs
 	for _, c := range a.open.Calls() {
-		if !a.theirs(c.Name) && c.Malformed == "" {
-			a.same[sameness(c)]++
+		if !a.isCallerTool(c.Name) && c.Malformed == "" {
+			a.same[callKey(c)]++
 		}
 		s, known := a.results[c.ID]
 		_, begun := a.begun[c.ID]
@@ -203,10 +205,10 @@ func (a *reading) settle() {
 
 // begin starts a new run after the end of an earlier one, with its conversation and
 // the new messages.
-func (a *reading) begin(s step) {
+func (a *journalReader) begin(s step) {
 	a.out, a.same, a.earlier, a.empty = &Outcome{Calls: map[string]int{}}, map[string]int{}, 0, 0
 	if a.open == nil {
-		a.answered(s.Messages)
+		a.answerOpenCalls(s.Messages)
 	}
 	a.history = append(a.history, s.Messages...)
 	a.given = len(a.history)
@@ -214,7 +216,7 @@ func (a *reading) begin(s step) {
 }
 
 // finish makes the calls of the last answer that were not made.
-func (a *reading) finish(ctx context.Context) (Ending, error) {
+func (a *journalReader) finish(ctx context.Context) (Ending, error) {
 	if a.open == nil {
 		return "", nil
 	}
@@ -230,7 +232,7 @@ func (a *reading) finish(ctx context.Context) (Ending, error) {
 			return Denied, err
 		}
 	}
-	all := a.plan(calls, a.withTheirs(tools), choice)
+	all := a.planCalls(calls, a.addCallerTools(tools), choice)
 	for _, p := range all {
 		s, known := a.results[p.call.ID]
 		b, begun := a.begun[p.call.ID]
@@ -245,7 +247,7 @@ func (a *reading) finish(ctx context.Context) (Ending, error) {
 		}
 	}
 	a.open = nil
-	return a.make(ctx, all)
+	return a.makeCalls(ctx, all)
 }
 
 // errUnknown is the result of a call that may or may not have been made.

@@ -20,14 +20,14 @@ import (
 // ctx ends, it stops, and the outcome contains what exists.
 func Run(ctx context.Context, cfg Config, messages []llm.Message) *Outcome {
 	r := newRun(cfg, messages)
-	if err := r.note(step{Step: stepBegin, Messages: messages}); err != nil {
+	if err := r.writeStep(step{Step: stepBegin, Messages: messages}); err != nil {
 		return r.unkept(err)
 	}
-	return r.lead(ctx, r.turn)
+	return r.loop(ctx, r.turn)
 }
 
-// filled are the bounds with their defaults; 0 is no bound in them.
-func (b Bounds) filled() Bounds {
+// withDefaults are the bounds with their defaults; 0 is no bound in them.
+func (b Bounds) withDefaults() Bounds {
 	b.Turns = max(0, cmp.Or(b.Turns, 25))
 	b.Tokens = max(0, b.Tokens)
 	b.Cost = max(0, b.Cost)
@@ -45,7 +45,7 @@ type run struct {
 	given   int // messages of the conversation before the run
 	kept    int // messages that Config.Whole need not be told of any more
 	history []llm.Message
-	ids     idents
+	ids     callIDs
 	same    map[string]int // calls by tool and arguments
 	out     *Outcome
 	earlier time.Duration // that the run took before it was resumed
@@ -62,18 +62,18 @@ type run struct {
 }
 
 func newRun(cfg Config, messages []llm.Message) *run {
-	cfg.Bounds = cfg.Bounds.filled()
+	cfg.Bounds = cfg.Bounds.withDefaults()
 	if cfg.Counter == nil {
 		cfg.Counter = tokens.Estimator{}
 	}
 	return &run{
 		cfg: cfg, model: cfg.Model, given: len(messages), kept: len(messages), history: slices.Clone(messages), ids: newIdents(messages),
-		same: map[string]int{}, out: &Outcome{Calls: map[string]int{}}, keep: keepResults,
+		same: map[string]int{}, out: &Outcome{Calls: map[string]int{}}, keep: keptResults,
 	}
 }
 
-// lead runs first, then asks the model and makes its calls until there is an ending.
-func (r *run) lead(ctx context.Context, first func(context.Context) (Ending, error)) *Outcome {
+// loop runs first, then asks the model and makes its calls until there is an ending.
+func (r *run) loop(ctx context.Context, first func(context.Context) (Ending, error)) *Outcome {
 	var work context.Context
 	cancel := func() {}
 	work, r.measured = call.Measure(ctx)
@@ -92,8 +92,8 @@ func (r *run) lead(ctx context.Context, first func(context.Context) (Ending, err
 // errTime is the cause of the end of a run's context after Bounds.Time.
 var errTime = errors.New("the run has timed out")
 
-// took returns the duration of the run without the time in which a person was asked.
-func (r *run) took() time.Duration {
+// duration returns the duration of the run without the time in which a person was asked.
+func (r *run) duration() time.Duration {
 	if r.measured == nil {
 		return r.earlier
 	}
@@ -120,25 +120,25 @@ func (r *run) close(ctx context.Context, why Ending, err error) *Outcome {
 		why, err = Time, nil
 	}
 	if why.bound() && ctx.Err() == nil {
-		if failed := r.sum(ctx, why); failed != nil {
+		if failed := r.addSummary(ctx, why); failed != nil {
 			err = errors.Join(err, failed)
 		}
 	}
 	r.out.Why, r.out.Err = why, err
 	r.out.Messages = slices.Clone(r.history[r.given:])
-	r.out.Took = r.took()
-	if fault := r.note(r.ending()); fault != nil {
+	r.out.Took = r.duration()
+	if fault := r.writeStep(r.ending()); fault != nil {
 		r.out.Err = errors.Join(r.out.Err, fault)
 	}
-	r.tell(Event{Type: Ended, Text: string(why), Err: err, Turn: r.out.Turns, Took: r.out.Took})
+	r.emit(Event{Type: Ended, Text: string(why), Err: err, Turn: r.out.Turns, Took: r.out.Took})
 	return r.out
 }
 
 func (r *run) unkept(err error) *Outcome {
 	r.out.Why, r.out.Err = Unkept, err
 	r.out.Messages = slices.Clone(r.history[r.given:])
-	r.out.Took = r.took()
-	r.tell(Event{Type: Ended, Text: string(Unkept), Err: err, Turn: r.out.Turns, Took: r.out.Took})
+	r.out.Took = r.duration()
+	r.emit(Event{Type: Ended, Text: string(Unkept), Err: err, Turn: r.out.Turns, Took: r.out.Took})
 	return r.out
 }
 
@@ -151,8 +151,8 @@ func (e Ending) bound() bool {
 	return slices.Contains([]Ending{Rounds, Tokens, Cost, Time, Identical, Context}, e)
 }
 
-// over says which bound has been reached; "": none.
-func (r *run) over() Ending {
+// boundReached says which bound has been reached; "": none.
+func (r *run) boundReached() Ending {
 	b, o := r.cfg.Bounds, r.out
 	switch {
 	case b.Turns > 0 && o.Turns >= b.Turns:
@@ -171,7 +171,7 @@ func (r *run) turn(ctx context.Context) (Ending, error) {
 	if ctx.Err() != nil {
 		return interrupted, nil
 	}
-	if why := r.over(); why != "" {
+	if why := r.boundReached(); why != "" {
 		return why, nil
 	}
 	var tools []llm.Tool
@@ -188,12 +188,12 @@ func (r *run) turn(ctx context.Context) (Ending, error) {
 			return Denied, err
 		}
 	}
-	tools = r.withTheirs(tools)
+	tools = r.addCallerTools(tools)
 	choice, err := offered(choice, tools)
 	if err != nil {
 		return Denied, err
 	}
-	answer, why, err := r.ask(ctx, tools, choice)
+	answer, why, err := r.requestTurn(ctx, tools, choice)
 	if why != "" || answer == nil {
 		return why, err
 	}
@@ -217,17 +217,17 @@ func offered(choice *llm.Choice, tools []llm.Tool) (*llm.Choice, error) {
 	return &llm.Choice{Mode: llm.None}, nil
 }
 
-// withTheirs adds the caller's tools. A caller's tool replaces one of ours with the
+// addCallerTools adds the caller's tools. A caller's tool replaces one of ours with the
 // same name.
-func (r *run) withTheirs(tools []llm.Tool) []llm.Tool {
+func (r *run) addCallerTools(tools []llm.Tool) []llm.Tool {
 	if len(r.cfg.Theirs) == 0 {
 		return tools
 	}
-	ours := slices.DeleteFunc(slices.Clone(tools), func(t llm.Tool) bool { return r.theirs(t.Name) })
+	ours := slices.DeleteFunc(slices.Clone(tools), func(t llm.Tool) bool { return r.isCallerTool(t.Name) })
 	return append(ours, r.cfg.Theirs...)
 }
 
-func (r *run) theirs(name string) bool {
+func (r *run) isCallerTool(name string) bool {
 	return slices.ContainsFunc(r.cfg.Theirs, func(t llm.Tool) bool { return t.Name == name })
 }
 
@@ -239,7 +239,7 @@ func (r *run) act(ctx context.Context, answer *llm.Response, tools []llm.Tool, c
 		return Refused, nil
 	case len(calls) > 0:
 		r.empty = 0
-		return r.make(ctx, r.plan(calls, tools, choice))
+		return r.makeCalls(ctx, r.planCalls(calls, tools, choice))
 	case answer.Stop == llm.StopFault || len(answer.Parts) == 0 && answer.Stop != llm.StopLength:
 		return r.nothing(answer)
 	}
@@ -250,7 +250,7 @@ func (r *run) act(ctx context.Context, answer *llm.Response, tools []llm.Tool, c
 	case llm.StopLength:
 		return Length, nil
 	case llm.StopContext:
-		return r.squeeze(answer)
+		return r.makeSpace(answer)
 	}
 	return Goal, nil
 }
@@ -265,27 +265,27 @@ func (r *run) nothing(answer *llm.Response) (Ending, error) {
 	case r.empty > 1:
 		return Empty, nil
 	case fault:
-		return r.say("Your last answer could not be read, and none of it was executed. Send it again, with tool calls in the required format.")
+		return r.emitText("Your last answer could not be read, and none of it was executed. Send it again, with tool calls in the required format.")
 	}
-	return r.say("Your last answer was empty. Continue the task, or answer with what you have.")
+	return r.emitText("Your last answer was empty. Continue the task, or answer with what you have.")
 }
 
-// say adds a message of the user's.
-func (r *run) say(text string) (Ending, error) {
+// emitText adds a message of the user's.
+func (r *run) emitText(text string) (Ending, error) {
 	return r.add(llm.Message{Role: llm.User, Parts: []llm.Part{{Type: llm.Text, Text: text}}})
 }
 
 // add adds messages.
 func (r *run) add(messages ...llm.Message) (Ending, error) {
 	r.history = append(r.history, messages...)
-	if err := r.note(step{Step: stepSaid, Messages: messages}); err != nil {
+	if err := r.writeStep(step{Step: stepSaid, Messages: messages}); err != nil {
 		return Unkept, err
 	}
 	return "", nil
 }
 
-// tell tells of an event.
-func (r *run) tell(e Event) {
+// emit tells of an event.
+func (r *run) emit(e Event) {
 	if r.cfg.On == nil {
 		return
 	}

@@ -69,7 +69,7 @@ type Host struct {
 	Tools   func(ctx context.Context) []*call.Tool
 	Servers func() []upstream.Status
 
-	Sessions *conversation.Book
+	Sessions *conversation.Store
 
 	// Changes are those that tools made to files since a time, the newest first.
 	Changes func(since time.Time) []*state.Change

@@ -437,7 +437,7 @@ func TestUndo(t *testing.T) {
 // told so, since they take no call without a result.
 func TestGoingOnWhereACallHasNoResult(t *testing.T) {
 	kept := memory.New(memory.Config{})
-	book := &conversation.Book{Keys: kept.Keys, Log: kept.Log, Blobs: kept.Blobs}
+	book := &conversation.Store{Keys: kept.Keys, Log: kept.Log, Blobs: kept.Blobs}
 	s, err := book.Create(t.Context(), conversation.Session{})
 	require.NoError(t, err)
 	_, err = book.Append(t.Context(), s.ID,

@@ -17,7 +17,7 @@ import (
 // leaves nothing.
 func TestATurnIsKeptAsFarAsItHasCome(t *testing.T) {
 	kept := memory.New(memory.Config{})
-	book := &conversation.Book{Keys: kept.Keys, Log: kept.Log, Blobs: kept.Blobs}
+	book := &conversation.Store{Keys: kept.Keys, Log: kept.Log, Blobs: kept.Blobs}
 	b := newBench(t, func(c *chat.Config) { c.Host.Sessions = book })
 	var roles []llm.Role
 	holds := func(want ...llm.Role) {

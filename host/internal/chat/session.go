@@ -80,7 +80,7 @@ func (c *Chat) keep(ctx context.Context, u *underway, added ...llm.Message) {
 
 // append adds to the session what it does not have of the turn; to a new one, what was
 // said before, too.
-func (c *Chat) append(ctx context.Context, book *conversation.Book, u *underway) error {
+func (c *Chat) append(ctx context.Context, book *conversation.Store, u *underway) error {
 	model := c.model.Info().Name
 	if c.session == nil {
 		s, err := book.Create(ctx, conversation.Session{Name: screen.Line(u.said, 60), Model: model})

@@ -65,7 +65,7 @@ func findOthers(ctx context.Context, state, own string) ([]Host, error) {
 			turns <- struct{}{}
 			all.Go(func() {
 				defer func() { <-turns }()
-				found[i] = there(ctx, name)
+				found[i] = isRunning(ctx, name)
 			})
 		}
 	}
@@ -80,9 +80,9 @@ func findOthers(ctx context.Context, state, own string) ([]Host, error) {
 	return slices.Clip(hosts), nil
 }
 
-// there reports whether somebody listens at a socket, and removes one at which
+// isRunning reports whether somebody listens at a socket, and removes one at which
 // nobody does.
-func there(ctx context.Context, name string) bool {
+func isRunning(ctx context.Context, name string) bool {
 	conn, err := dial(ctx, name)
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		os.Remove(name) //nolint:errcheck // another has
@@ -96,7 +96,7 @@ func there(ctx context.Context, name string) bool {
 }
 
 // Listens reports whether the host is still there.
-func (h Host) Listens(ctx context.Context) bool { return there(ctx, h.Socket) }
+func (h Host) Listens(ctx context.Context) bool { return isRunning(ctx, h.Socket) }
 
 func dial(ctx context.Context, name string) (conn net.Conn, err error) {
 	ctx, cancel := context.WithTimeout(ctx, findTime)

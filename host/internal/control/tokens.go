@@ -12,9 +12,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// outlive is the time for which an agent may continue after its starting call was
+// agentLifetime is the time for which an agent may continue after its starting call was
 // answered.
-const outlive = 75 * time.Minute
+const agentLifetime = 75 * time.Minute
 
 // Limits of concurrent loans, of one caller and in total: each exists while its agent
 // works, and no client may take all of them.
@@ -104,7 +104,7 @@ func (l *Loan) GiveBack(goesOn bool) {
 	l.tokens.mu.Unlock()
 	// Who enters meanwhile, as an agent that waited for another to end, is
 	// let in.
-	late := time.AfterFunc(outlive, func() { l.tokens.drop(l.key, l.lease) })
+	late := time.AfterFunc(agentLifetime, func() { l.tokens.drop(l.key, l.lease) })
 	context.AfterFunc(l.lease.over, func() { late.Stop() })
 }
 
@@ -121,8 +121,8 @@ func (t *Tokens) drop(key [sha256.Size]byte, l *lease) {
 	l.end()
 }
 
-// use enters with a token. The caller calls leave at the end.
-func (t *Tokens) use(token string) (as call.Caller, over context.Context, leave func(), ok bool) {
+// enter enters with a token. The caller calls leave at the end.
+func (t *Tokens) enter(token string) (as call.Caller, over context.Context, leave func(), ok bool) {
 	key := sha256.Sum256([]byte(token))
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -29,13 +29,13 @@ type turn struct {
 }
 
 // Append adds messages to the end of a session, all or none. Without any it is Get.
-func (b *Book) Append(ctx context.Context, id string, messages ...llm.Message) (*Session, error) {
+func (b *Store) Append(ctx context.Context, id string, messages ...llm.Message) (*Session, error) {
 	return b.AppendPart(ctx, id, "", messages...)
 }
 
 // AppendPart is Append of messages that Withdraw takes back, with all others that were
 // appended under the same name of a part.
-func (b *Book) AppendPart(ctx context.Context, id, part string, messages ...llm.Message) (*Session, error) {
+func (b *Store) AppendPart(ctx context.Context, id, part string, messages ...llm.Message) (*Session, error) {
 	k, _, err := b.read(ctx, id)
 	if err != nil || len(messages) == 0 {
 		return session(k), err
@@ -59,7 +59,7 @@ func (b *Book) AppendPart(ctx context.Context, id, part string, messages ...llm.
 
 // Withdraw removes the messages that were appended under the name of a part. If there
 // are none, it does the same as Get.
-func (b *Book) Withdraw(ctx context.Context, id, part string) (*Session, error) {
+func (b *Store) Withdraw(ctx context.Context, id, part string) (*Session, error) {
 	void := turn{Void: part}
 	_, err := b.each(ctx, id, 0, func(t turn, _ store.Cursor) error {
 		switch {
@@ -80,7 +80,7 @@ func (b *Book) Withdraw(ctx context.Context, id, part string) (*Session, error) 
 }
 
 // record appends a record.
-func (b *Book) record(ctx context.Context, id string, t turn) (*Session, error) {
+func (b *Store) record(ctx context.Context, id string, t turn) (*Session, error) {
 	record, err := jsonrpc.Marshal(t)
 	if err != nil {
 		return nil, err
@@ -88,24 +88,24 @@ func (b *Book) record(ctx context.Context, id string, t turn) (*Session, error) 
 	if _, err := b.Log.Append(ctx, keyOf(id), record); err != nil {
 		return nil, errors.Join(err, b.forget(ctx, t))
 	}
-	s, err := b.count(ctx, id)
+	s, err := b.updateCounts(ctx, id)
 	if toolerr.Is(err, toolerr.NotFound) { // deleted meanwhile
 		return nil, errors.Join(err, b.drop(ctx, id))
 	}
 	return s, err
 }
 
-func session(k *kept) *Session {
+func session(k *storedSession) *Session {
 	if k == nil {
 		return nil
 	}
 	return &k.Session
 }
 
-// count updates the data of a session from its log, including messages of a host that
+// updateCounts updates the data of a session from its log, including messages of a host that
 // was killed before it could update them.
-func (b *Book) count(ctx context.Context, id string) (*Session, error) {
-	return b.change(ctx, id, func(k *kept) error {
+func (b *Store) updateCounts(ctx context.Context, id string) (*Session, error) {
+	return b.change(ctx, id, func(k *storedSession) error {
 		_, err := b.each(ctx, id, k.Cursor, func(t turn, at store.Cursor) error {
 			k.Cursor = at
 			k.Turns++
@@ -120,7 +120,7 @@ func (b *Book) count(ctx context.Context, id string) (*Session, error) {
 }
 
 // each visits the turns of a session after a cursor.
-func (b *Book) each(ctx context.Context, id string, after store.Cursor, visit func(turn, store.Cursor) error) (n int, err error) {
+func (b *Store) each(ctx context.Context, id string, after store.Cursor, visit func(turn, store.Cursor) error) (n int, err error) {
 	for {
 		page, err := b.Log.Read(ctx, keyOf(id), after, store.MaxPage)
 		if err != nil || len(page) == 0 {
@@ -141,7 +141,7 @@ func (b *Book) each(ctx context.Context, id string, after store.Cursor, visit fu
 }
 
 // Messages returns the messages of a session, the oldest first.
-func (b *Book) Messages(ctx context.Context, id string) ([]llm.Message, error) {
+func (b *Store) Messages(ctx context.Context, id string) ([]llm.Message, error) {
 	turns, err := b.turns(ctx, id)
 	var all []llm.Message
 	for _, t := range turns {
@@ -152,7 +152,7 @@ func (b *Book) Messages(ctx context.Context, id string) ([]llm.Message, error) {
 
 // turns returns the turns of a session with their messages. Where the oldest were
 // trimmed, what belongs to them goes, too.
-func (b *Book) turns(ctx context.Context, id string) ([]turn, error) {
+func (b *Store) turns(ctx context.Context, id string) ([]turn, error) {
 	k, _, err := b.read(ctx, id)
 	if err != nil {
 		return nil, err
@@ -181,13 +181,13 @@ func (b *Book) turns(ctx context.Context, id string) ([]turn, error) {
 		return nil, err
 	}
 	if lost || n < k.Turns {
-		turns = fromUser(turns)
+		turns = dropBeforeUser(turns)
 	}
 	return turns, nil
 }
 
-// fromUser drops the messages before the first one of the user.
-func fromUser(turns []turn) []turn {
+// dropBeforeUser drops the messages before the first one of the user.
+func dropBeforeUser(turns []turn) []turn {
 	for i, t := range turns {
 		for j, m := range t.Messages {
 			if m.Role == llm.User {
@@ -199,7 +199,7 @@ func fromUser(turns []turn) []turn {
 	return nil
 }
 
-func (b *Book) fetch(ctx context.Context, t *turn) error {
+func (b *Store) fetch(ctx context.Context, t *turn) error {
 	content, _, err := b.Blobs.Open(ctx, t.Blob)
 	if err != nil {
 		return err
@@ -217,7 +217,7 @@ func (b *Book) fetch(ctx context.Context, t *turn) error {
 
 // Fork makes a session of the first messages of another: as many as upTo, all if
 // that is 0. A call must not be parted from its results.
-func (b *Book) Fork(ctx context.Context, id, name string, upTo int) (*Session, error) {
+func (b *Store) Fork(ctx context.Context, id, name string, upTo int) (*Session, error) {
 	from, err := b.Get(ctx, id)
 	if err != nil {
 		return nil, err
@@ -283,7 +283,7 @@ func note(m llm.Message, open map[string]bool) {
 }
 
 // drop removes the messages of a session that is not there any more.
-func (b *Book) drop(ctx context.Context, id string) error {
+func (b *Store) drop(ctx context.Context, id string) error {
 	var blobs []turn
 	_, err := b.each(ctx, id, 0, func(t turn, _ store.Cursor) error {
 		blobs = append(blobs, turn{Blob: t.Blob})
@@ -297,7 +297,7 @@ func (b *Book) drop(ctx context.Context, id string) error {
 }
 
 // forget removes the blob of a turn, if it has one.
-func (b *Book) forget(ctx context.Context, t turn) error {
+func (b *Store) forget(ctx context.Context, t turn) error {
 	if t.Blob == "" {
 		return nil
 	}

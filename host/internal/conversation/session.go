@@ -48,16 +48,16 @@ type Session struct {
 	Bytes    int64     `json:"bytes"` // of all messages
 }
 
-// kept is a session as it is in the store. What was appended after the cursor is
+// storedSession is a session as it is in the store. What was appended after the cursor is
 // not counted yet.
-type kept struct {
+type storedSession struct {
 	Session
 	Cursor store.Cursor `json:"cursor"`
 }
 
-// A Book is all sessions of a store. It is safe for concurrent use, also by several
+// A Store holds all sessions. It is safe for concurrent use, also by several
 // hosts.
-type Book struct {
+type Store struct {
 	Keys  store.Keys
 	Log   store.Log
 	Blobs store.Blobs // for turns that are too long for a record
@@ -78,19 +78,19 @@ const (
 	inRecord = 512 << 10
 )
 
-func (b *Book) now() time.Time {
+func (b *Store) now() time.Time {
 	if b.Now != nil {
 		return b.Now().UTC()
 	}
 	return time.Now().UTC()
 }
 
-func (b *Book) age() time.Duration { return cmp.Or(b.Age, 30*24*time.Hour) }
+func (b *Store) age() time.Duration { return cmp.Or(b.Age, 30*24*time.Hour) }
 
 func keyOf(id string) string { return "session/" + id }
 
 // Create makes a session with the name, model and parent of s.
-func (b *Book) Create(ctx context.Context, s Session) (*Session, error) {
+func (b *Store) Create(ctx context.Context, s Session) (*Session, error) {
 	if err := checkName(s.Name); err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (b *Book) Create(ctx context.Context, s Session) (*Session, error) {
 		return nil, err
 	}
 	now := b.now()
-	made := kept{Session: Session{
+	made := storedSession{Session: Session{
 		ID: "sess_" + strings.ToLower(rand.Text()), Name: s.Name, Model: s.Model, Parent: s.Parent,
 		Created: now, Updated: now, Expires: now.Add(b.age()),
 	}}
@@ -107,7 +107,7 @@ func (b *Book) Create(ctx context.Context, s Session) (*Session, error) {
 }
 
 // makeRoom removes the least recently used sessions beyond the limit.
-func (b *Book) makeRoom(ctx context.Context) error {
+func (b *Store) makeRoom(ctx context.Context) error {
 	all, err := b.List(ctx)
 	if err != nil {
 		return err
@@ -133,7 +133,7 @@ func checkName(name string) error {
 	return nil
 }
 
-func (b *Book) write(ctx context.Context, k *kept, was store.Version) error {
+func (b *Store) write(ctx context.Context, k *storedSession, was store.Version) error {
 	value, err := jsonrpc.Marshal(k)
 	if err != nil {
 		return err
@@ -142,7 +142,7 @@ func (b *Book) write(ctx context.Context, k *kept, was store.Version) error {
 	return err
 }
 
-func (b *Book) read(ctx context.Context, id string) (*kept, store.Version, error) {
+func (b *Store) read(ctx context.Context, id string) (*storedSession, store.Version, error) {
 	missing := toolerr.New(toolerr.NotFound, "no session %.80q; it may have been deleted, or removed after %v without use", id, b.age())
 	if id == "" || len(id) > 64 || strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r == '*' || r == '/' || r > '~' }) {
 		return nil, 0, missing
@@ -158,8 +158,8 @@ func (b *Book) read(ctx context.Context, id string) (*kept, store.Version, error
 	return k, entry.Version, err
 }
 
-func parse(entry store.Entry) (*kept, error) {
-	k := new(kept)
+func parse(entry store.Entry) (*storedSession, error) {
+	k := new(storedSession)
 	if err := json.Unmarshal(entry.Value, k); err != nil {
 		return nil, toolerr.New(toolerr.Internal, "the record %s is malformed: %w", entry.Key, err)
 	}
@@ -167,7 +167,7 @@ func parse(entry store.Entry) (*kept, error) {
 }
 
 // change applies f to a session until nobody has been before it.
-func (b *Book) change(ctx context.Context, id string, f func(*kept) error) (*Session, error) {
+func (b *Store) change(ctx context.Context, id string, f func(*storedSession) error) (*Session, error) {
 	var err error
 	for range maxTries {
 		k, version, fault := b.read(ctx, id)
@@ -188,7 +188,7 @@ func (b *Book) change(ctx context.Context, id string, f func(*kept) error) (*Ses
 }
 
 // List returns all sessions, those first that were used last.
-func (b *Book) List(ctx context.Context) ([]Session, error) {
+func (b *Store) List(ctx context.Context) ([]Session, error) {
 	var all []Session
 	for after := ""; ; {
 		page, err := b.Keys.List(ctx, keyOf(""), after, store.MaxPage)
@@ -208,7 +208,7 @@ func (b *Book) List(ctx context.Context) ([]Session, error) {
 }
 
 // Get returns a session by its id, or NOT_FOUND.
-func (b *Book) Get(ctx context.Context, id string) (*Session, error) {
+func (b *Store) Get(ctx context.Context, id string) (*Session, error) {
 	k, _, err := b.read(ctx, id)
 	if err != nil {
 		return nil, err
@@ -218,7 +218,7 @@ func (b *Book) Get(ctx context.Context, id string) (*Session, error) {
 
 // Find returns the session whose id or name this is, or the only one whose id
 // begins with it.
-func (b *Book) Find(ctx context.Context, text string) (*Session, error) {
+func (b *Store) Find(ctx context.Context, text string) (*Session, error) {
 	s, err := b.Get(ctx, text)
 	if err == nil || !toolerr.Is(err, toolerr.NotFound) || text == "" {
 		return s, err
@@ -243,26 +243,26 @@ func (b *Book) Find(ctx context.Context, text string) (*Session, error) {
 }
 
 // Rename gives a session another name.
-func (b *Book) Rename(ctx context.Context, id, name string) (*Session, error) {
+func (b *Store) Rename(ctx context.Context, id, name string) (*Session, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
-	return b.change(ctx, id, func(k *kept) error {
+	return b.change(ctx, id, func(k *storedSession) error {
 		k.Name, k.Updated = name, b.now()
 		return nil
 	})
 }
 
 // SetModel notes which model a session is held with.
-func (b *Book) SetModel(ctx context.Context, id, model string) (*Session, error) {
-	return b.change(ctx, id, func(k *kept) error {
+func (b *Store) SetModel(ctx context.Context, id, model string) (*Session, error) {
+	return b.change(ctx, id, func(k *storedSession) error {
 		k.Model = model
 		return nil
 	})
 }
 
 // Delete forgets a session and its messages.
-func (b *Book) Delete(ctx context.Context, id string) error {
+func (b *Store) Delete(ctx context.Context, id string) error {
 	if _, _, err := b.read(ctx, id); err != nil {
 		return err
 	}

@@ -17,11 +17,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-func bookOf(s *store.Store) *conversation.Book {
-	return &conversation.Book{Keys: s.Keys, Log: s.Log, Blobs: s.Blobs}
+func bookOf(s *store.Store) *conversation.Store {
+	return &conversation.Store{Keys: s.Keys, Log: s.Log, Blobs: s.Blobs}
 }
 
-func newBook(t *testing.T) *conversation.Book {
+func newBook(t *testing.T) *conversation.Store {
 	t.Helper()
 	return bookOf(memory.New(memory.Config{}))
 }
@@ -52,7 +52,7 @@ func texts(messages []llm.Message) []string {
 
 func TestASessionIsThereForEveryHostOfTheStore(t *testing.T) {
 	dir := t.TempDir()
-	open := func() (*conversation.Book, *store.Store) {
+	open := func() (*conversation.Store, *store.Store) {
 		s := sqlite.New(sqlite.Config{Dir: dir, NoSync: true})
 		return bookOf(s), s
 	}
@@ -79,7 +79,7 @@ func TestASessionIsThereForEveryHostOfTheStore(t *testing.T) {
 
 func TestTurnsOfManyHostsAreEachWhole(t *testing.T) {
 	dir := t.TempDir()
-	var books []*conversation.Book
+	var books []*conversation.Store
 	for range 2 {
 		s := sqlite.New(sqlite.Config{Dir: dir, NoSync: true})
 		defer func() { require.NoError(t, s.Close()) }()

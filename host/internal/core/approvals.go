@@ -23,7 +23,7 @@ func (a *App) newApproval(c approve.Config) *approve.Stage {
 		return ""
 	}
 	c.Scope = a.approvalScope
-	return approve.New(c, &approve.Book{Keys: approvalKeys{a}, Expires: c.Expires}, func(ctx context.Context, req *call.Request) error {
+	return approve.New(c, &approve.Store{Keys: approvalKeys{a}, Expires: c.Expires}, func(ctx context.Context, req *call.Request) error {
 		w := a.currentPipeline()
 		return w.checkCall(ctx, req, w.validator)
 	})
@@ -68,8 +68,8 @@ func (w pipeline) checkCall(ctx context.Context, req *call.Request, v *validate.
 }
 
 // Approvals returns the approval requests of all hosts with the same store.
-func (a *App) Approvals() *approve.Book {
-	return &approve.Book{Keys: approvalKeys{a}, Expires: a.currentPipeline().cfg.Approval.Expires}
+func (a *App) Approvals() *approve.Store {
+	return &approve.Store{Keys: approvalKeys{a}, Expires: a.currentPipeline().cfg.Approval.Expires}
 }
 
 // Decide decides an approval request. If the decision replaces the arguments, the new

@@ -53,7 +53,7 @@ func attempts() []attempt {
 func TestRetryNeverRepeatsASideEffect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, err := newPipeline(config.Config{Stages: config.Stages{Breaker: breaker.Config{Off: true}}},
-			dependencies{approval: func(c approve.Config) *approve.Stage { return approve.New(c, &approve.Book{}, nil) }}, nil)
+			dependencies{approval: func(c approve.Config) *approve.Stage { return approve.New(c, &approve.Store{}, nil) }}, nil)
 		require.NoError(t, err)
 		defer w.close()
 		var schedule []attempt

@@ -26,7 +26,7 @@ func BenchmarkStages(b *testing.B) {
 			w, err := newPipeline(config.Config{State: b.TempDir(), Stages: config.Stages{Policy: policy.Config{
 				Block: []string{"other__*"}, MaxTotalCalls: 1 << 30,
 				Rules: []policy.Rule{{Tool: "srv__*", Args: map[string]string{"text": "forbidden*"}, Do: policy.Deny}},
-			}}}, dependencies{approval: func(c approve.Config) *approve.Stage { return approve.New(c, &approve.Book{}, nil) }}, nil)
+			}}}, dependencies{approval: func(c approve.Config) *approve.Stage { return approve.New(c, &approve.Store{}, nil) }}, nil)
 			require.NoError(b, err)
 			defer w.close()
 			res := stagetest.Text("0123456789012345678901234567890123456789012345678901")

@@ -20,9 +20,9 @@ func (a *App) Store() *store.Store {
 }
 
 // Sessions returns the stored conversations of all hosts with the same store.
-func (a *App) Sessions() *conversations.Book {
+func (a *App) Sessions() *conversations.Store {
 	s := a.Store()
-	book := &conversations.Book{Keys: s.Keys, Log: s.Log, Blobs: s.Blobs}
+	book := &conversations.Store{Keys: s.Keys, Log: s.Log, Blobs: s.Blobs}
 	book.Forgot = func(old conversations.Session, most int) {
 		a.notify(fmt.Sprintf("the session %s (%q, last used %s) was deleted to make space for a new one: at most %d are kept; delete unneeded sessions", old.ID, old.Name, old.Updated.Format(time.DateOnly), most))
 	}
@@ -33,9 +33,9 @@ func (a *App) Sessions() *conversations.Book {
 }
 
 // Responses returns the stored responses of all hosts with the same store.
-func (a *App) Responses() *responsestore.Book {
+func (a *App) Responses() *responsestore.Store {
 	s := a.Store()
-	book := &responsestore.Book{Keys: s.Keys, Blobs: s.Blobs}
+	book := &responsestore.Store{Keys: s.Keys, Blobs: s.Blobs}
 	if a.store == nil { // responses use memory
 		book.Most, book.Total, book.Size = 100, 32<<20, 8<<20
 	}

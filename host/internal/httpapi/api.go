@@ -64,7 +64,7 @@ import (
 
 // Approvals are the requests for approval.
 type Approvals interface {
-	Approvals() *approve.Book
+	Approvals() *approve.Store
 	Decide(ctx context.Context, id string, d approve.Decision) (*approve.Record, error)
 	Redeem(ctx context.Context, id, token string, d approve.Decision) (*approve.Record, error)
 }
@@ -92,10 +92,10 @@ type Config struct {
 	Models    Models
 	Tools     Tools
 	Call      call.Handler // one call through all stages
-	Sessions  *conversation.Book
-	Responses *responsestore.Book // nil: no response is stored
-	Keys      store.Keys          // for what is kept of answers, and of artifacts
-	Blobs     store.Blobs         // for their contents
+	Sessions  *conversation.Store
+	Responses *responsestore.Store // nil: no response is stored
+	Keys      store.Keys           // for what is kept of answers, and of artifacts
+	Blobs     store.Blobs          // for their contents
 	Bounds    agent.Bounds
 	Version   string
 
@@ -148,7 +148,7 @@ func New(c Config) *API {
 	a.rate = rates{each: c.Rate, burst: float64(c.Burst), clients: map[string]*bucket{}}
 	a.routes = a.served()
 	for _, r := range a.routes {
-		a.mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, req *http.Request) { r.serve(&patient{w, c.Patience}, req) })
+		a.mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, req *http.Request) { r.serve(&deadlineWriter{w, c.Patience}, req) })
 	}
 	a.openapi = sync.OnceValue(a.describe)
 	return a
@@ -188,9 +188,9 @@ func (a *API) missing(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if found {
-		return &fault{status: http.StatusMethodNotAllowed, code: "method_not_allowed", message: r.Method + " is not supported here; the Allow header lists the methods"}
+		return &apiError{status: http.StatusMethodNotAllowed, code: "method_not_allowed", message: r.Method + " is not supported here; the Allow header lists the methods"}
 	}
-	return &fault{status: http.StatusNotFound, code: "NOT_FOUND", message: "not found: " + r.Method + " " + cut(r.URL.Path, 100) + "; GET /openapi.json describes the API"}
+	return &apiError{status: http.StatusNotFound, code: "NOT_FOUND", message: "not found: " + r.Method + " " + cut(r.URL.Path, 100) + "; GET /openapi.json describes the API"}
 }
 
 // Callback serves who has a one-time token, which is in the address.
@@ -198,7 +198,7 @@ func (a *API) Callback() http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range a.routes {
 		if r.open {
-			mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, req *http.Request) { r.serve(&patient{w, a.cfg.Patience}, req) })
+			mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, req *http.Request) { r.serve(&deadlineWriter{w, a.cfg.Patience}, req) })
 		}
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { fail(w, r, a.missing(w, r)) })
@@ -218,7 +218,7 @@ func (a *API) Refuse(w http.ResponseWriter, r *http.Request, status int, message
 	case http.StatusForbidden:
 		code = "POLICY_DENIED"
 	}
-	fail(w, r, &fault{status: status, code: code, message: message})
+	fail(w, r, &apiError{status: status, code: code, message: message})
 }
 
 // raw writes a JSON text.

@@ -66,7 +66,7 @@ func (a *API) keepArtifact(w http.ResponseWriter, r *http.Request) (*artifact, e
 	blob, err := a.cfg.Blobs.Create(r.Context(), made.ID, http.MaxBytesReader(w, r.Body, maxArtifact))
 	switch {
 	case toolerr.Is(err, toolerr.LimitReached), toolerr.Is(err, toolerr.NoSpace):
-		return nil, &fault{status: http.StatusInsufficientStorage, code: string(toolerr.CodeOf(err)), message: err.Error(), final: true}
+		return nil, &apiError{status: http.StatusInsufficientStorage, code: string(toolerr.CodeOf(err)), message: err.Error(), final: true}
 	case err != nil && r.Context().Err() == nil:
 		return nil, unread(w, err, maxArtifact)
 	case err != nil:

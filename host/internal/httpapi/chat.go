@@ -23,16 +23,16 @@ func (a *API) chat(w http.ResponseWriter, r *http.Request) {
 		fail(w, r, err)
 		return
 	}
-	a.complete(w, r, q, func(c *completion) form { return newChatForm(c) })
+	a.complete(w, r, q, func(c *completion) answerWriter { return newChatWriter(c) })
 }
 
 // readChat reads the body of POST /v1/chat/completions.
-func readChat(w http.ResponseWriter, r *http.Request) (*asked, error) {
+func readChat(w http.ResponseWriter, r *http.Request) (*requestOptions, error) {
 	v, err := object(w, r)
 	if err != nil {
 		return nil, err
 	}
-	q := &asked{prefix: openaiPrefix, formatParam: "response_format"}
+	q := &requestOptions{prefix: openaiPrefix, formatParam: "response_format"}
 	tools, err := q.extensions(v, r)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func readChat(w http.ResponseWriter, r *http.Request) (*asked, error) {
 
 // checkChat refuses what cannot be read, and what cannot be done.
 func checkChat(v *tree.Value) error {
-	if err := wantedOfChat().check(v, "", ""); err != nil {
+	if err := chatRule().check(v, "", ""); err != nil {
 		return err
 	}
 	if n := v.Get("n"); !absent(n) && !(n.Is(tree.Number) && n.Text == "1") {
@@ -143,8 +143,8 @@ func checkChatMessages(list *tree.Value) error {
 	return nil
 }
 
-// chatForm tells a completion as OpenAI does.
-type chatForm struct {
+// chatWriter tells a completion as OpenAI does.
+type chatWriter struct {
 	*completion
 	id      string
 	created int64
@@ -155,17 +155,17 @@ type chatForm struct {
 	calls int
 }
 
-func newChatForm(c *completion) *chatForm {
-	return &chatForm{completion: c, id: "chatcmpl-" + random(), created: c.api.cfg.Now().Unix(), parts: map[int]int{}}
+func newChatWriter(c *completion) *chatWriter {
+	return &chatWriter{completion: c, id: "chatcmpl-" + random(), created: c.api.cfg.Now().Unix(), parts: map[int]int{}}
 }
 
 // beats is a comment, which clients pass over.
-func (f *chatForm) beats() []byte { return []byte(": the host is working\n\n") }
+func (f *chatWriter) beats() []byte { return []byte(": the host is working\n\n") }
 
-func (f *chatForm) stream(out *events) { f.out = out }
+func (f *chatWriter) stream(out *events) { f.out = out }
 
 // chunk sends one.
-func (f *chatForm) chunk(choices []any, with ...any) {
+func (f *chatWriter) chunk(choices []any, with ...any) {
 	body := map[string]any{"id": f.id, "object": "chat.completion.chunk", "created": f.created, "model": f.model, "choices": choices}
 	if f.q.StreamUsage {
 		body["usage"] = nil
@@ -176,7 +176,7 @@ func (f *chatForm) chunk(choices []any, with ...any) {
 	f.out.send("", body)
 }
 
-func (f *chatForm) delta(members map[string]any) {
+func (f *chatWriter) delta(members map[string]any) {
 	if !f.first {
 		f.first = true
 		f.delta(map[string]any{"role": "assistant", "content": ""})
@@ -185,7 +185,7 @@ func (f *chatForm) delta(members map[string]any) {
 }
 
 // tell sends a piece.
-func (f *chatForm) tell(p piece) {
+func (f *chatWriter) tell(p piece) {
 	switch p.kind {
 	case pieceText:
 		f.delta(map[string]any{"content": p.text})
@@ -215,12 +215,12 @@ func (f *chatForm) tell(p piece) {
 }
 
 // apart returns the separator between the texts of two turns.
-func (f *chatForm) apart() string { return "\n\n" }
+func (f *chatWriter) apart() string { return "\n\n" }
 
-func (f *chatForm) event(e map[string]any) { f.chunk([]any{}, "x_event", e) }
+func (f *chatWriter) event(e map[string]any) { f.chunk([]any{}, "x_event", e) }
 
 // end sends what ends a stream.
-func (f *chatForm) end(r *llm.Response, extra []any) {
+func (f *chatWriter) end(r *llm.Response, extra []any) {
 	if !f.first { // an answer of nothing is one, too
 		f.delta(map[string]any{"content": ""})
 	}
@@ -233,10 +233,10 @@ func (f *chatForm) end(r *llm.Response, extra []any) {
 	f.out.text("", []byte("[DONE]"))
 }
 
-func (f *chatForm) broken(err error) { f.out.send("", faultOf(err).body()) }
+func (f *chatWriter) broken(err error) { f.out.send("", apiErrorOf(err).body()) }
 
 // whole is the answer that is not streamed: one text, and the calls.
-func (f *chatForm) whole(r *llm.Response, extra []any) *tree.Value {
+func (f *chatWriter) whole(r *llm.Response, extra []any) *tree.Value {
 	r.ID, r.Created, r.Model = f.id, f.created, f.model
 	var parts []llm.Part
 	for _, kind := range []llm.PartType{llm.Thinking, llm.Text, llm.Refusal} {

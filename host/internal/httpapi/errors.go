@@ -15,7 +15,7 @@ import (
 )
 
 // A fault is an error as clients are told it.
-type fault struct {
+type apiError struct {
 	status  int
 	code    string
 	param   string // the member that is wrong; "": none is
@@ -24,10 +24,10 @@ type fault struct {
 	final   bool          // trying again does not help, whatever the status suggests
 }
 
-func (f *fault) Error() string { return f.message }
+func (f *apiError) Error() string { return f.message }
 
 // kind is OpenAI's type of an error.
-func (f *fault) kind() string {
+func (f *apiError) kind() string {
 	switch {
 	case f.status == http.StatusTooManyRequests:
 		return "rate_limit_error"
@@ -40,7 +40,7 @@ func (f *fault) kind() string {
 }
 
 // kindForAnthropic is Anthropic's.
-func (f *fault) kindForAnthropic() string {
+func (f *apiError) kindForAnthropic() string {
 	switch f.status {
 	case http.StatusUnauthorized:
 		return "authentication_error"
@@ -64,7 +64,7 @@ func (f *fault) kindForAnthropic() string {
 }
 
 // body is the error in the form of OpenAI's clients.
-func (f *fault) body() map[string]any {
+func (f *apiError) body() map[string]any {
 	var param any
 	if f.param != "" {
 		param = f.param
@@ -73,7 +73,7 @@ func (f *fault) body() map[string]any {
 }
 
 // bodyForAnthropic is the error in the form of Anthropic's.
-func (f *fault) bodyForAnthropic() map[string]any {
+func (f *apiError) bodyForAnthropic() map[string]any {
 	return map[string]any{"type": "error", "error": map[string]any{"type": f.kindForAnthropic(), "message": f.message, "param": f.param, "code": f.code}}
 }
 
@@ -83,20 +83,20 @@ func invalid(param, format string, args ...any) error {
 }
 
 func tooMany(wait time.Duration) error {
-	return &fault{
+	return &apiError{
 		status: http.StatusTooManyRequests, code: string(toolerr.RateLimited), retry: wait,
 		message: "too many requests; try again in " + strconv.Itoa(int(math.Ceil(wait.Seconds()))) + " s",
 	}
 }
 
-// faultOf converts an error for the client.
-func faultOf(err error) *fault {
-	var known *fault
+// apiErrorOf converts an error for the client.
+func apiErrorOf(err error) *apiError {
+	var known *apiError
 	if errors.As(err, &known) {
 		return known
 	}
 	code := toolerr.CodeOf(err)
-	f := &fault{status: statusOf(code), code: string(code), message: err.Error()}
+	f := &apiError{status: statusOf(code), code: string(code), message: err.Error()}
 	var said *toolerr.Error
 	if errors.As(err, &said) {
 		extra := said.Extra()
@@ -138,10 +138,10 @@ func statusOf(code toolerr.Code) int {
 	return http.StatusInternalServerError
 }
 
-// modelFault converts an error of a model. If the vendor has an error code that
+// modelError converts an error of a model. If the vendor has an error code that
 // programs check, it uses that.
-func modelFault(err error) *fault {
-	f := *faultOf(err)
+func modelError(err error) *apiError {
+	f := *apiErrorOf(err)
 	switch code := toolerr.CodeOf(err); code {
 	case toolerr.AuthFailed: // the host's key, not the client's
 		f.status, f.final = http.StatusInternalServerError, true
@@ -166,7 +166,7 @@ func forAnthropic(r *http.Request) bool {
 
 // fail answers with an error.
 func fail(w http.ResponseWriter, r *http.Request, err error) {
-	f := faultOf(err)
+	f := apiErrorOf(err)
 	body := f.body()
 	if forAnthropic(r) {
 		body = f.bodyForAnthropic()

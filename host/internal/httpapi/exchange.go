@@ -27,16 +27,16 @@ const (
 
 // patient waits for a client to read, but not without end: one that does not is hung
 // up on.
-type patient struct {
+type deadlineWriter struct {
 	http.ResponseWriter
 	most time.Duration // for each piece
 }
 
 // Unwrap is for http.ResponseController.
-func (p *patient) Unwrap() http.ResponseWriter { return p.ResponseWriter }
+func (p *deadlineWriter) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
 // Write writes in pieces, each within its time.
-func (p *patient) Write(text []byte) (n int, err error) {
+func (p *deadlineWriter) Write(text []byte) (n int, err error) {
 	for first := true; first || len(text) > 0; first = false {
 		if err := p.deadline(time.Now().Add(p.most)); err != nil {
 			return n, err
@@ -50,7 +50,7 @@ func (p *patient) Write(text []byte) (n int, err error) {
 	return n, p.deadline(time.Time{})
 }
 
-func (p *patient) deadline(t time.Time) error {
+func (p *deadlineWriter) deadline(t time.Time) error {
 	err := http.NewResponseController(p.ResponseWriter).SetWriteDeadline(t)
 	if errors.Is(err, http.ErrNotSupported) {
 		return nil
@@ -61,7 +61,7 @@ func (p *patient) deadline(t time.Time) error {
 // body reads what a request brings, which is JSON.
 func body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
-		return nil, &fault{status: http.StatusUnsupportedMediaType, code: string(toolerr.InvalidInput), message: "Content-Type must be application/json"}
+		return nil, &apiError{status: http.StatusUnsupportedMediaType, code: string(toolerr.InvalidInput), message: "Content-Type must be application/json"}
 	}
 	if r.ContentLength > maxBody {
 		return nil, tooLarge(w, maxBody)
@@ -93,7 +93,7 @@ func unread(w http.ResponseWriter, err error, most int64) error {
 	case errors.As(err, &large), toolerr.Is(err, toolerr.TooLarge):
 		return tooLarge(w, most)
 	case errors.As(err, &slow) && slow.Timeout():
-		return &fault{status: http.StatusRequestTimeout, code: string(toolerr.Timeout), message: "the body did not arrive in time"}
+		return &apiError{status: http.StatusRequestTimeout, code: string(toolerr.Timeout), message: "the body did not arrive in time"}
 	}
 	return toolerr.New(toolerr.InvalidInput, "the body cannot be read: %w", err)
 }

@@ -47,7 +47,7 @@ func newScene(t *testing.T, change func(*httpapi.Config), think func(r *llm.Requ
 	kept := memory.New(memory.Config{})
 	cfg := httpapi.Config{
 		Models: s, Tools: hostTools{s}, Call: s.handle, Keys: kept.Keys, Blobs: kept.Blobs, Version: "test",
-		Sessions: &conversation.Book{Keys: kept.Keys, Log: kept.Log, Blobs: kept.Blobs}, Responses: &responsestore.Book{Keys: kept.Keys, Blobs: kept.Blobs},
+		Sessions: &conversation.Store{Keys: kept.Keys, Log: kept.Log, Blobs: kept.Blobs}, Responses: &responsestore.Store{Keys: kept.Keys, Blobs: kept.Blobs},
 	}
 	if change != nil {
 		change(&cfg)

@@ -17,8 +17,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// turnKept is the stored data of an answer with calls of the client's tools.
-type turnKept struct {
+// storedTurn is the stored data of an answer with calls of the client's tools.
+type storedTurn struct {
 	Said     string        `json:"said"` // all its text, as the client was told
 	Messages []llm.Message `json:"messages,omitempty"`
 	Blob     string        `json:"blob,omitempty"` // where they are too long
@@ -31,15 +31,15 @@ const (
 
 func turnKey(call string) string { return "turn/" + call }
 
-// keepTurn keeps the messages of an answer under the id of the first of
+// storeTurn keeps the messages of an answer under the id of the first of
 // the calls that wait for the client.
-func (a *API) keepTurn(ctx context.Context, messages []llm.Message, said string) error {
+func (a *API) storeTurn(ctx context.Context, messages []llm.Message, said string) error {
 	ids := open(messages)
 	content, err := jsonrpc.Marshal(messages)
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	kept := turnKept{Said: said, Messages: messages}
+	kept := storedTurn{Said: said, Messages: messages}
 	if len(content) > turnMost {
 		if a.cfg.Blobs == nil {
 			return nil
@@ -106,7 +106,7 @@ func (a *API) whole(ctx context.Context, m llm.Message) ([]llm.Message, error) {
 		if err != nil {
 			return nil, err
 		}
-		var kept turnKept
+		var kept storedTurn
 		if err := json.Unmarshal(entry.Value, &kept); err != nil {
 			return nil, toolerr.New(toolerr.Internal, "the record %s is malformed: %w", entry.Key, err)
 		}
@@ -123,7 +123,7 @@ func (a *API) whole(ctx context.Context, m llm.Message) ([]llm.Message, error) {
 	return nil, nil
 }
 
-func (a *API) fetch(ctx context.Context, kept *turnKept) error {
+func (a *API) fetch(ctx context.Context, kept *storedTurn) error {
 	content, _, err := a.cfg.Blobs.Open(ctx, kept.Blob)
 	if toolerr.Is(err, toolerr.NotFound) {
 		return nil
@@ -140,7 +140,7 @@ func (a *API) fetch(ctx context.Context, kept *turnKept) error {
 }
 
 // same reports whether a message says what the client was told.
-func same(m llm.Message, kept turnKept) bool {
+func same(m llm.Message, kept storedTurn) bool {
 	if len(kept.Messages) == 0 {
 		return false
 	}

@@ -18,7 +18,7 @@ func (a *API) messages(w http.ResponseWriter, r *http.Request) {
 		fail(w, r, err)
 		return
 	}
-	a.complete(w, r, q, func(c *completion) form { return newMessageForm(c) })
+	a.complete(w, r, q, func(c *completion) answerWriter { return newMessageWriter(c) })
 }
 
 // countTokens says about how many tokens a request has, with the tools of ours that it
@@ -54,12 +54,12 @@ func (a *API) countTokens(w http.ResponseWriter, r *http.Request) {
 }
 
 // readMessages reads the body of POST /v1/messages.
-func readMessages(w http.ResponseWriter, r *http.Request) (*asked, error) {
+func readMessages(w http.ResponseWriter, r *http.Request) (*requestOptions, error) {
 	v, err := object(w, r)
 	if err != nil {
 		return nil, err
 	}
-	q := &asked{prefix: anthropicPrefix}
+	q := &requestOptions{prefix: anthropicPrefix}
 	only, err := q.extensions(v, r)
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func readMessages(w http.ResponseWriter, r *http.Request) (*asked, error) {
 
 // checkMessages refuses what cannot be read, and what cannot be done.
 func checkMessages(v *tree.Value) error {
-	if err := wantedOfMessage().check(v, "", ""); err != nil {
+	if err := messageRule().check(v, "", ""); err != nil {
 		return err
 	}
 	for name, most := range map[string]float64{"temperature": 1, "top_p": 1} {
@@ -172,8 +172,8 @@ func checkBlock(b *tree.Value, i int, at string) error {
 	return nil
 }
 
-// messageForm tells a completion as Anthropic does: in blocks, one after the other.
-type messageForm struct {
+// messageWriter tells a completion as Anthropic does: in blocks, one after the other.
+type messageWriter struct {
 	*completion
 	id   string
 	out  *events
@@ -191,18 +191,18 @@ type block struct {
 	part int
 }
 
-func newMessageForm(c *completion) *messageForm {
-	return &messageForm{completion: c, id: "msg_" + random(), held: map[int][]piece{}}
+func newMessageWriter(c *completion) *messageWriter {
+	return &messageWriter{completion: c, id: "msg_" + random(), held: map[int][]piece{}}
 }
 
-func (f *messageForm) apart() string { return "" }
+func (f *messageWriter) apart() string { return "" }
 
-func (f *messageForm) stream(out *events) { f.out = out }
+func (f *messageWriter) stream(out *events) { f.out = out }
 
-func (f *messageForm) beats() []byte { return []byte("event: ping\ndata: {\"type\":\"ping\"}\n\n") }
+func (f *messageWriter) beats() []byte { return []byte("event: ping\ndata: {\"type\":\"ping\"}\n\n") }
 
 // send sends an event of a type.
-func (f *messageForm) send(kind string, members ...any) {
+func (f *messageWriter) send(kind string, members ...any) {
 	if !f.head {
 		f.head = true
 		start := f.body(&llm.Response{Usage: &llm.Usage{}})
@@ -216,7 +216,7 @@ func (f *messageForm) send(kind string, members ...any) {
 }
 
 // body is an answer in one.
-func (f *messageForm) body(r *llm.Response) *tree.Value {
+func (f *messageWriter) body(r *llm.Response) *tree.Value {
 	r.ID, r.Model = f.id, f.model
 	v, _ := anthropic.EncodeResponse(r, anthropic.Options{})
 	return v
@@ -224,7 +224,7 @@ func (f *messageForm) body(r *llm.Response) *tree.Value {
 
 // tell sends a piece, or holds it back: a call's block ends when the model's turn does,
 // since more may come of it until then.
-func (f *messageForm) tell(p piece) {
+func (f *messageWriter) tell(p piece) {
 	if p.kind == pieceTurned {
 		f.stop()
 		for _, part := range f.order {
@@ -248,7 +248,7 @@ func (f *messageForm) tell(p piece) {
 }
 
 // add sends a piece in the block that is for it.
-func (f *messageForm) add(p piece) {
+func (f *messageWriter) add(p piece) {
 	ours := f.cfg.Model.Info().Vendor == llm.Anthropic // whose signatures clients may give back
 	switch p.kind {
 	case pieceText, pieceRefusal:
@@ -277,7 +277,7 @@ func (f *messageForm) add(p piece) {
 }
 
 // open starts a block, unless it is the current one.
-func (f *messageForm) open(kind pieceKind, part int, start *tree.Value) {
+func (f *messageWriter) open(kind pieceKind, part int, start *tree.Value) {
 	if f.now != nil && f.now.kind == kind && f.now.part == part {
 		return
 	}
@@ -286,12 +286,12 @@ func (f *messageForm) open(kind pieceKind, part int, start *tree.Value) {
 	f.send("content_block_start", "index", f.index, "content_block", start)
 }
 
-func (f *messageForm) grow(kind, member, text string) {
+func (f *messageWriter) grow(kind, member, text string) {
 	f.send("content_block_delta", "index", f.index, "delta", map[string]any{"type": kind, member: text})
 }
 
 // stop ends the block that is being told.
-func (f *messageForm) stop() {
+func (f *messageWriter) stop() {
 	if f.now == nil {
 		return
 	}
@@ -300,20 +300,20 @@ func (f *messageForm) stop() {
 	f.index++
 }
 
-func (f *messageForm) event(e map[string]any) { f.send("x_event", "x_event", e) }
+func (f *messageWriter) event(e map[string]any) { f.send("x_event", "x_event", e) }
 
 // end sends what ends a stream.
-func (f *messageForm) end(r *llm.Response, extra []any) {
+func (f *messageWriter) end(r *llm.Response, extra []any) {
 	last := f.body(&llm.Response{Stop: r.Stop, Matched: r.Matched, Usage: r.Usage})
 	members := append([]any{"delta", tree.Obj("stop_reason", last.Get("stop_reason"), "stop_sequence", last.Get("stop_sequence")), "usage", last.Get("usage")}, extra...)
 	f.send("message_delta", members...)
 	f.send("message_stop")
 }
 
-func (f *messageForm) broken(err error) { f.out.send("error", faultOf(err).bodyForAnthropic()) }
+func (f *messageWriter) broken(err error) { f.out.send("error", apiErrorOf(err).bodyForAnthropic()) }
 
 // whole is the answer that is not streamed.
-func (f *messageForm) whole(r *llm.Response, extra []any) *tree.Value {
+func (f *messageWriter) whole(r *llm.Response, extra []any) *tree.Value {
 	v := f.body(r)
 	for i := 0; i+1 < len(extra); i += 2 {
 		v.Set(extra[i].(string), value(extra[i+1]))

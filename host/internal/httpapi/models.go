@@ -45,12 +45,12 @@ func (a *API) listModels(w http.ResponseWriter, r *http.Request) {
 func (a *API) showModel(w http.ResponseWriter, r *http.Request) {
 	id, _, _ := strings.Cut(r.PathValue("id"), "|") // tools that are chosen with it are no part of its name
 	if id == "" {
-		fail(w, r, modelFault(toolerr.New(toolerr.NoModel, "the model's name is missing; GET /v1/models lists the models")))
+		fail(w, r, modelError(toolerr.New(toolerr.NoModel, "the model's name is missing; GET /v1/models lists the models")))
 		return
 	}
 	m, err := a.cfg.Models.Get(r.Context(), id)
 	if err != nil {
-		fail(w, r, modelFault(err))
+		fail(w, r, modelError(err))
 		return
 	}
 	answer(w, http.StatusOK, modelOf(id, m.Info()))

@@ -18,7 +18,7 @@ const maxModel = 4096
 
 // extensions takes the members that are ours out of a request. It returns the tools
 // that are chosen; nil: all are.
-func (q *asked) extensions(v *tree.Value, r *http.Request) (tools []string, err error) {
+func (q *requestOptions) extensions(v *tree.Value, r *http.Request) (tools []string, err error) {
 	if header := r.Header.Get(eventsHeader); header != "" {
 		if q.events, err = strconv.ParseBool(header); err != nil {
 			return nil, invalid(eventsHeader, "%s must be true or false, not %.20q", eventsHeader, header)
@@ -58,7 +58,7 @@ func (q *asked) extensions(v *tree.Value, r *http.Request) (tools []string, err 
 
 // taken takes what was read of a request. What was not is wrong, or a hint that is not
 // followed: what cannot be done without changing what the answer is was refused before.
-func (q *asked) taken(r *llm.Request, losses llm.Losses) error {
+func (q *requestOptions) taken(r *llm.Request, losses llm.Losses) error {
 	q.Request = *r
 	for _, l := range losses {
 		if l.Kind != llm.Lost {
@@ -78,7 +78,7 @@ func (q *asked) taken(r *llm.Request, losses llm.Losses) error {
 }
 
 // unique refuses two tools of the client's with the same name.
-func (q *asked) unique() error {
+func (q *requestOptions) unique() error {
 	seen := map[string]bool{}
 	for _, t := range q.Tools {
 		if seen[t.Name] {
@@ -89,7 +89,7 @@ func (q *asked) unique() error {
 	return nil
 }
 
-func (q *asked) ignore(name string) {
+func (q *requestOptions) ignore(name string) {
 	clean := strings.Map(func(c rune) rune {
 		if c < ' ' || c > '~' || c == ',' {
 			return '?'

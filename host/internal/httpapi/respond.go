@@ -11,8 +11,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/wire/tree"
 )
 
-// responseForm writes a completion as a response of OpenAI's Responses API: in items.
-type responseForm struct {
+// responseWriter writes a completion as a response of OpenAI's Responses API: in items.
+type responseWriter struct {
 	*completion
 	id      string
 	created int64
@@ -37,19 +37,19 @@ type openItem struct {
 	tool responses.Callable
 }
 
-func newResponseForm(c *completion) *responseForm {
-	return &responseForm{completion: c, id: "resp_" + random(), created: c.api.cfg.Now().Unix(), open: map[int]*openItem{}}
+func newResponseWriter(c *completion) *responseWriter {
+	return &responseWriter{completion: c, id: "resp_" + random(), created: c.api.cfg.Now().Unix(), open: map[int]*openItem{}}
 }
 
-func (f *responseForm) apart() string { return "" }
+func (f *responseWriter) apart() string { return "" }
 
 // beats is a comment, which clients pass over.
-func (f *responseForm) beats() []byte { return []byte(": the host is working\n\n") }
+func (f *responseWriter) beats() []byte { return []byte(": the host is working\n\n") }
 
-func (f *responseForm) stream(out *events) { f.out = out }
+func (f *responseWriter) stream(out *events) { f.out = out }
 
 // send sends an event of a type. The first one comes after those that begin a response.
-func (f *responseForm) send(kind string, members ...any) {
+func (f *responseWriter) send(kind string, members ...any) {
 	if f.out == nil {
 		return
 	}
@@ -67,7 +67,7 @@ func (f *responseForm) send(kind string, members ...any) {
 }
 
 // body returns the response object with the items so far.
-func (f *responseForm) body(status string, usage *llm.Usage, extra []any) *tree.Value {
+func (f *responseWriter) body(status string, usage *llm.Usage, extra []any) *tree.Value {
 	null := &tree.Value{}
 	v := tree.Obj("id", tree.Str(f.id), "object", tree.Str("response"), "created_at", tree.Int(int(f.created)), "status", tree.Str(status),
 		"background", tree.Boolean(false), "completed_at", null, "error", null, "incomplete_details", null, "model", tree.Str(f.model), "output", tree.List(f.items...),
@@ -89,7 +89,7 @@ func (f *responseForm) body(status string, usage *llm.Usage, extra []any) *tree.
 }
 
 // tell takes a piece. Text and thoughts are one after the other; calls may grow at once.
-func (f *responseForm) tell(p piece) {
+func (f *responseWriter) tell(p piece) {
 	switch p.kind {
 	case pieceTurned:
 		f.close(func(*openItem) bool { return true })
@@ -113,11 +113,11 @@ func (f *responseForm) tell(p piece) {
 }
 
 // itemID is the id of an item of the output: a reference to it is found by the response.
-func (f *responseForm) itemID(kind string) string {
+func (f *responseWriter) itemID(kind string) string {
 	return kind + "_" + strings.TrimPrefix(f.id, "resp_") + "_" + strconv.Itoa(len(f.items))
 }
 
-func (f *responseForm) begin(p piece) *openItem {
+func (f *responseWriter) begin(p piece) *openItem {
 	item := &openItem{kind: p.kind, index: len(f.items)}
 	var kind string
 	switch p.kind {
@@ -143,11 +143,11 @@ func (f *responseForm) begin(p piece) *openItem {
 }
 
 // of sends an event of an item.
-func (f *responseForm) of(kind string, item *openItem, members ...any) {
+func (f *responseWriter) of(kind string, item *openItem, members ...any) {
 	f.send(kind, append([]any{"item_id", item.id, "output_index", item.index}, members...)...)
 }
 
-func (f *responseForm) grow(item *openItem, text string) {
+func (f *responseWriter) grow(item *openItem, text string) {
 	switch {
 	case item.kind == pieceText:
 		f.of("response.output_text.delta", item, "content_index", 0, "delta", text, "logprobs", []any{})
@@ -161,7 +161,7 @@ func (f *responseForm) grow(item *openItem, text string) {
 }
 
 // close ends the open items that which says.
-func (f *responseForm) close(which func(*openItem) bool) {
+func (f *responseWriter) close(which func(*openItem) bool) {
 	f.order = slices.DeleteFunc(f.order, func(part int) bool {
 		item := f.open[part]
 		if !which(item) {
@@ -173,7 +173,7 @@ func (f *responseForm) close(which func(*openItem) bool) {
 	})
 }
 
-func (f *responseForm) done(item *openItem) {
+func (f *responseWriter) done(item *openItem) {
 	text := item.text.String()
 	switch {
 	case item.kind == pieceText:
@@ -225,10 +225,10 @@ func (i *openItem) written(status string, whole bool) *tree.Value {
 	return responses.Message(i.id, status, parts...)
 }
 
-func (f *responseForm) event(e map[string]any) { f.send("x_event", "x_event", e) }
+func (f *responseWriter) event(e map[string]any) { f.send("x_event", "x_event", e) }
 
 // ended is the response at its end.
-func (f *responseForm) ended(r *llm.Response, extra []any) *tree.Value {
+func (f *responseWriter) ended(r *llm.Response, extra []any) *tree.Value {
 	if r.Stop != llm.StopLength && r.Stop != llm.StopContext {
 		return f.body(responses.Completed, r.Usage, extra)
 	}
@@ -238,13 +238,13 @@ func (f *responseForm) ended(r *llm.Response, extra []any) *tree.Value {
 }
 
 // end sends what ends a stream.
-func (f *responseForm) end(r *llm.Response, extra []any) {
+func (f *responseWriter) end(r *llm.Response, extra []any) {
 	v := f.ended(r, extra)
 	f.send("response."+textOf(v, "status"), "response", v)
 }
 
-func (f *responseForm) broken(err error) {
-	why := faultOf(err)
+func (f *responseWriter) broken(err error) {
+	why := apiErrorOf(err)
 	var param any
 	if why.param != "" {
 		param = why.param
@@ -256,13 +256,13 @@ func (f *responseForm) broken(err error) {
 }
 
 // whole is the answer that is not streamed.
-func (f *responseForm) whole(r *llm.Response, extra []any) *tree.Value {
+func (f *responseWriter) whole(r *llm.Response, extra []any) *tree.Value {
 	f.output(r)
 	return f.ended(r, extra)
 }
 
 // output makes the items of an answer that is not streamed.
-func (f *responseForm) output(r *llm.Response) {
+func (f *responseWriter) output(r *llm.Response) {
 	if f.out != nil || len(f.items) > 0 {
 		return
 	}
@@ -286,7 +286,7 @@ func (f *responseForm) output(r *llm.Response) {
 
 // keepAnswer stores the response if the request asks for it. If that fails, the response
 // says "store": false.
-func (f *responseForm) keepAnswer(ctx context.Context, messages []llm.Message, r *llm.Response, extra []any) {
+func (f *responseWriter) keepAnswer(ctx context.Context, messages []llm.Message, r *llm.Response, extra []any) {
 	if !f.q.response.store {
 		return
 	}

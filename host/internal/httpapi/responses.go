@@ -34,16 +34,16 @@ func (a *API) respond(w http.ResponseWriter, r *http.Request) {
 		fail(w, r, err)
 		return
 	}
-	a.complete(w, r, q, func(c *completion) form { return newResponseForm(c) })
+	a.complete(w, r, q, func(c *completion) answerWriter { return newResponseWriter(c) })
 }
 
 // readResponse reads the body of POST /v1/responses.
-func (a *API) readResponse(w http.ResponseWriter, r *http.Request) (*asked, error) {
+func (a *API) readResponse(w http.ResponseWriter, r *http.Request) (*requestOptions, error) {
 	v, err := object(w, r)
 	if err != nil {
 		return nil, err
 	}
-	q := &asked{prefix: openaiPrefix, formatParam: "text.format"}
+	q := &requestOptions{prefix: openaiPrefix, formatParam: "text.format"}
 	only, err := q.extensions(v, r)
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func textOf(v *tree.Value, name string) string {
 // checkResponse refuses members of a wrong type or value, and requests that the host
 // cannot carry out.
 func checkResponse(v *tree.Value) error {
-	if err := wantedOfResponse().check(v, "", ""); err != nil {
+	if err := responseRule().check(v, "", ""); err != nil {
 		return err
 	}
 	for name, why := range map[string]string{
@@ -122,28 +122,28 @@ func checkResponse(v *tree.Value) error {
 	return nil
 }
 
-// wantedOfResponse returns the types of the members of POST /v1/responses.
-func wantedOfResponse() want {
-	return anObject(map[string]want{
-		"input": aText().or(aList(anObject(map[string]want{
+// responseRule returns the types of the members of POST /v1/responses.
+func responseRule() valueRule {
+	return anObject(map[string]valueRule{
+		"input": aText().orRule(aList(anObject(map[string]valueRule{
 			"type": aText(), "role": aText(), "id": aText(), "call_id": aText(), "name": aText(), "namespace": aText(), "arguments": aText(),
-			"content": aText().or(aList(anObject(nil))), "output": aText().or(aList(anObject(nil))),
+			"content": aText().orRule(aList(anObject(nil))), "output": aText().orRule(aList(anObject(nil))),
 		}))),
 		"model": aText(), "instructions": aText(), "stream": aFlag(), "store": aFlag(), "background": aFlag(), "parallel_tool_calls": aFlag(),
 		"previous_response_id": aText(), "max_output_tokens": aWhole(), "top_logprobs": aWhole(), "temperature": aNumber(), "top_p": aNumber(),
-		"tools": aList(anObject(map[string]want{
+		"tools": aList(anObject(map[string]valueRule{
 			"type": aText(), "name": aText(), "description": aText(), "parameters": anObject(nil), "strict": aFlag(),
-			"format": anObject(map[string]want{"type": aText(), "syntax": aText(), "definition": aText()}), "tools": aList(anObject(nil)),
+			"format": anObject(map[string]valueRule{"type": aText(), "syntax": aText(), "definition": aText()}), "tools": aList(anObject(nil)),
 		})),
-		"tool_choice": aText().or(anObject(map[string]want{"type": aText(), "name": aText(), "namespace": aText(), "mode": aText(), "tools": aList(anObject(nil))})),
-		"text":        anObject(map[string]want{"format": anObject(map[string]want{"type": aText(), "name": aText(), "description": aText(), "schema": anObject(nil), "strict": aFlag()}), "verbosity": aText()}),
-		"reasoning":   anObject(map[string]want{"effort": aText(), "summary": aText()}), "include": aList(aText()), "metadata": anObject(nil),
+		"tool_choice": aText().orRule(anObject(map[string]valueRule{"type": aText(), "name": aText(), "namespace": aText(), "mode": aText(), "tools": aList(anObject(nil))})),
+		"text":        anObject(map[string]valueRule{"format": anObject(map[string]valueRule{"type": aText(), "name": aText(), "description": aText(), "schema": anObject(nil), "strict": aFlag()}), "verbosity": aText()}),
+		"reasoning":   anObject(map[string]valueRule{"effort": aText(), "summary": aText()}), "include": aList(aText()), "metadata": anObject(nil),
 		"user": aText(), "safety_identifier": aText(), "truncation": aText(), "service_tier": aText(), "prompt_cache_key": aText(), "stream_options": anObject(nil),
 	})
 }
 
 // readInput reads input, with the items that references name.
-func (a *API) readInput(ctx context.Context, q *asked, v *tree.Value) error {
+func (a *API) readInput(ctx context.Context, q *requestOptions, v *tree.Value) error {
 	input := v.Get("input")
 	switch {
 	case input.Is(tree.String):
@@ -168,7 +168,7 @@ func (a *API) readInput(ctx context.Context, q *asked, v *tree.Value) error {
 }
 
 // readOptions reads the tools, the form of the answer and the sampling options.
-func (q *asked) readOptions(v *tree.Value) error {
+func (q *requestOptions) readOptions(v *tree.Value) error {
 	tools, err := responses.DecodeTools(v.Get("tools"), q.response.input)
 	if err != nil {
 		return err
@@ -206,7 +206,7 @@ func (q *asked) readOptions(v *tree.Value) error {
 
 // ignoreHints names the members that are not followed, and keeps those that the response
 // repeats.
-func (q *asked) ignoreHints(v *tree.Value) {
+func (q *requestOptions) ignoreHints(v *tree.Value) {
 	followed := []string{
 		"input", "model", "instructions", "stream", "store", "background", "parallel_tool_calls", "previous_response_id", "max_output_tokens",
 		"temperature", "top_p", "tools", "tool_choice", "text", "include", "metadata", "user", "safety_identifier", "stream_options", "top_logprobs",
@@ -237,7 +237,7 @@ func (q *asked) ignoreHints(v *tree.Value) {
 }
 
 // resolve puts the items that references name in place of these.
-func (a *API) resolve(ctx context.Context, q *asked, input *tree.Value) (*tree.Value, error) {
+func (a *API) resolve(ctx context.Context, q *requestOptions, input *tree.Value) (*tree.Value, error) {
 	out := tree.List()
 	for i, item := range input.All() {
 		if textOf(item, "type") != responses.Reference {
@@ -249,7 +249,7 @@ func (a *API) resolve(ctx context.Context, q *asked, input *tree.Value) (*tree.V
 			return nil, err
 		}
 		if found == nil {
-			return nil, &fault{status: http.StatusNotFound, code: string(toolerr.NotFound), param: llm.Index("input", i),
+			return nil, &apiError{status: http.StatusNotFound, code: string(toolerr.NotFound), param: llm.Index("input", i),
 				message: "Item with id '" + cut(textOf(item, "id"), 80) + "' not found."}
 		}
 		out.Items = append(out.Items, found)
@@ -282,7 +282,7 @@ func (c *completion) follow(ctx context.Context, messages []llm.Message) error {
 }
 
 // system are the instructions, which hold for one request.
-func (q *asked) system() []llm.Message {
+func (q *requestOptions) system() []llm.Message {
 	if q.response == nil || q.response.instructions == "" {
 		return nil
 	}

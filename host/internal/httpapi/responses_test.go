@@ -346,7 +346,7 @@ func TestAResponseThatIsCutOrFails(t *testing.T) {
 // What cannot be stored is answered all the same, and says that it is not stored.
 func TestAResponseThatCannotBeStored(t *testing.T) {
 	kept := memory.New(memory.Config{})
-	s := newScene(t, func(c *httpapi.Config) { c.Responses = &responsestore.Book{Keys: full{kept.Keys}, Blobs: kept.Blobs} }, script(says("a"), says("b")))
+	s := newScene(t, func(c *httpapi.Config) { c.Responses = &responsestore.Store{Keys: full{kept.Keys}, Blobs: kept.Blobs} }, script(says("a"), says("b")))
 	for _, stream := range []bool{false, true} {
 		v := s.respond(t, stream, `"input":"x"`)
 		require.Equal(t, "completed", v["status"])

@@ -17,8 +17,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// asked is a completion that is asked for, in whoever's form.
-type asked struct {
+// requestOptions is a completion that is asked for, in whoever's form.
+type requestOptions struct {
 	llm.Request          // its Tools are the client's
 	base        string   // of the model's name
 	only        []string // patterns of our tools that are offered; nil: all are
@@ -34,7 +34,7 @@ type asked struct {
 }
 
 // choose takes apart MODEL|TOOL|TOOL, and joins it with x_tools.
-func (q *asked) choose(tools []string) error {
+func (q *requestOptions) choose(tools []string) error {
 	base, names, some := strings.Cut(q.Model, "|")
 	q.base, q.Model, q.only = strings.TrimSpace(base), "", tools
 	if !some {
@@ -55,7 +55,7 @@ func (q *asked) choose(tools []string) error {
 // A completion is one under way.
 type completion struct {
 	api     *API
-	q       *asked
+	q       *requestOptions
 	cfg     agent.Config
 	history []llm.Message // that the model is asked with
 	fresh   []llm.Message // of these, what the request brought and a session does not have
@@ -66,9 +66,9 @@ type completion struct {
 }
 
 // begin makes ready what a completion needs. Its done has to be called.
-func (a *API) begin(ctx context.Context, q *asked) (c *completion, done func(), err error) {
+func (a *API) begin(ctx context.Context, q *requestOptions) (c *completion, done func(), err error) {
 	if a.cfg.Models == nil {
-		return nil, nil, &fault{status: http.StatusServiceUnavailable, code: string(toolerr.NoModel), message: "this host has no models"}
+		return nil, nil, &apiError{status: http.StatusServiceUnavailable, code: string(toolerr.NoModel), message: "this host has no models"}
 	}
 	select {
 	case a.running <- struct{}{}:
@@ -83,7 +83,7 @@ func (a *API) begin(ctx context.Context, q *asked) (c *completion, done func(), 
 	}()
 	model, err := a.cfg.Models.Get(ctx, q.base)
 	if err != nil {
-		return nil, nil, modelFault(err)
+		return nil, nil, modelError(err)
 	}
 	if q.Format != nil && model.Info().Vendor != llm.OpenAI {
 		return nil, nil, invalid(q.formatParam, `for the model %.100[2]s, %[1]s must be {"type":"text"}; ask for JSON in the prompt, declare a tool with this schema as its arguments, or use a model of an OpenAI-compatible provider`, q.formatParam, model.Info().Name)
@@ -116,7 +116,7 @@ func (c *completion) known(ctx context.Context) error {
 	}
 	for _, pattern := range c.q.only {
 		if !slices.ContainsFunc(all, func(t *call.Tool) bool { return catalog.MatchesAny([]string{pattern}, t.Name) }) {
-			return &fault{status: http.StatusBadRequest, code: string(toolerr.ToolNotFound), param: "x_tools",
+			return &apiError{status: http.StatusBadRequest, code: string(toolerr.ToolNotFound), param: "x_tools",
 				message: "no tool " + cut(pattern, 100) + "; GET /v1/tools lists the tools"}
 		}
 	}
@@ -127,7 +127,7 @@ func (c *completion) known(ctx context.Context) error {
 		theirs := slices.ContainsFunc(c.q.Tools, func(t llm.Tool) bool { return t.Name == name })
 		ours := slices.ContainsFunc(all, func(t *call.Tool) bool { return t.Name == name }) && (c.q.only == nil || catalog.MatchesAny(c.q.only, name))
 		if !theirs && !ours {
-			return &fault{status: http.StatusBadRequest, code: string(toolerr.ToolNotFound), param: "tool_choice",
+			return &apiError{status: http.StatusBadRequest, code: string(toolerr.ToolNotFound), param: "tool_choice",
 				message: "tool_choice names " + cut(name, 100) + ", which is not a tool of this request"}
 		}
 	}
@@ -144,8 +144,8 @@ func (c *completion) run(ctx context.Context, on func(agent.Event)) *agent.Outco
 	return o
 }
 
-// theirs returns the calls that the client has to make.
-func (c *completion) theirs(calls []*llm.ToolCall) []*llm.ToolCall {
+// clientCalls returns the calls that the client has to make.
+func (c *completion) clientCalls(calls []*llm.ToolCall) []*llm.ToolCall {
 	return slices.DeleteFunc(calls, func(one *llm.ToolCall) bool { return !c.declared(one.Name) })
 }
 
@@ -161,7 +161,7 @@ func (c *completion) newID() string { return c.q.prefix + strings.ToLower(rand.T
 // name gives the calls of an answer the ids that have been told, in their order, and
 // new ones to the rest.
 func (c *completion) name(answer *llm.Response, told []string) {
-	for i, one := range c.theirs(answer.Calls()) {
+	for i, one := range c.clientCalls(answer.Calls()) {
 		if i < len(told) {
 			c.ids[one.ID] = told[i]
 			continue
@@ -187,14 +187,14 @@ func (c *completion) renamed(messages []llm.Message) []llm.Message {
 	return out
 }
 
-// keepTime limits storing the result of an answer, also after the client has
+// storeTimeout limits storing the result of an answer, also after the client has
 // disconnected.
-const keepTime = 10 * time.Second
+const storeTimeout = 10 * time.Second
 
 // keep keeps what goes on: the session's new messages, and what the client is not
 // told of an answer that has calls of its tools.
 func (c *completion) keep(ctx context.Context, o *agent.Outcome, said string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	messages := c.renamed(o.Messages)
 	if c.q.session != "" {
@@ -207,7 +207,7 @@ func (c *completion) keep(ctx context.Context, o *agent.Outcome, said string) er
 	if len(o.Theirs) == 0 || c.q.old || c.api.cfg.Keys == nil {
 		return nil
 	}
-	return c.api.keepTurn(ctx, messages, said)
+	return c.api.storeTurn(ctx, messages, said)
 }
 
 // failure is why a run has no answer; nil: it has one.
@@ -217,26 +217,26 @@ func failure(ctx context.Context, o *agent.Outcome) error {
 	case agent.Goal, agent.Theirs, agent.Length, agent.Refused, agent.Empty, agent.Waiting:
 		return nil
 	case agent.Failed:
-		return modelFault(cmp.Or(o.Err, error(toolerr.New(toolerr.ModelError, "the model failed"))))
+		return modelError(cmp.Or(o.Err, error(toolerr.New(toolerr.ModelError, "the model failed"))))
 	case agent.Denied:
 		return cmp.Or(o.Err, error(toolerr.New(toolerr.PolicyDenied, "the policy allows none of the requested tools")))
 	case agent.Context:
 		if o.Summed {
 			return nil
 		}
-		return modelFault(toolerr.New(toolerr.LimitReached, "%w", cmp.Or(o.Err, errors.New("the conversation does not fit the model"))))
+		return modelError(toolerr.New(toolerr.LimitReached, "%w", cmp.Or(o.Err, errors.New("the conversation does not fit the model"))))
 	case agent.Cancelled:
-		return &fault{status: http.StatusServiceUnavailable, code: string(toolerr.Cancelled), message: cmp.Or(context.Cause(ctx), context.Canceled).Error()}
+		return &apiError{status: http.StatusServiceUnavailable, code: string(toolerr.Cancelled), message: cmp.Or(context.Cause(ctx), context.Canceled).Error()}
 	case agent.Time:
 		if !said {
-			return &fault{status: http.StatusGatewayTimeout, code: string(toolerr.Timeout), message: "the model did not answer in time"}
+			return &apiError{status: http.StatusGatewayTimeout, code: string(toolerr.Timeout), message: "the model did not answer in time"}
 		}
 		return nil
 	case agent.Unkept:
 		return o.Err
 	}
 	if !said && o.Err != nil {
-		return modelFault(o.Err)
+		return modelError(o.Err)
 	}
 	return nil
 }

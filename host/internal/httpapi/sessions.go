@@ -121,7 +121,7 @@ func (a *API) addMessages(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	err = anObject(map[string]want{"messages": wantedOfMessages()}).check(v, "", "")
+	err = anObject(map[string]valueRule{"messages": messagesRule()}).check(v, "", "")
 	if err == nil {
 		err = checkChatMessages(list)
 	}

@@ -16,8 +16,8 @@ import (
 )
 
 // storeResponse keeps a response with the items of its request.
-func (a *API) storeResponse(ctx context.Context, f *responseForm, messages []llm.Message, body *tree.Value) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTime)
+func (a *API) storeResponse(ctx context.Context, f *responseWriter, messages []llm.Message, body *tree.Value) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	q := f.q
 	input := make([]json.RawMessage, 0, len(q.response.input.All()))
@@ -34,9 +34,9 @@ func (a *API) storeResponse(ctx context.Context, f *responseForm, messages []llm
 }
 
 // earlier returns the conversation that a request continues, and its size in bytes.
-func (a *API) earlier(ctx context.Context, q *asked) ([]llm.Message, int64, error) {
+func (a *API) earlier(ctx context.Context, q *requestOptions) ([]llm.Message, int64, error) {
 	gone := func(message string) error {
-		return &fault{status: http.StatusBadRequest, code: "previous_response_not_found", param: "previous_response_id", message: message}
+		return &apiError{status: http.StatusBadRequest, code: "previous_response_not_found", param: "previous_response_id", message: message}
 	}
 	id := q.response.previous
 	unknown := gone("Previous response with id '" + cut(id, 80) + "' not found.")
@@ -58,7 +58,7 @@ func (a *API) earlier(ctx context.Context, q *asked) ([]llm.Message, int64, erro
 }
 
 // itemOf returns an item of a stored response of the same caller; nil if it is not found.
-func (a *API) itemOf(ctx context.Context, q *asked, id string) (*tree.Value, error) {
+func (a *API) itemOf(ctx context.Context, q *requestOptions, id string) (*tree.Value, error) {
 	parts := strings.Split(id, "_")
 	if a.cfg.Responses == nil || len(parts) != 3 {
 		return nil, nil

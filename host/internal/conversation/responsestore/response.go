@@ -45,8 +45,8 @@ type Content struct {
 	Messages []llm.Message     `json:"messages"` // both for a model, with the host's calls
 }
 
-// A Book is all stored responses. It is safe for concurrent use, also by several hosts.
-type Book struct {
+// A Store holds all stored responses. It is safe for concurrent use, also by several hosts.
+type Store struct {
 	Keys  store.Keys
 	Blobs store.Blobs // for contents that are too long for a value
 	Now   func() time.Time
@@ -71,14 +71,14 @@ const (
 func key(id string) string        { return "response/" + id }
 func contentKey(id string) string { return "response-content/" + id }
 
-func (b *Book) now() time.Time {
+func (b *Store) now() time.Time {
 	if b.Now != nil {
 		return b.Now().UTC()
 	}
 	return time.Now().UTC()
 }
 
-func (b *Book) expires(used time.Time) time.Time {
+func (b *Store) expires(used time.Time) time.Time {
 	return used.Add(cmp.Or(b.Age, 30*24*time.Hour))
 }
 
@@ -88,7 +88,7 @@ func missing(id string) error {
 
 // Create stores a response. The caller sets ID, Previous, Account and Caller, and Chain to
 // the size of the conversation before it.
-func (b *Book) Create(ctx context.Context, r Response, c Content) error {
+func (b *Store) Create(ctx context.Context, r Response, c Content) error {
 	content, err := jsonrpc.Marshal(c)
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func (b *Book) Create(ctx context.Context, r Response, c Content) error {
 	return nil
 }
 
-func (b *Book) write(ctx context.Context, r Response, was store.Version) error {
+func (b *Store) write(ctx context.Context, r Response, was store.Version) error {
 	value, err := jsonrpc.Marshal(r)
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func (b *Book) write(ctx context.Context, r Response, was store.Version) error {
 	return err
 }
 
-func (b *Book) read(ctx context.Context, id string) (r Response, version store.Version, err error) {
+func (b *Store) read(ctx context.Context, id string) (r Response, version store.Version, err error) {
 	if id == "" || len(id) > 64 || strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c == '*' || c == '/' || c > '~' }) {
 		return r, 0, missing(id)
 	}
@@ -136,7 +136,7 @@ func (b *Book) read(ctx context.Context, id string) (r Response, version store.V
 }
 
 // Get returns a response with its content, or NOT_FOUND.
-func (b *Book) Get(ctx context.Context, id string) (*Response, *Content, error) {
+func (b *Store) Get(ctx context.Context, id string) (*Response, *Content, error) {
 	r, _, err := b.read(ctx, id)
 	if err != nil {
 		return nil, nil, err
@@ -145,7 +145,7 @@ func (b *Book) Get(ctx context.Context, id string) (*Response, *Content, error) 
 	return &r, c, err
 }
 
-func (b *Book) content(ctx context.Context, r Response) (*Content, error) {
+func (b *Store) content(ctx context.Context, r Response) (*Content, error) {
 	text, err := b.text(ctx, r)
 	if toolerr.Is(err, toolerr.NotFound) {
 		return nil, missing(r.ID)
@@ -160,7 +160,7 @@ func (b *Book) content(ctx context.Context, r Response) (*Content, error) {
 	return c, nil
 }
 
-func (b *Book) text(ctx context.Context, r Response) ([]byte, error) {
+func (b *Store) text(ctx context.Context, r Response) ([]byte, error) {
 	if r.Blob == "" {
 		entry, err := b.Keys.Get(ctx, contentKey(r.ID))
 		return entry.Value, err
@@ -177,7 +177,7 @@ func (b *Book) text(ctx context.Context, r Response) ([]byte, error) {
 // first, and its size in bytes. It fails with NOT_FOUND if that response or an earlier one
 // of the conversation was deleted or has expired, and with LIMIT_REACHED if the
 // conversation has Size bytes.
-func (b *Book) Chain(ctx context.Context, id string) ([]llm.Message, int64, error) {
+func (b *Store) Chain(ctx context.Context, id string) ([]llm.Message, int64, error) {
 	last, _, err := b.read(ctx, id)
 	if err != nil {
 		return nil, 0, err
@@ -209,7 +209,7 @@ func (b *Book) Chain(ctx context.Context, id string) ([]llm.Message, int64, erro
 }
 
 // touch notes that a response is used, at most once a day.
-func (b *Book) touch(ctx context.Context, r Response, version store.Version) error {
+func (b *Store) touch(ctx context.Context, r Response, version store.Version) error {
 	if b.now().Sub(r.Used) < min(touchAfter, cmp.Or(b.Age, touchAfter)/2) {
 		return nil
 	}
@@ -232,7 +232,7 @@ func (b *Book) touch(ctx context.Context, r Response, version store.Version) err
 
 // Delete deletes a response, or returns NOT_FOUND. Later responses of its conversation
 // cannot be continued any more.
-func (b *Book) Delete(ctx context.Context, id string) error {
+func (b *Store) Delete(ctx context.Context, id string) error {
 	r, _, err := b.read(ctx, id)
 	if err != nil {
 		return err
@@ -244,7 +244,7 @@ func (b *Book) Delete(ctx context.Context, id string) error {
 }
 
 // drop deletes the content of a response whose record was deleted.
-func (b *Book) drop(ctx context.Context, r Response) error {
+func (b *Store) drop(ctx context.Context, r Response) error {
 	ctx = context.WithoutCancel(ctx)
 	err := b.Keys.Delete(ctx, contentKey(r.ID), store.Any)
 	if r.Blob != "" {

@@ -16,16 +16,16 @@ import (
 
 // testBook is a book with a clock that a test sets.
 type testBook struct {
-	*responsestore.Book
+	*responsestore.Store
 	now time.Time
 }
 
-func newBook(change func(*responsestore.Book)) *testBook {
+func newBook(change func(*responsestore.Store)) *testBook {
 	s := &testBook{now: time.Unix(1e9, 0)}
 	kept := memory.New(memory.Config{Now: func() time.Time { return s.now }})
-	s.Book = &responsestore.Book{Keys: kept.Keys, Blobs: kept.Blobs, Now: func() time.Time { return s.now }}
+	s.Store = &responsestore.Store{Keys: kept.Keys, Blobs: kept.Blobs, Now: func() time.Time { return s.now }}
 	if change != nil {
-		change(s.Book)
+		change(s.Store)
 	}
 	return s
 }
@@ -111,10 +111,10 @@ func TestBounds(t *testing.T) {
 		}
 		return found, last
 	}
-	for name, bound := range map[string]func(*responsestore.Book){
-		"responses": func(b *responsestore.Book) { b.Most = 10 },
-		"bytes":     func(b *responsestore.Book) { b.Total = 10 << 10 },
-		"blobs":     func(b *responsestore.Book) { b.Total = 10 << 20 },
+	for name, bound := range map[string]func(*responsestore.Store){
+		"responses": func(b *responsestore.Store) { b.Most = 10 },
+		"bytes":     func(b *responsestore.Store) { b.Total = 10 << 10 },
+		"blobs":     func(b *responsestore.Store) { b.Total = 10 << 20 },
 	} {
 		s := newBook(bound)
 		text := strings.Repeat("x", 1<<10)
@@ -130,7 +130,7 @@ func TestBounds(t *testing.T) {
 		require.GreaterOrEqual(t, found, 6, name)
 		require.Less(t, found, 22, name)
 	}
-	s := newBook(func(b *responsestore.Book) { b.Size = 1 << 10 })
+	s := newBook(func(b *responsestore.Store) { b.Size = 1 << 10 })
 	require.NoError(t, s.add(t, "resp_a", "", strings.Repeat("x", 2<<10)))
 	require.True(t, toolerr.Is(s.add(t, "resp_b", "resp_a", "b"), toolerr.LimitReached))
 }

@@ -14,7 +14,7 @@ import (
 // makeRoom deletes the least recently used responses if there are too many, or too many
 // bytes. more is the size of the one to be added. Listing all takes long, so that most
 // calls only count.
-func (b *Book) makeRoom(ctx context.Context, more int64) error {
+func (b *Store) makeRoom(ctx context.Context, more int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	most, total := max(cmp.Or(b.Most, 10_000), 1), cmp.Or(b.Total, 256<<20)
@@ -45,7 +45,7 @@ func (b *Book) makeRoom(ctx context.Context, more int64) error {
 }
 
 // list returns all responses, those first that were used longest ago.
-func (b *Book) list(ctx context.Context) ([]Response, error) {
+func (b *Store) list(ctx context.Context) ([]Response, error) {
 	var all []Response
 	for after := ""; ; {
 		page, err := b.Keys.List(ctx, key(""), after, store.MaxPage)

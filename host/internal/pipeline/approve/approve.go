@@ -96,7 +96,7 @@ func (c Config) url() string {
 // A Stage gets approvals. Close it after the last call.
 type Stage struct {
 	cfg   Config
-	book  *Book
+	book  *Store
 	check func(ctx context.Context, req *call.Request) error
 	tell  *notifier
 
@@ -106,7 +106,7 @@ type Stage struct {
 
 // New returns the stage. check returns an error if a call must not be made with its
 // arguments; it is called for the arguments that are about to be used.
-func New(c Config, book *Book, check func(ctx context.Context, req *call.Request) error) *Stage {
+func New(c Config, book *Store, check func(ctx context.Context, req *call.Request) error) *Stage {
 	return &Stage{cfg: c, book: book, check: check, tell: newNotifier(c, book)}
 }
 
@@ -124,8 +124,8 @@ func (s *Stage) Stage(next call.Handler) call.Handler {
 			if err != nil {
 				return nil, err
 			}
-			token := chance(15)
-			r, run, err := s.book.ask(ctx, of, req, reason(req), token)
+			token := randomText(15)
+			r, run, err := s.book.findOrCreate(ctx, of, req, reason(req), token)
 			if err != nil {
 				return nil, s.unkept(req, err)
 			}
@@ -144,7 +144,7 @@ func (s *Stage) Stage(next call.Handler) call.Handler {
 					return nil, err
 				}
 			case Denied:
-				if err := s.book.spend(ctx, r); err != nil {
+				if err := s.book.spendApproval(ctx, r); err != nil {
 					return nil, s.unkept(req, err)
 				}
 				return nil, denied(r)
@@ -213,7 +213,7 @@ func (s *Stage) decision(ctx context.Context, req *call.Request, r *Record) erro
 	}
 	switch {
 	case asked: // about the very same call
-		return s.wait(ctx, r, max(s.cfg.Wait, askedElsewhere))
+		return s.wait(ctx, r, max(s.cfg.Wait, concurrentQuestionTime))
 	case ask:
 		defer s.asking.Delete(r.ID)
 		if err := s.elicit(ctx, req, r); err != nil {
@@ -224,10 +224,10 @@ func (s *Stage) decision(ctx context.Context, req *call.Request, r *Record) erro
 }
 
 const (
-	// askedElsewhere is the time that a call waits for the answer to a question about
+	// concurrentQuestionTime is the time that a call waits for the answer to a question about
 	// the same call.
-	askedElsewhere = 20 * time.Second
-	pollEvery      = 250 * time.Millisecond
+	concurrentQuestionTime = 20 * time.Second
+	pollEvery              = 250 * time.Millisecond
 )
 
 // wait returns when a request is not pending any more, at the latest after a
@@ -247,7 +247,7 @@ func (s *Stage) wait(ctx context.Context, r *Record, atMost time.Duration) error
 }
 
 // Await returns a record once it is not pending any more.
-func (b *Book) Await(ctx context.Context, id string) (*Record, error) {
+func (b *Store) Await(ctx context.Context, id string) (*Record, error) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {
@@ -300,12 +300,12 @@ func (s *Stage) describe(r *Record) call.Pending {
 	}
 	p.Message = fmt.Sprintf("%s. It is pending until %s as %s (mcp-host approvals approve %s, or deny). "+
 		"Tell the user, and after approval make exactly the same call again: it then runs once. Meanwhile, do not try to get the same result in another way",
-		r.Reason, shortly(at, s.book.now()), r.ID, r.ID)
+		r.Reason, shortText(at, s.book.now()), r.ID, r.ID)
 	return p
 }
 
-// shortly is a time in UTC, with its date where that is not plain.
-func shortly(at, now time.Time) string {
+// shortText is a time in UTC, with its date where that is not plain.
+func shortText(at, now time.Time) string {
 	if at.Sub(now) < 12*time.Hour {
 		return at.Format(time.TimeOnly + "Z")
 	}
@@ -337,11 +337,11 @@ func (s *Stage) run(ctx context.Context, req *call.Request, r *Record, of subjec
 	case errors.As(err, &within) && within.Resumes: // what it calls in turn waits, and the rest of it is to come
 		s.book.undo(late, key, run) //nolint:errcheck // as below
 	case asked: // the rest of the call is to come
-		s.book.goOn(late, key, run, roundWith(state, req.Caller)) //nolint:errcheck // as below
+		s.book.continueRecord(late, key, run, roundWith(state, req.Caller)) //nolint:errcheck // as below
 	case err != nil && !sent.Load() && !toolerr.Is(err, toolerr.PolicyDenied) && !toolerr.Is(err, toolerr.InvalidParams):
 		s.book.undo(late, key, run) //nolint:errcheck // then its lease runs out, and it is asked about anew
 	default:
-		s.book.finish(late, key, run, outcome(res, err)) //nolint:errcheck // likewise
+		s.book.finishRecord(late, key, run, outcome(res, err)) //nolint:errcheck // likewise
 	}
 	if err != nil {
 		return nil, err

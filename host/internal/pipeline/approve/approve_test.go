@@ -34,7 +34,7 @@ func request(arguments string) *call.Request {
 type desk struct {
 	shelf shelf
 	clock *clock
-	book  *approve.Book
+	book  *approve.Store
 	call  call.Handler
 	ran   atomic.Int64
 	fail  func(req *call.Request) error
@@ -44,7 +44,7 @@ type desk struct {
 
 func newDesk(t *testing.T, c approve.Config) *desk {
 	d := &desk{clock: newClock()}
-	d.book = &approve.Book{Keys: &d.shelf, Now: d.clock.now, Expires: c.Expires}
+	d.book = &approve.Store{Keys: &d.shelf, Now: d.clock.now, Expires: c.Expires}
 	d.stage = approve.New(c, d.book, func(_ context.Context, req *call.Request) error {
 		if d.check != nil {
 			return d.check(req)

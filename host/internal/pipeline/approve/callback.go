@@ -96,7 +96,7 @@ type Notice struct {
 // notifier posts notices, one after the other.
 type notifier struct {
 	cfg  Config
-	book *Book
+	book *Store
 
 	mu     sync.Mutex
 	queue  []posting
@@ -117,7 +117,7 @@ type posting struct {
 // call is repeated.
 const maxPostings = 64
 
-func newNotifier(c Config, book *Book) *notifier {
+func newNotifier(c Config, book *Store) *notifier {
 	c.Callback = c.Callback.withDefaults()
 	n := &notifier{cfg: c, book: book, going: map[string]bool{}, client: &http.Client{
 		Transport:     httpguard.Transport(&http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute, TLSHandshakeTimeout: 10 * time.Second}),

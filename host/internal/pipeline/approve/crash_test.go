@@ -30,7 +30,7 @@ type life struct {
 
 // host is a process: a stage and a handler that runs the tool.
 func (l *life) host(f *fate) call.Handler {
-	book := &approve.Book{Keys: mortal{&l.shelf, f}, Now: l.clock.now}
+	book := &approve.Store{Keys: mortal{&l.shelf, f}, Now: l.clock.now}
 	stage := approve.New(approve.Config{}, book, func(context.Context, *call.Request) error { return nil })
 	return stage.Stage(func(_ context.Context, req *call.Request) (*call.Result, error) {
 		f.step(func() {
@@ -67,7 +67,7 @@ func pendingOf(err error) (string, bool) {
 // again finds that it was done, or does it.
 func (l *life) decide(t *testing.T, f *fate, id string) bool {
 	return alive(func() {
-		book := &approve.Book{Keys: mortal{&l.shelf, f}, Now: l.clock.now}
+		book := &approve.Store{Keys: mortal{&l.shelf, f}, Now: l.clock.now}
 		_, err := book.Decide(t.Context(), id, approve.Decision{Approve: true, By: "me"})
 		if err != nil && !toolerr.Is(err, toolerr.Conflict) {
 			t.Error(err)
@@ -77,7 +77,7 @@ func (l *life) decide(t *testing.T, f *fate, id string) bool {
 
 // note remembers which requests were ever approved.
 func (l *life) note(t *testing.T) {
-	book := &approve.Book{Keys: &l.shelf, Now: l.clock.now}
+	book := &approve.Store{Keys: &l.shelf, Now: l.clock.now}
 	all, err := book.List(t.Context())
 	require.NoError(t, err)
 	for _, r := range all {
@@ -177,7 +177,7 @@ func TestKilledBetweenRounds(t *testing.T) {
 
 // roundsHost is a process whose server asks before it does anything.
 func (l *life) roundsHost(f *fate) call.Handler {
-	book := &approve.Book{Keys: mortal{&l.shelf, f}, Now: l.clock.now}
+	book := &approve.Store{Keys: mortal{&l.shelf, f}, Now: l.clock.now}
 	stage := approve.New(approve.Config{}, book, func(context.Context, *call.Request) error { return nil })
 	return stage.Stage(func(_ context.Context, req *call.Request) (res *call.Result, err error) {
 		f.step(func() {
@@ -236,7 +236,7 @@ func TestAllAtOnce(t *testing.T) {
 					case 0:
 						l.clock.advance(time.Duration(random.IntN(200)) * time.Second)
 					case 1, 2, 3:
-						book := &approve.Book{Keys: mortal{&l.shelf, f}, Now: l.clock.now}
+						book := &approve.Store{Keys: mortal{&l.shelf, f}, Now: l.clock.now}
 						alive(func() {
 							open, err := book.List(t.Context())
 							if err != nil || len(open) == 0 {
@@ -270,7 +270,7 @@ func TestAllAtOnce(t *testing.T) {
 // recover goes on after a kill, as callers and deciders do.
 func (l *life) recover(t *testing.T, when string) {
 	before := l.ran.Load()
-	book := &approve.Book{Keys: &l.shelf, Now: l.clock.now}
+	book := &approve.Store{Keys: &l.shelf, Now: l.clock.now}
 	whole := &fate{}
 	for range 5 {
 		_, err := l.host(whole)(t.Context(), request(`{"x":1}`))

@@ -19,12 +19,12 @@ type Decision struct {
 
 // Decide decides a pending request. After an earlier decision it returns an error that
 // names its author.
-func (b *Book) Decide(ctx context.Context, id string, d Decision) (*Record, error) {
+func (b *Store) Decide(ctx context.Context, id string, d Decision) (*Record, error) {
 	return b.decide(ctx, id, d, func(*Record) error { return nil })
 }
 
 // Authorize returns the request whose one-time token that is.
-func (b *Book) Authorize(ctx context.Context, id, token string) (*Record, error) {
+func (b *Store) Authorize(ctx context.Context, id, token string) (*Record, error) {
 	key, err := keyOf(id)
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func (b *Book) Authorize(ctx context.Context, id, token string) (*Record, error)
 	if err != nil {
 		return nil, err
 	}
-	if r == nil || r.ID != id || !r.holds(token) {
+	if r == nil || r.ID != id || !r.checkToken(token) {
 		return nil, errToken
 	}
 	return r, nil
@@ -42,7 +42,7 @@ func (b *Book) Authorize(ctx context.Context, id, token string) (*Record, error)
 // errToken says no more than that: who has no token learns of no request.
 var errToken = toolerr.New(toolerr.AuthFailed, "no approval request has this address")
 
-func (r *Record) holds(token string) bool {
+func (r *Record) checkToken(token string) bool {
 	given, held := []byte(digest(token)), 0
 	for _, one := range r.Tokens {
 		held |= subtle.ConstantTimeCompare(given, []byte(one))
@@ -51,16 +51,16 @@ func (r *Record) holds(token string) bool {
 }
 
 // Redeem decides with the one-time token of a request.
-func (b *Book) Redeem(ctx context.Context, id, token string, d Decision) (*Record, error) {
+func (b *Store) Redeem(ctx context.Context, id, token string, d Decision) (*Record, error) {
 	return b.decide(ctx, id, d, func(r *Record) error {
-		if !r.holds(token) {
+		if !r.checkToken(token) {
 			return errToken
 		}
 		return nil
 	})
 }
 
-func (b *Book) decide(ctx context.Context, id string, d Decision, may func(*Record) error) (*Record, error) {
+func (b *Store) decide(ctx context.Context, id string, d Decision, may func(*Record) error) (*Record, error) {
 	key, err := keyOf(id)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (b *Book) decide(ctx context.Context, id string, d Decision, may func(*Reco
 		}
 		now := b.now()
 		if state := was.StateAt(now); state != Pending {
-			return nil, toolerr.New(toolerr.Conflict, "%s is no longer pending but %s", id, was.said(state)).With("state", string(state))
+			return nil, toolerr.New(toolerr.Conflict, "%s is no longer pending but %s", id, was.decisionText(state)).With("state", string(state))
 		}
 		next := *was
 		next.State, next.By, next.At, next.Note = Denied, d.By, now, d.Note
@@ -100,8 +100,8 @@ func (b *Book) decide(ctx context.Context, id string, d Decision, may func(*Reco
 	return r, err
 }
 
-// said tells a state and whose doing it is.
-func (r *Record) said(state State) string {
+// decisionText tells a state and whose doing it is.
+func (r *Record) decisionText(state State) string {
 	text := string(state)
 	if r.By != "" {
 		text += ", decided by " + r.By

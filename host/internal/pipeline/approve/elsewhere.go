@@ -8,30 +8,30 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// meant is an approved call that is being carried out, and those that it is
+// reservedQuestion is an approved call that is being carried out, and those that it is
 // made within.
-type meant struct {
+type reservedQuestion struct {
 	tool   string
 	still  func() bool // it is in the place that it was approved for
-	within *meant
+	within *reservedQuestion
 }
 
-type meantKey struct{}
+type reservedQuestionKey struct{}
 
 // bound is the context of an approved call, which is for one place.
 func (s *Stage) bound(ctx context.Context, t *call.Tool, place []byte) context.Context {
 	if s.cfg.Scope == nil {
 		return ctx
 	}
-	outer, _ := ctx.Value(meantKey{}).(*meant)
-	return context.WithValue(ctx, meantKey{}, &meant{t.Name, func() bool { return bytes.Equal(s.cfg.Scope(t).Bound, place) }, outer})
+	outer, _ := ctx.Value(reservedQuestionKey{}).(*reservedQuestion)
+	return context.WithValue(ctx, reservedQuestionKey{}, &reservedQuestion{t.Name, func() bool { return bytes.Equal(s.cfg.Scope(t).Bound, place) }, outer})
 }
 
 // Elsewhere returns why a call must not be carried out by who would do so now:
 // it was approved, or one that it is made for was, and while it waited for its
 // turn what it leads to has become another. Nil: it may be.
 func Elsewhere(ctx context.Context) error {
-	m, _ := ctx.Value(meantKey{}).(*meant)
+	m, _ := ctx.Value(reservedQuestionKey{}).(*reservedQuestion)
 	for ; m != nil; m = m.within {
 		if !m.still() {
 			return toolerr.New(toolerr.Conflict,

@@ -107,27 +107,27 @@ const (
 	maxNote    = 1 << 10   // bytes
 	maxTokens  = 8         // of one request
 	maxRounds  = 10        // of one call
-	// keepFor is the lifetime of a finished record, and keepWhole that of a record
+	// finishedLifetime is the lifetime of a finished record, and largeLifetime that of a record
 	// with large arguments.
-	keepFor   = 24 * time.Hour
-	keepWhole = time.Minute
-	maxBrief  = 4 << 10 // bytes of arguments that are kept of a call that is done with
+	finishedLifetime = 24 * time.Hour
+	largeLifetime    = time.Minute
+	maxBrief         = 4 << 10 // bytes of arguments that are kept of a call that is done with
 )
 
 // keptUntil is when a record is forgotten.
 func (r *Record) keptUntil() time.Time {
 	if (r.State == Pending || r.State == Approved) && len(r.Args)+len(r.Edited) > maxBrief {
-		return r.Expires.Add(keepWhole)
+		return r.Expires.Add(largeLifetime)
 	}
-	return r.Expires.Add(keepFor)
+	return r.Expires.Add(finishedLifetime)
 }
 
 // close shortens the arguments of a record that is decided or used, and hides
 // the credentials in them. While the call is pending they are kept and shown as
 // they are: the person who decides approves exactly these bytes.
-func (r *Record) close() { r.Args, r.Edited = brief(r.Args), brief(r.Edited) }
+func (r *Record) close() { r.Args, r.Edited = shortenText(r.Args), shortenText(r.Edited) }
 
-func brief(args json.RawMessage) json.RawMessage {
+func shortenText(args json.RawMessage) json.RawMessage {
 	switch {
 	case len(args) == 0:
 		return args
@@ -207,8 +207,8 @@ func word(b []byte) string {
 	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(b))
 }
 
-// chance is a word nobody can guess, of 8 letters for every 5 bytes.
-func chance(bytes int) string {
+// randomText is a word nobody can guess, of 8 letters for every 5 bytes.
+func randomText(bytes int) string {
 	b := make([]byte, bytes)
 	rand.Read(b) //nolint:errcheck // never fails
 	return word(b)
@@ -218,7 +218,7 @@ const keyLetters = 16 // of 10 bytes
 
 // newID returns the id of a request: first letters of the key, then random ones that
 // distinguish requests for the same subject.
-func (s subject) newID() string { return strings.TrimPrefix(s.key, prefix) + chance(5) }
+func (s subject) newID() string { return strings.TrimPrefix(s.key, prefix) + randomText(5) }
 
 // keyOf returns the key of the record with that id.
 func keyOf(id string) (string, error) {

@@ -110,7 +110,7 @@ func keep(members []jsonrpc.Member, wanted func(name string) bool) json.RawMessa
 			if err != nil {
 				continue
 			}
-			value = keep(meta, harmless)
+			value = keep(meta, isHarmlessMeta)
 		}
 		if len(out) > 1 {
 			out = append(out, ',')
@@ -120,9 +120,9 @@ func keep(members []jsonrpc.Member, wanted func(name string) bool) json.RawMessa
 	return append(out, '}')
 }
 
-// harmless reports whether a member of _meta concerns only how a call is made and
+// isHarmlessMeta reports whether a member of _meta concerns only how a call is made and
 // followed, not its effect.
-func harmless(name string) bool {
+func isHarmlessMeta(name string) bool {
 	switch name {
 	case "progressToken", "traceparent", "tracestate", "toolroom/cache",
 		"io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientInfo",

@@ -210,7 +210,7 @@ func (l *Log) begin(ctx context.Context, r record) error {
 			l.room = make(chan struct{})
 		}
 		room := l.room
-		signal(l.hurry)
+		wake(l.hurry)
 		l.mu.Unlock()
 		select {
 		case <-room:
@@ -233,15 +233,15 @@ func (l *Log) add(r record) {
 		go l.write()
 	}
 	if len(l.pending) == 1 {
-		signal(l.wake)
+		wake(l.wake)
 	}
 	if l.weight > maxBuffer/2 {
-		signal(l.hurry)
+		wake(l.hurry)
 	}
 }
 
-// signal wakes the receiver of a channel with capacity 1.
-func signal(c chan<- struct{}) {
+// wake wakes the receiver of a channel with capacity 1.
+func wake(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
@@ -269,7 +269,7 @@ func (l *Log) Close() error {
 	if !l.started {
 		close(l.done)
 	}
-	signal(l.wake)
+	wake(l.wake)
 	l.mu.Unlock()
 	<-l.done
 	err := l.sink.Close()

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// linger is the time for which records are collected before they are written.
-	linger = 10 * time.Millisecond
+	// gatherTime is the time for which records are collected before they are written.
+	gatherTime = 10 * time.Millisecond
 
 	// syncEvery is how old what is not on the disk may become, and after how
 	// long a batch that could not be written is tried again.
@@ -31,7 +31,7 @@ type batch struct {
 	ends []int
 }
 
-func (b *batch) full() bool { return len(b.text) >= batchSize || len(b.ends) >= batchCount }
+func (b *batch) isFull() bool { return len(b.text) >= batchSize || len(b.ends) >= batchCount }
 
 func (b *batch) records() [][]byte {
 	lines := make([][]byte, len(b.ends))
@@ -61,11 +61,11 @@ func (l *Log) write() {
 			l.gather()
 		case <-tick:
 		}
-		records, closed := l.take(spare)
+		records, closed := l.takeRecords(spare)
 		for i := range records {
 			b.text = l.append(b.text, records[i])
 			b.ends = append(b.ends, len(b.text))
-			if b.full() || i == len(records)-1 {
+			if b.isFull() || i == len(records)-1 {
 				l.keep(&b)
 				b.text, b.ends, dirty = b.text[:0], b.ends[:0], true
 			}
@@ -75,7 +75,7 @@ func (l *Log) write() {
 		if dirty && (closed || time.Since(synced) >= syncEvery) {
 			dirty, synced = false, time.Now()
 			if err := l.sink.Sync(); err != nil {
-				l.failed(err, 0)
+				l.writeFailed(err, 0)
 			}
 		}
 		if closed {
@@ -86,7 +86,7 @@ func (l *Log) write() {
 
 // gather waits for more to write, unless there is no time.
 func (l *Log) gather() {
-	timer := time.NewTimer(linger)
+	timer := time.NewTimer(gatherTime)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -95,8 +95,8 @@ func (l *Log) gather() {
 	}
 }
 
-// take removes the records to write from the buffer and returns them.
-func (l *Log) take(spare []record) ([]record, bool) {
+// takeRecords removes the records to write from the buffer and returns them.
+func (l *Log) takeRecords(spare []record) ([]record, bool) {
 	if cap(spare) > batchCount {
 		spare = nil
 	}
@@ -124,25 +124,25 @@ func (l *Log) keep(b *batch) {
 		err := l.sink.Append(ctx, lines...)
 		cancel()
 		if err == nil {
-			l.worked()
+			l.writeSucceeded()
 			return
 		}
 		if !l.cfg.Required {
-			l.failed(err, len(lines))
+			l.writeFailed(err, len(lines))
 			return
 		}
-		l.failed(err, 0)
+		l.writeFailed(err, 0)
 		select {
 		case <-l.closing:
-			l.failed(err, len(lines))
+			l.writeFailed(err, len(lines))
 			return
 		case <-time.After(syncEvery):
 		}
 	}
 }
 
-// failed remembers what went wrong, with the records that are lost by it.
-func (l *Log) failed(err error, lost int) {
+// writeFailed remembers what went wrong, with the records that are lost by it.
+func (l *Log) writeFailed(err error, lost int) {
 	l.mu.Lock()
 	tell := l.onFault
 	l.onFault, l.fault = nil, err
@@ -154,8 +154,8 @@ func (l *Log) failed(err error, lost int) {
 	}
 }
 
-// worked says in the log what is missing in it.
-func (l *Log) worked() {
+// writeSucceeded says in the log what is missing in it.
+func (l *Log) writeSucceeded() {
 	l.mu.Lock()
 	lost, why := l.lost, l.fault
 	l.fault = nil
@@ -171,7 +171,7 @@ func (l *Log) worked() {
 	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
 	defer cancel()
 	if err := l.sink.Append(ctx, append(line, '}')); err != nil {
-		l.failed(err, 0)
+		l.writeFailed(err, 0)
 		return
 	}
 	l.mu.Lock()

@@ -8,11 +8,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 )
 
-// lending returns the request of a permit's holder with an Ask that gives the
+// passOn returns the request of a permit's holder with an Ask that gives the
 // permit back while the client is asked: a user who thinks, or has gone home,
 // must not keep other calls from running. Afterwards the call goes on at once,
 // for a moment one more than there are permits.
-func (h permit) lending(l *Limiter, req *call.Request) *call.Request {
+func (h permit) passOn(l *Limiter, req *call.Request) *call.Request {
 	if req.Ask == nil {
 		return req
 	}

@@ -90,30 +90,30 @@ type Limiter struct {
 	nested map[string]bool
 
 	mu      sync.Mutex
-	servers map[place]*pool
-	callers map[who]*pool // of MaxParallel
+	servers map[permitKey]*pool
+	callers map[callerAccount]*pool // of MaxParallel
 }
 
-// place identifies a set of permits: those of a server or of one tool, at a depth.
-type place struct {
+// permitKey identifies a set of permits: those of a server or of one tool, at a depth.
+type permitKey struct {
 	server, tool string
 	depth        int
 }
 
-// who is one caller.
-type who struct {
+// callerAccount is one caller.
+type callerAccount struct {
 	door, id string
 	depth    int
 }
 
 // accountOf returns the account under which a call counts.
-func accountOf(req *call.Request) who {
-	return who{"", req.Caller.Counted(), req.Caller.Depth}
+func accountOf(req *call.Request) callerAccount {
+	return callerAccount{"", req.Caller.Counted(), req.Caller.Depth}
 }
 
 // New returns a limiter all of whose permits are free.
 func New(c Config) *Limiter {
-	l := &Limiter{cfg: c.withDefaults(), nested: map[string]bool{}, servers: map[place]*pool{}, callers: map[who]*pool{}}
+	l := &Limiter{cfg: c.withDefaults(), nested: map[string]bool{}, servers: map[permitKey]*pool{}, callers: map[callerAccount]*pool{}}
 	for _, server := range c.Nested {
 		l.nested[server] = true
 	}
@@ -123,16 +123,16 @@ func New(c Config) *Limiter {
 // Stage lets calls through as permits allow.
 func (l *Limiter) Stage(next call.Handler) call.Handler {
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
-		at, size := l.place(req)
+		at, size := l.keyOf(req)
 		if at.depth > l.cfg.MaxDepth {
 			return nil, toolerr.New(toolerr.LimitReached, "%s is nested in %d calls, the maximum is %d; continue without it", req.Tool.Name, at.depth, l.cfg.MaxDepth)
 		}
 		if req.Tool.Control {
 			return next(ctx, req)
 		}
-		caller := who{req.Caller.Door, req.Caller.ID, req.Caller.Depth}
+		caller := callerAccount{req.Caller.Door, req.Caller.ID, req.Caller.Depth}
 		if parallel := l.parallel(req.Caller); parallel > 0 {
-			mine, err := l.acquire(ctx, l.own, place{}, parallel, accountOf(req), req)
+			mine, err := l.acquire(ctx, l.toolPool, permitKey{}, parallel, accountOf(req), req)
 			if err != nil {
 				return nil, err
 			}
@@ -141,12 +141,12 @@ func (l *Limiter) Stage(next call.Handler) call.Handler {
 		if size <= 0 {
 			return next(ctx, req)
 		}
-		permit, err := l.acquire(ctx, l.shared, at, size, caller, req)
+		permit, err := l.acquire(ctx, l.serverPool, at, size, caller, req)
 		if err != nil {
 			return nil, err
 		}
 		defer permit.release(l)
-		return next(ctx, permit.lending(l, req))
+		return next(ctx, permit.passOn(l, req))
 	}
 }
 
@@ -158,11 +158,11 @@ func (l *Limiter) parallel(c call.Caller) int {
 	return l.cfg.MaxParallel
 }
 
-// place returns whose permits a call needs, and how many there are; not
+// keyOf returns whose permits a call needs, and how many there are; not
 // positive: any number.
-func (l *Limiter) place(req *call.Request) (place, int) {
+func (l *Limiter) keyOf(req *call.Request) (permitKey, int) {
 	t := req.Tool
-	at := place{server: t.Server}
+	at := permitKey{server: t.Server}
 	if l.nested[t.Server] {
 		at.depth = req.Caller.Depth
 	}
@@ -178,8 +178,8 @@ func (l *Limiter) place(req *call.Request) (place, int) {
 	return at, l.cfg.Concurrent
 }
 
-// shared finds the permits of a place. l.mu is held.
-func (l *Limiter) shared(at place, size int, _ who) *pool {
+// serverPool finds the permits of a place. l.mu is held.
+func (l *Limiter) serverPool(at permitKey, size int, _ callerAccount) *pool {
 	p := l.servers[at]
 	if p == nil {
 		p = newPool(size)
@@ -189,8 +189,8 @@ func (l *Limiter) shared(at place, size int, _ who) *pool {
 	return p
 }
 
-// own finds a caller's permits. l.mu is held.
-func (l *Limiter) own(_ place, size int, caller who) *pool {
+// toolPool finds a caller's permits. l.mu is held.
+func (l *Limiter) toolPool(_ permitKey, size int, caller callerAccount) *pool {
 	p := l.callers[caller]
 	if p == nil {
 		p = newPool(size)
@@ -201,7 +201,7 @@ func (l *Limiter) own(_ place, size int, caller who) *pool {
 }
 
 // acquire returns a permit or an error.
-func (l *Limiter) acquire(ctx context.Context, find func(place, int, who) *pool, at place, size int, caller who, req *call.Request) (permit, error) {
+func (l *Limiter) acquire(ctx context.Context, find func(permitKey, int, callerAccount) *pool, at permitKey, size int, caller callerAccount, req *call.Request) (permit, error) {
 	now := time.Now()
 	l.mu.Lock()
 	p := find(at, size, caller)
@@ -260,7 +260,7 @@ func (h permit) release(l *Limiter) {
 	defer l.mu.Unlock()
 	h.p.learn(now.Sub(h.since))
 	h.p.give(h.c, now)
-	if h.p.of != (who{}) && h.p.held == 0 && len(h.p.waiting) == 0 {
+	if h.p.of != (callerAccount{}) && h.p.held == 0 && len(h.p.waiting) == 0 {
 		delete(l.callers, h.p.of)
 	}
 }

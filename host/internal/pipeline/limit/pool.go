@@ -9,28 +9,28 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// present is for how long a caller counts as there after its last call.
-const present = time.Minute
+// recentTime is for how long a caller counts as there after its last call.
+const recentTime = time.Minute
 
 // maxKnown bounds the callers a pool remembers that have nothing running.
 const maxKnown = 256
 
 // pool is the permits of one place, and those who wait for them.
 type pool struct {
-	of      who // of a caller's own pool
+	of      callerAccount // of a caller's own pool
 	size    int
 	held    int
-	callers map[who]*caller
-	running map[who]int // by account; none is 0
-	waiting []*caller   // those with a queue, the one whose turn is longest ago first
-	bytes   int64       // of all queues
+	callers map[callerAccount]*caller
+	running map[callerAccount]int // by account; none is 0
+	waiting []*caller             // those with a queue, the one whose turn is longest ago first
+	bytes   int64                 // of all queues
 	usual   time.Duration
 	refused int64
 }
 
 // caller is one caller as a pool knows it.
 type caller struct {
-	account who // that it belongs to, with others
+	account callerAccount // that it belongs to, with others
 	held    int
 	seen    time.Time // when its last call came or ended
 	queue   []*waiter
@@ -43,10 +43,10 @@ type waiter struct {
 }
 
 func newPool(size int) *pool {
-	return &pool{size: size, callers: map[who]*caller{}, running: map[who]int{}}
+	return &pool{size: size, callers: map[callerAccount]*caller{}, running: map[callerAccount]int{}}
 }
 
-func (p *pool) caller(w, account who, now time.Time) *caller {
+func (p *pool) caller(w, account callerAccount, now time.Time) *caller {
 	c := p.callers[w]
 	if c == nil {
 		if len(p.callers) >= maxKnown {
@@ -76,18 +76,18 @@ func (p *pool) free(c *caller, now time.Time) bool {
 	case free > 1 || p.running[c.account] == 0:
 		return true
 	}
-	return !p.expects(c, now)
+	return !p.isReserved(c, now)
 }
 
-// expects reports whether a caller other than c, with nothing running, has
+// isReserved reports whether a caller other than c, with nothing running, has
 // been there lately; where c has nothing running either, but others of its
 // account have, one of an account that has nothing.
-func (p *pool) expects(c *caller, now time.Time) bool {
+func (p *pool) isReserved(c *caller, now time.Time) bool {
 	for w, other := range p.callers {
 		switch {
 		case other == c || other.held > 0:
 		case c.held == 0 && p.running[other.account] > 0:
-		case len(other.queue) > 0 || now.Sub(other.seen) < present:
+		case len(other.queue) > 0 || now.Sub(other.seen) < recentTime:
 			return true
 		default:
 			delete(p.callers, w)

@@ -25,11 +25,11 @@ type counters struct {
 
 	mu      sync.Mutex
 	tools   map[string]*window // nil: not limited
-	callers map[who]*tally
+	callers map[callerKey]*tally
 }
 
-// who is a caller, or a turn of one.
-type who struct {
+// callerKey is a caller, or a turn of one.
+type callerKey struct {
 	account, turn string
 	all           bool // all its turns together
 }
@@ -57,19 +57,19 @@ type window struct {
 }
 
 func newCounters(c Config) *counters {
-	return &counters{cfg: c, seed: maphash.MakeSeed(), tools: map[string]*window{}, callers: map[who]*tally{}}
+	return &counters{cfg: c, seed: maphash.MakeSeed(), tools: map[string]*window{}, callers: map[callerKey]*tally{}}
 }
 
-// any reports whether a call of the caller's is counted.
-func (n *counters) any(c call.Caller) bool {
+// hasLimits reports whether a call of the caller's is counted.
+func (n *counters) hasLimits(c call.Caller) bool {
 	return c.Turn != "" || n.totals() || len(n.cfg.MaxCallsPerMinute) > 0 || n.cfg.MaxIdenticalCalls > 0
 }
 
 // totals reports whether calls are counted by caller.
 func (n *counters) totals() bool { return n.cfg.MaxTotalCalls > 0 || n.cfg.MaxCost > 0 }
 
-// identical returns the limit of identical calls of a caller; 0: none.
-func (n *counters) identical(c call.Caller) int {
+// identicalLimit returns the limit of identical calls of a caller; 0: none.
+func (n *counters) identicalLimit(c call.Caller) int {
 	if n.cfg.MaxIdenticalCalls == 0 && c.Turn != "" {
 		return defaultIdentical
 	}
@@ -80,10 +80,10 @@ func (n *counters) identical(c call.Caller) int {
 // counted.
 func (n *counters) admit(req *call.Request) (t ticket, err error) {
 	c := req.Caller
-	if !n.any(c) {
+	if !n.hasLimits(c) {
 		return t, nil
 	}
-	identical := n.identical(c)
+	identical := n.identicalLimit(c)
 	if identical > 0 {
 		arguments, err := req.Arguments()
 		if err != nil {
@@ -98,18 +98,18 @@ func (n *counters) admit(req *call.Request) (t ticket, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	w := n.window(req.Tool)
-	if wait, full := w.full(now); full {
+	if wait, full := w.isFull(now); full {
 		seconds := math.Ceil(wait.Seconds())
 		return t, refusal(req, toolerr.New(toolerr.RateLimited, "limit of %d calls per minute reached; try again in %gs", w.most, seconds).
 			With("retryAfterMs", int64(seconds*1000)))
 	}
 	if n.totals() {
-		t.total = n.tally(who{c.Counted(), "", true}, now)
+		t.total = n.tally(callerKey{c.Counted(), "", true}, now)
 	}
 	if c.Turn != "" || identical > 0 {
-		t.turn = n.tally(who{c.Counted(), c.Turn, false}, now)
+		t.turn = n.tally(callerKey{c.Counted(), c.Turn, false}, now)
 	}
-	if over := n.over(c, t, identical); over != nil {
+	if over := n.limitError(c, t, identical); over != nil {
 		return ticket{}, refusal(req, over)
 	}
 	if t.total != nil {
@@ -126,8 +126,8 @@ func (n *counters) admit(req *call.Request) (t ticket, err error) {
 	return t, nil
 }
 
-// over says which limit a call would be over; nil: none. n.mu is held.
-func (n *counters) over(c call.Caller, t ticket, identical int) *toolerr.Error {
+// limitError says which limit a call would be over; nil: none. n.mu is held.
+func (n *counters) limitError(c call.Caller, t ticket, identical int) *toolerr.Error {
 	cfg := n.cfg
 	switch {
 	case cfg.MaxTotalCalls > 0 && t.total.calls >= cfg.MaxTotalCalls:
@@ -176,7 +176,7 @@ func (n *counters) price(t *call.Tool) (price float64) {
 func (n *counters) calls(c call.Caller) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if t := n.callers[who{c.Counted(), c.Turn, false}]; t != nil {
+	if t := n.callers[callerKey{c.Counted(), c.Turn, false}]; t != nil {
 		return t.calls
 	}
 	return 0
@@ -186,7 +186,7 @@ func (n *counters) calls(c call.Caller) int {
 func (n *counters) end(c call.Caller) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	delete(n.callers, who{c.Counted(), c.Turn, false})
+	delete(n.callers, callerKey{c.Counted(), c.Turn, false})
 }
 
 // hash identifies a tool, its arguments and the calling agent: agents do not share
@@ -205,7 +205,7 @@ func (n *counters) hash(req *call.Request, arguments []byte) uint64 {
 	return h.Sum64()
 }
 
-func (n *counters) tally(w who, now time.Time) *tally {
+func (n *counters) tally(w callerKey, now time.Time) *tally {
 	t := n.callers[w]
 	if t == nil {
 		if len(n.callers) >= maxCallers {
@@ -263,9 +263,9 @@ func (n *counters) window(t *call.Tool) *window {
 	return w
 }
 
-// full reports whether there were as many calls as there may be in a minute,
+// isFull reports whether there were as many calls as there may be in a minute,
 // and when there will be room.
-func (w *window) full(now time.Time) (time.Duration, bool) {
+func (w *window) isFull(now time.Time) (time.Duration, bool) {
 	if w == nil || len(w.times) < w.most {
 		return 0, false
 	}

@@ -156,7 +156,7 @@ func New(c Config, approval call.Stage) *Policy {
 
 // Stage lets calls through that are allowed.
 func (p *Policy) Stage(next call.Handler) call.Handler {
-	approved := refuse
+	approved := refuseWithoutApproval
 	if p.approval != nil {
 		approved = p.approval(func(ctx context.Context, req *call.Request) (*call.Result, error) {
 			if ran, ok := ctx.Value(ranKey{}).(*atomic.Bool); ok {
@@ -167,7 +167,7 @@ func (p *Policy) Stage(next call.Handler) call.Handler {
 	}
 	free := len(p.cfg.Allow)+len(p.cfg.Block)+len(p.cfg.Rules) == 0 && p.cfg.chooses(&call.Tool{})
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
-		if free && !p.counts.any(req.Caller) {
+		if free && !p.counts.hasLimits(req.Caller) {
 			return next(ctx, req)
 		}
 		d, err := p.cfg.Decide(req)
@@ -228,7 +228,7 @@ func (c Config) Decide(req *call.Request) (Decision, error) {
 			return Decision{}, err
 		}
 		if ok {
-			return Decision{r.Do, i + 1, r.says(i + 1)}, nil
+			return Decision{r.Do, i + 1, r.matchesCall(i + 1)}, nil
 		}
 	}
 	return Decision{Allow, 0, "no rule of this host's policy matches this call"}, nil
@@ -261,8 +261,8 @@ func (c Config) Check(req *call.Request) error {
 	return err
 }
 
-// says tells what a rule says, and of what.
-func (r *Rule) says(number int) string {
+// matchesCall tells what a rule says, and of what.
+func (r *Rule) matchesCall(number int) string {
 	var of []string
 	if r.Tool != "" {
 		of = append(of, "tool "+r.Tool)
@@ -337,8 +337,8 @@ func match(pattern, text string) bool {
 	}
 }
 
-// refuse is the approval handler of a host without approvals.
-func refuse(_ context.Context, req *call.Request) (*call.Result, error) {
+// refuseWithoutApproval is the approval handler of a host without approvals.
+func refuseWithoutApproval(_ context.Context, req *call.Request) (*call.Result, error) {
 	return nil, &call.ValidationError{
 		Type: call.PolicyViolation, Tool: req.Tool.Name,
 		Detail: req.Reason + "; this host cannot ask; continue without it, or change the rule to allow",

@@ -82,7 +82,7 @@ func fits(members []jsonrpc.Member, most int) bool {
 	for _, m := range members {
 		switch m.Name {
 		case "content":
-			n += max(0, len(m.Value)-len("[]")-around)
+			n += max(0, len(m.Value)-len("[]")-textOverhead)
 		case "structuredContent":
 			n += len(m.Value)
 		}
@@ -120,14 +120,14 @@ func split(members []jsonrpc.Member) (r result, ok bool) {
 	return r, r.content != nil || r.structured != nil
 }
 
-// around is the number of bytes of JSON around a text.
-const around = len(`{"type":"text","text":""}`)
+// textOverhead is the number of bytes of JSON around a text.
+const textOverhead = len(`{"type":"text","text":""}`)
 
-// size returns the bytes of content without the JSON around texts.
-func (r result) size() int {
+// contentBytes returns the bytes of content without the JSON around texts.
+func (r result) contentBytes() int {
 	n := len(r.structured)
 	for _, part := range r.content {
-		n += len(part) - around
+		n += len(part) - textOverhead
 	}
 	return n
 }
@@ -139,7 +139,7 @@ func (c Config) fit(tool *call.Tool, whole *call.Result) *call.Result {
 		return whole
 	}
 	r, ok := split(members)
-	if !ok || r.size() <= c.MaxResult {
+	if !ok || r.contentBytes() <= c.MaxResult {
 		return whole
 	}
 	limit := min(maxPart, c.MaxResult/4)
@@ -155,7 +155,7 @@ func (c Config) fit(tool *call.Tool, whole *call.Result) *call.Result {
 		r.failed = r.failed || tool.Output != nil
 		r.content = append(r.content, text(note))
 	}
-	if r.size() > c.MaxResult {
+	if r.contentBytes() > c.MaxResult {
 		note := s.keep(whole.Raw, "json", "the result, whose parts are too many,")
 		r.content, r.structured = []json.RawMessage{text(note)}, nil
 		r.failed = r.failed || tool.Output != nil

@@ -48,10 +48,10 @@ func (k approvalKeys) List(ctx context.Context, prefix, after string, limit int)
 func approvals(t *testing.T, backend Backend) {
 	again := backend(t, Config{Now: time.Now})
 	var ran atomic.Int64
-	var books []*approve.Book
+	var books []*approve.Store
 	var hosts []call.Handler
 	for range 3 {
-		book := &approve.Book{Keys: approvalKeys{again().Keys}}
+		book := &approve.Store{Keys: approvalKeys{again().Keys}}
 		stage := approve.New(approve.Config{}, book, func(context.Context, *call.Request) error { return nil })
 		t.Cleanup(stage.Close)
 		books = append(books, book)

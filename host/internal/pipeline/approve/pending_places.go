@@ -25,11 +25,11 @@ const (
 	secretKey   = "approvals/secret"
 )
 
-// register lists the places of all pending requests, so that they can be counted
+// placeRegister lists the places of all pending requests, so that they can be counted
 // without reading the records. A place is reserved before the request is written, and
 // released after the decision. A host that is killed in between leaves an unused
 // place, until it expires or is detected.
-type register struct {
+type placeRegister struct {
 	Open []place  `json:"open"`
 	Kept []string `json:"kept"` // keys of records, the oldest first
 }
@@ -44,7 +44,7 @@ type place struct {
 }
 
 // secret returns a random word that all hosts with the store share.
-func (b *Book) secret(ctx context.Context) ([]byte, error) {
+func (b *Store) secret(ctx context.Context) ([]byte, error) {
 	for {
 		entry, err := b.Keys.Get(ctx, secretKey)
 		if err == nil {
@@ -53,14 +53,14 @@ func (b *Book) secret(ctx context.Context) ([]byte, error) {
 		if !toolerr.Is(err, toolerr.NotFound) {
 			return nil, err
 		}
-		if _, err = b.Keys.Put(ctx, secretKey, []byte(chance(30)), 0, time.Time{}); err != nil && !toolerr.Is(err, toolerr.Conflict) {
+		if _, err = b.Keys.Put(ctx, secretKey, []byte(randomText(30)), 0, time.Time{}); err != nil && !toolerr.Is(err, toolerr.Conflict) {
 			return nil, err
 		}
 	}
 }
 
 // reserve reserves a place for a request, or returns an error.
-func (b *Book) reserve(ctx context.Context, r *Record, who string) error {
+func (b *Store) reserve(ctx context.Context, r *Record, who string) error {
 	key, err := keyOf(r.ID)
 	if err != nil {
 		return err
@@ -68,13 +68,13 @@ func (b *Book) reserve(ctx context.Context, r *Record, who string) error {
 	mine := place{r.ID, who, shared(r.Caller.Door), len(r.Args), r.Expires}
 	var gone map[string]bool
 	var old []string
-	err = b.changeRegister(ctx, func(reg *register) (bool, error) {
+	err = b.changeRegister(ctx, func(reg *placeRegister) (bool, error) {
 		reg.drop(func(p place) bool { return !b.now().Before(p.Until) || gone[p.ID] })
-		full := reg.full(mine)
+		full := reg.isFull(mine)
 		if full != nil && gone == nil {
 			gone = b.decided(ctx, reg.Open)
 			reg.drop(func(p place) bool { return gone[p.ID] })
-			full = reg.full(mine)
+			full = reg.isFull(mine)
 		}
 		if full != nil {
 			return false, full
@@ -104,21 +104,21 @@ func shared(door string) string {
 }
 
 // release gives a place back. Where that fails the place expires.
-func (b *Book) release(ctx context.Context, id string) {
+func (b *Store) release(ctx context.Context, id string) {
 	if id == "" {
 		return
 	}
-	b.changeRegister(ctx, func(reg *register) (bool, error) { //nolint:errcheck // see above
+	b.changeRegister(ctx, func(reg *placeRegister) (bool, error) { //nolint:errcheck // see above
 		n := len(reg.Open)
 		reg.drop(func(p place) bool { return p.ID == id })
 		return len(reg.Open) < n, nil
 	})
 }
 
-func (reg *register) drop(which func(place) bool) { reg.Open = slices.DeleteFunc(reg.Open, which) }
+func (reg *placeRegister) drop(which func(place) bool) { reg.Open = slices.DeleteFunc(reg.Open, which) }
 
-// full says why there is no place for one more.
-func (reg *register) full(mine place) error {
+// isFull says why there is no place for one more.
+func (reg *placeRegister) isFull(mine place) error {
 	who, door, size := 0, 0, mine.Size
 	for _, p := range reg.Open {
 		size += p.Size
@@ -141,7 +141,7 @@ func (reg *register) full(mine place) error {
 }
 
 // decided are the places of requests that do not wait any more.
-func (b *Book) decided(ctx context.Context, open []place) map[string]bool {
+func (b *Store) decided(ctx context.Context, open []place) map[string]bool {
 	gone := map[string]bool{}
 	for _, p := range open {
 		key, err := keyOf(p.ID)
@@ -156,7 +156,7 @@ func (b *Book) decided(ctx context.Context, open []place) map[string]bool {
 }
 
 // forget removes the record of a request that is done with; any other expires.
-func (b *Book) forget(ctx context.Context, key string) {
+func (b *Store) forget(ctx context.Context, key string) {
 	r, version, err := b.read(ctx, key)
 	if err != nil || r == nil {
 		return
@@ -169,16 +169,16 @@ func (b *Book) forget(ctx context.Context, key string) {
 
 // changeRegister applies f until nobody has been before it. f reports whether
 // there is anything to write.
-func (b *Book) changeRegister(ctx context.Context, f func(*register) (bool, error)) error {
+func (b *Store) changeRegister(ctx context.Context, f func(*placeRegister) (bool, error)) error {
 	var err error
 	for range maxTries {
 		entry, fault := b.Keys.Get(ctx, registerKey)
 		if fault != nil && !toolerr.Is(fault, toolerr.NotFound) {
 			return fault
 		}
-		var reg register
+		var reg placeRegister
 		if fault == nil && json.Unmarshal(entry.Value, &reg) != nil {
-			reg = register{}
+			reg = placeRegister{}
 		}
 		write, fault := f(&reg)
 		if fault != nil || !write {
@@ -188,7 +188,7 @@ func (b *Book) changeRegister(ctx context.Context, f func(*register) (bool, erro
 		if fault != nil {
 			return fault
 		}
-		if _, err = b.Keys.Put(ctx, registerKey, value, entry.Version, b.now().Add(keepFor+b.expires())); err == nil || !toolerr.Is(err, toolerr.Conflict) {
+		if _, err = b.Keys.Put(ctx, registerKey, value, entry.Version, b.now().Add(finishedLifetime+b.expires())); err == nil || !toolerr.Is(err, toolerr.Conflict) {
 			return err
 		}
 	}

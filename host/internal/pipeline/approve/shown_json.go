@@ -15,10 +15,10 @@ import (
 // written, and texts decoded. Invisible characters and look-alikes are escaped. A line
 // break in a text is shown as \n followed by a line break, so that no part of a text
 // can be mistaken for the structure around it.
-func Shown(raw json.RawMessage) string { return draw(raw, false) }
+func Shown(raw json.RawMessage) string { return format(raw, false) }
 
 // ShownLine is Shown on one line.
-func ShownLine(raw json.RawMessage) string { return draw(raw, true) }
+func ShownLine(raw json.RawMessage) string { return format(raw, true) }
 
 // Visible is a text in which what is not seen is escaped, except line breaks
 // and tabs.
@@ -27,14 +27,14 @@ func Visible(text string) string { return visible.Text(text) }
 // VisibleLine is Visible on one line.
 func VisibleLine(text string) string { return visible.Line(text) }
 
-// drawing is JSON being shown.
-type drawing struct {
+// formatter is JSON being shown.
+type formatter struct {
 	b    strings.Builder
 	flat bool // on one line
 }
 
-func draw(raw json.RawMessage, flat bool) string {
-	d := drawing{flat: flat}
+func format(raw json.RawMessage, flat bool) string {
+	d := formatter{flat: flat}
 	raw = bytes.TrimSpace(raw)
 	if jsonrpc.Valid(raw) != nil || !d.value(raw, 0) {
 		return VisibleLine(string(raw))
@@ -45,7 +45,7 @@ func draw(raw json.RawMessage, flat bool) string {
 // maxDrawn bounds nesting; what is deeper is shown as it is written.
 const maxDrawn = 200
 
-func (d *drawing) value(raw json.RawMessage, depth int) bool {
+func (d *formatter) value(raw json.RawMessage, depth int) bool {
 	if depth > maxDrawn || len(raw) == 0 {
 		return false
 	}
@@ -96,21 +96,21 @@ func (d *drawing) value(raw json.RawMessage, depth int) bool {
 }
 
 // next begins one more of several.
-func (d *drawing) next(i, depth int) {
+func (d *formatter) next(i, depth int) {
 	if i > 0 {
 		d.b.WriteByte(',')
 	}
 	d.line(depth)
 }
 
-func (d *drawing) end(n, depth int, with byte) {
+func (d *formatter) end(n, depth int, with byte) {
 	if n > 0 {
 		d.line(depth)
 	}
 	d.b.WriteByte(with)
 }
 
-func (d *drawing) line(depth int) {
+func (d *formatter) line(depth int) {
 	if !d.flat {
 		d.b.WriteString("\n" + strings.Repeat("  ", depth))
 	}
@@ -123,10 +123,10 @@ const (
 	maxSpaces = 24
 )
 
-func (d *drawing) text(text string, depth int) {
+func (d *formatter) text(text string, depth int) {
 	d.b.WriteByte('"')
 	for i := 0; i < len(text); {
-		if n := d.run(text[i:], depth); n > 0 {
+		if n := d.blankRun(text[i:], depth); n > 0 {
 			i += n
 			continue
 		}
@@ -148,9 +148,9 @@ func (d *drawing) text(text string, depth int) {
 	d.b.WriteByte('"')
 }
 
-// run replaces a long run of blanks at the beginning of text by its length. It returns
+// blankRun replaces a long run of blanks at the beginning of text by its length. It returns
 // the number of its bytes, 0 if none exists.
-func (d *drawing) run(text string, depth int) int {
+func (d *formatter) blankRun(text string, depth int) int {
 	blank := len(text) - len(strings.TrimLeft(text, " \t\r\n"))
 	switch breaks := strings.Count(text[:blank], "\n"); {
 	case breaks > maxBreaks:

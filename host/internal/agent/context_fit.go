@@ -12,8 +12,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// keepResults is the number of latest results that are shortened last.
-const keepResults = 4
+// keptResults is the number of latest results that are shortened last.
+const keptResults = 4
 
 // What is assumed where nobody has said how much a model takes: a window that those of
 // all vendors have, and as many tools as OpenAI's API and many like it take at most. What
@@ -23,9 +23,9 @@ const (
 	usualTools  = 128
 )
 
-// fit makes the request of a turn, which fits the model; see package budget. What is
+// fitRequest makes the request of a turn, which fits the model; see package budget. What is
 // cut of the history stays cut.
-func (r *run) fit(tools []llm.Tool, choice *llm.Choice) (*llm.Request, error) {
+func (r *run) fitRequest(tools []llm.Tool, choice *llm.Choice) (*llm.Request, error) {
 	req := r.cfg.Request
 	req.Choice, req.Tools = choice, tools
 	if len(tools) == 0 {
@@ -53,7 +53,7 @@ func (r *run) fit(tools []llm.Tool, choice *llm.Choice) (*llm.Request, error) {
 	}
 	system := len(req.Messages) - len(r.history)
 	if plan.Compacted > 0 {
-		if err := r.cut(plan.Messages[system:], fmt.Sprintf("%d old tool results were shortened", plan.Compacted)); err != nil {
+		if err := r.replaceHistory(plan.Messages[system:], fmt.Sprintf("%d old tool results were shortened", plan.Compacted)); err != nil {
 			return nil, err
 		}
 	}
@@ -62,7 +62,7 @@ func (r *run) fit(tools []llm.Tool, choice *llm.Choice) (*llm.Request, error) {
 		req.Model = ""
 	}
 	if len(plan.Left) > r.left {
-		r.tell(Event{Type: Cut, Turn: r.out.Turns, Text: fmt.Sprintf("%d tools were omitted: %.400v", len(plan.Left), plan.Left)})
+		r.emit(Event{Type: Cut, Turn: r.out.Turns, Text: fmt.Sprintf("%d tools were omitted: %.400v", len(plan.Left), plan.Left)})
 	}
 	r.left = len(plan.Left)
 	req.Messages, req.Tools = r.conversation(), plan.Tools
@@ -92,7 +92,7 @@ func (r *run) planned(info provider.Info, req llm.Request, tools []llm.Tool) (co
 	}
 	ask := contextbudget.Ask{Request: req}
 	for _, t := range tools {
-		ask.Tools = append(ask.Tools, contextbudget.Tool{Tool: t, Pinned: r.theirs(t.Name)})
+		ask.Tools = append(ask.Tools, contextbudget.Tool{Tool: t, Pinned: r.isCallerTool(t.Name)})
 	}
 	model := contextbudget.Model{Name: info.Name, Window: info.Window, MaxOutput: info.MaxOutput}
 	compacted := 0
@@ -110,20 +110,20 @@ func (r *run) planned(info provider.Info, req llm.Request, tools []llm.Tool) (co
 	}
 }
 
-// cut replaces the history by a shorter one.
-func (r *run) cut(messages []llm.Message, text string) error {
-	r.forget(messages)
+// replaceHistory replaces the history by a shorter one.
+func (r *run) replaceHistory(messages []llm.Message, text string) error {
+	r.permitRepeats(messages)
 	r.history = slices.Clone(messages)
-	if err := r.note(step{Step: stepCut, Turn: r.out.Turns, Messages: r.history}); err != nil {
+	if err := r.writeStep(step{Step: stepCut, Turn: r.out.Turns, Messages: r.history}); err != nil {
 		return err
 	}
-	r.tell(Event{Type: Cut, Turn: r.out.Turns, Text: text})
+	r.emit(Event{Type: Cut, Turn: r.out.Turns, Text: text})
 	return nil
 }
 
-// forget permits calls again whose results are cut in messages and not yet in the
+// permitRepeats permits calls again whose results are cut in messages and not yet in the
 // history: the model is told to repeat them if it needs the results.
-func (r *run) forget(messages []llm.Message) {
+func (r *run) permitRepeats(messages []llm.Message) {
 	whole := map[string]bool{}
 	for _, m := range r.history {
 		for _, p := range m.Parts {
@@ -144,7 +144,7 @@ func (r *run) forget(messages []llm.Message) {
 	for _, m := range messages {
 		for _, p := range m.Parts {
 			if p.ToolCall != nil && cut[p.ToolCall.ID] {
-				key := sameness(p.ToolCall)
+				key := callKey(p.ToolCall)
 				r.same[key] = min(r.same[key], max(most-1, 0))
 			}
 		}
@@ -156,23 +156,23 @@ func (r *run) change(name string) {
 	for _, m := range r.cfg.Larger {
 		if m.Info().Name == name {
 			r.model, r.changed = m, true
-			r.tell(Event{Type: Cut, Turn: r.out.Turns, Model: name, Text: "the conversation no longer fits the model; " + name + " takes over"})
+			r.emit(Event{Type: Cut, Turn: r.out.Turns, Model: name, Text: "the conversation no longer fits the model; " + name + " takes over"})
 			return
 		}
 	}
 }
 
-// squeeze makes space after the model rejected a request as too long: it shortens
+// makeSpace makes space after the model rejected a request as too long: it shortens
 // results, then switches to a larger model. answer is the model's partial answer, or
 // nil.
-func (r *run) squeeze(answer *llm.Response) (Ending, error) {
+func (r *run) makeSpace(answer *llm.Response) (Ending, error) {
 	for r.keep > 0 {
 		r.keep--
 		messages, n := contextbudget.Compact(r.cfg.Counter, r.history, r.keep)
 		if n == 0 {
 			continue
 		}
-		if err := r.cut(messages, fmt.Sprintf("%d tool results were shortened", n)); err != nil {
+		if err := r.replaceHistory(messages, fmt.Sprintf("%d tool results were shortened", n)); err != nil {
 			return Unkept, err
 		}
 		return r.resumed(answer)
@@ -193,5 +193,5 @@ func (r *run) resumed(answer *llm.Response) (Ending, error) {
 	if answer == nil {
 		return "", nil
 	}
-	return r.say("Your answer was cut because the context was full. Old content was removed: continue.")
+	return r.emitText("Your answer was cut because the context was full. Old content was removed: continue.")
 }

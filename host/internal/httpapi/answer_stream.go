@@ -14,7 +14,7 @@ import (
 )
 
 // A form is how a vendor's clients are told of a completion.
-type form interface {
+type answerWriter interface {
 	apart() string // what stands between the texts of two turns
 
 	// stream prepares the form for a streamed answer to out: its pieces in order, then
@@ -53,11 +53,11 @@ type piece struct {
 	name string
 }
 
-// telling tells a client of a run: of the model's words, and of the calls that are
+// answerStream tells a client of a run: of the model's words, and of the calls that are
 // the client's.
-type telling struct {
+type answerStream struct {
 	c       *completion
-	form    form
+	form    answerWriter
 	streams bool
 
 	said   strings.Builder // all text, as the client is told
@@ -71,7 +71,7 @@ type telling struct {
 	told   []string     // their ids
 }
 
-func (t *telling) note(e agent.Event) {
+func (t *answerStream) note(e agent.Event) {
 	switch e.Type {
 	case agent.Turn:
 		t.pieces, t.spoken, t.calls, t.told = false, false, map[int]bool{}, nil
@@ -92,12 +92,12 @@ func (t *telling) note(e agent.Event) {
 }
 
 // piece tells of a delta what the client is to know.
-func (t *telling) piece(d llm.Delta) {
+func (t *answerStream) piece(d llm.Delta) {
 	t.pieces = true
 	switch d.Type {
 	case llm.Text:
 		if d.Text != "" {
-			t.form.tell(piece{kind: pieceText, part: d.Index, text: t.words(d.Text)})
+			t.form.tell(piece{kind: pieceText, part: d.Index, text: t.text(d.Text)})
 		}
 	case llm.Refusal:
 		if d.Text != "" {
@@ -115,12 +115,12 @@ func (t *telling) piece(d llm.Delta) {
 			t.form.tell(piece{kind: pieceRedacted, part: d.Index, text: d.Signature.Value})
 		}
 	case llm.Call:
-		t.calling(d)
+		t.sendCall(d)
 	}
 }
 
-// words returns the text for the client, separated from earlier turns.
-func (t *telling) words(text string) string {
+// text returns the text for the client, separated from earlier turns.
+func (t *answerStream) text(text string) string {
 	if !t.spoken && t.said.Len() > 0 {
 		text = t.form.apart() + text
 	}
@@ -129,8 +129,8 @@ func (t *telling) words(text string) string {
 	return text
 }
 
-// calling sends a call of the client's tools. Calls of the host's tools are not sent.
-func (t *telling) calling(d llm.Delta) {
+// sendCall sends a call of the client's tools. Calls of the host's tools are not sent.
+func (t *answerStream) sendCall(d llm.Delta) {
 	if !t.calls[d.Index] {
 		if d.Name == "" || !t.c.declared(d.Name) {
 			return
@@ -145,10 +145,10 @@ func (t *telling) calling(d llm.Delta) {
 }
 
 // answered takes a turn's whole answer.
-func (t *telling) answered(r *llm.Response) {
+func (t *answerStream) answered(r *llm.Response) {
 	t.c.name(r, t.told)
 	if t.streams {
-		t.untold(r)
+		t.unsent(r)
 	}
 	for _, p := range r.Parts {
 		switch {
@@ -161,7 +161,7 @@ func (t *telling) answered(r *llm.Response) {
 			named.ID = id
 			p.ToolCall = &named
 		case p.Type == llm.Text && !t.streams:
-			p.Text = t.words(p.Text)
+			p.Text = t.text(p.Text)
 		}
 		t.parts = append(t.parts, p)
 	}
@@ -170,9 +170,9 @@ func (t *telling) answered(r *llm.Response) {
 	}
 }
 
-// untold tells of the client's calls that came in no piece.
-func (t *telling) untold(r *llm.Response) {
-	for i, one := range t.c.theirs(r.Calls()) {
+// unsent tells of the client's calls that came in no piece.
+func (t *answerStream) unsent(r *llm.Response) {
+	for i, one := range t.c.clientCalls(r.Calls()) {
 		if i < len(t.told) {
 			continue
 		}
@@ -183,7 +183,7 @@ func (t *telling) untold(r *llm.Response) {
 }
 
 // happened tells of one of the host's calls who wants to know.
-func (t *telling) happened(e agent.Event) {
+func (t *answerStream) happened(e agent.Event) {
 	if !t.c.q.events {
 		return
 	}
@@ -206,7 +206,7 @@ func (t *telling) happened(e agent.Event) {
 			told["is_error"], told["content"] = e.Result.IsError, contentOf(e.Result)
 		}
 	case e.Err != nil:
-		f := faultOf(e.Err)
+		f := apiErrorOf(e.Err)
 		told["message"], told["code"] = f.message, f.code
 	}
 	if t.streams {
@@ -232,10 +232,10 @@ func contentOf(r *llm.ToolResult) []any {
 	return blocks
 }
 
-// settle stores the result of a run. The client gets its error instead of the end.
-func (t *telling) settle(ctx context.Context, o *agent.Outcome) error {
+// storeOutcome stores the result of a run. The client gets its error instead of the end.
+func (t *answerStream) storeOutcome(ctx context.Context, o *agent.Outcome) error {
 	if err := failure(ctx, o); err != nil {
-		if f := faultOf(err); t.c.q.response != nil && f.param == "messages" {
+		if f := apiErrorOf(err); t.c.q.response != nil && f.param == "messages" {
 			named := *f
 			named.param = "input"
 			return &named
@@ -245,7 +245,7 @@ func (t *telling) settle(ctx context.Context, o *agent.Outcome) error {
 	if o.Why == agent.Waiting {
 		t.spoken = false
 		for _, p := range o.Pending {
-			text := t.words(p.Tool + ": " + p.Message)
+			text := t.text(p.Tool + ": " + p.Message)
 			t.parts = append(t.parts, llm.Part{Type: llm.Text, Text: text})
 			if t.streams {
 				t.form.tell(piece{kind: pieceText, part: -1, text: text})
@@ -259,14 +259,14 @@ func (t *telling) settle(ctx context.Context, o *agent.Outcome) error {
 		t.c.api.cfg.Logf("the parts of an answer that the client does not receive could not be stored: %v", err)
 		err = nil
 	}
-	if f, ok := t.form.(*responseForm); ok && err == nil {
+	if f, ok := t.form.(*responseWriter); ok && err == nil {
 		f.keepAnswer(ctx, t.c.renamed(o.Messages), t.response(o), t.extra(o))
 	}
 	return err
 }
 
 // response is the answer.
-func (t *telling) response(o *agent.Outcome) *llm.Response {
+func (t *answerStream) response(o *agent.Outcome) *llm.Response {
 	r := &llm.Response{Parts: t.parts, Stop: stop(o), Usage: &o.Usage}
 	for _, p := range r.Parts {
 		if p.ToolCall != nil { // also where the run ended for another reason: they have been told
@@ -280,7 +280,7 @@ func (t *telling) response(o *agent.Outcome) *llm.Response {
 }
 
 // extra are the members of an answer that the vendors do not have.
-func (t *telling) extra(o *agent.Outcome) []any {
+func (t *answerStream) extra(o *agent.Outcome) []any {
 	var extra []any
 	if why := ending(o); why != "" {
 		extra = append(extra, "x_ending", why)
@@ -295,7 +295,7 @@ func (t *telling) extra(o *agent.Outcome) []any {
 }
 
 // complete runs a completion and tells of it.
-func (a *API) complete(w http.ResponseWriter, r *http.Request, q *asked, as func(*completion) form) {
+func (a *API) complete(w http.ResponseWriter, r *http.Request, q *requestOptions, as func(*completion) answerWriter) {
 	ctx, give := context.WithCancelCause(r.Context())
 	defer give(nil)
 	c, done, err := a.begin(ctx, q)
@@ -307,11 +307,11 @@ func (a *API) complete(w http.ResponseWriter, r *http.Request, q *asked, as func
 	if len(q.ignored) > 0 {
 		w.Header().Set("X-Toolroom-Ignored", strings.Join(q.ignored, ", "))
 	}
-	t := &telling{c: c, form: as(c), streams: q.Request.Stream}
+	t := &answerStream{c: c, form: as(c), streams: q.Request.Stream}
 	if !t.streams {
 		c.cfg.Again = 2
 		o := c.run(ctx, t.note)
-		if err := t.settle(ctx, o); err != nil {
+		if err := t.storeOutcome(ctx, o); err != nil {
 			fail(w, r, err)
 			return
 		}
@@ -322,7 +322,7 @@ func (a *API) complete(w http.ResponseWriter, r *http.Request, q *asked, as func
 	defer out.close()
 	t.form.stream(out)
 	o := c.run(ctx, t.note)
-	err = t.settle(ctx, o)
+	err = t.storeOutcome(ctx, o)
 	if err == nil {
 		t.form.end(t.response(o), t.extra(o))
 		return

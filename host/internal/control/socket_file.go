@@ -36,7 +36,7 @@ func checkDir(dir string) error {
 		return nil
 	case info.Mode().Perm()&0o077 != 0:
 		return fmt.Errorf("private socket: %s is accessible to other users (mode %v); chmod 700 it", dir, info.Mode().Perm())
-	case !owned(info):
+	case !isOwnSocket(info):
 		return fmt.Errorf("private socket: %s belongs to another user", dir)
 	}
 	return nil

@@ -179,9 +179,9 @@ func (s *Server) admit(conn net.Conn) bool {
 	return true
 }
 
-// heard moves a connection behind the silent ones. Connections that have entered, or
+// moveBehindSilent moves a connection behind the silent ones. Connections that have entered, or
 // that are being answered, are not in the list.
-func (s *Server) heard(conn net.Conn, busy bool) {
+func (s *Server) moveBehindSilent(conn net.Conn, busy bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	waits, open := s.conns[conn]
@@ -198,7 +198,7 @@ func (s *Server) heard(conn net.Conn, busy bool) {
 }
 
 func (s *Server) leave(conn net.Conn) {
-	s.heard(conn, true)
+	s.moveBehindSilent(conn, true)
 	conn.Close() //nolint:errcheck // all is said
 	s.mu.Lock()
 	delete(s.conns, conn)
@@ -229,7 +229,7 @@ func (s *Server) serve(conn net.Conn) {
 		if err != nil || m.Kind != jsonrpc.Request {
 			return
 		}
-		s.heard(conn, true)
+		s.moveBehindSilent(conn, true)
 		if m.Method == Enter {
 			s.enter(conn, in, m)
 			return
@@ -237,7 +237,7 @@ func (s *Server) serve(conn net.Conn) {
 		if write(conn, s.answer(m)) != nil {
 			return
 		}
-		s.heard(conn, false)
+		s.moveBehindSilent(conn, false)
 	}
 }
 
@@ -266,7 +266,7 @@ func (s *Server) enter(conn net.Conn, in *bufio.Reader, m jsonrpc.Message) {
 	if json.Unmarshal(m.Params, &p) != nil {
 		p.Token = ""
 	}
-	as, over, leave, ok := s.tokens.use(p.Token)
+	as, over, leave, ok := s.tokens.enter(p.Token)
 	if !ok {
 		write(conn, refusal(m.ID, toolerr.New(toolerr.AuthFailed, "the token belongs to no running call"))) //nolint:errcheck // it ends here
 		return
@@ -280,17 +280,17 @@ func (s *Server) enter(conn net.Conn, in *bufio.Reader, m jsonrpc.Message) {
 	defer context.AfterFunc(over, cancel)()
 	// Reads that wait for the client must end, too.
 	defer context.AfterFunc(ctx, func() { conn.SetReadDeadline(time.Unix(1, 0)) })() //nolint:errcheck // it is closed
-	s.cfg.Serve(ctx, as, heeded{in, cancel}, patient{conn})                          //nolint:errcheck // the other end knows, or is gone
+	s.cfg.Serve(ctx, as, watchedReader{in, cancel}, watchedWriter{conn})             //nolint:errcheck // the other end knows, or is gone
 }
 
-// heeded is the input of who has entered. Its end is the end of the agent, of whose calls
+// watchedReader is the input of who has entered. Its end is the end of the agent, of whose calls
 // nobody wants the answers any more.
-type heeded struct {
+type watchedReader struct {
 	io.Reader
 	gone func()
 }
 
-func (h heeded) Read(b []byte) (int, error) {
+func (h watchedReader) Read(b []byte) (int, error) {
 	n, err := h.Reader.Read(b)
 	if err != nil {
 		h.gone()
@@ -310,14 +310,14 @@ func refusal(id json.RawMessage, err error) []byte {
 }
 
 func write(conn net.Conn, message []byte) error {
-	_, err := patient{conn}.Write(append(message, '\n'))
+	_, err := watchedWriter{conn}.Write(append(message, '\n'))
 	return err
 }
 
-// patient waits for who reads, but not for ever.
-type patient struct{ net.Conn }
+// watchedWriter waits for who reads, but not for ever.
+type watchedWriter struct{ net.Conn }
 
-func (p patient) Write(b []byte) (int, error) {
+func (p watchedWriter) Write(b []byte) (int, error) {
 	if err := p.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
 		return 0, err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// Keys are the store's operations that a Book needs; package store documents them. was
+// Keys are the store's operations that a Store needs; package store documents them. was
 // is 0 for a key that must not exist.
 type Keys interface {
 	Get(ctx context.Context, key string) (Entry, error)
@@ -28,31 +28,31 @@ type Entry struct {
 	Version int64
 }
 
-// A Book holds the requests for approval. Everything it does to a record is
+// A Store holds the requests for approval. Everything it does to a record is
 // one compare-and-swap, so that of several who do something to it at once one
 // is first, and a host that is killed leaves it before or after.
-type Book struct {
+type Store struct {
 	Keys    Keys
 	Now     func() time.Time // nil: time.Now
 	Expires time.Duration    // until a request is decided on, and a decision used; 0: 5 min
 	Lease   time.Duration    // after which a run is given up that nobody renews; 0: 30 s
 }
 
-func (b *Book) now() time.Time {
+func (b *Store) now() time.Time {
 	if b.Now != nil {
 		return b.Now()
 	}
 	return time.Now()
 }
 
-func (b *Book) expires() time.Duration {
+func (b *Store) expires() time.Duration {
 	if b.Expires > 0 {
 		return b.Expires
 	}
 	return 5 * time.Minute
 }
 
-func (b *Book) lease() time.Duration {
+func (b *Store) lease() time.Duration {
 	if b.Lease > 0 {
 		return b.Lease
 	}
@@ -60,7 +60,7 @@ func (b *Book) lease() time.Duration {
 }
 
 // read returns the record at a key, nil if none exists.
-func (b *Book) read(ctx context.Context, key string) (*Record, int64, error) {
+func (b *Store) read(ctx context.Context, key string) (*Record, int64, error) {
 	entry, err := b.Keys.Get(ctx, key)
 	if toolerr.Is(err, toolerr.NotFound) {
 		return nil, 0, nil
@@ -75,7 +75,7 @@ func (b *Book) read(ctx context.Context, key string) (*Record, int64, error) {
 	return r, entry.Version, nil
 }
 
-func (b *Book) write(ctx context.Context, key string, r *Record, was int64) error {
+func (b *Store) write(ctx context.Context, key string, r *Record, was int64) error {
 	value, err := jsonrpc.Marshal(r)
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ const maxTries = 1000
 // change applies f to the record at a key, nil if none exists, and repeats it if
 // another process changed the record meanwhile. f returns the new record, or nil to
 // keep the old one.
-func (b *Book) change(ctx context.Context, key string, f func(*Record) (*Record, error)) (*Record, error) {
+func (b *Store) change(ctx context.Context, key string, f func(*Record) (*Record, error)) (*Record, error) {
 	var err error
 	for range maxTries {
 		was, version, fault := b.read(ctx, key)
@@ -111,11 +111,11 @@ func (b *Book) change(ctx context.Context, key string, f func(*Record) (*Record,
 	return nil, err
 }
 
-// ask returns the record of a call, or creates a pending one. If the record is
+// findOrCreate returns the record of a call, or creates a pending one. If the record is
 // approved, or waits for the next round of this call, it becomes running; the caller
 // must then return run.
-func (b *Book) ask(ctx context.Context, s subject, req *call.Request, reason, token string) (r *Record, run string, err error) {
-	mine, round := chance(15), roundOf(req)
+func (b *Store) findOrCreate(ctx context.Context, s subject, req *call.Request, reason, token string) (r *Record, run string, err error) {
+	mine, round := randomText(15), roundOf(req)
 	var place string // that is kept free for the request
 	r, err = b.change(ctx, s.key, func(was *Record) (*Record, error) {
 		run = ""
@@ -146,7 +146,7 @@ func (b *Book) ask(ctx context.Context, s subject, req *call.Request, reason, to
 			Reason: reason, Created: now, Expires: now.Add(b.expires()), Digest: s.digest, Tokens: []string{digest(token)},
 		}
 		if was != nil && was.Digest == s.digest {
-			next.Reason += was.hint(now)
+			next.Reason += was.earlierHint(now)
 		}
 		b.release(ctx, place) // of a try before that others were first to
 		place = next.ID
@@ -162,8 +162,8 @@ func (b *Book) ask(ctx context.Context, s subject, req *call.Request, reason, to
 	return r, run, err
 }
 
-// hint returns what the person who decides should know about an earlier request.
-func (r *Record) hint(now time.Time) string {
+// earlierHint returns what the person who decides should know about an earlier request.
+func (r *Record) earlierHint(now time.Time) string {
 	switch r.StateAt(now) {
 	case Interrupted:
 		return "; it was approved before, as " + r.ID + ", but the host that ran it has ended: it may have taken effect"
@@ -174,7 +174,7 @@ func (r *Record) hint(now time.Time) string {
 }
 
 // List returns all records that are kept, the oldest first.
-func (b *Book) List(ctx context.Context) ([]*Record, error) {
+func (b *Store) List(ctx context.Context) ([]*Record, error) {
 	all := []*Record{}
 	after := ""
 	for {
@@ -198,7 +198,7 @@ func (b *Book) List(ctx context.Context) ([]*Record, error) {
 }
 
 // Find returns the record whose id begins so.
-func (b *Book) Find(ctx context.Context, id string) (*Record, error) {
+func (b *Store) Find(ctx context.Context, id string) (*Record, error) {
 	if key, err := keyOf(id); err == nil {
 		r, _, err := b.read(ctx, key)
 		if err != nil {
@@ -234,13 +234,13 @@ func unknown(id string) error {
 }
 
 // renew keeps a run from being given up.
-func (b *Book) renew(ctx context.Context, key, run string) error {
-	return b.ofRun(ctx, key, run, func(next *Record) { next.Expires = b.now().Add(b.lease()) })
+func (b *Store) renew(ctx context.Context, key, run string) error {
+	return b.recordOfRun(ctx, key, run, func(next *Record) { next.Expires = b.now().Add(b.lease()) })
 }
 
-// finish ends a run.
-func (b *Book) finish(ctx context.Context, key, run, outcome string) error {
-	return b.ofRun(ctx, key, run, func(next *Record) {
+// finishRecord ends a run.
+func (b *Store) finishRecord(ctx context.Context, key, run, outcome string) error {
+	return b.recordOfRun(ctx, key, run, func(next *Record) {
 		next.State, next.Outcome, next.Ended, next.Round = Done, outcome, b.now(), ""
 		next.Expires = next.Ended
 		next.close()
@@ -249,8 +249,8 @@ func (b *Book) finish(ctx context.Context, key, run, outcome string) error {
 
 // undo gives back the approval of a run that has done nothing. It holds no
 // longer than it did.
-func (b *Book) undo(ctx context.Context, key, run string) error {
-	return b.ofRun(ctx, key, run, func(next *Record) {
+func (b *Store) undo(ctx context.Context, key, run string) error {
+	return b.recordOfRun(ctx, key, run, func(next *Record) {
 		if next.Run = ""; next.Rounds > 0 { // the round can be made again
 			next.State, next.Expires = Asking, next.Began.Add(b.expires())
 			return
@@ -259,17 +259,17 @@ func (b *Book) undo(ctx context.Context, key, run string) error {
 	})
 }
 
-// goOn keeps what was approved for the next round of the same call, which
+// continueRecord keeps what was approved for the next round of the same call, which
 // brings what round is the digest of. All rounds have as long together as an
 // approval holds, from the first on.
-func (b *Book) goOn(ctx context.Context, key, run, round string) error {
-	return b.ofRun(ctx, key, run, func(next *Record) {
+func (b *Store) continueRecord(ctx context.Context, key, run, round string) error {
+	return b.recordOfRun(ctx, key, run, func(next *Record) {
 		next.State, next.Run, next.Round, next.Expires = Asking, "", round, next.Began.Add(b.expires())
 		next.Rounds++
 	})
 }
 
-func (b *Book) ofRun(ctx context.Context, key, run string, f func(*Record)) error {
+func (b *Store) recordOfRun(ctx context.Context, key, run string, f func(*Record)) error {
 	_, err := b.change(ctx, key, func(was *Record) (*Record, error) {
 		if was == nil || was.Run != run || was.State != Running {
 			return nil, toolerr.New(toolerr.Conflict, "the run was cancelled")
@@ -283,7 +283,7 @@ func (b *Book) ofRun(ctx context.Context, key, run string, f func(*Record)) erro
 
 // addToken gives a request one more one-time token, and reports false where it
 // has as many as it may. Those before stay good: they may be on their way.
-func (b *Book) addToken(ctx context.Context, id, token string) (ok bool, err error) {
+func (b *Store) addToken(ctx context.Context, id, token string) (ok bool, err error) {
 	err = b.touch(ctx, id, func(r *Record) {
 		if ok = len(r.Tokens) < maxTokens; ok {
 			r.Tokens = append(slices.Clone(r.Tokens), digest(token))
@@ -293,12 +293,12 @@ func (b *Book) addToken(ctx context.Context, id, token string) (ok bool, err err
 }
 
 // notified notes that somebody was told of a request.
-func (b *Book) notified(ctx context.Context, id string) error {
+func (b *Store) notified(ctx context.Context, id string) error {
 	return b.touch(ctx, id, func(r *Record) { r.Notified = true })
 }
 
-// spend ends a denial that holds for one call: it expires now.
-func (b *Book) spend(ctx context.Context, r *Record) error {
+// spendApproval ends a denial that holds for one call: it expires now.
+func (b *Store) spendApproval(ctx context.Context, r *Record) error {
 	if !r.Once {
 		return nil
 	}
@@ -318,7 +318,7 @@ func (b *Book) spend(ctx context.Context, r *Record) error {
 }
 
 // touch changes a request that nobody has been told of, if it is there.
-func (b *Book) touch(ctx context.Context, id string, f func(*Record)) error {
+func (b *Store) touch(ctx context.Context, id string, f func(*Record)) error {
 	key, err := keyOf(id)
 	if err != nil {
 		return err

@@ -72,7 +72,7 @@ func TestAPlaceThatNobodyHasIsFoundOut(t *testing.T) {
 	for n := range 25 {
 		for steps := 1; ; steps++ { // until it is killed right after it took one
 			f := &fate{at: steps, after: true}
-			stage := approve.New(approve.Config{}, &approve.Book{Keys: mortal{&d.shelf, f}, Now: d.clock.now}, nil)
+			stage := approve.New(approve.Config{}, &approve.Store{Keys: mortal{&d.shelf, f}, Now: d.clock.now}, nil)
 			before := d.places(t)
 			if alive(func() { stage.Stage(nil)(t.Context(), by("http", "a", n)) }) || d.places(t) > before { //nolint:errcheck // it is killed
 				break

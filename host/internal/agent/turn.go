@@ -17,31 +17,31 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// ask asks the model for a turn and adds its answer to the history. Without an answer
+// requestTurn asks the model for a turn and adds its answer to the history. Without an answer
 // and without an ending, the caller asks again.
-func (r *run) ask(ctx context.Context, tools []llm.Tool, choice *llm.Choice) (*llm.Response, Ending, error) {
-	req, err := r.fit(tools, choice)
+func (r *run) requestTurn(ctx context.Context, tools []llm.Tool, choice *llm.Choice) (*llm.Response, Ending, error) {
+	req, err := r.fitRequest(tools, choice)
 	if err != nil {
 		return nil, Context, err
 	}
 	r.out.Turns++
-	if err := r.note(step{Step: stepTurn, Turn: r.out.Turns, Model: r.model.Info().Name}); err != nil {
+	if err := r.writeStep(step{Step: stepTurn, Turn: r.out.Turns, Model: r.model.Info().Name}); err != nil {
 		return nil, Unkept, err
 	}
-	r.tell(Event{Type: Turn, Turn: r.out.Turns, Model: r.model.Info().Name})
-	answer, err := r.hear(ctx, req)
+	r.emit(Event{Type: Turn, Turn: r.out.Turns, Model: r.model.Info().Name})
+	answer, err := r.forwardDelta(ctx, req)
 	if err == nil {
-		why, err := r.take(answer)
+		why, err := r.acceptAnswer(answer)
 		return answer, why, err
 	}
 	if ctx.Err() != nil {
-		return nil, interrupted, r.partial(answer)
+		return nil, interrupted, r.takePartialAnswer(answer)
 	}
-	r.pay(answer)
-	r.tell(Event{Type: Error, Turn: r.out.Turns, Err: err})
+	r.addUsage(answer)
+	r.emit(Event{Type: Error, Turn: r.out.Turns, Err: err})
 	switch code := toolerr.CodeOf(err); {
 	case code == toolerr.LimitReached:
-		why, fault := r.squeeze(nil)
+		why, fault := r.makeSpace(nil)
 		if why == Context {
 			fault = err
 		}
@@ -53,28 +53,28 @@ func (r *run) ask(ctx context.Context, tools []llm.Tool, choice *llm.Choice) (*l
 	return nil, Failed, err
 }
 
-// take makes an answer part of the history.
-func (r *run) take(answer *llm.Response) (Ending, error) {
-	if err := r.note(step{Step: stepAnswer, Turn: r.out.Turns, Model: r.model.Info().Name, Response: answer}); err != nil {
+// acceptAnswer makes an answer part of the history.
+func (r *run) acceptAnswer(answer *llm.Response) (Ending, error) {
+	if err := r.writeStep(step{Step: stepAnswer, Turn: r.out.Turns, Model: r.model.Info().Name, Response: answer}); err != nil {
 		return Unkept, err
 	}
-	r.admit(answer)
-	r.tell(Event{Type: Answered, Turn: r.out.Turns, Response: answer})
+	r.admitAnswer(answer)
+	r.emit(Event{Type: Answered, Turn: r.out.Turns, Response: answer})
 	return "", nil
 }
 
-// admit counts an answer and adds what it says.
-func (r *run) admit(answer *llm.Response) {
+// admitAnswer counts an answer and adds what it says.
+func (r *run) admitAnswer(answer *llm.Response) {
 	r.out.Response = answer
-	r.pay(answer)
+	r.addUsage(answer)
 	if len(answer.Parts) > 0 {
 		r.history = append(r.history, answer.Message())
 	}
 }
 
-// pay counts what an answer took, also one that broke off and is not taken; nil: there
+// addUsage counts what an answer took, also one that broke off and is not taken; nil: there
 // is none.
-func (r *run) pay(answer *llm.Response) {
+func (r *run) addUsage(answer *llm.Response) {
 	if answer == nil || answer.Usage == nil {
 		return
 	}
@@ -84,23 +84,23 @@ func (r *run) pay(answer *llm.Response) {
 	r.out.Cost += r.model.Info().Price.Of(*u)
 }
 
-// partial keeps what the model had said when it was interrupted: its words.
-func (r *run) partial(answer *llm.Response) error {
+// takePartialAnswer keeps what the model had said when it was interrupted: its words.
+func (r *run) takePartialAnswer(answer *llm.Response) error {
 	if answer == nil {
 		return nil
 	}
 	answer.Parts = slices.DeleteFunc(answer.Parts, func(p llm.Part) bool { return p.Type != llm.Text })
 	if len(answer.Parts) == 0 {
-		r.pay(answer)
+		r.addUsage(answer)
 		return nil
 	}
-	_, err := r.take(answer)
+	_, err := r.acceptAnswer(answer)
 	return err
 }
 
-// hear has the model answer, and makes of the answer what a history can hold. It
+// forwardDelta has the model answer, and makes of the answer what a history can hold. It
 // always has a usage, counted here if the model did not say.
-func (r *run) hear(ctx context.Context, req *llm.Request) (answer *llm.Response, err error) {
+func (r *run) forwardDelta(ctx context.Context, req *llm.Request) (answer *llm.Response, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			answer, err = nil, toolerr.New(toolerr.Internal, "the model's provider failed: %v\n%s", fault, debug.Stack())
@@ -116,7 +116,7 @@ func (r *run) hear(ctx context.Context, req *llm.Request) (answer *llm.Response,
 			}
 			d.ID = own[d.Index]
 		}
-		r.tell(Event{Type: Piece, Turn: r.out.Turns, Delta: d})
+		r.emit(Event{Type: Piece, Turn: r.out.Turns, Delta: d})
 	})
 	if answer == nil {
 		if err == nil {
@@ -126,8 +126,8 @@ func (r *run) hear(ctx context.Context, req *llm.Request) (answer *llm.Response,
 	}
 	r.heard = r.heard || len(answer.Parts) > 0
 	kept := *answer
-	kept.Parts = r.clean(answer.Parts, own, answer.Stop != llm.StopRefusal)
-	kept.Usage = believed(kept.Usage, r.estimate(req, &kept))
+	kept.Parts = r.cleanParts(answer.Parts, own, answer.Stop != llm.StopRefusal)
+	kept.Usage = plausibleUsage(kept.Usage, r.estimate(req, &kept))
 	return &kept, err
 }
 
@@ -138,10 +138,10 @@ const (
 	doubtless    = 2000 // tokens
 )
 
-// believed returns the usage that a model reports, or the estimate if it reports none
+// plausibleUsage returns the usage that a model reports, or the estimate if it reports none
 // or an impossible one: otherwise the bounds of tokens and cost would not work for
 // models that count nothing.
-func believed(said, about *llm.Usage) *llm.Usage {
+func plausibleUsage(said, about *llm.Usage) *llm.Usage {
 	if said == nil {
 		return possible(*about)
 	}
@@ -157,24 +157,24 @@ func believed(said, about *llm.Usage) *llm.Usage {
 	return u
 }
 
-// mostTokens is more than any model takes at once.
-const mostTokens = 1 << 30
+// maxPlausibleTokens is more than any model takes at once.
+const maxPlausibleTokens = 1 << 30
 
 // possible is a usage as one can be, whatever the model says: bounds are never further
 // away for it.
 func possible(u llm.Usage) *llm.Usage {
 	for _, n := range []*int{&u.Input, &u.Output, &u.Reasoning, &u.CacheRead, &u.CacheWrite} {
-		*n = min(max(*n, 0), mostTokens)
+		*n = min(max(*n, 0), maxPlausibleTokens)
 	}
 	u.CacheRead = min(u.CacheRead, u.Input) // of which it is a part
 	u.CacheWrite = min(u.CacheWrite, u.Input-u.CacheRead)
 	return &u
 }
 
-// clean returns the parts of an answer that have content, with ids that are unique in
+// cleanParts returns the parts of an answer that have content, with ids that are unique in
 // the conversation and arguments that can be parsed. own holds the ids that events
 // have used. If calls is false, no call of the answer is made.
-func (r *run) clean(parts []llm.Part, own map[int]string, calls bool) []llm.Part {
+func (r *run) cleanParts(parts []llm.Part, own map[int]string, calls bool) []llm.Part {
 	var kept []llm.Part
 	says := false
 	for i, p := range parts {
@@ -223,12 +223,12 @@ func isThought(p llm.Part) bool {
 	return p.Type == llm.Thinking || p.Type == llm.Redacted
 }
 
-// nameless is the name that a call gets which has none: vendors want one.
-const nameless = "unnamed"
+// unnamedCall is the name that a call gets which has none: vendors want one.
+const unnamedCall = "unnamed"
 
 // readable is a call with a name, whose arguments are an object or said not to be.
 func readable(c llm.ToolCall) llm.ToolCall {
-	c.Name = cmp.Or(strings.ToValidUTF8(c.Name, "\uFFFD"), nameless)
+	c.Name = cmp.Or(strings.ToValidUTF8(c.Name, "\uFFFD"), unnamedCall)
 	if c.Malformed != "" {
 		c.Args, c.Malformed = nil, strings.ToValidUTF8(c.Malformed, "\uFFFD")
 		return c
@@ -255,18 +255,18 @@ func (r *run) estimate(req *llm.Request, answer *llm.Response) *llm.Usage {
 	return u
 }
 
-// summary is the message to the model when a bound is reached.
-const summary = `This is the last turn: the run has reached its limit (%s). Tools can no longer be called. Summarize now: your findings with their locations, your changes, and what is unfinished or uncertain.`
+// summaryPrompt is the message to the model when a bound is reached.
+const summaryPrompt = `This is the last turn: the run has reached its limit (%s). Tools can no longer be called. Summarize now: your findings with their locations, your changes, and what is unfinished or uncertain.`
 
-// sum asks the model for a last answer, without tools.
-func (r *run) sum(ctx context.Context, why Ending) error {
+// addSummary asks the model for a last answer, without tools.
+func (r *run) addSummary(ctx context.Context, why Ending) error {
 	grace := r.cfg.Bounds.Grace
 	if grace > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, grace)
 		defer cancel()
 	}
-	if _, err := r.say(fmt.Sprintf(summary, why)); err != nil {
+	if _, err := r.emitText(fmt.Sprintf(summaryPrompt, why)); err != nil {
 		return err
 	}
 	var tools []llm.Tool
@@ -274,10 +274,10 @@ func (r *run) sum(ctx context.Context, why Ending) error {
 	if r.cfg.Tools != nil {
 		tools, _, _ = r.cfg.Tools.List(ctx, none) //nolint:errcheck // then there are none
 	}
-	tools = r.withTheirs(tools)
+	tools = r.addCallerTools(tools)
 	var failed error
 	for range 2 { // again where it did not fit
-		req, err := r.fit(tools, none)
+		req, err := r.fitRequest(tools, none)
 		if err != nil {
 			return err
 		}
@@ -286,21 +286,21 @@ func (r *run) sum(ctx context.Context, why Ending) error {
 		}
 		began := time.Now()
 		r.out.Turns++
-		if err := r.note(step{Step: stepTurn, Turn: r.out.Turns, Model: r.model.Info().Name}); err != nil {
+		if err := r.writeStep(step{Step: stepTurn, Turn: r.out.Turns, Model: r.model.Info().Name}); err != nil {
 			return err
 		}
-		r.tell(Event{Type: Turn, Turn: r.out.Turns, Model: r.model.Info().Name})
-		answer, err := r.hear(ctx, req)
+		r.emit(Event{Type: Turn, Turn: r.out.Turns, Model: r.model.Info().Name})
+		answer, err := r.forwardDelta(ctx, req)
 		if err == nil {
 			return r.takeSummary(answer)
 		}
-		r.pay(answer)
-		r.tell(Event{Type: Error, Turn: r.out.Turns, Err: err, Took: time.Since(began)})
+		r.addUsage(answer)
+		r.emit(Event{Type: Error, Turn: r.out.Turns, Err: err, Took: time.Since(began)})
 		failed = fmt.Errorf("no summary: %w", err)
 		if toolerr.CodeOf(err) != toolerr.LimitReached || ctx.Err() != nil {
 			break
 		}
-		if why, _ := r.squeeze(nil); why != "" {
+		if why, _ := r.makeSpace(nil); why != "" {
 			break
 		}
 	}
@@ -313,17 +313,17 @@ func (r *run) takeSummary(answer *llm.Response) error {
 	answer.Parts = slices.DeleteFunc(answer.Parts, func(p llm.Part) bool {
 		return p.Type == llm.Call || called && isThought(p)
 	})
-	if text(answer.Parts) == "" {
-		r.pay(answer)
+	if partsText(answer.Parts) == "" {
+		r.addUsage(answer)
 		return toolerr.New(toolerr.ModelError, "no summary: the model returned no text")
 	}
 	r.out.Summed = true
-	_, err := r.take(answer)
+	_, err := r.acceptAnswer(answer)
 	return err
 }
 
-// text returns the text of parts.
-func text(parts []llm.Part) string {
+// partsText returns the text of parts.
+func partsText(parts []llm.Part) string {
 	var all []string
 	for _, p := range parts {
 		if (p.Type == llm.Text || p.Type == llm.Refusal) && strings.TrimSpace(p.Text) != "" {
@@ -336,14 +336,14 @@ func text(parts []llm.Part) string {
 // Text returns the text of the last answer or, without one, the texts of all turns.
 func (o *Outcome) Text() string {
 	if o.Response != nil {
-		if said := text(o.Response.Parts); said != "" {
+		if said := partsText(o.Response.Parts); said != "" {
 			return said
 		}
 	}
 	var all []string
 	for _, m := range o.Messages {
 		if m.Role == llm.Assistant {
-			if said := text(m.Parts); said != "" {
+			if said := partsText(m.Parts); said != "" {
 				all = append(all, said)
 			}
 		}
@@ -351,11 +351,11 @@ func (o *Outcome) Text() string {
 	return strings.Join(all, "\n\n")
 }
 
-// sameness returns a key that is equal for identical calls.
-func sameness(c *llm.ToolCall) string { return c.Name + "\x00" + canonical(c) }
+// callKey returns a key that is equal for identical calls.
+func callKey(c *llm.ToolCall) string { return c.Name + "\x00" + canonicalArguments(c) }
 
-// canonical returns a call's arguments in a form that is equal for equal values.
-func canonical(c *llm.ToolCall) string {
+// canonicalArguments returns a call's arguments in a form that is equal for equal values.
+func canonicalArguments(c *llm.ToolCall) string {
 	if c.Malformed != "" {
 		return c.Malformed
 	}
