@@ -87,7 +87,7 @@ func TestCancel(t *testing.T) {
 	id := c.Go("tools/call", mcpkittest.CallParams("dispatch_agent", arg("prompt", lines("pid "+p.file("pid"), "turn 5 5 one half", "hang"))))
 	pid := p.pid("pid")
 	c.Notify("notifications/cancelled", map[string]any{"requestId": json.RawMessage(id)})
-	within(t, "the agent is gone", func() bool { return gone(pid) })
+	within(t, "the agent is gone", func() bool { return !mcpkittest.IsRunning(pid) })
 
 	// A call that waits for a handed-back agent does the same.
 	r := dispatch(c, "prompt", lines("pid "+p.file("other"), "turn 5 5 one half", "hang"), "wait_ms", 0)
@@ -98,7 +98,7 @@ func TestCancel(t *testing.T) {
 	id = c.Go("tools/call", params)
 	within(t, "it waits", func() bool { return len(c.Notifications("notifications/progress")) > 0 })
 	c.Notify("notifications/cancelled", map[string]any{"requestId": json.RawMessage(id)})
-	within(t, "the agent is gone", func() bool { return gone(pid) })
+	within(t, "the agent is gone", func() bool { return !mcpkittest.IsRunning(pid) })
 	r = dispatch(c, "agent_id", agent)
 	require.Equal(t, "CANCELLED", r.Code)
 	require.Contains(t, r.Text, "half of it")
@@ -130,7 +130,7 @@ func TestOneOfTwoWhoWaitIsCancelled(t *testing.T) {
 	cancel(first)
 	r = dispatch(c, "agent_id", agent, "wait_ms", 200)
 	require.Equal(t, true, r.Meta["running"], r.Text)
-	require.False(t, gone(pid))
+	require.True(t, mcpkittest.IsRunning(pid))
 	p.write("go", "")
 	r, err := mcpkittest.ParseResult(c.Answer(second).Result)
 	require.NoError(t, err)
@@ -142,7 +142,7 @@ func TestOneOfTwoWhoWaitIsCancelled(t *testing.T) {
 	first, second = wait(), wait()
 	cancel(second)
 	cancel(first)
-	within(t, "the agent is gone", func() bool { return gone(pid) })
+	within(t, "the agent is gone", func() bool { return !mcpkittest.IsRunning(pid) })
 }
 
 // The end of the server's input stops agents in the background.
@@ -153,7 +153,7 @@ func TestTheEndOfTheServer(t *testing.T) {
 	require.Equal(t, true, r.Meta["running"])
 	pid := p.pid("pid")
 	require.Zero(t, c.Close())
-	require.True(t, gone(pid))
+	require.False(t, mcpkittest.IsRunning(pid))
 }
 
 // TestWhatIsMissing: listing the tool needs no other binary; a call names the

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,9 +26,9 @@ func TestKilledProcessesLeaveNone(t *testing.T) {
 			id := c.Go("tools/call", mcpkittest.CallParams("dispatch_agent", arg("agent", "general",
 				"prompt", lines("pid "+p.file("outer"), `dispatch {"agent":"general","prompt":`+quoted(inner)+`}`))))
 			pids := map[string]int{"server": c.PID(), "outer": p.pid("outer"), "inner": p.pid("inner")}
-			require.NoError(t, kill(pids[victim]))
+			require.NoError(t, syscall.Kill(pids[victim], syscall.SIGKILL))
 			within(t, "no agent is left", func() bool {
-				return gone(pids["inner"]) && (gone(pids["outer"]) || victim == "inner")
+				return !mcpkittest.IsRunning(pids["inner"]) && (!mcpkittest.IsRunning(pids["outer"]) || victim == "inner")
 			})
 			if victim == "server" {
 				return
@@ -36,7 +37,7 @@ func TestKilledProcessesLeaveNone(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, 1, strings.Count(r.Text, "signal: killed"), r.Text)
 			require.Contains(t, r.Text, "agent lost")
-			within(t, "the outer one is gone, too", func() bool { return gone(pids["outer"]) })
+			within(t, "the outer one is gone, too", func() bool { return !mcpkittest.IsRunning(pids["outer"]) })
 		})
 	}
 }
@@ -54,9 +55,9 @@ func TestKilledHostsAndAgentsLeaveNone(t *testing.T) {
 		case "cancel":
 			c.Notify("notifications/cancelled", map[string]any{"requestId": json.RawMessage(id)})
 		case "agent": // the outer agent, which is older
-			require.NoError(t, kill(slices.Min(p.running(" agent --json "))))
+			require.NoError(t, syscall.Kill(slices.Min(p.running(" agent --json ")), syscall.SIGKILL))
 		default:
-			require.NoError(t, kill(slices.Min(p.running(victim+" "))))
+			require.NoError(t, syscall.Kill(slices.Min(p.running(victim+" ")), syscall.SIGKILL))
 		}
 		within(t, "no agent is left of "+victim, func() bool { return len(p.running(" agent --json ")) == 0 })
 		if victim == "agent" || victim == "mcp-dispatch_agent" {

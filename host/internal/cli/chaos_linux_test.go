@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
 
 // full is the long form of the test of this file: HOST_CHAOS=1.
@@ -188,7 +189,7 @@ func (s *storm) serverPID(i int) (pid int) {
 		id, err := strconv.Atoi(line)
 		require.NoError(s.t, err)
 		command, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", id))
-		if err == nil && bytes.Contains(command, []byte(s.modes[i])) && runs(id) {
+		if err == nil && bytes.Contains(command, []byte(s.modes[i])) && mcpkittest.IsRunning(id) {
 			pid = id
 		}
 	}
@@ -318,7 +319,7 @@ func TestABrokenServerHarmsNobodyElse(t *testing.T) {
 		for line := range strings.FieldsSeq(string(text)) {
 			pid, err := strconv.Atoi(line)
 			require.NoError(t, err)
-			require.Eventually(t, func() bool { return !runs(pid) }, time.Minute, 5*time.Millisecond, "%d of %s", pid, file)
+			require.Eventually(t, func() bool { return !mcpkittest.IsRunning(pid) }, time.Minute, 5*time.Millisecond, "%d of %s", pid, file)
 		}
 	}
 }

@@ -18,17 +18,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/core"
 	"github.com/toolroom-mcp/toolroom/host/internal/llm"
 	"github.com/toolroom-mcp/toolroom/host/internal/store/backend"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 )
-
-// runs reports whether a process runs, and not as a zombie.
-func runs(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return false
-	}
-	text := string(stat)
-	return !strings.HasPrefix(text[strings.LastIndexByte(text, ')')+1:], " Z")
-}
 
 // ignored are the signals that the tests' parent ignores, as nohup and a shell's & do,
 // and children inherit. signal.Ignored forgets them once a test has run a host in this
@@ -59,7 +50,7 @@ func TestNoChildOutlivesTheHost(t *testing.T) {
 			require.NoError(t, err)
 			pids := []int{host.Process.Pid, pidIn(t, child), pidIn(t, grandchild)}
 			for _, pid := range pids {
-				require.True(t, runs(pid))
+				require.True(t, mcpkittest.IsRunning(pid))
 			}
 			if sig == 0 {
 				require.NoError(t, in.Close())
@@ -67,7 +58,7 @@ func TestNoChildOutlivesTheHost(t *testing.T) {
 				require.NoError(t, host.Process.Signal(sig))
 			}
 			for _, pid := range pids {
-				require.Eventually(t, func() bool { return !runs(pid) }, time.Minute, 10*time.Millisecond)
+				require.Eventually(t, func() bool { return !mcpkittest.IsRunning(pid) }, time.Minute, 10*time.Millisecond)
 			}
 			host.Wait() //nolint:errcheck // how it ended is above
 		})

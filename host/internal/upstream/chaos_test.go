@@ -18,6 +18,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/config/secret"
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
 	"github.com/toolroom-mcp/toolroom/internal/testkit/faultserver"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -183,19 +184,6 @@ func TestAHugeLineFailsItsCallAndNothingElse(t *testing.T) {
 	require.Zero(t, s.Status().Restarts)
 }
 
-// alive reports whether a process of that id runs (not as a zombie).
-func alive(pid int) bool {
-	if runtime.GOOS == "linux" {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err != nil {
-			return false
-		}
-		after := string(stat[strings.LastIndexByte(string(stat), ')')+1:])
-		return !strings.HasPrefix(after, " Z")
-	}
-	return processAnswers(pid)
-}
-
 func pidIn(t *testing.T, file string) int {
 	t.Helper()
 	var pid int
@@ -212,7 +200,7 @@ func pidIn(t *testing.T, file string) int {
 
 func requireGone(t *testing.T, pid int, what string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return !alive(pid) }, time.Minute, 5*time.Millisecond, what)
+	require.Eventually(t, func() bool { return !mcpkittest.IsRunning(pid) }, time.Minute, 5*time.Millisecond, what)
 }
 
 func TestCloseEndsChildAndGrandchild(t *testing.T) {
@@ -221,12 +209,12 @@ func TestCloseEndsChildAndGrandchild(t *testing.T) {
 	s := start(t, nil, "-start", "deaf") // ignores the end of its input, and SIGTERM
 	mustDo(t, s, "fork", `{"text":`+strconv.Quote(file)+`}`)
 	child, grandchild := s.Status().PID, pidIn(t, file)
-	require.True(t, alive(child) && alive(grandchild))
+	require.True(t, mcpkittest.IsRunning(child) && mcpkittest.IsRunning(grandchild))
 	away := 0
 	if runtime.GOOS == "linux" {
 		mustDo(t, s, "fork", `{"n":1,"text":`+strconv.Quote(daemon)+`}`)
 		away = pidIn(t, daemon)
-		require.True(t, alive(away))
+		require.True(t, mcpkittest.IsRunning(away))
 	}
 	s.Close()
 	requireGone(t, child, "child")
@@ -289,7 +277,7 @@ func TestKillingTheHostLeavesNobody(t *testing.T) {
 		var pids []int
 		for _, file := range files {
 			pids = append(pids, pidIn(t, file))
-			require.True(t, alive(pids[len(pids)-1]))
+			require.True(t, mcpkittest.IsRunning(pids[len(pids)-1]))
 		}
 		require.NoError(t, host.Process.Kill())
 		require.Error(t, host.Wait())

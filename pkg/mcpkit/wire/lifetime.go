@@ -35,10 +35,14 @@ func Lifetime(ctx context.Context, stdout *os.File) (lifetime context.Context, r
 		case <-ctx.Done():
 		}
 	}()
+	// Opened here and not in the goroutine: a parent that ends before the
+	// goroutine runs would be missed.
+	parent := openParent()
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		if what := waitForExitReason(ctx, stdout); what != "" {
+		defer parent.close()
+		if what := waitForExitReason(ctx, stdout, parent); what != "" {
 			cancel(fmt.Errorf("%w: %s", ErrStopped, what))
 		}
 	}()

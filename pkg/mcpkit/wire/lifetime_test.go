@@ -133,7 +133,7 @@ func (p *process) child() (pid int) {
 // requireGone waits for a process to end.
 func requireGone(t *testing.T, pid int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }, maxTestWait, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return !mcpkittest.IsRunning(pid) }, maxTestWait, 5*time.Millisecond)
 }
 
 // Defect 9: SIGTERM, SIGINT and SIGHUP end the server at once with exit code 0,

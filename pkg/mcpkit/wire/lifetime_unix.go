@@ -15,10 +15,27 @@ import (
 // cannot report its end.
 const parentInterval = time.Second
 
+// A parentProcess is the process that was the parent at openParent.
+type parentProcess struct {
+	pid   int
+	pidfd int // readable when the process has ended; -1 when the system has none
+}
+
+func openParent() parentProcess {
+	pid := os.Getppid()
+	return parentProcess{pid, openParentPidfd(pid)}
+}
+
+func (p parentProcess) close() {
+	if p.pidfd >= 0 {
+		unix.Close(p.pidfd)
+	}
+}
+
 // waitForExitReason waits until stdout's reader or the parent process is gone
 // and returns stdoutClosed or parentGone, or until ctx ends and returns "". It
 // blocks in poll(2), so waiting costs nothing.
-func waitForExitReason(ctx context.Context, stdout *os.File) string {
+func waitForExitReason(ctx context.Context, stdout *os.File, parent parentProcess) string {
 	wakeRead, wakeWrite, err := os.Pipe()
 	if err != nil {
 		<-ctx.Done()
@@ -31,11 +48,8 @@ func waitForExitReason(ctx context.Context, stdout *os.File) string {
 			wakeWrite.Close()
 		}
 	}()
-	parent := os.Getppid()
-	pidfd := openParentPidfd(parent)
 	timeout := int(parentInterval / time.Millisecond)
-	if pidfd >= 0 {
-		defer unix.Close(pidfd)
+	if parent.pidfd >= 0 {
 		timeout = -1
 	}
 	out := -1
@@ -45,7 +59,7 @@ func waitForExitReason(ctx context.Context, stdout *os.File) string {
 	fds := []unix.PollFd{
 		{Fd: int32(wakeRead.Fd()), Events: unix.POLLIN},
 		{Fd: int32(out)}, // errors and hang-up only
-		{Fd: int32(pidfd), Events: unix.POLLIN},
+		{Fd: int32(parent.pidfd), Events: unix.POLLIN},
 	}
 	for {
 		_, err := unix.Poll(fds, timeout)
@@ -58,7 +72,7 @@ func waitForExitReason(ctx context.Context, stdout *os.File) string {
 		case err != nil:
 		case fds[1].Revents != 0:
 			return stdoutClosed
-		case fds[2].Revents != 0 || os.Getppid() != parent:
+		case fds[2].Revents != 0 || os.Getppid() != parent.pid:
 			return parentGone
 		}
 	}

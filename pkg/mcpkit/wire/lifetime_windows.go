@@ -7,16 +7,31 @@ import (
 	"golang.org/x/sys/windows"
 )
 
+// A parentProcess is the process that was the parent at openParent.
+type parentProcess struct{ handle windows.Handle } // 0 when it cannot be opened
+
+func openParent() parentProcess {
+	handle, err := windows.OpenProcess(windows.SYNCHRONIZE, false, uint32(os.Getppid()))
+	if err != nil {
+		return parentProcess{}
+	}
+	return parentProcess{handle}
+}
+
+func (p parentProcess) close() {
+	if p.handle != 0 {
+		windows.CloseHandle(p.handle) //nolint:errcheck // opened for waiting only
+	}
+}
+
 // waitForExitReason waits until the parent process is gone and returns
 // parentGone, or until ctx ends and returns "". A closed stdout is noticed at
 // the next write.
-func waitForExitReason(ctx context.Context, _ *os.File) string {
-	parent, err := windows.OpenProcess(windows.SYNCHRONIZE, false, uint32(os.Getppid()))
-	if err != nil {
+func waitForExitReason(ctx context.Context, _ *os.File, parent parentProcess) string {
+	if parent.handle == 0 {
 		<-ctx.Done()
 		return ""
 	}
-	defer windows.CloseHandle(parent)
 	wake, err := windows.CreateEvent(nil, 1, 0, nil)
 	if err != nil {
 		<-ctx.Done()
@@ -35,7 +50,7 @@ func waitForExitReason(ctx context.Context, _ *os.File) string {
 			<-signalled // before the handle is closed
 		}
 	}()
-	first, err := windows.WaitForMultipleObjects([]windows.Handle{parent, wake}, false, windows.INFINITE)
+	first, err := windows.WaitForMultipleObjects([]windows.Handle{parent.handle, wake}, false, windows.INFINITE)
 	if err == nil && first == windows.WAIT_OBJECT_0 {
 		return parentGone
 	}
