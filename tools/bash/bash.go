@@ -133,6 +133,9 @@ func (s *shell) tools() ([]*mcpkit.Tool, error) {
 		RefuseUnknown: true, Control: true,
 		Timeout: jobDeadline, MaxConcurrent: maxConcurrent, Output: meta{}, Row: row{},
 	}
+	if len(s.config.Policy.Ask) > 0 { // the user needs time to answer
+		def.Timeout = deadline
+	}
 	if s.config.Changes == reviewChanges {
 		def.Description += "\n" + strings.TrimSpace(reviewDescription)
 		job, jobErr := mcpkit.NewTool(def, s.callReview)

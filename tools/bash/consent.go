@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/toolroom-mcp/toolroom/internal/textfmt"
@@ -21,32 +19,26 @@ const (
 	maxQuestionLines = 80
 )
 
-// checkPolicy checks a call's command against the policy and asks the user if a
-// rule says so. An error (COMMAND_DENIED, or ctx's) means that the command must
-// not run.
-func (s *shell) checkPolicy(ctx context.Context, args arguments) (policy.Verdict, error) {
-	verdict := s.policy.Check(args.Command)
-	if err := verdict.Err(); err != nil || verdict.Decision != policy.Ask {
-		return verdict, err
-	}
-	text := questionText(args, verdict.Message)
+// askUser asks the user to agree to text, which shows all that the agreement
+// covers. An error (COMMAND_DENIED, or ctx's) means that the user did not agree.
+func askUser(ctx context.Context, verdict policy.Verdict, text string) error {
 	if lines := strings.Count(text, "\n") + 1; len(text) > maxQuestion || lines > maxQuestionLines {
-		return verdict, deniedError(verdict, fmt.Sprintf("The user would have to be shown all of it, which is %s in %s; at most %s in %s can be shown. "+
-			"Write the long part into a script file, which the user can look at, and run that.",
+		return deniedError(verdict, fmt.Sprintf("The user would have to be shown all of it, which is %s in %s; at most %s in %s can be shown. "+
+			"Write the long part into a script file, which the user can look at, and run that; name a new session if this one has many variables.",
 			textfmt.Bytes(int64(len(text))), textfmt.Count(lines, "line"), textfmt.Bytes(maxQuestion), textfmt.Count(maxQuestionLines, "line")))
 	}
 	agreed, asked, err := mcpkit.Confirm(ctx, text)
 	switch {
 	case ctx.Err() != nil:
-		return verdict, ctx.Err()
+		return ctx.Err()
 	case agreed:
-		return verdict, nil
+		return nil
 	case err != nil:
-		return verdict, deniedError(verdict, "The user could not be asked: "+err.Error()+".")
+		return deniedError(verdict, "The user could not be asked: "+err.Error()+".")
 	case asked:
-		return verdict, deniedError(verdict, "The user was asked and did not agree: do not try it in another way.")
+		return deniedError(verdict, "The user was asked and did not agree: do not try it in another way.")
 	}
-	return verdict, deniedError(verdict, "This client cannot ask the user. Tell the user what it is for, so that they run it themselves or start the server without the rule.")
+	return deniedError(verdict, "This client cannot ask the user. Tell the user what it is for, so that they run it themselves or start the server without the rule.")
 }
 
 // deniedError returns COMMAND_DENIED with the verdict and why.
@@ -54,26 +46,39 @@ func deniedError(verdict policy.Verdict, why string) error {
 	return toolerr.New(toolerr.CommandDenied, "%s %s", verdict.Message, why).With("policy", verdict.Metadata())
 }
 
-// questionText shows every part of a call that affects its result. The first
-// line gives the command's length and each of its lines is marked, so that the
-// user sees where it ends and whether the client cut it.
-func questionText(args arguments, why string) string {
+// commandQuestion shows every part of a call that affects its result, and the
+// state that earlier calls of its session left. The first line gives the
+// command's length and each of its lines is marked, so that the user sees where
+// it ends and whether the client cut it.
+func commandQuestion(args arguments, start commandStart, why string) string {
 	var b strings.Builder
 	shown := quoteLines(args.Command)
 	fmt.Fprintf(&b, "Run this command (%s, %s)?\n\n%s", textfmt.Count(strings.Count(shown, "\n"), "line"), textfmt.Count(len(args.Command), "byte"), shown)
 	if args.Stdin != "" {
 		fmt.Fprintf(&b, "\nIts standard input:\n%s", quoteLines(args.Stdin))
 	}
-	if len(args.Env) > 0 {
+	if args.Background {
+		b.WriteString("\nIt keeps running in the background. You will be asked about later input to it.\n")
+	}
+	if len(start.env) > 0 {
 		b.WriteString("\nVariables:\n")
-		for _, name := range slices.Sorted(maps.Keys(args.Env)) {
-			b.WriteString(quoteLines(name + "=" + args.Env[name]))
+		for _, variable := range start.env {
+			b.WriteString(quoteLines(variable))
 		}
 	}
-	if args.Workdir != "" {
-		b.WriteString("\nIn the directory:\n" + quoteLines(args.Workdir))
+	if len(start.unset) > 0 {
+		b.WriteString("\nWithout the variables:\n" + quoteLines(strings.Join(start.unset, " ")))
 	}
+	b.WriteString("\nIn the directory:\n" + quoteLines(start.dir))
 	return b.String() + "\n" + visible.Text(why)
+}
+
+// inputQuestion shows input to a running command that the user agreed to.
+func inputQuestion(j *job, input string) string {
+	shown := quoteLines(input)
+	return fmt.Sprintf("Send this input (%s, %s) to job %s?\n\n%s\nThe job runs the command:\n%s\n%s",
+		textfmt.Count(strings.Count(shown, "\n"), "line"), textfmt.Count(len(input), "byte"), j.id, shown,
+		quoteLines(shorten(j.args.Command, 500)), visible.Text(j.verdict.Message))
 }
 
 // quoteLines returns text with hidden characters escaped, long runs of blanks

@@ -7,10 +7,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolroom-mcp/toolroom/pkg/sandbox/policy"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// writeInput sends input to the job. If the job does not read it within two
+// writeInput sends input to the job, after asking the user if the user was
+// asked about the job's command. If the job does not read it within two
 // seconds, writeInput returns an error and the input stays pending.
 func (j *job) writeInput(ctx context.Context, input string) error {
 	if input == "" {
@@ -21,6 +23,11 @@ func (j *job) writeInput(ctx context.Context, input string) error {
 	}
 	if !j.args.Background {
 		return toolerr.New(toolerr.Conflict, "job %s was not started with run_in_background, so that its standard input is at its end: kill it and start it so, or give stdin", j.id)
+	}
+	if j.verdict.Decision == policy.Ask && input != endOfInput {
+		if err := askUser(ctx, j.verdict, inputQuestion(j, input)); err != nil {
+			return err
+		}
 	}
 	select {
 	case j.inputSlot <- struct{}{}:

@@ -102,6 +102,89 @@ func TestAskShowsAll(t *testing.T) {
 	}
 }
 
+// asker is a client that agrees to every question and keeps the last.
+type asker struct{ last string }
+
+func (a *asker) options() mcpkittest.Options {
+	return mcpkittest.Options{
+		Capabilities: map[string]any{"elicitation": map[string]any{}},
+		Handle: func(_ string, params json.RawMessage) (any, error) {
+			var question struct{ Message string }
+			if err := json.Unmarshal(params, &question); err != nil {
+				return nil, err
+			}
+			a.last = question.Message
+			return json.RawMessage(`{"action":"accept","content":{"agree":true}}`), nil
+		},
+	}
+}
+
+// The question shows the directory and the variables that earlier calls left.
+func TestAskShowsSession(t *testing.T) {
+	p := newPlace(t)
+	p.write("root/sub/x", "")
+	var user asker
+	s := p.serveBin(mcpkittest.Build(t, "./tools/bash"), user.options(), "--ask", "publish *", "--sandbox", "off")
+	require.Contains(t, s.bash("export TARGET=elsewhere; unset LANG; cd sub").Text, "exit 0")
+	require.Empty(t, user.last)
+	require.Contains(t, s.bash("publish() { pwd; }; publish now").Text, "sub\nexit 0")
+	require.Contains(t, user.last, "> TARGET=elsewhere\n")
+	require.Contains(t, user.last, "In the directory:\n> "+filepath.Join(p.root, "sub")+"\n")
+	require.Contains(t, user.last, "Without the variables:\n> LANG\n")
+	s.bash("publish new", "session", "other")
+	require.NotContains(t, user.last, "TARGET")
+	require.Contains(t, user.last, "In the directory:\n> "+p.root+"\n")
+
+	user.last = ""
+	require.Contains(t, s.bash("export LONG=$(printf %7000s x | tr ' ' y)").Text, "exit 0")
+	r := s.bash("publish now")
+	require.Equal(t, "COMMAND_DENIED", r.Code)
+	require.Contains(t, r.Text, "new session")
+	require.Empty(t, user.last)
+}
+
+// The user is asked before a job gets input if the user was asked about its
+// command, and sees the whole input.
+func TestAskBeforeInput(t *testing.T) {
+	bin := mcpkittest.Build(t, "./tools/bash")
+	p := newPlace(t)
+	var user asker
+	s := p.serveBin(bin, user.options(), "--ask", "publish *", "--sandbox", "off")
+	id := s.bash("publish() { bash; }; publish now", "run_in_background", true).Meta["job_id"]
+	require.Contains(t, user.last, "asked about later input")
+	r := s.job("action", "write", "job_id", id, "input", "touch gone; echo done\n", "wait_for", "done")
+	require.Contains(t, r.Text, "done\n")
+	require.Contains(t, user.last, "> touch gone; echo done\n")
+	require.Contains(t, user.last, "> publish() { bash; }; publish now\n")
+	require.FileExists(t, filepath.Join(p.root, "gone"))
+
+	user.last = ""
+	r = s.job("action", "write", "job_id", id, "input", strings.Repeat(":\n", 100)+"touch more\n")
+	require.Equal(t, "COMMAND_DENIED", r.Code, r.Text)
+	require.Empty(t, user.last)
+	id = s.bash("cat", "run_in_background", true).Meta["job_id"]
+	require.Contains(t, s.job("action", "write", "job_id", id, "input", "hello\n", "wait_for", "hello").Text, "hello")
+	require.Empty(t, user.last, "the command needed no agreement")
+	require.NoFileExists(t, filepath.Join(p.root, "more"))
+
+	// A user who does not agree.
+	answers := []string{`{"action":"accept","content":{"agree":true}}`, `{"action":"decline"}`}
+	s = p.serveBin(bin, mcpkittest.Options{
+		Capabilities: map[string]any{"elicitation": map[string]any{}},
+		Handle: func(string, json.RawMessage) (any, error) {
+			answer := json.RawMessage(answers[0])
+			answers = answers[1:]
+			return answer, nil
+		},
+	}, "--ask", "publish *", "--sandbox", "off")
+	id = s.bash("publish() { bash; }; publish now", "run_in_background", true).Meta["job_id"]
+	r = s.job("action", "write", "job_id", id, "input", "touch more\n")
+	require.Equal(t, "COMMAND_DENIED", r.Code, r.Text)
+	require.Contains(t, r.Text, "did not agree")
+	s.job("action", "write", "job_id", id, "input", "\u0004")
+	require.NoFileExists(t, filepath.Join(p.root, "more"))
+}
+
 // Rules and modes are enforced, and a refusal names its rule.
 func TestRules(t *testing.T) {
 	p := newPlace(t)

@@ -172,8 +172,8 @@ func (s *shell) call(ctx context.Context, args arguments) (*mcpkit.Result, error
 	if err := args.translate(ctx); err != nil {
 		return nil, err
 	}
-	verdict, err := s.checkPolicy(ctx, args)
-	if err != nil {
+	verdict := s.policy.Check(args.Command)
+	if err := verdict.Err(); err != nil {
 		return nil, err
 	}
 	runner, err := s.runner()
@@ -196,6 +196,11 @@ func (s *shell) call(ctx context.Context, args arguments) (*mcpkit.Result, error
 	begin, err := s.sessions.initialState(fsys, args)
 	if err != nil {
 		return nil, err
+	}
+	if verdict.Decision == policy.Ask {
+		if err := askUser(ctx, verdict, commandQuestion(args, begin, verdict.Message)); err != nil {
+			return nil, err
+		}
 	}
 	select {
 	case s.commandSlots <- struct{}{}:
