@@ -26,8 +26,8 @@ const maxWorkers = 8
 // visit may return fs.SkipDir for a directory that need not be entered,
 // fs.SkipAll to end the walk without an error, or any other error to end it
 // with that error. When ctx ends, no further visit begins and Walk returns the
-// error of ctx. In these cases the report covers the visits so far and has a
-// cursor: an entry counts as visited unless its visit returned another error.
+// error of ctx. In these cases the report covers the visits so far: an entry
+// counts as visited unless its visit returned another error.
 func Walk(ctx context.Context, start *Node, visit func(worker int, e *Entry) error) (Report, error) {
 	w := &walker{ctx: ctx, done: ctx.Done(), start: start, opts: start.tree.opts, visit: visit, maxOpen: cmp.Or(start.tree.opts.maxOpen, maxOpen)}
 	w.wake.L = &w.mu
@@ -35,7 +35,7 @@ func Walk(ctx context.Context, start *Node, visit func(worker int, e *Entry) err
 	if count <= 0 {
 		count = min(runtime.GOMAXPROCS(0), maxWorkers)
 	}
-	if err := w.setStartPositions(); err != nil {
+	if err := start.rewind(); err != nil {
 		return Report{}, err
 	}
 	workers := make([]*worker, count)
@@ -51,14 +51,12 @@ func Walk(ctx context.Context, start *Node, visit func(worker int, e *Entry) err
 // frame is a directory with sub-directories or further pieces to visit. Its
 // fields are protected by walker.mu once it is on the stack.
 type frame struct {
-	node           *Node
-	subdirs        []string // paths of the sub-directories to enter, ascending
-	entriesBefore  int      // entries before the piece to which subdirs belong
-	entriesInPiece int      // entries in that piece
-	done           bool     // no piece follows
-	users          int      // workers that are using node.dir
-	openRanges     int      // unfinished ranges of that piece
-	offStack       bool     // removed from the stack
+	node       *Node
+	subdirs    []string // paths of the sub-directories to enter, ascending
+	done       bool     // no piece follows
+	users      int      // workers that are using node.dir
+	openRanges int      // unfinished ranges of the piece to which subdirs belong
+	offStack   bool     // removed from the stack
 }
 
 // walker is the state that the workers of one walk share.
@@ -77,21 +75,20 @@ type walker struct {
 	wake         sync.Cond // work was added, a worker became idle, or the walk stopped
 	stack        []*frame  // directories with work, the next one last
 	handedOver   []entryRange
-	seeds        []position // positions of the cursor that have not begun
-	interrupted  []position // positions begun and unfinished when the walk stopped
-	busy         int        // workers that do a job
-	open         int        // open directories, without the start
-	err          error      // why the walk stopped
-	contextEnded bool       // err is the context's
+	startTaken   bool  // a worker has taken the job to visit the start
+	interrupted  bool  // the walk stopped during a visit of a directory
+	busy         int   // workers that do a job
+	open         int   // open directories, without the start
+	err          error // why the walk stopped
+	contextEnded bool  // err is the context's
 }
 
 // job is one step of a worker: entering a sub-directory, reading the next piece
-// of a directory, visiting a part handed over, or resuming a cursor's position.
+// of a directory, or visiting a part handed over.
 type job struct {
 	frame   *frame
 	subdir  string
 	entries *entryRange
-	seed    *position
 }
 
 // halted reports whether the walk has stopped, so that no visit may begin.
@@ -151,11 +148,10 @@ func (w *walker) takeJob() (next job, ok bool) {
 			w.stack = w.stack[:n-1]
 			return job{frame: f}, true
 		}
-		if n := len(w.seeds); n > 0 {
-			seed := w.seeds[n-1]
-			w.seeds = w.seeds[:n-1]
+		if !w.startTaken {
+			w.startTaken = true
 			w.busy++
-			return job{seed: &seed}, true
+			return job{frame: &frame{node: w.start, users: 1}}, true
 		}
 		if w.busy == 0 {
 			w.wake.Broadcast()
@@ -199,6 +195,19 @@ func (w *walker) closeWhenUnused(f *frame) {
 	if f.users == 0 {
 		w.closeDir(f.node)
 	}
+}
+
+// closeRemaining closes the open directories of a walk that has ended, and
+// reports whether it ended before everything was visited.
+func (w *walker) closeRemaining() (partial bool) {
+	partial = !w.startTaken || w.interrupted || len(w.handedOver) > 0 || len(w.stack) > 0
+	for _, p := range w.handedOver {
+		w.closeWhenUnused(p.frame)
+	}
+	for _, f := range w.stack {
+		w.closeWhenUnused(f)
+	}
+	return partial
 }
 
 // closeDir closes a node's directory, except the start. Its sub-directories can

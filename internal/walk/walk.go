@@ -75,9 +75,8 @@ type Options struct {
 	MaxDepth    int                   // levels below the start; at most, and by default (0), the package's MaxDepth
 	Workers     int                   // number of visiting goroutines; 0: one per processor, at most 8
 	Prune       func(dir string) bool // reports that a directory (path as in Entry.Path) need not be entered; several goroutines call it
-	After       string                // Report.Cursor of an earlier walk of the same tree: visit only the entries that it did not (directories that visit skipped are entered; Prune is asked again)
 	Cache       *Cache                // entries from earlier walks; nil: none
-	AnyOrder    bool                  // Walk visits the entries of a directory in any order, also concurrently, and returns no cursor
+	AnyOrder    bool                  // Walk visits the entries of a directory in any order, also concurrently
 	Getenv      func(string) string   // reads HOME and git's variables; nil: os.Getenv
 
 	maxOpen int // limit of open directories, for tests; 0: the package's
@@ -118,13 +117,6 @@ type Fault struct {
 	Err  error
 }
 
-// DirCount holds the numbers of ignored entries in a directory.
-type DirCount struct {
-	Path  string // "." for the start
-	Files int    // ignored entries that are not directories
-	Dirs  int    // ignored directories
-}
-
 // maxListed bounds every list in a Report; the counts are exact.
 const maxListed = 1000
 
@@ -133,16 +125,13 @@ type Report struct {
 	Files int // visited entries that are not directories
 	Dirs  int // visited directories
 
-	Ignored     int        // ignored entries; an ignored directory counts as one
-	IgnoredIn   []DirCount // the directories that contain them, by path
-	IgnoredDirs []string   // the ignored directories themselves, by path; CountFiles counts their contents
+	Ignored     int      // ignored entries; an ignored directory counts as one
+	IgnoredDirs []string // the ignored directories themselves, by path; CountFiles counts their contents
 
 	Unreadable     int     // directories that could not be read
 	UnreadableDirs []Fault // by path
 	TooDeep        int     // directories not entered because of the package's MaxDepth, not Options.MaxDepth
-	TooDeepDirs    []string
 	Faults         []Fault // ignore files that were not read
 
-	Partial bool   // the walk ended before everything was visited
-	Cursor  string // for Options.After; only of a partial walk without Options.AnyOrder
+	Partial bool // the walk ended before everything was visited
 }

@@ -40,7 +40,6 @@ func TestWalkVisitsEverythingOnce(t *testing.T) {
 		require.Equal(t, len(seen), report.Files)
 		require.Equal(t, 7+35+105, report.Dirs)
 		require.False(t, report.Partial)
-		require.Empty(t, report.Cursor)
 	}
 }
 
@@ -149,7 +148,6 @@ func TestReportOfIgnored(t *testing.T) {
 	}.write(t, root)
 	_, report := collect(t, start(t, root, ".", walk.Options{}), anything)
 	require.Equal(t, 5, report.Ignored, "hidden ones would not be shown anyway")
-	require.Equal(t, []walk.DirCount{{Path: ".", Files: 2, Dirs: 1}, {Path: "sub", Files: 1, Dirs: 1}}, report.IgnoredIn)
 	require.Equal(t, []string{"out", "sub/out"}, report.IgnoredDirs)
 }
 
@@ -176,7 +174,6 @@ func TestSkipDirAndSkipAll(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"a", "b"}, seen)
 	require.True(t, report.Partial)
-	require.NotEmpty(t, report.Cursor)
 
 	boom := errors.New("boom")
 	_, report, err = visit("b/y", boom)
@@ -211,8 +208,7 @@ func TestCancel(t *testing.T) {
 		return nil
 	})
 	require.ErrorIs(t, err, context.Canceled)
-	seen, _ := collect(t, start(t, root, ".", walk.Options{After: report.Cursor}), regular)
-	require.Equal(t, f.paths(), seen, "a cursor from before the first entry leads to all")
+	require.True(t, report.Partial)
 }
 
 func TestGoroutinesEnd(t *testing.T) {

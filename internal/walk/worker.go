@@ -28,10 +28,8 @@ func (w *worker) run() {
 			return
 		}
 		switch {
-		case j.seed != nil:
-			w.resume(*j.seed)
 		case j.entries != nil:
-			w.visitRange(*j.entries, position{path: j.entries.frame.node.path})
+			w.visitRange(*j.entries)
 		case j.subdir != "":
 			node, err := w.openChild(j.frame.node, j.subdir)
 			w.release(j.frame)
@@ -39,20 +37,20 @@ func (w *worker) run() {
 				w.countUnreadable(j.subdir, err)
 				continue
 			}
-			w.visitNextPiece(&frame{node: node}, position{path: j.subdir})
+			w.visitNextPiece(&frame{node: node})
 		default:
 			f := j.frame
 			w.mu.Lock()
 			f.users--
 			w.mu.Unlock()
-			w.visitNextPiece(f, position{path: f.node.path, entriesDone: f.entriesBefore + f.entriesInPiece})
+			w.visitNextPiece(f)
 		}
 	}
 }
 
-// visitNextPiece reads and visits the next piece of a directory, from a
-// position on, and pushes its sub-directories.
-func (w *worker) visitNextPiece(f *frame, from position) {
+// visitNextPiece reads and visits the next piece of a directory, and pushes its
+// sub-directories.
+func (w *worker) visitNextPiece(f *frame) {
 	n := f.node
 	f.openRanges = 1
 	n.reader, n.entries = &w.reader, w.buffer
@@ -65,15 +63,15 @@ func (w *worker) visitNextPiece(f *frame, from position) {
 		return
 	}
 	if w.halted() {
-		w.recordRemaining(f, from)
+		w.interrupt(f)
 		return
 	}
-	f.subdirs, f.entriesBefore, f.entriesInPiece, f.done = nil, from.entriesDone, len(list), done
-	w.visitRange(entryRange{frame: f, list: list, to: len(list)}, from)
+	f.subdirs, f.done = nil, done
+	w.visitRange(entryRange{frame: f, list: list, to: len(list)})
 }
 
-// visitRange visits a range of a directory's entries, from a position on.
-func (w *worker) visitRange(p entryRange, from position) {
+// visitRange visits a range of a directory's entries.
+func (w *worker) visitRange(p entryRange) {
 	f, n := p.frame, p.frame.node
 	var kids []string
 	e := &w.entry // shared by all visits: a local one would escape to the heap each time
@@ -85,60 +83,50 @@ func (w *worker) visitRange(p entryRange, from position) {
 		if isGitEntry(e.Name) {
 			continue
 		}
-		if !from.visited(e.Name) && w.halted() {
-			from.visitFrom = e.Name
-			w.recordRemaining(f, from)
+		if w.halted() {
+			w.interrupt(f)
 			return
 		}
-		enter, err := w.visitEntry(e, from.visited(e.Name))
-		if enter && e.Name >= from.enterFrom && !(w.opts.Prune != nil && w.opts.Prune(e.Path)) {
+		enter, err := w.visitEntry(e)
+		if enter && !(w.opts.Prune != nil && w.opts.Prune(e.Path)) {
 			kids = append(kids, e.Path)
 		}
 		if err != nil {
 			w.stop(err, false)
-			if errors.Is(err, fs.SkipAll) {
-				if i == len(p.list)-1 && f.done && len(kids) == 0 && !w.opts.AnyOrder {
-					w.closeWhenUnused(f)
-					return
-				}
-				from.visitFrom = e.Name + "\x00" // the next possible name
-			} else {
-				from.visitFrom = e.Name
+			if errors.Is(err, fs.SkipAll) && i == len(p.list)-1 && f.done && len(kids) == 0 && !w.opts.AnyOrder {
+				w.closeWhenUnused(f) // the directory's last entry was visited
+				return
 			}
-			w.recordRemaining(f, from)
+			w.interrupt(f)
 			return
 		}
 	}
 	w.finishRange(f, kids)
 }
 
-// visitEntry visits an entry unless it is hidden, ignored, or was visited
-// before (before). enter reports whether it is a directory to be entered.
-func (w *worker) visitEntry(e *Entry, before bool) (enter bool, err error) {
+// visitEntry visits an entry unless it is hidden or ignored. enter reports
+// whether it is a directory to be entered.
+func (w *worker) visitEntry(e *Entry) (enter bool, err error) {
 	if e.Hidden && !w.opts.Hidden {
 		return false, nil
 	}
 	if e.Ignored {
-		if !before {
-			w.countIgnored(e)
-		}
+		w.countIgnored(e)
 		if !w.opts.ShowIgnored {
 			return false, nil
 		}
 	}
-	if !before {
-		if err := w.visit(w.id, e); err != nil {
-			if err == fs.SkipDir && e.IsDir() {
-				w.countVisited(e)
-				return false, nil
-			}
-			if err == fs.SkipAll {
-				w.countVisited(e)
-			}
-			return w.shouldEnter(e), err
+	if err := w.visit(w.id, e); err != nil {
+		if err == fs.SkipDir && e.IsDir() {
+			w.countVisited(e)
+			return false, nil
 		}
-		w.countVisited(e)
+		if err == fs.SkipAll {
+			w.countVisited(e)
+		}
+		return w.shouldEnter(e), err
 	}
+	w.countVisited(e)
 	return w.shouldEnter(e), nil
 }
 
@@ -152,16 +140,16 @@ func (w *worker) shouldEnter(e *Entry) bool {
 		return true
 	}
 	if e.Depth >= MaxDepth {
-		w.countTooDeep(e.Path)
+		w.tooDeep++
 	}
 	return false
 }
 
-// recordRemaining records the remaining work in a directory, from a position
-// on, when the walk has stopped.
-func (w *worker) recordRemaining(f *frame, from position) {
+// interrupt ends a range of a directory in which entries remain, because the
+// walk has stopped.
+func (w *worker) interrupt(f *frame) {
 	w.mu.Lock()
-	w.interrupted = append(w.interrupted, from)
+	w.interrupted = true
 	f.openRanges--
 	last := f.openRanges == 0
 	w.mu.Unlock()
