@@ -95,7 +95,7 @@ func (s *shell) callJob(ctx context.Context, args jobArguments) (*mcpkit.Result,
 	case "signal":
 		err = j.sendSignal(args.Input)
 	case "kill":
-		j.process.Kill()
+		j.process.Stop()
 		select {
 		case <-j.process.Done():
 		case <-ctx.Done():

@@ -111,7 +111,7 @@ func (r *runningCommand) handleInputWait(ctx context.Context, w inputWait) (resu
 		return nil, false, nil
 	}
 	mcpkit.NoteFirstf(ctx, "ended, since it waited for a terminal (%s), which commands do not have: %s", w.programText(r.args.Command), w.advice(r.args.Command))
-	r.process.Kill()
+	r.process.Stop()
 	result, err = r.endedResult(ctx)
 	return result, true, err
 }
@@ -124,7 +124,7 @@ func (r *runningCommand) endCancelled(ctx context.Context) (*mcpkit.Result, erro
 		r.shell.requestImmediateEnd() // close ends the process, at once
 		return nil, toolerr.New(toolerr.Cancelled, "the server is ending")
 	}
-	r.process.Kill()
+	r.process.Stop()
 	<-r.process.Done()
 	result, err := r.endedResult(ctx)
 	if err == nil {

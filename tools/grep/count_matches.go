@@ -27,7 +27,7 @@ func (w *searcher) countMatches(text []byte) (n int) {
 		hits := 0
 		for hit, ok := m.Next(part, 0); ok; hit, ok = m.Next(part, hit.End) {
 			hits++
-			n += w.countInHit(part, hit)
+			n += w.countMatchesIn(part, hit)
 			if n > 0 && w.args.OutputMode == modeFiles {
 				return 1
 			}
@@ -43,11 +43,11 @@ func (w *searcher) countMatches(text []byte) (n int) {
 // separately, as ripgrep does if they may span lines.
 func (w *searcher) countsSeparately() bool { return w.args.Multiline && w.args.OutputMode == modeCount }
 
-// countInHit returns the number of matches that a hit counts as: all matches if
+// countMatchesIn returns the number of matches that the lines hit count as: all matches if
 // they are counted separately, all non-empty matches with -o, otherwise one. As
 // in ripgrep, an empty match at the end of a last line without an ending counts
 // only if it is the only match.
-func (w *searcher) countInHit(text []byte, hit search.Hit) int {
+func (w *searcher) countMatchesIn(text []byte, hit search.MatchedLines) int {
 	apart := w.countsSeparately()
 	if !w.args.Only && !apart {
 		return 1

@@ -32,9 +32,9 @@ func (x *matchExcerpt) writeWindow(text []byte) bool {
 	rest, base := 0, 0 // end of the text shown; start of the part
 	for base < len(text) {
 		part := x.firstPart(text[base:])
-		for hit, ok := x.nextHit(part, base, 0); ok; hit, ok = x.nextHit(part, base, hit.End) {
+		for hit, ok := x.nextMatchedLines(part, base, 0); ok; hit, ok = x.nextMatchedLines(part, base, hit.End) {
 			before := x.passed
-			spans := x.countHit(part, hit)
+			spans := x.countMatchedLines(part, hit)
 			if x.passed <= x.from || x.passed == before {
 				continue
 			}
@@ -78,11 +78,12 @@ func (c *cursor) lineAt(text []byte, pos int) int {
 
 var newline = []byte{'\n'}
 
-// nextHit returns the next hit at or after from in a part that begins at base.
+// nextMatchedLines returns the lines of the next match at or after from in a
+// part that begins at base.
 // It returns false if no more matches are wanted or found.
-func (x *matchExcerpt) nextHit(part []byte, base, from int) (search.Hit, bool) {
+func (x *matchExcerpt) nextMatchedLines(part []byte, base, from int) (search.MatchedLines, bool) {
 	if x.passed >= x.to {
-		return search.Hit{}, false
+		return search.MatchedLines{}, false
 	}
 	if x.passed < len(x.starts) {
 		from = max(from, x.starts[x.passed]-base)
@@ -93,9 +94,9 @@ func (x *matchExcerpt) nextHit(part []byte, base, from int) (search.Hit, bool) {
 // span is the range of a match in a part, in bytes.
 type span struct{ start, end int }
 
-// countHit counts the matches of a hit. With -o it returns the spans of the
+// countMatchedLines counts the matches in the lines hit. With -o it returns the spans of the
 // wanted matches.
-func (x *matchExcerpt) countHit(part []byte, hit search.Hit) []span {
+func (x *matchExcerpt) countMatchedLines(part []byte, hit search.MatchedLines) []span {
 	if !x.args.Only {
 		x.passed++
 		return nil
@@ -178,7 +179,7 @@ func (x *matchExcerpt) keepContextBefore(text []byte) {
 
 // writeLines writes the lines of a hit. number is the first line's number. A
 // long line is cut around the start of the match.
-func (x *matchExcerpt) writeLines(part []byte, hit search.Hit, number int) {
+func (x *matchExcerpt) writeLines(part []byte, hit search.MatchedLines, number int) {
 	text := part[hit.Start:hit.End]
 	match := span{hit.Start, hit.Start}
 	if len(text) > x.out.width {
@@ -193,7 +194,7 @@ func (x *matchExcerpt) writeLines(part []byte, hit search.Hit, number int) {
 
 // writeSpans writes matches without the rest of their lines. number is the
 // number of the hit's first line, shown the number of matches shown before.
-func (x *matchExcerpt) writeSpans(part []byte, hit search.Hit, number int, spans []span, shown int) {
+func (x *matchExcerpt) writeSpans(part []byte, hit search.MatchedLines, number int, spans []span, shown int) {
 	at := cursor{pos: hit.Start, line: number}
 	for i, s := range spans {
 		x.out.markComplete(shown + i)

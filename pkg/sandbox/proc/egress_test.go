@@ -206,7 +206,7 @@ func TestEgressEndsWithTheCommand(t *testing.T) {
 	p, err := r.Start(context.Background(), proc.Command{Dir: dir, Rules: rules{dir}, Script: hang + "sleep 100"})
 	require.NoError(t, err)
 	waitFor(t, p, "asked")
-	p.Kill()
+	p.Stop()
 	require.Equal(t, proc.Killed, p.Wait().Ending)
 	p.Output().Close()
 

@@ -262,7 +262,7 @@ func TestAKeyThatIsMovedAllTheTime(t *testing.T) {
 			p, err := mover.Start(context.Background(), proc.Command{Script: "while :; do " + move + "; done 2>/dev/null", Dir: root, Rules: rules})
 			require.NoError(t, err)
 			defer func() {
-				p.Kill()
+				p.Stop()
 				p.Wait()
 			}()
 			r := trusted(t, proc.L2)

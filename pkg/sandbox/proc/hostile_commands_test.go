@@ -58,7 +58,7 @@ int main(void) { pthread_t t; signal(SIGTERM, SIG_IGN); setsid(); pthread_create
 		p, err := r.Start(context.Background(), proc.Command{Script: program + " & wait", Dir: dir, Rules: rules{root: dir}})
 		require.NoError(t, err)
 		waitFor(t, p, "ready")
-		p.Kill()
+		p.Stop()
 		require.Equal(t, proc.Killed, p.Wait().Ending, level)
 		links, err := filepath.Glob("/proc/[0-9]*/exe")
 		require.NoError(t, err)
@@ -171,7 +171,7 @@ func TestStdinThatNobodyReads(t *testing.T) {
 	written := make(chan error)
 	go func() { written <- p.WriteStdin(much) }()
 	waitFor(t, p, "ready")
-	p.Kill()
+	p.Stop()
 	require.Error(t, <-written)
 	p.Wait()
 }
@@ -205,6 +205,6 @@ func TestCommandsDoNotSeeEachOther(t *testing.T) {
 	require.NotContains(t, out, "own")
 	require.Contains(t, out, "cmdline", "it sees itself")
 	require.NotContains(t, out, tag)
-	first.Kill()
+	first.Stop()
 	first.Wait()
 }

@@ -63,9 +63,9 @@ func (p *Process) Wait() Result {
 	return p.result
 }
 
-// Kill ends the command by TERM and, after Config.Grace, KILL. It does not
+// Stop ends the command by TERM and, after Config.Grace, KILL. It does not
 // wait for the end.
-func (p *Process) Kill() { p.killOnce.Do(func() { close(p.kill) }) }
+func (p *Process) Stop() { p.killOnce.Do(func() { close(p.kill) }) }
 
 // UndoID returns the name of the command's undo record, "" if it has none. The
 // record exists only after the command has changed a file.

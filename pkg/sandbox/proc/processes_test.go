@@ -96,7 +96,7 @@ func children(t testing.TB) []string {
 func TestTheWholeTreeDies(t *testing.T) {
 	ways := map[string]func(context.CancelFunc, *proc.Process){
 		"cancel": func(cancel context.CancelFunc, _ *proc.Process) { cancel() },
-		"kill":   func(_ context.CancelFunc, p *proc.Process) { p.Kill() },
+		"kill":   func(_ context.CancelFunc, p *proc.Process) { p.Stop() },
 	}
 	endings := map[string]proc.Ending{"cancel": proc.Cancelled, "kill": proc.Killed}
 	enforced := levels(t)
@@ -163,7 +163,7 @@ func TestTermComesFirst(t *testing.T) {
 	})
 	require.NoError(t, err)
 	waitFor(t, p, "ready")
-	p.Kill()
+	p.Stop()
 	result := p.Wait()
 	require.Equal(t, proc.Killed, result.Ending)
 	require.Equal(t, 3, result.ExitCode)

@@ -102,7 +102,7 @@ func (r *Runner) Close() error {
 	}
 	r.mu.Unlock()
 	for _, p := range all {
-		p.Kill()
+		p.Stop()
 	}
 	for _, p := range all {
 		<-p.done

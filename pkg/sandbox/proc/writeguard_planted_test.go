@@ -305,7 +305,7 @@ func TestOverlappingCommandsHaveTheSameBefore(t *testing.T) {
 				second, err := r.Start(context.Background(), p.command("echo begun; until [ -e go ]; do sleep 0.01; done; "+plant))
 				require.NoError(t, err)
 				waitFor(t, second, "begun")
-				first.Kill()
+				first.Stop()
 				first.Wait()
 				require.NoError(t, os.WriteFile(filepath.Join(p.root, "go"), nil, 0o644))
 				second.Wait()

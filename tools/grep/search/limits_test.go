@@ -27,7 +27,7 @@ func TestOneLongLine(t *testing.T) {
 		require.NoError(t, err)
 		hit, ok := m.Next(line, 0)
 		require.True(t, ok)
-		require.Equal(t, search.Hit{Start: 0, End: len(line)}, hit)
+		require.Equal(t, search.MatchedLines{Start: 0, End: len(line)}, hit)
 		spans := 0
 		m.EachMatch(line, hit, func(start, end int) bool {
 			spans++
@@ -48,7 +48,7 @@ func TestManyMatchesInOneBlock(t *testing.T) {
 	require.Equal(t, 1, m.Count(text))
 	hit, ok := m.Next(text, 0)
 	require.True(t, ok)
-	require.Equal(t, search.Hit{Start: 0, End: len(text)}, hit)
+	require.Equal(t, search.MatchedLines{Start: 0, End: len(text)}, hit)
 }
 
 // A single pass over a large text can be stopped.
@@ -59,7 +59,7 @@ func TestUntilStopsWithinAPass(t *testing.T) {
 		require.NoError(t, err)
 		asked := 0
 		m = m.WithoutLiterals().StopWhen(func() bool { asked++; return asked > 1 })
-		m.EachMatch(text, search.Hit{End: len(text)}, func(start, end int) bool {
+		m.EachMatch(text, search.MatchedLines{End: len(text)}, func(start, end int) bool {
 			t.Fatal("a span of what was stopped")
 			return false
 		})
@@ -132,7 +132,7 @@ func TestUntilStops(t *testing.T) {
 	require.False(t, ok)
 	require.Equal(t, 2, asked, "it went on after it was stopped, or never asked")
 	require.Zero(t, m.Count(text))
-	m.EachMatch(text, search.Hit{End: len(text)}, func(start, end int) bool {
+	m.EachMatch(text, search.MatchedLines{End: len(text)}, func(start, end int) bool {
 		t.Fatal("a span of what was stopped")
 		return false
 	})
@@ -145,7 +145,7 @@ func TestUntilStopsBetweenMatches(t *testing.T) {
 		m, err := search.Compile(pattern, search.Options{})
 		require.NoError(t, err)
 		spans := 0
-		m.StopWhen(func() bool { return true }).EachMatch(text, search.Hit{End: len(text)}, func(start, end int) bool {
+		m.StopWhen(func() bool { return true }).EachMatch(text, search.MatchedLines{End: len(text)}, func(start, end int) bool {
 			spans++
 			return true
 		})
@@ -209,7 +209,7 @@ func TestUntilStopsGoingBack(t *testing.T) {
 	text = append(text[:15], "a"+string(text[15:])+"y"...)
 	m, err := search.Compile(`x[ab]{14}a[ab]*y`, search.Options{}) // few states forward, many backward
 	require.NoError(t, err)
-	whole := search.Hit{End: len(text)}
+	whole := search.MatchedLines{End: len(text)}
 	spans, asked := 0, 0
 	count := func(start, end int) bool { spans++; return true }
 	m.EachMatch(text, whole, count)

@@ -45,13 +45,13 @@ func lineEndAfter(text []byte, at int) int {
 // Next returns the first hit at or after from, and false if no more lines
 // match. from must be the beginning of a line or the end of the text. Unless
 // the matcher crosses lines, text may be any run of whole lines of a file.
-func (m *Matcher) Next(text []byte, from int) (Hit, bool) {
+func (m *Matcher) Next(text []byte, from int) (MatchedLines, bool) {
 	if from >= len(text) {
-		return Hit{}, false
+		return MatchedLines{}, false
 	}
 	s := m.takeAutomata()
 	defer m.pool.Put(s)
-	return m.nextHit(s, text, from)
+	return m.nextMatchedLines(s, text, from)
 }
 
 // Count returns the number of hits in text.
@@ -67,7 +67,7 @@ func (m *Matcher) CountWithStarts(text []byte, base int, starts []int) (n int, a
 	s := m.takeAutomata()
 	defer m.pool.Put(s)
 	for at := 0; at < len(text); n++ {
-		hit, ok := m.nextHit(s, text, at)
+		hit, ok := m.nextMatchedLines(s, text, at)
 		if !ok {
 			break
 		}
@@ -79,8 +79,8 @@ func (m *Matcher) CountWithStarts(text []byte, base int, starts []int) (n int, a
 	return n, starts
 }
 
-// nextHit is Next with automata, in the fastest way for the pattern.
-func (m *Matcher) nextHit(s *automata, text []byte, from int) (Hit, bool) {
+// nextMatchedLines is Next with automata, in the fastest way for the pattern.
+func (m *Matcher) nextMatchedLines(s *automata, text []byte, from int) (MatchedLines, bool) {
 	switch {
 	case m.crossesLines:
 		return m.nextMultiline(s, text, from)
@@ -92,18 +92,18 @@ func (m *Matcher) nextHit(s *automata, text []byte, from int) (Hit, bool) {
 
 // nextByAutomaton is Next for a pattern whose matches are within lines. It runs
 // the automaton over all of the text.
-func (m *Matcher) nextByAutomaton(s *automata, text []byte, from int) (Hit, bool) {
+func (m *Matcher) nextByAutomaton(s *automata, text []byte, from int) (MatchedLines, bool) {
 	end := s.forward.findEnd(text, from, attrEdge, true)
 	if end < 0 || end == len(text) && text[end-1] == '\n' {
-		return Hit{}, false
+		return MatchedLines{}, false
 	}
-	return Hit{lineStartBefore(text, from, end), lineEndAfter(text, end)}, true
+	return MatchedLines{lineStartBefore(text, from, end), lineEndAfter(text, end)}, true
 }
 
 // nextByLiteral is nextByAutomaton for a pattern with a finder: it only runs
 // the automaton over the lines with a required literal. If many of these lines
 // do not match and they are close together, it continues with nextByAutomaton.
-func (m *Matcher) nextByLiteral(s *automata, text []byte, from int) (Hit, bool) {
+func (m *Matcher) nextByLiteral(s *automata, text []byte, from int) (MatchedLines, bool) {
 	const maxFailed, dense = 64, 128
 	for start, failed := from, 0; from < len(text) && !s.forward.stopped; failed++ {
 		if failed >= maxFailed && from-start < failed*dense {
@@ -118,19 +118,19 @@ func (m *Matcher) nextByLiteral(s *automata, text []byte, from int) (Hit, bool) 
 		if at < 0 {
 			break
 		}
-		hit := Hit{lineStartBefore(text, from, at), lineEndAfter(text, at)}
+		hit := MatchedLines{lineStartBefore(text, from, at), lineEndAfter(text, at)}
 		m.noteInvalidUTF8(text[hit.Start:hit.End])
 		if m.literalSuffices && sure || s.forward.findEnd(m.lineWithoutEnding(text, hit), 0, attrEdge, true) >= 0 {
 			return hit, true
 		}
 		from = hit.End
 	}
-	return Hit{}, false
+	return MatchedLines{}, false
 }
 
 // lineWithoutEnding returns the hit's line, without \n and, if \r\n is one line
 // ending, without \r.
-func (m *Matcher) lineWithoutEnding(text []byte, h Hit) []byte {
+func (m *Matcher) lineWithoutEnding(text []byte, h MatchedLines) []byte {
 	line := text[h.Start:h.End]
 	n := len(line)
 	if n == 0 || line[n-1] != '\n' {
@@ -144,7 +144,7 @@ func (m *Matcher) lineWithoutEnding(text []byte, h Hit) []byte {
 
 // nextMultiline is Next for a pattern that crosses lines. The hit has the lines
 // of the next match and of all matches that begin in these lines.
-func (m *Matcher) nextMultiline(s *automata, text []byte, from int) (hit Hit, found bool) {
+func (m *Matcher) nextMultiline(s *automata, text []byte, from int) (hit MatchedLines, found bool) {
 	if m.finder != nil {
 		if at, _ := m.finder.find(text, from); at < 0 {
 			return hit, false
@@ -177,7 +177,7 @@ func (m *Matcher) nextMultiline(s *automata, text []byte, from int) (hit Hit, fo
 // EachMatch calls yield with the start and end of each match in a hit, until
 // yield returns false. Matches are in order and do not overlap; empty ones are
 // included.
-func (m *Matcher) EachMatch(text []byte, h Hit, yield func(start, end int) bool) {
+func (m *Matcher) EachMatch(text []byte, h MatchedLines, yield func(start, end int) bool) {
 	s := m.takeAutomata()
 	defer m.pool.Put(s)
 	if m.crossesLines {

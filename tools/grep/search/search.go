@@ -69,10 +69,10 @@ type Matcher struct {
 	sawInvalid        *bool       // see NotingInvalidUTF8; nil: not noted
 }
 
-// Hit is the range of the lines with one match: from the first byte of the
+// MatchedLines is the range of the lines with one match, in bytes: from the first byte of the
 // first line to after the ending of the last line. With Options.Multiline it
 // may contain several matches that share lines.
-type Hit struct{ Start, End int }
+type MatchedLines struct{ Start, End int }
 
 // Compile compiles a pattern. It returns BAD_PATTERN, with the reason and the
 // position, if the pattern is malformed or needs features that the engine lacks

@@ -11,16 +11,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keepContent keeps the content of a file: with goes, which means that the file is
-// removed or replaced, by another hard link, else by a copy. Held and Link are
-// unset if the content is not kept.
-func (r *recorder) keepContent(p *dirEntry, goes bool) UndoState {
+// keepContent keeps the content of a file in the undo record and returns its
+// state. With willVanish, the file is about to be removed or replaced, so
+// another hard link keeps it; otherwise a copy does. Held and Link are unset if
+// the content is not kept.
+func (r *recorder) keepContent(p *dirEntry, willVanish bool) UndoState {
 	state := StateOf(&p.file)
 	state.Target = readTarget(p.dir, p.base, &p.file)
 	if p.isDir() || r.stop || !r.open() {
 		return state
 	}
-	if goes && r.bytes+state.Size <= UndoBytes {
+	if willVanish && r.bytes+state.Size <= UndoBytes {
 		if state.Link = r.keepByLink(p); state.Link != "" {
 			r.bytes += state.Size
 			return state

@@ -41,5 +41,5 @@ func (rc *rootCheck) checkIndex(name string) {
 		return
 	}
 	rc.copies.store(path, content)
-	rc.recordRevert(path, rc.withAccess(name, func() error { return rc.removeFile(name) }))
+	rc.recordRevert(path, rc.withAccess(name, func() error { return rc.removeItem(name) }))
 }

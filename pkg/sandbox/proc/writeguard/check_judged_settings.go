@@ -18,7 +18,7 @@ func (rc *rootCheck) checkJudgedSettings(name, path, repo string, inBaseline boo
 		return
 	}
 	if !now.Mode.IsRegular() || now.Size > maxStoredBytes {
-		rc.recordRevert(path, rc.withAccess(name, func() error { return rc.removeFile(name) }))
+		rc.recordRevert(path, rc.withAccess(name, func() error { return rc.removeItem(name) }))
 		return
 	}
 	unwanted := slices.DeleteFunc(slices.Clone(now.Runs), func(line string) bool { return slices.Contains(was.Runs, line) })
@@ -33,7 +33,7 @@ func (rc *rootCheck) checkJudgedSettings(name, path, repo string, inBaseline boo
 	rest := projectfile.WithoutLines(content, unwanted)
 	again := projectfile.Runs(filepath.Base(name), rest) // the file may have changed since it was read
 	if err != nil || !inBaseline && len(bytes.TrimSpace(rest)) == 0 || slices.ContainsFunc(again, func(line string) bool { return !slices.Contains(was.Runs, line) }) {
-		rc.recordRevert(path, rc.withAccess(name, func() error { return rc.removeFile(name) }))
+		rc.recordRevert(path, rc.withAccess(name, func() error { return rc.removeItem(name) }))
 		return
 	}
 	rc.recordRevert(path, rc.withAccess(name, func() error { return rc.replaceFile(name, rest, now.Mode.Perm()|0o400) }))

@@ -33,7 +33,7 @@ func (rc *rootCheck) checkReuseList(name, path, repo string) {
 	if info.Mode().IsRegular() {
 		rc.copies.store(path, content)
 	}
-	rc.recordRevert(path, rc.withAccess(name, func() error { return rc.removeFile(name) }))
+	rc.recordRevert(path, rc.withAccess(name, func() error { return rc.removeItem(name) }))
 }
 
 // isReuseForbidden reports whether git must not write to a path that a

@@ -19,7 +19,7 @@ func (rc *rootCheck) revert(name, path string, inBaseline bool, was *fileState) 
 		rc.restore(name, path, was)
 		return
 	}
-	rc.recordRevert(path, rc.withAccess(name, func() error { return rc.removeFile(name) }))
+	rc.recordRevert(path, rc.withAccess(name, func() error { return rc.removeItem(name) }))
 }
 
 // recordRevert adds path to rc.reverted, or sets rc.failed if err is not nil.
@@ -53,9 +53,9 @@ func (rc *rootCheck) withAccess(name string, do func() error) error {
 	return do()
 }
 
-// removeFile removes a file or directory, and then the directories of project
+// removeItem removes a file or directory, and then the directories of project
 // settings that became empty.
-func (rc *rootCheck) removeFile(name string) error {
+func (rc *rootCheck) removeItem(name string) error {
 	if err := rc.removeLinksAbove(name); err != nil {
 		return err
 	}
