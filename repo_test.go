@@ -98,7 +98,7 @@ var foundation = map[string][]string{
 	"internal/filelock":     {},
 	"internal/gitfile":      {"pkg/sandbox/pathname"},
 	"internal/projectfile":  {"pkg/sandbox/pathname"},
-	"internal/walk":         {"pkg/toolerr", "pkg/sandbox"},
+	"internal/walk":         {"pkg/toolerr", "pkg/sandbox", "internal/gitfile"},
 	"internal/textfile":     {"pkg/toolerr"},
 	"internal/textdiff":     {},
 	"internal/topk":         {},

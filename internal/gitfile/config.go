@@ -2,7 +2,6 @@ package gitfile
 
 import (
 	"bytes"
-	"strings"
 
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox/pathname"
 )
@@ -12,6 +11,7 @@ import (
 type parser struct {
 	rest                []byte
 	section, key, value string
+	noValue             bool // the key stands alone, without "="
 	bad                 bool
 	// left and behind are the numbers of bytes that follow the setting's key, and
 	// its value: up to the comment or the line end.
@@ -99,7 +99,7 @@ func (p *parser) readSetting(c byte) {
 	for c == ' ' || c == '\t' {
 		c = p.take()
 	}
-	p.key, p.value = string(key), ""
+	p.key, p.value, p.noValue = string(key), "", c != '='
 	switch c {
 	case '=':
 		p.readValue()
@@ -120,17 +120,23 @@ func (p *parser) endValue(c byte) {
 
 func (p *parser) readValue() {
 	var value []byte
+	solid := 0 // length up to which trailing white space is kept
 	quoted, commented := false, false
 	for {
 		c := p.take()
 		switch {
 		case c == 0 || c == '\n':
 			p.bad = p.bad || quoted
-			p.value = strings.TrimSpace(string(value))
+			p.value = string(value[:solid])
 			if !commented {
 				p.endValue(c)
 			}
 			return
+		case !quoted && (c == ' ' || c == '\t' || c == '\r'):
+			if len(value) > 0 {
+				value = append(value, c)
+			}
+			continue
 		case c == '"':
 			quoted = !quoted
 		case c == '\\':
@@ -154,9 +160,11 @@ func (p *parser) readValue() {
 			} else {
 				p.rest = nil
 			}
+			continue
 		default:
 			value = append(value, c)
 		}
+		solid = len(value)
 	}
 }
 

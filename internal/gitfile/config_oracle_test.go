@@ -34,7 +34,8 @@ func TestGitRunsReadsAsGitDoes(t *testing.T) {
 		var theirs []string
 		for entry := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
 			if entry != "" {
-				theirs = append(theirs, strings.Replace(entry, "\n", "=", 1))
+				name, value, _ := strings.Cut(entry, "\n")
+				theirs = append(theirs, name+"="+value)
 			}
 		}
 		require.Equal(t, theirs, mine, "%q", config)

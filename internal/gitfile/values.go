@@ -1,6 +1,9 @@
 package gitfile
 
-import "strings"
+import (
+	"iter"
+	"strings"
+)
 
 // Values lists all settings of a git configuration file in their order, as
 // "section.name.key=value". ok is false for a file that git would not
@@ -11,6 +14,24 @@ func Values(config []byte) (settings []string, ok bool) {
 		settings = append(settings, p.setting())
 	}
 	return settings, !p.bad
+}
+
+// Setting is a setting of a git configuration file.
+type Setting struct {
+	Section string // in lower case; with a subsection: section.Subsection
+	Key     string // in lower case
+	Value   string // without quotes, escapes and comments
+	NoValue bool   // the key stands alone, without "=", which means true
+}
+
+// Settings yields the settings of a git configuration file in their order, up
+// to the first line that git would not understand.
+func Settings(config []byte) iter.Seq[Setting] {
+	return func(yield func(Setting) bool) {
+		p := newParser(config)
+		for p.next() && yield(Setting{p.section, p.key, p.value, p.noValue}) {
+		}
+	}
 }
 
 // HooksPaths returns the values of core.hooksPath in a git configuration

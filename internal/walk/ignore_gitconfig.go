@@ -3,6 +3,8 @@ package walk
 import (
 	"path/filepath"
 	"strings"
+
+	"github.com/toolroom-mcp/toolroom/internal/gitfile"
 )
 
 // gitConfig holds the settings of git that affect ignore rules.
@@ -60,35 +62,23 @@ func readUserConfig(getenv func(string) string) *gitConfig {
 // far.
 func (c *gitConfig) readFile(file string, included *int) {
 	if text, err := readUserFile(file); err == nil {
-		c.parse(string(text), filepath.Dir(file), included)
+		c.parse(text, filepath.Dir(file), included)
 	}
 }
 
 // parse reads the settings of a file in dir. It follows includes only if
 // included, their count so far, is not nil.
-func (c *gitConfig) parse(text, dir string, included *int) {
-	section := ""
-	for text != "" {
-		var line string
-		line, text = nextConfigLine(text)
-		if strings.HasPrefix(line, "[") {
-			name, rest, ok := strings.Cut(line[1:], "]")
-			if !ok {
-				return
-			}
-			section, line = strings.ToLower(strings.TrimSpace(name)), strings.TrimSpace(rest)
-		}
-		key, value, hasValue := strings.Cut(line, "=")
-		value = parseConfigValue(value)
-		switch section + "." + strings.ToLower(strings.TrimSpace(key)) {
+func (c *gitConfig) parse(text []byte, dir string, included *int) {
+	for s := range gitfile.Settings(text) {
+		switch s.Section + "." + s.Key {
 		case "core.ignorecase":
-			c.ignoreCase = !hasValue || isTrue(value)
+			c.ignoreCase = s.NoValue || isTrue(s.Value)
 		case "core.excludesfile":
-			c.excludesFile = c.expandPath(value, "")
+			c.excludesFile = c.expandPath(s.Value, "")
 		case "include.path":
-			if included != nil && *included < maxIncludes && value != "" {
+			if included != nil && *included < maxIncludes && s.Value != "" {
 				*included++
-				c.readFile(c.expandPath(value, dir), included)
+				c.readFile(c.expandPath(s.Value, dir), included)
 			}
 		}
 	}
@@ -113,63 +103,4 @@ func isTrue(value string) bool {
 		return true
 	}
 	return false
-}
-
-// nextConfigLine returns the first line of text, joined with its continuation
-// lines and trimmed, and the text after it.
-func nextConfigLine(text string) (line, rest string) {
-	for {
-		part, after, _ := strings.Cut(text, "\n")
-		part = strings.TrimSuffix(part, "\r")
-		text = after
-		if endsInBackslash(part) {
-			line += part[:len(part)-1]
-			if text != "" {
-				continue
-			}
-		} else {
-			line += part
-		}
-		return strings.TrimSpace(line), text
-	}
-}
-
-// endsInBackslash reports whether s ends with an unescaped backslash.
-func endsInBackslash(s string) bool {
-	n := len(s) - len(strings.TrimRight(s, `\`))
-	return n%2 == 1
-}
-
-// parseConfigValue returns a value without quotes, escapes and comments.
-func parseConfigValue(raw string) string {
-	var b strings.Builder
-	quoted := false
-	solid := 0 // length up to which trailing white space is kept
-	for i := 0; i < len(raw); i++ {
-		c := raw[i]
-		switch {
-		case c == '"':
-			quoted = !quoted
-			solid = b.Len()
-			continue
-		case c == '\\' && i+1 < len(raw):
-			i++
-			c = raw[i]
-			if j := strings.IndexByte("ntb", c); j >= 0 {
-				c = "\n\t\b"[j]
-			}
-			b.WriteByte(c)
-			solid = b.Len()
-			continue
-		case !quoted && (c == '#' || c == ';'):
-			return b.String()[:solid]
-		case !quoted && b.Len() == 0 && (c == ' ' || c == '\t'):
-			continue
-		}
-		b.WriteByte(c)
-		if quoted || c != ' ' && c != '\t' {
-			solid = b.Len()
-		}
-	}
-	return b.String()[:solid]
 }

@@ -182,14 +182,14 @@ func FuzzGitConfig(f *testing.F) {
 	f.Add("[core] ignorecase\nexcludesfile = a\\\nb\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		c := gitConfig{home: "/home/u"}
-		c.parse(text, "/dir", nil)
+		c.parse([]byte(text), "/dir", nil)
 		// A value written as git-config(1) says is read back unchanged.
 		if strings.ContainsAny(text, "\x00\r") {
 			return
 		}
 		quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace("/" + text)
 		c = gitConfig{}
-		c.parse("[core]\n\tignoreCase = true\n\texcludesFile = \""+quoted+"\"\n", "/dir", nil)
+		c.parse([]byte("[core]\n\tignoreCase = true\n\texcludesFile = \""+quoted+"\"\n"), "/dir", nil)
 		require.Equal(t, "/"+text, c.excludesFile)
 		require.True(t, c.ignoreCase)
 	})
@@ -208,7 +208,7 @@ func TestGitConfig(t *testing.T) {
 		"[core":                                                  {},
 	} {
 		c := gitConfig{home: "/home/u"}
-		c.parse(text, "/dir", nil)
+		c.parse([]byte(text), "/dir", nil)
 		want.home = c.home
 		require.Equal(t, want, c, text)
 	}

@@ -28,7 +28,7 @@ func (t *tree) openRepository(src ruleDir) repository {
 	if gitDir != "" {
 		config.excludesFile = ""
 		if text, err := readRegularFile(filepath.Join(gitDir, "config")); err == nil {
-			config.parse(string(text), gitDir, nil)
+			config.parse(text, gitDir, nil)
 		}
 		repo.fold = config.ignoreCase
 		repo.exclude = t.loadRuleFile(outerDir(filepath.Join(gitDir, "info")), "exclude", gitDialect, repo.fold)
