@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/mcpkittest"
 
 	"github.com/toolroom-mcp/toolroom/internal/textfile"
 	"github.com/toolroom-mcp/toolroom/pkg/sandbox"
@@ -151,6 +152,7 @@ func TestAttributes(t *testing.T) {
 // TestHostileFiles: files that an attacker fills with costly patterns do not
 // make a call slow, and those for a usual repository are all read.
 func TestHostileFiles(t *testing.T) {
+	mcpkittest.SkipUnderRace(t)
 	files, below := map[string]string{}, ""
 	section := "[" + strings.Repeat("**", 500) + "b]\nend_of_line = lf\n"
 	for range 60 {
